@@ -1,0 +1,36 @@
+# Two commands matter: `make demo` and `make test`. The rest is for those who work on Sluice.
+PYTHON ?= python3
+RECIPE ?= quick
+BUDGET ?= 540
+RUN := .venv/bin/python
+
+.PHONY: demo test check bench test-gpu bench-gpu dev clean
+
+demo: .venv/installed ## collect to promote, then train, stop and resume
+	$(RUN) -m assets.demo --recipe $(RECIPE)
+
+test: check ## every check that needs no GPU
+	$(RUN) -m pytest -m "not gpu and not slow" && $(RUN) -m pytest -m "slow and not gpu"
+
+check: .venv/installed ## style, types, import contracts, light imports
+	.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/lint-imports && $(RUN) -m tests.light_imports
+
+bench: .venv/installed ## every figure, side by side, into docs/benchmarks.md
+	$(RUN) -m tests.benchmarks --write docs/benchmarks.md
+
+test-gpu: .venv/installed
+	$(RUN) -m pytest -m gpu
+
+bench-gpu: .venv/installed
+	$(RUN) -m kernels --json
+
+dev: .venv/installed ## the UI and the daemon, on localhost
+	DAGSTER_HOME=$(CURDIR) .venv/bin/dagster dev -h 127.0.0.1 -w workspace.yaml
+
+clean: ## everything that can be made again, except the store
+	rm -rf .venv .mypy_cache .ruff_cache .import_linter_cache dist build *.egg-info
+
+.venv/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	.venv/bin/python -m pip install --quiet -c constraints.txt -e ".[dev]"
+	touch $@

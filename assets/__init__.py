@@ -1,0 +1,1 @@
+"""The shell: the only importer of dagster. Read, call, write, report."""

@@ -1,0 +1,34 @@
+"""Gates as Dagster shows them: a gate is a check spec, a verdict is a check result."""
+
+import dagster as dg
+
+from pipeline.gates import Gate, Verdict, gates_of
+
+
+def check_specs(stage: str, key: dg.AssetKey) -> list[dg.AssetCheckSpec]:
+    """The check of every gate of a stage, riding on the stage's asset."""
+    return [_spec(gate, key) for gate in gates_of(stage)]
+
+
+def check_result(verdict: Verdict, key: dg.AssetKey) -> dg.AssetCheckResult:
+    """What a gate decided, with its measure and limit."""
+    severity = dg.AssetCheckSeverity.ERROR if verdict.blocking else dg.AssetCheckSeverity.WARN
+    metadata = {
+        "measure": verdict.measure,
+        "measured": verdict.measured,
+        "must be": verdict.comparison,
+        "limit": verdict.limit,
+    }
+    return dg.AssetCheckResult(
+        asset_key=key,
+        check_name=verdict.gate,
+        passed=verdict.passed,
+        severity=severity,
+        metadata=metadata,
+        description=verdict.sentence,
+    )
+
+
+def _spec(gate: Gate, key: dg.AssetKey) -> dg.AssetCheckSpec:
+    text = f"{gate.why} ({gate.measure} {gate.comparison} {gate.limit})"
+    return dg.AssetCheckSpec(gate.name, asset=key, blocking=gate.blocking, description=text)

@@ -1,0 +1,38 @@
+"""Runs whose worker is gone. A run killed with -9 stays STARTED: each run is marked with its worker, each start sweeps the dead."""
+
+import os
+from pathlib import Path
+
+import dagster as dg
+
+WORKER_TAG = "sluice/worker"
+
+
+def mark_worker(instance: dg.DagsterInstance, run_id: str) -> None:
+    """Tag a run with this process: its id and start time, since ids are used again."""
+    instance.add_run_tags(run_id, {WORKER_TAG: f"{os.getpid()}:{_start_time(os.getpid())}"})
+
+
+def sweep(instance: dg.DagsterInstance) -> list[str]:
+    """Report every run as failed whose marked worker no longer lives; returns their ids."""
+    states = [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING]
+    dead = [run for run in instance.get_runs(dg.RunsFilter(statuses=states)) if _is_dead(run.tags.get(WORKER_TAG))]
+    for run in dead:
+        instance.report_run_failed(run, "The worker process is gone. Run again: finished parts are reused.")
+    return [run.run_id for run in dead]
+
+
+def _is_dead(worker: str | None) -> bool:
+    if worker is None:
+        return False
+    process, _, started = worker.partition(":")
+    return _start_time(int(process)) != started
+
+
+def _start_time(process: int) -> str | None:
+    """Field 22 of /proc/<pid>/stat, in clock ticks since boot (proc(5)); None for a process that is gone."""
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return None
+    return stat.rpartition(")")[2].split()[19]

@@ -1,0 +1,81 @@
+"""The jobs, each with a launchpad that opens filled: build, promote, train, and the scheduled nightly."""
+
+from typing import Any
+
+import dagster as dg
+
+from assets.config import filled
+from assets.snapshot import LIVE, PromotionParams
+from assets.training import TRAINING, TrainingParams
+from pipeline.recipes import QUICK, Recipe
+from pipeline.stages import STAGE_NAMES
+
+STAGE_SELECTION = dg.AssetSelection.assets(*STAGE_NAMES)
+# A run writes 50 kB of debug lines to the terminal otherwise; they stay in the event log all the same.
+_QUIET = {"console": {"config": {"log_level": "WARNING"}}}
+
+
+def jobs() -> list[Any]:
+    """All jobs."""
+    return [
+        _job("build", STAGE_SELECTION, build_config(QUICK), "Collect to verify: ends at the candidate snapshot."),
+        _job(
+            "promote",
+            dg.AssetSelection.assets(LIVE),
+            promote_config("quick"),
+            "Judge the candidate again and make it live.",
+        ),
+        _job(
+            "train",
+            dg.AssetSelection.assets(TRAINING),
+            train_config(TrainingParams()),
+            "Train on the live snapshot, or go on.",
+        ),
+        _job(
+            "nightly",
+            STAGE_SELECTION | dg.AssetSelection.assets(LIVE),
+            {**build_config(QUICK), "ops": {**build_config(QUICK)["ops"], **promote_config("quick")["ops"]}},
+            "Build and promote, every night.",
+        ),
+    ]
+
+
+def schedules() -> list[dg.ScheduleDefinition]:
+    """The schedule of `nightly`; it ticks as soon as a daemon runs."""
+    return [
+        dg.ScheduleDefinition(
+            name="nightly",
+            job_name="nightly",
+            cron_schedule="0 3 * * *",
+            default_status=dg.DefaultScheduleStatus.RUNNING,
+        )
+    ]
+
+
+def build_config(recipe: Recipe, pins: str = "", workers: int = 2, offline: bool = False) -> dict[str, Any]:
+    """Run config of a build of `recipe`."""
+    ops = {name: {"config": _values(getattr(recipe.params, name))} for name in STAGE_NAMES}
+    build = {"recipe": recipe.name, "pins": pins, "workers": workers, "offline": offline}
+    return {"ops": ops, "resources": {"build": {"config": build}}, "loggers": _QUIET}
+
+
+def promote_config(corpus: str) -> dict[str, Any]:
+    """Run config of a promotion of the candidate of `corpus`."""
+    return {"ops": {"snapshot__live": {"config": _values(PromotionParams(corpus=corpus))}}, "loggers": _QUIET}
+
+
+def train_config(params: TrainingParams) -> dict[str, Any]:
+    """Run config of a training."""
+    return {"ops": {"training": {"config": _values(params)}}, "loggers": _QUIET}
+
+
+def _job(name: str, selection: dg.AssetSelection, config: dict[str, Any], description: str) -> Any:
+    return dg.define_asset_job(
+        name, selection, config=config, description=description, executor_def=dg.in_process_executor
+    )
+
+
+def _values(params: Any) -> dict[str, Any]:
+    run_config = dg.RunConfig(ops={"op": filled(params)}).to_config_dict()
+    values: dict[str, Any] = run_config["ops"]["op"]["config"]
+    return values

@@ -1,0 +1,104 @@
+"""What an asset needs of the world: the store, and a build that holds its corpus for the whole run."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import dagster as dg
+from pydantic import Field, PrivateAttr
+
+from assets.instance import mark_worker, sweep
+from pipeline.build import Build, BuildOrder, open_build
+from pipeline.errors import SluiceError
+from pipeline.params import Params
+from pipeline.progress import Listener
+from pipeline.recipes import ROOT, pins_of, recipe_named
+from pipeline.stages import STAGE_NAMES, StageResult, chain_params, run_stage
+from pipeline.store import Store
+
+
+def store_root() -> Path:
+    """Where the store lies: SLUICE_STORE, else `store/` at the root of the project."""
+    return Path(os.environ.get("SLUICE_STORE", ROOT / "store"))
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Turn an error that a user can mend into a failure that says so in one sentence, without retries."""
+    try:
+        yield
+    except SluiceError as error:
+        raise dg.Failure(description=f"{type(error).__name__}: {error}", allow_retries=False) from error
+
+
+class StoreResource(dg.ConfigurableResource[Store]):
+    """The store, for runs that read it or move a ref. Marks the run's worker and sweeps dead runs."""
+
+    def open(self) -> Store:
+        return Store(store_root())
+
+    def setup_for_execution(self, context: dg.InitResourceContext) -> None:
+        _announce(context)
+
+
+class BuildResource(dg.ConfigurableResource[Build]):
+    """One build: the corpus stays held until the run ends, and the kernel lets go of it if the run is killed."""
+
+    recipe: str = Field("quick", description="Recipe whose slice and held-out sources are built: tiny, quick or full.")
+    corpus: str = Field("", description="Name of the corpus that is written; the recipe's name if empty.")
+    pins: str = Field("", description="A pins file to build in place of the recipe's slice.")
+    workers: int = Field(2, description="Worker processes. The bytes are the same for any number.")
+    offline: bool = Field(False, description="Use archives in the store only.")
+    wait_seconds: float = Field(3600.0, description="Seconds to wait for another build of the corpus.")
+
+    _build: Build | None = PrivateAttr(default=None)
+    _ids: dict[str, str] = PrivateAttr(default_factory=dict)
+
+    @contextmanager
+    def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["BuildResource"]:
+        _announce(context)
+        with refusals():
+            recipe = recipe_named(self.recipe)
+            order = BuildOrder(
+                corpus=self.corpus or recipe.name,
+                params=recipe.params,
+                pins=pins_of(recipe, Path(self.pins) if self.pins else None),
+                who=f"run {context.run_id}",
+                num_workers=max(1, self.workers),
+                offline=self.offline,
+                wait_seconds=self.wait_seconds,
+            )
+            log = context.log
+            with open_build(
+                order, Store(store_root()), on_wait=lambda who: log and log.info(f"waiting for {who}")
+            ) as build:
+                self._build = build
+                yield self
+
+    @property
+    def build(self) -> Build:
+        """The build that this run holds."""
+        if self._build is None:
+            raise RuntimeError("a build exists only inside a run")
+        return self._build
+
+    def run(self, stage: str, params: Params, listen: Listener) -> StageResult:
+        """Run a stage on what this run's stage before returned or, if it was not part of this run, on the corpus's ref."""
+        build = self.build
+        index = STAGE_NAMES.index(stage)
+        before = STAGE_NAMES[index - 1] if index else None
+        previous = (self._ids.get(before) or build.store.ref(build.corpus, before)) if before else None
+        known = chain_params(build.store, previous) if previous else {}
+        whole = build.params.model_copy(update={**known, stage: params})
+        order = replace(build.order, params=whole)
+        result = run_stage(stage, replace(build, order=order, listen=listen), previous)
+        self._ids[stage] = result.object_id
+        return result
+
+
+def _announce(context: dg.InitResourceContext) -> None:
+    if context.instance is not None and context.run_id is not None:
+        mark_worker(context.instance, context.run_id)
+        sweep(context.instance)

@@ -1,0 +1,11 @@
+"""The asset of the stage tokenize."""
+
+import dagster as dg
+
+from assets.stage_asset import stage_asset
+from pipeline.watcher import Watcher
+
+
+def tokenize(watcher: Watcher) -> dg.AssetsDefinition:
+    """Documents become token ids and packed rows, cold in Parquet and memory-mapped for training."""
+    return stage_asset("tokenize", tokenize.__doc__ or "", watcher)

@@ -1,0 +1,56 @@
+"""`python -m kernels [--json]`: every kernel against its reference, on the GPU or else in Triton's interpreter."""
+
+import argparse
+import dataclasses
+import json
+import os
+import sys
+
+import torch
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+if DEVICE == "cpu":
+    # Triton reads this when it decorates a kernel, hence before the imports below.
+    os.environ["TRITON_INTERPRET"] = "1"
+
+from kernels.parity import ParityResult, check_registration, measure_parity  # noqa: E402 (see above)
+from kernels.spec import all_specs  # noqa: E402
+
+SEED = 42
+
+
+def main() -> int:
+    """Print the comparisons; the exit status is 1 if any of them is out of tolerance."""
+    parser = argparse.ArgumentParser(prog="python -m kernels", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="one JSON list on stdout instead of the table")
+    arguments = parser.parse_args()
+    for spec in all_specs():
+        check_registration(spec, DEVICE)
+    results = [
+        result
+        for spec in all_specs()
+        for dtype in spec.dtypes
+        for case in spec.cases
+        for result in measure_parity(spec, dtype, case, DEVICE, SEED)
+    ]
+    print(_as_json(results) if arguments.json else _as_table(results))
+    return 0 if all(result.passed for result in results) else 1
+
+
+def _as_json(results: list[ParityResult]) -> str:
+    return json.dumps([{**dataclasses.asdict(result), "passed": result.passed} for result in results])
+
+
+def _as_table(results: list[ParityResult]) -> str:
+    lines = [f"{'kernel':<16}{'dtype':<10}{'shape':<12}{'output':<14}{'error/eps':>10}{'limit':>8}"]
+    for result in results:
+        verdict = "" if result.passed else "  FAILED"
+        lines.append(
+            f"{result.kernel:<16}{result.dtype:<10}{result.case:<12}{result.output:<14}"
+            f"{result.error_eps:>10.2f}{result.tolerance_eps:>8.1f}{verdict}"
+        )
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,283 @@
+"""The command line: `python -m pipeline build|promote|gates|config|show|why|fsck|vocabulary|pin`.
+
+Machine-readable output goes to stdout with `--json`, people's to stderr. Exit codes: 0 done, 1 refused or blocked, 2 wrong usage.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from pipeline import console
+from pipeline.build import BuildOrder, open_build
+from pipeline.collect.local import tree_digest
+from pipeline.errors import MissingError, SluiceError
+from pipeline.explain import why
+from pipeline.params import fingerprint
+from pipeline.promotion import promote
+from pipeline.recipes import RECIPES, ROOT, pins_of, recipe_named
+from pipeline.stages import STAGE_NAMES, StageResult, parts_of, report_of, run_stages
+from pipeline.store import Store
+from pipeline.tokenize.vocabulary import load_vocabulary, write_vocabulary
+from pipeline.training_text import training_texts
+
+Answer = tuple[int, dict[str, Any] | list[Any]]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code. A user's mistake is one line on stderr, never a traceback."""
+    options = _parser().parse_args(arguments)
+    person = console.person()
+    store = Store(Path(options.store))
+    try:
+        code, answer = options.run(options, store, person)
+    except SluiceError as error:
+        person.print(f"[red]error[/red] {type(error).__name__}: ", end="")
+        person.print(str(error), markup=False)
+        return _fail(options, type(error).__name__, str(error))
+    except OSError as error:
+        message = f"{error.filename or store.root}: {error.strerror or error}"
+        person.print(f"error: {message}. Nothing that was promoted has changed.", markup=False, style="red")
+        return _fail(options, type(error).__name__, message)
+    except KeyboardInterrupt:
+        person.print("stopped; finished parts are kept, run again to go on")
+        return 130
+    if options.json:
+        print(json.dumps(answer, indent=1, default=str))
+    return code
+
+
+def _fail(options: argparse.Namespace, kind: str, message: str) -> int:
+    if options.json:
+        print(json.dumps({"error": kind, "message": message}, indent=1))
+    return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m pipeline", description="From pinned source to promoted snapshots.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    build = _command(commands, "build", _build, "run the stages and end at the candidate snapshot")
+    build.add_argument("--recipe", default="quick", help=f"one of {', '.join(RECIPES)}")
+    build.add_argument("--pins", type=Path, help="a pins file to build in place of the recipe's slice")
+    build.add_argument("--corpus", help="name of the corpus that is written; the recipe's name unless given")
+    build.add_argument("--workers", type=int, default=2, help="worker processes; the bytes are the same for any number")
+    build.add_argument("--until", choices=STAGE_NAMES, default=STAGE_NAMES[-1], help="the last stage to run")
+    build.add_argument("--offline", action="store_true", help="use archives in the store only")
+    build.add_argument("--promote", action="store_true", help="make the candidate live if every gate passes")
+    build.add_argument("--wait", type=float, default=3600.0, help="seconds to wait for another build of the corpus")
+    move = _command(commands, "promote", _promote, "judge a snapshot again and make it live")
+    move.add_argument("--corpus", "--recipe", default="quick", help="the corpus whose live snapshot moves")
+    move.add_argument(
+        "--to", default="candidate", help="a snapshot id; the candidate unless given. Rolling back is the same move"
+    )
+    move.add_argument("--reason", default="promoted by hand", help="why; kept in the history")
+    _command(commands, "gates", _gates, "list every gate")
+    config = _command(commands, "config", _config, "print the resolved configuration of a recipe and its fingerprint")
+    config.add_argument("--recipe", default="quick")
+    show = _command(commands, "show", _show, "print an object, or the refs and history of a corpus")
+    show.add_argument("what", nargs="?", help="an object id, or nothing for the refs")
+    show.add_argument("--corpus", "--recipe", default="quick")
+    explain = _command(commands, "why", _why, "say where a file went and on what evidence")
+    explain.add_argument("source")
+    explain.add_argument("path")
+    explain.add_argument("--corpus", "--recipe", default="quick")
+    _command(commands, "fsck", _fsck, "verify every byte in the store")
+    words = _command(commands, "vocabulary", _vocabulary, "describe a vocabulary, or train one from a built corpus")
+    words.add_argument("name", nargs="?", default="cpp-32768")
+    words.add_argument("--train", action="store_true", help="train it from the kept training documents of --corpus")
+    words.add_argument("--size", type=int, help="number of entries, with --train")
+    words.add_argument("--corpus", "--recipe", default="full")
+    words.add_argument("--out", type=Path, help="folder to write it into, with --train")
+    pin = _command(
+        commands, "pin", _pin, "print a pins file entry for a folder of your own, with the digest it has now"
+    )
+    pin.add_argument("name")
+    pin.add_argument("path", type=Path)
+    pin.add_argument("--license", default="NOASSERTION", help="SPDX expression that the folder as a whole is under")
+    return parser
+
+
+def _command(
+    commands: Any, name: str, run: Callable[[argparse.Namespace, Store, Console], Answer], help_text: str
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=help_text, description=help_text)
+    parser.add_argument(
+        "--store", default=os.environ.get("SLUICE_STORE", str(ROOT / "store")), help="where the store lies"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON value on stdout")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _build(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    recipe = recipe_named(options.recipe)
+    corpus = options.corpus or recipe.name
+    order = BuildOrder(
+        corpus=corpus,
+        params=recipe.params,
+        pins=pins_of(recipe, options.pins),
+        who=f"`build` (process {os.getpid()})",
+        num_workers=max(1, options.workers),
+        offline=options.offline,
+        wait_seconds=options.wait,
+    )
+    started = time.monotonic()
+    results: list[StageResult] = []
+    rows: list[dict[str, Any]] = []
+    with (
+        console.StageBars(person) as bars,
+        open_build(order, store, bars.progress, lambda who: person.print(f"waiting for {who}")) as build,
+    ):
+        before = time.monotonic()
+        for result in run_stages(build, options.until):
+            seconds = time.monotonic() - before
+            bars.finished(result, seconds)
+            results.append(result)
+            rows.append(_stage_row(result, seconds))
+            before = time.monotonic()
+    _print_results(person, results)
+    results[-1].refuse_blocked(corpus)
+    snapshot_id = results[-1].snapshot_id
+    if snapshot_id is not None and options.promote:
+        promote(store, corpus, snapshot_id, "build --promote")
+    promoted = snapshot_id is not None and store.ref(corpus, "live") == snapshot_id
+    if snapshot_id is not None:
+        person.print(f"snapshot {snapshot_id} is {'live' if promoted else 'the candidate; `promote` makes it live'}")
+    return 0, {
+        "corpus": corpus,
+        "snapshot_id": snapshot_id,
+        "promoted": promoted,
+        "seconds": round(time.monotonic() - started, 3),
+        "stages": rows,
+    }
+
+
+def _print_results(person: Console, results: Sequence[StageResult]) -> None:
+    person.print(console.waterfall(results))
+    failing = [verdict for result in results for verdict in result.verdicts if not verdict.passed]
+    num_gates = sum(len(result.verdicts) for result in results)
+    person.print(f"{num_gates - len(failing)} of {num_gates} gates passed")
+    if failing:
+        person.print(console.verdict_table(failing))
+
+
+def _stage_row(result: StageResult, seconds: float) -> dict[str, Any]:
+    return {
+        "name": result.stage,
+        "object_id": result.object_id,
+        "rows_in": result.report.rows_in,
+        "rows_out": result.report.rows_out,
+        "dropped": dict(result.report.dropped),
+        "num_bytes_in": result.report.num_bytes_in,
+        "num_bytes_out": result.report.num_bytes_out,
+        "measures": dict(result.report.measures),
+        "seconds": round(seconds, 3),
+        "unchanged": result.unchanged,
+    }
+
+
+def _promote(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    done = promote(store, options.corpus, options.to, options.reason)
+    person.print(f"corpus {done.corpus}: live {'stays' if done.unchanged else 'is now'} {done.new}")
+    verdicts = [verdict.as_json() for verdict in done.verdicts]
+    return 0, {
+        "corpus": done.corpus,
+        "old": done.old,
+        "new": done.new,
+        "unchanged": done.unchanged,
+        "verdicts": verdicts,
+    }
+
+
+def _gates(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    rows = console.gate_rows()
+    person.print(console.plain_table("Gates", rows))
+    return 0, rows
+
+
+def _config(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    recipe = recipe_named(options.recipe)
+    params = recipe.params.model_dump(mode="json")
+    prints = {name: fingerprint(getattr(recipe.params, name)) for name in STAGE_NAMES}
+    person.print_json(json.dumps(params))
+    return 0, {"recipe": recipe.name, "fingerprint": fingerprint(recipe.params), "stages": prints, "params": params}
+
+
+def _show(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    answer: dict[str, Any]
+    if options.what is None or (store.ref(options.corpus, options.what) is None and store.locate(options.what) is None):
+        if options.what is not None:
+            raise MissingError(
+                options.what, "it is no ref and no object of this store", "", "`show` alone lists the refs."
+            )
+        answer = {
+            "corpus": options.corpus,
+            "refs": store.refs(options.corpus),
+            "history": store.history(options.corpus),
+        }
+    else:
+        stored = store.read(store.ref(options.corpus, options.what) or options.what)
+        answer = {"id": stored.object_id, **stored.manifest.as_json(), "verdicts": store.verdicts(stored.object_id)}
+        answer |= {"parts": parts_of(stored)}
+        if any(entry.name == "report.json" for entry in stored.manifest.files):
+            answer |= {"report": asdict(report_of(stored))}
+    if not options.json:
+        person.print_json(json.dumps(answer, default=str))
+    return 0, answer
+
+
+def _why(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    trail = why(store, options.corpus, options.source, options.path)
+    person.print(
+        f"{trail.source}/{trail.path} is {'in' if trail.kept else 'not in'} the snapshot", style="bold", markup=False
+    )
+    for step in trail.steps:
+        person.print(f"  {step.stage:<10} {step.verdict} {step.reason}".rstrip(), markup=False)
+        for name, value in step.evidence.items():
+            if value not in (None, "", []):
+                person.print(f"               {name}: {value}", markup=False)
+    return 0, asdict(trail) | {"kept": trail.kept}
+
+
+def _fsck(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    problems = store.fsck()
+    for problem in problems:
+        person.print(problem, markup=False, style="red")
+    person.print(f"{len(problems)} problems in {store.root}")
+    return int(bool(problems)), {"problems": problems}
+
+
+def _vocabulary(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    if options.train:
+        if options.out is None or options.size is None:
+            raise MissingError("vocabulary --train", "--out or --size is missing", "both", "See `vocabulary --help`.")
+        texts, trained_on = training_texts(store, options.corpus)
+        write_vocabulary(options.out, options.name, texts, options.size, trained_on)
+    answer = load_vocabulary(options.name, options.out.parent if options.train else None).as_json()
+    person.print_json(json.dumps(answer))
+    return 0, answer
+
+
+def _pin(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    path = options.path.resolve()
+    entry = {
+        "name": options.name,
+        "kind": "local",
+        "path": str(path),
+        "digest": tree_digest(path),
+        "declared_license": options.license,
+    }
+    if not options.json:
+        print("[[pin]]\n" + "\n".join(f"{name} = {json.dumps(value)}" for name, value in entry.items()))
+    return 0, entry
+
+
+if __name__ == "__main__":
+    sys.exit(main())

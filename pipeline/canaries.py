@@ -1,0 +1,259 @@
+"""Canaries: planted offences, made at run time, sent through `run_stage` in a scratch store beside every build and with its Params.
+
+Each is a file of a made source and the fate it must meet. One that gets through says that a gate has gone blind, whatever the
+corpus looks like. To add one, add it to `_plant()`.
+"""
+
+import hashlib
+import io
+import json
+import tarfile
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pipeline.build import Build, BuildOrder, open_build
+from pipeline.collect.local import tree_digest
+from pipeline.collect.pins import ArchivePin, LocalPin, SourcePin
+from pipeline.outcome import StageReport
+from pipeline.part import PartJob, PartOutput
+from pipeline.recipes import CorpusParams
+from pipeline.stages import parts_of, run_stage
+from pipeline.store import Store
+
+KEPT = "kept"
+Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Canary:
+    """A planted file. `fate` is `kept` or the drop reasons that may catch it; `check` must hold for a kept one's document."""
+
+    source: str
+    path: str
+    content: bytes
+    fate: frozenset[str]
+    check: Callable[[Document], bool] = field(default=lambda document: True)
+
+    @property
+    def name(self) -> str:
+        return f"{self.source}/{self.path}"
+
+
+def run_canaries(job: PartJob) -> PartOutput:
+    """Part function: send all canaries; `num_canaries` and `num_canaries_missed` are measures, canaries.json names each."""
+    assert isinstance(job.params, CorpusParams)
+    caught = send(job.params)
+    measures = {"num_canaries": len(caught), "num_canaries_missed": sum(not seen for seen in caught.values())}
+    content = json.dumps(caught, indent=1, sort_keys=True).encode()
+    return PartOutput({}, StageReport(len(caught), len(caught), measures=measures), {"canaries.json": content})
+
+
+def send(params: CorpusParams) -> dict[str, bool]:
+    """Whether each canary was caught, by its name."""
+    with tempfile.TemporaryDirectory(prefix="sluice-canaries-") as folder:
+        root = Path(folder)
+        return dict(
+            sorted({**_send_files(root / "files", params), **_send_archives(root / "archives", params)}.items())
+        )
+
+
+def _send_files(root: Path, params: CorpusParams) -> dict[str, bool]:
+    canaries = _plant()
+    for canary in canaries:
+        path = root / "trees" / canary.source / canary.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(canary.content)
+    sources = sorted({canary.source for canary in canaries})
+    pins = tuple(_local_pin(name, root / "trees" / name) for name in sources)
+    with _scratch_build(root, params, pins) as build:
+        collected = run_stage("collect", build, None)
+        normalized = run_stage("normalize", build, collected.object_id)
+        fates = _fates(build.store, normalized.object_id)
+    return {canary.name: _is_caught(canary, fates) for canary in canaries}
+
+
+def _send_archives(root: Path, params: CorpusParams) -> dict[str, bool]:
+    """Hostile archives must fail their source and block the stage, and leave nothing outside the store."""
+    archives = {
+        "canary-climbs-out": _archive(_member("project/../../escaped.c", b"int escaped;\n")),
+        "canary-absolute-path": _archive(_member("/escaped.c", b"int escaped;\n")),
+        "canary-link-out": _archive(_link("project/escaped.c", "../../../escaped.c")),
+        "canary-no-archive": b"<html>not found</html>",
+    }
+    root.mkdir(parents=True)
+    pins: list[SourcePin] = []
+    for name, content in archives.items():
+        path = root / f"{name}.tar"
+        path.write_bytes(content)
+        sha256 = hashlib.sha256(content).hexdigest()
+        pins.append(ArchivePin(name=name, path=path, sha256=sha256, declared_license="MIT"))
+    wrong = pins[0].model_copy(update={"name": "canary-wrong-digest", "sha256": "0" * 64})
+    with _scratch_build(root, params, (*pins, wrong)) as build:
+        result = run_stage("collect", build, None)
+    return {pin.name: result.blocked and pin.name in result.failures for pin in (*pins, wrong)}
+
+
+def _scratch_build(root: Path, params: CorpusParams, pins: tuple[SourcePin, ...]) -> AbstractContextManager[Build]:
+    order = BuildOrder(
+        "canaries", params.model_copy(update={"held_out": ()}), tuple(sorted(pins, key=_name)), "canaries"
+    )
+    return open_build(order, Store(root / "store"))
+
+
+def _name(pin: SourcePin) -> str:
+    return pin.name
+
+
+def _local_pin(name: str, path: Path) -> LocalPin:
+    return LocalPin(name=name, path=path, digest=tree_digest(path), declared_license="MIT")
+
+
+def _fates(store: Store, normalize_id: str) -> dict[str, tuple[str, Document]]:
+    parts = parts_of(store.read(normalize_id))
+    duplicates = store.read(parts.pop("duplicates")).table("duplicates.parquet").to_pylist()
+    lost = {f"{row['source']}/{row['path']}": str(row["reason"]) for row in duplicates}
+    fates: dict[str, tuple[str, Document]] = {}
+    for object_id in parts.values():
+        part = store.read(object_id)
+        for row in part.table("dropped.parquet").to_pylist():
+            fates[f"{row['source']}/{row['path']}"] = (row["reason"], row)
+        for row in part.table("documents.parquet").to_pylist():
+            name = f"{row['source']}/{row['path']}"
+            fates[name] = (lost.get(name, KEPT), row)
+    return fates
+
+
+def _is_caught(canary: Canary, fates: Mapping[str, tuple[str, Document]]) -> bool:
+    if canary.name not in fates:
+        return False
+    fate, document = fates[canary.name]
+    return fate in canary.fate and (fate != KEPT or canary.check(document))
+
+
+def _plant() -> list[Canary]:
+    return [*_secrets(), *_licences(), *_encodings(), *_twins()]
+
+
+def _secrets() -> list[Canary]:
+    # Assembled here, so that no whole secret stands in this repository or in its history.
+    planted = {
+        "cloud_key.cpp": "AKIA" + "QWERTYUIOPASDFGH",
+        "forge_token.cpp": "ghp_" + "0123456789abcdefghijABCDEFGHIJ012345",
+        "private_key.cpp": "-----BEGIN RSA "
+        + "PRIVATE KEY-----\nMIIEpAIBAAKCAQEA1u5+\n-----END RSA "
+        + "PRIVATE KEY-----",
+        "mail.cpp": "maintainer" + "@" + "sluice-canary.dev",
+        "address.cpp": "8.8." + "4.4",
+        "home.cpp": "/home/" + "canary/project/build",
+    }
+    return [
+        Canary("canary-secrets", path, _code(path, f"/* {secret} */\n"), frozenset({KEPT}), _without(secret))
+        for path, secret in planted.items()
+    ]
+
+
+def _licences() -> list[Canary]:
+    def tagged(path: str, expression: str, *fates: str) -> Canary:
+        tag = "SPDX-License-" + f"Identifier: {expression}"
+        return Canary("canary-licences", path, _code(path, f"// {tag}\n"), frozenset(fates))
+
+    refused = ("licence_refused", "licence_unknown", "licence_quarantined")
+    return [
+        tagged("copyleft.cpp", "GPL-3.0-only", *refused),
+        tagged("no_exception.cpp", "MIT WITH Apache-2.0", *refused),
+        tagged("wrong_exception.cpp", "MIT WITH LLVM-exception", *refused),
+        tagged("unknown.cpp", "MIT/X11", *refused),
+        tagged("reference.cpp", "LicenseRef-Proprietary", *refused),
+        tagged("both.cpp", "MIT AND GPL-2.0-only", *refused),
+        tagged("either.cpp", "MIT OR GPL-2.0-only", KEPT),
+        Canary("canary-licences", "third_party/vendored.cpp", _code("vendored"), frozenset(refused)),
+    ]
+
+
+def _encodings() -> list[Canary]:
+    accents = "// caf\u00e9, na\u00efve, r\u00e9sum\u00e9, d\u00e9j\u00e0 vu, fen\u00eatre, \u00e9t\u00e9, h\u00f4tel\n"
+    return [
+        Canary(
+            "canary-encodings",
+            "latin.cpp",
+            accents.encode("cp1252") + _code("latin"),
+            frozenset({KEPT}),
+            _with("caf\u00e9"),
+        ),
+        Canary(
+            "canary-encodings",
+            "wide.cpp",
+            (accents + _code("wide").decode()).encode("utf-16"),
+            frozenset({KEPT}),
+            _with("caf\u00e9"),
+        ),
+        Canary(
+            "canary-encodings", "marked.cpp", b"\xef\xbb\xbf" + _code("marked"), frozenset({KEPT}), _without("\ufeff")
+        ),
+        Canary(
+            "canary-encodings",
+            "returns.cpp",
+            _code("returns").replace(b"\n", b"\r\n"),
+            frozenset({KEPT}),
+            _without("\r"),
+        ),
+        Canary("canary-encodings", "binary.cpp", b"\x7fELF\x00\x01\x02" * 100, frozenset({"binary"})),
+    ]
+
+
+def _twins() -> list[Canary]:
+    """Pairs between sources: exact Jaccard 0.72 and 0.68, on both sides of the threshold of 0.7, and an equal one."""
+    return [
+        Canary("canary-originals", "near.cpp", _statements("near", range(200)), frozenset({KEPT})),
+        Canary("canary-twins", "near_copy.cpp", _statements("near", range(200), 32), frozenset({"near_duplicate"})),
+        Canary("canary-originals", "far.cpp", _statements("far", range(200)), frozenset({KEPT})),
+        Canary("canary-twins", "far_copy.cpp", _statements("far", range(200), 38), frozenset({KEPT})),
+        Canary("canary-originals", "same.cpp", _code("same"), frozenset({KEPT})),
+        Canary("canary-twins", "same_copy.cpp", _code("same"), frozenset({"exact_duplicate"})),
+    ]
+
+
+def _statements(name: str, numbers: range, num_changed: int = 0) -> bytes:
+    """A function of one statement a number. The first `num_changed` are other statements, so that a known share of shingles differs."""
+    lines = [f"    {name}_{number} += weight_{number} * input_{number};" for number in numbers]
+    lines[:num_changed] = [f"    other_{name}_{n} -= bias_{n} / output_{n};" for n in range(num_changed)]
+    return ("void run() {\n" + "\n".join(lines) + "\n}\n").encode()
+
+
+def _code(name: str, head: str = "") -> bytes:
+    """A small file of ordinary code that is unlike that of any other name."""
+    stem = "".join(letter if letter.isalnum() else "_" for letter in name)
+    lines = [f"int {stem}_{n}(int {stem}_x{n}) {{ return {stem}_x{n} * {n + 3} + {n * n}; }}" for n in range(24)]
+    return (head + "\n".join(lines) + "\n").encode()
+
+
+def _without(secret: str) -> Callable[[Document], bool]:
+    return lambda document: not any(line in document["text"] for line in secret.split("\n"))
+
+
+def _with(word: str) -> Callable[[Document], bool]:
+    return lambda document: word in document["text"]
+
+
+def _archive(*members: tuple[tarfile.TarInfo, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for info, content in members:
+            archive.addfile(info, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def _member(name: str, content: bytes) -> tuple[tarfile.TarInfo, bytes]:
+    info = tarfile.TarInfo(name)
+    info.size = len(content)
+    return info, content
+
+
+def _link(name: str, target: str) -> tuple[tarfile.TarInfo, bytes]:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = tarfile.SYMTYPE, target
+    return info, b""

@@ -1,0 +1,1 @@
+"""Pinned sources in, source files out. Verifies every byte; executes, extracts and judges none of it."""

@@ -1,0 +1,157 @@
+"""Bytes over the network: whole, or not at all. An interrupted download is kept and continued."""
+
+import hashlib
+import re
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+from unearth.auth import MultiDomainBasicAuth
+from unearth.fetchers import PyPIClient
+from unearth.link import Link
+
+from pipeline.errors import FetchError
+
+_RETRIED_CLIENT_ERRORS = frozenset({408, 425, 429})
+_BLOCK_BYTES = 1024**2
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long a transfer is tried. The delay doubles each time; a transfer without a byte has stalled."""
+
+    num_attempts: int = 5
+    first_delay_seconds: float = 1.0
+    stall_timeout_seconds: float = 30.0
+    sleep: Callable[[float], None] = time.sleep
+
+    def wait(self, attempt: int) -> None:
+        """Wait after the attempt of that number, counted from 1."""
+        self.sleep(self.first_delay_seconds * 2 ** (attempt - 1))
+
+
+class TransientError(Exception):
+    """A transfer failed in a way that another attempt may mend."""
+
+
+def open_session(
+    patience: Patience,
+    index_urls: tuple[str, ...] = (),
+    trusted_hosts: tuple[str, ...] = (),
+    certificate: str | None = None,
+) -> PyPIClient:
+    """A session that follows redirects; credentials come from index URLs, netrc or keyring, never from a prompt."""
+    session = PyPIClient(
+        trusted_hosts=trusted_hosts,
+        verify=_tls_context(certificate) if certificate else True,
+        timeout=patience.stall_timeout_seconds,
+        follow_redirects=True,
+    )
+    session.auth = MultiDomainBasicAuth(prompting=False, index_urls=index_urls)
+    return session
+
+
+def download(session: PyPIClient, url: str, partial: Path, sha256: str, patience: Patience) -> None:
+    """Bring the bytes at `url` into the file `partial`, continuing what it holds where the server can.
+
+    The whole length declared must arrive. A continued file with another digest is fetched anew; the
+    digest of one that came in one go is the caller's to judge. Raises FetchError after the last attempt.
+    """
+    shown = Link(url).redacted
+    failures: list[str] = []
+    for attempt in range(1, patience.num_attempts + 1):
+        num_bytes_before = partial.stat().st_size if partial.exists() else 0
+        try:
+            _continue_download(session, url, partial)
+        except (TransientError, httpx2.HTTPError) as error:
+            failures.append(reason_of(error))
+        else:
+            if not num_bytes_before or file_sha256(partial) == sha256:
+                return
+            partial.unlink()
+            failures.append(f"the download continued from byte {num_bytes_before} has another digest")
+        if attempt < patience.num_attempts:
+            patience.wait(attempt)
+    tried = "; ".join(f"attempt {number}: {failure}" for number, failure in enumerate(failures, start=1))
+    remedy = "Check the network and run again: what has arrived is kept and continued."
+    raise FetchError(shown, f"could not be downloaded ({tried})", "the whole file", remedy)
+
+
+def reason_of(error: Exception) -> str:
+    """A short reason without any address, since addresses may carry credentials."""
+    if isinstance(error, httpx2.TimeoutException):
+        return f"stalled ({type(error).__name__})"
+    return str(error) or type(error).__name__
+
+
+def status_failure(response: httpx2.Response) -> str | None:
+    """The server's trouble where another attempt may help: 408, 425, 429 and 5xx. None for any other status."""
+    status = response.status_code
+    return f"the server answered {status}" if status >= 500 or status in _RETRIED_CLIENT_ERRORS else None
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def file_blocks(path: Path) -> Iterator[bytes]:
+    """A file's bytes, a MiB at a time."""
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK_BYTES):
+            yield block
+
+
+def _tls_context(certificate: str) -> ssl.SSLContext:
+    place = Path(certificate).expanduser()
+    if not place.exists():
+        remedy = "Correct it with `python -m pip config set global.cert FILE`."
+        found = f"names {certificate!r}, which does not exist"
+        raise FetchError("pip's option `cert`", found, "a bundle of certificates", remedy)
+    if place.is_dir():
+        return ssl.create_default_context(capath=str(place))
+    return ssl.create_default_context(cafile=str(place))
+
+
+def _continue_download(session: PyPIClient, url: str, partial: Path) -> None:
+    start = partial.stat().st_size if partial.exists() else 0
+    headers = {"Accept-Encoding": "identity"}
+    if start:
+        headers["Range"] = f"bytes={start}-"
+    with session.get_stream(url, headers=headers) as response:
+        if response.status_code == 416:
+            partial.unlink()
+            raise TransientError(f"the server has nothing from byte {start} on")
+        _check_status(response, Link(url).redacted)
+        continued = response.status_code == 206 and _first_byte(response) == start
+        if response.status_code == 206 and not continued:
+            partial.unlink(missing_ok=True)
+            raise TransientError(f"the server did not continue at byte {start}")
+        with partial.open("ab" if continued else "wb") as file:
+            # iter_raw: an archive served with `Content-Encoding: gzip` must not be decompressed
+            num_bytes = sum(file.write(block) for block in response.iter_raw())
+    _check_length(response, num_bytes)
+
+
+def _check_status(response: httpx2.Response, shown: str) -> None:
+    failure = status_failure(response)
+    if failure:
+        raise TransientError(failure)
+    if not response.is_success:
+        remedy = "Check that the release still exists there, or correct the pin."
+        raise FetchError(shown, f"the server answered {response.status_code}", "the file", remedy)
+
+
+def _check_length(response: httpx2.Response, num_bytes: int) -> None:
+    declared = response.headers.get("Content-Length")
+    if declared is not None and declared.isdecimal() and int(declared) != num_bytes:
+        raise TransientError(f"{num_bytes} of {declared} bytes arrived")
+
+
+def _first_byte(response: httpx2.Response) -> int | None:
+    match = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
+    return int(match[1]) if match else None

@@ -1,0 +1,112 @@
+"""A folder on this machine as a source: its files in order, and the digest that stands for all of them.
+
+`.git` is skipped at any depth, since a checkout's bookkeeping changes without its files. Nothing else is: a build
+folder or a virtual environment that should not count is for the pin to exclude. Links are never followed.
+"""
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BufferedReader
+from pathlib import Path
+
+from pipeline.collect.selection import Selection
+from pipeline.errors import SourceError
+
+GIT_FILE = "100644"
+GIT_EXECUTABLE = "100755"
+
+
+@dataclass(frozen=True, slots=True)
+class TreeEntry:
+    """A file, or something that is none: then `skipped` is the reason why it is not read, `link` or `special`."""
+
+    path: str
+    """Relative to the root, as `printable_path` has it."""
+    place: Path
+    num_bytes: int
+    mode: str
+    """As git has it: 100644 or 100755."""
+    skipped: str = ""
+
+
+def tree_entries(root: Path, selection: Selection) -> list[TreeEntry]:
+    """The selected files, links and special files of a folder, sorted by path. Raises SourceError."""
+    if not root.is_dir():
+        raise SourceError(str(root), "is not a folder", "the root of a source tree", "Correct the pin's `path`.")
+    entries = (_entry(root, place) for place in _places(root))
+    return sorted((entry for entry in entries if selection.accepts(entry.path)), key=lambda entry: entry.path)
+
+
+def tree_digest(root: Path, selection: Selection | None = None) -> str:
+    """SHA-256 over the sorted lines `mode path sha256` of the selected files, NUL between the three and at each end.
+
+    Times, owners, empty folders and links do not count. Raises SourceError for what cannot be read.
+    """
+    entries = tree_entries(root, selection or Selection())
+    return digest_of((entry, file_sha256(entry)) for entry in entries if not entry.skipped)
+
+
+def digest_of(files: Iterable[tuple[TreeEntry, str]]) -> str:
+    """The digest of a tree from its files, in order, and the sha256 of each."""
+    total = hashlib.sha256()
+    for entry, sha256 in files:
+        total.update(f"{entry.mode}\0{entry.path}\0{sha256}\0".encode())
+    return total.hexdigest()
+
+
+def read_file(entry: TreeEntry) -> bytes:
+    """The bytes of a file. Raises SourceError."""
+    with _opened(entry) as file:
+        return file.read()
+
+
+def file_sha256(entry: TreeEntry) -> str:
+    """SHA-256 of a file of any size, in hex. Raises SourceError."""
+    with _opened(entry) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def printable_path(name: str) -> str:
+    """A name that can be stored, printed and undone: bytes that are not UTF-8 as `\\xNN`, each backslash doubled."""
+    return name.replace("\\", "\\\\").encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+@contextmanager
+def _opened(entry: TreeEntry) -> Iterator[BufferedReader]:
+    """A file that became a link or a FIFO meanwhile is neither followed nor waited for."""
+    try:
+        with open(os.open(entry.place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            yield file
+    except OSError as error:
+        raise _unreadable(entry.place, error) from error
+
+
+def _places(root: Path) -> Iterator[Path]:
+    def refuse(error: OSError) -> None:
+        raise _unreadable(Path(error.filename or root), error)
+
+    for folder, subfolders, names in os.walk(root, onerror=refuse):
+        links = [name for name in subfolders if os.path.islink(os.path.join(folder, name))]
+        subfolders[:] = [name for name in subfolders if name != ".git"]
+        yield from (Path(folder, name) for name in names + links if name != ".git")
+
+
+def _entry(root: Path, place: Path) -> TreeEntry:
+    try:
+        status = place.lstat()
+    except OSError as error:
+        raise _unreadable(place, error) from error
+    skipped = "link" if stat.S_ISLNK(status.st_mode) else "" if stat.S_ISREG(status.st_mode) else "special"
+    mode = GIT_EXECUTABLE if status.st_mode & stat.S_IXUSR else GIT_FILE
+    return TreeEntry(printable_path(place.relative_to(root).as_posix()), place, status.st_size, mode, skipped)
+
+
+def _unreadable(place: Path, error: OSError) -> SourceError:
+    subject = printable_path(str(place))
+    return SourceError(
+        subject, f"cannot be read ({error.strerror})", "a readable file", "Mend its permissions, or move it out."
+    )

@@ -1,0 +1,30 @@
+"""What collect can be told: the limits of an archive or a tree. How bytes are fetched is no parameter of the data."""
+
+from pydantic import Field
+
+from pipeline.params import Params
+
+
+class CollectParams(Params):
+    """Limits on one source. Beyond `max_file_bytes` a file is dropped; beyond any other limit the source is refused.
+
+    The largest pinned archive (36 MB packed) stays below a tenth of each limit but the depth.
+    """
+
+    max_members: int = Field(default=200_000, ge=1, le=10_000_000)
+    """Number of members of an archive, or entries of a tree: files, links and folders."""
+
+    max_total_bytes: int = Field(default=4 * 1024**3, ge=1024, le=1024**4)
+    """Bytes of a whole archive once decompressed, or of all files of a tree."""
+
+    max_compression_ratio: int = Field(default=200, ge=2, le=1_000_000)
+    """Decompressed bytes for each packed byte, judged once a MiB is out. C++ packs about 5 to 1, a bomb 1,000 to 1."""
+
+    max_path_bytes: int = Field(default=1024, ge=16, le=65_536)
+    """Length of a member's path in bytes of UTF-8."""
+
+    max_depth: int = Field(default=64, ge=1, le=4096)
+    """Folders above a file."""
+
+    max_file_bytes: int = Field(default=64 * 1024**2, ge=1, le=1024**3)
+    """Bytes of one source or licence file; a bigger one is dropped as `too_large`."""

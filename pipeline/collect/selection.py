@@ -1,0 +1,47 @@
+"""Which files of a source are wanted, by a pin's globs."""
+
+import re
+from collections.abc import Iterable
+from functools import cached_property
+
+from pipeline.languages import is_licence_evidence
+
+
+class Selection:
+    """A pin's `include` and `exclude`. `*` and `?` stay within a folder, `**` stands for any folders, or none.
+
+    `include` never removes licence evidence: a source narrowed to `src/**` keeps the licence text at its top. `exclude`
+    removes what it names, evidence too.
+    """
+
+    def __init__(self, include: Iterable[str] = (), exclude: Iterable[str] = ()) -> None:
+        self.include = tuple(include)
+        self.exclude = tuple(exclude)
+
+    def accepts(self, path: str) -> bool:
+        """Whether the file at `path`, relative to the source's root, is wanted."""
+        if self.exclude and self._exclude_pattern.fullmatch(path):
+            return False
+        return not self.include or bool(self._include_pattern.fullmatch(path)) or is_licence_evidence(path)
+
+    @cached_property
+    def _include_pattern(self) -> re.Pattern[str]:
+        return _any_of(self.include)
+
+    @cached_property
+    def _exclude_pattern(self) -> re.Pattern[str]:
+        return _any_of(self.exclude)
+
+
+def _any_of(globs: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{_expression(glob)})" for glob in globs), re.DOTALL)
+
+
+def _expression(glob: str) -> str:
+    *folders, last = glob.split("/")
+    above = "".join("(?:[^/]+/)*" if folder == "**" else _segment(folder) + "/" for folder in folders)
+    return above + (".+" if last == "**" else _segment(last))
+
+
+def _segment(segment: str) -> str:
+    return "".join({"*": "[^/]*", "?": "[^/]"}.get(character, re.escape(character)) for character in segment)

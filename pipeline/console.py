@@ -1,0 +1,142 @@
+"""What a person sees on the terminal: bars, the waterfall, the gates. Everything goes to stderr; stdout is for machines."""
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from pipeline.gates import GATES, Verdict
+from pipeline.progress import Progress as Heard
+from pipeline.stages import StageResult
+
+
+def person(file: TextIO | None = None) -> Console:
+    """A console for people, on stderr unless another stream is given."""
+    return Console(file=file or sys.stderr, highlight=False, soft_wrap=False)
+
+
+class StageBars:
+    """A watcher that draws one line a stage: bar, parts, rate in MB/s and time left. Use as a context manager."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self._bars = Progress(
+            TextColumn("{task.description:<10}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.completed:.0f}/{task.total:.0f} parts"),
+            TextColumn("{task.fields[rate]}"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._tasks: dict[str, TaskID] = {}
+
+    def __enter__(self) -> "StageBars":
+        self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bars.stop()
+
+    def progress(self, heard: Heard) -> None:
+        """Move the bar of the stage."""
+        if heard.stage not in self._tasks:
+            self._tasks[heard.stage] = self._bars.add_task(heard.stage, total=heard.num_parts, rate="")
+        task = self._tasks[heard.stage]
+        elapsed = next(bar.elapsed for bar in self._bars.tasks if bar.id == task) or 0.0
+        rate = f"{heard.num_bytes / 1e6 / elapsed:.1f} MB/s" if elapsed > 0.05 else ""
+        self._bars.update(task, total=heard.num_parts, completed=heard.num_done, rate=rate)
+
+    def finished(self, result: StageResult, seconds: float) -> None:
+        """Replace the stage's bar by the line that stays: what went in and out, how fast, and whether it was known already."""
+        task = self._tasks.pop(result.stage, None)
+        if task is not None:
+            self._bars.remove_task(task)
+        self.console.print(stage_line(result, seconds))
+
+
+def stage_line(result: StageResult, seconds: float) -> str:
+    """One line about a finished stage."""
+    report = result.report
+    bar = "[red]" + "━" * 12 + "[/red]" if result.blocked else "[green]" + "━" * 12 + "[/green]"
+    rate = report.num_bytes_in / 1e6 / seconds if seconds > 0 else 0.0
+    speed = "unchanged" if result.unchanged else f"{rate:.1f} MB/s"
+    state = "[red]blocked[/red]" if result.blocked else result.object_id[:12]
+    return (
+        f"{result.stage:<10} {bar} {report.rows_in:>6,} -> {report.rows_out:>6,} {seconds:>6.1f} s  {speed:<10} {state}"
+    )
+
+
+def waterfall(results: Sequence[StageResult]) -> Table:
+    """Files, bytes and tokens in and out of each stage, and its drops by reason, most frequent first."""
+    table = Table(title="Waterfall", title_justify="left")
+    for name, justify in (
+        ("stage", "left"),
+        ("in", "right"),
+        ("out", "right"),
+        ("MB in", "right"),
+        ("MB out", "right"),
+    ):
+        table.add_column(name, justify=justify)  # type: ignore[arg-type]  # rich's Literal
+    table.add_column("tokens", justify="right")
+    table.add_column("dropped, by reason")
+    for result in results:
+        report = result.report
+        tokens = report.measures.get("num_tokens")
+        drops = sorted(report.dropped.items(), key=lambda item: (-item[1], item[0]))
+        table.add_row(
+            result.stage,
+            f"{report.rows_in:,}",
+            f"{report.rows_out:,}",
+            f"{report.num_bytes_in / 1e6:.2f}",
+            f"{report.num_bytes_out / 1e6:.2f}",
+            f"{tokens:,.0f}" if tokens else "",
+            ", ".join(f"{reason} {count:,}" for reason, count in drops),
+        )
+    return table
+
+
+def verdict_table(verdicts: Iterable[Verdict]) -> Table:
+    """Every gate with its measured value, limit and verdict."""
+    table = Table(title="Gates", title_justify="left")
+    for name in ("stage", "gate", "measured", "limit", "verdict"):
+        table.add_column(name, justify="right" if name in ("measured", "limit") else "left")
+    for verdict in verdicts:
+        word = (
+            "[green]passed[/green]"
+            if verdict.passed
+            else ("[red]BLOCKED[/red]" if verdict.blocking else "[yellow]warning[/yellow]")
+        )
+        sign = "≤" if verdict.comparison == "at most" else "≥"
+        table.add_row(verdict.stage, verdict.gate, f"{verdict.measured:g}", f"{sign} {verdict.limit:g}", word)
+    return table
+
+
+def gate_rows() -> list[dict[str, Any]]:
+    """GATES as the `gates` command prints them."""
+    return [
+        {
+            "name": gate.name,
+            "stage": gate.stage,
+            "blocking": gate.blocking,
+            "measure": gate.measure,
+            "limit": f"{gate.comparison} {gate.limit}",
+            "why": gate.why,
+        }
+        for gate in GATES
+    ]
+
+
+def plain_table(title: str, rows: Sequence[Mapping[str, object]]) -> Table:
+    """A table of rows that share their keys."""
+    table = Table(title=title, title_justify="left")
+    for name in rows[0] if rows else ():
+        table.add_column(name)
+    for row in rows:
+        table.add_row(*[str(value) for value in row.values()])
+    return table

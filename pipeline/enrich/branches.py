@@ -1,0 +1,103 @@
+"""Branches of #if whose brackets do not balance: no grammar can nest them. With spaces in their place, the rest parses.
+
+#ifdef A                              the grammar sees two opening braces and one closing;
+if (x) {            is read as        with one branch it sees one of each
+#else                                     if (x) {
+if (y) {
+#endif
+}                                     }
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+MAX_NUM_LINES = 16
+"""A longer branch stays: what opens a brace that another conditional closes is short, a header guard is not."""
+
+_DIRECTIVE = re.compile(rb"[ \t]*#[ \t]*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b")
+_LINE = re.compile(rb"(?:[^\\\n]|\\.)*(?:\n|\Z)|\\\Z", re.DOTALL)
+_OPAQUE = re.compile(
+    rb"//(?:[^\\\n]|\\.)*"
+    rb"|/\*.*?(?:\*/|\Z)"
+    rb"|R\"([^()\\\s\"]{0,16})\(.*?(?:\)\1\"|\Z)"
+    rb"|\"(?:[^\"\\\n]|\\.)*\""
+    rb"|'(?:[^'\\\n]|\\.)*'",
+    re.DOTALL,
+)
+_NOT_LINE_END = re.compile(rb"[^\n]")
+_OPENING = frozenset({b"if", b"ifdef", b"ifndef"})
+
+ByteRange = tuple[int, int]
+
+
+@dataclass(slots=True)
+class Conditional:
+    """One #if ... #endif by the byte ranges of its directive lines. Branch i lies between directives i and i + 1."""
+
+    directives: list[ByteRange] = field(default_factory=list)
+
+    def branches(self) -> list[ByteRange]:
+        """The byte ranges of what stands between the directives."""
+        return [(before[1], after[0]) for before, after in zip(self.directives, self.directives[1:], strict=False)]
+
+
+def unbalanced_branches(content: bytes) -> list[ByteRange]:
+    """The byte ranges to blank, in order and apart: those of each conditional that has a branch out of balance.
+
+    Its directive lines go, and all branches but the first; of a branch that stands alone nothing stays.
+    """
+    bare = bytearray(_OPAQUE.sub(lambda match: with_spaces(match[0], [(0, len(match[0]))]), content))
+    blanked: list[ByteRange] = []
+    for conditional in _conditionals(bytes(bare)):  # inner ones come first, and outer ones are judged without them
+        branches = conditional.branches()
+        if all(_is_balanced(bare, *branch) for branch in branches):
+            continue
+        gone = branches if len(branches) == 1 else branches[1:]
+        if any(bare.count(b"\n", *branch) > MAX_NUM_LINES for branch in gone):
+            continue
+        for start, end in (*conditional.directives, *gone):
+            bare[start:end] = with_spaces(bytes(bare[start:end]), [(0, end - start)])
+            blanked.append((start, end))
+    return _joined(blanked)
+
+
+def with_spaces(content: bytes, ranges: Iterable[ByteRange]) -> bytes:
+    """The text with a space for each byte in the ranges, which are in order and apart. Line ends and length stay."""
+    pieces = []
+    at = 0
+    for start, end in ranges:
+        pieces += [content[at:start], _NOT_LINE_END.sub(b" ", content[start:end])]
+        at = end
+    return b"".join([*pieces, content[at:]])
+
+
+def _conditionals(bare: bytes) -> list[Conditional]:
+    """The complete conditionals of a text without comments and strings, by their ends. Stray ones are left out."""
+    complete: list[Conditional] = []
+    stack: list[Conditional] = []
+    for line in _LINE.finditer(bare):
+        directive = _DIRECTIVE.match(line[0])
+        if directive is None:
+            continue
+        if directive[1] in _OPENING:
+            stack.append(Conditional())
+        if stack:
+            stack[-1].directives.append(line.span())
+        if directive[1] == b"endif" and stack:
+            complete.append(stack.pop())
+    return complete
+
+
+def _is_balanced(bare: bytearray, start: int, end: int) -> bool:
+    return all(bare.count(left, start, end) == bare.count(right, start, end) for left, right in (b"{}", b"()"))
+
+
+def _joined(ranges: list[ByteRange]) -> list[ByteRange]:
+    joined: list[ByteRange] = []
+    for start, end in sorted(ranges):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined

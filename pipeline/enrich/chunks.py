@@ -1,0 +1,335 @@
+"""A text cut into chunks along its structure. The chunks, put together, are the text, byte for byte.
+
+What a chunk is, by kind:
+
+    preamble       preprocessor directives outside of bodies: includes, macros, conditions, branches that were blanked
+    namespace      the opening and the closing of a namespace or of an `extern "C"` block; aliases, using-declarations
+    class_decl     a class up to its opening brace, and from its closing brace on; one without a body; an enumeration
+    class_member   what stands in a class and is no function with a body, no class, enumeration or typedef
+    func_sig       a function up to its body, templates and initialisers included; a prototype outside of classes
+    func_body      the body of a function, braces included
+    typedef        typedefs, aliases of types, concepts
+    comment        comments that belong to nothing, such as the licence header
+    other          variables, assertions, calls of macros, and what did not parse
+
+A comment belongs to the declaration that follows it without a blank line, or whose end stands on its line. Neighbours
+of one kind and level without a blank line between them are one chunk, except functions and classes. A chunk starts at
+the start of its line if only blanks stand before it there; all other blanks between two chunks belong to the first.
+
+The level of a chunk is the number of namespace bodies and class bodies around it, at most 255. Conditionals and
+`extern "C"` do not count.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tree_sitter import Node
+
+from pipeline.enrich.syntax import Syntax
+from pipeline.records import ChunkKind
+
+MAX_LEVEL = 255
+
+_CLASSES = frozenset({"class_specifier", "struct_specifier", "union_specifier"})
+_CONDITIONALS = frozenset({"preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef"})
+_DECLARATIONS = frozenset({"declaration", "field_declaration"})
+_WRAPPERS = frozenset({"template_declaration", "linkage_specification"})
+_BESIDE_DECLARATIONS = frozenset({"comment", "template_parameter_list", "requires_clause"})
+_NAMES = frozenset({"identifier", "field_identifier", "type_identifier"})
+_PUNCTUATION = frozenset({";", ":", ","})
+_KINDS = {
+    "preproc_include": ChunkKind.PREAMBLE,
+    "preproc_def": ChunkKind.PREAMBLE,
+    "preproc_function_def": ChunkKind.PREAMBLE,
+    "preproc_call": ChunkKind.PREAMBLE,
+    "#endif": ChunkKind.PREAMBLE,
+    "namespace_alias_definition": ChunkKind.NAMESPACE,
+    "type_definition": ChunkKind.TYPEDEF,
+    "alias_declaration": ChunkKind.TYPEDEF,
+    "concept_definition": ChunkKind.TYPEDEF,
+    "class_specifier": ChunkKind.CLASS_DECL,
+    "struct_specifier": ChunkKind.CLASS_DECL,
+    "union_specifier": ChunkKind.CLASS_DECL,
+    "enum_specifier": ChunkKind.CLASS_DECL,
+    "compound_statement": ChunkKind.FUNC_BODY,
+}
+_DOCUMENTED_DIRECTIVES = frozenset({"preproc_def", "preproc_function_def"})
+_MERGED = frozenset(ChunkKind) - {ChunkKind.FUNC_SIG, ChunkKind.FUNC_BODY, ChunkKind.CLASS_DECL}
+
+
+class Chunk(NamedTuple):
+    """A byte range of the UTF-8 text. The first chunk starts at 0, each next one at the end of the one before."""
+
+    start: int
+    end: int
+    kind: ChunkKind
+    level: int
+
+
+class Closing(NamedTuple):
+    """The closing brace of a container and what follows it in the same declaration."""
+
+    start: int
+    end: int
+    kind: ChunkKind
+
+
+@dataclass(slots=True)
+class Container:
+    """Siblings that are walked: those in the file, a namespace, a class, a conditional, a part that did not parse."""
+
+    children: Iterator[Node]
+    level: int
+    in_class: bool
+    closing: Closing | None = None
+
+
+@dataclass(slots=True)
+class Span:
+    """A chunk in the making, without the blanks around it."""
+
+    start: int
+    end: int
+    kind: ChunkKind
+    level: int
+
+
+class Spans:
+    """Collects spans in the order of the text, gives comments to their owners and joins neighbours."""
+
+    def __init__(self, syntax: Syntax) -> None:
+        self._content = syntax.content
+        self._blanked = deque(syntax.blanked)
+        self._spans: list[Span] = []
+        self._comment: Span | None = None
+
+    def add(self, start: int, end: int, kind: ChunkKind, level: int, takes_comment: bool = True) -> None:
+        """Add what was found at [start, end); `takes_comment` if a comment right before it belongs to it."""
+        has_comment = False
+        if self._comment is not None:
+            has_comment = takes_comment and self._num_lines_between(self._comment.end, start) <= 1
+            if has_comment:
+                start = self._comment.start
+                self._comment = None
+            else:
+                self._flush_comment()
+        self._append(Span(start, end, kind, level), has_comment)
+
+    def add_comment(self, start: int, end: int, level: int) -> None:
+        """Add a comment: to the line it ends, to the comment it continues, or to wait for its owner."""
+        if self._comment is not None and self._num_lines_between(self._comment.end, start) <= 1:
+            self._comment.end = end
+            return
+        self._flush_comment()
+        if self._spans and self._num_lines_between(self._spans[-1].end, start) == 0:
+            self._spans[-1].end = end
+        else:
+            self._comment = Span(start, end, ChunkKind.COMMENT, level)
+
+    def absorb(self, end: int) -> None:
+        """Punctuation up to `end` belongs to whatever came last."""
+        if self._comment is None and self._spans:
+            self._spans[-1].end = max(self._spans[-1].end, end)
+
+    def finish(self) -> list[Chunk]:
+        """The chunks of the whole text."""
+        self._flush_comment()
+        self._append_blanked(len(self._content), 0)
+        if not self._spans:
+            return [Chunk(0, len(self._content), ChunkKind.OTHER, 0)] if self._content else []
+        starts = [0, *map(self._line_start, self._spans[1:], self._spans)]
+        ends = [*starts[1:], len(self._content)]
+        return [
+            Chunk(start, end, span.kind, min(span.level, MAX_LEVEL))
+            for start, end, span in zip(starts, ends, self._spans, strict=True)
+        ]
+
+    def _append(self, span: Span, has_comment: bool) -> None:
+        self._append_blanked(span.start, span.level)
+        self._append_trimmed(span, has_comment)
+
+    def _append_blanked(self, end: int, level: int) -> None:
+        """What was blanked up to `end`: the tree knows nothing of it. Inside of a body it is part of the body."""
+        while self._blanked and self._blanked[0][1] <= end:
+            self._append_trimmed(Span(*self._blanked.popleft(), ChunkKind.PREAMBLE, level), has_comment=False)
+
+    def _append_trimmed(self, span: Span, has_comment: bool) -> None:
+        last = self._spans[-1] if self._spans else None
+        if last is not None:
+            span.start = max(span.start, last.end)
+        span.end = span.start + len(self._content[span.start : span.end].rstrip())  # directives end with their line end
+        if span.end <= span.start:
+            return
+        if last is not None and not has_comment and self._are_joined(last, span):
+            last.end = span.end
+        else:
+            self._spans.append(span)
+
+    def _are_joined(self, last: Span, span: Span) -> bool:
+        is_like = (last.kind, last.level) == (span.kind, span.level) and span.kind in _MERGED
+        return is_like and self._num_lines_between(last.end, span.start) <= 1
+
+    def _flush_comment(self) -> None:
+        if self._comment is not None:
+            comment, self._comment = self._comment, None
+            self._append(comment, has_comment=True)
+
+    def _num_lines_between(self, start: int, end: int) -> int:
+        return self._content.count(b"\n", start, end)
+
+    def _line_start(self, span: Span, before: Span) -> int:
+        start = before.end + len(self._content[before.end : span.start].rstrip(b" \t"))
+        return start if self._content[start - 1 : start] == b"\n" else span.start
+
+
+def chunks_of(syntax: Syntax) -> list[Chunk]:
+    """The chunks of a parsed text; one of kind `other` where there is no tree. An empty text has none."""
+    spans = Spans(syntax)
+    if syntax.tree is not None:
+        _walk(syntax.tree.root_node, spans)
+    return spans.finish()
+
+
+def _walk(root: Node, spans: Spans) -> None:
+    """Visit the children of containers and of nothing else: the bodies of functions are most of a text."""
+    stack = [Container(iter(root.children), 0, in_class=False)]
+    while stack:
+        container = stack[-1]
+        node = next(container.children, None)
+        if node is not None:
+            opened = _visit(node, container, spans)
+            if opened is not None:
+                stack.append(opened)
+            continue
+        stack.pop()
+        if container.closing is not None:
+            outer_level = stack[-1].level
+            spans.add(*container.closing, outer_level, takes_comment=False)
+
+
+def _visit(node: Node, container: Container, spans: Spans) -> Container | None:
+    """Add a node's span; a container adds its opening and is returned."""
+    kind = node.type
+    if kind == "comment":
+        spans.add_comment(node.start_byte, node.end_byte, container.level)
+    elif kind in _PUNCTUATION:
+        spans.absorb(node.end_byte)
+    elif kind == "ERROR":
+        return Container(iter(node.children), container.level, container.in_class)
+    elif kind in _CONDITIONALS:
+        return _open_conditional(node, container, spans)
+    else:
+        return _visit_declaration(node, container, spans)
+    return None
+
+
+def _visit_declaration(outer: Node, container: Container, spans: Spans) -> Container | None:
+    node = _unwrap(outer)
+    if node.type in ("namespace_definition", "linkage_specification"):
+        body = node.child_by_field_name("body")
+        if body is not None:
+            num_levels = int(node.type == "namespace_definition")
+            inner = Container(iter(()), container.level + num_levels, in_class=False)
+            return _open(outer, body, ChunkKind.NAMESPACE, container.level, inner, spans)
+    body = _class_body(node)
+    if body is not None:
+        inner = Container(iter(()), container.level + 1, in_class=True)
+        return _open(outer, body, ChunkKind.CLASS_DECL, container.level, inner, spans)
+    body = _function_body(node)
+    if body is not None:
+        spans.add(outer.start_byte, body.start_byte, ChunkKind.FUNC_SIG, container.level)
+        spans.add(body.start_byte, outer.end_byte, ChunkKind.FUNC_BODY, container.level, takes_comment=False)
+        return None
+    kind = _kind_of(node, container.in_class)
+    takes_comment = kind is not ChunkKind.PREAMBLE or node.type in _DOCUMENTED_DIRECTIVES
+    spans.add(outer.start_byte, outer.end_byte, kind, container.level, takes_comment)
+    return None
+
+
+def _open(outer: Node, body: Node, kind: ChunkKind, level: int, inner: Container, spans: Spans) -> Container:
+    """Add a declaration up to its opening brace; its closing brace and what follows come when `inner` is done."""
+    children = body.children
+    opening_end = body.start_byte
+    if children and children[0].type == "{":
+        opening_end = children.pop(0).end_byte
+    spans.add(outer.start_byte, opening_end, kind, level, takes_comment=kind is ChunkKind.CLASS_DECL)
+    if children and children[-1].type == "}":
+        inner.closing = Closing(children.pop().start_byte, outer.end_byte, kind)
+    inner.children = iter(children)
+    return inner
+
+
+def _open_conditional(node: Node, container: Container, spans: Spans) -> Container:
+    """A conditional is walked in place: its directive lines are preamble, its branches what they are without it."""
+    condition = node.child_by_field_name("condition") or node.child_by_field_name("name") or node.child(0)
+    line_end = condition.end_byte if condition is not None else node.start_byte
+    spans.add(node.start_byte, line_end, ChunkKind.PREAMBLE, container.level, takes_comment=False)
+    rest = (child for child in node.children if child.start_byte >= line_end)
+    return Container(rest, container.level, container.in_class)
+
+
+def _unwrap(node: Node) -> Node:
+    """The declaration inside of `template <...>` and of `extern "C"` without braces."""
+    while node.type in _WRAPPERS:
+        inner = node.child_by_field_name("body") or _last_declaration(node)
+        if inner is None or inner.type == "declaration_list":
+            return node
+        node = inner
+    return node
+
+
+def _last_declaration(node: Node) -> Node | None:
+    inner = [child for child in node.named_children if child.type not in _BESIDE_DECLARATIONS]
+    return inner[-1] if inner else None
+
+
+def _class_body(node: Node) -> Node | None:
+    """The body of a class, also of one that declares variables, or behind a macro: `class EXPORT Name { ... };`."""
+    if node.type in _CLASSES:
+        return node.child_by_field_name("body")
+    has_type = node.type in _DECLARATIONS or node.type == "function_definition"
+    declared = node.child_by_field_name("type") if has_type else None
+    if declared is None or declared.type not in _CLASSES:
+        return None
+    if node.type in _DECLARATIONS:
+        return declared.child_by_field_name("body")
+    declarator = node.child_by_field_name("declarator")
+    is_behind_macro = declarator is not None and declarator.type in _NAMES
+    return node.child_by_field_name("body") if is_behind_macro else None
+
+
+def _function_body(node: Node) -> Node | None:
+    if node.type != "function_definition":
+        return None
+    last = node.child(node.child_count - 1)
+    is_body = last is not None and last.type in ("compound_statement", "try_statement", "constructor_try_statement")
+    return last if is_body else node.child_by_field_name("body")
+
+
+def _kind_of(node: Node, in_class: bool) -> ChunkKind:
+    """The kind of a declaration without a body of its own."""
+    known = _KINDS.get(node.type)
+    if known is not None:
+        return known
+    declared = node.child_by_field_name("type") if node.type in _DECLARATIONS else None
+    if declared is not None and declared.type == "enum_specifier" and declared.child_by_field_name("body") is not None:
+        return ChunkKind.CLASS_DECL
+    if in_class:
+        return ChunkKind.CLASS_MEMBER
+    if node.type == "using_declaration":
+        return ChunkKind.NAMESPACE
+    is_function = node.type == "function_definition" or (node.type == "declaration" and _declares_function(node))
+    return ChunkKind.FUNC_SIG if is_function else ChunkKind.OTHER
+
+
+def _declares_function(node: Node) -> bool:
+    """Whether a declaration is a prototype. `int (*f)(int);` is a variable."""
+    declarator = node.child_by_field_name("declarator")
+    while declarator is not None:
+        inner = declarator.child_by_field_name("declarator")
+        if declarator.type == "function_declarator":
+            return inner is None or inner.type != "parenthesized_declarator"
+        declarator = declarator.named_child(0) if declarator.type == "reference_declarator" else inner
+    return False

@@ -1,0 +1,27 @@
+"""What enrich can be told: the limits of a parse, and how many broken ones a corpus may hold."""
+
+from pydantic import Field
+
+from pipeline.params import Params
+
+
+class SyntaxParams(Params):
+    """Limits of the syntax lane. Each is a count and none a time: a text has the same fate on every machine."""
+
+    max_num_bytes: int = Field(default=4_000_000, ge=1_000, le=100_000_000)
+    """Bytes of the largest text that is parsed. A larger one goes on as a single chunk, degraded."""
+    max_operations_per_byte: int = Field(default=64, ge=8, le=10_000)
+    """Parser operations a byte before a parse is given up. Real files need about 1, endless templates 10."""
+    max_error_fraction: float = Field(default=0.5, ge=0, le=1)
+    """Share of a text's bytes inside syntax errors above which its structure counts as degraded."""
+    blank_unbalanced_branches: bool = True
+    """Whether a text with errors is parsed again without the #if branches whose brackets do not balance."""
+
+
+class EnrichParams(Params):
+    """Everything enrich can be told."""
+
+    syntax: SyntaxParams = SyntaxParams()
+    """The syntax lane."""
+    max_degraded_fraction: float = Field(default=0.2, ge=0, le=1)
+    """Share of the documents whose structure may be degraded before the stage is blocked."""

@@ -1,0 +1,272 @@
+"""GATES: the one list of gates. A gate is a measure with a limit that can stop a stage.
+
+A measure is a key of the stage's report.json, a limit is a number or the name of a field of the stage's Params. Asset checks, the
+`gates` command, `promote()`, the documentation and the tests all read this list. To add a gate, report its measure in the
+stage's `stage.py` and add one entry here with the example that passes and the one that fails.
+"""
+
+import operator
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from pipeline.errors import BlockedError, MeasureError
+from pipeline.params import Params
+
+
+class Comparison(StrEnum):
+    """How a measure must stand to its limit."""
+
+    AT_MOST = "at most"
+    AT_LEAST = "at least"
+
+
+_HOLDS = {Comparison.AT_MOST: operator.le, Comparison.AT_LEAST: operator.ge}
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A claim about a stage's output. `passing` and `failing` are values of the measure that show what it is for."""
+
+    name: str
+    stage: str
+    measure: str
+    comparison: Comparison
+    limit: float | str
+    why: str
+    passing: float
+    failing: float
+    blocking: bool = True
+
+    def limit_of(self, params: Params) -> float:
+        """The limit as a number, read from the Params where it names a field of theirs."""
+        return float(getattr(params, self.limit)) if isinstance(self.limit, str) else float(self.limit)
+
+    def judge(self, measures: Mapping[str, float], params: Params) -> "Verdict":
+        """Measure and decide. Raises MeasureError for a measure that was not reported: no data is never a pass."""
+        if self.measure not in measures:
+            raise MeasureError(
+                f"gate {self.name}",
+                f"stage {self.stage} reports no measure {self.measure}",
+                f"one of {', '.join(sorted(measures))}",
+                "Report it in the stage, or correct the gate.",
+            )
+        measured, limit = float(measures[self.measure]), self.limit_of(params)
+        passed = bool(_HOLDS[self.comparison](measured, limit))
+        return Verdict(
+            self.name, self.stage, self.blocking, self.measure, measured, str(self.comparison), limit, passed, self.why
+        )
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a gate decided about one output."""
+
+    gate: str
+    stage: str
+    blocking: bool
+    measure: str
+    measured: float
+    comparison: str
+    limit: float
+    passed: bool
+    why: str
+
+    @property
+    def sentence(self) -> str:
+        """The verdict as a person reads it."""
+        word = "passed" if self.passed else ("BLOCKED" if self.blocking else "warning")
+        return f"{self.gate} {word}: {self.measure} is {self.measured:g}, must be {self.comparison} {self.limit:g}"
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def _none(name: str, stage: str, measure: str, why: str, *, blocking: bool = True) -> Gate:
+    """A gate that allows none of something."""
+    return Gate(name, stage, measure, Comparison.AT_MOST, 0, why, passing=0, failing=1, blocking=blocking)
+
+
+def _some(name: str, stage: str, measure: str, why: str) -> Gate:
+    """A gate that asks for at least one of something: an empty output passes nothing."""
+    return Gate(name, stage, measure, Comparison.AT_LEAST, 1, why, passing=1, failing=0)
+
+
+GATES: tuple[Gate, ...] = (
+    _none(
+        "every_pin_verified",
+        "collect",
+        "num_failed_sources",
+        "A source that is not the pinned one must not be trained on.",
+    ),
+    _some("sources_hold_code", "collect", "num_source_files", "An empty corpus proves nothing."),
+    _none(
+        "every_file_has_a_revision",
+        "collect",
+        "num_files_without_revision",
+        "A file without a revision cannot be cited.",
+    ),
+    _none(
+        "every_pin_declares_a_licence",
+        "collect",
+        "num_pins_without_license_metadata",
+        "Licence metadata is recorded when bytes are pinned; NOASSERTION says that nothing is known.",
+    ),
+    _none(
+        "no_row_lost_in_collect", "collect", "num_rows_unaccounted", "Every file goes on or is dropped with a reason."
+    ),
+    _some("documents_are_kept", "normalize", "rows_out", "Rules that drop everything are wrong."),
+    _none("decoding_loses_nothing", "normalize", "num_lossy_decodings", "A replacement character is invented text."),
+    _none(
+        "every_document_is_licensed",
+        "normalize",
+        "num_unlicensed_kept",
+        "Only parsed, allowed expressions with evidence.",
+    ),
+    _none("no_secret_is_left", "normalize", "num_unwaived_secrets", "A model repeats the secrets that it was shown."),
+    _none(
+        "no_exact_duplicate_is_left",
+        "normalize",
+        "num_exact_duplicates_left",
+        "Copies are memorised and inflate every count.",
+    ),
+    _none(
+        "no_row_lost_in_normalize",
+        "normalize",
+        "num_rows_unaccounted",
+        "Every file goes on or is dropped with a reason.",
+    ),
+    _none(
+        "chunks_conserve_bytes", "enrich", "num_bytes_changed", "Structure stands beside the text and never changes it."
+    ),
+    _none(
+        "provenance_on_every_document",
+        "enrich",
+        "num_documents_without_provenance",
+        "What was parsed must be told from what was compiled.",
+    ),
+    Gate(
+        "degraded_share_is_in_band",
+        "enrich",
+        "degraded_fraction",
+        Comparison.AT_MOST,
+        "max_degraded_fraction",
+        "Many broken parses mean a wrong grammar or a wrong language.",
+        passing=0.05,
+        failing=0.9,
+    ),
+    _none(
+        "no_local_path_in_a_build_context",
+        "enrich",
+        "num_local_paths_in_context",
+        "A path of a machine is personal data.",
+    ),
+    _none(
+        "no_row_lost_in_enrich", "enrich", "num_rows_unaccounted", "Every document goes on or is dropped with a reason."
+    ),
+    _none(
+        "token_tables_have_their_schema",
+        "tokenize",
+        "num_schema_mismatches",
+        "A reader relies on names, types and version.",
+    ),
+    _none(
+        "ids_are_in_the_vocabulary",
+        "tokenize",
+        "num_ids_out_of_range",
+        "An id past the vocabulary is a crash in training.",
+    ),
+    _none(
+        "columns_are_as_long_as_the_ids",
+        "tokenize",
+        "num_misaligned_columns",
+        "Structure must lie on the token it is about.",
+    ),
+    _none(
+        "packing_conserves_every_token",
+        "tokenize",
+        "num_tokens_not_packed_once",
+        "No token is cropped, lost or repeated.",
+    ),
+    _none("boundary_oracle_agrees", "tokenize", "num_boundary_mismatches", "doc_ids may not be their own oracle."),
+    _none("commits_are_in_order", "tokenize", "num_commit_order_violations", "History must be read forwards."),
+    _none(
+        "specials_only_where_written",
+        "tokenize",
+        "num_special_ids_in_text",
+        "Corpus text must never become a control id.",
+    ),
+    _none(
+        "no_row_lost_in_tokenize",
+        "tokenize",
+        "num_rows_unaccounted",
+        "Every document goes on or is dropped with a reason.",
+    ),
+    _some("training_rows_exist", "tokenize", "num_rows_train", "A snapshot without training rows trains nothing."),
+    _some("documents_were_decoded", "verify", "num_documents", "A proof over nothing is no proof."),
+    _none("round_trip_is_exact", "verify", "num_round_trip_failures", "decode(tokens) is the stored text, by SHA-256."),
+    _none(
+        "every_table_matches_its_schema",
+        "verify",
+        "num_schema_mismatches",
+        "The candidate is read as a stranger would.",
+    ),
+    _none("hot_rows_equal_cold_rows", "verify", "num_hot_rows_that_differ", "Training reads what the gates looked at."),
+    _none(
+        "rows_respect_their_boundaries", "verify", "num_boundary_mismatches", "Judged again from the stored rows alone."
+    ),
+    _none("tokens_are_in_range", "verify", "num_ids_out_of_range", "Judged again from the stored rows alone."),
+    _none(
+        "special_spellings_stay_text", "verify", "num_special_spellings_encoded_as_control", "Injection by corpus text."
+    ),
+    _none("splits_are_apart", "verify", "num_texts_in_two_splits", "Held-out text must never be trained on."),
+    Gate(
+        "tokens_carry_enough_text",
+        "verify",
+        "bytes_per_token",
+        Comparison.AT_LEAST,
+        "min_bytes_per_token",
+        "A vocabulary that does not fit the corpus wastes every step.",
+        passing=3.3,
+        failing=1.0,
+    ),
+    Gate(
+        "vocabulary_is_used",
+        "verify",
+        "unused_vocabulary_fraction",
+        Comparison.AT_MOST,
+        "max_unused_vocabulary_fraction",
+        "Ids that never occur are parameters that never train.",
+        passing=0.3,
+        failing=0.99,
+        blocking=False,
+    ),
+    _none(
+        "canaries_are_caught", "verify", "num_canaries_missed", "A gate proves in every build that it still catches."
+    ),
+    _some("canaries_were_sent", "verify", "num_canaries", "A proof over nothing is no proof."),
+    _some("trainer_takes_a_step", "verify", "num_smoke_steps", "The consumer's own loader and one optimiser step."),
+    _none("trainer_loss_is_finite", "verify", "num_non_finite_losses", "A loss that is no number trains nothing."),
+    _none(
+        "no_row_lost_in_verify", "verify", "num_rows_unaccounted", "Every document goes on or is dropped with a reason."
+    ),
+)
+
+
+def gates_of(stage: str) -> tuple[Gate, ...]:
+    """The gates of one stage, in declared order."""
+    return tuple(gate for gate in GATES if gate.stage == stage)
+
+
+def judge(stage: str, measures: Mapping[str, float], params: Params) -> tuple[Verdict, ...]:
+    """The verdicts of all gates of a stage. A gate that crashes, crashes: it never counts as passed."""
+    return tuple(gate.judge(measures, params) for gate in gates_of(stage))
+
+
+def refuse_blocked(verdicts: Iterable[Verdict], where: str, causes: str = "") -> None:
+    """Raise BlockedError naming every blocking gate that failed, its value and its limit."""
+    blocked = [verdict for verdict in verdicts if verdict.blocking and not verdict.passed]
+    if blocked:
+        found = "; ".join(verdict.sentence for verdict in blocked)
+        raise BlockedError(where, found, "", f"No ref was moved. {causes}".rstrip())

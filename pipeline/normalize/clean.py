@@ -1,0 +1,235 @@
+"""One source by the rules: decode, filter, licence, scrub, sign. Each file becomes a Document or a DroppedRecord."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+import pyarrow as pa
+
+from pipeline.languages import C_EXTENSIONS, SHARED_EXTENSIONS
+from pipeline.normalize.decode import Decoded, decode, is_lossless
+from pipeline.normalize.duplicates import CopyleftText, Signature
+from pipeline.normalize.expressions import Judged, LicenceClass, Policy, judge_expression, load_policy
+from pipeline.normalize.filters import judge, score, scores_json
+from pipeline.normalize.identity import document_id, text_sha256
+from pipeline.normalize.licenses import INHERITED, LicenceIndex, Licensed, PackageFacts
+from pipeline.normalize.params import RulesParams
+from pipeline.normalize.refusal import Refusal
+from pipeline.normalize.scrub import Scrubber
+from pipeline.normalize.shingles import hashes_for_minhash, shingle_hashes, signature, tokens
+from pipeline.outcome import StageReport
+from pipeline.part import PartJob, PartOutput
+from pipeline.records import Document, DroppedRecord, LicenceEvidence
+from pipeline.schema import table_of_records
+
+DOCUMENTS = "documents.parquet"
+DROPPED = "dropped.parquet"
+SIGNATURES = "signatures.parquet"
+COPYLEFT = "copyleft.parquet"
+
+
+@dataclass(frozen=True)
+class RulesIdentity:
+    """What a cleaned part depends on beside its input and Params: its split, its pin's word on licences, the policy."""
+
+    split: str
+    declared_license: str
+    inherit_license: bool
+    licence_policy_sha256: str
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of the collected source, as the rules need it."""
+
+    source: str
+    revision: str
+    path: str
+    blob_sha256: str
+    content: bytes
+
+
+def clean_source(job: PartJob) -> PartOutput:
+    """The part function of `normalize/rules`."""
+    assert isinstance(job.params, RulesParams)
+    identity = RulesIdentity(**job.identity)
+    table = job.inputs["files"].table(
+        "files.parquet", ["source", "revision", "path", "blob_sha256", "content", "is_evidence"]
+    )
+    rows = sorted(table.to_pylist(), key=lambda row: str(row["path"]))
+    evidence = {row["path"]: row["content"] for row in rows if row["is_evidence"]}
+    files = [File(*(row[name] for name in File.__dataclass_fields__)) for row in rows if not row["is_evidence"]]
+    with SourceCleaner(evidence, identity, job.params) as cleaner:
+        for file in files:
+            cleaner.clean(file)
+        return PartOutput(cleaner.tables(), cleaner.report(num_bytes_in=sum(len(file.content) for file in files)))
+
+
+class SourceCleaner:
+    """Takes the files of one source and collects what becomes of them."""
+
+    def __init__(self, evidence: Mapping[str, bytes], identity: RulesIdentity, params: RulesParams) -> None:
+        self._identity = identity
+        self._params = params
+        self._policy = load_policy(identity.licence_policy_sha256)
+        facts = PackageFacts(identity.declared_license, identity.inherit_license)
+        self._licences = LicenceIndex(evidence, facts, self._policy, params.licences)
+        self._scrubber = Scrubber(params.scrub)
+        self.documents: list[Document] = []
+        self.dropped: list[DroppedRecord] = []
+        self.signatures: list[Signature] = []
+        self.copyleft: list[CopyleftText] = []
+        self._num_lossy = 0
+
+    def __enter__(self) -> "SourceCleaner":
+        self._scrubber.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._scrubber.__exit__(*error)
+
+    def clean(self, file: File) -> None:
+        """Send one file through the rules, cheap ones first."""
+        decoded = decode(file.content)
+        if isinstance(decoded, Refusal):
+            self._drop(file, decoded)
+            return
+        scores = score(file.path, decoded.text)
+        broken = judge(scores, self._params.filters)
+        if broken:
+            self._drop(file, broken)
+            return
+        licensed = self._licences.decide(file.path, decoded.text)
+        if isinstance(licensed, Refusal):
+            # The digest of a text says nothing about it only once its secrets are gone.
+            self._drop(file, licensed, text_sha256(self._scrubber.scrub(decoded.text).text))
+            return
+        self._keep(file, decoded, scores, licensed)
+
+    def tables(self) -> dict[str, pa.Table]:
+        """The part's tables, each in the order of paths."""
+        return {
+            DOCUMENTS: table_of_records(Document, self.documents),
+            DROPPED: table_of_records(DroppedRecord, self.dropped),
+            SIGNATURES: table_of_records(Signature, self.signatures),
+            COPYLEFT: table_of_records(CopyleftText, self.copyleft),
+        }
+
+    def report(self, num_bytes_in: int) -> StageReport:
+        """Counts, and what the gates ask of every cleaned document, looked up again in what is about to be stored."""
+        reasons = Counter(record.reason for record in self.dropped)
+        return StageReport(
+            rows_in=len(self.documents) + len(self.dropped),
+            rows_out=len(self.documents),
+            dropped=dict(sorted(reasons.items())),
+            num_bytes_in=num_bytes_in,
+            num_bytes_out=sum(document.num_bytes for document in self.documents),
+            measures={
+                "num_cleaned_documents": len(self.documents),
+                "num_lossy_decodings": self._num_lossy,
+                "num_redactions": sum(document.num_redactions for document in self.documents),
+                "num_undecodable": reasons["undecodable"],
+                "num_unlicensed_kept": sum(not is_licensed(document, self._policy) for document in self.documents),
+                "num_unwaived_secrets": sum(self._scrubber.scan(document.text) for document in self.documents),
+                **_bytes_by_language(self.documents),
+            },
+        )
+
+    def _keep(self, file: File, decoded: Decoded, scores: dict[str, float], licensed: Licensed) -> None:
+        scrubbed = self._scrubber.scrub(decoded.text)
+        digest = text_sha256(scrubbed.text)
+        if not scrubbed.is_clean:
+            self._drop(
+                file,
+                Refusal("unscrubbable", "something was still found after eight rounds", licensed.expression),
+                digest,
+            )
+            return
+        self._num_lossy += not is_lossless(file.content, decoded)
+        document = Document(
+            document_id=document_id(file.source, file.path, digest),
+            source=file.source,
+            revision=file.revision,
+            path=file.path,
+            split=self._identity.split,
+            text=scrubbed.text,
+            text_sha256=digest,
+            blob_sha256=file.blob_sha256,
+            num_bytes=len(scrubbed.text.encode()),
+            encoding=decoded.encoding,
+            edits=decoded.edits,
+            licence=licensed.expression,
+            licence_class=licensed.licence_class,
+            licence_branch=licensed.branch,
+            licence_evidence=licensed.evidence,
+            licence_detail=licensed.detail,
+            num_redactions=scrubbed.num_redactions,
+            scores=scores_json(scores),
+            repo_stable_id=None,
+            filepath_stable_id=None,
+            file_local_commit_index=None,
+            commit_hash=None,
+        )
+        self.documents.append(document)
+        self.signatures.append(sign(document, self._params))
+
+    def _drop(self, file: File, refusal: Refusal, digest: str | None = None) -> None:
+        record_id = document_id(file.source, file.path, digest or file.blob_sha256)
+        self.dropped.append(
+            DroppedRecord(
+                file.source,
+                file.path,
+                record_id,
+                len(file.content),
+                refusal.reason,
+                refusal.detail,
+                refusal.licence,
+                digest,
+            )
+        )
+        if refusal.is_copyleft and digest:
+            self.copyleft.append(CopyleftText(record_id, file.source, file.path, digest))
+
+
+def sign(document: Document, params: RulesParams) -> Signature:
+    """The row that duplicates of a document are found by."""
+    found = tokens(document.text)
+    shingles = shingle_hashes(found)
+    is_long = len(found) >= params.min_num_tokens
+    return Signature(
+        document_id=document.document_id,
+        source=document.source,
+        path=document.path,
+        split=document.split,
+        num_bytes=document.num_bytes,
+        text_sha256=document.text_sha256,
+        is_inherited=document.licence_evidence in INHERITED,
+        num_tokens=len(found),
+        num_shingles=len(shingles),
+        signature=tuple(signature(hashes_for_minhash(shingles), params.permutation_seed).tolist()) if is_long else (),
+    )
+
+
+def is_licensed(document: Document, policy: Policy) -> bool:
+    """Whether the stored expression parses, is allowed or tagged, and has evidence.
+
+    Asked of the record, not of the rule.
+    """
+    judged = judge_expression(document.licence, policy)
+    has_evidence = document.licence_evidence != LicenceEvidence.NONE and bool(document.licence_detail)
+    return isinstance(judged, Judged) and judged.licence_class < LicenceClass.REFUSED and has_evidence
+
+
+def _bytes_by_language(documents: list[Document]) -> dict[str, float]:
+    """Bytes of `.c`, of `.h` (either language) and of C++ files."""
+    num_bytes = Counter[str]()
+    for document in documents:
+        suffix = PurePosixPath(document.path).suffix
+        language = "c" if suffix in C_EXTENSIONS else "c_or_cpp" if suffix.lower() in SHARED_EXTENSIONS else "cpp"
+        num_bytes[language] += document.num_bytes
+    return {f"num_bytes_cleaned_{language}": num_bytes[language] for language in ("c", "c_or_cpp", "cpp")}

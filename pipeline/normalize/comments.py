@@ -1,0 +1,49 @@
+"""Where comments are in C and C++ text, and which of the leading ones is the licence header."""
+
+import re
+from collections.abc import Iterator
+
+_COMMENT = r"//[^\n\\]*(?:\\.[^\n\\]*)*|/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/|\Z)"
+_LITERAL = (
+    r'\bu?8?[LU]?R"(?P<delimiter>[^ ()\\\t\n]{0,16})\([\s\S]*?\)(?P=delimiter)"'
+    r'|"(?:[^"\\\n]|\\[\s\S])*"?'
+    # A quote behind a digit separates thousands, it opens no literal.
+    r"|(?<![0-9a-fA-F])'(?:[^'\\\n]|\\[\s\S])*'?"
+)
+_COMMENTS_AND_LITERALS = re.compile(rf"(?P<comment>{_COMMENT})|{_LITERAL}", re.DOTALL)
+_LEADING = re.compile(
+    r"[ \t\n\f\v]*(?:"
+    r"(?P<comment>/\*[\s\S]*?\*/|//[^\n]*(?:\n[ \t]*//[^\n]*)*)"
+    # An include guard may stand before the licence.
+    r"|#[ \t]*(?:pragma[ \t]+once|ifndef[ \t]+\w+|define[ \t]+\w+|if[ \t]+!defined[^\n]*)[ \t]*(?=\n))"
+)
+_LICENCE_WORDS = re.compile(r"copyright|licen[cs]e|spdx-|all rights reserved|public domain|redistribut", re.IGNORECASE)
+
+
+def comments(text: str) -> Iterator[tuple[int, int]]:
+    """Start and end of each comment.
+
+    A `//` inside a string literal opens none; raw strings and line continuations are understood.
+    """
+    for match in _COMMENTS_AND_LITERALS.finditer(text):
+        if match.lastgroup == "comment":
+            yield match.span()
+
+
+def leading_comments_end(text: str) -> int:
+    """Where the comments before the first code end; include guards are passed over."""
+    position = end = 0
+    while match := _LEADING.match(text, position):
+        position = match.end()
+        end = position if match["comment"] else end
+    return end
+
+
+def licence_header_end(text: str) -> int:
+    """Where the last of the leading comments that speaks of copyright or licence ends; 0 where none does."""
+    position = end = 0
+    while match := _LEADING.match(text, position):
+        position = match.end()
+        if match["comment"] and _LICENCE_WORDS.search(match["comment"]):
+            end = position
+    return end

@@ -1,0 +1,106 @@
+"""All sources side by side: duplicates and copyleft twins among the documents that the rules left."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pipeline.normalize.clean import COPYLEFT, DOCUMENTS, SIGNATURES
+from pipeline.normalize.duplicates import CopyleftText, Entry, Reason, find_copyleft_twins, find_duplicates
+from pipeline.normalize.params import DuplicateParams
+from pipeline.normalize.shingles import NUM_PERMUTATIONS, shingle_hashes, tokens
+from pipeline.outcome import StageReport
+from pipeline.part import PartJob, PartOutput, Tables
+from pipeline.records import DuplicateRecord, Split
+from pipeline.schema import table_of_records
+
+DUPLICATES = "duplicates.parquet"
+KEPT = "kept.parquet"
+
+_ENTRY_COLUMNS = ["document_id", "source", "path", "split", "num_bytes", "text_sha256", "is_inherited", "num_shingles"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptDocument:
+    """A document that goes on."""
+
+    document_id: str
+    source: str
+
+
+def compare_sources(job: PartJob) -> PartOutput:
+    """The part function of `normalize/duplicates`.
+
+    Copyleft twins go first: a text that is held may keep no other out.
+    """
+    assert isinstance(job.params, DuplicateParams)
+    entries, signatures = _read_entries(job.inputs)
+    copyleft = [CopyleftText(**row) for tables in job.inputs.values() for row in tables.table(COPYLEFT).to_pylist()]
+    held = find_copyleft_twins(entries, copyleft)
+    held_ids = {record.document_id for record in held}
+    free = [entry for entry in entries if entry.document_id not in held_ids]
+    texts = _Texts(job.inputs, {entry.document_id: entry.source for entry in free})
+    lost = held + find_duplicates(free, signatures, texts.shingles, job.params, job.identity["vendored_roots"])
+    lost_ids = {record.document_id for record in lost}
+    kept = [entry for entry in entries if entry.document_id not in lost_ids]
+    rows = sorted((KeptDocument(entry.document_id, entry.source) for entry in kept), key=lambda row: row.document_id)
+    tables = {
+        DUPLICATES: table_of_records(DuplicateRecord, sorted(lost, key=lambda record: (record.source, record.path))),
+        KEPT: table_of_records(KeptDocument, rows),
+    }
+    return PartOutput(tables, _report(entries, kept, lost))
+
+
+class _Texts:
+    """Shingles of single documents, read when they are asked for: most are never compared."""
+
+    def __init__(self, inputs: Mapping[str, Tables], sources: Mapping[str, str]) -> None:
+        self._inputs = inputs
+        self._sources = sources
+        self._tables: dict[str, dict[str, pa.Scalar]] = {}
+        self.shingles = lru_cache(maxsize=2_000)(self._shingles)
+
+    def _shingles(self, document_id: str) -> NDArray[np.uint64]:
+        source = self._sources[document_id]
+        if source not in self._tables:
+            table = self._inputs[source].table(DOCUMENTS, ["document_id", "text"])
+            self._tables[source] = dict(zip(table["document_id"].to_pylist(), table["text"], strict=True))
+        return shingle_hashes(tokens(str(self._tables[source][document_id].as_py())))
+
+
+def _read_entries(inputs: Mapping[str, Tables]) -> tuple[list[Entry], NDArray[np.uint32]]:
+    """The entries of all sources, and the signatures of those that have one, as one array."""
+    entries: list[Entry] = []
+    stacked = [np.empty((0, NUM_PERMUTATIONS), np.uint32)]
+    num_rows = 0
+    for source in sorted(inputs):
+        table = inputs[source].table(SIGNATURES, [*_ENTRY_COLUMNS, "signature"])
+        lists = table["signature"].combine_chunks()
+        lengths = np.diff(lists.offsets.to_numpy()) if len(lists) else np.empty(0, np.int64)
+        stacked.append(lists.flatten().to_numpy().reshape(-1, NUM_PERMUTATIONS))
+        for row, length in zip(table.select(_ENTRY_COLUMNS).to_pylist(), lengths.tolist(), strict=True):
+            entries.append(Entry(**row, row=num_rows if length else None))
+            num_rows += bool(length)
+    return entries, np.concatenate(stacked)
+
+
+def _report(entries: list[Entry], kept: list[Entry], lost: list[DuplicateRecord]) -> StageReport:
+    reasons = Counter(str(record.reason) for record in lost)
+    return StageReport(
+        rows_in=len(entries),
+        rows_out=len(kept),
+        dropped=dict(sorted(reasons.items())),
+        num_bytes_in=sum(entry.num_bytes for entry in entries),
+        num_bytes_out=sum(entry.num_bytes for entry in kept),
+        measures={
+            "num_bytes_kept": sum(entry.num_bytes for entry in kept),
+            "num_documents": len(kept),
+            "num_exact_duplicates_left": len(kept) - len({entry.text_sha256 for entry in kept}),
+            "num_held_out_documents": sum(entry.split == Split.HELD_OUT for entry in kept),
+            **{f"num_{reason}s": reasons[str(reason)] for reason in Reason},
+        },
+    )

@@ -1,0 +1,137 @@
+"""What normalize can be told: limits of the filters, how strict licences are, what is scrubbed, what a duplicate is."""
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from pipeline.params import Params
+
+VENDORED_ROOTS = (
+    "3rd_party",
+    "3rdparty",
+    "_vendor",
+    "dependencies",
+    "deps",
+    "ext",
+    "ext_libs",
+    "extern",
+    "external",
+    "external_libs",
+    "externals",
+    "externs",
+    "subprojects",
+    "third-party",
+    "third_party",
+    "thirdparty",
+    "vendor",
+    "vendored",
+)
+
+
+class FilterParams(Params):
+    """Limits of the cheap filters.
+
+    Lengths count bytes of UTF-8. Defaults follow bigcode and OpenCoder where those do not hurt headers.
+    """
+
+    min_num_bytes: int = Field(default=100, ge=0, le=1_000_000)
+    """Smallest text in bytes."""
+    max_num_bytes: int = Field(default=1_000_000, ge=1, le=1_000_000_000)
+    """Largest text in bytes."""
+    max_longest_line: int = Field(default=1_000, ge=1, le=1_000_000_000)
+    """Bytes of the longest line."""
+    max_mean_line: float = Field(default=100.0, gt=0, le=1_000_000_000)
+    """Mean bytes of a line."""
+    min_alphanumeric_fraction: float = Field(default=0.25, ge=0, le=1)
+    """Letters and digits among all bytes."""
+    min_unique_line_fraction: float = Field(default=0.3, ge=0, le=1)
+    """Distinct lines among the lines that are not blank."""
+    max_comment_fraction: float = Field(default=0.8, ge=0, le=1)
+    """Comment bytes among all that are not blank, the licence header left out."""
+    max_generated_markers: int = Field(default=0, ge=0, le=1_000)
+    """Names and first lines that say that a program wrote the file."""
+    max_amalgamation_markers: int = Field(default=0, ge=0, le=1_000)
+    """Marks of a file that was glued together from others."""
+    max_encoded_run: int = Field(default=1_024, ge=64, le=1_000_000_000)
+    """Characters of the longest run of base64 or hexadecimal text, string literals on following lines joined."""
+    max_objective_c_lines: int = Field(default=0, ge=0, le=1_000)
+    """Lines that only Objective-C has."""
+
+
+class EvidencePolicy(StrEnum):
+    """Which evidence of a licence counts."""
+
+    INHERITED = "inherited"
+    FILE = "file"
+
+
+class LicenceParams(Params):
+    """How strict the licence rule is.
+
+    Which licence is in which class stands in `license_policy.toml`, pinned by its digest.
+    """
+
+    licence_evidence: EvidencePolicy = EvidencePolicy.INHERITED
+    """`file` refuses every licence that is not stated for the file itself (in it, beside it, or by REUSE or DEP-5)."""
+    keep_tagged: bool = True
+    """Whether weak copyleft is kept, with its class on every document."""
+    vendored_roots: tuple[str, ...] = VENDORED_ROOTS
+    """Names of folders at which inheritance stops, in lower case."""
+
+
+class ScrubParams(Params):
+    """What becomes a placeholder. Secrets always do."""
+
+    redact_emails: bool = True
+    """Whether e-mail addresses are replaced."""
+    redact_network_addresses: bool = True
+    """Whether public IPv4 and IPv6 addresses are replaced."""
+    redact_local_paths: bool = True
+    """Whether home folders of a machine's users are replaced."""
+    keep_addresses_in_licence_header: bool = True
+    """Whether e-mail and network addresses in the licence header stay: attribution is a condition of most licences."""
+
+
+class DuplicateParams(Params):
+    """When two texts are one. Jaccard similarities are over sets of five-token shingles and exact.
+
+    The signature (256 permutations, 32 bands of 8 rows, datasketch's `affine32`) is fixed: stored signatures must
+    stay comparable.
+    """
+
+    min_jaccard_between_sources: float = Field(default=0.7, gt=0, le=1)
+    """Similarity from which a file of one source is a copy of one of another source."""
+    min_jaccard_inside_source: float = Field(default=0.9, gt=0, le=1)
+    """The same inside one source, where less similar files are siblings by design."""
+    min_num_tokens: int = Field(default=30, ge=5, le=100_000)
+    """Texts with fewer tokens are only compared for equality."""
+    permutation_seed: int = Field(default=1, ge=0, le=2**32 - 1)
+    """Seed of the permutations, as in `datasketch.MinHash(seed=...)`."""
+
+
+class NormalizeParams(Params):
+    """Everything normalize can be told."""
+
+    filters: FilterParams = FilterParams()
+    """Cheap filters."""
+    licences: LicenceParams = LicenceParams()
+    """The licence rule."""
+    scrub: ScrubParams = ScrubParams()
+    """What becomes a placeholder."""
+    duplicates: DuplicateParams = DuplicateParams()
+    """Exact and near-duplicates."""
+
+
+class RulesParams(Params):
+    """The parameters that one source's cleaned part depends on; of duplicates only what its signatures need."""
+
+    filters: FilterParams
+    """Cheap filters."""
+    licences: LicenceParams
+    """The licence rule."""
+    scrub: ScrubParams
+    """What becomes a placeholder."""
+    min_num_tokens: int = Field(ge=5)
+    """Texts with fewer tokens get no signature."""
+    permutation_seed: int = Field(ge=0)
+    """Seed of the signatures' permutations."""

@@ -1,0 +1,19 @@
+"""What a rule answers when a file must leave: the reason that is counted, and the evidence for it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """`reason` is the drop reason; `detail` holds the measured value and limit, or the lines that were found.
+
+    `licence`, where known.
+
+    `is_copyleft` says that the file, or what it inherits, was seen to be under copyleft: its twins elsewhere are held
+    too.
+    """
+
+    reason: str
+    detail: str
+    licence: str | None = None
+    is_copyleft: bool = False

@@ -1,0 +1,86 @@
+"""The stage: one part a source by the rules, then one part over all sources for duplicates.
+
+The first, `normalize/rules`, reads files.parquet of collect and writes documents, dropped, signatures and copyleft; the
+second, `normalize/duplicates`, reads those and writes duplicates and kept.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from pipeline.normalize.clean import RulesIdentity
+from pipeline.normalize.expressions import policy_bytes
+from pipeline.normalize.params import NormalizeParams, RulesParams
+from pipeline.outcome import StageReport, total
+from pipeline.part import MadePart, Part, StageContext, StageOutput
+from pipeline.records import Split
+
+RULES_KIND = "normalize/rules"
+DUPLICATES_KIND = "normalize/duplicates"
+DUPLICATES_NAME = "duplicates"
+
+
+def run(context: StageContext[NormalizeParams]) -> StageOutput:
+    """Clean every source, then find duplicates among what is left. A source that failed is named, the others go on."""
+    rules, failures = context.make(_rules_parts(context))
+    duplicates, _ = context.make([_duplicates_part(context, rules)])
+    made = duplicates[DUPLICATES_NAME]
+    parts = {name: rules[name].object_id for name in sorted(rules)} | {DUPLICATES_NAME: made.object_id}
+    return StageOutput(parts, _report([rules[name] for name in sorted(rules)], made.report), failures)
+
+
+def _rules_parts(context: StageContext[NormalizeParams]) -> list[Part]:
+    params = context.params
+    rules = RulesParams(
+        filters=params.filters,
+        licences=params.licences,
+        scrub=params.scrub,
+        min_num_tokens=params.duplicates.min_num_tokens,
+        permutation_seed=params.duplicates.permutation_seed,
+    )
+    pins = {pin.name: pin for pin in context.pins}
+    policy_sha256 = hashlib.sha256(policy_bytes()).hexdigest()
+    parts = []
+    for source, object_id in sorted(context.inputs.items()):
+        identity = RulesIdentity(
+            split=Split.HELD_OUT if source in context.held_out else Split.TRAIN,
+            declared_license=pins[source].declared_license,
+            inherit_license=pins[source].inherit_license,
+            licence_policy_sha256=policy_sha256,
+        )
+        parts.append(
+            Part(
+                source,
+                RULES_KIND,
+                "pipeline.normalize.clean:clean_source",
+                rules,
+                {"files": object_id},
+                identity.as_json(),
+            )
+        )
+    return parts
+
+
+def _duplicates_part(context: StageContext[NormalizeParams], rules: Mapping[str, MadePart]) -> Part:
+    inputs = {name: rules[name].object_id for name in sorted(rules)}
+    return Part(
+        DUPLICATES_NAME,
+        DUPLICATES_KIND,
+        "pipeline.normalize.compare:compare_sources",
+        context.params.duplicates,
+        inputs,
+        {"vendored_roots": sorted(context.params.licences.vendored_roots)},
+    )
+
+
+def _report(rules: Sequence[MadePart], duplicates: StageReport) -> StageReport:
+    """Rows of the files that came in, kept documents out, drops and measures of both phases."""
+    cleaned = total(part.report for part in rules)
+    return replace(
+        cleaned,
+        rows_out=duplicates.rows_out,
+        num_bytes_out=duplicates.num_bytes_out,
+        dropped=dict(sorted((Counter(cleaned.dropped) + Counter(duplicates.dropped)).items())),
+        measures=dict(sorted({**cleaned.measures, **duplicates.measures}.items())),
+    )

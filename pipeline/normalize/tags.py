@@ -1,0 +1,93 @@
+"""What a file says about its licence itself: SPDX tags, and notices in prose that contradict an inherited permission.
+
+Source: SPDX specification 3.0.1 annex E (short-form identifiers), REUSE specification 3.3 (snippets, ignored regions).
+"""
+
+import re
+from dataclasses import dataclass
+
+from pipeline.normalize.comments import leading_comments_end
+from pipeline.normalize.expressions import LicenceClass
+
+TAG = "SPDX-License-Identifier:"
+# Only punctuation may stand before the tag in its line or comment: string literals and sentences are no tags.
+_TAG_LINE = re.compile(rf"(?:^[^\w\n\"']*|//[^\w\n\"']*|/\*[^\w\n\"']*){TAG}[ \t]*(?P<expression>[^\n]*)", re.MULTILINE)
+_COMMENT_END = re.compile(r"\s*(?:\*+/|-->|\*\)|#\}|\?>|\"\"\"|''')?[\s*#/]*$")
+_IGNORED = re.compile(r"REUSE-IgnoreStart[\s\S]*?(?:REUSE-IgnoreEnd|\Z)")
+_NOTICES = (
+    (
+        LicenceClass.REFUSED,
+        re.compile(r"\bGNU\s+(?:Affero\s+)?General\s+Public\s+Licen[cs]e|\bA?GPL(?:v|\s|-|\b)", re.IGNORECASE),
+    ),
+    (
+        LicenceClass.TAGGED,
+        re.compile(r"\bGNU\s+(?:Lesser|Library)\s+General\s+Public|\bLGPL(?:v|\s|-|\b)", re.IGNORECASE),
+    ),
+    (
+        LicenceClass.REFUSED,
+        re.compile(
+            r"\bnot\s+(?:be\s+)?(?:licen[cs]ed\s+|covered\s+|released\s+|distributed\s+|available\s+|provided\s+)?(?:under|by)\s+"
+            r"(?:the\s+)?(?:terms\s+of\s+)?(?:the\s+)?[A-Z]"
+            r"|\bproprietary\s+and\s+confidential|\bconfidential\s+and\s+proprietary|\bstrictly\s+prohibited",
+        ),
+    ),
+)
+_TITLES = (
+    (LicenceClass.REFUSED, re.compile(r"\bGNU (?:AFFERO )?GENERAL PUBLIC LICENSE\s+Version\b", re.IGNORECASE)),
+    (LicenceClass.TAGGED, re.compile(r"\bGNU (?:LESSER|LIBRARY) GENERAL PUBLIC LICENSE\s+Version\b", re.IGNORECASE)),
+)
+_NUM_TITLE_CHARACTERS = 2_000
+_COMMENT_MARGIN = re.compile(r"\n[ \t]*(?:\*+|//+|#+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """An SPDX tag: the expression as it is written, and the number of its line, from 1."""
+
+    expression: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Prose that claims at least `licence_class`, and the words that were found."""
+
+    licence_class: LicenceClass
+    words: str
+
+
+def find_tags(text: str) -> list[Tag]:
+    """All licence tags of a text, those of snippets too, in order.
+
+    Regions between REUSE-IgnoreStart and -End do not count.
+    """
+    if TAG not in text:
+        return []
+    # Blanked and not cut, so that line numbers stay.
+    text = _IGNORED.sub(lambda match: "\n" * match[0].count("\n"), text) if "REUSE-IgnoreStart" in text else text
+    found = []
+    for match in _TAG_LINE.finditer(text):
+        expression = _COMMENT_END.sub("", match["expression"])
+        found.append(Tag(expression, text.count("\n", 0, match.start("expression")) + 1))
+    return found
+
+
+def find_notice(text: str) -> Notice | None:
+    """The strictest notice in the leading comments: GPL or LGPL in prose, or a denial such as `not under MIT`.
+
+    Line ends and comment margins inside a phrase are no hindrance.
+    """
+    return _strictest(_NOTICES, _COMMENT_MARGIN.sub(" ", text[: leading_comments_end(text)]))
+
+
+def find_title(licence_text: str) -> Notice | None:
+    """The copyleft title that a licence text opens with, if it does. Prose further down may speak of any licence."""
+    return _strictest(_TITLES, licence_text[:_NUM_TITLE_CHARACTERS])
+
+
+def _strictest(patterns: tuple[tuple[LicenceClass, re.Pattern[str]], ...], prose: str) -> Notice | None:
+    found = [(licence_class, match) for licence_class, pattern in patterns if (match := pattern.search(prose))]
+    if not found:
+        return None
+    licence_class, match = max(found, key=lambda item: item[0])
+    return Notice(licence_class, " ".join(match[0].split()))

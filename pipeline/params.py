@@ -1,0 +1,44 @@
+"""What a stage can be told: closed, bounded, frozen models, and the fingerprint that names their values."""
+
+import hashlib
+import json
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+from pydantic_core import to_jsonable_python
+
+from pipeline.errors import ParamsError
+
+
+class Params(BaseModel):
+    """Base of every parameter model: unknown fields, loose types and infinities are refused, values never change."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
+
+
+def canonical_json(value: object) -> bytes:
+    """The one spelling of a value that is hashed: UTF-8, keys sorted, no spaces, shortest floats (RFC 8785 for the values used here).
+
+    Raises ParamsError for a value without a stable identity, such as a function or a NaN.
+    """
+    try:
+        text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ParamsError(
+            "fingerprint", str(error), "JSON values only", "Give the value a stable JSON form."
+        ) from error
+    return text.encode()
+
+
+def digest(value: object) -> str:
+    """SHA-256 of the canonical JSON, in hex."""
+    return hashlib.sha256(canonical_json(value)).hexdigest()
+
+
+def fingerprint(params: Params) -> str:
+    """The identity of a whole parameter model: every field counts, the ones left at their default too."""
+
+    def refuse(value: Any) -> Any:
+        raise ParamsError(type(params).__name__, f"{value!r} has no stable identity", "JSON values only")
+
+    return digest(to_jsonable_python(params.model_dump(mode="json"), fallback=refuse))

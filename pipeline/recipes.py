@@ -1,0 +1,86 @@
+"""Named corpora: which pins a recipe builds, which sources are held out, and the Params of every stage."""
+
+from pathlib import Path
+
+from pydantic import Field
+
+from pipeline.collect.params import CollectParams
+from pipeline.collect.pins import SourcePin, load_pins
+from pipeline.enrich.params import EnrichParams
+from pipeline.errors import ParamsError, PinError
+from pipeline.normalize.params import NormalizeParams
+from pipeline.params import Params
+from pipeline.tokenize.params import TokenizeParams
+from pipeline.verify.params import VerifyParams
+
+ROOT = Path(__file__).parent.parent
+OPERATIONAL = ROOT / "pipeline" / "collect" / "operational.toml"
+MADE_CORPUS = ROOT / "tests" / "corpus" / "pins.toml"
+
+
+class CorpusParams(Params):
+    """Everything that decides a corpus, besides its pins. The defaults are the recipe `quick`."""
+
+    held_out: tuple[str, ...] = ("iminuit",)
+    """Names of the sources whose documents are held out from training."""
+    collect: CollectParams = Field(default_factory=CollectParams)
+    normalize: NormalizeParams = Field(default_factory=NormalizeParams)
+    enrich: EnrichParams = Field(default_factory=EnrichParams)
+    tokenize: TokenizeParams = Field(default_factory=TokenizeParams)
+    verify: VerifyParams = Field(default_factory=VerifyParams)
+
+
+class Recipe(Params):
+    """A named corpus. `sources` is its slice of the pins file; empty means every pin in it."""
+
+    name: str
+    pins: Path
+    sources: tuple[str, ...]
+    params: CorpusParams
+
+
+QUICK = Recipe(
+    name="quick",
+    pins=OPERATIONAL,
+    sources=("awkward-cpp", "ducc0", "iminuit", "python-rapidjson"),
+    params=CorpusParams(),
+)
+FULL = Recipe(
+    name="full",
+    pins=OPERATIONAL,
+    sources=(),
+    params=CorpusParams(held_out=("highspy", "iminuit", "onnx"), tokenize=TokenizeParams(row_length=2048)),
+)
+TINY = Recipe(
+    name="tiny",
+    pins=MADE_CORPUS,
+    sources=(),
+    params=CorpusParams(
+        held_out=("heron",),
+        tokenize=TokenizeParams(vocabulary="tiny-1024", row_length=128),
+        verify=VerifyParams(min_bytes_per_token=1.5),
+    ),
+)
+RECIPES = {recipe.name: recipe for recipe in (TINY, QUICK, FULL)}
+
+
+def recipe_named(name: str) -> Recipe:
+    """The recipe of that name. Raises ParamsError naming those that exist."""
+    if name not in RECIPES:
+        raise ParamsError(f"recipe {name}", "there is none of that name", f"one of {', '.join(RECIPES)}")
+    return RECIPES[name]
+
+
+def pins_of(recipe: Recipe, pins_file: Path | None = None) -> tuple[SourcePin, ...]:
+    """The pins that a build collects: the recipe's slice, or every pin of a file given in its place."""
+    if pins_file is not None:
+        return load_pins(pins_file)
+    pins = load_pins(recipe.pins)
+    if not recipe.sources:
+        return pins
+    missing = sorted(set(recipe.sources) - {pin.name for pin in pins})
+    if missing:
+        raise PinError(
+            f"recipe {recipe.name}", f"{recipe.pins.name} has no pin {', '.join(missing)}", "all of the slice"
+        )
+    return tuple(pin for pin in pins if pin.name in recipe.sources)

@@ -1,0 +1,227 @@
+"""The nouns that flow, from a file in an archive to a row of tokens.
+
+    SourceFile -> Document -> EnrichedDocument -> TokenizedDocument -> PackedRow
+                     DroppedRecord beside each, DuplicateRecord beside Document
+
+Large amounts of them live as Arrow tables; `pipeline.schema` derives a table's schema from the record, so a record is the
+contract at every edge. Fields that a later version fills are there already, and None.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated
+
+UInt8 = Annotated[int, "uint8"]
+UInt16 = Annotated[int, "uint16"]
+UInt32 = Annotated[int, "uint32"]
+UInt64 = Annotated[int, "uint64"]
+Int32 = Annotated[int, "int32"]
+Float32 = Annotated[float, "float32"]
+
+
+class Split(StrEnum):
+    """Which side of the held-out line a document is on. Rows never mix splits."""
+
+    TRAIN = "train"
+    HELD_OUT = "held_out"
+
+
+class Provenance(StrEnum):
+    """How a document's structure was had."""
+
+    BUILD_AWARE = "build_aware"
+    SYNTAX_ONLY = "syntax_only"
+    DEGRADED = "degraded"
+
+
+class ChunkKind(StrEnum):
+    """What a chunk of a document is. The order is the code stored in `chunk_kinds` and `structure_kinds`: append only."""
+
+    OTHER = "other"
+    PREAMBLE = "preamble"
+    FUNC_SIG = "func_sig"
+    FUNC_BODY = "func_body"
+    CLASS_DECL = "class_decl"
+    CLASS_MEMBER = "class_member"
+    COMMENT = "comment"
+    TYPEDEF = "typedef"
+    NAMESPACE = "namespace"
+
+
+class LicenceEvidence(StrEnum):
+    """Where a file's licence expression was read."""
+
+    FILE = "file"
+    SIDECAR = "sidecar"
+    REUSE = "reuse"
+    DEP5 = "dep5"
+    LICENCE_TEXT = "licence_text"
+    PACKAGE = "package"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """One file as its source holds it. `revision` is the pin's digest or commit, `git_blob_id` what git and SWHID call the bytes."""
+
+    source: str
+    revision: str
+    path: str
+    blob_sha256: str
+    git_blob_id: str
+    num_bytes: int
+    is_evidence: bool
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedRecord:
+    """A record that left the pipeline: where, by which rule, on what evidence. `licence` is the expression that was found, if any.
+
+    `text_sha256` is the digest of the normalised text of what was dropped, where there was one.
+    """
+
+    source: str
+    path: str
+    record_id: str
+    num_bytes: int
+    reason: str
+    detail: str
+    licence: str | None
+    text_sha256: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A clean, licensed text. `document_id` = sha256(source, path, text_sha256); `edits` says what normalising changed."""
+
+    document_id: str
+    source: str
+    revision: str
+    path: str
+    split: str
+    text: str
+    text_sha256: str
+    blob_sha256: str
+    num_bytes: int
+    encoding: str
+    edits: tuple[str, ...]
+    licence: str
+    licence_class: str
+    licence_branch: str
+    licence_evidence: str
+    licence_detail: str
+    num_redactions: UInt32
+    scores: str
+    repo_stable_id: str | None
+    filepath_stable_id: str | None
+    file_local_commit_index: Int32 | None
+    commit_hash: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateRecord:
+    """A document that lost to its keeper. `jaccard` is exact, over shingles of five tokens; 1.0 for equal texts."""
+
+    document_id: str
+    source: str
+    path: str
+    num_bytes: int
+    keeper_id: str
+    keeper_source: str
+    keeper_path: str
+    jaccard: float
+    reason: str
+    cluster_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class EnrichedDocument:
+    """A document and the structure beside it. Chunks are byte ranges of the UTF-8 text; end of one is start of the next."""
+
+    document_id: str
+    source: str
+    path: str
+    split: str
+    text: str
+    text_sha256: str
+    language: str
+    provenance: str
+    provenance_detail: str
+    chunk_starts: tuple[UInt32, ...]
+    chunk_ends: tuple[UInt32, ...]
+    chunk_kinds: tuple[UInt8, ...]
+    chunk_levels: tuple[UInt8, ...]
+    includes: tuple[str, ...]
+    error_fraction: Float32
+    order_in_source: UInt32
+    build_context: str | None
+    symbols: tuple[UInt64, ...] | None
+    calls: tuple[UInt64, ...] | None
+    type_references: tuple[UInt64, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizedDocument:
+    """A document as token ids, and columns of the same length beside them. A column is absent (None), or as long as the ids."""
+
+    document_id: str
+    source: str
+    path: str
+    split: str
+    text_sha256: str
+    num_bytes: UInt32
+    provenance: str
+    input_ids: tuple[UInt16, ...]
+    chunk_starts: tuple[UInt32, ...]
+    structure_kinds: tuple[UInt8, ...]
+    structure_levels: tuple[UInt8, ...]
+    depths: tuple[UInt8, ...] | None
+    sibling_indices: tuple[UInt8, ...] | None
+    node_types: tuple[UInt8, ...] | None
+    symbols: tuple[UInt64, ...] | None
+    call_targets: tuple[UInt64, ...] | None
+    type_references: tuple[UInt64, ...] | None
+    definitions_and_uses: tuple[UInt8, ...] | None
+    provenances: tuple[UInt8, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class PackedRow:
+    """T token slots, filled with pieces of documents of one source and split, in order, padding last.
+
+    `doc_ids` count the pieces from 1, padding is -1. `source_doc_ids`, `source_doc_token_lengths` and `piece_indices` have one entry
+    a piece; a length counts the slots of the piece with its BOS and, on a document's last piece, its EOS.
+    """
+
+    pack_id: UInt32
+    source: str
+    split: str
+    input_ids: tuple[UInt16, ...]
+    target_ids: tuple[UInt16, ...]
+    loss_mask: tuple[UInt8, ...]
+    doc_ids: tuple[Int32, ...]
+    valid_token_count: UInt32
+    num_docs: UInt32
+    trained_token_count: UInt32
+    slack_tokens: UInt32
+    source_doc_ids: tuple[str, ...]
+    source_doc_token_lengths: tuple[UInt32, ...]
+    piece_indices: tuple[UInt32, ...]
+    build_aware_fraction: Float32 | None
+    file_local_commit_indices: tuple[Int32, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRow:
+    """What training reads of a packed row: the hot surface, memory-mapped. `chunk_starts` are slots within the row, piece by piece.
+
+    `piece_ids` are 64-bit digests of (document_id, piece_index): the identity that infilling is keyed by.
+    `chunk_counts` says how many of the `chunk_starts` belong to each piece.
+    """
+
+    input_ids: tuple[UInt16, ...]
+    lengths: tuple[UInt32, ...]
+    piece_ids: tuple[UInt64, ...]
+    chunk_counts: tuple[UInt32, ...]
+    chunk_starts: tuple[UInt32, ...]

@@ -1,0 +1,84 @@
+"""From a record class to the Arrow schema of its tables. A schema names its record and version, and is never written by hand."""
+
+import types
+from dataclasses import fields
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+import pyarrow as pa
+
+from pipeline.errors import StageError
+
+SCHEMA_VERSION = 1
+"""Raised when a field is added. Fields are only ever added, as nullable: older tables load with None there."""
+
+_PLAIN_TYPES: dict[Any, pa.DataType] = {
+    str: pa.large_string(),
+    bytes: pa.large_binary(),
+    bool: pa.bool_(),
+    int: pa.int64(),
+    float: pa.float64(),
+}
+
+
+def arrow_schema(record: type) -> pa.Schema:
+    """The Arrow schema of a table of `record`: one field an attribute, nullable where the attribute may be None."""
+    hints = get_type_hints(record, include_extras=True)
+    columns = [_column(field.name, hints[field.name]) for field in fields(record)]
+    return pa.schema(columns, metadata={"record": record.__name__, "schema_version": str(SCHEMA_VERSION)})
+
+
+def table_of(record: type, columns: dict[str, Any]) -> pa.Table:
+    """A table of `record` from its columns. A missing column raises StageError, except a nullable one, which is filled with None."""
+    schema = arrow_schema(record)
+    unknown = sorted(set(columns) - set(schema.names))
+    missing = sorted(field.name for field in schema if field.name not in columns and not field.nullable)
+    if unknown or missing:
+        raise StageError(record.__name__, f"columns {unknown} are unknown and {missing} are missing", f"{schema.names}")
+    num_rows = len(next(iter(columns.values())))
+    arrays = [
+        _array(columns[field.name], field) if field.name in columns else pa.nulls(num_rows, field.type)
+        for field in schema
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def table_of_records(record: type, records: list[Any]) -> pa.Table:
+    """A table of `record` from instances of it, in their order."""
+    names = [field.name for field in fields(record)]
+    return table_of(record, {name: [getattr(item, name) for item in records] for name in names})
+
+
+def check_table(table: pa.Table, record: type, where: str) -> None:
+    """Raise StageError unless `table` has exactly the columns, types and schema version of `record`."""
+    wanted = arrow_schema(record)
+    if table.schema.equals(wanted) and (table.schema.metadata or {}) == wanted.metadata:
+        return
+    found = {field.name: str(field.type) for field in table.schema}
+    expected = {field.name: str(field.type) for field in wanted}
+    different = sorted(name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name))
+    raise StageError(where, f"columns {different} differ from {record.__name__}", f"{expected}")
+
+
+def _column(name: str, annotation: Any) -> pa.Field:
+    origin = get_origin(annotation)
+    if origin in (Union, types.UnionType):
+        inner = next(argument for argument in get_args(annotation) if argument is not type(None))
+        return pa.field(name, _arrow_type(inner), nullable=True)
+    return pa.field(name, _arrow_type(annotation), nullable=False)
+
+
+def _arrow_type(annotation: Any) -> pa.DataType:
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return pa.type_for_alias(get_args(annotation)[1])
+    if origin is tuple:
+        return pa.large_list(pa.field("item", _arrow_type(get_args(annotation)[0]), nullable=False))
+    return _PLAIN_TYPES[annotation]
+
+
+def _array(values: Any, field: pa.Field) -> pa.Array:
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if isinstance(values, pa.Array):
+        return values if values.type == field.type else values.cast(field.type)
+    return pa.array(values, type=field.type)

@@ -1,0 +1,331 @@
+"""STAGES: the five, in order; and `run_stage()`, the one way a stage runs, inside Dagster and without it.
+
+To raise a stage's `version` is to say that its output changed: everything behind it is made anew. The golden test catches a
+change of output that nobody said.
+"""
+
+import importlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import version as library_version
+from pathlib import Path
+from typing import Any
+
+from pipeline.build import Build
+from pipeline.collect.pins import SourcePin
+from pipeline.engine import Order, write_output
+from pipeline.errors import MissingError, RefMovedError, SourceError, StageError
+from pipeline.gates import Verdict, judge, refuse_blocked
+from pipeline.outcome import StageReport
+from pipeline.params import Params, digest, fingerprint
+from pipeline.part import MadePart, Part, PartOutput, StageOutput
+from pipeline.progress import Progress
+from pipeline.recipes import CorpusParams
+from pipeline.store import REPORT, Store, StoredObject
+
+PARAMS = "params.json"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One of the five. `libraries` are distributions whose version can change the output; the version is part of the identity."""
+
+    name: str
+    version: int
+    function: str
+    reads: str
+    writes: str
+    libraries: tuple[str, ...]
+
+    @property
+    def kind(self) -> str:
+        """The kind of object that stands for the whole stage and lists its parts."""
+        return f"{self.name}/stage"
+
+
+STAGES: tuple[Stage, ...] = (
+    Stage("collect", 1, "pipeline.collect.stage:run", "pins", "collect/part", ("pyarrow",)),
+    Stage(
+        "normalize",
+        1,
+        "pipeline.normalize.stage:run",
+        "collect/part",
+        "normalize/rules, normalize/duplicates",
+        ("charset-normalizer", "datasketch", "detect-secrets", "license-expression", "pyarrow"),
+    ),
+    Stage(
+        "enrich",
+        1,
+        "pipeline.enrich.stage:run",
+        "normalize/rules, normalize/duplicates",
+        "enrich/part",
+        ("pyarrow", "tree-sitter", "tree-sitter-c", "tree-sitter-cpp"),
+    ),
+    Stage("tokenize", 1, "pipeline.tokenize.stage:run", "enrich/part", "tokenize/part", ("pyarrow", "tokenizers")),
+    Stage("verify", 1, "pipeline.verify.stage:run", "tokenize/part", "snapshot/snapshot, verify/part", ("pyarrow",)),
+)
+STAGE_NAMES = tuple(stage.name for stage in STAGES)
+
+
+@dataclass(frozen=True)
+class StageResult:
+    """What a stage came to. `snapshot_id` is None for all stages but verify."""
+
+    stage: str
+    object_id: str
+    report: StageReport
+    verdicts: tuple[Verdict, ...]
+    parts: Mapping[str, str]
+    unchanged: bool
+    failures: Mapping[str, SourceError] = field(default_factory=dict)
+    source_reports: Mapping[str, StageReport] = field(default_factory=dict)
+
+    @property
+    def snapshot_id(self) -> str | None:
+        return self.parts.get("snapshot") if self.stage == STAGE_NAMES[-1] else None
+
+    @property
+    def blocked(self) -> bool:
+        """Whether a blocking gate failed, so that nothing may go on from here."""
+        return any(verdict.blocking and not verdict.passed for verdict in self.verdicts)
+
+    def refuse_blocked(self, corpus: str) -> None:
+        """Raise BlockedError if the stage is blocked, naming each gate with its value and limit, and each source that failed."""
+        causes = " ".join(f"Source {name} failed: {error}" for name, error in sorted(self.failures.items()))
+        refuse_blocked(self.verdicts, f"stage {self.stage} of corpus {corpus}", causes)
+
+
+def measures_of(report: StageReport) -> dict[str, float]:
+    """What gates can look at: the report's measures, its rows and bytes, and its drops as `dropped_<reason>`."""
+    return {
+        **report.measures,
+        **{f"dropped_{reason}": count for reason, count in report.dropped.items()},
+        "rows_in": report.rows_in,
+        "rows_out": report.rows_out,
+        "num_bytes_in": report.num_bytes_in,
+        "num_bytes_out": report.num_bytes_out,
+        "num_rows_unaccounted": report.num_rows_unaccounted,
+    }
+
+
+def stage_named(name: str) -> Stage:
+    """The stage of that name. Raises StageError naming those that exist."""
+    for stage in STAGES:
+        if stage.name == name:
+            return stage
+    raise StageError(f"stage {name}", "there is none of that name", f"one of {', '.join(STAGE_NAMES)}")
+
+
+def run_stage(name: str, build: Build, previous_id: str | None) -> StageResult:
+    """Run one stage of a build: make its parts, judge its gates, move its ref.
+
+    `previous_id` is the id that the stage before returned; it is refused unless the corpus's ref still names it. Where a blocking
+    gate failed, the output and its verdicts are kept, the result says `blocked`, and no ref moves.
+    """
+    stage = stage_named(name)
+    _refuse_stale(stage, build, previous_id)
+    params: Params = getattr(build.params, name)
+    context = _Context(stage, build, previous_id)
+    module, _, function = stage.function.partition(":")
+    output: StageOutput = getattr(importlib.import_module(module), function)(context)
+    object_id, existed = _commit_stage(stage, context, params, output)
+    verdicts = judge(name, measures_of(output.report), params)
+    build.store.put_verdicts(object_id, [verdict.as_json() for verdict in verdicts])
+    result = StageResult(
+        stage=name,
+        object_id=object_id,
+        report=output.report,
+        verdicts=verdicts,
+        parts=output.parts,
+        unchanged=existed and context.all_unchanged,
+        failures=output.failures,
+        source_reports=context.reports,
+    )
+    if not result.blocked:
+        _move_refs(result, build)
+    return result
+
+
+def run_stages(build: Build, until: str = STAGE_NAMES[-1]) -> Iterator[StageResult]:
+    """Run the stages in order up to `until`, yielding each result. A blocked stage is the last: nothing goes on from last week's ref."""
+    previous: str | None = None
+    for stage in STAGES[: STAGE_NAMES.index(stage_named(until).name) + 1]:
+        result = run_stage(stage.name, build, previous)
+        yield result
+        if result.blocked:
+            return
+        previous = result.object_id
+
+
+def _refuse_stale(stage: Stage, build: Build, previous_id: str | None) -> None:
+    index = STAGE_NAMES.index(stage.name)
+    if index == 0:
+        return
+    before = STAGE_NAMES[index - 1]
+    found = build.store.ref(build.corpus, before)
+    if previous_id is None or found is None:
+        raise MissingError(
+            f"stage {stage.name} of corpus {build.corpus}",
+            f"stage {before} has no promoted output",
+            "",
+            f"Run {before} first.",
+        )
+    if found != previous_id:
+        raise RefMovedError(
+            f"ref {build.corpus}/{before}",
+            f"it is at {found[:12]}",
+            f"{previous_id[:12]}, which this build was handed",
+            f"Run the build again from {before}.",
+        )
+
+
+def _commit_stage(stage: Stage, context: "_Context", params: Params, output: StageOutput) -> tuple[str, bool]:
+    folder = context.scratch_folder()
+    files = {**output.files, PARAMS: params.model_dump_json(indent=1).encode() + b"\n"}
+    write_output(folder, PartOutput({}, output.report, files))
+    inputs = {f"part/{name}": object_id for name, object_id in output.parts.items()}
+    if context.input_id is not None:
+        inputs["previous"] = context.input_id
+    identity = _identity(stage, params) | {"failed": sorted(output.failures)}
+    before = {path.name for path in context.build.store.root.glob(f"objects/{stage.kind}/*")}
+    object_id = context.build.store.commit(folder, stage.kind, identity, inputs)
+    return object_id, object_id in before
+
+
+def _move_refs(result: StageResult, build: Build) -> None:
+    moves = {result.stage: result.object_id}
+    if result.snapshot_id is not None:
+        moves["candidate"] = result.snapshot_id
+        build.store.put_verdicts(result.snapshot_id, {"verify": result.object_id})
+    for name, new in moves.items():
+        build.store.move_ref(build.corpus, name, build.store.ref(build.corpus, name), new, "built")
+
+
+@cache
+def _versions(libraries: tuple[str, ...]) -> dict[str, str]:
+    return {library: library_version(library) for library in libraries}
+
+
+def _identity(stage: Stage, params: Params) -> dict[str, Any]:
+    return {
+        "stage": stage.name,
+        "version": stage.version,
+        "params": fingerprint(params),
+        "libraries": _versions(stage.libraries),
+    }
+
+
+class _Context:
+    """The surroundings of one stage in one build: see `pipeline.part.StageContext`."""
+
+    def __init__(self, stage: Stage, build: Build, input_id: str | None) -> None:
+        self.stage = stage
+        self.build = build
+        self.input_id = input_id
+        self.params: Any = getattr(build.params, stage.name)
+        self.corpus_params = build.params
+        self.pins: Sequence[SourcePin] = build.order.pins
+        self.held_out = frozenset(build.params.held_out)
+        self.offline = build.order.offline
+        self.store_root = build.store.root
+        self.blob = build.store.blob
+        self.partial_blob = build.store.partial_blob
+        self.put_blob = build.store.put_blob
+        self.read = build.store.read
+        self.all_unchanged = True
+        self.reports: dict[str, StageReport] = {}
+        self._num_folders = 0
+
+    @property
+    def inputs(self) -> Mapping[str, str]:
+        return {} if self.input_id is None else parts_of(self.read(self.input_id))
+
+    def upstream(self, stage: str) -> Mapping[str, str]:
+        stored = self.read(self.input_id or "")
+        while stored.manifest.kind != f"{stage}/stage":
+            stored = self.read(stored.manifest.inputs.get("previous", ""))
+        return parts_of(stored)
+
+    def scratch_folder(self) -> Path:
+        self._num_folders += 1
+        folder = self.build.scratch / f"{self.stage.name}-{self._num_folders}"
+        folder.mkdir(parents=True)
+        return folder
+
+    def make(self, parts: Sequence[Part]) -> tuple[Mapping[str, MadePart], Mapping[str, SourceError]]:
+        made: dict[str, MadePart] = {}
+        failed: dict[str, SourceError] = {}
+        num_bytes = 0
+        orders: list[Order] = []
+        keys = {part.name: digest(self._key(part)) for part in parts}
+        for part in parts:
+            object_id = None if part.always else self.build.store.known(keys[part.name])
+            if object_id is None:
+                orders.append(Order(part, self.build.store.root, self.scratch_folder()))
+                continue
+            report = report_of(self.read(object_id))
+            num_bytes += report.num_bytes_in
+            made[part.name] = MadePart(part.name, object_id, report, unchanged=True)
+            self._tell(made[part.name], len(made), len(parts), num_bytes)
+        for order, result in self.build.engine.run(orders):
+            if isinstance(result, SourceError):
+                failed[order.part.name] = result
+                continue
+            num_bytes += result.num_bytes_in
+            made[order.part.name] = self._commit(order, result, keys[order.part.name])
+            self._tell(made[order.part.name], len(made) + len(failed), len(parts), num_bytes)
+        self.reports.update({name: part.report for name, part in sorted(made.items())})
+        return dict(sorted(made.items())), dict(sorted(failed.items()))
+
+    def _commit(self, order: Order, report: StageReport, key: str) -> MadePart:
+        part, store = order.part, self.build.store
+        identity = _identity(self.stage, part.params) | {"function": part.function, "name": part.name, **part.identity}
+        before = store.known(key) if part.always else None
+        object_id = store.commit(order.folder, part.kind, identity, part.inputs)
+        store.remember(key, object_id)
+        unchanged = object_id == before
+        self.all_unchanged = self.all_unchanged and unchanged
+        return MadePart(part.name, object_id, report, unchanged)
+
+    def _key(self, part: Part) -> dict[str, Any]:
+        return _identity(self.stage, part.params) | {
+            "kind": part.kind,
+            "function": part.function,
+            "name": part.name,
+            "inputs": dict(part.inputs),
+            "identity": dict(part.identity),
+        }
+
+    def _tell(self, part: MadePart, num_done: int, num_parts: int, num_bytes: int) -> None:
+        self.build.listen(Progress(self.stage.name, num_done, num_parts, num_bytes, part.name, part.unchanged))
+
+
+def parts_of(stored: StoredObject) -> dict[str, str]:
+    """The parts that a stage's object lists: name -> object id, sorted by name."""
+    inputs = sorted(stored.manifest.inputs.items())
+    return {label.removeprefix("part/"): object_id for label, object_id in inputs if label.startswith("part/")}
+
+
+def report_of(stored: StoredObject) -> StageReport:
+    """The report that an object carries."""
+    return StageReport(**stored.json(REPORT))
+
+
+def chain_params(store: Store, stage_id: str) -> dict[str, Params]:
+    """The Params that a stage and all before it were made with, by stage name."""
+    found: dict[str, Params] = {}
+    next_id: str | None = stage_id
+    while next_id is not None:
+        stored = store.read(next_id)
+        name = stored.manifest.kind.split("/")[0]
+        found[name] = stage_params(stored)
+        next_id = stored.manifest.inputs.get("previous")
+    return found
+
+
+def stage_params(stored: StoredObject) -> Params:
+    """The Params that a stage's object was made with."""
+    name = stored.manifest.kind.split("/")[0]
+    params: type[Params] = CorpusParams.model_fields[name].annotation  # type: ignore[assignment]  # a Params class
+    return params.model_validate_json(stored.file(PARAMS).read_bytes())

@@ -1,0 +1,28 @@
+"""Structure over byte ranges to structure over tokens. A token belongs to the chunk that owns its first byte.
+
+Merges can run across a chunk's edge; one rule decides, so that every column agrees about such a token.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+def align_values(
+    values_C: npt.NDArray[Any], chunk_starts_C: npt.NDArray[Any], token_starts_N: npt.NDArray[np.int64]
+) -> npt.NDArray[Any]:
+    """For each token the value of its chunk; zero where there is none.
+
+    Starts are ascending byte offsets; empty chunks own nothing.
+    """
+    if len(chunk_starts_C) == 0:
+        return np.zeros(len(token_starts_N), dtype=values_C.dtype)
+    owner_N = np.searchsorted(chunk_starts_C, token_starts_N, side="right") - 1
+    return np.where(owner_N >= 0, values_C[np.maximum(owner_N, 0)], 0).astype(values_C.dtype)
+
+
+def align_starts(chunk_starts_C: npt.NDArray[Any], token_starts_N: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
+    """For each chunk that owns a token, the index of its first token. Ascending, each at most once."""
+    first_C = np.searchsorted(token_starts_N, chunk_starts_C, side="left")
+    return np.unique(first_C[first_C < len(token_starts_N)]).astype(np.uint32)

@@ -1,0 +1,120 @@
+"""Packed pieces as columns: the cold table of PackedRow and the hot surface of TrainingRow.
+
+Shapes: R rows, T slots in a row.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pipeline.records import PackedRow, Provenance, TrainingRow
+from pipeline.schema import arrow_schema, table_of
+from pipeline.tokenize.columns import ListColumn
+from pipeline.tokenize.pack import Piece, Rows
+from pipeline.tokenize.vocabulary import SPECIALS
+
+PAD, BOS, EOS = (SPECIALS.index(special) for special in ("<|pad|>", "<|bos|>", "<|eos|>"))
+NO_DOCUMENT = -1
+"""`doc_ids` of a padding slot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The tokens that rows are laid out from: one source and split, in the order that packing numbers them."""
+
+    source: str
+    split: str
+    document_ids: Sequence[str]
+    provenances: Sequence[str]
+    input_ids: ListColumn
+    chunk_starts: ListColumn
+
+
+def packed_table(rows: Rows, texts: Texts, row_length: int) -> pa.Table:
+    """The cold table.
+
+    `target_ids` is the shift by one slot; `loss_mask` is 0 on the last slot of a piece and on padding.
+    """
+    ids_RT, doc_ids_RT = _fill(rows, texts, row_length)
+    target_ids_RT = np.full_like(ids_RT, PAD)
+    target_ids_RT[:, :-1] = ids_RT[:, 1:]
+    loss_mask_RT = np.zeros(ids_RT.shape, dtype=np.uint8)
+    loss_mask_RT[:, :-1] = (doc_ids_RT[:, 1:] == doc_ids_RT[:, :-1]) & (doc_ids_RT[:, 1:] != NO_DOCUMENT)
+    lengths = [[piece.num_slots for piece in row] for row in rows]
+    valid_R = np.array([sum(row) for row in lengths], dtype=np.int64)
+    schema = arrow_schema(PackedRow)
+    matrices: dict[str, npt.NDArray[Any]] = {
+        "input_ids": ids_RT,
+        "target_ids": target_ids_RT,
+        "loss_mask": loss_mask_RT,
+        "doc_ids": doc_ids_RT,
+    }
+    columns = {
+        **{name: ListColumn.of_matrix(matrix).to_arrow(schema.field(name).type) for name, matrix in matrices.items()},
+        "pack_id": np.arange(len(rows), dtype=np.uint32),
+        "source": [texts.source] * len(rows),
+        "split": [texts.split] * len(rows),
+        "valid_token_count": valid_R.astype(np.uint32),
+        "num_docs": np.array([len(row) for row in rows], dtype=np.uint32),
+        "trained_token_count": loss_mask_RT.sum(axis=1, dtype=np.uint32),
+        "slack_tokens": (row_length - valid_R).astype(np.uint32),
+        "source_doc_ids": [[texts.document_ids[piece.document] for piece in row] for row in rows],
+        "source_doc_token_lengths": lengths,
+        "piece_indices": [[piece.index for piece in row] for row in rows],
+        "build_aware_fraction": np.array([_build_aware_fraction(row, texts) for row in rows], dtype=np.float32),
+    }
+    return table_of(PackedRow, columns)
+
+
+def training_table(rows: Rows, texts: Texts, row_length: int) -> pa.Table:
+    """The hot surface: ids, lengths, identities and chunk starts of the pieces, in the order of `packed_table`."""
+    ids_RT, _ = _fill(rows, texts, row_length)
+    chunks = [_chunk_slots(row, texts) for row in rows]
+    lists: dict[str, ListColumn] = {
+        "input_ids": ListColumn.of_matrix(ids_RT),
+        "lengths": ListColumn.of([[piece.num_slots for piece in row] for row in rows], np.dtype(np.uint32)),
+        "piece_ids": ListColumn.of([[piece.identity for piece in row] for row in rows], np.dtype(np.uint64)),
+        "chunk_counts": ListColumn.of([[len(slots) for slots in row] for row in chunks], np.dtype(np.uint32)),
+        "chunk_starts": ListColumn.of([np.concatenate(row) for row in chunks], np.dtype(np.uint32)),
+    }
+    schema = arrow_schema(TrainingRow)
+    return table_of(TrainingRow, {name: column.to_arrow(schema.field(name).type) for name, column in lists.items()})
+
+
+def _fill(rows: Rows, texts: Texts, row_length: int) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.int32]]:
+    ids_RT = np.full((len(rows), row_length), PAD, dtype=np.uint16)
+    doc_ids_RT = np.full((len(rows), row_length), NO_DOCUMENT, dtype=np.int32)
+    for ids_T, doc_ids_T, row in zip(ids_RT, doc_ids_RT, rows, strict=True):
+        slot = 0
+        for number, piece in enumerate(row, start=1):
+            end = slot + piece.num_slots
+            ids_T[slot] = BOS
+            ids_T[slot + 1 : slot + 1 + piece.end - piece.start] = texts.input_ids[piece.document][
+                piece.start : piece.end
+            ]
+            if piece.is_last:
+                ids_T[end - 1] = EOS
+            doc_ids_T[slot:end] = number
+            slot = end
+    return ids_RT, doc_ids_RT
+
+
+def _chunk_slots(row: Sequence[Piece], texts: Texts) -> list[npt.NDArray[np.int64]]:
+    """For each piece the slots of the row where a chunk starts inside it."""
+    slots: list[npt.NDArray[np.int64]] = []
+    slot = 0
+    for piece in row:
+        starts = texts.chunk_starts[piece.document].astype(np.int64)
+        inside = starts[np.searchsorted(starts, piece.start) : np.searchsorted(starts, piece.end)]
+        slots.append(inside - piece.start + slot + 1)
+        slot += piece.num_slots
+    return slots
+
+
+def _build_aware_fraction(row: Sequence[Piece], texts: Texts) -> float:
+    aware = sum(piece.num_slots for piece in row if texts.provenances[piece.document] == Provenance.BUILD_AWARE)
+    return aware / sum(piece.num_slots for piece in row)

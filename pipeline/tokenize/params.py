@@ -1,0 +1,33 @@
+"""What the tokenize stage can be told."""
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from pipeline.params import Params
+
+
+class Packing(StrEnum):
+    """How pieces become rows."""
+
+    BEST_FIT = "best_fit"
+    """Best-fit decreasing inside a window of consecutive pieces (arXiv 2404.10830)."""
+    SINGLE_DOC = "single_doc"
+    """One piece a row: the plainest layout, mostly padding on small files."""
+
+
+class TokenizeParams(Params):
+    """The defaults are the recipe `quick`."""
+
+    vocabulary: str = Field(default="cpp-32768", pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
+    """Name of the vocabulary, a folder of `pipeline/tokenize/vocabularies`."""
+
+    row_length: int = Field(default=512, ge=16, le=65_536)
+    """Token slots in a packed row."""
+
+    packing: Packing = Packing.BEST_FIT
+    """How pieces become rows."""
+
+    window_pieces: int = Field(default=2048, ge=1, le=1_000_000)
+    """Consecutive pieces that best-fit packing chooses among. A larger window wastes fewer slots, a smaller one keeps
+    related files closer together."""

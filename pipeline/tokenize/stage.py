@@ -1,0 +1,201 @@
+"""The fourth stage: encode every document, lay its structure over its tokens, and pack the rows that training reads."""
+
+from collections.abc import Mapping
+from typing import cast
+
+import numpy as np
+import pyarrow as pa
+
+from pipeline.errors import StageError
+from pipeline.outcome import StageReport, total
+from pipeline.part import Part, PartJob, PartOutput, StageContext, StageOutput
+from pipeline.records import PackedRow, Split, TokenizedDocument, TrainingRow
+from pipeline.schema import arrow_schema, check_table, table_of
+from pipeline.tokenize import checks
+from pipeline.tokenize.align import align_starts, align_values
+from pipeline.tokenize.columns import ListColumn
+from pipeline.tokenize.encode import Encoder, token_starts
+from pipeline.tokenize.layout import Texts, packed_table, training_table
+from pipeline.tokenize.pack import Documents, pack
+from pipeline.tokenize.params import TokenizeParams
+from pipeline.tokenize.vocabulary import Vocabulary, load_vocabulary, special_ids_from_text
+
+ENRICHED = "enriched.parquet"
+TOKENS = "tokens.parquet"
+
+_COPIED = ("document_id", "source", "path", "split", "text_sha256", "provenance")
+_READ = (*_COPIED, "text", "chunk_starts", "chunk_kinds", "chunk_levels", "order_in_source")
+
+
+def run(context: StageContext[TokenizeParams]) -> StageOutput:
+    """One part a source.
+
+    The vocabulary's files lie beside the report, so that a snapshot can be read without this package.
+    """
+    vocabulary = load_vocabulary(context.params.vocabulary)
+    made, failures = context.make([_part(name, context, vocabulary) for name in context.inputs])
+    report = total(part.report for part in made.values())
+    measures = {**report.measures, **_shares(report.measures)}
+    measures["num_special_ids_in_text"] = measures.get("num_special_ids_in_text", 0) + special_ids_from_text(vocabulary)
+    return StageOutput(
+        parts={name: part.object_id for name, part in made.items()},
+        report=StageReport(
+            report.rows_in, report.rows_out, report.dropped, report.num_bytes_in, report.num_bytes_out, measures
+        ),
+        failures=failures,
+        files={"tokenizer.json": vocabulary.tokenizer_json, "vocabulary.toml": vocabulary.settings_toml},
+    )
+
+
+def tokenize_source(job: PartJob) -> PartOutput:
+    """Part function: the token tables of one source.
+
+    Raises StageError if the vocabulary is not the one that was asked for.
+    """
+    params = cast(TokenizeParams, job.params)
+    vocabulary = load_vocabulary(params.vocabulary)
+    if vocabulary.sha256 != job.identity["vocabulary"]:
+        raise StageError(
+            f"vocabulary {vocabulary.name}", f"its digest is {vocabulary.sha256}", f"{job.identity['vocabulary']}"
+        )
+    enriched = job.inputs["enriched"].table(ENRICHED, list(_READ)).combine_chunks()
+    tables = {TOKENS: tokenize(enriched, vocabulary)}
+    for split in Split:
+        tables |= pack_split(tables[TOKENS], enriched, split, params)
+    measures = measure(tables, params, vocabulary)
+    num_bytes = int(measures["num_text_bytes"])
+    report = StageReport(enriched.num_rows, tables[TOKENS].num_rows, {}, num_bytes, num_bytes, measures)
+    return PartOutput(tables, report)
+
+
+def tokenize(enriched: pa.Table, vocabulary: Vocabulary) -> pa.Table:
+    """The table of TokenizedDocument of a table of EnrichedDocument, in its order."""
+    ids = Encoder(vocabulary).encode_all(enriched["text"].to_pylist())
+    starts = [token_starts(ids[index], vocabulary.token_num_bytes) for index in range(len(ids))]
+    chunks = {name: ListColumn.from_arrow(enriched[name]) for name in ("chunk_starts", "chunk_kinds", "chunk_levels")}
+    aligned = {
+        "chunk_starts": [align_starts(chunks["chunk_starts"][index], start) for index, start in enumerate(starts)],
+        **{
+            column: [
+                align_values(chunks[name][index], chunks["chunk_starts"][index], start)
+                for index, start in enumerate(starts)
+            ]
+            for column, name in (("structure_kinds", "chunk_kinds"), ("structure_levels", "chunk_levels"))
+        },
+    }
+    schema = arrow_schema(TokenizedDocument)
+    lists = {
+        name: ListColumn.of(values, schema.field(name).type.value_type.to_pandas_dtype())
+        for name, values in aligned.items()
+    }
+    num_bytes = np.array(
+        [int(vocabulary.token_num_bytes[ids[index]].sum()) for index in range(len(ids))], dtype=np.uint32
+    )
+    return table_of(
+        TokenizedDocument,
+        {
+            **{name: enriched[name] for name in _COPIED},
+            **{name: column.to_arrow(schema.field(name).type) for name, column in {"input_ids": ids, **lists}.items()},
+            "num_bytes": num_bytes,
+        },
+    )
+
+
+def pack_split(tokens: pa.Table, enriched: pa.Table, split: Split, params: TokenizeParams) -> dict[str, pa.Table]:
+    """The cold and the hot table of the rows of one split; both empty where the source has no document of it."""
+    chosen = np.flatnonzero(np.array(tokens["split"].to_pylist(), dtype=object) == split)
+    table, order = tokens.take(pa.array(chosen)), enriched["order_in_source"].to_numpy()[chosen].astype(np.int64)
+    texts = Texts(
+        source=tokens["source"][0].as_py() if tokens.num_rows else "",
+        split=split,
+        document_ids=table["document_id"].to_pylist(),
+        provenances=table["provenance"].to_pylist(),
+        input_ids=ListColumn.from_arrow(table["input_ids"]),
+        chunk_starts=ListColumn.from_arrow(table["chunk_starts"]),
+    )
+    rows = pack(Documents(texts.document_ids, texts.input_ids.lengths, texts.chunk_starts, order), params)
+    return {
+        f"packed_{split}.parquet": packed_table(rows, texts, params.row_length),
+        f"rows_{split}.arrow": training_table(rows, texts, params.row_length),
+    }
+
+
+def measure(tables: Mapping[str, pa.Table], params: TokenizeParams, vocabulary: Vocabulary) -> dict[str, float]:
+    """The counts of one part: what the gates look at, and the telemetry of packing. Nothing here changes a table."""
+    tokens = tables[TOKENS]
+    packed = [tables[f"packed_{split}.parquet"] for split in Split]
+    hot = [tables[f"rows_{split}.arrow"] for split in Split]
+    num_lost = checks.count_tokens_not_packed_once(tokens, packed, vocabulary)
+    return {
+        "num_documents": tokens.num_rows,
+        "num_tokens": len(ListColumn.from_arrow(tokens["input_ids"]).values),
+        "num_text_bytes": int(tokens["num_bytes"].to_numpy().sum(dtype=np.int64)),
+        **{f"num_rows_{split}": table.num_rows for split, table in zip(Split, packed, strict=True)},
+        **_packing_counts(packed, params.row_length),
+        "num_cropped_tokens": num_lost,
+        "num_tokens_not_packed_once": num_lost,
+        "num_ids_out_of_range": sum(
+            checks.count_ids_out_of_range(table, vocabulary.size) for table in (tokens, *packed)
+        ),
+        "num_misaligned_columns": checks.count_misaligned_columns(tokens),
+        "num_special_ids_in_text": checks.count_special_ids_in_text(tokens, vocabulary),
+        "num_boundary_mismatches": sum(checks.count_boundary_mismatches(table, vocabulary) for table in packed),
+        "num_hot_rows_that_differ": sum(map(checks.count_hot_rows_that_differ, packed, hot)),
+        "num_commit_order_violations": sum(map(checks.count_commit_order_violations, packed)),
+        "num_schema_mismatches": _count_schema_mismatches(tables),
+    }
+
+
+def _part(name: str, context: StageContext[TokenizeParams], vocabulary: Vocabulary) -> Part:
+    return Part(
+        name=name,
+        kind="tokenize/part",
+        function="pipeline.tokenize.stage:tokenize_source",
+        params=context.params,
+        inputs={"enriched": context.inputs[name]},
+        identity={"vocabulary": vocabulary.sha256},
+    )
+
+
+def _packing_counts(packed: list[pa.Table], row_length: int) -> dict[str, float]:
+    num_rows = sum(table.num_rows for table in packed)
+    second_pieces = {
+        name
+        for table in packed
+        for names, numbers in zip(table["source_doc_ids"].to_pylist(), table["piece_indices"].to_pylist(), strict=True)
+        for name, number in zip(names, numbers, strict=True)
+        if number == 1
+    }
+    return {
+        "num_slots": num_rows * row_length,
+        "num_padding_slots": sum(int(table["slack_tokens"].to_numpy().sum(dtype=np.int64)) for table in packed),
+        "num_pieces": sum(int(table["num_docs"].to_numpy().sum(dtype=np.int64)) for table in packed),
+        "num_split_documents": len(second_pieces),
+    }
+
+
+def _shares(counts: Mapping[str, float]) -> dict[str, float]:
+    num_rows = counts.get("num_rows_train", 0) + counts.get("num_rows_held_out", 0)
+    ratios = {
+        "padding_fraction": ("num_padding_slots", counts.get("num_slots", 0)),
+        "pieces_per_row": ("num_pieces", num_rows),
+        "tokens_per_document": ("num_tokens", counts.get("num_documents", 0)),
+        "split_document_fraction": ("num_split_documents", counts.get("num_documents", 0)),
+        "cropped_fraction": ("num_cropped_tokens", counts.get("num_tokens", 0)),
+        "bytes_per_token": ("num_text_bytes", counts.get("num_tokens", 0)),
+    }
+    return {name: counts[numerator] / denominator for name, (numerator, denominator) in ratios.items() if denominator}
+
+
+def _count_schema_mismatches(tables: Mapping[str, pa.Table]) -> int:
+    records: dict[str, type] = {TOKENS: TokenizedDocument}
+    records |= {f"packed_{split}.parquet": PackedRow for split in Split} | {
+        f"rows_{split}.arrow": TrainingRow for split in Split
+    }
+    mismatches = 0
+    for name, record in records.items():
+        try:
+            check_table(tables[name], record, name)
+        except StageError:
+            mismatches += 1
+    return mismatches

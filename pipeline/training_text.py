@@ -1,0 +1,28 @@
+"""The texts that a vocabulary is trained on: the kept training documents of a built corpus."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.errors import MissingError
+from pipeline.records import Split
+from pipeline.stages import parts_of
+from pipeline.store import Store
+
+
+def training_texts(store: Store, corpus: str) -> tuple[list[str], str]:
+    """The texts of all kept training documents, sorted by document id, and the id of the normalize stage that made them."""
+    stage_id = store.ref(corpus, "normalize")
+    if stage_id is None:
+        raise MissingError(
+            f"corpus {corpus}", "normalize has no output", "", f"Run `build --recipe {corpus} --until normalize`."
+        )
+    parts = parts_of(store.read(stage_id))
+    kept = store.read(parts.pop("duplicates")).table("kept.parquet", ["document_id"])["document_id"]
+    tables = []
+    for object_id in parts.values():
+        table = store.read(object_id).table("documents.parquet", ["document_id", "split", "text"])
+        in_training = pc.and_(
+            pc.is_in(table["document_id"], value_set=kept), pc.equal(table["split"], Split.TRAIN.value)
+        )
+        tables.append(table.filter(in_training))
+    return pa.concat_tables(tables).sort_by("document_id")["text"].to_pylist(), stage_id

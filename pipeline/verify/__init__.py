@@ -1,0 +1,1 @@
+"""Proofs about a candidate snapshot, from its bytes alone. Changes nothing."""

@@ -1,0 +1,173 @@
+"""The fifth stage: compose the candidate snapshot and prove it, from stored bytes alone."""
+
+import numpy as np
+import pyarrow as pa
+from tokenizers import Tokenizer
+
+from pipeline.errors import StageError
+from pipeline.outcome import StageReport, total
+from pipeline.part import MadePart, Part, PartJob, PartOutput, StageContext, StageOutput
+from pipeline.records import PackedRow, Split, TokenizedDocument, TrainingRow
+from pipeline.schema import check_table
+from pipeline.tokenize.vocabulary import Vocabulary, load_vocabulary
+from pipeline.verify.params import VerifyParams
+from pipeline.verify.roundtrip import count_round_trip_failures, count_specials_as_control
+from pipeline.verify.rows import (
+    count_boundary_mismatches,
+    count_hot_rows_that_differ,
+    count_ids,
+    count_ids_out_of_range,
+)
+
+Context = StageContext[VerifyParams]
+
+
+def run(context: Context) -> StageOutput:
+    """Compose the snapshot, prove every source's rows, send the canaries, and let the trainer take a step."""
+    vocabulary = load_vocabulary(context.corpus_params.tokenize.vocabulary)  # type: ignore[attr-defined]  # the composed CorpusParams
+    snapshot = _make_one(context, _snapshot_part(context, vocabulary))
+    parts = [_proof_part(context, name, vocabulary) for name in context.inputs]
+    parts += [_canary_part(context), _smoke_part(context, snapshot.object_id)]
+    made, failed = context.make(parts)
+    proofs = {name: part for name, part in made.items() if name in context.inputs}
+    counts = total(part.report for part in proofs.values())
+    extra = (
+        _measures_of_all(context, proofs, vocabulary) | made["canaries"].report.measures | made["smoke"].report.measures
+    )
+    report = StageReport(
+        rows_in=counts.rows_in,
+        rows_out=counts.rows_out,
+        num_bytes_in=counts.num_bytes_in,
+        num_bytes_out=counts.num_bytes_out,
+        measures={**counts.measures, **extra},
+    )
+    ids = {name: part.object_id for name, part in made.items()}
+    return StageOutput({**ids, "snapshot": snapshot.object_id}, report, failed)
+
+
+def _snapshot_part(context: Context, vocabulary: Vocabulary) -> Part:
+    rules = dict(context.upstream("normalize"))
+    duplicates = rules.pop("duplicates")
+    sources = list(context.inputs)
+    inputs = {f"rows/{name}": context.inputs[name] for name in sources} | {
+        f"rules/{name}": rules[name] for name in sources
+    }
+    weights = {pin.name: pin.weight for pin in context.pins}
+    return Part(
+        name="snapshot",
+        kind="snapshot/snapshot",
+        function="pipeline.snapshot:compose",
+        params=context.params,
+        inputs=inputs | {"duplicates": duplicates, "tokenize": context.input_id or ""},
+        identity={
+            "vocabulary": vocabulary.as_json(),
+            "row_length": context.corpus_params.tokenize.row_length,  # type: ignore[attr-defined]  # the composed CorpusParams
+            "weights": {name: weights[name] for name in sources},
+            "pins": {pin.name: pin.identity() for pin in context.pins},
+            "held_out": sorted(context.held_out & set(sources)),
+        },
+    )
+
+
+def _proof_part(context: Context, name: str, vocabulary: Vocabulary) -> Part:
+    return Part(
+        name=name,
+        kind="verify/part",
+        function="pipeline.verify.stage:prove_source",
+        params=context.params,
+        inputs={
+            "rows": context.inputs[name],
+            "texts": context.upstream("enrich")[name],
+            "tokenize": context.input_id or "",
+        },
+        identity={
+            "vocabulary": vocabulary.as_json(),
+            "row_length": context.corpus_params.tokenize.row_length,  # type: ignore[attr-defined]  # the composed CorpusParams
+        },
+    )
+
+
+def _canary_part(context: Context) -> Part:
+    return Part(
+        name="canaries",
+        kind="verify/canaries",
+        function="pipeline.canaries:run_canaries",
+        params=context.corpus_params,
+        always=True,
+    )
+
+
+def _smoke_part(context: Context, snapshot_id: str) -> Part:
+    return Part(
+        name="smoke",
+        kind="verify/smoke",
+        function="pipeline.verify.smoke:run_smoke",
+        params=context.params,
+        inputs={"snapshot": snapshot_id},
+        places={"store": context.store_root},
+    )
+
+
+def prove_source(job: PartJob) -> PartOutput:
+    """Part function: every proof about one source's tokens and rows that needs no other source."""
+    tokenizer = Tokenizer.from_file(str(job.inputs["tokenize"].file("tokenizer.json")))
+    vocabulary, row_length = job.identity["vocabulary"], job.identity["row_length"]
+    tokens = job.inputs["rows"].table("tokens.parquet")
+    texts = job.inputs["texts"].table("enriched.parquet", ["document_id", "text"])
+    measures: dict[str, float] = {
+        "num_documents": tokens.num_rows,
+        "num_tokens": _num_tokens(tokens),
+        "num_round_trip_failures": count_round_trip_failures(tokens, texts, tokenizer),
+        "num_schema_mismatches": _is_mismatch(tokens, TokenizedDocument),
+        "num_ids_out_of_range": count_ids_out_of_range(tokens, vocabulary["size"]),
+        "num_boundary_mismatches": 0,
+        "num_hot_rows_that_differ": 0,
+    }
+    for split in Split:
+        packed, hot = (job.inputs["rows"].table(name) for name in (f"packed_{split}.parquet", f"rows_{split}.arrow"))
+        measures["num_schema_mismatches"] += _is_mismatch(packed, PackedRow) + _is_mismatch(hot, TrainingRow)
+        measures["num_boundary_mismatches"] += count_boundary_mismatches(
+            packed, row_length, vocabulary["specials"]["<|bos|>"], vocabulary["specials"]["<|pad|>"]
+        )
+        measures["num_hot_rows_that_differ"] += count_hot_rows_that_differ(packed, hot)
+    usage = pa.table({"count": count_ids(tokens, vocabulary["size"])})
+    num_bytes = int(np.sum(np.asarray(tokens["num_bytes"]), dtype=np.int64))
+    report = StageReport(
+        tokens.num_rows, tokens.num_rows, num_bytes_in=num_bytes, num_bytes_out=num_bytes, measures=measures
+    )
+    return PartOutput({"usage.parquet": usage}, report)
+
+
+def _measures_of_all(context: Context, proofs: dict[str, MadePart], vocabulary: Vocabulary) -> dict[str, float]:
+    usage = np.zeros(vocabulary.size, np.int64)
+    texts: dict[str, set[str]] = {split: set() for split in Split}
+    for name, part in proofs.items():
+        usage += np.asarray(context.read(part.object_id).table("usage.parquet")["count"])
+        table = context.read(context.inputs[name]).table("tokens.parquet", ["text_sha256", "split"])
+        for digest, split in zip(table["text_sha256"].to_pylist(), table["split"].to_pylist(), strict=True):
+            texts[split].add(digest)
+    num_tokens = max(1, sum(part.report.measures["num_tokens"] for part in proofs.values()))
+    tokenizer = Tokenizer.from_file(str(context.read(context.input_id or "").file("tokenizer.json")))
+    return {
+        "bytes_per_token": sum(part.report.num_bytes_in for part in proofs.values()) / num_tokens,
+        "unused_vocabulary_fraction": float((usage[len(vocabulary.specials) :] == 0).mean()),
+        "num_texts_in_two_splits": len(texts[Split.TRAIN] & texts[Split.HELD_OUT]),
+        "num_special_spellings_encoded_as_control": count_specials_as_control(tokenizer, dict(vocabulary.specials)),
+    }
+
+
+def _make_one(context: Context, part: Part) -> MadePart:
+    made, _ = context.make([part])
+    return made[part.name]
+
+
+def _num_tokens(tokens: pa.Table) -> int:
+    return sum(len(chunk.flatten()) for chunk in tokens["input_ids"].chunks)
+
+
+def _is_mismatch(table: pa.Table, record: type) -> int:
+    try:
+        check_table(table, record, record.__name__)
+    except StageError:
+        return 1
+    return 0

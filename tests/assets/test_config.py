@@ -1,0 +1,66 @@
+"""A form stands for its Params: the same values go in and come out, and what is out of bounds is named."""
+
+from enum import StrEnum
+from typing import Literal
+
+import pytest
+from pydantic import Field
+
+from assets.config import filled, form, params_from
+from pipeline.errors import ParamsError
+from pipeline.params import Params, fingerprint
+from pipeline.recipes import RECIPES
+from pipeline.stages import STAGE_NAMES
+
+
+class Mode(StrEnum):
+    SLOW = "slow-and-sure"
+    FAST = "fast"
+
+
+class InnerParams(Params):
+    """An inner model."""
+
+    names: tuple[str, ...] = ("a", "b")
+    mode: Mode = Mode.SLOW
+    maybe: int | None = None
+    choice: Literal["one", "two"] = "two"
+
+
+class OuterParams(Params):
+    """An outer model."""
+
+    inner: InnerParams = Field(default_factory=InnerParams)
+    fraction: float = Field(0.5, ge=0, le=1)
+    """A share, 0-1."""
+
+
+@pytest.mark.parametrize(
+    "params",
+    [OuterParams(), OuterParams(inner=InnerParams(names=(), mode=Mode.FAST, maybe=0, choice="one"), fraction=1.0)],
+)
+def test_params_survive_the_form(params: OuterParams) -> None:
+    assert params_from(filled(params), OuterParams) == params
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=lambda recipe: recipe.name)
+@pytest.mark.parametrize("stage", STAGE_NAMES)
+def test_every_stage_of_every_recipe_survives_the_form(recipe, stage: str) -> None:
+    params = getattr(recipe.params, stage)
+
+    assert fingerprint(params_from(filled(params), type(params))) == fingerprint(params)
+
+
+def test_the_form_describes_each_field_with_its_bounds() -> None:
+    description = form(OuterParams).model_fields["fraction"].description
+
+    assert description is not None
+    assert "A share, 0-1." in description
+    assert "Le(le=1)" in description
+
+
+def test_a_value_out_of_bounds_is_named_with_what_was_found() -> None:
+    config = form(OuterParams)(fraction=1.5)
+
+    with pytest.raises(ParamsError, match=r"fraction is 1.5: Input should be less than or equal to 1"):
+        params_from(config, OuterParams)

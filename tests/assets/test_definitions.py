@@ -1,0 +1,56 @@
+"""The graph in the UI: keys, dependencies, checks, jobs and cron lines, as one committed text."""
+
+from pathlib import Path
+
+import dagster as dg
+
+from assets.definitions import defs
+from pipeline.gates import GATES
+
+GRAPH = Path(__file__).parent / "graph.txt"
+
+
+def describe() -> str:
+    graph = defs.resolve_asset_graph()
+    lines = []
+    for key in sorted(graph.get_all_asset_keys()):
+        before = ", ".join(sorted(parent.to_user_string() for parent in graph.get(key).parent_keys))
+        lines.append(f"asset {key.to_user_string()} <- {before or 'pins'}")
+    for name in ("build", "nightly", "promote", "train"):
+        keys = defs.resolve_job_def(name).asset_layer.executable_asset_keys
+        lines.append(f"job {name}: {', '.join(sorted(key.to_user_string() for key in keys))}")
+    for schedule in defs.schedules or []:
+        lines.append(f"schedule {schedule.name}: {schedule.cron_schedule} {schedule.default_status.value}")
+    return "\n".join(lines) + "\n"
+
+
+def test_the_graph_is_the_committed_one() -> None:
+    assert describe() == GRAPH.read_text()
+
+
+def test_every_gate_rides_on_its_stage_as_a_check() -> None:
+    graph = defs.resolve_asset_graph()
+    found = {(key.asset_key.to_user_string(), key.name) for key in graph.asset_check_keys}
+
+    assert found == {(gate.stage, gate.name) for gate in GATES}
+
+
+def test_a_blocking_gate_is_a_blocking_check() -> None:
+    graph = defs.resolve_asset_graph()
+    blocking = {key.name for key in graph.asset_check_keys if graph.get_check_spec(key).blocking}
+
+    assert blocking == {gate.name for gate in GATES if gate.blocking}
+
+
+def test_policy_is_on_every_asset() -> None:
+    specs = list(defs.resolve_all_asset_specs())
+
+    assert len(specs) == 7
+    assert all(spec.owners == ["team:data"] and spec.kinds and spec.group_name and spec.description for spec in specs)
+
+
+def test_the_launchpad_of_each_job_opens_filled() -> None:
+    for name in ("build", "nightly", "promote", "train"):
+        job = defs.resolve_job_def(name)
+        assert job.run_config, name
+        assert dg.validate_run_config(job, job.run_config)

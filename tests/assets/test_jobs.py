@@ -1,0 +1,152 @@
+"""The jobs, really executed against a real instance: the same ids as without Dagster, truthful states, one build a corpus."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+import yaml
+
+from assets import jobs
+from assets.definitions import defs
+from assets.instance import WORKER_TAG, sweep
+from assets.training import TrainingParams
+from pipeline.gates import gates_of
+from pipeline.recipes import ROOT, TINY
+from pipeline.stages import STAGE_NAMES, StageResult
+from pipeline.store import Store
+
+
+@pytest.fixture
+def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
+    (tmp_path / "home").mkdir()
+    with dg.DagsterInstance.local_temp(str(tmp_path / "home")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SLUICE_STORE", str(tmp_path / "store"))
+    return tmp_path / "store"
+
+
+def execute(name: str, config: dict[str, Any], instance: dg.DagsterInstance) -> dg.ExecuteInProcessResult:
+    job = defs.resolve_job_def(name)
+    return job.execute_in_process(instance=instance, run_config=config, raise_on_error=False)
+
+
+def failure_texts(result: dg.ExecuteInProcessResult) -> str:
+    return "\n".join(str(event.event_specific_data) for event in result.all_events if event.is_failure)
+
+
+def test_the_jobs_build_promote_and_train_like_the_command_line(
+    instance: dg.DagsterInstance, root: Path, tiny_results: list[StageResult]
+) -> None:
+    built = execute("build", jobs.build_config(TINY, workers=1), instance)
+    assert built.success
+    store = Store(root)
+    assert store.ref("tiny", "candidate") == tiny_results[-1].snapshot_id
+    assert store.ref("tiny", "live") is None
+
+    assert execute("promote", jobs.promote_config("tiny"), instance).success
+    assert store.ref("tiny", "live") == tiny_results[-1].snapshot_id
+
+    config = jobs.train_config(TrainingParams(corpus="tiny", stop_after=2, save_every=2))
+    trained = execute("train", config, instance)
+    assert trained.success
+    (event,) = trained.asset_materializations_for_node("training")
+    assert event.metadata["dagster/row_count"].value == 2
+    assert store.locate(event.metadata["checkpoint_id"].value)
+
+    for stage in STAGE_NAMES:
+        (event,) = built.asset_materializations_for_node(stage)
+        assert event.metadata["object_id"].value == store.ref("tiny", stage)
+        assert event.tags["dagster/data_version"] == store.ref("tiny", stage)
+        checks = [check for check in built.get_asset_check_evaluations() if check.asset_key == dg.AssetKey(stage)]
+        assert {check.check_name for check in checks} == {gate.name for gate in gates_of(stage)}
+        assert all(check.passed for check in checks)
+
+
+def test_a_blocked_gate_fails_the_run_and_nothing_downstream_runs(
+    instance: dg.DagsterInstance, root: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "a.c").write_text("int a;\n")
+    pins = tmp_path / "pins.toml"
+    pins.write_text(
+        f'[[pin]]\nname = "mine"\nkind = "local"\npath = "code"\ndigest = "{"0" * 64}"\ndeclared_license = "MIT"\n'
+    )
+    result = execute("build", jobs.build_config(TINY, pins=str(pins), workers=1), instance)
+
+    assert not result.success
+    assert not result.asset_materializations_for_node("normalize")
+    (check,) = [check for check in result.get_asset_check_evaluations() if check.check_name == "every_pin_verified"]
+    assert not check.passed
+    assert check.metadata["measured"].value == 1
+    assert Store(root).refs("tiny") == {}
+
+
+def test_a_form_out_of_bounds_fails_with_field_value_and_bound(instance: dg.DagsterInstance, root: Path) -> None:
+    config = jobs.build_config(TINY, workers=1)
+    config["ops"]["tokenize"]["config"]["row_length"] = 3
+    result = execute("build", config, instance)
+
+    assert not result.success
+    assert "row_length is 3" in failure_texts(result)
+
+
+def test_a_run_whose_worker_was_killed_is_failed_by_the_next_start(instance: dg.DagsterInstance, root: Path) -> None:
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    started = Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[19]
+    run = instance.create_run_for_job(defs.resolve_job_def("build"), tags={WORKER_TAG: f"{child.pid}:{started}"})
+    instance.handle_new_event(_started_event(run))
+    assert sweep(instance) == []
+
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    assert sweep(instance) == [run.run_id]
+    found = instance.get_run_by_id(run.run_id)
+    assert found is not None
+    assert found.status is dg.DagsterRunStatus.FAILURE
+
+
+def _started_event(run: dg.DagsterRun) -> Any:
+    event = dg.DagsterEvent(dg.DagsterEventType.RUN_START.value, run.job_name)
+    return dg.EventLogEntry(
+        error_info=None,
+        level=20,
+        user_message="",
+        run_id=run.run_id,
+        timestamp=time.time(),
+        job_name=run.job_name,
+        dagster_event=event,
+    )
+
+
+def test_a_launched_job_runs_at_once_without_a_daemon(tmp_path: Path, root: Path) -> None:
+    environment = {**os.environ, "DAGSTER_HOME": str(tmp_path), "SLUICE_STORE": str(root)}
+    (tmp_path / "dagster.yaml").write_text(
+        (ROOT / "dagster.yaml").read_text().replace("./store", str(tmp_path / "instance"))
+    )
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(jobs.build_config(TINY, workers=1)))
+    command = [sys.executable, "-m", "dagster", "job", "launch", "-j", "build", "-m", "assets.definitions"]
+    done = subprocess.run(
+        [*command, "-c", str(tmp_path / "config.yaml")],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+    deadline = time.monotonic() + 90
+    while Store(root).ref("tiny", "candidate") is None and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert Store(root).ref("tiny", "candidate") is not None

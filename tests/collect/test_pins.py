@@ -1,0 +1,205 @@
+import tomllib
+from pathlib import Path
+
+import pytest
+from license_expression import get_spdx_licensing
+
+import pipeline.collect
+from pipeline.collect.catalog import CatalogEntry, load_catalog
+from pipeline.collect.local import tree_digest
+from pipeline.collect.pins import ArchivePin, LocalPin, SdistPin, load_pins
+from pipeline.errors import PinError
+from pipeline.params import canonical_json
+
+HEX = "a" * 64
+COMMIT = "b" * 40
+COLLECT = Path(pipeline.collect.__file__).parent
+SDIST = f"""
+kind = "sdist"
+project = "demo"
+version = "1.0"
+file_name = "demo-1.0.tar.gz"
+sha256 = "{HEX}"
+"""
+
+
+def pins_file(folder: Path, *entries: str) -> Path:
+    path = folder / "pins.toml"
+    path.write_text("".join(f"[[pin]]\n{entry}\n" for entry in entries))
+    return path
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(PinError) as caught:
+        load_pins(path)
+    return str(caught.value)
+
+
+def test_pins_are_sorted_by_name_whatever_their_order_in_the_file(tmp_path: Path) -> None:
+    path = pins_file(tmp_path, 'name = "zeta"' + SDIST, 'name = "alpha"' + SDIST)
+    assert [pin.name for pin in load_pins(path)] == ["alpha", "zeta"]
+
+
+def test_every_kind_is_valid_with_its_own_locator(tmp_path: Path) -> None:
+    path = pins_file(
+        tmp_path,
+        'name = "a"' + SDIST,
+        f'name = "b"\nkind = "archive"\nurl = "https://example.com/b.tar.xz"\nsha256 = "{HEX}"',
+        f'name = "c"\nkind = "git"\nurl = "https://example.com/c.git"\ncommit = "{COMMIT}"',
+        f'name = "d"\nkind = "local"\npath = "tree"\ndigest = "{HEX}"',
+        f'name = "e"\nkind = "jsonl"\npath = "e.jsonl"\nsha256 = "{HEX}"\ntext_field = "code"',
+    )
+    assert [(pin.kind, pin.revision) for pin in load_pins(path)] == [
+        ("sdist", HEX),
+        ("archive", HEX),
+        ("git", COMMIT),
+        ("local", HEX),
+        ("jsonl", HEX),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        (SDIST, ["entry 1", "`name` is missing"]),
+        ('name = "Demo"' + SDIST, ["Demo", "name is 'Demo'", "lower-case letters, digits and single hyphens"]),
+        ('name = "demo"', ["demo", "`kind` is missing", "sdist, archive, git, local or jsonl"]),
+        ('name = "demo"\nkind = "svn"', ["kind is 'svn'", "sdist, archive, git, local or jsonl"]),
+        ('name = "demo"' + SDIST.replace(HEX, "abc123"), ["sha256 is 'abc123'", "64 lower-case hex", "sha256sum"]),
+        ('name = "demo"' + SDIST.replace(HEX, HEX.upper()), ["sha256 is 'AAA", "64 lower-case hex digits"]),
+        ('name = "demo"' + SDIST.replace(f'sha256 = "{HEX}"', ""), ["`sha256` is missing", "package index"]),
+        ('name = "demo"\nbranch = "main"' + SDIST, ["`branch` is not a known field"]),
+        ('name = "demo"\nweight = 0' + SDIST, ["weight is 0", "above 0"]),
+        ('name = "demo"\nweight = "2"' + SDIST, ["weight is '2'", "above 0"]),
+        ('name = "demo"\ninherit_license = "yes"' + SDIST, ["inherit_license is 'yes'", "boolean"]),
+        ('name = "demo"\nexclude = ["/etc/*"]' + SDIST, ["exclude is '/etc/*'"]),
+        ('name = "demo"\ninclude = "src/**"' + SDIST, ["include is 'src/**'"]),
+        (f'name = "demo"\nkind = "archive"\nsha256 = "{HEX}"', ["either `url` or `path`"]),
+        (
+            f'name = "demo"\nkind = "archive"\nsha256 = "{HEX}"\nurl = "https://me:word@example.com/x.zip"',
+            ["url is 'https://me:word@example.com/x.zip'"],
+        ),
+        (
+            f'name = "demo"\nkind = "archive"\nsha256 = "{HEX}"\nurl = "https://example.com/x"\npath = "x"',
+            ["either `url` or `path`, and not both"],
+        ),
+    ],
+)
+def test_a_bad_entry_is_refused_with_what_was_found_and_how_to_mend_it(
+    tmp_path: Path, entry: str, said: list[str]
+) -> None:
+    message = refusal(pins_file(tmp_path, entry))
+    for words in [str(tmp_path / "pins.toml"), *said]:
+        assert words in message
+
+
+@pytest.mark.parametrize("commit", ["main", "v1.2.3", "tip", "HEAD", "b" * 12, "B" * 40, "b" * 41])
+def test_a_branch_tag_or_abbreviated_commit_is_refused_with_the_command_that_tells_the_full_one(
+    tmp_path: Path, commit: str
+) -> None:
+    entry = f'name = "demo"\nkind = "git"\nurl = "https://example.com/d.git"\ncommit = "{commit}"'
+    message = refusal(pins_file(tmp_path, entry))
+    assert f"demo: commit is '{commit}'" in message
+    assert "full commit id of 40 or 64 lower-case hex digits" in message
+    assert "git ls-remote https://example.com/d.git" in message
+
+
+def test_a_git_pin_without_a_commit_is_refused_with_the_same_command(tmp_path: Path) -> None:
+    message = refusal(pins_file(tmp_path, 'name = "demo"\nkind = "git"\nurl = "https://example.com/d.git"'))
+    assert "`commit` is missing" in message
+    assert "git ls-remote https://example.com/d.git" in message
+
+
+def test_two_entries_of_one_name_are_refused(tmp_path: Path) -> None:
+    message = refusal(pins_file(tmp_path, 'name = "demo"' + SDIST, 'name = "demo"' + SDIST))
+    assert "demo: 2 entries have this name" in message
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("[[pin]\n", "is not TOML"),
+        ("", "holds no [[pin]] table"),
+        ("pin = 3\n", "holds no [[pin]] table"),
+        ("[settings]\nx = 1\n", "holds 'settings'"),
+        ("\xff", "is not TOML"),
+    ],
+)
+def test_a_file_of_anything_else_is_refused(tmp_path: Path, content: str, said: str) -> None:
+    path = tmp_path / "pins.toml"
+    path.write_bytes(content.encode("latin-1"))
+    message = refusal(path)
+    assert said in message
+    assert "[[pin]] tables and nothing else" in message
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    message = refusal(tmp_path / "none.toml")
+    assert str(tmp_path / "none.toml") in message
+    assert "No such file" in message
+
+
+@pytest.mark.parametrize("digest", ["", 'digest = "tip"'])
+def test_a_local_pin_without_its_digest_is_told_the_one_to_paste(tmp_path: Path, digest: str) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "a.cpp").write_text("int a;\n")
+    message = refusal(pins_file(tmp_path, f'name = "demo"\nkind = "local"\npath = "tree"\n{digest}'))
+    assert f'digest = "{tree_digest(tree)}"' in message
+
+
+def test_a_local_pin_of_no_folder_is_told_so(tmp_path: Path) -> None:
+    message = refusal(pins_file(tmp_path, 'name = "demo"\nkind = "local"\npath = "nowhere"'))
+    assert "is not a folder" in message
+
+
+def test_a_relative_path_counts_from_the_pins_file_and_stays_out_of_the_identity(tmp_path: Path) -> None:
+    entry = f'name = "demo"\nkind = "local"\npath = "tree"\ndigest = "{HEX}"'
+    (pin,) = load_pins(pins_file(tmp_path, entry))
+    assert isinstance(pin, LocalPin)
+    assert pin.path == tmp_path / "tree"
+    assert str(tmp_path) not in canonical_json(pin.identity()).decode()
+    assert pin.identity()["revision"] == HEX
+
+
+def test_identity_ignores_weight_and_place_and_nothing_else() -> None:
+    pin = ArchivePin(name="demo", url="https://example.com/x.zip", sha256=HEX)
+    same = ArchivePin(name="demo", url="https://example.org/y.zip", sha256=HEX, weight=3.0)
+    assert pin.identity() == same.identity()
+    for other in ({"exclude": ("doc/**",)}, {"declared_license": "MIT"}, {"inherit_license": False}, {"name": "other"}):
+        assert pin.model_copy(update=other).identity() != pin.identity()
+
+
+def test_the_operational_slice_is_22_sdists_whose_declared_licences_are_spdx() -> None:
+    licensing = get_spdx_licensing()
+    pins = load_pins(COLLECT / "operational.toml")
+    assert len(pins) == 22
+    for pin in pins:
+        assert isinstance(pin, SdistPin)
+        assert licensing.validate(pin.declared_license, strict=True).errors == []
+    assert sorted({pin.revision for pin in pins}) == sorted(pin.revision for pin in pins)
+
+
+def test_the_operational_file_is_sorted_by_name() -> None:
+    names = [pin["name"] for pin in tomllib.loads((COLLECT / "operational.toml").read_text())["pin"]]
+    assert names == sorted(names)
+
+
+def test_a_catalogue_can_never_reach_a_run() -> None:
+    message = refusal(COLLECT / "catalog.toml")
+    assert "holds 'source'" in message
+    locators = {"sha256", "digest", "commit", "url", "path", "file_name", "version"}
+    assert not locators & set(CatalogEntry.model_fields)
+
+
+def test_the_catalogue_loads_and_lists_nothing_that_is_pinned() -> None:
+    listed = {entry.name for entry in load_catalog(COLLECT / "catalog.toml")}
+    assert "grpcio" in listed
+    assert not listed & {pin.name for pin in load_pins(COLLECT / "operational.toml")}
+
+
+def test_a_catalogue_entry_with_a_digest_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "catalog.toml"
+    path.write_text(f'[[source]]\nname = "x"\nhomepage = "https://example.com"\nlicense = ""\nsha256 = "{HEX}"\n')
+    with pytest.raises(PinError, match=r"x: `sha256` is not a known field.*pins file"):
+        load_catalog(path)

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#include "lantern/ring.h"
+
+typedef ln_ring_u32 ring_type;
+typedef uint32_t element;
+
+#define METHOD(name) ln_ring_u32_##name
+
+static bool is_power_of_two(uint32_t value) {
+    return value != 0 && (value & (value - 1)) == 0;
+}
+
+bool METHOD(init)(ring_type *ring, element *slots, uint32_t capacity) {
+    if (!is_power_of_two(capacity)) {
+        return false;
+    }
+    ring->slots = slots;
+    ring->mask = capacity - 1;
+    ring->head = 0;
+    ring->tail = 0;
+    ring->dropped = 0;
+    return true;
+}
+
+static uint32_t count(const ring_type *ring) {
+    return ring->head - ring->tail;
+}
+
+bool METHOD(push)(ring_type *ring, element value) {
+    /* A full ring loses the newest value and remembers that it did. */
+    if (count(ring) > ring->mask) {
+        ring->dropped += 1;
+        return false;
+    }
+    ring->slots[ring->head & ring->mask] = value;
+    ring->head = ring->head + 1;
+    return true;
+}
+
+bool METHOD(pop)(ring_type *ring, element *value) {
+    if (count(ring) == 0) {
+        return false;
+    }
+    *value = ring->slots[ring->tail & ring->mask];
+    ring->tail = ring->tail + 1;
+    return true;
+}
+
+size_t METHOD(drain)(ring_type *ring, element *out, size_t limit) {
+    size_t taken = 0;
+    while (taken < limit && METHOD(pop)(ring, &out[taken])) {
+        ++taken;
+    }
+    return taken;
+}

@@ -1,0 +1,64 @@
+"""Every gate can pass and can fail, by its own examples; and no gate passes for lack of data."""
+
+from dataclasses import replace
+
+import pytest
+
+from pipeline.errors import BlockedError, MeasureError
+from pipeline.gates import GATES, Comparison, Gate, judge, refuse_blocked
+from pipeline.recipes import RECIPES, CorpusParams
+from pipeline.stages import STAGE_NAMES
+
+
+def params_of(gate: Gate):
+    return getattr(CorpusParams(), gate.stage)
+
+
+@pytest.mark.parametrize("gate", GATES, ids=lambda gate: gate.name)
+def test_a_gate_passes_its_passing_example_and_fails_its_failing_one(gate: Gate) -> None:
+    assert gate.judge({gate.measure: gate.passing}, params_of(gate)).passed
+    assert not gate.judge({gate.measure: gate.failing}, params_of(gate)).passed
+
+
+def test_names_are_unique_and_stages_exist() -> None:
+    names = [gate.name for gate in GATES]
+
+    assert len(names) == len(set(names))
+    assert {gate.stage for gate in GATES} == set(STAGE_NAMES)
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=lambda recipe: recipe.name)
+def test_a_limit_that_names_a_field_is_a_number_in_every_recipe(recipe) -> None:
+    for gate in GATES:
+        assert gate.limit_of(getattr(recipe.params, gate.stage)) >= 0
+
+
+def test_every_stage_has_a_gate_that_no_row_is_lost() -> None:
+    assert {gate.stage for gate in GATES if gate.measure == "num_rows_unaccounted"} == set(STAGE_NAMES)
+
+
+def test_a_missing_measure_is_an_error_that_names_those_that_exist() -> None:
+    with pytest.raises(MeasureError, match="num_source_files.*rows_in"):
+        judge("collect", {"rows_in": 1.0}, CorpusParams().collect)
+
+
+def test_a_measure_that_is_no_number_does_not_pass() -> None:
+    gate = Gate("test", "collect", "measure", Comparison.AT_MOST, 0, "", passing=0, failing=1)
+
+    assert not gate.judge({"measure": float("nan")}, CorpusParams().collect).passed
+
+
+def test_a_blocked_stage_says_name_value_and_limit() -> None:
+    gate = next(gate for gate in GATES if gate.name == "round_trip_is_exact")
+    verdict = gate.judge({gate.measure: 3}, params_of(gate))
+
+    with pytest.raises(
+        BlockedError, match="round_trip_is_exact BLOCKED: num_round_trip_failures is 3, must be at most 0"
+    ):
+        refuse_blocked([verdict], "stage verify")
+
+
+def test_a_warning_blocks_nothing() -> None:
+    gate = replace(GATES[0], blocking=False)
+
+    refuse_blocked([gate.judge({gate.measure: 1}, params_of(gate))], "stage collect")

@@ -1,0 +1,203 @@
+"""The store keeps what it was given, says what is broken, and is never found half-written."""
+
+import hashlib
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import DamagedError, DigestError, LockedError, MissingError, RefMovedError
+from pipeline.store import MANIFEST, Store
+
+
+def commit(store: Store, content: bytes, kind: str = "test/object", **inputs: str) -> str:
+    store.root.mkdir(parents=True, exist_ok=True)
+    folder = store.root / "tmp" / "made"
+    folder.mkdir(parents=True)
+    (folder / "content.txt").write_bytes(content)
+    return store.commit(folder, kind, {"stage": "test"}, inputs)
+
+
+def test_an_object_is_named_by_its_manifest(store: Store) -> None:
+    object_id = commit(store, b"text")
+
+    stored = store.root / "objects" / "test" / "object" / object_id / MANIFEST
+    assert hashlib.sha256(stored.read_bytes()).hexdigest() == object_id
+
+
+def test_equal_content_in_two_stores_has_one_id(tmp_path: Path) -> None:
+    assert commit(Store(tmp_path / "a"), b"text") == commit(Store(tmp_path / "elsewhere" / "b"), b"text")
+
+
+def test_other_content_kind_or_input_has_another_id(store: Store) -> None:
+    first = commit(store, b"text")
+    ids = {
+        first,
+        commit(store, b"other"),
+        commit(store, b"text", kind="test/other"),
+        commit(store, b"text", source=first),
+    }
+
+    assert len(ids) == 4
+
+
+def test_a_flipped_bit_is_refused_by_readers_and_named_by_fsck(store: Store) -> None:
+    object_id = commit(store, b"text")
+    user_id = commit(store, b"user", source=object_id)
+    path = store.read(object_id).path / "content.txt"
+    content = bytearray(path.read_bytes())
+    content[0] ^= 1
+    path.write_bytes(content)
+
+    with pytest.raises(DamagedError, match="content.txt"):
+        store.read(object_id).file("content.txt")
+    assert [problem for problem in store.fsck() if object_id[:12] in problem]
+    assert not [problem for problem in store.fsck() if user_id[:12] in problem]
+
+
+def test_a_damaged_object_is_made_anew_by_the_next_commit(store: Store) -> None:
+    object_id = commit(store, b"text")
+    (store.read(object_id).path / "content.txt").write_bytes(b"tex")
+
+    assert commit(store, b"text") == object_id
+    assert store.read(object_id).file("content.txt").read_bytes() == b"text"
+    assert store.fsck() == []
+
+
+def test_a_missing_object_is_named_with_who_needs_it(store: Store) -> None:
+    object_id = commit(store, b"text")
+    user_id = commit(store, b"user", source=object_id)
+    store.move_ref("corpus", "collect", None, object_id, "built")
+    (store.read(object_id).path / MANIFEST).unlink()
+
+    problem = next(problem for problem in store.fsck() if "missing" in problem)
+    assert user_id[:12] in problem
+    assert "ref corpus/collect" in problem
+
+
+def test_a_ref_moves_only_from_where_its_writer_saw_it(store: Store) -> None:
+    first, second = commit(store, b"1"), commit(store, b"2")
+    store.move_ref("corpus", "live", None, first, "built")
+
+    with pytest.raises(RefMovedError, match=first[:12]):
+        store.move_ref("corpus", "live", None, second, "built")
+    assert store.ref("corpus", "live") == first
+
+
+def test_a_ref_to_nothing_is_refused(store: Store) -> None:
+    with pytest.raises(MissingError, match="not in the store"):
+        store.move_ref("corpus", "live", None, "0" * 64, "built")
+
+
+def test_every_move_of_a_ref_is_in_the_history(store: Store) -> None:
+    first, second = commit(store, b"1"), commit(store, b"2")
+    store.move_ref("corpus", "live", None, first, "built")
+    store.move_ref("corpus", "live", first, second, "promoted")
+
+    assert [(entry["old"], entry["new"], entry["reason"]) for entry in store.history("corpus")] == [
+        (None, first, "built"),
+        (first, second, "promoted"),
+    ]
+
+
+def test_a_torn_line_of_the_history_is_cut_by_the_next_move(store: Store) -> None:
+    first, second = commit(store, b"1"), commit(store, b"2")
+    store.move_ref("corpus", "live", None, first, "built")
+    with (store.root / "log" / "promotions.jsonl").open("a") as file:
+        file.write('{"corpus": "cor')
+    store.move_ref("corpus", "live", first, second, "promoted")
+
+    assert [entry["new"] for entry in store.history("corpus")] == [first, second]
+
+
+def test_wrong_bytes_are_kept_aside_and_both_digests_named(store: Store) -> None:
+    pinned, found = hashlib.sha256(b"right").hexdigest(), hashlib.sha256(b"wrong").hexdigest()
+
+    with pytest.raises(DigestError) as error:
+        store.put_blob([b"wr", b"ong"], pinned, "source one")
+    assert pinned in str(error.value)
+    assert found in str(error.value)
+    assert store.blob(pinned) is None
+    assert (store.root / "rejected" / found).read_bytes() == b"wrong"
+
+
+def test_a_download_that_breaks_leaves_no_blob(store: Store) -> None:
+    def chunks():
+        yield b"half"
+        raise OSError("connection reset")
+
+    with pytest.raises(OSError, match="connection reset"):
+        store.put_blob(chunks(), "0" * 64, "source one")
+    assert not list((store.root / "tmp" / "blobs").iterdir())
+
+
+def test_a_second_writer_waits_and_is_told_for_whom(store: Store) -> None:
+    heard: list[str] = []
+    with store.writer("tiny", "run one"):
+        with pytest.raises(LockedError, match="run one"), store.writer("tiny", "run two", 0.3, heard.append):
+            pass
+    assert heard == ["run one"]
+
+
+def test_another_corpus_is_not_held(store: Store) -> None:
+    with store.writer("tiny", "run one"), store.writer("quick", "run two"):
+        pass
+
+
+def test_a_killed_writer_lets_go_and_its_leftovers_are_swept(store: Store) -> None:
+    code = (
+        "import sys, time; from pathlib import Path; from pipeline.store import Store\n"
+        "with Store(Path(sys.argv[1])).writer('tiny', 'the dead') as folder:\n"
+        "    (folder / 'half').write_text('x'); print('held', flush=True); time.sleep(60)"
+    )
+    child = subprocess.Popen([sys.executable, "-c", code, str(store.root)], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    child.stdout.readline()
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+
+    with store.writer("tiny", "the living") as folder:
+        assert list(folder.iterdir()) == []
+
+
+def _promote_many(root: str, object_id: str, count: int) -> None:
+    store = Store(Path(root))
+    for _ in range(count):
+        while True:
+            try:
+                store.move_ref(
+                    "corpus", f"ref-{os.getpid()}", store.ref("corpus", f"ref-{os.getpid()}"), object_id, "race"
+                )
+                store.move_ref("corpus", "shared", store.ref("corpus", "shared"), object_id, "race")
+                break
+            except RefMovedError:
+                time.sleep(0.001)
+
+
+def test_racing_writers_lose_no_line_of_the_history(store: Store) -> None:
+    object_id = commit(store, b"1")
+    context = multiprocessing.get_context("spawn")
+    children = [context.Process(target=_promote_many, args=(str(store.root), object_id, 3)) for _ in range(2)]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join()
+
+    assert store.ref("corpus", "shared") == object_id
+    lines = (store.root / "log" / "promotions.jsonl").read_text().splitlines()
+    assert len([json.loads(line) for line in lines]) == 3  # one move a ref: the others changed nothing
+
+
+def test_a_key_is_forgotten_with_its_object(store: Store) -> None:
+    object_id = commit(store, b"text")
+    store.remember("key", object_id)
+    assert store.known("key") == object_id
+
+    (store.read(object_id).path / "content.txt").unlink()
+    assert store.known("key") is None

@@ -1,0 +1,86 @@
+"""The tree is what the README says, and everything that stands twice is equal."""
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.light_imports import FORBIDDEN, heavy_modules
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("pipeline", "assets", "kernels", "trainer")
+MAX_LINES = 450
+MAX_FUNCTION_LINES = 60
+
+
+def sources() -> list[Path]:
+    return sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_package_names_resolve_to_this_repository(package: str) -> None:
+    module = __import__(package)
+
+    assert Path(module.__file__ or "").parent == ROOT / package
+
+
+def test_workspace_and_dg_name_the_same_location() -> None:
+    dg = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["dg"]["project"]
+    (entry,) = yaml.safe_load((ROOT / "workspace.yaml").read_text())["load_from"]
+
+    assert entry["python_module"] == {
+        "module_name": dg["code_location_target_module"],
+        "location_name": dg["code_location_name"],
+    }
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_file_has_one_subject_and_short_functions(path: Path) -> None:
+    text = path.read_text()
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    long = [node.name for node in functions if (node.end_lineno or 0) - node.lineno > MAX_FUNCTION_LINES]
+
+    assert text.count("\n") <= MAX_LINES
+    assert long == []
+    assert path.stem not in {"utils", "helpers", "common", "misc"}
+
+
+@pytest.mark.parametrize(
+    "package", [path for name in PACKAGES for path in sorted((ROOT / name).rglob("__init__.py"))], ids=str
+)
+def test_a_package_file_holds_a_docstring_and_nothing_else(package: Path) -> None:
+    body = ast.parse(package.read_text()).body
+
+    assert len(body) == 1
+    assert ast.get_docstring(ast.parse(package.read_text()))
+
+
+@pytest.mark.parametrize("module", sorted(FORBIDDEN))
+def test_light_modules_load_nothing_heavy(module: str) -> None:
+    assert heavy_modules(module, FORBIDDEN[module]) == []
+
+
+def test_every_public_function_and_class_says_what_it_means() -> None:
+    silent = [
+        f"{path.relative_to(ROOT)}: {node.name}"
+        for path in sources()
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        and not node.name.startswith("_")
+        and not ast.get_docstring(node)
+    ]
+
+    assert silent == []
+
+
+def test_the_project_names_no_package_index_and_no_machine() -> None:
+    place = re.compile(r"--(?:extra-)?index-url|https?://[^\s)\"']+/simple/?(?=[\s)\"']|$)")
+    files = [path for suffix in ("py", "toml", "txt", "md", "yaml") for path in ROOT.rglob(f"*.{suffix}")]
+    tracked = [path for path in files if not {".venv", "store", ".git"} & set(path.relative_to(ROOT).parts)]
+
+    assert [
+        str(path) for path in tracked if path.name != "test_architecture.py" and place.search(path.read_text())
+    ] == []

@@ -1,0 +1,30 @@
+"""The made corpus through everything, and one committed id. Changing it needs a **Data** line in the changelog.
+
+Where a stage's id moved, raise its version in STAGES if its output changed, and write down here what the new id is.
+"""
+
+from pathlib import Path
+
+from pipeline.stages import StageResult
+from tests.conftest import build_tiny
+
+GOLDEN = Path(__file__).parent / "golden.txt"
+
+
+def test_the_made_corpus_ends_in_the_golden_id(tiny_results: list[StageResult]) -> None:
+    assert tiny_results[-1].snapshot_id == GOLDEN.read_text().strip()
+
+
+def test_two_workers_and_another_directory_end_in_the_same_ids(tiny_results: list[StageResult], tmp_path: Path) -> None:
+    again = build_tiny(tmp_path / "another" / "place", num_workers=2)
+
+    assert [result.object_id for result in again] == [result.object_id for result in tiny_results]
+    assert again[-1].snapshot_id == tiny_results[-1].snapshot_id
+
+
+def test_a_second_build_recognises_every_stage(tmp_path: Path) -> None:
+    first = build_tiny(tmp_path / "store")
+    second = build_tiny(tmp_path / "store")
+
+    assert [result.unchanged for result in first] == [False] * 5
+    assert [result.unchanged for result in second] == [True] * 5

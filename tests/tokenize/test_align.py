@@ -1,0 +1,41 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.tokenize.align import align_starts, align_values
+
+LENGTHS = st.lists(st.integers(0, 6), max_size=12)
+
+
+def _starts(lengths: list[int]) -> np.ndarray:
+    return np.cumsum([0, *lengths])[:-1].astype(np.int64) if lengths else np.empty(0, np.int64)
+
+
+@given(LENGTHS, st.lists(st.integers(1, 4), min_size=1, max_size=40))
+def test_a_token_has_the_value_of_the_chunk_that_owns_its_first_byte(
+    chunk_lengths: list[int], token_lengths: list[int]
+) -> None:
+    chunk_starts, token_starts = _starts(chunk_lengths), _starts(token_lengths)
+    values = np.arange(1, len(chunk_starts) + 1, dtype=np.uint8)
+    owner = [number for number, length in enumerate(chunk_lengths, start=1) for _ in range(length)]
+    last = max((number for number, length in enumerate(chunk_lengths, start=1)), default=0)
+    expected = [owner[byte] if byte < len(owner) else last for byte in token_starts]
+    assert align_values(values, chunk_starts, token_starts).tolist() == expected
+
+
+@given(LENGTHS, st.lists(st.integers(1, 4), max_size=40))
+def test_chunk_starts_are_the_first_tokens_at_or_behind_the_chunk(
+    chunk_lengths: list[int], token_lengths: list[int]
+) -> None:
+    chunk_starts, token_starts = _starts(chunk_lengths), _starts(token_lengths)
+    expected = {
+        next((index for index, start in enumerate(token_starts) if start >= chunk), None)
+        for chunk in chunk_starts.tolist()
+    } - {None}
+    assert align_starts(chunk_starts, token_starts).tolist() == sorted(expected)
+
+
+def test_a_token_across_an_edge_belongs_to_the_chunk_before() -> None:
+    values = align_values(np.array([3, 7], np.uint8), np.array([0, 5]), np.array([0, 4, 8]))
+    assert values.tolist() == [3, 3, 7]
+    assert align_starts(np.array([0, 5]), np.array([0, 4, 8])).tolist() == [0, 2]

@@ -1,0 +1,167 @@
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pipeline.errors import StageError
+from pipeline.records import Split
+from pipeline.tokenize import checks
+from pipeline.tokenize.columns import ListColumn
+from pipeline.tokenize.params import TokenizeParams
+from pipeline.tokenize.stage import pack_split, tokenize
+from pipeline.tokenize.vocabulary import Vocabulary
+
+PARAMS = TokenizeParams(vocabulary="tiny-1024", row_length=128)
+Edit = Callable[[list[list[int]]], None]
+
+
+@pytest.fixture(scope="module")
+def tokens(enriched: pa.Table, vocabulary: Vocabulary) -> pa.Table:
+    return tokenize(enriched, vocabulary)
+
+
+@pytest.fixture(scope="module")
+def packed(tokens: pa.Table, enriched: pa.Table) -> pa.Table:
+    return pack_split(tokens, enriched, Split.TRAIN, PARAMS)["packed_train.parquet"]
+
+
+@pytest.fixture(scope="module")
+def hot(tokens: pa.Table, enriched: pa.Table) -> pa.Table:
+    return pack_split(tokens, enriched, Split.TRAIN, PARAMS)["rows_train.arrow"]
+
+
+def _edited(table: pa.Table, column: str, edit: Edit) -> pa.Table:
+    """The table with the lists of one column changed in place by `edit`."""
+    lists = table[column].to_pylist()
+    edit(lists)
+    place = table.schema.get_field_index(column)
+    return table.set_column(place, table.schema.field(column), pa.array(lists, table.schema.field(column).type))
+
+
+def _shift_boundary(lists: list[list[int]]) -> None:
+    """The first piece of the first row with two pieces keeps the first slot of the second."""
+    row = next(values for values in lists if 2 in values)
+    row[row.index(2)] = 1
+
+
+def _set(row: int, slot: int, value: int) -> Edit:
+    def edit(lists: list[list[int]]) -> None:
+        lists[row][slot] = value
+
+    return edit
+
+
+def test_a_sound_table_has_no_offence(
+    tokens: pa.Table, packed: pa.Table, hot: pa.Table, vocabulary: Vocabulary
+) -> None:
+    assert checks.count_boundary_mismatches(packed, vocabulary) == 0
+    assert checks.count_tokens_not_packed_once(tokens, [packed], vocabulary) == 0
+    assert checks.count_hot_rows_that_differ(packed, hot) == 0
+    assert checks.count_misaligned_columns(tokens) == 0
+
+
+OFFENCES: dict[str, tuple[str, Edit]] = {
+    "a shifted document boundary": ("doc_ids", _shift_boundary),
+    "a loss on a target of the next document": ("loss_mask", lambda lists: lists[0].__setitem__(lists[0].index(0), 1)),
+    "a masked token": ("loss_mask", _set(0, 0, 0)),
+    "targets that are not the shift": ("target_ids", _set(0, 0, 99)),
+    "a BOS inside a document": ("input_ids", _set(0, 3, 1)),
+    "a missing BOS": ("input_ids", _set(0, 0, 99)),
+    "an EOS inside a document": ("input_ids", _set(0, 3, 2)),
+    "a sentinel of infilling in a stored row": ("input_ids", _set(0, 3, 4)),
+    "a token in the padding": ("input_ids", _set(0, 127, 99)),
+    "a document length that is too long": (
+        "source_doc_token_lengths",
+        lambda lists: lists[0].__setitem__(0, lists[0][0] + 1),
+    ),
+}
+
+
+@pytest.mark.parametrize("offence", OFFENCES)
+def test_the_boundary_oracle_catches(offence: str, packed: pa.Table, vocabulary: Vocabulary) -> None:
+    column, edit = OFFENCES[offence]
+    assert checks.count_boundary_mismatches(_edited(packed, column, edit), vocabulary) == 1
+
+
+@pytest.mark.parametrize("count", ["num_docs", "valid_token_count", "trained_token_count", "slack_tokens"])
+def test_the_boundary_oracle_catches_a_wrong_count(count: str, packed: pa.Table, vocabulary: Vocabulary) -> None:
+    place = packed.schema.get_field_index(count)
+    values = pa.array([value + 1 for value in packed[count].to_pylist()], pa.uint32())
+    assert (
+        checks.count_boundary_mismatches(packed.set_column(place, packed.schema.field(count), values), vocabulary)
+        == packed.num_rows
+    )
+
+
+def test_a_row_without_room_for_sentinels_is_caught(packed: pa.Table, vocabulary: Vocabulary) -> None:
+    tight = _edited(packed, "input_ids", lambda lists: lists.__setitem__(0, [i for i in lists[0] if i]))
+    assert checks.count_boundary_mismatches(tight, vocabulary) == 1
+
+
+def test_a_changed_a_lost_and_a_repeated_token_are_counted(
+    tokens: pa.Table, packed: pa.Table, vocabulary: Vocabulary
+) -> None:
+    changed = _edited(packed, "input_ids", _set(0, 1, 999))
+    assert checks.count_tokens_not_packed_once(tokens, [changed], vocabulary) == 1
+    lengths = ListColumn.from_arrow(tokens["input_ids"]).lengths
+    assert checks.count_tokens_not_packed_once(tokens, [], vocabulary) == lengths.sum()
+    assert checks.count_tokens_not_packed_once(tokens, [packed, packed], vocabulary) >= lengths.sum()
+    assert checks.count_tokens_not_packed_once(tokens.slice(1), [packed], vocabulary) == lengths[0]
+
+
+def test_ids_of_specials_or_past_the_vocabulary_are_counted(tokens: pa.Table, vocabulary: Vocabulary) -> None:
+    assert checks.count_special_ids_in_text(_edited(tokens, "input_ids", _set(2, 0, 15)), vocabulary) == 1
+    assert checks.count_special_ids_in_text(_edited(tokens, "input_ids", _set(2, 0, 16)), vocabulary) == 0
+    assert checks.count_ids_out_of_range(_edited(tokens, "input_ids", _set(2, 0, 1024)), vocabulary.size) == 1
+
+
+@pytest.mark.parametrize("column", ["structure_kinds", "structure_levels"])
+def test_a_column_of_another_length_is_counted(column: str, tokens: pa.Table) -> None:
+    assert checks.count_misaligned_columns(_edited(tokens, column, lambda lists: lists[4].pop())) == 1
+
+
+def test_chunk_starts_past_the_tokens_or_out_of_order_are_counted(tokens: pa.Table) -> None:
+    assert checks.count_misaligned_columns(_edited(tokens, "chunk_starts", lambda lists: lists[0].append(60_000))) == 1
+    assert checks.count_misaligned_columns(_edited(tokens, "chunk_starts", lambda lists: lists[0].reverse())) == 1
+
+
+@pytest.mark.parametrize(
+    ("column", "edit"),
+    [
+        ("input_ids", _set(0, 5, 999)),
+        ("lengths", _set(0, 0, 1)),
+        ("piece_ids", _set(0, 0, 7)),
+        ("chunk_starts", _set(0, 0, 0)),
+        ("chunk_counts", _set(0, 0, 0)),
+    ],
+)
+def test_a_hot_row_unlike_its_cold_row_is_counted(column: str, edit: Edit, packed: pa.Table, hot: pa.Table) -> None:
+    assert checks.count_hot_rows_that_differ(packed, _edited(hot, column, edit)) == 1
+    assert checks.count_hot_rows_that_differ(packed, hot.slice(1)) == hot.num_rows
+
+
+@pytest.mark.parametrize(
+    ("files", "indices", "reason"),
+    [
+        (["f", "g"], [0, 1], "mixes the histories"),
+        (["f", "f"], [1, 0], "oldest first"),
+        (["f", "f"], [0, 2], "consecutive"),
+    ],
+)
+def test_commits_out_of_order_are_refused(files: list[str], indices: list[int], reason: str) -> None:
+    with pytest.raises(StageError, match=reason):
+        checks.check_commit_order("row 3", files, indices)
+
+
+def test_one_ascending_run_of_one_file_is_in_order(packed: pa.Table) -> None:
+    checks.check_commit_order("row 3", ["f", "f", "f"], [4, 4, 5])
+    assert checks.count_commit_order_violations(packed) == 0
+    planted = _edited(packed, "file_local_commit_indices", lambda lists: lists.__setitem__(0, [2, 1]))
+    assert checks.count_commit_order_violations(planted) == 1
+
+
+def test_a_hot_surface_of_another_chunk_layout_still_reads(packed: pa.Table, hot: pa.Table) -> None:
+    halves = pa.concat_tables([hot.slice(0, 3), hot.slice(3)])
+    assert checks.count_hot_rows_that_differ(packed, halves) == 0
+    assert np.array_equal(ListColumn.from_arrow(halves["lengths"]).values, ListColumn.from_arrow(hot["lengths"]).values)

@@ -1,0 +1,153 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.tokenize.fim import (
+    Form,
+    Infillable,
+    Infilling,
+    InfillingParams,
+    Sentinels,
+    decide,
+    decide_all,
+    keyed,
+    mix,
+    num_splits,
+    remap_chunks,
+    remap_column,
+    remap_ids,
+    source_slots,
+    split,
+)
+
+PARAMS = InfillingParams()
+ALWAYS = InfillingParams(rate=1)
+SENTINELS = Sentinels(prefix=3, middle=4, suffix=5, eos=2)
+SEEDS = st.integers(0, 2**63 - 1)
+
+
+@st.composite
+def pieces(draw: st.DrawFn, max_tokens: int = 12) -> Infillable:
+    num_tokens = draw(st.integers(0, max_tokens))
+    starts = draw(st.sets(st.integers(0, max(0, num_tokens - 1))))
+    return Infillable(draw(st.integers(0, 2**64 - 1)), num_tokens, np.array(sorted(starts), dtype=np.int64))
+
+
+@st.composite
+def decisions(draw: st.DrawFn) -> tuple[Infilling, int, bool]:
+    """An infilling, the slots of its plain piece, and whether that ends with EOS."""
+    num_tokens = draw(st.integers(2, 30))
+    start = draw(st.integers(0, num_tokens - 1))
+    has_eos = draw(st.booleans())
+    infilling = Infilling(draw(st.sampled_from(Form)), start, draw(st.integers(start + 1, num_tokens)))
+    return infilling, 1 + num_tokens + has_eos, has_eos
+
+
+@given(pieces(), SEEDS)
+@settings(max_examples=150, deadline=None)
+def test_every_split_comes_once_and_then_none(piece: Infillable, seed: int) -> None:
+    found = [split(piece, number, seed, PARAMS) for number in range(sum(num_splits(piece)) + 2)]
+    places = range(piece.num_tokens + 1)
+    possible = {(start, end) for start in places for end in places if start < end} - {(0, piece.num_tokens)}
+    assert set(found[:-2]) == possible
+    assert len(found) - 2 == len(possible)
+    assert found[-2:] == [None, None]
+
+
+@given(pieces(max_tokens=4), SEEDS)
+@settings(max_examples=60, deadline=None)
+def test_no_two_epochs_share_a_split_and_used_up_pieces_stay_plain(piece: Infillable, seed: int) -> None:
+    made = [decide(piece, epoch, seed, ALWAYS) for epoch in range(1, 16)]
+    splits = [(infilling.start, infilling.end) for infilling in made if infilling]
+    assert len(splits) == len(set(splits)) == min(15, sum(num_splits(piece)))
+    assert all(infilling is None for infilling in made[len(splits) :])
+
+
+def test_a_decision_depends_on_seed_epoch_and_identity_alone() -> None:
+    many = [Infillable(identity, 50, np.array([0, 10, 30])) for identity in range(40)]
+    alone = [decide(piece, 3, 7, PARAMS) for piece in many]
+    assert decide_all(many, 3, 7, PARAMS) == alone
+    assert decide_all(many[::-1], 3, 7, PARAMS) == alone[::-1]
+    assert decide_all(many, 3, 8, PARAMS) != alone
+    assert decide_all(many, 4, 7, PARAMS) != alone
+
+
+def test_shares_are_near_the_rates() -> None:
+    many = [Infillable(keyed(identity), 200, np.arange(0, 200, 20)) for identity in range(4000)]
+    made = [infilling for infilling in decide_all(many, 5, 1, PARAMS) if infilling]
+    at_chunks = [infilling for infilling in made if infilling.start % 20 == 0 == infilling.end % 20]
+    assert len(made) / 4000 == pytest.approx(0.5, abs=0.03)
+    assert sum(infilling.form is Form.SPM for infilling in made) / len(made) == pytest.approx(0.5, abs=0.04)
+    assert len(at_chunks) / len(made) == pytest.approx(0.9, abs=0.03)
+
+
+@pytest.mark.parametrize("rate", [0.0, 1.0])
+def test_a_rate_of_none_or_all_is_exact(rate: float) -> None:
+    many = [Infillable(identity, 50, np.array([0, 10, 30])) for identity in range(500)]
+    made = decide_all(many, 1, 0, InfillingParams(rate=rate))
+    assert sum(infilling is not None for infilling in made) == 500 * rate
+
+
+@given(decisions())
+def test_without_sentinels_and_in_order_the_piece_is_the_plain_one(decision: tuple[Infilling, int, bool]) -> None:
+    infilling, num_slots, has_eos = decision
+    slots = source_slots(infilling, num_slots, has_eos)
+    assert len(slots) == num_slots + 3
+    assert sorted(slots[slots >= 0]) == list(range(num_slots))
+    ids = np.arange(100, 100 + num_slots, dtype=np.uint16)
+    filled = remap_ids(ids, slots, SENTINELS)
+    assert sorted(filled.tolist()) == sorted([*ids.tolist(), *SENTINELS[:3]])
+    prefix, middle, suffix = _parts(filled.tolist(), infilling, has_eos)
+    assert [filled[0], *prefix, *middle, *suffix] == ids[: num_slots - has_eos].tolist()
+    assert middle == ids[1 + infilling.start : 1 + infilling.end].tolist()
+    assert filled[-1] == ids[-1] or not has_eos
+
+
+def _parts(filled: list[int], infilling: Infilling, has_eos: bool) -> tuple[list[int], list[int], list[int]]:
+    """Prefix, middle and suffix, read by the sentinels as a consumer would; SPM shows the prefix at the start of the
+    middle.
+    """
+    filled = filled[: len(filled) - has_eos]
+    at_suffix, at_middle = filled.index(SENTINELS.suffix), filled.index(SENTINELS.middle)
+    prefix, suffix, middle = filled[2:at_suffix], filled[at_suffix + 1 : at_middle], filled[at_middle + 1 :]
+    if infilling.form is Form.SPM:
+        assert prefix == []
+        prefix, middle = middle[: infilling.start], middle[infilling.start :]
+    return prefix, middle, suffix
+
+
+def test_the_two_forms_are_those_of_the_papers() -> None:
+    ids = np.array([1, 10, 11, 12, 13, 2])
+    psm, spm = (
+        remap_ids(ids, source_slots(Infilling(form, 1, 3), 6, has_eos=True), SENTINELS).tolist() for form in Form
+    )
+    assert psm == [1, 3, 10, 5, 13, 4, 11, 12, 2]
+    assert spm == [1, 3, 5, 13, 4, 10, 11, 12, 2]
+
+
+@given(decisions(), st.sets(st.integers(1, 30)))
+def test_chunks_move_with_their_tokens_or_are_dropped(decision: tuple[Infilling, int, bool], cuts: set[int]) -> None:
+    infilling, num_slots, has_eos = decision
+    bounds = sorted({1, num_slots - has_eos} | {cut for cut in cuts if cut < num_slots - has_eos})
+    starts, ends = np.array(bounds[:-1]), np.array(bounds[1:])
+    slots = source_slots(infilling, num_slots, has_eos)
+    edges = (1 + infilling.start, 1 + infilling.end)
+    whole = [
+        (start, end) for start, end in zip(starts, ends, strict=True) if not any(start < edge < end for edge in edges)
+    ]
+    new_starts, new_ends = remap_chunks(starts, ends, infilling, slots)
+    moved = [tuple(slots[start:end]) for start, end in zip(new_starts, new_ends, strict=True)]
+    assert sorted(moved) == sorted(tuple(range(start, end)) for start, end in whole)
+    assert new_starts.tolist() == sorted(new_starts)
+
+
+def test_sentinels_have_no_structure() -> None:
+    slots = source_slots(Infilling(Form.PSM, 0, 1), 4, has_eos=False)
+    assert remap_column(np.array([9, 1, 2, 3]), slots).tolist() == [9, 0, 0, 2, 3, 0, 1]
+
+
+def test_mixing_an_int_and_an_array_agree() -> None:
+    words = [0, 1, 2**63, 2**64 - 1, 0xDEADBEEF]
+    assert mix(np.array(words, dtype=np.uint64)).tolist() == [mix(word) for word in words]
+    assert mix(0) == 0xE220A8397B1DCDAF  # the first output of SplitMix64 with seed 0

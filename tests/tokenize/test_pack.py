@@ -1,0 +1,120 @@
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.tokenize.columns import ListColumn
+from pipeline.tokenize.pack import NUM_SENTINELS, Documents, Rows, best_fit, cut, pack, piece_identity
+from pipeline.tokenize.params import Packing, TokenizeParams
+
+Shape = tuple[int, list[int]]
+
+
+@st.composite
+def shapes(draw: st.DrawFn) -> Shape:
+    """Number of tokens of a document and its chunk starts."""
+    num_tokens = draw(st.integers(0, 200))
+    starts = draw(st.sets(st.integers(0, max(0, num_tokens - 1)), max_size=20))
+    return num_tokens, sorted(starts) if num_tokens else []
+
+
+PARAMS = st.builds(
+    TokenizeParams, row_length=st.integers(16, 64), packing=st.sampled_from(Packing), window_pieces=st.integers(1, 40)
+)
+
+
+def _documents(named: dict[str, Shape], order: list[str]) -> Documents:
+    """The documents in the given order; the reading order is that of their names, with ties."""
+    return Documents(
+        document_ids=order,
+        num_tokens=np.array([named[name][0] for name in order], dtype=np.int64),
+        chunk_starts=ListColumn.of([named[name][1] for name in order], np.dtype(np.uint32)),
+        order=np.array([int(name) // 2 for name in order], dtype=np.int64),
+    )
+
+
+def _named(rows: Rows, order: list[str]) -> list[list[tuple[str, int, int, int, bool]]]:
+    return [
+        [(order[piece.document], piece.index, piece.start, piece.end, piece.is_last) for piece in row] for row in rows
+    ]
+
+
+@given(st.lists(shapes(), max_size=12), PARAMS)
+@settings(max_examples=150, deadline=None)
+def test_every_token_is_packed_once_and_every_row_fits(documents: list[Shape], params: TokenizeParams) -> None:
+    named = {str(number): shape for number, shape in enumerate(documents)}
+    rows = pack(_documents(named, list(named)), params)
+    for row in rows:
+        assert sum(piece.num_slots + NUM_SENTINELS for piece in row) <= params.row_length
+    pieces = sorted(
+        (piece.document, piece.index, piece.start, piece.end, piece.is_last) for row in rows for piece in row
+    )
+    for number, (num_tokens, _) in enumerate(documents):
+        mine = [piece for piece in pieces if piece[0] == number]
+        assert [piece[1] for piece in mine] == list(range(len(mine)))
+        assert [token for piece in mine for token in range(piece[2], piece[3])] == list(range(num_tokens))
+        assert [piece[4] for piece in mine] == [False] * (len(mine) - 1) + [True]
+
+
+@given(st.lists(shapes(), max_size=12), PARAMS, st.randoms(use_true_random=False))
+@settings(max_examples=100, deadline=None)
+def test_the_order_of_the_input_moves_no_row(
+    documents: list[Shape], params: TokenizeParams, shuffle: random.Random
+) -> None:
+    named = {str(number): shape for number, shape in enumerate(documents)}
+    order = list(named)
+    shuffle.shuffle(order)
+    assert _named(pack(_documents(named, order), params), order) == _named(
+        pack(_documents(named, list(named)), params), list(named)
+    )
+
+
+@given(shapes(), st.integers(16, 64))
+def test_a_document_is_cut_at_a_chunk_where_one_fits(shape: Shape, row_length: int) -> None:
+    num_tokens, starts = shape
+    for begin, end in cut(num_tokens, np.array(starts, np.uint32), row_length)[:-1]:
+        reachable = [start for start in starts if begin < start <= begin + row_length - 4]
+        assert end == max(reachable, default=end)
+        assert end > begin
+
+
+def test_an_over_long_chunk_is_cut_hard_and_eos_is_never_alone() -> None:
+    assert cut(24, np.array([0], np.uint32), 16) == [(0, 12), (12, 23), (23, 24)]
+    assert cut(12, np.array([0], np.uint32), 16) == [(0, 11), (11, 12)]
+    assert cut(11, np.array([0], np.uint32), 16) == [(0, 11)]
+
+
+@given(st.lists(st.integers(1, 20), max_size=60))
+def test_best_fit_takes_the_fullest_bin_that_has_room(lengths: list[int]) -> None:
+    rooms: list[int] = []
+    for length in lengths:
+        fitting = [room for room in rooms if room >= length]
+        if fitting:
+            rooms.remove(min(fitting))
+        rooms.append((min(fitting) if fitting else 20) - length)
+    bins = best_fit(lengths, 20)
+    assert sorted(20 - sum(lengths[index] for index in members) for members in bins) == sorted(rooms)
+    assert sorted(index for members in bins for index in members) == list(range(len(lengths)))
+
+
+def test_single_doc_gives_each_piece_a_row() -> None:
+    named = {"0": (5, [0]), "1": (40, [0, 9, 18, 30])}
+    rows = pack(_documents(named, ["1", "0"]), TokenizeParams(row_length=16, packing=Packing.SINGLE_DOC))
+    assert [len(row) for row in rows] == [1] * len(rows)
+    assert len(rows) == 5
+
+
+def test_a_window_keeps_its_pieces_together() -> None:
+    named = {str(number): (3, [0]) for number in range(10)}
+    order = sorted(named)
+    rows = pack(_documents(named, order), TokenizeParams(row_length=64, window_pieces=4))
+    assert [len(row) for row in rows] == [4, 4, 2]
+    assert [piece.document for row in rows for piece in row] == list(range(10))
+
+
+@pytest.mark.parametrize("other", [("a", 1), ("b", 0), ("a:1", 0)])
+def test_a_piece_has_an_identity_of_its_own(other: tuple[str, int]) -> None:
+    assert piece_identity("a", 0) != piece_identity(*other)
+    assert 0 <= piece_identity(*other) < 2**64

@@ -1,0 +1,88 @@
+"""Initial weights are a function of the seed and the parameter's name, and of nothing else."""
+
+import pytest
+import torch
+from torch import nn
+
+from trainer.model.hybrid import HybridModel
+from trainer.model.initialization import (
+    Identity,
+    LogOfUniform,
+    Normal,
+    StepSizeBias,
+    initial_value,
+    initialize,
+    parameter_specs,
+)
+from trainer.presets import preset
+
+
+def initialized(config, seed: int = 42, vocabulary_size: int = 64) -> dict[str, torch.Tensor]:
+    model = HybridModel(config, vocabulary_size)
+    initialize(model, seed)
+    return dict(model.named_parameters())
+
+
+def test_every_parameter_is_written_and_finite() -> None:
+    for name, parameter in initialized(preset("tiny")).items():
+        assert parameter.isfinite().all(), name
+
+
+def test_two_builds_with_one_seed_are_equal_and_another_seed_differs() -> None:
+    first, second, other = (initialized(preset("tiny"), seed) for seed in (42, 42, 43))
+
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    assert not torch.equal(first["embedding_VD"], other["embedding_VD"])
+
+
+def test_a_branch_that_is_added_moves_no_other_parameter(config_of) -> None:
+    without, with_branch = initialized(config_of("AEMR", has_engram=False)), initialized(config_of("AEMR"))
+
+    assert set(without) < set(with_branch)
+    assert all(torch.equal(without[name], with_branch[name]) for name in without)
+
+
+def test_a_layer_that_is_added_moves_no_earlier_parameter(config_of) -> None:
+    short, long = initialized(config_of("AEM")), initialized(config_of("AEMR"))
+
+    assert all(torch.equal(short[name], long[name]) for name in short)
+
+
+def test_no_global_generator_is_read_or_moved() -> None:
+    torch.manual_seed(1)
+    first = initialized(preset("tiny"))
+    state_before = torch.get_rng_state()
+    torch.rand(3)
+    second = initialized(preset("tiny"))
+    torch.manual_seed(1)
+
+    assert torch.equal(torch.get_rng_state(), state_before)
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_two_parameters_of_one_shape_begin_differently() -> None:
+    shape, initializer = torch.Size((4, 4)), Normal(1.0)
+
+    assert not torch.equal(initial_value(0, "a", shape, initializer), initial_value(0, "b", shape, initializer))
+
+
+def test_initializers_keep_their_ranges() -> None:
+    shape, generator = torch.Size((2000,)), torch.Generator().manual_seed(0)
+
+    step_sizes = nn.functional.softplus(StepSizeBias(1e-3, 0.1).draw(shape, generator))
+    rates = LogOfUniform(1.0, 16.0).draw(shape, generator).exp()
+
+    assert 0.99e-3 <= step_sizes.min() < 1.1e-3
+    assert 0.09 < step_sizes.max() <= 0.101
+    assert abs(step_sizes.log().median().exp() - 1e-2) < 2e-3, "log-uniform, so the median is the geometric mean"
+    assert rates.min() >= 1.0
+    assert rates.max() <= 16.0001
+    assert Identity().draw(torch.Size((3, 2, 2)), generator).tolist() == [[[1, 0], [0, 1]]] * 3
+
+
+def test_a_parameter_without_a_declaration_is_refused_by_name() -> None:
+    module = nn.Module()
+    module.forgotten = nn.Parameter(torch.zeros(1))
+
+    with pytest.raises(TypeError, match="forgotten"):
+        list(parameter_specs(module))

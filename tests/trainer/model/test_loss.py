@@ -1,0 +1,74 @@
+"""The chunked loss is torch's cross-entropy, values and gradients, and never holds all logits."""
+
+import pytest
+import torch
+from torch.nn import functional
+
+from trainer.model.loss import chunked_cross_entropy
+
+NUM_TOKENS, WIDTH, VOCABULARY = 23, 6, 11
+
+
+def sample() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    hidden_MD = torch.randn(NUM_TOKENS, WIDTH, generator=generator, dtype=torch.float64, requires_grad=True)
+    weight_VD = torch.randn(VOCABULARY, WIDTH, generator=generator, dtype=torch.float64, requires_grad=True)
+    targets_M = torch.randint(0, VOCABULARY, (NUM_TOKENS,), generator=generator)
+    is_trained_M = torch.rand(NUM_TOKENS, generator=generator) < 0.7
+    return hidden_MD, weight_VD, targets_M, is_trained_M
+
+
+@pytest.mark.parametrize("chunk_tokens", [1, 5, 23, 100])
+def test_value_and_gradients_equal_torch_cross_entropy_for_every_chunk_size(chunk_tokens: int) -> None:
+    hidden_MD, weight_VD, targets_M, is_trained_M = sample()
+
+    actual = chunked_cross_entropy(hidden_MD, weight_VD, targets_M, is_trained_M, chunk_tokens)
+    logits = (hidden_MD @ weight_VD.t())[is_trained_M]
+    expected = functional.cross_entropy(logits, targets_M[is_trained_M], reduction="sum")
+    actual_gradients = torch.autograd.grad(3 * actual, (hidden_MD, weight_VD))
+    expected_gradients = torch.autograd.grad(3 * expected, (hidden_MD, weight_VD))
+
+    torch.testing.assert_close(actual, expected)
+    for left, right in zip(actual_gradients, expected_gradients, strict=True):
+        torch.testing.assert_close(left, right)
+
+
+def test_a_masked_target_is_never_read_and_gives_no_gradient() -> None:
+    hidden_MD, weight_VD, targets_M, is_trained_M = sample()
+    nonsense_M = torch.where(is_trained_M, targets_M, VOCABULARY + 1000)
+
+    clean = chunked_cross_entropy(hidden_MD, weight_VD, targets_M, is_trained_M, 4)
+    dirty = chunked_cross_entropy(hidden_MD, weight_VD, nonsense_M, is_trained_M, 4)
+    dirty.backward()
+
+    assert torch.equal(clean, dirty)
+    assert hidden_MD.grad[~is_trained_M].abs().max() == 0
+
+
+def test_a_batch_without_a_trained_token_has_zero_loss_and_zero_gradient() -> None:
+    hidden_MD, weight_VD, targets_M, is_trained_M = sample()
+
+    loss = chunked_cross_entropy(hidden_MD, weight_VD, targets_M, torch.zeros_like(is_trained_M), 4)
+    loss.backward()
+
+    assert loss == 0
+    assert weight_VD.grad.abs().max() == 0
+
+
+def test_no_tensor_larger_than_one_chunk_of_logits_is_kept_or_made() -> None:
+    hidden_MD, weight_VD, targets_M, is_trained_M = sample()
+    largest = 0
+
+    class Watch(torch.utils._python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, arguments=(), keywords=None):
+            nonlocal largest
+            result = function(*arguments, **(keywords or {}))
+            if isinstance(result, torch.Tensor):
+                largest = max(largest, result.numel())
+            return result
+
+    with Watch():
+        chunked_cross_entropy(hidden_MD, weight_VD, targets_M, is_trained_M, 2).backward()
+
+    assert largest <= max(NUM_TOKENS * WIDTH, VOCABULARY * WIDTH)
+    assert largest < NUM_TOKENS * VOCABULARY

@@ -1,0 +1,52 @@
+"""A model configuration that cannot be built is refused, and the message names what was wrong."""
+
+import pytest
+from pydantic import ValidationError
+
+from pipeline.errors import ParamsError
+from trainer.config import AttentionConfig, EngramConfig, ExpertsConfig, Mamba3Config, ModelConfig, OptimizerConfig
+from trainer.presets import PRESETS, preset
+
+
+def test_a_pattern_is_tiled_to_the_depth_and_its_last_tile_may_be_cut() -> None:
+    config = ModelConfig(pattern="AEMR", depth=6, width=64)
+
+    assert "".join(config.layer_kinds) == "AEMRAE"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"pattern": ""}, "the pattern is empty"),
+        ({"pattern": "AXMQ"}, "unknown letters Q, X in 'AXMQ'"),
+        ({"depth": 0}, "depth"),
+        ({"mamba3": Mamba3Config(head_size=48)}, "48 does not divide twice the width 64"),
+        ({"attention": AttentionConfig(engram=EngramConfig(layers=(1,)))}, r"layer 1 is no A layer; those are \[0\]"),
+        ({"attention": AttentionConfig(engram=EngramConfig(layers=(4,)))}, "layer 4 is no A layer"),
+        ({"unheard_of": 1}, "unheard_of"),
+    ],
+)
+def test_a_model_that_cannot_be_built_is_refused(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        ModelConfig.model_validate({"pattern": "AEMR", "depth": 4, "width": 64, **changes})
+
+
+def test_parts_refuse_sizes_that_do_not_fit_each_other() -> None:
+    with pytest.raises(ValidationError, match="5 is no multiple of num_key_value_heads 2"):
+        AttentionConfig(num_query_heads=5, num_key_value_heads=2)
+    with pytest.raises(ValidationError, match="5 is more than num_experts 4"):
+        ExpertsConfig(num_experts=4, num_selected=5)
+    with pytest.raises(ValidationError, match="100 leaves nothing of num_horizon_steps 100"):
+        OptimizerConfig(num_warmup_steps=100, num_horizon_steps=100)
+
+
+def test_every_field_of_every_part_says_what_it_is() -> None:
+    for model in (ModelConfig, AttentionConfig, EngramConfig, ExpertsConfig, Mamba3Config, OptimizerConfig):
+        for name, field in model.model_fields.items():
+            assert field.description, f"{model.__name__}.{name}"
+
+
+def test_an_unknown_preset_is_refused_with_the_names_that_exist() -> None:
+    assert preset("tiny") is PRESETS["tiny"]
+    with pytest.raises(ParamsError, match="no preset named 'huge'; expected one of tiny"):
+        preset("huge")

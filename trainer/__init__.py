@@ -1,0 +1,1 @@
+"""The model and its loop. Reads a snapshot, writes checkpoints and result.json. Never imports dagster."""

@@ -1,0 +1,137 @@
+"""The command line: `python -m trainer train|smoke|sample`. Runs in an environment without the pipeline's libraries.
+
+Machine-readable output goes to stdout with `--json`, people's to stderr. Exit codes: 0 done, 1 refused, 2 wrong usage.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pipeline.errors import SluiceError
+from trainer.determinism import ensure_environment
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code. A user's mistake is one line on stderr, never a traceback."""
+    options = _parser().parse_args(arguments)
+    try:
+        answer = options.handler(options)
+    except SluiceError as error:
+        print(f"error {type(error).__name__}: {error}", file=sys.stderr)
+        if options.json:
+            print(json.dumps({"error": type(error).__name__, "message": str(error)}))
+        return 1
+    except OSError as error:
+        print(f"error: {error.filename or options.store}: {error.strerror or error}", file=sys.stderr)
+        return 1
+    if options.json:
+        print(json.dumps(answer))
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m trainer", description="Exactly repeatable training on a snapshot.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    train = _command(commands, "train", _train, "train to a step, saving on the way")
+    train.add_argument("--corpus", default="quick", help="the corpus whose refs `live` and `candidate` are")
+    train.add_argument("--snapshot", default="live", help="live, candidate or a snapshot id")
+    train.add_argument("--recipe", default="tiny", help="training recipe")
+    train.add_argument(
+        "--stop-after", type=_positive, default=20, help="step at which this sitting ends, from the start of the run"
+    )
+    train.add_argument("--save-every", type=_positive, default=10, help="steps between checkpoints")
+    train.add_argument("--out", type=Path, required=True, help="folder for metrics.jsonl and result.json")
+    train.add_argument("--seed", type=int, default=42)
+    train.add_argument(
+        "--resume", help="`latest`, which starts anew where the run has no checkpoint, or a checkpoint id"
+    )
+    train.add_argument("--run", help="name of the run; made from its configuration unless given")
+    train.add_argument(
+        "--workers", type=int, default=0, help="loader processes; the batches are the same for any number"
+    )
+    train.add_argument("--device", default="cpu")
+    smoke = _command(commands, "smoke", _smoke, "one step of the smallest model on a snapshot; nothing is kept")
+    smoke.add_argument("--snapshot", required=True, help="a snapshot id")
+    sample = _command(commands, "sample", _sample, "complete a prompt with a checkpoint")
+    sample.add_argument("--checkpoint", required=True, help="a checkpoint id")
+    sample.add_argument("--prompt", default="#include <vector>\n\n")
+    sample.add_argument("--tokens", type=_positive, default=48, help="most tokens to draw")
+    sample.add_argument("--seed", type=int, default=42)
+    sample.add_argument("--temperature", type=float, default=0.7, help="0 takes the likeliest token")
+    return parser
+
+
+def _command(commands: Any, name: str, handler: Any, help_text: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=help_text, description=help_text)
+    parser.add_argument("--store", type=Path, required=True, help="where the store lies")
+    parser.add_argument("--json", action="store_true", help="print one JSON value on stdout")
+    parser.set_defaults(handler=handler)
+    return parser
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is less than 1")
+    return value
+
+
+# Torch is imported by these, once the environment is right.
+
+
+def _train(options: argparse.Namespace) -> dict[str, Any]:
+    from pipeline.snapshot import resolve
+    from pipeline.store import Store
+    from trainer.loop import Sitting, train
+    from trainer.recipes import recipe_named
+
+    store = Store(options.store)
+    sitting = Sitting(
+        snapshot_id=resolve(store, options.corpus, options.snapshot),
+        recipe=options.recipe,
+        config=recipe_named(options.recipe),
+        seed=options.seed,
+        stop_after=options.stop_after,
+        save_every=options.save_every,
+        out=options.out,
+        run=options.run,
+        resume=options.resume,
+        num_workers=options.workers,
+        device=options.device,
+    )
+    return train(store, sitting)
+
+
+def _smoke(options: argparse.Namespace) -> dict[str, Any]:
+    from pipeline.snapshot import open_snapshot
+    from pipeline.store import Store
+    from trainer.loop import Sitting, Training
+    from trainer.recipes import recipe_named
+
+    snapshot = open_snapshot(Store(options.store), options.snapshot)
+    with tempfile.TemporaryDirectory() as folder:
+        sitting = Sitting(options.snapshot, "tiny", recipe_named("tiny"), 42, 1, 1, Path(folder))
+        training = Training(snapshot, sitting)
+        metrics = training.step(training.loader.batch_at(0, training.config.batch_rows))
+    return {"losses": [metrics["loss"]], "snapshot_id": options.snapshot}
+
+
+def _sample(options: argparse.Namespace) -> dict[str, Any]:
+    from pipeline.store import Store
+    from trainer.sampling import sample
+
+    text = sample(
+        Store(options.store), options.checkpoint, options.prompt, options.tokens, options.seed, options.temperature
+    )
+    if not options.json:
+        print(options.prompt + text)
+    return {"prompt": options.prompt, "completion": text}
+
+
+if __name__ == "__main__":
+    ensure_environment(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

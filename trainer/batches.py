@@ -1,0 +1,83 @@
+"""Batches one after the other, made here or in worker processes ahead of time: the same ones, in the same order."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader, Dataset, Sampler
+
+from trainer.loader import Batch, Loader
+
+PREFETCH_PER_WORKER = 4
+
+
+class Batches:
+    """An endless reading of `loader` from a position on. Batch size and workers may change whenever it is resumed."""
+
+    def __init__(self, loader: Loader, batch_size: int, num_workers: int = 0, position: int = 0) -> None:
+        self.loader = loader
+        self.batch_size = batch_size
+        self.num_workers = num_workers
+        self.position = position
+        """Of the next batch that has not been handed out, however many workers have read ahead."""
+
+    def __iter__(self) -> Iterator[Batch]:
+        for batch in self._made_here() if self.num_workers == 0 else self._made_by_workers():
+            self.position = batch.next_position
+            yield batch
+
+    def state_dict(self) -> dict[str, int | str]:
+        """What a checkpoint keeps: mixture digest, seed, position, version."""
+        return self.loader.state_at(self.position)
+
+    def load_state_dict(self, state: Mapping[str, int | str]) -> None:
+        """Go on where the state was taken.
+
+        Raises TrainingError for a state of other data. Takes effect with the next `iter`.
+        """
+        self.position = self.loader.position_of(state)
+
+    def _made_here(self) -> Iterator[Batch]:
+        for position in _Positions(self.position, self.batch_size):
+            yield self.loader.batch_at(position, self.batch_size)
+
+    def _made_by_workers(self) -> Iterator[Batch]:
+        batches: DataLoader[Batch] = DataLoader(
+            _BatchesByPosition(self.loader, self.batch_size),
+            batch_size=None,
+            sampler=_Positions(self.position, self.batch_size),
+            num_workers=self.num_workers,
+            prefetch_factor=PREFETCH_PER_WORKER,
+            collate_fn=_unchanged,
+            multiprocessing_context="forkserver",
+            # Without a generator of its own the DataLoader draws its workers' base seed from torch's global one.
+            generator=torch.Generator(),
+        )
+        yield from batches
+
+
+class _BatchesByPosition(Dataset[Batch]):
+    def __init__(self, loader: Loader, batch_size: int) -> None:
+        self._loader = loader
+        self._batch_size = batch_size
+
+    def __getitem__(self, position: int) -> Batch:
+        return self._loader.batch_at(position, self._batch_size)
+
+
+class _Positions(Sampler[int]):
+    """The first position of each batch, without an end."""
+
+    def __init__(self, start: int, batch_size: int) -> None:
+        self._start = start
+        self._batch_size = batch_size
+
+    def __iter__(self) -> Iterator[int]:
+        position = self._start
+        while True:
+            yield position
+            position += self._batch_size
+
+
+def _unchanged(batch: Any) -> Any:
+    return batch

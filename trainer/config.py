@@ -1,0 +1,207 @@
+"""What a model and its optimiser can be told. Light on purpose: the Dagster shell reads these forms without torch.
+
+    ModelConfig = pattern, depth, width + one part a block: AttentionConfig (with EngramConfig), ExpertsConfig,
+                  Mamba3Config, M2RNNConfig
+    OptimizerConfig = AdamW and its learning-rate schedule
+
+The defaults are small sizes; a preset (`trainer.presets`) names every size that its model depends on.
+"""
+
+from enum import StrEnum
+from typing import Self
+
+from pydantic import Field, field_validator, model_validator
+
+from pipeline.params import Params
+
+
+class BlockKind(StrEnum):
+    """The letters of a pattern, one letter a layer."""
+
+    ATTENTION = "A"
+    EXPERTS = "E"
+    MAMBA3 = "M"
+    M2RNN = "R"
+
+
+class EngramConfig(Params):
+    """Hashed n-gram memory: which attention layers have it, and the size of its tables."""
+
+    layers: tuple[int, ...] = ()
+    """Indices of the attention layers that carry the branch, counted from 0 over all layers. Empty: never built."""
+    max_order: int = Field(default=3, ge=2, le=4)
+    """Longest n-gram that is looked up, in tokens; the shortest is 2."""
+    num_heads: int = Field(default=8, ge=1, le=16)
+    """Hash functions, hence tables, for each order."""
+    head_size: int = Field(default=8, ge=1, le=1024)
+    """Width of one table row."""
+    min_table_rows: int = Field(default=500, ge=2, le=2**31)
+    """Each table holds a distinct prime number of rows, at least this many."""
+    hash_seed: int = Field(default=0, ge=0)
+    """Seed of the odd hash multipliers."""
+
+
+class AttentionConfig(Params):
+    """Grouped-query attention with rotary positions."""
+
+    num_query_heads: int = Field(default=4, ge=1)
+    """Query heads."""
+    num_key_value_heads: int = Field(default=2, ge=1)
+    """Key and value heads; each serves the same number of query heads."""
+    head_size: int = Field(default=16, ge=2, multiple_of=2)
+    """Width of one head; even, because positions rotate pairs."""
+    rotary_base: float = Field(default=10_000.0, gt=1)
+    """Base of the geometric series of rotary frequencies."""
+    engram: EngramConfig = EngramConfig()
+    """The n-gram memory beside attention."""
+
+    @model_validator(mode="after")
+    def _heads_divide(self) -> Self:
+        if self.num_query_heads % self.num_key_value_heads:
+            raise ValueError(
+                f"num_query_heads: {self.num_query_heads} is no multiple of "
+                f"num_key_value_heads {self.num_key_value_heads}"
+            )
+        return self
+
+
+class ExpertsConfig(Params):
+    """Routed experts with one shared expert."""
+
+    num_experts: int = Field(default=4, ge=1)
+    """Routed experts."""
+    num_selected: int = Field(default=2, ge=1)
+    """Routed experts that each token visits."""
+    expert_size: int = Field(default=128, ge=1)
+    """Hidden width of one routed expert."""
+    shared_size: int = Field(default=128, ge=1)
+    """Hidden width of the expert that every token visits."""
+    is_gated: bool = True
+    """True: silu(gate) * up. False: silu(up), and no gate weights."""
+    capacity_factor: float = Field(default=1.25, ge=1, le=16)
+    """Slots of an expert over its mean load, before rounding up to a multiple of 128."""
+    z_loss_weight: float = Field(default=1e-3, ge=0)
+    """Weight of the mean squared log-sum-exp of the router's logits."""
+
+    @model_validator(mode="after")
+    def _enough_experts(self) -> Self:
+        if self.num_selected > self.num_experts:
+            raise ValueError(f"num_selected: {self.num_selected} is more than num_experts {self.num_experts}")
+        return self
+
+
+class Mamba3Config(Params):
+    """Mamba-3, single input and output. The inner width is twice the model's width."""
+
+    head_size: int = Field(default=64, ge=1)
+    """Width of one head (P); divides the inner width."""
+    state_size: int = Field(default=128, ge=4, multiple_of=4)
+    """State of one head channel (N); a quarter as many pairs (S) rotate."""
+    chunk_size: int = Field(default=64, ge=1)
+    """Tokens in one chunk of the scan (L)."""
+
+
+class M2RNNConfig(Params):
+    """Matrix-to-matrix recurrent network."""
+
+    num_heads: int = Field(default=2, ge=1)
+    """Heads."""
+    key_size: int = Field(default=64, ge=1)
+    """Rows of one head's state (K)."""
+    value_size: int = Field(default=16, ge=1)
+    """Columns of one head's state (V)."""
+
+
+class ModelConfig(Params):
+    """One hybrid model. The vocabulary size comes from the data snapshot, the row length from its rows."""
+
+    pattern: str
+    """One letter a layer: A attention, E experts, M Mamba-3, R M2RNN. Tiled to the depth; the last tile may be cut."""
+    depth: int = Field(ge=1, le=1024)
+    """Number of layers."""
+    width: int = Field(ge=2)
+    """Width of the residual stream (D)."""
+    is_head_tied: bool = True
+    """Whether the output head is the embedding itself."""
+    norm_epsilon: float = Field(default=1e-5, gt=0, lt=1)
+    """Added to the mean square in every norm."""
+    loss_chunk_tokens: int = Field(default=256, ge=1)
+    """Tokens whose logits exist at the same time."""
+    attention: AttentionConfig = AttentionConfig()
+    """The A layers."""
+    experts: ExpertsConfig = ExpertsConfig()
+    """The E layers."""
+    mamba3: Mamba3Config = Mamba3Config()
+    """The M layers."""
+    m2rnn: M2RNNConfig = M2RNNConfig()
+    """The R layers."""
+
+    @property
+    def layer_kinds(self) -> tuple[BlockKind, ...]:
+        """The kind of each layer: the pattern, tiled to the depth."""
+        return tuple(BlockKind(self.pattern[layer % len(self.pattern)]) for layer in range(self.depth))
+
+    @field_validator("pattern")
+    @classmethod
+    def _known_letters(cls, pattern: str) -> str:
+        letters = "".join(BlockKind)
+        unknown = sorted(set(pattern) - set(letters))
+        if not pattern:
+            raise ValueError(f"the pattern is empty; expected one of the letters {letters} for each layer")
+        if unknown:
+            raise ValueError(f"unknown letters {', '.join(unknown)} in {pattern!r}; expected only {', '.join(letters)}")
+        return pattern
+
+    @model_validator(mode="after")
+    def _parts_fit(self) -> Self:
+        kinds = self.layer_kinds
+        if BlockKind.MAMBA3 in kinds and 2 * self.width % self.mamba3.head_size:
+            raise ValueError(f"mamba3.head_size: {self.mamba3.head_size} does not divide twice the width {self.width}")
+        for layer in self.attention.engram.layers:
+            if not 0 <= layer < self.depth or kinds[layer] is not BlockKind.ATTENTION:
+                attention_layers = [index for index, kind in enumerate(kinds) if kind is BlockKind.ATTENTION]
+                raise ValueError(f"attention.engram.layers: layer {layer} is no A layer; those are {attention_layers}")
+        return self
+
+
+class Schedule(StrEnum):
+    """How the learning rate falls after its warm-up."""
+
+    COSINE = "cosine"
+    LINEAR = "linear"
+
+
+class OptimizerConfig(Params):
+    """AdamW and its learning-rate schedule."""
+
+    peak_learning_rate: float = Field(default=3e-3, gt=0)
+    """Learning rate at the end of the warm-up."""
+    schedule: Schedule = Schedule.COSINE
+    """Shape of the fall from the peak to the final learning rate."""
+    num_warmup_steps: int = Field(default=10, ge=0)
+    """Steps over which the learning rate rises linearly from near zero."""
+    num_horizon_steps: int = Field(default=1000, ge=1)
+    """Step at which the schedule ends, however many steps one sitting runs."""
+    final_learning_rate_fraction: float = Field(default=0.1, ge=0, le=1)
+    """Learning rate at the horizon and after it, over the peak."""
+    engram_learning_rate_factor: float = Field(default=5.0, gt=0)
+    """Learning rate of the Engram tables, over that of the rest."""
+    weight_decay: float = Field(default=0.1, ge=0)
+    """Decoupled decay of matrices, times the learning rate, for each step."""
+    beta1: float = Field(default=0.9, ge=0, lt=1)
+    """Decay of the first moment."""
+    beta2: float = Field(default=0.95, ge=0, lt=1)
+    """Decay of the second moment."""
+    epsilon: float = Field(default=1e-8, gt=0)
+    """Added to the root of the second moment."""
+    max_gradient_norm: float = Field(default=1.0, gt=0)
+    """Gradients are scaled down to this norm over all parameters."""
+
+    @model_validator(mode="after")
+    def _warmup_ends(self) -> Self:
+        if self.num_warmup_steps >= self.num_horizon_steps:
+            raise ValueError(
+                f"num_warmup_steps: {self.num_warmup_steps} leaves nothing of "
+                f"num_horizon_steps {self.num_horizon_steps}"
+            )
+        return self

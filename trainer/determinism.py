@@ -1,0 +1,68 @@
+"""The one place that makes a run repeatable: the environment before torch is imported, the switches after.
+
+What is promised: the same machine type, library versions and thread count give the same bits.
+"""
+
+import os
+import platform
+import random
+import sys
+from collections.abc import MutableMapping
+from typing import Any
+
+ENVIRONMENT = {"PYTHONHASHSEED": "0", "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+"""Read by Python at its start and by torch at its import; later changes do nothing."""
+
+
+def ensure_environment(arguments: list[str], environment: MutableMapping[str, str] = os.environ) -> None:
+    """Re-execute `python -m trainer` once with the environment it needs. Returns only where it is right already."""
+    missing = {name: value for name, value in ENVIRONMENT.items() if environment.get(name) != value}
+    if missing:
+        os.execve(sys.executable, [sys.executable, "-m", "trainer", *arguments], {**environment, **missing})
+
+
+def make_deterministic(seed: int, num_threads: int) -> None:
+    """Strict deterministic algorithms, fixed threads, and the four global seeds, which are a fallback: what matters has its own."""
+    import numpy as np
+    import torch
+
+    torch.use_deterministic_algorithms(True, warn_only=False)
+    torch.utils.deterministic.fill_uninitialized_memory = False
+    torch.backends.cudnn.deterministic = True
+    torch.backends.cudnn.benchmark = False
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+    torch.set_float32_matmul_precision("highest")
+    torch.set_num_threads(num_threads)
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    torch.manual_seed(seed)
+    if torch.cuda.is_available():
+        torch.cuda.manual_seed_all(seed)
+
+
+def kernel_manifest(device: str, num_threads: int) -> dict[str, Any]:
+    """Everything that the numbers depend on besides data, weights and configuration."""
+    import numpy as np
+    import torch
+
+    return {
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "system": platform.system(),
+        "machine": platform.machine(),
+        "processor": _processor(),
+        "device": device if device == "cpu" else torch.cuda.get_device_name(device),
+        "num_threads": num_threads,
+        "capability": torch.backends.cpu.get_cpu_capability(),
+    }
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            names = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
+    except OSError:
+        names = []
+    return names[0] if names else platform.processor()

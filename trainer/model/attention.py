@@ -1,0 +1,59 @@
+"""A: grouped-query attention within a document, with the Engram branch where the preset lists it.
+
+    update = W_o Attention(Rot(W_q x), Rot(W_k x), W_v x) + Engram(x)
+
+Shapes: B rows, T tokens of a row, D width, H query heads, G key/value heads, E head size, S = E / 2 rotated pairs.
+Sources: Ainslie et al. 2023 (grouped queries), arXiv 2305.13245; Su et al. 2021 (rotary positions), arXiv 2104.09864.
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from trainer.config import AttentionConfig, ModelConfig
+from trainer.model.engram import Engram
+from trainer.model.layers import BlockOutput, Projection
+from trainer.model.rotary import rotate_pairs
+from trainer.model.segments import PackedRows
+
+
+def rotary_phases(positions_BT: Tensor, head_size: int, base: float) -> Tensor:
+    """Angles (B, T, S) of each pair at each position: position * base^(-2 i / head_size), float32."""
+    exponents_S = torch.arange(0, head_size, 2, dtype=torch.float32, device=positions_BT.device) / head_size
+    return positions_BT.unsqueeze(-1) * torch.pow(base, -exponents_S)
+
+
+class Attention(nn.Module):
+    """Causal attention that sees its own document only; rotary positions restart with each document."""
+
+    def __init__(self, config: ModelConfig, layer: int, vocabulary_size: int) -> None:
+        super().__init__()
+        part: AttentionConfig = config.attention
+        self.head_size = part.head_size
+        self.rotary_base = part.rotary_base
+        self.query = Projection(config.width, part.num_query_heads * part.head_size)
+        self.key = Projection(config.width, part.num_key_value_heads * part.head_size)
+        self.value = Projection(config.width, part.num_key_value_heads * part.head_size)
+        self.out = Projection(part.num_query_heads * part.head_size, config.width)
+        self.engram = Engram(config, layer, vocabulary_size) if layer in part.engram.layers else None
+
+    def forward(self, hidden_BTD: Tensor, rows: PackedRows) -> BlockOutput:
+        phases_BTS = rotary_phases(rows.segments.positions_BT, self.head_size, self.rotary_base)
+        phases_B1TS = phases_BTS.unsqueeze(1)
+        query_BHTE = rotate_pairs(self._heads(self.query(hidden_BTD)), phases_B1TS)
+        key_BGTE = rotate_pairs(self._heads(self.key(hidden_BTD)), phases_B1TS)
+        value_BGTE = self._heads(self.value(hidden_BTD))
+        # The math backend: its sums have one order on the CPU, and it alone takes any mask.
+        with sdpa_kernel(SDPBackend.MATH):
+            mixed_BHTE = functional.scaled_dot_product_attention(
+                query_BHTE, key_BGTE, value_BGTE, attn_mask=rows.attention_mask_B1TT, enable_gqa=True
+            )
+        update_BTD = self.out(mixed_BHTE.transpose(1, 2).flatten(2))
+        if self.engram is not None:
+            update_BTD = update_BTD + self.engram(hidden_BTD, rows)
+        return BlockOutput(update_BTD, None)
+
+    def _heads(self, channels: Tensor) -> Tensor:
+        """(B, T, heads * E) -> (B, heads, T, E)."""
+        return channels.unflatten(-1, (-1, self.head_size)).transpose(1, 2)

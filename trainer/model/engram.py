@@ -1,0 +1,105 @@
+"""Engram: a memory of n-grams, looked up by hash and gated by the hidden state.
+
+    mix_n(t) = XOR_{k<n} class(t-k) * m_k      row = mix_n(t) mod p      e_t = the rows of all orders and heads, joined
+    s = <norm(W_K e), norm(x)> / sqrt(D)       g = sigmoid(sign(s) sqrt(max(|s|, 1e-6)))
+    v = g W_V e                                update = v + silu(conv(norm(v)))
+
+The class of a token is its id. A token of another document, or before the row, counts as the pad class: no window
+crosses a document start.
+
+Shapes: B rows, T tokens of a row, D width, O orders, H heads, J = O H lookups, W width of a table row, E = J W, R rows
+of all tables, K taps or tokens of the longest window. Source: Engram (DeepSeek-AI, 2026), arXiv 2601.07372.
+"""
+
+import hashlib
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from trainer.config import EngramConfig, ModelConfig
+from trainer.model.initialization import Constant, Normal, ParameterKind, ParameterSpec
+from trainer.model.layers import NUM_TAPS, Projection, RMSNorm, causal_convolution
+from trainer.model.segments import PackedRows, Segments
+
+SHORTEST_ORDER = 2
+MAX_INT64 = 2**63 - 1
+
+
+class Engram(nn.Module):
+    """The branch beside one attention layer. `layer` only separates the hash functions of several branches."""
+
+    multipliers_K: Tensor
+    table_sizes_OH: Tensor
+    offsets_J: Tensor
+
+    def __init__(self, config: ModelConfig, layer: int, vocabulary_size: int) -> None:
+        super().__init__()
+        part: EngramConfig = config.attention.engram
+        self.orders = range(SHORTEST_ORDER, part.max_order + 1)
+        self.pad_class = vocabulary_size
+        num_lookups = len(self.orders) * part.num_heads
+        sizes_J = torch.tensor(distinct_primes(part.min_table_rows, num_lookups))
+        multipliers_K = torch.tensor(hash_multipliers(part.hash_seed, layer, part.max_order, vocabulary_size + 1))
+        self.register_buffer("multipliers_K", multipliers_K, persistent=False)
+        self.register_buffer("table_sizes_OH", sizes_J.view(len(self.orders), part.num_heads), persistent=False)
+        self.register_buffer("offsets_J", sizes_J.cumsum(0) - sizes_J, persistent=False)
+        self.table_RW = nn.Parameter(torch.empty(int(sizes_J.sum()), part.head_size))
+        self.taps_DK = nn.Parameter(torch.empty(config.width, NUM_TAPS))
+        self.key = Projection(num_lookups * part.head_size, config.width)
+        self.value = Projection(num_lookups * part.head_size, config.width)
+        self.key_norm = RMSNorm(config.width, config.norm_epsilon)
+        self.query_norm = RMSNorm(config.width, config.norm_epsilon)
+        self.value_norm = RMSNorm(config.width, config.norm_epsilon)
+
+    def parameter_specs(self) -> dict[str, ParameterSpec]:
+        return {
+            "table_RW": ParameterSpec(Normal(1.0), ParameterKind.ENGRAM_TABLE),
+            "taps_DK": ParameterSpec(Constant(0.0), ParameterKind.CHANNEL),
+        }
+
+    def forward(self, hidden_BTD: Tensor, rows: PackedRows) -> Tensor:
+        memory_BTJW = functional.embedding(self.table_rows(rows.input_ids_BT, rows.segments), self.table_RW)
+        memory_BTE = memory_BTJW.flatten(2).to(hidden_BTD.dtype)
+        agreement_BTD = self.key_norm(self.key(memory_BTE)) * self.query_norm(hidden_BTD)
+        scaled_BT1 = agreement_BTD.to(self.taps_DK.dtype).sum(-1, keepdim=True) / math.sqrt(hidden_BTD.shape[-1])
+        gate_BT1 = signed_root_gate(scaled_BT1).to(hidden_BTD.dtype)
+        value_BTD = gate_BT1 * self.value(memory_BTE)
+        nearby_BTD = causal_convolution(self.value_norm(value_BTD), self.taps_DK, rows.segments.positions_BT)
+        return value_BTD + functional.silu(nearby_BTD).to(value_BTD.dtype)
+
+    def table_rows(self, input_ids_BT: Tensor, segments: Segments) -> Tensor:
+        """The rows (B, T, J) of the joined table that each token's n-grams hash to, int64."""
+        num_tokens = input_ids_BT.shape[1]
+        mix_BT = input_ids_BT * self.multipliers_K[0]
+        rows_by_order = []
+        for distance in range(1, len(self.multipliers_K)):
+            earlier_BT = functional.pad(input_ids_BT, (distance, 0))[:, :num_tokens]
+            classes_BT = torch.where(segments.positions_BT >= distance, earlier_BT, self.pad_class)
+            mix_BT = mix_BT ^ (classes_BT * self.multipliers_K[distance])
+            rows_by_order.append(mix_BT.unsqueeze(-1) % self.table_sizes_OH[distance - 1])
+        return torch.cat(rows_by_order, dim=-1) + self.offsets_J
+
+
+def signed_root_gate(agreement: Tensor) -> Tensor:
+    """sigmoid(sign(s) sqrt(max(|s|, 1e-6))): steep around zero, slow beyond."""
+    return torch.sigmoid(agreement.sign() * agreement.abs().clamp(min=1e-6).sqrt())
+
+
+def hash_multipliers(seed: int, layer: int, count: int, num_classes: int) -> list[int]:
+    """Odd numbers whose product with any class stays below 2^63, so that XOR and remainder never see a negative."""
+    half = max(1, MAX_INT64 // num_classes // 2)
+    digests = [hashlib.sha256(f"engram\0{seed}\0{layer}\0{k}".encode()).digest() for k in range(count)]
+    return [2 * (int.from_bytes(digest, "little") % half) + 1 for digest in digests]
+
+
+def distinct_primes(minimum: int, count: int) -> list[int]:
+    """The first `count` primes that are not below `minimum`."""
+    primes: list[int] = []
+    candidate = max(2, minimum)
+    while len(primes) < count:
+        if all(candidate % divisor for divisor in range(2, math.isqrt(candidate) + 1)):
+            primes.append(candidate)
+        candidate += 1
+    return primes

@@ -1,0 +1,194 @@
+"""E: routed experts of static capacity, and one shared expert.
+
+    score = sigmoid(W_r x)              chosen: the k largest of score + selection bias
+    weight = score / sum of the chosen scores
+    update = shared(x) + sum over the k choices, in order, of weight * expert(x)
+
+Every (token, choice) pair gets one slot of its expert by its rank among the pairs before it; a pair beyond the
+capacity, or of padding, goes to the dump row and adds nothing. A slot holds at most one pair, so both directions of
+both passes are gathers: no atomics, one order of summation.
+
+Shapes: B rows, T tokens of a row, D width, M = B T tokens, E experts, K choices, Q = M K pairs, S = E * capacity slots,
+F hidden width of an expert. Sources: Wang et al. 2024 (bias instead of a balance loss), arXiv 2408.15664; Zoph et al.
+2022 (z-loss), arXiv 2202.08906.
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from trainer.config import ExpertsConfig, ModelConfig
+from trainer.model.initialization import ParameterKind, ParameterSpec, fan_in_normal
+from trainer.model.layers import BlockOutput, Projection
+from trainer.model.segments import PackedRows
+
+CAPACITY_MULTIPLE = 128
+
+
+class Placement(NamedTuple):
+    """The slot of each pair (`slots_Q`, S for the dump row) and the pair of each slot (`pairs_S`, Q if none)."""
+
+    slots_Q: Tensor
+    pairs_S: Tensor
+
+
+class ExpertCounters(NamedTuple):
+    """Pairs that chose each expert, pairs that found no room, and slots that stayed empty; int64, padding left out."""
+
+    load_E: Tensor
+    overflow: Tensor
+    empty_slots: Tensor
+
+
+class Experts(nn.Module):
+    """One expert block. Counters are int64 buffers, added to in place while training, and no part of a checkpoint."""
+
+    selection_bias_E: Tensor
+    load_E: Tensor
+    overflow: Tensor
+    empty_slots: Tensor
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        part: ExpertsConfig = config.experts
+        self.config = part
+        num_inner = 2 if part.is_gated else 1
+        self.router_ED = nn.Parameter(torch.empty(part.num_experts, config.width))
+        self.into_EDF = nn.Parameter(torch.empty(part.num_experts, config.width, num_inner * part.expert_size))
+        self.out_EFD = nn.Parameter(torch.empty(part.num_experts, part.expert_size, config.width))
+        self.shared_into = Projection(config.width, num_inner * part.shared_size)
+        self.shared_out = Projection(part.shared_size, config.width)
+        self.register_buffer("selection_bias_E", torch.zeros(part.num_experts))
+        self.register_buffer("load_E", torch.zeros(part.num_experts, dtype=torch.int64), persistent=False)
+        self.register_buffer("overflow", torch.zeros((), dtype=torch.int64), persistent=False)
+        self.register_buffer("empty_slots", torch.zeros((), dtype=torch.int64), persistent=False)
+
+    def parameter_specs(self) -> dict[str, ParameterSpec]:
+        _, width, _ = self.into_EDF.shape
+        return {
+            "router_ED": ParameterSpec(fan_in_normal(width), ParameterKind.ROUTER),
+            "into_EDF": ParameterSpec(fan_in_normal(width), ParameterKind.MATRIX),
+            "out_EFD": ParameterSpec(fan_in_normal(self.config.expert_size), ParameterKind.MATRIX),
+        }
+
+    def forward(self, hidden_BTD: Tensor, rows: PackedRows) -> BlockOutput:
+        tokens_MD = hidden_BTD.flatten(0, 1)
+        is_token_M = ~rows.segments.is_padding_BT.flatten()
+        logits_ME = functional.linear(tokens_MD.to(self.router_ED.dtype), self.router_ED)
+        chosen_MK, weights_MK = choose_experts(logits_ME, self.selection_bias_E, self.config.num_selected)
+        capacity = expert_capacity(tokens_MD.shape[0], self.config)
+        placement = place_pairs(chosen_MK, is_token_M, self.config.num_experts, capacity)
+        if self.training:
+            self._count(chosen_MK, is_token_M, placement)
+        routed_MD = self._routed(tokens_MD, weights_MK, placement)
+        shared_MD = self.shared_out(activate(self.shared_into(tokens_MD), self.config.is_gated))
+        update_BTD = (routed_MD + shared_MD).view_as(hidden_BTD)
+        return BlockOutput(update_BTD, self.config.z_loss_weight * router_z_loss(logits_ME, is_token_M))
+
+    def _routed(self, tokens_MD: Tensor, weights_MK: Tensor, placement: Placement) -> Tensor:
+        num_tokens, num_selected = weights_MK.shape
+        pairs_QD = tokens_MD.unsqueeze(1).expand(-1, num_selected, -1).flatten(0, 1)
+        slots_SD = _Permute.apply(pairs_QD, placement.pairs_S, placement.slots_Q)
+        slots_ECD = slots_SD.unflatten(0, (self.config.num_experts, -1))
+        inner_ECF = activate(torch.bmm(slots_ECD, self.into_EDF.to(tokens_MD.dtype)), self.config.is_gated)
+        results_SD = torch.bmm(inner_ECF, self.out_EFD.to(tokens_MD.dtype)).flatten(0, 1)
+        results_QD = _Permute.apply(results_SD, placement.slots_Q, placement.pairs_S)
+        results_MKD = results_QD.view(num_tokens, num_selected, -1)
+        return (results_MKD * weights_MK.unsqueeze(-1).to(tokens_MD.dtype)).sum(dim=1)
+
+    @torch.no_grad()
+    def _count(self, chosen_MK: Tensor, is_token_M: Tensor, placement: Placement) -> None:
+        num_pairs, num_slots = placement.slots_Q.numel(), placement.pairs_S.numel()
+        num_wanted = is_token_M.sum() * chosen_MK.shape[1]
+        num_placed = (placement.pairs_S < num_pairs).sum()
+        hits_MKE = functional.one_hot(chosen_MK, self.config.num_experts) * is_token_M[:, None, None]
+        self.load_E.add_(hits_MKE.sum(dim=(0, 1)))
+        self.overflow.add_(num_wanted - num_placed)
+        self.empty_slots.add_(num_slots - num_placed)
+
+    def counters(self) -> ExpertCounters:
+        """A copy of what was counted since the last `balance`."""
+        return ExpertCounters(self.load_E.clone(), self.overflow.clone(), self.empty_slots.clone())
+
+    @torch.no_grad()
+    def balance(self, rate: float) -> None:
+        """Move each expert's selection bias by `rate` against its load since the last call, then zero the counters."""
+        load_E = self.load_E.to(self.selection_bias_E.dtype)
+        self.selection_bias_E.add_(torch.sign(load_E.mean() - load_E), alpha=rate)
+        self.load_E.zero_()
+        self.overflow.zero_()
+        self.empty_slots.zero_()
+
+
+def expert_capacity(num_tokens: int, config: ExpertsConfig) -> int:
+    """Slots of each expert: the mean load times the capacity factor, rounded up to a multiple of 128."""
+    mean_load = num_tokens * config.num_selected / config.num_experts
+    return math.ceil(config.capacity_factor * mean_load / CAPACITY_MULTIPLE) * CAPACITY_MULTIPLE
+
+
+def choose_experts(logits_ME: Tensor, selection_bias_E: Tensor, num_selected: int) -> tuple[Tensor, Tensor]:
+    """The chosen experts (M, K), best first, equal scores by lower index, and their weights (M, K), which sum to one.
+
+    The bias decides who is chosen and nothing else: weights come from the scores alone, no gradient reaches the bias.
+    """
+    scores_ME = torch.sigmoid(logits_ME)
+    order_ME = torch.sort((scores_ME + selection_bias_E).detach(), dim=-1, descending=True, stable=True).indices
+    chosen_MK = order_ME[:, :num_selected]
+    # A product with the choice instead of a gather: its gradient needs no scatter.
+    one_hot_MKE = functional.one_hot(chosen_MK, scores_ME.shape[-1]).to(scores_ME.dtype)
+    chosen_scores_MK = (scores_ME.unsqueeze(1) * one_hot_MKE).sum(-1)
+    # A sigmoid underflows to zero below about -88; without the clamp such a token would turn the batch into NaN.
+    totals_M1 = chosen_scores_MK.sum(-1, keepdim=True).clamp(min=torch.finfo(scores_ME.dtype).tiny)
+    return chosen_MK, chosen_scores_MK / totals_M1
+
+
+def place_pairs(chosen_MK: Tensor, is_token_M: Tensor, num_experts: int, capacity: int) -> Placement:
+    """Give each pair the next free slot of its expert, in the order of tokens, then choices."""
+    num_pairs, num_slots = chosen_MK.numel(), num_experts * capacity
+    experts_Q = chosen_MK.flatten()
+    is_wanted_Q = is_token_M.unsqueeze(1).expand_as(chosen_MK).flatten()
+    hits_QE = functional.one_hot(experts_Q, num_experts) * is_wanted_Q.unsqueeze(-1)
+    ranks_Q = (hits_QE.cumsum(dim=0) * hits_QE).sum(-1) - 1
+    is_kept_Q = is_wanted_Q & (ranks_Q < capacity)
+    slots_Q = torch.where(is_kept_Q, experts_Q * capacity + ranks_Q, num_slots)
+    pairs = torch.full((num_slots + 1,), num_pairs, dtype=torch.int64, device=chosen_MK.device)
+    pairs = pairs.index_put((slots_Q,), torch.arange(num_pairs, device=chosen_MK.device))
+    return Placement(slots_Q, pairs[:num_slots])
+
+
+def activate(inner_F: Tensor, is_gated: bool) -> Tensor:
+    """silu(gate) * up, where gate and up are the two halves of the last axis; or silu(up) without a gate."""
+    if not is_gated:
+        return functional.silu(inner_F)
+    gate_F, up_F = inner_F.chunk(2, dim=-1)
+    return functional.silu(gate_F) * up_F
+
+
+def router_z_loss(logits_ME: Tensor, is_token_M: Tensor) -> Tensor:
+    """Mean over tokens, padding left out, of the squared log-sum-exp of the router's logits."""
+    squares_M = torch.logsumexp(logits_ME, dim=-1).square() * is_token_M
+    return squares_M.sum() / is_token_M.sum().clamp(min=1)
+
+
+class _Permute(torch.autograd.Function):
+    """Rows moved to other places, where two index lists are each other's inverse: the gradient is the inverse gather.
+
+    An index one past the last row reads a row of zeros.
+    """
+
+    @staticmethod
+    def forward(ctx, rows_RD: Tensor, index_S: Tensor, inverse_R: Tensor) -> Tensor:
+        ctx.save_for_backward(index_S, inverse_R)
+        return _gather_rows(rows_RD, index_S)
+
+    @staticmethod
+    def backward(ctx, grad_SD: Tensor) -> tuple[Tensor, None, None]:
+        _, inverse_R = ctx.saved_tensors
+        return _gather_rows(grad_SD, inverse_R), None, None
+
+
+def _gather_rows(rows_RD: Tensor, index_S: Tensor) -> Tensor:
+    return functional.pad(rows_RD, (0, 0, 0, 1)).index_select(0, index_S)

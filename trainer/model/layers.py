@@ -1,0 +1,65 @@
+"""What every block is made of: a projection, a norm, a causal convolution, and what a block returns.
+
+Shapes: B rows, T tokens of a row, C channels, K taps, I width in, O width out.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from kernels.rms_norm import rms_norm
+from trainer.model.initialization import Constant, ParameterKind, ParameterSpec, fan_in_normal
+
+NUM_TAPS = 4
+
+
+class BlockOutput(NamedTuple):
+    """What a block adds to the residual stream, and its own term of the training loss, a scalar, if it has one."""
+
+    update_BTD: Tensor
+    penalty: Tensor | None
+
+
+class Projection(nn.Module):
+    """A linear map without bias. The master weight is cast to the dtype of its input: the caller chooses precision."""
+
+    def __init__(self, width_in: int, width_out: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(width_out, width_in))
+
+    def parameter_specs(self) -> dict[str, ParameterSpec]:
+        return {"weight": ParameterSpec(fan_in_normal(self.weight.shape[1]), ParameterKind.MATRIX)}
+
+    def forward(self, x_I: Tensor) -> Tensor:
+        return functional.linear(x_I, self.weight.to(x_I.dtype))
+
+
+class RMSNorm(nn.Module):
+    """Root-mean-square norm over the last axis, with a weight that starts at one."""
+
+    def __init__(self, width: int, epsilon: float) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(width))
+        self.epsilon = epsilon
+
+    def parameter_specs(self) -> dict[str, ParameterSpec]:
+        return {"weight": ParameterSpec(Constant(1.0), ParameterKind.CHANNEL)}
+
+    def forward(self, x_D: Tensor) -> Tensor:
+        return rms_norm(x_D, self.weight, self.epsilon)
+
+
+def causal_convolution(x_BTC: Tensor, taps_CK: Tensor, positions_BT: Tensor) -> Tensor:
+    """Each channel's weighted sum over the last K tokens of its own document; `taps[:, 0]` weighs the token itself.
+
+    `positions_BT` counts tokens within their document: a tap that reaches before the document's start is zero.
+    """
+    num_tokens = x_BTC.shape[1]
+    result_BTC = x_BTC * taps_CK[:, 0]
+    for distance in range(1, taps_CK.shape[1]):
+        earlier_BTC = functional.pad(x_BTC, (0, 0, distance, 0))[:, :num_tokens]
+        is_inside_BT1 = (positions_BT >= distance).unsqueeze(-1)
+        result_BTC = result_BTC + earlier_BTC * is_inside_BT1 * taps_CK[:, distance]
+    return result_BTC

@@ -1,0 +1,59 @@
+"""Where documents begin and end in a packed row: derived once for attention, scans, convolutions, Engram and the loss.
+
+Shapes: B rows, T tokens of a row, 1 a broadcast axis (attention heads).
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+PADDING_DOC_ID = -1
+
+
+class Segments(NamedTuple):
+    """The runs of equal `doc_ids` in each row. Nothing crosses the start of a run.
+
+    `segment_ids_BT` counts runs from 0 in each row, int64; padding is a run of its own. `document_starts_BT` is true on
+    a run's first token; `positions_BT` counts from 0 within a run; `is_padding_BT` is true where there is no token.
+    """
+
+    segment_ids_BT: Tensor
+    document_starts_BT: Tensor
+    positions_BT: Tensor
+    is_padding_BT: Tensor
+
+
+class PackedRows(NamedTuple):
+    """What a block knows of a batch besides its hidden states. `attention_mask_B1TT[b, 0, t, u]` lets t look at u."""
+
+    input_ids_BT: Tensor
+    segments: Segments
+    attention_mask_B1TT: Tensor
+
+
+def derive_segments(doc_ids_BT: Tensor) -> Segments:
+    """The segments of rows whose `doc_ids` are 1..N for documents and -1 for padding (any integer type)."""
+    changes = doc_ids_BT[:, 1:] != doc_ids_BT[:, :-1]
+    document_starts_BT = torch.nn.functional.pad(changes, (1, 0), value=True)
+    indices_T = torch.arange(doc_ids_BT.shape[1], device=doc_ids_BT.device)
+    start_indices_BT = (document_starts_BT * indices_T).cummax(dim=1).values
+    return Segments(
+        segment_ids_BT=document_starts_BT.long().cumsum(dim=1) - 1,
+        document_starts_BT=document_starts_BT,
+        positions_BT=indices_T - start_indices_BT,
+        is_padding_BT=doc_ids_BT == PADDING_DOC_ID,
+    )
+
+
+def describe_rows(input_ids_BT: Tensor, doc_ids_BT: Tensor) -> PackedRows:
+    """Everything that blocks need to know of a batch, computed once for all layers."""
+    segments = derive_segments(doc_ids_BT)
+    return PackedRows(input_ids_BT.long(), segments, causal_mask(segments.segment_ids_BT).unsqueeze(1))
+
+
+def causal_mask(segment_ids_BL: Tensor) -> Tensor:
+    """(B, L, L) bool: true where token j is not after token i and in the same document. Leading axes may be several."""
+    length = segment_ids_BL.shape[-1]
+    lower_LL = torch.ones(length, length, dtype=torch.bool, device=segment_ids_BL.device).tril()
+    return (segment_ids_BL.unsqueeze(-1) == segment_ids_BL.unsqueeze(-2)) & lower_LL
