@@ -1,4 +1,4 @@
-"""Where everything is assembled: assets, their policy, jobs, schedules, resources. Loads without torch and without stage libraries."""
+"""Where everything is assembled: assets, their policy, jobs, schedules, resources. Loads without torch or stage libraries."""
 
 import dagster as dg
 

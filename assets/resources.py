@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 from pydantic import Field, PrivateAttr
@@ -33,7 +34,7 @@ def refusals() -> Iterator[None]:
         raise dg.Failure(description=f"{type(error).__name__}: {error}", allow_retries=False) from error
 
 
-class StoreResource(dg.ConfigurableResource[Store]):
+class StoreResource(dg.ConfigurableResource[Any]):
     """The store, for runs that read it or move a ref. Marks the run's worker and sweeps dead runs."""
 
     def open(self) -> Store:
@@ -43,7 +44,7 @@ class StoreResource(dg.ConfigurableResource[Store]):
         _announce(context)
 
 
-class BuildResource(dg.ConfigurableResource[Build]):
+class BuildResource(dg.ConfigurableResource[Any]):
     """One build: the corpus stays held until the run ends, and the kernel lets go of it if the run is killed."""
 
     recipe: str = Field("quick", description="Recipe whose slice and held-out sources are built: tiny, quick or full.")

@@ -31,7 +31,7 @@ def live_snapshot() -> dg.AssetsDefinition:
     config_type: Any = form(PromotionParams)
 
     @dg.asset(key=LIVE, deps=[dg.AssetKey("verify")], description=live_snapshot.__doc__)
-    def live(context: dg.AssetExecutionContext, config: config_type, store: StoreResource) -> dg.MaterializeResult[Any]:
+    def live(context: dg.AssetExecutionContext, config: config_type, store: StoreResource) -> dg.MaterializeResult:  # type: ignore[type-arg]  # Dagster reads the bare name
         with refusals():
             params = params_from(config, PromotionParams)
             opened = store.open()

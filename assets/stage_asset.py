@@ -32,7 +32,7 @@ def stage_asset(name: str, description: str, watcher: Watcher) -> dg.AssetsDefin
     )
     def stage(
         context: dg.AssetExecutionContext, config: config_type, build: BuildResource
-    ) -> dg.MaterializeResult[Any]:
+    ) -> dg.MaterializeResult:  # type: ignore[type-arg]  # Dagster reads the bare name
         def listen(progress: Progress) -> None:
             watcher.progress(progress)
             context.log.info(f"{progress.num_done}/{progress.num_parts} {progress.part}")

@@ -43,7 +43,7 @@ def training() -> dg.AssetsDefinition:
     @dg.asset(key=TRAINING, deps=[LIVE], description=training.__doc__)
     def train(
         context: dg.AssetExecutionContext, config: config_type, store: StoreResource
-    ) -> dg.MaterializeResult[Any]:
+    ) -> dg.MaterializeResult:  # type: ignore[type-arg]  # Dagster reads the bare name
         with refusals():
             params = params_from(config, TrainingParams)
             result = _run_child(command_of(params, context.run_id), context)
@@ -90,7 +90,8 @@ def _run_child(command: list[str], context: dg.AssetExecutionContext) -> dict[st
     """Run the trainer, pass its lines on to the run's log, and return its result. Raises TrainingError with its last words."""
     last = ""
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
-        assert child.stdout is not None and child.stderr is not None
+        assert child.stdout is not None
+        assert child.stderr is not None
         for line in child.stderr:
             last = line.strip() or last
             context.log.info(line.rstrip())

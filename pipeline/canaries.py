@@ -218,7 +218,7 @@ def _twins() -> list[Canary]:
 
 
 def _statements(name: str, numbers: range, num_changed: int = 0) -> bytes:
-    """A function of one statement a number. The first `num_changed` are other statements, so that a known share of shingles differs."""
+    """A function of one statement a number, the first `num_changed` of them others: a known share of shingles differs."""
     lines = [f"    {name}_{number} += weight_{number} * input_{number};" for number in numbers]
     lines[:num_changed] = [f"    other_{name}_{n} -= bias_{n} / output_{n};" for n in range(num_changed)]
     return ("void run() {\n" + "\n".join(lines) + "\n}\n").encode()

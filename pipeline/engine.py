@@ -15,11 +15,13 @@ from multiprocessing import get_context, parent_process
 from pathlib import Path
 from types import TracebackType
 
+from pipeline.durable import sync_file, write_synced
 from pipeline.errors import SourceError, StageError
+from pipeline.objects import REPORT
 from pipeline.outcome import StageReport
 from pipeline.params import canonical_json
 from pipeline.part import Part, PartJob, PartOutput
-from pipeline.store import REPORT, Store, sync_file, write_file
+from pipeline.store import Store
 from pipeline.tables import write_table
 
 DEADLINE_SECONDS = 3_600.0
@@ -58,8 +60,8 @@ def write_output(folder: Path, output: PartOutput) -> None:
         for shard in write_table(folder, name, table):
             sync_file(folder / shard)
     for name, content in sorted(output.files.items()):
-        write_file(folder / name, content)
-    write_file(folder / REPORT, canonical_json(asdict(output.report)))
+        write_synced(folder / name, content)
+    write_synced(folder / REPORT, canonical_json(asdict(output.report)))
 
 
 class Engine:

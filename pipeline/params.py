@@ -17,7 +17,7 @@ class Params(BaseModel):
 
 
 def canonical_json(value: object) -> bytes:
-    """The one spelling of a value that is hashed: UTF-8, keys sorted, no spaces, shortest floats (RFC 8785 for the values used here).
+    """The one spelling of a value that is hashed: UTF-8, keys sorted, no spaces, shortest floats (RFC 8785 for our values).
 
     Raises ParamsError for a value without a stable identity, such as a function or a NaN.
     """

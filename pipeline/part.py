@@ -93,7 +93,7 @@ class MadePart:
 
 @dataclass(frozen=True)
 class StageOutput:
-    """What a stage returns: its parts by name (each becomes part of the stage's object), the failed sources, derived measures, notes."""
+    """What a stage returns: its parts by name, its counts and measures, and the sources that failed."""
 
     parts: Mapping[str, str]
     report: StageReport

@@ -1,12 +1,13 @@
-"""Promotion: the one move of `live`. Every gate is judged again, from stored evidence alone, and the ref is compared and swapped."""
+"""Promotion: the one move of `live`. Every gate is judged again from stored evidence, and the ref is compared and swapped."""
 
 from dataclasses import dataclass
 
 from pipeline.errors import MissingError
 from pipeline.gates import Verdict, judge, refuse_blocked
+from pipeline.objects import StoredObject
 from pipeline.snapshot import resolve
 from pipeline.stages import STAGES, measures_of, report_of, stage_params
-from pipeline.store import Store, StoredObject
+from pipeline.store import Store
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ class LicenceEvidence(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """One file as its source holds it. `revision` is the pin's digest or commit, `git_blob_id` what git and SWHID call the bytes."""
+    """One file as its source holds it. `revision` is the pin's digest or commit, `git_blob_id` the name of the bytes in git."""
 
     source: str
     revision: str
@@ -190,8 +190,8 @@ class TokenizedDocument:
 class PackedRow:
     """T token slots, filled with pieces of documents of one source and split, in order, padding last.
 
-    `doc_ids` count the pieces from 1, padding is -1. `source_doc_ids`, `source_doc_token_lengths` and `piece_indices` have one entry
-    a piece; a length counts the slots of the piece with its BOS and, on a document's last piece, its EOS.
+    `doc_ids` count the pieces from 1, padding is -1. `source_doc_ids`, `source_doc_token_lengths` and `piece_indices` have
+    one entry a piece; a length counts the slots of the piece with its BOS and, on a document's last piece, its EOS.
     """
 
     pack_id: UInt32

@@ -28,7 +28,7 @@ def arrow_schema(record: type) -> pa.Schema:
 
 
 def table_of(record: type, columns: dict[str, Any]) -> pa.Table:
-    """A table of `record` from its columns. A missing column raises StageError, except a nullable one, which is filled with None."""
+    """A table of `record` from its columns. A missing one raises StageError, unless it is nullable: then it is all None."""
     schema = arrow_schema(record)
     unknown = sorted(set(columns) - set(schema.names))
     missing = sorted(field.name for field in schema if field.name not in columns and not field.nullable)

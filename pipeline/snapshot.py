@@ -13,11 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.errors import MissingError, SnapshotError, StoreError
+from pipeline.objects import StoredObject
 from pipeline.outcome import StageReport
 from pipeline.params import canonical_json
 from pipeline.part import PartJob, PartOutput, Tables
 from pipeline.records import Split
-from pipeline.store import Store, StoredObject
+from pipeline.store import Store
 
 SNAPSHOT = "snapshot.json"
 FORMAT_VERSION = 1
@@ -60,7 +61,7 @@ class Snapshot:
         return self.stored.file("tokenizer.json")
 
     def row_files(self, source: str, split: Split) -> list[Path]:
-        """The verified files of a source's hot rows (record TrainingRow) in one split. Raises SnapshotError for an unknown source."""
+        """The verified files of a source's hot rows (TrainingRow) in one split. Raises SnapshotError for an unknown source."""
         for entry in self.sources:
             if entry.name == source:
                 return self.store.read(entry.rows).paths(f"rows_{split}.arrow")

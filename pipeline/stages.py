@@ -17,12 +17,13 @@ from pipeline.collect.pins import SourcePin
 from pipeline.engine import Order, write_output
 from pipeline.errors import MissingError, RefMovedError, SourceError, StageError
 from pipeline.gates import Verdict, judge, refuse_blocked
+from pipeline.objects import REPORT, StoredObject
 from pipeline.outcome import StageReport
 from pipeline.params import Params, digest, fingerprint
 from pipeline.part import MadePart, Part, PartOutput, StageOutput
 from pipeline.progress import Progress
 from pipeline.recipes import CorpusParams
-from pipeline.store import REPORT, Store, StoredObject
+from pipeline.store import Store
 
 PARAMS = "params.json"
 
@@ -148,7 +149,7 @@ def run_stage(name: str, build: Build, previous_id: str | None) -> StageResult:
 
 
 def run_stages(build: Build, until: str = STAGE_NAMES[-1]) -> Iterator[StageResult]:
-    """Run the stages in order up to `until`, yielding each result. A blocked stage is the last: nothing goes on from last week's ref."""
+    """Run the stages in order up to `until`, yielding each result. A blocked stage is the last: nothing goes on from it."""
     previous: str | None = None
     for stage in STAGES[: STAGE_NAMES.index(stage_named(until).name) + 1]:
         result = run_stage(stage.name, build, previous)

@@ -12,108 +12,21 @@ An object's id is the SHA-256 of its manifest, so equal inputs give equal ids on
 sibling, is synced, and is renamed: a process killed anywhere leaves the old state or the new one.
 """
 
-import fcntl
 import hashlib
 import json
 import os
 import shutil
 import tempfile
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-import pyarrow as pa
-
-from pipeline.errors import DamagedError, DigestError, LockedError, MissingError, RefMovedError, StoreError
-from pipeline.params import canonical_json, digest
-from pipeline.tables import TABLE_SUFFIXES, count_rows, read_table
-
-MANIFEST = "manifest.json"
-REPORT = "report.json"
-_READ_SIZE = 1 << 20
-_POLL_SECONDS = 0.1
-
-
-@dataclass(frozen=True)
-class FileEntry:
-    """One file of an object. `num_rows` is None for what is no table."""
-
-    name: str
-    sha256: str
-    num_bytes: int
-    num_rows: int | None = None
-
-
-@dataclass(frozen=True)
-class Manifest:
-    """What an object is made of and from. `identity` holds everything its bytes depend on; no clock, host, place or verdict."""
-
-    kind: str
-    identity: Mapping[str, Any]
-    inputs: Mapping[str, str]
-    files: tuple[FileEntry, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """The manifest as it is hashed and stored."""
-        return asdict(self) | {"files": [asdict(entry) for entry in self.files], "manifest_version": 1}
-
-    @property
-    def object_id(self) -> str:
-        return digest(self.as_json())
-
-
-class StoredObject:
-    """Read access to one object. Each file is verified against the manifest the first time it is read."""
-
-    def __init__(self, path: Path, manifest: Manifest) -> None:
-        self.path = path
-        self.manifest = manifest
-        self._verified: set[str] = set()
-
-    @property
-    def object_id(self) -> str:
-        return self.path.name
-
-    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """The table `name` in stored order. Raises MissingError if the object has none, DamagedError if its bytes changed."""
-        return read_table(self.paths(name), columns)
-
-    def paths(self, name: str) -> list[Path]:
-        """The verified files of the table `name`, in order."""
-        return [self.file(shard) for shard in self._shards(name)]
-
-    def file(self, name: str) -> Path:
-        """The verified path of one file."""
-        entry = next((entry for entry in self.manifest.files if entry.name == name), None)
-        if entry is None:
-            names = ", ".join(entry.name for entry in self.manifest.files)
-            raise MissingError(
-                f"object {self.object_id[:12]} ({self.manifest.kind})", f"no file {name}", f"one of {names}"
-            )
-        if name not in self._verified:
-            _verify_file(self.path / name, entry)
-            self._verified.add(name)
-        return self.path / name
-
-    def json(self, name: str) -> Any:
-        """The parsed content of a JSON file of the object."""
-        return json.loads(self.file(name).read_bytes())
-
-    def verify(self) -> None:
-        """Raise DamagedError unless every file has the bytes that the manifest names."""
-        for entry in self.manifest.files:
-            self.file(entry.name)
-
-    def _shards(self, name: str) -> list[str]:
-        stem, _, suffix = name.rpartition(".")
-        shards = [
-            e.name for e in self.manifest.files if e.name.startswith(f"{stem}-") and e.name.endswith(f".{suffix}")
-        ]
-        return sorted(shard for shard in shards if shard[len(stem) + 1 : -len(suffix) - 1].isdigit()) or [name]
+from pipeline.durable import acquire, cut_torn_line, replace, sync_folder, write_synced
+from pipeline.errors import DigestError, MissingError, RefMovedError, StoreError
+from pipeline.objects import MANIFEST, Manifest, StoredObject, describe, read_manifest, sha256_of
+from pipeline.params import canonical_json
 
 
 class Store:
@@ -137,18 +50,18 @@ class Store:
         path = self.locate(object_id)
         if path is None:
             raise MissingError(f"object {object_id[:12]}", "it is not in the store", "", "Build again to make it.")
-        return StoredObject(path, _read_manifest(path))
+        return StoredObject(path, read_manifest(path))
 
     def commit(self, folder: Path, kind: str, identity: Mapping[str, Any], inputs: Mapping[str, str]) -> str:
         """Turn a folder of finished files into an object and return its id. The folder is gone afterwards.
 
         An equal object that is already there is verified and kept; a damaged one is replaced.
         """
-        entries = tuple(_describe(path) for path in sorted(folder.iterdir()))
+        entries = tuple(describe(path) for path in sorted(folder.iterdir()))
         manifest = Manifest(kind, identity, dict(sorted(inputs.items())), entries)
         target = self.root / "objects" / kind / manifest.object_id
-        _write_synced(folder / MANIFEST, canonical_json(manifest.as_json()))
-        _sync_folder(folder)
+        write_synced(folder / MANIFEST, canonical_json(manifest.as_json()))
+        sync_folder(folder)
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.exists():
             if self._is_sound(target):
@@ -156,7 +69,7 @@ class Store:
                 return target.name
             shutil.rmtree(target)
         folder.rename(target)
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
         return target.name
 
     def known(self, key: str) -> str | None:
@@ -170,11 +83,11 @@ class Store:
 
     def remember(self, key: str, object_id: str) -> None:
         """Record that the work named by `key` gave this object."""
-        _replace(self.root / "keys" / key, f"{object_id}\n".encode())
+        replace(self.root / "keys" / key, f"{object_id}\n".encode())
 
     def _is_sound(self, path: Path) -> bool:
         try:
-            StoredObject(path, _read_manifest(path)).verify()
+            StoredObject(path, read_manifest(path)).verify()
         except StoreError:
             return False
         return True
@@ -209,7 +122,7 @@ class Store:
             target = self.root / ("blobs" if found == sha256 else "rejected") / found
             target.parent.mkdir(parents=True, exist_ok=True)
             os.replace(name, target)
-            _sync_folder(target.parent)
+            sync_folder(target.parent)
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise
@@ -252,7 +165,7 @@ class Store:
                     "Another writer moved it. Look at what it names now, then run again.",
                 )
             if found != new:
-                _replace(self.root / "refs" / corpus / name, f"{new}\n".encode())
+                replace(self.root / "refs" / corpus / name, f"{new}\n".encode())
                 self._log({"corpus": corpus, "ref": name, "old": old, "new": new, "reason": reason})
 
     def history(self, corpus: str) -> list[dict[str, Any]]:
@@ -265,7 +178,7 @@ class Store:
         path = self.root / "log" / "promotions.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a+b") as file:
-            _cut_torn_line(file)
+            cut_torn_line(file)
             file.write(canonical_json(entry | {"when": self.clock().isoformat()}) + b"\n")
             file.flush()
             os.fsync(file.fileno())
@@ -275,7 +188,7 @@ class Store:
     def put_verdicts(self, object_id: str, verdicts: Any) -> None:
         """Keep what the gates decided about an object, beside it."""
         content = {"when": self.clock().isoformat(), "verdicts": verdicts}
-        _replace(self.root / "verdicts" / f"{object_id}.json", json.dumps(content, indent=1, sort_keys=True).encode())
+        replace(self.root / "verdicts" / f"{object_id}.json", json.dumps(content, indent=1, sort_keys=True).encode())
 
     def verdicts(self, object_id: str) -> Any:
         """What the gates last decided about an object; None if they never did."""
@@ -308,7 +221,7 @@ class Store:
         path = self.root / "locks" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a+") as file:
-            _acquire(file.fileno(), path, wait_seconds, on_wait)
+            acquire(file.fileno(), path, wait_seconds, on_wait)
             file.truncate(0)
             file.write(who)
             file.flush()
@@ -317,144 +230,29 @@ class Store:
     # --- checking
 
     def fsck(self) -> list[str]:
-        """Every damage in the store, one line each: damaged or incomplete objects with who needs them, refs and keys to nothing."""
-        problems: list[str] = []
+        """Every damage in the store, one line each: what is damaged or missing, and who needs it."""
+        damaged: dict[str, str] = {}
         needed_by: dict[str, list[str]] = {}
-        for path in sorted(self.root.glob("objects/*/*/*")):
-            name = f"{path.parent.relative_to(self.root / 'objects')}/{path.name[:12]}"
+        for path in sorted(path.parent for path in self.root.glob(f"objects/*/*/*/{MANIFEST}")):
             try:
-                stored = StoredObject(path, _read_manifest(path))
-                stored.verify()
+                manifest = read_manifest(path)
+                for input_id in set(manifest.inputs.values()):
+                    needed_by.setdefault(input_id, []).append(f"{manifest.kind} {path.name[:12]}")
+                StoredObject(path, manifest).verify()
             except StoreError as error:
-                problems.append(f"{name}: {error}")
-                continue
-            for input_id in stored.manifest.inputs.values():
-                needed_by.setdefault(input_id, []).append(name)
+                damaged[path.name] = str(error)
         for path in _visible(self.root.glob("refs/**/*")):
             if path.is_file():
                 needed_by.setdefault(path.read_text().strip(), []).append(f"ref {path.relative_to(self.root / 'refs')}")
-        for path in sorted(self.root.glob("blobs/*")):
-            if _sha256(path) != path.name:
-                problems.append(
-                    f"blob {path.name[:12]}: its bytes changed. Remove it: the next build fetches it again."
-                )
-        missing = sorted(object_id for object_id in needed_by if self.locate(object_id) is None)
-        return problems + [f"object {i[:12]}: missing, needed by {', '.join(sorted(needed_by[i]))}" for i in missing]
-
-
-def write_file(path: Path, content: bytes) -> None:
-    """Write a file of an object that is being made, and sync it."""
-    _write_synced(path, content)
-
-
-def sync_file(path: Path) -> None:
-    """Sync a file that a library wrote."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _acquire(handle: int, path: Path, wait_seconds: float, on_wait: Callable[[str], None]) -> None:
-    deadline = time.monotonic() + wait_seconds
-    told = False
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            holder = path.read_text().strip() or "another writer"
-            if time.monotonic() >= deadline:
-                raise LockedError(
-                    f"corpus {path.name}",
-                    f"it is being written by {holder}",
-                    "",
-                    "Wait until that has ended, then run again.",
-                ) from None
-        if not told:
-            on_wait(holder)
-            told = True
-        time.sleep(_POLL_SECONDS)
-
-
-def _read_manifest(path: Path) -> Manifest:
-    try:
-        content = json.loads((path / MANIFEST).read_bytes())
-        entries = tuple(FileEntry(**entry) for entry in content["files"])
-        manifest = Manifest(content["kind"], content["identity"], content["inputs"], entries)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DamagedError(f"object {path.name[:12]}", f"its manifest cannot be read ({error})", "", _MEND) from error
-    if manifest.object_id != path.name:
-        raise DamagedError(
-            f"object {path.name[:12]}", f"its manifest hashes to {manifest.object_id[:12]}", "its own name", _MEND
-        )
-    return manifest
-
-
-def _describe(path: Path) -> FileEntry:
-    num_rows = count_rows(path) if path.suffix in TABLE_SUFFIXES else None
-    return FileEntry(path.name, _sha256(path), path.stat().st_size, num_rows)
-
-
-def _verify_file(path: Path, entry: FileEntry) -> None:
-    try:
-        found = _sha256(path)
-    except OSError as error:
-        raise DamagedError(
-            f"file {path.name} of object {path.parent.name[:12]}", error.strerror or str(error), "", _MEND
-        ) from error
-    if found != entry.sha256:
-        raise DamagedError(
-            f"file {path.name} of object {path.parent.name[:12]}",
-            f"sha256 {found[:12]}",
-            f"{entry.sha256[:12]}, as written",
-            _MEND,
-        )
-
-
-_MEND = "Build again: damaged objects are made anew. `fsck` lists all damage."
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _write_synced(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _replace(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".")
-    os.close(handle)
-    try:
-        _write_synced(Path(name), content)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    _sync_folder(path.parent)
-
-
-def _cut_torn_line(file: BinaryIO) -> None:
-    """Cut what a power cut left of a line: everything behind the last line end."""
-    size = file.seek(0, os.SEEK_END)
-    file.seek(max(0, size - _READ_SIZE))
-    tail = file.read()
-    file.truncate(size - len(tail) + tail.rfind(b"\n") + 1)
-
-
-def _sync_folder(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        damaged |= {name: f"object {name[:12]}: it is missing." for name in needed_by if self.locate(name) is None}
+        problems = [
+            f"{text} Needed by {', '.join(needed_by.get(name, ['nothing']))}." for name, text in sorted(damaged.items())
+        ]
+        return problems + [
+            f"blob {path.name[:12]}: its bytes changed. Remove it: the next build fetches it again."
+            for path in _visible(self.root.glob("blobs/*"))
+            if sha256_of(path) != path.name
+        ]
 
 
 def _visible(paths: Iterable[Path]) -> list[Path]:

@@ -1,4 +1,4 @@
-"""A checkpoint: an object of the store, so content-addressed and written whole or not at all. Tensors as safetensors, the rest as JSON.
+"""A checkpoint: an object of the store, so content-addressed, and written whole or not at all. Safetensors and JSON alone.
 
 Its id holds no run name and no clock: a run that stopped and one that never did end in the same id. No pickle is ever loaded.
 """
@@ -14,9 +14,10 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from pipeline.durable import sync_file, write_synced
 from pipeline.errors import MissingError, TrainingError
 from pipeline.params import canonical_json
-from pipeline.store import Store, sync_file, write_file
+from pipeline.store import Store
 
 KIND = "training/checkpoint"
 PARAMETERS, OPTIMIZER, HISTORY, STATE = (
@@ -63,7 +64,7 @@ def save(store: Store, scratch: Path, checkpoint: Checkpoint) -> str:
         "loader": checkpoint.loader,
         "surroundings": checkpoint.surroundings,
     }
-    write_file(folder / STATE, canonical_json(state))
+    write_synced(folder / STATE, canonical_json(state))
     return store.commit(folder, KIND, {"step": checkpoint.step}, {"snapshot": checkpoint.identity["snapshot_id"]})
 
 

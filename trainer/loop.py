@@ -1,4 +1,4 @@
-"""One sitting of a training: from where the run stands to a step, saving on the way. The same run, whoever interrupts it and when."""
+"""One sitting of a training: from where the run stands to a step, saving on the way. The same run, whoever interrupts it."""
 
 import signal
 from collections.abc import Iterator

@@ -11,18 +11,20 @@ if (y) {
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
-MAX_NUM_LINES = 16
-"""A longer branch stays: what opens a brace that another conditional closes is short, a header guard is not."""
+MAX_NUM_LINES = 32
+"""A conditional with a longer branch stays: what opens a brace for another to close is short, a header guard is not."""
 
 _DIRECTIVE = re.compile(rb"[ \t]*#[ \t]*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b")
-_LINE = re.compile(rb"(?:[^\\\n]|\\.)*(?:\n|\Z)|\\\Z", re.DOTALL)
+# What is not closed ends with its line or with the text: a search that failed there would start again at the next byte.
+_LINE = re.compile(rb"(?:[^\\\n]|\\.|\\\Z)*(?:\n|\Z)", re.DOTALL)
 _OPAQUE = re.compile(
     rb"//(?:[^\\\n]|\\.)*"
     rb"|/\*.*?(?:\*/|\Z)"
     rb"|R\"([^()\\\s\"]{0,16})\(.*?(?:\)\1\"|\Z)"
-    rb"|\"(?:[^\"\\\n]|\\.)*\""
-    rb"|'(?:[^'\\\n]|\\.)*'",
+    rb"|\"(?:[^\"\\\n]|\\.)*\"?"
+    rb"|'(?:[^'\\\n]|\\.)*'?",
     re.DOTALL,
 )
 _NOT_LINE_END = re.compile(rb"[^\n]")
@@ -36,10 +38,15 @@ class Conditional:
     """One #if ... #endif by the byte ranges of its directive lines. Branch i lies between directives i and i + 1."""
 
     directives: list[ByteRange] = field(default_factory=list)
+    line_numbers: list[int] = field(default_factory=list)
 
     def branches(self) -> list[ByteRange]:
         """The byte ranges of what stands between the directives."""
-        return [(before[1], after[0]) for before, after in zip(self.directives, self.directives[1:], strict=False)]
+        return [(before[1], after[0]) for before, after in pairwise(self.directives)]
+
+    def longest_branch(self) -> int:
+        """Lines of the longest branch."""
+        return max(after - before - 1 for before, after in pairwise(self.line_numbers))
 
 
 def unbalanced_branches(content: bytes) -> list[ByteRange]:
@@ -50,12 +57,12 @@ def unbalanced_branches(content: bytes) -> list[ByteRange]:
     bare = bytearray(_OPAQUE.sub(lambda match: with_spaces(match[0], [(0, len(match[0]))]), content))
     blanked: list[ByteRange] = []
     for conditional in _conditionals(bytes(bare)):  # inner ones come first, and outer ones are judged without them
+        if conditional.longest_branch() > MAX_NUM_LINES:
+            continue
         branches = conditional.branches()
         if all(_is_balanced(bare, *branch) for branch in branches):
             continue
         gone = branches if len(branches) == 1 else branches[1:]
-        if any(bare.count(b"\n", *branch) > MAX_NUM_LINES for branch in gone):
-            continue
         for start, end in (*conditional.directives, *gone):
             bare[start:end] = with_spaces(bytes(bare[start:end]), [(0, end - start)])
             blanked.append((start, end))
@@ -76,7 +83,7 @@ def _conditionals(bare: bytes) -> list[Conditional]:
     """The complete conditionals of a text without comments and strings, by their ends. Stray ones are left out."""
     complete: list[Conditional] = []
     stack: list[Conditional] = []
-    for line in _LINE.finditer(bare):
+    for line_number, line in enumerate(_LINE.finditer(bare)):
         directive = _DIRECTIVE.match(line[0])
         if directive is None:
             continue
@@ -84,6 +91,7 @@ def _conditionals(bare: bytes) -> list[Conditional]:
             stack.append(Conditional())
         if stack:
             stack[-1].directives.append(line.span())
+            stack[-1].line_numbers.append(line_number)
         if directive[1] == b"endif" and stack:
             complete.append(stack.pop())
     return complete

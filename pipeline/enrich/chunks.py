@@ -214,7 +214,7 @@ def _visit(node: Node, container: Container, spans: Spans) -> Container | None:
     kind = node.type
     if kind == "comment":
         spans.add_comment(node.start_byte, node.end_byte, container.level)
-    elif kind in _PUNCTUATION:
+    elif kind in _PUNCTUATION or (kind == "expression_statement" and node.end_byte - node.start_byte == 1):
         spans.absorb(node.end_byte)
     elif kind == "ERROR":
         return Container(iter(node.children), container.level, container.in_class)

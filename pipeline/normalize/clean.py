@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -13,7 +13,7 @@ from pipeline.normalize.decode import Decoded, decode, is_lossless
 from pipeline.normalize.duplicates import CopyleftText, Signature
 from pipeline.normalize.expressions import Judged, LicenceClass, Policy, judge_expression, load_policy
 from pipeline.normalize.filters import judge, score, scores_json
-from pipeline.normalize.identity import document_id, text_sha256
+from pipeline.normalize.identity import RulesIdentity, document_id, text_sha256
 from pipeline.normalize.licenses import INHERITED, LicenceIndex, Licensed, PackageFacts
 from pipeline.normalize.params import RulesParams
 from pipeline.normalize.refusal import Refusal
@@ -28,19 +28,6 @@ DOCUMENTS = "documents.parquet"
 DROPPED = "dropped.parquet"
 SIGNATURES = "signatures.parquet"
 COPYLEFT = "copyleft.parquet"
-
-
-@dataclass(frozen=True)
-class RulesIdentity:
-    """What a cleaned part depends on beside its input and Params: its split, its pin's word on licences, the policy."""
-
-    split: str
-    declared_license: str
-    inherit_license: bool
-    licence_policy_sha256: str
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True)

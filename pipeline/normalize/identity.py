@@ -1,6 +1,21 @@
-"""The identities of texts and records. Length-prefixed, so that no two different triples share a byte string."""
+"""The identities of texts, records and cleaned parts."""
 
 import hashlib
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class RulesIdentity:
+    """What a cleaned part depends on beside its input and Params: its split, its pin's word on licences, the policy."""
+
+    split: str
+    declared_license: str
+    inherit_license: bool
+    licence_policy_sha256: str
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
 
 
 def text_sha256(text: str) -> str:
@@ -11,7 +26,8 @@ def text_sha256(text: str) -> str:
 def document_id(source: str, path: str, content_sha256: str) -> str:
     """SHA-256 over source, path and the digest of the content, each as UTF-8 behind its length in bytes and a colon.
 
-    For a Document the content is its normalised text; for a file that left before it had one, the raw bytes.
+    Length-prefixed, so that no two different triples share a byte string. For a Document the content is its
+    normalised text; for a file that left before it had one, the raw bytes.
     """
     parts = [part.encode("utf-8", "surrogateescape") for part in (source, path, content_sha256)]
     return hashlib.sha256(b"".join(b"%d:%s" % (len(part), part) for part in parts)).hexdigest()

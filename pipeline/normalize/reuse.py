@@ -42,19 +42,21 @@ class Annotation:
 def read_reuse_toml(path: str, content: bytes) -> list[Annotation]:
     """The annotations of a REUSE.toml, in its order.
 
-    A broken file states nothing: what it would have covered stays unclear.
+    A broken file or entry states nothing: what it would have covered stays unclear.
     """
     try:
         entries = tomllib.loads(content.decode()).get("annotations", [])
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):
         return []
-    folder = _folder_of(path)
     found = []
-    for number, entry in enumerate(entries, start=1):
+    for number, entry in enumerate(entries if isinstance(entries, list) else [], start=1):
+        if not isinstance(entry, dict) or entry.get("precedence", "closest") not in set(Precedence):
+            continue
         expressions = tuple(_as_strings(entry.get("SPDX-License-Identifier")))
         for glob in _as_strings(entry.get("path")) if expressions else ():
             precedence = Precedence(entry.get("precedence", "closest"))
-            found.append(Annotation(folder, _reuse_glob(glob), precedence, expressions, f"{path}: annotation {number}"))
+            where = f"{path}: annotation {number}"
+            found.append(Annotation(_folder_of(path), _reuse_glob(glob), precedence, expressions, where))
     return found
 
 

@@ -9,6 +9,7 @@ import re
 from bisect import bisect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from types import TracebackType
 
 from pipeline.normalize.addresses import Finding, Kind, find_emails, find_local_paths, find_network_addresses
@@ -58,10 +59,10 @@ class Scrubber:
         for _ in range(_MAX_ROUNDS):
             findings = self._find(text)
             if not findings:
-                return Scrubbed(text, num_redactions, is_clean=True)
+                return Scrubbed(numbers.in_order(text), num_redactions, is_clean=True)
             num_redactions += len(findings)
             text = _replace(text, findings, numbers)
-        return Scrubbed(text, num_redactions, is_clean=not self._find(text))
+        return Scrubbed(numbers.in_order(text), num_redactions, is_clean=not self._find(text))
 
     def scan(self, text: str) -> int:
         """Number of findings in a text; 0 for everything that `scrub` returned as clean."""
@@ -71,7 +72,7 @@ class Scrubber:
         secrets = self._secrets.find(text)
         keys = list(find_private_keys(text)) if secrets or "PRIVATE KEY" in text else []
         taken = [_as_finding(text, secret) for secret in secrets]
-        fresh = [finding for finding in taken if not _PLACEHOLDER.fullmatch(text, finding.start, finding.end)]
+        fresh = [finding for finding in taken if not _is_waived(finding)]
         return _disjoint([keys, fresh, *self._addresses(text)])
 
     def _addresses(self, text: str) -> list[list[Finding]]:
@@ -90,9 +91,10 @@ class _Numbers:
 
     def __init__(self, text: str) -> None:
         self._numbers: dict[tuple[Kind, str], int] = {}
-        self._last = dict.fromkeys(Kind, 0)
+        self._there_already = dict.fromkeys(Kind, 0)
         for kind, number in _PLACEHOLDER.findall(text):
-            self._last[Kind(kind)] = max(self._last[Kind(kind)], int(number))
+            self._there_already[Kind(kind)] = max(self._there_already[Kind(kind)], int(number))
+        self._last = dict(self._there_already)
 
     def placeholder(self, finding: Finding) -> str:
         key = (finding.kind, finding.value)
@@ -100,6 +102,22 @@ class _Numbers:
             self._last[finding.kind] += 1
             self._numbers[key] = self._last[finding.kind]
         return f"<redacted-{finding.kind}-{self._numbers[key]}>{finding.tail}"
+
+    def in_order(self, text: str) -> str:
+        """The text with the numbers that were given counted anew in order of place: a later round finds what stands earlier."""
+        last = dict(self._there_already)
+        given: dict[tuple[Kind, int], int] = {}
+
+        def renumber(match: re.Match[str]) -> str:
+            kind, number = Kind(match[1]), int(match[2])
+            if number <= self._there_already[kind]:
+                return match[0]
+            if (kind, number) not in given:
+                last[kind] += 1
+                given[kind, number] = last[kind]
+            return f"<redacted-{kind}-{given[kind, number]}>"
+
+        return _PLACEHOLDER.sub(renumber, text) if self._numbers else text
 
 
 def _as_finding(text: str, secret: Secret) -> Finding:
@@ -120,6 +138,16 @@ def _as_finding(text: str, secret: Secret) -> Finding:
         )
     end += _num_backslashes(text, end) % 2 if text[end : end + 1] not in ("", "\n") else 0
     return Finding(Kind.SECRET, start, end, text[start:end])
+
+
+def _is_waived(finding: Finding) -> bool:
+    """Whether a finding is no secret after all: a placeholder, or an alphabet such as that of base 32.
+
+    In an alphabet most characters are followed by their successor; among random ones of base 64 it is one in 64.
+    """
+    value = finding.value
+    num_in_order = sum(ord(after) == ord(before) + 1 for before, after in pairwise(value))
+    return bool(_PLACEHOLDER.fullmatch(value)) or num_in_order > len(value) / 2
 
 
 def _closing_quote(text: str, start: int, quote: str) -> int | None:

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from pipeline.normalize.clean import RulesIdentity
 from pipeline.normalize.expressions import policy_bytes
+from pipeline.normalize.identity import RulesIdentity
 from pipeline.normalize.params import NormalizeParams, RulesParams
 from pipeline.outcome import StageReport, total
 from pipeline.part import MadePart, Part, StageContext, StageOutput

@@ -71,9 +71,7 @@ def piece_identity(document_id: str, index: int) -> int:
 
 
 def cut(num_tokens: int, chunk_starts: npt.NDArray[np.uint32], row_length: int) -> list[tuple[int, int]]:
-    """Token ranges of a document's pieces: as long as fits, ending where a chunk starts; inside an over-long chunk,
-    where it must.
-    """
+    """Token ranges of a document's pieces: as long as fits and ending where a chunk starts, or hard in an over-long one."""
     room = row_length - NUM_SENTINELS - 1
     ranges: list[tuple[int, int]] = []
     start = 0

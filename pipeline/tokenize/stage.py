@@ -125,15 +125,18 @@ def measure(tables: Mapping[str, pa.Table], params: TokenizeParams, vocabulary: 
     tokens = tables[TOKENS]
     packed = [tables[f"packed_{split}.parquet"] for split in Split]
     hot = [tables[f"rows_{split}.arrow"] for split in Split]
-    num_lost = checks.count_tokens_not_packed_once(tokens, packed, vocabulary)
+    num_tokens = len(ListColumn.from_arrow(tokens["input_ids"]).values)
+    counts = _packing_counts(packed, params.row_length)
+    # Of the slots that are not padding each piece has one for BOS, and each document one for EOS.
+    num_packed_tokens = counts["num_slots"] - counts["num_padding_slots"] - counts["num_pieces"] - tokens.num_rows
     return {
         "num_documents": tokens.num_rows,
-        "num_tokens": len(ListColumn.from_arrow(tokens["input_ids"]).values),
+        "num_tokens": num_tokens,
         "num_text_bytes": int(tokens["num_bytes"].to_numpy().sum(dtype=np.int64)),
         **{f"num_rows_{split}": table.num_rows for split, table in zip(Split, packed, strict=True)},
-        **_packing_counts(packed, params.row_length),
-        "num_cropped_tokens": num_lost,
-        "num_tokens_not_packed_once": num_lost,
+        **counts,
+        "num_cropped_tokens": num_tokens - num_packed_tokens,
+        "num_tokens_not_packed_once": checks.count_tokens_not_packed_once(tokens, packed, vocabulary),
         "num_ids_out_of_range": sum(
             checks.count_ids_out_of_range(table, vocabulary.size) for table in (tokens, *packed)
         ),
@@ -189,9 +192,8 @@ def _shares(counts: Mapping[str, float]) -> dict[str, float]:
 
 def _count_schema_mismatches(tables: Mapping[str, pa.Table]) -> int:
     records: dict[str, type] = {TOKENS: TokenizedDocument}
-    records |= {f"packed_{split}.parquet": PackedRow for split in Split} | {
-        f"rows_{split}.arrow": TrainingRow for split in Split
-    }
+    records |= {f"packed_{split}.parquet": PackedRow for split in Split}
+    records |= {f"rows_{split}.arrow": TrainingRow for split in Split}
     mismatches = 0
     for name, record in records.items():
         try:

@@ -6,6 +6,7 @@ from tokenizers import Tokenizer
 
 from pipeline.errors import StageError
 from pipeline.outcome import StageReport, total
+from pipeline.params import Params
 from pipeline.part import MadePart, Part, PartJob, PartOutput, StageContext, StageOutput
 from pipeline.records import PackedRow, Split, TokenizedDocument, TrainingRow
 from pipeline.schema import check_table
@@ -57,7 +58,7 @@ def _snapshot_part(context: Context, vocabulary: Vocabulary) -> Part:
         name="snapshot",
         kind="snapshot/snapshot",
         function="pipeline.snapshot:compose",
-        params=context.params,
+        params=Params(),  # limits of gates do not change the data
         inputs=inputs | {"duplicates": duplicates, "tokenize": context.input_id or ""},
         identity={
             "vocabulary": vocabulary.as_json(),

@@ -19,8 +19,8 @@ def describe() -> str:
     for name in ("build", "nightly", "promote", "train"):
         keys = defs.resolve_job_def(name).asset_layer.executable_asset_keys
         lines.append(f"job {name}: {', '.join(sorted(key.to_user_string() for key in keys))}")
-    for schedule in defs.schedules or []:
-        lines.append(f"schedule {schedule.name}: {schedule.cron_schedule} {schedule.default_status.value}")
+    schedules = [item for item in defs.schedules or [] if isinstance(item, dg.ScheduleDefinition)]
+    lines += [f"schedule {item.name}: {item.cron_schedule} {item.default_status.value}" for item in schedules]
     return "\n".join(lines) + "\n"
 
 

@@ -41,10 +41,15 @@ REPLACED = {
         "int x; // <redacted-email-1>, <redacted-email-2>, <redacted-email-1>",
     ),
     "a value beside a placeholder": (f"// <redacted-email-3> {MAIL}", "// <redacted-email-3> <redacted-email-4>"),
+    "two passwords on a line, of which the tool reports one at a time": (
+        'password = "abc"; secret = "def";',
+        'password = "<redacted-secret-1>"; secret = "<redacted-secret-2>";',
+    ),
     "a password in a literal with escapes": (r'password = "ab\"cd ef";', 'password = "<redacted-secret-1>";'),
 }
 
 KEPT = {
+    "an alphabet": 'const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";',
     "loopback": '"127.0.0.1" "::1" "0.0.0.0"',
     "private ranges": '"10.1.2.3" "192.168.0.1" "172.16.5.4" "169.254.1.1" "fe80::1"',
     "documentation ranges": '"192.0.2.1" "198.51.100.7" "203.0.113.9" "2001:db8::1"',

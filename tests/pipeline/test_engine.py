@@ -74,7 +74,7 @@ def test_a_source_that_fails_is_a_result_and_the_others_go_on(store: Store, num_
 
 
 def test_a_dead_worker_is_an_error_that_says_what_to_do(store: Store) -> None:
-    with Engine(2) as engine, pytest.raises(StageError, match="a worker process died.*Run again"):
+    with Engine(2) as engine, pytest.raises(StageError, match=r"a worker process died.*Run again"):
         list(engine.run(orders(store, "die")))
 
 

@@ -38,8 +38,10 @@ def test_every_stage_has_a_gate_that_no_row_is_lost() -> None:
 
 
 def test_a_missing_measure_is_an_error_that_names_those_that_exist() -> None:
-    with pytest.raises(MeasureError, match="num_source_files.*rows_in"):
-        judge("collect", {"rows_in": 1.0}, CorpusParams().collect)
+    with pytest.raises(
+        MeasureError, match=r"reports no measure num_source_files; expected one of num_failed_sources, rows_in"
+    ):
+        judge("collect", {"rows_in": 1.0, "num_failed_sources": 0.0}, CorpusParams().collect)
 
 
 def test_a_measure_that_is_no_number_does_not_pass() -> None:

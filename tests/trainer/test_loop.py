@@ -61,7 +61,8 @@ def test_losses_are_finite_and_fall(straight: dict[str, Any]) -> None:
 @pytest.mark.parametrize("num_workers", [0, 1, 2])
 def test_killed_and_resumed_is_the_same_run_bit_for_bit(root: Path, straight: dict[str, Any], num_workers: int) -> None:
     run = f"killed-{num_workers}"
-    child = subprocess.Popen(command(root, run, STEPS, "--workers", str(num_workers)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    line = command(root, run, STEPS, "--workers", str(num_workers))
+    child = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     wait_for_step(root / "runs" / run / "metrics.jsonl", 11)
     os.kill(child.pid, signal.SIGKILL)
     child.wait()

@@ -1,0 +1,120 @@
+"""The syntax lane: how much of a text did not parse, what it includes, and where it gives up."""
+
+import pytest
+
+from pipeline.enrich.params import SyntaxParams
+from pipeline.enrich.syntax import Grammar, Syntax, grammar_of, read_syntax
+
+
+def syntax_of(text: str, grammar: Grammar = Grammar.CPP, **params: int | bool) -> Syntax:
+    return read_syntax(text.encode(), grammar, SyntaxParams.model_validate(params))
+
+
+@pytest.mark.parametrize(
+    ("path", "grammar"),
+    [("a/b.c", "c"), ("a/b.cc", "cpp"), ("a/b.h", "cpp"), ("a/b.C", "cpp"), ("b.c/a.inl", "cpp"), ("b.cu", "cpp")],
+)
+def test_only_a_lower_case_c_is_parsed_as_c(path: str, grammar: str) -> None:
+    assert grammar_of(path) == grammar
+
+
+def test_a_class_is_one_in_cpp_alone() -> None:
+    trees = [syntax_of("class A { int x; };\n", grammar).tree for grammar in (Grammar.CPP, Grammar.C)]
+
+    assert ["class_specifier" in str(tree and tree.root_node) for tree in trees] == [True, False]
+
+
+def test_a_sound_text_has_no_errors() -> None:
+    syntax = syntax_of("int f() { return 1; }\n")
+
+    assert (syntax.num_error_bytes, syntax.num_missing_nodes, syntax.error_fraction) == (0, 0, 0.0)
+
+
+def test_the_bytes_of_an_error_are_counted_once() -> None:
+    syntax = syntax_of("int a;\n@@@@\nint b;\n")
+
+    assert syntax.num_error_bytes == 4
+    assert syntax.error_fraction == 4 / 19
+
+
+def test_a_missing_token_is_counted_and_has_no_bytes() -> None:
+    syntax = syntax_of("int f() { return 1 }\n")
+
+    assert (syntax.num_error_bytes, syntax.num_missing_nodes) == (0, 1)
+
+
+def test_includes_stand_in_order_as_they_are_written() -> None:
+    text = (
+        '#include <a/b.h>\n# include "c.h"  // why\n#ifdef X\n#include "d.h"\n#endif\nint f() {\n#include "e.inc"\n}\n'
+    )
+
+    assert syntax_of(text).includes == ("<a/b.h>", '"c.h"', '"d.h"', '"e.inc"')
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '/*\n#include "a.h"\n*/\n',
+        'const char *s = R"(\n#include "a.h"\n)";\n',
+        "#include NAME\n",
+        '#define X \\\n#include "a.h"\n',
+    ],
+    ids=["comment", "raw string", "macro", "definition"],
+)
+def test_text_that_looks_like_an_include_is_none(text: str) -> None:
+    assert syntax_of(text).includes == ()
+
+
+def test_an_unbalanced_branch_is_blanked_where_that_leaves_fewer_errors() -> None:
+    text = "int f() {\n#ifdef A\n  if (x) {\n#else\n  if (y) {\n#endif\n    g();\n  }\n}\nint h() { return 1; }\n"
+
+    assert syntax_of(text).blanked
+    assert syntax_of(text).num_error_bytes == 0
+    assert syntax_of(text, blank_unbalanced_branches=False).num_error_bytes > 0
+
+
+def test_nothing_is_blanked_in_a_text_that_parses() -> None:
+    text = "#define OPEN {\n#ifdef A\nint f() OPEN\n#endif\nint x;\n"
+
+    assert syntax_of("#ifdef A\nint f();\n#endif\n").blanked == ()
+    assert syntax_of(text).blanked == ()
+
+
+def test_includes_of_a_blanked_branch_are_still_found() -> None:
+    text = '#ifdef A\n#include "a.h"\nvoid f() {\n#else\n#include "b.h"\nint f() {\n#endif\n}\n'
+    syntax = syntax_of(text)
+
+    assert syntax.blanked
+    assert syntax.includes == ('"a.h"', '"b.h"')
+
+
+def test_a_text_past_the_size_limit_has_no_tree_but_its_includes() -> None:
+    syntax = syntax_of('#include "a.h"\n' * 100, max_num_bytes=1_000)
+
+    assert (syntax.tree, syntax.limit, syntax.error_fraction) == (None, "max_num_bytes", 1.0)
+    assert syntax.includes == ('"a.h"',) * 100
+
+
+def test_a_parse_past_its_operations_is_given_up() -> None:
+    hostile = "a<" * 20_000
+
+    assert syntax_of(hostile, max_operations_per_byte=8).limit == "max_operations_per_byte"
+    assert syntax_of(hostile).limit == ""
+
+
+def test_the_same_text_hits_the_same_limit_each_time() -> None:
+    hostile = "a<" * 5_000
+    limits = [[syntax_of(hostile, max_operations_per_byte=limit).limit for limit in (8, 9, 10, 11)] for _ in range(2)]
+
+    assert limits[0] == limits[1]
+
+
+@pytest.mark.parametrize("opening", ["(", "{", "[", "<", "a(", "!", "*"])
+def test_a_hundred_thousand_levels_do_not_crash(opening: str) -> None:
+    syntax = syntax_of("int x = " + opening * 100_000)
+
+    assert 0 <= syntax.error_fraction <= 1
+
+
+def test_a_hundred_thousand_closed_parentheses_parse() -> None:
+    assert syntax_of("int x = " + "(" * 100_000 + "1" + ")" * 100_000 + ";").error_fraction == 0

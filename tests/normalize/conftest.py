@@ -1,0 +1,72 @@
+"""Small sources, collected and normalized as a build does it, in a store of their own."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.build import BuildOrder, open_build
+from pipeline.collect.local import tree_digest
+from pipeline.collect.pins import LocalPin
+from pipeline.normalize.params import NormalizeParams
+from pipeline.recipes import CorpusParams
+from pipeline.stages import StageResult, run_stage
+from pipeline.store import Store
+
+Sources = Mapping[str, Mapping[str, str | bytes]]
+
+
+@dataclass(frozen=True)
+class Normalized:
+    """What the stage answered, and the store to look it up in."""
+
+    result: StageResult
+    store: Store
+
+    def rows(self, part: str, table: str) -> list[dict[str, Any]]:
+        """The rows of one table of one part."""
+        rows: list[dict[str, Any]] = self.store.read(self.result.parts[part]).table(table).to_pylist()
+        return rows
+
+    def fates(self) -> dict[str, str]:
+        """`source/path` -> `kept` or the drop reason, of every file."""
+        found = {}
+        for part in sorted(set(self.result.parts) - {"duplicates"}):
+            found |= {f"{row['source']}/{row['path']}": "kept" for row in self.rows(part, "documents.parquet")}
+            found |= {f"{row['source']}/{row['path']}": row["reason"] for row in self.rows(part, "dropped.parquet")}
+        lost = self.rows("duplicates", "duplicates.parquet")
+        return found | {f"{row['source']}/{row['path']}": row["reason"] for row in lost}
+
+
+Normalize = Callable[..., Normalized]
+
+
+@pytest.fixture
+def normalize(tmp_path: Path) -> Normalize:
+    """A function that runs collect and normalize over made sources; called again, it goes on in the same store."""
+
+    def run(
+        sources: Sources,
+        params: NormalizeParams | None = None,
+        held_out: tuple[str, ...] = (),
+        licences: Mapping[str, str] | None = None,
+    ) -> Normalized:
+        pins = tuple(
+            _pin(tmp_path / name, files, (licences or {}).get(name, "MIT")) for name, files in sorted(sources.items())
+        )
+        corpus = CorpusParams(normalize=params or NormalizeParams(), held_out=held_out)
+        store = Store(tmp_path / "store")
+        with open_build(BuildOrder("made", corpus, pins, "a test"), store) as build:
+            collected = run_stage("collect", build, None)
+            return Normalized(run_stage("normalize", build, collected.object_id), store)
+
+    return run
+
+
+def _pin(root: Path, files: Mapping[str, str | bytes], licence: str) -> LocalPin:
+    for path, content in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(content.encode() if isinstance(content, str) else content)
+    return LocalPin(name=root.name, path=root, digest=tree_digest(root), declared_license=licence)

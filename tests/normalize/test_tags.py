@@ -1,0 +1,78 @@
+"""What a file says of its licence: tags in any comment style, and prose that contradicts a permission."""
+
+import pytest
+
+from pipeline.normalize.expressions import LicenceClass
+from pipeline.normalize.tags import Tag, find_notice, find_tags, find_title
+
+TAG = "SPDX-License-" + "Identifier:"
+
+TAGGED = {
+    "a line comment": (f"// {TAG} MIT\n", [Tag("MIT", 1)]),
+    "a block comment": (f"/* {TAG} MIT */\n", [Tag("MIT", 1)]),
+    "a block's margin": (
+        f"/*\n * {TAG} BSD-3-Clause OR GPL-2.0-or-later\n */",
+        [Tag("BSD-3-Clause OR GPL-2.0-or-later", 2)],
+    ),
+    "a hash": (f"# {TAG} Apache-2.0", [Tag("Apache-2.0", 1)]),
+    "a semicolon": (f";; {TAG} MIT", [Tag("MIT", 1)]),
+    "a mark-up comment": (f"<!-- {TAG} MIT -->", [Tag("MIT", 1)]),
+    "three slashes": (f"/// {TAG} MIT   \n", [Tag("MIT", 1)]),
+    "no comment": (f"{TAG} MIT\n", [Tag("MIT", 1)]),
+    "behind code": (f"int a; // {TAG} MIT\n", [Tag("MIT", 1)]),
+    "two": (f"// {TAG} MIT\n\n// {TAG} GPL-2.0-only\n", [Tag("MIT", 1), Tag("GPL-2.0-only", 3)]),
+    "a snippet": (
+        f"// {TAG} MIT\n// SPDX-SnippetBegin\n// {TAG} BSL-1.0\n// SPDX-SnippetEnd\n",
+        [Tag("MIT", 1), Tag("BSL-1.0", 3)],
+    ),
+    "an ignored region": (
+        f"// REUSE-IgnoreStart\n// {TAG} GPL-2.0-only\n// REUSE-IgnoreEnd\n// {TAG} MIT\n",
+        [Tag("MIT", 4)],
+    ),
+    "a literal": (f'write("{TAG} GPL-2.0-only");\n', []),
+    "a sentence": (f"// This file has no {TAG} MIT\n", []),
+    "nothing": ("// MIT\n", []),
+}
+
+NOTICES = {
+    "GPL in full": (
+        "/* ... under the terms of the GNU General Public\n * License as published */\n",
+        LicenceClass.REFUSED,
+    ),
+    "GPL in short": ("// Licensed under GPLv3\nint a;", LicenceClass.REFUSED),
+    "AGPL": ("// GNU Affero General Public License\n", LicenceClass.REFUSED),
+    "LGPL in full": ("// the GNU Lesser General\n// Public License\n", LicenceClass.TAGGED),
+    "LGPL in short": ("// LGPL-2.1\n", LicenceClass.TAGGED),
+    "both": ("// LGPL or GPL\n", LicenceClass.REFUSED),
+    "a denial": ("// This file is not under MIT.\n", LicenceClass.REFUSED),
+    "a longer denial": (
+        "/* This part is NOT covered\n   not licensed under the terms of the MIT licence */",
+        LicenceClass.REFUSED,
+    ),
+    "a secret": ("// Proprietary and confidential. proprietary and confidential\n", LicenceClass.REFUSED),
+    "MIT": ("// Permission is hereby granted, free of charge\n", None),
+    "Apache": (
+        "// you may not use this file except in compliance with the License.\n// distributed under the License\n",
+        None,
+    ),
+    "later": ("int a;\n// GNU General Public License\n", None),
+    "a word": ("// see EGPLX and GPLANES\n", None),
+}
+
+
+@pytest.mark.parametrize(("text", "tags"), TAGGED.values(), ids=TAGGED)
+def test_tags_are_found_with_their_line(text: str, tags: list[Tag]) -> None:
+    assert find_tags(text) == tags
+
+
+@pytest.mark.parametrize(("text", "licence_class"), NOTICES.values(), ids=NOTICES)
+def test_a_notice_asks_for_its_class(text: str, licence_class: LicenceClass | None) -> None:
+    notice = find_notice(text)
+    assert (notice.licence_class if notice else None) == licence_class
+
+
+def test_the_title_of_a_licence_text_counts_and_its_prose_does_not() -> None:
+    assert find_title("MIT is compatible with the GPL.\nGNU General Public License users may ...") is None
+    title = find_title("   GNU LESSER GENERAL PUBLIC LICENSE\n       Version 3, 29 June 2007\n")
+    assert title is not None
+    assert title.licence_class is LicenceClass.TAGGED

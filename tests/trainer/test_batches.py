@@ -1,0 +1,48 @@
+import json
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from tests.trainer.made_rows import CONFIG, LAYOUT, sources_of
+from trainer.batches import Batches
+from trainer.loader import Batch, Loader
+
+
+@pytest.fixture(scope="module")
+def loader() -> Loader:
+    return Loader(sources_of(heron=23, lantern=9, quarry=40), LAYOUT, CONFIG)
+
+
+@pytest.mark.parametrize("num_workers", [1, 2])
+def test_workers_change_no_batch(loader: Loader, num_workers: int) -> None:
+    here = Batches(loader, 4, position=50)
+    there = Batches(loader, 4, num_workers, position=50)
+    for _, mine, theirs in zip(range(8), here, there, strict=False):
+        assert_equal(mine, theirs)
+        assert here.state_dict() == there.state_dict()
+
+
+def test_a_reading_resumes_at_any_position_with_another_batch_size(loader: Loader) -> None:
+    batches = Batches(loader, 8)
+    for _ in zip(range(7), batches, strict=False):
+        state = json.loads(json.dumps(batches.state_dict()))
+        resumed = Batches(Loader(loader.sources, LAYOUT, CONFIG), 4)
+        resumed.load_state_dict(state)
+        assert next(iter(resumed)).triples == loader.batch_at(batches.position, 8).triples[:4]
+
+
+def test_no_global_generator_is_touched_with_or_without_workers(loader: Loader) -> None:
+    before = random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state()  # type: ignore[index]
+    for num_workers in (0, 1):
+        next(iter(Batches(loader, 4, num_workers)))
+    assert random.getstate() == before[0]
+    assert np.random.get_state()[1].tolist() == before[1]  # type: ignore[index]
+    assert torch.equal(torch.get_rng_state(), before[2])
+
+
+def assert_equal(left: Batch, right: Batch) -> None:
+    assert (left.position, left.triples) == (right.position, right.triples)
+    for name in ("input_ids_BT", "target_ids_BT", "loss_mask_BT", "doc_ids_BT"):
+        assert np.array_equal(getattr(left, name), getattr(right, name)), name

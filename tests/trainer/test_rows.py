@@ -1,0 +1,28 @@
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pipeline.errors import SnapshotError
+from tests.trainer.made_rows import rows_of
+from trainer.rows import TrainingRows
+
+
+def test_mapped_files_give_the_rows_of_the_table(tmp_path: Path) -> None:
+    table = rows_of(7, 100)
+    for name, part in (("a.arrow", table.slice(0, 5)), ("b.arrow", table.slice(5))):
+        with pa.ipc.new_file(str(tmp_path / name), part.schema) as writer:
+            writer.write_table(part)
+    mapped = TrainingRows.open([tmp_path / "a.arrow", tmp_path / "b.arrow"])
+    whole = TrainingRows(table)
+    assert len(mapped) == len(whole) == 7
+    for index in range(7):
+        assert all(np.array_equal(*pair) for pair in zip(mapped[index], whole[index], strict=True))
+    with pytest.raises(IndexError):
+        mapped[7]
+
+
+def test_rows_without_their_columns_are_refused() -> None:
+    with pytest.raises(SnapshotError, match="piece_ids"):
+        TrainingRows(rows_of(1, 100).drop_columns(["piece_ids"]))
