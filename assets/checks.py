@@ -1,5 +1,7 @@
 """Gates as Dagster shows them: a gate is a check spec, a verdict is a check result."""
 
+from typing import Any
+
 import dagster as dg
 
 from pipeline.gates import Gate, Verdict, gates_of
@@ -13,7 +15,7 @@ def check_specs(stage: str, key: dg.AssetKey) -> list[dg.AssetCheckSpec]:
 def check_result(verdict: Verdict, key: dg.AssetKey) -> dg.AssetCheckResult:
     """What a gate decided, with its measure and limit."""
     severity = dg.AssetCheckSeverity.ERROR if verdict.blocking else dg.AssetCheckSeverity.WARN
-    metadata = {
+    metadata: dict[str, Any] = {
         "measure": verdict.measure,
         "measured": verdict.measured,
         "must be": verdict.comparison,

@@ -64,6 +64,6 @@ def _form_type(kind: Any) -> Any:
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         return form(kind)
     if origin in (tuple, Union, UnionType):
-        inner = Union[tuple(_form_type(argument) for argument in dict.fromkeys(arguments))]  # noqa: UP007  # built at run time
-        return list[inner] if origin is tuple else inner  # type: ignore[valid-type]  # built at run time
+        inner: Any = Union.__getitem__(tuple(_form_type(argument) for argument in dict.fromkeys(arguments)))
+        return list[inner] if origin is tuple else inner
     return kind

@@ -155,7 +155,7 @@ def _stop_and_resume(recipe: Recipe, straight: dict[str, Any], store: Store, con
 
 def _is_at(store: Store, run: str, straight: dict[str, Any]) -> bool:
     """Whether the run of the second demo is where the first one left it."""
-    return store.ref(f"runs/{run}", "latest") == straight["checkpoint_id"]
+    return bool(store.ref(f"runs/{run}", "latest") == straight["checkpoint_id"])
 
 
 def _train_arguments(recipe: Recipe, stop_after: int) -> list[str]:

@@ -76,6 +76,6 @@ def _job(name: str, selection: dg.AssetSelection, config: dict[str, Any], descri
 
 
 def _values(params: Any) -> dict[str, Any]:
-    run_config = dg.RunConfig(ops={"op": filled(params)}).to_config_dict()
+    run_config: dict[str, Any] = dg.RunConfig(ops={"op": filled(params)}).to_config_dict()  # type: ignore[no-untyped-call]
     values: dict[str, Any] = run_config["ops"]["op"]["config"]
     return values

@@ -47,12 +47,14 @@ class StoreResource(dg.ConfigurableResource[Any]):
 class BuildResource(dg.ConfigurableResource[Any]):
     """One build: the corpus stays held until the run ends, and the kernel lets go of it if the run is killed."""
 
-    recipe: str = Field("quick", description="Recipe whose slice and held-out sources are built: tiny, quick or full.")
-    corpus: str = Field("", description="Name of the corpus that is written; the recipe's name if empty.")
-    pins: str = Field("", description="A pins file to build in place of the recipe's slice.")
-    workers: int = Field(2, description="Worker processes. The bytes are the same for any number.")
-    offline: bool = Field(False, description="Use archives in the store only.")
-    wait_seconds: float = Field(3600.0, description="Seconds to wait for another build of the corpus.")
+    recipe: str = Field(
+        default="quick", description="Recipe whose slice and held-out sources are built: tiny, quick or full."
+    )
+    corpus: str = Field(default="", description="Name of the corpus that is written; the recipe's name if empty.")
+    pins: str = Field(default="", description="A pins file to build in place of the recipe's slice.")
+    workers: int = Field(default=2, description="Worker processes. The bytes are the same for any number.")
+    offline: bool = Field(default=False, description="Use archives in the store only.")
+    wait_seconds: float = Field(default=3600.0, description="Seconds to wait for another build of the corpus.")
 
     _build: Build | None = PrivateAttr(default=None)
     _ids: dict[str, str] = PrivateAttr(default_factory=dict)
@@ -71,10 +73,12 @@ class BuildResource(dg.ConfigurableResource[Any]):
                 offline=self.offline,
                 wait_seconds=self.wait_seconds,
             )
-            log = context.log
-            with open_build(
-                order, Store(store_root()), on_wait=lambda who: log and log.info(f"waiting for {who}")
-            ) as build:
+
+            def on_wait(holder: str) -> None:
+                if context.log is not None:
+                    context.log.info(f"waiting for {holder}")
+
+            with open_build(order, Store(store_root()), on_wait=on_wait) as build:
                 self._build = build
                 yield self
 

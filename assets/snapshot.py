@@ -20,7 +20,7 @@ class PromotionParams(Params):
 
     corpus: str = "quick"
     """The corpus whose live snapshot moves."""
-    to: str = Field("candidate", min_length=1)
+    to: str = Field(default="candidate", min_length=1)
     """A snapshot id, or `candidate`."""
     reason: str = "promoted by the job"
     """Why; kept in the history."""

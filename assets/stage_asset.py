@@ -30,9 +30,7 @@ def stage_asset(name: str, description: str, watcher: Watcher) -> dg.AssetsDefin
         code_version=str(stage_named(name).version),
         description=description,
     )
-    def stage(
-        context: dg.AssetExecutionContext, config: config_type, build: BuildResource
-    ) -> dg.MaterializeResult:  # type: ignore[type-arg]  # Dagster reads the bare name
+    def stage(context: dg.AssetExecutionContext, config: config_type, build: BuildResource) -> dg.MaterializeResult:  # type: ignore[type-arg]  # Dagster reads the bare name
         def listen(progress: Progress) -> None:
             watcher.progress(progress)
             context.log.info(f"{progress.num_done}/{progress.num_parts} {progress.part}")

@@ -26,13 +26,13 @@ class TrainingParams(Params):
     """The corpus that is trained on."""
     snapshot: str = "live"
     """`live`, `candidate`, or a snapshot id."""
-    recipe: str = Field("tiny", pattern="|".join(sorted(RECIPES)))
+    recipe: str = Field(default="tiny", pattern="|".join(sorted(RECIPES)))
     """Training recipe: the model, its optimiser and its batches."""
-    stop_after: int = Field(20, ge=1, le=10_000_000)
+    stop_after: int = Field(default=20, ge=1, le=10_000_000)
     """Step at which this sitting ends, counted from the start of the run."""
-    save_every: int = Field(10, ge=1)
+    save_every: int = Field(default=10, ge=1)
     """Steps between checkpoints."""
-    seed: int = Field(42, ge=0, lt=2**63)
+    seed: int = Field(default=42, ge=0, lt=2**63)
     """Seed of initial weights, data order and infilling."""
 
 
@@ -41,9 +41,7 @@ def training() -> dg.AssetsDefinition:
     config_type: Any = form(TrainingParams)
 
     @dg.asset(key=TRAINING, deps=[LIVE], description=training.__doc__)
-    def train(
-        context: dg.AssetExecutionContext, config: config_type, store: StoreResource
-    ) -> dg.MaterializeResult:  # type: ignore[type-arg]  # Dagster reads the bare name
+    def train(context: dg.AssetExecutionContext, config: config_type, store: StoreResource) -> dg.MaterializeResult:  # type: ignore[type-arg]  # Dagster reads the bare name
         with refusals():
             params = params_from(config, TrainingParams)
             result = _run_child(command_of(params, context.run_id), context)

@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     if options.json:
         print(json.dumps(answer, indent=1, default=str))
-    return code
+    return int(code)
 
 
 def _fail(options: argparse.Namespace, kind: str, message: str) -> int:

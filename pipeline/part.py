@@ -99,6 +99,8 @@ class StageOutput:
     report: StageReport
     failures: Mapping[str, SourceError] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    """Sentences that explain a measure to whoever is stopped by it."""
 
 
 class StageContext(Protocol, Generic[P_co]):

@@ -53,7 +53,7 @@ STAGES: tuple[Stage, ...] = (
         "pipeline.normalize.stage:run",
         "collect/part",
         "normalize/rules, normalize/duplicates",
-        ("charset-normalizer", "datasketch", "detect-secrets", "license-expression", "pyarrow"),
+        ("charset-normalizer", "detect-secrets", "google-re2", "license-expression", "numpy", "pyarrow"),
     ),
     Stage(
         "enrich",
@@ -81,6 +81,7 @@ class StageResult:
     unchanged: bool
     failures: Mapping[str, SourceError] = field(default_factory=dict)
     source_reports: Mapping[str, StageReport] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def snapshot_id(self) -> str | None:
@@ -93,8 +94,8 @@ class StageResult:
 
     def refuse_blocked(self, corpus: str) -> None:
         """Raise BlockedError if the stage is blocked, naming each gate with its value and limit, and each source that failed."""
-        causes = " ".join(f"Source {name} failed: {error}" for name, error in sorted(self.failures.items()))
-        refuse_blocked(self.verdicts, f"stage {self.stage} of corpus {corpus}", causes)
+        failed = [f"Source {name} failed: {error}" for name, error in sorted(self.failures.items())]
+        refuse_blocked(self.verdicts, f"stage {self.stage} of corpus {corpus}", " ".join([*failed, *self.notes]))
 
 
 def measures_of(report: StageReport) -> dict[str, float]:
@@ -142,6 +143,7 @@ def run_stage(name: str, build: Build, previous_id: str | None) -> StageResult:
         unchanged=existed and context.all_unchanged,
         failures=output.failures,
         source_reports=context.reports,
+        notes=output.notes,
     )
     if not result.blocked:
         _move_refs(result, build)

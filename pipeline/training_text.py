@@ -7,10 +7,11 @@ from pipeline.errors import MissingError
 from pipeline.records import Split
 from pipeline.stages import parts_of
 from pipeline.store import Store
+from pipeline.tokenize.vocabulary import TrainedOn
 
 
-def training_texts(store: Store, corpus: str) -> tuple[list[str], str]:
-    """The texts of all kept training documents, sorted by document id, and the id of the normalize stage that made them."""
+def training_texts(store: Store, corpus: str) -> tuple[list[str], TrainedOn]:
+    """The texts of all kept training documents, sorted by document id, and where they are from."""
     stage_id = store.ref(corpus, "normalize")
     if stage_id is None:
         raise MissingError(
@@ -25,4 +26,4 @@ def training_texts(store: Store, corpus: str) -> tuple[list[str], str]:
             pc.is_in(table["document_id"], value_set=kept), pc.equal(table["split"], Split.TRAIN.value)
         )
         tables.append(table.filter(in_training))
-    return pa.concat_tables(tables).sort_by("document_id")["text"].to_pylist(), stage_id
+    return pa.concat_tables(tables).sort_by("document_id")["text"].to_pylist(), TrainedOn(corpus, stage_id)

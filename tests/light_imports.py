@@ -9,7 +9,7 @@ import sys
 FORBIDDEN = {
     "assets.definitions": ("torch", "triton", "tree_sitter", "detect_secrets", "tokenizers", "numba", "duckdb"),
     "trainer.recipes": ("torch", "dagster", "duckdb"),
-    "pipeline.stages": ("torch", "dagster", "duckdb", "tree_sitter", "detect_secrets", "tokenizers", "numba"),
+    "pipeline.stages": ("torch", "dagster", "duckdb", "tree_sitter", "detect_secrets", "tokenizers"),
     "trainer.loop": (
         "dagster",
         "duckdb",

@@ -77,7 +77,9 @@ def test_every_public_function_and_class_says_what_it_means() -> None:
 
 
 def test_the_project_names_no_package_index_and_no_machine() -> None:
-    place = re.compile(r"--(?:extra-)?index-url|https?://(?![^\s\"]*(?:127\.0\.0\.1|\{))[^\s)\"']+/simple/?(?=[\s)\"']|$)")
+    place = re.compile(
+        r"--(?:extra-)?index-url|https?://(?![^\s\"]*(?:127\.0\.0\.1|\{))[^\s)\"']+/simple/?(?=[\s)\"']|$)"
+    )
     files = [path for suffix in ("py", "toml", "txt", "md", "yaml") for path in ROOT.rglob(f"*.{suffix}")]
     tracked = [path for path in files if not {".venv", "store", ".git"} & set(path.relative_to(ROOT).parts)]
 

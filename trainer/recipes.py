@@ -18,11 +18,11 @@ class TrainingConfig(Params):
     """AdamW and the schedule, whose horizon does not depend on how many steps one sitting runs."""
     infilling: InfillingParams = Field(default_factory=InfillingParams)
     """How often and where pieces are infilled."""
-    batch_rows: int = Field(8, ge=1, le=65_536)
+    batch_rows: int = Field(default=8, ge=1, le=65_536)
     """Packed rows in one step, over all ranks."""
-    balance_rate: float = Field(1e-3, ge=0, le=1)
+    balance_rate: float = Field(default=1e-3, ge=0, le=1)
     """How far an expert's selection bias moves after a step."""
-    num_threads: int = Field(2, ge=1, le=256)
+    num_threads: int = Field(default=2, ge=1, le=256)
     """Threads of one operation on the CPU. Sums are split among them, so that the number is part of the numbers."""
 
 

@@ -51,8 +51,8 @@ _NUMBERED = re.compile(
     r"(?:\b(?:versions?|ver|v|rev|revision|release|section|sect|sec|chapter|clause|paragraph|rfc|table|figure)|§)\W{0,3}\w*\W{0,3}\Z",
     re.IGNORECASE,
 )
-_COMMENT_MARGIN = re.compile(r"[\s/*!<#]*\Z")
-_TITLE = re.compile(r" +[A-Z\[`]")
+_COMMENT_MARGIN = re.compile(r"[\s/*!<#\[(]*\Z")
+_TITLE = re.compile(r" +[A-Z\[`]|[\])] +\w")
 _MAX_SECTION_NUMBER = 30
 _NUM_CONTEXT_CHARACTERS = 32
 

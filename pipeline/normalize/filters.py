@@ -71,14 +71,17 @@ class Sample:
 
 
 def num_bytes(sample: Sample) -> float:
+    """Size of the text, in bytes of UTF-8."""
     return len(sample.content)
 
 
 def longest_line(sample: Sample) -> float:
+    """Bytes of the longest line."""
     return int(sample.line_lengths.max(initial=0))
 
 
 def mean_line(sample: Sample) -> float:
+    """Mean length of a line, in bytes."""
     return float(sample.line_lengths.mean()) if len(sample.line_lengths) else 0.0
 
 
@@ -109,6 +112,7 @@ def generated_markers(sample: Sample) -> float:
 
 
 def amalgamation_markers(sample: Sample) -> float:
+    """Claims in the leading comments that many files were joined into this one."""
     return _count_in_comments(_AMALGAMATED, sample.opening)
 
 

@@ -16,7 +16,7 @@ from pipeline.normalize.addresses import Finding, Kind, find_emails, find_local_
 from pipeline.normalize.comments import licence_header_end
 from pipeline.normalize.keys import find_private_keys
 from pipeline.normalize.params import ScrubParams
-from pipeline.normalize.secrets import Secret, SecretScanner
+from pipeline.normalize.secrets import MIN_DISTINCT, STARTS_WORD, Secret, SecretScanner
 
 _MAX_ROUNDS = 8
 _PLACEHOLDER = re.compile(r"<redacted-(secret|email|network-address|path)-([0-9]+)>")
@@ -71,8 +71,8 @@ class Scrubber:
     def _find(self, text: str) -> list[Finding]:
         secrets = self._secrets.find(text)
         keys = list(find_private_keys(text)) if secrets or "PRIVATE KEY" in text else []
-        taken = [_as_finding(text, secret) for secret in secrets]
-        fresh = [finding for finding in taken if not _is_waived(finding)]
+        taken = [_as_finding(text, secret) for secret in secrets if not _is_waived(text, secret)]
+        fresh = [finding for finding in taken if not _PLACEHOLDER.fullmatch(finding.value)]
         return _disjoint([keys, fresh, *self._addresses(text)])
 
     def _addresses(self, text: str) -> list[list[Finding]]:
@@ -140,14 +140,15 @@ def _as_finding(text: str, secret: Secret) -> Finding:
     return Finding(Kind.SECRET, start, end, text[start:end])
 
 
-def _is_waived(finding: Finding) -> bool:
-    """Whether a finding is no secret after all: a placeholder, or an alphabet such as that of base 32.
+def _is_waived(text: str, secret: Secret) -> bool:
+    """Whether a finding is no secret after all: the middle of an identifier, or an alphabet such as that of base 32.
 
     In an alphabet most characters are followed by their successor; among random ones of base 64 it is one in 64.
     """
-    value = finding.value
-    num_in_order = sum(ord(after) == ord(before) + 1 for before, after in pairwise(value))
-    return bool(_PLACEHOLDER.fullmatch(value)) or num_in_order > len(value) / 2
+    if secret.plugin in STARTS_WORD:
+        return bool(re.match(r"\w", text[secret.start - 1 : secret.start]))
+    num_in_order = sum(ord(after) == ord(before) + 1 for before, after in pairwise(secret.value))
+    return secret.plugin in MIN_DISTINCT and num_in_order > len(secret.value) / 2
 
 
 def _closing_quote(text: str, start: int, quote: str) -> int | None:

@@ -68,11 +68,14 @@ CONDITIONS: Mapping[str, str | None] = {
 }
 """For each plugin a condition without which it finds nothing on a line. None: it can never report anything."""
 
-_MIN_DISTINCT = {"Base64HighEntropyString": 23, "HexHighEntropyString": 9}
+MIN_DISTINCT = {"Base64HighEntropyString": 23, "HexHighEntropyString": 9}
 """Entropy is at most log2 of the number of distinct characters: 4.5 and 3.0 bits need more than 22 and 8 of them."""
 
 _WHOLE_MATCH = frozenset({"GitHubTokenDetector", "GitLabTokenDetector", "PrivateKeyDetector"})
 """Plugins that report a fixed prefix or a marker; what must go is the whole match."""
+
+STARTS_WORD = frozenset({"GitHubTokenDetector", "StripeDetector", "TwilioKeyDetector"})
+"""Plugins whose tokens begin a word: `Highs_metis_Allocate2WayNodePartitionMemory` holds no token `ghs_...`."""
 
 _CONTINUED = {"JwtTokenDetector": re.compile(r"[A-Za-z0-9_.+/=-]*")}
 """Plugins whose expression stops early, and what goes on behind it: the signature of a token of claims."""
@@ -167,9 +170,9 @@ def _can_concern(plugin: str, line: str) -> bool:
     condition = _condition(plugin)
     if condition is None:
         return False
-    if plugin not in _MIN_DISTINCT:
+    if plugin not in MIN_DISTINCT:
         return condition.search(line) is not None
-    return any(len(set(match.group())) >= _MIN_DISTINCT[plugin] for match in condition.finditer(line))
+    return any(len(set(match.group())) >= MIN_DISTINCT[plugin] for match in condition.finditer(line))
 
 
 def _places(plugin: Any, line: str) -> Iterator[tuple[str, int, int]]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -119,6 +119,13 @@ class Vocabulary:
         return self.decode_bytes(ids).decode()
 
 
+class TrainedOn(NamedTuple):
+    """The corpus whose kept training documents a vocabulary was trained on, and the normalize stage that kept them."""
+
+    corpus: str
+    object_id: str
+
+
 def load_vocabulary(name: str, folder: Path | None = None) -> Vocabulary:
     """The vocabulary `name` of the package, or of another folder of vocabularies.
 
@@ -132,8 +139,8 @@ def load_vocabulary(name: str, folder: Path | None = None) -> Vocabulary:
     return _read(name, place)
 
 
-def write_vocabulary(folder: Path, name: str, texts: Iterable[str], size: int, trained_on: str) -> Vocabulary:
-    """Train `name` on `texts` and write its two files into `folder`. `trained_on` is the id of the texts' object."""
+def write_vocabulary(folder: Path, name: str, texts: Iterable[str], size: int, trained_on: TrainedOn) -> Vocabulary:
+    """Train `name` on `texts` and write its two files into `folder`."""
     tokenizer_json = train_vocabulary(texts, size)
     sha256 = hashlib.sha256(tokenizer_json).hexdigest()
     folder.mkdir(parents=True, exist_ok=True)
@@ -198,7 +205,7 @@ def _pre_tokenizer() -> pre_tokenizers.PreTokenizer:
     return pre_tokenizers.Sequence([split, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
 
 
-def _settings(name: str, size: int, trained_on: str, sha256: str) -> str:
+def _settings(name: str, size: int, trained_on: TrainedOn, sha256: str) -> str:
     specials = "\n".join(f'"{spelling}" = {number}' for number, spelling in enumerate(SPECIALS))
     return f"""\
 name = "{name}"
@@ -206,9 +213,9 @@ size = {size}
 sha256 = "{sha256}"
 library = "tokenizers {tokenizers.__version__}"
 
-# The training documents that the stage normalize kept, and the command that trains on them again: CORPUS is theirs.
-trained_on = "{trained_on}"
-command = "python -m pipeline vocabulary {name} --train --size {size} --corpus CORPUS --out vocabularies/{name}"
+# The training documents that the stage normalize kept, and the command that trains on them again.
+trained_on = "{trained_on.object_id}"
+command = "python -m pipeline vocabulary {name} --train --size {size} --corpus {trained_on.corpus} --out vocabularies/{name}"
 
 [settings]
 model = "byte-level BPE, no normaliser"

@@ -8,9 +8,9 @@ from pipeline.params import Params
 class VerifyParams(Params):
     """Limits of the proofs about a candidate snapshot."""
 
-    min_bytes_per_token: float = Field(2.5, gt=0, le=16)
+    min_bytes_per_token: float = Field(default=2.5, gt=0, le=16)
     """Least text a token must carry over the whole snapshot, in bytes."""
-    max_unused_vocabulary_fraction: float = Field(0.7, ge=0, le=1)
+    max_unused_vocabulary_fraction: float = Field(default=0.7, ge=0, le=1)
     """Largest share of vocabulary entries that may never occur, 0-1. A small slice uses few of a large vocabulary."""
-    smoke_timeout_seconds: int = Field(300, ge=10, le=3600)
+    smoke_timeout_seconds: int = Field(default=300, ge=10, le=3600)
     """How long the consumer smoke run may take, in seconds."""

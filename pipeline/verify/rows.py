@@ -19,10 +19,11 @@ def count_boundary_mismatches(packed: pa.Table, row_length: int, begin_id: int, 
     if not packed.num_rows:
         return 0
     ids_NT = _matrix(packed, "input_ids", row_length)
-    others = [_matrix(packed, name, row_length) for name in ("doc_ids", "loss_mask", "target_ids")]
-    if ids_NT is None or any(matrix is None for matrix in others):
+    doc_ids_NT, loss_mask_NT, target_ids_NT = (
+        _matrix(packed, name, row_length) for name in ("doc_ids", "loss_mask", "target_ids")
+    )
+    if ids_NT is None or doc_ids_NT is None or loss_mask_NT is None or target_ids_NT is None:
         return int(packed.num_rows)
-    doc_ids_NT, loss_mask_NT, target_ids_NT = others
     expected_NT, starts_NT, ends_NT = _layout(packed, row_length)
     is_valid_NT = expected_NT > 0
     trained_NT = is_valid_NT & ~ends_NT
@@ -41,7 +42,7 @@ def count_boundary_mismatches(packed: pa.Table, row_length: int, begin_id: int, 
 def count_hot_rows_that_differ(packed: pa.Table, hot: pa.Table) -> int:
     """Number of rows whose memory-mapped ids or lengths are not those of the cold table, in order."""
     if packed.num_rows != hot.num_rows:
-        return max(packed.num_rows, hot.num_rows)
+        return int(max(packed.num_rows, hot.num_rows))
     pairs = [(packed["input_ids"], hot["input_ids"]), (packed["source_doc_token_lengths"], hot["lengths"])]
     if all(cold.equals(warm) for cold, warm in pairs):
         return 0

@@ -32,9 +32,10 @@ def run(context: Context) -> StageOutput:
     made, failed = context.make(parts)
     proofs = {name: part for name, part in made.items() if name in context.inputs}
     counts = total(part.report for part in proofs.values())
-    extra = (
-        _measures_of_all(context, proofs, vocabulary) | made["canaries"].report.measures | made["smoke"].report.measures
-    )
+    extra = _measures_of_all(context, proofs, vocabulary) | {
+        **made["canaries"].report.measures,
+        **made["smoke"].report.measures,
+    }
     report = StageReport(
         rows_in=counts.rows_in,
         rows_out=counts.rows_out,
@@ -43,7 +44,9 @@ def run(context: Context) -> StageOutput:
         measures={**counts.measures, **extra},
     )
     ids = {name: part.object_id for name, part in made.items()}
-    return StageOutput({**ids, "snapshot": snapshot.object_id}, report, failed)
+    missed = [name for name, seen in context.read(ids["canaries"]).json("canaries.json").items() if not seen]
+    notes = (f"Canaries that got through: {', '.join(missed)}.",) if missed else ()
+    return StageOutput({**ids, "snapshot": snapshot.object_id}, report, failed, notes=notes)
 
 
 def _snapshot_part(context: Context, vocabulary: Vocabulary) -> Part:

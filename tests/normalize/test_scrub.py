@@ -41,14 +41,20 @@ REPLACED = {
         "int x; // <redacted-email-1>, <redacted-email-2>, <redacted-email-1>",
     ),
     "a value beside a placeholder": (f"// <redacted-email-3> {MAIL}", "// <redacted-email-3> <redacted-email-4>"),
+    "a token whose characters are in order": (
+        f"// gh{'p_'}0123456789abcdefghijABCDEFGHIJ012345",
+        "// <redacted-secret-1>",
+    ),
     "two passwords on a line, of which the tool reports one at a time": (
-        'password = "abc"; secret = "def";',
+        'password = "muffin"; secret = "hunter";',
         'password = "<redacted-secret-1>"; secret = "<redacted-secret-2>";',
     ),
     "a password in a literal with escapes": (r'password = "ab\"cd ef";', 'password = "<redacted-secret-1>";'),
 }
 
 KEPT = {
+    "an identifier that holds the form of a token": "#define M Highs_metis_Allocate2WayNodePartitionMemory",
+    "section numbers in brackets": "// [5.2.1.17] hypergeometric functions:\n// [6.1.3.3] Tuple helpers",
     "an alphabet": 'const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";',
     "loopback": '"127.0.0.1" "::1" "0.0.0.0"',
     "private ranges": '"10.1.2.3" "192.168.0.1" "172.16.5.4" "169.254.1.1" "fe80::1"',

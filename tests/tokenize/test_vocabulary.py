@@ -18,6 +18,7 @@ from pipeline.tokenize.vocabulary import (
     MAX_TOKEN_BYTES,
     PATTERN,
     SPECIALS,
+    TrainedOn,
     Vocabulary,
     load_vocabulary,
     special_ids_from_text,
@@ -84,7 +85,9 @@ def test_training_gives_the_same_bytes_for_any_order_and_number_of_threads() -> 
 
 
 def test_a_written_vocabulary_loads_with_its_facts(tmp_path: Path) -> None:
-    written = write_vocabulary(tmp_path / "small-512", "small-512", TEXTS, 512, trained_on="ab" * 32)
+    written = write_vocabulary(
+        tmp_path / "small-512", "small-512", TEXTS, 512, trained_on=TrainedOn("small", "ab" * 32)
+    )
     loaded = load_vocabulary("small-512", tmp_path)
     assert loaded == written
     assert (loaded.size, loaded.trained_on, loaded.pattern) == (512, "ab" * 32, PATTERN)
@@ -104,7 +107,9 @@ def test_a_size_that_uint16_ids_cannot_serve_is_refused(size: int) -> None:
 
 
 def test_a_changed_tokenizer_is_refused_with_both_digests(tmp_path: Path) -> None:
-    declared = write_vocabulary(tmp_path / "small-300", "small-300", TEXTS, 300, trained_on="0" * 64).sha256
+    declared = write_vocabulary(
+        tmp_path / "small-300", "small-300", TEXTS, 300, trained_on=TrainedOn("small", "0" * 64)
+    ).sha256
     file = tmp_path / "small-300" / "tokenizer.json"
     file.write_bytes(file.read_bytes() + b" ")
     found = hashlib.sha256(file.read_bytes()).hexdigest()

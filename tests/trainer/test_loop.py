@@ -80,7 +80,9 @@ def test_a_stop_in_the_middle_changes_nothing(root: Path, straight: dict[str, An
 
 
 def test_a_termination_signal_saves_and_ends_well(root: Path, straight: dict[str, Any]) -> None:
-    child = subprocess.Popen(command(root, "terminated", STEPS), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    child = subprocess.Popen(
+        command(root, "terminated", STEPS), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     wait_for_step(root / "runs" / "terminated" / "metrics.jsonl", 2)
     child.terminate()
     output, text = child.communicate()

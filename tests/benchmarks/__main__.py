@@ -1,0 +1,62 @@
+"""`python -m tests.benchmarks [NAME ...] [--json] [--write FILE]`: measure, print one object a figure, write the page."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from tests.benchmarks.end_to_end import dagster_overhead, end_to_end_quick
+from tests.benchmarks.figure import Benchmark, Figure, machine
+
+BENCHMARKS: dict[str, Benchmark] = {
+    "end-to-end-quick": end_to_end_quick,
+    "dagster-overhead": dagster_overhead,
+}
+
+HEAD = """# Benchmarks
+
+Made by `make bench`; do not edit. Peers are measured in the same run, in turn; single times on shared machines mean little,
+ratios more. Machine: {machine}.
+
+| figure | value | unit | to reach | holds | beside | its value | ratio |
+|---|---|---|---|---|---|---|---|
+"""
+
+
+def main() -> int:
+    """Measure; exit 1 if a figure misses what it was to reach."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks")
+    parser.add_argument("names", nargs="*", help=f"which of {', '.join(BENCHMARKS)}; all unless given")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line on stdout")
+    parser.add_argument("--write", type=Path, help="write the page of all figures here")
+    options = parser.parse_args()
+    unknown = sorted(set(options.names) - BENCHMARKS.keys())
+    if unknown:
+        parser.error(f"no figure {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
+    figures: list[Figure] = []
+    for name in options.names or BENCHMARKS:
+        for figure in BENCHMARKS[name]():
+            figures.append(figure)
+            if options.json:
+                print(json.dumps(figure.as_json()), flush=True)
+            print(f"{figure.name}: {figure.value} {figure.unit} ({figure.reach})", file=sys.stderr)
+    if options.write:
+        options.write.write_text(HEAD.format(machine=machine()) + "".join(_row(figure) for figure in figures))
+    return int(not all(figure.holds for figure in figures))
+
+
+def _row(figure: Figure) -> str:
+    cells = (
+        figure.name,
+        figure.value,
+        figure.unit,
+        figure.reach,
+        "yes" if figure.holds else "**no**",
+        figure.peer,
+        figure.peer_value,
+    )
+    return "| " + " | ".join("" if cell is None else str(cell) for cell in (*cells, figure.ratio)) + " |\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

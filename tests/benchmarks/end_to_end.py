@@ -1,0 +1,101 @@
+"""From cached archives to a candidate snapshot, and what Dagster adds to a build that changes nothing."""
+
+import json
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from assets import jobs
+from pipeline.recipes import ROOT, TINY
+from tests.benchmarks.figure import Figure
+
+NUM_PAIRS = 3
+REACH_QUICK_MB_PER_SECOND = 0.5
+REACH_OVERHEAD_SECONDS = 10.0
+
+
+def end_to_end_quick() -> list[Figure]:
+    """The quick slice, two workers, every gate on, archives in the store: MB/s of C and C++ by stage and in all; peak memory."""
+    with tempfile.TemporaryDirectory() as folder:
+        fetched, fresh = Path(folder) / "fetched", Path(folder) / "fresh"
+        _build(fetched, "quick", "--until", "collect")
+        fresh.mkdir()
+        shutil.copytree(fetched / "blobs", fresh / "blobs")
+        answer = _build(fresh, "quick", "--offline")
+    num_bytes = next(stage["num_bytes_in"] for stage in answer["stages"] if stage["name"] == "normalize")
+    speed = num_bytes / 1e6 / answer["seconds"]
+    gibibytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
+    figures = [
+        Figure("end-to-end-quick", round(speed, 3), "MB/s", ">= 0.5 MB/s", speed >= REACH_QUICK_MB_PER_SECOND),
+        Figure("end-to-end-quick/peak-memory", round(gibibytes, 3), "GiB, largest process", "reported", True),
+    ]
+    for stage in answer["stages"]:
+        value = round(num_bytes / 1e6 / stage["seconds"], 2)
+        figures.append(Figure(f"end-to-end-quick/{stage['name']}", value, "MB/s", "reported", True))
+    return figures
+
+
+def dagster_overhead() -> list[Figure]:
+    """An unchanged build of the made corpus, through `dg launch` and through the command line, in turn."""
+    with tempfile.TemporaryDirectory() as folder:
+        root, home = Path(folder) / "store", Path(folder) / "home"
+        _build(root, "tiny")
+        pairs = [(_launch(root, home), _seconds_of_build(root)) for _ in range(NUM_PAIRS)]
+    through_dagster, plain = (statistics.median(times) for times in zip(*pairs, strict=True))
+    overhead = through_dagster - plain
+    return [
+        Figure(
+            "dagster-overhead",
+            round(overhead, 2),
+            "s more than the command line",
+            "<= 10 s",
+            overhead <= REACH_OVERHEAD_SECONDS,
+            peer="python -m pipeline build, unchanged, whole process, s",
+            peer_value=round(plain, 2),
+            ratio=round(through_dagster / plain, 2),
+        )
+    ]
+
+
+def _build(root: Path, recipe: str, *more: str) -> dict[str, Any]:
+    command = [
+        sys.executable,
+        "-m",
+        "pipeline",
+        "build",
+        "--recipe",
+        recipe,
+        "--workers",
+        "2",
+        "--store",
+        str(root),
+        "--json",
+    ]
+    done = subprocess.run([*command, *more], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def _seconds_of_build(root: Path) -> float:
+    started = time.monotonic()
+    _build(root, "tiny")
+    return time.monotonic() - started
+
+
+def _launch(root: Path, home: Path) -> float:
+    home.mkdir(exist_ok=True)
+    (home / "dagster.yaml").write_text((ROOT / "dagster.yaml").read_text().replace("./store", str(home)))
+    config = home / "config.json"
+    config.write_text(json.dumps(jobs.build_config(TINY)))
+    command = [str(Path(sys.executable).parent / "dg"), "launch", "--job", "build", "--config-file", str(config)]
+    environment = {**os.environ, "DAGSTER_HOME": str(home), "SLUICE_STORE": str(root)}
+    started = time.monotonic()
+    subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=True)
+    return time.monotonic() - started
