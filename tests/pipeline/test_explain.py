@@ -45,7 +45,7 @@ def test_a_refused_licence_shows_the_expression_that_was_found(tiny_store: Store
 
     assert (step.stage, step.reason) == ("normalize", "licence_refused")
     assert "GPL" in step.evidence["licence"]
-    assert "src/merge_runs.c:1" in step.evidence["detail"]
+    assert "src/merge_runs.c:3" in step.evidence["detail"]
 
 
 def test_a_duplicate_names_its_keeper_and_how_alike_they_are(tiny_store: Store) -> None:
