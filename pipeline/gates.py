@@ -218,6 +218,22 @@ GATES: tuple[Gate, ...] = (
     ),
     _none("tokens_are_in_range", "verify", "num_ids_out_of_range", "Judged again from the stored rows alone."),
     _none(
+        "documents_are_rebuilt_from_rows",
+        "verify",
+        "num_documents_not_rebuilt",
+        "Rows hold each document once and whole.",
+    ),
+    Gate(
+        "rows_are_worth_reading",
+        "verify",
+        "trained_fraction",
+        Comparison.AT_LEAST,
+        "min_trained_fraction",
+        "Padding costs as much as text and teaches nothing.",
+        passing=0.9,
+        failing=0.1,
+    ),
+    _none(
         "special_spellings_stay_text", "verify", "num_special_spellings_encoded_as_control", "Injection by corpus text."
     ),
     _none("splits_are_apart", "verify", "num_texts_in_two_splits", "Held-out text must never be trained on."),

@@ -57,6 +57,8 @@ class Part:
     """What else its output depends on, as JSON: a pin, a digest of kept ids."""
     places: Mapping[str, Path] = field(default_factory=dict)
     """Label -> where bytes lie whose digest stands in `identity`: a blob, a local tree, the store."""
+    version: int | None = None
+    """Version of its output where that is not the stage's: a snapshot does not change with the proofs about it."""
     always: bool = False
     """Made anew in every build, even where its key is known: canaries must be caught by the code that runs now."""
 

@@ -283,7 +283,7 @@ class _Context:
 
     def _commit(self, order: Order, report: StageReport, key: str) -> MadePart:
         part, store = order.part, self.build.store
-        identity = _identity(self.stage, part.params) | {"function": part.function, "name": part.name, **part.identity}
+        identity = self._identity(part) | {"function": part.function, "name": part.name, **part.identity}
         before = store.known(key) if part.always else None
         object_id = store.commit(order.folder, part.kind, identity, part.inputs)
         store.remember(key, object_id)
@@ -291,8 +291,12 @@ class _Context:
         self.all_unchanged = self.all_unchanged and unchanged
         return MadePart(part.name, object_id, report, unchanged)
 
+    def _identity(self, part: Part) -> dict[str, Any]:
+        identity = _identity(self.stage, part.params)
+        return identity if part.version is None else identity | {"version": part.version}
+
     def _key(self, part: Part) -> dict[str, Any]:
-        return _identity(self.stage, part.params) | {
+        return self._identity(part) | {
             "kind": part.kind,
             "function": part.function,
             "name": part.name,

@@ -12,5 +12,7 @@ class VerifyParams(Params):
     """Least text a token must carry over the whole snapshot, in bytes."""
     max_unused_vocabulary_fraction: float = Field(default=0.7, ge=0, le=1)
     """Largest share of vocabulary entries that may never occur, 0-1. A small slice uses few of a large vocabulary."""
+    min_trained_fraction: float = Field(default=0.5, ge=0, le=1)
+    """Least share of row slots whose target is trained, 0-1. The rest is padding and last tokens of pieces."""
     smoke_timeout_seconds: int = Field(default=300, ge=10, le=3600)
     """How long the consumer smoke run may take, in seconds."""

@@ -19,6 +19,7 @@ from pipeline.verify.rows import (
     count_ids,
     count_ids_out_of_range,
 )
+from pipeline.verify.sanity import count_documents_not_rebuilt, count_trained_tokens
 
 Context = StageContext[VerifyParams]
 
@@ -62,6 +63,7 @@ def _snapshot_part(context: Context, vocabulary: Vocabulary) -> Part:
         kind="snapshot/snapshot",
         function="pipeline.snapshot:compose",
         params=Params(),  # limits of gates do not change the data
+        version=1,
         inputs=inputs | {"duplicates": duplicates, "tokenize": context.input_id or ""},
         identity={
             "vocabulary": vocabulary.as_json(),
@@ -116,6 +118,7 @@ def prove_source(job: PartJob) -> PartOutput:
     """Part function: every proof about one source's tokens and rows that needs no other source."""
     tokenizer = Tokenizer.from_file(str(job.inputs["tokenize"].file("tokenizer.json")))
     vocabulary, row_length = job.identity["vocabulary"], job.identity["row_length"]
+    begin_id, end_id, pad_id = (vocabulary["specials"][name] for name in ("<|bos|>", "<|eos|>", "<|pad|>"))
     tokens = job.inputs["rows"].table("tokens.parquet")
     texts = job.inputs["texts"].table("enriched.parquet", ["document_id", "text"])
     measures: dict[str, float] = {
@@ -127,13 +130,15 @@ def prove_source(job: PartJob) -> PartOutput:
         "num_boundary_mismatches": 0,
         "num_hot_rows_that_differ": 0,
     }
-    for split in Split:
-        packed, hot = (job.inputs["rows"].table(name) for name in (f"packed_{split}.parquet", f"rows_{split}.arrow"))
+    all_packed = [job.inputs["rows"].table(f"packed_{split}.parquet") for split in Split]
+    for split, packed in zip(Split, all_packed, strict=True):
+        hot = job.inputs["rows"].table(f"rows_{split}.arrow")
         measures["num_schema_mismatches"] += _is_mismatch(packed, PackedRow) + _is_mismatch(hot, TrainingRow)
-        measures["num_boundary_mismatches"] += count_boundary_mismatches(
-            packed, row_length, vocabulary["specials"]["<|bos|>"], vocabulary["specials"]["<|pad|>"]
-        )
+        measures["num_boundary_mismatches"] += count_boundary_mismatches(packed, row_length, begin_id, pad_id)
         measures["num_hot_rows_that_differ"] += count_hot_rows_that_differ(packed, hot)
+    measures["num_documents_not_rebuilt"] = count_documents_not_rebuilt(tokens, all_packed, begin_id, end_id)
+    measures["num_trained_tokens"] = count_trained_tokens(all_packed)
+    measures["num_slots"] = sum(packed.num_rows for packed in all_packed) * row_length
     usage = pa.table({"count": count_ids(tokens, vocabulary["size"])})
     num_bytes = int(np.sum(np.asarray(tokens["num_bytes"]), dtype=np.int64))
     report = StageReport(
@@ -150,10 +155,14 @@ def _measures_of_all(context: Context, proofs: dict[str, MadePart], vocabulary: 
         table = context.read(context.inputs[name]).table("tokens.parquet", ["text_sha256", "split"])
         for digest, split in zip(table["text_sha256"].to_pylist(), table["split"].to_pylist(), strict=True):
             texts[split].add(digest)
-    num_tokens = max(1, sum(part.report.measures["num_tokens"] for part in proofs.values()))
+    num_tokens, num_trained, num_slots = (
+        sum(part.report.measures[name] for part in proofs.values())
+        for name in ("num_tokens", "num_trained_tokens", "num_slots")
+    )
     tokenizer = Tokenizer.from_file(str(context.read(context.input_id or "").file("tokenizer.json")))
     return {
-        "bytes_per_token": sum(part.report.num_bytes_in for part in proofs.values()) / num_tokens,
+        "bytes_per_token": sum(part.report.num_bytes_in for part in proofs.values()) / max(1, num_tokens),
+        "trained_fraction": num_trained / max(1, num_slots),
         "unused_vocabulary_fraction": float((usage[len(vocabulary.specials) :] == 0).mean()),
         "num_texts_in_two_splits": len(texts[Split.TRAIN] & texts[Split.HELD_OUT]),
         "num_special_spellings_encoded_as_control": count_specials_as_control(tokenizer, dict(vocabulary.specials)),
