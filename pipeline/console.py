@@ -14,8 +14,9 @@ from pipeline.stages import StageResult
 
 
 def person(file: TextIO | None = None) -> Console:
-    """A console for people, on stderr unless another stream is given."""
-    return Console(file=file or sys.stderr, highlight=False, soft_wrap=False)
+    """A console for people, on stderr unless another stream is given. Wide where it is no terminal: ids are not torn."""
+    stream = file or sys.stderr
+    return Console(file=stream, highlight=False, width=None if stream.isatty() else 160)
 
 
 class StageBars:
