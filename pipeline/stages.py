@@ -202,7 +202,7 @@ def _move_refs(result: StageResult, build: Build) -> None:
         moves["candidate"] = result.snapshot_id
         build.store.put_verdicts(result.snapshot_id, {"verify": result.object_id})
     for name, new in moves.items():
-        build.store.move_ref(build.corpus, name, build.store.ref(build.corpus, name), new, "built")
+        build.store.move_ref(build.corpus, name, build.store.ref_text(build.corpus, name), new, "built")
 
 
 @cache
@@ -263,7 +263,7 @@ class _Context:
         orders: list[Order] = []
         keys = {part.name: digest(self._key(part)) for part in parts}
         for part in parts:
-            object_id = None if part.always else self.build.store.known(keys[part.name])
+            object_id = None if part.always else self._recognise(part, keys[part.name])
             if object_id is None:
                 orders.append(Order(part, self.build.store.root, self.scratch_folder()))
                 continue
@@ -281,9 +281,21 @@ class _Context:
         self.reports.update({name: part.report for name, part in sorted(made.items())})
         return dict(sorted(made.items())), dict(sorted(failed.items()))
 
+    def _recognise(self, part: Part, key: str) -> str | None:
+        """The id of the part, if it was made before. A key that leads to another object is worth nothing."""
+        object_id = self.build.store.known(key)
+        if object_id is None:
+            return None
+        found = self.read(object_id).manifest
+        wanted = [part.kind, self._part_identity(part), dict(part.inputs)]
+        return object_id if digest(wanted) == digest([found.kind, found.identity, found.inputs]) else None
+
+    def _part_identity(self, part: Part) -> dict[str, Any]:
+        return _identity(self.stage, part.params) | {"function": part.function, "name": part.name, **part.identity}
+
     def _commit(self, order: Order, report: StageReport, key: str) -> MadePart:
         part, store = order.part, self.build.store
-        identity = _identity(self.stage, part.params) | {"function": part.function, "name": part.name, **part.identity}
+        identity = self._part_identity(part)
         before = store.known(key) if part.always else None
         object_id = store.commit(order.folder, part.kind, identity, part.inputs)
         store.remember(key, object_id)

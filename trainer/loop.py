@@ -186,7 +186,7 @@ def _run(training: Training, sitting: Sitting, journal: Journal, store: Store, s
 def _save(training: Training, sitting: Sitting, store: Store, scratch: Path) -> str:
     saved_id = checkpoints.save(store, scratch, training.checkpoint(sitting))
     run = f"runs/{sitting.run_name}"
-    store.move_ref(run, "latest", store.ref(run, "latest"), saved_id, f"step {training.num_steps}")
+    store.move_ref(run, "latest", store.ref_text(run, "latest"), saved_id, f"step {training.num_steps}")
     return saved_id
 
 
