@@ -17,12 +17,13 @@ def is_name(name: str) -> bool:
 
 def refuse_bad_corpus(corpus: str) -> None:
     """Raise ParamsError unless `corpus` is the name of a corpus, or `runs/` and the name of a run."""
-    folder, slash, name = corpus.rpartition("/")
-    if (folder == RUNS or not slash) and is_name(name) and corpus != RUNS:
+    is_run = corpus.startswith(f"{RUNS}/")
+    name = corpus.removeprefix(f"{RUNS}/")
+    if is_name(name) and corpus != RUNS:
         return
-    kind = "run" if folder == RUNS else "corpus"
+    kind = "run" if is_run else "corpus"
     raise ParamsError(
-        f"{kind} {(name if folder == RUNS else corpus)[:200]!r}",
+        f"{kind} {name[:200]!r}",
         "it is reserved for trainings" if corpus == RUNS else "it is no name",
         "up to 100 letters, digits, dots, underscores and hyphens, the first a letter or digit",
         f"Give the {kind} another name.",

@@ -12,6 +12,8 @@ from importlib.metadata import version as library_version
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from pipeline.build import Build
 from pipeline.collect.pins import SourcePin
 from pipeline.engine import Order, write_output
@@ -343,4 +345,13 @@ def stage_params(stored: StoredObject) -> Params:
     """The Params that a stage's object was made with."""
     name = stored.manifest.kind.split("/")[0]
     params: type[Params] = CorpusParams.model_fields[name].annotation  # type: ignore[assignment]  # a Params class
-    return params.model_validate_json(stored.file(PARAMS).read_bytes())
+    try:
+        return params.model_validate_json(stored.file(PARAMS).read_bytes())
+    except ValidationError as error:
+        fault = error.errors()[0]
+        raise StageError(
+            f"parameters of {name} {stored.object_id[:12]}",
+            f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}",
+            "the fields that this version knows",
+            "Build again with this version.",
+        ) from error

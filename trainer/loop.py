@@ -18,7 +18,7 @@ from pipeline.store import Store
 from trainer import checkpoint as checkpoints
 from trainer.batches import Batches
 from trainer.checkpoint import Checkpoint
-from trainer.determinism import kernel_manifest, make_deterministic
+from trainer.determinism import kernel_manifest, make_deterministic, require_device
 from trainer.journal import Journal
 from trainer.loader import Batch, Loader, LoaderConfig, RowLayout, Source
 from trainer.model.hybrid import HybridModel, LossMetrics, TrainingBatch, count_parameters
@@ -60,6 +60,7 @@ class Training:
 
     def __init__(self, snapshot: Snapshot, sitting: Sitting) -> None:
         config = sitting.config
+        require_device(sitting.device)
         make_deterministic(sitting.seed, config.num_threads)
         self.config = config
         self.device = sitting.device

@@ -12,6 +12,7 @@
 A branch, a tag, an abbreviated commit or a missing digest is an error that names the entry and the remedy.
 """
 
+import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -187,6 +188,19 @@ def pin_of(entry: Mapping[str, Any], subject: str, folder: Path) -> SourcePin:
             subject, found, expected, "Those stand beside the sources in a stage's output: rename the entry."
         )
     return pin
+
+
+def toml_of(entry: Mapping[str, str]) -> str:
+    """An entry as it stands in a pins file. Raises PinError for text that no TOML file can hold."""
+    lines = ["[[pin]]"]
+    for name, value in entry.items():
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError as error:
+            found, remedy = f"{name} is {value!a}", "Rename what it names."
+            raise PinError(f"pin {entry.get('name', '')}", found, "text in UTF-8", remedy) from error
+        lines.append(f"{name} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f"))
+    return "\n".join(lines)
 
 
 def read_tables(path: Path, key: str) -> list[dict[str, Any]]:
