@@ -105,9 +105,7 @@ class Store:
         if not target.is_symlink() and self._is_sound(target):
             shutil.rmtree(folder)
             return
-        damaged = self.root / "tmp" / f".damaged-{target.name}"
-        _remove(damaged)  # of a process that was killed here
-        make_folder(damaged.parent)
+        damaged = folder.with_name(f"damaged-{target.name}")  # beside what is written, so that it is swept with it
         target.rename(damaged)
         folder.rename(target)
         _remove(damaged)
