@@ -1,6 +1,6 @@
 """The command line: `python -m pipeline build|promote|gates|config|show|why|fsck|vocabulary|pin`.
 
-Machine-readable output goes to stdout with `--json`, people's to stderr. Exit codes: 0 done, 1 refused or blocked, 2 wrong usage.
+Machine-readable output goes to stdout with `--json`, people's to stderr. For the exit codes see `pipeline.command`.
 """
 
 import argparse
@@ -18,7 +18,9 @@ from rich.console import Console
 from pipeline import console
 from pipeline.build import BuildOrder, open_build
 from pipeline.collect.local import tree_digest
-from pipeline.errors import MissingError, SluiceError
+from pipeline.collect.pins import pin_of, toml_of
+from pipeline.command import Parser, amount, run_command, whole_number
+from pipeline.errors import MissingError
 from pipeline.explain import why
 from pipeline.params import fingerprint
 from pipeline.promotion import promote
@@ -33,45 +35,32 @@ Answer = tuple[int, dict[str, Any] | list[Any]]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code. A user's mistake is one line on stderr, never a traceback."""
-    options = _parser().parse_args(arguments)
     person = console.person()
-    store = Store(Path(options.store))
-    try:
-        code, answer = options.run(options, store, person)
-    except SluiceError as error:
-        person.print(f"[red]error[/red] {type(error).__name__}: ", end="")
-        person.print(str(error), markup=False)
-        return _fail(options, type(error).__name__, str(error))
-    except OSError as error:
-        message = f"{error.filename or store.root}: {error.strerror or error}"
-        person.print(f"error: {message}. Nothing that was promoted has changed.", markup=False, style="red")
-        return _fail(options, type(error).__name__, message)
-    except KeyboardInterrupt:
-        person.print("stopped; finished parts are kept, run again to go on")
-        return 130
-    if options.json:
-        print(json.dumps(answer, indent=1, default=str))
-    return int(code)
 
+    def run(options: argparse.Namespace) -> Answer:
+        answer: Answer = options.run(options, Store(Path(options.store)), person)
+        return answer
 
-def _fail(options: argparse.Namespace, kind: str, message: str) -> int:
-    if options.json:
-        print(json.dumps({"error": kind, "message": message}, indent=1))
-    return 1
+    def say(text: str) -> None:
+        person.print(text, markup=False, style="red")
+
+    return run_command(_parser(), sys.argv[1:] if arguments is None else arguments, run, say)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m pipeline", description="From pinned source to promoted snapshots.")
+    parser = Parser(prog="python -m pipeline", description="From pinned source to promoted snapshots.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     build = _command(commands, "build", _build, "run the stages and end at the candidate snapshot")
     build.add_argument("--recipe", default="quick", help=f"one of {', '.join(RECIPES)}")
     build.add_argument("--pins", type=Path, help="a pins file to build in place of the recipe's slice")
     build.add_argument("--corpus", help="name of the corpus that is written; the recipe's name unless given")
-    build.add_argument("--workers", type=int, default=2, help="worker processes; the bytes are the same for any number")
+    build.add_argument(
+        "--workers", type=whole_number(1, 256), default=2, help="processes; the bytes are always the same"
+    )
     build.add_argument("--until", choices=STAGE_NAMES, default=STAGE_NAMES[-1], help="the last stage to run")
     build.add_argument("--offline", action="store_true", help="use archives in the store only")
     build.add_argument("--promote", action="store_true", help="make the candidate live if every gate passes")
-    build.add_argument("--wait", type=float, default=3600.0, help="seconds to wait for another build of the corpus")
+    build.add_argument("--wait", type=amount, default=3600.0, help="seconds to wait for another build of the corpus")
     move = _command(commands, "promote", _promote, "judge a snapshot again and make it live")
     move.add_argument("--corpus", "--recipe", default="quick", help="the corpus whose live snapshot moves")
     move.add_argument(
@@ -124,7 +113,7 @@ def _build(options: argparse.Namespace, store: Store, person: Console) -> Answer
         params=recipe.params,
         pins=pins_of(recipe, options.pins),
         who=f"`build` (process {os.getpid()})",
-        num_workers=max(1, options.workers),
+        num_workers=options.workers,
         offline=options.offline,
         wait_seconds=options.wait,
     )
@@ -147,7 +136,7 @@ def _build(options: argparse.Namespace, store: Store, person: Console) -> Answer
     snapshot_id = results[-1].snapshot_id
     if snapshot_id is not None and options.promote:
         promote(store, corpus, snapshot_id, "build --promote")
-    promoted = snapshot_id is not None and store.ref(corpus, "live") == snapshot_id
+    promoted = snapshot_id is not None and store.ref_text(corpus, "live") == snapshot_id
     if snapshot_id is not None:
         person.print(f"snapshot {snapshot_id} is {'live' if promoted else 'the candidate; `promote` makes it live'}")
     return 0, {
@@ -212,11 +201,7 @@ def _config(options: argparse.Namespace, store: Store, person: Console) -> Answe
 
 def _show(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     answer: dict[str, Any]
-    if options.what is None or (store.ref(options.corpus, options.what) is None and store.locate(options.what) is None):
-        if options.what is not None:
-            raise MissingError(
-                options.what, "it is no ref and no object of this store", "", "`show` alone lists the refs."
-            )
+    if options.what is None:
         answer = {
             "corpus": options.corpus,
             "refs": store.refs(options.corpus),
@@ -247,6 +232,8 @@ def _why(options: argparse.Namespace, store: Store, person: Console) -> Answer:
 
 
 def _fsck(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    if not store.root.is_dir():
+        raise MissingError(f"store {store.root}", "there is no such folder", "", "Correct --store, or build first.")
     problems = store.fsck()
     for problem in problems:
         person.print(problem, markup=False, style="red")
@@ -274,8 +261,10 @@ def _pin(options: argparse.Namespace, store: Store, person: Console) -> Answer:
         "digest": tree_digest(path),
         "declared_license": options.license,
     }
+    pin_of(entry, f"pin {options.name}", path)
+    text = toml_of(entry)
     if not options.json:
-        print("[[pin]]\n" + "\n".join(f"{name} = {json.dumps(value)}" for name, value in entry.items()))
+        print(text)
     return 0, entry
 
 

@@ -2,7 +2,7 @@
 
 import fcntl
 import os
-import tempfile
+import secrets
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,15 +24,28 @@ def write_synced(path: Path, content: bytes) -> None:
 
 def replace(path: Path, content: bytes) -> None:
     """Write a file whole or not at all: a hidden sibling, synced, then renamed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".")
-    os.close(handle)
+    make_folder(path.parent)
+    temporary = hidden_sibling(path)
     try:
-        write_synced(Path(name), content)
-        os.replace(name, path)
+        write_synced(temporary, content)
+        os.replace(temporary, path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
+    sync_folder(path.parent)
+
+
+def hidden_sibling(path: Path) -> Path:
+    """A name beside `path` that nobody else has. What is written there is as readable as any other file of the user."""
+    return path.with_name(f".{secrets.token_hex(8)}")
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, each synced into its parent, so that a power cut does not take what is put there."""
+    if path.is_dir():
+        return
+    make_folder(path.parent)
+    path.mkdir(exist_ok=True)
     sync_folder(path.parent)
 
 
@@ -62,8 +75,8 @@ def sync_file(path: Path) -> None:
         os.close(handle)
 
 
-def acquire(handle: int, path: Path, wait_seconds: float, on_wait: Callable[[str], None]) -> None:
-    """Take an exclusive flock on an open file that says who holds it. Raises LockedError when the wait is over."""
+def acquire(handle: int, path: Path, subject: str, wait_seconds: float, on_wait: Callable[[str], None]) -> None:
+    """Take an exclusive flock on an open file that says who holds `subject`. Raises LockedError when the wait is over."""
     deadline = time.monotonic() + wait_seconds
     told = False
     while True:
@@ -71,10 +84,10 @@ def acquire(handle: int, path: Path, wait_seconds: float, on_wait: Callable[[str
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
         except BlockingIOError:
-            holder = path.read_text().strip() or "another writer"
+            holder = path.read_text(errors="replace").strip() or "another writer"
             if time.monotonic() >= deadline:
                 raise LockedError(
-                    f"corpus {path.name}",
+                    subject,
                     f"it is being written by {holder}",
                     "",
                     "Wait until that has ended, then run again.",

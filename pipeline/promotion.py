@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from pipeline.errors import MissingError
+from pipeline.errors import DamagedError, MissingError, SnapshotError
 from pipeline.gates import Verdict, judge, refuse_blocked
 from pipeline.objects import StoredObject
-from pipeline.snapshot import resolve
+from pipeline.snapshot import KIND, resolve
 from pipeline.stages import STAGES, measures_of, report_of, stage_params
 from pipeline.store import Store
 
@@ -29,7 +29,7 @@ def promote(store: Store, corpus: str, to: str = "candidate", reason: str = "pro
 
     Raises BlockedError naming every gate that fails on the stored evidence; RefMovedError if another promotion came first.
     """
-    old = store.ref(corpus, "live")
+    old = store.ref_text(corpus, "live")
     new = resolve(store, corpus, to)
     verdicts = judge_again(store, new)
     refuse_blocked(verdicts, f"promotion of snapshot {new[:12]} in corpus {corpus}")
@@ -48,13 +48,34 @@ def judge_again(store: Store, snapshot_id: str) -> tuple[Verdict, ...]:
 
 def evidence(store: Store, snapshot_id: str) -> list[StoredObject]:
     """The stage objects behind a snapshot, in stage order. Raises MissingError where a link of the chain is gone."""
-    found = store.verdicts(snapshot_id)
-    if found is None:
-        raise MissingError(f"snapshot {snapshot_id[:12]}", "no verify stage names it", "", "Build it again.")
-    chain = [store.read(found["verdicts"]["verify"])]
+    chain = [store.read(_verify_id(store, snapshot_id))]
+    if chain[0].manifest.inputs.get("part/snapshot") != snapshot_id:
+        raise DamagedError(
+            f"verdicts of snapshot {snapshot_id[:12]}",
+            f"they name {chain[0].object_id[:12]}, which is no proof of it",
+            "",
+            "Build it again.",
+        )
     while "previous" in chain[-1].manifest.inputs:
         chain.append(store.read(chain[-1].manifest.inputs["previous"]))
     chain.reverse()
     if len(chain) != len(STAGES):
         raise MissingError(f"snapshot {snapshot_id[:12]}", f"{len(chain)} stages stand behind it", f"{len(STAGES)}")
     return chain
+
+
+def _verify_id(store: Store, snapshot_id: str) -> str:
+    kind = store.read(snapshot_id).manifest.kind
+    if kind != KIND:
+        raise SnapshotError(
+            f"object {snapshot_id[:12]}", f"it is a {kind}", "a snapshot", "`show` lists a corpus's refs."
+        )
+    found = store.verdicts(snapshot_id)
+    if found is None:
+        raise MissingError(f"snapshot {snapshot_id[:12]}", "no verify stage names it", "", "Build it again.")
+    verify_id = found["verdicts"].get("verify") if isinstance(found["verdicts"], dict) else None
+    if not isinstance(verify_id, str):
+        raise DamagedError(
+            f"verdicts of snapshot {snapshot_id[:12]}", "they name no verify stage", "", "Build it again."
+        )
+    return verify_id

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.errors import MissingError, SnapshotError, StoreError
+from pipeline.errors import MissingError, SnapshotError
 from pipeline.objects import StoredObject
 from pipeline.outcome import StageReport
 from pipeline.params import canonical_json
@@ -20,6 +20,7 @@ from pipeline.part import PartJob, PartOutput, Tables
 from pipeline.records import Split
 from pipeline.store import Store
 
+KIND = "snapshot/snapshot"
 SNAPSHOT = "snapshot.json"
 FORMAT_VERSION = 1
 
@@ -85,12 +86,11 @@ def resolve(store: Store, corpus: str, name: str) -> str:
 def open_snapshot(store: Store, snapshot_id: str) -> Snapshot:
     """Open a snapshot. Raises SnapshotError for an object that is none, or of a format from the future."""
     stored = store.read(snapshot_id)
-    try:
-        content = stored.json(SNAPSHOT)
-    except StoreError as error:
+    if stored.manifest.kind != KIND:
         raise SnapshotError(
             f"object {snapshot_id[:12]}", f"it is a {stored.manifest.kind}", "a snapshot", "Look at `refs` with `show`."
-        ) from error
+        )
+    content = stored.json(SNAPSHOT)
     if content["format_version"] != FORMAT_VERSION:
         raise SnapshotError(f"snapshot {snapshot_id[:12]}", f"format {content['format_version']}", f"{FORMAT_VERSION}")
     sources = tuple(SnapshotSource(**source) for source in content["sources"])

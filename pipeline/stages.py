@@ -12,6 +12,8 @@ from importlib.metadata import version as library_version
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from pipeline.build import Build
 from pipeline.collect.pins import SourcePin
 from pipeline.engine import Order, write_output
@@ -202,7 +204,7 @@ def _move_refs(result: StageResult, build: Build) -> None:
         moves["candidate"] = result.snapshot_id
         build.store.put_verdicts(result.snapshot_id, {"verify": result.object_id})
     for name, new in moves.items():
-        build.store.move_ref(build.corpus, name, build.store.ref(build.corpus, name), new, "built")
+        build.store.move_ref(build.corpus, name, build.store.ref_text(build.corpus, name), new, "built")
 
 
 @cache
@@ -263,7 +265,7 @@ class _Context:
         orders: list[Order] = []
         keys = {part.name: digest(self._key(part)) for part in parts}
         for part in parts:
-            object_id = None if part.always else self.build.store.known(keys[part.name])
+            object_id = None if part.always else self._recognise(part, keys[part.name])
             if object_id is None:
                 orders.append(Order(part, self.build.store.root, self.scratch_folder()))
                 continue
@@ -281,9 +283,21 @@ class _Context:
         self.reports.update({name: part.report for name, part in sorted(made.items())})
         return dict(sorted(made.items())), dict(sorted(failed.items()))
 
+    def _recognise(self, part: Part, key: str) -> str | None:
+        """The id of the part, if it was made before. A key that leads to another object is worth nothing."""
+        object_id = self.build.store.known(key)
+        if object_id is None:
+            return None
+        found = self.read(object_id).manifest
+        wanted = [part.kind, self._part_identity(part), dict(part.inputs)]
+        return object_id if digest(wanted) == digest([found.kind, found.identity, found.inputs]) else None
+
+    def _part_identity(self, part: Part) -> dict[str, Any]:
+        return self._identity(part) | {"function": part.function, "name": part.name, **part.identity}
+
     def _commit(self, order: Order, report: StageReport, key: str) -> MadePart:
         part, store = order.part, self.build.store
-        identity = self._identity(part) | {"function": part.function, "name": part.name, **part.identity}
+        identity = self._part_identity(part)
         before = store.known(key) if part.always else None
         object_id = store.commit(order.folder, part.kind, identity, part.inputs)
         store.remember(key, object_id)
@@ -335,4 +349,13 @@ def stage_params(stored: StoredObject) -> Params:
     """The Params that a stage's object was made with."""
     name = stored.manifest.kind.split("/")[0]
     params: type[Params] = CorpusParams.model_fields[name].annotation  # type: ignore[assignment]  # a Params class
-    return params.model_validate_json(stored.file(PARAMS).read_bytes())
+    try:
+        return params.model_validate_json(stored.file(PARAMS).read_bytes())
+    except ValidationError as error:
+        fault = error.errors()[0]
+        raise StageError(
+            f"parameters of {name} {stored.object_id[:12]}",
+            f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}",
+            "the fields that this version knows",
+            "Build again with this version.",
+        ) from error

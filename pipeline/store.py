@@ -6,7 +6,7 @@
     keys/<key>                     what was asked for -> id: how unchanged work is known before it is done
     verdicts/<id>.json             what the gates measured and decided
     log/promotions.jsonl           every move of a ref, append-only
-    locks/  tmp/                   one flock a corpus; what its holder is writing
+    locks/  tmp/                   one flock a corpus; what its holder is writing, and downloads under tmp/.blobs
 
 An object's id is the SHA-256 of its manifest, so equal inputs give equal ids on any machine. A write goes to a temporary
 sibling, is synced, and is renamed: a process killed anywhere leaves the old state or the new one.
@@ -15,18 +15,25 @@ sibling, is synced, and is renamed: a process killed anywhere leaves the old sta
 import hashlib
 import json
 import os
+import re
 import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pipeline.durable import acquire, cut_torn_line, replace, sync_folder, write_synced
-from pipeline.errors import DigestError, MissingError, RefMovedError, StoreError
+from pipeline.durable import acquire, cut_torn_line, hidden_sibling, make_folder, replace, sync_folder, write_synced
+from pipeline.errors import DamagedError, DigestError, MissingError, ParamsError, RefMovedError, StoreError
+from pipeline.names import is_name, refuse_bad_corpus
 from pipeline.objects import MANIFEST, Manifest, StoredObject, describe, read_manifest, sha256_of
 from pipeline.params import canonical_json
+
+_ID = re.compile(r"[0-9a-f]{64}")
+_HISTORY = Path("log") / "promotions.jsonl"
+_REFS_LOCK, _OBJECTS_LOCK = ".refs", ".objects"
+_BLOBS = Path("tmp") / ".blobs"
+"""No corpus has a name that begins with a dot, so none of these is ever taken for one."""
 
 
 class Store:
@@ -40,7 +47,7 @@ class Store:
 
     def locate(self, object_id: str) -> Path | None:
         """The folder of an object, or None if it is not there."""
-        if len(object_id) != 64 or not object_id.isalnum():
+        if not _ID.fullmatch(object_id):
             return None
         found = sorted(self.root.glob(f"objects/*/*/{object_id}/{MANIFEST}"))
         return found[0].parent if found else None
@@ -49,8 +56,23 @@ class Store:
         """Open an object. Raises MissingError or, if its manifest is not the one it was named for, DamagedError."""
         path = self.locate(object_id)
         if path is None:
-            raise MissingError(f"object {object_id[:12]}", "it is not in the store", "", "Build again to make it.")
+            raise self._missing(object_id)
         return StoredObject(path, read_manifest(path))
+
+    def _missing(self, asked: str) -> MissingError:
+        """Messages show the first digits of an id, so those may be all that somebody has."""
+        if _ID.fullmatch(asked):
+            return MissingError(f"object {asked[:12]}", "it is not in the store", "", "Build again to make it.")
+        is_start = re.fullmatch(r"[0-9a-f]{4,63}", asked) is not None
+        near = (
+            sorted(path.parent.name for path in self.root.glob(f"objects/*/*/{asked}*/{MANIFEST}")) if is_start else []
+        )
+        remedy = (
+            f"Did you mean {' or '.join(near[:3])}?" if near else "`show` lists the refs of a corpus and their ids."
+        )
+        return MissingError(
+            f"object {asked[:80]!r}", "it is no id", "the 64 hex digits of an id, in lower case", remedy
+        )
 
     def commit(self, folder: Path, kind: str, identity: Mapping[str, Any], inputs: Mapping[str, str]) -> str:
         """Turn a folder of finished files into an object and return its id. The folder is gone afterwards.
@@ -62,23 +84,36 @@ class Store:
         target = self.root / "objects" / kind / manifest.object_id
         write_synced(folder / MANIFEST, canonical_json(manifest.as_json()))
         sync_folder(folder)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if target.exists():
-            if self._is_sound(target):
-                shutil.rmtree(folder)
-                return target.name
-            shutil.rmtree(target)
-        folder.rename(target)
+        make_folder(target.parent)
+        if not self._move_in(folder, target):
+            with self._flock(_OBJECTS_LOCK):
+                self._replace_damaged(folder, target)
         sync_folder(target.parent)
         return target.name
 
+    def _move_in(self, folder: Path, target: Path) -> bool:
+        """Name a finished folder, unless something has that name: an equal object, perhaps of a build beside this one."""
+        try:
+            folder.rename(target)
+        except OSError:
+            if not os.path.lexists(target):
+                raise
+            return False
+        return True
+
+    def _replace_damaged(self, folder: Path, target: Path) -> None:
+        if not target.is_symlink() and self._is_sound(target):
+            shutil.rmtree(folder)
+            return
+        damaged = folder.with_name(f"damaged-{target.name}")  # beside what is written, so that it is swept with it
+        target.rename(damaged)
+        folder.rename(target)
+        _remove(damaged)
+
     def known(self, key: str) -> str | None:
         """The id that a key stands for, if its object is there and sound; None otherwise."""
-        try:
-            object_id = (self.root / "keys" / key).read_text().strip()
-        except FileNotFoundError:
-            return None
-        path = self.locate(object_id)
+        object_id = _text_of(self.root / "keys" / key)
+        path = self.locate(object_id) if object_id is not None else None
         return object_id if path is not None and self._is_sound(path) else None
 
     def remember(self, key: str, object_id: str) -> None:
@@ -95,24 +130,22 @@ class Store:
     # --- blobs
 
     def blob(self, sha256: str) -> Path | None:
-        """Where the blob lies, or None."""
+        """Where the blob lies; None if it is not there or its bytes changed, so that it is fetched anew."""
         path = self.root / "blobs" / sha256
-        return path if path.exists() else None
+        return path if path.is_file() and sha256_of(path) == sha256 else None
 
     def partial_blob(self, sha256: str) -> Path:
         """Where an interrupted download of the blob is kept. Never read as a blob."""
-        path = self.root / "tmp" / "blobs" / f"{sha256}.part"
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path = self.root / _BLOBS / f"{sha256}.part"
+        make_folder(path.parent)
         return path
 
     def put_blob(self, chunks: Iterable[bytes], sha256: str, subject: str) -> Path:
         """Store bytes as blob `sha256`. Raises DigestError for other bytes, which are kept under rejected/ for a look."""
-        folder = self.root / "tmp" / "blobs"
-        folder.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=folder)
+        arriving = hidden_sibling(self.partial_blob(sha256))
         hasher = hashlib.sha256()
         try:
-            with os.fdopen(handle, "wb") as file:
+            with arriving.open("wb") as file:
                 for chunk in chunks:
                     hasher.update(chunk)
                     file.write(chunk)
@@ -120,11 +153,11 @@ class Store:
                 os.fsync(file.fileno())
             found = hasher.hexdigest()
             target = self.root / ("blobs" if found == sha256 else "rejected") / found
-            target.parent.mkdir(parents=True, exist_ok=True)
-            os.replace(name, target)
+            make_folder(target.parent)
+            os.replace(arriving, target)
             sync_folder(target.parent)
         except BaseException:
-            Path(name).unlink(missing_ok=True)
+            arriving.unlink(missing_ok=True)
             raise
         if found != sha256:
             raise DigestError(
@@ -138,25 +171,41 @@ class Store:
     # --- refs
 
     def ref(self, corpus: str, name: str) -> str | None:
-        """The id that a ref names, or None."""
-        try:
-            return (self.root / "refs" / corpus / name).read_text().strip()
-        except FileNotFoundError:
-            return None
+        """The id that a ref names, or None. Raises DamagedError for a ref that holds no id."""
+        found = self.ref_text(corpus, name)
+        if found is not None and not _ID.fullmatch(found):
+            raise DamagedError(
+                f"ref {corpus}/{name}",
+                f"it holds {found[:80]!r}",
+                "an id",
+                f"The last id is in {_HISTORY}; the next move of the ref mends it.",
+            )
+        return found
+
+    def ref_text(self, corpus: str, name: str) -> str | None:
+        """What a ref holds, sound or not: the `old` of whoever is about to move it. None where there is no such ref."""
+        refuse_bad_corpus(corpus)
+        return _text_of(self.root / "refs" / corpus / name) if is_name(name) else None
 
     def refs(self, corpus: str) -> dict[str, str]:
         """All refs of a corpus, sorted by name."""
-        folder = self.root / "refs" / corpus
-        return {path.name: path.read_text().strip() for path in _visible(folder.glob("*"))}
+        refuse_bad_corpus(corpus)
+        names = (path.name for path in _visible((self.root / "refs" / corpus).glob("*")) if path.is_file())
+        return {name: self.ref_text(corpus, name) or "" for name in names}
 
     def move_ref(self, corpus: str, name: str, old: str | None, new: str, reason: str) -> None:
-        """Compare-and-swap a ref and log the move. Raises RefMovedError if the ref is no longer at `old`."""
+        """Compare-and-swap a ref. Raises RefMovedError if what it holds is no longer `old`.
+
+        The line of the history is written first: a kill in between leaves a line without its move, never a move without its line.
+        """
+        if not is_name(name):
+            raise ParamsError(f"ref {name[:80]!r}", "it is no name", "letters, digits, dots, underscores and hyphens")
         if self.locate(new) is None:
             raise MissingError(
                 f"ref {corpus}/{name}", f"object {new[:12]} is not in the store", "", "Build again to make it."
             )
-        with self._flock("refs"):
-            found = self.ref(corpus, name)
+        with self._flock(_REFS_LOCK):
+            found = self.ref_text(corpus, name)
             if found != old:
                 raise RefMovedError(
                     f"ref {corpus}/{name}",
@@ -165,23 +214,34 @@ class Store:
                     "Another writer moved it. Look at what it names now, then run again.",
                 )
             if found != new:
-                replace(self.root / "refs" / corpus / name, f"{new}\n".encode())
                 self._log({"corpus": corpus, "ref": name, "old": old, "new": new, "reason": reason})
+                replace(self.root / "refs" / corpus / name, f"{new}\n".encode())
 
     def history(self, corpus: str) -> list[dict[str, Any]]:
-        """Every move of the refs of a corpus, oldest first. A line torn by a power cut is left out."""
-        path = self.root / "log" / "promotions.jsonl"
+        """Every move of the refs of a corpus, oldest first. A line torn by a power cut is left out. Raises DamagedError."""
+        return [entry for entry in self._history() if entry["corpus"] == corpus]
+
+    def _history(self) -> Iterator[dict[str, Any]]:
+        path = self.root / _HISTORY
         lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
-        return [entry for entry in map(json.loads, lines) if entry["corpus"] == corpus]
+        for number, line in enumerate(lines, start=1):
+            try:
+                entry: dict[str, Any] = json.loads(line)
+                yield {**entry, "corpus": entry["corpus"]}
+            except (ValueError, TypeError, KeyError) as error:
+                raise DamagedError(
+                    f"line {number} of {_HISTORY}", "it is no entry", "JSON with a corpus", "Take the line out by hand."
+                ) from error
 
     def _log(self, entry: dict[str, Any]) -> None:
-        path = self.root / "log" / "promotions.jsonl"
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path = self.root / _HISTORY
+        make_folder(path.parent)
         with path.open("a+b") as file:
             cut_torn_line(file)
             file.write(canonical_json(entry | {"when": self.clock().isoformat()}) + b"\n")
             file.flush()
             os.fsync(file.fileno())
+        sync_folder(path.parent)
 
     # --- verdicts
 
@@ -191,9 +251,17 @@ class Store:
         replace(self.root / "verdicts" / f"{object_id}.json", json.dumps(content, indent=1, sort_keys=True).encode())
 
     def verdicts(self, object_id: str) -> Any:
-        """What the gates last decided about an object; None if they never did."""
+        """What the gates last decided about an object; None if they never did. Raises DamagedError."""
         path = self.root / "verdicts" / f"{object_id}.json"
-        return json.loads(path.read_bytes()) if path.exists() else None
+        if not path.exists():
+            return None
+        try:
+            found = json.loads(path.read_bytes())
+            return {**found, "verdicts": found["verdicts"]}
+        except (ValueError, TypeError, KeyError) as error:
+            raise DamagedError(
+                f"verdicts of object {object_id[:12]}", f"they cannot be read ({error})", "", "Build again to judge it."
+            ) from error
 
     # --- writing
 
@@ -205,6 +273,7 @@ class Store:
 
         `on_wait` hears once who holds it. Raises LockedError when `wait_seconds` are over.
         """
+        refuse_bad_corpus(corpus)
         with self._flock(corpus, who, wait_seconds, on_wait):
             folder = self.root / "tmp" / corpus
             shutil.rmtree(folder, ignore_errors=True)  # whoever held the corpus before us is dead
@@ -219,9 +288,12 @@ class Store:
         self, name: str, who: str = "", wait_seconds: float = 60.0, on_wait: Callable[[str], None] = lambda holder: None
     ) -> Iterator[None]:
         path = self.root / "locks" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
+        subject = (
+            f"run {path.name}" if "/" in name else f"the store's {name[1:]}" if name[0] == "." else f"corpus {name}"
+        )
         with path.open("a+") as file:
-            acquire(file.fileno(), path, wait_seconds, on_wait)
+            acquire(file.fileno(), path, subject, wait_seconds, on_wait)
             file.truncate(0)
             file.write(who)
             file.flush()
@@ -241,18 +313,43 @@ class Store:
                 StoredObject(path, manifest).verify()
             except StoreError as error:
                 damaged[path.name] = str(error)
-        for path in _visible(self.root.glob("refs/**/*")):
-            if path.is_file():
-                needed_by.setdefault(path.read_text().strip(), []).append(f"ref {path.relative_to(self.root / 'refs')}")
+        others = list(self._bad_refs(needed_by)) + list(self._bad_records()) + list(self._bad_blobs())
         damaged |= {name: f"object {name[:12]}: it is missing." for name in needed_by if self.locate(name) is None}
-        problems = [
+        return [
             f"{text} Needed by {', '.join(needed_by.get(name, ['nothing']))}." for name, text in sorted(damaged.items())
-        ]
-        return problems + [
-            f"blob {path.name[:12]}: its bytes changed. Remove it: the next build fetches it again."
-            for path in _visible(self.root.glob("blobs/*"))
-            if sha256_of(path) != path.name
-        ]
+        ] + others
+
+    def _bad_refs(self, needed_by: dict[str, list[str]]) -> Iterator[str]:
+        """Refs that hold no id; those that do are entered into `needed_by`."""
+        for path in _visible(self.root.glob("refs/**/*")):
+            place = path.relative_to(self.root / "refs")
+            if path.is_dir():
+                continue
+            try:
+                object_id = self.ref(place.parent.as_posix(), place.name)
+            except (StoreError, ParamsError) as error:
+                yield str(error)
+                continue
+            needed_by.setdefault(object_id or "", []).append(f"ref {place}")
+
+    def _bad_records(self) -> Iterator[str]:
+        """The history and the verdicts that cannot be read."""
+        for path in _visible(self.root.glob("verdicts/*.json")):
+            try:
+                self.verdicts(path.stem)
+            except StoreError as error:
+                yield str(error)
+        try:
+            list(self._history())
+        except StoreError as error:
+            yield str(error)
+
+    def _bad_blobs(self) -> Iterator[str]:
+        for path in _visible(self.root.glob("blobs/*")):
+            if not path.is_file():
+                yield f"blob {path.name[:12]}: it is no file. Remove it: the next build fetches it again."
+            elif sha256_of(path) != path.name:
+                yield f"blob {path.name[:12]}: its bytes changed. The next build that needs it fetches it again."
 
 
 def _visible(paths: Iterable[Path]) -> list[Path]:
@@ -262,3 +359,18 @@ def _visible(paths: Iterable[Path]) -> list[Path]:
 
 def _short(object_id: str | None) -> str:
     return object_id[:12] if object_id else "nothing"
+
+
+def _text_of(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except FileNotFoundError:
+        return None
+
+
+def _remove(path: Path) -> None:
+    """Remove a folder, a file or a link; what a link leads to stays."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

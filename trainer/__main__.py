@@ -1,57 +1,54 @@
 """The command line: `python -m trainer train|smoke|sample`. Runs in an environment without the pipeline's libraries.
 
-Machine-readable output goes to stdout with `--json`, people's to stderr. Exit codes: 0 done, 1 refused, 2 wrong usage.
+Machine-readable output goes to stdout with `--json`, people's to stderr. For the exit codes see `pipeline.command`.
 """
 
 import argparse
-import json
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.errors import SluiceError
+from pipeline.command import Parser, amount, run_command, whole_number
 from trainer.determinism import ensure_environment
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code. A user's mistake is one line on stderr, never a traceback."""
-    options = _parser().parse_args(arguments)
-    try:
-        answer = options.handler(options)
-    except SluiceError as error:
-        print(f"error {type(error).__name__}: {error}", file=sys.stderr)
-        if options.json:
-            print(json.dumps({"error": type(error).__name__, "message": str(error)}))
-        return 1
-    except OSError as error:
-        print(f"error: {error.filename or options.store}: {error.strerror or error}", file=sys.stderr)
-        return 1
-    if options.json:
-        print(json.dumps(answer))
-    return 0
+
+    def run(options: argparse.Namespace) -> tuple[int, dict[str, Any]]:
+        return 0, options.handler(options)
+
+    return run_command(_parser(), arguments, run, lambda text: print(text, file=sys.stderr))
+
+
+_seed = whole_number(0, 2**63 - 1)
+_steps = whole_number(1, 10_000_000)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m trainer", description="Exactly repeatable training on a snapshot.")
+    parser = Parser(prog="python -m trainer", description="Exactly repeatable training on a snapshot.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     train = _command(commands, "train", _train, "train to a step, saving on the way")
     train.add_argument("--corpus", default="quick", help="the corpus whose refs `live` and `candidate` are")
     train.add_argument("--snapshot", default="live", help="live, candidate or a snapshot id")
     train.add_argument("--recipe", default="tiny", help="training recipe")
     train.add_argument(
-        "--stop-after", type=_positive, default=20, help="step at which this sitting ends, from the start of the run"
+        "--stop-after", type=_steps, default=20, help="step at which this sitting ends, from the start of the run"
     )
-    train.add_argument("--save-every", type=_positive, default=10, help="steps between checkpoints")
+    train.add_argument("--save-every", type=_steps, default=10, help="steps between checkpoints")
     train.add_argument("--out", type=Path, required=True, help="folder for metrics.jsonl and result.json")
-    train.add_argument("--seed", type=int, default=42)
+    train.add_argument("--seed", type=_seed, default=42)
     train.add_argument(
         "--resume", help="`latest`, which starts anew where the run has no checkpoint, or a checkpoint id"
     )
     train.add_argument("--run", help="name of the run; made from its configuration unless given")
     train.add_argument(
-        "--workers", type=int, default=0, help="loader processes; the batches are the same for any number"
+        "--workers",
+        type=whole_number(0, 256),
+        default=0,
+        help="loader processes; the batches are the same for any number",
     )
     train.add_argument("--device", default="cpu")
     smoke = _command(commands, "smoke", _smoke, "one step of the smallest model on a snapshot; nothing is kept")
@@ -59,9 +56,9 @@ def _parser() -> argparse.ArgumentParser:
     sample = _command(commands, "sample", _sample, "complete a prompt with a checkpoint")
     sample.add_argument("--checkpoint", required=True, help="a checkpoint id")
     sample.add_argument("--prompt", default="#include <vector>\n\n")
-    sample.add_argument("--tokens", type=_positive, default=48, help="most tokens to draw")
-    sample.add_argument("--seed", type=int, default=42)
-    sample.add_argument("--temperature", type=float, default=0.7, help="0 takes the likeliest token")
+    sample.add_argument("--tokens", type=whole_number(1, 2**31), default=48, help="most tokens to draw")
+    sample.add_argument("--seed", type=_seed, default=42)
+    sample.add_argument("--temperature", type=amount, default=0.7, help="0 takes the likeliest token")
     return parser
 
 
@@ -71,13 +68,6 @@ def _command(commands: Any, name: str, handler: Any, help_text: str) -> argparse
     parser.add_argument("--json", action="store_true", help="print one JSON value on stdout")
     parser.set_defaults(handler=handler)
     return parser
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is less than 1")
-    return value
 
 
 # Torch is imported by these, once the environment is right.

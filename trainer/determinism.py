@@ -10,6 +10,8 @@ import sys
 from collections.abc import MutableMapping
 from typing import Any
 
+from pipeline.errors import TrainingError
+
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
 """Read by Python at its start and by torch at its import; later changes do nothing."""
 
@@ -19,6 +21,18 @@ def ensure_environment(arguments: list[str], environment: MutableMapping[str, st
     missing = {name: value for name, value in ENVIRONMENT.items() if environment.get(name) != value}
     if missing:
         os.execve(sys.executable, [sys.executable, "-m", "trainer", *arguments], {**environment, **missing})
+
+
+def require_device(device: str) -> None:
+    """Raise TrainingError unless torch can use the device here: `cpu`, `cuda`, or `cuda:` and a number."""
+    import torch
+
+    kind, _, number = device.partition(":")
+    num_gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if device != "cpu" and not (kind == "cuda" and (number or "0").isdecimal()):
+        raise TrainingError(f"device {device!r}", "it is not known", "cpu, cuda or cuda:N")
+    if device != "cpu" and int(number or "0") >= num_gpus:
+        raise TrainingError(f"device {device}", f"torch sees {num_gpus} GPUs here", "", "Train with --device cpu.")
 
 
 def make_deterministic(seed: int, num_threads: int) -> None:

@@ -12,11 +12,11 @@ from typing import Any, TextIO
 class Journal:
     """Writes `metrics.jsonl` under `folder` and progress to stderr. Times are measured here and enter nothing else."""
 
-    def __init__(self, folder: Path, first_step: int, last_step: int, stream: TextIO = sys.stderr) -> None:
+    def __init__(self, folder: Path, first_step: int, last_step: int, stream: TextIO | None = None) -> None:
         self.folder = folder
         self.first_step = first_step
         self.last_step = last_step
-        self.stream = stream
+        self.stream = stream or sys.stderr
         folder.mkdir(parents=True, exist_ok=True)
         _keep_steps_before(folder / "metrics.jsonl", first_step)
         self._file = (folder / "metrics.jsonl").open("a", encoding="utf-8")
@@ -48,11 +48,18 @@ class Journal:
 
 
 def _keep_steps_before(path: Path, first_step: int) -> None:
-    """Drop the metrics of steps that will be run again, and a line torn by a kill."""
+    """Drop the metrics of steps that will be run again, a line torn by a kill, and what is no line of metrics."""
     if not path.exists():
         return
-    whole = path.read_text(encoding="utf-8").split("\n")[:-1]
-    kept = [line for line in whole if json.loads(line)["step"] <= first_step]
+    whole = path.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
+    kept = [line for line in whole if 1 <= _step_of(line) <= first_step]
     temporary = path.with_name(".metrics.jsonl")
     temporary.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
     os.replace(temporary, path)
+
+
+def _step_of(line: str) -> int:
+    try:
+        return int(json.loads(line)["step"])
+    except (ValueError, TypeError, KeyError):
+        return 0

@@ -18,7 +18,7 @@ from pipeline.store import Store
 from trainer import checkpoint as checkpoints
 from trainer.batches import Batches
 from trainer.checkpoint import Checkpoint
-from trainer.determinism import kernel_manifest, make_deterministic
+from trainer.determinism import kernel_manifest, make_deterministic, require_device
 from trainer.journal import Journal
 from trainer.loader import Batch, Loader, LoaderConfig, RowLayout, Source
 from trainer.model.hybrid import HybridModel, LossMetrics, TrainingBatch, count_parameters
@@ -60,6 +60,7 @@ class Training:
 
     def __init__(self, snapshot: Snapshot, sitting: Sitting) -> None:
         config = sitting.config
+        require_device(sitting.device)
         make_deterministic(sitting.seed, config.num_threads)
         self.config = config
         self.device = sitting.device
@@ -186,7 +187,7 @@ def _run(training: Training, sitting: Sitting, journal: Journal, store: Store, s
 def _save(training: Training, sitting: Sitting, store: Store, scratch: Path) -> str:
     saved_id = checkpoints.save(store, scratch, training.checkpoint(sitting))
     run = f"runs/{sitting.run_name}"
-    store.move_ref(run, "latest", store.ref(run, "latest"), saved_id, f"step {training.num_steps}")
+    store.move_ref(run, "latest", store.ref_text(run, "latest"), saved_id, f"step {training.num_steps}")
     return saved_id
 
 

@@ -1,6 +1,10 @@
 """Text from a checkpoint: one token after the other, drawn with a generator of its own."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
+from pydantic import ValidationError
 from torch import Tensor
 
 from pipeline.errors import TrainingError
@@ -10,6 +14,9 @@ from trainer import checkpoint as checkpoints
 from trainer.determinism import make_deterministic
 from trainer.model.hybrid import HybridModel
 from trainer.recipes import TrainingConfig
+
+_LEAST_TEMPERATURE = 1e-6
+"""Below it the likeliest token is taken: scores divided by less leave the range of a float."""
 
 
 def sample(
@@ -21,17 +28,28 @@ def sample(
     """
     found = checkpoints.load(store, checkpoint_id)
     snapshot = open_snapshot(store, found.identity["snapshot_id"])
-    config = TrainingConfig.model_validate(found.identity["config"])
+    config = _config_of(found.identity, checkpoint_id)
     make_deterministic(seed, config.num_threads)
     model = HybridModel(config.model, snapshot.vocabulary["size"])
     model.load_state_dict(dict(found.parameters))
     return _complete(model.eval(), snapshot, prompt, num_tokens, torch.Generator().manual_seed(seed), temperature)
 
 
+def _config_of(identity: Mapping[str, Any], checkpoint_id: str) -> TrainingConfig:
+    try:
+        return TrainingConfig.model_validate(identity["config"])
+    except ValidationError as error:
+        raise TrainingError(
+            f"checkpoint {checkpoint_id[:12]}", f"its configuration is of another version ({error.errors()[0]['msg']})"
+        ) from error
+
+
 @torch.no_grad()
 def _complete(
     model: HybridModel, snapshot: Snapshot, prompt: str, num_tokens: int, generator: torch.Generator, temperature: float
 ) -> str:
+    if any("\ud800" <= letter <= "\udfff" for letter in prompt):
+        raise TrainingError("prompt", "it is not UTF-8", "", "Give it in UTF-8.")
     tokenizer = _tokenizer(snapshot)
     specials = snapshot.vocabulary["specials"]
     ids = [specials["<|bos|>"], *tokenizer.encode(prompt).ids]
@@ -57,7 +75,7 @@ def _next_scores(model: HybridModel, ids: list[int]) -> Tensor:
 
 
 def _draw(scores_V: Tensor, generator: torch.Generator, temperature: float) -> int:
-    if temperature == 0:
+    if temperature < _LEAST_TEMPERATURE:
         return int(scores_V.argmax())
     return int(torch.multinomial(torch.softmax(scores_V / temperature, -1), 1, generator=generator))
 

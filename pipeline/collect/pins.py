@@ -12,7 +12,9 @@
 A branch, a tag, an abbreviated commit or a missing digest is an error that names the entry and the remedy.
 """
 
+import json
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -30,6 +32,10 @@ Glob = Annotated[str, Field(pattern=r"^[^/\x00]+(/[^/\x00]+)*$", max_length=1000
 Url = Annotated[str, Field(pattern=r"^https?://[^/\s@]+/\S*$")]  # no credentials: a pin is committed and printed
 GitUrl = Annotated[str, Field(pattern=r"^(https?|ssh|git|file)://\S+$")]
 FieldName = Annotated[str, Field(min_length=1)]
+
+
+RESERVED_NAMES = frozenset({"canaries", "duplicates", "smoke", "snapshot"})
+"""Names of parts that are of no source and stand in one list with those that are."""
 
 
 class SourcePin(Params):
@@ -152,7 +158,7 @@ def load_pins(path: Path) -> tuple[SourcePin, ...]:
     Raises PinError for the first bad entry. A relative `path` in an entry counts from the file's folder.
     """
     entries = read_tables(path, "pin")
-    pins = [_pin_of(entry, number, path) for number, entry in enumerate(entries, start=1)]
+    pins = [pin_of(entry, _subject(entry, number, path), path.parent) for number, entry in enumerate(entries, start=1)]
     names = [pin.name for pin in pins]
     for name in names:
         if names.count(name) > 1:
@@ -163,6 +169,38 @@ def load_pins(path: Path) -> tuple[SourcePin, ...]:
                 "Rename or remove all but one.",
             )
     return tuple(sorted(pins, key=lambda pin: pin.name))
+
+
+def pin_of(entry: Mapping[str, Any], subject: str, folder: Path) -> SourcePin:
+    """The pin of one entry; a relative `path` in it counts from `folder`. Raises PinError about `subject`."""
+    given = dict(entry)
+    if isinstance(entry.get("path"), str):
+        given["path"] = folder.absolute() / entry["path"]
+    try:
+        pin = _ANY_PIN.validate_python(given)
+    except ValidationError as error:
+        field, found, expected = describe(error)
+        expected = _EXPECTED.get(field, expected)
+        raise PinError(subject, found, expected, _remedy(field, given)) from None
+    if pin.name in RESERVED_NAMES:
+        found, expected = f"name is {pin.name!r}", f"any name but {', '.join(sorted(RESERVED_NAMES))}"
+        raise PinError(
+            subject, found, expected, "Those stand beside the sources in a stage's output: rename the entry."
+        )
+    return pin
+
+
+def toml_of(entry: Mapping[str, str]) -> str:
+    """An entry as it stands in a pins file. Raises PinError for text that no TOML file can hold."""
+    lines = ["[[pin]]"]
+    for name, value in entry.items():
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError as error:
+            found, remedy = f"{name} is {value!a}", "Rename what it names."
+            raise PinError(f"pin {entry.get('name', '')}", found, "text in UTF-8", remedy) from error
+        lines.append(f"{name} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f"))
+    return "\n".join(lines)
 
 
 def read_tables(path: Path, key: str) -> list[dict[str, Any]]:
@@ -206,18 +244,9 @@ def describe(error: ValidationError) -> tuple[str, str, str]:
     return field, f"{field} is {details['input']!r}", details["msg"]
 
 
-def _pin_of(entry: dict[str, Any], number: int, path: Path) -> SourcePin:
+def _subject(entry: dict[str, Any], number: int, path: Path) -> str:
     name = entry.get("name")
-    subject = f"{path}: {name}" if isinstance(name, str) and name else f"{path}: entry {number}"
-    given = dict(entry)
-    if isinstance(entry.get("path"), str):
-        given["path"] = path.parent.absolute() / entry["path"]
-    try:
-        return _ANY_PIN.validate_python(given)
-    except ValidationError as error:
-        field, found, expected = describe(error)
-        expected = _EXPECTED.get(field, expected)
-        raise PinError(subject, found, expected, _remedy(field, given)) from None
+    return f"{path}: {name}" if isinstance(name, str) and name else f"{path}: entry {number}"
 
 
 def _remedy(field: str, given: dict[str, Any]) -> str:

@@ -142,7 +142,7 @@ def _blob(pin: SdistPin | ArchivePin, file_name: str, context: Context, fetch: C
     if stored is not None:
         return stored
     if context.offline:
-        found = f"{file_name} (sha256 {pin.sha256}) is not in the store, and the network is not to be used"
+        found = f"{file_name} (sha256 {pin.sha256}) is not in the store, or not sound there, and the network is not to be used"
         remedy = "Build once with the network, or copy the archive into the store's blobs."
         raise FetchError(pin.name, found, "every archive to be there", remedy)
     arriving = context.partial_blob(pin.sha256)

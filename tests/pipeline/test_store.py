@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,21 @@ def test_a_ref_moves_only_from_where_its_writer_saw_it(store: Store) -> None:
     assert store.ref("corpus", "live") == first
 
 
+@pytest.mark.parametrize("content", [b"", b"\n", b"0123", b"\xff\xfe", b"x" * 64])
+def test_a_damaged_ref_is_refused_named_by_fsck_and_mended_by_the_next_move(store: Store, content: bytes) -> None:
+    first, second = commit(store, b"1"), commit(store, b"2")
+    store.move_ref("corpus", "live", None, first, "built")
+    (store.root / "refs" / "corpus" / "live").write_bytes(content)
+
+    with pytest.raises(DamagedError, match="ref corpus/live"):
+        store.ref("corpus", "live")
+    (problem,) = store.fsck()
+    assert "ref corpus/live" in problem
+    store.move_ref("corpus", "live", store.ref_text("corpus", "live"), second, "again")
+    assert store.ref("corpus", "live") == second
+    assert store.fsck() == []
+
+
 def test_a_ref_to_nothing_is_refused(store: Store) -> None:
     with pytest.raises(MissingError, match="not in the store"):
         store.move_ref("corpus", "live", None, "0" * 64, "built")
@@ -119,6 +135,78 @@ def test_a_torn_line_of_the_history_is_cut_by_the_next_move(store: Store) -> Non
     assert [entry["new"] for entry in store.history("corpus")] == [first, second]
 
 
+@pytest.mark.parametrize("line", ["no json", "[]", '"text"', "{}", "7"])
+def test_a_damaged_line_of_the_history_is_named_by_its_number(store: Store, line: str) -> None:
+    store.move_ref("corpus", "live", None, commit(store, b"1"), "built")
+    with (store.root / "log" / "promotions.jsonl").open("a") as file:
+        file.write(f"{line}\n")
+
+    with pytest.raises(DamagedError, match="line 2 of log"):
+        store.history("corpus")
+    (problem,) = store.fsck()
+    assert "line 2" in problem
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b"\xff"])
+def test_damaged_verdicts_are_refused_and_named(store: Store, content: bytes) -> None:
+    object_id = commit(store, b"1")
+    store.put_verdicts(object_id, [])
+    (store.root / "verdicts" / f"{object_id}.json").write_bytes(content)
+
+    with pytest.raises(DamagedError, match=f"verdicts of object {object_id[:12]}"):
+        store.verdicts(object_id)
+    (problem,) = store.fsck()
+    assert object_id[:12] in problem
+
+
+def test_a_move_is_in_the_history_before_it_is_made(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = commit(store, b"1")
+    monkeypatch.setattr(os, "replace", lambda *places: os.kill(os.getpid(), signal.SIGKILL))
+    child = os.fork()
+    if child == 0:
+        store.move_ref("corpus", "live", None, first, "promoted")
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+    assert store.ref("corpus", "live") is None
+    assert [entry["new"] for entry in store.history("corpus")] == [first]
+
+
+def test_a_blob_whose_bytes_changed_is_taken_for_absent_so_that_it_is_fetched_anew(store: Store) -> None:
+    sha256 = hashlib.sha256(b"right").hexdigest()
+    path = store.put_blob([b"right"], sha256, "one")
+    path.write_bytes(b"riGht")
+    assert "bytes changed" in store.fsck()[0]
+    assert store.blob(sha256) is None
+
+    assert store.put_blob([b"right"], sha256, "one").read_bytes() == b"right"
+    assert store.blob(sha256) == path
+    assert store.fsck() == []
+
+
+def test_what_is_no_file_among_the_blobs_is_named_and_not_waited_for(store: Store) -> None:
+    (store.root / "blobs" / ("a" * 64)).mkdir(parents=True)
+    os.mkfifo(store.root / "blobs" / ("b" * 64))
+    (store.root / "blobs" / ("c" * 64)).symlink_to("nowhere")
+
+    assert [problem[:10] for problem in store.fsck()] == ["blob aaaaa", "blob bbbbb", "blob ccccc"]
+    assert all(store.blob(letter * 64) is None for letter in "abc")
+
+
+def test_what_is_written_is_as_readable_as_the_umask_allows(store: Store) -> None:
+    before = os.umask(0o022)
+    try:
+        object_id = commit(store, b"1")
+        store.move_ref("corpus", "live", None, object_id, "built")
+        store.put_verdicts(object_id, [])
+        store.remember("key", object_id)
+        store.put_blob([b"1"], hashlib.sha256(b"1").hexdigest(), "one")
+    finally:
+        os.umask(before)
+    modes = {path: path.stat().st_mode & 0o777 for path in store.root.rglob("*") if path.is_file()}
+    assert {path: mode for path, mode in modes.items() if mode != 0o644} == {}
+
+
 def test_wrong_bytes_are_kept_aside_and_both_digests_named(store: Store) -> None:
     pinned, found = hashlib.sha256(b"right").hexdigest(), hashlib.sha256(b"wrong").hexdigest()
 
@@ -137,7 +225,7 @@ def test_a_download_that_breaks_leaves_no_blob(store: Store) -> None:
 
     with pytest.raises(OSError, match="connection reset"):
         store.put_blob(chunks(), "0" * 64, "source one")
-    assert not list((store.root / "tmp" / "blobs").iterdir())
+    assert not list((store.root / "tmp" / ".blobs").iterdir())
 
 
 def test_a_second_writer_waits_and_is_told_for_whom(store: Store) -> None:
@@ -198,6 +286,49 @@ def test_racing_writers_lose_no_line_of_the_history(store: Store) -> None:
     assert store.ref("corpus", "shared") == object_id
     lines = (store.root / "log" / "promotions.jsonl").read_text().splitlines()
     assert len([json.loads(line) for line in lines]) == 3  # one move a ref: the others changed nothing
+
+
+def _commit_many(root: str, number: int, together: Barrier) -> None:
+    for turn in range(100):
+        folder = Path(root) / "tmp" / f"made-{number}-{turn}"
+        folder.mkdir(parents=True)
+        (folder / "content.txt").write_text(str(turn))
+        together.wait(30)
+        object_id = Store(Path(root)).commit(folder, "test/object", {}, {})
+        assert Store(Path(root)).read(object_id).file("content.txt").read_text() == str(turn)
+
+
+def test_racing_commits_of_one_object_all_succeed_and_keep_one_copy(store: Store) -> None:
+    context = multiprocessing.get_context("spawn")
+    together = context.Barrier(2)
+    children = [context.Process(target=_commit_many, args=(str(store.root), number, together)) for number in range(2)]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join()
+
+    assert [child.exitcode for child in children] == [0, 0]
+    assert store.fsck() == []
+    assert not [path for path in (store.root / "tmp").iterdir() if not path.name.startswith(".")]
+
+
+@pytest.mark.parametrize("kind", ["link", "file"])
+def test_a_foreign_thing_in_the_place_of_an_object_gives_way_and_what_it_leads_to_stays(
+    store: Store, tmp_path: Path, kind: str
+) -> None:
+    object_id = commit(store, b"text")
+    place, elsewhere = store.read(object_id).path, tmp_path / "elsewhere"
+    place.rename(elsewhere)
+    (elsewhere / "content.txt").write_bytes(b"mine")
+    if kind == "link":
+        place.symlink_to(elsewhere)
+    else:
+        place.write_bytes(b"foreign")
+
+    assert commit(store, b"text") == object_id
+    assert store.read(object_id).file("content.txt").read_bytes() == b"text"
+    assert not place.is_symlink()
+    assert (elsewhere / "content.txt").read_bytes() == b"mine"
 
 
 def test_a_key_is_forgotten_with_its_object(store: Store) -> None:

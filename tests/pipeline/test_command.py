@@ -1,0 +1,114 @@
+"""Whatever is asked of a command line, there is one JSON value on stdout, one exit code that is true, and no traceback."""
+
+import errno
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.__main__ import main
+from pipeline.command import Parser, run_command
+from pipeline.errors import SourceError
+
+Ask = Callable[..., tuple[int, Any]]
+
+
+@pytest.fixture
+def ask(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Ask:
+    def call(*arguments: str) -> tuple[int, Any]:
+        code = main([*arguments, "--json", "--store", str(tmp_path / "store")])
+        return code, json.loads(capsys.readouterr().out)
+
+    return call
+
+
+def failing(error: BaseException) -> Callable[[Any], tuple[int, Any]]:
+    def handler(options: Any) -> tuple[int, Any]:
+        raise error
+
+    return handler
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (SourceError("source one", "it is broken"), 1, "source one: it is broken"),
+        (OSError(errno.ENOSPC, "No space left on device", "/store/tmp/x"), 1, "/store/tmp/x: No space left"),
+        (OSError(errno.EIO, "Input/output error"), 1, "here: Input/output error"),
+        (MemoryError(), 1, "Fewer workers"),
+        (KeyboardInterrupt(), 130, "run again"),
+    ],
+)
+def test_every_failure_is_one_json_value_and_a_line_for_people(
+    capsys: pytest.CaptureFixture[str], error: BaseException, code: int, words: str
+) -> None:
+    parser, said = Parser(), []
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--store", default="here")
+
+    assert run_command(parser, ["--json"], failing(error), said.append) == code
+    assert words in json.loads(capsys.readouterr().out)["message"]
+    assert words in said[0]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["bogus"],
+        ["build", "--workers", "0"],
+        ["build", "--workers", "-3"],
+        ["build", "--workers", "1000"],
+        ["build", "--workers", "two"],
+        ["build", "--wait", "-5"],
+        ["build", "--wait", "nan"],
+        ["build", "--wait", "inf"],
+        ["build", "--until", "bogus"],
+        ["build", "--work", "1"],
+        ["show", "one", "two"],
+        ["why", "source"],
+    ],
+)
+def test_wrong_usage_is_exit_code_2_and_one_json_value(ask: Ask, tmp_path: Path, arguments: list[str]) -> None:
+    code, answer = ask(*arguments)
+
+    assert (code, answer["error"]) == (2, "UsageError")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["build", "--recipe", "tiny", "--corpus", "../x"],
+        ["build", "--recipe", "tiny", "--corpus", "a\0b"],
+        ["show", "--corpus", "../.."],
+        ["show", "a\0b"],
+        ["promote", "--to", ""],
+        ["why", "a", "b", "--corpus", "../.."],
+        ["pin", "My Name", "."],
+        ["pin", "snapshot", "."],
+        ["vocabulary", "../x"],
+        ["fsck"],
+    ],
+)
+def test_odd_values_are_refused_and_make_nothing(ask: Ask, tmp_path: Path, arguments: list[str]) -> None:
+    code, answer = ask(*arguments)
+
+    assert code == 1
+    assert answer["message"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_reader_that_leaves_early_is_no_traceback() -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-m", "pipeline", "gates", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert child.stdout is not None
+    assert child.stderr is not None
+    child.stdout.close()
+    assert "Error" not in child.stderr.read()
+    assert child.wait() == 0

@@ -1,0 +1,216 @@
+"""A fault at any call by which a build and a promotion change the disk leaves old or new state, one sentence, and no need to mend.
+
+Each call is found by counting: the run is made again and again, with the fault one call later, until it meets none.
+"""
+
+import errno
+import hashlib
+import io
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.build import BuildOrder, open_build
+from pipeline.collect.local import tree_digest
+from pipeline.collect.pins import LocalPin
+from pipeline.durable import write_synced
+from pipeline.promotion import promote
+from pipeline.recipes import TINY
+from pipeline.stages import StageResult, run_stages
+from pipeline.store import Store
+
+CODE = "// SPDX-License-" + "Identifier: MIT\n" + "".join(f"int f{n}(int a) {{ return a * {n}; }}\n" for n in range(60))
+CALLS = ("fsync", "replace", "rename", "mkdir")
+Strike = Callable[[], None]
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def fail(number: int) -> Strike:
+    def strike() -> None:
+        raise OSError(number, os.strerror(number))
+
+    return strike
+
+
+@contextmanager
+def struck(number: int, strike: Strike) -> Iterator[list[int]]:
+    """Strike at call `number` of those that change the disk, counted from 1. Yields how many there were."""
+    count = [0]
+
+    def watched(function: Callable[..., Any], applies: Callable[..., bool] = lambda *_: True) -> Callable[..., Any]:
+        def call(*arguments: Any, **named: Any) -> Any:
+            if applies(*arguments, *named.values()):
+                count[0] += 1
+                if count[0] == number:
+                    strike()
+            return function(*arguments, **named)
+
+        return call
+
+    real = {name: getattr(os, name) for name in CALLS}
+    opened = io.open
+    try:
+        for name, function in real.items():
+            setattr(os, name, watched(function))
+        io.open = watched(opened, lambda path, mode="r", *_: isinstance(path, Path) and set(mode) & set("wa"))  # type: ignore[assignment]
+        yield count
+    finally:
+        io.open = opened  # type: ignore[assignment]
+        for name, function in real.items():
+            setattr(os, name, function)
+
+
+def build(root: Path, tree: Path) -> str:
+    pin = LocalPin(name="mine", path=tree, digest=tree_digest(tree), declared_license="MIT")
+    with open_build(BuildOrder("mine", TINY.params, (pin,), "a test"), Store(root)) as opened:
+        return [result.object_id for result in run_stages(opened, "tokenize")][-1]
+
+
+@pytest.fixture
+def memory() -> Iterator[Path]:
+    """A folder in memory where there is one: thousands of syncs of a disk take minutes, and no power is cut here."""
+    place = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=place if place.is_dir() else None) as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "main.c").write_text(CODE)
+    return tmp_path / "tree"
+
+
+def in_child(work: Callable[[], object]) -> int:
+    """Do it in a forked process; its exit code, or minus the signal that killed it."""
+    child = os.fork()
+    if child == 0:
+        work()
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def work_of_a_build(root: Path) -> dict[str, str]:
+    """All that a build does to its store, without the work: blob, part, key, stage, verdicts, refs. Returns the refs."""
+    store = Store(root)
+    with store.writer("mine", "a test") as scratch:
+        blob = store.put_blob([b"by", b"tes"], hashlib.sha256(b"bytes").hexdigest(), "mine")
+        for name in ("part", "stage"):
+            (scratch / name).mkdir()
+            write_synced(scratch / name / "content.bin", blob.read_bytes() + name.encode())
+        part_id = store.known("key") or store.commit(scratch / "part", "collect/part", {"name": "mine"}, {})
+        store.remember("key", part_id)
+        stage_id = store.commit(scratch / "stage", "collect/stage", {}, {"part/mine": part_id})
+        store.put_verdicts(stage_id, [])
+        for ref in ("collect", "candidate", "live"):
+            store.move_ref("mine", ref, store.ref_text("mine", ref), stage_id, "built")
+    return store.refs("mine")
+
+
+@pytest.mark.parametrize("prepared", ["empty", "damaged", "built"])
+def test_killed_at_every_call_the_store_is_sound_and_the_next_work_ends_in_the_same_refs(
+    memory: Path, prepared: str
+) -> None:
+    expected = work_of_a_build(memory / "whole")
+    number, code = 0, -signal.SIGKILL
+    while code == -signal.SIGKILL:
+        number += 1
+        root = prepare(memory / f"killed-{number}", prepared)
+
+        def work(root: Path = root, number: int = number) -> None:
+            with struck(number, die):
+                work_of_a_build(root)
+
+        code = in_child(work)
+        refuse_lies(root, expected, prepared, number)
+    assert code == 0
+    assert number > 15
+
+
+@pytest.mark.parametrize("prepared", ["empty", "damaged", "built"])
+@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EROFS])
+def test_refused_at_every_call_the_store_is_sound_and_the_next_work_ends_in_the_same_refs(
+    memory: Path, error: int, prepared: str
+) -> None:
+    expected = work_of_a_build(memory / "whole")
+    with struck(0, die) as count:
+        work_of_a_build(prepare(memory / "counted", prepared))
+    assert count[0] > 15
+    for number in range(1, count[0] + 1):
+        root = prepare(memory / f"refused-{number}", prepared)
+        with struck(number, fail(error)), suppress(OSError):
+            assert work_of_a_build(root) == expected
+        assert not (root / "tmp" / "mine").exists()
+        refuse_lies(root, expected, prepared, number)
+
+
+def prepare(root: Path, state: str) -> Path:
+    if state != "empty":
+        work_of_a_build(root)
+    if state == "damaged":
+        for path in root.glob("objects/*/*/*/content.bin"):
+            path.write_bytes(b"")
+        (root / "refs" / "mine" / "live").write_bytes(b"")
+    return root
+
+
+def refuse_lies(root: Path, expected: dict[str, str], prepared: str, number: int) -> None:
+    """What is sound stays sound, what was damaged is at most still so, and working again mends all."""
+    store = Store(root)
+    if prepared != "damaged":
+        assert store.fsck() == [], f"call {number}"
+        assert set(store.refs("mine").values()) <= set(expected.values())
+    assert work_of_a_build(root) == expected, f"call {number}"
+    assert store.fsck() == [], f"call {number}"
+    assert [path for path in root.glob("tmp/*") if path.name != ".blobs"] == [], f"call {number}"
+    for ref, object_id in expected.items():
+        assert [entry["new"] for entry in store.history("mine") if entry["ref"] == ref][-1] == object_id
+
+
+@pytest.mark.slow  # two builds for each of ten calls
+@pytest.mark.parametrize("number", range(1, 91, 9))
+def test_killed_at_a_call_a_build_ends_in_the_same_id(tmp_path: Path, tree: Path, number: int) -> None:
+    def work() -> None:
+        with struck(number, die):
+            build(tmp_path / "store", tree)
+
+    expected = build(tmp_path / "whole", tree)
+    assert in_child(work) == -signal.SIGKILL
+    assert Store(tmp_path / "store").fsck() == []
+    assert build(tmp_path / "store", tree) == expected
+    assert Store(tmp_path / "store").fsck() == []
+
+
+def test_killed_at_every_call_a_promotion_moves_live_or_leaves_it(
+    memory: Path, tiny_store: Store, tiny_results: list[StageResult]
+) -> None:
+    snapshot_id = tiny_results[-1].snapshot_id
+    root = memory / "store"
+    shutil.copytree(tiny_store.root, root)
+    number, code = 0, -signal.SIGKILL
+    while code == -signal.SIGKILL:
+        number += 1
+        (root / "refs" / "tiny" / "live").unlink(missing_ok=True)
+
+        def work(number: int = number) -> None:
+            with struck(number, die):
+                promote(Store(root), "tiny")
+
+        code = in_child(work)
+        store = Store(root)
+        moves = [entry["new"] for entry in store.history("tiny") if entry["ref"] == "live"]
+        assert store.ref("tiny", "live") in (None, snapshot_id)
+        assert store.ref("tiny", "live") is None or moves[-1] == snapshot_id
+        assert promote(store, "tiny").new == snapshot_id
+    assert number > 5
+    assert Store(root).fsck() == []

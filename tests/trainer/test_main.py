@@ -1,0 +1,165 @@
+"""The trainer's command line refuses what it cannot do in one sentence, before it makes anything."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from pipeline.stages import StageResult
+from pipeline.store import Store
+from trainer.__main__ import main
+
+Ask = Callable[..., tuple[int, Any]]
+
+
+@pytest.fixture
+def ask(capsys: pytest.CaptureFixture[str], tiny_store: Store) -> Ask:
+    def call(*arguments: str, store: Path = tiny_store.root) -> tuple[int, Any]:
+        code = main([*arguments, "--json", "--store", str(store)])
+        return code, json.loads(capsys.readouterr().out)
+
+    return call
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["--seed", "-1"],
+        ["--seed", str(2**63)],
+        ["--workers", "-1"],
+        ["--workers", "1000"],
+        ["--stop-after", "0"],
+        ["--stop-after", "ten"],
+        ["--save-every", "-1"],
+    ],
+)
+def test_wrong_usage_is_exit_code_2_and_one_json_value(ask: Ask, tmp_path: Path, arguments: list[str]) -> None:
+    code, answer = ask("train", *arguments, *(["--out", str(tmp_path / "out")] if arguments else []))
+
+    assert (code, answer["error"]) == (2, "UsageError")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--run", "a/b"], "run 'a/b': it is no name"),
+        (["--run", "../x"], "run '../x': it is no name"),
+        (["--corpus", "../x"], "corpus '../x': it is no name"),
+        (["--snapshot", "live?"], "it is no id"),
+        (["--recipe", "huge"], "one of tiny"),
+    ],
+)
+def test_odd_values_are_refused_by_name(ask: Ask, tmp_path: Path, arguments: list[str], words: str) -> None:
+    code, answer = ask("train", "--corpus", "tiny", "--out", str(tmp_path / "out"), *arguments)
+
+    assert code == 1
+    assert words in answer["message"]
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.fixture
+def copied(tiny_store: Store, tmp_path: Path) -> Path:
+    """A copy of the built store, which trainings may write."""
+    shutil.copytree(tiny_store.root, tmp_path / "store")
+    return tmp_path / "store"
+
+
+@pytest.mark.parametrize("device", ["tpu", "meta", "cuda:", "cuda:x", "cuda:99", "cuda"])
+def test_a_device_that_is_not_there_is_named(ask: Ask, copied: Path, tmp_path: Path, device: str) -> None:
+    if device in ("cuda", "cuda:") and torch.cuda.is_available():
+        pytest.skip("this machine has a GPU")
+    code, answer = ask("train", "--corpus", "tiny", "--out", str(tmp_path / "out"), "--device", device, store=copied)
+
+    assert code == 1
+    assert f"device {device}" in answer["message"].replace("'", "")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_place_that_cannot_be_written_is_one_json_value(ask: Ask, copied: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    out = str(tmp_path / "file" / "out")
+    code, answer = ask("train", "--corpus", "tiny", "--stop-after", "1", "--out", out, store=copied)
+
+    assert code == 1
+    assert "Not a directory" in answer["message"]
+
+
+def test_a_second_training_of_one_run_is_refused_and_told_whose_it_is(ask: Ask, copied: Path, tmp_path: Path) -> None:
+    with Store(copied).writer("runs/mine", "training mine"):
+        code, answer = ask("train", "--corpus", "tiny", "--run", "mine", "--out", str(tmp_path / "out"), store=copied)
+
+    assert code == 1
+    assert "run mine: it is being written by training mine" in answer["message"]
+
+
+@pytest.mark.parametrize("line", ["no json", "[]", "{}", '{"step": "one"}', "\udcff"])
+def test_a_broken_line_of_metrics_is_dropped(ask: Ask, copied: Path, tmp_path: Path, line: str) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "metrics.jsonl").write_text(f"{line}\n", errors="surrogateescape")
+    code, _ = ask("train", "--corpus", "tiny", "--stop-after", "1", "--out", str(out), store=copied)
+
+    assert code == 0
+    assert [json.loads(text)["step"] for text in (out / "metrics.jsonl").read_text().splitlines()] == [1]
+
+
+@pytest.mark.parametrize(
+    "name", ["parameters.safetensors", "optimizer.safetensors", "history.safetensors", "state.json"]
+)
+@pytest.mark.parametrize("damage", ["flipped", "empty", "gone"])
+def test_a_damaged_checkpoint_is_refused_and_its_file_named(
+    ask: Ask, trained: tuple[Path, str], tmp_path: Path, name: str, damage: str
+) -> None:
+    root, checkpoint_id = trained
+    place = Store(root).read(checkpoint_id).path / name
+    content = place.read_bytes()
+    try:
+        if damage == "gone":
+            place.unlink()
+        else:
+            flipped = bytes([content[0] ^ 1]) + content[1:]
+            place.write_bytes(b"" if damage == "empty" else flipped)
+        line = ["train", "--corpus", "tiny", "--stop-after", "2", "--out", str(tmp_path / "out"), "--resume", "latest"]
+        code, answer = ask(*line, store=root)
+    finally:
+        place.write_bytes(content)
+
+    assert (code, answer["error"]) == (1, "DamagedError")
+    assert name in answer["message"]
+
+
+@pytest.mark.parametrize("arguments", [["--temperature", "1e-300"], ["--temperature", "1e30"], ["--prompt", ""]])
+def test_odd_samples_are_drawn(ask: Ask, trained: tuple[Path, str], arguments: list[str]) -> None:
+    root, checkpoint_id = trained
+    code, answer = ask("sample", "--checkpoint", checkpoint_id, "--tokens", "2", *arguments, store=root)
+
+    assert code == 0
+    assert isinstance(answer["completion"], str)
+
+
+def test_a_prompt_that_is_no_text_is_refused(ask: Ask, trained: tuple[Path, str]) -> None:
+    root, checkpoint_id = trained
+    code, answer = ask("sample", "--checkpoint", checkpoint_id, "--prompt", "\udcff", store=root)
+
+    assert code == 1
+    assert "not UTF-8" in answer["message"]
+
+
+@pytest.fixture(scope="module")
+def trained(
+    tiny_store: Store, tiny_results: list[StageResult], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, str]:
+    """A store with a run of one step, and the id of its checkpoint."""
+    root = tmp_path_factory.mktemp("trained") / "store"
+    shutil.copytree(tiny_store.root, root)
+    assert (
+        main(["train", "--store", str(root), "--corpus", "tiny", "--stop-after", "1", "--out", str(root / "out")]) == 0
+    )
+    (latest,) = (root / "refs" / "runs").glob("*/latest")
+    return root, latest.read_text().strip()
