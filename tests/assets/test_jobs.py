@@ -61,7 +61,7 @@ def test_the_jobs_build_promote_and_train_like_the_command_line(
     trained = execute("train", config, instance)
     assert trained.success
     (event,) = trained.asset_materializations_for_node("training")
-    assert event.metadata["dagster/row_count"].value == 2
+    assert event.metadata["steps"].value == 2
     assert store.locate(event.metadata["checkpoint_id"].value)
 
     for stage in STAGE_NAMES:
