@@ -13,6 +13,7 @@ from pipeline.snapshot import Snapshot
 from pipeline.stages import StageResult, report_of
 from pipeline.store import Store
 
+SIGNS = {"at most": "≤", "at least": "≥"}
 _KINDS: dict[type, str] = {str: "string", bool: "bool", int: "int", float: "float"}
 
 
@@ -76,10 +77,10 @@ def waterfall_rows(store: Store, snapshot_id: str) -> list[dict[str, Any]]:
     rows = []
     for stored in evidence(store, snapshot_id):
         report = report_of(stored)
-        drops = ", ".join(f"{row['reason']} {row['rows']:,}" for row in drop_rows(report)[:4])
+        drops = ", ".join(f"{row['reason']} {row['rows']:,}" for row in drop_rows(report)[:3])
         row = {"stage": stored.manifest.kind.split("/")[0], "in": report.rows_in, "out": report.rows_out}
         row |= {"dropped": sum(report.dropped.values()), "MB out": _megabytes(report.num_bytes_out)}
-        rows.append(row | {"most dropped by": drops + (", …" if len(report.dropped) > 4 else "")})
+        rows.append(row | {"most dropped by": drops + (", …" if len(report.dropped) > 3 else "")})
     return rows
 
 
@@ -105,7 +106,7 @@ def verdict_rows(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
             "stage": verdict.stage,
             "gate": verdict.gate,
             "measured": _short(verdict.measured),
-            "must be": f"{verdict.comparison} {verdict.limit:g}",
+            "limit": f"{SIGNS[verdict.comparison]} {verdict.limit:g}",
             "verdict": "passed" if verdict.passed else ("failed" if verdict.blocking else "warning"),
         }
         for verdict in verdicts

@@ -74,4 +74,9 @@ def _metadata(result: StageResult, seconds: float, build: Build) -> dict[str, An
     if result.snapshot_id is None or result.blocked:
         return metadata
     snapshot = open_snapshot(build.store, result.snapshot_id)
-    return {**snapshot_metadata(build.store, snapshot), **metadata, "snapshot_id": result.snapshot_id}
+    return {
+        "corpus": build.corpus,
+        **snapshot_metadata(build.store, snapshot),
+        **metadata,
+        "snapshot_id": result.snapshot_id,
+    }

@@ -86,7 +86,7 @@ def command_of(params: TrainingParams, out: Path) -> list[str]:
 def training_metadata(result: dict[str, Any], corpus: str, out: Path) -> dict[str, Any]:
     """What a person asks of a training: how far, how well, on what data; then what it takes to repeat it."""
     losses = result["losses"]
-    every = max(1, len(losses) // 20)
+    every = max(1, len(losses) // 10)
     shown = [step for step in range(1, len(losses) + 1) if step % every == 0 or step in (1, len(losses))]
     circumstances = {**{f"seed of {name}": seed for name, seed in result["seeds"].items()}, **result["versions"]}
     return {
@@ -94,7 +94,7 @@ def training_metadata(result: dict[str, Any], corpus: str, out: Path) -> dict[st
         "steps": result["steps"],
         "final loss": round(result["final_loss"], 4),
         "loss": sparkline(losses),
-        "parameters": result["num_parameters"],
+        "parameters": f"{result['num_parameters']:,}",
         "unchanged": result["unchanged"],
         "snapshot": dg.MetadataValue.asset(LIVE),
         "losses": table([{"step": step, "loss": round(losses[step - 1], 4)} for step in shown]),

@@ -85,7 +85,7 @@ class StageBars:
             TextColumn("{task.fields[parts]:>8} parts"),
             TextColumn("{task.fields[rate]}"),
             TimeElapsedColumn(),
-            TextColumn("left"),
+            TextColumn("{task.fields[left]}"),
             TimeRemainingColumn(),
             console=console,
             disable=not console.is_terminal,
@@ -111,13 +111,13 @@ class StageBars:
         elapsed = next(bar.elapsed for bar in self._bars.tasks if bar.id == task) or 0.0
         rate = _speed(heard.num_bytes, elapsed) if elapsed > 0.05 else ""
         parts = f"{heard.num_done}/{heard.num_parts}"
-        self._bars.update(task, total=heard.num_parts, completed=heard.num_done, parts=parts, rate=rate)
+        self._bars.update(task, total=heard.num_parts, completed=heard.num_done, parts=parts, rate=rate, left="left")
         if not self.console.is_terminal and time.monotonic() - self._told >= SECONDS_BETWEEN_LINES:
             self._told = time.monotonic()
             self.console.print(f"{heard.stage:<10} {parts} parts  {rate}")
 
     def _open(self, stage: str) -> None:
-        self._tasks[stage] = self._bars.add_task(stage, total=None, parts="", rate="")
+        self._tasks[stage] = self._bars.add_task(stage, total=None, parts="", rate="", left="")
 
     def finished(self, result: StageResult, seconds: float) -> None:
         """Replace the stage's bar by the line that stays: what went in and out, how fast, and whether it was known already."""
