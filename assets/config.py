@@ -55,8 +55,8 @@ def params_from(config: dg.Config, params: type[P]) -> P:
 def _bounds(metadata: list[Any]) -> str:
     """The bounds of a field as a person writes them: `At least 1, at most 64.`"""
     words = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than", "multiple_of": "a multiple of"}
-    words |= {"min_length": "length at least", "max_length": "length at most", "pattern": "matches"}
-    found = [f"{word} {_number(getattr(b, name))}" for b in metadata for name, word in words.items() if _has(b, name)]
+    words |= {"min_length": "length at least", "max_length": "length at most", "pattern": "one of the form"}
+    found = [f"{word} {_written(getattr(b, name))}" for b in metadata for name, word in words.items() if _has(b, name)]
     return (", ".join(found)[:1].upper() + ", ".join(found)[1:] + ".") if found else ""
 
 
@@ -64,8 +64,8 @@ def _has(bound: Any, name: str) -> bool:
     return getattr(bound, name, None) is not None
 
 
-def _number(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)
+def _written(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else (f"`{value}`" if isinstance(value, str) else str(value))
 
 
 def _filled(value: Any) -> Any:

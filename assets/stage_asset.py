@@ -1,6 +1,7 @@
 """One factory for the five stages: read the form, run the stage, report it. The stage files say what each is for."""
 
 import time
+from collections.abc import Iterator
 from inspect import cleandoc
 from typing import Any
 
@@ -33,7 +34,9 @@ def stage_asset(name: str, description: str, watcher: Watcher) -> dg.AssetsDefin
         code_version=str(stage_named(name).version),
         description=cleandoc(description),
     )
-    def stage(context: dg.AssetExecutionContext, config: config_type, build: BuildResource) -> dg.MaterializeResult:  # type: ignore[type-arg]  # Dagster reads the bare name
+    def stage(
+        context: dg.AssetExecutionContext, config: config_type, build: BuildResource
+    ) -> Iterator[dg.MaterializeResult]:  # type: ignore[type-arg]  # Dagster reads the bare name
         def listen(progress: Progress) -> None:
             watcher.progress(progress)
             known = ", unchanged" if progress.unchanged else ""
@@ -48,12 +51,14 @@ def stage_asset(name: str, description: str, watcher: Watcher) -> dg.AssetsDefin
         seconds = time.monotonic() - started
         watcher.finished(result, seconds)
         _say_what_failed(result, context)
-        return dg.MaterializeResult(
+        yield dg.MaterializeResult(
             asset_key=key,
             metadata=_metadata(result, seconds, build.build),
             data_version=dg.DataVersion(result.object_id),
             check_results=[check_result(verdict, key, failures_text(result)) for verdict in result.verdicts],
         )
+        with refusals():  # Dagster would stop here too, and name the checks alone
+            result.refuse_blocked(build.build.corpus)
 
     return stage
 
@@ -64,8 +69,7 @@ def _say_what_failed(result: StageResult, context: dg.AssetExecutionContext) -> 
         context.log.error(f"{type(error).__name__}: {error}")
     for verdict in result.verdicts:
         if not verdict.passed:
-            say = context.log.error if verdict.blocking else context.log.warning
-            say(f"{verdict.sentence}. {verdict.why}{' No ref was moved.' if verdict.blocking else ''}")
+            (context.log.error if verdict.blocking else context.log.warning)(f"{verdict.sentence}. {verdict.why}")
 
 
 def _metadata(result: StageResult, seconds: float, build: Build) -> dict[str, Any]:
