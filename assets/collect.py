@@ -7,5 +7,9 @@ from pipeline.watcher import Watcher
 
 
 def collect(watcher: Watcher) -> dg.AssetsDefinition:
-    """Pinned archives and folders become source files: every byte verified, nothing executed, nothing extracted."""
+    """Pinned archives and folders become source files: every byte verified, nothing executed, nothing extracted.
+
+    Reads the pins file; writes one table of files a source. Limits on size, depth and compression keep hostile archives out. A
+    source that cannot be had, or whose bytes are not the pinned ones, stops the build here; the others are kept for the next one.
+    """
     return stage_asset("collect", collect.__doc__ or "", watcher)

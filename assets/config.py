@@ -24,7 +24,7 @@ def form(params: type[Params]) -> type[dg.Config]:
     """The Dagster form of a Params class: the same fields, described with their bounds, and the same defaults."""
     fields: dict[str, Any] = {}
     for name, info in params.model_fields.items():
-        text = " ".join([info.description or "", *(str(bound) for bound in info.metadata)]).strip()
+        text = " ".join([*(info.description or "").split(), _bounds(info.metadata)]).strip()
         has_default = info.default is not PydanticUndefined or info.default_factory is not None
         default = _filled(info.get_default(call_default_factory=True)) if has_default else ...
         fields[name] = (_form_type(info.annotation), Field(default, description=text))
@@ -50,6 +50,22 @@ def params_from(config: dg.Config, params: type[P]) -> P:
         raise ParamsError(
             f"launchpad form of {params.__name__}", found, "", "Correct the field and launch again."
         ) from error
+
+
+def _bounds(metadata: list[Any]) -> str:
+    """The bounds of a field as a person writes them: `At least 1, at most 64.`"""
+    words = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than", "multiple_of": "a multiple of"}
+    words |= {"min_length": "length at least", "max_length": "length at most", "pattern": "one of the form"}
+    found = [f"{word} {_written(getattr(b, name))}" for b in metadata for name, word in words.items() if _has(b, name)]
+    return (", ".join(found)[:1].upper() + ", ".join(found)[1:] + ".") if found else ""
+
+
+def _has(bound: Any, name: str) -> bool:
+    return getattr(bound, name, None) is not None
+
+
+def _written(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else (f"`{value}`" if isinstance(value, str) else str(value))
 
 
 def _filled(value: Any) -> Any:

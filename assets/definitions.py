@@ -27,7 +27,7 @@ def definitions(watcher: Watcher) -> dg.Definitions:
         for module in (collect.collect, normalize.normalize, enrich.enrich, tokenize.tokenize, verify.verify)
     ]
     return dg.Definitions(
-        assets=dg.map_asset_specs(_with_policy, [*stages, live_snapshot(), training()]),
+        assets=dg.map_asset_specs(_with_policy, [*stages, live_snapshot(), training(watcher)]),
         jobs=jobs.jobs(),
         schedules=jobs.schedules(),
         resources={"build": BuildResource(), "store": StoreResource()},

@@ -6,16 +6,15 @@ collect -> normalize -> enrich -> tokenize -> verify -> promote -> train -> stop
 import argparse
 import json
 import os
-import subprocess
 import sys
 import time
-from contextlib import nullcontext
 from typing import Any
 
 from rich.console import Console
 
-from pipeline.console import StageBars, person, verdict_table, waterfall
-from pipeline.errors import SluiceError
+from assets.trainer_process import run_trainer, trainer_command
+from pipeline.console import StageBars, UpdatingLine, person, verdict_table, waterfall
+from pipeline.errors import FetchError, SluiceError
 from pipeline.progress import Progress
 from pipeline.recipes import RECIPES, ROOT, Recipe, recipe_named
 from pipeline.stages import StageResult
@@ -29,8 +28,9 @@ _REPOSITORY_TAG = {".dagster/repository": "__repository__@sluice"}
 class DemoWatcher:
     """Draws the bars and keeps the results for the tables at the end."""
 
-    def __init__(self, bars: StageBars) -> None:
-        self.bars = bars
+    def __init__(self, console: Console) -> None:
+        self.bars = StageBars(console)
+        self.line = UpdatingLine(console)
         self.results: list[StageResult] = []
 
     def progress(self, progress: Progress) -> None:
@@ -39,6 +39,13 @@ class DemoWatcher:
     def finished(self, result: StageResult, seconds: float) -> None:
         self.results.append(result)
         self.bars.finished(result, seconds)
+
+    def said(self, text: str) -> None:
+        """A line of the trainer: one that is written over, and a few that stay."""
+        if text.startswith("train ["):
+            self.line.update(text)
+        else:
+            self.line.say(text)
 
 
 def main() -> int:
@@ -70,8 +77,7 @@ def _run(recipe: Recipe, console: Console) -> bool:
     from assets.resources import store_root
 
     console.print(f"Sluice demo: corpus {recipe.name}, store {store_root()}\n")
-    bars = StageBars(console)
-    watcher = DemoWatcher(bars)
+    watcher = DemoWatcher(console)
     defs = definitions.definitions(watcher)
     params = training.TrainingParams(corpus=recipe.name, stop_after=STEPS, save_every=STOP_AT)
     configs = {
@@ -81,30 +87,30 @@ def _run(recipe: Recipe, console: Console) -> bool:
     }
     with dg.DagsterInstance.get() as instance:
         for name, config in configs.items():
-            with bars if name == "build" else nullcontext():
-                failure = _execute(defs, name, config, instance)
+            with watcher.bars if name == "build" else watcher.line:
+                run_id, failure = _execute(defs, name, config, instance)
             if name == "build":
                 _print_results(watcher.results, console)
             if failure is not None:
-                _print_failure(name, failure, console)
+                _print_failure(name, failure, watcher.results, console)
                 return False
-    store = Store(store_root())
-    console.print(f"promoted snapshot {store.ref(recipe.name, 'live')}\n")
-    straight = _trained(_trainer("train", *_train_arguments(recipe, STEPS), "--resume", "latest"))
-    return _stop_and_resume(recipe, straight, store, console)
+            if name == "promote":
+                console.print(f"promoted snapshot {Store(store_root()).ref(recipe.name, 'live')}\n")
+    straight = json.loads((store_root() / "runs" / run_id / "result.json").read_text())
+    return _stop_and_resume(recipe, straight, watcher, console)
 
 
-def _execute(defs: Any, name: str, config: dict[str, Any], instance: Any) -> str | None:
-    """Run a job in this process, visible in the UI; returns None or what went wrong."""
+def _execute(defs: Any, name: str, config: dict[str, Any], instance: Any) -> tuple[str, str | None]:
+    """Run a job in this process, visible in the UI; returns the run's id, and None or what went wrong."""
     quiet = {"console": {"config": {"log_level": "CRITICAL"}}}
     job = defs.resolve_job_def(name)
     done = job.execute_in_process(
         instance=instance, run_config={**config, "loggers": quiet}, raise_on_error=False, tags=_REPOSITORY_TAG
     )
     if done.success:
-        return None
+        return done.run_id, None
     events = [event for event in done.all_events if event.is_failure]
-    return next((text for event in events if (text := _failure_text(event))), f"run {done.run_id} failed")
+    return done.run_id, next((text for event in events if (text := _failure_text(event))), f"run {done.run_id} failed")
 
 
 def _failure_text(event: Any) -> str:
@@ -122,22 +128,29 @@ def _print_results(results: list[StageResult], console: Console) -> None:
     console.print(verdict_table(verdict for result in results for verdict in result.verdicts))
 
 
-def _print_failure(name: str, failure: str, console: Console) -> None:
-    console.print(f"\nthe job {name} failed: {failure}", style="red", markup=False)
-    if "FetchError" in failure or "num_failed_sources" in failure:
+def _print_failure(name: str, failure: str, results: list[StageResult], console: Console) -> None:
+    """What went wrong: of a blocked stage each source that failed and each gate, of all else the error."""
+    blocked = next((result for result in results if result.blocked), None) if name == "build" else None
+    console.print(f"\nthe job {name} failed{'' if blocked else ': ' + failure}", style="red", markup=False)
+    errors = blocked.failures if blocked else {}
+    verdicts = [verdict for verdict in blocked.verdicts if not verdict.passed] if blocked else []
+    for text in [*(str(error) for _, error in sorted(errors.items())), *(verdict.sentence for verdict in verdicts)]:
+        console.print(f"  {text}", style="red", markup=False)
+    if any(isinstance(error, FetchError) for error in errors.values()):
         console.print("Without a package index, `make demo RECIPE=tiny` goes the same road over the made corpus.")
 
 
-def _stop_and_resume(recipe: Recipe, straight: dict[str, Any], store: Store, console: Console) -> bool:
+def _stop_and_resume(recipe: Recipe, straight: dict[str, Any], watcher: DemoWatcher, console: Console) -> bool:
     """Train the same run again under another name, stop it, resume it in a fresh process, and compare every bit."""
-    console.print(
-        f"trained {straight['steps']} steps: loss {straight['losses'][0]:.4f} to {straight['final_loss']:.4f}", end=""
-    )
-    console.print("  (unchanged)" if straight["unchanged"] else "")
+    from assets.resources import store_root
+
+    unchanged = "  (unchanged)" if straight["unchanged"] else ""
+    losses = f"loss {straight['losses'][0]:.4f} to {straight['final_loss']:.4f}"
+    console.print(f"trained {straight['steps']} steps: {losses}{unchanged}\n")
     run = f"{_RUN}-{recipe.name}"
-    if not _is_at(store, run, straight):
-        _trainer("train", *_train_arguments(recipe, STOP_AT), "--run", run, "--resume", "latest")
-    resumed = _trained(_trainer("train", *_train_arguments(recipe, STEPS), "--run", run, "--resume", "latest"))
+    if Store(store_root()).ref(f"runs/{run}", "latest") != straight["checkpoint_id"]:
+        _trained(watcher, [*_train_arguments(recipe, STOP_AT), "--run", run])
+    resumed = _trained(watcher, [*_train_arguments(recipe, STEPS), "--run", run])
     names = ("losses", "parameters_sha256", "optimizer_sha256")
     different = [name for name in names if straight[name] != resumed[name]]
     if different:
@@ -147,15 +160,11 @@ def _stop_and_resume(recipe: Recipe, straight: dict[str, Any], store: Store, con
         return False
     console.print(f"stopped at step {STOP_AT}, resumed to {STEPS}: losses and parameters bit-identical")
     prompt = "#include <vector>\n\nint main() {\n"
-    sampled = _trained(_trainer("sample", "--checkpoint", straight["checkpoint_id"], "--prompt", prompt))
+    words = ("--checkpoint", straight["checkpoint_id"], "--prompt", prompt)
+    sampled = run_trainer(trainer_command("sample", store_root(), *words), watcher.said)
     console.print("\na completion by the little model, after 20 steps of training:", style="bold")
     console.print(prompt + sampled["completion"], markup=False)
     return True
-
-
-def _is_at(store: Store, run: str, straight: dict[str, Any]) -> bool:
-    """Whether the run of the second demo is where the first one left it."""
-    return bool(store.ref(f"runs/{run}", "latest") == straight["checkpoint_id"])
 
 
 def _train_arguments(recipe: Recipe, stop_after: int) -> list[str]:
@@ -163,21 +172,15 @@ def _train_arguments(recipe: Recipe, stop_after: int) -> list[str]:
 
     out = store_root() / "runs" / f"demo-{recipe.name}"
     arguments = ["--corpus", recipe.name, "--snapshot", "live", "--recipe", "tiny", "--stop-after", str(stop_after)]
-    return [*arguments, "--save-every", str(STOP_AT), "--out", str(out)]
+    return [*arguments, "--save-every", str(STOP_AT), "--out", str(out), "--resume", "latest"]
 
 
-def _trainer(command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def _trained(watcher: DemoWatcher, arguments: list[str]) -> dict[str, Any]:
+    """Run one sitting of the trainer, on the line that is written over."""
     from assets.resources import store_root
 
-    line = [sys.executable, "-m", "trainer", command, "--store", str(store_root()), "--json", *arguments]
-    return subprocess.run(line, stdout=subprocess.PIPE, text=True, check=False)
-
-
-def _trained(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
-    answer: dict[str, Any] = json.loads(done.stdout) if done.stdout else {}
-    if done.returncode != 0:
-        raise SluiceError("trainer", f"exit {done.returncode}: {answer.get('message', 'see above')}", "exit 0")
-    return answer
+    with watcher.line:
+        return run_trainer(trainer_command("train", store_root(), *arguments), watcher.said)
 
 
 def _print_next(recipe: Recipe, console: Console) -> None:

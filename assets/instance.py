@@ -1,16 +1,26 @@
-"""Runs whose worker is gone. A run killed with -9 stays STARTED: each run is marked with its worker, each start sweeps the dead."""
+"""What is written on a run: its corpus, to be found by, and its worker, because a run killed with -9 stays STARTED.
+
+Each start of a run sweeps those whose worker is gone.
+"""
 
 import os
 from pathlib import Path
 
 import dagster as dg
 
-WORKER_TAG = "sluice/worker"
+WORKER_TAG = ".dagster/sluice_worker"
+"""Hidden in the list of runs, as every tag of this prefix is."""
+CORPUS_TAG = "corpus"
 
 
 def mark_worker(instance: dg.DagsterInstance, run_id: str) -> None:
     """Tag a run with this process: its id and start time, since ids are used again."""
     instance.add_run_tags(run_id, {WORKER_TAG: f"{os.getpid()}:{_start_time(os.getpid())}"})
+
+
+def tag_corpus(instance: dg.DagsterInstance, run_id: str, corpus: str) -> None:
+    """Say in the list of runs which corpus a run is about."""
+    instance.add_run_tags(run_id, {CORPUS_TAG: corpus})
 
 
 def sweep(instance: dg.DagsterInstance) -> list[str]:

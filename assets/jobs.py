@@ -18,24 +18,30 @@ _QUIET = {"console": {"config": {"log_level": "WARNING"}}}
 def jobs() -> list[Any]:
     """All jobs."""
     return [
-        _job("build", STAGE_SELECTION, build_config(QUICK), "Collect to verify: ends at the candidate snapshot."),
+        _job(
+            "build",
+            STAGE_SELECTION,
+            build_config(QUICK),
+            "Collect, normalize, enrich, tokenize, verify: ends at the candidate snapshot. What did not change is not made again, "
+            "and a second build of the same corpus waits for the first.",
+        ),
         _job(
             "promote",
             dg.AssetSelection.assets(LIVE),
             promote_config("quick"),
-            "Judge the candidate again and make it live.",
+            "Judge every gate of the candidate again and make it live. With `to` set to an older id, roll back.",
         ),
         _job(
             "train",
             dg.AssetSelection.assets(TRAINING),
             train_config(TrainingParams()),
-            "Train on the live snapshot, or go on.",
+            "Train on the live snapshot up to step `stop_after`, or go on from where the same training stopped.",
         ),
         _job(
             "nightly",
             STAGE_SELECTION | dg.AssetSelection.assets(LIVE),
             {**build_config(QUICK), "ops": {**build_config(QUICK)["ops"], **promote_config("quick")["ops"]}},
-            "Build and promote, every night.",
+            "Build and promote. A gate that fails keeps the live snapshot of the night before.",
         ),
     ]
 
@@ -48,14 +54,18 @@ def schedules() -> list[dg.ScheduleDefinition]:
             job_name="nightly",
             cron_schedule="0 3 * * *",
             default_status=dg.DefaultScheduleStatus.RUNNING,
+            description="Builds the corpus quick and promotes it, every night at 03:00 UTC, while a daemon runs.",
         )
     ]
 
 
-def build_config(recipe: Recipe, pins: str = "", workers: int = 2, offline: bool = False) -> dict[str, Any]:
+def build_config(
+    recipe: Recipe, pins: str = "", corpus: str = "", workers: int = 2, offline: bool = False
+) -> dict[str, Any]:
     """Run config of a build of `recipe`."""
     ops = {name: {"config": _values(getattr(recipe.params, name))} for name in STAGE_NAMES}
-    build = {"recipe": recipe.name, "pins": pins, "workers": workers, "offline": offline}
+    build = {"recipe": recipe.name, "corpus": corpus, "pins": pins, "workers": workers}
+    build |= {"offline": offline, "wait_seconds": 3600.0}
     return {"ops": ops, "resources": {"build": {"config": build}}, "loggers": _QUIET}
 
 

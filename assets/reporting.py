@@ -1,89 +1,147 @@
-"""A stage's result as metadata that a person wants: rows, drops, rates and figures a source, as tables."""
+"""A stage's result as metadata that a person wants: counts and rates first, which the UI plots, then tables, ids last."""
 
-import base64
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dagster as dg
 
 from pipeline.gates import Verdict
-from pipeline.stages import StageResult
+from pipeline.outcome import StageReport
+from pipeline.promotion import evidence
+from pipeline.snapshot import Snapshot
+from pipeline.stages import StageResult, report_of
+from pipeline.store import Store
+
+SIGNS = {"at most": "≤", "at least": "≥"}
+_KINDS: dict[type, str] = {str: "string", bool: "bool", int: "int", float: "float"}
 
 
-def stage_metadata(result: StageResult, seconds: float) -> dict[str, Any]:
-    """Metadata of a finished stage."""
+def stage_metadata(result: StageResult, seconds: float, corpus: str) -> dict[str, Any]:
+    """Metadata of a finished stage. A rate is left out where nothing was made, and a table where it has no rows."""
     report = result.report
     metadata: dict[str, Any] = {
         "dagster/row_count": report.rows_out,
-        "object_id": result.object_id,
-        "rows_in": report.rows_in,
-        "rows_dropped": sum(report.dropped.values()),
-        "MB in": round(report.num_bytes_in / 1e6, 3),
-        "MB out": round(report.num_bytes_out / 1e6, 3),
+        "corpus": corpus,
+        "rows in": report.rows_in,
+        "rows dropped": sum(report.dropped.values()),
+        "MB in": _megabytes(report.num_bytes_in),
+        "MB out": _megabytes(report.num_bytes_out),
         "seconds": round(seconds, 3),
-        "MB/s": round(report.num_bytes_in / 1e6 / seconds, 2) if seconds > 0 else 0.0,
         "unchanged": result.unchanged,
-        "drops by reason": _table(
-            [{"reason": name, "rows": count} for name, count in report.dropped.items()], "reason", "rows"
-        ),
-        "measures": _table([{"measure": n, "value": float(v)} for n, v in report.measures.items()], "measure", "value"),
-        "sources": _source_table(result),
     }
+    if seconds > 0 and not result.unchanged:
+        metadata["MB/s"] = round(report.num_bytes_in / 1e6 / seconds, 3)
     if result.failures:
-        metadata["failed sources"] = "\n".join(str(error) for _, error in sorted(result.failures.items()))
-    return metadata
-
-
-def sparkline(values: Sequence[float], width: int = 240, height: int = 48) -> dg.MetadataValue[Any]:
-    """A small line plot. Under 1,000 characters, so that the page shows it without a click: at most 40 points are drawn."""
-    step = max(1, -(-len(values) // 40))
-    points = list(values[::step])
-    low, high = min(points), max(points)
-    scale = (height - 4) / ((high - low) or 1.0)
-    across = width / max(1, len(points) - 1)
-    path = " ".join(
-        f"{index * across:.0f},{height - 2 - (value - low) * scale:.0f}" for index, value in enumerate(points)
-    )
-    picture = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}">'
-        f'<polyline fill="none" stroke="#36c" points="{path}"/></svg>'
-    )
-    encoded = base64.b64encode(picture.encode()).decode()
-    return dg.MetadataValue.md(f"![{values[0]:.3f} to {values[-1]:.3f}](data:image/svg+xml;base64,{encoded})")
-
-
-def _source_table(result: StageResult) -> dg.MetadataValue[Any]:
-    rows: list[Mapping[str, Any]] = [
+        metadata["failed sources"] = failures_text(result)
+    metadata |= _tables(
         {
-            "source": name,
-            "rows in": report.rows_in,
-            "rows out": report.rows_out,
-            "MB in": round(report.num_bytes_in / 1e6, 3),
-            "MB out": round(report.num_bytes_out / 1e6, 3),
+            "drops by reason": drop_rows(report),
+            "parts": [_part_row(name, part) for name, part in result.source_reports.items()],
+            "measures": [{"measure": name, "value": _short(value)} for name, value in report.measures.items()],
         }
-        for name, report in result.source_reports.items()
-    ]
-    return _table(rows, "source", "rows in", "rows out", "MB in", "MB out")
+    )
+    return metadata | {"object_id": result.object_id}
 
 
-def _table(rows: Sequence[Mapping[str, Any]], *columns: str) -> dg.MetadataValue[Any]:
-    def kind(name: str) -> str:
-        return "string" if not rows or isinstance(rows[0][name], str) else "float"
+def snapshot_metadata(store: Store, snapshot: Snapshot) -> dict[str, Any]:
+    """What is in a snapshot and what it lost on the way: totals, the waterfall, licences and sources."""
+    sources = snapshot.sources
+    totals: dict[str, Any] = {
+        "documents": sum(source.num_documents for source in sources),
+        "tokens": sum(source.num_tokens for source in sources),
+        "MB of text": _megabytes(sum(source.num_text_bytes for source in sources)),
+        "rows to train on": sum(source.num_rows_train for source in sources),
+        "rows held out": sum(source.num_rows_held_out for source in sources),
+    }
+    tables = {
+        "waterfall": waterfall_rows(store, snapshot.snapshot_id),
+        "licences": licence_rows(snapshot),
+        "sources": [
+            {
+                "source": source.name,
+                "documents": source.num_documents,
+                "tokens": source.num_tokens,
+                "rows to train on": source.num_rows_train,
+                "rows held out": source.num_rows_held_out,
+                "weight": _short(source.weight),
+            }
+            for source in sources
+        ],
+    }
+    return totals | _tables(tables)
 
-    schema = dg.TableSchema(columns=[dg.TableColumn(name, kind(name)) for name in columns])
-    return dg.MetadataValue.table([dg.TableRecord(dict(row)) for row in rows], schema=schema)
+
+def waterfall_rows(store: Store, snapshot_id: str) -> list[dict[str, Any]]:
+    """What went into and out of each stage behind a snapshot, and why the rest did not go on."""
+    rows = []
+    for stored in evidence(store, snapshot_id):
+        report = report_of(stored)
+        drops = ", ".join(f"{row['reason']} {row['rows']:,}" for row in drop_rows(report)[:3])
+        row = {"stage": stored.manifest.kind.split("/")[0], "in": report.rows_in, "out": report.rows_out}
+        row |= {"dropped": sum(report.dropped.values()), "MB out": _megabytes(report.num_bytes_out)}
+        rows.append(row | {"most dropped by": drops + (", …" if len(report.dropped) > 3 else "")})
+    return rows
 
 
-def verdict_rows(verdicts: Sequence[Verdict]) -> dg.MetadataValue[Any]:
-    """Verdicts as a table."""
-    rows = [
+def licence_rows(snapshot: Snapshot) -> list[dict[str, Any]]:
+    """Documents of a snapshot by licence expression, most frequent first."""
+    count: Counter[str] = Counter()
+    for source in snapshot.sources:
+        count.update(source.licences)
+    ordered = sorted(count.items(), key=lambda item: (-item[1], item[0]))
+    return [{"licence": name, "documents": n, "percent": round(100 * n / count.total(), 1)} for name, n in ordered]
+
+
+def drop_rows(report: StageReport) -> list[dict[str, Any]]:
+    """Drops by reason, most frequent first, and their share of what came in."""
+    ordered = sorted(report.dropped.items(), key=lambda item: (-item[1], item[0]))
+    return [{"reason": name, "rows": n, "percent": round(100 * n / max(1, report.rows_in), 1)} for name, n in ordered]
+
+
+def verdict_rows(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
+    """What each gate said: its measure, its limit, its verdict."""
+    return [
         {
-            "stage": v.stage,
-            "gate": v.gate,
-            "measured": v.measured,
-            "limit": v.limit,
-            "verdict": "passed" if v.passed else "failed",
+            "stage": verdict.stage,
+            "gate": verdict.gate,
+            "measured": _short(verdict.measured),
+            "limit": f"{SIGNS[verdict.comparison]} {verdict.limit:g}",
+            "verdict": "passed" if verdict.passed else ("failed" if verdict.blocking else "warning"),
         }
-        for v in verdicts
+        for verdict in verdicts
     ]
-    return _table(rows, "stage", "gate", "measured", "limit", "verdict")
+
+
+def failures_text(result: StageResult) -> str:
+    """Why each source that failed did, a line a source; empty where none failed."""
+    return "\n".join(f"{name}: {error}" for name, error in sorted(result.failures.items()))
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> dg.MetadataValue[Any]:
+    """Rows that share their keys, as a table; there must be one at least."""
+    columns = [dg.TableColumn(name, _KINDS[type(value)]) for name, value in rows[0].items()]
+    return dg.MetadataValue.table([dg.TableRecord(dict(row)) for row in rows], schema=dg.TableSchema(columns=columns))
+
+
+def _tables(rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
+    return {name: table(entries) for name, entries in rows.items() if entries}
+
+
+def _part_row(name: str, report: StageReport) -> dict[str, Any]:
+    return {
+        "part": name,
+        "rows in": report.rows_in,
+        "rows out": report.rows_out,
+        "MB in": _megabytes(report.num_bytes_in),
+        "MB out": _megabytes(report.num_bytes_out),
+    }
+
+
+def _megabytes(num_bytes: int) -> float:
+    return round(num_bytes / 1e6, 3)
+
+
+def _short(value: float) -> float:
+    """Five digits are enough to read; the store has them all."""
+    return float(f"{value:.5g}") if value != int(value) else float(value)

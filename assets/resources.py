@@ -10,12 +10,12 @@ from typing import Any
 import dagster as dg
 from pydantic import Field, PrivateAttr
 
-from assets.instance import mark_worker, sweep
+from assets.instance import mark_worker, sweep, tag_corpus
 from pipeline.build import Build, BuildOrder, open_build
 from pipeline.errors import SluiceError
 from pipeline.params import Params
 from pipeline.progress import Listener
-from pipeline.recipes import ROOT, pins_of, recipe_named
+from pipeline.recipes import RECIPES, ROOT, pins_of, recipe_named
 from pipeline.stages import STAGE_NAMES, StageResult, chain_params, run_stage
 from pipeline.store import Store
 
@@ -31,7 +31,7 @@ def refusals() -> Iterator[None]:
     try:
         yield
     except SluiceError as error:
-        raise dg.Failure(description=f"{type(error).__name__}: {error}", allow_retries=False) from error
+        raise dg.Failure(description=f"{type(error).__name__}: {error}", allow_retries=False) from None
 
 
 class StoreResource(dg.ConfigurableResource[Any]):
@@ -48,11 +48,13 @@ class BuildResource(dg.ConfigurableResource[Any]):
     """One build: the corpus stays held until the run ends, and the kernel lets go of it if the run is killed."""
 
     recipe: str = Field(
-        default="quick", description="Recipe whose slice and held-out sources are built: tiny, quick or full."
+        default="quick",
+        description=f"Recipe whose slice and held-out sources are built: {', '.join(RECIPES)}. "
+        "What the stages are told stands under `ops`, whatever the recipe is.",
     )
     corpus: str = Field(default="", description="Name of the corpus that is written; the recipe's name if empty.")
-    pins: str = Field(default="", description="A pins file to build in place of the recipe's slice.")
-    workers: int = Field(default=2, description="Worker processes. The bytes are the same for any number.")
+    pins: str = Field(default="", description="Path of a pins file to build in place of the recipe's slice.")
+    workers: int = Field(default=2, description="Worker processes, at least 1. The bytes are the same for any number.")
     offline: bool = Field(default=False, description="Use archives in the store only.")
     wait_seconds: float = Field(default=3600.0, description="Seconds to wait for another build of the corpus.")
 
@@ -68,15 +70,18 @@ class BuildResource(dg.ConfigurableResource[Any]):
                 corpus=self.corpus or recipe.name,
                 params=recipe.params,
                 pins=pins_of(recipe, Path(self.pins) if self.pins else None),
-                who=f"run {context.run_id}",
+                who=f"run {context.run.run_id}" if context.run is not None else "a run",
                 num_workers=max(1, self.workers),
                 offline=self.offline,
                 wait_seconds=self.wait_seconds,
             )
 
+            if context.instance is not None and context.run is not None:
+                tag_corpus(context.instance, context.run.run_id, order.corpus)
+
             def on_wait(holder: str) -> None:
                 if context.log is not None:
-                    context.log.info(f"waiting for {holder}")
+                    context.log.warning(f"corpus {order.corpus} is being written by {holder}: waiting until it is done")
 
             with open_build(order, Store(store_root()), on_wait=on_wait) as build:
                 self._build = build
@@ -104,6 +109,6 @@ class BuildResource(dg.ConfigurableResource[Any]):
 
 
 def _announce(context: dg.InitResourceContext) -> None:
-    if context.instance is not None and context.run_id is not None:
-        mark_worker(context.instance, context.run_id)
+    if context.instance is not None and context.run is not None:
+        mark_worker(context.instance, context.run.run_id)
         sweep(context.instance)

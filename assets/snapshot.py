@@ -1,12 +1,14 @@
 """The asset `snapshot/live`: promotion. Judges every gate again from stored evidence, then moves the ref."""
 
+from inspect import cleandoc
 from typing import Any
 
 import dagster as dg
 from pydantic import Field
 
 from assets.config import form, params_from
-from assets.reporting import verdict_rows
+from assets.instance import tag_corpus
+from assets.reporting import snapshot_metadata, table, verdict_rows
 from assets.resources import StoreResource, refusals
 from pipeline.params import Params
 from pipeline.promotion import promote
@@ -27,13 +29,18 @@ class PromotionParams(Params):
 
 
 def live_snapshot() -> dg.AssetsDefinition:
-    """The snapshot that trainings use, moved only when every blocking gate passes on stored evidence."""
+    """The snapshot that trainings use, moved only when every blocking gate passes on stored evidence.
+
+    Every gate of every stage is judged again from what the stages stored; then the ref `live` of the corpus moves, or nothing does.
+    Rolling back is promoting an older id. By hand: `python -m pipeline promote --to ID --reason WHY`.
+    """
     config_type: Any = form(PromotionParams)
 
-    @dg.asset(key=LIVE, deps=[dg.AssetKey("verify")], description=live_snapshot.__doc__)
+    @dg.asset(key=LIVE, deps=[dg.AssetKey("verify")], description=cleandoc(live_snapshot.__doc__ or ""))
     def live(context: dg.AssetExecutionContext, config: config_type, store: StoreResource) -> dg.MaterializeResult:  # type: ignore[type-arg]  # Dagster reads the bare name
         with refusals():
             params = params_from(config, PromotionParams)
+            tag_corpus(context.instance, context.run.run_id, params.corpus)
             opened = store.open()
             done = promote(opened, params.corpus, params.to, params.reason)
             snapshot = open_snapshot(opened, done.new)
@@ -41,12 +48,14 @@ def live_snapshot() -> dg.AssetsDefinition:
             asset_key=LIVE,
             data_version=dg.DataVersion(done.new),
             metadata={
-                "snapshot_id": done.new,
-                "before": done.old or "none",
+                "corpus": params.corpus,
+                "reason": params.reason,
                 "unchanged": done.unchanged,
-                "documents": sum(source.num_documents for source in snapshot.sources),
-                "tokens": sum(source.num_tokens for source in snapshot.sources),
-                "gates": verdict_rows(done.verdicts),
+                **snapshot_metadata(opened, snapshot),
+                "gates passed": f"{sum(verdict.passed for verdict in done.verdicts)} of {len(done.verdicts)}",
+                "gates": table(verdict_rows(done.verdicts)),
+                "snapshot_id": done.new,
+                "live before": done.old or "none",
             },
         )
 

@@ -1,18 +1,22 @@
 """One factory for the five stages: read the form, run the stage, report it. The stage files say what each is for."""
 
 import time
+from collections.abc import Iterator
+from inspect import cleandoc
 from typing import Any
 
 import dagster as dg
 
 from assets.checks import check_result, check_specs
 from assets.config import form, params_from
-from assets.reporting import stage_metadata
+from assets.reporting import failures_text, snapshot_metadata, stage_metadata
 from assets.resources import BuildResource, refusals
+from pipeline.build import Build
 from pipeline.params import Params
 from pipeline.progress import Progress
 from pipeline.recipes import CorpusParams
-from pipeline.stages import STAGE_NAMES, stage_named
+from pipeline.snapshot import open_snapshot
+from pipeline.stages import STAGE_NAMES, StageResult, stage_named
 from pipeline.watcher import Watcher
 
 
@@ -28,25 +32,55 @@ def stage_asset(name: str, description: str, watcher: Watcher) -> dg.AssetsDefin
         deps=[dg.AssetKey(STAGE_NAMES[index - 1])] if index else [],
         check_specs=check_specs(name, key),
         code_version=str(stage_named(name).version),
-        description=description,
+        description=cleandoc(description),
     )
-    def stage(context: dg.AssetExecutionContext, config: config_type, build: BuildResource) -> dg.MaterializeResult:  # type: ignore[type-arg]  # Dagster reads the bare name
+    def stage(
+        context: dg.AssetExecutionContext, config: config_type, build: BuildResource
+    ) -> Iterator[dg.MaterializeResult]:  # type: ignore[type-arg]  # Dagster reads the bare name
         def listen(progress: Progress) -> None:
             watcher.progress(progress)
-            context.log.info(f"{progress.num_done}/{progress.num_parts} {progress.part}")
+            known = ", unchanged" if progress.unchanged else ""
+            context.log.info(
+                f"{name}: {progress.num_done} of {progress.num_parts} parts, "
+                f"{progress.num_bytes / 1e6:.2f} MB ({progress.part}{known})"
+            )
 
         started = time.monotonic()
         with refusals():
             result = build.run(name, params_from(config, params_type), listen)
         seconds = time.monotonic() - started
         watcher.finished(result, seconds)
-        for error in result.failures.values():
-            context.log.error(str(error))
-        return dg.MaterializeResult(
+        _say_what_failed(result, context)
+        yield dg.MaterializeResult(
             asset_key=key,
-            metadata=stage_metadata(result, seconds),
+            metadata=_metadata(result, seconds, build.build),
             data_version=dg.DataVersion(result.object_id),
-            check_results=[check_result(verdict, key) for verdict in result.verdicts],
+            check_results=[check_result(verdict, key, failures_text(result)) for verdict in result.verdicts],
         )
+        with refusals():  # Dagster would stop here too, and name the checks alone
+            result.refuse_blocked(build.build.corpus)
 
     return stage
+
+
+def _say_what_failed(result: StageResult, context: dg.AssetExecutionContext) -> None:
+    """Into the run's log, where Dagster itself only names the checks: each cause, value and limit."""
+    for error in result.failures.values():
+        context.log.error(f"{type(error).__name__}: {error}")
+    for verdict in result.verdicts:
+        if not verdict.passed:
+            (context.log.error if verdict.blocking else context.log.warning)(f"{verdict.sentence}. {verdict.why}")
+
+
+def _metadata(result: StageResult, seconds: float, build: Build) -> dict[str, Any]:
+    """The stage's metadata; where it ends with a candidate, what is in that stands first."""
+    metadata = stage_metadata(result, seconds, build.corpus)
+    if result.snapshot_id is None or result.blocked:
+        return metadata
+    snapshot = open_snapshot(build.store, result.snapshot_id)
+    return {
+        "corpus": build.corpus,
+        **snapshot_metadata(build.store, snapshot),
+        **metadata,
+        "snapshot_id": result.snapshot_id,
+    }

@@ -1,22 +1,29 @@
 """The asset `training`: runs `python -m trainer train` on a snapshot as a child process, and shows its losses."""
 
 import json
-import subprocess
-import sys
+import time
+from collections.abc import Callable
+from inspect import cleandoc
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
 from pydantic import Field
 
 from assets.config import form, params_from
-from assets.reporting import sparkline
+from assets.instance import tag_corpus
+from assets.plots import sparkline
+from assets.reporting import table
 from assets.resources import StoreResource, refusals, store_root
 from assets.snapshot import LIVE
-from pipeline.errors import TrainingError
+from assets.trainer_process import run_trainer, trainer_command
 from pipeline.params import Params
+from pipeline.watcher import Watcher
 from trainer.recipes import RECIPES
 
 TRAINING = dg.AssetKey("training")
+SECONDS_BETWEEN_EVENTS = 15.0
+"""A run of many steps writes an event this often: thousands of them make the UI slow."""
 
 
 class TrainingParams(Params):
@@ -36,67 +43,83 @@ class TrainingParams(Params):
     """Seed of initial weights, data order and infilling."""
 
 
-def training() -> dg.AssetsDefinition:
-    """A model trained on the live snapshot: resumed exactly where it stopped, registered as a checkpoint."""
+def training(watcher: Watcher) -> dg.AssetsDefinition:
+    """A model trained on the live snapshot: resumed exactly where it stopped, registered as a checkpoint.
+
+    Losses, parameters and optimiser state are the same bit for bit, however often a run is stopped. Launch it again with a later
+    `stop_after` to go on. By hand: `python -m trainer train --store store --out FOLDER`.
+    """
     config_type: Any = form(TrainingParams)
 
-    @dg.asset(key=TRAINING, deps=[LIVE], description=training.__doc__)
+    @dg.asset(key=TRAINING, deps=[LIVE], description=cleandoc(training.__doc__ or ""))
     def train(context: dg.AssetExecutionContext, config: config_type, store: StoreResource) -> dg.MaterializeResult:  # type: ignore[type-arg]  # Dagster reads the bare name
         with refusals():
             params = params_from(config, TrainingParams)
-            result = _run_child(command_of(params, context.run_id), context)
-        losses = result["losses"]
+            tag_corpus(context.instance, context.run.run_id, params.corpus)
+            out = store_root() / "runs" / context.run.run_id
+            result = run_trainer(command_of(params, out), _teller(context, watcher, out / "metrics.jsonl"))
         return dg.MaterializeResult(
             asset_key=TRAINING,
             data_version=dg.DataVersion(result["checkpoint_id"]),
-            metadata={
-                "dagster/row_count": result["steps"],
-                "checkpoint_id": result["checkpoint_id"],
-                "snapshot_id": result["snapshot_id"],
-                "final_loss": result["final_loss"],
-                "loss": sparkline(losses),
-                "parameters_sha256": result["parameters_sha256"],
-                "unchanged": result["unchanged"],
-                "losses": dg.MetadataValue.json([round(loss, 4) for loss in losses[-100:]]),
-                "seeds and versions": dg.MetadataValue.json({"seeds": result["seeds"], "versions": result["versions"]}),
-            },
+            metadata=training_metadata(result, params.corpus, out),
         )
 
     return train
 
 
-def command_of(params: TrainingParams, run_name: str) -> list[str]:
+def command_of(params: TrainingParams, out: Path) -> list[str]:
     """The child's command line. It resumes the run's newest checkpoint, if there is one."""
-    out = store_root() / "runs" / run_name
-    command = [sys.executable, "-m", "trainer", "train", "--store", str(store_root()), "--corpus", params.corpus]
-    command += ["--snapshot", params.snapshot, "--recipe", params.recipe, "--stop-after", str(params.stop_after)]
-    return [
-        *command,
-        "--save-every",
-        str(params.save_every),
-        "--seed",
-        str(params.seed),
-        "--out",
-        str(out),
-        "--resume",
-        "latest",
-        "--json",
-    ]
+    options = {
+        "corpus": params.corpus,
+        "snapshot": params.snapshot,
+        "recipe": params.recipe,
+        "stop-after": params.stop_after,
+        "save-every": params.save_every,
+        "seed": params.seed,
+        "out": out,
+        "resume": "latest",
+    }
+    words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    return trainer_command("train", store_root(), *words)
 
 
-def _run_child(command: list[str], context: dg.AssetExecutionContext) -> dict[str, Any]:
-    """Run the trainer, pass its lines on to the run's log, and return its result. Raises TrainingError with its last words."""
-    last = ""
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
-        assert child.stdout is not None
-        assert child.stderr is not None
-        for line in child.stderr:
-            last = line.strip() or last
-            context.log.info(line.rstrip())
-        answer = child.stdout.read()
-    if child.returncode != 0:
-        raise TrainingError(
-            "training", f"exit {child.returncode}: {last}", "exit 0", "Launch again to resume at its last checkpoint."
-        )
-    result: dict[str, Any] = json.loads(answer)
-    return result
+def training_metadata(result: dict[str, Any], corpus: str, out: Path) -> dict[str, Any]:
+    """What a person asks of a training: how far, how well, on what data; then what it takes to repeat it."""
+    losses = result["losses"]
+    every = max(1, len(losses) // 10)
+    shown = [step for step in range(1, len(losses) + 1) if step % every == 0 or step in (1, len(losses))]
+    circumstances = {**{f"seed of {name}": seed for name, seed in result["seeds"].items()}, **result["versions"]}
+    return {
+        "corpus": corpus,
+        "steps": result["steps"],
+        "final loss": round(result["final_loss"], 4),
+        "loss": sparkline(losses),
+        "parameters": f"{result['num_parameters']:,}",
+        "unchanged": result["unchanged"],
+        "snapshot": dg.MetadataValue.asset(LIVE),
+        "losses": table([{"step": step, "loss": round(losses[step - 1], 4)} for step in shown]),
+        "seeds and versions": table([{"what": name, "value": str(value)} for name, value in circumstances.items()]),
+        "metrics": dg.MetadataValue.path(str(out / "metrics.jsonl")),
+        "snapshot_id": result["snapshot_id"],
+        "checkpoint_id": result["checkpoint_id"],
+        "parameters_sha256": result["parameters_sha256"],
+    }
+
+
+def _teller(context: dg.AssetExecutionContext, watcher: Watcher, metrics: Path) -> Callable[[str], None]:
+    """Passes on the trainer's lines: all to the watcher, now and then one to the run's log, with a point of the curves."""
+    told = time.monotonic()
+
+    def said(text: str) -> None:
+        nonlocal told
+        watcher.said(text)
+        if text.startswith("train [") and time.monotonic() - told < SECONDS_BETWEEN_EVENTS:
+            return
+        told = time.monotonic()
+        context.log.info(text)
+        if text.startswith("train ["):
+            step = json.loads(metrics.read_text().splitlines()[-1])
+            names = ("step", "loss", "tokens_per_second")
+            context.log_event(dg.AssetObservation(TRAINING, metadata={name: step[name] for name in names}))
+
+    return said

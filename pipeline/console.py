@@ -1,36 +1,91 @@
 """What a person sees on the terminal: bars, the waterfall, the gates. Everything goes to stderr; stdout is for machines."""
 
 import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 from rich.console import Console
+from rich.live import Live
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 from pipeline.gates import GATES, Verdict
 from pipeline.progress import Progress as Heard
-from pipeline.stages import StageResult
+from pipeline.stages import STAGE_NAMES, StageResult
+
+SECONDS_BETWEEN_LINES = 10.0
+"""How often a stream that is no terminal hears that a stage or a training goes on."""
+
+
+class _WholeLines(Console):
+    """Fits tables to the width and leaves lines whole: a path or a command that is cut in two cannot be copied."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        options.setdefault("soft_wrap", all(isinstance(item, str) for item in objects))
+        super().print(*objects, **options)
 
 
 def person(file: TextIO | None = None) -> Console:
-    """A console for people, on stderr unless another stream is given. Wide where it is no terminal: ids are not torn."""
-    stream = file or sys.stderr
-    return Console(file=stream, highlight=False, width=None if stream.isatty() else 160)
+    """A console for people, on stderr unless another stream is given."""
+    return _WholeLines(file=file or sys.stderr, highlight=False)
 
 
-class StageBars:
-    """A watcher that draws one line a stage: bar, parts, rate in MB/s and time left. Use as a context manager."""
+class UpdatingLine:
+    """A line that is written over while something goes on. A stream that is no terminal gets one in ten seconds, and the last."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
+        self._live = Live(console=console, transient=True, refresh_per_second=8)
+        self._last = ""
+        self._told = 0.0
+
+    def __enter__(self) -> "UpdatingLine":
+        self._told = time.monotonic()
+        self._last = ""
+        if self.console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+        self._live.update("")
+        if self._last:
+            self.say(self._last)
+
+    def update(self, text: str) -> None:
+        """Write the line over."""
+        self._last = text
+        if self.console.is_terminal:
+            self._live.update(Text(text, no_wrap=True, overflow="ellipsis"))
+        elif time.monotonic() - self._told >= SECONDS_BETWEEN_LINES:
+            self.say(text)
+            self._last = ""
+
+    def say(self, text: str) -> None:
+        """Print a line that stays, above the one that is written over."""
+        self._told = time.monotonic()
+        self.console.print(text, markup=False)
+
+
+class StageBars:
+    """A watcher that draws one line a stage: bar, parts, rate and time left. Use as a context manager.
+
+    The bar of a stage stands there from its start, and moves when a part is done. A stream that is no terminal gets a line every
+    ten seconds.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self._told = time.monotonic()
         self._bars = Progress(
             TextColumn("{task.description:<10}"),
             BarColumn(bar_width=24),
-            TextColumn("{task.completed:.0f}/{task.total:.0f} parts"),
+            TextColumn("{task.fields[parts]:>8} parts"),
             TextColumn("{task.fields[rate]}"),
             TimeElapsedColumn(),
-            TextColumn("left"),
+            TextColumn("{task.fields[left]}"),
             TimeRemainingColumn(),
             console=console,
             disable=not console.is_terminal,
@@ -39,38 +94,57 @@ class StageBars:
 
     def __enter__(self) -> "StageBars":
         self._bars.start()
+        self._open(STAGE_NAMES[0])
         return self
 
     def __exit__(self, *_: object) -> None:
+        for task in self._tasks.values():
+            self._bars.remove_task(task)
+        self._tasks.clear()
         self._bars.stop()
 
     def progress(self, heard: Heard) -> None:
         """Move the bar of the stage."""
         if heard.stage not in self._tasks:
-            self._tasks[heard.stage] = self._bars.add_task(heard.stage, total=heard.num_parts, rate="")
+            self._open(heard.stage)
         task = self._tasks[heard.stage]
         elapsed = next(bar.elapsed for bar in self._bars.tasks if bar.id == task) or 0.0
-        rate = f"{heard.num_bytes / 1e6 / elapsed:.1f} MB/s" if elapsed > 0.05 else ""
-        self._bars.update(task, total=heard.num_parts, completed=heard.num_done, rate=rate)
+        rate = _speed(heard.num_bytes, elapsed) if elapsed > 0.05 else ""
+        parts = f"{heard.num_done}/{heard.num_parts}"
+        self._bars.update(task, total=heard.num_parts, completed=heard.num_done, parts=parts, rate=rate, left="left")
+        if not self.console.is_terminal and time.monotonic() - self._told >= SECONDS_BETWEEN_LINES:
+            self._told = time.monotonic()
+            self.console.print(f"{heard.stage:<10} {parts} parts  {rate}")
+
+    def _open(self, stage: str) -> None:
+        self._tasks[stage] = self._bars.add_task(stage, total=None, parts="", rate="", left="")
 
     def finished(self, result: StageResult, seconds: float) -> None:
         """Replace the stage's bar by the line that stays: what went in and out, how fast, and whether it was known already."""
         task = self._tasks.pop(result.stage, None)
         if task is not None:
             self._bars.remove_task(task)
+        self._told = time.monotonic()
         self.console.print(stage_line(result, seconds))
+        following = STAGE_NAMES[STAGE_NAMES.index(result.stage) + 1 :]
+        if following and not result.blocked:
+            self._open(following[0])
 
 
 def stage_line(result: StageResult, seconds: float) -> str:
     """One line about a finished stage."""
     report = result.report
     bar = "[red]" + "━" * 12 + "[/red]" if result.blocked else "[green]" + "━" * 12 + "[/green]"
-    rate = report.num_bytes_in / 1e6 / seconds if seconds > 0 else 0.0
-    speed = "unchanged" if result.unchanged else f"{rate:.1f} MB/s"
+    speed = "unchanged" if result.unchanged else _speed(report.num_bytes_in, seconds)
     state = "[red]blocked[/red]" if result.blocked else result.object_id[:12]
     return (
         f"{result.stage:<10} {bar} {report.rows_in:>6,} -> {report.rows_out:>6,} {seconds:>6.1f} s  {speed:<10} {state}"
     )
+
+
+def _speed(num_bytes: int, seconds: float) -> str:
+    rate = num_bytes / seconds if seconds > 0 else 0.0
+    return f"{rate / 1e6:.1f} MB/s" if rate >= 1e5 else f"{rate / 1e3:.1f} kB/s"
 
 
 def waterfall(results: Sequence[StageResult]) -> Table:

@@ -7,13 +7,16 @@ from pipeline.stages import StageResult
 
 
 class Watcher(Protocol):
-    """Hears what a build does. Bars on a terminal are one; `Nobody` is the default."""
+    """Hears what a build and a training do. Bars on a terminal are one; `Nobody` is the default."""
 
     def progress(self, progress: Progress) -> None:
         """A part was finished."""
 
     def finished(self, result: StageResult, seconds: float) -> None:
         """A stage was finished, blocked or not."""
+
+    def said(self, text: str) -> None:
+        """The trainer said a line."""
 
 
 class Nobody:
@@ -22,3 +25,5 @@ class Nobody:
     def progress(self, progress: Progress) -> None: ...
 
     def finished(self, result: StageResult, seconds: float) -> None: ...
+
+    def said(self, text: str) -> None: ...

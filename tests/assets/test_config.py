@@ -56,7 +56,7 @@ def test_the_form_describes_each_field_with_its_bounds() -> None:
 
     assert description is not None
     assert "A share, 0-1." in description
-    assert "Le(le=1)" in description
+    assert "At least 0, at most 1." in description
 
 
 def test_a_value_out_of_bounds_is_named_with_what_was_found() -> None:

@@ -61,7 +61,7 @@ def test_the_jobs_build_promote_and_train_like_the_command_line(
     trained = execute("train", config, instance)
     assert trained.success
     (event,) = trained.asset_materializations_for_node("training")
-    assert event.metadata["dagster/row_count"].value == 2
+    assert event.metadata["steps"].value == 2
     assert store.locate(event.metadata["checkpoint_id"].value)
 
     for stage in STAGE_NAMES:
@@ -89,6 +89,10 @@ def test_a_blocked_gate_fails_the_run_and_nothing_downstream_runs(
     (check,) = [check for check in result.get_asset_check_evaluations() if check.check_name == "every_pin_verified"]
     assert not check.passed
     assert check.metadata["measured"].value == 1
+    assert "0" * 64 in check.metadata["cause"].value
+    failure = failure_texts(result)
+    assert "num_failed_sources is 1, must be at most 0" in failure
+    assert "0" * 64 in failure
     assert Store(root).refs("tiny") == {}
 
 

@@ -1,0 +1,91 @@
+"""What a person reads in the UI: totals that add up, no empty tables, pictures that need no click."""
+
+import base64
+import re
+from pathlib import Path
+
+from assets.plots import sparkline
+from assets.reporting import licence_rows, snapshot_metadata, stage_metadata, verdict_rows, waterfall_rows
+from assets.training import training_metadata
+from pipeline.gates import Verdict
+from pipeline.snapshot import open_snapshot
+from pipeline.stages import STAGE_NAMES, StageResult
+from pipeline.store import Store
+
+
+def test_a_picture_of_a_long_training_is_shown_without_a_click() -> None:
+    losses = [7.0 - step / 5_000 for step in range(10_000)]
+    text = sparkline(losses).value
+
+    assert len(text) < 1_000
+    assert "7.0000 to 5.0002 in 10,000 steps" in text
+    encoded = re.search(r"base64,([^)]*)", text)
+    assert encoded is not None
+    points = re.search(r'points="([^"]*)"', base64.b64decode(encoded[1]).decode())
+    assert points is not None
+    assert len(points[1].split()) <= 41
+    assert points[1].split()[-1] == "240,46"
+
+
+def test_one_loss_can_be_drawn() -> None:
+    assert "2.5000 to 2.5000 in 1 steps" in sparkline([2.5]).value
+
+
+def test_a_table_without_rows_is_left_out_and_a_rate_of_nothing_too(tiny_results: list[StageResult]) -> None:
+    by_stage = {result.stage: stage_metadata(result, 2.0, "tiny") for result in tiny_results}
+
+    assert "drops by reason" in by_stage["normalize"]
+    assert "drops by reason" not in by_stage["verify"]
+    assert all(("MB/s" in by_stage[result.stage]) is not result.unchanged for result in tiny_results)
+
+
+def test_drops_are_listed_most_frequent_first_and_account_for_every_row(tiny_results: list[StageResult]) -> None:
+    normalize = next(result for result in tiny_results if result.stage == "normalize")
+    metadata = stage_metadata(normalize, 2.0, "tiny")
+    rows = [record.data for record in metadata["drops by reason"].records]
+
+    assert [row["rows"] for row in rows] == sorted((row["rows"] for row in rows), reverse=True)
+    assert metadata["rows in"] - metadata["dagster/row_count"] == sum(row["rows"] for row in rows)
+
+
+def test_the_waterfall_and_the_licences_add_up_to_the_snapshot(
+    tiny_store: Store, tiny_results: list[StageResult]
+) -> None:
+    snapshot = open_snapshot(tiny_store, tiny_results[-1].snapshot_id or "")
+    waterfall = waterfall_rows(tiny_store, snapshot.snapshot_id)
+    documents = snapshot_metadata(tiny_store, snapshot)["documents"]
+
+    assert tuple(row["stage"] for row in waterfall) == STAGE_NAMES
+    assert all(row["in"] == row["out"] + row["dropped"] for row in waterfall)
+    assert documents == waterfall[-1]["out"] == sum(row["documents"] for row in licence_rows(snapshot))
+
+
+def test_a_warning_is_told_from_a_failure() -> None:
+    def verdict(blocking: bool) -> Verdict:
+        return Verdict("gate", "verify", blocking, "share", 0.9, "at most", 0.7, False, "Because.")
+
+    (failed, warning) = verdict_rows([verdict(True), verdict(False)])
+
+    assert failed["verdict"] == "failed"
+    assert failed["limit"] == "≤ 0.7"
+    assert warning["verdict"] == "warning"
+
+
+def test_a_long_training_shows_its_first_and_last_loss_and_few_between() -> None:
+    losses = [9.0 - step / 1_000 for step in range(1_234)]
+    result = {
+        "losses": losses,
+        "final_loss": losses[-1],
+        "steps": len(losses),
+        "num_parameters": 291_726,
+        "unchanged": False,
+        "seeds": {"global": 42},
+        "versions": {"torch": "2"},
+        "snapshot_id": "a",
+        "checkpoint_id": "b",
+        "parameters_sha256": "c",
+    }
+    records = training_metadata(result, "tiny", Path("runs"))["losses"].records
+
+    assert [records[0].data["step"], records[-1].data["step"]] == [1, 1_234]
+    assert len(records) <= 13

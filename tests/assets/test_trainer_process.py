@@ -1,0 +1,56 @@
+"""The trainer as a child: its lines arrive, its refusal is passed on, and a child that was killed is told from one that refused."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from assets.trainer_process import run_trainer, trainer_command
+from pipeline.errors import TrainingError
+
+
+def python(code: str) -> list[str]:
+    return [sys.executable, "-c", code]
+
+
+def test_lines_and_result_arrive() -> None:
+    heard: list[str] = []
+    code = "import sys; print('one', file=sys.stderr); print('two', file=sys.stderr); print('{\"steps\": 2}')"
+
+    assert run_trainer(python(code), heard.append) == {"steps": 2}
+    assert heard == ["one", "two"]
+
+
+def test_a_refusal_is_passed_on_with_its_own_remedy(tmp_path: Path) -> None:
+    command = trainer_command("train", tmp_path, "--corpus", "mine", "--out", str(tmp_path / "out"))
+
+    with pytest.raises(TrainingError) as caught:
+        run_trainer(command, lambda text: None)
+
+    assert "snapshot live of corpus mine: there is none" in str(caught.value)
+    assert str(caught.value).endswith("Run `python -m pipeline promote` first.")
+
+
+def test_a_killed_trainer_is_named_by_its_signal_and_can_be_launched_again() -> None:
+    code = "import os, sys; print('train [#] 1/2', file=sys.stderr, flush=True); os.kill(os.getpid(), 9)"
+
+    with pytest.raises(TrainingError, match=r"signal 9: train \[#\] 1/2.*Launch again to resume"):
+        run_trainer(python(code), lambda text: None)
+
+
+def test_the_trainer_ends_when_nobody_listens_any_more() -> None:
+    marker = f"sluice-child-{time.monotonic_ns()}"
+    code = f"import sys, time; print('up', file=sys.stderr, flush=True); time.sleep(60)  # {marker}"
+
+    def interrupted(text: str) -> None:
+        raise KeyboardInterrupt
+
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run_trainer(python(code), interrupted)
+
+    assert time.monotonic() - started < 30
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert marker not in listed
