@@ -80,7 +80,8 @@ class PackageIndex:
         self.session = open_session(
             patience, configuration.index_urls, configuration.trusted_hosts, configuration.certificate
         )
-        self.session.event_hooks = {"response": [_raise_passing_trouble]}
+        hooks = self.session.event_hooks
+        self.session.event_hooks = {**hooks, "response": [*hooks["response"], _raise_passing_trouble]}
 
     def fetch(self, pin: SdistPin, partial: Path) -> None:
         """Bring a pin's archive into the file `partial`, unjudged. Raises FetchError, DigestError."""

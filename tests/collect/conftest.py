@@ -31,6 +31,7 @@ class Surroundings:
     offline: bool = False
     made: dict[str, PartOutput] = field(default_factory=dict)
     known: dict[str, MadePart] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
     inputs: Mapping[str, str] = field(default_factory=dict)
     input_id: str | None = None
     held_out: frozenset[str] = frozenset()
@@ -50,6 +51,12 @@ class Surroundings:
             raise DigestError(subject, f"its bytes have sha256 {found}", sha256)
         (self.folder / sha256).write_bytes(content)
         return self.folder / sha256
+
+    def named_blob(self, name: str) -> Path | None:
+        return self.blob(self.names[name]) if name in self.names else None
+
+    def name_blob(self, name: str, sha256: str) -> None:
+        self.names[name] = sha256
 
     def make(self, parts: Sequence[Part]) -> tuple[Mapping[str, MadePart], Mapping[str, SourceError]]:
         made, failed = {}, {}
