@@ -24,14 +24,18 @@ MAX_FILES_IN_COMMIT = 5
 MIN_DIFF_CHARS, MAX_DIFF_CHARS = 50, 50_000
 """Characters of the hunks of one file's diff with three lines of context, file names not counted."""
 
-_CHORES = re.compile(
-    r"clang-?format|\b(astyle|uncrustify|indent-tidy)\b"
-    r"|^(re-?format|(code )?format(ting)?\b(?! string)|style\b|fmt\b)"
-    r"|^(apply|run|fix|clean up|remove|trim) .*\b(white-?space|formatting|formatter|indentation)\b"
-    r"|\b(bump(s|ed|ing)?|update|increment|raise|set) (the )?(\w+ )?version\b|\bversion bump\b|^bump\b"
-    r"|^(prepare |tag )?(for )?release\b|^v?\d+(\.\d+)+\S*$",
-    re.IGNORECASE,
+_FORMATTING = (
+    r"clang-?format|\b(astyle|uncrustify)\b",
+    r"^(re-?format|style\b|fmt\b|formatting\b|format( the)?( all)? (code|sources?|files?)\b|format$)",
+    r"^(apply|run|fix|clean up|remove|trim|strip)( the| code| trailing| some| minor)?"
+    r" (whitespaces?|white-space|formatter|formatting|indentation)( errors?| issues?)?( (in|from|at|on)\b.*)?\W*$",
 )
+_NEW_VERSION = (
+    r"\b(bump(s|ed|ing)?|increment|raise)\b.*\bversion\b|\bversion bump\b|^(chore\S* )?bump\b",
+    r"^(update|set) (the )?(\w+ )?version( number| string)?( to\b.*)?\W*$",
+    r"^(prepare |tag )?(for )?(the )?release\b.{0,20}\bv?\d+\.\d|^prepare (for )?(the )?release\b|^v?\d+(\.\d+)+\S*$",
+)
+_CHORES = re.compile("|".join(_FORMATTING + _NEW_VERSION), re.IGNORECASE)
 _DIFF = ("diff-tree", "--stdin", "-r", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=none")
 _PATCH = ("--no-renames", "--diff-filter=M", "-p", "-U3", "--full-index", "--diff-algorithm=myers")
 _PLAIN_PATCH = ("--no-indent-heuristic", "--inter-hunk-context=0", "--src-prefix=a/", "--dst-prefix=b/")

@@ -86,7 +86,7 @@ def _record_of(line: bytes, fields: Fields, limits: CollectParams) -> tuple[str,
     except (ValueError, RecursionError) as error:
         raise _BadLineError(f"it is not JSON ({error})") from error
     if not isinstance(record, dict):
-        raise _BadLineError(f"it is a {type(record).__name__}, not an object")
+        raise _BadLineError(f"it is of type {type(record).__name__}, not an object")
     path = _string(record, fields.path)
     flaw = flaw_of_path(path, limits)
     if flaw:
@@ -100,7 +100,7 @@ def _record_of(line: bytes, fields: Fields, limits: CollectParams) -> tuple[str,
 def _string(record: dict[str, Any], field: str) -> str:
     value = record.get(field)
     if not isinstance(value, str):
-        raise _BadLineError(f"`{field}` is {'missing' if field not in record else f'a {type(value).__name__}'}")
+        raise _BadLineError(f"`{field}` is {'missing' if field not in record else f'of type {type(value).__name__}'}")
     try:
         value.encode()
     except UnicodeEncodeError as error:

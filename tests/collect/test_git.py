@@ -1,4 +1,5 @@
 import hashlib
+import json
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -7,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pipeline.__main__ import main
 from pipeline.collect.download import Patience
 from pipeline.collect.pins import GitPin
 from pipeline.collect.stage import run
 from pipeline.errors import ArchiveError, FetchError, SourceError
+from pipeline.store import Store
 from tests.collect import repository as made
 from tests.collect.repository import Repository
 
@@ -222,3 +225,25 @@ def test_a_pack_of_another_commit_under_the_right_name_is_refused(
     context.names = {f"git/{other}": context.names[f"git/{one}"]}
     context.pins = [pin_of(repository, other)]
     assert f"commit {other} is missing" in str(failure(context, patience))
+
+
+def test_a_commit_goes_through_the_store_into_documents_and_a_second_build_needs_no_repository(
+    repository: Repository, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tag = "// SPDX-License-" + "Identifier: MIT\n"
+    lines = [f"int f{number}(int a) {{ return a * {number} + {number % 7}; }}\n" for number in range(60)]
+    repository.commit(a__c=tag + "".join(lines))
+    commit = repository.commit(a__c=tag + "".join(lines[1:]))
+    pins = tmp_path / "pins.toml"
+    entry = f'name = "demo"\nkind = "git"\nurl = "{repository.url}"\ncommit = "{commit}"\nhistory = true'
+    pins.write_text(f'[[pin]]\n{entry}\ndeclared_license = "MIT"\n')
+    command = ["build", "--recipe", "tiny", "--corpus", "mine", "--pins", str(pins), "--until", "normalize", "--json"]
+    command += ["--workers", "1", "--store", str(tmp_path / "store")]
+    assert main(command) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert [stage["rows_out"] for stage in first["stages"]] == [1, 1]
+    shutil.rmtree(repository.folder)
+    assert main([*command, "--offline"]) == 0
+    second = json.loads(capsys.readouterr().out)
+    assert [stage["object_id"] for stage in second["stages"]] == [stage["object_id"] for stage in first["stages"]]
+    assert Store(tmp_path / "store").fsck() == []
