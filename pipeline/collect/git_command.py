@@ -91,8 +91,9 @@ def run_online(folder: Path, arguments: Sequence[str], max_file_bytes: int, dead
 
 
 def last_words(said: bytes) -> str:
-    """The errors that git reported, on one line."""
+    """The errors that git reported, on one line, fit for a terminal whatever the other side said."""
     lines = [line.strip() for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
+    lines = ["".join(letter if letter.isprintable() else "?" for letter in line) for line in lines]
     errors = [line for line in lines if line.startswith(("fatal: ", "error: ", "remote: ", "ssh: "))]
     return "; ".join(errors or lines[-1:])[:600] or "git said nothing"
 

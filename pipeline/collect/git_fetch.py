@@ -21,7 +21,6 @@ _FINAL = (
     "not allowed",
     "dumb http transport",
 )
-_TOO_LARGE = ("signal 25", "File too large")
 
 
 def fetch_commit(pin: GitPin, folder: Path, max_num_bytes: int, patience: Patience) -> Path:
@@ -66,7 +65,7 @@ def _attempt(pin: GitPin, repository: Path, max_num_bytes: int, patience: Patien
         raise FetchError(
             pin.name, f"{pin.url} does not hand out commit {pin.commit} ({said})", "it to be there", remedy
         )
-    if any(words in said for words in _TOO_LARGE):
+    if any(path.stat().st_size >= max_num_bytes for path in repository.glob("objects/pack/tmp_*")):
         remedy = "Leave out `history`, or raise the limit if you trust it."
         raise ArchiveError(pin.name, f"{pin.url} sends too much", f"a pack of at most {max_num_bytes} bytes", remedy)
     return said

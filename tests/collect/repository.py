@@ -1,8 +1,10 @@
 """A git repository of one's own making, with dates that never change."""
 
+import gzip
 import os
 import subprocess
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 _IDENTITY = {
@@ -74,3 +76,41 @@ def create(folder: Path, hash_name: str = "sha1") -> Repository:
 def _commit_of(tree: str) -> bytes:
     person = "A <a@example.com> 1000000000 +0000"
     return f"tree {tree}\nauthor {person}\ncommitter {person}\n\nMade\n".encode()
+
+
+def smart_handler(root: Path) -> type[BaseHTTPRequestHandler]:
+    """Serves the repositories below `root` by git's own program for web servers."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *arguments: object) -> None: ...
+
+        def do_GET(self) -> None:
+            self.answer(b"")
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            self.answer(gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body)
+
+        def answer(self, body: bytes) -> None:
+            path, _, query = self.path.partition("?")
+            environment = {
+                **os.environ,
+                "GIT_PROJECT_ROOT": str(root),
+                "GIT_HTTP_EXPORT_ALL": "1",
+                "REQUEST_METHOD": self.command,
+                "PATH_INFO": path,
+                "QUERY_STRING": query,
+                "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+                "CONTENT_LENGTH": str(len(body)),
+                "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+            }
+            done = subprocess.run(["git", "http-backend"], env=environment, input=body, capture_output=True, check=True)
+            head, _, content = done.stdout.partition(b"\r\n\r\n")
+            fields = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
+            self.send_response(int(fields.pop("Status", "200").split()[0]))
+            for name, value in {**fields, "Content-Length": str(len(content))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(content)
+
+    return Handler

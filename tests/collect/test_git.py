@@ -2,7 +2,10 @@ import hashlib
 import json
 import shutil
 import subprocess
+import threading
+import time
 from collections.abc import Callable
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +13,8 @@ import pytest
 
 from pipeline.__main__ import main
 from pipeline.collect.download import Patience
+from pipeline.collect.git_command import last_words
+from pipeline.collect.params import CollectParams
 from pipeline.collect.pins import GitPin
 from pipeline.collect.stage import run
 from pipeline.errors import ArchiveError, FetchError, SourceError
@@ -152,6 +157,74 @@ def test_neither_hooks_nor_filters_nor_settings_have_a_say(
     assert run(context, patience).failures == {}
     assert rows(context, "files.parquet", "content") == [(b"$Id$\nint a;\n",)]
     assert not witness.exists()
+
+
+@pytest.mark.parametrize("history", [False, True])
+def test_a_commit_comes_over_http(
+    surroundings: Create, repository: Repository, patience: Patience, monkeypatch: pytest.MonkeyPatch, history: bool
+) -> None:
+    repository.commit(a__c="int a;\n")
+    commit = repository.commit(a__c="int aa;\n")
+    repository.commit(a__c="int aaa;\n")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), made.smart_handler(repository.folder.parent))
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    url = f"http://127.0.0.1:{server.server_port}/{repository.folder.name}/.git"
+    context = surroundings(GitPin(name="demo", url=url, commit=commit, history=history))
+    try:
+        assert run(context, patience).failures == {}
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert rows(context, "files.parquet", "content") == [(b"int aa;\n",)]
+
+
+def test_a_commit_comes_over_ssh(
+    surroundings: Create, repository: Repository, patience: Patience, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    commit = repository.commit(a__c="int a;\n")
+    ssh = tmp_path / "ssh"
+    ssh.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\nfor last; do :; done\nexec sh -c "$last"\n')
+    ssh.chmod(0o755)
+    monkeypatch.setenv("GIT_SSH_COMMAND", str(ssh))
+    context = surroundings(GitPin(name="demo", url=f"ssh://git@forge.test{repository.folder}", commit=commit))
+    assert run(context, patience).failures == {}
+    assert rows(context, "files.parquet", "path") == [("a.c",)]
+    assert "git@forge.test git-upload-pack" in (tmp_path / "asked").read_text()
+
+
+def test_an_attempt_that_never_ends_is_ended(
+    surroundings: Create, repository: Repository, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    ssh = tmp_path / "ssh"
+    ssh.write_text("#!/bin/sh\nexec sleep 30\n")
+    ssh.chmod(0o755)
+    monkeypatch.setenv("GIT_SSH_COMMAND", str(ssh))
+    context = surroundings(GitPin(name="demo", url="ssh://forge.test/r", commit="b" * 40))
+    started = time.monotonic()
+    error = failure(context, Patience(num_attempts=1, deadline_seconds=0.5))
+    assert "was not done within" in str(error)
+    assert time.monotonic() - started < 20
+
+
+def test_more_bytes_than_the_limit_are_refused_on_their_way_and_in_the_tree(
+    surroundings: Create, repository: Repository, patience: Patience
+) -> None:
+    noise = "".join(hashlib.sha256(str(number).encode()).hexdigest() for number in range(2000))
+    one = repository.commit(a__c=noise)
+    other = repository.commit(a__c="int a;\n" * 1000)
+    for commit, said in ((one, "sends too much"), (other, "has 7000 bytes; expected at most 4096")):
+        context = surroundings(pin_of(repository, commit))
+        context.params = CollectParams(max_total_bytes=4096)
+        error = failure(context, patience)
+        assert said in str(error), str(error)
+        assert isinstance(error, ArchiveError)
+
+
+def test_what_a_server_says_is_fit_for_a_terminal() -> None:
+    said = last_words(b"remote: \x1b]0;title\x07 red\nfatal: the \xff end\n")
+    assert said == "remote: ?]0;title? red; fatal: the \ufffd end"
 
 
 def test_a_second_build_needs_no_repository_and_one_with_history_serves_without(
