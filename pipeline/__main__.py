@@ -17,8 +17,6 @@ from rich.console import Console
 
 from pipeline import console
 from pipeline.build import BuildOrder, open_build
-from pipeline.collect.local import tree_digest
-from pipeline.collect.pins import pin_of, toml_of
 from pipeline.command import Parser, amount, run_command, whole_number
 from pipeline.errors import MissingError
 from pipeline.explain import why
@@ -85,11 +83,15 @@ def _parser() -> argparse.ArgumentParser:
     words.add_argument("--corpus", "--recipe", default="full")
     words.add_argument("--out", type=Path, help="folder to write it into, with --train")
     pin = _command(
-        commands, "pin", _pin, "print a pins file entry for a folder of your own, with the digest it has now"
+        commands,
+        "pin",
+        _pin,
+        "print a pins file entry with the digest that was seen: of a release, or of your own code",
     )
-    pin.add_argument("name")
-    pin.add_argument("path", type=Path)
-    pin.add_argument("--license", default="NOASSERTION", help="SPDX expression that the folder as a whole is under")
+    pin.add_argument("name", help="a source of the catalogue, whose release is asked for; with PATH, any name")
+    pin.add_argument("path", type=Path, nargs="?", help="a folder, an archive or a .jsonl file of your own")
+    pin.add_argument("--version", help="the release; the newest stable one unless given")
+    pin.add_argument("--license", help="SPDX expression that the source as a whole is under")
     return parser
 
 
@@ -253,19 +255,18 @@ def _vocabulary(options: argparse.Namespace, store: Store, person: Console) -> A
 
 
 def _pin(options: argparse.Namespace, store: Store, person: Console) -> Answer:
-    path = options.path.resolve()
-    entry = {
-        "name": options.name,
-        "kind": "local",
-        "path": str(path),
-        "digest": tree_digest(path),
-        "declared_license": options.license,
-    }
-    pin_of(entry, f"pin {options.name}", path)
-    text = toml_of(entry)
+    from pipeline.collect import pinning  # the libraries of the network: no other command should wait for them
+
+    if options.path is not None:
+        proposal = pinning.propose_own(options.name, options.path.resolve(), options.license or "NOASSERTION")
+    else:
+        shelf = pinning.Shelf(store.partial_blob(f"pin-{options.name}"), store.put_blob)
+        proposal = pinning.propose_catalogued(options.name, options.version, options.license, shelf)
     if not options.json:
-        print(text)
-    return 0, entry
+        print(proposal.as_toml())
+    for note in proposal.notes:
+        person.print(note, markup=False)
+    return 0, proposal.entry
 
 
 if __name__ == "__main__":

@@ -162,6 +162,14 @@ class StageContext(Protocol, Generic[P_co]):
         """Store bytes as the blob `sha256`. Other bytes raise DigestError with both digests and are kept aside."""
         ...
 
+    def named_blob(self, name: str) -> Path | None:
+        """Where the blob lies that was given the name, such as `git/<commit>`, or None."""
+        ...
+
+    def name_blob(self, name: str, sha256: str) -> None:
+        """Give a name to a blob of the store, so that it is found where its digest is not known beforehand."""
+        ...
+
     def make(self, parts: Sequence[Part]) -> tuple[Mapping[str, MadePart], Mapping[str, SourceError]]:
         """Make parts side by side: those made, and the sources that failed with a SourceError. Any other error is raised."""
         ...

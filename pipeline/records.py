@@ -1,7 +1,7 @@
 """The nouns that flow, from a file in an archive to a row of tokens.
 
     SourceFile -> Document -> EnrichedDocument -> TokenizedDocument -> PackedRow
-                     DroppedRecord beside each, DuplicateRecord beside Document
+        FileModification beside SourceFile, DroppedRecord beside each, DuplicateRecord beside Document
 
 Large amounts of them live as Arrow tables; `pipeline.schema` derives a table's schema from the record, so a record is the
 contract at every edge. Fields that a later version fills are there already, and None.
@@ -72,6 +72,32 @@ class SourceFile:
     num_bytes: int
     is_evidence: bool
     content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class FileModification:
+    """One link of a file's chain: what one commit did to it. `file_local_commit_index` counts from 0, oldest first, without gaps.
+
+    `old_blob_id` and `new_blob_id` name the bytes before and after in git. The stable ids come from the source's name and the
+    path, not from a URL. `has_rename_ambiguity`: the path was renamed from or to, or created more than once, somewhere in its
+    past. Times are seconds since 1970. `num_diff_chars` counts the hunks.
+    """
+
+    source: str
+    revision: str
+    path: str
+    repo_stable_id: str
+    filepath_stable_id: str
+    file_local_commit_index: Int32
+    commit_hash: str
+    parent_hashes: tuple[str, ...]
+    author_time: int
+    commit_time: int
+    subject: str
+    old_blob_id: str
+    new_blob_id: str
+    num_diff_chars: UInt32
+    has_rename_ambiguity: bool
 
 
 @dataclass(frozen=True, slots=True)

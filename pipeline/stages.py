@@ -237,6 +237,8 @@ class _Context:
         self.blob = build.store.blob
         self.partial_blob = build.store.partial_blob
         self.put_blob = build.store.put_blob
+        self.named_blob = build.store.named_blob
+        self.name_blob = build.store.name_blob
         self.read = build.store.read
         self.all_unchanged = True
         self.reports: dict[str, StageReport] = {}

@@ -1,6 +1,7 @@
 """The store: git for stage outputs. The only module that writes.
 
     blobs/<sha256>                 archives, as received            rejected/<sha256>   bytes that were not the pinned ones
+    names/<what>/<name>            -> a blob, for bytes that are known by another name: the pack of a git commit
     objects/<stage>/<what>/<id>/   tables, report.json, and manifest.json written last; a folder without it does not exist
     refs/<corpus>/<name>           the promoted id of a stage, `candidate`, `live`; refs/runs/<run>/latest
     keys/<key>                     what was asked for -> id: how unchanged work is known before it is done
@@ -167,6 +168,17 @@ class Store:
                 f"The bytes are kept aside in rejected/{found[:12]}... and not used. Check the pin, or the index that served them.",
             )
         return target
+
+    def named_blob(self, name: str) -> Path | None:
+        """Where the blob lies that a name such as `git/<commit>` was last given to, or None."""
+        try:
+            return self.blob((self.root / "names" / name).read_text().strip())
+        except FileNotFoundError:
+            return None
+
+    def name_blob(self, name: str, sha256: str) -> None:
+        """Give a name to a blob: where its digest is not known beforehand, what it holds must be judged by its reader."""
+        replace(self.root / "names" / name, f"{sha256}\n".encode())
 
     # --- refs
 

@@ -25,6 +25,8 @@ from pipeline.errors import ArchiveError
 MAX_HEADER_BYTES = 1024**2
 """Longest extended header (a long name, a pax record, the target of a link in a zip) that is read into memory."""
 
+_ZIP_END_BYTES = 22
+
 MIN_JUDGED_BYTES = 1024**2
 """Decompressed bytes before the compression ratio is judged: a short run of zeros is no bomb."""
 
@@ -209,9 +211,10 @@ def _require_zeros(archive: tarfile.TarFile, subject: str) -> None:
 
 
 def _zip_members(file: BinaryIO, limits: CollectParams, subject: str) -> Iterator[Member]:
-    with zipfile.ZipFile(file) as archive:
+    with _BoundedZip(file, limits.max_members, subject) as archive:
         infos = archive.infolist()
         packed = file.seek(0, io.SEEK_END)
+        _require_zip_end(file, packed, archive.comment, subject)
         declared = sum(info.file_size for info in infos)
         if declared > max(MIN_JUDGED_BYTES, limits.max_compression_ratio * packed):
             found = f"{declared} bytes are declared in {packed}"
@@ -221,6 +224,45 @@ def _zip_members(file: BinaryIO, limits: CollectParams, subject: str) -> Iterato
             target = _zip_bytes(archive, info).decode("utf-8", "surrogateescape") if kind == "link" else ""
             # orig_filename: `filename` ends at a NUL, which must be seen to be refused
             yield Member(info.orig_filename, kind, info.file_size, target, partial(_zip_bytes, archive, info))
+
+
+class _BoundedZip(zipfile.ZipFile):
+    """A zip whose list of members is not read further than the limit: the reader takes all of it into memory at once."""
+
+    def __init__(self, file: BinaryIO, max_members: int, subject: str) -> None:
+        self._members = _BoundedList(max_members, subject)
+        super().__init__(file)
+
+    @property
+    def filelist(self) -> list[zipfile.ZipInfo]:
+        return self._members
+
+    @filelist.setter
+    def filelist(self, members: list[zipfile.ZipInfo]) -> None:
+        self._members.extend(members)
+
+
+class _BoundedList(list[zipfile.ZipInfo]):
+    def __init__(self, max_members: int, subject: str) -> None:
+        super().__init__()
+        self._max_members = max_members
+        self._subject = subject
+
+    def append(self, info: zipfile.ZipInfo) -> None:
+        if len(self) >= self._max_members:
+            raise over_limit(
+                self._subject, f"has more members than {self._max_members}", f"{self._max_members} members"
+            )
+        super().append(info)
+
+
+def _require_zip_end(file: BinaryIO, packed: int, comment: bytes, subject: str) -> None:
+    """The record at the end of a zip is its end: the reader would find it behind any 64 KiB of something else."""
+    start = packed - _ZIP_END_BYTES - len(comment)
+    file.seek(max(0, start))
+    record = file.read(_ZIP_END_BYTES)
+    if start < 0 or record[:4] != b"PK\x05\x06" or int.from_bytes(record[20:22], "little") != len(comment):
+        raise broken(subject, "something follows the end of the zip archive")
 
 
 def _zip_kind(info: zipfile.ZipInfo) -> str:

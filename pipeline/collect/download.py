@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import httpx2
 from unearth.auth import MultiDomainBasicAuth
@@ -15,17 +16,24 @@ from unearth.link import Link
 
 from pipeline.errors import FetchError
 
+MAX_REDIRECTS = 10
+"""Redirects in a row that are followed."""
+
 _RETRIED_CLIENT_ERRORS = frozenset({408, 425, 429})
 _BLOCK_BYTES = 1024**2
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How long a transfer is tried. The delay doubles each time; a transfer without a byte has stalled."""
+    """How long a transfer is tried, and how much it may bring. The delay doubles; a transfer without a byte has stalled."""
 
     num_attempts: int = 5
     first_delay_seconds: float = 1.0
     stall_timeout_seconds: float = 30.0
+    deadline_seconds: float = 3_600.0
+    """Time for one attempt of a program that transfers on its own, such as git."""
+    max_num_bytes: int = 4 * 1024**3
+    """Bytes of one file. A server that sends more, or says that it will, is not listened to further."""
     sleep: Callable[[float], None] = time.sleep
 
     def wait(self, attempt: int) -> None:
@@ -49,6 +57,8 @@ def open_session(
         verify=_tls_context(certificate) if certificate else True,
         timeout=patience.stall_timeout_seconds,
         follow_redirects=True,
+        max_redirects=MAX_REDIRECTS,
+        event_hooks={"response": [_refuse_to_leave_the_network]},
     )
     session.auth = MultiDomainBasicAuth(prompting=False, index_urls=index_urls)
     return session
@@ -57,15 +67,18 @@ def open_session(
 def download(session: PyPIClient, url: str, partial: Path, sha256: str, patience: Patience) -> None:
     """Bring the bytes at `url` into the file `partial`, continuing what it holds where the server can.
 
-    The whole length declared must arrive. A continued file with another digest is fetched anew; the
-    digest of one that came in one go is the caller's to judge. Raises FetchError after the last attempt.
+    The whole length declared must arrive, and no more than the patience allows. A continued file with another digest
+    is fetched anew; the digest of one that came in one go is the caller's to judge. Raises FetchError after the last attempt.
     """
     shown = Link(url).redacted
     failures: list[str] = []
     for attempt in range(1, patience.num_attempts + 1):
         num_bytes_before = partial.stat().st_size if partial.exists() else 0
         try:
-            _continue_download(session, url, partial)
+            _continue_download(session, url, partial, patience.max_num_bytes)
+        except httpx2.TooManyRedirects as error:
+            remedy = "Look at the address in a browser, and correct the pin."
+            raise FetchError(shown, f"redirects more than {MAX_REDIRECTS} times", "the file", remedy) from error
         except (TransientError, httpx2.HTTPError) as error:
             failures.append(reason_of(error))
         else:
@@ -117,7 +130,18 @@ def _tls_context(certificate: str) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=str(place))
 
 
-def _continue_download(session: PyPIClient, url: str, partial: Path) -> None:
+def _refuse_to_leave_the_network(response: httpx2.Response) -> None:
+    """The session reads `file:` addresses too, which is for indexes on this machine; no server may send us there."""
+    if not response.has_redirect_location:
+        return
+    target = response.request.url.join(response.headers["Location"])
+    if target.scheme not in ("http", "https"):
+        shown = Link(str(response.request.url)).redacted
+        remedy = "Correct the pin, and tell whoever runs that server."
+        raise FetchError(shown, f"redirects to a `{target.scheme}:` address", "one of http or https", remedy)
+
+
+def _continue_download(session: PyPIClient, url: str, partial: Path, max_num_bytes: int) -> None:
     start = partial.stat().st_size if partial.exists() else 0
     headers = {"Accept-Encoding": "identity"}
     if start:
@@ -132,9 +156,24 @@ def _continue_download(session: PyPIClient, url: str, partial: Path) -> None:
             partial.unlink(missing_ok=True)
             raise TransientError(f"the server did not continue at byte {start}")
         with partial.open("ab" if continued else "wb") as file:
-            # iter_raw: an archive served with `Content-Encoding: gzip` must not be decompressed
-            num_bytes = sum(file.write(block) for block in response.iter_raw())
+            num_bytes = _receive(response, file, max_num_bytes - file.tell())
     _check_length(response, num_bytes)
+
+
+def _receive(response: httpx2.Response, file: BinaryIO, max_num_bytes: int) -> int:
+    """Write the body and return its length. Raises FetchError for one that is longer, or declares that it will be."""
+    declared = _declared_length(response) or 0
+    num_bytes = 0
+    # iter_raw: an archive served with `Content-Encoding: gzip` must not be decompressed
+    for block in response.iter_raw() if declared <= max_num_bytes else ():
+        num_bytes += file.write(block)
+        if num_bytes > max_num_bytes:
+            break
+    if max(declared, num_bytes) > max_num_bytes:
+        found = f"sends {declared or 'no end of'} bytes"
+        remedy = "Check the address; what has arrived is kept."
+        raise FetchError(Link(str(response.url)).redacted, found, f"at most {max_num_bytes} bytes more", remedy)
+    return num_bytes
 
 
 def _check_status(response: httpx2.Response, shown: str) -> None:
@@ -147,9 +186,14 @@ def _check_status(response: httpx2.Response, shown: str) -> None:
 
 
 def _check_length(response: httpx2.Response, num_bytes: int) -> None:
-    declared = response.headers.get("Content-Length")
-    if declared is not None and declared.isdecimal() and int(declared) != num_bytes:
+    declared = _declared_length(response)
+    if declared is not None and declared != num_bytes:
         raise TransientError(f"{num_bytes} of {declared} bytes arrived")
+
+
+def _declared_length(response: httpx2.Response) -> int | None:
+    declared = response.headers.get("Content-Length", "")
+    return int(declared) if declared.isdecimal() else None
 
 
 def _first_byte(response: httpx2.Response) -> int | None:

@@ -14,7 +14,7 @@ from io import BufferedReader
 from pathlib import Path
 
 from pipeline.collect.selection import Selection
-from pipeline.errors import SourceError
+from pipeline.errors import DigestError, SourceError
 
 GIT_FILE = "100644"
 GIT_EXECUTABLE = "100755"
@@ -56,6 +56,13 @@ def digest_of(files: Iterable[tuple[TreeEntry, str]]) -> str:
     for entry, sha256 in files:
         total.update(f"{entry.mode}\0{entry.path}\0{sha256}\0".encode())
     return total.hexdigest()
+
+
+def check_tree(source: str, found: str, pinned: str) -> None:
+    """Raise DigestError, with the digest to paste, unless a tree has the pinned one."""
+    if found != pinned:
+        remedy = f'Review what changed, then write digest = "{found}" into the pin.'
+        raise DigestError(source, f"its tree has the digest {found}", pinned, remedy)
 
 
 def read_file(entry: TreeEntry) -> bytes:

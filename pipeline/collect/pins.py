@@ -30,7 +30,10 @@ Commit = Annotated[str, Field(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})$")]
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=100)]
 Glob = Annotated[str, Field(pattern=r"^[^/\x00]+(/[^/\x00]+)*$", max_length=1000)]
 Url = Annotated[str, Field(pattern=r"^https?://[^/\s@]+/\S*$")]  # no credentials: a pin is committed and printed
-GitUrl = Annotated[str, Field(pattern=r"^(https?|ssh|git|file)://\S+$")]
+GitUrl = Annotated[
+    str,
+    Field(pattern=r"^(https?://[^/\s@]+/\S+|ssh://([A-Za-z0-9._]+@)?[A-Za-z0-9\[][^/\s@]*/\S+|file:///\S+)$"),
+]
 FieldName = Annotated[str, Field(min_length=1)]
 
 
@@ -106,11 +109,13 @@ class ArchivePin(SourcePin):
 
 
 class GitPin(SourcePin):
-    """A commit of a git repository."""
+    """A commit of a git repository at an `https`, `ssh` or `file` URL."""
 
     kind: Literal["git"] = "git"
     url: GitUrl
     commit: Commit
+    history: bool = Field(default=False, strict=True)
+    """Whether the commit's ancestors are fetched too, and the modifications of its files are kept beside them."""
 
     places: ClassVar[frozenset[str]] = frozenset({"url"})
     revision_field: ClassVar[str] = "commit"
@@ -282,5 +287,6 @@ _REMEDIES = {
     "sha256": "Run sha256sum on the archive, or copy the digest behind its link in the package index.",
     "name": "Rename the entry.",
     "kind": "Write one of these.",
+    "url": "Write an https, ssh or file URL without a password in it: a pin is committed and printed.",
     "weight": "Write a number above 0 and at most 1000, or leave it out for 1.0.",
 }

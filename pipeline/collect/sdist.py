@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx2
-from unearth import PackageFinder
+from unearth import Package, PackageFinder
 from unearth.link import Link
 
 from pipeline.collect.download import Patience, TransientError, download, open_session, reason_of, status_failure
@@ -71,6 +71,11 @@ def default_index() -> str:
     return PackageFinder().sources[0]["url"]
 
 
+def link_sha256(link: Link) -> str | None:
+    """The digest that a link to a file carries, or None."""
+    return (link.hash_option or {}).get("sha256", [None])[0]
+
+
 class PackageIndex:
     """The configured index and collections, and one session for all requests to them."""
 
@@ -80,12 +85,16 @@ class PackageIndex:
         self.session = open_session(
             patience, configuration.index_urls, configuration.trusted_hosts, configuration.certificate
         )
-        self.session.event_hooks = {"response": [_raise_passing_trouble]}
+        hooks = self.session.event_hooks
+        self.session.event_hooks = {**hooks, "response": [*hooks["response"], _raise_passing_trouble]}
 
     def fetch(self, pin: SdistPin, partial: Path) -> None:
         """Bring a pin's archive into the file `partial`, unjudged. Raises FetchError, DigestError."""
-        link = self.find(pin)
-        download(self.session, link.normalized, partial, pin.sha256, self._patience)
+        self.download(self.find(pin), partial, pin.sha256)
+
+    def download(self, link: Link, partial: Path, sha256: str) -> None:
+        """Bring a file into `partial`, unjudged; `sha256` decides whether a continued download is used. Raises FetchError."""
+        download(self.session, link.normalized, partial, sha256, self._patience)
 
     def find(self, pin: SdistPin) -> Link:
         """The link of the pinned file. Raises FetchError with all that was tried, DigestError for another digest."""
@@ -93,7 +102,7 @@ class PackageIndex:
         offered: list[Link] = []
         for attempt in range(1, self._patience.num_attempts + 1):
             offered, troubles = self._offers(pin, tried)
-            found_it = any(_sha256(link) == pin.sha256 for link in offered)
+            found_it = any(link_sha256(link) == pin.sha256 for link in offered)
             if found_it or not troubles or attempt == self._patience.num_attempts:
                 break
             self._patience.wait(attempt)
@@ -103,6 +112,22 @@ class PackageIndex:
         remedy = "Check project, version and file name of the pin, and `python -m pip config list`."
         raise FetchError(pin.name, found, f"a link to {pin.project} {pin.version} in the package index", remedy)
 
+    def sdists(self, project: str) -> list[Package]:
+        """The source distributions of a project, yanked ones left out, of the first place that has any. Raises FetchError."""
+        tried: list[str] = []
+        for place, is_index in self._configuration.locations:
+            try:
+                packages = self._packages(place, is_index, project, allow_yanked=False)
+            except (TransientError, httpx2.HTTPError) as error:
+                tried.append(f"{Link(place).redacted}: {reason_of(error)}")
+                continue
+            if packages:
+                return packages
+        if tried:
+            remedy = "Check the network and `python -m pip config list`, then run again."
+            raise FetchError(project, f"no release was found ({'; '.join(tried)})", "an index that answers", remedy)
+        return []
+
     def _offers(self, pin: SdistPin, tried: list[str]) -> tuple[list[Link], bool]:
         """The links to a file of that name, and whether another attempt may help. Stops at the right one."""
         offered: list[Link] = []
@@ -110,18 +135,18 @@ class PackageIndex:
         for place, is_index in self._configuration.locations:
             shown = Link(place).redacted
             try:
-                links = self._links(place, is_index, pin.project)
+                links = [package.link for package in self._packages(place, is_index, pin.project)]
             except (TransientError, httpx2.HTTPError) as error:
                 tried.append(f"{shown}: {reason_of(error)}")
                 troubles = True
                 continue
             tried.append(f"{shown}: not among {len(links)} archives")
             offered += [link for link in links if link.filename == pin.file_name]
-            if any(_sha256(link) == pin.sha256 for link in offered):
+            if any(link_sha256(link) == pin.sha256 for link in offered):
                 break
         return offered, troubles
 
-    def _links(self, place: str, is_index: bool, project: str) -> list[Link]:
+    def _packages(self, place: str, is_index: bool, project: str, allow_yanked: bool = True) -> list[Package]:
         finder = PackageFinder(
             self.session,  # type: ignore[arg-type]  # the finder's own client does not match the finder's protocol
             index_urls=[place] if is_index else [],
@@ -129,22 +154,18 @@ class PackageIndex:
             ignore_compatibility=True,
             no_binary=[":all:"],
         )
-        return [package.link for package in finder.find_all_packages(project, allow_yanked=True)]
+        return list(finder.find_all_packages(project, allow_yanked=allow_yanked))
 
 
 def _matching(offered: list[Link], pin: SdistPin) -> Link:
     """The link with the pinned digest; failing that, one without any, whose bytes will be judged."""
-    best = next((link for link in offered if _sha256(link) == pin.sha256), None)
-    best = best or next((link for link in offered if _sha256(link) is None), None)
+    best = next((link for link in offered if link_sha256(link) == pin.sha256), None)
+    best = best or next((link for link in offered if link_sha256(link) is None), None)
     if best is None:
-        found = f"the index offers {pin.file_name} with sha256 {_sha256(offered[0])}"
+        found = f"the index offers {pin.file_name} with sha256 {link_sha256(offered[0])}"
         remedy = "The file was replaced, or the pin was mistyped: compare with another index before changing the pin."
         raise DigestError(pin.name, found, pin.sha256, remedy)
     return best
-
-
-def _sha256(link: Link) -> str | None:
-    return (link.hash_option or {}).get("sha256", [None])[0]
 
 
 def _raise_passing_trouble(response: httpx2.Response) -> None:

@@ -2,37 +2,32 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import cached_property, partial
 from pathlib import Path
-from typing import cast
 
-from pipeline.collect.download import Patience, download, file_blocks, open_session
-from pipeline.collect.local import TreeEntry, digest_of, file_sha256, read_file, tree_digest, tree_entries
+from pipeline.collect.download import Patience
 from pipeline.collect.params import CollectParams
-from pipeline.collect.pins import ArchivePin, LocalPin, SdistPin, SourcePin
-from pipeline.collect.sdist import PackageIndex, pip_configuration
-from pipeline.collect.selection import Selection
-from pipeline.collect.unpack import Contents, ReadFile, SkippedFile, reason_to_skip, unpack
-from pipeline.errors import ArchiveError, DigestError, FetchError, SourceError
+from pipeline.collect.pins import SourcePin
+from pipeline.collect.places import Context, Network, places_of
+from pipeline.collect.sources import read_source
+from pipeline.collect.unpack import ReadFile, SkippedFile
+from pipeline.errors import SourceError
 from pipeline.languages import is_source
 from pipeline.outcome import StageReport, total
-from pipeline.part import Part, PartJob, PartOutput, StageContext, StageOutput
-from pipeline.records import DroppedRecord, SourceFile
+from pipeline.part import Part, PartJob, PartOutput, StageOutput
+from pipeline.records import DroppedRecord, FileModification, SourceFile
 from pipeline.schema import table_of_records
-
-Context = StageContext[CollectParams]
 
 
 def run(context: Context, patience: Patience | None = None) -> StageOutput:
     """Have every pinned archive in the store, then make one part a source. Those that fail are listed in `failures`."""
-    network = _Network(patience or Patience())
+    network = Network(patience or Patience())
     parts: list[Part] = []
     failures: dict[str, SourceError] = {}
     for pin in context.pins:
         try:
-            parts.append(_part(pin, _places(pin, context, network), context.params))
+            parts.append(_part(pin, places_of(pin, context, network), context.params))
         except SourceError as error:
             failures[pin.name] = error
     made, failed = context.make(parts)
@@ -52,39 +47,20 @@ def run(context: Context, patience: Patience | None = None) -> StageOutput:
 
 
 def collect_source(job: PartJob) -> PartOutput:
-    """One source's files and drops, from the archive or tree at its place. Raises a SourceError."""
-    params = cast(CollectParams, job.params)
-    selection = Selection(job.identity["include"], job.identity["exclude"])
+    """One source's files and drops, from the bytes at its place; and its history, if the pin wants it. Raises a SourceError."""
+    contents, history = read_source(job)
     revision: str = job.identity["revision"]
-    if "tree" in job.places:
-        contents = _read_tree(job.name, job.places["tree"], revision, selection, params)
-    else:
-        contents = unpack(job.places["archive"], selection, params, job.name)
     files = [_source_file(job.name, revision, file) for file in contents.files]
     drops = [_dropped(job.name, skipped) for skipped in contents.skipped]
     tables = {
         "files.parquet": table_of_records(SourceFile, files),
         "dropped.parquet": table_of_records(DroppedRecord, drops),
     }
-    return PartOutput(tables, _report(files, drops))
-
-
-class _Network:
-    """The package index, asked for only when an archive is missing."""
-
-    def __init__(self, patience: Patience) -> None:
-        self._patience = patience
-
-    @cached_property
-    def index(self) -> PackageIndex:
-        return PackageIndex(pip_configuration(), self._patience)
-
-    def fetch_sdist(self, pin: SdistPin, partial: Path) -> None:
-        self.index.fetch(pin, partial)
-
-    def fetch_url(self, pin: ArchivePin, partial: Path) -> None:
-        with open_session(self._patience) as session:
-            download(session, str(pin.url), partial, pin.sha256, self._patience)
+    report = _report(files, drops)
+    if history is not None:
+        tables["history.parquet"] = table_of_records(FileModification, history)
+        report = replace(report, measures={**report.measures, "num_modifications": len(history)})
+    return PartOutput(tables, report)
 
 
 def _part(pin: SourcePin, places: Mapping[str, Path], params: CollectParams) -> Part:
@@ -96,97 +72,6 @@ def _part(pin: SourcePin, places: Mapping[str, Path], params: CollectParams) -> 
         identity=pin.identity(),
         places=places,
     )
-
-
-def _places(pin: SourcePin, context: Context, network: _Network) -> dict[str, Path]:
-    """Where the verified bytes of a pin lie. What each kind does stands in `_PLACES_OF`."""
-    places_of = _PLACES_OF.get(type(pin))
-    if places_of is None:
-        kinds = "sdist, archive and local"
-        remedy = "Take this pin out of the recipe, or pin an archive of the same tree."
-        raise SourceError(pin.name, f"is of kind {pin.kind}", f"{kinds}, which is what this version collects", remedy)
-    return places_of(pin, context, network)
-
-
-def _places_of_sdist(pin: SourcePin, context: Context, network: _Network) -> dict[str, Path]:
-    pin = cast(SdistPin, pin)
-    return {"archive": _blob(pin, pin.file_name, context, partial(network.fetch_sdist, pin))}
-
-
-def _places_of_archive(pin: SourcePin, context: Context, network: _Network) -> dict[str, Path]:
-    pin = cast(ArchivePin, pin)
-    if pin.path is None:
-        return {"archive": _blob(pin, str(pin.url), context, partial(network.fetch_url, pin))}
-    stored = context.blob(pin.sha256)
-    if stored is None and not pin.path.is_file():
-        raise SourceError(pin.name, f"{pin.path} is not a file", "the archive", "Correct the pin's `path`.")
-    return {"archive": stored or context.put_blob(file_blocks(pin.path), pin.sha256, pin.name)}
-
-
-def _places_of_tree(pin: SourcePin, context: Context, network: _Network) -> dict[str, Path]:
-    """A tree can change under a pin, so its digest is taken in every run, not only when its part is made."""
-    pin = cast(LocalPin, pin)
-    _check_tree(pin.name, tree_digest(pin.path, pin.selection()), pin.digest)
-    return {"tree": pin.path}
-
-
-_PLACES_OF: dict[type[SourcePin], Callable[[SourcePin, Context, _Network], dict[str, Path]]] = {
-    SdistPin: _places_of_sdist,
-    ArchivePin: _places_of_archive,
-    LocalPin: _places_of_tree,
-}
-
-
-def _blob(pin: SdistPin | ArchivePin, file_name: str, context: Context, fetch: Callable[[Path], None]) -> Path:
-    stored = context.blob(pin.sha256)
-    if stored is not None:
-        return stored
-    if context.offline:
-        found = f"{file_name} (sha256 {pin.sha256}) is not in the store, or not sound there, and the network is not to be used"
-        remedy = "Build once with the network, or copy the archive into the store's blobs."
-        raise FetchError(pin.name, found, "every archive to be there", remedy)
-    arriving = context.partial_blob(pin.sha256)
-    arriving.parent.mkdir(parents=True, exist_ok=True)
-    fetch(arriving)
-    try:
-        return context.put_blob(file_blocks(arriving), pin.sha256, pin.name)
-    finally:
-        arriving.unlink(missing_ok=True)
-
-
-def _check_tree(source: str, found: str, pinned: str) -> None:
-    if found != pinned:
-        remedy = f'Review what changed, then write digest = "{found}" into the pin.'
-        raise DigestError(source, f"its tree has the digest {found}", pinned, remedy)
-
-
-def _read_tree(source: str, root: Path, revision: str, selection: Selection, params: CollectParams) -> Contents:
-    """The files of a tree. The digest is taken again over the bytes that are used, so that no later change slips in."""
-    entries = tree_entries(root, Selection())
-    _check_extent(source, entries, params)
-    files: list[ReadFile] = []
-    skipped: list[SkippedFile] = []
-    lines: list[tuple[TreeEntry, str]] = []
-    for entry in entries:
-        not_ours = entry.skipped if selection.accepts(entry.path) else "excluded"
-        reason = not_ours or reason_to_skip(entry.path, entry.num_bytes, params)
-        if not reason:
-            files.append(ReadFile(entry.path, read_file(entry)))
-            lines.append((entry, hashlib.sha256(files[-1].content).hexdigest()))
-            continue
-        skipped.append(SkippedFile(entry.path, entry.num_bytes, reason))
-        if not not_ours:
-            lines.append((entry, file_sha256(entry)))
-    _check_tree(source, digest_of(lines), revision)
-    return Contents(tuple(files), tuple(skipped))
-
-
-def _check_extent(source: str, entries: list[TreeEntry], params: CollectParams) -> None:
-    total_bytes = sum(entry.num_bytes for entry in entries)
-    if len(entries) > params.max_members or total_bytes > params.max_total_bytes:
-        found = f"its tree has {len(entries)} entries and {total_bytes} bytes"
-        limit = f"at most {params.max_members} and {params.max_total_bytes}"
-        raise ArchiveError(source, found, limit, "Exclude what is not source, or raise the limit.")
 
 
 def _source_file(source: str, revision: str, file: ReadFile) -> SourceFile:

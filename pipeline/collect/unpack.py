@@ -30,13 +30,15 @@ class ReadFile:
 
 @dataclass(frozen=True, slots=True)
 class SkippedFile:
-    """A member that was not read. `reason` is `other_language`, `link`, `special`, `excluded` or `too_large`."""
+    """A member that was not read. `reason` is `other_language`, `link`, `submodule`, `special`, `excluded`, `too_large`,
+    or `bad_line`.
+    """
 
     path: str
     num_bytes: int
     reason: str
     detail: str = ""
-    """Where a link leads."""
+    """Where a link leads, which commit a submodule is at, or what is wrong with a line."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,15 @@ def reason_to_skip(path: str, num_bytes: int, limits: CollectParams) -> str:
     if not (is_source(path) or is_licence_evidence(path)):
         return "other_language"
     return "too_large" if num_bytes > limits.max_file_bytes else ""
+
+
+def flaw_of_path(path: str, limits: CollectParams) -> str:
+    """What is wrong with a path that stands for itself, without an archive around it; the empty string where nothing is."""
+    parts = path.replace("\\", "/").split("/")
+    num_bytes = len(path.encode("utf-8", "surrogateescape"))
+    if num_bytes > limits.max_path_bytes or len(parts) - 1 > limits.max_depth:
+        return f"has {num_bytes} bytes and lies {len(parts) - 1} folders deep"
+    return _flaw(path, parts) or ("has an empty part" if {"", "."} & set(parts) else "")
 
 
 def _read_members(archive: Path, limits: CollectParams, subject: str) -> Iterator[ReadFile | SkippedFile]:

@@ -31,6 +31,7 @@ class Surroundings:
     offline: bool = False
     made: dict[str, PartOutput] = field(default_factory=dict)
     known: dict[str, MadePart] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
     inputs: Mapping[str, str] = field(default_factory=dict)
     input_id: str | None = None
     held_out: frozenset[str] = frozenset()
@@ -47,9 +48,15 @@ class Surroundings:
         found = hashlib.sha256(content).hexdigest()
         if found != sha256:
             (self.folder / f"{sha256}.aside").write_bytes(content)
-            raise DigestError(subject, f"its bytes have sha256 {found}", sha256)
+            raise DigestError(subject, f"its bytes have sha256 {found}", sha256, "Check the pin.")
         (self.folder / sha256).write_bytes(content)
         return self.folder / sha256
+
+    def named_blob(self, name: str) -> Path | None:
+        return self.blob(self.names[name]) if name in self.names else None
+
+    def name_blob(self, name: str, sha256: str) -> None:
+        self.names[name] = sha256
 
     def make(self, parts: Sequence[Part]) -> tuple[Mapping[str, MadePart], Mapping[str, SourceError]]:
         made, failed = {}, {}
@@ -106,6 +113,7 @@ class Index:
     digests: dict[str, str] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
     page_faults: list[str] = field(default_factory=list)
+    redirects: dict[str, str] = field(default_factory=dict)
     continues: bool = True
     in_json: bool = False
     requests: list[tuple[str, str | None]] = field(default_factory=list)
@@ -131,7 +139,11 @@ def _handler(index: Index) -> type[BaseHTTPRequestHandler]:
 
         def do_GET(self) -> None:
             index.requests.append((self.path, self.headers.get("Range")))
-            if self.path.startswith("/files/"):
+            if self.path in index.redirects:
+                self.answer(302, b"", {"Location": index.redirects[self.path]})
+            elif self.path.startswith("/git-that-stalls/"):
+                index.closing.wait(5)
+            elif self.path.startswith("/files/"):
                 self.answer_file(index.files[self.path.rpartition("/")[2]])
             elif index.page_faults and index.page_faults.pop(0) == "unavailable":
                 self.send_error(503)
@@ -160,6 +172,8 @@ def _handler(index: Index) -> type[BaseHTTPRequestHandler]:
                 self.send_error(503)
             elif fault == "gone":
                 self.send_error(404)
+            elif fault == "endless":
+                self.answer(200, content * 50, {}, -1)
             elif fault in ("truncate", "stall"):
                 self.answer(status, content[start : (start + len(content)) // 2], headers, len(content) - start)
                 if fault == "stall":
@@ -173,7 +187,8 @@ def _handler(index: Index) -> type[BaseHTTPRequestHandler]:
 
         def answer(self, status: int, body: bytes, headers: dict[str, str], declared: int | None = None) -> None:
             self.send_response(status)
-            for name, value in {**headers, "Content-Length": str(declared or len(body))}.items():
+            length = {} if declared == -1 else {"Content-Length": str(declared or len(body))}
+            for name, value in {**headers, **length}.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body)

@@ -120,14 +120,14 @@ def test_failures_are_told_by_source_and_the_others_go_on(surroundings: Create, 
         archive_pin(tmp_path, html, "page"),
         archive_pin(tmp_path, tar_gz(FILES), declared_license=""),
         ArchivePin(name="absent", path=tmp_path / "none.tar", sha256="0" * 64),
-        GitPin(name="repository", url="https://example.com/r.git", commit="b" * 40),
+        GitPin(name="repository", url="file:///nowhere", commit="b" * 40),
         local_pin(root, digest="0" * 64),
     )
     output = run(context)
     kinds = {name: type(error) for name, error in output.failures.items()}
-    assert kinds == {"page": ArchiveError, "absent": SourceError, "repository": SourceError, "tree": DigestError}
+    assert kinds == {"page": ArchiveError, "absent": SourceError, "repository": FetchError, "tree": DigestError}
     assert set(output.parts) == {"demo"}
-    assert "is of kind git; expected sdist, archive and local" in str(output.failures["repository"])
+    assert "file:///nowhere could not be fetched" in str(output.failures["repository"])
     assert "none.tar is not a file" in str(output.failures["absent"])
     assert "<html>no such pa" in str(output.failures["page"])
     assert output.report.measures["num_failed_sources"] == 4

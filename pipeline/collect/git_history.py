@@ -1,0 +1,223 @@
+"""How the files of a commit came to be: for each file the chain of its modifications, oldest first.
+
+An accepted commit has one parent, touches few C/C++ files, and neither formats nor bumps a version; an accepted modification
+has a diff of some size. The index of a chain advances for accepted modifications only, so that its numbers have no gaps.
+"""
+
+import hashlib
+import heapq
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO
+
+from pipeline.collect.git_command import run_git, started
+from pipeline.collect.git_objects import Objects
+from pipeline.collect.local import printable_path
+from pipeline.languages import SOURCE_EXTENSIONS, is_source
+from pipeline.records import FileModification
+
+MAX_FILES_IN_COMMIT = 5
+"""C/C++ files that an accepted commit touches at most: more is a sweep, and no change of one thing."""
+
+MIN_DIFF_CHARS, MAX_DIFF_CHARS = 50, 50_000
+"""Characters of the hunks of one file's diff with three lines of context, file names not counted."""
+
+_FORMATTING = (
+    r"clang-?format|\b(astyle|uncrustify)\b",
+    r"^(re-?format|style\b|fmt\b|formatting\b|format( the)?( all)? (code|sources?|files?)\b|format$)",
+    r"^(apply|run|fix|clean up|remove|trim|strip)( the| code| trailing| some| minor)?"
+    r" (whitespaces?|white-space|formatter|formatting|indentation)( errors?| issues?)?( (in|from|at|on)\b.*)?\W*$",
+)
+_NEW_VERSION = (
+    r"\b(bump(s|ed|ing)?|increment|raise)\b.*\bversion\b|\bversion bump\b|^(chore\S* )?bump\b",
+    r"^(update|set) (the )?(\w+ )?version( number| string)?( to\b.*)?\W*$",
+    r"^(prepare |tag )?(for )?(the )?release\b.{0,20}\bv?\d+\.\d|^prepare (for )?(the )?release\b|^v?\d+(\.\d+)+\S*$",
+)
+_CHORES = re.compile("|".join(_FORMATTING + _NEW_VERSION), re.IGNORECASE)
+_DIFF = ("diff-tree", "--stdin", "-r", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=none")
+_PATCH = ("--no-renames", "--diff-filter=M", "-p", "-U3", "--full-index", "--diff-algorithm=myers")
+_PLAIN_PATCH = ("--no-indent-heuristic", "--inter-hunk-context=0", "--src-prefix=a/", "--dst-prefix=b/")
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRecord:
+    """What the chains need to know of a commit. Times are seconds since 1970, zero where the commit has none."""
+
+    commit: str
+    parents: tuple[str, ...]
+    author_time: int
+    commit_time: int
+    subject: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One file in one commit: its path, git's status letter, and the ids of its bytes before and after."""
+
+    path: str
+    status: str
+    old_blob_id: str
+    new_blob_id: str
+    old_path: str = ""
+    """Where a renamed file was before; empty for all others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """A file of the pinned commit whose past is told. `is_ambiguous` says that the path may have been several files."""
+
+    source: str
+    revision: str
+    path: str
+    is_ambiguous: bool
+
+    def modification(self, index: int, record: CommitRecord, change: Change, num_diff_chars: int) -> FileModification:
+        """What a commit did to the file, as number `index` of the chain."""
+        return FileModification(
+            source=self.source,
+            revision=self.revision,
+            path=self.path,
+            repo_stable_id=stable_id(self.source),
+            filepath_stable_id=stable_id(self.source, self.path),
+            file_local_commit_index=index,
+            commit_hash=record.commit,
+            parent_hashes=record.parents,
+            author_time=record.author_time,
+            commit_time=record.commit_time,
+            subject=record.subject,
+            old_blob_id=change.old_blob_id,
+            new_blob_id=change.new_blob_id,
+            num_diff_chars=num_diff_chars,
+            has_rename_ambiguity=self.is_ambiguous,
+        )
+
+
+def modifications(objects: Objects, commit: str, paths: Collection[str], source: str) -> list[FileModification]:
+    """The chains of the files at `paths` of a commit, sorted by path and index."""
+    commits = [record for record in commit_records(objects, commit) if len(record.parents) <= 1]
+    changes = _changes(objects, [record.commit for record in commits])
+    ambiguous = _ambiguous_paths(changes)
+    wanted = frozenset(path for path in paths if is_source(path))
+    accepted = {
+        record.commit: [change for change in changes[record.commit] if change.status == "M" and change.path in wanted]
+        for record in commits
+        if len(record.parents) == 1 and is_accepted(record.subject, changes[record.commit])
+    }
+    sizes = _diff_sizes(objects, [record.commit for record in commits if accepted.get(record.commit)])
+    chains: Counter[str] = Counter()
+    found: list[FileModification] = []
+    for record in commits:
+        for change in accepted.get(record.commit, ()):
+            num_chars = sizes.get((record.commit, change.old_blob_id, change.new_blob_id), 0)
+            if MIN_DIFF_CHARS <= num_chars <= MAX_DIFF_CHARS:
+                chain = Chain(source, commit, change.path, change.path in ambiguous)
+                found.append(chain.modification(chains[change.path], record, change, num_chars))
+                chains[change.path] += 1
+    return sorted(found, key=lambda item: (item.path, item.file_local_commit_index))
+
+
+def is_accepted(subject: str, changes: Sequence[Change]) -> bool:
+    """Whether a commit with one parent is a change of something: not too wide, no formatting, no new version."""
+    num_files = sum(is_source(change.path) for change in changes)
+    return 1 <= num_files <= MAX_FILES_IN_COMMIT and not _CHORES.search(subject)
+
+
+def commit_records(objects: Objects, commit: str) -> list[CommitRecord]:
+    """A commit and all its ancestors, parents first; among those that could come next, the oldest commit time first."""
+    form = "--format=%H%x00%P%x00%at%x00%ct%x00%s"
+    listing = run_git(objects.folder, ["log", "-z", form, "--encoding=UTF-8", "--no-show-signature", commit])
+    fields = listing.decode("utf-8", "replace").split("\0")
+    every = (_commit_record(*fields[at : at + 5]) for at in range(0, len(fields) - 4, 5))
+    records = {record.commit: record for record in every}
+    children: dict[str, list[str]] = {name: [] for name in records}
+    num_waited_for = {name: len(set(record.parents)) for name, record in records.items()}
+    for name, record in records.items():
+        for parent in set(record.parents):
+            children[parent].append(name)
+    ready = [(record.commit_time, name) for name, record in records.items() if not record.parents]
+    heapq.heapify(ready)
+    ordered: list[CommitRecord] = []
+    while ready:
+        _, name = heapq.heappop(ready)
+        ordered.append(records[name])
+        for child in children[name]:
+            num_waited_for[child] -= 1
+            if not num_waited_for[child]:
+                heapq.heappush(ready, (records[child].commit_time, child))
+    return ordered
+
+
+def stable_id(*parts: str) -> str:
+    """The first 16 hex digits of the SHA-256 of the parts: a name for a repository or a file in it, whatever its URL."""
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def _commit_record(commit: str, parents: str, author_time: str, commit_time: str, subject: str) -> CommitRecord:
+    return CommitRecord(commit, tuple(parents.split()), _seconds(author_time), _seconds(commit_time), subject)
+
+
+def _seconds(text: str) -> int:
+    """A time as git prints it; zero for one that it cannot read, or that no table could hold."""
+    seconds = int(text) if text.lstrip("-").isdecimal() else 0
+    return seconds if abs(seconds) < 2**62 else 0
+
+
+def _changes(objects: Objects, commits: Sequence[str]) -> dict[str, list[Change]]:
+    """What each commit did to C/C++ files; a root commit adds all of its own."""
+    arguments = [*_DIFF, "--raw", "-z", "--no-abbrev", "--root", "-M50%", "-l1000"]
+    found: dict[str, list[Change]] = {commit: [] for commit in commits}
+    commit = ""
+    with started(objects.folder, arguments, commits) as output:
+        tokens = _tokens(output)
+        for token in tokens:
+            if not token.startswith(b":"):
+                commit = token.decode().strip()
+                continue
+            _, _, old, new, status = token[1:].decode().split(" ")
+            paths = [_path(next(tokens)) for _ in range(2 if status[0] in "RC" else 1)]
+            change = Change(paths[-1], status[0], old, new, paths[0] if len(paths) == 2 else "")
+            if is_source(change.path) or is_source(change.old_path):
+                found[commit].append(change)
+    return found
+
+
+def _tokens(output: IO[bytes]) -> Iterator[bytes]:
+    """What stands between NULs, while it comes."""
+    rest = b""
+    while block := output.read(1024**2):
+        *whole, rest = (rest + block).split(b"\0")
+        yield from whole
+
+
+def _path(raw: bytes) -> str:
+    return printable_path(raw.decode("utf-8", "surrogateescape"))
+
+
+def _ambiguous_paths(changes: dict[str, list[Change]]) -> frozenset[str]:
+    """Paths whose chain may not be one file's: renamed from or to, or created more than once."""
+    every = [change for ours in changes.values() for change in ours]
+    renamed = {path for change in every if change.status == "R" for path in (change.path, change.old_path)}
+    created = Counter(change.path for change in every if change.status == "A")
+    return frozenset(renamed | {path for path, count in created.items() if count > 1})
+
+
+def _diff_sizes(objects: Objects, commits: Sequence[str]) -> dict[tuple[str, str, str], int]:
+    """Characters of the hunks by commit, and ids of the file before and after."""
+    globs = [f":(glob,icase)**/*{extension}" for extension in sorted(SOURCE_EXTENSIONS)]
+    sizes: Counter[tuple[str, str, str]] = Counter()
+    commit, file, in_hunk = "", ("", "", ""), False
+    with started(objects.folder, [*_DIFF, *_PATCH, *_PLAIN_PATCH, "--", *globs], commits) as lines:
+        for line in lines:
+            if line.startswith(b"index "):
+                old, _, new = line.split()[1].decode().partition("..")
+                file = (commit, old, new)
+            elif line.startswith(b"diff --git "):
+                in_hunk = False
+            elif re.fullmatch(rb"[0-9a-f]{40,64}\n", line):
+                commit, in_hunk = line.decode().strip(), False
+            elif line.startswith(b"@@") or in_hunk:
+                in_hunk = True
+                sizes[file] += len(line.decode("utf-8", "replace"))
+    return sizes

@@ -1,0 +1,89 @@
+"""Reading a source from where its verified bytes lie. The label of the place says how; nothing is fetched here."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import cast
+
+from pipeline.collect.git_history import modifications
+from pipeline.collect.git_objects import commit_contents, opened_pack
+from pipeline.collect.jsonl import Fields, read_lines
+from pipeline.collect.local import TreeEntry, check_tree, digest_of, file_sha256, read_file, tree_entries
+from pipeline.collect.params import CollectParams
+from pipeline.collect.selection import Selection
+from pipeline.collect.unpack import Contents, ReadFile, SkippedFile, reason_to_skip, unpack
+from pipeline.errors import ArchiveError
+from pipeline.part import PartJob
+from pipeline.records import FileModification
+
+Reading = tuple[Contents, list[FileModification] | None]
+
+
+def read_source(job: PartJob) -> Reading:
+    """What the source holds, and the chains of its files where the pin wants them. Raises a SourceError."""
+    ((label, place),) = job.places.items()
+    return _READERS[label](job, place, cast(CollectParams, job.params))
+
+
+def _read_archive(job: PartJob, place: Path, params: CollectParams) -> Reading:
+    return unpack(place, _selection(job), params, job.name), None
+
+
+def _read_local(job: PartJob, place: Path, params: CollectParams) -> Reading:
+    return _read_tree(job.name, place, job.identity["revision"], _selection(job), params), None
+
+
+def _read_pack(job: PartJob, place: Path, params: CollectParams) -> Reading:
+    commit: str = job.identity["revision"]
+    with opened_pack(place, commit, job.name) as objects:
+        contents = commit_contents(objects, commit, _selection(job), params, job.name)
+        if not job.identity["history"]:
+            return contents, None
+        paths = [file.path for file in contents.files]
+        return contents, modifications(objects, commit, paths, job.name)
+
+
+def _read_lines(job: PartJob, place: Path, params: CollectParams) -> Reading:
+    fields = Fields(job.identity["text_field"], job.identity["path_field"], job.identity["licence_field"])
+    return read_lines(place, fields, _selection(job), params, job.name), None
+
+
+_READERS: Mapping[str, Callable[[PartJob, Path, CollectParams], Reading]] = {
+    "archive": _read_archive,
+    "tree": _read_local,
+    "pack": _read_pack,
+    "lines": _read_lines,
+}
+
+
+def _selection(job: PartJob) -> Selection:
+    return Selection(job.identity["include"], job.identity["exclude"])
+
+
+def _read_tree(source: str, root: Path, revision: str, selection: Selection, params: CollectParams) -> Contents:
+    """The files of a tree. The digest is taken again over the bytes that are used, so that no later change slips in."""
+    entries = tree_entries(root, Selection())
+    _check_extent(source, entries, params)
+    files: list[ReadFile] = []
+    skipped: list[SkippedFile] = []
+    lines: list[tuple[TreeEntry, str]] = []
+    for entry in entries:
+        not_ours = entry.skipped if selection.accepts(entry.path) else "excluded"
+        reason = not_ours or reason_to_skip(entry.path, entry.num_bytes, params)
+        if not reason:
+            files.append(ReadFile(entry.path, read_file(entry)))
+            lines.append((entry, hashlib.sha256(files[-1].content).hexdigest()))
+            continue
+        skipped.append(SkippedFile(entry.path, entry.num_bytes, reason))
+        if not not_ours:
+            lines.append((entry, file_sha256(entry)))
+    check_tree(source, digest_of(lines), revision)
+    return Contents(tuple(files), tuple(skipped))
+
+
+def _check_extent(source: str, entries: list[TreeEntry], params: CollectParams) -> None:
+    total_bytes = sum(entry.num_bytes for entry in entries)
+    if len(entries) > params.max_members or total_bytes > params.max_total_bytes:
+        found = f"its tree has {len(entries)} entries and {total_bytes} bytes"
+        limit = f"at most {params.max_members} and {params.max_total_bytes}"
+        raise ArchiveError(source, found, limit, "Exclude what is not source, or raise the limit.")
