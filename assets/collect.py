@@ -7,5 +7,5 @@ from pipeline.watcher import Watcher
 
 
 def collect(watcher: Watcher) -> dg.AssetsDefinition:
-    """Pinned archives and folders become source files: every byte verified, nothing executed, nothing extracted."""
+    """Pinned archives, commits, lines and folders become source files: every byte verified, nothing executed or extracted."""
     return stage_asset("collect", collect.__doc__ or "", watcher)
