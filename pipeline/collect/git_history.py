@@ -32,7 +32,7 @@ _FORMATTING = (
 )
 _NEW_VERSION = (
     r"\b(bump(s|ed|ing)?|increment|raise)\b.*\bversion\b|\bversion bump\b|^(chore\S* )?bump\b",
-    r"^(update|set) (the )?(\w+ )?version( number| string)?( to\b.*)?\W*$",
+    r"^(update|set|change) (the )?(\w+ )?version( number| string)?s?( (to|on|in|for)\b.*)?\W*$",
     r"^(prepare |tag )?(for )?(the )?release\b.{0,20}\bv?\d+\.\d|^prepare (for )?(the )?release\b|^v?\d+(\.\d+)+\S*$",
 )
 _CHORES = re.compile("|".join(_FORMATTING + _NEW_VERSION), re.IGNORECASE)

@@ -51,7 +51,7 @@ class Repository:
         self.git("commit", "--quiet", "--allow-empty", "--message", subject)
         return self.git("rev-parse", "HEAD")
 
-    def tree(self, *entries: tuple[str, bytes, str], like: str = "") -> str:
+    def tree(self, *entries: tuple[str, bytes, str]) -> str:
         """A tree object of any entries (mode, name, id), whether git would make it or not."""
         content = b"".join(
             mode.encode() + b" " + name + b"\0" + bytes.fromhex(name_of) for mode, name, name_of in entries

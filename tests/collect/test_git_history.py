@@ -120,6 +120,18 @@ def test_a_parent_comes_first_even_where_its_clock_was_ahead(repository: Reposit
     assert [row["commit_hash"] for row in chains()] == [early, late]
 
 
+def test_side_by_side_branches_are_told_in_the_order_of_their_times(repository: Repository, chains: Chains) -> None:
+    repository.commit(a__c=text(0))
+    repository.git("branch", "side")
+    told = []
+    for number in range(1, 7):
+        repository.git("checkout", "-q", "side" if number % 2 else "main")
+        told.append(repository.commit(f"Change {number}", a__c=text(number)))
+    repository.num_commits += 1
+    repository.git("merge", "-q", "-s", "ours", "-m", "Merge", "side")
+    assert [row["commit_hash"] for row in chains()] == told
+
+
 def test_a_path_that_was_renamed_or_made_twice_is_marked(repository: Repository, chains: Chains) -> None:
     repository.commit(old__c=text(0) * 5, again__c=text(9), plain__c=text(0))
     repository.git("mv", "old.c", "new.c")
@@ -181,7 +193,11 @@ CHANGES = [Change("a.c", "M", "0", "1")]
         ("Release 2 buffers at exit", True),
         ("Fix whitespace handling in the parser", True),
         ("Increment the counter of readers", True),
+        ("Clean up code style in enough.c, update version", True),
+        ("Avoid a conversion warning", True),
         ("Update version", False),
+        ("Change version numbers to 1.2.5.2 and release dates", False),
+        ("Change version number on develop branch to 1.3.0.1.", False),
         ("Bump version to 2.0", False),
         ("bump zlib to 1.3", False),
         ("Version bump", False),

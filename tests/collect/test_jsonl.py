@@ -6,14 +6,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pipeline.__main__ import main
 from pipeline.collect.download import Patience
 from pipeline.collect.jsonl import Fields, read_lines
 from pipeline.collect.params import CollectParams
+from pipeline.collect.pinning import propose_own
 from pipeline.collect.pins import JsonlPin
 from pipeline.collect.selection import Selection
 from pipeline.collect.stage import run
 from pipeline.collect.unpack import Contents
 from pipeline.errors import ArchiveError, DigestError, SourceError
+from pipeline.stages import parts_of
+from pipeline.store import Store
 
 if TYPE_CHECKING:
     from tests.collect.conftest import Index, Surroundings
@@ -114,6 +118,21 @@ def test_lines_are_a_source_like_any_other(surroundings: Create, index: "Index",
     (row,) = context.made["demo"].tables["files.parquet"].to_pylist()
     assert (row["path"], row["revision"], row["content"]) == ("a.c", sha256, b"int a;\n")
     assert (output.report.rows_in, dict(output.report.dropped)) == (2, {"bad_line": 1})
+
+
+def test_the_licence_of_a_line_is_that_of_its_document(tmp_path: Path) -> None:
+    code = "".join(f"int f{number}(int a) {{ return a * {number} + {number % 7}; }}\n" for number in range(60))
+    content = line("a.c", code, licence="MIT") + line("b.c", code.replace("f", "g"), licence="LicenseRef-Closed")
+    (tmp_path / "lines.jsonl").write_bytes(content)
+    pin = propose_own("demo", tmp_path / "lines.jsonl", "NOASSERTION").as_toml() + '\nlicence_field = "licence"\n'
+    (tmp_path / "pins.toml").write_text(pin)
+    command = ["build", "--recipe", "tiny", "--corpus", "mine", "--pins", str(tmp_path / "pins.toml"), "--workers", "1"]
+    assert main([*command, "--until", "normalize", "--store", str(tmp_path / "store")]) == 0
+    store = Store(tmp_path / "store")
+    rules = store.read(parts_of(store.read(store.ref("mine", "normalize") or ""))["demo"])
+    columns = ["path", "licence"]
+    assert rules.table("documents.parquet", columns).to_pylist() == [{"path": "a.c", "licence": "MIT"}]
+    assert rules.table("dropped.parquet", columns).to_pylist() == [{"path": "b.c", "licence": "LicenseRef-Closed"}]
 
 
 def test_lines_at_a_path_are_judged_by_their_digest(surroundings: Create, tmp_path: Path) -> None:

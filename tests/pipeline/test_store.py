@@ -338,3 +338,15 @@ def test_a_key_is_forgotten_with_its_object(store: Store) -> None:
 
     (store.read(object_id).path / "content.txt").unlink()
     assert store.known("key") is None
+
+
+def test_a_named_blob_is_found_by_its_name_until_it_is_gone(store: Store) -> None:
+    first, second = (hashlib.sha256(content).hexdigest() for content in (b"first", b"second"))
+    assert store.named_blob("git/one") is None
+    place = store.put_blob([b"first"], first, "a test")
+    store.name_blob("git/one", first)
+    assert store.named_blob("git/one") == place
+    store.name_blob("git/one", second)
+    assert store.named_blob("git/one") is None
+    assert store.put_blob([b"second"], second, "a test") == store.named_blob("git/one")
+    assert store.fsck() == []
