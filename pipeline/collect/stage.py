@@ -15,6 +15,7 @@ from pipeline.collect.pins import ArchivePin, LocalPin, SdistPin, SourcePin
 from pipeline.collect.sdist import PackageIndex, pip_configuration
 from pipeline.collect.selection import Selection
 from pipeline.collect.unpack import Contents, ReadFile, SkippedFile, reason_to_skip, unpack
+from pipeline.durable import held
 from pipeline.errors import ArchiveError, DigestError, FetchError, SourceError
 from pipeline.languages import is_source
 from pipeline.outcome import StageReport, total
@@ -147,11 +148,15 @@ def _blob(pin: SdistPin | ArchivePin, file_name: str, context: Context, fetch: C
         raise FetchError(pin.name, found, "every archive to be there", remedy)
     arriving = context.partial_blob(pin.sha256)
     arriving.parent.mkdir(parents=True, exist_ok=True)
-    fetch(arriving)
-    try:
-        return context.put_blob(file_blocks(arriving), pin.sha256, pin.name)
-    finally:
-        arriving.unlink(missing_ok=True)
+    with held(arriving.with_suffix(".lock")):  # two builds never write one file that arrives
+        stored = context.blob(pin.sha256)
+        if stored is not None:
+            return stored
+        fetch(arriving)
+        try:
+            return context.put_blob(file_blocks(arriving), pin.sha256, pin.name)
+        finally:
+            arriving.unlink(missing_ok=True)
 
 
 def _check_tree(source: str, found: str, pinned: str) -> None:
