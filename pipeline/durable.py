@@ -4,7 +4,8 @@ import fcntl
 import os
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -73,6 +74,14 @@ def sync_file(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Hold a file against every other process; wait until it is free."""
+    with path.open("a") as file:
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX)
+        yield
 
 
 def acquire(handle: int, path: Path, subject: str, wait_seconds: float, on_wait: Callable[[str], None]) -> None:

@@ -6,12 +6,13 @@ This is the seam where a cluster would come in: it must offer `run(orders)` and 
 
 import importlib
 import os
+import signal
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context, parent_process
+from multiprocessing import forkserver, get_context, parent_process, resource_tracker
 from pathlib import Path
 from types import TracebackType
 
@@ -78,6 +79,8 @@ class Engine:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if kind is not None:
+            self._kill()  # nobody wants what is still being made
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
@@ -113,6 +116,7 @@ class Engine:
         if self._pool is None:
             context = get_context("forkserver")
             context.set_forkserver_preload(["pipeline.engine"])
+            _start_server_deaf_to_the_keyboard()
             self._pool = ProcessPoolExecutor(self.num_workers, mp_context=context, initializer=_die_with_parent)
         return self._pool
 
@@ -125,6 +129,16 @@ class Engine:
 
 
 _AGAIN = "Run again: finished parts are reused. Fewer workers need less memory."
+
+
+def _start_server_deaf_to_the_keyboard() -> None:
+    # Ctrl-C reaches every process of the terminal; the workers inherit the server's mask and leave it to their parent.
+    resource_tracker.ensure_running()  # on its way it unblocks the keyboard, so it goes first
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _die_with_parent() -> None:

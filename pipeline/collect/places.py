@@ -12,6 +12,7 @@ from pipeline.collect.local import check_tree, tree_digest
 from pipeline.collect.params import CollectParams
 from pipeline.collect.pins import ArchivePin, GitPin, JsonlPin, LocalPin, SdistPin, SourcePin
 from pipeline.collect.sdist import PackageIndex, pip_configuration
+from pipeline.durable import held
 from pipeline.errors import FetchError, SourceError
 from pipeline.part import StageContext
 
@@ -110,11 +111,15 @@ def _blob(pin: SdistPin | _FilePin, file_name: str, context: Context, fetch: Cal
         raise _absent(pin, f"{file_name} (sha256 {pin.sha256})")
     arriving = context.partial_blob(pin.sha256)
     arriving.parent.mkdir(parents=True, exist_ok=True)
-    fetch(arriving)
-    try:
-        return context.put_blob(file_blocks(arriving), pin.sha256, pin.name)
-    finally:
-        arriving.unlink(missing_ok=True)
+    with held(arriving.with_suffix(".lock")):  # two builds never write one file that arrives
+        stored = context.blob(pin.sha256)
+        if stored is not None:
+            return stored
+        fetch(arriving)
+        try:
+            return context.put_blob(file_blocks(arriving), pin.sha256, pin.name)
+        finally:
+            arriving.unlink(missing_ok=True)
 
 
 def _absent(pin: SourcePin, what: str) -> FetchError:

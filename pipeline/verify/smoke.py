@@ -17,7 +17,7 @@ def run_smoke(job: PartJob) -> PartOutput:
     Raises StageError with the last words of a trainer that crashes or hangs.
     """
     assert isinstance(job.params, VerifyParams)
-    command = [sys.executable, "-m", "trainer", "smoke", "--store", str(job.places["store"])]
+    command = [sys.executable, "-m", "trainer", "smoke", f"--store={job.places['store']}"]
     command += ["--snapshot", job.inputs["snapshot"].object_id, "--json"]
     try:
         done = subprocess.run(
@@ -31,12 +31,21 @@ def run_smoke(job: PartJob) -> PartOutput:
         raise StageError(
             "consumer smoke run", f"exit {done.returncode}: {_last_line(done.stderr)}", "exit 0", "Run it by hand."
         )
-    losses = json.loads(done.stdout)["losses"]
+    losses = _losses(done.stdout)
     measures = {
         "num_smoke_steps": len(losses),
         "num_non_finite_losses": sum(not math.isfinite(loss) for loss in losses),
     }
     return PartOutput({}, StageReport(len(losses), len(losses), measures=measures))
+
+
+def _losses(text: str) -> list[float]:
+    try:
+        return [float(loss) for loss in json.loads(text)["losses"]]
+    except (ValueError, TypeError, KeyError) as error:
+        raise StageError(
+            "consumer smoke run", f"its answer is {text[:200]!r}", "losses, as JSON", "Run it by hand."
+        ) from error
 
 
 def _last_line(text: str) -> str:

@@ -7,7 +7,7 @@ from license_expression import get_spdx_licensing
 import pipeline.collect
 from pipeline.collect.catalog import CatalogEntry, load_catalog
 from pipeline.collect.local import tree_digest
-from pipeline.collect.pins import ArchivePin, LocalPin, SdistPin, load_pins
+from pipeline.collect.pins import ArchivePin, LocalPin, SdistPin, load_pins, toml_of
 from pipeline.errors import PinError
 from pipeline.params import canonical_json
 
@@ -203,3 +203,25 @@ def test_a_catalogue_entry_with_a_digest_is_refused(tmp_path: Path) -> None:
     path.write_text(f'[[source]]\nname = "x"\nhomepage = "https://example.com"\nlicense = ""\nsha256 = "{HEX}"\n')
     with pytest.raises(PinError, match=r"x: `sha256` is not a known field.*pins file"):
         load_catalog(path)
+
+
+@pytest.mark.parametrize("name", ["canaries", "duplicates", "smoke", "snapshot"])
+def test_a_name_that_stands_for_a_part_of_no_source_is_refused(tmp_path: Path, name: str) -> None:
+    message = refusal(pins_file(tmp_path, f'name = "{name}"\nkind = "local"\npath = "."\ndigest = "{"0" * 64}"'))
+
+    assert f"name is '{name}'" in message
+    assert "rename" in message
+
+
+@pytest.mark.parametrize(
+    "path", ["plain", "emo\U0001f600ji", 'quo"te', "back\\slash", "tab\there", "del\x7fete", "line\nend"]
+)
+def test_an_entry_as_toml_is_read_back_as_it_was(tmp_path: Path, path: str) -> None:
+    entry = {"name": "mine", "path": path}
+
+    assert tomllib.loads(toml_of(entry)) == {"pin": [entry]}
+
+
+def test_an_entry_that_no_toml_can_hold_is_refused() -> None:
+    with pytest.raises(PinError, match="UTF-8"):
+        toml_of({"name": "mine", "path": "\udcff"})

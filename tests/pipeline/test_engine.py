@@ -115,3 +115,23 @@ def test_a_report_is_written_beside_the_tables(tmp_path: Path) -> None:
     write_output(tmp_path / "part", PartOutput({}, StageReport(2, 1, {"too_small": 1})))
 
     assert (tmp_path / "part" / "report.json").read_bytes().startswith(b'{"dropped":{"too_small":1}')
+
+
+def test_the_keyboard_stops_the_parent_alone_and_at_once(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from pipeline.store import Store; from pipeline.engine import Engine\n"
+        "from tests.pipeline.test_engine import orders\n"
+        "with Engine(2) as engine:\n"
+        "    print('started', flush=True); list(engine.run(orders(Store(Path(sys.argv[1])), 'hang')))"
+    )
+    line = [sys.executable, "-c", code, str(tmp_path / "store")]
+    child = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    assert child.stdout is not None
+    child.stdout.readline()
+    time.sleep(2)
+    started = time.monotonic()
+    os.killpg(child.pid, signal.SIGINT)
+    _, said = child.communicate(timeout=25)
+
+    assert time.monotonic() - started < 15  # the parts would hang for 30 seconds
+    assert said.count("Traceback") == 1  # the parent's own; the workers heard nothing

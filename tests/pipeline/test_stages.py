@@ -1,0 +1,33 @@
+"""A stage recognises what it made before by key, and believes no key that leads elsewhere."""
+
+import shutil
+from pathlib import Path
+
+from pipeline.build import BuildOrder, open_build
+from pipeline.collect.pins import RESERVED_NAMES
+from pipeline.recipes import TINY, pins_of
+from pipeline.stages import StageResult, run_stages
+from pipeline.store import Store
+
+
+def test_every_part_that_is_of_no_source_has_a_reserved_name(tiny_results: list[StageResult]) -> None:
+    sources = set(tiny_results[0].parts)
+    others = {name for result in tiny_results for name in result.parts} - sources
+
+    assert others == RESERVED_NAMES
+
+
+def test_a_key_that_leads_to_another_object_is_not_believed(
+    tiny_store: Store, tiny_results: list[StageResult], tmp_path: Path
+) -> None:
+    root = tmp_path / "store"
+    shutil.copytree(tiny_store.root, root)
+    keys = sorted((root / "keys").iterdir())
+    contents = [key.read_text() for key in keys]
+    for key, content in zip(keys, [*contents[1:], contents[0]], strict=True):
+        key.write_text(content)
+
+    order = BuildOrder("tiny", TINY.params, pins_of(TINY), "a test")
+    with open_build(order, Store(root)) as build:
+        made = [result.object_id for result in run_stages(build, "normalize")]
+    assert made == [result.object_id for result in tiny_results[:2]]
