@@ -1,4 +1,4 @@
-"""The command line: `python -m pipeline build|promote|gates|config|show|why|fsck|vocabulary|pin`.
+"""The command line: `python -m pipeline build|promote|gates|config|show|why|report|fsck|vocabulary|pin`.
 
 Machine-readable output goes to stdout with `--json`, people's to stderr. For the exit codes see `pipeline.command`.
 """
@@ -75,6 +75,12 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("source")
     explain.add_argument("path")
     explain.add_argument("--corpus", "--recipe", default="quick")
+    tell = _command(commands, "report", _report, "what became of every file: a page to open, or JSON")
+    tell.add_argument("--corpus", "--recipe", default="quick")
+    tell.add_argument(
+        "--out", type=Path, help="where the page is written; CORPUS.html beside the store's objects unless given"
+    )
+    tell.add_argument("--samples", type=int, default=5, help="samples of what a rule dropped, at most")
     _command(commands, "fsck", _fsck, "verify every byte in the store")
     words = _command(commands, "vocabulary", _vocabulary, "describe a vocabulary, or train one from a built corpus")
     words.add_argument("name", nargs="?", default="cpp-32768")
@@ -231,6 +237,20 @@ def _why(options: argparse.Namespace, store: Store, person: Console) -> Answer:
             if value not in (None, "", []):
                 person.print(f"               {name}: {value}", markup=False)
     return 0, asdict(trail) | {"kept": trail.kept}
+
+
+def _report(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    # Imported here: a plotting library is nothing that the other commands should wait for.
+    from pipeline.report import report_corpus
+    from pipeline.report_page import render_page
+
+    report = report_corpus(store, options.corpus, max(0, options.samples))
+    if options.out is not None or not options.json:
+        out = options.out or store.root / "reports" / f"{options.corpus}.html"
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(render_page(report), encoding="utf-8")
+        person.print(f"the report lies at {out}", markup=False, soft_wrap=True)
+    return 0, report.as_json()
 
 
 def _fsck(options: argparse.Namespace, store: Store, person: Console) -> Answer:

@@ -55,7 +55,7 @@ def why(store: Store, corpus: str, source: str, path: str) -> Trail:
 class _Reader:
     def __init__(self, store: Store, corpus: str, source: str, path: str) -> None:
         self.store, self.corpus, self.source, self.path = store, corpus, source, path
-        self.database = duckdb.connect(":memory:")
+        self.database = duckdb.connect(":memory:", config={"threads": 1})
 
     def steps(self) -> Iterator[Step]:
         collected = self._collected()
@@ -138,10 +138,13 @@ class _Reader:
         return rows[0] if rows else None
 
     def _all(self, part: StoredObject, table: str, query: str, **parameters: str) -> list[dict[str, Any]]:
-        relation = part.table(table)
-        self.database.register("relation", relation)
-        known = {"path": self.path, "source": self.source} | parameters
-        used = {name: value for name, value in known.items() if f"${name}" in query}
-        cursor = self.database.execute(query.format(table="relation"), used)
+        # DuckDB reads the columns that are asked for, and not the texts beside them.
+        known = {
+            "path": self.path,
+            "source": self.source,
+            "files": [str(path) for path in part.paths(table)],
+        } | parameters
+        used = {name: value for name, value in known.items() if f"${name}" in query or name == "files"}
+        cursor = self.database.execute(query.format(table="read_parquet($files)"), used)
         names = [column[0] for column in cursor.description or []]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]

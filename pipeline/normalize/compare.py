@@ -1,12 +1,13 @@
 """All sources side by side: duplicates and copyleft twins among the documents that the rules left."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pipeline.normalize.clean import COPYLEFT, DOCUMENTS, SIGNATURES
@@ -44,7 +45,9 @@ def compare_sources(job: PartJob) -> PartOutput:
     held_ids = {record.document_id for record in held}
     free = [entry for entry in entries if entry.document_id not in held_ids]
     texts = _Texts(job.inputs, {entry.document_id: entry.source for entry in free})
-    lost = held + find_duplicates(free, signatures, texts.shingles, job.params, job.identity["vendored_roots"])
+    lost = held + find_duplicates(
+        free, signatures, texts.shingles, job.params, job.identity["vendored_roots"], texts.expect
+    )
     lost_ids = {record.document_id for record in lost}
     kept = [entry for entry in entries if entry.document_id not in lost_ids]
     rows = sorted((KeptDocument(entry.document_id, entry.source) for entry in kept), key=lambda row: row.document_id)
@@ -56,20 +59,36 @@ def compare_sources(job: PartJob) -> PartOutput:
 
 
 class _Texts:
-    """Shingles of single documents, read when they are asked for: most are never compared."""
+    """Shingles of single documents, read when they are asked for: most are never compared.
+
+    Once `expect` was told which documents may be, memory holds their texts and no others.
+    """
 
     def __init__(self, inputs: Mapping[str, Tables], sources: Mapping[str, str]) -> None:
         self._inputs = inputs
         self._sources = sources
+        self._expected: Collection[str] | None = None
         self._tables: dict[str, dict[str, pa.Scalar]] = {}
         self.shingles = lru_cache(maxsize=2_000)(self._shingles)
+
+    def expect(self, document_ids: Collection[str]) -> None:
+        """Keep the texts of these documents only."""
+        self._expected = document_ids
 
     def _shingles(self, document_id: str) -> NDArray[np.uint64]:
         source = self._sources[document_id]
         if source not in self._tables:
-            table = self._inputs[source].table(DOCUMENTS, ["document_id", "text"])
-            self._tables[source] = dict(zip(table["document_id"].to_pylist(), table["text"], strict=True))
+            self._tables[source] = self._read(source)
         return shingle_hashes(tokens(str(self._tables[source][document_id].as_py())))
+
+    def _read(self, source: str) -> dict[str, pa.Scalar]:
+        table = self._inputs[source].table(DOCUMENTS, ["document_id", "text"])
+        if self._expected is not None:
+            wanted = pa.array(
+                [name for name in table["document_id"].to_pylist() if name in self._expected], pa.large_string()
+            )
+            table = table.filter(pc.is_in(table["document_id"], wanted))
+        return dict(zip(table["document_id"].to_pylist(), table["text"], strict=True))
 
 
 def _read_entries(inputs: Mapping[str, Tables]) -> tuple[list[Entry], NDArray[np.uint32]]:

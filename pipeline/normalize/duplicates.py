@@ -2,7 +2,7 @@
 
 Candidates share one of 32 bands of 8 signature rows; the exact Jaccard similarity with the keeper decides, so
 clusters do not chain. Documents are taken in order of preference: each that is not lost yet keeps its place, and
-those like it behind it lose theirs.
+those like it behind it lose theirs. A cluster is a keeper and those that lost to it.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -12,16 +12,17 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.normalize.banding import find_buckets
 from pipeline.normalize.licenses import vendored_root
 from pipeline.normalize.params import DuplicateParams
-from pipeline.normalize.shingles import NUM_PERMUTATIONS, jaccard
+from pipeline.normalize.shingles import jaccard
 from pipeline.records import DuplicateRecord, Split, UInt32
-
-NUM_BANDS = 32
-"""32 x 8 finds every pair of Jaccard 0.8 and more, and 95 % of those between 0.7 and 0.8 (measured on 29,127 files)."""
 
 ShinglesOf = Callable[[str], NDArray[np.uint64]]
 """Document id -> its shingles."""
+
+Announce = Callable[[Collection[str]], None]
+"""Hears the ids of all documents whose shingles may be asked for, before the first is."""
 
 
 class Reason(StrEnum):
@@ -92,6 +93,7 @@ def find_duplicates(
     shingles_of: ShinglesOf,
     params: DuplicateParams,
     vendored: Collection[str],
+    announce: Announce = lambda ids: None,
 ) -> list[DuplicateRecord]:
     """The documents that lose, sorted by source and path. `signatures` has shape (rows, 256).
 
@@ -100,7 +102,8 @@ def find_duplicates(
     """
     ranked = sorted(entries, key=lambda entry: _preference(entry, vendored))
     losses = _lose_equal_texts(ranked)
-    for keeper, loser, similarity in _similar(ranked, signatures, shingles_of, params, losses):
+    candidates = _Candidates(ranked, signatures, losses, announce)
+    for keeper, loser, similarity in _similar(candidates, shingles_of, params, losses):
         losses[loser] = _Loss(keeper, similarity, Reason.NEAR_DUPLICATE)
     found = [_record(ranked[loser], ranked[loss.keeper], loss) for loser, loss in _with_kept_keepers(losses).items()]
     return sorted(found, key=lambda record: (record.source, record.path))
@@ -129,22 +132,6 @@ def find_copyleft_twins(entries: Sequence[Entry], copyleft: Sequence[CopyleftTex
     ]
 
 
-def candidate_pairs(signatures: NDArray[np.uint32]) -> list[tuple[int, int]]:
-    """Pairs of rows, smaller first and sorted, that agree in all eight values of at least one band."""
-    num_rows_in_band = NUM_PERMUTATIONS // NUM_BANDS
-    pairs: set[tuple[int, int]] = set()
-    for band in range(NUM_BANDS):
-        values = np.ascontiguousarray(signatures[:, band * num_rows_in_band : (band + 1) * num_rows_in_band])
-        keys = values.view(np.dtype((np.void, values.itemsize * num_rows_in_band))).ravel()
-        order = np.argsort(keys, kind="stable")
-        edges = np.flatnonzero(keys[order][1:] != keys[order][:-1]) + 1
-        for bucket in np.split(order, edges):
-            if len(bucket) > 1:
-                rows = bucket.tolist()
-                pairs.update((first, second) for index, first in enumerate(rows) for second in rows[index + 1 :])
-    return sorted(pairs)
-
-
 def _preference(entry: Entry, vendored: Collection[str]) -> tuple[bool, bool, str, str]:
     return (entry.split == Split.HELD_OUT, vendored_root(entry.path, vendored) is not None, entry.source, entry.path)
 
@@ -159,27 +146,40 @@ def _lose_equal_texts(ranked: Sequence[Entry]) -> dict[int, _Loss]:
     return losses
 
 
+class _Candidates:
+    """Ranks that share a band: each that is not in `lost` when its turn comes, and those behind it."""
+
+    def __init__(
+        self, ranked: Sequence[Entry], signatures: NDArray[np.uint32], lost: Collection[int], announce: Announce
+    ) -> None:
+        self.ranked = ranked
+        self._lost = lost
+        self._compared = [rank for rank, entry in enumerate(ranked) if entry.row is not None and rank not in lost]
+        rows = [ranked[rank].row for rank in self._compared]
+        self._buckets = find_buckets(signatures[np.array(rows, np.int64)])
+        announce({ranked[self._compared[row]].document_id for row in self._buckets.rows.tolist()})
+
+    def __iter__(self) -> Iterator[tuple[int, list[int]]]:
+        for row, partners in self._buckets.later_partners(lambda row: self._compared[row] in self._lost):
+            yield self._compared[row], [self._compared[partner] for partner in partners.tolist()]
+
+
 def _similar(
-    ranked: Sequence[Entry],
-    signatures: NDArray[np.uint32],
-    shingles_of: ShinglesOf,
-    params: DuplicateParams,
-    lost: Mapping[int, _Loss],
+    candidates: _Candidates, shingles_of: ShinglesOf, params: DuplicateParams, lost: Collection[int]
 ) -> Iterator[tuple[int, int, float]]:
     """Keeper, loser and similarity. The caller enters each loser into `lost` before it asks for the next."""
-    compared = [rank for rank, entry in enumerate(ranked) if entry.row is not None and rank not in lost]
-    rows = [ranked[rank].row for rank in compared]
-    for first, second in candidate_pairs(signatures[np.array(rows, np.int64)]):
-        keeper, other = compared[first], compared[second]
-        if keeper in lost or other in lost:
-            continue
-        limit = _limit(ranked[keeper], ranked[other], params)
-        sizes = sorted((ranked[keeper].num_shingles, ranked[other].num_shingles))
-        if sizes[0] < limit * sizes[1]:  # no similarity exceeds the ratio of the sizes
-            continue
-        similarity = jaccard(shingles_of(ranked[keeper].document_id), shingles_of(ranked[other].document_id))
-        if similarity >= limit:
-            yield keeper, other, similarity
+    ranked = candidates.ranked
+    for keeper, others in candidates:
+        for other in others:
+            if other in lost:
+                continue
+            limit = _limit(ranked[keeper], ranked[other], params)
+            sizes = sorted((ranked[keeper].num_shingles, ranked[other].num_shingles))
+            if sizes[0] < limit * sizes[1]:  # no similarity exceeds the ratio of the sizes
+                continue
+            similarity = jaccard(shingles_of(ranked[keeper].document_id), shingles_of(ranked[other].document_id))
+            if similarity >= limit:
+                yield keeper, other, similarity
 
 
 def _limit(first: Entry, second: Entry, params: DuplicateParams) -> float:

@@ -5,12 +5,22 @@ import json
 import sys
 from pathlib import Path
 
+from tests.benchmarks.cleaning import collect_normalize_full, one_more_source
 from tests.benchmarks.end_to_end import dagster_overhead, end_to_end_quick
 from tests.benchmarks.figure import Benchmark, Figure, machine
+from tests.benchmarks.near_duplicates import million_documents, near_duplicates
+from tests.benchmarks.secret_scan import secrets
+from tests.benchmarks.signatures import signatures
 
 BENCHMARKS: dict[str, Benchmark] = {
     "end-to-end-quick": end_to_end_quick,
     "dagster-overhead": dagster_overhead,
+    "collect-normalize-full": collect_normalize_full,
+    "one-more-source": one_more_source,
+    "secrets": secrets,
+    "signature": signatures,
+    "near-duplicates": near_duplicates,
+    "million-documents": million_documents,
 }
 
 HEAD = """# Benchmarks

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.normalize.duplicates import CopyleftText, Entry, candidate_pairs, find_copyleft_twins, find_duplicates
+from pipeline.normalize.duplicates import CopyleftText, Entry, find_copyleft_twins, find_duplicates
 from pipeline.normalize.params import VENDORED_ROOTS, DuplicateParams
 from pipeline.normalize.shingles import hashes_for_minhash, jaccard, shingle_hashes, signature, tokens
 from pipeline.records import DuplicateRecord
@@ -121,14 +121,6 @@ def test_the_answer_does_not_depend_on_the_order_and_every_keeper_is_kept(
     random.shuffle(documents)
     assert find(documents) == lost
     assert not {record.keeper_id for record in lost} & {record.document_id for record in lost}
-
-
-def test_candidates_are_the_pairs_that_agree_in_a_band() -> None:
-    signatures = np.arange(4 * 256, dtype=np.uint32).reshape(4, 256)
-    signatures[2, 8:16] = signatures[0, 8:16]
-    signatures[3, 4:12] = signatures[1, 4:12]  # eight equal values, but in no one band
-    assert candidate_pairs(signatures) == [(0, 2)]
-    assert candidate_pairs(signatures[:0]) == []
 
 
 def test_a_copyleft_twin_is_held_only_where_the_permission_is_inherited() -> None:

@@ -1,0 +1,94 @@
+"""MinHash signatures beside datasketch and rensa, on the same shingles."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from datasketch import MinHash
+from numpy.typing import NDArray
+
+from pipeline.normalize.shingles import NUM_PERMUTATIONS, hashes_for_minhash, shingle_hashes, signature, tokens
+from tests.benchmarks.figure import Figure
+from tests.benchmarks.slices import sample
+
+NUM_BYTES = 2_000_000
+NUM_TURNS = 3
+REACH, REACH_RATIO = 60.0, 20.0
+UNIT = "MB/s of text, one core's time"
+
+
+def signatures() -> list[Figure]:
+    """MB/s of one core: the signature alone, from stored shingles; and all of it, from text. Bits are compared with datasketch."""
+    chosen = sample("quick", NUM_BYTES)
+    megabytes = sum(len(text.encode()) for text in chosen) / 1e6
+    shingles = [shingle_hashes(tokens(text)) for text in chosen]
+    hashes = [hashes_for_minhash(each) for each in shingles]
+    ways: dict[str, Callable[[], list[Any]]] = {
+        "ours": lambda: [signature(each, 1) for each in hashes],
+        "from text": lambda: [signature(hashes_for_minhash(shingle_hashes(tokens(text))), 1) for text in chosen],
+        "datasketch": lambda: [_datasketch(each) for each in shingles],
+        "datasketch from text": lambda: [_datasketch_of_text(text) for text in chosen],
+    }
+    made: dict[str, list[Any]] = {}
+    speeds: dict[str, float] = dict.fromkeys(ways, 0.0)
+    for _ in range(NUM_TURNS):
+        for name, run in ways.items():
+            started = time.process_time()
+            made[name] = run()
+            speeds[name] = max(speeds[name], megabytes / (time.process_time() - started))
+    different = sum(
+        not np.array_equal(mine, theirs) for mine, theirs in zip(made["ours"], made["datasketch"], strict=True)
+    )
+    alone, whole = speeds["ours"] / speeds["datasketch"], speeds["from text"] / speeds["datasketch from text"]
+    return [
+        _figure("signature", speeds["ours"], REACH, "datasketch 2 affine32, MB/s, same shingles", speeds["datasketch"]),
+        Figure("signature/ratio", round(alone, 1), "times datasketch", ">= 20", alone >= REACH_RATIO),
+        Figure("signature/different", different, "of the signatures", "0", different == 0),
+        _figure(
+            "signature/from-text",
+            speeds["from text"],
+            0,
+            "datasketch, Python's shingles",
+            speeds["datasketch from text"],
+        ),
+        Figure("signature/from-text-ratio", round(whole, 1), "times datasketch", "reported", True),
+        _rensa(hashes, megabytes),
+    ]
+
+
+def _figure(name: str, speed: float, reach: float, peer: str, peer_speed: float) -> Figure:
+    wanted = f">= {reach:.0f} MB/s" if reach else "reported"
+    ratio = round(speed / peer_speed, 1)
+    return Figure(name, round(speed, 1), UNIT, wanted, speed >= reach, peer, round(peer_speed, 2), ratio)
+
+
+def _datasketch(shingles: NDArray[np.uint64]) -> Any:
+    """As a user would: every shingle's bytes through the hash function. The hash here is the one that is stored."""
+    sketch = MinHash(
+        NUM_PERMUTATIONS, seed=1, hashfunc=lambda value: int.from_bytes(value[4:], "little"), scheme="affine32"
+    )
+    sketch.update_batch([value.tobytes() for value in shingles])
+    return sketch.hashvalues.astype(np.uint32)
+
+
+def _datasketch_of_text(text: str) -> Any:
+    found = tokens(text)
+    sketch = MinHash(NUM_PERMUTATIONS, seed=1, scheme="affine32")
+    sketch.update_batch([" ".join(found[at : at + 5]).encode("utf-8", "replace") for at in range(len(found) - 4)])
+    return sketch.hashvalues
+
+
+def _rensa(hashes: list[NDArray[np.uint32]], megabytes: float) -> Figure:
+    try:
+        from rensa import RMinHash
+    except ImportError:
+        return Figure(
+            "signature/rensa", 0.0, "MB/s", "reported", True, peer="rensa is not installed: pip install rensa"
+        )
+    words = [[str(value) for value in each.tolist()] for each in hashes]
+    started = time.process_time()
+    for each in words:
+        RMinHash(num_perm=NUM_PERMUTATIONS, seed=1).update(each)
+    speed = megabytes / (time.process_time() - started)
+    return Figure("signature/rensa", round(speed, 1), f"{UNIT}, other signatures", "reported", True)
