@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.normalize.duplicates import CopyleftText, Entry, candidate_pairs, find_copyleft_twins, find_duplicates
+from pipeline.normalize.duplicates import Entry, candidate_pairs, find_duplicates
 from pipeline.normalize.params import VENDORED_ROOTS, DuplicateParams
 from pipeline.normalize.shingles import hashes_for_minhash, jaccard, shingle_hashes, signature, tokens
 from pipeline.records import DuplicateRecord
@@ -129,11 +129,3 @@ def test_candidates_are_the_pairs_that_agree_in_a_band() -> None:
     signatures[3, 4:12] = signatures[1, 4:12]  # eight equal values, but in no one band
     assert candidate_pairs(signatures) == [(0, 2)]
     assert candidate_pairs(signatures[:0]) == []
-
-
-def test_a_copyleft_twin_is_held_only_where_the_permission_is_inherited() -> None:
-    inherited, own = entry("a", "x.c", "text", 0), entry("b", "x.c", "text", 1, inherited=False)
-    twin = CopyleftText("id", "gpl", "y.c", inherited.text_sha256)
-    (held,) = find_copyleft_twins([inherited, own], [twin])
-    assert (held.source, held.keeper_id, held.keeper_source, held.reason) == ("a", "id", "gpl", "copyleft_twin")
-    assert find_copyleft_twins([entry("a", "x.c", "other", 0)], [twin]) == []
