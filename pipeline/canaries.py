@@ -18,6 +18,7 @@ from typing import Any
 from pipeline.build import Build, BuildOrder, open_build
 from pipeline.collect.local import tree_digest
 from pipeline.collect.pins import ArchivePin, LocalPin, SourcePin
+from pipeline.normalize.evaluation_items import shipped_items
 from pipeline.outcome import StageReport
 from pipeline.part import PartJob, PartOutput
 from pipeline.recipes import CorpusParams
@@ -135,7 +136,7 @@ def _is_caught(canary: Canary, fates: Mapping[str, tuple[str, Document]]) -> boo
 
 
 def _plant() -> list[Canary]:
-    return [*_secrets(), *_licences(), *_encodings(), *_twins()]
+    return [*_secrets(), *_licences(), *_encodings(), *_twins(), *_relabelled(), *_evaluation()]
 
 
 def _secrets() -> list[Canary]:
@@ -214,6 +215,35 @@ def _twins() -> list[Canary]:
         Canary("canary-twins", "far_copy.cpp", _statements("far", range(200), 38), frozenset({KEPT})),
         Canary("canary-originals", "same.cpp", _code("same"), frozenset({KEPT})),
         Canary("canary-twins", "same_copy.cpp", _code("same"), frozenset({"exact_duplicate"})),
+    ]
+
+
+def _relabelled() -> list[Canary]:
+    """A copyleft text, and near copies of it that say MIT, or nothing."""
+    copyleft, permissive = ("// SPDX-License-" + f"Identifier: {name}\n" for name in ("GPL-2.0-only", "MIT"))
+    return [
+        Canary(
+            "canary-originals",
+            "copyleft.cpp",
+            copyleft.encode() + _statements("free", range(200)),
+            frozenset({"licence_refused"}),
+        ),
+        *(
+            Canary(
+                "canary-twins", path, head.encode() + _statements("free", range(200), 20), frozenset({"copyleft_twin"})
+            )
+            for path, head in {"relabelled.cpp": permissive, "unlabelled.cpp": ""}.items()
+        ),
+    ]
+
+
+def _evaluation() -> list[Canary]:
+    """The solution of a shipped item among other code, and once more in a comment."""
+    solution = shipped_items()[0].solution
+    commented = "/*\n" + "".join(f" * {line}\n" for line in solution.splitlines()) + " */\n"
+    return [
+        Canary("canary-evaluation", path, _code(path, head), frozenset({"contaminated"}))
+        for path, head in {"in_code.cpp": solution, "in_a_comment.cpp": commented}.items()
     ]
 
 

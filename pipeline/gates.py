@@ -126,6 +126,12 @@ GATES: tuple[Gate, ...] = (
     ),
     _none("no_secret_is_left", "normalize", "num_unwaived_secrets", "A model repeats the secrets that it was shown."),
     _none(
+        "no_evaluation_item_is_left",
+        "normalize",
+        "num_contaminated_left",
+        "A benchmark that was trained on measures memory.",
+    ),
+    _none(
         "no_exact_duplicate_is_left",
         "normalize",
         "num_exact_duplicates_left",

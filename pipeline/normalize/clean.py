@@ -1,16 +1,20 @@
 """One source by the rules: decode, filter, licence, scrub, sign. Each file becomes a Document or a DroppedRecord."""
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from pipeline.languages import C_EXTENSIONS, SHARED_EXTENSIONS
 from pipeline.normalize.decode import Decoded, decode, is_lossless
-from pipeline.normalize.duplicates import CopyleftText, Signature
+from pipeline.normalize.decontaminate import Contamination, Decontaminator, Overlap, WholeSolutions
+from pipeline.normalize.duplicates import Signature
+from pipeline.normalize.evaluation_items import EvaluationItem, load_items
 from pipeline.normalize.expressions import Judged, LicenceClass, Policy, judge_expression, load_policy
 from pipeline.normalize.filters import judge, score, scores_json
 from pipeline.normalize.identity import RulesIdentity, document_id, text_sha256
@@ -19,6 +23,7 @@ from pipeline.normalize.params import RulesParams
 from pipeline.normalize.refusal import Refusal
 from pipeline.normalize.scrub import Scrubber
 from pipeline.normalize.shingles import hashes_for_minhash, shingle_hashes, signature, tokens
+from pipeline.normalize.twins import CopyleftText
 from pipeline.outcome import StageReport
 from pipeline.part import PartJob, PartOutput
 from pipeline.records import Document, DroppedRecord, LicenceEvidence
@@ -28,6 +33,12 @@ DOCUMENTS = "documents.parquet"
 DROPPED = "dropped.parquet"
 SIGNATURES = "signatures.parquet"
 COPYLEFT = "copyleft.parquet"
+CONTAMINATION = "contamination.parquet"
+EVALUATION_ITEMS = "evaluation items"
+"""The place of a folder of evaluation items, among the places of a part."""
+
+Signed = tuple[NDArray[np.uint64], NDArray[np.uint32] | None]
+"""Shingles, and the signature of a text that is not below the token floor."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +62,8 @@ def clean_source(job: PartJob) -> PartOutput:
     rows = sorted(table.to_pylist(), key=lambda row: str(row["path"]))
     evidence = {row["path"]: row["content"] for row in rows if row["is_evidence"]}
     files = [File(*(row[name] for name in File.__dataclass_fields__)) for row in rows if not row["is_evidence"]]
-    with SourceCleaner(evidence, identity, job.params) as cleaner:
+    items = load_items(identity.evaluation_sha256, job.places.get(EVALUATION_ITEMS))
+    with SourceCleaner(evidence, identity, job.params, items) as cleaner:
         for file in files:
             cleaner.clean(file)
         return PartOutput(cleaner.tables(), cleaner.report(num_bytes_in=sum(len(file.content) for file in files)))
@@ -60,13 +72,22 @@ def clean_source(job: PartJob) -> PartOutput:
 class SourceCleaner:
     """Takes the files of one source and collects what becomes of them."""
 
-    def __init__(self, evidence: Mapping[str, bytes], identity: RulesIdentity, params: RulesParams) -> None:
+    def __init__(
+        self,
+        evidence: Mapping[str, bytes],
+        identity: RulesIdentity,
+        params: RulesParams,
+        items: Sequence[EvaluationItem] = (),
+    ) -> None:
         self._identity = identity
         self._params = params
         self._policy = load_policy(identity.licence_policy_sha256)
         facts = PackageFacts(identity.declared_license, identity.inherit_license)
         self._licences = LicenceIndex(evidence, facts, self._policy, params.licences)
         self._scrubber = Scrubber(params.scrub)
+        self._decontaminator = Decontaminator(items, params.decontamination, params.permutation_seed)
+        self._left_over = WholeSolutions(items)
+        self.contamination: list[Contamination] = []
         self.documents: list[Document] = []
         self.dropped: list[DroppedRecord] = []
         self.signatures: list[Signature] = []
@@ -94,7 +115,7 @@ class SourceCleaner:
         licensed = self._licences.decide(file.path, decoded.text)
         if isinstance(licensed, Refusal):
             # The digest of a text says nothing about it only once its secrets are gone.
-            self._drop(file, licensed, text_sha256(self._scrubber.scrub(decoded.text).text))
+            self._drop(file, licensed, self._scrubber.scrub(decoded.text).text)
             return
         self._keep(file, decoded, scores, licensed)
 
@@ -105,6 +126,7 @@ class SourceCleaner:
             DROPPED: table_of_records(DroppedRecord, self.dropped),
             SIGNATURES: table_of_records(Signature, self.signatures),
             COPYLEFT: table_of_records(CopyleftText, self.copyleft),
+            CONTAMINATION: table_of_records(Contamination, self.contamination),
         }
 
     def report(self, num_bytes_in: int) -> StageReport:
@@ -118,6 +140,8 @@ class SourceCleaner:
             num_bytes_out=sum(document.num_bytes for document in self.documents),
             measures={
                 "num_cleaned_documents": len(self.documents),
+                "num_contaminated": reasons["contaminated"],
+                "num_contaminated_left": sum(self._left_over.holds(document.text) for document in self.documents),
                 "num_lossy_decodings": self._num_lossy,
                 "num_redactions": sum(document.num_redactions for document in self.documents),
                 "num_undecodable": reasons["undecodable"],
@@ -134,8 +158,14 @@ class SourceCleaner:
             self._drop(
                 file,
                 Refusal("unscrubbable", "something was still found after eight rounds", licensed.expression),
-                digest,
+                scrubbed.text,
             )
+            return
+        code = tokens(scrubbed.text)
+        overlap, signed = self._compare(scrubbed.text, code)
+        if overlap:
+            record_id = self._drop(file, Refusal("contaminated", overlap.detail, licensed.expression), scrubbed.text)
+            self.contamination.append(Contamination(record_id, file.source, file.path, **asdict(overlap)))
             return
         self._num_lossy += not is_lossless(file.content, decoded)
         document = Document(
@@ -163,9 +193,17 @@ class SourceCleaner:
             commit_hash=None,
         )
         self.documents.append(document)
-        self.signatures.append(sign(document, self._params))
+        self.signatures.append(_signature_row(document, len(code), *signed))
 
-    def _drop(self, file: File, refusal: Refusal, digest: str | None = None) -> None:
+    def _compare(self, text: str, code: list[str]) -> tuple[Overlap | None, Signed]:
+        """The evaluation item that a text holds, and the shingles and signature that its duplicates are found by."""
+        shingles = shingle_hashes(code)
+        is_long = len(code) >= self._params.min_num_tokens
+        values = signature(hashes_for_minhash(shingles), self._params.permutation_seed) if is_long else None
+        return self._decontaminator.find(text, code, values), (shingles, values)
+
+    def _drop(self, file: File, refusal: Refusal, text: str | None = None) -> str:
+        digest = None if text is None else text_sha256(text)
         record_id = document_id(file.source, file.path, digest or file.blob_sha256)
         self.dropped.append(
             DroppedRecord(
@@ -179,15 +217,18 @@ class SourceCleaner:
                 digest,
             )
         )
-        if refusal.is_copyleft and digest:
-            self.copyleft.append(CopyleftText(record_id, file.source, file.path, digest))
+        if refusal.is_copyleft and text is not None and digest:
+            shingles, values = _signed(text, self._params) if refusal.is_own else ((), ())
+            self.copyleft.append(
+                CopyleftText(record_id, file.source, file.path, digest, refusal.is_own, values, shingles)
+            )
+        return record_id
 
 
-def sign(document: Document, params: RulesParams) -> Signature:
+def _signature_row(
+    document: Document, num_tokens: int, shingles: NDArray[np.uint64], values: NDArray[np.uint32] | None
+) -> Signature:
     """The row that duplicates of a document are found by."""
-    found = tokens(document.text)
-    shingles = shingle_hashes(found)
-    is_long = len(found) >= params.min_num_tokens
     return Signature(
         document_id=document.document_id,
         source=document.source,
@@ -196,10 +237,20 @@ def sign(document: Document, params: RulesParams) -> Signature:
         num_bytes=document.num_bytes,
         text_sha256=document.text_sha256,
         is_inherited=document.licence_evidence in INHERITED,
-        num_tokens=len(found),
+        num_tokens=num_tokens,
         num_shingles=len(shingles),
-        signature=tuple(signature(hashes_for_minhash(shingles), params.permutation_seed).tolist()) if is_long else (),
+        signature=() if values is None else tuple(values.tolist()),
     )
+
+
+def _signed(text: str, params: RulesParams) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Shingles and signature of a text whose twins are looked for; empty below the token floor."""
+    found = tokens(text)
+    if len(found) < params.min_num_tokens:
+        return (), ()
+    shingles = shingle_hashes(found)
+    values = signature(hashes_for_minhash(shingles), params.permutation_seed)
+    return tuple(shingles.tolist()), tuple(values.tolist())
 
 
 def is_licensed(document: Document, policy: Policy) -> bool:

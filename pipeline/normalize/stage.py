@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from pipeline.normalize.clean import EVALUATION_ITEMS
+from pipeline.normalize.evaluation_items import all_items, items_digest
 from pipeline.normalize.expressions import policy_bytes
 from pipeline.normalize.identity import RulesIdentity
 from pipeline.normalize.params import NormalizeParams, RulesParams
@@ -36,11 +38,14 @@ def _rules_parts(context: StageContext[NormalizeParams]) -> list[Part]:
         filters=params.filters,
         licences=params.licences,
         scrub=params.scrub,
+        decontamination=params.decontamination.rules(),
         min_num_tokens=params.duplicates.min_num_tokens,
         permutation_seed=params.duplicates.permutation_seed,
     )
     pins = {pin.name: pin for pin in context.pins}
     policy_sha256 = hashlib.sha256(policy_bytes()).hexdigest()
+    folder = params.decontamination.items_folder
+    evaluation_sha256 = items_digest(all_items(folder))
     parts = []
     for source, object_id in sorted(context.inputs.items()):
         identity = RulesIdentity(
@@ -48,6 +53,7 @@ def _rules_parts(context: StageContext[NormalizeParams]) -> list[Part]:
             declared_license=pins[source].declared_license,
             inherit_license=pins[source].inherit_license,
             licence_policy_sha256=policy_sha256,
+            evaluation_sha256=evaluation_sha256,
         )
         parts.append(
             Part(
@@ -57,6 +63,7 @@ def _rules_parts(context: StageContext[NormalizeParams]) -> list[Part]:
                 rules,
                 {"files": object_id},
                 identity.as_json(),
+                {EVALUATION_ITEMS: folder} if folder else {},
             )
         )
     return parts

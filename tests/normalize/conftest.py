@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,26 +44,26 @@ class Normalized:
 Normalize = Callable[..., Normalized]
 
 
+def normalize_in(
+    root: Path,
+    sources: Sources,
+    params: NormalizeParams | None = None,
+    held_out: tuple[str, ...] = (),
+    licences: Mapping[str, str] | None = None,
+) -> Normalized:
+    """Run collect and normalize over made sources below `root`; called again, it goes on in the same store."""
+    pins = tuple(_pin(root / name, files, (licences or {}).get(name, "MIT")) for name, files in sorted(sources.items()))
+    corpus = CorpusParams(normalize=params or NormalizeParams(), held_out=held_out)
+    store = Store(root / "store")
+    with open_build(BuildOrder("made", corpus, pins, "a test"), store) as build:
+        collected = run_stage("collect", build, None)
+        return Normalized(run_stage("normalize", build, collected.object_id), store)
+
+
 @pytest.fixture
 def normalize(tmp_path: Path) -> Normalize:
-    """A function that runs collect and normalize over made sources; called again, it goes on in the same store."""
-
-    def run(
-        sources: Sources,
-        params: NormalizeParams | None = None,
-        held_out: tuple[str, ...] = (),
-        licences: Mapping[str, str] | None = None,
-    ) -> Normalized:
-        pins = tuple(
-            _pin(tmp_path / name, files, (licences or {}).get(name, "MIT")) for name, files in sorted(sources.items())
-        )
-        corpus = CorpusParams(normalize=params or NormalizeParams(), held_out=held_out)
-        store = Store(tmp_path / "store")
-        with open_build(BuildOrder("made", corpus, pins, "a test"), store) as build:
-            collected = run_stage("collect", build, None)
-            return Normalized(run_stage("normalize", build, collected.object_id), store)
-
-    return run
+    """`normalize_in` a folder of the test's own."""
+    return partial(normalize_in, tmp_path)
 
 
 def _pin(root: Path, files: Mapping[str, str | bytes], licence: str) -> LocalPin:

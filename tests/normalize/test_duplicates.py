@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.normalize.duplicates import CopyleftText, Entry, find_copyleft_twins, find_duplicates
+from pipeline.normalize.duplicates import Entry, find_duplicates
 from pipeline.normalize.params import VENDORED_ROOTS, DuplicateParams
 from pipeline.normalize.shingles import hashes_for_minhash, jaccard, shingle_hashes, signature, tokens
 from pipeline.records import DuplicateRecord
@@ -121,11 +121,3 @@ def test_the_answer_does_not_depend_on_the_order_and_every_keeper_is_kept(
     random.shuffle(documents)
     assert find(documents) == lost
     assert not {record.keeper_id for record in lost} & {record.document_id for record in lost}
-
-
-def test_a_copyleft_twin_is_held_only_where_the_permission_is_inherited() -> None:
-    inherited, own = entry("a", "x.c", "text", 0), entry("b", "x.c", "text", 1, inherited=False)
-    twin = CopyleftText("id", "gpl", "y.c", inherited.text_sha256)
-    (held,) = find_copyleft_twins([inherited, own], [twin])
-    assert (held.source, held.keeper_id, held.keeper_source, held.reason) == ("a", "id", "gpl", "copyleft_twin")
-    assert find_copyleft_twins([entry("a", "x.c", "other", 0)], [twin]) == []

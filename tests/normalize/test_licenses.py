@@ -254,7 +254,7 @@ REFUSED = {
         "lib/a.c",
         "int a;",
         "licence_quarantined",
-        "lib/COPYING says `GNU GENERAL PUBLIC LICENSE Version`, against MIT",
+        "unclear: lib/COPYING says `GNU GENERAL PUBLIC LICENSE Version`",
     ),
     "a library of texts": (
         {"LICENSES/MIT.txt": b"text"},

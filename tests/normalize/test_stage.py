@@ -3,8 +3,9 @@
 from pipeline.gates import GATES
 from pipeline.normalize.clean import COPYLEFT, DOCUMENTS, DROPPED, SIGNATURES
 from pipeline.normalize.compare import DUPLICATES, KEPT, KeptDocument
-from pipeline.normalize.duplicates import CopyleftText, Signature
+from pipeline.normalize.duplicates import Signature
 from pipeline.normalize.params import DuplicateParams, FilterParams, NormalizeParams
+from pipeline.normalize.twins import CopyleftText
 from pipeline.records import Document, DroppedRecord, DuplicateRecord
 from pipeline.schema import check_table
 from pipeline.stages import measures_of

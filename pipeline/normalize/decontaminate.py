@@ -1,0 +1,146 @@
+"""Documents that hold the solution of an evaluation item: by runs of 13 tokens, or as a whole by MinHash and Jaccard.
+
+Overlap is the share of a solution's runs of 13 tokens that a document holds, in its code or in its comments. A document
+that resembles a solution as a whole is found by its signature, as near-duplicates are. Source: Brown et al. 2020,
+appendix C (13-grams), here over C++ tokens, so that layout and comments of the copy do not matter.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import re2
+from numpy.typing import NDArray
+
+from pipeline.errors import ParamsError
+from pipeline.normalize.comments import comments
+from pipeline.normalize.evaluation_items import EvaluationItem
+from pipeline.normalize.params import DecontaminationRules
+from pipeline.normalize.shingles import (
+    hashes_for_minhash,
+    jaccard,
+    run_hashes,
+    shingle_hashes,
+    signature,
+    token_hashes,
+    tokens,
+)
+
+NUM_TOKENS_IN_RUN = 13
+_MARGIN_OF_ESTIMATE = 0.15
+"""Below the limit by so much, an estimate by 256 values is still looked at: five standard deviations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contamination:
+    """A document and the item that it holds most of. `overlap` and `jaccard` are exact; `where` is code or comments."""
+
+    record_id: str
+    source: str
+    path: str
+    item_id: str
+    overlap: float
+    jaccard: float
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """What was found in one text."""
+
+    item_id: str
+    overlap: float
+    jaccard: float
+    where: str
+
+    @property
+    def detail(self) -> str:
+        """The evidence, as a drop carries it."""
+        return f"item {self.item_id}: {self.overlap:.3f} of its solution in {self.where}, Jaccard {self.jaccard:.3f}"
+
+
+class Decontaminator:
+    """Compares texts with the solutions of evaluation items."""
+
+    def __init__(self, items: Sequence[EvaluationItem], params: DecontaminationRules, seed: int) -> None:
+        self._params = params
+        self._items = [item.id for item in items]
+        solutions = [tokens(item.solution) for item in items]
+        for item, found in zip(items, solutions, strict=True):
+            _refuse_short(item, len(found), params)
+        self._runs = [run_hashes(token_hashes(found), NUM_TOKENS_IN_RUN) for found in solutions]
+        self._shingles = [shingle_hashes(found) for found in solutions]
+        self._all_runs = np.unique(np.concatenate([np.empty(0, np.uint64), *self._runs]))
+        rows = [signature(hashes_for_minhash(shingles), seed) for shingles in self._shingles]
+        self._signatures = np.array(rows, np.uint32).reshape(len(rows), -1)
+
+    def find(self, text: str, code: list[str], values: NDArray[np.uint32] | None) -> Overlap | None:
+        """The item that a text is contaminated by, or None. `code` are its tokens, `values` its signature, if it has one."""
+        found = [*self._by_runs(code, "code"), *self._by_runs(_comment_tokens(text), "comments")]
+        if values is not None:
+            found += self._by_signature(code, values)
+        return max(found, key=lambda each: (each.overlap, each.jaccard, each.item_id), default=None)
+
+    def _by_runs(self, found: list[str], where: str) -> list[Overlap]:
+        runs = run_hashes(token_hashes(found), NUM_TOKENS_IN_RUN)
+        shared = np.intersect1d(runs, self._all_runs, assume_unique=True) if len(runs) else runs
+        if not len(shared):
+            return []
+        overlaps = []
+        for item_id, wanted, shingles in zip(self._items, self._runs, self._shingles, strict=True):
+            overlap = len(np.intersect1d(shared, wanted, assume_unique=True)) / len(wanted)
+            if overlap >= self._params.min_overlap:
+                overlaps.append(Overlap(item_id, overlap, jaccard(shingle_hashes(found), shingles), where))
+        return overlaps
+
+    def _by_signature(self, code: list[str], values: NDArray[np.uint32]) -> list[Overlap]:
+        estimates = (self._signatures == values).mean(axis=1) if len(self._signatures) else np.empty(0)
+        likely = np.flatnonzero(estimates >= self._params.min_jaccard - _MARGIN_OF_ESTIMATE).tolist()
+        found = []
+        for index in likely:
+            similarity = jaccard(shingle_hashes(code), self._shingles[index])
+            if similarity >= self._params.min_jaccard:
+                runs = run_hashes(token_hashes(code), NUM_TOKENS_IN_RUN)
+                overlap = len(np.intersect1d(runs, self._runs[index])) / len(self._runs[index])
+                found.append(Overlap(self._items[index], overlap, similarity, "code"))
+        return found
+
+
+class WholeSolutions:
+    """Finds whole solutions in texts, blanks and comment marks aside: the gate's own look at what is stored.
+
+    It shares nothing with the Decontaminator, so that a blind one does not pass.
+    """
+
+    def __init__(self, items: Sequence[EvaluationItem]) -> None:
+        options = re2.Options()
+        options.max_mem = 256 << 20
+        literals = sorted({re2.escape(_bare(item.solution)) for item in items})
+        self._pattern = re2.compile(b"|".join(literals), options) if literals else None
+
+    def holds(self, text: str) -> bool:
+        """Whether a text holds the whole solution of any item."""
+        return self._pattern is not None and self._pattern.search(_bare(text)) is not None
+
+
+def _bare(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass").translate(None, b" \t\r\n\f\v/*")
+
+
+def _comment_tokens(text: str) -> list[str]:
+    """The tokens of all comments, markers and margins away: code that was commented out is code again."""
+    bodies = []
+    for start, end in comments(text):
+        body = text[start:end].removeprefix("//").removeprefix("/*").removesuffix("*/")
+        bodies.append("\n".join(line.lstrip(" \t*/") for line in body.split("\n")))
+    return tokens("\n".join(bodies)) if sum(map(len, bodies)) >= NUM_TOKENS_IN_RUN else []
+
+
+def _refuse_short(item: EvaluationItem, num_tokens: int, params: DecontaminationRules) -> None:
+    if num_tokens < params.min_solution_tokens:
+        raise ParamsError(
+            f"evaluation item {item.id}",
+            f"its solution has {num_tokens} tokens",
+            f"at least {params.min_solution_tokens}: shorter ones stand in any code",
+            "Leave it out, or lower min_solution_tokens.",
+        )

