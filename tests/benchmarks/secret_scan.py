@@ -19,7 +19,10 @@ REACH, REACH_RATIO = 25.0, 100.0
 
 
 def secrets() -> list[Figure]:
-    """MB/s of one core over real files and a planted secret for every plugin, and whether both find the same. The tool reads the files once, we in each turn."""
+    """MB/s of one core over real files and a planted secret for every plugin, and whether both find the same.
+
+    The tool reads the files once, we in each turn.
+    """
     planted = [line for _, lines in sorted(lines_by_plugin().items()) for line in lines]
     chosen = [*sample("quick", NUM_BYTES), "\n".join(planted)]
     megabytes = sum(len(text.encode()) for text in chosen) / 1e6
