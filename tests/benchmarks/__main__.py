@@ -9,6 +9,7 @@ from tests.benchmarks.cleaning import collect_normalize_full, one_more_source
 from tests.benchmarks.end_to_end import dagster_overhead, end_to_end_quick
 from tests.benchmarks.figure import Benchmark, Figure, machine
 from tests.benchmarks.near_duplicates import million_documents, near_duplicates
+from tests.benchmarks.same_blocks import same_blocks
 from tests.benchmarks.secret_scan import secrets
 from tests.benchmarks.signatures import signatures
 
@@ -16,6 +17,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "end-to-end-quick": end_to_end_quick,
     "dagster-overhead": dagster_overhead,
     "collect-normalize-full": collect_normalize_full,
+    "same-blocks": same_blocks,
     "one-more-source": one_more_source,
     "secrets": secrets,
     "signature": signatures,

@@ -51,14 +51,13 @@ def million_documents() -> list[Figure]:
 
 
 def _chosen(name: str) -> dict[Place, str]:
-    """All files of the quick slice; of the full one those that share their name with another, the likeliest copies."""
+    """All files of the quick slice; of the full one 3,000, first those that share their name: the likeliest copies."""
     long = {place: text for place, text in texts(name).items() if len(text) <= 200_000 and len(tokens(text)) >= 30}
     different = {text: place for place, text in sorted(long.items(), reverse=True)}
     places = sorted(different.values())
     names = Counter(PurePosixPath(path).name for _, path in places)
-    if name == "full":
-        places = [place for place in places if names[PurePosixPath(place[1]).name] > 1]
-    return {place: long[place] for place in sorted(places, key=place_digest)[:NUM_FILES]}
+    places.sort(key=lambda place: (names[PurePosixPath(place[1]).name] == 1, place_digest(place)))
+    return {place: long[place] for place in (places[:NUM_FILES] if name == "full" else places)}
 
 
 def _judge(name: str, chosen: dict[Place, str]) -> list[Figure]:

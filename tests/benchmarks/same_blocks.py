@@ -1,0 +1,60 @@
+"""The blocks that datatrove has too, over the same texts: personal data out, signatures, near-duplicates."""
+
+import json
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from pipeline.normalize.duplicates import Entry, find_duplicates
+from pipeline.normalize.params import VENDORED_ROOTS, DuplicateParams, ScrubParams
+from pipeline.normalize.scrub import Scrubber
+from pipeline.normalize.shingles import hashes_for_minhash, shingle_hashes, signature, tokens
+from pipeline.recipes import ROOT
+from tests.benchmarks.figure import Figure
+from tests.benchmarks.slices import sample
+
+NUM_BYTES = 1_500_000
+REACH_RATIO = 10.0
+INTERPRETER = ROOT / ".venv-datatrove" / "bin" / "python"
+ABSENT = 'datatrove: absent; python3 -m venv .venv-datatrove, then pip install "datatrove[io,processing]" spacy'
+
+
+def same_blocks() -> list[Figure]:
+    """MB of text a second of one core's time. We look for every secret besides; datatrove for e-mail and network addresses."""
+    texts = sample("quick", NUM_BYTES)
+    megabytes = sum(len(text.encode()) for text in texts) / 1e6
+    ours = megabytes / _ours(texts)
+    name, unit = "collect-normalize-full/same-blocks", "MB/s of one core's time"
+    if not INTERPRETER.exists():
+        return [Figure(name, round(ours, 2), unit, ">= 10 times datatrove", True, ABSENT)]
+    theirs = megabytes / _datatrove(texts)
+    ratio = round(ours / theirs, 1)
+    peer = "datatrove: PIIFormatter, MinHash 32 x 8"
+    return [Figure(name, round(ours, 2), unit, ">= 10 times", ratio >= REACH_RATIO, peer, round(theirs, 3), ratio)]
+
+
+def _ours(texts: list[str]) -> float:
+    started = time.process_time()
+    with Scrubber(ScrubParams()) as scrubber:
+        clean = [scrubber.scrub(text).text for text in texts]
+    shingles = [shingle_hashes(tokens(text)) for text in clean]
+    signatures = np.array([signature(hashes_for_minhash(each), 1) for each in shingles], np.uint32)
+    entries = [
+        Entry(str(row), "a", f"{row:06}.cpp", "train", len(text), text, True, len(shingles[row]), row)
+        for row, text in enumerate(clean)
+    ]
+    find_duplicates(entries, signatures, lambda name: shingles[int(name)], DuplicateParams(), VENDORED_ROOTS)
+    return time.process_time() - started
+
+
+def _datatrove(texts: list[str]) -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "texts").mkdir()
+        lines = [json.dumps({"id": str(index), "text": text}) for index, text in enumerate(texts)]
+        (Path(folder) / "texts" / "all.jsonl").write_text("\n".join(lines) + "\n")
+        command = [str(INTERPRETER), "-m", "tests.benchmarks.datatrove_blocks", folder]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return float(sum(json.loads(done.stdout.splitlines()[-1]).values()))
