@@ -46,7 +46,8 @@ class Checkpoint:
 
 
 def save(store: Store, scratch: Path, checkpoint: Checkpoint) -> str:
-    """Write a checkpoint into the store and return its id."""
+    """Write a checkpoint into the store and return its id. Raises TrainingError for parameters that are no numbers."""
+    _refuse_not_finite(checkpoint)
     folder = scratch / f"step-{checkpoint.step}"
     folder.mkdir(parents=True)
     tensors = {
@@ -147,6 +148,19 @@ def digest_tensors(tensors: Mapping[str, Tensor]) -> str:
         hasher.update(canonical_json([name, str(tensor.dtype).removeprefix("torch."), list(tensor.shape)]))
         hasher.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
     return hasher.hexdigest()
+
+
+def _refuse_not_finite(checkpoint: Checkpoint) -> None:
+    """A step may leave the range of a float though its gradient was finite; what follows from it is worth nothing."""
+    tensors = {**checkpoint.parameters, **checkpoint.optimizer}
+    names = [name for name, tensor in sorted(tensors.items()) if not bool(torch.isfinite(tensor).all())]
+    if names:
+        raise TrainingError(
+            f"step {checkpoint.step}",
+            f"{len(names)} tensors hold values that are not finite, {names[0]} first",
+            "finite numbers",
+            "Nothing was saved. Resume the last checkpoint with a lower learning rate.",
+        )
 
 
 def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
