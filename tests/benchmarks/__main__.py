@@ -6,15 +6,18 @@ import sys
 from pathlib import Path
 
 from tests.benchmarks.cleaning import collect_normalize_full, one_more_source
-from tests.benchmarks.end_to_end import dagster_overhead, end_to_end_quick
+from tests.benchmarks.end_to_end import dagster_overhead, end_to_end_full, end_to_end_quick
 from tests.benchmarks.figure import Benchmark, Figure, machine
 from tests.benchmarks.near_duplicates import million_documents, near_duplicates
+from tests.benchmarks.reading import loader, loader_memory, resume_position
 from tests.benchmarks.same_blocks import same_blocks
 from tests.benchmarks.secret_scan import secrets
 from tests.benchmarks.signatures import signatures
+from tests.benchmarks.writing import encode, packing
 
 BENCHMARKS: dict[str, Benchmark] = {
     "end-to-end-quick": end_to_end_quick,
+    "end-to-end-full": end_to_end_full,
     "dagster-overhead": dagster_overhead,
     "collect-normalize-full": collect_normalize_full,
     "same-blocks": same_blocks,
@@ -23,6 +26,11 @@ BENCHMARKS: dict[str, Benchmark] = {
     "signature": signatures,
     "near-duplicates": near_duplicates,
     "million-documents": million_documents,
+    "encode": encode,
+    "packing": packing,
+    "loader": loader,
+    "resume-position": resume_position,
+    "loader-memory": loader_memory,
 }
 
 HEAD = """# Benchmarks
