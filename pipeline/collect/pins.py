@@ -37,7 +37,7 @@ GitUrl = Annotated[
 FieldName = Annotated[str, Field(min_length=1)]
 
 
-RESERVED_NAMES = frozenset({"canaries", "duplicates", "smoke", "snapshot"})
+RESERVED_NAMES = frozenset({"canaries", "duplicates", "loader", "smoke", "snapshot"})
 """Names of parts that are of no source and stand in one list with those that are."""
 
 
