@@ -22,7 +22,15 @@ from pipeline.normalize.licenses import INHERITED, LicenceIndex, Licensed, Packa
 from pipeline.normalize.params import RulesParams
 from pipeline.normalize.refusal import Refusal
 from pipeline.normalize.scrub import Scrubber
-from pipeline.normalize.shingles import hashes_for_minhash, shingle_hashes, signature, tokens
+from pipeline.normalize.shingles import (
+    NUM_TOKENS_IN_SHINGLE,
+    hashes_for_minhash,
+    run_hashes,
+    shingle_hashes,
+    signature,
+    token_hashes,
+    tokens,
+)
 from pipeline.normalize.twins import CopyleftText
 from pipeline.outcome import StageReport
 from pipeline.part import PartJob, PartOutput
@@ -161,7 +169,7 @@ class SourceCleaner:
                 scrubbed.text,
             )
             return
-        code = tokens(scrubbed.text)
+        code = token_hashes(tokens(scrubbed.text))
         overlap, signed = self._compare(scrubbed.text, code)
         if overlap:
             record_id = self._drop(file, Refusal("contaminated", overlap.detail, licensed.expression), scrubbed.text)
@@ -195,9 +203,9 @@ class SourceCleaner:
         self.documents.append(document)
         self.signatures.append(_signature_row(document, len(code), *signed))
 
-    def _compare(self, text: str, code: list[str]) -> tuple[Overlap | None, Signed]:
+    def _compare(self, text: str, code: NDArray[np.uint64]) -> tuple[Overlap | None, Signed]:
         """The evaluation item that a text holds, and the shingles and signature that its duplicates are found by."""
-        shingles = shingle_hashes(code)
+        shingles = run_hashes(code, NUM_TOKENS_IN_SHINGLE)
         is_long = len(code) >= self._params.min_num_tokens
         values = signature(hashes_for_minhash(shingles), self._params.permutation_seed) if is_long else None
         return self._decontaminator.find(text, code, values), (shingles, values)

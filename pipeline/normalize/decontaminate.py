@@ -17,7 +17,9 @@ from pipeline.normalize.comments import comments
 from pipeline.normalize.evaluation_items import EvaluationItem
 from pipeline.normalize.params import DecontaminationRules
 from pipeline.normalize.shingles import (
+    NUM_TOKENS_IN_SHINGLE,
     hashes_for_minhash,
+    hashes_of_runs,
     jaccard,
     run_hashes,
     shingle_hashes,
@@ -27,6 +29,8 @@ from pipeline.normalize.shingles import (
 )
 
 NUM_TOKENS_IN_RUN = 13
+_MIN_SEMICOLONS = 2
+_NUM_PREFIX_BITS = 16
 _MARGIN_OF_ESTIMATE = 0.15
 """Below the limit by so much, an estimate by 256 values is still looked at: five standard deviations."""
 
@@ -71,39 +75,52 @@ class Decontaminator:
         self._runs = [run_hashes(token_hashes(found), NUM_TOKENS_IN_RUN) for found in solutions]
         self._shingles = [shingle_hashes(found) for found in solutions]
         self._all_runs = np.unique(np.concatenate([np.empty(0, np.uint64), *self._runs]))
+        self._prefixes = np.zeros(1 << _NUM_PREFIX_BITS, bool)
+        self._prefixes[_prefix(self._all_runs)] = True
         rows = [signature(hashes_for_minhash(shingles), seed) for shingles in self._shingles]
         self._signatures = np.array(rows, np.uint32).reshape(len(rows), -1)
 
-    def find(self, text: str, code: list[str], values: NDArray[np.uint32] | None) -> Overlap | None:
-        """The item that a text is contaminated by, or None. `code` are its tokens, `values` its signature, if it has one."""
-        found = [*self._by_runs(code, "code"), *self._by_runs(_comment_tokens(text), "comments")]
+    def find(self, text: str, code: NDArray[np.uint64], values: NDArray[np.uint32] | None) -> Overlap | None:
+        """The item that a text is contaminated by, or None.
+
+        `code` are the hashes of its tokens, `values` its signature, if it has one.
+        """
+        found = [*self._by_runs(code, "code"), *self._by_runs(token_hashes(_comment_tokens(text)), "comments")]
         if values is not None:
             found += self._by_signature(code, values)
         return max(found, key=lambda each: (each.overlap, each.jaccard, each.item_id), default=None)
 
-    def _by_runs(self, found: list[str], where: str) -> list[Overlap]:
-        runs = run_hashes(token_hashes(found), NUM_TOKENS_IN_RUN)
-        shared = np.intersect1d(runs, self._all_runs, assume_unique=True) if len(runs) else runs
+    def _by_runs(self, hashes: NDArray[np.uint64], where: str) -> list[Overlap]:
+        runs = hashes_of_runs(hashes, NUM_TOKENS_IN_RUN)
+        likely = runs[self._prefixes[_prefix(runs)]]
+        places = np.minimum(np.searchsorted(self._all_runs, likely), max(0, len(self._all_runs) - 1))
+        shared = np.unique(likely[self._all_runs[places] == likely]) if len(likely) else likely
         if not len(shared):
             return []
         overlaps = []
         for item_id, wanted, shingles in zip(self._items, self._runs, self._shingles, strict=True):
             overlap = len(np.intersect1d(shared, wanted, assume_unique=True)) / len(wanted)
             if overlap >= self._params.min_overlap:
-                overlaps.append(Overlap(item_id, overlap, jaccard(shingle_hashes(found), shingles), where))
+                similarity = jaccard(run_hashes(hashes, NUM_TOKENS_IN_SHINGLE), shingles)
+                overlaps.append(Overlap(item_id, overlap, similarity, where))
         return overlaps
 
-    def _by_signature(self, code: list[str], values: NDArray[np.uint32]) -> list[Overlap]:
+    def _by_signature(self, hashes: NDArray[np.uint64], values: NDArray[np.uint32]) -> list[Overlap]:
         estimates = (self._signatures == values).mean(axis=1) if len(self._signatures) else np.empty(0)
         likely = np.flatnonzero(estimates >= self._params.min_jaccard - _MARGIN_OF_ESTIMATE).tolist()
         found = []
         for index in likely:
-            similarity = jaccard(shingle_hashes(code), self._shingles[index])
+            similarity = jaccard(run_hashes(hashes, NUM_TOKENS_IN_SHINGLE), self._shingles[index])
             if similarity >= self._params.min_jaccard:
-                runs = run_hashes(token_hashes(code), NUM_TOKENS_IN_RUN)
+                runs = run_hashes(hashes, NUM_TOKENS_IN_RUN)
                 overlap = len(np.intersect1d(runs, self._runs[index])) / len(self._runs[index])
                 found.append(Overlap(self._items[index], overlap, similarity, "code"))
         return found
+
+
+def _prefix(runs: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The leading bits of each hash: a table of them rules out nearly all runs without sorting any."""
+    return runs >> np.uint64(64 - _NUM_PREFIX_BITS)
 
 
 class WholeSolutions:
@@ -128,12 +145,18 @@ def _bare(text: str) -> bytes:
 
 
 def _comment_tokens(text: str) -> list[str]:
-    """The tokens of all comments, markers and margins away: code that was commented out is code again."""
+    """The tokens of all comments, markers and margins away: code that was commented out is code again.
+
+    Comments with hardly a semicolon are prose, and are not looked at.
+    """
+    pieces = [text[start:end] for start, end in comments(text)] if "//" in text or "/*" in text else []
+    if sum(piece.count(";") for piece in pieces) < _MIN_SEMICOLONS:
+        return []
     bodies = []
-    for start, end in comments(text):
-        body = text[start:end].removeprefix("//").removeprefix("/*").removesuffix("*/")
+    for piece in pieces:
+        body = piece.removeprefix("//").removeprefix("/*").removesuffix("*/")
         bodies.append("\n".join(line.lstrip(" \t*/") for line in body.split("\n")))
-    return tokens("\n".join(bodies)) if sum(map(len, bodies)) >= NUM_TOKENS_IN_RUN else []
+    return tokens("\n".join(bodies))
 
 
 def _refuse_short(item: EvaluationItem, num_tokens: int, params: DecontaminationRules) -> None:

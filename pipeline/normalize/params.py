@@ -1,7 +1,6 @@
 """What normalize can be told: limits of the filters, how strict licences are, what is scrubbed, what a duplicate is."""
 
 from enum import StrEnum
-from pathlib import Path
 
 from pydantic import Field
 
@@ -124,7 +123,7 @@ class DecontaminationRules(Params):
 class DecontaminationParams(DecontaminationRules):
     """Against which evaluation items documents are compared, beside those that are shipped."""
 
-    items_folder: Path | None = Field(default=None, exclude=True)
+    items_folder: str | None = Field(default=None, exclude=True)
     """A folder of JSONL files with items. Its content is identity, its place is not: it is in no fingerprint."""
 
     def rules(self) -> DecontaminationRules:

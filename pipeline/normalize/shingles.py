@@ -68,6 +68,12 @@ def token_hashes(tokens_of_text: list[str]) -> NDArray[np.uint64]:
 
 def run_hashes(hashes: NDArray[np.uint64], length: int) -> NDArray[np.uint64]:
     """The set of runs of `length` tokens as sorted distinct 64-bit hashes; empty for fewer tokens."""
+    ordered = np.sort(hashes_of_runs(hashes, length))  # np.unique hashes first, which is slower
+    return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))] if len(ordered) else ordered
+
+
+def hashes_of_runs(hashes: NDArray[np.uint64], length: int) -> NDArray[np.uint64]:
+    """The 64-bit hash of each run of `length` tokens, in order."""
     num_runs = len(hashes) - length + 1
     if num_runs < 1:
         return np.empty(0, np.uint64)
@@ -75,8 +81,7 @@ def run_hashes(hashes: NDArray[np.uint64], length: int) -> NDArray[np.uint64]:
     for offset in range(length):
         mixed *= _MULTIPLIER
         mixed += hashes[offset : offset + num_runs]
-    ordered = np.sort(_fmix64(mixed))  # np.unique hashes first, which is slower
-    return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))]
+    return _fmix64(mixed)
 
 
 def jaccard(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> float:

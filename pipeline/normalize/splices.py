@@ -7,7 +7,7 @@ from itertools import pairwise
 from pipeline.normalize.addresses import Finding
 
 _TOKEN = r"[A-Za-z0-9+/=_.\-]"
-_SPLICE = re.compile(rf"(?<={_TOKEN})\\\n(?={_TOKEN})")
+_SPLICE = re.compile(rf"\\\n(?<={_TOKEN}\\\n)(?={_TOKEN})")  # begins with its literal: the search skips to it
 _NUM_SPLICED = 2
 
 
@@ -16,7 +16,7 @@ def find_spliced(text: str, find: Callable[[str], list[Finding]]) -> list[Findin
 
     Lines are joined only where a token stands on both sides: in macros a blank stands before the backslash.
     """
-    splices = [match.start() for match in _SPLICE.finditer(text)]
+    splices = [match.start() for match in _SPLICE.finditer(text)] if "\\\n" in text else []
     if not splices:
         return []
     joined = _SPLICE.sub("", text)

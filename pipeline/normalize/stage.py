@@ -8,6 +8,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from pipeline.normalize.clean import EVALUATION_ITEMS
 from pipeline.normalize.evaluation_items import all_items, items_digest
@@ -44,7 +45,8 @@ def _rules_parts(context: StageContext[NormalizeParams]) -> list[Part]:
     )
     pins = {pin.name: pin for pin in context.pins}
     policy_sha256 = hashlib.sha256(policy_bytes()).hexdigest()
-    folder = params.decontamination.items_folder
+    items_folder = params.decontamination.items_folder
+    folder = Path(items_folder) if items_folder else None
     evaluation_sha256 = items_digest(all_items(folder))
     parts = []
     for source, object_id in sorted(context.inputs.items()):

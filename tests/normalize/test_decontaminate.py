@@ -91,7 +91,7 @@ def test_items_of_a_folder_count_by_their_content_and_not_by_their_place(normali
         folder = tmp_path / "items" / name
         folder.mkdir(parents=True)
         (folder / f"{name}.jsonl").write_text(content + "\n")
-        params = NormalizeParams(decontamination=DecontaminationParams(items_folder=folder))
+        params = NormalizeParams(decontamination=DecontaminationParams(items_folder=str(folder)))
         made = normalize({"a": {"x.cpp": code("theirs"), "y.cpp": code("y")}}, params)
         assert made.fates()["a/x.cpp"] == "contaminated"
         assert fingerprint(params) == fingerprint(NormalizeParams())
@@ -124,7 +124,7 @@ def test_a_folder_without_items_and_a_solution_that_is_too_short_are_refused(
     with pytest.raises(ParamsError, match="jsonl file"):
         items_in(tmp_path)
     (tmp_path / "short.jsonl").write_text('{"id": "short", "prompt": "p", "solution": "int a;"}\n')
-    params = NormalizeParams(decontamination=DecontaminationParams(items_folder=tmp_path))
+    params = NormalizeParams(decontamination=DecontaminationParams(items_folder=str(tmp_path)))
     with pytest.raises(ParamsError, match="its solution has 3 tokens"):
         normalize({"a": {"x.cpp": code("x")}}, params)
 
