@@ -19,24 +19,13 @@ from pydantic import Field
 
 from pipeline.errors import SnapshotError, TrainingError
 from pipeline.params import Params, digest
-from pipeline.tokenize.fim import (
-    Infillable,
-    Infilling,
-    InfillingParams,
-    Sentinels,
-    decide_all,
-    keyed,
-    remap_ids,
-    source_slots,
-)
+from pipeline.tokenize.fim import Infilling, InfillingParams, Sentinels, keyed
+from trainer.filling import Decisions, Slots, decide_rows, fill
 from trainer.mixture import Mixture
 from trainer.permutation import Permutation
 from trainer.rows import Row, TrainingRows
 
 STATE_VERSION = 1
-NO_DOCUMENT = -1
-"""`doc_ids` of a padding slot; pieces count from 1."""
-
 _MAX_DENOMINATOR = 10_000
 _PUBLISHED_EPOCHS = 2
 
@@ -66,15 +55,24 @@ class RowLayout:
     """How rows are written: their slots, and the ids of the special tokens in them. `snapshot_id` names the data."""
 
     snapshot_id: str
-    row_length: int
-    pad: int
-    sentinels: Sentinels
+    slots: Slots
 
     @classmethod
     def of(cls, snapshot_id: str, row_length: int, specials: Mapping[str, int]) -> "RowLayout":
         """The layout by the spellings of the vocabulary's specials."""
         names = ("<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|eos|>")
-        return cls(snapshot_id, row_length, specials["<|pad|>"], Sentinels(*(specials[name] for name in names)))
+        sentinels = Sentinels(*(specials[name] for name in names))
+        return cls(snapshot_id, Slots(row_length, specials["<|pad|>"], sentinels))
+
+    @property
+    def row_length(self) -> int:
+        """Slots of a row."""
+        return self.slots.row_length
+
+    @property
+    def sentinels(self) -> Sentinels:
+        """The ids that infilling writes or must know."""
+        return self.slots.sentinels
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +140,7 @@ class Loader:
         ]
         self._mixture = Mixture(amounts)
         self._source_words = [_word(source.name) for source in self.sources]
+        self._orders: dict[int, tuple[int, Permutation]] = {}
         self.mixture_digest = self._digest()
 
     @property
@@ -156,18 +155,19 @@ class Loader:
         epoch = turn + 1
         if self.config.epoch_order is EpochOrder.PUBLISHED and epoch <= _PUBLISHED_EPOCHS:
             return Sample(source, epoch, place)
-        key = keyed(self.config.seed, self._source_words[source], epoch)
-        return Sample(source, epoch, Permutation(len(self.sources[source].rows), key)(place))
+        return Sample(source, epoch, self._order_of(source, epoch)(place))
 
     def batch_at(self, position: int, batch_size: int) -> Batch:
         """The rows at `position` and the `batch_size - 1` positions behind it."""
         samples = [self.sample_at(place) for place in range(position, position + batch_size)]
-        read = [self._read(sample) for sample in samples]
-        triples = [
+        rows = [self.sources[sample.source].rows[sample.row] for sample in samples]
+        epochs, eos = [sample.epoch for sample in samples], self.layout.sentinels.eos
+        decisions = decide_rows(rows, epochs, eos, self.config.seed, self.config.infilling)
+        triples = tuple(
             ResumeTriple(self.sources[sample.source].name, sample.epoch, sample.row, _spelling(infillings))
-            for sample, (_, infillings) in zip(samples, read, strict=True)
-        ]
-        return _batch(position, [row for row, _ in read], tuple(triples), self.layout)
+            for sample, infillings in zip(samples, decisions, strict=True)
+        )
+        return _batch(position, rows, decisions, triples, self.layout)
 
     def state_at(self, position: int) -> dict[str, int | str]:
         """The whole state of a reading that goes on at `position`, as JSON of less than 200 bytes."""
@@ -190,12 +190,13 @@ class Loader:
                 )
         return int(state["position"])
 
-    def _read(self, sample: Sample) -> tuple["_Filled", list[Infilling | None]]:
-        row = self.sources[sample.source].rows[sample.row]
-        if not self.config.infilling.rate:
-            return _Filled(row.input_ids, row.lengths), [None] * len(row.lengths)
-        infillings = decide_all(_infillables(row, self.layout), sample.epoch, self.config.seed, self.config.infilling)
-        return _infill(row, infillings, self.layout), infillings
+    def _order_of(self, source: int, epoch: int) -> Permutation:
+        """The order of a source in an epoch. The last one asked for is kept at hand; it is made in microseconds."""
+        kept = self._orders.get(source)
+        if kept is None or kept[0] != epoch:
+            key = keyed(self.config.seed, self._source_words[source], epoch)
+            kept = self._orders[source] = epoch, Permutation(len(self.sources[source].rows), key)
+        return kept[1]
 
     def _digest(self) -> str:
         """Names data and proportions: the snapshot, each source's rows and quota, and how rows are read.
@@ -220,66 +221,21 @@ def held_out_batches(sources: Sequence[Source], layout: RowLayout, batch_size: i
         chosen = places[start : start + batch_size]
         triples = tuple(ResumeTriple(source.name, 1, row, "") for source, row in chosen)
         rows = [source.rows[row] for source, row in chosen]
-        yield _batch(start, [_Filled(row.input_ids, row.lengths) for row in rows], triples, layout)
+        yield _batch(start, rows, [[None] * len(row.lengths) for row in rows], triples, layout)
 
 
-class _Filled(NamedTuple):
-    """The slots of a row and the lengths of its pieces, as the model will see them."""
-
-    input_ids: npt.NDArray[np.uint16]
-    lengths: npt.NDArray[np.uint32]
-
-
-def _infillables(row: Row, layout: RowLayout) -> list[Infillable]:
-    ends = np.cumsum(row.lengths, dtype=np.int64)
-    chunk_ends = np.cumsum(row.chunk_counts, dtype=np.int64)
-    first_slots = ends - row.lengths + 1
-    num_tokens = row.lengths - 1 - (row.input_ids[ends - 1] == layout.sentinels.eos)
-    return [
-        Infillable(
-            identity=int(row.piece_ids[piece]),
-            num_tokens=int(num_tokens[piece]),
-            chunk_starts=row.chunk_starts[chunk_ends[piece] - row.chunk_counts[piece] : chunk_ends[piece]]
-            - first_slots[piece],
-        )
-        for piece in range(len(ends))
-    ]
+def _batch(
+    position: int, rows: Sequence[Row], decisions: Decisions, triples: tuple[ResumeTriple, ...], layout: RowLayout
+) -> Batch:
+    _check_lengths(rows, triples, layout.row_length)
+    return Batch(position, *fill(rows, decisions, layout.slots), triples)
 
 
-def _infill(row: Row, infillings: Sequence[Infilling | None], layout: RowLayout) -> _Filled:
-    """The row with its pieces infilled, one behind the other, padding last."""
-    pieces = np.split(row.input_ids, np.cumsum(row.lengths, dtype=np.int64))[:-1]
-    filled = [
-        ids if infilling is None else _infill_piece(ids, infilling, layout)
-        for ids, infilling in zip(pieces, infillings, strict=True)
-    ]
-    ids_T = np.full(len(row.input_ids), layout.pad, dtype=row.input_ids.dtype)
-    lengths_P = np.array([len(ids) for ids in filled], dtype=np.uint32)
-    ids_T[: lengths_P.sum()] = np.concatenate(filled)
-    return _Filled(ids_T, lengths_P)
-
-
-def _infill_piece(ids: npt.NDArray[np.uint16], infilling: Infilling, layout: RowLayout) -> npt.NDArray[np.uint16]:
-    slots = source_slots(infilling, len(ids), has_eos=int(ids[-1]) == layout.sentinels.eos)
-    return remap_ids(ids, slots, layout.sentinels)
-
-
-def _batch(position: int, rows: Sequence[_Filled], triples: tuple[ResumeTriple, ...], layout: RowLayout) -> Batch:
-    shape = len(rows), layout.row_length
-    ids_BT = np.empty(shape, dtype=np.int64)
-    doc_ids_BT = np.full(shape, NO_DOCUMENT, dtype=np.int32)
-    for place, (row, triple) in enumerate(zip(rows, triples, strict=True)):
-        if len(row.input_ids) != layout.row_length:
+def _check_lengths(rows: Sequence[Row], triples: Sequence[ResumeTriple], row_length: int) -> None:
+    for row, triple in zip(rows, triples, strict=True):
+        if len(row.input_ids) != row_length:
             subject = f"row {triple.row} of source {triple.source}"
-            raise SnapshotError(subject, f"it has {len(row.input_ids)} slots", f"{layout.row_length}")
-        ids_BT[place] = row.input_ids
-        doc_ids = np.repeat(np.arange(1, len(row.lengths) + 1, dtype=np.int32), row.lengths)
-        doc_ids_BT[place, : len(doc_ids)] = doc_ids
-    target_ids_BT = np.full(shape, layout.pad, dtype=np.int64)
-    target_ids_BT[:, :-1] = ids_BT[:, 1:]
-    loss_mask_BT = np.zeros(shape, dtype=np.bool_)
-    loss_mask_BT[:, :-1] = (doc_ids_BT[:, :-1] == doc_ids_BT[:, 1:]) & (doc_ids_BT[:, 1:] != NO_DOCUMENT)
-    return Batch(position, ids_BT, target_ids_BT, loss_mask_BT, doc_ids_BT, triples)
+            raise SnapshotError(subject, f"it has {len(row.input_ids)} slots", f"{row_length}")
 
 
 def _spelling(infillings: Sequence[Infilling | None]) -> str:

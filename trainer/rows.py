@@ -3,8 +3,10 @@
 A row has T slots, P pieces and C chunks in them.
 """
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,7 +47,7 @@ class TrainingRows:
         self._table = table
         self._paths = tuple(paths)
         self._batches = [_Batch.of(batch) for batch in table.to_batches() if batch.num_rows]
-        self._first_rows = np.cumsum([0, *(batch.num_rows for batch in self._batches)])
+        self._first_rows = [0, *accumulate(batch.num_rows for batch in self._batches)]
 
     @classmethod
     def open(cls, paths: Sequence[Path]) -> "TrainingRows":
@@ -56,13 +58,13 @@ class TrainingRows:
         return (TrainingRows.open, (self._paths,)) if self._paths else (TrainingRows, (self._table,))
 
     def __len__(self) -> int:
-        return int(self._first_rows[-1])
+        return self._first_rows[-1]
 
     def __getitem__(self, index: int) -> Row:
-        if not 0 <= index < len(self):
+        if not 0 <= index < self._first_rows[-1]:
             raise IndexError(f"row {index} of {len(self)}")
-        place = int(np.searchsorted(self._first_rows, index, side="right")) - 1
-        return self._batches[place].row(index - int(self._first_rows[place]))
+        place = bisect_right(self._first_rows, index) - 1
+        return self._batches[place].row(index - self._first_rows[place])
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +72,12 @@ class _Batch:
     """One record batch: the values and the offsets of each list column."""
 
     num_rows: int
-    values: Mapping[str, npt.NDArray[Any]]
-    offsets: Mapping[str, npt.NDArray[Any]]
+    columns: tuple[tuple[npt.NDArray[Any], npt.NDArray[Any]], ...]
 
     @classmethod
     def of(cls, batch: pa.RecordBatch) -> "_Batch":
-        columns = {name: batch.column(name) for name in _COLUMNS}
-        values = {name: column.values.to_numpy() for name, column in columns.items()}
-        offsets = {name: column.offsets.to_numpy() for name, column in columns.items()}
-        return cls(batch.num_rows, values, offsets)
+        lists = [batch.column(name) for name in _COLUMNS]
+        return cls(batch.num_rows, tuple((column.values.to_numpy(), column.offsets.to_numpy()) for column in lists))
 
     def row(self, index: int) -> Row:
-        return Row(*(self.values[name][self.offsets[name][index] : self.offsets[name][index + 1]] for name in _COLUMNS))
+        return Row(*[values[offsets[index] : offsets[index + 1]] for values, offsets in self.columns])

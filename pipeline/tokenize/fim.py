@@ -12,8 +12,9 @@ model also learns to write sentinels. A middle begins and ends where a chunk doe
 a piece walks through a keyed permutation of all its splits, never the same twice, and stays plain once none is left.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from enum import StrEnum
+from functools import lru_cache
 from math import gcd, isqrt
 from typing import Any, NamedTuple, TypeVar
 
@@ -29,6 +30,8 @@ Word = TypeVar("Word", int, Words)
 _MASK = 0xFFFF_FFFF_FFFF_FFFF
 _DRAW, _PHASE, _CHUNKS, _SPANS = range(1, 5)
 _PER_MILLE = 1000
+_HALF, _LOW_HALF = np.uint64(32), np.uint64(0xFFFF_FFFF)
+_EPOCHS_AT_ONCE = 1024
 _PREFIX, _MIDDLE, _SUFFIX = -1, -2, -3
 
 
@@ -59,17 +62,15 @@ class Sentinels(NamedTuple):
     eos: int
 
 
-@dataclass(frozen=True, slots=True)
-class Infillable:
-    """What infilling knows of a piece of N text tokens. `chunk_starts` count from the first text token."""
+class Infillable(NamedTuple):
+    """What infilling knows of a piece of N text tokens. `chunk_starts` count from the first text token, ascending."""
 
     identity: int
     num_tokens: int
     chunk_starts: npt.NDArray[Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Infilling:
+class Infilling(NamedTuple):
     """A decision: text tokens `start` to `end` are the middle."""
 
     form: Form
@@ -78,6 +79,13 @@ class Infilling:
 
     def __str__(self) -> str:
         return f"{self.form}:{self.start}-{self.end}"
+
+
+class Drawn(NamedTuple):
+    """For each piece the number of the infilling that it gets, counted from 0, or -1, and whether as SPM."""
+
+    numbers: list[int]
+    are_spm: list[bool]
 
 
 def mix(word: Word) -> Word:
@@ -94,10 +102,13 @@ def mix(word: Word) -> Word:
 
 def keyed(*words: int) -> int:
     """One 64-bit key out of several words, in their order."""
-    key = 0
-    for word in words:
-        key = mix(key ^ (word & _MASK))
-    return key
+    return mix(_key_of(words[:-1]) ^ (words[-1] & _MASK)) if words else 0
+
+
+@lru_cache(maxsize=4096)
+def _key_of(words: tuple[int, ...]) -> int:
+    """The key of the words before the last: of a seed and a purpose, and so the same for all pieces."""
+    return keyed(*words)
 
 
 def decide(piece: Infillable, epoch: int, seed: int, params: InfillingParams) -> Infilling | None:
@@ -105,28 +116,42 @@ def decide(piece: Infillable, epoch: int, seed: int, params: InfillingParams) ->
     return decide_all([piece], epoch, seed, params)[0]
 
 
-def decide_all(pieces: list[Infillable], epoch: int, seed: int, params: InfillingParams) -> list[Infilling | None]:
-    """`decide` for the pieces of a row.
+def decide_all(pieces: Sequence[Infillable], epoch: int, seed: int, params: InfillingParams) -> list[Infilling | None]:
+    """`decide` for several pieces in one epoch."""
+    drawn = draw(np.array([piece.identity for piece in pieces], np.uint64), np.full(len(pieces), epoch), seed, params)
+    return [
+        infill(piece, number, is_spm, seed, params) if number >= 0 else None
+        for piece, number, is_spm in zip(pieces, drawn.numbers, drawn.are_spm, strict=True)
+    ]
+
+
+def draw(identities_P: Words, epochs_P: npt.NDArray[np.int64], seed: int, params: InfillingParams) -> Drawn:
+    """Which of P pieces are infilled, each in an epoch of its own.
 
     The draws of all epochs so far are made at once: they say how many splits were used.
     """
-    identities_P1: Words = np.array([[piece.identity] for piece in pieces], dtype=np.uint64)
-    epochs_E: Words = np.arange(1, epoch + 1, dtype=np.uint64)
-    draws_PE: Words = mix(mix(identities_P1 ^ np.uint64(keyed(seed, _DRAW))) ^ epochs_E)
-    infilled_PE = (draws_PE >> 32) < int(params.rate * 2**32)
-    spm_P = (draws_PE[:, -1] & 0xFFFF_FFFF) < int(params.spm_rate * 2**32)
-    num_used_P = infilled_PE[:, :-1].sum(axis=1)
-    return [
-        _infilling(piece, int(num_used_P[row]), Form.SPM if spm_P[row] else Form.PSM, seed, params)
-        if infilled_PE[row, -1]
-        else None
-        for row, piece in enumerate(pieces)
-    ]
+    words_P1: Words = mix(identities_P ^ np.uint64(keyed(seed, _DRAW)))[:, None]
+    limit = int(params.rate * 2**32)
+    draws_P: Words = mix(words_P1[:, 0] ^ epochs_P.astype(np.uint64))
+    infilled_P = (draws_P >> _HALF) < limit
+    spm_P = (draws_P & _LOW_HALF) < int(params.spm_rate * 2**32)
+    num_used_P = np.zeros(len(identities_P), dtype=np.int64)
+    for first in range(1, int(epochs_P.max(initial=1)), _EPOCHS_AT_ONCE):
+        epochs_E = np.arange(first, min(first + _EPOCHS_AT_ONCE, int(epochs_P.max())))
+        before_PE = (mix(words_P1 ^ epochs_E.astype(np.uint64)) >> _HALF) < limit
+        num_used_P += (before_PE & (epochs_E < epochs_P[:, None])).sum(axis=1)
+    return Drawn(np.where(infilled_P, num_used_P, -1).tolist(), spm_P.tolist())
+
+
+def infill(piece: Infillable, number: int, is_spm: bool, seed: int, params: InfillingParams) -> Infilling | None:
+    """The `number`-th infilling of a piece, counted from 0; None where no split is left."""
+    middle = split(piece, number, seed, params)
+    return None if middle is None else Infilling(Form.SPM if is_spm else Form.PSM, *middle)
 
 
 def num_splits(piece: Infillable) -> tuple[int, int]:
     """How many splits a piece has: middles of whole chunks, and other spans. The whole piece is not a middle."""
-    num_bounds = len(_bounds(piece))
+    num_bounds = _num_bounds(piece)
     at_chunks = max(0, num_bounds * (num_bounds - 1) // 2 - 1)
     spans = max(0, piece.num_tokens * (piece.num_tokens + 1) // 2 - 1)
     return at_chunks, spans - at_chunks
@@ -146,9 +171,9 @@ def split(piece: Infillable, number: int, seed: int, params: InfillingParams) ->
     before, after = (_num_spans(count, phase, (at_chunks, spans), params) for count in (number, number + 1))
     if after > before:
         return _free_span(piece, _permuted(before, spans, keyed(seed, _SPANS, piece.identity)))
-    bounds = _bounds(piece)
-    first, last = _pair(_permuted(number - before, at_chunks, keyed(seed, _CHUNKS, piece.identity)), len(bounds))
-    return int(bounds[first]), int(bounds[last])
+    num_bounds = _num_bounds(piece)
+    first, last = _pair(_permuted(number - before, at_chunks, keyed(seed, _CHUNKS, piece.identity)), num_bounds)
+    return _bound(piece, first, num_bounds), _bound(piece, last, num_bounds)
 
 
 def source_slots(infilling: Infilling, num_slots: int, has_eos: bool) -> npt.NDArray[np.int64]:
@@ -192,11 +217,6 @@ def remap_chunks(
     return new_starts[order], (new_starts + ends[whole] - starts[whole])[order]
 
 
-def _infilling(piece: Infillable, number: int, form: Form, seed: int, params: InfillingParams) -> Infilling | None:
-    middle = split(piece, number, seed, params)
-    return None if middle is None else Infilling(form, *middle)
-
-
 def _num_spans(count: int, phase: int, available: tuple[int, int], params: InfillingParams) -> int:
     """How many of the first `count` infillings are random spans. Rises by 0 or 1 with `count`."""
     at_chunks, spans = available
@@ -204,8 +224,27 @@ def _num_spans(count: int, phase: int, available: tuple[int, int], params: Infil
     return min(max(wanted, count - at_chunks), spans)
 
 
+def _num_bounds(piece: Infillable) -> int:
+    """How many places there are where a middle of whole chunks can begin or end: chunk starts, and both ends."""
+    starts = piece.chunk_starts
+    if piece.num_tokens == 0:
+        return 1
+    if len(starts) == 0:
+        return 2
+    return len(starts) + (starts[0] != 0) + (starts[-1] != piece.num_tokens)
+
+
+def _bound(piece: Infillable, place: int, num_bounds: int) -> int:
+    """The bound at a place, ascending from 0 to the piece's end."""
+    if place == 0:
+        return 0
+    if place == num_bounds - 1:
+        return piece.num_tokens
+    return int(piece.chunk_starts[place - (piece.chunk_starts[0] != 0)])
+
+
 def _bounds(piece: Infillable) -> npt.NDArray[np.int64]:
-    """Where a middle of whole chunks can begin or end: chunk starts, and both ends of the piece."""
+    """All bounds, ascending."""
     return np.unique(np.concatenate(([0], piece.chunk_starts, [piece.num_tokens]))).astype(np.int64)
 
 
