@@ -59,23 +59,20 @@ def fill(rows: Sequence[Row], decisions: Decisions, slots: Slots) -> Filled:
     """The batch of these rows. `target_ids` is the shift; the mask is False on a piece's last slot and on padding."""
     shape = len(rows), slots.row_length
     ids_BT = np.empty(shape, dtype=np.int64)
-    runs: list[int] = []
-    for ids_T, row, row_decisions in zip(ids_BT, rows, decisions, strict=True):
+    doc_ids_BT = np.empty(shape, dtype=np.int32)
+    target_ids_BT = np.empty(shape, dtype=np.int64)
+    last_slots: list[int] = []
+    for place, (row, row_decisions) in enumerate(zip(rows, decisions, strict=True)):
         lengths = row.lengths.tolist()
         if any(row_decisions):
-            lengths = _infill_row(ids_T, row.input_ids, lengths, row_decisions, slots)
+            lengths = _infill_row(ids_BT[place], row.input_ids, lengths, row_decisions, slots)
         else:
-            ids_T[:] = row.input_ids
-        runs += [*lengths, slots.row_length - sum(lengths)]
-    counts = [len(row.lengths) for row in rows]
-    doc_ids_BT = np.repeat(_names_of_runs(counts), runs).reshape(shape)
-    ends = np.cumsum(runs) - 1
-    target_ids_BT = np.empty(shape, dtype=np.int64)
+            ids_BT[place] = row.input_ids
+        last_slots += _number_pieces(doc_ids_BT[place], lengths, place * slots.row_length)
     target_ids_BT[:, :-1] = ids_BT[:, 1:]
     target_ids_BT[:, -1] = slots.pad
     loss_mask_BT = doc_ids_BT > 0
-    # A run of padding may be empty; its end is then the end of the piece before, which is False too.
-    loss_mask_BT.reshape(-1)[ends] = False
+    loss_mask_BT.reshape(-1)[last_slots] = False
     return Filled(ids_BT, target_ids_BT, loss_mask_BT, doc_ids_BT)
 
 
@@ -142,6 +139,13 @@ def _infill_piece(
     out[text_end + 3 :] = plain[text_end:]
 
 
-def _names_of_runs(counts: Sequence[int]) -> npt.NDArray[np.int32]:
-    """The value of `doc_ids` in each run of slots: 1..P for the pieces of a row, then padding."""
-    return np.array([name for count in counts for name in (*range(1, count + 1), NO_DOCUMENT)], dtype=np.int32)
+def _number_pieces(doc_ids_T: npt.NDArray[np.int32], lengths: Sequence[int], first_slot: int) -> list[int]:
+    """Write `doc_ids` of a row; returns the last slot of each piece, counted through the batch."""
+    last_slots: list[int] = []
+    slot = 0
+    for number, length in enumerate(lengths, start=1):
+        doc_ids_T[slot : slot + length] = number
+        slot += length
+        last_slots.append(first_slot + slot - 1)
+    doc_ids_T[slot:] = NO_DOCUMENT
+    return last_slots

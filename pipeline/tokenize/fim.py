@@ -151,10 +151,7 @@ def infill(piece: Infillable, number: int, is_spm: bool, seed: int, params: Infi
 
 def num_splits(piece: Infillable) -> tuple[int, int]:
     """How many splits a piece has: middles of whole chunks, and other spans. The whole piece is not a middle."""
-    num_bounds = _num_bounds(piece)
-    at_chunks = max(0, num_bounds * (num_bounds - 1) // 2 - 1)
-    spans = max(0, piece.num_tokens * (piece.num_tokens + 1) // 2 - 1)
-    return at_chunks, spans - at_chunks
+    return _counts(_num_bounds(piece), piece.num_tokens)
 
 
 def split(piece: Infillable, number: int, seed: int, params: InfillingParams) -> tuple[int, int] | None:
@@ -164,14 +161,14 @@ def split(piece: Infillable, number: int, seed: int, params: InfillingParams) ->
     Of the first k infillings floor(k q + phase) are random spans (q is one minus `chunk_rate`, the phase a keyed
     constant), until splits of one kind are used up; then the other kind goes on.
     """
-    at_chunks, spans = num_splits(piece)
+    num_bounds = _num_bounds(piece)
+    at_chunks, spans = _counts(num_bounds, piece.num_tokens)
     if number >= at_chunks + spans:
         return None
     phase = keyed(seed, _PHASE, piece.identity) % _PER_MILLE
     before, after = (_num_spans(count, phase, (at_chunks, spans), params) for count in (number, number + 1))
     if after > before:
         return _free_span(piece, _permuted(before, spans, keyed(seed, _SPANS, piece.identity)))
-    num_bounds = _num_bounds(piece)
     first, last = _pair(_permuted(number - before, at_chunks, keyed(seed, _CHUNKS, piece.identity)), num_bounds)
     return _bound(piece, first, num_bounds), _bound(piece, last, num_bounds)
 
@@ -215,6 +212,11 @@ def remap_chunks(
     new_starts = place_of[starts[whole]]
     order = np.argsort(new_starts)
     return new_starts[order], (new_starts + ends[whole] - starts[whole])[order]
+
+
+def _counts(num_bounds: int, num_tokens: int) -> tuple[int, int]:
+    at_chunks = max(0, num_bounds * (num_bounds - 1) // 2 - 1)
+    return at_chunks, max(0, num_tokens * (num_tokens + 1) // 2 - 1) - at_chunks
 
 
 def _num_spans(count: int, phase: int, available: tuple[int, int], params: InfillingParams) -> int:
@@ -269,10 +271,16 @@ def _pair(rank: int, num_bounds: int) -> tuple[int, int]:
 def _free_span(piece: Infillable, rank: int) -> tuple[int, int]:
     """Span `rank` among those that do not begin and end at a bound, in lexicographic order."""
     bounds = _bounds(piece)
-    first, last = (bounds[indices] for indices in np.triu_indices(len(bounds), 1))
+    first, last = (bounds[indices] for indices in _upper_triangle(len(bounds)))
     num_places = piece.num_tokens + 1
     taken = first * (2 * num_places - first - 1) // 2 + last - first - 1
     # The spans at chunks but for the whole piece, which `_pair` leaves out itself.
     taken = np.delete(taken, len(bounds) - 2)
     taken -= taken >= num_places - 2
     return _pair(rank + int(np.searchsorted(taken - np.arange(len(taken)), rank, side="right")), num_places)
+
+
+@lru_cache(maxsize=64)
+def _upper_triangle(size: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    first, last = np.triu_indices(size, 1)
+    return first, last
