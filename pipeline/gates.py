@@ -247,6 +247,13 @@ GATES: tuple[Gate, ...] = (
     ),
     _some("canaries_were_sent", "verify", "num_canaries", "A proof over nothing is no proof."),
     _some("trainer_takes_a_step", "verify", "num_smoke_steps", "The consumer's own loader and one optimiser step."),
+    _some("loader_was_checked", "verify", "num_loader_checks", "A proof over nothing is no proof."),
+    _none(
+        "loader_repeats_itself",
+        "verify",
+        "num_loader_differences",
+        "Two fresh processes, and a resume, read one order.",
+    ),
     _none("trainer_loss_is_finite", "verify", "num_non_finite_losses", "A loss that is no number trains nothing."),
     _none(
         "no_row_lost_in_verify", "verify", "num_rows_unaccounted", "Every document goes on or is dropped with a reason."

@@ -10,6 +10,8 @@ FORBIDDEN = {
     "assets.definitions": ("torch", "triton", "tree_sitter", "detect_secrets", "tokenizers", "numba", "duckdb"),
     "trainer.recipes": ("torch", "dagster", "duckdb"),
     "pipeline.stages": ("torch", "dagster", "duckdb", "tree_sitter", "detect_secrets", "tokenizers"),
+    "trainer.observation": ("torch", "dagster", "duckdb"),
+    "trainer.verification": ("torch", "dagster", "duckdb"),
     "trainer.loop": (
         "dagster",
         "duckdb",

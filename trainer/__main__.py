@@ -1,4 +1,4 @@
-"""The command line: `python -m trainer train|smoke|sample`. Runs in an environment without the pipeline's libraries.
+"""The command line: `python -m trainer train|smoke|sample|verify-loader|observe`. Needs none of the pipeline's libraries.
 
 Machine-readable output goes to stdout with `--json`, people's to stderr. Exit codes: 0 done, 1 refused, 2 wrong usage.
 """
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str]) -> int:
         return 1
     if options.json:
         print(json.dumps(answer))
-    return 0
+    return int(isinstance(answer, dict) and answer.get("passed") is False)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -62,6 +62,20 @@ def _parser() -> argparse.ArgumentParser:
     sample.add_argument("--tokens", type=_positive, default=48, help="most tokens to draw")
     sample.add_argument("--seed", type=int, default=42)
     sample.add_argument("--temperature", type=float, default=0.7, help="0 takes the likeliest token")
+    for name, handler, text in (
+        ("verify-loader", _verify_loader, "the reproducibility bar, each reading in a fresh process"),
+        ("observe", _observe, "what one process reads and computes; `verify-loader` compares such answers"),
+    ):
+        look = _command(commands, name, handler, text)
+        look.add_argument("--corpus", default="quick", help="the corpus whose refs `live` and `candidate` are")
+        look.add_argument("--snapshot", default="live", help="live, candidate or a snapshot id")
+        look.add_argument("--rows", type=_positive, default=1000, help="rows to read")
+        look.add_argument("--steps", type=int, default=100, help="optimiser steps; 0 leaves the model out")
+        look.add_argument("--batch-rows", type=_positive, default=8, help="rows read at a time")
+        look.add_argument("--workers", type=int, default=0, help="loader processes")
+        look.add_argument("--recipe", default="tiny", help="training recipe")
+        look.add_argument("--seed", type=int, default=42)
+        look.add_argument("--state", help="loader state, as JSON, where reading begins")
     return parser
 
 
@@ -130,6 +144,47 @@ def _sample(options: argparse.Namespace) -> dict[str, Any]:
     if not options.json:
         print(options.prompt + text)
     return {"prompt": options.prompt, "completion": text}
+
+
+def _verify_loader(options: argparse.Namespace) -> dict[str, Any]:
+    from trainer.verification import verify_loader
+
+    checks = verify_loader(options.store, _snapshot_id(options), _sight(options))
+    for check in checks:
+        verdict = "equal" if check.passed else f"{check.num_differing} DIFFER"
+        print(f"{verdict:>12}  of {check.num_compared:>6,}  {check.name}", file=sys.stderr)
+        if check.first_difference:
+            print(f"{'':>12}  {check.first_difference}", file=sys.stderr)
+    return {"passed": all(check.passed for check in checks), "checks": [check.as_json() for check in checks]}
+
+
+def _observe(options: argparse.Namespace) -> dict[str, Any]:
+    from pipeline.snapshot import open_snapshot
+    from pipeline.store import Store
+    from trainer.observation import observe
+
+    return observe(open_snapshot(Store(options.store), _snapshot_id(options)), _sight(options))
+
+
+def _snapshot_id(options: argparse.Namespace) -> str:
+    from pipeline.snapshot import resolve
+    from pipeline.store import Store
+
+    return resolve(Store(options.store), options.corpus, options.snapshot)
+
+
+def _sight(options: argparse.Namespace) -> Any:
+    from trainer.observation import Sight
+
+    return Sight(
+        num_rows=options.rows,
+        num_steps=options.steps,
+        batch_rows=options.batch_rows,
+        num_workers=options.workers,
+        seed=options.seed,
+        recipe=options.recipe,
+        state=options.state,
+    )
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ from torch import Tensor
 
 from pipeline.errors import TrainingError
 from pipeline.params import digest
-from pipeline.records import Split
 from pipeline.snapshot import Snapshot, open_snapshot
 from pipeline.store import Store
 from trainer import checkpoint as checkpoints
@@ -20,12 +19,12 @@ from trainer.batches import Batches
 from trainer.checkpoint import Checkpoint
 from trainer.determinism import kernel_manifest, make_deterministic
 from trainer.journal import Journal
-from trainer.loader import Batch, Loader, LoaderConfig, RowLayout, Source
+from trainer.loader import Batch, LoaderConfig
 from trainer.model.hybrid import HybridModel, LossMetrics, TrainingBatch, count_parameters
 from trainer.model.initialization import initialize
 from trainer.optimizer import build_optimizer, clip_gradients, learning_rate, set_learning_rate
 from trainer.recipes import TrainingConfig
-from trainer.rows import TrainingRows
+from trainer.sources import open_loader
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class Training:
         initialize(self.model, sitting.seed)
         self.model.to(self.device)
         self.optimizer = build_optimizer(self.model, config.optimizer)
-        self.loader = open_loader(snapshot, sitting.seed, config)
+        self.loader = open_loader(snapshot, LoaderConfig(seed=sitting.seed, infilling=config.infilling))
         self.losses: list[Tensor] = []
 
     @property
@@ -129,14 +128,6 @@ def train(store: Store, sitting: Sitting) -> dict[str, Any]:
         result = _result(training, sitting, saved_id or "", unchanged)
         journal.finish(result)
         return result
-
-
-def open_loader(snapshot: Snapshot, seed: int, config: TrainingConfig) -> Loader:
-    """The loader over a snapshot's training rows."""
-    rows = [(entry, TrainingRows.open(snapshot.row_files(entry.name, Split.TRAIN))) for entry in snapshot.sources]
-    sources = [Source(entry.name, table, entry.weight) for entry, table in rows]
-    layout = RowLayout.of(snapshot.snapshot_id, snapshot.row_length, snapshot.vocabulary["specials"])
-    return Loader(sources, layout, LoaderConfig(seed=seed, infilling=config.infilling))
 
 
 def to_device(batch: Batch, device: str) -> TrainingBatch:

@@ -233,7 +233,7 @@ def _num_bounds(piece: Infillable) -> int:
         return 1
     if len(starts) == 0:
         return 2
-    return len(starts) + (starts[0] != 0) + (starts[-1] != piece.num_tokens)
+    return len(starts) + int(starts[0] != 0) + int(starts[-1] != piece.num_tokens)
 
 
 def _bound(piece: Infillable, place: int, num_bounds: int) -> int:

@@ -4,11 +4,15 @@ import json
 import math
 import subprocess
 import sys
+from typing import Any
 
 from pipeline.errors import StageError
 from pipeline.outcome import StageReport
 from pipeline.part import PartJob, PartOutput
 from pipeline.verify.params import VerifyParams
+
+NUM_LOADER_ROWS = 1000
+"""Rows that the loader's checks compare."""
 
 
 def run_smoke(job: PartJob) -> PartOutput:
@@ -16,27 +20,45 @@ def run_smoke(job: PartJob) -> PartOutput:
 
     Raises StageError with the last words of a trainer that crashes or hangs.
     """
-    assert isinstance(job.params, VerifyParams)
-    command = [sys.executable, "-m", "trainer", "smoke", "--store", str(job.places["store"])]
-    command += ["--snapshot", job.inputs["snapshot"].object_id, "--json"]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=job.params.smoke_timeout_seconds, check=False
-        )
-    except subprocess.TimeoutExpired as error:
-        raise StageError(
-            "consumer smoke run", f"no step within {error.timeout:.0f} s", "", "Look at the candidate's rows."
-        ) from error
-    if done.returncode != 0:
-        raise StageError(
-            "consumer smoke run", f"exit {done.returncode}: {_last_line(done.stderr)}", "exit 0", "Run it by hand."
-        )
-    losses = json.loads(done.stdout)["losses"]
+    losses = _ask_trainer(job, "smoke", (0,))["losses"]
     measures = {
         "num_smoke_steps": len(losses),
         "num_non_finite_losses": sum(not math.isfinite(loss) for loss in losses),
     }
     return PartOutput({}, StageReport(len(losses), len(losses), measures=measures))
+
+
+def run_loader_checks(job: PartJob) -> PartOutput:
+    """Part function: the reproducibility bar of the loader, each reading in a fresh process; its checks are measures.
+
+    The model's part of the bar is left to `python -m trainer verify-loader`: it costs a minute.
+    """
+    # Exit code 1 says that a check failed; the gate then says which.
+    checks = _ask_trainer(job, "verify-loader", (0, 1), "--steps", "0", "--rows", str(NUM_LOADER_ROWS)).get("checks")
+    if checks is None:
+        raise StageError("loader checks", "the trainer gave no answer", "its checks", "Run it by hand.")
+    measures = {
+        "num_loader_checks": len(checks),
+        "num_loader_differences": sum(check["num_differing"] for check in checks),
+    }
+    return PartOutput({}, StageReport(len(checks), len(checks), measures=measures))
+
+
+def _ask_trainer(job: PartJob, command: str, exit_codes: tuple[int, ...], *more: str) -> dict[str, Any]:
+    assert isinstance(job.params, VerifyParams)
+    line = [sys.executable, "-m", "trainer", command, "--store", str(job.places["store"])]
+    line += ["--snapshot", job.inputs["snapshot"].object_id, "--json", *more]
+    subject, limit = f"consumer {command} run", job.params.smoke_timeout_seconds
+    try:
+        done = subprocess.run(line, capture_output=True, text=True, timeout=limit, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise StageError(
+            subject, f"no answer within {error.timeout:.0f} s", "", "Look at the candidate's rows."
+        ) from error
+    if done.returncode not in exit_codes:
+        raise StageError(subject, f"exit {done.returncode}: {_last_line(done.stderr)}", "exit 0", "Run it by hand.")
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
 
 
 def _last_line(text: str) -> str:

@@ -28,13 +28,15 @@ def run(context: Context) -> StageOutput:
     vocabulary = load_vocabulary(context.corpus_params.tokenize.vocabulary)  # type: ignore[attr-defined]  # the composed CorpusParams
     snapshot = _make_one(context, _snapshot_part(context, vocabulary))
     parts = [_proof_part(context, name, vocabulary) for name in context.inputs]
-    parts += [_canary_part(context), _smoke_part(context, snapshot.object_id)]
+    parts += [_canary_part(context)]
+    parts += [_consumer_part(context, snapshot.object_id, name) for name in _CONSUMER]
     made, failed = context.make(parts)
     proofs = {name: part for name, part in made.items() if name in context.inputs}
     counts = total(part.report for part in proofs.values())
     extra = _measures_of_all(context, proofs, vocabulary) | {
         **made["canaries"].report.measures,
         **made["smoke"].report.measures,
+        **made["loader"].report.measures,
     }
     report = StageReport(
         rows_in=counts.rows_in,
@@ -101,11 +103,15 @@ def _canary_part(context: Context) -> Part:
     )
 
 
-def _smoke_part(context: Context, snapshot_id: str) -> Part:
+_CONSUMER = {"smoke": "run_smoke", "loader": "run_loader_checks"}
+"""What the trainer is asked about the candidate, each in processes of its own."""
+
+
+def _consumer_part(context: Context, snapshot_id: str, name: str) -> Part:
     return Part(
-        name="smoke",
-        kind="verify/smoke",
-        function="pipeline.verify.smoke:run_smoke",
+        name=name,
+        kind=f"verify/{name}",
+        function=f"pipeline.verify.smoke:{_CONSUMER[name]}",
         params=context.params,
         inputs={"snapshot": snapshot_id},
         places={"store": context.store_root},

@@ -1,0 +1,70 @@
+"""The rows of a snapshot, or of several, as the sources of one loader. Light: nothing of torch is needed to read."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pipeline.errors import SnapshotError
+from pipeline.params import digest
+from pipeline.records import Split
+from pipeline.snapshot import Snapshot
+from trainer.loader import Loader, LoaderConfig, RowLayout, Source
+from trainer.rows import TrainingRows
+
+_SHORT = 12
+
+
+class WeightedSnapshot(NamedTuple):
+    """A snapshot in a mixture. `weight` multiplies the weight of each of its rows."""
+
+    snapshot: Snapshot
+    weight: float = 1.0
+
+
+def open_loader(snapshot: Snapshot, config: LoaderConfig) -> Loader:
+    """The loader over one snapshot's training rows."""
+    layout = RowLayout.of(snapshot.snapshot_id, snapshot.row_length, snapshot.vocabulary["specials"])
+    return Loader(sources_of(snapshot), layout, config)
+
+
+def open_mixture(members: Sequence[WeightedSnapshot], config: LoaderConfig) -> Loader:
+    """The loader over the training rows of several snapshots, whose sources keep apart by the snapshot's id.
+
+    Raises SnapshotError unless all have one vocabulary and one row length.
+    """
+    if not members:
+        raise SnapshotError("a mixture", "it names no snapshot", "at least one")
+    first = members[0].snapshot
+    for snapshot, _ in members:
+        _check_same(snapshot, first)
+    ids = [snapshot.snapshot_id for snapshot, _ in members]
+    if len(set(ids)) < len(ids):
+        raise SnapshotError("a mixture", f"it names a snapshot twice: {sorted(ids)}", "each once, with its weight")
+    sources = [
+        Source(f"{snapshot.snapshot_id[:_SHORT]}/{source.name}", source.rows, source.weight * weight)
+        for snapshot, weight in members
+        for source in sources_of(snapshot)
+    ]
+    # Quotas stand in the mixture's digest beside this name, so that the weights need not.
+    layout = RowLayout.of(digest(sorted(ids)), first.row_length, first.vocabulary["specials"])
+    return Loader(sources, layout, config)
+
+
+def sources_of(snapshot: Snapshot, split: Split = Split.TRAIN) -> list[Source]:
+    """The sources of a snapshot in one split, mapped."""
+    return [
+        Source(entry.name, TrainingRows.open(snapshot.row_files(entry.name, split)), entry.weight)
+        for entry in snapshot.sources
+    ]
+
+
+def _check_same(snapshot: Snapshot, first: Snapshot) -> None:
+    found = {"vocabulary": snapshot.vocabulary["sha256"], "row length": snapshot.row_length}
+    wanted = {"vocabulary": first.vocabulary["sha256"], "row length": first.row_length}
+    for name, value in wanted.items():
+        if found[name] != value:
+            raise SnapshotError(
+                f"snapshot {snapshot.snapshot_id[:_SHORT]}",
+                f"its {name} is {found[name]}",
+                f"{value}, as in snapshot {first.snapshot_id[:_SHORT]}",
+                "Build both corpora with the same tokenize parameters.",
+            )
