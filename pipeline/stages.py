@@ -63,7 +63,7 @@ STAGES: tuple[Stage, ...] = (
         "enrich/part",
         ("pyarrow", "tree-sitter", "tree-sitter-c", "tree-sitter-cpp"),
     ),
-    Stage("tokenize", 1, "pipeline.tokenize.stage:run", "enrich/part", "tokenize/part", ("pyarrow", "tokenizers")),
+    Stage("tokenize", 2, "pipeline.tokenize.stage:run", "enrich/part", "tokenize/part", ("pyarrow", "tokenizers")),
     Stage("verify", 1, "pipeline.verify.stage:run", "tokenize/part", "snapshot/snapshot, verify/part", ("pyarrow",)),
 )
 STAGE_NAMES = tuple(stage.name for stage in STAGES)

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pipeline.tokenize.columns import ListColumn
+
 
 def align_values(
     values_C: npt.NDArray[Any], chunk_starts_C: npt.NDArray[Any], token_starts_N: npt.NDArray[np.int64]
@@ -26,3 +28,14 @@ def align_starts(chunk_starts_C: npt.NDArray[Any], token_starts_N: npt.NDArray[n
     """For each chunk that owns a token, the index of its first token. Ascending, each at most once."""
     first_C = np.searchsorted(token_starts_N, chunk_starts_C, side="left")
     return np.unique(first_C[first_C < len(token_starts_N)]).astype(np.uint32)
+
+
+def line_starts(ids: ListColumn, ends_line: npt.NDArray[np.bool_]) -> ListColumn:
+    """For each document the token indices where a line starts, the first token's not among them.
+
+    `ends_line` says of each id whether its bytes end a line. Exact, because a token ends with the line ends in it.
+    """
+    ends = np.flatnonzero(ends_line[ids.values]) + 1
+    document = np.searchsorted(ids.offsets, ends, side="left") - 1
+    offsets = np.searchsorted(document, np.arange(len(ids) + 1))
+    return ListColumn((ends - ids.offsets[document]).astype(np.uint32), offsets.astype(np.int64))

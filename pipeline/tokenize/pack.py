@@ -1,7 +1,8 @@
 """Which pieces of which documents share a row. Nothing here looks at a token: lengths, chunk starts and identities
 decide.
 
-A document that does not fit a row is cut into pieces, at the start of a chunk where there is one. A piece takes one
+A document that does not fit a row is cut into pieces: at the start of a chunk, unless that would waste too much of the
+row; then at the start of a line, and only inside an over-long line anywhere. A piece takes one
 slot for BOS and, if it is its document's last, one for EOS. Three more are kept free for the sentinels of infilling.
 The same documents give the same rows, in whatever order they come in.
 """
@@ -9,6 +10,7 @@ The same documents give the same rows, in whatever order they come in.
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +22,7 @@ NUM_SENTINELS = 3
 """Slots that each piece keeps free for infilling: prefix, middle and suffix."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """Tokens `start` to `end` of a document, which is named by its place in the input."""
 
     document: int
@@ -39,11 +40,15 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """What packing knows of one split of one source. `order` is the wanted reading order, ties by id."""
+    """What packing knows of one split of one source. `order` is the wanted reading order, ties by id.
+
+    Chunk and line starts are token indices, ascending.
+    """
 
     document_ids: Sequence[str]
     num_tokens: npt.NDArray[np.int64]
     chunk_starts: ListColumn
+    line_starts: ListColumn
     order: npt.NDArray[np.int64]
 
 
@@ -52,7 +57,7 @@ Rows = list[list[Piece]]
 
 def pack(documents: Documents, params: TokenizeParams) -> Rows:
     """The pieces of each row, in reading order. Every token of every document is in exactly one piece."""
-    pieces = _pieces_in_order(documents, params.row_length)
+    pieces = _pieces_in_order(documents, params)
     if params.packing is Packing.SINGLE_DOC:
         return [[piece] for piece in pieces]
     rows: Rows = []
@@ -70,18 +75,37 @@ def piece_identity(document_id: str, index: int) -> int:
     return int.from_bytes(digest.digest(), "little")
 
 
-def cut(num_tokens: int, chunk_starts: npt.NDArray[np.uint32], row_length: int) -> list[tuple[int, int]]:
-    """Token ranges of a document's pieces: as long as fits and ending where a chunk starts, or hard in an over-long one."""
+class Cuts(NamedTuple):
+    """Where a document may be cut, as ascending token indices: starts of chunks, and starts of lines."""
+
+    chunk_starts: npt.NDArray[np.uint32]
+    line_starts: npt.NDArray[np.uint32]
+
+
+def cut(num_tokens: int, cuts: Cuts, row_length: int, max_waste: int = 0) -> list[tuple[int, int]]:
+    """Token ranges of a document's pieces, as long as fits.
+
+    A piece ends where the last chunk in reach starts, if that leaves at most `max_waste` tokens of room; else where the
+    last line in reach starts, or hard in a line that is longer than a row.
+    """
     room = row_length - NUM_SENTINELS - 1
     ranges: list[tuple[int, int]] = []
     start = 0
     while num_tokens - start > room - 1:  # the last piece needs a slot for EOS
         limit = min(start + room, num_tokens - 1)
-        place = int(np.searchsorted(chunk_starts, limit, side="right")) - 1
-        end = int(chunk_starts[place]) if place >= 0 and chunk_starts[place] > start else limit
+        end = _last_until(cuts.chunk_starts, limit)
+        if end <= start or limit - end > max_waste:
+            end = max(end, _last_until(cuts.line_starts, limit))
+        if end <= start:
+            end = limit
         ranges.append((start, end))
         start = end
     return [*ranges, (start, num_tokens)]
+
+
+def _last_until(starts: npt.NDArray[np.uint32], limit: int) -> int:
+    place = int(np.searchsorted(starts, limit, side="right"))
+    return int(starts[place - 1]) if place else 0
 
 
 def best_fit(lengths: Sequence[int], capacity: int) -> list[list[int]]:
@@ -110,19 +134,27 @@ def best_fit(lengths: Sequence[int], capacity: int) -> list[list[int]]:
     return bins
 
 
-def _pieces_in_order(documents: Documents, row_length: int) -> list[Piece]:
+def _pieces_in_order(documents: Documents, params: TokenizeParams) -> list[Piece]:
     ids, num_tokens = documents.document_ids, documents.num_tokens.tolist()
-    reading_order = sorted(range(len(ids)), key=lambda document: (documents.order[document], ids[document]))
-    return [
-        Piece(document, index, start, end, end == num_tokens[document], piece_identity(ids[document], index))
-        for document in reading_order
-        for index, (start, end) in enumerate(cut(num_tokens[document], documents.chunk_starts[document], row_length))
-    ]
+    orders = documents.order.tolist()
+    max_waste = int(params.max_cut_waste_fraction * params.row_length)
+    pieces: list[Piece] = []
+    for document in sorted(range(len(ids)), key=lambda document: (orders[document], ids[document])):
+        if num_tokens[document] < params.row_length - NUM_SENTINELS - 1:
+            ranges = [(0, num_tokens[document])]
+        else:
+            cuts = Cuts(documents.chunk_starts[document], documents.line_starts[document])
+            ranges = cut(num_tokens[document], cuts, params.row_length, max_waste)
+        for index, (start, end) in enumerate(ranges):
+            is_last = end == num_tokens[document]
+            pieces.append(Piece(document, index, start, end, is_last, piece_identity(ids[document], index)))
+    return pieces
 
 
 def _pack_window(pieces: Sequence[Piece], row_length: int) -> Rows:
     """Longest pieces first, ties by identity; then the pieces of a row, and the rows, back in reading order."""
-    falling = sorted(range(len(pieces)), key=lambda place: (-pieces[place].num_slots, pieces[place].identity))
-    bins = best_fit([pieces[place].num_slots + NUM_SENTINELS for place in falling], row_length)
+    slots = [piece.num_slots for piece in pieces]
+    falling = sorted(range(len(pieces)), key=lambda place: (-slots[place], pieces[place].identity))
+    bins = best_fit([slots[place] + NUM_SENTINELS for place in falling], row_length)
     rows = sorted(sorted(falling[index] for index in members) for members in bins)
     return [[pieces[place] for place in row] for row in rows]

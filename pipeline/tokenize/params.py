@@ -31,3 +31,7 @@ class TokenizeParams(Params):
     window_pieces: int = Field(default=2048, ge=1, le=1_000_000)
     """Consecutive pieces that best-fit packing chooses among. A larger window wastes fewer slots, a smaller one keeps
     related files closer together."""
+
+    max_cut_waste_fraction: float = Field(default=1 / 64, ge=0, le=1)
+    """Largest share of a row, 0-1, that may stay empty so that a long document is cut where a chunk starts. Where more
+    would, it is cut where a line starts."""

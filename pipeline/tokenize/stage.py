@@ -12,7 +12,7 @@ from pipeline.part import Part, PartJob, PartOutput, StageContext, StageOutput
 from pipeline.records import PackedRow, Split, TokenizedDocument, TrainingRow
 from pipeline.schema import arrow_schema, check_table, table_of
 from pipeline.tokenize import checks
-from pipeline.tokenize.align import align_starts, align_values
+from pipeline.tokenize.align import align_starts, align_values, line_starts
 from pipeline.tokenize.columns import ListColumn
 from pipeline.tokenize.encode import Encoder, token_starts
 from pipeline.tokenize.layout import Texts, packed_table, training_table
@@ -61,7 +61,7 @@ def tokenize_source(job: PartJob) -> PartOutput:
     enriched = job.inputs["enriched"].table(ENRICHED, list(_READ)).combine_chunks()
     tables = {TOKENS: tokenize(enriched, vocabulary)}
     for split in Split:
-        tables |= pack_split(tables[TOKENS], enriched, split, params)
+        tables |= pack_split(tables[TOKENS], enriched, split, (params, vocabulary))
     measures = measure(tables, params, vocabulary)
     num_bytes = int(measures["num_text_bytes"])
     report = StageReport(enriched.num_rows, tables[TOKENS].num_rows, {}, num_bytes, num_bytes, measures)
@@ -101,8 +101,11 @@ def tokenize(enriched: pa.Table, vocabulary: Vocabulary) -> pa.Table:
     )
 
 
-def pack_split(tokens: pa.Table, enriched: pa.Table, split: Split, params: TokenizeParams) -> dict[str, pa.Table]:
+def pack_split(
+    tokens: pa.Table, enriched: pa.Table, split: Split, how: tuple[TokenizeParams, Vocabulary]
+) -> dict[str, pa.Table]:
     """The cold and the hot table of the rows of one split; both empty where the source has no document of it."""
+    params, vocabulary = how
     chosen = np.flatnonzero(np.array(tokens["split"].to_pylist(), dtype=object) == split)
     table, order = tokens.take(pa.array(chosen)), enriched["order_in_source"].to_numpy()[chosen].astype(np.int64)
     texts = Texts(
@@ -113,7 +116,11 @@ def pack_split(tokens: pa.Table, enriched: pa.Table, split: Split, params: Token
         input_ids=ListColumn.from_arrow(table["input_ids"]),
         chunk_starts=ListColumn.from_arrow(table["chunk_starts"]),
     )
-    rows = pack(Documents(texts.document_ids, texts.input_ids.lengths, texts.chunk_starts, order), params)
+    lines = line_starts(texts.input_ids, vocabulary.ends_line)
+    rows = pack(
+        Documents(texts.document_ids, texts.input_ids.lengths, texts.chunk_starts, lines, order),
+        params,
+    )
     return {
         f"packed_{split}.parquet": packed_table(rows, texts, params.row_length),
         f"rows_{split}.arrow": training_table(rows, texts, params.row_length),

@@ -106,6 +106,11 @@ class Vocabulary:
         """Length in bytes of each id."""
         return np.array([len(value) for value in self.token_bytes], dtype=np.int64)
 
+    @cached_property
+    def ends_line(self) -> npt.NDArray[np.bool_]:
+        """Whether the bytes of each id end with a line end."""
+        return np.array([value.endswith(b"\n") for value in self.token_bytes])
+
     def as_json(self) -> dict[str, Any]:
         """What a snapshot records of the vocabulary."""
         return {"name": self.name, "sha256": self.sha256, "size": self.size, "specials": dict(self.specials)}

@@ -1,8 +1,11 @@
 import numpy as np
+import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.tokenize.align import align_starts, align_values
+from pipeline.tokenize.align import align_starts, align_values, line_starts
+from pipeline.tokenize.encode import Encoder
+from pipeline.tokenize.vocabulary import Vocabulary
 
 LENGTHS = st.lists(st.integers(0, 6), max_size=12)
 
@@ -39,3 +42,14 @@ def test_a_token_across_an_edge_belongs_to_the_chunk_before() -> None:
     values = align_values(np.array([3, 7], np.uint8), np.array([0, 5]), np.array([0, 4, 8]))
     assert values.tolist() == [3, 3, 7]
     assert align_starts(np.array([0, 5]), np.array([0, 4, 8])).tolist() == [0, 2]
+
+
+def test_lines_start_behind_tokens_that_end_a_line(enriched: pa.Table, vocabulary: Vocabulary) -> None:
+    texts = [*enriched["text"].to_pylist()[:6], "", "no end", "a\n\n  b\n", ""]
+    ids = Encoder(vocabulary).encode_all(texts)
+    found = line_starts(ids, vocabulary.ends_line)
+    assert len(found) == len(texts)
+    for index in range(len(texts)):
+        values = ids[index].tolist()
+        before = [vocabulary.decode_bytes(values[:place]) for place in range(len(values) + 1)]
+        assert found[index].tolist() == [place for place, text in enumerate(before) if text.endswith(b"\n")]

@@ -10,7 +10,7 @@ from pipeline.tokenize import checks
 from pipeline.tokenize.columns import ListColumn
 from pipeline.tokenize.params import TokenizeParams
 from pipeline.tokenize.stage import pack_split, tokenize
-from pipeline.tokenize.vocabulary import Vocabulary
+from pipeline.tokenize.vocabulary import Vocabulary, load_vocabulary
 
 PARAMS = TokenizeParams(vocabulary="tiny-1024", row_length=128)
 Edit = Callable[[list[list[int]]], None]
@@ -23,12 +23,12 @@ def tokens(enriched: pa.Table, vocabulary: Vocabulary) -> pa.Table:
 
 @pytest.fixture(scope="module")
 def packed(tokens: pa.Table, enriched: pa.Table) -> pa.Table:
-    return pack_split(tokens, enriched, Split.TRAIN, PARAMS)["packed_train.parquet"]
+    return pack_split(tokens, enriched, Split.TRAIN, (PARAMS, load_vocabulary("tiny-1024")))["packed_train.parquet"]
 
 
 @pytest.fixture(scope="module")
 def hot(tokens: pa.Table, enriched: pa.Table) -> pa.Table:
-    return pack_split(tokens, enriched, Split.TRAIN, PARAMS)["rows_train.arrow"]
+    return pack_split(tokens, enriched, Split.TRAIN, (PARAMS, load_vocabulary("tiny-1024")))["rows_train.arrow"]
 
 
 def _edited(table: pa.Table, column: str, edit: Edit) -> pa.Table:

@@ -6,18 +6,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.tokenize.columns import ListColumn
-from pipeline.tokenize.pack import NUM_SENTINELS, Documents, Rows, best_fit, cut, pack, piece_identity
+from pipeline.tokenize.pack import NUM_SENTINELS, Cuts, Documents, Rows, best_fit, cut, pack, piece_identity
 from pipeline.tokenize.params import Packing, TokenizeParams
 
-Shape = tuple[int, list[int]]
+Shape = tuple[int, list[int], list[int]]
 
 
 @st.composite
 def shapes(draw: st.DrawFn) -> Shape:
-    """Number of tokens of a document and its chunk starts."""
+    """Number of tokens of a document, its chunk starts and its line starts."""
     num_tokens = draw(st.integers(0, 200))
-    starts = draw(st.sets(st.integers(0, max(0, num_tokens - 1)), max_size=20))
-    return num_tokens, sorted(starts) if num_tokens else []
+    starts, lines = (draw(st.sets(st.integers(0, max(0, num_tokens - 1)), max_size=size)) for size in (20, 60))
+    return num_tokens, sorted(starts) if num_tokens else [], sorted(lines) if num_tokens else []
 
 
 PARAMS = st.builds(
@@ -31,6 +31,7 @@ def _documents(named: dict[str, Shape], order: list[str]) -> Documents:
         document_ids=order,
         num_tokens=np.array([named[name][0] for name in order], dtype=np.int64),
         chunk_starts=ListColumn.of([named[name][1] for name in order], np.dtype(np.uint32)),
+        line_starts=ListColumn.of([named[name][2] for name in order], np.dtype(np.uint32)),
         order=np.array([int(name) // 2 for name in order], dtype=np.int64),
     )
 
@@ -51,7 +52,7 @@ def test_every_token_is_packed_once_and_every_row_fits(documents: list[Shape], p
     pieces = sorted(
         (piece.document, piece.index, piece.start, piece.end, piece.is_last) for row in rows for piece in row
     )
-    for number, (num_tokens, _) in enumerate(documents):
+    for number, (num_tokens, _, _) in enumerate(documents):
         mine = [piece for piece in pieces if piece[0] == number]
         assert [piece[1] for piece in mine] == list(range(len(mine)))
         assert [token for piece in mine for token in range(piece[2], piece[3])] == list(range(num_tokens))
@@ -71,19 +72,29 @@ def test_the_order_of_the_input_moves_no_row(
     )
 
 
-@given(shapes(), st.integers(16, 64))
-def test_a_document_is_cut_at_a_chunk_where_one_fits(shape: Shape, row_length: int) -> None:
-    num_tokens, starts = shape
-    for begin, end in cut(num_tokens, np.array(starts, np.uint32), row_length)[:-1]:
-        reachable = [start for start in starts if begin < start <= begin + row_length - 4]
-        assert end == max(reachable, default=end)
-        assert end > begin
+def _cuts(chunks: list[int], lines: list[int]) -> Cuts:
+    return Cuts(np.array(chunks, np.uint32), np.array(lines, np.uint32))
 
 
-def test_an_over_long_chunk_is_cut_hard_and_eos_is_never_alone() -> None:
-    assert cut(24, np.array([0], np.uint32), 16) == [(0, 12), (12, 23), (23, 24)]
-    assert cut(12, np.array([0], np.uint32), 16) == [(0, 11), (11, 12)]
-    assert cut(11, np.array([0], np.uint32), 16) == [(0, 11)]
+@given(shapes(), st.integers(16, 64), st.integers(0, 70))
+def test_a_document_is_cut_at_a_chunk_unless_a_line_wastes_less(shape: Shape, row_length: int, max_waste: int) -> None:
+    num_tokens, chunks, lines = shape
+    for begin, end in cut(num_tokens, _cuts(chunks, lines), row_length, max_waste)[:-1]:
+        limit = min(begin + row_length - 4, num_tokens - 1)
+        at_chunk, at_line = (
+            max((start for start in starts if begin < start <= limit), default=begin) for starts in (chunks, lines)
+        )
+        near_enough = at_chunk > begin and limit - at_chunk <= max_waste
+        best = at_chunk if near_enough else max(at_chunk, at_line)
+        assert end == (best if best > begin else limit)
+
+
+def test_an_over_long_line_is_cut_hard_and_eos_is_never_alone() -> None:
+    assert cut(24, _cuts([0], []), 16) == [(0, 12), (12, 23), (23, 24)]
+    assert cut(12, _cuts([0], [0]), 16) == [(0, 11), (11, 12)]
+    assert cut(11, _cuts([0], []), 16) == [(0, 11)]
+    assert cut(24, _cuts([0, 4], [8, 12]), 16, max_waste=3) == [(0, 12), (12, 23), (23, 24)]
+    assert cut(24, _cuts([0, 9], [8, 12]), 16, max_waste=3) == [(0, 9), (9, 12), (12, 23), (23, 24)]
 
 
 @given(st.lists(st.integers(1, 20), max_size=60))
@@ -100,14 +111,14 @@ def test_best_fit_takes_the_fullest_bin_that_has_room(lengths: list[int]) -> Non
 
 
 def test_single_doc_gives_each_piece_a_row() -> None:
-    named = {"0": (5, [0]), "1": (40, [0, 9, 18, 30])}
+    named = {"0": (5, [0], []), "1": (40, [0, 9, 18, 30], [])}
     rows = pack(_documents(named, ["1", "0"]), TokenizeParams(row_length=16, packing=Packing.SINGLE_DOC))
     assert [len(row) for row in rows] == [1] * len(rows)
     assert len(rows) == 5
 
 
 def test_a_window_keeps_its_pieces_together() -> None:
-    named = {str(number): (3, [0]) for number in range(10)}
+    named = {str(number): (3, [0], []) for number in range(10)}
     order = sorted(named)
     rows = pack(_documents(named, order), TokenizeParams(row_length=64, window_pieces=4))
     assert [len(row) for row in rows] == [4, 4, 2]

@@ -1,0 +1,95 @@
+"""Other loaders over the same ids: `python peers.py NAME ROWS.arrow BATCH_ROWS` prints tokens a second.
+
+Imports nothing of ours, so that the peers may live in an environment of their own. Each reads rows in a shuffled order,
+in this process, as batches of int64; none infills, builds targets or masks. The best of three epochs counts.
+"""
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+
+NUM_ROUNDS = 3
+
+
+def main(name: str, path: Path, batch_rows: int) -> float:
+    """Tokens a second of one peer."""
+    with pa.memory_map(str(path)) as source, tempfile.TemporaryDirectory() as folder:
+        column = pa.ipc.open_file(source).read_all()["input_ids"].combine_chunks()
+        rows = np.asarray(column.values).reshape(len(column), -1)
+        epoch = _PEERS[name](rows, Path(folder), batch_rows)
+        return max(_speed(epoch) for _ in range(NUM_ROUNDS))
+
+
+def _speed(epoch: Callable[[], Iterator[Any]]) -> float:
+    started = time.perf_counter()
+    num_tokens = sum(batch.numel() for batch in epoch())
+    return num_tokens / (time.perf_counter() - started)
+
+
+def _datasets(rows: np.ndarray, folder: Path, batch_rows: int) -> Callable[[], Iterator[Any]]:
+    from datasets import Dataset
+
+    Dataset.from_dict({"input_ids": list(rows.astype(np.int32))}).save_to_disk(str(folder))
+    stored = Dataset.load_from_disk(str(folder)).with_format("torch", columns=["input_ids"])
+    shuffled = stored.shuffle(seed=1)
+    return lambda: (batch["input_ids"].long() for batch in shuffled.iter(batch_rows))
+
+
+def _torchdata(rows: np.ndarray, folder: Path, batch_rows: int) -> Callable[[], Iterator[Any]]:
+    from torchdata.stateful_dataloader import StatefulDataLoader
+
+    np.save(folder / "rows.npy", rows)
+    mapped = np.load(folder / "rows.npy", mmap_mode="r")
+
+    class Rows(torch.utils.data.Dataset):
+        def __len__(self) -> int:
+            return len(mapped)
+
+        def __getitem__(self, index: int) -> Any:
+            return torch.from_numpy(mapped[index].astype(np.int64))
+
+    return lambda: iter(StatefulDataLoader(Rows(), batch_size=batch_rows, shuffle=True, num_workers=0))
+
+
+def _litdata(rows: np.ndarray, folder: Path, batch_rows: int) -> Callable[[], Iterator[Any]]:
+    from litdata import StreamingDataLoader, StreamingDataset
+    from litdata.streaming.writer import BinaryWriter
+
+    writer = BinaryWriter(str(folder), chunk_bytes="64MB")
+    for place, row in enumerate(rows):
+        writer[place] = {"input_ids": torch.from_numpy(row.astype(np.int32))}
+    writer.done()
+    writer.merge(1)
+    data = StreamingDataset(str(folder), shuffle=True, seed=1)
+    loader = StreamingDataLoader(data, batch_size=batch_rows, num_workers=0)
+    return lambda: (batch["input_ids"].long() for batch in loader)
+
+
+def _streaming(rows: np.ndarray, folder: Path, batch_rows: int) -> Callable[[], Iterator[Any]]:
+    from streaming import MDSWriter, StreamingDataset
+
+    with MDSWriter(out=str(folder), columns={"input_ids": "ndarray:uint16"}) as writer:
+        for row in rows:
+            writer.write({"input_ids": row})
+    data = StreamingDataset(local=str(folder), shuffle=True, shuffle_seed=1, batch_size=batch_rows)
+    collate = lambda samples: torch.from_numpy(np.stack([sample["input_ids"] for sample in samples]).astype(np.int64))  # noqa: E731
+    return lambda: iter(torch.utils.data.DataLoader(data, batch_size=batch_rows, collate_fn=collate))
+
+
+_PEERS = {
+    "hugging-face-datasets": _datasets,
+    "torchdata": _torchdata,
+    "litdata": _litdata,
+    "mosaicml-streaming": _streaming,
+}
+
+
+if __name__ == "__main__":
+    print(main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])))

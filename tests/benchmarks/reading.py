@@ -1,0 +1,188 @@
+"""The loader: how fast it reads, beside the loaders that others use; how fast it resumes; how much memory it takes."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pipeline.recipes import ROOT
+from pipeline.records import TrainingRow
+from pipeline.schema import arrow_schema, table_of
+from pipeline.tokenize.columns import ListColumn
+from pipeline.tokenize.fim import InfillingParams
+from tests.benchmarks.figure import Figure
+from trainer.loader import Loader, LoaderConfig, RowLayout, Source
+from trainer.rows import TrainingRows
+
+ROW_LENGTH, BATCH_ROWS, NUM_ROWS = 2048, 16, 4096
+NUM_ROUNDS = 3
+SPECIALS = {
+    f"<|{name}|>": place for place, name in enumerate(("pad", "bos", "eos", "fim_prefix", "fim_middle", "fim_suffix"))
+}
+LAYOUT = RowLayout.of("0" * 64, ROW_LENGTH, SPECIALS)
+PEERS = ("hugging-face-datasets", "torchdata", "litdata", "mosaicml-streaming")
+
+
+def loader() -> list[Figure]:
+    """Packed rows of 2,048 slots as the full slice has them: tokens a second in one process, with infilling and without."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.arrow"
+        write_rows(path, NUM_ROWS)
+        rows = TrainingRows.open([path])
+        infilled, plain = (_loader(rows, rate) for rate in (0.5, 0.0))
+        rounds = [(_speed(_reading(infilled)), _speed(_reading(plain))) for _ in range(NUM_ROUNDS)]
+        peers = {name: speed for name in PEERS if (speed := _peer_speed(name, path)) is not None}
+    mine, without = (max(values) for values in zip(*rounds, strict=True))
+    best = max(peers, key=peers.__getitem__, default=None)
+    cost = 1 - mine / without
+    figures = [
+        Figure("loader", round(mine / 1e6, 1), "M tokens/s", ">= 20 M tokens/s", mine >= 20e6),
+        Figure("loader/infilling-costs", round(cost, 3), "share of the plain speed", "<= 0.3", cost <= 0.3),
+        Figure("loader/plain", round(without / 1e6, 1), "M tokens/s", "reported", True),
+    ]
+    for name, speed in peers.items():
+        ratio = round(mine / speed, 1)
+        reach, holds = (">= 5 x the best peer", ratio >= 5) if name == best else ("reported", True)
+        peer_value = round(speed / 1e6, 2)
+        figures.append(Figure(f"loader/{name}", ratio, "x", reach, holds, f"{name}, M tokens/s", peer_value, ratio))
+    return figures
+
+
+def resume_position() -> list[Figure]:
+    """A virtual corpus of 1e13 rows: from a state to the first batch, at three positions; and how large the state is."""
+    sources = [
+        Source(name, _VirtualRows(num_rows))  # type: ignore[arg-type]  # as much of TrainingRows as reading needs
+        for name, num_rows in (("heron", 5 * 10**12), ("lantern", 3 * 10**12), ("quarry", 2 * 10**12))
+    ]
+    reading = Loader(sources, LAYOUT, LoaderConfig(seed=1))
+    figures, seconds = [], []
+    for position in (0, 10**6, 10**12):
+        state = json.dumps(reading.state_at(position))
+        started = time.perf_counter()
+        resumed = Loader(sources, LAYOUT, LoaderConfig(seed=1))
+        resumed.batch_at(resumed.position_of(json.loads(state)), BATCH_ROWS)
+        seconds.append(time.perf_counter() - started)
+        milliseconds = round(seconds[-1] * 1e3, 2)
+        figures.append(Figure(f"resume-position/{position:.0e}", milliseconds, "ms", "< 50 ms", seconds[-1] < 0.05))
+    size = len(json.dumps(reading.state_at(10**12)))
+    spread = max(seconds) / min(seconds)
+    return [
+        *figures,
+        Figure("resume-position/state", size, "bytes", "<= 200 bytes", size <= 200),
+        Figure("resume-position/spread", round(spread, 2), "slowest over fastest", "reported", True),
+    ]
+
+
+def loader_memory() -> list[Figure]:
+    """Peak memory of a process that reads 2,000 rows of a small corpus, and of one sixteen times larger."""
+    with tempfile.TemporaryDirectory() as folder:
+        peaks = []
+        for num_rows in (2_000, 32_000):
+            path = Path(folder) / f"{num_rows}.arrow"
+            write_rows(path, num_rows)
+            line = [sys.executable, "-m", "tests.benchmarks.reading", str(path)]
+            done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=True)
+            peaks.append(int(done.stdout) / 1024)
+    more = peaks[1] - peaks[0]
+    return [
+        Figure("loader-memory", round(more, 1), "MiB more for 16 x the rows", "<= 16 MiB", more <= 16),
+        Figure("loader-memory/peak", round(peaks[1], 1), "MiB, anonymous memory, whole process", "reported", True),
+    ]
+
+
+def write_rows(path: Path, num_rows: int, rows_at_once: int = 1024) -> None:
+    """Rows of one to four pieces in chunks of some eighty tokens, as the full slice has them."""
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, arrow_schema(TrainingRow)) as writer:
+        for first in range(0, num_rows, rows_at_once):
+            writer.write_table(_rows(np.random.default_rng(first), min(rows_at_once, num_rows - first), first))
+
+
+def _rows(random: np.random.Generator, num_rows: int, first: int) -> pa.Table:
+    columns: dict[str, list[Any]] = {name: [] for name in arrow_schema(TrainingRow).names}
+    for row in range(first, first + num_rows):
+        num_pieces = int(random.choice([1, 1, 1, 2, 2, 3, 4]))
+        room = ROW_LENGTH - 3 * num_pieces
+        cuts = np.sort(random.choice(np.arange(64, room - 64), num_pieces - 1, replace=False))
+        lengths = np.diff([0, *cuts, room])
+        ids = random.integers(16, 32_768, ROW_LENGTH).astype(np.uint16)
+        ids[room:] = SPECIALS["<|pad|>"]
+        ids[[0, *cuts]] = SPECIALS["<|bos|>"]
+        starts = [np.arange(end - length + 1, end, 80) for length, end in zip(lengths, np.cumsum(lengths), strict=True)]
+        columns["input_ids"].append(ids)
+        columns["lengths"].append(lengths)
+        columns["piece_ids"].append(np.arange(num_pieces) + row * 8)
+        columns["chunk_counts"].append([len(values) for values in starts])
+        columns["chunk_starts"].append(np.concatenate(starts))
+    schema = arrow_schema(TrainingRow)
+    lists = {
+        name: ListColumn.of(values, np.dtype(schema.field(name).type.value_type.to_pandas_dtype()))
+        for name, values in columns.items()
+    }
+    return table_of(TrainingRow, {name: column.to_arrow(schema.field(name).type) for name, column in lists.items()})
+
+
+class _VirtualRows:
+    """As many rows as one likes, all with the content of the first."""
+
+    def __init__(self, num_rows: int) -> None:
+        self._num_rows = num_rows
+        self._row = TrainingRows(_rows(np.random.default_rng(0), 1, 0))[0]
+
+    def __len__(self) -> int:
+        return self._num_rows
+
+    def __getitem__(self, index: int) -> Any:
+        return self._row
+
+
+def _loader(rows: TrainingRows, rate: float) -> Loader:
+    return Loader([Source("made", rows)], LAYOUT, LoaderConfig(seed=1, infilling=InfillingParams(rate=rate)))
+
+
+def _reading(reading: Loader) -> Callable[[], Iterator[int]]:
+    def batches() -> Iterator[int]:
+        for position in range(0, NUM_ROWS, BATCH_ROWS):
+            yield reading.batch_at(position, BATCH_ROWS).input_ids_BT.size
+
+    return batches
+
+
+def _speed(batches: Callable[[], Iterator[int]]) -> float:
+    started = time.perf_counter()
+    num_tokens = sum(batches())
+    return num_tokens / (time.perf_counter() - started)
+
+
+def _peer_speed(name: str, path: Path) -> float | None:
+    """Tokens a second of a peer over the same ids, shuffled, in a process of the interpreter in SLUICE_PEERS.
+
+    None where it is not installed.
+    """
+    python = os.environ.get("SLUICE_PEERS", sys.executable)
+    line = [python, str(Path(__file__).with_name("peers.py")), name, str(path), str(BATCH_ROWS)]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    if done.returncode:
+        print(f"peer {name}: {(done.stderr.strip().splitlines() or ['?'])[-1]}", file=sys.stderr)
+        return None
+    return float(done.stdout.strip().splitlines()[-1])
+
+
+def _read_and_report(path: Path) -> None:
+    reading = _loader(TrainingRows.open([path]), 0.5)
+    for position in range(0, 2_000, BATCH_ROWS):
+        reading.batch_at(position, BATCH_ROWS)
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    # Mapped pages of the file belong to the page cache; what the loader itself holds is anonymous.
+    print(next(line.split()[1] for line in lines if line.startswith("RssAnon")))
+
+
+if __name__ == "__main__":
+    _read_and_report(Path(sys.argv[1]))
