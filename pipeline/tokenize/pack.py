@@ -22,7 +22,8 @@ NUM_SENTINELS = 3
 """Slots that each piece keeps free for infilling: prefix, middle and suffix."""
 
 
-class Piece(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Piece:
     """Tokens `start` to `end` of a document, which is named by its place in the input."""
 
     document: int

@@ -5,12 +5,20 @@ import json
 import sys
 from pathlib import Path
 
-from tests.benchmarks.end_to_end import dagster_overhead, end_to_end_quick
+from tests.benchmarks.end_to_end import dagster_overhead, end_to_end_full, end_to_end_quick
 from tests.benchmarks.figure import Benchmark, Figure, machine
+from tests.benchmarks.reading import loader, loader_memory, resume_position
+from tests.benchmarks.writing import encode, packing
 
 BENCHMARKS: dict[str, Benchmark] = {
     "end-to-end-quick": end_to_end_quick,
+    "end-to-end-full": end_to_end_full,
     "dagster-overhead": dagster_overhead,
+    "encode": encode,
+    "packing": packing,
+    "loader": loader,
+    "resume-position": resume_position,
+    "loader-memory": loader_memory,
 }
 
 HEAD = """# Benchmarks
