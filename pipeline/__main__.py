@@ -1,4 +1,4 @@
-"""The command line: `python -m pipeline build|promote|gates|config|show|why|fsck|vocabulary|pin`.
+"""The command line: `python -m pipeline build|promote|gates|config|show|why|fsck|vocabulary|export|pin`.
 
 Machine-readable output goes to stdout with `--json`, people's to stderr. Exit codes: 0 done, 1 refused or blocked, 2 wrong usage.
 """
@@ -20,13 +20,16 @@ from pipeline.build import BuildOrder, open_build
 from pipeline.collect.local import tree_digest
 from pipeline.errors import MissingError, SluiceError
 from pipeline.explain import why
+from pipeline.export import FORMATS, export
 from pipeline.params import fingerprint
 from pipeline.promotion import promote
 from pipeline.recipes import RECIPES, ROOT, pins_of, recipe_named
+from pipeline.snapshot import open_snapshot, resolve
 from pipeline.stages import STAGE_NAMES, StageResult, parts_of, report_of, run_stages
 from pipeline.store import Store
 from pipeline.tokenize.vocabulary import load_vocabulary, write_vocabulary
-from pipeline.training_text import training_texts
+from pipeline.training_text import corpus_texts, training_texts
+from pipeline.vocabulary_report import vocabulary_report
 
 Answer = tuple[int, dict[str, Any] | list[Any]]
 
@@ -95,6 +98,12 @@ def _parser() -> argparse.ArgumentParser:
     words.add_argument("--size", type=int, help="number of entries, with --train")
     words.add_argument("--corpus", "--recipe", default="full")
     words.add_argument("--out", type=Path, help="folder to write it into, with --train")
+    words.add_argument("--report", action="store_true", help="what it makes of the documents of --corpus")
+    give = _command(commands, "export", _export, "write a snapshot for other tools")
+    give.add_argument("format", choices=FORMATS)
+    give.add_argument("--corpus", "--recipe", default="quick", help="the corpus whose refs `live` and `candidate` are")
+    give.add_argument("--snapshot", default="live", help="live, candidate or a snapshot id")
+    give.add_argument("--out", type=Path, required=True, help="an empty or a new folder")
     pin = _command(
         commands, "pin", _pin, "print a pins file entry for a folder of your own, with the digest it has now"
     )
@@ -255,6 +264,11 @@ def _fsck(options: argparse.Namespace, store: Store, person: Console) -> Answer:
 
 
 def _vocabulary(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    if options.report:
+        report = vocabulary_report(load_vocabulary(options.name), *corpus_texts(store, options.corpus))
+        person.print(console.plain_table(f"Vocabulary {options.name} on corpus {options.corpus}", report["kinds"]))
+        person.print_json(json.dumps({name: value for name, value in report.items() if name != "kinds"}))
+        return 0, report
     if options.train:
         if options.out is None or options.size is None:
             raise MissingError("vocabulary --train", "--out or --size is missing", "both", "See `vocabulary --help`.")
@@ -262,6 +276,13 @@ def _vocabulary(options: argparse.Namespace, store: Store, person: Console) -> A
         write_vocabulary(options.out, options.name, texts, options.size, trained_on)
     answer = load_vocabulary(options.name, options.out.parent if options.train else None).as_json()
     person.print_json(json.dumps(answer))
+    return 0, answer
+
+
+def _export(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    snapshot = open_snapshot(store, resolve(store, options.corpus, options.snapshot))
+    answer = export(snapshot, options.format, options.out)
+    person.print(f"snapshot {snapshot.snapshot_id[:12]} as {options.format} in {options.out}: {answer['written']}")
     return 0, answer
 
 

@@ -27,3 +27,17 @@ def training_texts(store: Store, corpus: str) -> tuple[list[str], TrainedOn]:
         )
         tables.append(table.filter(in_training))
     return pa.concat_tables(tables).sort_by("document_id")["text"].to_pylist(), TrainedOn(corpus, stage_id)
+
+
+def corpus_texts(store: Store, corpus: str) -> tuple[list[str], list[tuple[list[int], list[int]]]]:
+    """The enriched documents of a corpus, and of each its chunks: their starts, as bytes of the text, and their kinds."""
+    stage_id = store.ref(corpus, "enrich")
+    if stage_id is None:
+        raise MissingError(
+            f"corpus {corpus}", "enrich has no output", "", f"Run `build --recipe {corpus} --until enrich`."
+        )
+    columns = ["text", "chunk_starts", "chunk_kinds"]
+    parts = sorted(parts_of(store.read(stage_id)).items())
+    table = pa.concat_tables([store.read(part).table("enriched.parquet", columns) for _, part in parts])
+    texts, starts, kinds = (table[name].to_pylist() for name in columns)
+    return texts, list(zip(starts, kinds, strict=True))
