@@ -4,14 +4,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader, Dataset, Sampler
+from torch.utils.data import DataLoader, Dataset, IterableDataset, Sampler, get_worker_info
 
+from pipeline.errors import TrainingError
 from trainer.loader import Batch, Loader
 
 PREFETCH_PER_WORKER = 4
 
 
-class Batches:
+class Batches(IterableDataset[Batch]):
     """An endless reading of `loader` from a position on. Batch size and workers may change whenever it is resumed."""
 
     def __init__(self, loader: Loader, batch_size: int, num_workers: int = 0, position: int = 0) -> None:
@@ -22,6 +23,13 @@ class Batches:
         """Of the next batch that has not been handed out, however many workers have read ahead."""
 
     def __iter__(self) -> Iterator[Batch]:
+        if get_worker_info() is not None:
+            raise TrainingError(
+                "batches",
+                "a DataLoader's worker iterates them",
+                "the process that trains",
+                "Give `num_workers` to Batches.",
+            )
         for batch in self._made_here() if self.num_workers == 0 else self._made_by_workers():
             self.position = batch.next_position
             yield batch

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
@@ -133,6 +134,9 @@ class Loader:
             raise SnapshotError(
                 f"snapshot {layout.snapshot_id[:12]}", "no source has training rows", "at least one row"
             )
+        for source in self.sources:
+            if not (source.weight > 0 and isfinite(source.weight)):
+                raise SnapshotError(f"source {source.name}", f"its weight is {source.weight}", "a number above zero")
         self.layout = layout
         self.config = config
         amounts = [

@@ -42,6 +42,15 @@ def test_no_global_generator_is_touched_with_or_without_workers(loader: Loader) 
     assert torch.equal(torch.get_rng_state(), before[2])
 
 
+def test_torchs_own_loader_and_the_stateful_one_give_the_same_order(loader: Loader) -> None:
+    expected = [loader.batch_at(position, 4).triples for position in range(0, 24, 4)]
+    plain = torch.utils.data.DataLoader(Batches(loader, 4), batch_size=None, collate_fn=lambda batch: batch)
+    assert [batch.triples for _, batch in zip(range(6), plain, strict=False)] == expected
+    stateful = pytest.importorskip("torchdata.stateful_dataloader").StatefulDataLoader
+    reading = stateful(Batches(loader, 4), batch_size=None, collate_fn=lambda batch: batch)
+    assert [batch.triples for _, batch in zip(range(6), reading, strict=False)] == expected
+
+
 def assert_equal(left: Batch, right: Batch) -> None:
     assert (left.position, left.triples) == (right.position, right.triples)
     for name in ("input_ids_BT", "target_ids_BT", "loss_mask_BT", "doc_ids_BT"):

@@ -166,3 +166,18 @@ def test_rows_of_another_length_are_refused() -> None:
     loader = Loader(sources_of(heron=5), RowLayout.of("a" * 64, 64, SPECIALS), CONFIG)
     with pytest.raises(SnapshotError, match="it has 32 slots; expected 64"):
         loader.batch_at(0, 1)
+
+
+@pytest.mark.parametrize("weight", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_weight_that_is_no_share_is_refused(weight: float) -> None:
+    heron, lantern = sources_of(heron=4, lantern=4)
+    with pytest.raises(SnapshotError, match=f"source heron: its weight is {weight}"):
+        Loader([Source("heron", heron.rows, weight), lantern], LAYOUT, CONFIG)
+
+
+@pytest.mark.parametrize("world_size", [1, 2, 3, 8])
+@pytest.mark.parametrize("micro_batch", [1, 3, 12])
+def test_ranks_and_micro_batches_divide_one_global_order(loader: Loader, world_size: int, micro_batch: int) -> None:
+    rows, first = world_size * micro_batch, 60
+    parts = [loader.batch_at(first + rank * micro_batch, micro_batch).triples for rank in range(world_size)]
+    assert [triple for part in parts for triple in part] == list(loader.batch_at(first, rows).triples)
