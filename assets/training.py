@@ -17,6 +17,7 @@ from pipeline.params import Params
 from trainer.recipes import RECIPES
 
 TRAINING = dg.AssetKey("training")
+NUM_ATTEMPTS = 3
 
 
 class TrainingParams(Params):
@@ -52,6 +53,8 @@ def training() -> dg.AssetsDefinition:
             metadata={
                 "dagster/row_count": result["steps"],
                 "checkpoint_id": result["checkpoint_id"],
+                "certificate": result["certificate"],
+                "tokens per second": result["tokens_per_second"],
                 "snapshot_id": result["snapshot_id"],
                 "final_loss": result["final_loss"],
                 "loss": sparkline(losses),
@@ -85,7 +88,23 @@ def command_of(params: TrainingParams, run_name: str) -> list[str]:
 
 
 def _run_child(command: list[str], context: dg.AssetExecutionContext) -> dict[str, Any]:
-    """Run the trainer, pass its lines on to the run's log, and return its result. Raises TrainingError with its last words."""
+    """Run the trainer and return its result; one that is killed is started again and resumes at its last checkpoint.
+
+    Raises TrainingError with its last words.
+    """
+    for attempt in range(1, NUM_ATTEMPTS + 1):
+        code, answer, last = _attempt(command, context)
+        if code == 0:
+            result: dict[str, Any] = json.loads(answer)
+            return result
+        if code > 0:  # it said no: another attempt would hear the same
+            break
+        context.log.warning(f"attempt {attempt} of {NUM_ATTEMPTS}: the trainer was ended by signal {-code}")
+    raise TrainingError("training", f"exit {code}: {last}", "exit 0", "Launch again to resume at its last checkpoint.")
+
+
+def _attempt(command: list[str], context: dg.AssetExecutionContext) -> tuple[int, str, str]:
+    """Exit code, answer and last words of one child, whose lines (loss, throughput) go into the run's log."""
     last = ""
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
@@ -94,9 +113,4 @@ def _run_child(command: list[str], context: dg.AssetExecutionContext) -> dict[st
             last = line.strip() or last
             context.log.info(line.rstrip())
         answer = child.stdout.read()
-    if child.returncode != 0:
-        raise TrainingError(
-            "training", f"exit {child.returncode}: {last}", "exit 0", "Launch again to resume at its last checkpoint."
-        )
-    result: dict[str, Any] = json.loads(answer)
-    return result
+    return child.returncode, answer, last

@@ -5,12 +5,17 @@ import json
 import sys
 from pathlib import Path
 
+from tests.benchmarks.checkpoints import checkpoint_sharing, checkpoint_size, determinism_cost, save_stall
 from tests.benchmarks.end_to_end import dagster_overhead, end_to_end_quick
 from tests.benchmarks.figure import Benchmark, Figure, machine
 
 BENCHMARKS: dict[str, Benchmark] = {
     "end-to-end-quick": end_to_end_quick,
     "dagster-overhead": dagster_overhead,
+    "save-stall": save_stall,
+    "checkpoint-size": checkpoint_size,
+    "checkpoint-sharing": checkpoint_sharing,
+    "determinism-cost": determinism_cost,
 }
 
 HEAD = """# Benchmarks
