@@ -157,10 +157,12 @@ def _equal(one: dict[str, Any], other: dict[str, Any], names: Sequence[str] = SA
 
 
 def two_runs_are_equal(bench: Bench) -> str:
+    """The same run in two processes."""
     return _equal(bench.straight, bench.train("again"))
 
 
 def two_runs_in_one_process_equal_two_processes(bench: Bench) -> str:
+    """Nothing is left in a process that a second run could feel."""
     lines = [bench.command(run)[3:] for run in ("first", "second")]
     bench.answer([sys.executable, "-c", planted.TWICE, json.dumps(lines)])
     results = [json.loads((bench.folder / run / "result.json").read_bytes()) for run in ("first", "second")]
@@ -168,6 +170,7 @@ def two_runs_in_one_process_equal_two_processes(bench: Bench) -> str:
 
 
 def killed_between_saves_and_resumed(bench: Bench) -> str:
+    """kill -9 before the first save, at a save and behind it."""
     for step in (1, SAVE_EVERY, SAVE_EVERY + 1):
         run = f"killed-{step}"
         bench.kill(run, lambda run=run, step=step: bench.has_steps(run, step))  # type: ignore[misc]
@@ -176,6 +179,7 @@ def killed_between_saves_and_resumed(bench: Bench) -> str:
 
 
 def killed_inside_a_save_and_resumed(bench: Bench) -> str:
+    """kill -9 while a checkpoint is being written: the one before or this one is left, whole."""
     scratch = bench.store.root / "tmp" / "runs" / "killed-saving"
     bench.kill("killed-saving", lambda: any(scratch.glob("step-*")))
     is_whole = bench.store.ref("runs/killed-saving", "latest") is not None
@@ -187,12 +191,14 @@ def killed_inside_a_save_and_resumed(bench: Bench) -> str:
 
 
 def any_number_of_workers(bench: Bench) -> str:
+    """Loader workers change nothing."""
     for number in ("1", "4"):
         _equal(bench.straight, bench.train(f"workers-{number}", "--workers", number))
     return "0, 1 and 4 loader workers equal"
 
 
 def one_micro_batch_is_no_accumulation(bench: Bench) -> str:
+    """Accumulation over one micro-batch is the same as none."""
     rows = str(bench.straight["config"]["batch_rows"])
     return _equal(
         bench.straight, bench.train("whole", "--micro-batch-rows", rows), [n for n in SAME if n[:5] != "check"]
@@ -200,6 +206,7 @@ def one_micro_batch_is_no_accumulation(bench: Bench) -> str:
 
 
 def any_number_of_ranks(bench: Bench) -> str:
+    """Four micro-batches on one process, two or four."""
     steps, more = 3, ("--micro-batch-rows", "1")
     alone = bench.train("ranks-1", *more, steps=steps)
     for count in (2, 4) if bench.num_steps == NUM_STEPS else (2,):
@@ -209,6 +216,7 @@ def any_number_of_ranks(bench: Bench) -> str:
 
 
 def killed_while_accumulating_and_resumed(bench: Bench) -> str:
+    """kill -9 in a run that accumulates."""
     more = ("--micro-batch-rows", "2")
     straight = bench.train("accumulated", *more)
     bench.kill("accumulated-killed", lambda: bench.has_steps("accumulated-killed", SAVE_EVERY + 1), *more)
@@ -216,6 +224,7 @@ def killed_while_accumulating_and_resumed(bench: Bench) -> str:
 
 
 def a_batch_size_change_keeps_the_data_order(bench: Bench) -> str:
+    """Another batch size goes on at the same logical position."""
     before = bench.train("smaller", steps=SAVE_EVERY)
     rows = 2 * int(before["config"]["batch_rows"])
     more = ("--batch-rows", str(rows))
@@ -228,6 +237,7 @@ def a_batch_size_change_keeps_the_data_order(bench: Bench) -> str:
 
 
 def telemetry_changes_nothing(bench: Bench) -> str:
+    """With or without metrics, TensorBoard file and progress."""
     detail = _equal(bench.straight, bench.train("silent", "--telemetry", "off"))
     if (bench.folder / "silent" / "metrics.jsonl").exists():
         raise Failed("metrics were written without telemetry")
@@ -235,6 +245,7 @@ def telemetry_changes_nothing(bench: Bench) -> str:
 
 
 def a_planted_race_is_caught(bench: Bench) -> str:
+    """A sum in an order that nobody decides must move the certificate."""
     runs = ("racy-1", "racy-2")
     results = [
         bench.answer([sys.executable, "-c", planted.RACY, json.dumps([bench.command(run, steps=3)[3:]])])
@@ -246,6 +257,7 @@ def a_planted_race_is_caught(bench: Bench) -> str:
 
 
 def a_feature_that_is_off_is_never_built(bench: Bench) -> str:
+    """Without its Engram branch a model has no tensor of it, and the others begin as with it."""
     found = bench.answer([sys.executable, "-c", planted.WITHOUT_ENGRAM])
     if found["left"] or found["moved"]:
         raise Failed(f"left {found['left']}, moved {found['moved']}")
@@ -253,6 +265,7 @@ def a_feature_that_is_off_is_never_built(bench: Bench) -> str:
 
 
 def a_damaged_checkpoint_is_refused(bench: Bench) -> str:
+    """A flipped bit, a byte less, another kind of object, another seed."""
     first = bench.train("damaged", steps=1)["checkpoint_id"]
     path = bench.store.read(first).path
     for file in (
