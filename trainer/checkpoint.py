@@ -1,6 +1,6 @@
 """A checkpoint: an object of the store, so content-addressed, and written whole or not at all. Safetensors and JSON alone.
 
-    parameters-<part>.safetensors, optimizer-<part>.safetensors    a file for each layer, the embedding, the head, the last norm
+    parameters-<part>.safetensors, optimizer-<part>.safetensors    a file a layer, the embedding, the head, all small tensors
     history.safetensors                                            what the certificate's chains were made of
     state.json                                                     everything else that a later step depends on
 
@@ -31,6 +31,8 @@ from trainer.certificate import History
 KIND = "training/checkpoint"
 PARAMETERS, OPTIMIZER, HISTORY, STATE = "parameters", "optimizer", "history.safetensors", "state.json"
 FORMAT_VERSION = 2
+SMALL_BYTES = 4096
+"""Smaller tensors lie in one file: step counters and router biases move at each step, and a frozen layer must not."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def save(store: Store, scratch: Path, checkpoint: Checkpoint, before_id: str | N
     files = {HISTORY: checkpoint.history.as_tensors()}
     for kind, tensors in ((PARAMETERS, checkpoint.parameters), (OPTIMIZER, checkpoint.optimizer)):
         for name in sorted(tensors):
-            files.setdefault(f"{kind}-{_part_of(name)}.safetensors", {})[name] = tensors[name]
+            files.setdefault(f"{kind}-{_part_of(name, tensors[name])}.safetensors", {})[name] = tensors[name]
     for name, content in sorted(files.items()):
         save_file({key: content[key].detach().cpu().contiguous() for key in sorted(content)}, str(folder / name))
         sync_file(folder / name)
@@ -175,7 +177,9 @@ def flat(value: Any, prefix: str = "") -> dict[str, Any]:
     return named
 
 
-def _part_of(name: str) -> str:
+def _part_of(name: str, tensor: Tensor) -> str:
+    if tensor.numel() * tensor.element_size() < SMALL_BYTES:
+        return "small"
     words = name.rpartition("/")[2].split(".")
     return ".".join(words[:2]) if words[0] == "layers" else words[0]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
-from pipeline.errors import TrainingError
+from pipeline.errors import DamagedError, TrainingError
 from pipeline.params import digest
 from pipeline.records import Split
 from pipeline.snapshot import Snapshot, open_snapshot
@@ -27,7 +27,7 @@ from trainer.model.initialization import initialize
 from trainer.optimizer import build_optimizer, clip_gradients, learning_rate, set_learning_rate
 from trainer.parallel import Ranks
 from trainer.recipes import TrainingConfig
-from trainer.retention import Keep
+from trainer.retention import Keep, is_sound, list_checkpoints
 from trainer.rows import TrainingRows
 from trainer.saver import Saver
 from trainer.stepping import StepLoss, backward, is_excursion
@@ -194,7 +194,7 @@ def _find(store: Store, sitting: Sitting) -> str:
 
 
 def _restore(training: Training, sitting: Sitting, store: Store, found_id: str) -> None:
-    found = checkpoints.load(store, found_id)
+    found = _load(store, sitting.run_name, found_id)
     manifest = kernel_manifest(training.device, training.config.num_threads)
     drift = judge_drift(
         found_id,
@@ -210,6 +210,18 @@ def _restore(training: Training, sitting: Sitting, store: Store, found_id: str) 
             "Ask for a later step.",
         )
     training.restore(found, drift)
+
+
+def _load(store: Store, run: str, found_id: str) -> Checkpoint:
+    """A checkpoint; where it is damaged, the error offers the newest sound one of the run before it."""
+    try:
+        return checkpoints.load(store, found_id)
+    except DamagedError as error:
+        for entry in reversed(list_checkpoints(store, run)):
+            if entry.checkpoint_id != found_id and is_sound(store, entry.checkpoint_id):
+                remedy = f"The one of step {entry.step} is sound: --resume {entry.checkpoint_id}"
+                raise DamagedError(error.subject, error.found, error.expected, remedy) from error
+        raise
 
 
 def _run(training: Training, sitting: Sitting, journal: Journal, saver: Saver) -> str:

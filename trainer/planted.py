@@ -21,7 +21,10 @@ def racy(self, *arguments):
     hidden_BTD, penalty = honest(self, *arguments)
     values = hidden_BTD.detach().flatten()[:20_000]
     order = torch.tensor(random.SystemRandom().sample(range(len(values)), len(values)))
-    return hidden_BTD * (1 + 1e-3 * values[order].cumsum(0)[-1] / len(values)), penalty
+    total = torch.zeros(())
+    for part in values.square()[order].split(50):
+        total = total + part.sum()
+    return hidden_BTD * (total / len(values)), penalty
 HybridModel._run = racy
 sys.exit(main(json.loads(sys.argv[1])[0]))
 """

@@ -55,6 +55,15 @@ def list_checkpoints(store: Store, run: str | None = None) -> list[Entry]:
     return sorted((entry for entry in entries if entry), key=lambda entry: (entry.step, entry.checkpoint_id))
 
 
+def is_sound(store: Store, checkpoint_id: str) -> bool:
+    """Whether every byte of a checkpoint is the one that was written."""
+    try:
+        open_stored(store, checkpoint_id).verify()
+    except SluiceError:
+        return False
+    return True
+
+
 def prune(store: Store, run: str, keep: Keep, is_rehearsal: bool = False) -> list[Entry]:
     """Remove what a run has written and nobody needs, and return it. The caller holds the run.
 

@@ -31,7 +31,7 @@ def made(step: int, moved: float = 0.0) -> Checkpoint:
     history = History()
     for number in range(step):
         history.extend(bytes([number]) * 32, 5.0 - number, False, None)
-    parameters = {"embedding_VD": torch.arange(4096.0), "layers.0.norm.weight": torch.full((8,), 1.0 + moved)}
+    parameters = {"embedding_VD": torch.arange(4096.0), "layers.0.norm.weight": torch.full((2048,), 1.0 + moved)}
     optimizer = {f"exp_avg/{name}": torch.zeros_like(value) for name, value in parameters.items()}
     return Checkpoint(
         step, IDENTITY, {"position": 4 * step}, {"torch": "1"}, {"row_length": 8}, parameters, optimizer, history
