@@ -4,7 +4,7 @@ RECIPE ?= quick
 BUDGET ?= 540
 RUN := .venv/bin/python
 
-.PHONY: demo test check bench test-gpu bench-gpu dev clean
+.PHONY: demo test check accept campaign bench test-gpu bench-gpu dev clean
 
 demo: .venv/installed ## collect to promote, then train, stop and resume
 	$(RUN) -m assets.demo --recipe $(RECIPE)
@@ -14,6 +14,12 @@ test: check ## every check that needs no GPU
 
 check: .venv/installed ## style, types, import contracts, light imports
 	.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/lint-imports && $(RUN) -m tests.light_imports
+
+accept: .venv/installed ## the whole system in eight ordered phases; stops at the first red
+	$(RUN) -m tests.accept
+
+campaign: .venv/installed ## 200 kills of a 60-step run; each time the same certificate
+	SLUICE_KILLS=200 $(RUN) -m pytest -m slow tests/trainer/test_kills.py
 
 bench: .venv/installed ## every figure, side by side, into docs/benchmarks.md
 	$(RUN) -m tests.benchmarks --write docs/benchmarks.md

@@ -95,6 +95,7 @@ def training_metadata(result: dict[str, Any], corpus: str, out: Path) -> dict[st
         "final loss": round(result["final_loss"], 4),
         "loss": sparkline(losses),
         "parameters": f"{result['num_parameters']:,}",
+        "tokens per second": result["tokens_per_second"],
         "unchanged": result["unchanged"],
         "snapshot": dg.MetadataValue.asset(LIVE),
         "losses": table([{"step": step, "loss": round(losses[step - 1], 4)} for step in shown]),
@@ -102,6 +103,7 @@ def training_metadata(result: dict[str, Any], corpus: str, out: Path) -> dict[st
         "metrics": dg.MetadataValue.path(str(out / "metrics.jsonl")),
         "snapshot_id": result["snapshot_id"],
         "checkpoint_id": result["checkpoint_id"],
+        "certificate": result["certificate"],
         "parameters_sha256": result["parameters_sha256"],
     }
 

@@ -111,6 +111,13 @@ class Store:
         folder.rename(target)
         _remove(damaged)
 
+    def discard(self, object_id: str) -> None:
+        """Remove an object that nothing needs; the caller has made sure. Without its manifest it is gone at once."""
+        path = self.locate(object_id)
+        if path is not None:
+            (path / MANIFEST).unlink()
+            shutil.rmtree(path)
+
     def known(self, key: str) -> str | None:
         """The id that a key stands for, if its object is there and sound; None otherwise."""
         object_id = _text_of(self.root / "keys" / key)

@@ -1,9 +1,12 @@
-"""The command line: `python -m trainer train|smoke|sample|verify-loader|observe`. Needs none of the pipeline's libraries.
+"""The command line: `python -m trainer train|compare|checkpoints|doctor|accept|smoke|sample|verify-loader|observe`.
 
-Machine-readable output goes to stdout with `--json`, people's to stderr. For the exit codes see `pipeline.command`.
+Needs none of the pipeline's libraries. Machine-readable output goes to stdout with `--json`, people's to stderr. For the exit
+codes see `pipeline.command`; 1 is also the answer to a comparison that finds a difference.
 """
 
 import argparse
+import importlib
+import os
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -19,8 +22,11 @@ def main(arguments: Sequence[str]) -> int:
 
     def run(options: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         answer = options.handler(options)
-        return int(answer.get("passed") is False), answer
+        code = int(answer.get("exit_code", 0) or answer.get("passed") is False) if isinstance(answer, dict) else 0
+        return code, answer
 
+    if os.environ.get("RANK", "0") != "0":  # of several ranks, one answers
+        arguments = [argument for argument in arguments if argument != "--json"]
     return run_command(_parser(), arguments, run, lambda text: print(text, file=sys.stderr))
 
 
@@ -52,6 +58,15 @@ def _parser() -> argparse.ArgumentParser:
         help="loader processes; the batches are the same for any number",
     )
     train.add_argument("--device", default="cpu")
+    train.add_argument("--batch-rows", type=_steps, help="rows of one step, in place of the recipe's")
+    train.add_argument("--micro-batch-rows", type=_steps, help="rows of one logical micro-batch")
+    train.add_argument(
+        "--allow-drift", action="append", default=[], metavar="FIELD", help="manifest[.NAME] or snapshot_id; recorded"
+    )
+    train.add_argument("--telemetry", choices=("on", "off"), default="on", help="metrics, TensorBoard file, progress")
+    _add_keep(train)
+    _add_checkpoint_commands(commands)
+    _add_machine_commands(commands)
     smoke = _command(commands, "smoke", _smoke, "one step of the smallest model on a snapshot; nothing is kept")
     smoke.add_argument("--snapshot", required=True, help="a snapshot id")
     sample = _command(commands, "sample", _sample, "complete a prompt with a checkpoint")
@@ -79,12 +94,61 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _command(commands: Any, name: str, handler: Any, help_text: str) -> argparse.ArgumentParser:
+def _add_keep(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--keep-last", type=_steps, metavar="N", help="keep the N newest checkpoints")
+    parser.add_argument("--keep-every", type=_steps, metavar="K", help="keep those at multiples of K steps")
+    parser.add_argument("--keep-best", type=_steps, metavar="N", help="keep the N of least recent loss")
+
+
+def _add_checkpoint_commands(commands: Any) -> None:
+    compare = _command(commands, "compare", "compare", "say where two trainings part", needs_store=False)
+    compare.add_argument("first", help="a checkpoint id or a result.json")
+    compare.add_argument("second", help="another")
+    group = commands.add_parser("checkpoints", help="list, show, diff, export, import, prune")
+    verbs = group.add_subparsers(required=True, metavar="VERB")
+    listing = _command(verbs, "list", "list_all", "every checkpoint, by step")
+    listing.add_argument("--run", help="only those that this run has written")
+    _command(verbs, "show", "show", "what a checkpoint says of itself").add_argument("checkpoint")
+    diff = _command(verbs, "diff", "diff", "two checkpoints, tensor by tensor")
+    diff.add_argument("first")
+    diff.add_argument("second")
+    export = _command(verbs, "export", "export", "one tar whose sha256 never varies")
+    export.add_argument("checkpoint")
+    export.add_argument("file", type=Path)
+    importing = _command(verbs, "import", "import_file", "verify an exported tar, then store it")
+    importing.add_argument("file", type=Path)
+    pruning = _command(verbs, "prune", "prune_run", "remove what a run has written and nothing needs")
+    pruning.add_argument("--run", required=True)
+    pruning.add_argument("--rehearse", action="store_true", help="say what would go, and remove nothing")
+    _add_keep(pruning)
+
+
+def _add_machine_commands(commands: Any) -> None:
+    _command(commands, "doctor", "doctor", "what this machine can promise, tried here", needs_store=False)
+    accept = _command(commands, "accept", "accept", "the acceptance gates, each in fresh processes")
+    accept.add_argument("--corpus", default="tiny", help="the corpus whose snapshot is trained on")
+    accept.add_argument("--snapshot", default="live", help="live, candidate or a snapshot id")
+    accept.add_argument("--only", action="append", default=[], metavar="GATE", help="this gate; may be repeated")
+    accept.add_argument("--short", action="store_true", help="fewer steps, and only the gates that are quick")
+
+
+def _command(
+    commands: Any, name: str, handler: Any, help_text: str, needs_store: bool = True
+) -> argparse.ArgumentParser:
+    """A command; a handler that is a name is a function of `trainer.commands`, loaded when it runs."""
     parser: argparse.ArgumentParser = commands.add_parser(name, help=help_text, description=help_text)
-    parser.add_argument("--store", type=Path, required=True, help="where the store lies")
+    handler = _of_commands(handler) if isinstance(handler, str) else handler
+    parser.add_argument("--store", type=Path, required=needs_store, help="where the store lies")
     parser.add_argument("--json", action="store_true", help="print one JSON value on stdout")
     parser.set_defaults(handler=handler)
     return parser
+
+
+def _of_commands(name: str) -> Any:
+    def handler(options: argparse.Namespace) -> Any:
+        return getattr(importlib.import_module("trainer.commands"), name)(options)
+
+    return handler
 
 
 # Torch is imported by these, once the environment is right.
@@ -94,13 +158,13 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
     from pipeline.snapshot import resolve
     from pipeline.store import Store
     from trainer.loop import Sitting, train
-    from trainer.recipes import recipe_named
+    from trainer.retention import Keep
 
     store = Store(options.store)
     sitting = Sitting(
         snapshot_id=resolve(store, options.corpus, options.snapshot),
         recipe=options.recipe,
-        config=recipe_named(options.recipe),
+        config=_config(options),
         seed=options.seed,
         stop_after=options.stop_after,
         save_every=options.save_every,
@@ -109,8 +173,25 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
         resume=options.resume,
         num_workers=options.workers,
         device=options.device,
+        keep=Keep(options.keep_last, options.keep_every, options.keep_best),
+        allowed_drift=tuple(options.allow_drift),
+        has_telemetry=options.telemetry == "on",
     )
     return train(store, sitting)
+
+
+def _config(options: argparse.Namespace) -> Any:
+    from pipeline.errors import ParamsError
+    from trainer.recipes import TrainingConfig, recipe_named
+
+    asked = {"batch_rows": options.batch_rows, "micro_batch_rows": options.micro_batch_rows}
+    given = {name: value for name, value in asked.items() if value is not None}
+    config = recipe_named(options.recipe)
+    try:
+        return TrainingConfig.model_validate({**config.model_dump(), **given})
+    except ValueError as error:
+        found = "; ".join(str(problem["msg"]) for problem in getattr(error, "errors", list)())
+        raise ParamsError(f"recipe {options.recipe}", found or str(error)) from error
 
 
 def _smoke(options: argparse.Namespace) -> dict[str, Any]:

@@ -10,13 +10,22 @@ from pipeline.errors import TrainingError
 from trainer.loader import Batch, Loader
 
 PREFETCH_PER_WORKER = 4
+STALLED_AFTER_SECONDS = 300.0
 
 
 class Batches(IterableDataset[Batch]):
     """An endless reading of `loader` from a position on. Batch size and workers may change whenever it is resumed."""
 
-    def __init__(self, loader: Loader, batch_size: int, num_workers: int = 0, position: int = 0) -> None:
+    def __init__(
+        self,
+        loader: Loader,
+        batch_size: int,
+        num_workers: int = 0,
+        position: int = 0,
+        stalled_after_seconds: float = STALLED_AFTER_SECONDS,
+    ) -> None:
         self.loader = loader
+        self.stalled_after_seconds = stalled_after_seconds
         self.batch_size = batch_size
         self.num_workers = num_workers
         self.position = position
@@ -57,11 +66,22 @@ class Batches(IterableDataset[Batch]):
             num_workers=self.num_workers,
             prefetch_factor=PREFETCH_PER_WORKER,
             collate_fn=_unchanged,
+            timeout=self.stalled_after_seconds,
             multiprocessing_context="forkserver",
             # Without a generator of its own the DataLoader draws its workers' base seed from torch's global one.
             generator=torch.Generator(),
         )
-        yield from batches
+        try:
+            yield from batches
+        except RuntimeError as error:
+            if "timed out" not in str(error):
+                raise
+            raise TrainingError(
+                "loader",
+                f"no batch came within {self.stalled_after_seconds:.0f} s",
+                "one from its workers",
+                "Look at the disk that holds the store; resume, with --workers 0 to see where it hangs.",
+            ) from error
 
 
 class _BatchesByPosition(Dataset[Batch]):

@@ -1,94 +1,129 @@
 """A checkpoint: an object of the store, so content-addressed, and written whole or not at all. Safetensors and JSON alone.
 
-Its id holds no run name and no clock: a run that stopped and one that never did end in the same id. No pickle is ever loaded.
+    parameters-<part>.safetensors, optimizer-<part>.safetensors    a file a layer, the embedding, the head, all small tensors
+    history.safetensors                                            what the certificate's chains were made of
+    state.json                                                     everything else that a later step depends on
+
+A part that is the same as in the checkpoint before is stored once: the new file is a hard link. The id holds no run name
+and no clock: a run that stopped and one that never did end in the same id. No pickle is ever loaded.
 """
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from pipeline.durable import sync_file, write_synced
 from pipeline.errors import MissingError, TrainingError
+from pipeline.objects import StoredObject, read_manifest, sha256_of
 from pipeline.params import canonical_json
 from pipeline.store import Store
+from trainer.certificate import History
 
 KIND = "training/checkpoint"
-PARAMETERS, OPTIMIZER, HISTORY, STATE = (
-    "parameters.safetensors",
-    "optimizer.safetensors",
-    "history.safetensors",
-    "state.json",
-)
-FORMAT_VERSION = 1
+PARAMETERS, OPTIMIZER, HISTORY, STATE = "parameters", "optimizer", "history.safetensors", "state.json"
+FORMAT_VERSION = 2
+SMALL_BYTES = 4096
+"""Smaller tensors lie in one file: step counters and router biases move at each step, and a frozen layer must not."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A training after `step` steps. `losses` has one entry a step, so that a resumed run reports them all.
+    """A training after `step` steps, its tensors in host memory.
 
     `identity` is what a resume must find unchanged: configuration, seed, snapshot. `surroundings` is the kernel manifest.
+    `packing` describes the rows. `forks` lists the drift that was allowed on the way, with the step at which it began.
     """
 
     step: int
     identity: Mapping[str, Any]
     loader: Mapping[str, Any]
     surroundings: Mapping[str, Any]
+    packing: Mapping[str, Any]
     parameters: Mapping[str, Tensor]
     optimizer: Mapping[str, Tensor]
-    losses: Tensor
+    history: History
+    forks: list[dict[str, Any]] = field(default_factory=list)
+
+    def state(self) -> dict[str, Any]:
+        """What stands in state.json."""
+        return {
+            "format_version": FORMAT_VERSION,
+            "step": self.step,
+            "identity": self.identity,
+            "loader": self.loader,
+            "surroundings": self.surroundings,
+            "packing": self.packing,
+            "forks": self.forks,
+            "certificate": self.history.certificate,
+            "parameters_sha256": digest_tensors(self.parameters),
+            "optimizer_sha256": digest_tensors(self.optimizer),
+        }
 
 
-def save(store: Store, scratch: Path, checkpoint: Checkpoint) -> str:
-    """Write a checkpoint into the store and return its id. Raises TrainingError for parameters that are no numbers."""
+def save(store: Store, scratch: Path, checkpoint: Checkpoint, before_id: str | None = None) -> str:
+    """Write a checkpoint into the store and return its id. Files equal to those of `before_id` share its bytes.
+
+    Raises TrainingError for values that are no numbers: nothing is written.
+    """
     _refuse_not_finite(checkpoint)
     folder = scratch / f"step-{checkpoint.step}"
     folder.mkdir(parents=True)
-    tensors = {
-        PARAMETERS: checkpoint.parameters,
-        OPTIMIZER: checkpoint.optimizer,
-        HISTORY: {"losses": checkpoint.losses},
-    }
-    for name, content in tensors.items():
+    files = {HISTORY: checkpoint.history.as_tensors()}
+    for kind, tensors in ((PARAMETERS, checkpoint.parameters), (OPTIMIZER, checkpoint.optimizer)):
+        for name in sorted(tensors):
+            files.setdefault(f"{kind}-{_part_of(name, tensors[name])}.safetensors", {})[name] = tensors[name]
+    for name, content in sorted(files.items()):
         save_file({key: content[key].detach().cpu().contiguous() for key in sorted(content)}, str(folder / name))
         sync_file(folder / name)
-    state = {
-        "format_version": FORMAT_VERSION,
-        "step": checkpoint.step,
-        "identity": checkpoint.identity,
-        "loader": checkpoint.loader,
-        "surroundings": checkpoint.surroundings,
-    }
-    write_synced(folder / STATE, canonical_json(state))
+    write_synced(folder / STATE, canonical_json(checkpoint.state()))
+    if before_id is not None:
+        _share(store, before_id, folder)
     return store.commit(folder, KIND, {"step": checkpoint.step}, {"snapshot": checkpoint.identity["snapshot_id"]})
 
 
 def load(store: Store, checkpoint_id: str) -> Checkpoint:
     """Read and verify a checkpoint. Raises MissingError, DamagedError, or TrainingError for an object that is none."""
+    stored = open_stored(store, checkpoint_id)
+    state = read_state(stored)
+    subject = f"checkpoint {checkpoint_id[:12]}"
+    parameters, optimizer = (_load_parts(stored, kind) for kind in (PARAMETERS, OPTIMIZER))
+    for name, tensors in (("parameters_sha256", parameters), ("optimizer_sha256", optimizer)):
+        if (found := digest_tensors(tensors)) != state[name]:
+            raise TrainingError(subject, f"its tensors have {name} {found[:12]}", f"{state[name][:12]}", _OTHER)
+    history = History.of_tensors(_load_tensors(stored, HISTORY), state["certificate"])
+    if history.num_steps != state["step"]:
+        raise TrainingError(subject, f"its history has {history.num_steps} steps", f"{state['step']}", _OTHER)
+    named = {name: state[name] for name in ("step", "identity", "loader", "surroundings", "packing", "forks")}
+    return Checkpoint(**named, parameters=parameters, optimizer=optimizer, history=history)
+
+
+def open_stored(store: Store, checkpoint_id: str) -> StoredObject:
+    """The object of a checkpoint. Raises MissingError, or TrainingError for an object that is none."""
     stored = store.read(checkpoint_id)
     if stored.manifest.kind != KIND:
         raise TrainingError(f"object {checkpoint_id[:12]}", f"it is a {stored.manifest.kind}", "a checkpoint")
-    state = json.loads(stored.file(STATE).read_bytes())
-    if state["format_version"] != FORMAT_VERSION:
-        raise TrainingError(
-            f"checkpoint {checkpoint_id[:12]}", f"format {state['format_version']}", f"{FORMAT_VERSION}"
-        )
-    parameters, optimizer, history = (load_file(str(stored.file(name))) for name in (PARAMETERS, OPTIMIZER, HISTORY))
-    return Checkpoint(
-        step=state["step"],
-        identity=state["identity"],
-        loader=state["loader"],
-        surroundings=state["surroundings"],
-        parameters=parameters,
-        optimizer=optimizer,
-        losses=history["losses"],
-    )
+    return stored
+
+
+def read_state(stored: StoredObject) -> dict[str, Any]:
+    """The state.json of a checkpoint. Raises TrainingError for another format or a missing entry."""
+    subject = f"checkpoint {stored.object_id[:12]}"
+    state: dict[str, Any] = json.loads(stored.file(STATE).read_bytes())
+    if state.get("format_version") != FORMAT_VERSION:
+        raise TrainingError(subject, f"format {state.get('format_version')}", f"{FORMAT_VERSION}", _OTHER)
+    missing = sorted(set(STATE_FIELDS) - state.keys())
+    if missing:
+        raise TrainingError(subject, f"its state has no {', '.join(missing)}", f"{', '.join(STATE_FIELDS)}", _OTHER)
+    return state
 
 
 def find(store: Store, run: str, name: str) -> str | None:
@@ -102,20 +137,6 @@ def find(store: Store, run: str, name: str) -> str | None:
             f"checkpoint {name}", "it is not in the store", "`latest` or the id of a checkpoint", f"Of those, {hint}."
         )
     return name
-
-
-def refuse_drift(found: Mapping[str, Any], wanted: Mapping[str, Any], checkpoint_id: str) -> None:
-    """Raise TrainingError naming every field in which a checkpoint's configuration is not the one that was asked for."""
-    before, after = _flat(found), _flat(wanted)
-    names = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
-    if names:
-        changes = "; ".join(f"{name} was {before.get(name)!r}, is now {after.get(name)!r}" for name in names)
-        raise TrainingError(
-            f"checkpoint {checkpoint_id[:12]}",
-            f"it is of another configuration: {changes}",
-            "",
-            "Resume it as it was, or start a new run.",
-        )
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
@@ -150,6 +171,16 @@ def digest_tensors(tensors: Mapping[str, Tensor]) -> str:
     return hasher.hexdigest()
 
 
+def flat(value: Any, prefix: str = "") -> dict[str, Any]:
+    """Nested mappings as one, by dotted names."""
+    if not isinstance(value, Mapping):
+        return {prefix: value}
+    named: dict[str, Any] = {}
+    for key, inner in value.items():
+        named.update(flat(inner, f"{prefix}.{key}" if prefix else str(key)))
+    return named
+
+
 def _refuse_not_finite(checkpoint: Checkpoint) -> None:
     """A step may leave the range of a float though its gradient was finite; what follows from it is worth nothing."""
     tensors = {**checkpoint.parameters, **checkpoint.optimizer}
@@ -163,10 +194,47 @@ def _refuse_not_finite(checkpoint: Checkpoint) -> None:
         )
 
 
-def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
-    if not isinstance(value, Mapping):
-        return {prefix: value}
-    flat: dict[str, Any] = {}
-    for key, inner in value.items():
-        flat.update(_flat(inner, f"{prefix}.{key}" if prefix else str(key)))
-    return flat
+def _part_of(name: str, tensor: Tensor) -> str:
+    if tensor.numel() * tensor.element_size() < SMALL_BYTES:
+        return "small"
+    words = name.rpartition("/")[2].split(".")
+    return ".".join(words[:2]) if words[0] == "layers" else words[0]
+
+
+def _share(store: Store, before_id: str, folder: Path) -> None:
+    """Replace the files that the checkpoint before has too by links to its own, where those are sound."""
+    before = store.locate(before_id)
+    entries = {entry.name: entry.sha256 for entry in read_manifest(before).files} if before else {}
+    for path in sorted(folder.iterdir()):
+        sha256 = entries.get(path.name)
+        if before and sha256 and sha256 == sha256_of(path) == sha256_of(before / path.name):
+            link = path.with_name(f".{path.name}")
+            os.link(before / path.name, link)
+            os.replace(link, path)
+
+
+def _load_parts(stored: StoredObject, kind: str) -> dict[str, Tensor]:
+    names = [entry.name for entry in stored.manifest.files if entry.name.startswith(f"{kind}-")]
+    return {key: tensor for name in names for key, tensor in _load_tensors(stored, name).items()}
+
+
+def _load_tensors(stored: StoredObject, name: str) -> dict[str, Tensor]:
+    try:
+        return load_file(str(stored.file(name)))
+    except SafetensorError as error:
+        subject = f"file {name} of checkpoint {stored.object_id[:12]}"
+        raise TrainingError(subject, f"it holds no tensors ({error})", "safetensors", _OTHER) from error
+
+
+STATE_FIELDS = (
+    "step",
+    "identity",
+    "loader",
+    "surroundings",
+    "packing",
+    "forks",
+    "certificate",
+    "parameters_sha256",
+    "optimizer_sha256",
+)
+_OTHER = "Resume an earlier checkpoint: `python -m trainer checkpoints list` shows them."

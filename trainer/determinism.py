@@ -8,17 +8,22 @@ import platform
 import random
 import sys
 from collections.abc import MutableMapping
+from pathlib import Path
 from typing import Any
 
 from pipeline.errors import TrainingError
 
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
 """Read by Python at its start and by torch at its import; later changes do nothing."""
+CACHES = {"TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
+"""Compiled kernels, under ~/.cache/sluice unless set otherwise: places, which change no number."""
 
 
 def ensure_environment(arguments: list[str], environment: MutableMapping[str, str] = os.environ) -> None:
     """Re-execute `python -m trainer` once with the environment it needs. Returns only where it is right already."""
     missing = {name: value for name, value in ENVIRONMENT.items() if environment.get(name) != value}
+    caches = Path.home() / ".cache" / "sluice"
+    missing |= {name: str(caches / folder) for name, folder in CACHES.items() if name not in environment}
     if missing:
         os.execve(sys.executable, [sys.executable, "-m", "trainer", *arguments], {**environment, **missing})
 
@@ -33,6 +38,27 @@ def require_device(device: str) -> None:
         raise TrainingError(f"device {device!r}", "it is not known", "cpu, cuda or cuda:N")
     if device != "cpu" and int(number or "0") >= num_gpus:
         raise TrainingError(f"device {device}", f"torch sees {num_gpus} GPUs here", "", "Train with --device cpu.")
+
+
+def broken_promises() -> list[str]:
+    """Why bitwise equality is not promised for this process; empty where it is.
+
+    Judged by the environment that the process was started with: what is set later came too late for Python and torch.
+    """
+    found = _initial_environment()
+    return [
+        f"{name} was {found.get(name, 'not set')} when this process began; {value} was expected. Start by `python -m trainer`."
+        for name, value in ENVIRONMENT.items()
+        if found.get(name) != value
+    ]
+
+
+def _initial_environment() -> dict[str, str]:
+    try:
+        content = Path("/proc/self/environ").read_bytes().decode(errors="replace")
+    except OSError:
+        return dict(os.environ) if "torch" not in sys.modules else {}
+    return dict(entry.split("=", 1) for entry in content.split("\0") if "=" in entry)
 
 
 def make_deterministic(seed: int, num_threads: int) -> None:
@@ -70,6 +96,20 @@ def kernel_manifest(device: str, num_threads: int) -> dict[str, Any]:
         "device": device if device == "cpu" else torch.cuda.get_device_name(device),
         "num_threads": num_threads,
         "capability": torch.backends.cpu.get_cpu_capability(),
+        **({} if device == "cpu" else _gpu_manifest(device)),
+    }
+
+
+def _gpu_manifest(device: str) -> dict[str, Any]:
+    import torch
+    import triton
+
+    major, minor = torch.cuda.get_device_capability(device)
+    return {
+        "triton": triton.__version__,
+        "cuda": torch.version.cuda,
+        "cudnn": torch.backends.cudnn.version(),
+        "architecture": f"sm_{major}{minor}",
     }
 
 

@@ -8,40 +8,79 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
+from trainer.tensorboard import EventFile
+
 
 class Journal:
-    """Writes `metrics.jsonl` under `folder` and progress to stderr. Times are measured here and enter nothing else."""
+    """Writes `metrics.jsonl` and a TensorBoard file under `folder`, and progress to stderr.
 
-    def __init__(self, folder: Path, first_step: int, last_step: int, stream: TextIO | None = None) -> None:
+    Times are measured here and enter nothing else. Without telemetry only the words and result.json are left; a rank other
+    than 0 says and writes nothing.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        first_step: int,
+        last_step: int,
+        has_telemetry: bool = True,
+        rank: int = 0,
+        stream: TextIO | None = None,
+    ) -> None:
         self.folder = folder
         self.first_step = first_step
         self.last_step = last_step
         self.stream = stream or sys.stderr
-        folder.mkdir(parents=True, exist_ok=True)
-        _keep_steps_before(folder / "metrics.jsonl", first_step)
-        self._file = (folder / "metrics.jsonl").open("a", encoding="utf-8")
+        self.is_silent = rank > 0
+        self._file: TextIO | None = None
+        self._events: EventFile | None = None
+        if not self.is_silent:
+            folder.mkdir(parents=True, exist_ok=True)
+        if has_telemetry and not self.is_silent:
+            _keep_steps_before(folder / "metrics.jsonl", first_step)
+            self._file = (folder / "metrics.jsonl").open("a", encoding="utf-8")
+            self._events = EventFile(folder / "tensorboard", first_step)
+        self._num_tokens = 0
         self._started = self._before = time.monotonic()
+
+    @property
+    def tokens_per_second(self) -> int:
+        """Mean over this sitting."""
+        return round(self._num_tokens / max(1e-9, self._before - self._started))
 
     def step(self, step: int, metrics: Mapping[str, Any], num_tokens: int) -> None:
         """Record one finished step (counted from 1) and say how far the run is."""
         now = time.monotonic()
         seconds, self._before = now - self._before, now
+        self._num_tokens += num_tokens
         rate = num_tokens / seconds if seconds > 0 else 0.0
+        if self._file is None or self._events is None:
+            return
         line = {"step": step, **metrics, "seconds": round(seconds, 4), "tokens_per_second": round(rate)}
-        self._file.write(json.dumps(line) + "\n")
-        self._file.flush()
+        try:
+            self._file.write(json.dumps(line) + "\n")
+            self._file.flush()
+            self._events.add(step, {name: value for name, value in line.items() if name != "step"})
+        except OSError as error:
+            self.say(f"warning: the metrics of step {step} could not be written ({error.strerror}); training goes on")
         left = (now - self._started) / (step - self.first_step) * (self.last_step - step)
         bar = "#" * (24 * step // self.last_step)
-        text = f"train [{bar:<24}] {step}/{self.last_step}  loss {metrics['loss']:.4f}  {rate:,.0f} tokens/s  {left:.0f} s left"
-        print(text, file=self.stream, flush=True)
+        skipped = "  skipped" if metrics.get("skipped") else ""
+        text = f"train [{bar:<24}] {step}/{self.last_step}  loss {metrics['loss']:.4f}{skipped}  {rate:,.0f} tokens/s"
+        self.say(f"{text}  {left:.0f} s left")
 
     def say(self, text: str) -> None:
         """Tell a person something."""
-        print(text, file=self.stream, flush=True)
+        if not self.is_silent:
+            print(text, file=self.stream, flush=True)
 
     def finish(self, result: Mapping[str, Any]) -> None:
         """Write result.json, whole or not at all."""
-        self._file.close()
+        if self._file is not None and self._events is not None:
+            self._file.close()
+            self._events.close()
+        if self.is_silent:
+            return
         temporary = self.folder / ".result.json"
         temporary.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n", encoding="utf-8")
         os.replace(temporary, self.folder / "result.json")

@@ -2,29 +2,34 @@
 
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
-from pipeline.errors import TrainingError
+from pipeline.errors import DamagedError, TrainingError
 from pipeline.params import digest
 from pipeline.snapshot import Snapshot, open_snapshot
 from pipeline.store import Store
 from trainer import checkpoint as checkpoints
 from trainer.batches import Batches
+from trainer.certificate import History, digest_batch
 from trainer.checkpoint import Checkpoint
-from trainer.determinism import kernel_manifest, make_deterministic, require_device
+from trainer.determinism import broken_promises, kernel_manifest, make_deterministic, require_device
+from trainer.drift import judge_drift
 from trainer.journal import Journal
-from trainer.loader import Batch, LoaderConfig
-from trainer.model.hybrid import HybridModel, LossMetrics, TrainingBatch, count_parameters
+from trainer.loader import Batch, Loader, LoaderConfig
+from trainer.model.hybrid import HybridModel, count_parameters
 from trainer.model.initialization import initialize
 from trainer.optimizer import build_optimizer, clip_gradients, learning_rate, set_learning_rate
+from trainer.parallel import Ranks
 from trainer.recipes import TrainingConfig
+from trainer.retention import Keep, is_sound, list_checkpoints
+from trainer.saver import Saver
 from trainer.sources import open_loader
+from trainer.stepping import StepLoss, backward, is_excursion
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,9 @@ class Sitting:
     resume: str | None = None
     num_workers: int = 0
     device: str = "cpu"
+    keep: Keep = field(default_factory=Keep)
+    allowed_drift: tuple[str, ...] = ()
+    has_telemetry: bool = True
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -55,94 +63,137 @@ class Sitting:
 
 
 class Training:
-    """Model, optimiser and position: everything that a step changes."""
+    """Model, optimiser, position and history: everything that a step changes."""
 
-    def __init__(self, snapshot: Snapshot, sitting: Sitting) -> None:
+    def __init__(self, snapshot: Snapshot, sitting: Sitting, ranks: Ranks = Ranks()) -> None:  # noqa: B008  # frozen
         config = sitting.config
         require_device(sitting.device)
-        make_deterministic(sitting.seed, config.num_threads)
+        make_deterministic(sitting.seed + ranks.rank, config.num_threads)
         self.config = config
         self.device = sitting.device
+        self.ranks = ranks
         self.model = HybridModel(config.model, snapshot.vocabulary["size"])
         initialize(self.model, sitting.seed)
         self.model.to(self.device)
         self.optimizer = build_optimizer(self.model, config.optimizer)
         self.loader = open_loader(snapshot, LoaderConfig(seed=sitting.seed, infilling=config.infilling))
-        self.losses: list[Tensor] = []
+        self.packing = _packing(snapshot, self.loader)
+        self.history = History()
+        self.position = 0
+        self.forks: list[dict[str, Any]] = []
 
     @property
     def num_steps(self) -> int:
-        return len(self.losses)
+        return self.history.num_steps
+
+    @property
+    def is_inside_excursion(self) -> bool:
+        """Whether the last step was skipped."""
+        return bool(self.history.skipped) and self.history.skipped[-1]
 
     def step(self, batch: Batch) -> dict[str, float]:
-        """One optimiser step; returns its metrics."""
+        """One optimiser step, or none where its loss is no good; returns its metrics."""
         rate = learning_rate(self.num_steps, self.config.optimizer)
-        self.optimizer.zero_grad(set_to_none=True)
-        loss, metrics = self.model.loss(to_device(batch, self.device))
-        loss.backward()  # type: ignore[no-untyped-call]  # torch's own signature
+        loss = backward(self.model, batch, self.config.num_micro_batches, self.ranks, self.device)
         norm = clip_gradients(self.model.named_parameters(), self.config.optimizer.max_gradient_norm)
-        if not bool(torch.isfinite(norm)):
-            raise TrainingError(
-                f"step {self.num_steps + 1}", f"the gradient's norm is {float(norm)}", "a finite number", _NOT_FINITE
-            )
-        set_learning_rate(self.optimizer, rate)
-        self.optimizer.step()
-        self.model.balance_experts(self.config.balance_rate)
-        self.losses.append(loss.detach().float().cpu())
-        return _metrics(loss, metrics, norm, rate)
+        is_skipped = is_excursion(float(loss.loss), float(norm), self.history, self.config.spike_factor)
+        if not is_skipped:
+            set_learning_rate(self.optimizer, rate)
+            self.optimizer.step()
+        self.model.balance_experts(0.0 if is_skipped else self.config.balance_rate)
+        self.optimizer.zero_grad(set_to_none=True)
+        self.position = batch.next_position
+        is_certified = (self.num_steps + 1) % self.config.certify_every == 0
+        tensors = self.tensors() if is_certified else None
+        self.history.extend(digest_batch(batch), float(loss.loss), is_skipped, tensors)
+        return _metrics(loss, norm, rate, is_skipped)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Parameters and optimiser state, where they lie."""
+        state = {f"parameters/{name}": tensor for name, tensor in self.model.state_dict().items()}
+        return state | checkpoints.optimizer_tensors(self.optimizer, self.model)
 
     def checkpoint(self, sitting: Sitting) -> Checkpoint:
-        """Everything that later steps depend on."""
+        """Everything that later steps depend on, copied into host memory."""
+        optimizer = checkpoints.optimizer_tensors(self.optimizer, self.model)
         return Checkpoint(
             step=self.num_steps,
             identity=sitting.identity,
-            loader=self.loader.state_at(self.num_steps * self.config.batch_rows),
+            loader=self.loader.state_at(self.position),
             surroundings=kernel_manifest(self.device, self.config.num_threads),
-            parameters=self.model.state_dict(),
-            optimizer=checkpoints.optimizer_tensors(self.optimizer, self.model),
-            losses=torch.stack(self.losses),
+            packing=self.packing,
+            parameters=_copied(self.model.state_dict()),
+            optimizer=_copied(optimizer),
+            history=self.history.copy(),
+            forks=list(self.forks),
         )
 
-    def restore(self, checkpoint: Checkpoint) -> None:
-        """Go back to a checkpoint of this very training."""
-        self.loader.position_of(checkpoint.loader)
-        self.model.load_state_dict(dict(checkpoint.parameters))
+    def restore(self, checkpoint: Checkpoint, drift: dict[str, list[Any]] | None = None) -> None:
+        """Go back to a checkpoint of this training, or of one that differs in `drift`, which is recorded."""
+        has_other_data = "snapshot_id" in (drift or {})
+        self.position = (
+            int(checkpoint.loader["position"]) if has_other_data else self.loader.position_of(checkpoint.loader)
+        )
+        try:
+            self.model.load_state_dict(dict(checkpoint.parameters))
+        except RuntimeError as error:
+            raise TrainingError("checkpoint's parameters", str(error), "those of this model") from error
         checkpoints.restore_optimizer(self.optimizer, self.model, checkpoint.optimizer)
-        self.losses = list(checkpoint.losses)
+        self.history = checkpoint.history
+        self.forks = list(checkpoint.forks)
+        if drift:
+            self.forks.append({"step": checkpoint.step, "fields": drift})
 
 
 def train(store: Store, sitting: Sitting) -> dict[str, Any]:
     """Run a sitting and return its result, which is also written to `out/result.json`.
 
-    Raises TrainingError where the run is already past `stop_after`, where the checkpoint is of another configuration, or where a
-    loss is not finite: that step is not saved.
+    Raises TrainingError where the run is already past `stop_after`, where the checkpoint is of another configuration, or where
+    too many losses in a row are no good: those steps are not saved. Raises LockedError where another process trains this run.
     """
-    with store.writer(f"runs/{sitting.run_name}", f"training {sitting.run_name}") as scratch:
-        found_id, found = _find(store, sitting)
-        unchanged = found is not None and found.step == sitting.stop_after
-        training = Training(open_snapshot(store, sitting.snapshot_id), sitting)
-        if found is not None:
-            training.restore(found)
-        journal = Journal(sitting.out, training.num_steps, sitting.stop_after)
+    ranks = Ranks.join()
+    run = f"runs/{sitting.run_name}"
+    with store.writer(run, f"training {sitting.run_name}") if ranks.rank == 0 else nullcontext(Path()) as scratch:
+        found_id = ranks.tell(_find(store, sitting) if ranks.rank == 0 else "")
+        training = Training(open_snapshot(store, sitting.snapshot_id), sitting, ranks)
+        if found_id:
+            _restore(training, sitting, store, found_id)
+        is_unchanged = bool(found_id) and training.num_steps == sitting.stop_after
+        journal = Journal(sitting.out, training.num_steps, sitting.stop_after, sitting.has_telemetry, ranks.rank)
         journal.say(_first_words(training, sitting, found_id))
-        saved_id = found_id if unchanged else _run(training, sitting, journal, store, scratch)
-        result = _result(training, sitting, saved_id or "", unchanged)
+        for reason in broken_promises():
+            journal.say(f"warning: bitwise equality is not promised: {reason}")
+        saver = Saver(store, scratch, sitting.run_name, sitting.keep, journal.say)
+        saved_id = found_id if is_unchanged else ranks.tell(_run(training, sitting, journal, saver))
+        result = _result(training, sitting, saved_id, is_unchanged)
+        result["tokens_per_second"] = journal.tokens_per_second
+        if ranks.rank == 0:
+            name = f"certified-{training.num_steps}"
+            store.move_ref(run, name, store.ref_text(run, name), saved_id, "a sitting ended here")
         journal.finish(result)
-        return result
+    ranks.leave()
+    return result
 
 
-def to_device(batch: Batch, device: str) -> TrainingBatch:
-    """A batch as tensors on a device."""
-    arrays = (batch.input_ids_BT, batch.target_ids_BT, batch.loss_mask_BT, batch.doc_ids_BT)
-    return TrainingBatch(*(torch.from_numpy(array).to(device) for array in arrays))
-
-
-def _find(store: Store, sitting: Sitting) -> tuple[str | None, Checkpoint | None]:
+def _find(store: Store, sitting: Sitting) -> str:
+    """The checkpoint to go on from, or nothing; one of another run is marked as needed by this one."""
+    run = f"runs/{sitting.run_name}"
     found_id = checkpoints.find(store, sitting.run_name, sitting.resume) if sitting.resume else None
-    if found_id is None:
-        return None, None
-    found = checkpoints.load(store, found_id)
-    checkpoints.refuse_drift(found.identity, sitting.identity, found_id)
+    if found_id and found_id not in store.refs(run).values():
+        checkpoints.open_stored(store, found_id)
+        store.move_ref(run, "started-from", store.ref_text(run, "started-from"), found_id, "resumed by id")
+    return found_id or ""
+
+
+def _restore(training: Training, sitting: Sitting, store: Store, found_id: str) -> None:
+    found = _load(store, sitting.run_name, found_id)
+    manifest = kernel_manifest(training.device, training.config.num_threads)
+    drift = judge_drift(
+        found_id,
+        {**found.identity, "manifest": found.surroundings},
+        {**sitting.identity, "manifest": manifest},
+        sitting.allowed_drift,
+    )
     if found.step > sitting.stop_after:
         raise TrainingError(
             f"run {sitting.run_name}",
@@ -150,36 +201,54 @@ def _find(store: Store, sitting: Sitting) -> tuple[str | None, Checkpoint | None
             f"at most {sitting.stop_after}",
             "Ask for a later step.",
         )
-    return found_id, found
+    training.restore(found, drift)
 
 
-def _run(training: Training, sitting: Sitting, journal: Journal, store: Store, scratch: Path) -> str:
-    batches = Batches(
-        training.loader,
-        training.config.batch_rows,
-        sitting.num_workers,
-        training.num_steps * training.config.batch_rows,
-    )
-    saved_id = ""
+def _load(store: Store, run: str, found_id: str) -> Checkpoint:
+    """A checkpoint; where it is damaged, the error offers the newest sound one of the run before it."""
+    try:
+        return checkpoints.load(store, found_id)
+    except DamagedError as error:
+        for entry in reversed(list_checkpoints(store, run)):
+            if entry.checkpoint_id != found_id and is_sound(store, entry.checkpoint_id):
+                remedy = f"The one of step {entry.step} is sound: --resume {entry.checkpoint_id}"
+                raise DamagedError(error.subject, error.found, error.expected, remedy) from error
+        raise
+
+
+def _run(training: Training, sitting: Sitting, journal: Journal, saver: Saver) -> str:
+    is_due = False
     with _stop_request() as stop:
-        for batch in batches:
+        for batch in Batches(training.loader, training.config.batch_rows, sitting.num_workers, training.position):
             metrics = training.step(batch)
             journal.step(training.num_steps, metrics, batch.input_ids_BT.size)
-            is_last = training.num_steps >= sitting.stop_after or bool(stop)
-            if is_last or training.num_steps % sitting.save_every == 0:
-                saved_id = _save(training, sitting, store, scratch)
+            _judge_excursion(training, sitting)
+            is_last = training.num_steps >= sitting.stop_after or training.ranks.any_of(bool(stop))
+            is_due = is_due or is_last or training.num_steps % sitting.save_every == 0
+            if not is_due or training.is_inside_excursion:
+                continue
+            if training.ranks.rank == 0:
+                saver.save(training.checkpoint(sitting))
+            is_due = False
             if is_last:
                 break
     if training.num_steps < sitting.stop_after:
         journal.say(f"stopped by a signal; resumable at step {training.num_steps}")
-    return saved_id
+    return saver.finish(training.num_steps) if training.ranks.rank == 0 else ""
 
 
-def _save(training: Training, sitting: Sitting, store: Store, scratch: Path) -> str:
-    saved_id = checkpoints.save(store, scratch, training.checkpoint(sitting))
-    run = f"runs/{sitting.run_name}"
-    store.move_ref(run, "latest", store.ref_text(run, "latest"), saved_id, f"step {training.num_steps}")
-    return saved_id
+def _judge_excursion(training: Training, sitting: Sitting) -> None:
+    """Raise TrainingError where skipped steps are too many, or the last one of the sitting is skipped."""
+    flags = training.history.skipped
+    num_skipped = next((place for place, flag in enumerate(reversed(flags)) if not flag), len(flags))
+    is_last = training.num_steps >= sitting.stop_after
+    if num_skipped > training.config.max_skipped_steps or (num_skipped and is_last):
+        raise TrainingError(
+            f"step {training.num_steps}",
+            f"its loss is {training.history.losses[-1]}, and {num_skipped} steps in a row changed nothing",
+            f"a finite loss, at most {training.config.spike_factor:g} times the recent median",
+            _EXCURSION,
+        )
 
 
 @contextmanager
@@ -193,31 +262,47 @@ def _stop_request() -> Iterator[list[int]]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _first_words(training: Training, sitting: Sitting, found_id: str | None) -> str:
+def _first_words(training: Training, sitting: Sitting, found_id: str) -> str:
     model = f"{count_parameters(training.model):,} parameters, {training.loader.num_rows:,} rows"
     where = f"resumed at step {training.num_steps} from {found_id[:12]}" if found_id else "from the start"
-    return f"run {sitting.run_name} on {training.device}: {model}, {where}"
+    if training.forks and training.forks[-1]["step"] == training.num_steps:
+        fields = training.forks[-1]["fields"].items()
+        where += "; the numbers fork here: " + ", ".join(f"{name} {before} -> {now}" for name, (before, now) in fields)
+    ranks = f", {training.ranks.count} ranks" if training.ranks.count > 1 else ""
+    return f"run {sitting.run_name} on {training.device}{ranks}: {model}, {where}"
 
 
-def _metrics(loss: Tensor, parts: LossMetrics, norm: Tensor, rate: float) -> dict[str, float]:
+def _metrics(loss: StepLoss, norm: Tensor, rate: float, is_skipped: bool) -> dict[str, float]:
     return {
-        "loss": float(loss.detach()),
-        "cross_entropy": float(parts.cross_entropy_sum) / max(1, int(parts.num_trained_tokens)),
-        "num_trained_tokens": int(parts.num_trained_tokens),
-        "router_z_loss": float(parts.router_z_loss),
+        "loss": float(loss.loss),
+        "cross_entropy": float(loss.cross_entropy_sum) / max(1, loss.num_trained_tokens),
+        "num_trained_tokens": loss.num_trained_tokens,
+        "router_z_loss": float(loss.router_z_loss),
         "gradient_norm": float(norm),
         "learning_rate": rate,
+        **({"skipped": True} if is_skipped else {}),
     }
 
 
+def _copied(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
+
+
+def _packing(snapshot: Snapshot, loader: Loader) -> dict[str, Any]:
+    names = {"vocabulary": snapshot.vocabulary["name"], "vocabulary_sha256": snapshot.vocabulary["sha256"]}
+    return {"row_length": snapshot.row_length, "num_rows": loader.num_rows, **names}
+
+
 def _result(training: Training, sitting: Sitting, checkpoint_id: str, unchanged: bool) -> dict[str, Any]:
-    losses = [float(loss) for loss in training.losses]
+    losses = list(training.history.losses)
     return {
         "run": sitting.run_name,
         "recipe": sitting.recipe,
         "steps": training.num_steps,
+        "certificate": training.history.certificate,
         "losses": losses,
         "final_loss": losses[-1],
+        "skipped_steps": [step for step, flag in enumerate(training.history.skipped, 1) if flag],
         "parameters_sha256": checkpoints.digest_tensors(training.model.state_dict()),
         "optimizer_sha256": checkpoints.digest_tensors(
             checkpoints.optimizer_tensors(training.optimizer, training.model)
@@ -225,14 +310,20 @@ def _result(training: Training, sitting: Sitting, checkpoint_id: str, unchanged:
         "num_parameters": count_parameters(training.model),
         "snapshot_id": sitting.snapshot_id,
         "checkpoint_id": checkpoint_id,
-        "loader": training.loader.state_at(training.num_steps * training.config.batch_rows),
+        "loader": training.loader.state_at(training.position),
+        "packing": training.packing,
+        "config": sitting.identity["config"],
+        "forks": training.forks,
         "seeds": {"global": sitting.seed, "weights": sitting.seed, "loader": sitting.seed},
         "versions": kernel_manifest(training.device, training.config.num_threads),
+        "num_ranks": training.ranks.count,
+        "broken_promises": broken_promises(),
         "unchanged": unchanged,
         "finished": training.num_steps >= sitting.stop_after,
     }
 
 
-_NOT_FINITE = (
-    "Nothing of this step was saved. Resume the last checkpoint with a lower learning rate, or look at the batch."
+_EXCURSION = (
+    "Nothing since they began was saved. Resume the last checkpoint to a later step, with a lower learning rate in a new "
+    "run, or look at the batch."
 )

@@ -1,6 +1,8 @@
 """Named trainings: a model, its optimiser, its batches. Light: the shell reads this without torch."""
 
-from pydantic import Field
+from typing import Self
+
+from pydantic import Field, model_validator
 
 from pipeline.errors import ParamsError
 from pipeline.params import Params
@@ -10,7 +12,10 @@ from trainer.presets import preset
 
 
 class TrainingConfig(Params):
-    """Everything that decides a training besides its snapshot and seed. All fields are identity: a resume refuses another value."""
+    """Everything that decides a training besides its snapshot and seed.
+
+    A resume refuses another value of any field but the two that fork (`trainer.drift`): the batch and the micro-batch.
+    """
 
     model: ModelConfig
     """The model."""
@@ -20,10 +25,33 @@ class TrainingConfig(Params):
     """How often and where pieces are infilled."""
     batch_rows: int = Field(default=8, ge=1, le=65_536)
     """Packed rows in one step, over all ranks."""
+    micro_batch_rows: int | None = Field(default=None, ge=1, le=65_536)
+    """Rows of one logical micro-batch, whatever ranks and accumulation share them. None: the whole batch at once."""
+    certify_every: int = Field(default=10, ge=1)
+    """Steps between the states that the certificate takes in."""
+    spike_factor: float = Field(default=3.0, gt=1)
+    """A step whose loss is this many times the recent median, or is not finite, changes nothing."""
+    max_skipped_steps: int = Field(default=8, ge=0)
+    """Steps in a row that may be skipped so before the run gives up."""
     balance_rate: float = Field(default=1e-3, ge=0, le=1)
     """How far an expert's selection bias moves after a step."""
     num_threads: int = Field(default=2, ge=1, le=256)
     """Threads of one operation on the CPU. Sums are split among them, so that the number is part of the numbers."""
+
+    @property
+    def num_micro_batches(self) -> int:
+        """Logical micro-batches of one step."""
+        return self.batch_rows // (self.micro_batch_rows or self.batch_rows)
+
+    @model_validator(mode="after")
+    def _batch_is_a_tree(self) -> Self:
+        rows = self.micro_batch_rows or self.batch_rows
+        number = self.batch_rows // rows
+        if self.batch_rows % rows or number & (number - 1) or not number:
+            raise ValueError(
+                f"micro_batch_rows: {rows} does not cut {self.batch_rows} rows into 1, 2, 4, 8, ... equal parts"
+            )
+        return self
 
 
 RECIPES: dict[str, TrainingConfig] = {

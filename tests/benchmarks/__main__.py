@@ -5,6 +5,7 @@ import json
 import sys
 from pathlib import Path
 
+from tests.benchmarks.checkpoints import checkpoint_sharing, checkpoint_size, determinism_cost, save_stall
 from tests.benchmarks.cleaning import collect_normalize_full, one_more_source
 from tests.benchmarks.end_to_end import dagster_overhead, end_to_end_full, end_to_end_quick
 from tests.benchmarks.figure import Benchmark, Figure, machine
@@ -31,6 +32,10 @@ BENCHMARKS: dict[str, Benchmark] = {
     "loader": loader,
     "resume-position": resume_position,
     "loader-memory": loader_memory,
+    "save-stall": save_stall,
+    "checkpoint-size": checkpoint_size,
+    "checkpoint-sharing": checkpoint_sharing,
+    "determinism-cost": determinism_cost,
 }
 
 HEAD = """# Benchmarks

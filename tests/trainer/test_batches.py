@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import torch
 
+from pipeline.errors import TrainingError
 from tests.trainer.made_rows import CONFIG, LAYOUT, sources_of
 from trainer.batches import Batches
 from trainer.loader import Batch, Loader
@@ -55,3 +56,10 @@ def assert_equal(left: Batch, right: Batch) -> None:
     assert (left.position, left.triples) == (right.position, right.triples)
     for name in ("input_ids_BT", "target_ids_BT", "loss_mask_BT", "doc_ids_BT"):
         assert np.array_equal(getattr(left, name), getattr(right, name)), name
+
+
+def test_a_loader_that_hands_out_nothing_in_time_is_named() -> None:
+    loader = Loader(sources_of(a=5), LAYOUT, CONFIG)
+
+    with pytest.raises(TrainingError, match="loader: no batch came within 0 s"):
+        next(iter(Batches(loader, 2, num_workers=1, stalled_after_seconds=0.001)))

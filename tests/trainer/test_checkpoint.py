@@ -1,32 +1,261 @@
-"""A checkpoint that is worth nothing is never written."""
+"""A checkpoint holds all that a later step depends on, shares what did not change, and admits nothing foreign."""
 
+import io
+import json
+import os
+import pickle
+import tarfile
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from pipeline.errors import TrainingError
+from pipeline.durable import acquire
+from pipeline.errors import SluiceError, StoreError, TrainingError
+from pipeline.objects import read_manifest
 from pipeline.store import Store
-from trainer.checkpoint import Checkpoint, load, save
+from trainer import archive, retention
+from trainer.certificate import History
+from trainer.checkpoint import KIND, STATE_FIELDS, Checkpoint, load, save
+from trainer.comparison import diff
+from trainer.drift import judge_drift
+from trainer.retention import Keep
+from trainer.saver import Saver
+
+IDENTITY = {"config": {"batch_rows": 4, "model": {"depth": 2}}, "seed": 42, "snapshot_id": "a" * 64}
 
 
-def checkpoint(weight: float, moment: float) -> Checkpoint:
-    identity = {"snapshot_id": "0" * 64}
-    parameters = {"weight": torch.tensor([1.0, weight]), "count": torch.tensor([3])}
-    return Checkpoint(7, identity, {}, {}, parameters, {"exp_avg/weight": torch.tensor([moment])}, torch.tensor([1.0]))
+def made(step: int, moved: float = 0.0) -> Checkpoint:
+    history = History()
+    for number in range(step):
+        history.extend(bytes([number]) * 32, 5.0 - number, False, None)
+    parameters = {"embedding_VD": torch.arange(4096.0), "layers.0.norm.weight": torch.full((2048,), 1.0 + moved)}
+    optimizer = {f"exp_avg/{name}": torch.zeros_like(value) for name, value in parameters.items()}
+    return Checkpoint(
+        step, IDENTITY, {"position": 4 * step}, {"torch": "1"}, {"row_length": 8}, parameters, optimizer, history
+    )
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
-def test_values_that_are_not_finite_are_never_saved(store: Store, tmp_path: Path, value: float) -> None:
-    for name, bad in (("weight", checkpoint(value, 0.0)), ("exp_avg/weight", checkpoint(0.0, value))):
-        with pytest.raises(TrainingError, match=f"step 7.*{name}"):
-            save(store, tmp_path / name, bad)
-    assert not store.root.exists()
+def put(store: Store, checkpoint: Checkpoint, before: str | None = None) -> str:
+    with store.writer("runs/r", "a test") as scratch:
+        return save(store, scratch, checkpoint, before)
 
 
-def test_finite_values_are_saved_and_read_back(store: Store, tmp_path: Path) -> None:
-    saved = checkpoint(2.0, 0.5)
-    found = load(store, save(store, tmp_path / "scratch", saved))
+def test_a_checkpoint_reads_back_as_it_was_written(store: Store) -> None:
+    checkpoint = made(3)
+    found = load(store, put(store, checkpoint))
 
-    assert found.step == 7
-    assert {name: tensor.tolist() for name, tensor in found.parameters.items()} == {"weight": [1.0, 2.0], "count": [3]}
+    assert found.state() == checkpoint.state()
+    assert all(row.is_equal for row in diff(found, checkpoint))
+
+
+def test_a_part_that_did_not_change_is_stored_once(store: Store) -> None:
+    first = put(store, made(1))
+    second = put(store, made(2, moved=1.0), first)
+    one, other = (store.read(name).path for name in (first, second))
+
+    assert os.path.samefile(one / "parameters-embedding_VD.safetensors", other / "parameters-embedding_VD.safetensors")
+    assert not os.path.samefile(one / "parameters-layers.0.safetensors", other / "parameters-layers.0.safetensors")
+    assert second == put(Store(store.root.with_name("other")), made(2, moved=1.0)), "sharing is no part of the id"
+
+
+def test_a_damaged_part_is_not_shared(store: Store) -> None:
+    first = put(store, made(1))
+    path = store.read(first).path / "parameters-embedding_VD.safetensors"
+    path.write_bytes(path.read_bytes()[:-1] + b"\1")
+    second = put(store, made(2), first)
+
+    assert load(store, second).step == 2
+
+
+@pytest.mark.parametrize("field", [*STATE_FIELDS, "parameters", "optimizer", "history"])
+def test_every_entry_of_a_checkpoint_is_needed(store: Store, field: str) -> None:
+    stored = store.read(put(store, made(2)))
+    with store.writer("runs/r", "a test") as scratch:
+        folder = scratch / "doctored"
+        folder.mkdir()
+        for entry in stored.manifest.files:
+            content = stored.file(entry.name).read_bytes()
+            if entry.name == "state.json" and field in STATE_FIELDS:
+                state = json.loads(content)
+                del state[field]
+                content = json.dumps(state).encode()
+            if field in STATE_FIELDS or not entry.name.startswith(field):
+                (folder / entry.name).write_bytes(content)
+        doctored = store.commit(folder, KIND, {"step": 2}, {})
+
+    with pytest.raises(SluiceError):
+        load(store, doctored)
+
+
+def test_a_pickle_in_the_place_of_tensors_is_refused_and_never_run(store: Store, tmp_path: Path) -> None:
+    class Bomb:
+        def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+            return (Path.touch, (tmp_path / "exploded",))
+
+    stored = store.read(put(store, made(2)))
+    with store.writer("runs/r", "a test") as scratch:
+        folder = scratch / "doctored"
+        folder.mkdir()
+        for entry in stored.manifest.files:
+            (folder / entry.name).write_bytes(stored.file(entry.name).read_bytes())
+        (folder / "parameters-layers.0.safetensors").write_bytes(pickle.dumps(Bomb()))
+        doctored = store.commit(folder, KIND, {"step": 2}, {})
+
+    with pytest.raises(TrainingError, match=r"parameters-layers\.0\.safetensors .* holds no tensors"):
+        load(store, doctored)
+    assert not (tmp_path / "exploded").exists()
+
+
+def test_a_difference_is_named_by_tensor(store: Store) -> None:
+    rows = {row.name: row for row in diff(made(1), made(1, moved=0.5))}
+
+    assert [name for name, row in rows.items() if not row.is_equal] == ["parameters/layers.0.norm.weight"]
+    assert rows["parameters/layers.0.norm.weight"].max_difference == 0.5
+
+
+def test_an_export_is_the_same_bytes_everywhere_and_imports_as_the_same_checkpoint(
+    store: Store, tmp_path: Path
+) -> None:
+    checkpoint_id = put(store, made(2))
+    other = Store(tmp_path / "other")
+    shas = {archive.export(place, put(place, made(2)), tmp_path / name) for place, name in ((store, "a"), (other, "b"))}
+    third = Store(tmp_path / "third")
+
+    assert len(shas) == 1
+    assert archive.import_file(third, tmp_path / "a") == checkpoint_id
+    assert load(third, checkpoint_id).state() == made(2).state()
+
+
+def with_member(tar: tarfile.TarFile, member: tarfile.TarInfo, content: bytes = b"") -> None:
+    member.size = len(content)
+    tar.addfile(member, io.BytesIO(content))
+
+
+def planted_link(path: Path) -> None:
+    with tarfile.open(path, "a:") as tar:
+        member = tarfile.TarInfo("link")
+        member.type, member.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        with_member(tar, member)
+
+
+def planted_parent(path: Path) -> None:
+    with tarfile.open(path, "a:") as tar:
+        with_member(tar, tarfile.TarInfo("../outside"), b"x")
+
+
+def another_mode(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    with tarfile.open(path) as tar:
+        member = tar.getmembers()[-1]
+    header = bytearray(content[member.offset : member.offset + 512])
+    header[100:108] = b"0000755\0"
+    header[148:156] = b"        "
+    header[148:156] = f"{sum(header):06o}\0 ".encode()
+    content[member.offset : member.offset + 512] = header
+    path.write_bytes(content)
+
+
+def flipped(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        planted_link,
+        planted_parent,
+        another_mode,
+        flipped,
+        lambda path: path.write_bytes(path.read_bytes() + b"\0"),
+        lambda path: path.write_bytes(path.read_bytes()[:-600]),
+        lambda path: path.write_bytes(b"no tar"),
+    ],
+    ids=["a link", "a path with ..", "another mode", "a flipped bit", "a byte more", "cut short", "no tar"],
+)
+def test_an_import_takes_an_export_and_nothing_else(
+    store: Store, tmp_path: Path, spoil: Callable[[Path], None]
+) -> None:
+    archive.export(store, put(store, made(2)), tmp_path / "a.tar")
+    spoil(tmp_path / "a.tar")
+    other = Store(tmp_path / "other")
+
+    with pytest.raises((TrainingError, StoreError)):
+        archive.import_file(other, tmp_path / "a.tar")
+    assert list(other.root.glob("objects/*/*/*")) == []
+    assert not (tmp_path / "outside").exists()
+
+
+def write_run(store: Store, run: str, steps: range, keep: Keep = Keep()) -> list[str]:  # noqa: B008  # frozen
+    ids = []
+    with store.writer(f"runs/{run}", "a test") as scratch:
+        saver = Saver(store, scratch, run, keep, print)
+        for step in steps:
+            saver.save(replace(made(step, moved=step), identity={**IDENTITY, "seed": len(run)}))
+            ids.append(saver.finish(step))
+    return ids
+
+
+def test_what_a_run_keeps_is_the_newest_the_regular_and_the_best(store: Store) -> None:
+    ids = write_run(store, "r", range(1, 10), Keep(last=2, every=4, best=1))
+
+    assert [entry.step for entry in retention.list_checkpoints(store, "r")] == [4, 8, 9]
+    assert store.ref("runs/r", "latest") == ids[-1]
+
+
+def test_prune_spares_what_a_ref_a_certificate_or_a_running_job_needs(store: Store) -> None:
+    ids = write_run(store, "r", range(1, 6))
+    store.move_ref("runs/r", "certified-2", None, ids[1], "a sitting ended here")
+    store.move_ref("runs/other", "started-from", None, ids[2], "resumed by id")
+    rehearsed = [entry.step for entry in retention.prune(store, "r", Keep(last=1), is_rehearsal=True)]
+
+    assert rehearsed == [1, 4]
+    with (store.root / "locks" / "runs" / "s").open("w") as held:
+        # A running job `s` has written what `r` has written too: equal checkpoints are one object.
+        store.move_ref("runs/s", "latest", None, ids[3], "step 4")
+        store.move_ref("runs/s", "latest", ids[3], ids[4], "step 5")
+        acquire(held.fileno(), Path(held.name), 0, print)
+        assert [entry.step for entry in retention.prune(store, "r", Keep(last=1))] == [1]
+    assert [entry.step for entry in retention.prune(store, "r", Keep(last=1))] == [4]
+    assert [entry.step for entry in retention.list_checkpoints(store)] == [2, 3, 5]
+
+
+def test_a_save_that_the_disk_refuses_is_told_and_leaves_the_last_good_one(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    with store.writer("runs/r", "a test") as scratch:
+        saver = Saver(store, scratch, "r", Keep(), told.append)
+        saver.save(made(1))
+        first = saver.finish(1)
+        (scratch / "step-2").write_bytes(b"")  # where the next save wants a folder: the system refuses it
+        saver.save(made(2))
+        with pytest.raises(TrainingError, match=rf"step 2 could not be saved.*last good one is {first}"):
+            saver.finish(2)
+        saver.save(made(3))
+        third = saver.finish(3)
+
+    assert "step 2 was not saved" in told[0]
+    assert load(store, third).step == 3
+    assert read_manifest(store.read(third).path).kind == KIND
+
+
+def test_drift_is_refused_by_field_unless_it_forks_or_is_allowed() -> None:
+    before = {**IDENTITY, "manifest": {"torch": "1", "processor": "x"}}
+    now = {**IDENTITY, "config": {"batch_rows": 8, "model": {"depth": 2}}, "manifest": {"torch": "2", "processor": "x"}}
+
+    with pytest.raises(TrainingError, match=r"manifest\.torch was '1', is now '2'.*--allow-drift manifest\.torch"):
+        judge_drift("c" * 64, before, now, ())
+    assert judge_drift("c" * 64, before, now, ["manifest"]) == {
+        "config.batch_rows": [4, 8],
+        "manifest.torch": ["1", "2"],
+    }
+    deeper = {**before, "config": {"batch_rows": 4, "model": {"depth": 3}}}
+    with pytest.raises(TrainingError, match=r"config\.model\.depth was 2, is now 3"):
+        judge_drift("c" * 64, before, deeper, ["manifest"])
+    with pytest.raises(TrainingError, match="no such drift can be allowed"):
+        judge_drift("c" * 64, before, deeper, ["config.model.depth"])

@@ -16,7 +16,7 @@ import pytest
 from pipeline.store import Store
 
 STEPS = 20
-SAME = ("losses", "final_loss", "parameters_sha256", "optimizer_sha256", "checkpoint_id", "loader")
+SAME = ("certificate", "losses", "final_loss", "parameters_sha256", "optimizer_sha256", "checkpoint_id", "loader")
 Train = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -125,13 +125,34 @@ def test_a_checkpoint_of_another_configuration_is_refused_by_field(root: Path, s
 
 
 def test_a_damaged_checkpoint_is_refused(root: Path, straight: dict[str, Any]) -> None:
-    done = train(root, "damaged", 2)
-    path = Store(root).read(done["checkpoint_id"]).path / "parameters.safetensors"
+    before = train(root, "damaged", 1)
+    done = train(root, "damaged", 2, "--resume", "latest")
+    path = Store(root).read(done["checkpoint_id"]).path / "parameters-layers.1.safetensors"
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
 
-    assert "parameters.safetensors" in refused(root, "damaged", 4, "--resume", done["checkpoint_id"])
+    message = refused(root, "damaged", 4, "--resume", done["checkpoint_id"])
+
+    assert "parameters-layers.1.safetensors" in message
+    assert f"The one of step 1 is sound: --resume {before['checkpoint_id']}" in message
+
+
+def test_a_second_trainer_on_one_run_is_refused(root: Path, straight: dict[str, Any]) -> None:
+    with Store(root).writer("runs/straight", "training straight"):
+        message = refused(root, "straight", STEPS, "--resume", "latest")
+
+    assert "it is being written by training straight" in message
+
+
+def test_another_seed_is_named_before_the_first_step_that_differs(root: Path, straight: dict[str, Any]) -> None:
+    other = train(root, "seed", 2, "--seed", "43")
+    line = [sys.executable, "-m", "trainer", "compare", straight["checkpoint_id"], other["checkpoint_id"]]
+    done = subprocess.run([*line, "--store", str(root)], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[0] == "seed: 42 | 43"
+    assert "first batch that differs: step 1" in done.stderr
 
 
 def test_a_snapshot_is_no_checkpoint(root: Path, straight: dict[str, Any]) -> None:
@@ -151,7 +172,7 @@ def test_sampling_twice_gives_the_same_text(root: Path, straight: dict[str, Any]
 
 
 def wait_for_step(path: Path, step: int) -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600  # a limit for a machine that others use too
     while time.monotonic() < deadline:
         if path.exists() and path.read_text().count("\n") >= step:
             return

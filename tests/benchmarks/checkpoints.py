@@ -1,0 +1,136 @@
+"""What a checkpoint costs: the delay of a step, its bytes, what two of them share; and what strict determinism costs a step."""
+
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+
+from pipeline.snapshot import open_snapshot
+from pipeline.store import Store
+from tests.benchmarks.figure import Figure
+from tests.conftest import build_tiny
+from trainer.loop import Sitting, Training
+from trainer.recipes import recipe_named
+from trainer.retention import Keep, list_checkpoints
+from trainer.saver import Saver
+
+NUM_SAVES, NUM_PAIRS, STEPS_PER_SIDE, NUM_WARM_STEPS = 5, 5, 6, 3
+REACH_COST_FRACTION = 0.05
+FLOAT_BYTES = 4
+
+
+def save_stall() -> list[Figure]:
+    """How long a step waits for a save, against waiting until the bytes are on disk."""
+    with _training() as (training, sitting, store):
+        with store.writer("runs/stall", "a benchmark") as scratch:
+            saver = Saver(store, scratch, "stall", Keep(), print)
+            stalls, whole = [], []
+            for _ in range(NUM_SAVES):
+                training.step(training.loader.batch_at(training.position, training.config.batch_rows))
+                started = time.monotonic()
+                saver.save(training.checkpoint(sitting))
+                stalls.append(time.monotonic() - started)
+                saver.wait()
+                whole.append(time.monotonic() - started)
+        stall, wait = (1000 * statistics.median(times) for times in (stalls, whole))
+    peer = "the whole save, waited for, ms"
+    return [
+        Figure(
+            "save-stall",
+            round(stall, 2),
+            "ms",
+            "< half",
+            stall < wait / 2,
+            peer,
+            round(wait, 2),
+            round(stall / wait, 3),
+        )
+    ]
+
+
+def checkpoint_size() -> list[Figure]:
+    """Bytes of a checkpoint over the least: each parameter and its two moments once."""
+    with _training() as (training, sitting, store):
+        _save(training, sitting, store)
+        (entry,) = list_checkpoints(store)
+        least = 3 * FLOAT_BYTES * sum(parameter.numel() for parameter in training.model.parameters())
+    ratio = entry.num_bytes / least
+    peer = "parameters and two moments in float32, bytes"
+    return [Figure("checkpoint-size", entry.num_bytes, "bytes", "<= 1.1 x", ratio <= 1.1, peer, least, round(ratio, 3))]
+
+
+def checkpoint_sharing() -> list[Figure]:
+    """The share of a second checkpoint that the first one holds already, when one layer of four is trained and when all are."""
+    figures = []
+    for name, is_frozen in (("one layer of four trained", True), ("all trained", False)):
+        with _training() as (training, sitting, store):
+            for parameter_name, parameter in training.model.named_parameters():
+                parameter.requires_grad_(not is_frozen or parameter_name.startswith("layers.3."))
+            for group in training.optimizer.param_groups if is_frozen else ():
+                group["weight_decay"] = 0.0
+            for _ in range(2):
+                _save(training, sitting, store)
+            entries = list_checkpoints(store)
+            shared = 1 - entries[1].num_own_bytes / entries[1].num_bytes
+        reach = "> 0.5" if is_frozen else "none claimed"
+        figures.append(
+            Figure(f"checkpoint-sharing, {name}", round(shared, 3), "fraction", reach, not is_frozen or shared > 0.5)
+        )
+    return figures
+
+
+def determinism_cost() -> list[Figure]:
+    """Time of a step in strict mode over the same step without it, in turn."""
+    with _training() as (training, _, _):
+        _seconds(training, True, NUM_WARM_STEPS)
+        pairs = [(_seconds(training, True), _seconds(training, False)) for _ in range(NUM_PAIRS)]
+    cost = statistics.median(strict / loose for strict, loose in pairs) - 1
+    strict, loose = (1000 * statistics.median(times) for times in zip(*pairs, strict=True))
+    figure = Figure(
+        "determinism-cost, CPU",
+        round(cost, 4),
+        "fraction of a step",
+        f"<= {REACH_COST_FRACTION}",
+        cost <= REACH_COST_FRACTION,
+        f"strict {strict:.0f} ms; without strict mode, ms",
+        round(loose, 1),
+        round(1 + cost, 3),
+    )
+    return [figure]
+
+
+@contextmanager
+def _training() -> Iterator[tuple[Training, Sitting, Store]]:
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(Path(folder) / "store")
+        snapshot_id = _built(store)
+        sitting = Sitting(snapshot_id, "tiny", recipe_named("tiny"), 42, 100, 100, Path(folder) / "out")
+        yield Training(open_snapshot(store, snapshot_id), sitting), sitting, store
+
+
+def _save(training: Training, sitting: Sitting, store: Store) -> None:
+    training.step(training.loader.batch_at(training.position, training.config.batch_rows))
+    with store.writer("runs/sharing", "a benchmark") as scratch:
+        saver = Saver(store, scratch, "sharing", Keep(), print)
+        saver.save(training.checkpoint(sitting))
+        saver.wait()
+
+
+def _seconds(training: Training, is_strict: bool, num_steps: int = STEPS_PER_SIDE) -> float:
+    torch.use_deterministic_algorithms(is_strict)
+    times = []
+    for _ in range(num_steps):
+        batch = training.loader.batch_at(training.position, training.config.batch_rows)
+        started = time.monotonic()
+        training.step(batch)
+        times.append(time.monotonic() - started)
+    return statistics.median(times)
+
+
+def _built(store: Store) -> str:
+    build_tiny(store.root)
+    return store.ref("tiny", "candidate") or ""

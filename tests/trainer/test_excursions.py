@@ -1,0 +1,59 @@
+"""A loss that is no good changes nothing, is written down, and does not last."""
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+from pipeline.errors import TrainingError
+from pipeline.snapshot import open_snapshot
+from pipeline.store import Store
+from trainer.certificate import History
+from trainer.checkpoint import digest_tensors
+from trainer.loop import Sitting, Training, _judge_excursion
+from trainer.recipes import recipe_named
+from trainer.stepping import is_excursion
+
+
+def history_of(losses: list[float], skipped: tuple[int, ...] = ()) -> History:
+    history = History()
+    for place, loss in enumerate(losses):
+        history.extend(bytes(32), loss, place in skipped, None)
+    return history
+
+
+@pytest.mark.parametrize(
+    ("loss", "norm", "history", "expected"),
+    [
+        (math.nan, 1.0, history_of([]), True),
+        (1.0, math.inf, history_of([]), True),
+        (50.0, 1.0, history_of([2.0] * 19), False),
+        (6.1, 1.0, history_of([2.0] * 20), True),
+        (5.9, 1.0, history_of([2.0] * 20), False),
+        (6.1, 1.0, history_of([2.0] * 20 + [math.nan, 90.0], skipped=(20, 21)), True),
+    ],
+)
+def test_a_step_is_judged_by_the_recent_good_ones(loss: float, norm: float, history: History, expected: bool) -> None:
+    assert is_excursion(loss, norm, history, spike_factor=3.0) is expected
+
+
+def test_a_step_that_is_not_finite_changes_nothing_but_the_record(tiny_store: Store, tmp_path: Path) -> None:
+    snapshot_id = tiny_store.ref("tiny", "live") or ""
+    config = recipe_named("tiny").model_copy(update={"max_skipped_steps": 1})
+    sitting = Sitting(snapshot_id, "tiny", config, 42, 4, 1, tmp_path)
+    training = Training(open_snapshot(tiny_store, snapshot_id), sitting)
+    training.step(training.loader.batch_at(0, 4))
+    with torch.no_grad():
+        training.model.embedding_VD[5] = math.nan
+    before, state = digest_tensors(training.model.state_dict()), digest_tensors(training.tensors())
+    metrics = training.step(training.loader.batch_at(4, 4))
+
+    assert metrics["skipped"] is True
+    assert (training.num_steps, training.position, training.is_inside_excursion) == (2, 8, True)
+    assert digest_tensors(training.model.state_dict()) == before
+    assert digest_tensors(training.tensors()) == state
+    _judge_excursion(training, sitting)
+    training.step(training.loader.batch_at(8, 4))
+    with pytest.raises(TrainingError, match="step 3: its loss is nan, and 2 steps in a row changed nothing"):
+        _judge_excursion(training, sitting)

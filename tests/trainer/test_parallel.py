@@ -1,0 +1,38 @@
+"""One tree of sums, whoever computes its branches."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from pipeline.errors import ParamsError, TrainingError
+from trainer.parallel import Ranks, tree_sum
+from trainer.recipes import RECIPES, TrainingConfig
+
+
+def leaf(place: int) -> list[Tensor]:
+    return [torch.randn(1000, generator=torch.Generator().manual_seed(place))]
+
+
+@pytest.mark.parametrize("num_ranks", [1, 2, 4, 8])
+def test_the_sum_has_the_same_bits_for_any_number_of_ranks(num_ranks: int) -> None:
+    g = [leaf(place)[0] for place in range(8)]
+    expected = ((g[0] + g[1]) + (g[2] + g[3])) + ((g[4] + g[5]) + (g[6] + g[7]))
+    parts = [tree_sum(Ranks(rank, num_ranks).share_of(8), leaf)[0] for rank in range(num_ranks)]
+    while len(parts) > 1:
+        parts = [parts[at] + parts[at + 1] for at in range(0, len(parts), 2)]
+
+    assert torch.equal(parts[0], expected)
+    assert not torch.equal(parts[0], sum(g[1:], g[0])), "a plain sum would round alike here: the test sees nothing"
+
+
+def test_ranks_that_cannot_share_are_refused() -> None:
+    with pytest.raises(TrainingError, match="4 ranks: they cannot share 2 logical micro-batches"):
+        Ranks(0, 4).share_of(2)
+
+
+@pytest.mark.parametrize(("batch", "micro"), [(12, 4), (8, 3), (4, 8)])
+def test_a_batch_that_is_no_tree_is_refused(batch: int, micro: int) -> None:
+    values = RECIPES["tiny"].model_dump() | {"batch_rows": batch, "micro_batch_rows": micro}
+
+    with pytest.raises((ParamsError, ValueError), match=f"{micro} does not cut {batch} rows"):
+        TrainingConfig.model_validate(values)

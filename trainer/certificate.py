@@ -1,0 +1,157 @@
+"""The certificate: two hash chains that a run extends at each step. Two runs are the same if one string is the same.
+
+    data_n     sha256(data_(n-1) | digest of the step's batch)                       equal on any hardware
+    numbers_n  sha256(numbers_(n-1) | bits of the loss [| digest of the state])      the state every `certify_every` steps
+
+The history keeps what each link was made of, so that two runs that disagree can say where they parted: 37 bytes a step,
+and for each recorded state 40 bytes and 4 bytes a tensor. It travels in the checkpoint and is held against the chains on loading.
+"""
+
+import hashlib
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pipeline.errors import TrainingError
+from trainer.loader import Batch
+
+_DATA_START = hashlib.sha256(b"sluice/certificate/data/1").digest()
+_NUMBERS_START = hashlib.sha256(b"sluice/certificate/numbers/1").digest()
+_TENSOR_BYTES = 4
+
+
+@dataclass(frozen=True)
+class State:
+    """The tensors after a step: a digest of them all, and the first bytes of each one's own, in the order of their names."""
+
+    step: int
+    digest: bytes
+    tensors: bytes
+
+
+@dataclass
+class History:
+    """What the chains were made of, one entry a step. A skipped step has its entry like any other."""
+
+    losses: list[float] = field(default_factory=list)
+    batches: list[bytes] = field(default_factory=list)
+    skipped: list[bool] = field(default_factory=list)
+    states: list[State] = field(default_factory=list)
+    data: bytes = _DATA_START
+    numbers: bytes = _NUMBERS_START
+
+    @property
+    def certificate(self) -> str:
+        """`<data>:<numbers>`, each 64 hexadecimal digits."""
+        return f"{self.data.hex()}:{self.numbers.hex()}"
+
+    @property
+    def num_steps(self) -> int:
+        return len(self.losses)
+
+    def copy(self) -> "History":
+        """A history that later steps of this one do not change."""
+        return replace(
+            self,
+            losses=list(self.losses),
+            batches=list(self.batches),
+            skipped=list(self.skipped),
+            states=list(self.states),
+        )
+
+    def extend(self, batch: bytes, loss: float, is_skipped: bool, tensors: Mapping[str, Tensor] | None) -> None:
+        """Add one step. `loss` is rounded to float32; `tensors` is the state after the step where it is recorded."""
+        self.losses.append(float(np.float32(loss)))
+        self.batches.append(batch)
+        self.skipped.append(is_skipped)
+        state = b""
+        if tensors is not None:
+            self.states.append(describe_state(self.num_steps, tensors))
+            state = self.states[-1].digest
+        self._link(self.num_steps, state)
+
+    def as_tensors(self) -> dict[str, Tensor]:
+        """The history as a checkpoint keeps it."""
+        return {
+            "losses": torch.tensor(self.losses, dtype=torch.float32),
+            "batches": _rows(self.batches, 32),
+            "skipped": torch.tensor(self.skipped, dtype=torch.bool),
+            "state_steps": torch.tensor([state.step for state in self.states], dtype=torch.int64),
+            "state_digests": _rows([state.digest for state in self.states], 32),
+            "state_tensors": _rows([state.tensors for state in self.states]),
+        }
+
+    @classmethod
+    def of_tensors(cls, tensors: Mapping[str, Tensor], certificate: str) -> "History":
+        """Read what `as_tensors` wrote. Raises TrainingError unless the chains made of it end in `certificate`."""
+        try:
+            columns = {name: tensors[name].numpy() for name in cls().as_tensors()}
+            steps, digests, prefixes = (columns[f"state_{name}"] for name in ("steps", "digests", "tensors"))
+            states = [
+                State(int(step), bytes(digest), bytes(prefix))
+                for step, digest, prefix in zip(steps, digests, prefixes, strict=True)
+            ]
+            losses = [float(loss) for loss in columns["losses"]]
+            skipped = [bool(flag) for flag in columns["skipped"]]
+            history = cls(losses, [bytes(row) for row in columns["batches"]], skipped, states)
+            recorded = {state.step: state.digest for state in states}
+            for step in range(1, history.num_steps + 1):
+                history._link(step, recorded.get(step, b""))
+            is_whole = len(losses) == len(skipped) == len(history.batches)
+        except (KeyError, ValueError, IndexError) as error:
+            raise TrainingError("checkpoint's history", f"it is not whole ({error})", "one entry a step") from error
+        if not is_whole or history.certificate != certificate:
+            raise TrainingError("checkpoint's history", "its chains do not end in its certificate", certificate)
+        return history
+
+    def _link(self, step: int, state: bytes) -> None:
+        loss = struct.pack("<f", self.losses[step - 1])
+        flag = b"\1" if self.skipped[step - 1] else b"\0"
+        self.data = hashlib.sha256(self.data + self.batches[step - 1]).digest()
+        self.numbers = hashlib.sha256(self.numbers + loss + flag + state).digest()
+
+
+def digest_batch(batch: Batch) -> bytes:
+    """SHA-256 of what a step is trained on: ids, targets, mask and documents, at their position."""
+    hasher = hashlib.sha256(struct.pack("<q", batch.position))
+    for array in (batch.input_ids_BT, batch.target_ids_BT, batch.loss_mask_BT, batch.doc_ids_BT):
+        hasher.update(f"{array.dtype.str}{array.shape}".encode())
+        hasher.update(np.ascontiguousarray(array).data)
+    return hasher.digest()
+
+
+def digest_tensor(name: str, tensor: Tensor) -> bytes:
+    """SHA-256 over name, dtype, shape and little-endian bytes."""
+    values = tensor.detach().cpu().contiguous()
+    hasher = hashlib.sha256(f"{name}\0{str(values.dtype).removeprefix('torch.')}\0{list(values.shape)}\0".encode())
+    hasher.update(values.reshape(-1).view(torch.uint8).numpy().data if values.numel() else b"")
+    return hasher.digest()
+
+
+def describe_state(step: int, tensors: Mapping[str, Tensor]) -> State:
+    """The digests of the tensors after a step."""
+    digests = [digest_tensor(name, tensors[name]) for name in sorted(tensors)]
+    return State(
+        step, hashlib.sha256(b"".join(digests)).digest(), b"".join(digest[:_TENSOR_BYTES] for digest in digests)
+    )
+
+
+def differing_tensors(first: State, second: State, names: Sequence[str]) -> list[str]:
+    """The names, in order, of the tensors that two states do not share."""
+    pieces = (
+        (
+            first.tensors[at : at + _TENSOR_BYTES],
+            second.tensors[at : at + _TENSOR_BYTES],
+        )
+        for at in range(0, _TENSOR_BYTES * len(names), _TENSOR_BYTES)
+    )
+    return [name for name, (one, other) in zip(sorted(names), pieces, strict=True) if one != other]
+
+
+def _rows(rows: Sequence[bytes], width: int = 0) -> Tensor:
+    width = len(rows[0]) if rows else width
+    return torch.tensor(list(b"".join(rows)), dtype=torch.uint8).reshape(len(rows), width)

@@ -1,0 +1,107 @@
+"""Ranks, and sums whose order no number of ranks changes.
+
+A step's batch is cut into logical micro-batches, a power of two of them. Their gradients are added as a binary tree over
+their places: ((g0 + g1) + (g2 + g3)). A rank holds a whole subtree, and the ranks go on with the same tree, so that one
+process with four micro-batches, two with two and four with one end in the same bits. No collective of the library adds
+floating-point numbers: ranks exchange tensors pairwise, and an addition of two gives both sides the same.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from pipeline.errors import TrainingError
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Which of how many processes this is."""
+
+    rank: int = 0
+    count: int = 1
+
+    @classmethod
+    def join(cls) -> "Ranks":
+        """The ranks that torchrun started, joined by gloo; one where there are none."""
+        count = int(os.environ.get("WORLD_SIZE", "1"))
+        if count == 1:
+            return cls()
+        if not dist.is_initialized():
+            dist.init_process_group("gloo")
+        return cls(dist.get_rank(), count)
+
+    def leave(self) -> None:
+        """Wait for the others and part."""
+        if self.count > 1 and dist.is_initialized():
+            dist.barrier()
+            dist.destroy_process_group()
+
+    def share_of(self, num_micro_batches: int) -> range:
+        """The logical micro-batches of this rank. Raises TrainingError unless all ranks get as many."""
+        if num_micro_batches % self.count:
+            raise TrainingError(
+                f"{self.count} ranks",
+                f"they cannot share {num_micro_batches} logical micro-batches",
+                "a number of ranks that divides it",
+                "Set a smaller --micro-batch-rows, or start fewer ranks.",
+            )
+        share = num_micro_batches // self.count
+        return range(self.rank * share, (self.rank + 1) * share)
+
+    def any_of(self, flag: bool) -> bool:
+        """Whether the flag is set on any rank."""
+        if self.count == 1:
+            return flag
+        told = torch.tensor(int(flag))
+        dist.all_reduce(told, dist.ReduceOp.MAX)
+        return bool(told)
+
+    def tell(self, text: str) -> str:
+        """What rank 0 says, on every rank."""
+        words = [text]
+        if self.count > 1:
+            dist.broadcast_object_list(words, 0)
+        return words[0]
+
+    def add_integers(self, tensors: Sequence[Tensor]) -> None:
+        """Add counters over the ranks, in place. Integers: any order is exact."""
+        for tensor in tensors if self.count > 1 else ():
+            dist.all_reduce(tensor)
+
+    def add(self, tensors: list[Tensor]) -> list[Tensor]:
+        """The sums over all ranks, as the upper levels of the tree."""
+        if self.count == 1:
+            return tensors
+        flat = torch.cat([tensor.flatten() for tensor in tensors])
+        level = 1
+        while level < self.count:
+            flat = flat + self._exchange(flat, self.rank ^ level)
+            level *= 2
+        return [
+            part.view_as(like) for part, like in zip(flat.split([t.numel() for t in tensors]), tensors, strict=True)
+        ]
+
+    def _exchange(self, own: Tensor, partner: int) -> Tensor:
+        other = torch.empty_like(own)
+        for work in [dist.isend(own, partner), dist.irecv(other, partner)]:
+            assert work is not None
+            work.wait()
+        return other
+
+
+def tree_sum(places: range, leaf: Callable[[int], list[Tensor]]) -> list[Tensor]:
+    """The sum of `leaf(place)` over a subtree's places, at most one partial sum a level in memory."""
+    stack: list[tuple[int, list[Tensor]]] = []
+    for place in places:
+        level, tensors = 0, leaf(place)
+        while stack and stack[-1][0] == level:
+            _, before = stack.pop()
+            tensors = [one + other for one, other in zip(before, tensors, strict=True)]
+            level += 1
+        stack.append((level, tensors))
+    ((_, total),) = stack
+    return total

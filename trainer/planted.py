@@ -1,0 +1,51 @@
+"""Programs for the acceptance gates, each for a fresh process: what the command line alone cannot be told to do."""
+
+TWICE = """
+import contextlib, io, json, sys
+from trainer.__main__ import main
+for line in json.loads(sys.argv[1]):
+    with contextlib.redirect_stdout(io.StringIO()):
+        code = main(line)
+    if code: sys.exit(code)
+print("{}")
+"""
+"""Several command lines in one process."""
+
+RACY = """
+import json, random, sys
+import torch
+from trainer.__main__ import main
+from trainer.model.hybrid import HybridModel
+honest = HybridModel._run
+def racy(self, *arguments):
+    hidden_BTD, penalty = honest(self, *arguments)
+    values = hidden_BTD.detach().flatten()[:20_000]
+    order = torch.tensor(random.SystemRandom().sample(range(len(values)), len(values)))
+    total = torch.zeros(())
+    for part in values.square()[order].split(50):
+        total = total + part.sum()
+    return hidden_BTD * (total / len(values)), penalty
+HybridModel._run = racy
+sys.exit(main(json.loads(sys.argv[1])[0]))
+"""
+"""A training with one sum in an order that no seed decides, as an atomic addition would have it."""
+
+WITHOUT_ENGRAM = """
+import json
+import torch
+from trainer.model.hybrid import HybridModel
+from trainer.model.initialization import initialize
+from trainer.presets import preset
+on = preset("tiny")
+engram = on.attention.engram.model_copy(update={"layers": ()})
+off = on.model_copy(update={"attention": on.attention.model_copy(update={"engram": engram})})
+with_it, without = (HybridModel(config, 1024) for config in (on, off))
+for model in (with_it, without): initialize(model, 42)
+one, other = with_it.state_dict(), without.state_dict()
+print(json.dumps({
+    "left": [name for name in other if "engram" in name or not any("engram" in known for known in one)],
+    "moved": [name for name in other if not torch.equal(one[name], other[name])],
+    "count": len(other),
+}))
+"""
+"""The smallest model with and without its Engram branch."""

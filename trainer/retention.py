@@ -1,0 +1,126 @@
+"""Which checkpoints there are, and which may go."""
+
+import fcntl
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors.numpy import load_file
+
+from pipeline.errors import SluiceError
+from pipeline.store import Store
+from trainer.checkpoint import HISTORY, KIND, open_stored, read_state
+
+NUM_RECENT = 10
+"""Steps whose mean loss ranks a checkpoint."""
+
+
+@dataclass(frozen=True)
+class Keep:
+    """What is kept of a run besides what is needed: the newest, those at multiples of a step, those of least recent loss.
+
+    None of them set: everything is kept.
+    """
+
+    last: int | None = None
+    every: int | None = None
+    best: int | None = None
+
+    @property
+    def is_limited(self) -> bool:
+        return any(value is not None for value in (self.last, self.every, self.best))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One checkpoint in the store. `num_own_bytes` leaves out the files that other checkpoints share."""
+
+    checkpoint_id: str
+    step: int
+    recent_loss: float
+    certificate: str
+    num_bytes: int
+    num_own_bytes: int
+    refs: tuple[str, ...]
+
+
+def list_checkpoints(store: Store, run: str | None = None) -> list[Entry]:
+    """All checkpoints, or those that a run has written, by step. Damaged ones are left out: `fsck` names them."""
+    names = sorted(path.name for path in store.root.glob(f"objects/{KIND}/*") if (path / "manifest.json").exists())
+    if run is not None:
+        names = [name for name in names if name in _written_by(store, run)]
+    refs = _refs(store)
+    entries = [_entry(store, name, tuple(refs.get(name, ()))) for name in names]
+    return sorted((entry for entry in entries if entry), key=lambda entry: (entry.step, entry.checkpoint_id))
+
+
+def is_sound(store: Store, checkpoint_id: str) -> bool:
+    """Whether every byte of a checkpoint is the one that was written."""
+    try:
+        open_stored(store, checkpoint_id).verify()
+    except SluiceError:
+        return False
+    return True
+
+
+def prune(store: Store, run: str, keep: Keep, is_rehearsal: bool = False) -> list[Entry]:
+    """Remove what a run has written and nobody needs, and return it. The caller holds the run.
+
+    Needed is what any ref names (so the newest of each run, what a sitting ended with and certified, and what one started
+    from), and everything of any other run that is being written now.
+    """
+    entries = list_checkpoints(store, run)
+    kept = _kept(entries, keep) | _needed_by_running(store, run)
+    removed = [entry for entry in entries if not entry.refs and entry.checkpoint_id not in kept]
+    for entry in removed if not is_rehearsal else ():
+        store.discard(entry.checkpoint_id)
+    return removed
+
+
+def _kept(entries: Sequence[Entry], keep: Keep) -> set[str]:
+    newest = entries[-keep.last :] if keep.last else []
+    regular = [entry for entry in entries if keep.every and entry.step % keep.every == 0]
+    best = sorted(entries, key=lambda entry: (entry.recent_loss, entry.step))[: keep.best or 0]
+    chosen = [*newest, *regular, *best] if keep.is_limited else entries
+    return {entry.checkpoint_id for entry in chosen}
+
+
+def _needed_by_running(store: Store, run: str) -> set[str]:
+    others = [path for path in sorted((store.root / "locks" / "runs").glob("*")) if path.name != run]
+    return {name for path in others if _is_held(path) for name in _written_by(store, path.name)}
+
+
+def _is_held(lock: Path) -> bool:
+    with lock.open("rb") as file:
+        try:
+            fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def _written_by(store: Store, run: str) -> set[str]:
+    return {entry["new"] for entry in store.history(f"runs/{run}") if entry["ref"] == "latest"}
+
+
+def _refs(store: Store) -> dict[str, list[str]]:
+    root = store.root / "refs"
+    found: dict[str, list[str]] = {}
+    for path in sorted(root.rglob("*")):
+        if path.is_file() and not path.name.startswith("."):
+            found.setdefault(path.read_text().strip(), []).append(str(path.relative_to(root)))
+    return found
+
+
+def _entry(store: Store, name: str, refs: tuple[str, ...]) -> Entry | None:
+    try:
+        stored = open_stored(store, name)
+        state: dict[str, Any] = read_state(stored)
+        losses = load_file(str(stored.file(HISTORY)))["losses"][-NUM_RECENT:]
+    except SluiceError:
+        return None
+    sizes = [(stored.path / entry.name).stat() for entry in stored.manifest.files]
+    own = sum(size.st_size for size in sizes if size.st_nlink == 1)
+    total = sum(size.st_size for size in sizes)
+    return Entry(name, state["step"], float(losses.mean()), state["certificate"], total, own, refs)

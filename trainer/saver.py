@@ -1,0 +1,68 @@
+"""Saving beside the training: the step waits for the copy into host memory, and no longer."""
+
+import shutil
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+from pipeline.errors import StoreError, TrainingError
+from pipeline.store import Store
+from trainer import checkpoint as checkpoints
+from trainer.checkpoint import Checkpoint
+from trainer.retention import Keep, prune
+
+
+class Saver:
+    """Writes the checkpoints of one run, one at a time, and moves `latest` after each.
+
+    A save that the disk refuses is told and given up: training goes on, and `latest` stays at the last good one.
+    """
+
+    def __init__(self, store: Store, scratch: Path, run: str, keep: Keep, say: Callable[[str], None]) -> None:
+        self.store = store
+        self.scratch = scratch
+        self.run = run
+        self.keep = keep
+        self.say = say
+        self.saved_step = 0
+        self._thread = ThreadPoolExecutor(1, "saver")
+        self._pending: Future[None] | None = None
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Begin to write a checkpoint whose tensors nobody changes any more; waits for the one before."""
+        self.wait()
+        self._pending = self._thread.submit(self._write, checkpoint)
+
+    def wait(self) -> None:
+        """Wait until nothing is being written."""
+        if self._pending is not None:
+            pending, self._pending = self._pending, None
+            pending.result()
+
+    def finish(self, step: int) -> str:
+        """The id of the checkpoint after `step`, which was the last to be saved. Raises TrainingError if it was not."""
+        self.wait()
+        latest = self.store.ref(f"runs/{self.run}", "latest")
+        if latest is None or self.saved_step != step:
+            raise TrainingError(
+                f"run {self.run}",
+                f"the checkpoint of step {step} could not be saved",
+                "",
+                f"The last good one is {latest or 'none'}. Make room, then resume.",
+            )
+        return latest
+
+    def _write(self, checkpoint: Checkpoint) -> None:
+        run = f"runs/{self.run}"
+        before = self.store.ref_text(run, "latest")
+        try:
+            saved_id = checkpoints.save(self.store, self.scratch, checkpoint, before)
+            self.store.move_ref(run, "latest", before, saved_id, f"step {checkpoint.step}")
+            self.saved_step = checkpoint.step
+            if self.keep.is_limited:
+                prune(self.store, self.run, self.keep)
+        except (OSError, StoreError) as error:
+            shutil.rmtree(self.scratch / f"step-{checkpoint.step}", ignore_errors=True)
+            self.say(
+                f"warning: step {checkpoint.step} was not saved ({error}); training goes on, the last good one is {before}"
+            )

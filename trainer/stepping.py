@@ -1,0 +1,80 @@
+"""One step: the gradients of its logical micro-batches, added as a tree, and whether they may change anything.
+
+Shapes: B rows of a batch, T slots of a row.
+"""
+
+import statistics
+from dataclasses import dataclass
+from itertools import islice
+
+import torch
+from torch import Tensor, nn
+
+from trainer.certificate import History
+from trainer.loader import Batch
+from trainer.model.experts import Experts
+from trainer.model.hybrid import HybridModel, TrainingBatch
+from trainer.parallel import Ranks, tree_sum
+
+NUM_RECENT = 20
+"""Good steps that a loss is compared with; before there are as many, only numbers that are not finite count."""
+
+
+@dataclass(frozen=True)
+class StepLoss:
+    """What the gradients of a step belong to: the mean loss, the summed cross-entropy in nats, the weighted z-loss."""
+
+    loss: Tensor
+    cross_entropy_sum: Tensor
+    router_z_loss: Tensor
+    num_trained_tokens: int
+
+
+def to_device(batch: Batch, device: str, rows: slice = slice(None)) -> TrainingBatch:
+    """Rows of a batch as tensors on a device."""
+    arrays = (batch.input_ids_BT, batch.target_ids_BT, batch.loss_mask_BT, batch.doc_ids_BT)
+    return TrainingBatch(*(torch.from_numpy(array[rows]).to(device) for array in arrays))
+
+
+def backward(model: HybridModel, batch: Batch, num_micro_batches: int, ranks: Ranks, device: str) -> StepLoss:
+    """Leave the gradients of a batch in the model, the same on every rank, and return its loss.
+
+    Every rank is given the whole batch and computes its share: reading rows is cheap, and all certify the same data.
+    """
+    rows = len(batch.input_ids_BT) // num_micro_batches
+    num_trained = int(batch.loss_mask_BT.sum())
+    divisor = torch.tensor(num_trained, device=device)
+    parameters = list(model.parameters())
+
+    def leaf(place: int) -> list[Tensor]:
+        for parameter in parameters:
+            parameter.grad = None
+        share = to_device(batch, device, slice(place * rows, (place + 1) * rows))
+        loss, parts = model.loss(share, divisor)
+        loss.backward()  # type: ignore[no-untyped-call]  # torch's own signature
+        penalty = parts.router_z_loss * (parts.num_trained_tokens / divisor.clamp(min=1))
+        return [_gradient(parameter) for parameter in parameters] + [loss.detach(), parts.cross_entropy_sum, penalty]
+
+    *gradients, loss, cross_entropy_sum, penalty = ranks.add(tree_sum(ranks.share_of(num_micro_batches), leaf))
+    for parameter, gradient in zip(parameters, gradients, strict=True):
+        parameter.grad = gradient
+    ranks.add_integers(_counters(model))
+    return StepLoss(loss, cross_entropy_sum, penalty, num_trained)
+
+
+def is_excursion(loss: float, norm: float, history: History, spike_factor: float) -> bool:
+    """Whether a step must not change the weights: not finite, or far above the median of the last good steps."""
+    if not torch.isfinite(torch.tensor([loss, norm])).all():
+        return True
+    places = range(history.num_steps - 1, -1, -1)
+    recent = list(islice((history.losses[place] for place in places if not history.skipped[place]), NUM_RECENT))
+    return len(recent) == NUM_RECENT and loss > spike_factor * statistics.median(recent)
+
+
+def _gradient(parameter: nn.Parameter) -> Tensor:
+    return torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+
+
+def _counters(model: nn.Module) -> list[Tensor]:
+    experts = [module for module in model.modules() if isinstance(module, Experts)]
+    return [counter for block in experts for counter in (block.load_E, block.overflow, block.empty_slots)]
