@@ -118,9 +118,9 @@ def _entry(store: Store, name: str, refs: tuple[str, ...]) -> Entry | None:
         stored = open_stored(store, name)
         state: dict[str, Any] = read_state(stored)
         losses = load_file(str(stored.file(HISTORY)))["losses"][-NUM_RECENT:]
-    except SluiceError:
+        sizes = [(stored.path / entry.name).stat() for entry in stored.manifest.files]
+    except (SluiceError, FileNotFoundError):  # damaged: `fsck` names it, and it cannot be resumed
         return None
-    sizes = [(stored.path / entry.name).stat() for entry in stored.manifest.files]
     own = sum(size.st_size for size in sizes if size.st_nlink == 1)
     total = sum(size.st_size for size in sizes)
     return Entry(name, state["step"], float(losses.mean()), state["certificate"], total, own, refs)

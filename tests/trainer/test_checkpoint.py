@@ -43,6 +43,19 @@ def put(store: Store, checkpoint: Checkpoint, before: str | None = None) -> str:
         return save(store, scratch, checkpoint, before)
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("kind", ["parameters", "optimizer"])
+def test_values_that_are_not_finite_are_never_saved(store: Store, kind: str, value: float) -> None:
+    broken = made(3)
+    tensors = getattr(broken, kind)
+    name = next(iter(tensors))
+    tensors[name][1] = value
+
+    with pytest.raises(TrainingError, match=f"step 3.*{name}"):
+        put(store, broken)
+    assert list(store.root.glob("objects/*/*/*")) == []
+
+
 def test_a_checkpoint_reads_back_as_it_was_written(store: Store) -> None:
     checkpoint = made(3)
     found = load(store, put(store, checkpoint))
@@ -218,7 +231,7 @@ def test_prune_spares_what_a_ref_a_certificate_or_a_running_job_needs(store: Sto
         # A running job `s` has written what `r` has written too: equal checkpoints are one object.
         store.move_ref("runs/s", "latest", None, ids[3], "step 4")
         store.move_ref("runs/s", "latest", ids[3], ids[4], "step 5")
-        acquire(held.fileno(), Path(held.name), 0, print)
+        acquire(held.fileno(), Path(held.name), "run s", 0, print)
         assert [entry.step for entry in retention.prune(store, "r", Keep(last=1))] == [1]
     assert [entry.step for entry in retention.prune(store, "r", Keep(last=1))] == [4]
     assert [entry.step for entry in retention.list_checkpoints(store)] == [2, 3, 5]

@@ -110,7 +110,7 @@ def test_a_broken_line_of_metrics_is_dropped(ask: Ask, copied: Path, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    "name", ["parameters.safetensors", "optimizer.safetensors", "history.safetensors", "state.json"]
+    "name", ["parameters-layers.1.safetensors", "optimizer-small.safetensors", "history.safetensors", "state.json"]
 )
 @pytest.mark.parametrize("damage", ["flipped", "empty", "gone"])
 def test_a_damaged_checkpoint_is_refused_and_its_file_named(
