@@ -85,6 +85,7 @@ class PackageIndex:
         self.session = open_session(
             patience, configuration.index_urls, configuration.trusted_hosts, configuration.certificate
         )
+        self._is_out_of_reach = False  # once nothing helped for one pin, the others are asked for once each
         hooks = self.session.event_hooks
         self.session.event_hooks = {**hooks, "response": [*hooks["response"], _raise_passing_trouble]}
 
@@ -100,10 +101,12 @@ class PackageIndex:
         """The link of the pinned file. Raises FetchError with all that was tried, DigestError for another digest."""
         tried: list[str] = []
         offered: list[Link] = []
-        for attempt in range(1, self._patience.num_attempts + 1):
+        num_attempts = 1 if self._is_out_of_reach else self._patience.num_attempts
+        for attempt in range(1, num_attempts + 1):
             offered, troubles = self._offers(pin, tried)
             found_it = any(link_sha256(link) == pin.sha256 for link in offered)
-            if found_it or not troubles or attempt == self._patience.num_attempts:
+            self._is_out_of_reach = troubles and not offered
+            if found_it or not troubles or attempt == num_attempts:
                 break
             self._patience.wait(attempt)
         if offered:

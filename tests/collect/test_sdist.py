@@ -218,6 +218,17 @@ def test_pip_is_asked_and_its_environment_wins_over_its_file(tmp_path: Path, mon
     assert pip_configuration().index_urls[0] == "http://environment/s"
 
 
+def test_an_index_out_of_reach_is_waited_for_once_and_not_for_every_pin(
+    patience: Patience, delays: list[float]
+) -> None:
+    index = PackageIndex(IndexConfiguration(index_urls=("http://127.0.0.1:9/simple",)), patience)
+    for _ in range(3):
+        with pytest.raises(FetchError, match="was not found"):
+            index.find(pin("0" * 64))
+
+    assert len(delays) == patience.num_attempts - 1
+
+
 def test_without_pip_the_remedy_is_to_install_it(tmp_path: Path) -> None:
     python = tmp_path / "python"
     python.write_text(f"#!/bin/sh\nexec {sys.executable} -c 'raise SystemExit(1)'\n")
