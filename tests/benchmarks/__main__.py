@@ -65,8 +65,8 @@ def main() -> int:
             if options.json:
                 print(json.dumps(figure.as_json()), flush=True)
             print(f"{figure.name}: {figure.value} {figure.unit} ({figure.reach})", file=sys.stderr)
-    if options.write:
-        options.write.write_text(HEAD.format(machine=machine()) + "".join(_row(figure) for figure in figures))
+        if options.write:  # after each, so that a run that is stopped leaves what it measured
+            options.write.write_text(HEAD.format(machine=machine()) + "".join(_row(figure) for figure in figures))
     return int(not all(figure.holds for figure in figures))
 
 
