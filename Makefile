@@ -31,7 +31,7 @@ bench-gpu: .venv/installed
 	$(RUN) -m kernels --json
 
 dev: .venv/installed ## the UI and the daemon, on localhost
-	DAGSTER_HOME=$(CURDIR) .venv/bin/dagster dev -h 127.0.0.1 -w workspace.yaml
+	DAGSTER_HOME=$(CURDIR) exec .venv/bin/dagster dev -h 127.0.0.1 -w workspace.yaml
 
 clean: ## everything that can be made again, except the store
 	rm -rf .venv .mypy_cache .ruff_cache .import_linter_cache dist build *.egg-info
