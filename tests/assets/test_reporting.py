@@ -84,6 +84,8 @@ def test_a_long_training_shows_its_first_and_last_loss_and_few_between() -> None
         "snapshot_id": "a",
         "checkpoint_id": "b",
         "parameters_sha256": "c",
+        "certificate": "d",
+        "tokens_per_second": 1_700,
     }
     records = training_metadata(result, "tiny", Path("runs"))["losses"].records
 
