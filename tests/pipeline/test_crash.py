@@ -59,7 +59,7 @@ def test_ten_kills_at_random_moments_do_not_move_the_snapshot_id(
     assert Store(root).fsck() == []
 
 
-@pytest.mark.slow  # strace stops the build at each of the store's renames in turn
+@pytest.mark.slow  # two builds for each of five renames, the first killed before it
 @pytest.mark.parametrize("number", [1, 3, 6, 10, 15])
 def test_a_kill_before_a_rename_leaves_the_old_state(
     tmp_path: Path, tiny_results: list[StageResult], number: int
