@@ -81,7 +81,7 @@ def _train(snapshot: Snapshot, sight: Sight) -> dict[str, Any]:
     for step in range(sight.num_steps):
         training.step(training.loader.batch_at(step * config.batch_rows, config.batch_rows))
     state = training.loader.state_at(sight.num_steps * config.batch_rows)
-    losses = [float(loss).hex() for loss in training.losses]
+    losses = [float(loss).hex() for loss in training.history.losses]
     return {"parameters": [parameters], "losses": losses, "state": state}
 
 
