@@ -204,7 +204,7 @@ def _smoke(options: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         sitting = Sitting(options.snapshot, "tiny", recipe_named("tiny"), 42, 1, 1, Path(folder))
         training = Training(snapshot, sitting)
-        metrics = training.step(training.loader.batch_at(0, training.config.batch_rows))
+        metrics = training.step(training.loader.batch_at(0, training.config.num_micro_batches))
     return {"losses": [metrics["loss"]], "snapshot_id": options.snapshot}
 
 

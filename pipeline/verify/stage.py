@@ -28,9 +28,10 @@ def run(context: Context) -> StageOutput:
     """Compose the snapshot, prove every source's rows, send the canaries, and let the trainer take a step."""
     vocabulary = load_vocabulary(context.corpus_params.tokenize.vocabulary)  # type: ignore[attr-defined]  # the composed CorpusParams
     snapshot = _make_one(context, _snapshot_part(context, vocabulary))
-    parts = [_proof_part(context, name, vocabulary) for name in context.inputs]
+    # The longest first: the trainer's process loads torch while another worker does the rest.
+    parts = [_consumer_part(context, snapshot.object_id, name) for name in _CONSUMER]
     parts += [_canary_part(context)]
-    parts += [_consumer_part(context, snapshot.object_id, name) for name in _CONSUMER]
+    parts += [_proof_part(context, name, vocabulary) for name in context.inputs]
     made, failed = context.make(parts)
     proofs = {name: part for name, part in made.items() if name in context.inputs}
     counts = total(part.report for part in proofs.values())

@@ -71,7 +71,7 @@ def dagster_overhead() -> list[Figure]:
     with tempfile.TemporaryDirectory() as folder:
         root, home = Path(folder) / "store", Path(folder) / "home"
         build(root, "tiny")
-        pairs = [(_launch(root, home), _seconds_ofbuild(root)) for _ in range(NUM_PAIRS)]
+        pairs = [(_launch(root, home), _seconds_of_build(root)) for _ in range(NUM_PAIRS)]
     through_dagster, plain = (statistics.median(times) for times in zip(*pairs, strict=True))
     overhead = through_dagster - plain
     return [
@@ -108,7 +108,7 @@ def build(root: Path, recipe: str, *more: str) -> dict[str, Any]:
     return answer
 
 
-def _seconds_ofbuild(root: Path) -> float:
+def _seconds_of_build(root: Path) -> float:
     started = time.monotonic()
     build(root, "tiny")
     return time.monotonic() - started
@@ -119,7 +119,7 @@ def _launch(root: Path, home: Path) -> float:
     (home / "dagster.yaml").write_text((ROOT / "dagster.yaml").read_text().replace("./store", str(home)))
     config = home / "config.json"
     config.write_text(json.dumps(jobs.build_config(TINY)))
-    command = [str(Path(sys.executable).parent / "dg"), "launch", "--job", "build", "--config-file", str(config)]
+    command = [str(Path(sys.executable).parent / "dg"), "launch", "--job", "build", "--config", str(config)]
     environment = {**os.environ, "DAGSTER_HOME": str(home), "SLUICE_STORE": str(root)}
     started = time.monotonic()
     subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=True)
