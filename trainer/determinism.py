@@ -66,7 +66,8 @@ def make_deterministic(seed: int, num_threads: int) -> None:
     import numpy as np
     import torch
 
-    torch.use_deterministic_algorithms(True, warn_only=False)
+    # What use_deterministic_algorithms(True) does, without loading the compiler for it, which takes a second.
+    torch.set_deterministic_debug_mode("error")
     torch.utils.deterministic.fill_uninitialized_memory = False
     torch.backends.cudnn.deterministic = True
     torch.backends.cudnn.benchmark = False
