@@ -44,11 +44,6 @@ class StageReport:
         return self.rows_in - self.rows_out - sum(self.dropped.values())
 
 
-def count_reasons(drops: Iterable[Dropped]) -> dict[str, int]:
-    """Number of drops by reason, sorted by reason."""
-    return dict(sorted(Counter(drop.reason for drop in drops).items()))
-
-
 def total(reports: Iterable[StageReport]) -> StageReport:
     """The sum of the reports of a stage's parts. Measures add up: parts report counts, the stage derives shares."""
     reports = list(reports)
