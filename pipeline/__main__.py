@@ -27,6 +27,7 @@ from pipeline.recipes import RECIPES, ROOT, pins_of, recipe_named
 from pipeline.snapshot import open_snapshot, resolve
 from pipeline.stages import STAGE_NAMES, StageResult, parts_of, report_of, run_stages
 from pipeline.store import Store
+from pipeline.structure import file_structure, structure_lines
 from pipeline.tokenize.vocabulary import load_vocabulary, write_vocabulary
 from pipeline.training_text import corpus_texts, training_texts
 from pipeline.vocabulary_report import vocabulary_report
@@ -71,8 +72,10 @@ def _parser() -> argparse.ArgumentParser:
     _command(commands, "gates", _gates, "list every gate")
     config = _command(commands, "config", _config, "print the resolved configuration of a recipe and its fingerprint")
     config.add_argument("--recipe", default="quick")
-    show = _command(commands, "show", _show, "print an object, or the refs and history of a corpus")
-    show.add_argument("what", nargs="?", help="an object id, or nothing for the refs")
+    show = _command(commands, "show", _show, "print an object, the refs and history of a corpus, or a file's structure")
+    show.add_argument("what", nargs="?", help="an object id, or nothing for the refs; with --lane, a source")
+    show.add_argument("path", nargs="?", help="with --lane: a file of the source")
+    show.add_argument("--lane", action="store_true", help="chunks, lane and build context of SOURCE PATH")
     show.add_argument("--corpus", "--recipe", default="quick")
     explain = _command(commands, "why", _why, "say where a file went and on what evidence")
     explain.add_argument("source")
@@ -218,6 +221,10 @@ def _config(options: argparse.Namespace, store: Store, person: Console) -> Answe
 
 def _show(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     answer: dict[str, Any]
+    if options.lane or options.path is not None:
+        structure = file_structure(store, options.corpus, options.what or "", options.path or "")
+        person.print("\n".join(structure_lines(structure)), markup=False, highlight=False, soft_wrap=True)
+        return 0, structure
     if options.what is None:
         answer = {
             "corpus": options.corpus,

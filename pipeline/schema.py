@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from pipeline.errors import StageError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Raised when a field is added. Fields are only ever added, as nullable: older tables load with None there."""
 
 _PLAIN_TYPES: dict[Any, pa.DataType] = {

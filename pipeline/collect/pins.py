@@ -20,6 +20,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
+from pipeline.build_block import BuildBlock
 from pipeline.collect.local import tree_digest
 from pipeline.collect.selection import Selection
 from pipeline.errors import PinError, SourceError
@@ -56,6 +57,8 @@ class SourcePin(Params):
     """Globs of the source files that are wanted; none means all."""
     exclude: tuple[Glob, ...] = ()
     """Globs of the files that are not wanted."""
+    build: BuildBlock | None = None
+    """How a compiler would read the source; None leaves it to the parser."""
     weight: float = Field(default=1.0, gt=0, le=1000, strict=True)
     """Weight of the source in the mixture, relative to the others."""
 
@@ -71,7 +74,8 @@ class SourcePin(Params):
 
     def identity(self) -> dict[str, Any]:
         """What the collected source depends on, as JSON: all but where the bytes are had and how they are weighed."""
-        fields = self.model_dump(mode="json", exclude={"weight", self.revision_field} | self.places)
+        unsaid = {"build"} if self.build is None else set()
+        fields = self.model_dump(mode="json", exclude={"weight", self.revision_field} | self.places | unsaid)
         return {**fields, "revision": self.revision}
 
     def selection(self) -> Selection:
@@ -149,6 +153,8 @@ class JsonlPin(SourcePin):
     @model_validator(mode="after")
     def _has_one_place(self) -> "JsonlPin":
         _require_one_place(self.url, self.path)
+        if self.build is not None:
+            raise ValueError("no `build`: lines hold no tree that could be built")
         return self
 
 

@@ -16,7 +16,7 @@ from pipeline.errors import SourceError
 from pipeline.languages import is_source
 from pipeline.outcome import StageReport, total
 from pipeline.part import Part, PartJob, PartOutput, StageOutput
-from pipeline.records import DroppedRecord, FileModification, SourceFile
+from pipeline.records import DroppedRecord, FileModification, SourceFile, TreeFile
 from pipeline.schema import table_of_records
 
 
@@ -57,6 +57,9 @@ def collect_source(job: PartJob) -> PartOutput:
         "dropped.parquet": table_of_records(DroppedRecord, drops),
     }
     report = _report(files, drops)
+    if job.identity.get("build") is not None:
+        others = [TreeFile(file.path, file.content) for file in contents.skipped if file.content is not None]
+        tables["tree.parquet"] = table_of_records(TreeFile, others)
     if history is not None:
         tables["history.parquet"] = table_of_records(FileModification, history)
         report = replace(report, measures={**report.measures, "num_modifications": len(history)})
