@@ -72,11 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     _command(commands, "gates", _gates, "list every gate")
     config = _command(commands, "config", _config, "print the resolved configuration of a recipe and its fingerprint")
     config.add_argument("--recipe", default="quick")
-    show = _command(commands, "show", _show, "print an object, the refs and history of a corpus, or a file's structure")
-    show.add_argument("what", nargs="?", help="an object id, or nothing for the refs; with --lane, a source")
-    show.add_argument("path", nargs="?", help="with --lane: a file of the source")
-    show.add_argument("--lane", action="store_true", help="chunks, lane and build context of SOURCE PATH")
-    show.add_argument("--corpus", "--recipe", default="quick")
+    _add_show(commands)
     explain = _command(commands, "why", _why, "say where a file went and on what evidence")
     explain.add_argument("source")
     explain.add_argument("path")
@@ -111,6 +107,14 @@ def _parser() -> argparse.ArgumentParser:
     pin.add_argument("--version", help="the release; the newest stable one unless given")
     pin.add_argument("--license", help="SPDX expression that the source as a whole is under")
     return parser
+
+
+def _add_show(commands: Any) -> None:
+    show = _command(commands, "show", _show, "print an object, the refs and history of a corpus, or a file's structure")
+    show.add_argument("what", nargs="?", help="an object id, or nothing for the refs; with --lane, a source")
+    show.add_argument("path", nargs="?", help="with --lane: a file of the source")
+    show.add_argument("--lane", action="store_true", help="chunks, lane and build context of SOURCE PATH")
+    show.add_argument("--corpus", "--recipe", default="quick")
 
 
 def _command(

@@ -77,8 +77,8 @@ def read_lane(
         )
     with tempfile.TemporaryDirectory(prefix="sluice-lane-") as scratch:
         folder = Path(scratch).resolve()
-        _lay_out(folder, source)
-        made = _database(folder, source, block, params)
+        lay_out(folder, source)
+        made = database_of(folder, source, block, params)
         if isinstance(made, str):
             word, _, message = made.partition(": ")
             return _failed(lane, source, word, message)
@@ -109,7 +109,7 @@ def _failed(lane: Lane, source: Source, word: str, message: str) -> Lane:
     return lane
 
 
-def _lay_out(folder: Path, source: Source) -> None:
+def lay_out(folder: Path, source: Source) -> None:
     """The tree as files. Documents are laid out as they are stored, so that what is seen fits their bytes."""
     (folder / BUILD).mkdir()
     for path, content in {**source.files, **source.texts}.items():
@@ -118,7 +118,7 @@ def _lay_out(folder: Path, source: Source) -> None:
         file.write_bytes(content)
 
 
-def _database(folder: Path, source: Source, block: BuildBlock, params: LaneParams) -> tuple[bytes, Tree] | str:
+def database_of(folder: Path, source: Source, block: BuildBlock, params: LaneParams) -> tuple[bytes, Tree] | str:
     """The database and the tree that its paths are in; or why there is none."""
     if block.database is not None:
         content = source.files[block.database]

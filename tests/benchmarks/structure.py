@@ -1,0 +1,191 @@
+"""Enrich: the syntax lane beside the bare parser, chunks beside the functions that a compiler sees, and the build lane.
+
+Times are of the processor, on one core, but for the build lane's, which runs processes side by side.
+"""
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import tree_sitter_c
+import tree_sitter_cpp
+from tree_sitter import Language, Parser
+
+from pipeline.build_block import BuildBlock
+from pipeline.enrich.grammar import Grammar
+from pipeline.enrich.lane.lane import Lane, Source, database_of, lay_out, read_lane
+from pipeline.enrich.lane.params import LaneParams
+from pipeline.enrich.lane.tools import system_arguments, tool_versions
+from pipeline.enrich.params import SyntaxParams
+from pipeline.enrich.reading import Reading, read_document, record_of
+from pipeline.recipes import FULL_BUILT
+from pipeline.records import ChunkKind
+from pipeline.stages import parts_of
+from pipeline.store import Store
+from tests.benchmarks.figure import Figure
+from tests.benchmarks.slices import collected, place_digest, texts
+
+NUM_BYTES = 6_000_000
+NUM_UNITS = 20
+LANGUAGES = {Grammar.C: Language(tree_sitter_c.language()), Grammar.CPP: Language(tree_sitter_cpp.language())}
+
+
+def syntax() -> list[Figure]:
+    """The lane from a text to its row, and tree-sitter's parse of the same texts with the same grammars, in turn."""
+    readings, lane, bare = [], 0.0, 0.0
+    for row in _rows():
+        started = time.process_time()
+        reading = read_document(row, SyntaxParams())
+        record_of(reading, 0)
+        between = time.process_time()
+        Parser(LANGUAGES[reading.grammar]).parse(row["text"].encode())
+        bare += time.process_time() - between
+        lane += between - started
+        readings.append(reading)
+    num_bytes = sum(len(reading.syntax.content) for reading in readings)
+    speed, peer, ratio = num_bytes / 1e6 / lane, num_bytes / 1e6 / bare, bare / lane
+    return [
+        Figure("syntax", round(speed, 2), "MB/s", "reported", True, "tree-sitter's bare parse", round(peer, 2)),
+        Figure("syntax/ratio", round(ratio, 3), "x", ">= 0.5 x", ratio >= 0.5),
+    ]
+
+
+def error_bytes() -> list[Figure]:
+    """Bytes inside syntax errors with the branches blanked that do not balance, beside the same texts as they stand."""
+    readings = [read_document(row, SyntaxParams()) for row in _rows()]
+    before = sum(reading.syntax.num_error_bytes_unblanked for reading in readings)
+    after = sum(reading.syntax.num_error_bytes for reading in readings)
+    num_bytes = sum(len(reading.syntax.content) for reading in readings)
+    share = after / max(1, before)
+    return [
+        Figure("error-bytes", round(share, 3), "of before", "<= 0.6", share <= 0.6),
+        Figure("error-bytes/share-of-all", round(after / num_bytes, 4), "share of bytes", "reported", True),
+    ]
+
+
+def chunks() -> list[Figure]:
+    """Of the functions that libclang sees in a unit, those that are one func_sig and one func_body chunk."""
+    figures = []
+    for name in sorted(FULL_BUILT.builds):
+        found = [judgement for unit in _units(name) for judgement in unit]
+        share = sum(found) / max(1, len(found))
+        figures.append(Figure(f"chunks/{name}", round(share, 4), "of functions", ">= 0.97", share >= 0.97))
+        figures.append(Figure(f"chunks/{name}/functions", len(found), "functions", ">= 1", len(found) >= 1))
+    return figures
+
+
+def build_lane() -> list[Figure]:
+    """lightgbm whole and a sample of z3: from nothing, and again with all units remembered."""
+    figures = []
+    for name, block in sorted(FULL_BUILT.builds.items()):
+        with tempfile.TemporaryDirectory() as folder:
+            cold, first = _timed_lane(_source(name), block, Path(folder))
+            warm, second = _timed_lane(_source(name), block, Path(folder))
+        ratio = cold / warm
+        seen = sum(view.is_seen for view in first.views.values())
+        num_units = first.counts["num_units_compiled"]
+        failed = sum(number for word, number in first.counts.items() if word.startswith("num_units_failed"))
+        figures += [
+            Figure(f"build-lane/{name}", round(cold / num_units, 2), "s/unit", "reported", True),
+            Figure(
+                f"build-lane/{name}/warm", round(ratio, 1), "x", ">= 20 x", ratio >= 20 and first.views == second.views
+            ),
+            Figure(f"build-lane/{name}/units", num_units, "units", "reported", True),
+            Figure(f"build-lane/{name}/units-failed", failed, "units", "0", failed == 0),
+            Figure(f"build-lane/{name}/files", seen, "files seen", "reported", True),
+        ]
+    return figures
+
+
+def _timed_lane(source: Source, block: BuildBlock, cache: Path) -> tuple[float, Lane]:
+    started = time.monotonic()
+    lane = read_lane(source, block, LaneParams(), tool_versions(block.cmake), cache)
+    return time.monotonic() - started, lane
+
+
+@cache
+def _rows() -> list[dict[str, str]]:
+    """Documents of the full slice, drawn by their place, about NUM_BYTES in all."""
+    rows, size = [], 0
+    for place in sorted(texts("full"), key=place_digest):
+        text = texts("full")[place]
+        if size < NUM_BYTES and len(text) <= 400_000:
+            rows.append(
+                {"path": place[1], "text": text} | dict.fromkeys(("document_id", "source", "split", "text_sha256"), "")
+            )
+            size += len(text.encode())
+    return rows
+
+
+@cache
+def _source(name: str) -> Source:
+    store = Store(collected(FULL_BUILT.name))
+    parts = parts_of(store.read(store.ref(FULL_BUILT.name, "collect") or ""))
+    files = {
+        row["path"]: row["content"]
+        for table in ("files.parquet", "tree.parquet")
+        for row in store.read(parts[name]).table(table, ["path", "content"]).to_pylist()
+    }
+    documents = {path: text.encode() for (source, path), text in texts(FULL_BUILT.name).items() if source == name}
+    return Source(name, files, documents)
+
+
+def _units(name: str) -> Iterator[list[bool]]:
+    """For each of NUM_UNITS units, whether each of its functions is a func_sig and a func_body chunk."""
+    from clang import cindex
+
+    source = _source(name)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch).resolve()
+        lay_out(folder, source)
+        made = database_of(folder, source, FULL_BUILT.builds[name], LaneParams())
+        if isinstance(made, str):
+            raise SystemExit(f"{name} was not configured: {made}")
+        from pipeline.enrich.lane.commands import read_database
+
+        commands = read_database(*made).commands
+        before = os.getcwd()
+        os.chdir(folder)
+        for path in sorted(commands, key=lambda path: place_digest((name, path)))[:NUM_UNITS]:
+            arguments = [*commands[path].arguments, *system_arguments(path.endswith(".c"))]
+            unit = cindex.Index.create().parse(path, args=arguments)
+            text = (folder / path).read_text(encoding="utf-8")
+            row = {"path": path, "text": text} | dict.fromkeys(("document_id", "source", "split", "text_sha256"), "")
+            yield [
+                _is_cut_well(function, read_document(row, SyntaxParams()))
+                for function in _functions(unit, path, cindex)
+            ]
+        os.chdir(before)
+
+
+def _functions(unit: Any, path: str, cindex: Any) -> Iterator[Any]:
+    """The definitions of functions with a body and a name in the unit's own text, those inside of functions left out."""
+    kinds = cindex.CursorKind
+    functions = (kinds.FUNCTION_DECL, kinds.CXX_METHOD, kinds.CONSTRUCTOR, kinds.DESTRUCTOR, kinds.FUNCTION_TEMPLATE)
+    content = Path(path).read_bytes()
+    pending = [
+        cursor for cursor in unit.cursor.get_children() if cursor.location.file and cursor.location.file.name == path
+    ]
+    while pending:
+        cursor = pending.pop()
+        if cursor.kind not in functions:
+            if cursor.kind.is_declaration():
+                pending += cursor.get_children()
+            continue
+        has_body = any(child.kind == kinds.COMPOUND_STMT for child in cursor.get_children())
+        name = cursor.spelling.split("<")[0].encode()
+        if cursor.is_definition() and has_body and content[cursor.location.offset :].startswith(name):
+            yield cursor
+
+
+def _is_cut_well(function: Any, reading: Reading) -> bool:
+    body = [child for child in function.get_children() if child.kind.name == "COMPOUND_STMT"][-1].extent
+    at, start, end = function.location.offset, body.start.offset, body.end.offset
+    signature = [chunk for chunk in reading.chunks if chunk.start <= at < chunk.end]
+    bodies = [chunk for chunk in reading.chunks if chunk.start < end and start < chunk.end]
+    kinds = [chunk.kind for chunk in (*signature, *bodies)]
+    return kinds == [ChunkKind.FUNC_SIG, ChunkKind.FUNC_BODY] and signature[0].end <= start
