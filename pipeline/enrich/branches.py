@@ -16,9 +16,11 @@ from itertools import pairwise
 MAX_NUM_LINES = 32
 """A conditional with a longer branch stays: what opens a brace for another to close is short, a header guard is not."""
 
-_DIRECTIVE = re.compile(rb"[ \t]*#[ \t]*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b")
-# What is not closed ends with its line or with the text: a search that failed there would start again at the next byte.
-_LINE = re.compile(rb"(?:[^\\\n]|\\.|\\\Z)*(?:\n|\Z)", re.DOTALL)
+# A directive's line with what is continued. What is not closed ends with the text: a search never starts again behind it.
+_DIRECTIVE = re.compile(
+    rb"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b(?:[^\\\n]|\\.|\\\Z)*(?:\n|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
 _OPAQUE = re.compile(
     rb"//(?:[^\\\n]|\\.)*"
     rb"|/\*.*?(?:\*/|\Z)"
@@ -54,6 +56,8 @@ def unbalanced_branches(content: bytes) -> list[ByteRange]:
 
     Its directive lines go, and all branches but the first; of a branch that stands alone nothing stays.
     """
+    if b"#" not in content:
+        return []
     bare = bytearray(_OPAQUE.sub(lambda match: with_spaces(match[0], [(0, len(match[0]))]), content))
     blanked: list[ByteRange] = []
     for conditional in _conditionals(bytes(bare)):  # inner ones come first, and outer ones are judged without them
@@ -83,14 +87,16 @@ def _conditionals(bare: bytes) -> list[Conditional]:
     """The complete conditionals of a text without comments and strings, by their ends. Stray ones are left out."""
     complete: list[Conditional] = []
     stack: list[Conditional] = []
-    for line_number, line in enumerate(_LINE.finditer(bare)):
-        directive = _DIRECTIVE.match(line[0])
-        if directive is None:
-            continue
+    line_number = at = 0
+    for directive in _DIRECTIVE.finditer(bare):
+        if bare[max(0, directive.start() - 3) : directive.start()].endswith((b"\\\n", b"\\\r\n")):
+            continue  # the end of a directive that was continued
+        line_number += bare.count(b"\n", at, directive.start())
+        at = directive.start()
         if directive[1] in _OPENING:
             stack.append(Conditional())
         if stack:
-            stack[-1].directives.append(line.span())
+            stack[-1].directives.append(directive.span())
             stack[-1].line_numbers.append(line_number)
         if directive[1] == b"endif" and stack:
             complete.append(stack.pop())

@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 import numpy.typing as npt
-from tree_sitter import Language, Tree
+from tree_sitter import Language, Node, Tree
 
 MAX_DEPTH = 255
 MAX_SIBLING_INDEX = 63
@@ -32,40 +32,41 @@ class Leaves:
 
 def leaves_of(tree: Tree, language: Language) -> Leaves:
     """The leaves of a tree in the order of the text. Those without bytes, such as missing ones, own nothing."""
-    ends, kinds, depths, siblings = _walk(tree)
-    ends_L = np.array(ends, dtype=np.int64)
-    starts_L = np.concatenate([[0], ends_L[:-1]]) if len(ends_L) else ends_L
+    nodes, depths, siblings = _walk(tree)
+    ends_L = np.fromiter([node.end_byte for node in nodes], dtype=np.int64, count=len(nodes))
+    kinds_L = np.fromiter([node.kind_id for node in nodes], dtype=np.int64, count=len(nodes))
+    starts_L = np.concatenate([[0], ends_L[:-1]])
     owns_bytes = ends_L > starts_L
     return Leaves(
         starts_L[owns_bytes].astype(np.uint32),
-        np.minimum(np.array(depths, dtype=np.int64), MAX_DEPTH)[owns_bytes].astype(np.uint8),
-        np.minimum(np.array(siblings, dtype=np.int64), MAX_SIBLING_INDEX)[owns_bytes].astype(np.uint8),
-        _buckets(language)[np.array(kinds, dtype=np.int64)][owns_bytes],
+        np.minimum(np.array(depths), MAX_DEPTH)[owns_bytes].astype(np.uint8),
+        np.minimum(np.array(siblings), MAX_SIBLING_INDEX)[owns_bytes].astype(np.uint8),
+        _buckets(language)[kinds_L][owns_bytes],
     )
 
 
-def _walk(tree: Tree) -> tuple[list[int], list[int], list[int], list[int]]:
+def _walk(tree: Tree) -> tuple[list[Node], list[int], list[int]]:
+    """The leaves, their depths and sibling indices. Bound methods and one list a column: this loop sees every node."""
     cursor = tree.walk()
-    ends: list[int] = []
-    kinds: list[int] = []
+    down, across, up = cursor.goto_first_child, cursor.goto_next_sibling, cursor.goto_parent
+    nodes: list[Node] = []
     depths: list[int] = []
     siblings: list[int] = []
     above: list[int] = []
-    index = 0
+    depth = index = 0
     while True:
-        while cursor.goto_first_child():
+        while down():
             above.append(index)
+            depth += 1
             index = 0
-        node = cursor.node
-        assert node is not None  # the cursor never leaves the tree
-        ends.append(node.end_byte)
-        kinds.append(node.kind_id)
-        depths.append(len(above))
+        nodes.append(cursor.node)  # type: ignore[arg-type]  # the cursor never leaves the tree
+        depths.append(depth)
         siblings.append(index)
-        while not cursor.goto_next_sibling():
-            if not cursor.goto_parent():
-                return ends, kinds, depths, siblings
+        while not across():
+            if not up():
+                return nodes, depths, siblings
             index = above.pop()
+            depth -= 1
         index += 1
 
 

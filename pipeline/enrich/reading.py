@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -133,12 +133,16 @@ def _mention_columns(reading: Reading) -> dict[str, Any]:
 
 def provenance_columns(reading: Reading) -> dict[str, Any]:
     """The document's provenance, but for what did not parse, which is degraded, and for what no compiler saw in it."""
-    num_bytes = len(reading.syntax.content)
-    codes_B = np.full(num_bytes, PROVENANCE_CODES[reading.provenance], dtype=np.uint8)
-    if reading.provenance is Provenance.BUILD_AWARE and reading.view is not None:
-        for start, end in reading.view.inactive:
-            codes_B[start:end] = PROVENANCE_CODES[Provenance.SYNTAX_ONLY]
+    num_bytes, code = len(reading.syntax.content), PROVENANCE_CODES[reading.provenance]
+    inactive = (
+        reading.view.inactive if reading.view is not None and reading.provenance is Provenance.BUILD_AWARE else ()
+    )
+    if not inactive and not reading.syntax.errors:
+        return {"provenance_starts": (0,) if num_bytes else (), "provenance_codes": (code,) if num_bytes else ()}
+    codes_B = np.full(num_bytes, code, dtype=np.uint8)
+    for start, end in inactive:
+        codes_B[start:end] = PROVENANCE_CODES[Provenance.SYNTAX_ONLY]
     for start, end in reading.syntax.errors:
         codes_B[start:end] = PROVENANCE_CODES[Provenance.DEGRADED]
     starts = np.flatnonzero(np.diff(codes_B, prepend=np.uint8(0)))
-    return {"provenance_starts": starts.astype(np.uint32), "provenance_codes": cast(Any, codes_B[starts])}
+    return {"provenance_starts": starts.astype(np.uint32), "provenance_codes": codes_B[starts]}

@@ -16,6 +16,7 @@ import tree_sitter_cpp
 from tree_sitter import Language, Parser
 
 from pipeline.build_block import BuildBlock
+from pipeline.enrich.branches import unbalanced_branches
 from pipeline.enrich.grammar import Grammar
 from pipeline.enrich.lane.lane import Lane, Source, database_of, lay_out, read_lane
 from pipeline.enrich.lane.params import LaneParams
@@ -55,15 +56,21 @@ def syntax() -> list[Figure]:
 
 
 def error_bytes() -> list[Figure]:
-    """Bytes inside syntax errors with the branches blanked that do not balance, beside the same texts as they stand."""
-    readings = [read_document(row, SyntaxParams()) for row in _rows()]
-    before = sum(reading.syntax.num_error_bytes_unblanked for reading in readings)
-    after = sum(reading.syntax.num_error_bytes for reading in readings)
-    num_bytes = sum(len(reading.syntax.content) for reading in readings)
-    share = after / max(1, before)
+    """Bytes inside syntax errors with the branches blanked that do not balance, beside the same texts as they stand.
+
+    Of the texts that have errors and such branches; what a macro hides is no matter of branches, and reported beside it.
+    """
+    readings = [read_document(row, SyntaxParams()).syntax for row in _rows()]
+    retried = [one for one in readings if one.num_error_bytes_unblanked and unbalanced_branches(one.content)]
+    share = sum(one.num_error_bytes for one in retried) / max(1, sum(one.num_error_bytes_unblanked for one in retried))
+    of_all = sum(one.num_error_bytes for one in readings) / max(1, sum(len(one.content) for one in readings))
+    before = sum(one.num_error_bytes_unblanked for one in readings)
+    held = sum(one.num_error_bytes_unblanked for one in retried) / max(1, before)
     return [
         Figure("error-bytes", round(share, 3), "of before", "<= 0.6", share <= 0.6),
-        Figure("error-bytes/share-of-all", round(after / num_bytes, 4), "share of bytes", "reported", True),
+        Figure("error-bytes/retried", len(retried), "texts", "reported", True),
+        Figure("error-bytes/in-those", round(held, 3), "of all error bytes", "reported", True),
+        Figure("error-bytes/share-of-all", round(of_all, 4), "share of bytes", "reported", True),
     ]
 
 
