@@ -9,7 +9,7 @@ if (y) {
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -51,8 +51,10 @@ class Conditional:
         return max(after - before - 1 for before, after in pairwise(self.line_numbers))
 
 
-def unbalanced_branches(content: bytes) -> list[ByteRange]:
+def unbalanced_branches(content: bytes, errors: Sequence[ByteRange] = ()) -> list[ByteRange]:
     """The byte ranges to blank, in order and apart: those of each conditional that has a branch out of balance.
+
+    With `errors`, those too of conditionals a directive of which lies in one: they stand where no grammar lets them.
 
     Its directive lines go, and all branches but the first; of a branch that stands alone nothing stays.
     """
@@ -64,7 +66,7 @@ def unbalanced_branches(content: bytes) -> list[ByteRange]:
         if conditional.longest_branch() > MAX_NUM_LINES:
             continue
         branches = conditional.branches()
-        if all(_is_balanced(bare, *branch) for branch in branches):
+        if all(_is_balanced(bare, *branch) for branch in branches) and not _touch(conditional.directives, errors):
             continue
         gone = branches if len(branches) == 1 else branches[1:]
         for start, end in (*conditional.directives, *gone):
@@ -105,6 +107,10 @@ def _conditionals(bare: bytes) -> list[Conditional]:
 
 def _is_balanced(bare: bytearray, start: int, end: int) -> bool:
     return all(bare.count(left, start, end) == bare.count(right, start, end) for left, right in (b"{}", b"()"))
+
+
+def _touch(ranges: Sequence[ByteRange], others: Sequence[ByteRange]) -> bool:
+    return any(start < other_end and other_start < end for start, end in ranges for other_start, other_end in others)
 
 
 def _joined(ranges: list[ByteRange]) -> list[ByteRange]:

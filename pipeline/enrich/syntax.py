@@ -21,6 +21,8 @@ _NUM_BYTES_READ = 65_536
 """What tree-sitter gets at once. It reads again after errors: whole rests would cost the square of the length."""
 _LEAST_NUM_BYTES = 1_000
 """Shorter texts get the operations of this many bytes: their first callback comes late."""
+_MAX_NUM_ERRORS = 200
+"""Texts with more errors are not C or C++, or none that blanking mends."""
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include[ \t]*(<[^>\n]+>|\"[^\"\n]+\")", re.MULTILINE)
 
 
@@ -78,13 +80,18 @@ def read_syntax(content: bytes, grammar: Grammar, params: SyntaxParams) -> Synta
         num_error_bytes_unblanked=num_error_bytes,
     )
     if syntax.num_error_bytes + syntax.num_missing_nodes and params.blank_unbalanced_branches:
-        return _with_blanked_branches(syntax, grammar, params)
+        syntax = _with_blanked_branches(syntax, grammar, params, ())
+        if syntax.errors and len(syntax.errors) <= _MAX_NUM_ERRORS:
+            return _with_blanked_branches(syntax, grammar, params, syntax.errors)
     return syntax
 
 
-def _with_blanked_branches(syntax: Syntax, grammar: Grammar, params: SyntaxParams) -> Syntax:
-    blanked = unbalanced_branches(syntax.content)
-    tree = _parse(with_spaces(syntax.content, blanked), grammar, params) if blanked else None
+def _with_blanked_branches(
+    syntax: Syntax, grammar: Grammar, params: SyntaxParams, errors: tuple[ByteRange, ...]
+) -> Syntax:
+    blanked = unbalanced_branches(syntax.content, errors)
+    is_new = bool(blanked) and tuple(blanked) != syntax.blanked
+    tree = _parse(with_spaces(syntax.content, blanked), grammar, params) if is_new else None
     if tree is None:
         return syntax
     errors, num_missing_nodes = _errors(tree.root_node)

@@ -133,3 +133,12 @@ def test_a_hundred_thousand_levels_do_not_crash(opening: str) -> None:
 
 def test_a_hundred_thousand_closed_parentheses_parse() -> None:
     assert syntax_of("int x = " + "(" * 100_000 + "1" + ")" * 100_000 + ";").error_fraction == 0
+
+
+def test_a_balanced_branch_where_no_grammar_lets_it_is_blanked_too() -> None:
+    text = "int f(int a)\n{\n  g(a,\n#ifdef A\n  b(),\n#else\n  c(),\n#endif\n  d);\n}\nint after() { return 1; }\n"
+    syntax, as_it_stands = syntax_of(text), syntax_of(text, blank_unbalanced_branches=False)
+
+    assert as_it_stands.num_error_bytes > 0
+    assert (syntax.num_error_bytes, syntax.num_missing_nodes) == (0, 0)
+    assert [text[start:end] for start, end in syntax.blanked] == ["#ifdef A\n", "#else\n  c(),\n#endif\n"]
