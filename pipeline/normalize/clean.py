@@ -18,6 +18,7 @@ from pipeline.normalize.evaluation_items import EvaluationItem, load_items
 from pipeline.normalize.expressions import Judged, LicenceClass, Policy, judge_expression, load_policy
 from pipeline.normalize.filters import judge, score, scores_json
 from pipeline.normalize.identity import RulesIdentity, document_id, text_sha256
+from pipeline.normalize.lexer import token_hashes
 from pipeline.normalize.licenses import INHERITED, LicenceIndex, Licensed, PackageFacts
 from pipeline.normalize.params import RulesParams
 from pipeline.normalize.refusal import Refusal
@@ -28,8 +29,6 @@ from pipeline.normalize.shingles import (
     run_hashes,
     shingle_hashes,
     signature,
-    token_hashes,
-    tokens,
 )
 from pipeline.normalize.twins import CopyleftText
 from pipeline.outcome import StageReport
@@ -169,7 +168,7 @@ class SourceCleaner:
                 scrubbed.text,
             )
             return
-        code = token_hashes(tokens(scrubbed.text))
+        code = token_hashes(scrubbed.text)
         overlap, signed = self._compare(scrubbed.text, code)
         if overlap:
             record_id = self._drop(file, Refusal("contaminated", overlap.detail, licensed.expression), scrubbed.text)
@@ -253,10 +252,9 @@ def _signature_row(
 
 def _signed(text: str, params: RulesParams) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Shingles and signature of a text whose twins are looked for; empty below the token floor."""
-    found = tokens(text)
-    if len(found) < params.min_num_tokens:
+    if len(token_hashes(text)) < params.min_num_tokens:
         return (), ()
-    shingles = shingle_hashes(found)
+    shingles = shingle_hashes(text)
     values = signature(hashes_for_minhash(shingles), params.permutation_seed)
     return tuple(shingles.tolist()), tuple(values.tolist())
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pipeline.normalize.clean import COPYLEFT, DOCUMENTS, SIGNATURES
 from pipeline.normalize.duplicates import Entry, Reason, find_duplicates
 from pipeline.normalize.params import DuplicateParams
-from pipeline.normalize.shingles import NUM_PERMUTATIONS, shingle_hashes, tokens
+from pipeline.normalize.shingles import NUM_PERMUTATIONS, shingle_hashes
 from pipeline.normalize.twins import find_copyleft_twins, read_copyleft
 from pipeline.outcome import StageReport
 from pipeline.part import PartJob, PartOutput, Tables
@@ -81,7 +81,7 @@ class _Texts:
         source = self._sources[document_id]
         if source not in self._tables:
             self._tables[source] = self._read(source)
-        return shingle_hashes(tokens(str(self._tables[source][document_id].as_py())))
+        return shingle_hashes(str(self._tables[source][document_id].as_py()))
 
     def _read(self, source: str) -> dict[str, pa.Scalar]:
         table = self._inputs[source].table(DOCUMENTS, ["document_id", "text"])

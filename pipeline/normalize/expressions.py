@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -102,6 +102,17 @@ def judge_expression(text: str, policy: Policy) -> Judged | Refusal:
 
 
 def _parse(text: str, policy: Policy) -> Any | Refusal:
+    parsed = _parsed(text)
+    if isinstance(parsed, Refusal):
+        return parsed
+    unknown = [key for key in _unknown_keys(text) if not _is_known_by_design(key, policy)]
+    if unknown:
+        return Refusal("licence_unknown", f"{text!r} names {', '.join(sorted(unknown))}, which is no SPDX id", text)
+    return parsed
+
+
+@lru_cache(maxsize=4_096)
+def _parsed(text: str) -> Any | Refusal:
     try:
         # Not validate(): it crashes on `MIT/X11`. Strict, else `MIT WITH Apache-2.0` passes.
         parsed = _licensing().parse(text, strict=True)
@@ -109,10 +120,12 @@ def _parse(text: str, policy: Policy) -> Any | Refusal:
         return Refusal("licence_unknown", f"{text!r} is no SPDX expression: {' '.join(str(error).split())}")
     if parsed is None:
         return Refusal("licence_unknown", "the expression is empty")
-    unknown = [key for key in _licensing().unknown_license_keys(parsed) if not _is_known_by_design(key, policy)]
-    if unknown:
-        return Refusal("licence_unknown", f"{text!r} names {', '.join(sorted(unknown))}, which is no SPDX id", text)
     return parsed
+
+
+@lru_cache(maxsize=4_096)
+def _unknown_keys(text: str) -> tuple[str, ...]:
+    return tuple(_licensing().unknown_license_keys(_parsed(text)))
 
 
 def _judge(node: LicenseExpression, policy: Policy) -> Judged | Refusal:

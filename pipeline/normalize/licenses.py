@@ -10,6 +10,7 @@ declares. A vendored root ends inheritance, unless a text that is recognised lie
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from pipeline.normalize.comments import leading_comments_end
@@ -72,6 +73,7 @@ class LicenceIndex:
         self._annotations = _read_annotations(evidence)
         self._texts = _licence_texts(evidence)
         self._folders: dict[str, FolderTexts] = {}
+        self._nearest: dict[str, FolderTexts | None] = {}
         self._package = _package_statement(evidence, facts)
 
     def decide(self, path: str, text: str) -> Licensed | Refusal:
@@ -150,6 +152,12 @@ class LicenceIndex:
 
     def _nearest_texts(self, path: str) -> FolderTexts | None:
         """The licence texts in the folder of `path` or the nearest above it, at most up to the vendored root."""
+        folder = path.rpartition("/")[0]
+        if folder not in self._nearest:
+            self._nearest[folder] = self._find_texts(path)
+        return self._nearest[folder]
+
+    def _find_texts(self, path: str) -> FolderTexts | None:
         root = vendored_root(path, self._params.vendored_roots)
         for folder in map(str, PurePosixPath(path).parents):
             if folder not in self._folders:
@@ -196,7 +204,7 @@ class LicenceIndex:
 
 def vendored_root(path: str, names: Iterable[str]) -> str | None:
     """The innermost folder of a path whose name says that what lies below came from elsewhere, or None."""
-    folders = PurePosixPath(path).parts[:-1]
+    folders = path.split("/")[:-1]
     for depth in range(len(folders), 0, -1):
         if folders[depth - 1].lower() in names:
             return "/".join(folders[:depth])
@@ -216,11 +224,17 @@ def _headed(path: str, text: str) -> Statement | None:
     header = text[: leading_comments_end(text)]
     if len(header) < _MIN_HEADER:
         return None
-    texts, notices = licences_inside(header), find_notices(header)
+    texts, notices = _inside(header)
     lines = tuple(f"{path}: its header holds the text of {licence}" for licence in texts)
     lines += tuple(f"{path}: its header holds the notice of {licence}" for licence in notices if licence not in texts)
     found = tuple(dict.fromkeys((*texts, *notices)))
     return Statement(found, LicenceEvidence.HEADER, lines) if found else None
+
+
+@lru_cache(maxsize=4_096)
+def _inside(header: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The licence texts and the notices in leading comments: most files of a source begin with the same ones."""
+    return licences_inside(header), find_notices(header)
 
 
 def _annotated(annotation: Annotation) -> Statement:

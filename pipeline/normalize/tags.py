@@ -5,6 +5,7 @@ Source: SPDX specification 3.0.1 annex E (short-form identifiers), REUSE specifi
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pipeline.normalize.comments import leading_comments_end
 from pipeline.normalize.expressions import LicenceClass
@@ -77,7 +78,12 @@ def find_notice(text: str) -> Notice | None:
 
     Line ends and comment margins inside a phrase are no hindrance.
     """
-    return _strictest(_NOTICES, _COMMENT_MARGIN.sub(" ", text[: leading_comments_end(text)]))
+    return _notice(text[: leading_comments_end(text)])
+
+
+@lru_cache(maxsize=4_096)
+def _notice(header: str) -> Notice | None:
+    return _strictest(_NOTICES, _COMMENT_MARGIN.sub(" ", header))
 
 
 def find_title(licence_text: str) -> Notice | None:

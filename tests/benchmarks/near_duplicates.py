@@ -11,8 +11,9 @@ import numpy as np
 
 from pipeline.normalize.banding import find_buckets
 from pipeline.normalize.duplicates import Entry, find_duplicates
+from pipeline.normalize.lexer import tokens
 from pipeline.normalize.params import VENDORED_ROOTS, DuplicateParams
-from pipeline.normalize.shingles import hashes_for_minhash, shingle_hashes, signature, tokens
+from pipeline.normalize.shingles import hashes_for_minhash, shingle_hashes, signature
 from pipeline.recipes import ROOT
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.slices import place_digest, texts
@@ -62,7 +63,7 @@ def _chosen(name: str) -> dict[Place, str]:
 
 def _judge(name: str, chosen: dict[Place, str]) -> list[Figure]:
     exact = _exact(chosen)
-    shingles = [shingle_hashes(tokens(text)) for text in chosen.values()]
+    shingles = [shingle_hashes(text) for text in chosen.values()]
     signatures = np.array([signature(hashes_for_minhash(each), 1) for each in shingles], np.uint32)
     partners = find_buckets(signatures).later_partners()
     candidates = {(row, other) for row, others in partners for other in others.tolist()}

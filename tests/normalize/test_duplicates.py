@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pipeline.normalize.duplicates import Entry, find_duplicates
 from pipeline.normalize.params import VENDORED_ROOTS, DuplicateParams
-from pipeline.normalize.shingles import hashes_for_minhash, jaccard, shingle_hashes, signature, tokens
+from pipeline.normalize.shingles import hashes_for_minhash, jaccard, shingle_hashes, signature
 from pipeline.records import DuplicateRecord
 
 
@@ -24,24 +24,20 @@ def statements(name: str, count: int = 200, changed: int = 0) -> str:
 
 def entry(source: str, path: str, text: str, row: int, split: str = "train", inherited: bool = True) -> Entry:
     digest = hashlib.sha256(text.encode()).hexdigest()
-    return Entry(
-        f"{source}/{path}", source, path, split, len(text), digest, inherited, len(shingle_hashes(tokens(text))), row
-    )
+    return Entry(f"{source}/{path}", source, path, split, len(text), digest, inherited, len(shingle_hashes(text)), row)
 
 
 def find(files: Sequence[tuple[str, str, str, str]], params: DuplicateParams | None = None) -> list[DuplicateRecord]:
     """Duplicates among (source, path, text, split)."""
     entries = [entry(source, path, text, row, split) for row, (source, path, text, split) in enumerate(files)]
-    shingles = {
-        each.document_id: shingle_hashes(tokens(text)) for each, (_, _, text, _) in zip(entries, files, strict=True)
-    }
+    shingles = {each.document_id: shingle_hashes(text) for each, (_, _, text, _) in zip(entries, files, strict=True)}
     rows = [signature(hashes_for_minhash(shingles[each.document_id]), 1) for each in entries]
     signatures = np.array(rows, np.uint32).reshape(-1, 256)
     return find_duplicates(entries, signatures, shingles.__getitem__, params or DuplicateParams(), VENDORED_ROOTS)
 
 
 def similarity(first: str, second: str) -> float:
-    return jaccard(shingle_hashes(tokens(first)), shingle_hashes(tokens(second)))
+    return jaccard(shingle_hashes(first), shingle_hashes(second))
 
 
 def test_a_twin_of_0_72_in_another_source_loses_and_one_of_0_68_stays() -> None:
