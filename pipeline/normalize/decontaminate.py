@@ -13,6 +13,7 @@ import re2
 from numpy.typing import NDArray
 
 from pipeline.errors import ParamsError
+from pipeline.normalize.duplicates import MARGIN_OF_ESTIMATE
 from pipeline.normalize.evaluation_items import EvaluationItem
 from pipeline.normalize.lexer import comment_hashes, token_hashes
 from pipeline.normalize.params import DecontaminationRules
@@ -28,8 +29,6 @@ from pipeline.normalize.shingles import (
 NUM_TOKENS_IN_RUN = 13
 _NUM_PREFIX_BITS = 16
 """The leading bits of a hash: a table of them rules out nearly all runs without sorting any."""
-_MARGIN_OF_ESTIMATE = 0.15
-"""Below the limit by so much, an estimate by 256 values is still looked at: five standard deviations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +102,7 @@ class Decontaminator:
 
     def _by_signature(self, hashes: NDArray[np.uint64], values: NDArray[np.uint32]) -> list[Overlap]:
         estimates = np.count_nonzero(self._signatures == values, axis=1) / len(values)
-        likely = np.flatnonzero(estimates >= self._params.min_jaccard - _MARGIN_OF_ESTIMATE).tolist()
+        likely = np.flatnonzero(estimates >= self._params.min_jaccard - MARGIN_OF_ESTIMATE).tolist()
         found = []
         for index in likely:
             similarity = jaccard(run_hashes(hashes, NUM_TOKENS_IN_SHINGLE), self._shingles[index])

@@ -1,6 +1,6 @@
 """Which documents are copies of others, over all sources: equal texts and near-duplicates.
 
-Candidates share one of 32 bands of 8 signature rows; the exact Jaccard similarity with the keeper decides, so
+Candidates share one of 42 bands of 6 signature rows; the exact Jaccard similarity with the keeper decides, so
 clusters do not chain. Documents are taken in order of preference: each that is not lost yet keeps its place, and
 those like it behind it lose theirs. A cluster is a keeper and those that lost to it.
 """
@@ -17,6 +17,9 @@ from pipeline.normalize.licenses import vendored_root
 from pipeline.normalize.params import DuplicateParams
 from pipeline.normalize.shingles import jaccard
 from pipeline.records import DuplicateRecord, Split, UInt32
+
+MARGIN_OF_ESTIMATE = 0.15
+"""A pair whose estimate by 256 values lies so far below a limit is not looked at: that is five standard deviations."""
 
 ShinglesOf = Callable[[str], NDArray[np.uint64]]
 """Document id -> its shingles."""
@@ -120,11 +123,17 @@ class _Candidates:
         self, ranked: Sequence[Entry], signatures: NDArray[np.uint32], lost: Collection[int], announce: Announce
     ) -> None:
         self.ranked = ranked
+        self._signatures = signatures
         self._lost = lost
         self._compared = [rank for rank, entry in enumerate(ranked) if entry.row is not None and rank not in lost]
         rows = [ranked[rank].row for rank in self._compared]
         self._buckets = find_buckets(signatures[np.array(rows, np.int64)])
         announce({ranked[self._compared[row]].document_id for row in self._buckets.rows.tolist()})
+
+    def estimate(self, first: int, second: int) -> float:
+        """The share of values in which the signatures of two compared ranks agree."""
+        left, right = (self._signatures[self.ranked[rank].row] for rank in (first, second))
+        return int(np.count_nonzero(left == right)) / len(left)
 
     def __iter__(self) -> Iterator[tuple[int, list[int]]]:
         for row, partners in self._buckets.later_partners(lambda row: self._compared[row] in self._lost):
@@ -143,6 +152,8 @@ def _similar(
             limit = _limit(ranked[keeper], ranked[other], params)
             sizes = sorted((ranked[keeper].num_shingles, ranked[other].num_shingles))
             if sizes[0] < limit * sizes[1]:  # no similarity exceeds the ratio of the sizes
+                continue
+            if candidates.estimate(keeper, other) < limit - MARGIN_OF_ESTIMATE:
                 continue
             similarity = jaccard(shingles_of(ranked[keeper].document_id), shingles_of(ranked[other].document_id))
             if similarity >= limit:

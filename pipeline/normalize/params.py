@@ -95,7 +95,7 @@ class ScrubParams(Params):
 class DuplicateParams(Params):
     """When two texts are one. Jaccard similarities are over sets of five-token shingles and exact.
 
-    The signature (256 permutations, 32 bands of 8 rows, datasketch's `affine32`) is fixed: stored signatures must
+    The signature (256 permutations, 42 bands of 6 rows, datasketch's `affine32`) is fixed: stored signatures must
     stay comparable.
     """
 
