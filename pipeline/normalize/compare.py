@@ -46,9 +46,8 @@ def compare_sources(job: PartJob) -> PartOutput:
     held = find_copyleft_twins(entries, signatures, copyleft, texts.shingles, job.params)
     held_ids = {record.document_id for record in held}
     free = [entry for entry in entries if entry.document_id not in held_ids]
-    compared = _Texts(job.inputs, {entry.document_id: entry.source for entry in free})
     lost = held + find_duplicates(
-        free, signatures, compared.shingles, job.params, job.identity["vendored_roots"], compared.expect
+        free, signatures, texts.shingles, job.params, job.identity["vendored_roots"], texts.expect
     )
     lost_ids = {record.document_id for record in lost}
     kept = [entry for entry in entries if entry.document_id not in lost_ids]
@@ -74,8 +73,11 @@ class _Texts:
         self.shingles = lru_cache(maxsize=2_000)(self._shingles)
 
     def expect(self, document_ids: Collection[str]) -> None:
-        """Keep the texts of these documents only."""
+        """Keep the texts of these documents only. What was read before is not read again, but copied out of its table."""
         self._expected = document_ids
+        for source, found in self._tables.items():
+            kept = {name: text.as_py() for name, text in found.items() if name in document_ids}
+            self._tables[source] = {name: pa.scalar(text, pa.large_string()) for name, text in kept.items()}
 
     def _shingles(self, document_id: str) -> NDArray[np.uint64]:
         source = self._sources[document_id]

@@ -37,6 +37,7 @@ def same_blocks() -> list[Figure]:
 
 
 def _ours(texts: list[str]) -> float:
+    signature(hashes_for_minhash(shingle_hashes("")), 1)  # loading code is not measured, nor is it for the peer
     started = time.process_time()
     with Scrubber(ScrubParams()) as scrubber:
         clean = [scrubber.scrub(text).text for text in texts]
