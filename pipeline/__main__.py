@@ -23,7 +23,7 @@ from pipeline.explain import why
 from pipeline.export import FORMATS, export
 from pipeline.params import fingerprint
 from pipeline.promotion import promote
-from pipeline.recipes import RECIPES, ROOT, pins_of, recipe_named
+from pipeline.recipes import RECIPES, ROOT, params_of, pins_of, recipe_named
 from pipeline.snapshot import open_snapshot, resolve
 from pipeline.stages import STAGE_NAMES, StageResult, parts_of, report_of, run_stages
 from pipeline.store import Store
@@ -60,6 +60,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     build.add_argument("--until", choices=STAGE_NAMES, default=STAGE_NAMES[-1], help="the last stage to run")
     build.add_argument("--offline", action="store_true", help="use archives in the store only")
+    build.add_argument(
+        "--evaluation-items", type=Path, help="a folder of JSONL files: documents that hold a solution are dropped"
+    )
     build.add_argument("--promote", action="store_true", help="make the candidate live if every gate passes")
     build.add_argument("--wait", type=amount, default=3600.0, help="seconds to wait for another build of the corpus")
     move = _command(commands, "promote", _promote, "judge a snapshot again and make it live")
@@ -127,7 +130,7 @@ def _build(options: argparse.Namespace, store: Store, person: Console) -> Answer
     corpus = options.corpus or recipe.name
     order = BuildOrder(
         corpus=corpus,
-        params=recipe.params,
+        params=params_of(recipe, options.pins, options.evaluation_items),
         pins=pins_of(recipe, options.pins),
         who=f"`build` (process {os.getpid()})",
         num_workers=options.workers,
