@@ -51,7 +51,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("collect", 1, "pipeline.collect.stage:run", "pins", "collect/part", ("pyarrow",)),
     Stage(
         "normalize",
-        2,
+        3,
         "pipeline.normalize.stage:run",
         "collect/part",
         "normalize/rules, normalize/duplicates",

@@ -13,7 +13,8 @@ _WITH_RAW_LITERALS = re.compile(rf"(?P<comment>{_COMMENT})|{_RAW_LITERAL}|{_LITE
 _LEADING = re.compile(
     r"[ \t\n\f\v]*(?:"
     r"(?P<comment>/\*[\s\S]*?\*/|//[^\n]*(?:\n[ \t]*//[^\n]*)*)"
-    # An include guard may stand before the licence.
+    # An include guard may stand before the licence, also one that asks for the compiler.
+    r"|#[ \t]*if[^\n]*\n[ \t]*#[ \t]*pragma[ \t]+once[ \t]*\n[ \t]*#[ \t]*endif[^\n]*(?=\n)"
     r"|#[ \t]*(?:pragma[ \t]+once|ifndef[ \t]+\w+|define[ \t]+\w+|if[ \t]+!defined[^\n]*)[ \t]*(?=\n))"
 )
 _LICENCE_WORDS = re.compile(r"copyright|licen[cs]e|spdx-|all rights reserved|public domain|redistribut", re.IGNORECASE)

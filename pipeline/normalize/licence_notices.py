@@ -8,7 +8,7 @@ import re
 from pipeline.normalize.licence_words import plain_words
 
 _UNDER = (
-    r"\b(?:licensed|distributed|released|available|provided|modify it|code is|file is) (?:to you )?under "
+    r"\b(?:licensed|distributed|released|available(?: as open source)?|provided|modify it|code is|file is) (?:to you )?under "
     r"(?:the )?(?:terms of )?(?:the )?"
 )
 _NOTICES = (

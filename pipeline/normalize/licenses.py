@@ -181,7 +181,10 @@ class LicenceIndex:
 
     def _contradiction(self, path: str, text: str, statement: Statement, judged: Judged) -> Refusal | None:
         """A notice in the file's header, or the title of the licence text above it, that asks more than was found."""
-        if statement.evidence is LicenceEvidence.FILE:
+        is_choice = statement.evidence is LicenceEvidence.HEADER and any(
+            " OR " in each for each in statement.expressions
+        )
+        if is_choice or statement.evidence is LicenceEvidence.FILE:
             return None
         notice, where = find_notice(text), path
         texts = self._nearest_texts(path) if statement.evidence is LicenceEvidence.PACKAGE else None
