@@ -19,18 +19,13 @@ from pipeline import console
 from pipeline.build import BuildOrder, open_build
 from pipeline.command import Parser, amount, run_command, whole_number
 from pipeline.errors import MissingError
-from pipeline.explain import why
-from pipeline.export import FORMATS, export
+from pipeline.export import FORMATS
 from pipeline.params import fingerprint
-from pipeline.promotion import promote
 from pipeline.recipes import RECIPES, ROOT, params_of, pins_of, recipe_named
-from pipeline.snapshot import open_snapshot, resolve
 from pipeline.stages import STAGE_NAMES, StageResult, parts_of, report_of, run_stages
 from pipeline.store import Store
-from pipeline.tokenize.vocabulary import load_vocabulary, write_vocabulary
-from pipeline.training_text import corpus_texts, training_texts
-from pipeline.vocabulary_report import vocabulary_report
 
+# A handler imports what it alone needs: `why` answers at once, and does not wait for the libraries of the others.
 Answer = tuple[int, dict[str, Any] | list[Any]]
 
 
@@ -100,6 +95,11 @@ def _parser() -> argparse.ArgumentParser:
     give.add_argument("--corpus", "--recipe", default="quick", help="the corpus whose refs `live` and `candidate` are")
     give.add_argument("--snapshot", default="live", help="live, candidate or a snapshot id")
     give.add_argument("--out", type=Path, required=True, help="an empty or a new folder")
+    _add_pin(commands)
+    return parser
+
+
+def _add_pin(commands: Any) -> None:
     pin = _command(
         commands,
         "pin",
@@ -110,7 +110,6 @@ def _parser() -> argparse.ArgumentParser:
     pin.add_argument("path", type=Path, nargs="?", help="a folder, an archive or a .jsonl file of your own")
     pin.add_argument("--version", help="the release; the newest stable one unless given")
     pin.add_argument("--license", help="SPDX expression that the source as a whole is under")
-    return parser
 
 
 def _command(
@@ -155,6 +154,8 @@ def _build(options: argparse.Namespace, store: Store, person: Console) -> Answer
     results[-1].refuse_blocked(corpus)
     snapshot_id = results[-1].snapshot_id
     if snapshot_id is not None and options.promote:
+        from pipeline.promotion import promote
+
         promote(store, corpus, snapshot_id, "build --promote")
     promoted = snapshot_id is not None and store.ref_text(corpus, "live") == snapshot_id
     if snapshot_id is not None:
@@ -193,6 +194,8 @@ def _stage_row(result: StageResult, seconds: float) -> dict[str, Any]:
 
 
 def _promote(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    from pipeline.promotion import promote
+
     done = promote(store, options.corpus, options.to, options.reason)
     person.print(f"corpus {done.corpus}: live {'stays' if done.unchanged else 'is now'} {done.new}")
     verdicts = [verdict.as_json() for verdict in done.verdicts]
@@ -239,6 +242,8 @@ def _show(options: argparse.Namespace, store: Store, person: Console) -> Answer:
 
 
 def _why(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    from pipeline.explain import why
+
     trail = why(store, options.corpus, options.source, options.path)
     person.print(
         f"{trail.source}/{trail.path} is {'in' if trail.kept else 'not in'} the snapshot", style="bold", markup=False
@@ -276,6 +281,10 @@ def _fsck(options: argparse.Namespace, store: Store, person: Console) -> Answer:
 
 
 def _vocabulary(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    from pipeline.tokenize.vocabulary import load_vocabulary, write_vocabulary
+    from pipeline.training_text import corpus_texts, training_texts
+    from pipeline.vocabulary_report import vocabulary_report
+
     if options.report:
         report = vocabulary_report(load_vocabulary(options.name), *corpus_texts(store, options.corpus))
         person.print(console.plain_table(f"Vocabulary {options.name} on corpus {options.corpus}", report["kinds"]))
@@ -292,6 +301,9 @@ def _vocabulary(options: argparse.Namespace, store: Store, person: Console) -> A
 
 
 def _export(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    from pipeline.export import export
+    from pipeline.snapshot import open_snapshot, resolve
+
     snapshot = open_snapshot(store, resolve(store, options.corpus, options.snapshot))
     answer = export(snapshot, options.format, options.out)
     person.print(f"snapshot {snapshot.snapshot_id[:12]} as {options.format} in {options.out}: {answer['written']}")

@@ -3,19 +3,20 @@
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import MissingError, StageError
 from pipeline.records import Split
-from pipeline.snapshot import Snapshot
-from pipeline.tokenize.columns import ListColumn
-from pipeline.tokenize.megatron import Ids, read_megatron, write_megatron
+
+if TYPE_CHECKING:  # the command line knows the formats, and waits for no library of arrays
+    from pipeline.snapshot import Snapshot
+    from pipeline.tokenize.megatron import Ids
 
 FORMATS = ("megatron", "huggingface")
 TOKENS = "tokens.parquet"
 
 
-def export(snapshot: Snapshot, form: str, out: Path) -> dict[str, Any]:
+def export(snapshot: "Snapshot", form: str, out: Path) -> dict[str, Any]:
     """Write a snapshot into the folder `out`, which must not hold anything. Returns what was written, by split."""
     if out.exists() and any(out.iterdir()):
         raise StageError(f"folder {out}", "it is not empty", "an empty or a new one", "Name another with --out.")
@@ -25,8 +26,10 @@ def export(snapshot: Snapshot, form: str, out: Path) -> dict[str, Any]:
     return {"snapshot_id": snapshot.snapshot_id, "format": form, "out": str(out), "written": write(snapshot, out)}
 
 
-def _export_megatron(snapshot: Snapshot, out: Path) -> dict[str, Any]:
+def _export_megatron(snapshot: "Snapshot", out: Path) -> dict[str, Any]:
     """`train.bin` and `train.idx`, and the same for `held_out`: one document a sequence, each read back and compared."""
+    from pipeline.tokenize.megatron import write_megatron
+
     eos = snapshot.vocabulary["specials"]["<|eos|>"]
     written: dict[str, Any] = {}
     for split in Split:
@@ -35,8 +38,10 @@ def _export_megatron(snapshot: Snapshot, out: Path) -> dict[str, Any]:
     return written
 
 
-def _read_back(snapshot: Snapshot, split: Split, prefix: Path, eos: int) -> int:
+def _read_back(snapshot: "Snapshot", split: Split, prefix: Path, eos: int) -> int:
     """How many documents lie in a dataset. Raises StageError unless they are the snapshot's, token for token."""
+    from pipeline.tokenize.megatron import read_megatron
+
     number = 0
     for number, (found, ids) in enumerate(
         zip(read_megatron(prefix), _documents(snapshot, split), strict=True), start=1
@@ -48,8 +53,10 @@ def _read_back(snapshot: Snapshot, split: Split, prefix: Path, eos: int) -> int:
     return number
 
 
-def _documents(snapshot: Snapshot, split: Split) -> Iterator[Ids]:
+def _documents(snapshot: "Snapshot", split: Split) -> "Iterator[Ids]":
     """The ids of each document of a split, by source and in the source's order; one source is in memory at a time."""
+    from pipeline.tokenize.columns import ListColumn
+
     for source in snapshot.sources:
         table = snapshot.store.read(source.rows).table(TOKENS, ["split", "input_ids"])
         splits, ids = table["split"].to_pylist(), ListColumn.from_arrow(table["input_ids"])
@@ -58,7 +65,7 @@ def _documents(snapshot: Snapshot, split: Split) -> Iterator[Ids]:
                 yield ids[index]
 
 
-def _export_huggingface(snapshot: Snapshot, out: Path) -> dict[str, Any]:
+def _export_huggingface(snapshot: "Snapshot", out: Path) -> dict[str, Any]:
     """`documents/` and `packed/SPLIT/` of the cold Parquet files, copied as they are, and a card that names them."""
     written: dict[str, Any] = {}
     names = {TOKENS: "documents"} | {f"packed_{split}.parquet": f"packed/{split}" for split in Split}

@@ -104,6 +104,12 @@ _ALARMING = re.compile(
     r"\b(?:a?gpl|lgpl|gnu|licen[sc]\w*|sublicens\w*|commercial\w*|non ?commercial\w*|proprietary|prohibit\w*|restrict\w*"
     r"|permi\w+|must|shall|may|forbid\w*|only|condition\w*|clause\w*|warrant\w*|patent\w*|trademark\w*|evil|military)\b"
 )
+# Restrictions that undo a permissive text beside them, whatever a package declares.
+_RESTRICTING = re.compile(
+    r"\b(?:non ?commercial|commons clause|not (?:be )?(?:used |sold |available )?(?:for |in )?commercial\w*|without commercial use"
+    r"|(?:research|academic|evaluation|educational|personal|internal|scientific)(?: \w+){0,3} (?:use|purposes?) only"
+    r"|only for (?:\w+ ){0,3}(?:research|academic|evaluation|educational|personal|internal|scientific)|may not be sold)\b"
+)
 _NUM_WORDS_IN_GRAM = 4
 _NUM_DIFFERENCES = 3
 _MAX_NUM_WORDS_OF_NOTICE = 130
@@ -125,6 +131,9 @@ def recognise(text: str) -> Recognition:
     near = _nearest(left)
     if near:
         return Recognition(licences, f"almost {near[0]}: {near[1]}", near[0])
+    if restricting := _RESTRICTING.search(left):
+        named = " AND ".join(licences) or "no licence"
+        return Recognition(licences, f"beside {named} it says `{restricting[0]}`", named)
     if not licences:
         notices = find_notices(text)
         is_notice = len(notices) == 1 and len(left.split()) <= _MAX_NUM_WORDS_OF_NOTICE

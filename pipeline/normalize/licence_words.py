@@ -71,13 +71,13 @@ _REPLACEABLE = (
 _SUBSTITUTIONS = tuple((re.compile(pattern), plain) for pattern, plain in _REPLACEABLE)
 
 
-def plain_words(text: str, hyphen: str = "-") -> str:
+def plain_words(text: str, hyphen: str = "-", *, with_copyright_lines: bool = False) -> str:
     """The words of a text, in lower case and one space apart: no copyright lines, bullets, punctuation or margins.
 
     `hyphen` is what one at a line's end stands for: itself, or nothing where it only divides a word.
     """
     lowered = _LINE_BREAK_HYPHEN.sub(hyphen, text.lower())
-    lowered = _BULLET.sub(" ", _COPYRIGHT_LINE.sub("", lowered))
+    lowered = _BULLET.sub(" ", lowered if with_copyright_lines else _COPYRIGHT_LINE.sub("", lowered))
     return " ".join(_EQUIVALENT.get(word, word) for word in _WORD.findall(lowered))
 
 

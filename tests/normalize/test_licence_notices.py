@@ -31,6 +31,11 @@ NOTICES = {
         "MPL-2.0",
     ),
     "Boost": ("Distributed under the Boost Software License, Version 1.0. (See accompanying file", "BSL-1.0"),
+    "Boost behind the copyright": (
+        "(C) Copyright Somebody 1999. Distributed under the Boost\n//  Software License, Version 1.0.",
+        "BSL-1.0",
+    ),
+    "a licence among others": ("Available as open-source under the MIT License", "MIT"),
     "older Boost": (
         "Use, modification and distribution are subject to the\n//  Boost Software License, Version 1.0.",
         "BSL-1.0",
