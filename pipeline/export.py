@@ -1,22 +1,24 @@
 """A snapshot for other tools: a Megatron-LM dataset, or a folder that Hugging Face's loaders read as it is."""
 
+import json
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pipeline.errors import MissingError, StageError
+from pipeline.bill_of_materials import bill_of_materials
+from pipeline.card import facts_of, markdown_card
+from pipeline.croissant import croissant
+from pipeline.errors import StageError
 from pipeline.records import Split
-
-if TYPE_CHECKING:  # the command line knows the formats, and waits for no library of arrays
-    from pipeline.snapshot import Snapshot
-    from pipeline.tokenize.megatron import Ids
-
-FORMATS = ("megatron", "huggingface")
-TOKENS = "tokens.parquet"
+from pipeline.snapshot import Snapshot
+from pipeline.tokenize.columns import ListColumn
+from pipeline.tokenize.megatron import Ids, read_megatron, write_megatron
+from pipeline.views import TOKENS, view_files
 
 
-def export(snapshot: "Snapshot", form: str, out: Path) -> dict[str, Any]:
+def export(snapshot: Snapshot, form: str, out: Path) -> dict[str, Any]:
     """Write a snapshot into the folder `out`, which must not hold anything. Returns what was written, by split."""
     if out.exists() and any(out.iterdir()):
         raise StageError(f"folder {out}", "it is not empty", "an empty or a new one", "Name another with --out.")
@@ -26,10 +28,8 @@ def export(snapshot: "Snapshot", form: str, out: Path) -> dict[str, Any]:
     return {"snapshot_id": snapshot.snapshot_id, "format": form, "out": str(out), "written": write(snapshot, out)}
 
 
-def _export_megatron(snapshot: "Snapshot", out: Path) -> dict[str, Any]:
+def _export_megatron(snapshot: Snapshot, out: Path) -> dict[str, Any]:
     """`train.bin` and `train.idx`, and the same for `held_out`: one document a sequence, each read back and compared."""
-    from pipeline.tokenize.megatron import write_megatron
-
     eos = snapshot.vocabulary["specials"]["<|eos|>"]
     written: dict[str, Any] = {}
     for split in Split:
@@ -38,10 +38,8 @@ def _export_megatron(snapshot: "Snapshot", out: Path) -> dict[str, Any]:
     return written
 
 
-def _read_back(snapshot: "Snapshot", split: Split, prefix: Path, eos: int) -> int:
+def _read_back(snapshot: Snapshot, split: Split, prefix: Path, eos: int) -> int:
     """How many documents lie in a dataset. Raises StageError unless they are the snapshot's, token for token."""
-    from pipeline.tokenize.megatron import read_megatron
-
     number = 0
     for number, (found, ids) in enumerate(
         zip(read_megatron(prefix), _documents(snapshot, split), strict=True), start=1
@@ -53,10 +51,8 @@ def _read_back(snapshot: "Snapshot", split: Split, prefix: Path, eos: int) -> in
     return number
 
 
-def _documents(snapshot: "Snapshot", split: Split) -> "Iterator[Ids]":
+def _documents(snapshot: Snapshot, split: Split) -> Iterator[Ids]:
     """The ids of each document of a split, by source and in the source's order; one source is in memory at a time."""
-    from pipeline.tokenize.columns import ListColumn
-
     for source in snapshot.sources:
         table = snapshot.store.read(source.rows).table(TOKENS, ["split", "input_ids"])
         splits, ids = table["split"].to_pylist(), ListColumn.from_arrow(table["input_ids"])
@@ -65,27 +61,20 @@ def _documents(snapshot: "Snapshot", split: Split) -> "Iterator[Ids]":
                 yield ids[index]
 
 
-def _export_huggingface(snapshot: "Snapshot", out: Path) -> dict[str, Any]:
-    """`documents/` and `packed/SPLIT/` of the cold Parquet files, copied as they are, and a card that names them."""
-    written: dict[str, Any] = {}
-    names = {TOKENS: "documents"} | {f"packed_{split}.parquet": f"packed/{split}" for split in Split}
-    for file, folder in names.items():
-        (out / folder).mkdir(parents=True, exist_ok=True)
-        paths = [
-            (source.name, number, path)
-            for source in snapshot.sources
-            for number, path in enumerate(snapshot.store.read(source.rows).paths(file))
-        ]
-        if not paths:
-            raise MissingError(f"snapshot {snapshot.snapshot_id[:12]}", f"it holds no {file}")
-        for name, number, path in paths:
-            shutil.copyfile(path, out / folder / f"{name}-{number:05d}.parquet")
-        written[folder] = len(paths)
-    (out / "README.md").write_text(_CARD.format(snapshot_id=snapshot.snapshot_id), encoding="utf-8")
-    return written
+def _export_huggingface(snapshot: Snapshot, out: Path) -> dict[str, Any]:
+    """`documents/` and `packed/SPLIT/` of the cold Parquet files, copied as they are, and what describes them."""
+    files = view_files(snapshot)
+    for file in files:
+        (out / file.folder).mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file.stored, out / file.path)
+    facts = facts_of(snapshot)
+    (out / "README.md").write_text(_CONFIGS + markdown_card(facts), encoding="utf-8")
+    for name, content in (("croissant.json", croissant(facts)), ("sbom.spdx.json", bill_of_materials(facts))):
+        (out / name).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    return dict(Counter(file.folder for file in files))
 
 
-_CARD = """---
+_CONFIGS = """---
 configs:
   - config_name: packed
     default: true
@@ -98,5 +87,4 @@ configs:
     data_files: documents/*.parquet
 ---
 
-Snapshot `{snapshot_id}`. `tokenizers.Tokenizer.from_file("tokenizer.json")` reads the vocabulary.
 """
