@@ -17,8 +17,6 @@ from pipeline.tokenize.columns import ListColumn
 from pipeline.tokenize.megatron import Ids, read_megatron, write_megatron
 from pipeline.views import TOKENS, view_files
 
-FORMATS = ("megatron", "huggingface")
-
 
 def export(snapshot: Snapshot, form: str, out: Path) -> dict[str, Any]:
     """Write a snapshot into the folder `out`, which must not hold anything. Returns what was written, by split."""

@@ -48,7 +48,7 @@ class Stage:
 
 
 STAGES: tuple[Stage, ...] = (
-    Stage("collect", 1, "pipeline.collect.stage:run", "pins", "collect/part", ("pyarrow",)),
+    Stage("collect", 2, "pipeline.collect.stage:run", "pins", "collect/part", ("pyarrow",)),
     Stage(
         "normalize",
         3,

@@ -31,7 +31,7 @@ from pipeline.normalize.shingles import (
     signature,
 )
 from pipeline.normalize.twins import CopyleftText
-from pipeline.outcome import StageReport
+from pipeline.outcome import StageReport, count_reasons
 from pipeline.part import PartJob, PartOutput
 from pipeline.records import Document, DroppedRecord, LicenceEvidence
 from pipeline.schema import table_of_records
@@ -138,20 +138,20 @@ class SourceCleaner:
 
     def report(self, num_bytes_in: int) -> StageReport:
         """Counts, and what the gates ask of every cleaned document, looked up again in what is about to be stored."""
-        reasons = Counter(record.reason for record in self.dropped)
+        reasons = count_reasons(self.dropped)
         return StageReport(
             rows_in=len(self.documents) + len(self.dropped),
             rows_out=len(self.documents),
-            dropped=dict(sorted(reasons.items())),
+            dropped=reasons,
             num_bytes_in=num_bytes_in,
             num_bytes_out=sum(document.num_bytes for document in self.documents),
             measures={
                 "num_cleaned_documents": len(self.documents),
-                "num_contaminated": reasons["contaminated"],
+                "num_contaminated": reasons.get("contaminated", 0),
                 "num_contaminated_left": sum(self._left_over.holds(document.text) for document in self.documents),
                 "num_lossy_decodings": self._num_lossy,
                 "num_redactions": sum(document.num_redactions for document in self.documents),
-                "num_undecodable": reasons["undecodable"],
+                "num_undecodable": reasons.get("undecodable", 0),
                 "num_unlicensed_kept": sum(not is_licensed(document, self._policy) for document in self.documents),
                 "num_unwaived_secrets": sum(self._scrubber.scan(document.text) for document in self.documents),
                 **_bytes_by_language(self.documents),

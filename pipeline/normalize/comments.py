@@ -8,7 +8,8 @@ from pipeline.normalize.lexer import comment_spans
 _LEADING = re.compile(
     r"[ \t\n\f\v]*(?:"
     r"(?P<comment>/\*[\s\S]*?\*/|//[^\n]*(?:\n[ \t]*//[^\n]*)*)"
-    # An include guard may stand before the licence.
+    # An include guard may stand before the licence, also one that asks for the compiler.
+    r"|#[ \t]*if[^\n]*\n[ \t]*#[ \t]*pragma[ \t]+once[ \t]*\n[ \t]*#[ \t]*endif[^\n]*(?=\n)"
     r"|#[ \t]*(?:pragma[ \t]+once|ifndef[ \t]+\w+|define[ \t]+\w+|if[ \t]+!defined[^\n]*)[ \t]*(?=\n))"
 )
 _LICENCE_WORDS = re.compile(r"copyright|licen[cs]e|spdx-|all rights reserved|public domain|redistribut", re.IGNORECASE)
@@ -20,6 +21,15 @@ def comments(text: str) -> Iterator[tuple[int, int]]:
     A `//` inside a string literal opens none; raw strings and line continuations are understood.
     """
     yield from map(tuple, comment_spans(text).tolist())
+
+
+def raw_literals(text: str) -> Iterator[tuple[int, int]]:
+    """Start and end of each raw string literal outside comments: whole lines of them are no code and no comment."""
+    if 'R"' not in text:
+        return
+    for match in _WITH_RAW_LITERALS.finditer(text):
+        if match["delimiter"] is not None:
+            yield match.span()
 
 
 def leading_comments_end(text: str) -> int:

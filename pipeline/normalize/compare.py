@@ -1,6 +1,5 @@
 """All sources side by side: duplicates and copyleft twins among the documents that the rules left."""
 
-from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +14,7 @@ from pipeline.normalize.duplicates import Entry, Reason, find_duplicates
 from pipeline.normalize.params import DuplicateParams
 from pipeline.normalize.shingles import NUM_PERMUTATIONS, shingle_hashes
 from pipeline.normalize.twins import find_copyleft_twins, read_copyleft
-from pipeline.outcome import StageReport
+from pipeline.outcome import StageReport, count_reasons
 from pipeline.part import PartJob, PartOutput, Tables
 from pipeline.records import DuplicateRecord, Split
 from pipeline.schema import table_of_records
@@ -47,7 +46,13 @@ def compare_sources(job: PartJob) -> PartOutput:
     held_ids = {record.document_id for record in held}
     free = [entry for entry in entries if entry.document_id not in held_ids]
     lost = held + find_duplicates(
-        free, signatures, texts.shingles, job.params, job.identity["vendored_roots"], texts.expect
+        free,
+        signatures,
+        texts.shingles,
+        job.params,
+        job.identity["vendored_roots"],
+        texts.expect,
+        job.identity["upstreams"],
     )
     lost_ids = {record.document_id for record in lost}
     kept = [entry for entry in entries if entry.document_id not in lost_ids]
@@ -112,11 +117,11 @@ def _read_entries(inputs: Mapping[str, Tables]) -> tuple[list[Entry], NDArray[np
 
 
 def _report(entries: list[Entry], kept: list[Entry], lost: list[DuplicateRecord]) -> StageReport:
-    reasons = Counter(str(record.reason) for record in lost)
+    reasons = count_reasons(lost)
     return StageReport(
         rows_in=len(entries),
         rows_out=len(kept),
-        dropped=dict(sorted(reasons.items())),
+        dropped=reasons,
         num_bytes_in=sum(entry.num_bytes for entry in entries),
         num_bytes_out=sum(entry.num_bytes for entry in kept),
         measures={
@@ -124,6 +129,6 @@ def _report(entries: list[Entry], kept: list[Entry], lost: list[DuplicateRecord]
             "num_documents": len(kept),
             "num_exact_duplicates_left": len(kept) - len({entry.text_sha256 for entry in kept}),
             "num_held_out_documents": sum(entry.split == Split.HELD_OUT for entry in kept),
-            **{f"num_{reason}s": reasons[str(reason)] for reason in Reason},
+            **{f"num_{reason}s": reasons.get(reason, 0) for reason in Reason},
         },
     )

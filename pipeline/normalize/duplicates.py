@@ -8,6 +8,7 @@ those like it behind it lose theirs. A cluster is a keeper and those that lost t
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from pipeline.normalize.banding import find_buckets
 from pipeline.normalize.licenses import vendored_root
 from pipeline.normalize.params import DuplicateParams
 from pipeline.normalize.shingles import jaccard
+from pipeline.normalize.upstreams import Upstreams
 from pipeline.records import DuplicateRecord, Split, UInt32
 
 MARGIN_OF_ESTIMATE = 0.15
@@ -87,13 +89,15 @@ def find_duplicates(
     params: DuplicateParams,
     vendored: Collection[str],
     announce: Announce = lambda ids: None,
+    upstreams: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
 ) -> list[DuplicateRecord]:
     """The documents that lose, sorted by source and path. `signatures` has shape (rows, 256).
 
-    Preferred are training documents over held-out ones, then what lies below no vendored root, then the smallest
-    (source, path).
+    Preferred are training documents over held-out ones, then the pin named upstream for that file (see `Upstreams`), then
+    what lies below no vendored root, then the smallest (source, path).
     """
-    ranked = sorted(entries, key=lambda entry: _preference(entry, vendored))
+    claims = Upstreams(upstreams, entries)
+    ranked = sorted(entries, key=lambda entry: _preference(entry, claims, vendored))
     losses = _lose_equal_texts(ranked)
     candidates = _Candidates(ranked, signatures, losses, announce)
     for keeper, loser, similarity in _similar(candidates, shingles_of, params, losses):
@@ -102,8 +106,9 @@ def find_duplicates(
     return sorted(found, key=lambda record: (record.source, record.path))
 
 
-def _preference(entry: Entry, vendored: Collection[str]) -> tuple[bool, bool, str, str]:
-    return (entry.split == Split.HELD_OUT, vendored_root(entry.path, vendored) is not None, entry.source, entry.path)
+def _preference(entry: Entry, claims: Upstreams, vendored: Collection[str]) -> tuple[bool, int, bool, str, str]:
+    is_vendored = vendored_root(entry.path, vendored) is not None
+    return (entry.split == Split.HELD_OUT, claims.claim(entry), is_vendored, entry.source, entry.path)
 
 
 def _lose_equal_texts(ranked: Sequence[Entry]) -> dict[int, _Loss]:

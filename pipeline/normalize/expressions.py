@@ -26,6 +26,8 @@ from pipeline.errors import ParamsError, StageError
 from pipeline.normalize.refusal import Refusal
 
 POLICY_FILE = "license_policy.toml"
+MAX_EXPRESSION = 1_000
+"""Characters of an expression; longer ones are not read."""
 UNKNOWN_BY_DESIGN = frozenset({"none", "noassertion"})
 """What SPDX writes where no licence is known. They are in no list of ids."""
 
@@ -47,8 +49,8 @@ class Policy:
     sha256: str
 
     def class_of(self, key: str) -> LicenceClass:
-        """The class of an id. One that the policy does not name is refused."""
-        return self.classes.get(key, LicenceClass.REFUSED)
+        """The class of an id; a `+` behind it permits later versions too. One that the policy does not name is refused."""
+        return self.classes.get(key.removesuffix("+"), LicenceClass.REFUSED)
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,10 @@ def _parse(text: str, policy: Policy) -> Any | Refusal:
 
 @lru_cache(maxsize=4_096)
 def _parsed(text: str) -> Any | Refusal:
+    if len(text) > MAX_EXPRESSION:
+        return Refusal(
+            "licence_unknown", f"{text[:60]!r}... has {len(text)} characters, which no SPDX expression needs"
+        )
     try:
         # Not validate(): it crashes on `MIT/X11`. Strict, else `MIT WITH Apache-2.0` passes.
         parsed = _licensing().parse(text, strict=True)
@@ -157,7 +163,11 @@ def _judge_exception(node: LicenseWithExceptionSymbol, policy: Policy) -> Judged
 
 def _is_known_by_design(key: str, policy: Policy) -> bool:
     lowered = key.lower()
-    return lowered in UNKNOWN_BY_DESIGN or lowered.startswith(("licenseref-", "documentref-")) or key in policy.classes
+    return (
+        lowered in UNKNOWN_BY_DESIGN
+        or lowered.startswith(("licenseref-", "documentref-"))
+        or key.removesuffix("+") in policy.classes
+    )
 
 
 def _bracketed(branch: str) -> str:
