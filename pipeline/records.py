@@ -244,7 +244,8 @@ class TrainingRow:
     """What training reads of a packed row: the hot surface, memory-mapped. `chunk_starts` are slots within the row, piece by piece.
 
     `piece_ids` are 64-bit digests of (document_id, piece_index): the identity that infilling is keyed by.
-    `chunk_counts` says how many of the `chunk_starts` belong to each piece.
+    `chunk_counts` says how many of the `chunk_starts` belong to each piece. Structure has T slots and is there if the recipe asked;
+    `file_identity` is the 64-bit digest of the `filepath_stable_id`, of rows that hold consecutive commits of one file.
     """
 
     input_ids: tuple[UInt16, ...]
@@ -252,3 +253,7 @@ class TrainingRow:
     piece_ids: tuple[UInt64, ...]
     chunk_counts: tuple[UInt32, ...]
     chunk_starts: tuple[UInt32, ...]
+    structure_kinds: tuple[UInt8, ...] | None
+    structure_levels: tuple[UInt8, ...] | None
+    file_identity: UInt64 | None
+    first_commit_index: Int32 | None
