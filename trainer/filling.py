@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pipeline.errors import SnapshotError
 from pipeline.tokenize.fim import InfillingParams, Sentinels, draw, infill
 from pipeline.tokenize.splits import Pieces, Spans
 from trainer.rows import Integers, Rows
@@ -47,11 +48,13 @@ class Filled(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """How slots are written: how many a row has, the id of padding, and the ids that infilling writes."""
+    """How slots are written: how many a row has, the ids of padding and of what infilling writes,
+    and how many ids there are."""
 
     row_length: int
     pad: int
     sentinels: Sentinels
+    vocabulary_size: int = 1 << 16
 
 
 Cut = tuple[int, int, int, int, bool]
@@ -110,6 +113,10 @@ def lay_out(rows: Rows, decided: Decided, slots: Slots) -> Block:
     ends_R = np.cumsum(rows.num_pieces_R + 1)
     used_R = np.bincount(row_P, weights=lengths_P, minlength=num_rows).astype(np.int64)
     run_lengths[ends_R - 1] = slots.row_length - used_R
+    if (run_lengths < 0).any():
+        raise SnapshotError(
+            "rows", "a row has no room for the sentinels of its pieces", f"{NUM_SENTINELS} slots a piece"
+        )
     return Block(rows, decided, cuts, run_values, run_lengths, np.append(0, ends_R))
 
 
@@ -120,7 +127,10 @@ def fill(block: Block, first: int, last: int, slots: Slots, out: Filled) -> None
     """
     sentinels = [np.uint16(spelt).tobytes() for spelt in slots.sentinels[:NUM_SENTINELS]]
     ids_BT, targets_BT = out.input_ids_BT, out.target_ids_BT
-    ids_BT[...] = _in_runs(block.rows.input_ids, block.cuts[first:last], first, sentinels, ids_BT.shape, np.uint16)
+    ids = _in_runs(block.rows.input_ids, block.cuts[first:last], first, sentinels, ids_BT.shape, np.uint16)
+    if ids.max() >= slots.vocabulary_size:
+        raise SnapshotError("rows", f"id {ids.max()} is in them", f"less than {slots.vocabulary_size}")
+    ids_BT[...] = ids
     targets_BT[:, :-1] = ids_BT[:, 1:]
     targets_BT[:, -1] = slots.pad
     runs = slice(block.first_runs_R[first], block.first_runs_R[last])

@@ -65,11 +65,13 @@ class RowLayout:
     slots: Slots
 
     @classmethod
-    def of(cls, snapshot_id: str, row_length: int, specials: Mapping[str, int]) -> "RowLayout":
+    def of(
+        cls, snapshot_id: str, row_length: int, specials: Mapping[str, int], vocabulary_size: int = 1 << 16
+    ) -> "RowLayout":
         """The layout by the spellings of the vocabulary's specials."""
         names = ("<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|eos|>")
         sentinels = Sentinels(*(specials[name] for name in names))
-        return cls(snapshot_id, Slots(row_length, specials["<|pad|>"], sentinels))
+        return cls(snapshot_id, Slots(row_length, specials["<|pad|>"], sentinels, vocabulary_size))
 
     @property
     def row_length(self) -> int:
