@@ -74,7 +74,7 @@ STAGES: tuple[Stage, ...] = (
         ("pyarrow", "tree-sitter", "tree-sitter-c", "tree-sitter-cpp"),
     ),
     Stage("tokenize", 3, "pipeline.tokenize.stage:run", "enrich/part", "tokenize/part", ("pyarrow", "tokenizers")),
-    Stage("verify", 1, "pipeline.verify.stage:run", "tokenize/part", "snapshot/snapshot, verify/part", ("pyarrow",)),
+    Stage("verify", 2, "pipeline.verify.stage:run", "tokenize/part", "snapshot/snapshot, verify/part", ("pyarrow",)),
 )
 STAGE_NAMES = tuple(stage.name for stage in STAGES)
 

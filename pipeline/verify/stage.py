@@ -1,5 +1,8 @@
 """The fifth stage: compose the candidate snapshot and prove it, from stored bytes alone."""
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import numpy as np
 import pyarrow as pa
 from tokenizers import Tokenizer
@@ -10,6 +13,8 @@ from pipeline.params import Params
 from pipeline.part import MadePart, Part, PartJob, PartOutput, StageContext, StageOutput
 from pipeline.records import PackedRow, Split, TokenizedDocument, TrainingRow
 from pipeline.schema import check_table
+from pipeline.tokenize.columns import ListColumn
+from pipeline.tokenize.megatron import count_documents_that_differ, write_megatron
 from pipeline.tokenize.vocabulary import Vocabulary, load_vocabulary
 from pipeline.verify.params import VerifyParams
 from pipeline.verify.roundtrip import count_round_trip_failures, count_specials_as_control
@@ -144,6 +149,7 @@ def prove_source(job: PartJob) -> PartOutput:
         measures["num_boundary_mismatches"] += count_boundary_mismatches(packed, row_length, begin_id, pad_id)
         measures["num_hot_rows_that_differ"] += count_hot_rows_that_differ(packed, hot)
     measures["num_documents_not_rebuilt"] = count_documents_not_rebuilt(tokens, all_packed, begin_id, end_id)
+    measures["num_documents_megatron_changes"] = _megatron_read_back(tokens, end_id)
     measures["num_trained_tokens"] = count_trained_tokens(all_packed)
     measures["num_slots"] = sum(packed.num_rows for packed in all_packed) * row_length
     usage = pa.table({"count": count_ids(tokens, vocabulary["size"])})
@@ -179,6 +185,15 @@ def _measures_of_all(context: Context, proofs: dict[str, MadePart], vocabulary: 
 def _make_one(context: Context, part: Part) -> MadePart:
     made, _ = context.make([part])
     return made[part.name]
+
+
+def _megatron_read_back(tokens: pa.Table, end_id: int) -> int:
+    """Number of documents that do not come back from a Megatron-LM dataset of them."""
+    ids = ListColumn.from_arrow(tokens["input_ids"])
+    documents = [ids[index] for index in range(len(ids))]
+    with TemporaryDirectory() as folder:
+        write_megatron(Path(folder) / "documents", documents, end_id)
+        return count_documents_that_differ(Path(folder) / "documents", documents, end_id)
 
 
 def _num_tokens(tokens: pa.Table) -> int:
