@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import MissingError, StageError
+from pipeline.megatron import Ids, read_megatron, write_megatron
 from pipeline.records import Split
 from pipeline.snapshot import Snapshot
 from pipeline.tokenize.columns import ListColumn
-from pipeline.tokenize.megatron import Ids, read_megatron, write_megatron
 
 FORMATS = ("megatron", "huggingface")
 TOKENS = "tokens.parquet"

@@ -4,17 +4,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from tokenizers import Tokenizer
 
 from pipeline.errors import StageError
+from pipeline.megatron import count_documents_that_differ, write_megatron
 from pipeline.outcome import StageReport, total
 from pipeline.params import Params
 from pipeline.part import MadePart, Part, PartJob, PartOutput, StageContext, StageOutput
 from pipeline.records import PackedRow, Split, TokenizedDocument, TrainingRow
 from pipeline.schema import check_table
-from pipeline.tokenize.columns import ListColumn
-from pipeline.tokenize.megatron import count_documents_that_differ, write_megatron
 from pipeline.tokenize.vocabulary import Vocabulary, load_vocabulary
 from pipeline.verify.params import VerifyParams
 from pipeline.verify.roundtrip import count_round_trip_failures, count_specials_as_control
@@ -189,8 +189,10 @@ def _make_one(context: Context, part: Part) -> MadePart:
 
 def _megatron_read_back(tokens: pa.Table, end_id: int) -> int:
     """Number of documents that do not come back from a Megatron-LM dataset of them."""
-    ids = ListColumn.from_arrow(tokens["input_ids"])
-    documents = [ids[index] for index in range(len(ids))]
+    documents: list[npt.NDArray[np.uint16]] = []
+    for chunk in tokens["input_ids"].chunks:
+        ids, offsets = np.asarray(chunk.flatten()), np.asarray(chunk.offsets)
+        documents += np.split(ids, offsets[1:-1] - offsets[0]) if len(chunk) else []
     with TemporaryDirectory() as folder:
         write_megatron(Path(folder) / "documents", documents, end_id)
         return count_documents_that_differ(Path(folder) / "documents", documents, end_id)
