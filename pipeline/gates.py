@@ -241,6 +241,12 @@ GATES: tuple[Gate, ...] = (
         "num_documents_not_rebuilt",
         "Rows hold each document once and whole.",
     ),
+    _none(
+        "megatron_reads_back",
+        "verify",
+        "num_documents_megatron_changes",
+        "An export that another trainer reads must hold the same tokens.",
+    ),
     Gate(
         "rows_are_worth_reading",
         "verify",

@@ -14,6 +14,7 @@ from pipeline.params import digest
 from pipeline.snapshot import Snapshot, open_snapshot
 from pipeline.store import Store
 from trainer import checkpoint as checkpoints
+from trainer.batch import check_chronology
 from trainer.batches import Batches
 from trainer.certificate import History, digest_batch
 from trainer.checkpoint import Checkpoint
@@ -93,6 +94,7 @@ class Training:
 
     def step(self, batch: Batch) -> dict[str, float]:
         """One optimiser step, or none where its loss is no good; returns its metrics."""
+        check_chronology(batch)
         rate = learning_rate(self.num_steps, self.config.optimizer)
         loss = backward(self.model, batch, self.config.num_micro_batches, self.ranks, self.device)
         norm = clip_gradients(self.model.named_parameters(), self.config.optimizer.max_gradient_norm)
