@@ -23,15 +23,6 @@ def comments(text: str) -> Iterator[tuple[int, int]]:
     yield from map(tuple, comment_spans(text).tolist())
 
 
-def raw_literals(text: str) -> Iterator[tuple[int, int]]:
-    """Start and end of each raw string literal outside comments: whole lines of them are no code and no comment."""
-    if 'R"' not in text:
-        return
-    for match in _WITH_RAW_LITERALS.finditer(text):
-        if match["delimiter"] is not None:
-            yield match.span()
-
-
 def leading_comments_end(text: str) -> int:
     """Where the comments before the first code end; include guards are passed over."""
     position = end = 0

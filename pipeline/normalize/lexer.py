@@ -66,6 +66,15 @@ def comment_spans(text: str) -> NDArray[np.int64]:
     return found.in_characters(found.comment_spans)
 
 
+def raw_literal_spans(text: str) -> list[tuple[int, int]]:
+    """Start and end of each raw string literal outside comments, in characters."""
+    if 'R"' not in text:
+        return []
+    found = lexed(text)
+    spans = found.in_characters(found.token_spans[found.data[found.token_spans[:, 1] - 1] == ord('"')]).tolist()
+    return [(start, end) for start, end in spans if _RAW_STRING.match(text[start:end])]
+
+
 def num_visible_in_comments(text: str, start: int = 0) -> int:
     """Characters of the comments that begin at `start` or later, blanks, tabs and line ends aside."""
     found = lexed(text)

@@ -9,8 +9,9 @@ from functools import lru_cache
 
 import re2
 
-from pipeline.normalize.comments import leading_comments_end, raw_literals
+from pipeline.normalize.comments import leading_comments_end
 from pipeline.normalize.expressions import LicenceClass
+from pipeline.normalize.lexer import raw_literal_spans
 
 # Only punctuation may stand before the tag in its line or comment: string literals and sentences are no tags.
 _TAG_LINE = re.compile(
@@ -73,7 +74,7 @@ def find_tags(text: str) -> list[Tag]:
     # Blanked and not cut, so that line numbers stay.
     text = _IGNORED.sub(lambda match: "\n" * match[0].count("\n"), text) if "REUSE-IgnoreStart" in text else text
     found = []
-    literals = list(raw_literals(text))
+    literals = raw_literal_spans(text)
     for match in _TAG_LINE.finditer(text):
         if any(start <= match.start("expression") < end for start, end in literals):
             continue
