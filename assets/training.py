@@ -48,8 +48,8 @@ class TrainingParams(Params):
 def training(watcher: Watcher) -> dg.AssetsDefinition:
     """A model trained on the live snapshot: resumed exactly where it stopped, registered as a checkpoint.
 
-    Losses, parameters and optimiser state are the same bit for bit, however often a run is stopped. A trainer that is killed is
-    started again and resumes. Launch with a later `stop_after` to go on. By hand: `python -m trainer train --store store --out FOLDER`.
+    Losses, parameters and optimiser state are the same bit for bit, however often a run is stopped: a trainer that is killed is
+    started again. Launch with a later `stop_after` to go on. By hand: `python -m trainer train --store store --out FOLDER`.
     """
     config_type: Any = form(TrainingParams)
 

@@ -64,6 +64,8 @@ def _parser() -> argparse.ArgumentParser:
         "--allow-drift", action="append", default=[], metavar="FIELD", help="manifest[.NAME] or snapshot_id; recorded"
     )
     train.add_argument("--telemetry", choices=("on", "off"), default="on", help="metrics, TensorBoard file, progress")
+    train.add_argument("--evaluate-every", type=_steps, metavar="N", help="look at held-out rows every N steps")
+    train.add_argument("--evaluate-rows", type=_steps, default=32, metavar="N", help="how many of them")
     _add_keep(train)
     _add_checkpoint_commands(commands)
     _add_machine_commands(commands)
@@ -157,6 +159,7 @@ def _of_commands(name: str) -> Any:
 def _train(options: argparse.Namespace) -> dict[str, Any]:
     from pipeline.snapshot import resolve
     from pipeline.store import Store
+    from trainer.evaluation import Evaluation
     from trainer.loop import Sitting, train
     from trainer.retention import Keep
 
@@ -176,6 +179,7 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
         keep=Keep(options.keep_last, options.keep_every, options.keep_best),
         allowed_drift=tuple(options.allow_drift),
         has_telemetry=options.telemetry == "on",
+        evaluation=Evaluation(options.evaluate_every, options.evaluate_rows),
     )
     return train(store, sitting)
 

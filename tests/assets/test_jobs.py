@@ -165,7 +165,7 @@ def test_a_trainer_killed_with_9_is_started_again_and_the_run_ends_green_with_th
     shutil.copytree(tiny_store.root, root)
     params = TrainingParams(corpus="tiny", stop_after=8, save_every=2)
     by_hand = subprocess.run(
-        command_of(params, root / "runs" / "by-hand") + ["--run", "by-hand"], capture_output=True, check=True
+        [*command_of(params, root / "runs" / "by-hand"), "--run", "by-hand"], capture_output=True, check=True
     )
     killer = threading.Thread(target=_kill_the_trainer_once_it_saved, args=(root,))
     killer.start()
