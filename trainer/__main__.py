@@ -106,6 +106,9 @@ def _add_checkpoint_commands(commands: Any) -> None:
     compare = _command(commands, "compare", "compare", "say where two trainings part", needs_store=False)
     compare.add_argument("first", help="a checkpoint id or a result.json")
     compare.add_argument("second", help="another")
+    compare.add_argument(
+        "--rerun", action="store_true", help="compute both again from their last common checkpoint, to the first tensor"
+    )
     group = commands.add_parser("checkpoints", help="list, show, diff, export, import, prune")
     verbs = group.add_subparsers(required=True, metavar="VERB")
     listing = _command(verbs, "list", "list_all", "every checkpoint, by step")
