@@ -9,6 +9,7 @@ from tests.benchmarks.checkpoints import checkpoint_sharing, checkpoint_size, de
 from tests.benchmarks.cleaning import collect_normalize_full, one_more_source
 from tests.benchmarks.end_to_end import dagster_overhead, end_to_end_full, end_to_end_quick
 from tests.benchmarks.figure import Benchmark, Figure, machine
+from tests.benchmarks.kills import kill_campaign
 from tests.benchmarks.near_duplicates import million_documents, near_duplicates
 from tests.benchmarks.reading import loader, loader_memory, resume_position
 from tests.benchmarks.same_blocks import same_blocks
@@ -36,6 +37,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "checkpoint-size": checkpoint_size,
     "checkpoint-sharing": checkpoint_sharing,
     "determinism-cost": determinism_cost,
+    "kill-campaign": kill_campaign,
 }
 
 HEAD = """# Benchmarks

@@ -32,7 +32,7 @@ class Nursery:
             stdout=subprocess.PIPE,
             text=True,
             bufsize=1,
-            env={**os.environ, **ENVIRONMENT},
+            env={**os.environ, **ENVIRONMENT, "OMP_WAIT_POLICY": "passive"},
         )
         return self
 
