@@ -26,34 +26,32 @@ class Evaluation:
         return self.every is not None and step % self.every == 0
 
 
-def refuse_without_rows(snapshot: Snapshot) -> None:
-    """Raise TrainingError where a snapshot holds nothing out."""
-    if not any(len(source.rows) for source in sources_of(snapshot, Split.HELD_OUT)):
-        raise TrainingError(
-            f"snapshot {snapshot.snapshot_id[:12]}", "it has no held-out rows", "", "Train without --evaluate-every."
-        )
+class HeldOut:
+    """The held-out rows of a snapshot, mapped once. Raises TrainingError where it has none."""
 
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._sources = sources_of(snapshot, Split.HELD_OUT)
+        if not any(len(source.rows) for source in self._sources):
+            subject = f"snapshot {snapshot.snapshot_id[:12]}"
+            raise TrainingError(subject, "it has no held-out rows", "", "Train without --evaluate-every.")
+        self._layout = RowLayout.of(snapshot.snapshot_id, snapshot.row_length, snapshot.vocabulary["specials"])
+        num_bytes = sum(source.num_text_bytes for source in snapshot.sources)
+        self._tokens_a_byte = sum(source.num_tokens for source in snapshot.sources) / max(1, num_bytes)
 
-@torch.no_grad()
-def evaluate(model: HybridModel, snapshot: Snapshot, num_rows: int, batch_rows: int, device: str) -> dict[str, float]:
-    """Mean cross-entropy in nats over the first held-out rows, and as bits a byte of text.
+    @torch.no_grad()
+    def evaluate(self, model: HybridModel, num_rows: int, batch_rows: int, device: str) -> dict[str, float]:
+        """Mean cross-entropy in nats over the first rows, in whole batches, and as bits a byte of text.
 
-    Bytes are counted by the snapshot's own tokens a byte, over all its documents. The model is left as it was found.
-    """
-    layout = RowLayout.of(snapshot.snapshot_id, snapshot.row_length, snapshot.vocabulary["specials"])
-    batches = held_out_batches(sources_of(snapshot, Split.HELD_OUT), layout, batch_rows)
-    total, num_tokens = 0.0, 0
-    was_training = model.training
-    model.eval()
-    for batch in islice(batches, -(-num_rows // batch_rows)):
-        _, parts = model.loss(to_device(batch, device))
-        total += float(parts.cross_entropy_sum)
-        num_tokens += int(parts.num_trained_tokens)
-    model.train(was_training)
-    mean = total / max(1, num_tokens)
-    return {"held_out_cross_entropy": mean, "held_out_bits_per_byte": mean / math.log(2) * _tokens_a_byte(snapshot)}
-
-
-def _tokens_a_byte(snapshot: Snapshot) -> float:
-    num_bytes = sum(source.num_text_bytes for source in snapshot.sources)
-    return sum(source.num_tokens for source in snapshot.sources) / max(1, num_bytes)
+        Bytes are counted by the snapshot's own tokens a byte, over all its documents. The model is left as it was found.
+        """
+        batches = held_out_batches(self._sources, self._layout, batch_rows)
+        total, num_tokens = 0.0, 0
+        was_training = model.training
+        model.eval()
+        for batch in islice(batches, -(-num_rows // batch_rows)):
+            _, parts = model.loss(to_device(batch, device))
+            total += float(parts.cross_entropy_sum)
+            num_tokens += int(parts.num_trained_tokens)
+        model.train(was_training)
+        mean = total / max(1, num_tokens)
+        return {"held_out_cross_entropy": mean, "held_out_bits_per_byte": mean / math.log(2) * self._tokens_a_byte}

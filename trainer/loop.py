@@ -2,7 +2,7 @@
 
 import signal
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from trainer.certificate import History, digest_batch
 from trainer.checkpoint import Checkpoint
 from trainer.determinism import broken_promises, kernel_manifest, make_deterministic, require_device
 from trainer.drift import judge_drift
-from trainer.evaluation import Evaluation, evaluate, refuse_without_rows
+from trainer.evaluation import Evaluation, HeldOut
 from trainer.journal import Journal, hold_folder
 from trainer.loader import Batch, Loader, LoaderConfig
 from trainer.model.hybrid import HybridModel, count_parameters
@@ -72,7 +72,6 @@ class Training:
         require_device(sitting.device)
         make_deterministic(sitting.seed + ranks.rank, config.num_threads)
         self.config = config
-        self.snapshot = snapshot
         self.device = sitting.device
         self.ranks = ranks
         self.model = HybridModel(config.model, snapshot.vocabulary["size"])
@@ -81,6 +80,7 @@ class Training:
         self.optimizer = build_optimizer(self.model, config.optimizer)
         self.loader = open_loader(snapshot, LoaderConfig(seed=sitting.seed, infilling=config.infilling))
         self.packing = _packing(snapshot, self.loader)
+        self.held_out = HeldOut(snapshot) if sitting.evaluation.every is not None else None
         self.history = History()
         self.position = 0
         self.forks: list[dict[str, Any]] = []
@@ -113,7 +113,9 @@ class Training:
 
     def evaluate(self, num_rows: int) -> dict[str, float]:
         """Held-out metrics of the model as it is. Changes nothing."""
-        return evaluate(self.model, self.snapshot, num_rows, self.config.batch_rows, self.device)
+        return (
+            self.held_out.evaluate(self.model, num_rows, self.config.batch_rows, self.device) if self.held_out else {}
+        )
 
     def tensors(self) -> dict[str, Tensor]:
         """Parameters and optimiser state, where they lie."""
@@ -165,7 +167,6 @@ def train(store: Store, sitting: Sitting) -> dict[str, Any]:
         if ranks.rank == 0:
             run = f"runs/{sitting.run_name}"
             scratch = stack.enter_context(store.writer(run, f"training {sitting.run_name}"))
-            stack.enter_context(hold_folder(sitting.out, f"training {sitting.run_name}"))
         result = _sit(store, sitting, ranks, scratch, stop)
     ranks.leave()
     return result
@@ -174,22 +175,26 @@ def train(store: Store, sitting: Sitting) -> dict[str, Any]:
 def _sit(store: Store, sitting: Sitting, ranks: Ranks, scratch: Path, stop: list[int]) -> dict[str, Any]:
     found_id = ranks.tell(_find(store, sitting) if ranks.rank == 0 else "")
     training = Training(open_snapshot(store, sitting.snapshot_id), sitting, ranks)
-    if sitting.evaluation.every is not None:
-        refuse_without_rows(training.snapshot)
     if found_id:
         _restore(training, sitting, store, found_id)
+    who = f"training {sitting.run_name}"
+    with hold_folder(sitting.out, who) if ranks.rank == 0 else nullcontext():
+        return _go_on(training, sitting, Saver(store, scratch, sitting.run_name, sitting.keep), found_id, stop)
+
+
+def _go_on(training: Training, sitting: Sitting, saver: Saver, found_id: str, stop: list[int]) -> dict[str, Any]:
+    ranks = training.ranks
     is_unchanged = bool(found_id) and training.num_steps == sitting.stop_after
     journal = Journal(sitting.out, training.num_steps, sitting.stop_after, sitting.has_telemetry, ranks.rank)
     journal.say(_first_words(training, sitting, found_id))
     for reason in broken_promises():
         journal.say(f"warning: bitwise equality is not promised: {reason}")
-    saver = Saver(store, scratch, sitting.run_name, sitting.keep, journal.say)
+    saver.say = journal.say
     saved_id = found_id if is_unchanged else ranks.tell(_run(training, sitting, journal, saver, stop))
     result = _result(training, sitting, saved_id, is_unchanged)
     result["tokens_per_second"] = journal.tokens_per_second
     if ranks.rank == 0:
-        run, name = f"runs/{sitting.run_name}", f"certified-{training.num_steps}"
-        store.move_ref(run, name, store.ref_text(run, name), saved_id, "a sitting ended here")
+        saver.certify(training.num_steps, saved_id)
     journal.finish(result)
     return result
 

@@ -18,7 +18,9 @@ class Saver:
     A save that the disk refuses is told and given up: training goes on, and `latest` stays at the last good one.
     """
 
-    def __init__(self, store: Store, scratch: Path, run: str, keep: Keep, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, store: Store, scratch: Path, run: str, keep: Keep, say: Callable[[str], None] = lambda text: None
+    ) -> None:
         self.store = store
         self.scratch = scratch
         self.run = run
@@ -51,6 +53,11 @@ class Saver:
                 f"The last good one is {latest or 'none'}. Make room, then resume.",
             )
         return latest
+
+    def certify(self, step: int, checkpoint_id: str) -> None:
+        """Name the checkpoint that a sitting ended with: it is needed as long as the name stands."""
+        run, name = f"runs/{self.run}", f"certified-{step}"
+        self.store.move_ref(run, name, self.store.ref_text(run, name), checkpoint_id, "a sitting ended here")
 
     def _write(self, checkpoint: Checkpoint) -> None:
         run = f"runs/{self.run}"

@@ -164,6 +164,28 @@ def test_a_look_at_held_out_rows_changes_nothing(root: Path, straight: dict[str,
     assert seen[6] < seen[3]
 
 
+def test_a_snapshot_withdrawn_under_a_running_training_stops_nothing_but_the_next_resume(
+    root: Path, straight: dict[str, Any]
+) -> None:
+    line = command(root, "withdrawn", STEPS, "--evaluate-every", "9")
+    child = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_for_step(root / "runs" / "withdrawn" / "metrics.jsonl", 2)
+    (root / "objects").rename(root / "withdrawn")
+    (root / "objects").mkdir()
+    try:
+        output, text = child.communicate()
+        kept = root / "objects" / "training"
+        message = refused(root, "withdrawn", STEPS + 1, "--resume", "latest", "--snapshot", straight["snapshot_id"])
+    finally:
+        shutil.copytree(kept, root / "withdrawn" / "training", dirs_exist_ok=True)
+        shutil.rmtree(root / "objects")
+        (root / "withdrawn").rename(root / "objects")
+
+    assert child.returncode == 0, text
+    assert json.loads(output)["certificate"] == straight["certificate"]
+    assert f"object {straight['snapshot_id'][:12]}: it is not in the store" in message
+
+
 def test_another_seed_is_named_before_the_first_step_that_differs(root: Path, straight: dict[str, Any]) -> None:
     other = train(root, "seed", 2, "--seed", "43")
     line = [sys.executable, "-m", "trainer", "compare", straight["checkpoint_id"], other["checkpoint_id"]]
