@@ -60,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--device", default="cpu")
     train.add_argument("--batch-rows", type=_steps, help="rows of one step, in place of the recipe's")
     train.add_argument("--micro-batch-rows", type=_steps, help="rows of one logical micro-batch")
+    train.add_argument("--deterministic", choices=("on", "off"), help="in place of the recipe's")
     train.add_argument(
         "--allow-drift", action="append", default=[], metavar="FIELD", help="manifest[.NAME] or snapshot_id; recorded"
     )
@@ -192,6 +193,7 @@ def _config(options: argparse.Namespace) -> Any:
     from trainer.recipes import TrainingConfig, recipe_named
 
     asked = {"batch_rows": options.batch_rows, "micro_batch_rows": options.micro_batch_rows}
+    asked["deterministic"] = options.deterministic and options.deterministic == "on"
     given = {name: value for name, value in asked.items() if value is not None}
     config = recipe_named(options.recipe)
     try:

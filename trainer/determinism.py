@@ -46,13 +46,14 @@ def require_device(device: str) -> None:
         raise TrainingError(f"device {device}", f"torch sees {num_gpus} GPUs here", "", "Train with --device cpu.")
 
 
-def broken_promises() -> list[str]:
+def broken_promises(is_strict: bool = True) -> list[str]:
     """Why bitwise equality is not promised for this process; empty where it is.
 
     Judged by the environment that the process was started with: what is set later came too late for Python and torch.
     """
     found = _initial_environment()
-    return [
+    loose = [] if is_strict else ["`deterministic` is off in the recipe"]
+    return loose + [
         f"{name} was {found.get(name, 'not set')} when this process began; {value} was expected. Start by `python -m trainer`."
         for name, value in ENVIRONMENT.items()
         if found.get(name) != value
@@ -67,16 +68,19 @@ def _initial_environment() -> dict[str, str]:
     return dict(entry.split("=", 1) for entry in content.split("\0") if "=" in entry)
 
 
-def make_deterministic(seed: int, num_threads: int) -> None:
-    """Strict deterministic algorithms, fixed threads, and the four global seeds, which are a fallback: what matters has its own."""
+def make_deterministic(seed: int, num_threads: int, is_strict: bool = True) -> None:
+    """Strict deterministic algorithms, fixed threads, and the four global seeds, which are a fallback: what matters has its own.
+
+    Where `is_strict` is False, torch may choose the fastest algorithms; all else stays.
+    """
     import numpy as np
     import torch
 
     # What use_deterministic_algorithms(True) does, without loading the compiler for it, which takes a second.
-    torch.set_deterministic_debug_mode("error")
+    torch.set_deterministic_debug_mode("error" if is_strict else "default")
     torch.utils.deterministic.fill_uninitialized_memory = False
-    torch.backends.cudnn.deterministic = True
-    torch.backends.cudnn.benchmark = False
+    torch.backends.cudnn.deterministic = is_strict
+    torch.backends.cudnn.benchmark = not is_strict
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
     torch.set_float32_matmul_precision("highest")

@@ -70,7 +70,7 @@ class Training:
     def __init__(self, snapshot: Snapshot, sitting: Sitting, ranks: Ranks = Ranks()) -> None:  # noqa: B008  # frozen
         config = sitting.config
         require_device(sitting.device)
-        make_deterministic(sitting.seed + ranks.rank, config.num_threads)
+        make_deterministic(sitting.seed + ranks.rank, config.num_threads, config.deterministic)
         self.config = config
         self.device = sitting.device
         self.ranks = ranks
@@ -187,7 +187,7 @@ def _go_on(training: Training, sitting: Sitting, saver: Saver, found_id: str, st
     is_unchanged = bool(found_id) and training.num_steps == sitting.stop_after
     journal = Journal(sitting.out, training.num_steps, sitting.stop_after, sitting.has_telemetry, ranks.rank)
     journal.say(_first_words(training, sitting, found_id))
-    for reason in broken_promises():
+    for reason in broken_promises(sitting.config.deterministic):
         journal.say(f"warning: bitwise equality is not promised: {reason}")
     saver.say = journal.say
     saved_id = found_id if is_unchanged else ranks.tell(_run(training, sitting, journal, saver, stop))
@@ -344,7 +344,7 @@ def _result(training: Training, sitting: Sitting, checkpoint_id: str, unchanged:
         "seeds": {"global": sitting.seed, "weights": sitting.seed, "loader": sitting.seed},
         "versions": kernel_manifest(training.device, training.config.num_threads),
         "num_ranks": training.ranks.count,
-        "broken_promises": broken_promises(),
+        "broken_promises": broken_promises(sitting.config.deterministic),
         "unchanged": unchanged,
         "finished": training.num_steps >= sitting.stop_after,
     }

@@ -1,10 +1,12 @@
 """A checkpoint holds all that a later step depends on, shares what did not change, and admits nothing foreign."""
 
+import fcntl
 import io
 import json
 import os
 import pickle
 import tarfile
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -284,6 +286,24 @@ def test_a_save_that_the_disk_refuses_is_told_and_leaves_the_last_good_one(
     assert "step 2 was not saved" in told[0]
     assert load(store, third).step == 3
     assert read_manifest(store.read(third).path).kind == KIND
+
+
+def test_a_slow_disk_delays_no_step_and_the_newest_checkpoint_takes_the_turn_of_one_that_waits(store: Store) -> None:
+    told: list[str] = []
+    with store.writer("runs/r", "a test") as scratch:
+        saver = Saver(store, scratch, "r", Keep(), told.append)
+        with (store.root / "locks" / ".refs").open("w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)  # the save of step 1 hangs where it moves `latest`
+            saver.save(made(1))
+            while not list(store.root.glob("objects/*/*/*/manifest.json")):
+                time.sleep(0.01)
+            saver.save(made(2))
+            saver.save(made(3))
+            assert store.ref("runs/r", "latest") is None
+        saver.finish(3)
+
+    assert [entry.step for entry in retention.list_checkpoints(store, "r")] == [1, 3]
+    assert ["step 2 was not saved" in line for line in told] == [True]
 
 
 def test_drift_is_refused_by_field_unless_it_forks_or_is_allowed() -> None:
