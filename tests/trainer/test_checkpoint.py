@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pickle
+import resource
 import tarfile
 import time
 from collections.abc import Callable
@@ -268,9 +269,28 @@ def test_prune_spares_what_a_ref_a_certificate_or_a_running_job_needs(store: Sto
     assert [entry.step for entry in retention.list_checkpoints(store)] == [2, 3, 5]
 
 
-def test_a_save_that_the_disk_refuses_is_told_and_leaves_the_last_good_one(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_is_full_in_the_middle_of_a_file_costs_that_save_alone(store: Store) -> None:
+    told: list[str] = []
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with store.writer("runs/r", "a test") as scratch:
+        saver = Saver(store, scratch, "r", Keep(), told.append)
+        saver.save(made(1))
+        first = saver.finish(1)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (9_000, before[1]))  # the system refuses what a file holds beyond
+        try:
+            saver.save(made(2, moved=1.0))
+            saver.wait()
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert store.ref("runs/r", "latest") == first
+        saver.save(made(3))
+        saver.finish(3)
+
+    assert [entry.step for entry in retention.list_checkpoints(store, "r")] == [1, 3]
+    assert ["step 2 was not saved" in line and first in line for line in told] == [True]
+
+
+def test_a_save_that_the_disk_refuses_is_told_and_leaves_the_last_good_one(store: Store) -> None:
     told: list[str] = []
     with store.writer("runs/r", "a test") as scratch:
         saver = Saver(store, scratch, "r", Keep(), told.append)
