@@ -159,6 +159,7 @@ def test_a_launched_job_runs_at_once_without_a_daemon(tmp_path: Path, root: Path
     assert Store(root).ref("tiny", "candidate") is not None
 
 
+@pytest.mark.slow  # three processes of the trainer, one after the other
 def test_a_trainer_killed_with_9_is_started_again_and_the_run_ends_green_with_the_same_certificate(
     instance: dg.DagsterInstance, root: Path, tiny_store: Store
 ) -> None:
