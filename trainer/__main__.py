@@ -60,10 +60,13 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--device", default="cpu")
     train.add_argument("--batch-rows", type=_steps, help="rows of one step, in place of the recipe's")
     train.add_argument("--micro-batch-rows", type=_steps, help="rows of one logical micro-batch")
+    train.add_argument("--deterministic", choices=("on", "off"), help="in place of the recipe's")
     train.add_argument(
         "--allow-drift", action="append", default=[], metavar="FIELD", help="manifest[.NAME] or snapshot_id; recorded"
     )
     train.add_argument("--telemetry", choices=("on", "off"), default="on", help="metrics, TensorBoard file, progress")
+    train.add_argument("--evaluate-every", type=_steps, metavar="N", help="look at held-out rows every N steps")
+    train.add_argument("--evaluate-rows", type=_steps, default=32, metavar="N", help="how many of them")
     _add_keep(train)
     _add_checkpoint_commands(commands)
     _add_machine_commands(commands)
@@ -104,6 +107,9 @@ def _add_checkpoint_commands(commands: Any) -> None:
     compare = _command(commands, "compare", "compare", "say where two trainings part", needs_store=False)
     compare.add_argument("first", help="a checkpoint id or a result.json")
     compare.add_argument("second", help="another")
+    compare.add_argument(
+        "--rerun", action="store_true", help="compute both again from their last common checkpoint, to the first tensor"
+    )
     group = commands.add_parser("checkpoints", help="list, show, diff, export, import, prune")
     verbs = group.add_subparsers(required=True, metavar="VERB")
     listing = _command(verbs, "list", "list_all", "every checkpoint, by step")
@@ -157,6 +163,7 @@ def _of_commands(name: str) -> Any:
 def _train(options: argparse.Namespace) -> dict[str, Any]:
     from pipeline.snapshot import resolve
     from pipeline.store import Store
+    from trainer.evaluation import Evaluation
     from trainer.loop import Sitting, train
     from trainer.retention import Keep
 
@@ -176,6 +183,7 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
         keep=Keep(options.keep_last, options.keep_every, options.keep_best),
         allowed_drift=tuple(options.allow_drift),
         has_telemetry=options.telemetry == "on",
+        evaluation=Evaluation(options.evaluate_every, options.evaluate_rows),
     )
     return train(store, sitting)
 
@@ -185,6 +193,7 @@ def _config(options: argparse.Namespace) -> Any:
     from trainer.recipes import TrainingConfig, recipe_named
 
     asked = {"batch_rows": options.batch_rows, "micro_batch_rows": options.micro_batch_rows}
+    asked["deterministic"] = options.deterministic and options.deterministic == "on"
     given = {name: value for name, value in asked.items() if value is not None}
     config = recipe_named(options.recipe)
     try:

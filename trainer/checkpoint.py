@@ -8,6 +8,7 @@ A part that is the same as in the checkpoint before is stored once: the new file
 and no clock: a run that stopped and one that never did end in the same id. No pickle is ever loaded.
 """
 
+import errno
 import hashlib
 import json
 import os
@@ -82,8 +83,7 @@ def save(store: Store, scratch: Path, checkpoint: Checkpoint, before_id: str | N
         for name in sorted(tensors):
             files.setdefault(f"{kind}-{_part_of(name, tensors[name])}.safetensors", {})[name] = tensors[name]
     for name, content in sorted(files.items()):
-        save_file({key: content[key].detach().cpu().contiguous() for key in sorted(content)}, str(folder / name))
-        sync_file(folder / name)
+        _write_tensors(folder / name, {key: content[key].detach().cpu().contiguous() for key in sorted(content)})
     write_synced(folder / STATE, canonical_json(checkpoint.state()))
     if before_id is not None:
         _share(store, before_id, folder)
@@ -192,6 +192,15 @@ def _refuse_not_finite(checkpoint: Checkpoint) -> None:
             "finite numbers",
             "Nothing was saved. Resume the last checkpoint with a lower learning rate.",
         )
+
+
+def _write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
+    """Write and sync one file. Raises OSError: the library has an error of its own for a disk that is full."""
+    try:
+        save_file(tensors, str(path))
+    except SafetensorError as error:
+        raise OSError(errno.EIO, str(error), str(path)) from error
+    sync_file(path)
 
 
 def _part_of(name: str, tensor: Tensor) -> str:

@@ -30,6 +30,26 @@ sys.exit(main(json.loads(sys.argv[1])[0]))
 """
 """A training with one sum in an order that no seed decides, as an atomic addition would have it."""
 
+DAMAGED = """
+import contextlib, io, json, sys
+from pathlib import Path
+from trainer.__main__ import main
+found = []
+for file in sorted(Path(sys.argv[1]).iterdir()):
+    content = file.read_bytes()
+    flipped = bytearray(content)
+    flipped[len(content) // 2] ^= 1
+    for damaged in (bytes(flipped), content[:-1]):
+        file.write_bytes(damaged)
+        words = io.StringIO()
+        with contextlib.redirect_stderr(words):
+            code = main(json.loads(sys.argv[2]))
+        found.append([file.name, code, words.getvalue()])
+    file.write_bytes(content)
+print(json.dumps(found))
+"""
+"""A command line while each file of a folder has one bit flipped, then a byte less: exit code and words of each time."""
+
 WITHOUT_ENGRAM = """
 import json
 import torch

@@ -35,6 +35,8 @@ class TrainingConfig(Params):
     """Steps in a row that may be skipped so before the run gives up."""
     balance_rate: float = Field(default=1e-3, ge=0, le=1)
     """How far an expert's selection bias moves after a step."""
+    deterministic: bool = True
+    """Whether strict deterministic algorithms are asked of torch. Without them no bits are promised, and the run says so."""
     num_threads: int = Field(default=2, ge=1, le=256)
     """Threads of one operation on the CPU. Sums are split among them, so that the number is part of the numbers."""
 
