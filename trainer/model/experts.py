@@ -60,7 +60,7 @@ class Experts(nn.Module):
         self.router_ED = nn.Parameter(torch.empty(part.num_experts, config.width))
         self.into_EDF = nn.Parameter(torch.empty(part.num_experts, config.width, num_inner * part.expert_size))
         self.out_EFD = nn.Parameter(torch.empty(part.num_experts, part.expert_size, config.width))
-        self.shared_into = Projection(config.width, num_inner * part.shared_size)
+        self.shared_into = Projection(config.width, num_inner * part.shared_size, (part.shared_size,) * num_inner)
         self.shared_out = Projection(part.shared_size, config.width)
         self.register_buffer("selection_bias_E", torch.zeros(part.num_experts))
         self.register_buffer("load_E", torch.zeros(part.num_experts, dtype=torch.int64), persistent=False)
@@ -68,10 +68,11 @@ class Experts(nn.Module):
         self.register_buffer("empty_slots", torch.zeros((), dtype=torch.int64), persistent=False)
 
     def parameter_specs(self) -> dict[str, ParameterSpec]:
-        _, width, _ = self.into_EDF.shape
+        _, width, inner = self.into_EDF.shape
+        sizes = (self.config.expert_size,) * (inner // self.config.expert_size)
         return {
             "router_ED": ParameterSpec(fan_in_normal(width), ParameterKind.ROUTER),
-            "into_EDF": ParameterSpec(fan_in_normal(width), ParameterKind.MATRIX),
+            "into_EDF": ParameterSpec(fan_in_normal(width), ParameterKind.MATRIX, (2, sizes)),
             "out_EFD": ParameterSpec(fan_in_normal(self.config.expert_size), ParameterKind.MATRIX),
         }
 

@@ -90,10 +90,11 @@ class StepSizeBias:
 
 @dataclass(frozen=True, slots=True)
 class ParameterSpec:
-    """How one parameter begins and what it is for."""
+    """How one parameter begins and what it is for. `cut` is the axis and the sizes of the matrices that lie side by side in it."""
 
     initializer: Initializer
     kind: ParameterKind
+    cut: tuple[int, tuple[int, ...]] | None = None
 
 
 @runtime_checkable

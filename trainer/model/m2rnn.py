@@ -60,7 +60,7 @@ class M2RNN(nn.Module):
         self.key_size, self.value_size = keys, values
         self.channel_widths = (heads * keys, heads * keys, heads * values)
         self.widths = (sum(self.channel_widths), heads * values, heads)
-        self.into = Projection(config.width, sum(self.widths))
+        self.into = Projection(config.width, sum(self.widths), (*self.channel_widths, heads * values, heads))
         self.norm = RMSNorm(heads * values, config.norm_epsilon)
         self.out = Projection(heads * values, config.width)
         self.taps_CK = nn.Parameter(torch.empty(sum(self.channel_widths), NUM_TAPS))

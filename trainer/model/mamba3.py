@@ -68,7 +68,7 @@ class Mamba3(nn.Module):
         self.head_size, self.chunk_size = part.head_size, part.chunk_size
         num_heads, num_states = inner_size // part.head_size, part.state_size
         self.widths = (inner_size, inner_size, num_states, num_states, *(num_heads,) * 3, num_states // 4)
-        self.into = Projection(config.width, sum(self.widths))
+        self.into = Projection(config.width, sum(self.widths), self.widths)
         self.out = Projection(inner_size, config.width)
         self.query_norm = RMSNorm(num_states, config.norm_epsilon)
         self.key_norm = RMSNorm(num_states, config.norm_epsilon)
