@@ -21,6 +21,8 @@ import torch
 from torch import Tensor
 from torch.optim.adamw import adamw
 
+from trainer.model.initialization import slice_like
+
 COEFFICIENTS = (
     (8.28721201814563, -23.595886519098837, 17.300387312530933),
     (4.107059111542203, -2.9478499167379106, 0.5448431082926601),
@@ -67,8 +69,7 @@ class MuonAdamW(torch.optim.Optimizer):
         parameters = [group["params"][place] for place in places]
         updates = [self._look_ahead(parameter, group) for parameter in parameters]
         cuts = [group["cuts"][place] for place in places]
-        directions = orthogonal_updates(updates, cuts, group["num_iterations"], group["update_scale"])
-        for parameter, direction in zip(parameters, directions, strict=True):
+        for parameter, direction in zip(parameters, _directions(updates, cuts, group), strict=True):
             parameter.mul_(1 - group["lr"] * group["weight_decay"])
             parameter.add_(direction, alpha=-group["lr"])
 
@@ -102,6 +103,19 @@ class MuonAdamW(torch.optim.Optimizer):
             eps=group["eps"],
             maximize=False,
         )
+
+
+def _directions(
+    updates: Sequence[Tensor], cuts: Sequence[tuple[int, tuple[int, ...]] | None], group: dict[str, Any]
+) -> Iterable[Tensor]:
+    how = group["num_iterations"], group["update_scale"]
+    if not updates or type(updates[0]) is Tensor:
+        return orthogonal_updates(updates, cuts, *how)
+    # Sharded: a matrix is orthogonal as a whole. One at a time is gathered, by every rank, and cut again.
+    return (
+        slice_like(orthogonal_updates([update.full_tensor()], [cut], *how)[0], update)  # type: ignore[attr-defined]
+        for update, cut in zip(updates, cuts, strict=True)
+    )
 
 
 def orthogonal_updates(

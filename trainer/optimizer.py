@@ -76,6 +76,8 @@ def clip_gradients(parameters: Iterable[tuple[str, nn.Parameter]], max_norm: flo
     by_name = sorted(parameters, key=lambda item: item[0])
     gradients = [parameter.grad for _, parameter in by_name if parameter.grad is not None]
     squares = [gradient.to(torch.promote_types(gradient.dtype, torch.float32)).square().sum() for gradient in gradients]
+    if any(type(square) is not Tensor for square in squares):  # sharded: each is summed over the ranks
+        squares = [square.full_tensor() for square in squares]  # type: ignore[attr-defined]
     norm = torch.stack(squares).sum().sqrt()
     factor = (max_norm / norm).clamp(max=1.0)
     for gradient in gradients:
