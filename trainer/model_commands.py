@@ -8,7 +8,8 @@ from typing import Any
 
 from pipeline.errors import TrainingError
 from pipeline.store import Store
-from trainer import sampling, sizes
+from trainer import evaluation, sampling, sizes
+from trainer.export import export_model
 from trainer.presets import PRESETS, preset
 
 
@@ -37,6 +38,21 @@ def draw_samples(options: argparse.Namespace) -> dict[str, Any]:
         print((prompt if isinstance(prompt, str) else "") + completions[0].text)
     completion = completions[0].text
     return {"prompt": prompt, "completion": completion, "completions": [asdict(found) for found in completions]}
+
+
+def export(options: argparse.Namespace) -> dict[str, Any]:
+    """Write a checkpoint as a folder for transformers."""
+    answer = export_model(Store(options.store), options.checkpoint, options.out)
+    _say([f"{answer['folder']}: {', '.join(answer['files'])}, {answer['num_bytes'] / 1e6:.1f} MB"])
+    return answer
+
+
+def evaluate(options: argparse.Namespace) -> dict[str, Any]:
+    """Held-out bits a byte, middles that were written exactly, and completions that a compiler takes."""
+    size = evaluation.Extent(options.rows, options.middles, options.samples, options.tokens, options.seed)
+    answer = evaluation.evaluate(Store(options.store), options.checkpoint, size)
+    _say(evaluation.sentences(answer))
+    return answer
 
 
 def _ids(text: str) -> list[int]:

@@ -28,6 +28,9 @@ _LEAST_TEMPERATURE = 1e-6
 """Below it the likeliest token is taken: scores divided by less leave the range of a float."""
 
 
+_WIDE = 512
+
+
 @dataclass(frozen=True)
 class Draw:
     """How tokens are drawn. `top_k` and `top_p` narrow the choice; None leaves it whole."""
@@ -103,7 +106,8 @@ def open_trained(store: Store, checkpoint_id: str, seed: int = 42) -> Trained:
     found = checkpoints.load(store, checkpoint_id)
     snapshot = open_snapshot(store, found.identity["snapshot_id"])
     config = _config_of(found.identity, checkpoint_id)
-    make_deterministic(seed, config.num_threads)
+    # The products of one token of a small model are over before a second thread has begun.
+    make_deterministic(seed, config.num_threads if config.model.width >= _WIDE else 1)
     model = HybridModel(config.model, snapshot.vocabulary["size"])
     model.load_state_dict(dict(found.parameters))
     return Trained(model.eval(), snapshot, config)
