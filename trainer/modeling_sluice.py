@@ -40,10 +40,13 @@ class SluiceConfig(PretrainedConfig):
 
 
 def empty(*shape: int) -> nn.Parameter:
+    """A parameter that the file of weights will fill."""
     return nn.Parameter(torch.empty(*shape))
 
 
 class Linear(nn.Module):
+    """A linear map without bias."""
+
     def __init__(self, width_in: int, width_out: int) -> None:
         super().__init__()
         self.weight = empty(width_out, width_in)
@@ -53,6 +56,8 @@ class Linear(nn.Module):
 
 
 class Norm(nn.Module):
+    """Root-mean-square norm over the last axis."""
+
     def __init__(self, width: int, epsilon: float) -> None:
         super().__init__()
         self.weight, self.epsilon = empty(width), epsilon
@@ -80,6 +85,8 @@ def convolved(x_BTC: Tensor, taps_CK: Tensor, positions_BT: Tensor) -> Tensor:
 
 
 class Engram(nn.Module):
+    """The memory of n-grams beside an attention layer."""
+
     def __init__(self, c: dict[str, Any], layer: int, vocabulary: int) -> None:
         super().__init__()
         part, width = c["attention"]["engram"], c["width"]
@@ -112,6 +119,7 @@ class Engram(nn.Module):
 
 
 def primes(least: int, count: int) -> list[int]:
+    """The first primes that are not below `least`: sizes of the tables."""
     found: list[int] = []
     number = max(2, least)
     while len(found) < count:
@@ -122,6 +130,8 @@ def primes(least: int, count: int) -> list[int]:
 
 
 class Attention(nn.Module):
+    """A: grouped queries, rotary positions, one document at a time."""
+
     def __init__(self, c: dict[str, Any], layer: int, vocabulary: int) -> None:
         super().__init__()
         part = c["attention"]
@@ -147,6 +157,8 @@ class Attention(nn.Module):
 
 
 class Experts(nn.Module):
+    """E: every expert is computed, and weighs nothing where it was not chosen."""
+
     def __init__(self, c: dict[str, Any]) -> None:
         super().__init__()
         part, width = c["experts"], c["width"]
@@ -179,6 +191,8 @@ class Experts(nn.Module):
 
 
 class Mamba3(nn.Module):
+    """M: the whole row as one chunk of the scan, quadratic in its length."""
+
     def __init__(self, c: dict[str, Any]) -> None:
         super().__init__()
         self.size, states, inner = c["mamba3"]["head_size"], c["mamba3"]["state_size"], 2 * c["width"]
@@ -212,6 +226,8 @@ class Mamba3(nn.Module):
 
 
 class M2RNN(nn.Module):
+    """R: a loop over time."""
+
     def __init__(self, c: dict[str, Any]) -> None:
         super().__init__()
         heads, self.keys, self.values = (c["m2rnn"][name] for name in ("num_heads", "key_size", "value_size"))
@@ -239,6 +255,8 @@ class M2RNN(nn.Module):
 
 
 class Layer(nn.Module):
+    """A norm and the block that a letter of the pattern names."""
+
     def __init__(self, c: dict[str, Any], layer: int, vocabulary: int) -> None:
         super().__init__()
         kind = c["pattern"][layer % len(c["pattern"])]
