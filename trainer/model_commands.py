@@ -8,7 +8,7 @@ from typing import Any
 
 from pipeline.errors import TrainingError
 from pipeline.store import Store
-from trainer import evaluation, sampling, sizes
+from trainer import assessment, sampling, sizes
 from trainer.export import export_model
 from trainer.presets import PRESETS, preset
 
@@ -49,9 +49,9 @@ def export(options: argparse.Namespace) -> dict[str, Any]:
 
 def evaluate(options: argparse.Namespace) -> dict[str, Any]:
     """Held-out bits a byte, middles that were written exactly, and completions that a compiler takes."""
-    size = evaluation.Extent(options.rows, options.middles, options.samples, options.tokens, options.seed)
-    answer = evaluation.evaluate(Store(options.store), options.checkpoint, size)
-    _say(evaluation.sentences(answer))
+    size = assessment.Extent(options.rows, options.middles, options.samples, options.tokens, options.seed)
+    answer = assessment.evaluate(Store(options.store), options.checkpoint, size)
+    _say(assessment.sentences(answer))
     return answer
 
 
