@@ -140,7 +140,7 @@ def find(store: Store, run: str, name: str) -> str | None:
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
-    """The optimiser's state by parameter name: `exp_avg/<name>`, `exp_avg_sq/<name>`, `step/<name>`."""
+    """The optimiser's state by parameter name: `exp_avg/<name>`, `exp_avg_sq/<name>`, `step/<name>`, `momentum/<name>`."""
     tensors: dict[str, Tensor] = {}
     for name, parameter in sorted(model.named_parameters()):
         for key, value in sorted(optimizer.state[parameter].items()):
@@ -151,14 +151,14 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer, model: nn.Module) -> dic
 def restore_optimizer(optimizer: torch.optim.Optimizer, model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
     """Put back what `optimizer_tensors` took. Raises TrainingError where an entry is missing or left over."""
     by_name = dict(model.named_parameters())
-    keys = sorted({name.partition("/")[0] for name in tensors})
-    expected = {f"{key}/{name}" for key in keys for name in by_name}
+    expected = optimizer_tensors(optimizer, model).keys()
     if expected != tensors.keys():
         raise TrainingError(
             "optimiser state", f"entries differ: {sorted(expected ^ tensors.keys())}", "one for each parameter"
         )
     for name, parameter in by_name.items():
-        optimizer.state[parameter] = {key: tensors[f"{key}/{name}"].clone() for key in keys}
+        for key, value in optimizer.state[parameter].items():
+            value.copy_(tensors[f"{key}/{name}"])
 
 
 def digest_tensors(tensors: Mapping[str, Tensor]) -> str:

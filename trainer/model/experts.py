@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from trainer.config import ExpertsConfig, ModelConfig
+from trainer.model.decoding import StepToken
 from trainer.model.initialization import ParameterKind, ParameterSpec, fan_in_normal
 from trainer.model.layers import BlockOutput, Projection
 from trainer.model.segments import PackedRows
@@ -59,7 +60,7 @@ class Experts(nn.Module):
         self.router_ED = nn.Parameter(torch.empty(part.num_experts, config.width))
         self.into_EDF = nn.Parameter(torch.empty(part.num_experts, config.width, num_inner * part.expert_size))
         self.out_EFD = nn.Parameter(torch.empty(part.num_experts, part.expert_size, config.width))
-        self.shared_into = Projection(config.width, num_inner * part.shared_size)
+        self.shared_into = Projection(config.width, num_inner * part.shared_size, (part.shared_size,) * num_inner)
         self.shared_out = Projection(part.shared_size, config.width)
         self.register_buffer("selection_bias_E", torch.zeros(part.num_experts))
         self.register_buffer("load_E", torch.zeros(part.num_experts, dtype=torch.int64), persistent=False)
@@ -67,10 +68,11 @@ class Experts(nn.Module):
         self.register_buffer("empty_slots", torch.zeros((), dtype=torch.int64), persistent=False)
 
     def parameter_specs(self) -> dict[str, ParameterSpec]:
-        _, width, _ = self.into_EDF.shape
+        _, width, inner = self.into_EDF.shape
+        sizes = (self.config.expert_size,) * (inner // self.config.expert_size)
         return {
             "router_ED": ParameterSpec(fan_in_normal(width), ParameterKind.ROUTER),
-            "into_EDF": ParameterSpec(fan_in_normal(width), ParameterKind.MATRIX),
+            "into_EDF": ParameterSpec(fan_in_normal(width), ParameterKind.MATRIX, (2, sizes)),
             "out_EFD": ParameterSpec(fan_in_normal(self.config.expert_size), ParameterKind.MATRIX),
         }
 
@@ -87,6 +89,19 @@ class Experts(nn.Module):
         shared_MD = self.shared_out(activate(self.shared_into(tokens_MD), self.config.is_gated))
         update_BTD = (routed_MD + shared_MD).view_as(hidden_BTD)
         return BlockOutput(update_BTD, self.config.z_loss_weight * router_z_loss(logits_ME, is_token_M))
+
+    def initial_state(self, num_rows: int) -> tuple[()]:
+        """Experts remember nothing."""
+        return ()
+
+    def step(self, hidden_BD: Tensor, token: StepToken, state: tuple[()]) -> tuple[Tensor, tuple[()]]:
+        """The update for one token. Every expert has room for all rows: a step never overflows."""
+        logits_BE = functional.linear(hidden_BD.to(self.router_ED.dtype), self.router_ED)
+        chosen_BK, weights_BK = choose_experts(logits_BE, self.selection_bias_E, self.config.num_selected)
+        is_token_B = torch.ones_like(token.positions_B, dtype=torch.bool)
+        placement = place_pairs(chosen_BK, is_token_B, self.config.num_experts, capacity=len(hidden_BD))
+        shared_BD = self.shared_out(activate(self.shared_into(hidden_BD), self.config.is_gated))
+        return self._routed(hidden_BD, weights_BK, placement) + shared_BD, state
 
     def _routed(self, tokens_MD: Tensor, weights_MK: Tensor, placement: Placement) -> Tensor:
         num_tokens, num_selected = weights_MK.shape

@@ -23,14 +23,19 @@ class BlockOutput(NamedTuple):
 
 
 class Projection(nn.Module):
-    """A linear map without bias. The master weight is cast to the dtype of its input: the caller chooses precision."""
+    """A linear map without bias. The master weight is cast to the dtype of its input: the caller chooses precision.
 
-    def __init__(self, width_in: int, width_out: int) -> None:
+    `parts` are the widths of what lies side by side in its output, where that is several things.
+    """
+
+    def __init__(self, width_in: int, width_out: int, parts: tuple[int, ...] = ()) -> None:
         super().__init__()
+        self.parts = parts
         self.weight = nn.Parameter(torch.empty(width_out, width_in))
 
     def parameter_specs(self) -> dict[str, ParameterSpec]:
-        return {"weight": ParameterSpec(fan_in_normal(self.weight.shape[1]), ParameterKind.MATRIX)}
+        cut = (0, self.parts) if self.parts else None
+        return {"weight": ParameterSpec(fan_in_normal(self.weight.shape[1]), ParameterKind.MATRIX, cut)}
 
     def forward(self, x_I: Tensor) -> Tensor:
         return functional.linear(x_I, self.weight.to(x_I.dtype))
