@@ -32,7 +32,8 @@ import math
 import torch
 from torch import Tensor
 
-from kernels.backend import UnavailableKernelError
+from kernels.backend import UnavailableKernelError, runs_kernel
+from kernels.mamba3_scan_launch import launch_backward, launch_forward, tile_length
 from kernels.mamba3_scan_torch import ScanArguments, same_as_previous, saved_shapes, scan_backward, scan_forward
 from kernels.spec import Argument, KernelSpec, ShapeCase
 
@@ -127,6 +128,9 @@ def mamba3_scan_op(
         ),
         chunk_size,
     )
+    if _runs_kernel(values):
+        y, phases = launch_forward(arguments, chunk_size)
+        return y, [phases]
     return scan_forward(arguments, chunk_size)
 
 
@@ -136,6 +140,10 @@ def _(queries, keys, query_bias, key_bias, values, step_sizes, decay_rates, shar
     arguments = ScanArguments(*vectors, step_sizes, decay_rates, shares, velocities, documents)
     wide = torch.promote_types(values.dtype, torch.float32)
     shapes = saved_shapes(arguments, chunk_size)
+    if _runs_kernel(values):
+        num_rows, num_tokens, num_heads, _ = values.shape
+        length = tile_length(chunk_size)
+        shapes = [(num_rows, (num_tokens + length - 1) // length, num_heads, velocities.shape[-1])]
     return values.new_empty(values.shape), [values.new_empty(shape, dtype=wide) for shape in shapes]
 
 
@@ -144,7 +152,10 @@ def mamba3_scan_backward_op(
     grad: Tensor, arguments: list[Tensor], saved: list[Tensor], chunk_size: int
 ) -> list[Tensor]:
     """The gradients of the nine floating-point arguments of `sluice::mamba3_scan`, from that of y."""
-    return list(scan_backward(grad, ScanArguments(*arguments), saved, chunk_size))
+    scanned = ScanArguments(*arguments)
+    if _runs_kernel(grad):
+        return list(launch_backward(grad, scanned, saved[0], chunk_size))
+    return list(scan_backward(grad, scanned, saved, chunk_size))
 
 
 @mamba3_scan_backward_op.register_fake
@@ -170,6 +181,17 @@ def _backward(ctx, grad: Tensor | None, _) -> tuple[Tensor | None, ...]:
 
 
 mamba3_scan_op.register_autograd(_backward, setup_context=_save_for_backward)
+
+
+def _runs_kernel(tensor: Tensor) -> bool:
+    if tensor.dtype == torch.float64:
+        if tensor.is_cuda:
+            raise UnavailableKernelError(
+                f"mamba3_scan on {tensor.device}: no kernel for float64. Expected float32 or bfloat16, or the plain-torch "
+                "implementation with kernels.backend.reference_mode()."
+            )
+        return False
+    return runs_kernel("mamba3_scan", tensor)
 
 
 def _checked(arguments: ScanArguments, chunk_size: int) -> ScanArguments:

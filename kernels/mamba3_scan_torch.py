@@ -101,7 +101,7 @@ def _all_finite(*tensors: Tensor) -> bool:
 def _forward(arguments: ScanArguments, chunk_size: int, contained: bool) -> tuple[Tensor, list[Tensor]]:
     parts = _cut(arguments, chunk_size, contained)
     rotations = _rotations(arguments, parts, chunk_size, contained)
-    queries, keys, values, *_ = map(_wide, arguments)
+    queries, keys = _wide(arguments.queries_BTN), _wide(arguments.keys_BTN)
     queries = _turned(_biased(queries, _wide(arguments.query_bias_HN), chunk_size), *rotations)
     keys = _turned(_biased(keys, _wide(arguments.key_bias_HN), chunk_size), *rotations)
     strict_BC1LL = parts.mask_BCLL.tril(-1).unsqueeze(2)
