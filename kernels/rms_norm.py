@@ -9,10 +9,9 @@ inputs) whatever the dtype of x; the result has the dtype of x. Source: Zhang an
 """
 
 import torch
-import triton
-import triton.language as tl
 from torch import Tensor
 
+from kernels.backend import runs_kernel, tl, triton
 from kernels.spec import Argument, KernelSpec, ShapeCase
 
 
@@ -104,8 +103,7 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     `x` is (..., D), `weight` (D); `eps` is added to the mean square. Returns (..., D) in the dtype of `x`. Runs the
     kernel on a GPU and in the interpreter, the reference elsewhere.
     """
-    # Triton decides when it decorates: without TRITON_INTERPRET the kernel is a JITFunction, which needs a GPU.
-    if x.is_cuda or not isinstance(_forward_kernel, triton.JITFunction):
+    if runs_kernel("rms_norm", x):
         return rms_norm_kernel(x, weight, eps)
     return rms_norm_reference(x, weight, eps)
 
