@@ -13,11 +13,10 @@ computed again in the backward pass. dw has two passes without atomics. Source: 
 """
 
 import torch
-import triton
-import triton.language as tl
 from torch import Tensor
 from torch.nn import functional
 
+from kernels.backend import tl, triton
 from kernels.launch import runs_kernel, sum_dtype, sum_partials
 from kernels.spec import Argument, KernelSpec, ShapeCase
 
@@ -123,7 +122,7 @@ def _backward_kernel(
 def causal_convolution_op(x_BTC: Tensor, taps_CK: Tensor, segment_ids_BT: Tensor, has_silu: bool) -> Tensor:
     """The operation: (B, T, C) in the wider dtype of `x_BTC` and `taps_CK`."""
     dtype = torch.promote_types(x_BTC.dtype, taps_CK.dtype)
-    if not (runs_kernel(x_BTC) and runs_kernel(taps_CK)):
+    if not runs_kernel("causal_convolution", x_BTC, taps_CK):
         z_BTC = _convolved_in_torch(x_BTC, taps_CK, _tap_masks(segment_ids_BT, taps_CK.shape[1]))
         return (functional.silu(z_BTC) if has_silu else z_BTC).to(dtype)
     x_BTC = _with_adjacent_channels(x_BTC)
@@ -146,7 +145,7 @@ def causal_convolution_backward_op(
     grad_BTC: Tensor, x_BTC: Tensor, taps_CK: Tensor, segment_ids_BT: Tensor, has_silu: bool
 ) -> tuple[Tensor, Tensor]:
     """Gradients for `x_BTC` and `taps_CK`."""
-    if not (runs_kernel(x_BTC) and runs_kernel(taps_CK)):
+    if not runs_kernel("causal_convolution", x_BTC, taps_CK):
         return _backward_in_torch(grad_BTC, x_BTC, taps_CK, segment_ids_BT, has_silu)
     x_BTC = _with_adjacent_channels(x_BTC)
     grad_x_BTC = torch.empty(x_BTC.shape, dtype=x_BTC.dtype, device=x_BTC.device)

@@ -16,11 +16,10 @@ Milakov and Gimelshein 2018, arXiv 1805.02867.
 """
 
 import torch
-import triton
-import triton.language as tl
 from torch import Tensor
 from torch.nn import functional
 
+from kernels.backend import tl, triton
 from kernels.launch import runs_kernel, sum_dtype
 from kernels.spec import Argument, KernelSpec, ShapeCase
 
@@ -121,7 +120,7 @@ def make_in_chunks(
     grad_shape = weight_VD.shape if needs_gradients else (0,)
     grad_weight_VD = torch.zeros(grad_shape, dtype=sum_dtype(weight_VD), device=hidden_MD.device)
     cast_weight_VD = weight_VD.to(dtype)
-    write_losses = _write_losses if runs_kernel(hidden_MD) else _write_losses_in_torch
+    write_losses = _write_losses if runs_kernel("chunked_cross_entropy", hidden_MD) else _write_losses_in_torch
     for first in range(0, num_tokens, chunk_tokens):
         chunk = slice(first, first + chunk_tokens)
         hidden_CD = torch.where(is_trained_M[chunk].unsqueeze(-1), hidden_MD[chunk], 0.0)

@@ -15,11 +15,10 @@ window, W width of a table row, R table rows, L = N J lookups. Source: Engram (D
 """
 
 import torch
-import triton
-import triton.language as tl
 from torch import Tensor
 from torch.nn import functional
 
+from kernels.backend import tl, triton
 from kernels.launch import runs_kernel
 from kernels.spec import Argument, KernelSpec, ShapeCase
 
@@ -144,7 +143,7 @@ def engram_lookup_op(
     pad_class: int,
 ) -> tuple[Tensor, Tensor]:
     """The operation: memory (B, T, J, W) in the dtype of the table, and the rows (B, T, J) that it was read from, int64."""
-    if not runs_kernel(table_RW):
+    if not runs_kernel("engram_lookup", table_RW):
         rows_BTJ = engram_rows(
             input_ids_BT, segment_ids_BT, multipliers_K, table_sizes_OH, offsets_J, pad_class
         )
@@ -173,7 +172,7 @@ def _(table_RW, input_ids_BT, segment_ids_BT, multipliers_K, table_sizes_OH, off
 @torch.library.custom_op("sluice::engram_lookup_backward", mutates_args=())
 def engram_lookup_backward_op(grad_BTJW: Tensor, rows_BTJ: Tensor, num_rows: int) -> Tensor:
     """The gradient (R, W) of a table of `num_rows` rows, in the dtype of the incoming gradient."""
-    if not runs_kernel(grad_BTJW):
+    if not runs_kernel("engram_lookup", grad_BTJW):
         return torch.ops.aten.embedding_dense_backward(grad_BTJW, rows_BTJ, num_rows, -1, False)
     width, num_lookups = grad_BTJW.shape[-1], rows_BTJ.numel()
     grad_table_RW = torch.zeros((num_rows, width), dtype=grad_BTJW.dtype, device=grad_BTJW.device)

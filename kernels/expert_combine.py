@@ -12,11 +12,10 @@ Lepikhin et al. 2020, arXiv 2006.16668.
 """
 
 import torch
-import triton
-import triton.language as tl
 from torch import Tensor
 
 from kernels.expert_dispatch import PLACEMENT_CASES, TILE_ROWS, row_grid, rows_of_slots, sample_placement
+from kernels.backend import tl, triton
 from kernels.launch import num_warps_for, runs_kernel, sum_dtype
 from kernels.spec import Argument, KernelSpec, ShapeCase
 
@@ -94,7 +93,7 @@ def expert_combine_op(results_SD: Tensor, weights_MK: Tensor, slots_MK: Tensor, 
     (num_slots, width), (num_tokens, num_choices) = results_SD.shape, weights_MK.shape
     if not (results_SD.numel() and weights_MK.numel()):
         return results_SD.new_zeros((num_tokens, width))
-    if not (runs_kernel(results_SD) and runs_kernel(weights_MK)):
+    if not runs_kernel("expert_combine", results_SD, weights_MK):
         wide = sum_dtype(results_SD, weights_MK)
         weights_MK = weights_MK.to(wide)
         total_MD = torch.zeros((num_tokens, width), dtype=wide, device=results_SD.device)
@@ -123,7 +122,7 @@ def expert_combine_backward_op(
     (num_slots, width), (num_tokens, num_choices) = results_SD.shape, weights_MK.shape
     if not (results_SD.numel() and weights_MK.numel()):
         return results_SD.new_zeros(results_SD.shape), weights_MK.new_zeros(weights_MK.shape)
-    if not (runs_kernel(results_SD) and runs_kernel(weights_MK)):
+    if not runs_kernel("expert_combine", results_SD, weights_MK):
         return _backward_in_torch(grad_MD, results_SD, weights_MK, slots_MK, pairs_S)
     grad_MD, results_SD, weights_MK = grad_MD.contiguous(), results_SD.contiguous(), weights_MK.contiguous()
     grad_results_SD, grad_weights_MK = torch.empty_like(results_SD), torch.empty_like(weights_MK)

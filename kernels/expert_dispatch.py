@@ -11,10 +11,9 @@ Source: the capacity slots of Lepikhin et al. 2020, arXiv 2006.16668.
 """
 
 import torch
-import triton
-import triton.language as tl
 from torch import Tensor
 
+from kernels.backend import tl, triton
 from kernels.launch import num_warps_for, runs_kernel, sum_dtype
 from kernels.spec import Argument, KernelSpec, ShapeCase
 
@@ -66,7 +65,7 @@ def expert_dispatch_op(tokens_MD: Tensor, pairs_S: Tensor, slots_MK: Tensor) -> 
     num_pairs, num_choices = slots_MK.numel(), slots_MK.shape[1]
     if not tokens_MD.numel():
         return tokens_MD.new_zeros((pairs_S.shape[0], tokens_MD.shape[1]))
-    if not runs_kernel(tokens_MD):
+    if not runs_kernel("expert_dispatch", tokens_MD):
         is_empty_S1 = (pairs_S >= num_pairs).unsqueeze(-1)
         sources_S = pairs_S.clamp(max=num_pairs - 1).div_(num_choices, rounding_mode="floor")
         return tokens_MD.index_select(0, sources_S).masked_fill_(is_empty_S1, 0.0)
@@ -92,7 +91,7 @@ def expert_dispatch_backward_op(grad_SD: Tensor, slots_MK: Tensor) -> Tensor:
     (num_slots, width), (num_tokens, num_choices) = grad_SD.shape, slots_MK.shape
     if not grad_SD.numel():
         return grad_SD.new_zeros((num_tokens, width))
-    if not runs_kernel(grad_SD):
+    if not runs_kernel("expert_dispatch", grad_SD):
         wide = sum_dtype(grad_SD)
         total_MD = torch.zeros((num_tokens, width), dtype=wide, device=grad_SD.device)
         for choice in range(num_choices):

@@ -12,11 +12,10 @@ out in the dtype of the residual stream. dw is added as in `rms_norm`. Sources: 
 """
 
 import torch
-import triton
-import triton.language as tl
 from torch import Tensor
 from torch.nn import functional
 
+from kernels.backend import tl, triton
 from kernels.launch import as_rows, num_warps_for, runs_kernel, sum_dtype, sum_partials
 from kernels.rms_norm import tile_sizes, tiles_of_a_program
 from kernels.spec import Argument, KernelSpec, ShapeCase
@@ -85,7 +84,7 @@ def gated_rms_norm_op(x: Tensor, gate: Tensor, weight: Tensor, eps: float) -> tu
     """The operation: returns y, shaped like `gate` and of its dtype, and the factor r for each row."""
     rows_ND, gate_ND = as_rows(x), as_rows(gate)
     num_rows, width = rows_ND.shape
-    if not (runs_kernel(x) and runs_kernel(gate)):
+    if not runs_kernel("gated_rms_norm", x, gate):
         wide = sum_dtype(x, gate)
         gated_ND = rows_ND.to(wide) * functional.silu(gate_ND.to(wide))
         factor_N1 = torch.rsqrt(gated_ND.square().mean(dim=-1, keepdim=True) + eps)
@@ -115,7 +114,7 @@ def gated_rms_norm_backward_op(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients for `x`, `gate` and `weight`."""
     grad_ND, rows_ND, gate_ND = as_rows(grad).contiguous(), as_rows(x), as_rows(gate)
-    if not (runs_kernel(x) and runs_kernel(gate)):
+    if not runs_kernel("gated_rms_norm", x, gate):
         grad_x_ND, grad_gate_ND, grad_weight = _backward_in_torch(grad_ND, rows_ND, gate_ND, weight, factor_N)
         return grad_x_ND.view(x.shape), grad_gate_ND.view(x.shape), grad_weight
     num_rows, width = rows_ND.shape

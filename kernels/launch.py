@@ -1,9 +1,10 @@
 """What the kernel files share: whether a kernel runs, how tensors are handed to it, and the sum of partial sums."""
 
 import torch
-import triton
-import triton.language as tl
 from torch import Tensor
+
+from kernels import backend
+from kernels.backend import tl, triton
 
 KERNEL_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 PARTIALS_AT_ONCE, PARTIAL_COLUMNS = 32, 64
@@ -32,21 +33,19 @@ def sum_partials(partials_PX: Tensor) -> Tensor:
     return sums_X
 
 
-# Triton decides when it decorates: without TRITON_INTERPRET a kernel is a JITFunction, which needs a GPU.
-IS_INTERPRETED = not isinstance(_sum_partials_kernel, triton.JITFunction)
+def runs_kernel(operation: str, *tensors: Tensor) -> bool:
+    """Whether `operation` runs its kernel on these tensors: on a GPU and in the interpreter, unless told otherwise.
 
-
-def runs_kernel(tensor: Tensor) -> bool:
-    """Whether an operation on this tensor runs its kernel: on a GPU and in the interpreter. Plain torch otherwise.
-
-    float64 is plain torch everywhere: kernels add in float32. Raises TypeError for a dtype that is none of these.
+    float64 is plain torch everywhere, since kernels add in float32. Raises TypeError for a dtype that kernels do not take,
+    and UnavailableKernelError on a GPU without Triton.
     """
-    if tensor.dtype == torch.float64:
+    for tensor in tensors:
+        if tensor.dtype not in (*KERNEL_DTYPES, torch.float64):
+            names = ", ".join(str(dtype).removeprefix("torch.") for dtype in (*KERNEL_DTYPES, torch.float64))
+            raise TypeError(f"{operation}: found {tensor.dtype}, expected one of {names}; convert it before the call")
+    if any(tensor.dtype == torch.float64 for tensor in tensors):
         return False
-    if tensor.dtype not in KERNEL_DTYPES:
-        names = ", ".join(str(dtype).removeprefix("torch.") for dtype in (*KERNEL_DTYPES, torch.float64))
-        raise TypeError(f"kernel input: found {tensor.dtype}, expected one of {names}; convert it before the call")
-    return tensor.is_cuda or IS_INTERPRETED
+    return backend.runs_kernel(operation, tensors[0])
 
 
 def sum_dtype(*tensors: Tensor) -> torch.dtype:

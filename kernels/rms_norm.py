@@ -11,10 +11,9 @@ atomics: each program adds its rows in order, then the P partial sums are added 
 """
 
 import torch
-import triton
-import triton.language as tl
 from torch import Tensor
 
+from kernels.backend import tl, triton
 from kernels.launch import as_rows, num_warps_for, runs_kernel, sum_dtype, sum_partials
 from kernels.spec import Argument, KernelSpec, ShapeCase
 
@@ -75,7 +74,7 @@ def rms_norm_op(x: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
     """The operation: returns y, shaped like `x`, and the factor r for each row."""
     rows_ND = as_rows(x)
     num_rows, width = rows_ND.shape
-    if not runs_kernel(x):
+    if not runs_kernel("rms_norm", x):
         wide_ND = rows_ND.to(sum_dtype(x))
         factor_N1 = torch.rsqrt(wide_ND.square().mean(dim=-1, keepdim=True) + eps)
         y_ND = (wide_ND * factor_N1).mul_(weight.to(wide_ND.dtype)).to(x.dtype)
@@ -101,7 +100,7 @@ def _(x: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
 def rms_norm_backward_op(grad: Tensor, x: Tensor, weight: Tensor, factor_N: Tensor) -> tuple[Tensor, Tensor]:
     """Gradients for `x` and `weight`."""
     rows_ND, grad_ND = as_rows(x), as_rows(grad).contiguous()
-    if not runs_kernel(x):
+    if not runs_kernel("rms_norm", x):
         return _backward_in_torch(grad_ND, rows_ND, weight, factor_N, x.shape)
     num_rows, width = rows_ND.shape
     grad_x_ND = torch.empty((num_rows, width), dtype=x.dtype, device=x.device)
