@@ -1,4 +1,4 @@
-"""The command line: `python -m trainer train|compare|checkpoints|doctor|accept|smoke|sample|verify-loader|observe`.
+"""The command line: `python -m trainer train|compare|checkpoints|presets|doctor|accept|smoke|sample|...`.
 
 Needs none of the pipeline's libraries. Machine-readable output goes to stdout with `--json`, people's to stderr. For the exit
 codes see `pipeline.command`; 1 is also the answer to a comparison that finds a difference.
@@ -69,12 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_machine_commands(commands)
     smoke = _command(commands, "smoke", _smoke, "one step of the smallest model on a snapshot; nothing is kept")
     smoke.add_argument("--snapshot", required=True, help="a snapshot id")
-    sample = _command(commands, "sample", _sample, "complete a prompt with a checkpoint")
-    sample.add_argument("--checkpoint", required=True, help="a checkpoint id")
-    sample.add_argument("--prompt", default="#include <vector>\n\n")
-    sample.add_argument("--tokens", type=whole_number(1, 2**31), default=48, help="most tokens to draw")
-    sample.add_argument("--seed", type=_seed, default=42)
-    sample.add_argument("--temperature", type=amount, default=0.7, help="0 takes the likeliest token")
+    _add_model_commands(commands)
     for name, handler, text in (
         ("verify-loader", _verify_loader, "the reproducibility bar, each reading in a fresh process"),
         ("observe", _observe, "what one process reads and computes; `verify-loader` compares such answers"),
@@ -92,6 +87,25 @@ def _parser() -> argparse.ArgumentParser:
         look.add_argument("--seed", type=_seed, default=42)
         look.add_argument("--state", help="loader state, as JSON, where reading begins")
     return parser
+
+
+def _add_model_commands(commands: Any) -> None:
+    presets = _command(
+        commands, "presets", "model_commands.presets", "the named models and how large they are", needs_store=False
+    )
+    presets.add_argument("--name", action="append", help="only this preset; may be repeated")
+    presets.add_argument("--vocabulary-size", type=whole_number(2, 2**24), help="in place of the preset's usual one")
+    sample = _command(commands, "sample", "model_commands.draw_samples", "complete a prompt with a checkpoint")
+    sample.add_argument("--checkpoint", required=True, help="a checkpoint id")
+    prompts = sample.add_mutually_exclusive_group()
+    prompts.add_argument("--prompt", default="#include <vector>\n\n")
+    prompts.add_argument("--prompt-ids", metavar="IDS", help="token ids, separated by commas, in place of a text")
+    sample.add_argument("--tokens", type=whole_number(1, 2**20), default=48, help="most tokens to draw")
+    sample.add_argument("--seed", type=_seed, default=42, help="of the first completion; the next has the next seed")
+    sample.add_argument("--temperature", type=amount, default=0.7, help="0 takes the likeliest token")
+    sample.add_argument("--top-k", type=whole_number(1, 2**24), help="draw among this many of the likeliest")
+    sample.add_argument("--top-p", type=amount, help="draw among the likeliest that hold this much probability, 0-1")
+    sample.add_argument("--best-of", type=whole_number(1, 256), default=1, help="draw so many, answer the likeliest")
 
 
 def _add_keep(parser: argparse.ArgumentParser) -> None:
@@ -135,7 +149,7 @@ def _add_machine_commands(commands: Any) -> None:
 def _command(
     commands: Any, name: str, handler: Any, help_text: str, needs_store: bool = True
 ) -> argparse.ArgumentParser:
-    """A command; a handler that is a name is a function of `trainer.commands`, loaded when it runs."""
+    """A command; a handler that is a name is a function of `trainer.commands` or of the module named, loaded when it runs."""
     parser: argparse.ArgumentParser = commands.add_parser(name, help=help_text, description=help_text)
     handler = _of_commands(handler) if isinstance(handler, str) else handler
     parser.add_argument("--store", type=Path, required=needs_store, help="where the store lies")
@@ -146,7 +160,8 @@ def _command(
 
 def _of_commands(name: str) -> Any:
     def handler(options: argparse.Namespace) -> Any:
-        return getattr(importlib.import_module("trainer.commands"), name)(options)
+        module, _, function = name.rpartition(".")
+        return getattr(importlib.import_module(f"trainer.{module or 'commands'}"), function)(options)
 
     return handler
 
@@ -206,18 +221,6 @@ def _smoke(options: argparse.Namespace) -> dict[str, Any]:
         training = Training(snapshot, sitting)
         metrics = training.step(training.loader.batch_at(0, training.config.num_micro_batches))
     return {"losses": [metrics["loss"]], "snapshot_id": options.snapshot}
-
-
-def _sample(options: argparse.Namespace) -> dict[str, Any]:
-    from pipeline.store import Store
-    from trainer.sampling import sample
-
-    text = sample(
-        Store(options.store), options.checkpoint, options.prompt, options.tokens, options.seed, options.temperature
-    )
-    if not options.json:
-        print(options.prompt + text)
-    return {"prompt": options.prompt, "completion": text}
 
 
 def _verify_loader(options: argparse.Namespace) -> dict[str, Any]:

@@ -256,6 +256,15 @@ def a_planted_race_is_caught(bench: Bench) -> str:
     return "a sum in random order: the certificates differ"
 
 
+def decoding_equals_the_full_pass(bench: Bench) -> str:
+    """Token by token, with carried state, a checkpoint scores the first rows as it does all at once."""
+    checkpoint_id, root = bench.straight["checkpoint_id"], str(bench.store.root)
+    found = bench.answer([sys.executable, "-c", planted.DECODED, root, checkpoint_id])
+    if not found["difference"] < found["limit"]:
+        raise Failed(f"scores differ by {found['difference']:.1e} of the largest")
+    return f"{found['tokens']} tokens of packed rows: within {found['difference']:.0e} of the largest score"
+
+
 def a_feature_that_is_off_is_never_built(bench: Bench) -> str:
     """Without its Engram branch a model has no tensor of it, and the others begin as with it."""
     found = bench.answer([sys.executable, "-c", planted.WITHOUT_ENGRAM])
@@ -315,6 +324,7 @@ GATES: dict[str, Callable[[Bench], str]] = {
         a_batch_size_change_keeps_the_data_order,
         telemetry_changes_nothing,
         a_planted_race_is_caught,
+        decoding_equals_the_full_pass,
         a_feature_that_is_off_is_never_built,
         a_damaged_checkpoint_is_refused,
     )
@@ -328,6 +338,7 @@ SHORT = frozenset(
         a_batch_size_change_keeps_the_data_order,
         telemetry_changes_nothing,
         a_planted_race_is_caught,
+        decoding_equals_the_full_pass,
         a_feature_that_is_off_is_never_built,
     )
 )

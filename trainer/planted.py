@@ -49,3 +49,19 @@ print(json.dumps({
 }))
 """
 """The smallest model with and without its Engram branch."""
+
+DECODED = """
+import json, sys
+from pathlib import Path
+import torch
+from pipeline.store import Store
+from trainer.loader import LoaderConfig
+from trainer.sampling import decoding_difference, open_trained
+from trainer.sources import open_loader
+trained = open_trained(Store(Path(sys.argv[1])), sys.argv[2])
+batch = open_loader(trained.snapshot, LoaderConfig()).batch_at(0, 2)
+ids, documents = (torch.from_numpy(array) for array in (batch.input_ids_BT, batch.doc_ids_BT))
+difference = decoding_difference(trained.model.double(), ids, documents)
+print(json.dumps({"difference": difference, "limit": 1e-6, "tokens": ids.numel()}))
+"""
+"""Scores decoded token by token against those of the full pass, in float64; rotary angles are float32."""

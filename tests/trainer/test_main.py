@@ -134,13 +134,55 @@ def test_a_damaged_checkpoint_is_refused_and_its_file_named(
     assert name in answer["message"]
 
 
-@pytest.mark.parametrize("arguments", [["--temperature", "1e-300"], ["--temperature", "1e30"], ["--prompt", ""]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--temperature", "1e-300"],
+        ["--temperature", "1e30", "--top-k", "3", "--top-p", "0.5"],
+        ["--prompt", ""],
+        ["--prompt-ids", "1,17,33", "--best-of", "2"],
+        ["--prompt-ids", ""],
+    ],
+)
 def test_odd_samples_are_drawn(ask: Ask, trained: tuple[Path, str], arguments: list[str]) -> None:
     root, checkpoint_id = trained
     code, answer = ask("sample", "--checkpoint", checkpoint_id, "--tokens", "2", *arguments, store=root)
 
     assert code == 0
     assert isinstance(answer["completion"], str)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--prompt-ids", "1,x"], "whole numbers, separated by commas"),
+        (["--prompt-ids", "1,1024"], "id 1024 is no token; expected 0 to 1023"),
+        (["--prompt-ids", "-3"], "id -3 is no token"),
+        (["--tokens", "1000"], "expected at most 128 together"),
+        (["--top-p", "1.5"], "--top-p: 1.5; expected a probability"),
+        (["--seed", str(2**63 - 1), "--best-of", "2"], "at most 2^63 - 1"),
+    ],
+)
+def test_odd_prompts_and_draws_are_refused_by_name(
+    ask: Ask, trained: tuple[Path, str], arguments: list[str], words: str
+) -> None:
+    root, checkpoint_id = trained
+    code, answer = ask("sample", "--checkpoint", checkpoint_id, *arguments, store=root)
+
+    assert code == 1
+    assert words in answer["message"]
+
+
+def test_the_best_of_several_is_the_one_that_its_seed_draws_alone(ask: Ask, trained: tuple[Path, str]) -> None:
+    root, checkpoint_id = trained
+    line = ["sample", "--checkpoint", checkpoint_id, "--tokens", "4", "--seed"]
+    _, several = ask(*line, "7", "--best-of", "3", store=root)
+    best = several["completions"][0]
+    _, alone = ask(*line, str(best["seed"]), store=root)
+
+    assert sorted(found["seed"] for found in several["completions"]) == [7, 8, 9]
+    assert best["mean_log_probability"] == max(found["mean_log_probability"] for found in several["completions"])
+    assert alone["completions"] == [best]
 
 
 def test_a_prompt_that_is_no_text_is_refused(ask: Ask, trained: tuple[Path, str]) -> None:

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from trainer.config import ExpertsConfig, ModelConfig
+from trainer.model.decoding import StepToken
 from trainer.model.initialization import ParameterKind, ParameterSpec, fan_in_normal
 from trainer.model.layers import BlockOutput, Projection
 from trainer.model.segments import PackedRows
@@ -87,6 +88,19 @@ class Experts(nn.Module):
         shared_MD = self.shared_out(activate(self.shared_into(tokens_MD), self.config.is_gated))
         update_BTD = (routed_MD + shared_MD).view_as(hidden_BTD)
         return BlockOutput(update_BTD, self.config.z_loss_weight * router_z_loss(logits_ME, is_token_M))
+
+    def initial_state(self, num_rows: int) -> tuple[()]:
+        """Experts remember nothing."""
+        return ()
+
+    def step(self, hidden_BD: Tensor, token: StepToken, state: tuple[()]) -> tuple[Tensor, tuple[()]]:
+        """The update for one token. Every expert has room for all rows: a step never overflows."""
+        logits_BE = functional.linear(hidden_BD.to(self.router_ED.dtype), self.router_ED)
+        chosen_BK, weights_BK = choose_experts(logits_BE, self.selection_bias_E, self.config.num_selected)
+        is_token_B = torch.ones_like(token.positions_B, dtype=torch.bool)
+        placement = place_pairs(chosen_BK, is_token_B, self.config.num_experts, capacity=len(hidden_BD))
+        shared_BD = self.shared_out(activate(self.shared_into(hidden_BD), self.config.is_gated))
+        return self._routed(hidden_BD, weights_BK, placement) + shared_BD, state
 
     def _routed(self, tokens_MD: Tensor, weights_MK: Tensor, placement: Placement) -> Tensor:
         num_tokens, num_selected = weights_MK.shape

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from trainer.config import ModelConfig
+from trainer.model.decoding import StepToken, push, window_segments
 from trainer.model.initialization import (
     Constant,
     Identity,
@@ -40,6 +41,13 @@ class RecurrenceInputs(NamedTuple):
     keys_BTHK: Tensor
     values_BTHV: Tensor
     forget_BTH: Tensor
+
+
+class M2RNNState(NamedTuple):
+    """The last inputs of the convolution, as many as there are taps, and h."""
+
+    channels_BKC: Tensor
+    state_BHKV: Tensor
 
 
 class M2RNN(nn.Module):
@@ -77,6 +85,30 @@ class M2RNN(nn.Module):
         read_BTHV = m2rnn_scan(inputs, self.transition_HVV, rows.segments.document_starts_BT)
         mixed = (read_BTHV + self.skip_H.unsqueeze(-1) * inputs.values_BTHV).flatten(2)
         return BlockOutput(self.out(self.norm(mixed.to(hidden_BTD.dtype) * functional.silu(gate))), None)
+
+    def initial_state(self, num_rows: int) -> M2RNNState:
+        """Before the first token."""
+        heads, values, _ = self.transition_HVV.shape
+        channels_BKC = self.taps_CK.new_zeros(num_rows, NUM_TAPS, sum(self.channel_widths))
+        return M2RNNState(channels_BKC, self.taps_CK.new_zeros(num_rows, heads, self.key_size, values))
+
+    def step(self, hidden_BD: Tensor, token: StepToken, state: M2RNNState) -> tuple[Tensor, M2RNNState]:
+        """The update for one token, and the state after it."""
+        channels_BC, gate, step_BH = self.into(hidden_BD).split(self.widths, dim=-1)
+        window_BKC = push(state.channels_BKC, channels_BC.to(state.channels_BKC.dtype))
+        positions_BK = window_segments(token, NUM_TAPS).positions_BT
+        queries_BKHK, keys_BKHK, values_BKHV, forget_B1H = self._recurrence_inputs(
+            window_BKC, step_BH.unsqueeze(1), positions_BK
+        )
+        query_BHK, key_BHK, value_BHV = queries_BKHK[:, -1], keys_BKHK[:, -1], values_BKHV[:, -1]
+        previous_BHKV = state.state_BHKV * (~token.is_start).to(state.state_BHKV.dtype)[:, None, None, None]
+        drive_BHKV = key_BHK.unsqueeze(-1) * value_BHV.unsqueeze(-2)
+        candidate_BHKV = torch.tanh(previous_BHKV @ self.transition_HVV + drive_BHKV)
+        state_BHKV = torch.lerp(candidate_BHKV, previous_BHKV, forget_B1H[:, 0, :, None, None])
+        read_BHV = (query_BHK.unsqueeze(-2) @ state_BHKV).squeeze(-2)
+        mixed = (read_BHV + self.skip_H.unsqueeze(-1) * value_BHV).flatten(1)
+        update_BD = self.out(self.norm(mixed.to(hidden_BD.dtype) * functional.silu(gate)))
+        return update_BD, M2RNNState(window_BKC, state_BHKV)
 
     def _recurrence_inputs(self, channels_BTC: Tensor, step_BTH: Tensor, positions_BT: Tensor) -> RecurrenceInputs:
         """Convolve and split; everything the recurrence reads is in the parameters' dtype (float32)."""

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from trainer.config import ModelConfig
+from trainer.model.decoding import StepToken
 from trainer.model.initialization import Constant, ParameterKind, ParameterSpec, StepSizeBias
 from trainer.model.layers import BlockOutput, Projection, RMSNorm
 from trainer.model.rotary import rotate_pairs
@@ -46,6 +47,15 @@ class ScanInputs(NamedTuple):
     decay_rates_BTH: Tensor
     current_shares_BTH: Tensor
     velocities_BTS: Tensor
+
+
+class Mamba3State(NamedTuple):
+    """What the recurrence of the file's head carries from token to token: phi, h, x_{t-1} and k_{t-1}."""
+
+    phases_BHS: Tensor
+    state_BHPN: Tensor
+    value_BHP: Tensor
+    key_BHN: Tensor
 
 
 class Mamba3(nn.Module):
@@ -78,6 +88,19 @@ class Mamba3(nn.Module):
         mixed_BTHP = scanned_BTHP + self.skip_H.unsqueeze(-1) * inputs.values_BTHP
         gated_BTE = mixed_BTHP.flatten(2).to(hidden_BTD.dtype) * functional.silu(gate_BTE)
         return BlockOutput(self.out(gated_BTE), None)
+
+    def initial_state(self, num_rows: int) -> Mamba3State:
+        """Before the first token."""
+        num_heads, num_states = self.query_bias_HN.shape
+        sizes = ((num_states // 4,), (self.head_size, num_states), (self.head_size,), (num_states,))
+        return Mamba3State(*(self.skip_H.new_zeros(num_rows, num_heads, *size) for size in sizes))
+
+    def step(self, hidden_BD: Tensor, token: StepToken, state: Mamba3State) -> tuple[Tensor, Mamba3State]:
+        """The update for one token, and the state after it."""
+        gate_B1E, inputs = self._scan_inputs(self.into(hidden_BD.unsqueeze(1)))
+        scanned_BHP, state = mamba3_step(ScanInputs(*(tensor[:, 0] for tensor in inputs)), token.is_start, state)
+        mixed_BHP = scanned_BHP + self.skip_H.unsqueeze(-1) * inputs.values_BTHP[:, 0]
+        return self.out(mixed_BHP.flatten(1).to(hidden_BD.dtype) * functional.silu(gate_B1E[:, 0])), state
 
     def _scan_inputs(self, projected: Tensor) -> tuple[Tensor, ScanInputs]:
         """Split the projection into the gate z and the inputs of the scan, in the parameters' dtype (float32)."""
@@ -114,6 +137,27 @@ def mamba3_scan(inputs: ScanInputs, segment_ids_BT: Tensor, chunk_size: int) -> 
     key_weights_BCHL = _split_chunks(weights, chunk_size, fill).transpose(2, 3)
     scanned_BCLHP = _scan_chunks(chunks, key_weights_BCHL, segments_BCL)
     return scanned_BCLHP.flatten(1, 2)[:, :num_tokens]
+
+
+def mamba3_step(inputs: ScanInputs, is_start_B: Tensor, state: Mamba3State) -> tuple[Tensor, Mamba3State]:
+    """y (B, H, P) of one token by the two-term recurrence. Fields of `inputs` are shaped (B, ...) here."""
+    queries_BHN, keys_BHN, value_BHP, step_BH, rates_BH, shares_BH, velocities_BS = inputs
+    before = Mamba3State(*(tensor * _keeps(is_start_B, tensor) for tensor in state))
+    phases_BHS = before.phases_BHS + step_BH.unsqueeze(-1) * velocities_BS.unsqueeze(1)
+    key_BHN = rotate_pairs(keys_BHN, phases_BHS)
+    decay_BH11 = (step_BH * rates_BH).exp()[..., None, None]
+    current_BH1 = (shares_BH * step_BH).unsqueeze(-1)
+    earlier_BH1 = ((1 - shares_BH) * step_BH).unsqueeze(-1)
+    earlier_BHPN = (earlier_BH1 * before.value_BHP).unsqueeze(-1) * before.key_BHN.unsqueeze(-2)
+    current_BHPN = (current_BH1 * value_BHP).unsqueeze(-1) * key_BHN.unsqueeze(-2)
+    state_BHPN = decay_BH11 * (before.state_BHPN + earlier_BHPN) + current_BHPN
+    result_BHP = (state_BHPN @ rotate_pairs(queries_BHN, phases_BHS).unsqueeze(-1)).squeeze(-1)
+    return result_BHP, Mamba3State(phases_BHS, state_BHPN, value_BHP, key_BHN)
+
+
+def _keeps(is_start_B: Tensor, like: Tensor) -> Tensor:
+    """Zero in the rows where a document starts, one in the others, shaped to multiply `like`."""
+    return (~is_start_B).to(like.dtype).view(-1, *(1,) * (like.dim() - 1))
 
 
 def _key_weights(inputs: ScanInputs, segment_ids_BT: Tensor) -> Tensor:
