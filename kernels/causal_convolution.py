@@ -1,15 +1,15 @@
 """Depthwise causal convolution that starts anew in each document, with an optional SiLU.
 
-    z_tc = sum_{k<K} w_ck x_{t-k,c} [t-k >= 0 and segment(t-k) = segment(t)]      y = z or silu(z) = z * sigmoid(z)
+    z_tc = sum_{k<K} w_ck x_{t-k,c} [k <= position(t) and k <= t]      y = z or silu(z) = z * sigmoid(z)
 
     h = g or g * s (1 + z (1 - s)),    s = sigmoid(z),    g = dL/dy
-    dx_tc = sum_{k<K} w_ck h_{t+k,c} [same segment]      dw_ck = sum_t h_{t+k,c} x_tc [same segment]
+    dx_tc = sum_{k<K} w_ck h_{t+k,c} [k <= position(t+k)]      dw_ck = sum_t h_{t+k,c} x_tc [k <= position(t+k)]
 
 `w[:, 0]` weighs the token itself. Shapes: B rows, T tokens of a row, C channels, K taps (4 in every model here), P
-programs. Segments are runs of equal numbers in a (B, T) tensor of static shape; a masked tap is not read, so that a NaN
-stays in its document. Sums are float32 (float64 for float64 inputs); the result has the wider dtype of x and w. z is
-computed again in the backward pass. dw has two passes without atomics. Source: the short convolution of Gu and Dao
-2023, arXiv 2312.00752.
+programs. Positions count tokens from 0 within their document, in a (B, T) tensor of static shape; a masked tap is not
+read, so that a NaN stays in its document. Sums are float32 (float64 for float64 inputs); the result has the wider dtype
+of x and w. z is computed again in the backward pass. dw has two passes without atomics. Source: the short convolution
+of Gu and Dao 2023, arXiv 2312.00752.
 """
 
 import torch
@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from kernels.backend import tl, triton
-from kernels.launch import runs_kernel, sum_dtype, sum_partials
+from kernels.launch import runs_kernel, sample_positions, sum_dtype, sum_partials
 from kernels.spec import Argument, KernelSpec, ShapeCase
 
 TILE_TOKENS, TILE_CHANNELS = 32, 64
@@ -25,32 +25,29 @@ NUM_WARPS = 4
 
 
 def causal_convolution_reference(
-    x_BTC: Tensor, taps_CK: Tensor, segment_ids_BT: Tensor, has_silu: bool = False
+    x_BTC: Tensor, taps_CK: Tensor, positions_BT: Tensor, has_silu: bool = False
 ) -> Tensor:
     """The definition in plain torch: one shifted copy a tap. Returns (B, T, C)."""
     num_tokens = x_BTC.shape[1]
     result_BTC = x_BTC * taps_CK[:, 0]
     for distance in range(1, taps_CK.shape[1]):
         earlier_BTC = functional.pad(x_BTC, (0, 0, distance, 0))[:, :num_tokens]
-        earlier_ids_BT = functional.pad(segment_ids_BT, (distance, 0), value=-1)[:, :num_tokens]
-        is_inside_BT1 = (earlier_ids_BT == segment_ids_BT).unsqueeze(-1)
+        is_inside_BT1 = (positions_BT >= distance).unsqueeze(-1)
         result_BTC = result_BTC + torch.where(is_inside_BT1, earlier_BTC, 0.0) * taps_CK[:, distance]
     return functional.silu(result_BTC) if has_silu else result_BTC
 
 
 @triton.jit
 def _convolved(
-    x_ptr, taps_ptr, segments_ptr, tokens, channels, is_inside,
+    x_ptr, taps_ptr, positions_ptr, tokens, channels, is_inside,
     x_stride, NUM_TOKENS: tl.constexpr, NUM_CHANNELS: tl.constexpr, NUM_TAPS: tl.constexpr,
 ):  # fmt: skip
     """z of a tile of tokens and channels; the pointers are those of one row."""
-    segments = tl.load(segments_ptr + tokens, mask=is_inside, other=-1)
+    positions = tl.load(positions_ptr + tokens, mask=is_inside, other=-1)
     total = tl.zeros([tokens.shape[0], channels.shape[0]], tl.float32)
     for distance in tl.static_range(NUM_TAPS):
         earlier = tokens - distance
-        is_there = is_inside & (earlier >= 0)
-        is_same = is_there & (tl.load(segments_ptr + earlier, mask=is_there, other=-2) == segments)
-        mask = is_same[:, None] & (channels < NUM_CHANNELS)[None, :]
+        mask = (is_inside & (earlier >= 0) & (positions >= distance))[:, None] & (channels < NUM_CHANNELS)[None, :]
         x = tl.load(x_ptr + earlier[:, None].to(tl.int64) * x_stride + channels[None, :], mask=mask, other=0.0)
         tap = tl.load(taps_ptr + channels * NUM_TAPS + distance, mask=channels < NUM_CHANNELS, other=0.0)
         total += x.to(tl.float32) * tap.to(tl.float32)[None, :]
@@ -59,7 +56,7 @@ def _convolved(
 
 @triton.jit
 def _forward_kernel(
-    x_ptr, taps_ptr, segments_ptr, y_ptr, row_stride, x_stride,
+    x_ptr, taps_ptr, positions_ptr, y_ptr, row_stride, x_stride,
     NUM_TOKENS: tl.constexpr, NUM_CHANNELS: tl.constexpr, NUM_TAPS: tl.constexpr, HAS_SILU: tl.constexpr,
     TOKENS: tl.constexpr, CHANNELS: tl.constexpr,
 ):  # fmt: skip
@@ -68,7 +65,7 @@ def _forward_kernel(
     row = tl.program_id(2).to(tl.int64)
     is_inside = tokens < NUM_TOKENS
     z = _convolved(
-        x_ptr + row * row_stride, taps_ptr, segments_ptr + row * NUM_TOKENS, tokens, channels, is_inside,
+        x_ptr + row * row_stride, taps_ptr, positions_ptr + row * NUM_TOKENS, tokens, channels, is_inside,
         x_stride, NUM_TOKENS, NUM_CHANNELS, NUM_TAPS,
     )  # fmt: skip
     if HAS_SILU:
@@ -80,7 +77,7 @@ def _forward_kernel(
 
 @triton.jit
 def _backward_kernel(
-    grad_ptr, x_ptr, taps_ptr, segments_ptr, grad_x_ptr, partial_ptr, row_stride, x_stride,
+    grad_ptr, x_ptr, taps_ptr, positions_ptr, grad_x_ptr, partial_ptr, row_stride, x_stride,
     NUM_TOKENS: tl.constexpr, NUM_CHANNELS: tl.constexpr, NUM_TAPS: tl.constexpr, HAS_SILU: tl.constexpr,
     TOKENS: tl.constexpr, CHANNELS: tl.constexpr,
 ):  # fmt: skip
@@ -90,21 +87,20 @@ def _backward_kernel(
     program = row * tl.num_programs(1) + tl.program_id(1)
     is_inside, is_channel = tokens < NUM_TOKENS, channels < NUM_CHANNELS
     mask = is_inside[:, None] & is_channel[None, :]
-    first_x_ptr, first_segment_ptr = x_ptr + row * row_stride, segments_ptr + row * NUM_TOKENS
-    segments = tl.load(first_segment_ptr + tokens, mask=is_inside, other=-1)
+    first_x_ptr, first_position_ptr = x_ptr + row * row_stride, positions_ptr + row * NUM_TOKENS
     x = tl.load(first_x_ptr + tokens[:, None].to(tl.int64) * x_stride + channels[None, :], mask=mask, other=0.0)
     x = x.to(tl.float32)
     grad_x = tl.zeros([TOKENS, CHANNELS], tl.float32)
     for distance in tl.static_range(NUM_TAPS):
         later = tokens + distance
         is_there = is_inside & (later < NUM_TOKENS)
-        is_same = is_there & (tl.load(first_segment_ptr + later, mask=is_there, other=-2) == segments)
-        later_mask = is_same[:, None] & is_channel[None, :]
+        is_reached = is_there & (tl.load(first_position_ptr + later, mask=is_there, other=-1) >= distance)
+        later_mask = is_reached[:, None] & is_channel[None, :]
         later_places = (row * NUM_TOKENS + later[:, None]) * NUM_CHANNELS + channels[None, :]
         slope = tl.load(grad_ptr + later_places, mask=later_mask, other=0.0).to(tl.float32)
         if HAS_SILU:
             z = _convolved(
-                first_x_ptr, taps_ptr, first_segment_ptr, later, channels, is_same,
+                first_x_ptr, taps_ptr, first_position_ptr, later, channels, is_reached,
                 x_stride, NUM_TOKENS, NUM_CHANNELS, NUM_TAPS,
             )  # fmt: skip
             open_part = tl.sigmoid(z)
@@ -119,34 +115,34 @@ def _backward_kernel(
 
 
 @torch.library.custom_op("sluice::causal_convolution", mutates_args=())
-def causal_convolution_op(x_BTC: Tensor, taps_CK: Tensor, segment_ids_BT: Tensor, has_silu: bool) -> Tensor:
+def causal_convolution_op(x_BTC: Tensor, taps_CK: Tensor, positions_BT: Tensor, has_silu: bool) -> Tensor:
     """The operation: (B, T, C) in the wider dtype of `x_BTC` and `taps_CK`."""
     dtype = torch.promote_types(x_BTC.dtype, taps_CK.dtype)
     if not runs_kernel("causal_convolution", x_BTC, taps_CK):
-        z_BTC = _convolved_in_torch(x_BTC, taps_CK, _tap_masks(segment_ids_BT, taps_CK.shape[1]))
+        z_BTC = _convolved_in_torch(x_BTC, taps_CK, _tap_masks(positions_BT, taps_CK.shape[1]))
         return (functional.silu(z_BTC) if has_silu else z_BTC).to(dtype)
     x_BTC = _with_adjacent_channels(x_BTC)
     y_BTC = torch.empty(x_BTC.shape, dtype=dtype, device=x_BTC.device)
     if x_BTC.numel():
         _forward_kernel[_grid(x_BTC)](
-            x_BTC, taps_CK.contiguous(), segment_ids_BT.contiguous(), y_BTC, x_BTC.stride(0), x_BTC.stride(1),
+            x_BTC, taps_CK.contiguous(), positions_BT.contiguous(), y_BTC, x_BTC.stride(0), x_BTC.stride(1),
             x_BTC.shape[1], *taps_CK.shape, has_silu, TILE_TOKENS, TILE_CHANNELS, num_warps=NUM_WARPS,
         )  # fmt: skip
     return y_BTC
 
 
 @causal_convolution_op.register_fake
-def _(x_BTC: Tensor, taps_CK: Tensor, segment_ids_BT: Tensor, has_silu: bool) -> Tensor:
+def _(x_BTC: Tensor, taps_CK: Tensor, positions_BT: Tensor, has_silu: bool) -> Tensor:
     return x_BTC.new_empty(x_BTC.shape, dtype=torch.promote_types(x_BTC.dtype, taps_CK.dtype))
 
 
 @torch.library.custom_op("sluice::causal_convolution_backward", mutates_args=())
 def causal_convolution_backward_op(
-    grad_BTC: Tensor, x_BTC: Tensor, taps_CK: Tensor, segment_ids_BT: Tensor, has_silu: bool
+    grad_BTC: Tensor, x_BTC: Tensor, taps_CK: Tensor, positions_BT: Tensor, has_silu: bool
 ) -> tuple[Tensor, Tensor]:
     """Gradients for `x_BTC` and `taps_CK`."""
     if not runs_kernel("causal_convolution", x_BTC, taps_CK):
-        return _backward_in_torch(grad_BTC, x_BTC, taps_CK, segment_ids_BT, has_silu)
+        return _backward_in_torch(grad_BTC, x_BTC, taps_CK, positions_BT, has_silu)
     x_BTC = _with_adjacent_channels(x_BTC)
     grad_x_BTC = torch.empty(x_BTC.shape, dtype=x_BTC.dtype, device=x_BTC.device)
     if not x_BTC.numel():
@@ -157,7 +153,7 @@ def causal_convolution_backward_op(
         (num_rows * token_tiles, num_taps, num_channels), dtype=torch.float32, device=x_BTC.device
     )
     _backward_kernel[grid](
-        grad_BTC.contiguous(), x_BTC, taps_CK.contiguous(), segment_ids_BT.contiguous(), grad_x_BTC, partials_PKC,
+        grad_BTC.contiguous(), x_BTC, taps_CK.contiguous(), positions_BT.contiguous(), grad_x_BTC, partials_PKC,
         x_BTC.stride(0), x_BTC.stride(1),
         x_BTC.shape[1], num_channels, num_taps, has_silu, TILE_TOKENS, TILE_CHANNELS, num_warps=NUM_WARPS,
     )  # fmt: skip
@@ -166,9 +162,7 @@ def causal_convolution_backward_op(
 
 
 @causal_convolution_backward_op.register_fake
-def _(
-    grad_BTC: Tensor, x_BTC: Tensor, taps_CK: Tensor, segment_ids_BT: Tensor, has_silu: bool
-) -> tuple[Tensor, Tensor]:
+def _(grad_BTC: Tensor, x_BTC: Tensor, taps_CK: Tensor, positions_BT: Tensor, has_silu: bool) -> tuple[Tensor, Tensor]:
     return x_BTC.new_empty(x_BTC.shape), taps_CK.new_empty(taps_CK.shape)
 
 
@@ -181,10 +175,10 @@ def _with_adjacent_channels(x_BTC: Tensor) -> Tensor:
     return x_BTC if x_BTC.stride(-1) == 1 else x_BTC.contiguous()
 
 
-def _tap_masks(segment_ids_BT: Tensor, num_taps: int) -> list[Tensor]:
-    """For each distance from 1 that a row is long enough for: whether t and t - distance share a document, (B, T - d, 1)."""
-    distances = range(1, min(num_taps, segment_ids_BT.shape[1]))
-    return [(segment_ids_BT[:, d:] == segment_ids_BT[:, :-d]).unsqueeze(-1) for d in distances]
+def _tap_masks(positions_BT: Tensor, num_taps: int) -> list[Tensor]:
+    """For each distance d from 1 that a row is long enough for: whether t - d is in the document of t, (B, T - d, 1)."""
+    distances = range(1, min(num_taps, positions_BT.shape[1]))
+    return [(positions_BT[:, d:] >= d).unsqueeze(-1) for d in distances]
 
 
 def _convolved_in_torch(x_BTC: Tensor, taps_CK: Tensor, masks: list[Tensor]) -> Tensor:
@@ -197,10 +191,10 @@ def _convolved_in_torch(x_BTC: Tensor, taps_CK: Tensor, masks: list[Tensor]) -> 
 
 
 def _backward_in_torch(
-    grad_BTC: Tensor, x_BTC: Tensor, taps_CK: Tensor, segment_ids_BT: Tensor, has_silu: bool
+    grad_BTC: Tensor, x_BTC: Tensor, taps_CK: Tensor, positions_BT: Tensor, has_silu: bool
 ) -> tuple[Tensor, Tensor]:
     wide = sum_dtype(x_BTC, taps_CK)
-    masks = _tap_masks(segment_ids_BT, taps_CK.shape[1])
+    masks = _tap_masks(positions_BT, taps_CK.shape[1])
     slope_BTC = grad_BTC.to(wide)
     if has_silu:
         z_BTC = _convolved_in_torch(x_BTC, taps_CK, masks)
@@ -230,18 +224,18 @@ def _backward(ctx, grad_BTC: Tensor) -> tuple[Tensor, Tensor, None, None]:
 causal_convolution_op.register_autograd(_backward, setup_context=_save_for_backward)
 
 
-def causal_convolution(x_BTC: Tensor, taps_CK: Tensor, segment_ids_BT: Tensor, has_silu: bool = False) -> Tensor:
+def causal_convolution(x_BTC: Tensor, taps_CK: Tensor, positions_BT: Tensor, has_silu: bool = False) -> Tensor:
     """Each channel's weighted sum over the last K tokens of its own document, then SiLU if asked.
 
-    `segment_ids_BT` are runs of equal numbers, one for each document; a tap that reaches before the document's start is
-    zero. Returns (B, T, C) in the wider dtype of `x_BTC` and `taps_CK`. Raises ValueError where the shapes do not fit.
+    `positions_BT` count tokens from 0 within their document; a tap that reaches before the document's start is zero.
+    Returns (B, T, C) in the wider dtype of `x_BTC` and `taps_CK`. Raises ValueError where the shapes do not fit.
     """
-    if x_BTC.shape[:2] != segment_ids_BT.shape or x_BTC.shape[-1] != taps_CK.shape[0]:
+    if x_BTC.shape[:2] != positions_BT.shape or x_BTC.shape[-1] != taps_CK.shape[0]:
         raise ValueError(
-            f"causal_convolution: x {tuple(x_BTC.shape)}, taps {tuple(taps_CK.shape)} and segments "
-            f"{tuple(segment_ids_BT.shape)} do not fit; expected (B, T, C), (C, K) and (B, T)"
+            f"causal_convolution: x {tuple(x_BTC.shape)}, taps {tuple(taps_CK.shape)} and positions "
+            f"{tuple(positions_BT.shape)} do not fit; expected (B, T, C), (C, K) and (B, T)"
         )
-    return causal_convolution_op(x_BTC, taps_CK, segment_ids_BT, has_silu)
+    return causal_convolution_op(x_BTC, taps_CK, positions_BT, has_silu)
 
 
 def _sample_inputs(generator: torch.Generator, dtype: torch.dtype, case: ShapeCase) -> tuple[Argument, ...]:
@@ -250,8 +244,7 @@ def _sample_inputs(generator: torch.Generator, dtype: torch.dtype, case: ShapeCa
     num_rows, num_tokens, num_channels, has_silu = case.sizes
     x_BTC = torch.randn((num_rows, num_tokens, num_channels), generator=generator, device=device).to(dtype)
     taps_CK = torch.randn((num_channels, 4), generator=generator, device=device).to(dtype)
-    starts_BT = torch.rand((num_rows, num_tokens), generator=generator, device=device) < 0.2
-    return x_BTC, taps_CK, starts_BT.long().cumsum(1), bool(has_silu)
+    return x_BTC, taps_CK, sample_positions(generator, (num_rows, num_tokens)), bool(has_silu)
 
 
 SPEC = KernelSpec(

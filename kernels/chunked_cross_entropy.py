@@ -33,7 +33,6 @@ def chunked_cross_entropy_reference(
     target_ids_M: Tensor,
     is_trained_M: Tensor,
     chunk_tokens: int,
-    needs_gradients: bool = True,
 ) -> Tensor:
     """The definition in plain torch, from all logits: the sum in nats over trained tokens."""
     kept_MD = torch.where(is_trained_M.unsqueeze(-1), hidden_MD, 0.0)
@@ -178,9 +177,7 @@ def chunked_cross_entropy_backward_op(
 
 
 @chunked_cross_entropy_backward_op.register_fake
-def _(
-    grad: Tensor, grad_hidden_MD: Tensor, grad_weight_VD: Tensor, weight_VD: Tensor
-) -> tuple[Tensor, Tensor]:
+def _(grad: Tensor, grad_hidden_MD: Tensor, grad_weight_VD: Tensor, weight_VD: Tensor) -> tuple[Tensor, Tensor]:
     return grad_hidden_MD.new_empty(grad_hidden_MD.shape), weight_VD.new_empty(weight_VD.shape)
 
 
@@ -198,27 +195,24 @@ chunked_cross_entropy_op.register_autograd(_backward, setup_context=_save_for_ba
 
 
 def chunked_cross_entropy(
-    hidden_MD: Tensor,
-    weight_VD: Tensor,
-    target_ids_M: Tensor,
-    is_trained_M: Tensor,
-    chunk_tokens: int,
-    needs_gradients: bool = True,
+    hidden_MD: Tensor, weight_VD: Tensor, target_ids_M: Tensor, is_trained_M: Tensor, chunk_tokens: int
 ) -> Tensor:
     """Sum of the cross-entropy in nats over the tokens where `is_trained_M` holds, float32; other targets are not read.
 
     `hidden_MD` (M, D), `weight_VD` (V, D), `target_ids_M` integers, `is_trained_M` bool. Gradients flow to the first two,
-    exact zeros for tokens that are not trained; `needs_gradients=False` saves their cost in an evaluation. A trained
-    target outside the vocabulary gives NaN on a GPU and an error elsewhere. Raises ValueError for shapes that do not fit.
+    exact zeros for tokens that are not trained, and cost nothing where nobody asks for them. A trained target outside the
+    vocabulary gives NaN on a GPU and an error elsewhere. Raises ValueError for shapes that do not fit.
     """
     num_tokens = hidden_MD.shape[:1]
     if not (num_tokens == target_ids_M.shape == is_trained_M.shape and hidden_MD.shape[1:] == weight_VD.shape[1:]):
         raise ValueError(
             f"chunked_cross_entropy: hidden {tuple(hidden_MD.shape)}, weight {tuple(weight_VD.shape)}, targets "
-            f"{tuple(target_ids_M.shape)} and mask {tuple(is_trained_M.shape)} do not fit; expected (M, D), (V, D), (M,), (M,)"
+            f"{tuple(target_ids_M.shape)} and mask {tuple(is_trained_M.shape)} do not fit; "
+            "expected (M, D), (V, D), (M,) and (M,)"
         )
+    needs_gradients = torch.is_grad_enabled() and (hidden_MD.requires_grad or weight_VD.requires_grad)
     return chunked_cross_entropy_op(
-        hidden_MD, weight_VD, target_ids_M, is_trained_M, chunk_tokens, needs_gradients
+        hidden_MD, weight_VD, target_ids_M, is_trained_M.bool(), chunk_tokens, needs_gradients
     )[0]
 
 
@@ -230,7 +224,7 @@ def _sample_inputs(generator: torch.Generator, dtype: torch.dtype, case: ShapeCa
     weight_VD = (torch.randn((num_entries, width), generator=generator, device=device) * width**-0.5).to(dtype)
     targets_M = torch.randint(0, num_entries, (num_tokens,), generator=generator, device=device)
     is_trained_M = torch.rand((num_tokens,), generator=generator, device=device) < trained_percent / 100
-    return hidden_MD, weight_VD, torch.where(is_trained_M, targets_M, -100), is_trained_M, chunk_tokens, True
+    return hidden_MD, weight_VD, torch.where(is_trained_M, targets_M, -100), is_trained_M, chunk_tokens
 
 
 SPEC = KernelSpec(
@@ -238,6 +232,7 @@ SPEC = KernelSpec(
     reference=chunked_cross_entropy_reference,
     op=chunked_cross_entropy,
     sample_inputs=_sample_inputs,
+    registered_inputs=lambda arguments: (*arguments, True),
     cases=(
         ShapeCase((23, 16, 37, 7, 70), "a vocabulary that is no power of two, a cut chunk, masked targets"),
         ShapeCase((3, 8, 2100, 2, 100), "more than one tile of the vocabulary, the last one almost empty"),

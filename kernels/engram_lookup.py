@@ -4,7 +4,7 @@
 
     dtable_r = sum of dmemory_tj over the (t, j) with row_j(t) = r, in the order of (t, j)
 
-Orders n run from 2, each with H lookups. The class of a token is its id; a token of another segment, or before the row,
+Orders n run from 2, each with H lookups. The class of a token is its id; a token of another document, or before the row,
 is the pad class. All int64; a product that overflows wraps, and the remainder is never negative.
 
 The gradient: sort the looked-up rows (stable), cut each run of equal rows where the sorted positions cross a multiple of
@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from kernels.backend import tl, triton
-from kernels.launch import runs_kernel
+from kernels.launch import runs_kernel, sample_positions
 from kernels.spec import Argument, KernelSpec, ShapeCase
 
 FORWARD_TOKENS, BACKWARD_LOOKUPS, PIECE = 32, 16, 32
@@ -28,7 +28,7 @@ NUM_WARPS = 4
 
 def engram_rows(
     input_ids_BT: Tensor,
-    segment_ids_BT: Tensor,
+    positions_BT: Tensor,
     multipliers_K: Tensor,
     table_sizes_OH: Tensor,
     offsets_J: Tensor,
@@ -40,8 +40,7 @@ def engram_rows(
     rows_by_order = []
     for distance in range(1, table_sizes_OH.shape[0] + 1):
         earlier_BT = functional.pad(input_ids_BT, (distance, 0))[:, :num_tokens]
-        earlier_segments_BT = functional.pad(segment_ids_BT, (distance, 0), value=-1)[:, :num_tokens]
-        classes_BT = torch.where(earlier_segments_BT == segment_ids_BT, earlier_BT, pad_class)
+        classes_BT = torch.where(positions_BT >= distance, earlier_BT, pad_class)
         mix_BT = mix_BT ^ (classes_BT * multipliers_K[distance])
         rows_by_order.append(mix_BT.unsqueeze(-1) % table_sizes_OH[distance - 1])
     return torch.cat(rows_by_order, dim=-1) + offsets_J
@@ -50,21 +49,19 @@ def engram_rows(
 def engram_lookup_reference(
     table_RW: Tensor,
     input_ids_BT: Tensor,
-    segment_ids_BT: Tensor,
+    positions_BT: Tensor,
     multipliers_K: Tensor,
     table_sizes_OH: Tensor,
     offsets_J: Tensor,
     pad_class: int,
 ) -> Tensor:
     """The definition in plain torch: memory (B, T, J, W) in the dtype of the table."""
-    return table_RW[
-        engram_rows(input_ids_BT, segment_ids_BT, multipliers_K, table_sizes_OH, offsets_J, pad_class)
-    ]
+    return table_RW[engram_rows(input_ids_BT, positions_BT, multipliers_K, table_sizes_OH, offsets_J, pad_class)]
 
 
 @triton.jit
 def _forward_kernel(
-    table_ptr, ids_ptr, segments_ptr, multipliers_ptr, sizes_ptr, offsets_ptr, memory_ptr, rows_ptr,
+    table_ptr, ids_ptr, positions_ptr, multipliers_ptr, sizes_ptr, offsets_ptr, memory_ptr, rows_ptr,
     num_places, num_tokens, pad_class,
     NUM_ORDERS: tl.constexpr, NUM_HEADS: tl.constexpr, WIDTH: tl.constexpr,
     TOKENS: tl.constexpr, COLUMNS: tl.constexpr,
@@ -73,11 +70,10 @@ def _forward_kernel(
     columns = tl.arange(0, COLUMNS)
     is_inside = places < num_places
     inside = is_inside[:, None] & (columns < WIDTH)[None, :]
-    segments = tl.load(segments_ptr + places, mask=is_inside, other=0)
+    positions = tl.load(positions_ptr + places, mask=is_inside, other=-1)
     mix = tl.load(ids_ptr + places, mask=is_inside, other=0).to(tl.int64) * tl.load(multipliers_ptr)
     for order in tl.static_range(NUM_ORDERS):
-        is_there = is_inside & (places % num_tokens > order)
-        is_same = is_there & (tl.load(segments_ptr + places - (order + 1), mask=is_there, other=0) == segments)
+        is_same = is_inside & (places % num_tokens > order) & (positions > order)
         earlier = tl.load(ids_ptr + places - (order + 1), mask=is_same, other=0).to(tl.int64)
         classes = tl.where(is_same, earlier, pad_class)
         mix = mix ^ (classes * tl.load(multipliers_ptr + order + 1))
@@ -136,7 +132,7 @@ def _sum_runs_kernel(
 def engram_lookup_op(
     table_RW: Tensor,
     input_ids_BT: Tensor,
-    segment_ids_BT: Tensor,
+    positions_BT: Tensor,
     multipliers_K: Tensor,
     table_sizes_OH: Tensor,
     offsets_J: Tensor,
@@ -144,9 +140,7 @@ def engram_lookup_op(
 ) -> tuple[Tensor, Tensor]:
     """The operation: memory (B, T, J, W) in the dtype of the table, and the rows (B, T, J) that it was read from, int64."""
     if not runs_kernel("engram_lookup", table_RW):
-        rows_BTJ = engram_rows(
-            input_ids_BT, segment_ids_BT, multipliers_K, table_sizes_OH, offsets_J, pad_class
-        )
+        rows_BTJ = engram_rows(input_ids_BT, positions_BT, multipliers_K, table_sizes_OH, offsets_J, pad_class)
         return functional.embedding(rows_BTJ, table_RW), rows_BTJ
     (num_orders, num_heads), width = table_sizes_OH.shape, table_RW.shape[1]
     shape = (*input_ids_BT.shape, num_orders * num_heads)
@@ -155,7 +149,7 @@ def engram_lookup_op(
     num_places = input_ids_BT.numel()
     if num_places:
         _forward_kernel[(triton.cdiv(num_places, FORWARD_TOKENS),)](
-            table_RW.contiguous(), input_ids_BT.contiguous(), segment_ids_BT.contiguous(),
+            table_RW.contiguous(), input_ids_BT.contiguous(), positions_BT.contiguous(),
             multipliers_K.contiguous(), table_sizes_OH.contiguous(), offsets_J.contiguous(), memory_BTJW, rows_BTJ,
             num_places, input_ids_BT.shape[1], pad_class,
             num_orders, num_heads, width, FORWARD_TOKENS, triton.next_power_of_2(width), num_warps=NUM_WARPS,
@@ -164,7 +158,7 @@ def engram_lookup_op(
 
 
 @engram_lookup_op.register_fake
-def _(table_RW, input_ids_BT, segment_ids_BT, multipliers_K, table_sizes_OH, offsets_J, pad_class):
+def _(table_RW, input_ids_BT, positions_BT, multipliers_K, table_sizes_OH, offsets_J, pad_class):
     shape = (*input_ids_BT.shape, table_sizes_OH.shape[0] * table_sizes_OH.shape[1])
     return table_RW.new_empty((*shape, table_RW.shape[1])), input_ids_BT.new_empty(shape, dtype=torch.int64)
 
@@ -217,7 +211,7 @@ engram_lookup_op.register_autograd(_backward, setup_context=_save_for_backward)
 def engram_lookup(
     table_RW: Tensor,
     input_ids_BT: Tensor,
-    segment_ids_BT: Tensor,
+    positions_BT: Tensor,
     multipliers_K: Tensor,
     table_sizes_OH: Tensor,
     offsets_J: Tensor,
@@ -225,12 +219,13 @@ def engram_lookup(
 ) -> Tensor:
     """Memory (B, T, J, W): for each token the rows of the joined table that its n-grams hash to, in the table's dtype.
 
-    `input_ids_BT` and `segment_ids_BT` are integers; `multipliers_K` (odd), `table_sizes_OH` (distinct primes) and
-    `offsets_J` (where each table begins) are int64. The gradient is that of the table, dense.
+    `input_ids_BT` are integers, `positions_BT` count tokens from 0 within their document; `multipliers_K` (odd),
+    `table_sizes_OH` (distinct primes) and `offsets_J` (where each table begins) are int64. The gradient is that of the
+    table, dense.
     """
-    return engram_lookup_op(
-        table_RW, input_ids_BT, segment_ids_BT, multipliers_K, table_sizes_OH, offsets_J, pad_class
-    )[0]
+    return engram_lookup_op(table_RW, input_ids_BT, positions_BT, multipliers_K, table_sizes_OH, offsets_J, pad_class)[
+        0
+    ]
 
 
 def _sample_inputs(generator: torch.Generator, dtype: torch.dtype, case: ShapeCase) -> tuple[Argument, ...]:
@@ -242,10 +237,9 @@ def _sample_inputs(generator: torch.Generator, dtype: torch.dtype, case: ShapeCa
     offsets_J = table_sizes_OH.flatten().cumsum(0) - table_sizes_OH.flatten()
     table_RW = torch.randn((240, width), generator=generator, device=device).to(dtype)
     ids_BT = torch.randint(0, num_classes, shape, generator=generator, device=device)
-    segments_BT = (torch.rand(shape, generator=generator, device=device) < 0.2).long().cumsum(1)
     # Large enough that products overflow: the hash is defined for them too.
     multipliers_K = torch.randint(2**61, 2**62, (3,), generator=generator, device=device) * 2 + 1
-    return table_RW, ids_BT, segments_BT, multipliers_K, table_sizes_OH, offsets_J, num_classes
+    return table_RW, ids_BT, sample_positions(generator, shape), multipliers_K, table_sizes_OH, offsets_J, num_classes
 
 
 SPEC = KernelSpec(

@@ -14,8 +14,8 @@ Lepikhin et al. 2020, arXiv 2006.16668.
 import torch
 from torch import Tensor
 
-from kernels.expert_dispatch import PLACEMENT_CASES, TILE_ROWS, row_grid, rows_of_slots, sample_placement
 from kernels.backend import tl, triton
+from kernels.expert_dispatch import PLACEMENT_CASES, TILE_ROWS, row_grid, rows_of_slots, sample_placement
 from kernels.launch import num_warps_for, runs_kernel, sum_dtype
 from kernels.spec import Argument, KernelSpec, ShapeCase
 

@@ -66,3 +66,11 @@ def as_rows(tensor: Tensor) -> Tensor:
 def num_warps_for(num_elements: int) -> int:
     """Warps of a program whose tile has so many elements: about 16 elements a thread, 4 to 16 warps."""
     return min(16, max(4, triton.next_power_of_2(num_elements // 512)))
+
+
+def sample_positions(generator: torch.Generator, shape: tuple[int, int]) -> Tensor:
+    """Positions (B, T) within documents of uneven lengths, five tokens in the mean, for a kernel's samples."""
+    starts_BT = torch.rand(shape, generator=generator, device=generator.device) < 0.2
+    starts_BT[:, 0] = True
+    indices_T = torch.arange(shape[1], device=generator.device)
+    return indices_T - (starts_BT * indices_T).cummax(dim=1).values
