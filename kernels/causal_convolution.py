@@ -253,11 +253,13 @@ SPEC = KernelSpec(
     op=causal_convolution,
     sample_inputs=_sample_inputs,
     cases=(
-        ShapeCase((2, 70, 70, 1), "with SiLU, several tiles of tokens and of channels, the last ones cut"),
+        ShapeCase((2, 9, 5, 1), "with SiLU, less than a tile"),
         ShapeCase((2, 37, 16, 0), "without SiLU, a cut tile"),
+        ShapeCase((1, 40, 70, 1), "two tiles of tokens and of channels, the last ones cut"),
         ShapeCase((1, 2, 3, 1), "a row shorter than the taps"),
         ShapeCase((3, 1, 1, 1), "one token, one channel"),
     ),
+    real_cases=(ShapeCase((4, 2048, 1536, 1), "q, k and v of an M2RNN layer"),),
     dtypes=(torch.float32, torch.bfloat16, torch.float16),
     tolerance_eps=8.0,
     tolerance_reason=(

@@ -118,11 +118,12 @@ def make_in_chunks(
     grad_hidden_MD = torch.empty(hidden_MD.shape if needs_gradients else (0,), dtype=dtype, device=hidden_MD.device)
     grad_shape = weight_VD.shape if needs_gradients else (0,)
     grad_weight_VD = torch.zeros(grad_shape, dtype=sum_dtype(weight_VD), device=hidden_MD.device)
-    cast_weight_VD = weight_VD.to(dtype)
+    # Adjacent in memory: a product's bits may depend on the strides of its factors.
+    cast_weight_VD = weight_VD.to(dtype).contiguous()
     write_losses = _write_losses if runs_kernel("chunked_cross_entropy", hidden_MD) else _write_losses_in_torch
     for first in range(0, num_tokens, chunk_tokens):
         chunk = slice(first, first + chunk_tokens)
-        hidden_CD = torch.where(is_trained_M[chunk].unsqueeze(-1), hidden_MD[chunk], 0.0)
+        hidden_CD = torch.where(is_trained_M[chunk].unsqueeze(-1), hidden_MD[chunk], 0.0).contiguous()
         logits_CV = functional.linear(hidden_CD, cast_weight_VD)
         slopes_CV = write_losses(logits_CV, target_ids_M[chunk], is_trained_M[chunk], losses_M[chunk], needs_gradients)
         if needs_gradients:
@@ -234,7 +235,7 @@ SPEC = KernelSpec(
     sample_inputs=_sample_inputs,
     registered_inputs=lambda arguments: (*arguments, True),
     cases=(
-        ShapeCase((23, 16, 37, 7, 70), "a vocabulary that is no power of two, a cut chunk, masked targets"),
+        ShapeCase((9, 16, 37, 4, 70), "a vocabulary that is no power of two, a cut chunk, masked targets"),
         ShapeCase((3, 8, 2100, 2, 100), "more than one tile of the vocabulary, the last one almost empty"),
         ShapeCase((5, 4, 9, 8, 0), "all targets masked, one chunk for all"),
         ShapeCase((1, 1, 1, 1, 100), "one token, one entry: the loss is zero"),

@@ -248,11 +248,12 @@ SPEC = KernelSpec(
     op=engram_lookup,
     sample_inputs=_sample_inputs,
     cases=(
-        ShapeCase((2, 40, 30, 4), "most rows of the table are looked up by none or one"),
-        ShapeCase((1, 70, 1, 5), "one class: a run of equal rows spans several pieces, and a masked column"),
+        ShapeCase((2, 12, 30, 4), "most rows of the table are looked up by none or one"),
+        ShapeCase((1, 40, 1, 5), "one class: a run of equal rows spans several pieces, and a masked column"),
         ShapeCase((3, 1, 7, 1), "rows of one token, table rows of one number"),
     ),
+    real_cases=(ShapeCase((4, 2048, 32_768, 64), "each table row is looked up by many"),),
     dtypes=(torch.float32, torch.bfloat16, torch.float16),
     tolerance_eps=4.0,
-    tolerance_reason="forward: none, rows are copied; gradient: half an eps for each addition of up to 70, mostly cancelling",
+    tolerance_reason="forward: none, rows are copied; gradient: half an eps for each addition to a run, mostly cancelling",
 )

@@ -15,7 +15,14 @@ import torch
 from torch import Tensor
 
 from kernels.backend import tl, triton
-from kernels.expert_dispatch import PLACEMENT_CASES, TILE_ROWS, row_grid, rows_of_slots, sample_placement
+from kernels.expert_dispatch import (
+    PLACEMENT_CASES,
+    REAL_PLACEMENT_CASES,
+    TILE_ROWS,
+    row_grid,
+    rows_of_slots,
+    sample_placement,
+)
 from kernels.launch import num_warps_for, runs_kernel, sum_dtype
 from kernels.spec import Argument, KernelSpec, ShapeCase
 
@@ -159,7 +166,8 @@ def _backward_in_torch(
         rows_of_slots(results_SD, slots_MK[:, choice]).to(wide).mul_(grad_MD).sum(dim=1)
         for choice in range(num_choices)
     ]
-    return grad_results_SD.to(results_SD.dtype), torch.stack(grad_weights, dim=1).to(weights_MK.dtype)
+    grad_weights_MK = torch.stack(grad_weights, dim=1).masked_fill_(slots_MK >= results_SD.shape[0], 0.0)
+    return grad_results_SD.to(results_SD.dtype), grad_weights_MK.to(weights_MK.dtype)
 
 
 def _save_for_backward(ctx, inputs, output) -> None:
@@ -197,6 +205,7 @@ SPEC = KernelSpec(
     op=expert_combine,
     sample_inputs=_sample_inputs,
     cases=PLACEMENT_CASES,
+    real_cases=REAL_PLACEMENT_CASES,
     dtypes=(torch.float32, torch.bfloat16, torch.float16),
     tolerance_eps=6.0,
     tolerance_reason=(

@@ -173,12 +173,15 @@ PLACEMENT_CASES = (
     ShapeCase((1, 3, 40, 1, 1), "one token, and experts that nobody chose"),
 )
 
+REAL_PLACEMENT_CASES = (ShapeCase((4096, 4, 16, 1280, 1024), "16 experts, top 4, the capacity of 4,096 tokens"),)
+
 SPEC = KernelSpec(
     name="expert_dispatch",
     reference=expert_dispatch_reference,
     op=expert_dispatch,
     sample_inputs=_sample_inputs,
     cases=PLACEMENT_CASES,
+    real_cases=REAL_PLACEMENT_CASES,
     dtypes=(torch.float32, torch.bfloat16, torch.float16),
     tolerance_eps=2.0,
     tolerance_reason="forward: none, rows are copied; gradient: half an eps for each of K - 1 additions and the store",

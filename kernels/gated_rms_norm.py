@@ -200,6 +200,7 @@ SPEC = KernelSpec(
         ShapeCase((1, 5), "one row: the weight gradient sums over nothing"),
         ShapeCase((70, 130), "several programs: the weight gradient has a second pass"),
     ),
+    real_cases=(ShapeCase((4, 2048, 1024), "an M2RNN layer"),),
     dtypes=(torch.float32, torch.bfloat16, torch.float16),
     tolerance_eps=6.0,
     tolerance_reason=(

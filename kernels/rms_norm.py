@@ -189,6 +189,7 @@ SPEC = KernelSpec(
         ShapeCase((7, 200), "more columns than one warp holds"),
         ShapeCase((70, 130), "several programs: the weight gradient has a second pass"),
     ),
+    real_cases=(ShapeCase((4, 2048, 2048), "a residual stream: several tiles for each program"),),
     dtypes=(torch.float32, torch.bfloat16, torch.float16),
     tolerance_eps=4.0,
     tolerance_reason=(
