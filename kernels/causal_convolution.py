@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from kernels.backend import tl, triton
-from kernels.launch import runs_kernel, sample_positions, sum_dtype, sum_partials
+from kernels.launch import register_on_cpu, runs_kernel, sample_positions, sum_dtype, sum_partials
 from kernels.spec import Argument, KernelSpec, ShapeCase
 
 TILE_TOKENS, TILE_CHANNELS = 32, 64
@@ -222,6 +222,7 @@ def _backward(ctx, grad_BTC: Tensor) -> tuple[Tensor, Tensor, None, None]:
 
 
 causal_convolution_op.register_autograd(_backward, setup_context=_save_for_backward)
+register_on_cpu(causal_convolution_op, causal_convolution_backward_op)
 
 
 def causal_convolution(x_BTC: Tensor, taps_CK: Tensor, positions_BT: Tensor, has_silu: bool = False) -> Tensor:

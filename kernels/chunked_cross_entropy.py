@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from kernels.backend import tl, triton
-from kernels.launch import runs_kernel, sum_dtype
+from kernels.launch import register_on_cpu, runs_kernel, sum_dtype
 from kernels.spec import Argument, KernelSpec, ShapeCase
 
 MAX_TILE_ENTRIES = 2048
@@ -193,6 +193,7 @@ def _backward(ctx, grad: Tensor, _: Tensor, __: Tensor) -> tuple[Tensor | None, 
 
 
 chunked_cross_entropy_op.register_autograd(_backward, setup_context=_save_for_backward)
+register_on_cpu(chunked_cross_entropy_op, chunked_cross_entropy_backward_op)
 
 
 def chunked_cross_entropy(
@@ -228,6 +229,15 @@ def _sample_inputs(generator: torch.Generator, dtype: torch.dtype, case: ShapeCa
     return hidden_MD, weight_VD, torch.where(is_trained_M, targets_M, -100), is_trained_M, chunk_tokens
 
 
+def cross_entropy_of_all_logits(
+    hidden_MD: Tensor, weight_VD: Tensor, target_ids_M: Tensor, is_trained_M: Tensor, chunk_tokens: int
+) -> Tensor:
+    """The same sum by torch's own operations over the logits of all tokens at once: what the figure `loss` is measured beside."""
+    logits_MV = functional.linear(hidden_MD, weight_VD.to(hidden_MD.dtype)).to(sum_dtype(hidden_MD))
+    targets_M = torch.where(is_trained_M, target_ids_M, -100)
+    return functional.cross_entropy(logits_MV, targets_M, reduction="sum", ignore_index=-100)
+
+
 SPEC = KernelSpec(
     name="chunked_cross_entropy",
     reference=chunked_cross_entropy_reference,
@@ -240,8 +250,11 @@ SPEC = KernelSpec(
         ShapeCase((5, 4, 9, 8, 0), "all targets masked, one chunk for all"),
         ShapeCase((1, 1, 1, 1, 100), "one token, one entry: the loss is zero"),
     ),
+    real_cases=(ShapeCase((8192, 1024, 32_768, 1024, 90), "four rows of 2,048 tokens, a vocabulary of 32 k"),),
     dtypes=(torch.float32, torch.bfloat16, torch.float16),
     tolerance_eps=16.0,
+    gradient_tolerance_eps=32.0,
+    peers={"torch, all logits": lambda: cross_entropy_of_all_logits},
     tolerance_reason=(
         "float32: dh adds V products, the target's outweighing the others, so that each addition rounds at its size: "
         "about half the root of V, 23 for the largest case, less where the target comes late; lower precision: the "

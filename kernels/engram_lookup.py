@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from kernels.backend import tl, triton
-from kernels.launch import runs_kernel, sample_positions
+from kernels.launch import register_on_cpu, runs_kernel, sample_positions
 from kernels.spec import Argument, KernelSpec, ShapeCase
 
 FORWARD_TOKENS, BACKWARD_LOOKUPS, PIECE = 32, 16, 32
@@ -206,6 +206,7 @@ def _backward(ctx, grad_BTJW: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
 
 
 engram_lookup_op.register_autograd(_backward, setup_context=_save_for_backward)
+register_on_cpu(engram_lookup_op, engram_lookup_backward_op)
 
 
 def engram_lookup(

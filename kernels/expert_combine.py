@@ -23,7 +23,7 @@ from kernels.expert_dispatch import (
     rows_of_slots,
     sample_placement,
 )
-from kernels.launch import num_warps_for, runs_kernel, sum_dtype
+from kernels.launch import num_warps_for, register_on_cpu, runs_kernel, sum_dtype
 from kernels.spec import Argument, KernelSpec, ShapeCase
 
 
@@ -179,6 +179,7 @@ def _backward(ctx, grad_MD: Tensor) -> tuple[Tensor, Tensor, None, None]:
 
 
 expert_combine_op.register_autograd(_backward, setup_context=_save_for_backward)
+register_on_cpu(expert_combine_op, expert_combine_backward_op)
 
 
 def expert_combine(results_SD: Tensor, weights_MK: Tensor, slots_MK: Tensor, pairs_S: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from kernels.backend import tl, triton
-from kernels.launch import num_warps_for, runs_kernel, sum_dtype
+from kernels.launch import num_warps_for, register_on_cpu, runs_kernel, sum_dtype
 from kernels.spec import Argument, KernelSpec, ShapeCase
 
 TILE_ROWS, MAX_TILE_COLUMNS = 16, 256
@@ -133,6 +133,7 @@ def _backward(ctx, grad_SD: Tensor) -> tuple[Tensor, None, None]:
 
 
 expert_dispatch_op.register_autograd(_backward, setup_context=_save_for_backward)
+register_on_cpu(expert_dispatch_op, expert_dispatch_backward_op)
 
 
 def expert_dispatch(tokens_MD: Tensor, pairs_S: Tensor, slots_MK: Tensor) -> Tensor:

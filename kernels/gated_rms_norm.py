@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from kernels.backend import tl, triton
-from kernels.launch import as_rows, num_warps_for, runs_kernel, sum_dtype, sum_partials
+from kernels.launch import as_rows, num_warps_for, register_on_cpu, runs_kernel, sum_dtype, sum_partials
 from kernels.rms_norm import tile_sizes, tiles_of_a_program
 from kernels.spec import Argument, KernelSpec, ShapeCase
 
@@ -168,6 +168,7 @@ def _backward(ctx, grad: Tensor, _: Tensor) -> tuple[Tensor, Tensor, Tensor, Non
 
 
 gated_rms_norm_op.register_autograd(_backward, setup_context=_save_for_backward)
+register_on_cpu(gated_rms_norm_op, gated_rms_norm_backward_op)
 
 
 def gated_rms_norm(x: Tensor, gate: Tensor, weight: Tensor, eps: float) -> Tensor:

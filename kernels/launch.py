@@ -2,6 +2,7 @@
 
 import torch
 from torch import Tensor
+from torch.library import CustomOpDef
 
 from kernels import backend
 from kernels.backend import tl, triton
@@ -46,6 +47,16 @@ def runs_kernel(operation: str, *tensors: Tensor) -> bool:
     if any(tensor.dtype == torch.float64 for tensor in tensors):
         return False
     return backend.runs_kernel(operation, tensors[0])
+
+
+def register_on_cpu(*operations: CustomOpDef) -> None:
+    """Register each operation's function for CPU tensors itself, without the wrapper that torch puts around it.
+
+    The wrapper loads the compiler at the first call, a second of every process, and checks aliases at each. Compiled code
+    sees no difference: it never looks into an operation.
+    """
+    for operation in operations:
+        torch.library.impl(operation._qualname, "CPU", operation._init_fn)
 
 
 def sum_dtype(*tensors: Tensor) -> torch.dtype:

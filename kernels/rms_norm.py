@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from kernels.backend import tl, triton
-from kernels.launch import as_rows, num_warps_for, runs_kernel, sum_dtype, sum_partials
+from kernels.launch import as_rows, num_warps_for, register_on_cpu, runs_kernel, sum_dtype, sum_partials
 from kernels.spec import Argument, KernelSpec, ShapeCase
 
 TILE_ELEMENTS, MAX_TILE_ROWS = 4096, 32
@@ -148,6 +148,7 @@ def _backward(ctx, grad: Tensor, _: Tensor) -> tuple[Tensor, Tensor, None]:
 
 
 rms_norm_op.register_autograd(_backward, setup_context=_save_for_backward)
+register_on_cpu(rms_norm_op, rms_norm_backward_op)
 
 
 def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
