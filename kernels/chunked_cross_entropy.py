@@ -185,6 +185,8 @@ def _(grad: Tensor, grad_hidden_MD: Tensor, grad_weight_VD: Tensor, weight_VD: T
 def _save_for_backward(ctx, inputs, output) -> None:
     _, grad_hidden_MD, grad_weight_VD = output
     ctx.mark_non_differentiable(grad_hidden_MD, grad_weight_VD)
+    # Otherwise autograd makes zeros of both shapes, as gradients of the two.
+    ctx.set_materialize_grads(False)
     ctx.save_for_backward(grad_hidden_MD, grad_weight_VD, inputs[1])
 
 

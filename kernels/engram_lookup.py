@@ -196,6 +196,7 @@ def _(grad_BTJW: Tensor, rows_BTJ: Tensor, num_rows: int) -> Tensor:
 def _save_for_backward(ctx, inputs, output) -> None:
     _, rows_BTJ = output
     ctx.mark_non_differentiable(rows_BTJ)
+    ctx.set_materialize_grads(False)
     ctx.save_for_backward(rows_BTJ)
     ctx.num_rows = inputs[0].shape[0]
 

@@ -160,6 +160,7 @@ def _save_for_backward(ctx, inputs, output) -> None:
     x, gate, weight, _ = inputs
     _, factor_N = output
     ctx.mark_non_differentiable(factor_N)
+    ctx.set_materialize_grads(False)
     ctx.save_for_backward(x, gate, weight, factor_N)
 
 

@@ -139,6 +139,7 @@ def _save_for_backward(ctx, inputs, output) -> None:
     x, weight, _ = inputs
     _, factor_N = output
     ctx.mark_non_differentiable(factor_N)
+    ctx.set_materialize_grads(False)
     ctx.save_for_backward(x, weight, factor_N)
 
 

@@ -136,10 +136,15 @@ class Experts(nn.Module):
         self.empty_slots.zero_()
 
 
-def expert_capacity(num_tokens: int, config: ExpertsConfig) -> int:
-    """Slots of each expert: the mean load times the capacity factor, rounded up to a multiple of 128."""
-    mean_load = num_tokens * config.num_selected / config.num_experts
-    return math.ceil(config.capacity_factor * mean_load / CAPACITY_MULTIPLE) * CAPACITY_MULTIPLE
+def expert_capacity(num_tokens: int, config: ExpertsConfig, is_power_of_two: bool = False) -> int:
+    """Slots of each expert: the mean load times the capacity factor, rounded up to a multiple of 128.
+
+    `is_power_of_two` rounds up to a power of two instead, as the published compile policy `budgeted` does.
+    """
+    wanted = math.ceil(config.capacity_factor * num_tokens * config.num_selected / config.num_experts)
+    if is_power_of_two:
+        return 1 << max(0, wanted - 1).bit_length()
+    return math.ceil(wanted / CAPACITY_MULTIPLE) * CAPACITY_MULTIPLE
 
 
 def choose_experts(logits_ME: Tensor, selection_bias_E: Tensor, num_selected: int) -> tuple[Tensor, Tensor]:
