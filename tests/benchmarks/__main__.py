@@ -9,8 +9,10 @@ from pathlib import Path
 from tests.benchmarks.checkpoints import checkpoint_sharing, checkpoint_size, determinism_cost, save_stall
 from tests.benchmarks.cleaning import collect_normalize_full, one_more_source
 from tests.benchmarks.end_to_end import dagster_overhead, end_to_end_full, end_to_end_quick
+from tests.benchmarks.experts import expert_padding
 from tests.benchmarks.figure import Benchmark, Figure, machine
 from tests.benchmarks.kills import kill_campaign
+from tests.benchmarks.loss import loss
 from tests.benchmarks.near_duplicates import million_documents, near_duplicates
 from tests.benchmarks.reading import loader, loader_memory, resume_position
 from tests.benchmarks.same_blocks import same_blocks
@@ -39,6 +41,8 @@ BENCHMARKS: dict[str, Benchmark] = {
     "checkpoint-sharing": checkpoint_sharing,
     "determinism-cost": determinism_cost,
     "kill-campaign": kill_campaign,
+    "loss": loss,
+    "expert-padding": expert_padding,
 }
 
 HEAD = """# Benchmarks

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from kernels.chunked_cross_entropy import chunked_cross_entropy
 from pipeline.errors import TrainingError
 from trainer.config import BlockKind, ModelConfig
 from trainer.model.attention import Attention
@@ -16,7 +17,6 @@ from trainer.model.decoding import StepToken
 from trainer.model.experts import ExpertCounters, Experts
 from trainer.model.initialization import Normal, ParameterKind, ParameterSpec
 from trainer.model.layers import RMSNorm
-from trainer.model.loss import chunked_cross_entropy
 from trainer.model.m2rnn import M2RNN
 from trainer.model.mamba3 import Mamba3
 from trainer.model.segments import PackedRows, describe_rows

@@ -1,6 +1,6 @@
-"""What every block is made of: a projection, a norm, a causal convolution, and what a block returns.
+"""What every block is made of: a projection, a norm, and what a block returns.
 
-Shapes: B rows, T tokens of a row, C channels, K taps, I width in, O width out.
+Shapes: B rows, T tokens of a row, D width, I width in, O width out.
 """
 
 from typing import NamedTuple
@@ -54,17 +54,3 @@ class RMSNorm(nn.Module):
 
     def forward(self, x_D: Tensor) -> Tensor:
         return rms_norm(x_D, self.weight, self.epsilon)
-
-
-def causal_convolution(x_BTC: Tensor, taps_CK: Tensor, positions_BT: Tensor) -> Tensor:
-    """Each channel's weighted sum over the last K tokens of its own document; `taps[:, 0]` weighs the token itself.
-
-    `positions_BT` counts tokens within their document: a tap that reaches before the document's start is zero.
-    """
-    num_tokens = x_BTC.shape[1]
-    result_BTC = x_BTC * taps_CK[:, 0]
-    for distance in range(1, taps_CK.shape[1]):
-        earlier_BTC = functional.pad(x_BTC, (0, 0, distance, 0))[:, :num_tokens]
-        is_inside_BT1 = (positions_BT >= distance).unsqueeze(-1)
-        result_BTC = result_BTC + earlier_BTC * is_inside_BT1 * taps_CK[:, distance]
-    return result_BTC

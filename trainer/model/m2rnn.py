@@ -15,6 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from kernels.causal_convolution import causal_convolution
+from kernels.gated_rms_norm import gated_rms_norm
 from trainer.config import ModelConfig
 from trainer.model.decoding import StepToken, push, window_segments
 from trainer.model.initialization import (
@@ -27,7 +29,7 @@ from trainer.model.initialization import (
     StepSizeBias,
     fan_in_normal,
 )
-from trainer.model.layers import NUM_TAPS, BlockOutput, Projection, RMSNorm, causal_convolution
+from trainer.model.layers import NUM_TAPS, BlockOutput, Projection, RMSNorm
 from trainer.model.segments import PackedRows
 
 STEP_SIZE_RANGE = (1e-3, 0.1)
@@ -84,7 +86,7 @@ class M2RNN(nn.Module):
         inputs = self._recurrence_inputs(channels_BTC, step_BTH, rows.segments.positions_BT)
         read_BTHV = m2rnn_scan(inputs, self.transition_HVV, rows.segments.document_starts_BT)
         mixed = (read_BTHV + self.skip_H.unsqueeze(-1) * inputs.values_BTHV).flatten(2)
-        return BlockOutput(self.out(self.norm(mixed.to(hidden_BTD.dtype) * functional.silu(gate))), None)
+        return BlockOutput(self.out(self._gated(mixed, gate)), None)
 
     def initial_state(self, num_rows: int) -> M2RNNState:
         """Before the first token."""
@@ -107,13 +109,15 @@ class M2RNN(nn.Module):
         state_BHKV = torch.lerp(candidate_BHKV, previous_BHKV, forget_B1H[:, 0, :, None, None])
         read_BHV = (query_BHK.unsqueeze(-2) @ state_BHKV).squeeze(-2)
         mixed = (read_BHV + self.skip_H.unsqueeze(-1) * value_BHV).flatten(1)
-        update_BD = self.out(self.norm(mixed.to(hidden_BD.dtype) * functional.silu(gate)))
-        return update_BD, M2RNNState(window_BKC, state_BHKV)
+        return self.out(self._gated(mixed, gate)), M2RNNState(window_BKC, state_BHKV)
+
+    def _gated(self, mixed: Tensor, gate: Tensor) -> Tensor:
+        """norm(mixed * silu(gate)), in the dtype of the gate."""
+        return gated_rms_norm(mixed, gate, self.norm.weight, self.norm.epsilon)
 
     def _recurrence_inputs(self, channels_BTC: Tensor, step_BTH: Tensor, positions_BT: Tensor) -> RecurrenceInputs:
         """Convolve and split; everything the recurrence reads is in the parameters' dtype (float32)."""
-        wide_BTC = channels_BTC.to(self.taps_CK.dtype)
-        mixed_BTC = functional.silu(causal_convolution(wide_BTC, self.taps_CK, positions_BT))
+        mixed_BTC = causal_convolution(channels_BTC, self.taps_CK, positions_BT, has_silu=True)
         queries, keys, values = mixed_BTC.split(self.channel_widths, dim=-1)
         step_sizes_BTH = functional.softplus(step_BTH.to(self.step_bias_H.dtype) + self.step_bias_H)
         return RecurrenceInputs(
