@@ -18,8 +18,8 @@ check: .venv/installed ## style, types, import contracts, light imports
 accept: .venv/installed ## the whole system in eight ordered phases; stops at the first red
 	$(RUN) -m tests.accept
 
-campaign: .venv/installed ## 200 kills of a 60-step run; each time the same certificate
-	SLUICE_KILLS=200 $(RUN) -m pytest -m slow tests/trainer/test_kills.py
+campaign: .venv/installed ## 200 kills of 60-step runs; each run ends in the same certificate
+	$(RUN) -m tests.benchmarks kill-campaign --json
 
 bench: .venv/installed ## every figure, side by side, into docs/benchmarks.md
 	$(RUN) -m tests.benchmarks --write docs/benchmarks.md

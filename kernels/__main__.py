@@ -1,4 +1,4 @@
-"""`python -m kernels [--json]`: every kernel against its reference, on the GPU or else in Triton's interpreter."""
+"""`python -m kernels parity`: every kernel against its reference, on the GPU or else in Triton's interpreter."""
 
 import argparse
 import dataclasses
@@ -14,26 +14,37 @@ if DEVICE == "cpu":
     os.environ["TRITON_INTERPRET"] = "1"
 
 from kernels.parity import ParityResult, check_registration, measure_parity  # noqa: E402 (see above)
-from kernels.spec import all_specs  # noqa: E402
+from kernels.spec import KernelSpec, all_specs  # noqa: E402
 
 SEED = 42
 
 
 def main() -> int:
-    """Print the comparisons; the exit status is 1 if any of them is out of tolerance."""
+    """Run the command that the arguments name; see `--help`."""
     parser = argparse.ArgumentParser(prog="python -m kernels", description=__doc__)
+    parser.add_argument("command", choices=["parity"])
+    parser.add_argument("--only", help="one kernel, by its name")
     parser.add_argument("--json", action="store_true", help="one JSON list on stdout instead of the table")
     arguments = parser.parse_args()
-    for spec in all_specs():
+    specs = [spec for spec in all_specs() if arguments.only in (None, spec.name)]
+    if not specs:
+        known = ", ".join(spec.name for spec in all_specs())
+        parser.error(f"no kernel named {arguments.only!r}; expected one of {known}")
+    return _report_parity(specs, arguments.json)
+
+
+def _report_parity(specs: list[KernelSpec], as_json: bool) -> int:
+    """Print the comparisons; the exit status is 1 if any of them is out of tolerance."""
+    for spec in specs:
         check_registration(spec, DEVICE)
     results = [
         result
-        for spec in all_specs()
+        for spec in specs
         for dtype in spec.dtypes
-        for case in spec.cases
+        for case in (*spec.cases, *(spec.real_cases if DEVICE == "cuda" else ()))
         for result in measure_parity(spec, dtype, case, DEVICE, SEED)
     ]
-    print(_as_json(results) if arguments.json else _as_table(results))
+    print(_as_json(results) if as_json else _as_table(results))
     return 0 if all(result.passed for result in results) else 1
 
 
@@ -42,11 +53,11 @@ def _as_json(results: list[ParityResult]) -> str:
 
 
 def _as_table(results: list[ParityResult]) -> str:
-    lines = [f"{'kernel':<16}{'dtype':<10}{'shape':<12}{'output':<14}{'error/eps':>10}{'limit':>8}"]
+    lines = [f"{'kernel':<16}{'dtype':<10}{'shape':<20}{'output':<14}{'error/eps':>10}{'limit':>8}"]
     for result in results:
         verdict = "" if result.passed else "  FAILED"
         lines.append(
-            f"{result.kernel:<16}{result.dtype:<10}{result.case:<12}{result.output:<14}"
+            f"{result.kernel:<16}{result.dtype:<10}{result.case:<20}{result.output:<14}"
             f"{result.error_eps:>10.2f}{result.tolerance_eps:>8.1f}{verdict}"
         )
     return "\n".join(lines)

@@ -1,5 +1,6 @@
 """How far a kernel is from its reference, forward and for every gradient, in units of machine epsilon."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -11,7 +12,10 @@ from kernels.spec import Argument, KernelSpec, Operation, ShapeCase
 
 @dataclass(frozen=True, slots=True)
 class ParityResult:
-    """One comparison. `output` is "forward" or "gradient <i>" for the i-th argument; errors are in units of eps."""
+    """One comparison. `output` is "forward" ("forward <i>" of several) or "gradient <i>" for the i-th argument.
+
+    Errors are in units of eps.
+    """
 
     kernel: str
     dtype: str
@@ -29,49 +33,65 @@ class ParityResult:
 def measure_parity(
     spec: KernelSpec, dtype: torch.dtype, case: ShapeCase, device: str, seed: int
 ) -> Iterator[ParityResult]:
-    """Compare op and reference on one sample, the reference in float64: the forward result, then each gradient."""
+    """Compare op and reference on one sample, the reference in float64: the forward results, then each gradient."""
     generator = torch.Generator(device).manual_seed(seed)
     arguments = spec.sample_inputs(generator, dtype, case)
-    actual = _outputs(spec.op, arguments, dtype)
-    expected = _outputs(spec.reference, arguments, torch.float64)
+    actual = run_with_gradients(spec.op, leaves(arguments))
+    expected = run_with_gradients(spec.reference, leaves(arguments, torch.float64))
     for name, expected_tensor in expected.items():
-        error_eps = _relative_error(actual[name], expected_tensor) / torch.finfo(dtype).eps
-        yield ParityResult(
-            spec.name, str(dtype).removeprefix("torch."), case.label, name, error_eps, spec.tolerance_eps
-        )
+        error_eps = _relative_error(actual.get(name), expected_tensor) / torch.finfo(dtype).eps
+        label = str(dtype).removeprefix("torch.")
+        yield ParityResult(spec.name, label, case.label, name, error_eps, spec.tolerance_of(name))
 
 
 def check_registration(spec: KernelSpec, device: str) -> None:
     """Run `torch.library.opcheck` on the custom operation `sluice::<name>`. Raises if schema, fakes or autograd lie."""
     generator = torch.Generator(device).manual_seed(0)
-    arguments = spec.sample_inputs(generator, torch.float32, spec.cases[0])
-    torch.library.opcheck(getattr(torch.ops.sluice, spec.name).default, _leaves(arguments, torch.float32))
+    arguments = leaves(spec.sample_inputs(generator, torch.float32, spec.cases[0]))
+    if spec.registered_inputs is not None:
+        arguments = spec.registered_inputs(arguments)
+    torch.library.opcheck(getattr(torch.ops.sluice, spec.name).default, arguments)
 
 
-def _leaves(arguments: tuple[Argument, ...], dtype: torch.dtype) -> tuple[Argument, ...]:
-    """The arguments with each floating-point tensor as a leaf of `dtype` that asks for its gradient."""
+def leaves(arguments: tuple[Argument, ...], dtype: torch.dtype | None = None) -> tuple[Argument, ...]:
+    """The arguments with each floating-point tensor as a leaf that asks for its gradient, in `dtype` if one is given."""
     return tuple(
-        argument.detach().to(dtype, copy=True).requires_grad_()
+        argument.detach().to(dtype or argument.dtype, copy=True).requires_grad_()
         if isinstance(argument, Tensor) and argument.is_floating_point()
         else argument
         for argument in arguments
     )
 
 
-def _outputs(operation: Operation, arguments: tuple[Argument, ...], dtype: torch.dtype) -> dict[str, Tensor]:
-    leaves = _leaves(arguments, dtype)
-    result = operation(*leaves)
-    # The incoming gradient is the same for both dtypes, uneven, and exact in bfloat16.
-    ramp = (torch.arange(result.numel(), device=result.device) % 13 - 6).view(result.shape) / 8
-    result.backward(ramp.to(result.dtype))
+def run_with_gradients(operation: Operation, arguments: tuple[Argument, ...]) -> dict[str, Tensor]:
+    """The outputs of `operation` and, from fixed incoming gradients, the gradient of each leaf, by name."""
+    result = operation(*arguments)
+    outputs = {"forward": result}
+    if not isinstance(result, Tensor):
+        outputs = {f"forward {index}": output for index, output in enumerate(result)}
+    sloped = [output for output in outputs.values() if output.requires_grad]
+    torch.autograd.backward(sloped, [_incoming_gradient(output) for output in sloped])
     gradients = {
         f"gradient {index}": leaf.grad
-        for index, leaf in enumerate(leaves)
+        for index, leaf in enumerate(arguments)
         if isinstance(leaf, Tensor) and leaf.grad is not None
     }
-    return {"forward": result.detach(), **gradients}
+    return {name: output.detach() for name, output in outputs.items()} | gradients
 
 
-def _relative_error(actual: Tensor, expected: Tensor) -> float:
+def _incoming_gradient(output: Tensor) -> Tensor:
+    """The same for every dtype, uneven, and exact in bfloat16."""
+    ramp = (torch.arange(output.numel(), device=output.device) % 13 - 6).view(output.shape) / 8
+    return ramp.to(output.dtype)
+
+
+def _relative_error(actual: Tensor | None, expected: Tensor) -> float:
+    """Infinite where a tensor is missing, has another shape, or is of integers and differs."""
+    if actual is None or actual.shape != expected.shape:
+        return math.inf
+    if not expected.is_floating_point():
+        return 0.0 if torch.equal(actual, expected) else math.inf
+    if expected.numel() == 0:
+        return 0.0
     scale = max(expected.abs().max().item(), torch.finfo(torch.float32).tiny)
     return (actual.double() - expected).abs().max().item() / scale

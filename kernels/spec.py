@@ -6,15 +6,15 @@ specifications, so a new kernel is one new file and nothing else.
 
 import importlib
 import pkgutil
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
 import kernels
 
-Argument = Tensor | float | int
+Argument = Tensor | float | int | bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +31,23 @@ class ShapeCase:
 
 
 SampleInputs = Callable[[torch.Generator, torch.dtype, ShapeCase], tuple[Argument, ...]]
-Operation = Callable[..., Tensor]
+Operation = Callable[..., Tensor | tuple[Tensor, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class KernelSpec:
     """One operation: what it means (`reference`), what runs (`op`), and how far apart the two may be.
 
-    `reference` is plain differentiable torch. `op` always runs the kernel, whatever the device. `sample_inputs` draws
-    the arguments of both from its generator alone; gradients are compared for every floating-point tensor among them.
-    `tolerance_eps` bounds max|op - reference| / max|reference| in units of the dtype's machine epsilon, with the
-    reference computed in float64 from the same inputs; `tolerance_reason` says where that many roundings come from.
+    `reference` is plain differentiable torch. `op` runs the kernel on a GPU and in the interpreter. Both return a tensor
+    or a tuple of tensors; integer and boolean outputs must be equal. `sample_inputs` draws the arguments of both from
+    its generator alone; gradients are compared for every floating-point tensor among them, each in the dtype that it was
+    drawn in. `tolerance_eps` bounds max|op - reference| / max|reference| in units of the dtype's machine epsilon, with
+    the reference computed in float64 from the same inputs; `tolerance_reason` says where that many roundings come from.
+
+    `gradient_tolerance_eps` is the bound for gradients where it differs. `registered_inputs` turns sample inputs into the
+    arguments of the custom operation `sluice::<name>` where its schema is not that of `op`. `real_cases` are sizes of
+    training: a GPU compares and times them, the interpreter never runs them. `peers` are public implementations of the
+    same arguments by name; each loader imports its library and returns the callable.
     """
 
     name: str
@@ -52,6 +58,16 @@ class KernelSpec:
     dtypes: tuple[torch.dtype, ...]
     tolerance_eps: float
     tolerance_reason: str
+    gradient_tolerance_eps: float | None = None
+    registered_inputs: Callable[[tuple[Argument, ...]], tuple[Argument, ...]] | None = None
+    real_cases: tuple[ShapeCase, ...] = ()
+    peers: Mapping[str, Callable[[], Operation]] = field(default_factory=dict)
+
+    def tolerance_of(self, output: str) -> float:
+        """The bound for one output as the parity names it: "gradient ..." or "forward ..."."""
+        if output.startswith("gradient") and self.gradient_tolerance_eps is not None:
+            return self.gradient_tolerance_eps
+        return self.tolerance_eps
 
 
 def all_specs() -> tuple[KernelSpec, ...]:

@@ -20,19 +20,13 @@ from pipeline import provenance_commands as provenance
 from pipeline.build import BuildOrder, open_build
 from pipeline.command import Parser, amount, run_command, whole_number
 from pipeline.errors import MissingError
-from pipeline.explain import why
-from pipeline.export import FORMATS, export
+from pipeline.formats import FORMATS
 from pipeline.params import fingerprint
-from pipeline.promotion import promote
-from pipeline.recipes import RECIPES, ROOT, pins_of, recipe_named
-from pipeline.snapshot import open_snapshot, resolve
+from pipeline.recipes import RECIPES, ROOT, params_of, pins_of, recipe_named
 from pipeline.stages import STAGE_NAMES, StageResult, parts_of, report_of, run_stages
 from pipeline.store import Store
-from pipeline.structure import file_structure, structure_lines
-from pipeline.tokenize.vocabulary import load_vocabulary, write_vocabulary
-from pipeline.training_text import corpus_texts, training_texts
-from pipeline.vocabulary_report import vocabulary_report
 
+# A handler imports what it alone needs: `why` answers at once, and does not wait for the libraries of the others.
 Answer = tuple[int, dict[str, Any] | list[Any]]
 
 
@@ -141,6 +135,9 @@ def _add_build(parser: argparse.ArgumentParser, recipe: str | None) -> None:
     )
     parser.add_argument("--until", choices=STAGE_NAMES, default=STAGE_NAMES[-1], help="the last stage to run")
     parser.add_argument("--offline", action="store_true", help="use archives in the store only")
+    parser.add_argument(
+        "--evaluation-items", type=Path, help="a folder of JSONL files: documents that hold a solution are dropped"
+    )
     parser.add_argument("--promote", action="store_true", help="make the candidate live if every gate passes")
     parser.add_argument("--wait", type=amount, default=3600.0, help="seconds to wait for another build of the corpus")
 
@@ -150,6 +147,7 @@ def _add_show(commands: Any) -> None:
     show.add_argument("what", nargs="?", help="an object id, or nothing for the refs; with --lane, a source")
     show.add_argument("path", nargs="?", help="with --lane: a file of the source")
     show.add_argument("--lane", action="store_true", help="chunks, lane and build context of SOURCE PATH")
+    show.set_defaults(refuse=show.error)
     show.add_argument("--corpus", "--recipe", default="quick")
 
 
@@ -170,7 +168,7 @@ def _build(options: argparse.Namespace, store: Store, person: Console) -> Answer
     corpus = options.corpus or recipe.name
     order = BuildOrder(
         corpus=corpus,
-        params=recipe.params,
+        params=params_of(recipe, options.pins, options.evaluation_items),
         pins=pins_of(recipe, options.pins),
         who=f"`build` (process {os.getpid()})",
         num_workers=options.workers,
@@ -195,6 +193,8 @@ def _build(options: argparse.Namespace, store: Store, person: Console) -> Answer
     results[-1].refuse_blocked(corpus)
     snapshot_id = results[-1].snapshot_id
     if snapshot_id is not None and options.promote:
+        from pipeline.promotion import promote
+
         promote(store, corpus, snapshot_id, "build --promote")
     promoted = snapshot_id is not None and store.ref_text(corpus, "live") == snapshot_id
     if snapshot_id is not None:
@@ -233,6 +233,8 @@ def _stage_row(result: StageResult, seconds: float) -> dict[str, Any]:
 
 
 def _promote(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    from pipeline.promotion import promote
+
     done = promote(store, options.corpus, options.to, options.reason)
     person.print(f"corpus {done.corpus}: live {'stays' if done.unchanged else 'is now'} {done.new}")
     verdicts = [verdict.as_json() for verdict in done.verdicts]
@@ -261,8 +263,12 @@ def _config(options: argparse.Namespace, store: Store, person: Console) -> Answe
 
 def _show(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     answer: dict[str, Any]
-    if options.lane or options.path is not None:
-        structure = file_structure(store, options.corpus, options.what or "", options.path or "")
+    if options.lane != (options.path is not None):
+        options.refuse("SOURCE PATH and --lane go together")
+    if options.lane:
+        from pipeline.structure import file_structure, structure_lines
+
+        structure = file_structure(store, options.corpus, options.what, options.path)
         person.print("\n".join(structure_lines(structure)), markup=False, highlight=False, soft_wrap=True)
         return 0, structure
     if options.what is None:
@@ -287,6 +293,8 @@ def _show(options: argparse.Namespace, store: Store, person: Console) -> Answer:
 
 
 def _why(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    from pipeline.explain import why
+
     trail = why(store, options.corpus, options.source, options.path)
     person.print(
         f"{trail.source}/{trail.path} is {'in' if trail.kept else 'not in'} the snapshot", style="bold", markup=False
@@ -324,6 +332,10 @@ def _fsck(options: argparse.Namespace, store: Store, person: Console) -> Answer:
 
 
 def _vocabulary(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    from pipeline.tokenize.vocabulary import load_vocabulary, write_vocabulary
+    from pipeline.training_text import corpus_texts, training_texts
+    from pipeline.vocabulary_report import vocabulary_report
+
     if options.report:
         report = vocabulary_report(load_vocabulary(options.name), *corpus_texts(store, options.corpus))
         person.print(console.plain_table(f"Vocabulary {options.name} on corpus {options.corpus}", report["kinds"]))
@@ -340,6 +352,9 @@ def _vocabulary(options: argparse.Namespace, store: Store, person: Console) -> A
 
 
 def _export(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    from pipeline.export import export
+    from pipeline.snapshot import open_snapshot, resolve
+
     snapshot = open_snapshot(store, resolve(store, options.corpus, options.snapshot))
     answer = export(snapshot, options.format, options.out)
     person.print(f"snapshot {snapshot.snapshot_id[:12]} as {options.format} in {options.out}: {answer['written']}")

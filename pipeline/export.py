@@ -11,13 +11,11 @@ from pipeline.bill_of_materials import bill_of_materials
 from pipeline.card import facts_of, markdown_card
 from pipeline.croissant import croissant
 from pipeline.errors import StageError
+from pipeline.megatron import Ids, read_megatron, write_megatron
 from pipeline.records import Split
 from pipeline.snapshot import Snapshot
 from pipeline.tokenize.columns import ListColumn
-from pipeline.tokenize.megatron import Ids, read_megatron, write_megatron
 from pipeline.views import TOKENS, view_files
-
-FORMATS = ("megatron", "huggingface")
 
 
 def export(snapshot: Snapshot, form: str, out: Path) -> dict[str, Any]:

@@ -8,15 +8,8 @@ from typing import Any
 from rich.console import Console
 
 from pipeline import console
-from pipeline.bill_of_materials import bill_of_materials
-from pipeline.card import facts_of, markdown_card
 from pipeline.command import whole_number
-from pipeline.croissant import croissant
-from pipeline.difference import difference
-from pipeline.reclaim import forget, reclaim
-from pipeline.snapshot import open_snapshot, resolve
 from pipeline.store import Store
-from pipeline.withdrawal import restore, standing, withdraw
 
 Answer = tuple[int, dict[str, Any] | list[Any]]
 _SHOWN = ("kind", "object_id", "num_documents", "refs")
@@ -35,6 +28,9 @@ def add_diff(parser: argparse.ArgumentParser) -> None:
 
 def run_diff(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     """What changed between two snapshots, by cause."""
+    from pipeline.difference import difference
+    from pipeline.snapshot import resolve
+
     a, b = (resolve(store, options.corpus, name) for name in (options.a, options.b))
     found = difference(store, a, b, options.documents)
     person.print(console.plain_table("Totals", [{"snapshot": name} | row for name, row in found.totals.items()]))
@@ -61,6 +57,11 @@ def add_card(parser: argparse.ArgumentParser) -> None:
 
 def run_card(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     """A description of a snapshot on stdout: a data card, Croissant JSON-LD, or an SPDX bill of materials."""
+    from pipeline.bill_of_materials import bill_of_materials
+    from pipeline.card import facts_of, markdown_card
+    from pipeline.croissant import croissant
+    from pipeline.snapshot import open_snapshot, resolve
+
     facts = facts_of(open_snapshot(store, resolve(store, options.corpus, options.snapshot)))
     if options.form == "markdown":
         answer: dict[str, Any] = {"snapshot_id": facts.snapshot.snapshot_id, "markdown": markdown_card(facts)}
@@ -82,6 +83,8 @@ def add_withdraw(parser: argparse.ArgumentParser) -> None:
 
 def run_withdraw(options: argparse.Namespace, store: Store, person: Console) -> dict[str, Any]:
     """Withdraw something from every corpus of the store, and say which snapshots and checkpoints hold it."""
+    from pipeline.withdrawal import restore, standing, withdraw
+
     if options.selector is None:
         stands = [selector.text for selector in standing(store)]
         person.print("\n".join(stands) or "nothing is withdrawn", markup=False)
@@ -112,6 +115,8 @@ def add_gc(parser: argparse.ArgumentParser) -> None:
 
 def run_gc(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     """Remove every object that no ref leads to, and what killed processes left."""
+    from pipeline.reclaim import forget, reclaim
+
     if options.forget is not None and not options.dry_run:
         forget(store, options.forget, options.reason)
     done = reclaim(store, options.blobs, options.dry_run)

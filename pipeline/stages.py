@@ -48,10 +48,10 @@ class Stage:
 
 
 STAGES: tuple[Stage, ...] = (
-    Stage("collect", 1, "pipeline.collect.stage:run", "pins", "collect/part", ("pyarrow",)),
+    Stage("collect", 2, "pipeline.collect.stage:run", "pins", "collect/part", ("pyarrow",)),
     Stage(
         "normalize",
-        2,
+        3,
         "pipeline.normalize.stage:run",
         "collect/part",
         "normalize/rules, normalize/duplicates",
@@ -67,14 +67,14 @@ STAGES: tuple[Stage, ...] = (
     ),
     Stage(
         "enrich",
-        2,
+        3,
         "pipeline.enrich.stage:run",
         "normalize/rules, normalize/duplicates",
         "enrich/part",
         ("pyarrow", "tree-sitter", "tree-sitter-c", "tree-sitter-cpp"),
     ),
-    Stage("tokenize", 3, "pipeline.tokenize.stage:run", "enrich/part", "tokenize/part", ("pyarrow", "tokenizers")),
-    Stage("verify", 1, "pipeline.verify.stage:run", "tokenize/part", "snapshot/snapshot, verify/part", ("pyarrow",)),
+    Stage("tokenize", 4, "pipeline.tokenize.stage:run", "enrich/part", "tokenize/part", ("pyarrow", "tokenizers")),
+    Stage("verify", 2, "pipeline.verify.stage:run", "tokenize/part", "snapshot/snapshot, verify/part", ("pyarrow",)),
 )
 STAGE_NAMES = tuple(stage.name for stage in STAGES)
 

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow.compute as pc
-
 from pipeline.collect.withdrawn import Selector
 from pipeline.errors import MissingError, SnapshotError, StoreError
 from pipeline.objects import StoredObject
@@ -139,6 +137,8 @@ def _copies(snapshot: Snapshot, selector: Selector, withdrawn: set[str]) -> tupl
 
 def _ids_of_bytes(rules: StoredObject, sha256: str) -> set[str]:
     found = rules.table("documents.parquet", ["document_id", "blob_sha256"])
+    import pyarrow.compute as pc
+
     return set(found.filter(pc.equal(found["blob_sha256"], sha256))["document_id"].to_pylist())
 
 

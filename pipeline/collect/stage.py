@@ -1,7 +1,6 @@
 """Collect: from pins to source files. Each source is a part of its own, and the failure of one never stops another."""
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from pipeline.collect.unpack import ReadFile, SkippedFile
 from pipeline.collect.withdrawn import Selector
 from pipeline.errors import SourceError
 from pipeline.languages import is_source
-from pipeline.outcome import StageReport, total
+from pipeline.outcome import StageReport, count_reasons, total
 from pipeline.part import Part, PartJob, PartOutput, StageOutput
 from pipeline.records import DroppedRecord, FileModification, SourceFile, TreeFile
 from pipeline.schema import table_of_records
@@ -139,7 +138,7 @@ def _report(files: list[SourceFile], drops: list[DroppedRecord]) -> StageReport:
     return StageReport(
         rows_in=len(files) + len(drops),
         rows_out=len(files),
-        dropped=dict(sorted(Counter(drop.reason for drop in drops).items())),
+        dropped=count_reasons(drops),
         num_bytes_in=num_bytes + sum(drop.num_bytes for drop in drops),
         num_bytes_out=num_bytes,
         measures={

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -76,6 +76,8 @@ def record_of(reading: Reading, order_in_source: int) -> EnrichedDocument:
         error_fraction=reading.syntax.error_fraction,
         order_in_source=order_in_source,
         build_context=None if view is None else view.context,
+        filepath_stable_id=document["filepath_stable_id"],
+        file_local_commit_index=cast(int | None, document["file_local_commit_index"]),
         **_mention_columns(reading),
         **_node_columns(reading),
         **provenance_columns(reading),

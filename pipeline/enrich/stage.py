@@ -30,7 +30,8 @@ DUPLICATES = "duplicates"
 LANE = "lane.json"
 """File of a built source's part: the tools, the counts and what went wrong."""
 
-_READ = ["document_id", "source", "path", "split", "text", "text_sha256"]
+_CHRONOLOGY = ("filepath_stable_id", "file_local_commit_index")
+_READ = ["document_id", "source", "path", "split", "text", "text_sha256", *_CHRONOLOGY]
 
 Context = StageContext[EnrichParams]
 

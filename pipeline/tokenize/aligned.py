@@ -30,7 +30,7 @@ _EXTENTS = {
 }
 """Column of tokens -> column of values, each of which holds from its `symbol_starts` to its `symbol_ends`."""
 _EXTENT_EDGES = ("symbol_starts", "symbol_ends")
-STRUCTURE = (*sorted({name for pair in _RUNS.values() for name in pair}), *_EXTENTS.values(), *_EXTENT_EDGES)
+BYTE_STRUCTURE = (*sorted({name for pair in _RUNS.values() for name in pair}), *_EXTENTS.values(), *_EXTENT_EDGES)
 """The columns of EnrichedDocument that are read."""
 
 Starts = Sequence[npt.NDArray[np.int64]]
@@ -38,7 +38,7 @@ Starts = Sequence[npt.NDArray[np.int64]]
 
 def aligned_columns(enriched: pa.Table, token_starts: Starts, schema: pa.Schema) -> dict[str, pa.Array]:
     """The token-aligned columns of documents whose tokens begin at these bytes, and the chunks' first tokens."""
-    columns = {name: ListColumn.from_arrow(enriched[name]) for name in STRUCTURE}
+    columns = {name: ListColumn.from_arrow(enriched[name]) for name in BYTE_STRUCTURE}
     chunk_starts = [align_starts(columns["chunk_starts"][index], starts) for index, starts in enumerate(token_starts)]
     aligned = {"chunk_starts": _column(chunk_starts, schema.field("chunk_starts"), None)}
     for name, (values, runs) in _RUNS.items():

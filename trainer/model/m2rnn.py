@@ -15,7 +15,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from kernels.causal_convolution import causal_convolution
+from kernels.gated_rms_norm import gated_rms_norm
 from trainer.config import ModelConfig
+from trainer.model.decoding import StepToken, push, window_segments
 from trainer.model.initialization import (
     Constant,
     Identity,
@@ -26,7 +29,7 @@ from trainer.model.initialization import (
     StepSizeBias,
     fan_in_normal,
 )
-from trainer.model.layers import NUM_TAPS, BlockOutput, Projection, RMSNorm, causal_convolution
+from trainer.model.layers import NUM_TAPS, BlockOutput, Projection, RMSNorm
 from trainer.model.segments import PackedRows
 
 STEP_SIZE_RANGE = (1e-3, 0.1)
@@ -42,6 +45,13 @@ class RecurrenceInputs(NamedTuple):
     forget_BTH: Tensor
 
 
+class M2RNNState(NamedTuple):
+    """The last inputs of the convolution, as many as there are taps, and h."""
+
+    channels_BKC: Tensor
+    state_BHKV: Tensor
+
+
 class M2RNN(nn.Module):
     """One M2RNN block: one projection in, the convolution, the recurrence, a gate, a norm, one projection out."""
 
@@ -52,7 +62,7 @@ class M2RNN(nn.Module):
         self.key_size, self.value_size = keys, values
         self.channel_widths = (heads * keys, heads * keys, heads * values)
         self.widths = (sum(self.channel_widths), heads * values, heads)
-        self.into = Projection(config.width, sum(self.widths))
+        self.into = Projection(config.width, sum(self.widths), (*self.channel_widths, heads * values, heads))
         self.norm = RMSNorm(heads * values, config.norm_epsilon)
         self.out = Projection(heads * values, config.width)
         self.taps_CK = nn.Parameter(torch.empty(sum(self.channel_widths), NUM_TAPS))
@@ -76,12 +86,38 @@ class M2RNN(nn.Module):
         inputs = self._recurrence_inputs(channels_BTC, step_BTH, rows.segments.positions_BT)
         read_BTHV = m2rnn_scan(inputs, self.transition_HVV, rows.segments.document_starts_BT)
         mixed = (read_BTHV + self.skip_H.unsqueeze(-1) * inputs.values_BTHV).flatten(2)
-        return BlockOutput(self.out(self.norm(mixed.to(hidden_BTD.dtype) * functional.silu(gate))), None)
+        return BlockOutput(self.out(self._gated(mixed, gate)), None)
+
+    def initial_state(self, num_rows: int) -> M2RNNState:
+        """Before the first token."""
+        heads, values, _ = self.transition_HVV.shape
+        channels_BKC = self.taps_CK.new_zeros(num_rows, NUM_TAPS, sum(self.channel_widths))
+        return M2RNNState(channels_BKC, self.taps_CK.new_zeros(num_rows, heads, self.key_size, values))
+
+    def step(self, hidden_BD: Tensor, token: StepToken, state: M2RNNState) -> tuple[Tensor, M2RNNState]:
+        """The update for one token, and the state after it."""
+        channels_BC, gate, step_BH = self.into(hidden_BD).split(self.widths, dim=-1)
+        window_BKC = push(state.channels_BKC, channels_BC.to(state.channels_BKC.dtype))
+        positions_BK = window_segments(token, NUM_TAPS).positions_BT
+        queries_BKHK, keys_BKHK, values_BKHV, forget_B1H = self._recurrence_inputs(
+            window_BKC, step_BH.unsqueeze(1), positions_BK
+        )
+        query_BHK, key_BHK, value_BHV = queries_BKHK[:, -1], keys_BKHK[:, -1], values_BKHV[:, -1]
+        previous_BHKV = state.state_BHKV * (~token.is_start).to(state.state_BHKV.dtype)[:, None, None, None]
+        drive_BHKV = key_BHK.unsqueeze(-1) * value_BHV.unsqueeze(-2)
+        candidate_BHKV = torch.tanh(previous_BHKV @ self.transition_HVV + drive_BHKV)
+        state_BHKV = torch.lerp(candidate_BHKV, previous_BHKV, forget_B1H[:, 0, :, None, None])
+        read_BHV = (query_BHK.unsqueeze(-2) @ state_BHKV).squeeze(-2)
+        mixed = (read_BHV + self.skip_H.unsqueeze(-1) * value_BHV).flatten(1)
+        return self.out(self._gated(mixed, gate)), M2RNNState(window_BKC, state_BHKV)
+
+    def _gated(self, mixed: Tensor, gate: Tensor) -> Tensor:
+        """norm(mixed * silu(gate)), in the dtype of the gate."""
+        return gated_rms_norm(mixed, gate, self.norm.weight, self.norm.epsilon)
 
     def _recurrence_inputs(self, channels_BTC: Tensor, step_BTH: Tensor, positions_BT: Tensor) -> RecurrenceInputs:
         """Convolve and split; everything the recurrence reads is in the parameters' dtype (float32)."""
-        wide_BTC = channels_BTC.to(self.taps_CK.dtype)
-        mixed_BTC = functional.silu(causal_convolution(wide_BTC, self.taps_CK, positions_BT))
+        mixed_BTC = causal_convolution(channels_BTC, self.taps_CK, positions_BT, has_silu=True)
         queries, keys, values = mixed_BTC.split(self.channel_widths, dim=-1)
         step_sizes_BTH = functional.softplus(step_BTH.to(self.step_bias_H.dtype) + self.step_bias_H)
         return RecurrenceInputs(

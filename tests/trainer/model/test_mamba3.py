@@ -1,63 +1,10 @@
-"""The chunked scan is the two-term recurrence; the block is the published formula."""
-
-import math
+"""The block is the published formula."""
 
 import numpy as np
-import pytest
 import torch
 
-from trainer.model.mamba3 import Mamba3, ScanInputs, heavy_tail, mamba3_scan, mamba3_scan_reference
-from trainer.model.segments import derive_segments, describe_rows
-
-NUM_TOKENS = 50
-# Resets on, before and after chunk boundaries of 8 and 16, documents of one token, a row of one document, and padding.
-LENGTHS = [[8, 1, 7, 17, 1, 16], [50], [3, 30, 9]]
-
-
-def scan_inputs(num_rows: int, num_tokens: int) -> ScanInputs:
-    generator = torch.Generator().manual_seed(0)
-    heads, head_size, states, pairs = 3, 5, 8, 2
-
-    def normal(*shape: int) -> torch.Tensor:
-        return torch.randn(num_rows, num_tokens, *shape, generator=generator, dtype=torch.float64)
-
-    inputs = ScanInputs(
-        queries_BTHN=normal(heads, states),
-        keys_BTHN=normal(heads, states),
-        values_BTHP=normal(heads, head_size),
-        step_sizes_BTH=torch.nn.functional.softplus(normal(heads)),
-        decay_rates_BTH=-normal(heads).abs() - 1e-4,
-        current_shares_BTH=torch.sigmoid(normal(heads)),
-        velocities_BTS=math.pi * torch.tanh(normal(pairs)),
-    )
-    return ScanInputs(*(tensor.requires_grad_() for tensor in inputs))
-
-
-@pytest.mark.parametrize("chunk_size", [1, 7, 8, 16, 50, 64])
-def test_chunks_of_any_size_equal_the_recurrence_values_and_gradients(doc_ids_from, chunk_size: int) -> None:
-    segments = derive_segments(doc_ids_from(LENGTHS, NUM_TOKENS))
-    inputs = scan_inputs(len(LENGTHS), NUM_TOKENS)
-
-    chunked = mamba3_scan(inputs, segments.segment_ids_BT, chunk_size)
-    recurrent = mamba3_scan_reference(inputs, segments.document_starts_BT)
-    slope = torch.randn(chunked.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    chunked_gradients = torch.autograd.grad((chunked * slope).sum(), inputs)
-    recurrent_gradients = torch.autograd.grad((recurrent * slope).sum(), inputs)
-
-    torch.testing.assert_close(chunked, recurrent, rtol=1e-11, atol=1e-11)
-    for name, left, right in zip(ScanInputs._fields, chunked_gradients, recurrent_gradients, strict=True):
-        torch.testing.assert_close(left, right, rtol=1e-10, atol=1e-10, msg=lambda text, name=name: f"{name}: {text}")
-
-
-def test_gradients_of_the_scan_are_its_numerical_derivatives() -> None:
-    inputs = scan_inputs(1, 6)
-    one_head = [tensor[:, :, :1].detach().requires_grad_() for tensor in inputs[:-1]]
-    segment_ids_BT = torch.tensor([[0, 0, 0, 1, 1, 1]])
-
-    def scan(*fields: torch.Tensor) -> torch.Tensor:
-        return mamba3_scan(ScanInputs(*fields), segment_ids_BT, chunk_size=4)
-
-    assert torch.autograd.gradcheck(scan, (*one_head, inputs.velocities_BTS))
+from trainer.model.mamba3 import Mamba3, heavy_tail
+from trainer.model.segments import describe_rows
 
 
 def test_heavy_tail_has_finite_slopes_where_the_other_branch_is_singular() -> None:

@@ -1,0 +1,266 @@
+"""Mamba-3, single input and output: the scan from a projection's parts to y, by chunks in parallel.
+
+    phi_t = phi_{t-1} + D_t u_t        q_t = Rot_phi(C_t + b_C)        k_t = Rot_phi(B_t + b_B)        a_t = exp(D_t A_t)
+    h_t = a_t h_{t-1} + (1 - l_t) D_t a_t x_{t-1} k_{t-1}^T + l_t D_t x_t k_t^T            y_t = h_t q_t
+
+At a document start phi, h, x_{t-1} and k_{t-1} are zero. This two-term recurrence is the definition. By chunks, with
+g_t = l_t D_t, s_t = D_{t+1} (1 - l_{t+1}) (zero at a document's last token), r = g + s, cs the inclusive sums of D A
+within chunk and document, S_c the state that enters a chunk, c_i = [i continues the document before the chunk], and
+w_j = [j is of the chunk's last document] exp(cs_L - cs_j):
+
+    E_ij = [j < i, same document] exp(cs_i - cs_j)
+    y_i = sum_j E_ij r_j (q_i . k_j) x_j + g_i (q_i . k_i) x_i + c_i exp(cs_i) S_c q_i
+    S_{c+1} = c_L exp(cs_L) S_c + sum_j w_j r_j x_j k_j^T
+
+The diagonal takes g, not r, or y_t would depend on token t+1. With R = dL/dS leaving the chunk and gy = dL/dy:
+
+    dx_j = r_j sum_i E_ij (q_i . k_j) gy_i + g_j (q_j . k_j) gy_j + w_j r_j R k_j
+    dk_j = r_j sum_i E_ij (x_j . gy_i) q_i + g_j (x_j . gy_j) q_j + w_j r_j R^T x_j
+    dq_i = sum_j E_ij r_j (x_j . gy_i) k_j + g_i (x_i . gy_i) k_i + c_i exp(cs_i) S^T gy_i
+    dr_j = sum_i E_ij (q_i . k_j) (x_j . gy_i) + w_j x_j . R k_j          dg_j = dr_j + (q_j . k_j) (x_j . gy_j)
+    R <- c_L exp(cs_L) R + sum_i c_i exp(cs_i) gy_i q_i^T
+
+A number that is not finite makes the rest of its document not finite, and no other document.
+
+Shapes: B rows, T tokens of a row, C chunks, L tokens of a chunk, H heads, P head size, N state size, S rotated pairs
+(2 S <= N). Queries and keys are shared by all heads (one group), their biases are not. Source: Mamba-3 (2026), with the
+exponential-trapezoidal discretisation.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from kernels.backend import UnavailableKernelError, runs_kernel
+from kernels.mamba3_scan_launch import launch_backward, launch_forward, tile_length
+from kernels.mamba3_scan_torch import ScanArguments, same_as_previous, saved_shapes, scan_backward, scan_forward
+from kernels.spec import Argument, KernelSpec, ShapeCase
+
+
+def mamba3_scan(arguments: ScanArguments, chunk_size: int) -> Tensor:
+    """y (B, T, H, P) of the recurrence, in the dtype of the values. T need not be a multiple of `chunk_size`.
+
+    Runs the Triton kernels on a GPU and in the interpreter, the plain-torch chunks elsewhere. Values, queries and keys
+    may be float32 or bfloat16 (float64 on a CPU); sums, phases and states are float32 at least. Raises
+    UnavailableKernelError for float16, whose range is too small for the products of a chunk.
+    """
+    return mamba3_scan_op(*arguments, chunk_size)[0]
+
+
+def mamba3_scan_reference(
+    queries_BTN: Tensor,
+    keys_BTN: Tensor,
+    query_bias_HN: Tensor,
+    key_bias_HN: Tensor,
+    values_BTHP: Tensor,
+    step_sizes_BTH: Tensor,
+    decay_rates_BTH: Tensor,
+    current_shares_BTH: Tensor,
+    velocities_BTS: Tensor,
+    document_index_BT: Tensor,
+    chunk_size: int,
+) -> Tensor:
+    """The recurrence of the file's head, token by token: the definition. It shares no step with the chunks.
+
+    Pairs are complex numbers here, every reset is written out, and `chunk_size` has no meaning.
+    """
+    queries_BTHN, keys_BTHN = queries_BTN.unsqueeze(2) + query_bias_HN, keys_BTN.unsqueeze(2) + key_bias_HN
+    state_BHPN = torch.zeros_like(values_BTHP[:, 0, :, :, None] * keys_BTHN[:, 0, :, None, :])
+    previous_value_BHP, previous_key_BHN = state_BHPN[..., 0], state_BHPN[..., 0, :]
+    phase_BHS = torch.zeros_like(step_sizes_BTH[:, 0, :, None] * velocities_BTS[:, 0, None, :])
+    results = []
+    for t, is_same_B in enumerate(same_as_previous(document_index_BT).unbind(1)):
+        keep_B11 = is_same_B[:, None, None]
+        state_BHPN = torch.where(keep_B11[..., None], state_BHPN, 0)
+        previous_value_BHP = torch.where(keep_B11, previous_value_BHP, 0)
+        previous_key_BHN = torch.where(keep_B11, previous_key_BHN, 0)
+        step_BH, share_BH = step_sizes_BTH[:, t], current_shares_BTH[:, t]
+        turn_BHS = step_BH.unsqueeze(-1) * velocities_BTS[:, t].unsqueeze(1)
+        phase_BHS = torch.where(keep_B11, phase_BHS, 0) + turn_BHS
+        query_BHN, key_BHN = (_turned_as_complex(each[:, t], phase_BHS) for each in (queries_BTHN, keys_BTHN))
+        decay_BH = torch.exp(step_BH * decay_rates_BTH[:, t])
+        earlier_BH, current_BH = (1 - share_BH) * step_BH * decay_BH, share_BH * step_BH
+        state_BHPN = (
+            decay_BH[..., None, None] * state_BHPN
+            + earlier_BH[..., None, None] * previous_value_BHP[..., None] * previous_key_BHN[..., None, :]
+            + current_BH[..., None, None] * values_BTHP[:, t][..., None] * key_BHN[..., None, :]
+        )
+        results.append((state_BHPN * query_BHN.unsqueeze(-2)).sum(-1))
+        previous_value_BHP, previous_key_BHN = values_BTHP[:, t], key_BHN
+    return torch.stack(results, dim=1).to(values_BTHP.dtype)
+
+
+def _turned_as_complex(vectors_BHN: Tensor, phase_BHS: Tensor) -> Tensor:
+    num_pairs = phase_BHS.shape[-1]
+    pairs_BHS = torch.view_as_complex(vectors_BHN[..., : 2 * num_pairs].unflatten(-1, (num_pairs, 2)).contiguous())
+    turned_BHS = pairs_BHS * torch.polar(torch.ones_like(phase_BHS), phase_BHS)
+    return torch.cat((torch.view_as_real(turned_BHS).flatten(-2), vectors_BHN[..., 2 * num_pairs :]), dim=-1)
+
+
+@torch.library.custom_op("sluice::mamba3_scan", mutates_args=())
+def mamba3_scan_op(
+    queries: Tensor,
+    keys: Tensor,
+    query_bias: Tensor,
+    key_bias: Tensor,
+    values: Tensor,
+    step_sizes: Tensor,
+    decay_rates: Tensor,
+    current_shares: Tensor,
+    velocities: Tensor,
+    document_index: Tensor,
+    chunk_size: int,
+) -> tuple[Tensor, list[Tensor]]:
+    """The scan as an operation: y, and what its backward reads again."""
+    arguments = _checked(
+        ScanArguments(
+            queries,
+            keys,
+            query_bias,
+            key_bias,
+            values,
+            step_sizes,
+            decay_rates,
+            current_shares,
+            velocities,
+            document_index,
+        ),
+        chunk_size,
+    )
+    if _runs_kernel(values):
+        y, phases = launch_forward(arguments, chunk_size)
+        return y, [phases]
+    return scan_forward(arguments, chunk_size)
+
+
+@mamba3_scan_op.register_fake
+def _(queries, keys, query_bias, key_bias, values, step_sizes, decay_rates, shares, velocities, documents, chunk_size):
+    vectors = (queries, keys, query_bias, key_bias, values)
+    arguments = ScanArguments(*vectors, step_sizes, decay_rates, shares, velocities, documents)
+    wide = torch.promote_types(values.dtype, torch.float32)
+    shapes = saved_shapes(arguments, chunk_size)
+    if _runs_kernel(values):
+        num_rows, num_tokens, num_heads, _ = values.shape
+        length = tile_length(chunk_size)
+        shapes = [(num_rows, (num_tokens + length - 1) // length, num_heads, velocities.shape[-1])]
+    return values.new_empty(values.shape), [values.new_empty(shape, dtype=wide) for shape in shapes]
+
+
+@torch.library.custom_op("sluice::mamba3_scan_backward", mutates_args=())
+def mamba3_scan_backward_op(
+    grad: Tensor, arguments: list[Tensor], saved: list[Tensor], chunk_size: int
+) -> list[Tensor]:
+    """The gradients of the nine floating-point arguments of `sluice::mamba3_scan`, from that of y."""
+    scanned = ScanArguments(*arguments)
+    if _runs_kernel(grad):
+        return list(launch_backward(grad, scanned, saved[0], chunk_size))
+    return list(scan_backward(grad, scanned, saved, chunk_size))
+
+
+@mamba3_scan_backward_op.register_fake
+def _(grad, arguments, saved, chunk_size):
+    return [argument.new_empty(argument.shape) for argument in arguments[:9]]
+
+
+def _save_for_backward(ctx, inputs, output) -> None:
+    *arguments, ctx.chunk_size = inputs
+    _, saved = output
+    ctx.mark_non_differentiable(*saved)
+    # Or autograd makes a tensor of zeros for each thing saved.
+    ctx.set_materialize_grads(False)
+    ctx.save_for_backward(*arguments, *saved)
+
+
+def _backward(ctx, grad: Tensor | None, _) -> tuple[Tensor | None, ...]:
+    if grad is None:
+        return (None,) * 11
+    arguments, saved = ctx.saved_tensors[:10], ctx.saved_tensors[10:]
+    gradients = mamba3_scan_backward_op(grad.contiguous(), list(arguments), list(saved), ctx.chunk_size)
+    return (*gradients, None, None)
+
+
+mamba3_scan_op.register_autograd(_backward, setup_context=_save_for_backward)
+
+
+def _runs_kernel(tensor: Tensor) -> bool:
+    if tensor.dtype == torch.float64:
+        if tensor.is_cuda:
+            raise UnavailableKernelError(
+                f"mamba3_scan on {tensor.device}: no kernel for float64. Expected float32 or bfloat16, or the plain-torch "
+                "implementation with kernels.backend.reference_mode()."
+            )
+        return False
+    return runs_kernel("mamba3_scan", tensor)
+
+
+def _checked(arguments: ScanArguments, chunk_size: int) -> ScanArguments:
+    """The arguments, or an error that names the one that cannot be scanned."""
+    for name, tensor in zip(ScanArguments._fields, arguments, strict=True):
+        if tensor.dtype == torch.float16:
+            raise UnavailableKernelError(
+                f"mamba3_scan: {name} is float16, whose range ends at 65504, and products of a chunk may leave it. "
+                "Expected bfloat16 or float32."
+            )
+    if chunk_size < 1:
+        raise ValueError(f"mamba3_scan: chunk_size is {chunk_size}; expected at least 1.")
+    if 2 * arguments.velocities_BTS.shape[-1] > arguments.queries_BTN.shape[-1]:
+        raise ValueError(
+            f"mamba3_scan: {arguments.velocities_BTS.shape[-1]} velocities turn more channels than the "
+            f"{arguments.queries_BTN.shape[-1]} of a query. Expected at most half as many."
+        )
+    return arguments
+
+
+def _sample_inputs(generator: torch.Generator, dtype: torch.dtype, case: ShapeCase) -> tuple[Argument, ...]:
+    """Steps, decays and shares as a model makes them; documents of lengths 1, L, 7, L - 8 and so on, then padding.
+
+    Sizes are B, T, H, P, N, L. Rows differ in where their documents end; a last row of one document has no padding.
+    """
+    num_rows, num_tokens, num_heads, head_size, state_size, chunk_size = case.sizes
+
+    def normal(*shape: int) -> Tensor:
+        return torch.randn(shape, generator=generator, device=generator.device)
+
+    per_head = (num_rows, num_tokens, num_heads)
+    return (
+        normal(num_rows, num_tokens, state_size).to(dtype),
+        normal(num_rows, num_tokens, state_size).to(dtype),
+        1 + 0.1 * normal(num_heads, state_size),
+        1 + 0.1 * normal(num_heads, state_size),
+        normal(*per_head, head_size).to(dtype),
+        torch.nn.functional.softplus(normal(*per_head) - 2),
+        -normal(*per_head).abs() - 1e-4,
+        torch.sigmoid(normal(*per_head)),
+        math.pi * torch.tanh(normal(num_rows, num_tokens, state_size // 4)),
+        sample_documents(num_rows, num_tokens, chunk_size, generator.device),
+        chunk_size,
+    )
+
+
+def sample_documents(num_rows: int, num_tokens: int, chunk_size: int, device: torch.device) -> Tensor:
+    """Documents' numbers (B, T): row 0 is one document, others have ends on, beside and between those of chunks."""
+    lengths = (chunk_size, 1, 7, 1, max(1, chunk_size - 9), chunk_size // 2 + 3, 2 * chunk_size)
+    rows = [torch.zeros(num_tokens, dtype=torch.int64)]
+    for row in range(1, num_rows):
+        turned = lengths[row - 1 :] + lengths[: row - 1]
+        ends = torch.tensor(turned).cumsum(0)
+        rows.append(torch.searchsorted(ends, torch.arange(num_tokens), right=True))
+    return torch.stack(rows).to(device)
+
+
+SPEC = KernelSpec(
+    name="mamba3_scan",
+    reference=mamba3_scan_reference,
+    op=lambda *arguments: mamba3_scan(ScanArguments(*arguments[:-1]), arguments[-1]),
+    sample_inputs=_sample_inputs,
+    cases=(
+        ShapeCase((2, 48, 2, 16, 16, 16), "documents that end on a chunk's edge, beside it and after one token"),
+        ShapeCase((1, 21, 1, 8, 16, 16), "a row that ends inside a chunk; one row, one head; P below a tile"),
+        ShapeCase((2, 5, 1, 16, 8, 16), "less than one chunk; N below a tile and below P"),
+    ),
+    dtypes=(torch.float32, torch.bfloat16),
+    tolerance_eps=64.0,
+    gradient_tolerance_eps=256.0,
+    tolerance_reason="placeholder",
+)

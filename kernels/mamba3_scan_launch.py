@@ -1,0 +1,145 @@
+"""Launches of the Mamba-3 scan's Triton kernels: buffers, grids and the order of the passes.
+
+Shapes: see `mamba3_scan`. Buffers of states are padded to the tiles' sizes, so that no load of them needs a mask.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kernels.backend import is_interpreting, tl, triton
+from kernels.configurations import launch_options, state_class
+from kernels.mamba3_scan_torch import ScanArguments, combine_scalar_gradients
+from kernels.mamba3_scan_triton import carry_kernel, chunk_output_kernel, chunk_state_kernel, chunk_turns_kernel
+from kernels.mamba3_scan_triton_backward import chunk_gradient_kernel, turn_gradient_kernel
+
+SMALLEST_TILE, LONGEST_CHUNK = 16, 128
+CARRY_BLOCK, TURN_BLOCK = 512, 16
+
+
+def tile_length(chunk_size: int) -> int:
+    """The chunk that the kernels use: a power of two from 16 to 128. The scan's meaning does not depend on it."""
+    return min(max(triton.next_power_of_2(chunk_size), SMALLEST_TILE), LONGEST_CHUNK)
+
+
+def launch_forward(arguments: ScanArguments, chunk_size: int) -> tuple[Tensor, Tensor]:
+    """y (B, T, H, P) and the phases (B, C, H, S) that enter each chunk."""
+    launch = _Launch(arguments, chunk_size)
+    phases_BCHS = launch.phases()
+    states, _ = launch.states(phases_BCHS)
+    values = launch.arguments.values_BTHP
+    y_BTHP = torch.empty_like(values)
+    launch.run(
+        chunk_output_kernel, "output", *launch.arguments, phases_BCHS, states, y_BTHP, **launch.sizes, **launch.tiles
+    )
+    return y_BTHP, phases_BCHS
+
+
+def launch_backward(
+    grad_BTHP: Tensor, arguments: ScanArguments, phases_BCHS: Tensor, chunk_size: int
+) -> tuple[Tensor, ...]:
+    """The gradients of the nine floating-point arguments. The states are computed again from the phases."""
+    launch = _Launch(arguments, chunk_size)
+    inputs, grad_BTHP = launch.arguments, grad_BTHP.contiguous()
+    states, factors_BCH = launch.states(phases_BCHS)
+    leaving = launch.carried(launch.added_states(phases_BCHS, grad_BTHP)[0], factors_BCH, reverse=True)
+    vectors_BTHN = (*inputs.values_BTHP.shape[:3], inputs.queries_BTN.shape[-1])
+    grad_queries, grad_keys = (inputs.values_BTHP.new_empty(vectors_BTHN) for _ in range(2))
+    grad_values = torch.empty_like(inputs.values_BTHP)
+    grad_decays, grad_weights, grad_own = (torch.empty_like(inputs.step_sizes_BTH) for _ in range(3))
+    grad_turns = inputs.step_sizes_BTH.new_empty((*inputs.step_sizes_BTH.shape, phases_BCHS.shape[-1]))
+    turns_added = torch.empty_like(phases_BCHS)
+    launch.run(
+        chunk_gradient_kernel, "gradient", *inputs, phases_BCHS, states, leaving, grad_BTHP,
+        grad_queries, grad_keys, grad_values, grad_decays, grad_weights, grad_own, grad_turns, turns_added,
+        **launch.sizes, **launch.tiles,
+    )  # fmt: skip
+    grad_velocities, turn_shares = launch.turn_gradients(grad_turns, launch.carried(turns_added, None, reverse=True))
+    gradients = (
+        *(grad.sum(2, dtype=torch.float32) for grad in (grad_queries, grad_keys)),
+        *(grad.sum((0, 1), dtype=torch.float32) for grad in (grad_queries, grad_keys)),
+        grad_values,
+        *combine_scalar_gradients(inputs, grad_decays, grad_weights, grad_own, turn_shares),
+        grad_velocities,
+    )
+    return tuple(grad.to(argument.dtype) for grad, argument in zip(gradients, arguments[:9], strict=True))
+
+
+class _Launch:
+    """The arguments as the kernels read them, contiguous and with scalars in float32, and the sizes of all grids."""
+
+    def __init__(self, arguments: ScanArguments, chunk_size: int) -> None:
+        vectors = [tensor.contiguous() for tensor in arguments[:5]]
+        scalars = [tensor.float().contiguous() for tensor in arguments[5:9]]
+        self.arguments = ScanArguments(*vectors, *scalars, arguments.document_index_BT.contiguous())
+        self.num_rows, num_tokens, num_heads, head_size = arguments.values_BTHP.shape
+        state_size = arguments.queries_BTN.shape[-1]
+        self.length = tile_length(chunk_size)
+        self.num_chunks = triton.cdiv(num_tokens, self.length)
+        self.walk = {"T": num_tokens, "H": num_heads, "CHUNKS": self.num_chunks, "LENGTH": self.length}
+        self.sizes = {**self.walk, "P": head_size, "N": state_size, "S": arguments.velocities_BTS.shape[-1]}
+        is_half = arguments.values_BTHP.dtype == torch.bfloat16 and not is_interpreting()
+        self.tiles: dict[str, Any] = {
+            "HEAD": max(triton.next_power_of_2(head_size), SMALLEST_TILE),
+            "STATE": max(triton.next_power_of_2(state_size), SMALLEST_TILE),
+            "DOT_TYPE": tl.bfloat16 if is_half else tl.float32,
+        }
+
+    def run(self, kernel: Any, name: str, *pointers: Tensor, **constants: Any) -> None:
+        """One program for each chunk, head and row."""
+        options = launch_options(f"mamba3_scan.{name}", state_class(self.tiles["STATE"]), pointers[0].device)
+        kernel[(self.num_chunks, self.sizes["H"], self.num_rows)](*pointers, **constants, **options)
+
+    def phases(self) -> Tensor:
+        """Phases (B, C, H, S) that enter each chunk."""
+        steps, velocities = self.arguments.step_sizes_BTH, self.arguments.velocities_BTS
+        added_BCHS = steps.new_empty((self.num_rows, self.num_chunks, self.sizes["H"], self.sizes["S"]))
+        options = launch_options("mamba3_scan.turns", "any", steps.device)
+        chunk_turns_kernel[(self.num_chunks, self.sizes["H"], self.num_rows)](
+            steps, velocities, self.arguments.document_index_BT, added_BCHS,
+            **self.walk, S=self.sizes["S"], PAIRS=self.tiles["STATE"] // 2, **options,
+        )  # fmt: skip
+        return self.carried(added_BCHS, None, reverse=False)
+
+    def states(self, phases_BCHS: Tensor) -> tuple[Tensor, Tensor]:
+        """States that enter each chunk, and each chunk's factor (B, C, H)."""
+        added, factors_BCH = self.added_states(phases_BCHS, None)
+        return self.carried(added, factors_BCH, reverse=False), factors_BCH
+
+    def added_states(self, phases_BCHS: Tensor, grad_BTHP: Tensor | None) -> tuple[Tensor, Tensor]:
+        """What each chunk adds to the state, or with a gradient of y to the gradient of the state; and factors."""
+        inputs = self.arguments
+        vectors = (inputs.keys_BTN, inputs.key_bias_HN, inputs.values_BTHP)
+        if grad_BTHP is not None:
+            vectors = (inputs.queries_BTN, inputs.query_bias_HN, grad_BTHP)
+        shape = (self.num_rows, self.num_chunks, self.sizes["H"])
+        added = phases_BCHS.new_empty((*shape, self.tiles["HEAD"], self.tiles["STATE"]))
+        factors_BCH = phases_BCHS.new_empty(shape)
+        constants = {**self.sizes, **self.tiles, "OF_GRADIENT": grad_BTHP is not None}
+        self.run(chunk_state_kernel, "state", *vectors, *inputs[5:], phases_BCHS, added, factors_BCH, **constants)
+        return added, factors_BCH
+
+    def carried(self, added: Tensor, factors_BCH: Tensor | None, reverse: bool) -> Tensor:
+        """The walk over chunks, for tensors (B, C, H, ...)."""
+        entering = torch.empty_like(added)
+        width = added[0, 0, 0].numel()
+        block = min(triton.next_power_of_2(width), CARRY_BLOCK)
+        options = launch_options("mamba3_scan.carry", "any", added.device)
+        carry_kernel[(triton.cdiv(width, block), self.sizes["H"], self.num_rows)](
+            added, added if factors_BCH is None else factors_BCH, entering, self.arguments.document_index_BT,
+            **self.walk, WIDTH=width, HAS_FACTOR=factors_BCH is not None, REVERSE=reverse, BLOCK=block, **options,
+        )  # fmt: skip
+        return entering
+
+    def turn_gradients(self, grad_turns: Tensor, beyond_BCHS: Tensor) -> tuple[Tensor, Tensor]:
+        """Gradients (B, T, S) of the velocities, and u . d(D u) (B, T, H)."""
+        inputs = self.arguments
+        grad_velocities, turn_shares = torch.empty_like(inputs.velocities_BTS), torch.empty_like(inputs.step_sizes_BTH)
+        options = launch_options("mamba3_scan.turn_gradient", "any", grad_turns.device)
+        turn_gradient_kernel[(triton.cdiv(self.walk["T"], TURN_BLOCK), self.num_rows)](
+            inputs.step_sizes_BTH, inputs.velocities_BTS, inputs.document_index_BT, grad_turns, beyond_BCHS,
+            grad_velocities, turn_shares,
+            **self.walk, S=self.sizes["S"], PAIRS=self.tiles["STATE"] // 2, BLOCK=TURN_BLOCK, **options,
+        )  # fmt: skip
+        return grad_velocities, turn_shares

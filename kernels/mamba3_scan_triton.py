@@ -1,0 +1,296 @@
+"""The Triton kernels of the Mamba-3 scan: parallel over rows, heads and chunks, with a short serial walk over chunks.
+
+Forward: sums of turns for each chunk, carried into phases; the state each chunk adds, carried into the states that enter
+chunks; then y for each chunk. Backward: the states again, the state gradients that leave chunks by the same walk in
+reverse, then all gradients of a chunk. No atomics and no autotuning: one order of every sum, so the same bits each time.
+
+What is not finite stays in its document: a factor that is zero selects, it does not multiply, and the operand of a
+product over tokens is cleaned and its documents marked (`_taint`). Products take operands of DOT_TYPE (float32 as IEEE,
+or bfloat16) and accumulate in float32; the interpreter multiplies the raw bits of bfloat16, so it gets float32.
+
+Shapes: see `mamba3_scan`. LENGTH is L; HEAD and STATE are P and N as powers of two of at least 16; PAIRS is STATE / 2.
+"""
+
+from kernels.backend import tl, triton
+
+
+@triton.jit
+def _add_in_document(left, left_starts, right, right_starts):
+    """Two running sums in one, where a start drops what came before it."""
+    return tl.where(right_starts > 0, right, left + right), tl.maximum(left_starts, right_starts)
+
+
+@triton.jit
+def _document_sums(terms, starts, REVERSE: tl.constexpr):
+    """Inclusive sums along the first axis that begin anew where `starts` is 1."""
+    sums, _ = tl.associative_scan((terms, starts), 0, _add_in_document, reverse=REVERSE)
+    return sums
+
+
+@triton.jit
+def _turn(vectors, cosines, sines, LENGTH: tl.constexpr, STATE: tl.constexpr):
+    """Turn the pairs (2i, 2i+1) of (L, N) vectors by angles given as (L, N / 2) cosines and sines."""
+    even, odd = tl.split(tl.reshape(vectors, (LENGTH, STATE // 2, 2)))
+    turned = tl.join(even * cosines - odd * sines, even * sines + odd * cosines)
+    return tl.reshape(turned, (LENGTH, STATE))
+
+
+@triton.jit
+def _clean(operand):
+    """The operand with zeros for what is not finite."""
+    return tl.where(operand - operand == 0.0, operand, 0.0)
+
+
+@triton.jit
+def _taint(operand, mask):
+    """For each row i of `mask` (L, L): NaN if a row j of `operand` that it selects is not finite, else 0."""
+    # x * 0 is NaN where x is not finite.
+    marks = tl.sum(operand * 0.0, axis=1)
+    return tl.sum(tl.where(mask, marks[None, :], 0.0), axis=1)
+
+
+@triton.jit
+def _dot(left, right, DOT_TYPE: tl.constexpr):
+    return tl.dot(left.to(DOT_TYPE), right.to(DOT_TYPE), input_precision="ieee", out_dtype=tl.float32)
+
+
+@triton.jit
+def _documents(document_ptr, row, tokens, T: tl.constexpr):
+    """The tokens' documents, and whether the token before, or the one after, is of the same. Outside the row: no."""
+    inside = tokens < T
+    base = document_ptr + row * T
+    here = tl.load(base + tokens, mask=inside, other=-1)
+    before = tl.load(base + tokens - 1, mask=inside & (tokens > 0), other=-1)
+    after = tl.load(base + tokens + 1, mask=tokens + 1 < T, other=-1)
+    return here, inside & (tokens > 0) & (before == here), (tokens + 1 < T) & (after == here)
+
+
+@triton.jit
+def _edges(document_ptr, row, chunk, here, tokens, T: tl.constexpr, LENGTH: tl.constexpr):
+    """For each token: whether it continues the document before the chunk, and whether it is of the chunk's last."""
+    first = chunk * LENGTH
+    base = document_ptr + row * T
+    before = tl.load(base + first - 1, mask=first > 0, other=-1)
+    last = tl.load(base + tl.minimum(first + LENGTH, T) - 1)
+    inside = tokens < T
+    return inside & (first > 0) & (here == before), inside & (here == last)
+
+
+@triton.jit
+def _turns(
+    step_ptr, velocity_ptr, row, head, tokens, T: tl.constexpr, H: tl.constexpr, S: tl.constexpr, PAIRS: tl.constexpr
+):
+    """D u (L, PAIRS); zero for the pairs that do not turn and outside the row."""
+    pairs = tl.arange(0, PAIRS)
+    steps = tl.load(step_ptr + (row * T + tokens) * H + head, mask=tokens < T, other=0.0)
+    turning = (tokens < T)[:, None] & (pairs < S)[None, :]
+    velocities = tl.load(velocity_ptr + (row * T + tokens)[:, None] * S + pairs[None, :], mask=turning, other=0.0)
+    return steps[:, None] * velocities
+
+
+@triton.jit
+def _rotation(
+    step_ptr, velocity_ptr, phase_ptr, row, head, chunk, tokens, continues, starts,
+    T: tl.constexpr, H: tl.constexpr, S: tl.constexpr, CHUNKS: tl.constexpr, LENGTH: tl.constexpr, PAIRS: tl.constexpr,
+):  # fmt: skip
+    """Cosines and sines (L, PAIRS) of the tokens' phases, from the phases that enter the chunk."""
+    pairs = tl.arange(0, PAIRS)
+    turns = _turns(step_ptr, velocity_ptr, row, head, tokens, T, H, S, PAIRS)
+    starts_LS = tl.broadcast_to(starts[:, None], (LENGTH, PAIRS))
+    place = ((row * CHUNKS + chunk) * H + head) * S + pairs
+    entering = tl.load(phase_ptr + place, mask=pairs < S, other=0.0)
+    phases = _document_sums(turns, starts_LS, False) + tl.where(continues[:, None], entering[None, :], 0.0)
+    return tl.cos(phases), tl.sin(phases)
+
+
+@triton.jit
+def _vectors(
+    pointer, bias_ptr, row, head, tokens, T: tl.constexpr, N: tl.constexpr, STATE: tl.constexpr
+):  # fmt: skip
+    """Queries or keys (L, STATE) of one head with their bias, float32; zero outside."""
+    states = tl.arange(0, STATE)
+    mask = (tokens < T)[:, None] & (states < N)[None, :]
+    shared = tl.load(pointer + (row * T + tokens)[:, None] * N + states[None, :], mask=mask, other=0.0).to(tl.float32)
+    bias = tl.load(bias_ptr + head * N + states, mask=states < N, other=0.0).to(tl.float32)
+    return tl.where(mask, shared + bias[None, :], 0.0)
+
+
+@triton.jit
+def _values(pointer, row, head, tokens, T: tl.constexpr, H: tl.constexpr, P: tl.constexpr, HEAD: tl.constexpr):
+    """Values, or gradients of y, (L, HEAD) of one head, float32; zero outside."""
+    channels = tl.arange(0, HEAD)
+    mask = (tokens < T)[:, None] & (channels < P)[None, :]
+    place = ((row * T + tokens)[:, None] * H + head) * P + channels[None, :]
+    return tl.load(pointer + place, mask=mask, other=0.0).to(tl.float32)
+
+
+@triton.jit
+def _scalars(step_ptr, rate_ptr, share_ptr, row, head, tokens, has_next, T: tl.constexpr, H: tl.constexpr):
+    """The tokens' D A, g and r."""
+    place = (row * T + tokens) * H + head
+    inside = tokens < T
+    steps = tl.load(step_ptr + place, mask=inside, other=0.0)
+    rates = tl.load(rate_ptr + place, mask=inside, other=0.0)
+    shares = tl.load(share_ptr + place, mask=inside, other=0.0)
+    next_steps = tl.load(step_ptr + place + H, mask=has_next, other=0.0)
+    next_shares = tl.load(share_ptr + place + H, mask=has_next, other=0.0)
+    own = shares * steps
+    return steps * rates, own, own + next_steps * (1.0 - next_shares)
+
+
+@triton.jit
+def _last(sums, LENGTH: tl.constexpr):
+    """The last entry of a vector over the chunk, by a selection: its other entries may be anything."""
+    return tl.sum(tl.where(tl.arange(0, LENGTH) == LENGTH - 1, sums, 0.0), axis=0)
+
+
+@triton.jit
+def chunk_turns_kernel(
+    step_ptr, velocity_ptr, document_ptr, added_ptr,
+    T: tl.constexpr, H: tl.constexpr, S: tl.constexpr, CHUNKS: tl.constexpr, LENGTH: tl.constexpr, PAIRS: tl.constexpr,
+):  # fmt: skip
+    """The sum of turns that each chunk adds to the phases of the document it ends with."""
+    chunk, head, row = tl.program_id(0), tl.program_id(1), tl.program_id(2).to(tl.int64)
+    tokens = chunk * LENGTH + tl.arange(0, LENGTH)
+    here, _, _ = _documents(document_ptr, row, tokens, T)
+    _, reaches_end = _edges(document_ptr, row, chunk, here, tokens, T, LENGTH)
+    turns = _turns(step_ptr, velocity_ptr, row, head, tokens, T, H, S, PAIRS)
+    total = tl.sum(tl.where(reaches_end[:, None], turns, 0.0), axis=0)
+    pairs = tl.arange(0, PAIRS)
+    tl.store(added_ptr + ((row * CHUNKS + chunk) * H + head) * S + pairs, total, mask=pairs < S)
+
+
+@triton.jit
+def carry_kernel(
+    added_ptr, factor_ptr, entering_ptr, document_ptr,
+    T: tl.constexpr, H: tl.constexpr, WIDTH: tl.constexpr, CHUNKS: tl.constexpr, LENGTH: tl.constexpr,
+    HAS_FACTOR: tl.constexpr, REVERSE: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """What enters each chunk (or leaves it, in REVERSE): the walk over chunks, for WIDTH numbers of each head.
+
+    What passes through a chunk is scaled by its factor, and dropped where the chunk's last token is of another document
+    than the last token before the chunk.
+    """
+    block, head, row = tl.program_id(0), tl.program_id(1), tl.program_id(2).to(tl.int64)
+    entries = block * BLOCK + tl.arange(0, BLOCK)
+    inside = entries < WIDTH
+    carried = tl.zeros((BLOCK,), dtype=tl.float32)
+    base = document_ptr + row * T
+    for step in range(CHUNKS):
+        chunk = CHUNKS - 1 - step if REVERSE else step
+        place = (row * CHUNKS + chunk) * H + head
+        tl.store(entering_ptr + place * WIDTH + entries, carried, mask=inside)
+        first = chunk * LENGTH
+        before = tl.load(base + first - 1, mask=first > 0, other=-1)
+        last = tl.load(base + tl.minimum(first + LENGTH, T) - 1)
+        keeps = (first > 0) & (before == last)
+        if HAS_FACTOR:
+            carried = carried * tl.load(factor_ptr + place)
+        added = tl.load(added_ptr + place * WIDTH + entries, mask=inside, other=0.0)
+        carried = tl.where(keeps, carried, 0.0) + added
+
+
+@triton.jit
+def chunk_state_kernel(
+    key_ptr, bias_ptr, value_ptr, step_ptr, rate_ptr, share_ptr, velocity_ptr, document_ptr, phase_ptr,
+    added_ptr, factor_ptr,
+    T: tl.constexpr, H: tl.constexpr, P: tl.constexpr, N: tl.constexpr, S: tl.constexpr, CHUNKS: tl.constexpr,
+    LENGTH: tl.constexpr, HEAD: tl.constexpr, STATE: tl.constexpr, OF_GRADIENT: tl.constexpr, DOT_TYPE: tl.constexpr,
+):  # fmt: skip
+    """The state that each chunk adds, sum_j w_j r_j x_j k_j^T, and the chunk's factor exp(cs_L).
+
+    OF_GRADIENT: what each chunk adds to the gradient of the state that enters it, sum_i c_i exp(cs_i) gy_i q_i^T, where
+    the values are the gradients of y and the keys are the queries.
+    """
+    chunk, head, row = tl.program_id(0), tl.program_id(1), tl.program_id(2).to(tl.int64)
+    tokens = chunk * LENGTH + tl.arange(0, LENGTH)
+    here, has_previous, has_next = _documents(document_ptr, row, tokens, T)
+    continues, reaches_end = _edges(document_ptr, row, chunk, here, tokens, T, LENGTH)
+    starts = (~has_previous).to(tl.int32)
+    cosines, sines = _rotation(
+        step_ptr,
+        velocity_ptr,
+        phase_ptr,
+        row,
+        head,
+        chunk,
+        tokens,
+        continues,
+        starts,
+        T,
+        H,
+        S,
+        CHUNKS,
+        LENGTH,
+        STATE // 2,
+    )
+    vectors = _turn(_vectors(key_ptr, bias_ptr, row, head, tokens, T, N, STATE), cosines, sines, LENGTH, STATE)
+    values = _values(value_ptr, row, head, tokens, T, H, P, HEAD)
+    log_decays, _, weights = _scalars(step_ptr, rate_ptr, share_ptr, row, head, tokens, has_next, T, H)
+    sums = _document_sums(log_decays, starts, False)
+    if OF_GRADIENT:
+        selected = continues
+        factors = tl.exp(sums)
+    else:
+        selected = reaches_end
+        factors = tl.exp(tl.where(reaches_end, _last(sums, LENGTH) - sums, 0.0)) * weights
+        tl.store(factor_ptr + (row * CHUNKS + chunk) * H + head, tl.exp(_last(sums, LENGTH)))
+    weighted = tl.where(selected[:, None], values * factors[:, None], 0.0)
+    vectors = tl.where(selected[:, None], vectors, 0.0)
+    added = _dot(tl.trans(weighted), vectors, DOT_TYPE)
+    channels, states = tl.arange(0, HEAD), tl.arange(0, STATE)
+    place = ((row * CHUNKS + chunk) * H + head) * (HEAD * STATE) + channels[:, None] * STATE + states[None, :]
+    tl.store(added_ptr + place, added)
+
+
+@triton.jit
+def chunk_output_kernel(
+    query_ptr, key_ptr, query_bias_ptr, key_bias_ptr, value_ptr, step_ptr, rate_ptr, share_ptr, velocity_ptr,
+    document_ptr, phase_ptr, state_ptr, y_ptr,
+    T: tl.constexpr, H: tl.constexpr, P: tl.constexpr, N: tl.constexpr, S: tl.constexpr, CHUNKS: tl.constexpr,
+    LENGTH: tl.constexpr, HEAD: tl.constexpr, STATE: tl.constexpr, DOT_TYPE: tl.constexpr,
+):  # fmt: skip
+    """y of each chunk, from the state that enters it."""
+    chunk, head, row = tl.program_id(0), tl.program_id(1), tl.program_id(2).to(tl.int64)
+    index = tl.arange(0, LENGTH)
+    tokens = chunk * LENGTH + index
+    here, has_previous, has_next = _documents(document_ptr, row, tokens, T)
+    continues, _ = _edges(document_ptr, row, chunk, here, tokens, T, LENGTH)
+    starts = (~has_previous).to(tl.int32)
+    cosines, sines = _rotation(
+        step_ptr,
+        velocity_ptr,
+        phase_ptr,
+        row,
+        head,
+        chunk,
+        tokens,
+        continues,
+        starts,
+        T,
+        H,
+        S,
+        CHUNKS,
+        LENGTH,
+        STATE // 2,
+    )
+    queries = _turn(_vectors(query_ptr, query_bias_ptr, row, head, tokens, T, N, STATE), cosines, sines, LENGTH, STATE)
+    keys = _turn(_vectors(key_ptr, key_bias_ptr, row, head, tokens, T, N, STATE), cosines, sines, LENGTH, STATE)
+    values = _values(value_ptr, row, head, tokens, T, H, P, HEAD)
+    log_decays, own, weights = _scalars(step_ptr, rate_ptr, share_ptr, row, head, tokens, has_next, T, H)
+    sums = _document_sums(log_decays, starts, False)
+
+    earlier = (index[:, None] > index[None, :]) & (here[:, None] == here[None, :])
+    gaps = tl.where(earlier, sums[:, None] - sums[None, :], 0.0)
+    matches = _dot(queries, tl.trans(keys), DOT_TYPE)
+    kernel = tl.where(earlier, tl.exp(gaps) * matches * weights[None, :], 0.0)
+    kernel = tl.where(index[:, None] == index[None, :], own[:, None] * matches, kernel)
+    y = _dot(kernel, _clean(values), DOT_TYPE) + _taint(values, earlier | (index[:, None] == index[None, :]))[:, None]
+
+    channels, states = tl.arange(0, HEAD), tl.arange(0, STATE)
+    place = ((row * CHUNKS + chunk) * H + head) * (HEAD * STATE) + channels[:, None] * STATE + states[None, :]
+    entering = tl.load(state_ptr + place)
+    carried = _dot(queries, tl.trans(entering), DOT_TYPE)
+    y += tl.where(continues[:, None], tl.exp(sums)[:, None] * carried, 0.0)
+    place = ((row * T + tokens)[:, None] * H + head) * P + channels[None, :]
+    tl.store(y_ptr + place, y.to(y_ptr.dtype.element_ty), mask=(tokens < T)[:, None] & (channels < P)[None, :])
