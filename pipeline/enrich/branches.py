@@ -29,7 +29,8 @@ _OPAQUE = re.compile(
     rb"|'(?:[^'\\\n]|\\.)*'?",
     re.DOTALL,
 )
-_NOT_LINE_END = re.compile(rb"[^\n]")
+_SPACES = bytes(10 if byte == 10 else 32 for byte in range(256))
+"""Table that makes a space of each byte but the line's end."""
 _OPENING = frozenset({b"if", b"ifdef", b"ifndef"})
 
 ByteRange = tuple[int, int]
@@ -51,18 +52,23 @@ class Conditional:
         return max(after - before - 1 for before, after in pairwise(self.line_numbers))
 
 
-def unbalanced_branches(content: bytes, errors: Sequence[ByteRange] = ()) -> list[ByteRange]:
+def without_opaque(content: bytes) -> bytes:
+    """The text with spaces for its comments and literals: what `unbalanced_branches` reads."""
+    return _OPAQUE.sub(lambda match: match[0].translate(_SPACES), content)
+
+
+def unbalanced_branches(visible: bytes, errors: Sequence[ByteRange] = ()) -> list[ByteRange]:
     """The byte ranges to blank, in order and apart: those of each conditional that has a branch out of balance.
 
     With `errors`, those too of conditionals a directive of which lies in one: they stand where no grammar lets them.
 
     Its directive lines go, and all branches but the first; of a branch that stands alone nothing stays.
     """
-    if b"#" not in content:
+    if b"#" not in visible:
         return []
-    bare = bytearray(_OPAQUE.sub(lambda match: with_spaces(match[0], [(0, len(match[0]))]), content))
+    bare = bytearray(visible)
     blanked: list[ByteRange] = []
-    for conditional in _conditionals(bytes(bare)):  # inner ones come first, and outer ones are judged without them
+    for conditional in _conditionals(visible):  # inner ones come first, and outer ones are judged without them
         if conditional.longest_branch() > MAX_NUM_LINES:
             continue
         branches = conditional.branches()
@@ -70,7 +76,7 @@ def unbalanced_branches(content: bytes, errors: Sequence[ByteRange] = ()) -> lis
             continue
         gone = branches if len(branches) == 1 else branches[1:]
         for start, end in (*conditional.directives, *gone):
-            bare[start:end] = with_spaces(bytes(bare[start:end]), [(0, end - start)])
+            bare[start:end] = bare[start:end].translate(_SPACES)
             blanked.append((start, end))
     return _joined(blanked)
 
@@ -80,7 +86,7 @@ def with_spaces(content: bytes, ranges: Iterable[ByteRange]) -> bytes:
     pieces = []
     at = 0
     for start, end in ranges:
-        pieces += [content[at:start], _NOT_LINE_END.sub(b" ", content[start:end])]
+        pieces += [content[at:start], content[start:end].translate(_SPACES)]
         at = end
     return b"".join([*pieces, content[at:]])
 

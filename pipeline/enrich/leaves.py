@@ -5,6 +5,7 @@ a name has the name's structure. The blanks at the end belong to the last leaf.
 """
 
 import zlib
+from array import array
 from dataclasses import dataclass
 from functools import cache
 
@@ -32,41 +33,42 @@ class Leaves:
 
 def leaves_of(tree: Tree, language: Language) -> Leaves:
     """The leaves of a tree in the order of the text. Those without bytes, such as missing ones, own nothing."""
-    nodes, depths, siblings = _walk(tree)
-    ends_L = np.fromiter([node.end_byte for node in nodes], dtype=np.int64, count=len(nodes))
-    kinds_L = np.fromiter([node.kind_id for node in nodes], dtype=np.int64, count=len(nodes))
-    starts_L = np.concatenate([[0], ends_L[:-1]])
+    ends_L, kinds_L, depths_L, siblings_L = np.frombuffer(_walk(tree), dtype=np.uint32).reshape(-1, 4).T
+    starts_L = np.concatenate([ends_L[:0], [0], ends_L[:-1]])
     owns_bytes = ends_L > starts_L
     return Leaves(
         starts_L[owns_bytes].astype(np.uint32),
-        np.minimum(np.array(depths), MAX_DEPTH)[owns_bytes].astype(np.uint8),
-        np.minimum(np.array(siblings), MAX_SIBLING_INDEX)[owns_bytes].astype(np.uint8),
-        _buckets(language)[kinds_L][owns_bytes],
+        np.minimum(depths_L[owns_bytes], MAX_DEPTH).astype(np.uint8),
+        np.minimum(siblings_L[owns_bytes], MAX_SIBLING_INDEX).astype(np.uint8),
+        _buckets(language)[kinds_L[owns_bytes]],
     )
 
 
-def _walk(tree: Tree) -> tuple[list[Node], list[int], list[int]]:
-    """The leaves, their depths and sibling indices. Bound methods and one list a column: this loop sees every node."""
+def _walk(tree: Tree) -> "array[int]":
+    """End, kind, depth and sibling index of each leaf, one after another.
+
+    This loop sees every node of every text: bound methods, one array of numbers, and no node is kept.
+    """
     cursor = tree.walk()
     down, across, up = cursor.goto_first_child, cursor.goto_next_sibling, cursor.goto_parent
-    nodes: list[Node] = []
-    depths: list[int] = []
-    siblings: list[int] = []
+    found = array("I")
+    put = found.append
     above: list[int] = []
-    depth = index = 0
+    push, pop = above.append, above.pop
+    index = 0
     while True:
         while down():
-            above.append(index)
-            depth += 1
+            push(index)
             index = 0
-        nodes.append(cursor.node)  # type: ignore[arg-type]  # the cursor never leaves the tree
-        depths.append(depth)
-        siblings.append(index)
+        node: Node = cursor.node  # type: ignore[assignment]  # the cursor never leaves the tree
+        put(node.end_byte)
+        put(node.kind_id)
+        put(len(above))
+        put(index)
         while not across():
             if not up():
-                return nodes, depths, siblings
-            index = above.pop()
-            depth -= 1
+                return found
+            index = pop()
         index += 1
 
 

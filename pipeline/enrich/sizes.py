@@ -5,7 +5,7 @@ nodes in it, the outermost first; a node that is too large itself is opened in t
 together as long as they stay within the limit. A leaf, such as a string of a megabyte, is never cut.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from tree_sitter import Node
 
@@ -38,14 +38,16 @@ def _split(syntax: Syntax, chunk: Chunk, max_num_bytes: int) -> list[int]:
     """Where the parts of a chunk start, in order: the chunk's own start, and those of the nodes that were not opened."""
     assert syntax.tree is not None  # the caller has looked
     content, starts = syntax.content, [chunk.start]
-    pending = [syntax.tree.root_node]
+    root = syntax.tree.root_node
+    pending = [root.descendant_for_byte_range(chunk.start, chunk.end) or root]
     while pending:
         node = pending.pop()
-        if node.end_byte <= chunk.start or node.start_byte >= chunk.end:
+        start, end = node.start_byte, node.end_byte
+        if end <= chunk.start or start >= chunk.end:
             continue
-        is_inside = chunk.start <= node.start_byte and node.end_byte <= chunk.end
-        if is_inside and _size(content, node.start_byte, node.end_byte) <= max_num_bytes:
-            start = _line_start(content, node.start_byte, starts[-1])
+        is_inside = chunk.start <= start and end <= chunk.end
+        if is_inside and (end - start <= max_num_bytes or _size(content, start, end) <= max_num_bytes):
+            start = _line_start(content, start, starts[-1])
             if start > starts[-1]:
                 starts.append(start)
             continue
@@ -53,9 +55,12 @@ def _split(syntax: Syntax, chunk: Chunk, max_num_bytes: int) -> list[int]:
     return starts
 
 
-def _children_within(node: Node, chunk: Chunk) -> Iterator[Node]:
+def _children_within(node: Node, chunk: Chunk) -> list[Node]:
     """Last first, for a stack."""
-    return (child for child in reversed(node.children) if child.end_byte > chunk.start and child.start_byte < chunk.end)
+    children = node.children[::-1]
+    if chunk.start <= node.start_byte and node.end_byte <= chunk.end:
+        return children
+    return [child for child in children if child.end_byte > chunk.start and child.start_byte < chunk.end]
 
 
 def _line_start(content: bytes, start: int, least: int) -> int:

@@ -4,13 +4,14 @@ Every loop over a tree is iterative: a hostile text nests a hundred thousand lev
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import tree_sitter_c
 import tree_sitter_cpp
 from tree_sitter import Language, Node, Parser, Point, Tree
 
-from pipeline.enrich.branches import ByteRange, unbalanced_branches, with_spaces
+from pipeline.enrich.branches import ByteRange, unbalanced_branches, with_spaces, without_opaque
 from pipeline.enrich.grammar import Grammar
 from pipeline.enrich.leaves import Leaves, leaves_of
 from pipeline.enrich.params import SyntaxParams
@@ -23,7 +24,8 @@ _LEAST_NUM_BYTES = 1_000
 """Shorter texts get the operations of this many bytes: their first callback comes late."""
 _MAX_NUM_ERRORS = 200
 """Texts with more errors are not C or C++, or none that blanking mends."""
-_INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include[ \t]*(<[^>\n]+>|\"[^\"\n]+\")", re.MULTILINE)
+# It begins with the sign that is searched for: a search for the start of a line stops at each line.
+_INCLUDE = re.compile(rb"#[ \t]*include[ \t]*(<[^>\n]+>|\"[^\"\n]+\")")
 
 
 _LANGUAGES = {Grammar.C: Language(tree_sitter_c.language()), Grammar.CPP: Language(tree_sitter_cpp.language())}
@@ -80,16 +82,18 @@ def read_syntax(content: bytes, grammar: Grammar, params: SyntaxParams) -> Synta
         num_error_bytes_unblanked=num_error_bytes,
     )
     if syntax.num_error_bytes + syntax.num_missing_nodes and params.blank_unbalanced_branches:
-        syntax = _with_blanked_branches(syntax, grammar, params, ())
-        if syntax.errors and len(syntax.errors) <= _MAX_NUM_ERRORS:
-            return _with_blanked_branches(syntax, grammar, params, syntax.errors)
+        visible = without_opaque(content)
+        first = _with_blanked_branches(syntax, grammar, params, unbalanced_branches(visible))
+        if first.errors and len(first.errors) <= _MAX_NUM_ERRORS:
+            return _with_blanked_branches(first, grammar, params, unbalanced_branches(visible, first.errors))
+        return first
     return syntax
 
 
 def _with_blanked_branches(
-    syntax: Syntax, grammar: Grammar, params: SyntaxParams, errors: tuple[ByteRange, ...]
+    syntax: Syntax, grammar: Grammar, params: SyntaxParams, blanked: Sequence[ByteRange]
 ) -> Syntax:
-    blanked = unbalanced_branches(syntax.content, errors)
+    """The text parsed without what is blanked, if that is something new and leaves less in errors."""
     is_new = bool(blanked) and tuple(blanked) != syntax.blanked
     tree = _parse(with_spaces(syntax.content, blanked), grammar, params) if is_new else None
     if tree is None:
@@ -109,7 +113,7 @@ def _with_blanked_branches(
 
 
 def _without_tree(content: bytes, limit: str) -> Syntax:
-    includes = tuple(match[1].decode() for match in _INCLUDE.finditer(content))
+    includes = tuple(match[1].decode() for match in _INCLUDE.finditer(content) if _begins_line(content, match.start()))
     everything = ((0, len(content)),) if content else ()
     return Syntax(content, None, len(content), 0, includes, limit, (), everything, len(content))
 
@@ -159,8 +163,12 @@ def _includes(content: bytes, root: Node) -> tuple[str, ...]:
     """The tree tells directives from the text of comments and raw strings; a search finds them faster than a walk."""
     found = []
     for match in _INCLUDE.finditer(content):
-        at = content.index(b"#", match.start())
+        at = match.start()
         node = root.descendant_for_byte_range(at, at + 1)
         if node is not None and node.type == "#include":
             found.append(match[1].decode())
     return tuple(found)
+
+
+def _begins_line(content: bytes, at: int) -> bool:
+    return not content[content.rfind(b"\n", 0, at) + 1 : at].strip(b" \t")

@@ -16,7 +16,7 @@ import tree_sitter_cpp
 from tree_sitter import Language, Parser
 
 from pipeline.build_block import BuildBlock
-from pipeline.enrich.branches import unbalanced_branches
+from pipeline.enrich.branches import unbalanced_branches, without_opaque
 from pipeline.enrich.grammar import Grammar
 from pipeline.enrich.lane.lane import Lane, Source, database_of, lay_out, read_lane
 from pipeline.enrich.lane.params import LaneParams
@@ -32,6 +32,9 @@ from tests.benchmarks.slices import collected, place_digest, texts
 
 NUM_BYTES = 6_000_000
 NUM_UNITS = 20
+BLANK_ROW = dict.fromkeys(
+    ("document_id", "source", "split", "text_sha256", "filepath_stable_id", "file_local_commit_index"), ""
+)
 LANGUAGES = {Grammar.C: Language(tree_sitter_c.language()), Grammar.CPP: Language(tree_sitter_cpp.language())}
 
 
@@ -61,7 +64,9 @@ def error_bytes() -> list[Figure]:
     Of the texts that have errors and such branches; what a macro hides is no matter of branches, and reported beside it.
     """
     readings = [read_document(row, SyntaxParams()).syntax for row in _rows()]
-    retried = [one for one in readings if one.num_error_bytes_unblanked and unbalanced_branches(one.content)]
+    retried = [
+        one for one in readings if one.num_error_bytes_unblanked and unbalanced_branches(without_opaque(one.content))
+    ]
     share = sum(one.num_error_bytes for one in retried) / max(1, sum(one.num_error_bytes_unblanked for one in retried))
     of_all = sum(one.num_error_bytes for one in readings) / max(1, sum(len(one.content) for one in readings))
     before = sum(one.num_error_bytes_unblanked for one in readings)
@@ -118,12 +123,10 @@ def _timed_lane(source: Source, block: BuildBlock, cache: Path) -> tuple[float, 
 def _rows() -> list[dict[str, str]]:
     """Documents of the full slice, drawn by their place, about NUM_BYTES in all."""
     rows, size = [], 0
-    for place in sorted(texts("full"), key=place_digest):
-        text = texts("full")[place]
+    for place in sorted(texts(FULL_BUILT.name), key=place_digest):
+        text = texts(FULL_BUILT.name)[place]
         if size < NUM_BYTES and len(text) <= 400_000:
-            rows.append(
-                {"path": place[1], "text": text} | dict.fromkeys(("document_id", "source", "split", "text_sha256"), "")
-            )
+            rows.append({"path": place[1], "text": text} | BLANK_ROW)
             size += len(text.encode())
     return rows
 
@@ -161,7 +164,7 @@ def _units(name: str) -> Iterator[list[bool]]:
             arguments = [*commands[path].arguments, *system_arguments(path.endswith(".c"))]
             unit = cindex.Index.create().parse(path, args=arguments)
             text = (folder / path).read_text(encoding="utf-8")
-            row = {"path": path, "text": text} | dict.fromkeys(("document_id", "source", "split", "text_sha256"), "")
+            row = {"path": path, "text": text} | BLANK_ROW
             yield [
                 _is_cut_well(function, read_document(row, SyntaxParams()))
                 for function in _functions(unit, path, cindex)
