@@ -148,7 +148,8 @@ class Spans:
         ]
 
     def _append(self, span: Span, has_comment: bool) -> None:
-        self._append_blanked(span.start, span.level)
+        if self._blanked:
+            self._append_blanked(span.start, span.level)
         self._append_trimmed(span, has_comment)
 
     def _append_blanked(self, end: int, level: int) -> None:
@@ -158,9 +159,10 @@ class Spans:
 
     def _append_trimmed(self, span: Span, has_comment: bool) -> None:
         last = self._spans[-1] if self._spans else None
-        if last is not None:
-            span.start = max(span.start, last.end)
-        span.end = span.start + len(self._content[span.start : span.end].rstrip())  # directives end with their line end
+        if last is not None and last.end > span.start:
+            span.start = last.end
+        if self._content[span.end - 1 : span.end].isspace():  # directives end with their line end
+            span.end = span.start + len(self._content[span.start : span.end].rstrip())
         if span.end <= span.start:
             return
         if last is not None and not has_comment and self._are_joined(last, span):
@@ -169,7 +171,7 @@ class Spans:
             self._spans.append(span)
 
     def _are_joined(self, last: Span, span: Span) -> bool:
-        is_like = (last.kind, last.level) == (span.kind, span.level) and span.kind in _MERGED
+        is_like = last.kind is span.kind and last.level == span.level and span.kind in _MERGED
         return is_like and self._num_lines_between(last.end, span.start) <= 1
 
     def _flush_comment(self) -> None:
@@ -313,15 +315,18 @@ def _function_body(node: Node) -> Node | None:
 def _kind_of(node: Node, type_: str, declared: Node | None, in_class: bool) -> ChunkKind:
     """The kind of a declaration without a body of its own."""
     is_declaration = type_ in _DECLARATIONS
-    if is_declaration and declared is not None and declared.type == "enum_specifier":
-        if declared.child_by_field_name("body") is not None:
-            return ChunkKind.CLASS_DECL
+    if is_declaration and declared is not None and _is_enumeration(declared):
+        return ChunkKind.CLASS_DECL
     if in_class:
         return ChunkKind.CLASS_MEMBER
     if type_ == "using_declaration":
         return ChunkKind.NAMESPACE
     is_function = type_ == "function_definition" or (type_ == "declaration" and _declares_function(node))
     return ChunkKind.FUNC_SIG if is_function else ChunkKind.OTHER
+
+
+def _is_enumeration(declared: Node) -> bool:
+    return declared.type == "enum_specifier" and declared.child_by_field_name("body") is not None
 
 
 def _declares_function(node: Node) -> bool:

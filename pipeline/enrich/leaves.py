@@ -16,6 +16,9 @@ from tree_sitter import Language, Node, Tree
 MAX_DEPTH = 255
 MAX_SIBLING_INDEX = 63
 _NUM_KINDS = 1 << 16
+_DEPTH_SHIFT = 27
+_SIBLINGS = (1 << _DEPTH_SHIFT) - 1
+"""More siblings than a text that is parsed can have."""
 
 
 @dataclass(frozen=True)
@@ -33,43 +36,42 @@ class Leaves:
 
 def leaves_of(tree: Tree, language: Language) -> Leaves:
     """The leaves of a tree in the order of the text. Those without bytes, such as missing ones, own nothing."""
-    ends_L, kinds_L, depths_L, siblings_L = np.frombuffer(_walk(tree), dtype=np.uint32).reshape(-1, 4).T
+    ends_L, kinds_L, places_L = np.frombuffer(_walk(tree), dtype=np.uint64).reshape(-1, 3).T.astype(np.int64)
     starts_L = np.concatenate([ends_L[:0], [0], ends_L[:-1]])
     owns_bytes = ends_L > starts_L
     return Leaves(
         starts_L[owns_bytes].astype(np.uint32),
-        np.minimum(depths_L[owns_bytes], MAX_DEPTH).astype(np.uint8),
-        np.minimum(siblings_L[owns_bytes], MAX_SIBLING_INDEX).astype(np.uint8),
+        np.minimum(places_L[owns_bytes] >> _DEPTH_SHIFT, MAX_DEPTH).astype(np.uint8),
+        np.minimum(places_L[owns_bytes] & _SIBLINGS, MAX_SIBLING_INDEX).astype(np.uint8),
         _buckets(language)[kinds_L[owns_bytes]],
     )
 
 
 def _walk(tree: Tree) -> "array[int]":
-    """End, kind, depth and sibling index of each leaf, one after another.
+    """End, kind and place of each leaf, one after another; a place is the depth shifted, and the sibling index.
 
     This loop sees every node of every text: bound methods, one array of numbers, and no node is kept.
     """
     cursor = tree.walk()
     down, across, up = cursor.goto_first_child, cursor.goto_next_sibling, cursor.goto_parent
-    found = array("I")
+    found = array("Q")
     put = found.append
     above: list[int] = []
     push, pop = above.append, above.pop
-    index = 0
+    place = 0
     while True:
         while down():
-            push(index)
-            index = 0
+            push(place)
+            place = (place | _SIBLINGS) + 1  # one deeper, the first child
         node: Node = cursor.node  # type: ignore[assignment]  # the cursor never leaves the tree
         put(node.end_byte)
         put(node.kind_id)
-        put(len(above))
-        put(index)
+        put(place)
         while not across():
             if not up():
                 return found
-            index = pop()
-        index += 1
+            place = pop()
+        place += 1
 
 
 @cache

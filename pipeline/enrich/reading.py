@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-import numpy as np
-
 from pipeline.enrich.chunks import Chunk, chunks_of
 from pipeline.enrich.grammar import Grammar, grammar_of
 from pipeline.enrich.lane.lane import View
@@ -141,10 +139,15 @@ def provenance_columns(reading: Reading) -> dict[str, Any]:
     )
     if not inactive and not reading.syntax.errors:
         return {"provenance_starts": (0,) if num_bytes else (), "provenance_codes": (code,) if num_bytes else ()}
-    codes_B = np.full(num_bytes, code, dtype=np.uint8)
-    for start, end in inactive:
-        codes_B[start:end] = PROVENANCE_CODES[Provenance.SYNTAX_ONLY]
-    for start, end in reading.syntax.errors:
-        codes_B[start:end] = PROVENANCE_CODES[Provenance.DEGRADED]
-    starts = np.flatnonzero(np.diff(codes_B, prepend=np.uint8(0)))
-    return {"provenance_starts": starts.astype(np.uint32), "provenance_codes": codes_B[starts]}
+    errors = reading.syntax.errors
+    edges = sorted({0, num_bytes, *(edge for span in (*errors, *inactive) for edge in span)})
+    place = {edge: index for index, edge in enumerate(edges)}
+    codes = [code] * (len(edges) - 1)
+    for spans, provenance in ((inactive, Provenance.SYNTAX_ONLY), (errors, Provenance.DEGRADED)):
+        for start, end in spans:
+            codes[place[start] : place[end]] = [PROVENANCE_CODES[provenance]] * (place[end] - place[start])
+    starts = [index for index, found in enumerate(codes) if index == 0 or found != codes[index - 1]]
+    return {
+        "provenance_starts": [edges[index] for index in starts],
+        "provenance_codes": [codes[index] for index in starts],
+    }

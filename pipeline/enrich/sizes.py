@@ -6,13 +6,15 @@ together as long as they stay within the limit. A leaf, such as a string of a me
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
-from tree_sitter import Node
+import numpy as np
 
 from pipeline.enrich.chunks import Chunk
 from pipeline.enrich.syntax import Syntax
 
 _BLANKS = b" \t\n\r\v\f"
+_BLANK_CODES = np.frombuffer(_BLANKS, dtype=np.uint8)
 
 
 def sized_chunks(syntax: Syntax, chunks: Sequence[Chunk], max_num_bytes: int) -> list[Chunk]:
@@ -24,9 +26,9 @@ def sized_chunks(syntax: Syntax, chunks: Sequence[Chunk], max_num_bytes: int) ->
         if chunk.end - chunk.start <= max_num_bytes or _size(syntax.content, chunk.start, chunk.end) <= max_num_bytes:
             sized.append(chunk)
             continue
-        starts = _merged(syntax.content, _split(syntax, chunk, max_num_bytes), chunk.end, max_num_bytes)
-        ends = [*starts[1:], chunk.end]
-        sized += [chunk._replace(start=start, end=end) for start, end in zip(starts, ends, strict=True)]
+        cuts = _cuts(syntax.content, chunk, _node_starts(syntax, chunk, max_num_bytes), max_num_bytes)
+        edges = [chunk.start, *(_line_start(syntax.content, cut) for cut in cuts), chunk.end]
+        sized += [chunk._replace(start=start, end=end) for start, end in pairwise(edges)]
     return sized
 
 
@@ -34,10 +36,10 @@ def _size(content: bytes, start: int, end: int) -> int:
     return len(content[start:end].translate(None, _BLANKS))
 
 
-def _split(syntax: Syntax, chunk: Chunk, max_num_bytes: int) -> list[int]:
-    """Where the parts of a chunk start, in order: the chunk's own start, and those of the nodes that were not opened."""
+def _node_starts(syntax: Syntax, chunk: Chunk, max_num_bytes: int) -> list[int]:
+    """Where the nodes in a chunk start that are small enough, in order. Larger ones are opened."""
     assert syntax.tree is not None  # the caller has looked
-    content, starts = syntax.content, [chunk.start]
+    content, starts = syntax.content, []
     root = syntax.tree.root_node
     pending = [root.descendant_for_byte_range(chunk.start, chunk.end) or root]
     while pending:
@@ -46,36 +48,31 @@ def _split(syntax: Syntax, chunk: Chunk, max_num_bytes: int) -> list[int]:
         if end <= chunk.start or start >= chunk.end:
             continue
         is_inside = chunk.start <= start and end <= chunk.end
-        if is_inside and (end - start <= max_num_bytes or _size(content, start, end) <= max_num_bytes):
-            start = _line_start(content, start, starts[-1])
-            if start > starts[-1]:
-                starts.append(start)
-            continue
-        pending.extend(_children_within(node, chunk))
+        children = [] if is_inside and end - start <= max_num_bytes else node.children
+        if children and not (is_inside and _size(content, start, end) <= max_num_bytes):
+            pending += children[::-1]
+        elif is_inside:
+            starts.append(start)
     return starts
 
 
-def _children_within(node: Node, chunk: Chunk) -> list[Node]:
-    """Last first, for a stack."""
-    children = node.children[::-1]
-    if chunk.start <= node.start_byte and node.end_byte <= chunk.end:
-        return children
-    return [child for child in children if child.end_byte > chunk.start and child.start_byte < chunk.end]
+def _cuts(content: bytes, chunk: Chunk, starts: Sequence[int], max_num_bytes: int) -> list[int]:
+    """The starts at which the chunk is cut: as many parts go together as stay within the limit."""
+    is_blank = np.isin(np.frombuffer(content[chunk.start : chunk.end], dtype=np.uint8), _BLANK_CODES)
+    if not starts:
+        return []
+    sizes_before = np.concatenate([[0], np.cumsum(~is_blank)])[[start - chunk.start for start in starts]].tolist()
+    cuts: list[int] = []
+    size_at_cut = 0
+    ends = [*sizes_before[1:], len(is_blank) - int(is_blank.sum())]
+    for start, before, after in zip(starts, sizes_before, ends, strict=True):
+        if after - size_at_cut > max_num_bytes and before > size_at_cut:
+            cuts.append(start)
+            size_at_cut = before
+    return cuts
 
 
-def _line_start(content: bytes, start: int, least: int) -> int:
+def _line_start(content: bytes, start: int) -> int:
     """The start of the line if only blanks stand between; else `start` itself."""
-    at = least + len(content[least:start].rstrip(b" \t"))
-    return at if content[at - 1 : at] == b"\n" else start
-
-
-def _merged(content: bytes, starts: Sequence[int], end: int, max_num_bytes: int) -> list[int]:
-    merged: list[int] = []
-    num_bytes = max_num_bytes + 1
-    for start, stop in zip(starts, [*starts[1:], end], strict=True):
-        size = _size(content, start, stop)
-        if num_bytes + size > max_num_bytes:
-            merged.append(start)
-            num_bytes = 0
-        num_bytes += size
-    return merged
+    line = content.rfind(b"\n", 0, start) + 1
+    return start if content[line:start].strip(b" \t") else line
