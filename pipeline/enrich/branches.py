@@ -12,14 +12,15 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import NamedTuple
 
 MAX_NUM_LINES = 32
 """A conditional with a longer branch stays: what opens a brace for another to close is short, a header guard is not."""
 
 # A directive's line with what is continued. What is not closed ends with the text: a search never starts again behind it.
+# It begins with the sign that is searched for: a search for the start of a line stops at each line.
 _DIRECTIVE = re.compile(
-    rb"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b(?:[^\\\n]|\\.|\\\Z)*(?:\n|\Z)",
-    re.MULTILINE | re.DOTALL,
+    rb"#[ \t]*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b(?:[^\\\n]|\\.|\\\Z)*(?:\n|\Z)", re.DOTALL
 )
 _OPAQUE = re.compile(
     rb"//(?:[^\\\n]|\\.)*"
@@ -31,6 +32,7 @@ _OPAQUE = re.compile(
 )
 _SPACES = bytes(10 if byte == 10 else 32 for byte in range(256))
 """Table that makes a space of each byte but the line's end."""
+_CONTINUED = (b"\\\n", b"\\\r\n")
 _OPENING = frozenset({b"if", b"ifdef", b"ifndef"})
 
 ByteRange = tuple[int, int]
@@ -52,23 +54,31 @@ class Conditional:
         return max(after - before - 1 for before, after in pairwise(self.line_numbers))
 
 
-def without_opaque(content: bytes) -> bytes:
-    """The text with spaces for its comments and literals: what `unbalanced_branches` reads."""
-    return _OPAQUE.sub(lambda match: match[0].translate(_SPACES), content)
+class Conditionals(NamedTuple):
+    """The conditionals of a text, the inner ones first, and the text with spaces for its comments and literals."""
+
+    bare: bytes
+    found: Sequence[Conditional]
 
 
-def unbalanced_branches(visible: bytes, errors: Sequence[ByteRange] = ()) -> list[ByteRange]:
+def conditionals_of(content: bytes) -> Conditionals:
+    """Look for the conditionals of a text. One that is not closed is left out."""
+    if b"#" not in content:
+        return Conditionals(content, ())
+    bare = _OPAQUE.sub(lambda match: match[0].translate(_SPACES), content)
+    return Conditionals(bare, _conditionals(bare))
+
+
+def unbalanced_branches(conditionals: Conditionals, errors: Sequence[ByteRange] = ()) -> list[ByteRange]:
     """The byte ranges to blank, in order and apart: those of each conditional that has a branch out of balance.
 
     With `errors`, those too of conditionals a directive of which lies in one: they stand where no grammar lets them.
 
     Its directive lines go, and all branches but the first; of a branch that stands alone nothing stays.
     """
-    if b"#" not in visible:
-        return []
-    bare = bytearray(visible)
+    bare = bytearray(conditionals.bare)
     blanked: list[ByteRange] = []
-    for conditional in _conditionals(visible):  # inner ones come first, and outer ones are judged without them
+    for conditional in conditionals.found:  # inner ones come first, and outer ones are judged without them
         if conditional.longest_branch() > MAX_NUM_LINES:
             continue
         branches = conditional.branches()
@@ -97,14 +107,15 @@ def _conditionals(bare: bytes) -> list[Conditional]:
     stack: list[Conditional] = []
     line_number = at = 0
     for directive in _DIRECTIVE.finditer(bare):
-        if bare[max(0, directive.start() - 3) : directive.start()].endswith((b"\\\n", b"\\\r\n")):
-            continue  # the end of a directive that was continued
-        line_number += bare.count(b"\n", at, directive.start())
-        at = directive.start()
+        line = bare.rfind(b"\n", 0, directive.start()) + 1
+        if bare[line : directive.start()].strip(b" \t") or bare[max(0, line - 3) : line].endswith(_CONTINUED):
+            continue
+        line_number += bare.count(b"\n", at, line)
+        at = line
         if directive[1] in _OPENING:
             stack.append(Conditional())
         if stack:
-            stack[-1].directives.append(directive.span())
+            stack[-1].directives.append((line, directive.end()))
             stack[-1].line_numbers.append(line_number)
         if directive[1] == b"endif" and stack:
             complete.append(stack.pop())

@@ -56,6 +56,10 @@ _KINDS = {
     "enum_specifier": ChunkKind.CLASS_DECL,
     "compound_statement": ChunkKind.FUNC_BODY,
 }
+_ONE_SPAN = {
+    name: kind for name, kind in _KINDS.items() if name.startswith(("preproc", "#", "type_def", "alias", "concept"))
+}
+"""What is one span whatever stands in it."""
 _DOCUMENTED_DIRECTIVES = frozenset({"preproc_def", "preproc_function_def"})
 _MERGED = frozenset(ChunkKind) - {ChunkKind.FUNC_SIG, ChunkKind.FUNC_BODY, ChunkKind.CLASS_DECL}
 
@@ -217,6 +221,10 @@ def _visit(node: Node, container: Container, spans: Spans) -> Container | None:
     kind = node.type
     if kind == "comment":
         spans.add_comment(node.start_byte, node.end_byte, container.level)
+    elif kind in _ONE_SPAN:
+        span_kind = _ONE_SPAN[kind]
+        takes_comment = span_kind is not ChunkKind.PREAMBLE or kind in _DOCUMENTED_DIRECTIVES
+        spans.add(node.start_byte, node.end_byte, span_kind, container.level, takes_comment)
     elif kind in _PUNCTUATION or (kind == "expression_statement" and node.end_byte - node.start_byte == 1):
         spans.absorb(node.end_byte)
     elif kind == "ERROR":
@@ -251,8 +259,7 @@ def _visit_declaration(outer: Node, type_: str, container: Container, spans: Spa
         spans.add(body.start_byte, outer.end_byte, ChunkKind.FUNC_BODY, container.level, takes_comment=False)
         return None
     kind = _KINDS.get(type_) or _kind_of(node, type_, declared, container.in_class)
-    takes_comment = kind is not ChunkKind.PREAMBLE or type_ in _DOCUMENTED_DIRECTIVES
-    spans.add(outer.start_byte, outer.end_byte, kind, container.level, takes_comment)
+    spans.add(outer.start_byte, outer.end_byte, kind, container.level, takes_comment=kind is not ChunkKind.PREAMBLE)
     return None
 
 

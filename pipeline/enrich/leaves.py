@@ -36,14 +36,17 @@ class Leaves:
 
 def leaves_of(tree: Tree, language: Language) -> Leaves:
     """The leaves of a tree in the order of the text. Those without bytes, such as missing ones, own nothing."""
-    ends_L, kinds_L, places_L = np.frombuffer(_walk(tree), dtype=np.uint64).reshape(-1, 3).T.astype(np.int64)
-    starts_L = np.concatenate([ends_L[:0], [0], ends_L[:-1]])
+    ends_L, kinds_L, places_L = np.frombuffer(_walk(tree), dtype=np.uint64).reshape(-1, 3).T
+    starts_L = np.zeros_like(ends_L)
+    starts_L[1:] = ends_L[:-1]
     owns_bytes = ends_L > starts_L
+    if not owns_bytes.all():
+        starts_L, kinds_L, places_L = starts_L[owns_bytes], kinds_L[owns_bytes], places_L[owns_bytes]
     return Leaves(
-        starts_L[owns_bytes].astype(np.uint32),
-        np.minimum(places_L[owns_bytes] >> _DEPTH_SHIFT, MAX_DEPTH).astype(np.uint8),
-        np.minimum(places_L[owns_bytes] & _SIBLINGS, MAX_SIBLING_INDEX).astype(np.uint8),
-        _buckets(language)[kinds_L[owns_bytes]],
+        starts_L.astype(np.uint32),
+        np.minimum(places_L >> _DEPTH_SHIFT, MAX_DEPTH).astype(np.uint8),
+        np.minimum(places_L & _SIBLINGS, MAX_SIBLING_INDEX).astype(np.uint8),
+        _buckets(language)[kinds_L],
     )
 
 

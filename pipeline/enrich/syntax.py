@@ -11,7 +11,7 @@ import tree_sitter_c
 import tree_sitter_cpp
 from tree_sitter import Language, Node, Parser, Point, Tree
 
-from pipeline.enrich.branches import ByteRange, unbalanced_branches, with_spaces, without_opaque
+from pipeline.enrich.branches import ByteRange, conditionals_of, unbalanced_branches, with_spaces
 from pipeline.enrich.grammar import Grammar
 from pipeline.enrich.leaves import Leaves, leaves_of
 from pipeline.enrich.params import SyntaxParams
@@ -82,10 +82,10 @@ def read_syntax(content: bytes, grammar: Grammar, params: SyntaxParams) -> Synta
         num_error_bytes_unblanked=num_error_bytes,
     )
     if syntax.num_error_bytes + syntax.num_missing_nodes and params.blank_unbalanced_branches:
-        visible = without_opaque(content)
-        first = _with_blanked_branches(syntax, grammar, params, unbalanced_branches(visible))
+        conditionals = conditionals_of(content)
+        first = _with_blanked_branches(syntax, grammar, params, unbalanced_branches(conditionals))
         if first.errors and len(first.errors) <= _MAX_NUM_ERRORS:
-            return _with_blanked_branches(first, grammar, params, unbalanced_branches(visible, first.errors))
+            return _with_blanked_branches(first, grammar, params, unbalanced_branches(conditionals, first.errors))
         return first
     return syntax
 

@@ -16,7 +16,7 @@ import tree_sitter_cpp
 from tree_sitter import Language, Parser
 
 from pipeline.build_block import BuildBlock
-from pipeline.enrich.branches import unbalanced_branches, without_opaque
+from pipeline.enrich.branches import conditionals_of, unbalanced_branches
 from pipeline.enrich.grammar import Grammar
 from pipeline.enrich.lane.lane import Lane, Source, database_of, lay_out, read_lane
 from pipeline.enrich.lane.params import LaneParams
@@ -71,7 +71,7 @@ def error_bytes() -> list[Figure]:
     """
     readings = [read_document(row, SyntaxParams()).syntax for row in _rows()]
     retried = [
-        one for one in readings if one.num_error_bytes_unblanked and unbalanced_branches(without_opaque(one.content))
+        one for one in readings if one.num_error_bytes_unblanked and unbalanced_branches(conditionals_of(one.content))
     ]
     share = sum(one.num_error_bytes for one in retried) / max(1, sum(one.num_error_bytes_unblanked for one in retried))
     of_all = sum(one.num_error_bytes for one in readings) / max(1, sum(len(one.content) for one in readings))
