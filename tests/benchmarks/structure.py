@@ -97,9 +97,17 @@ def chunks() -> list[Figure]:
 
 
 def build_lane() -> list[Figure]:
-    """lightgbm whole and a sample of z3: from nothing, and again with all units remembered."""
+    """lightgbm whole and a sample of z3: from nothing, and again with all units remembered.
+
+    SLUICE_BENCH_UNITS bounds the units of each source, SLUICE_BENCH_SOURCES names the sources, where time is short.
+    """
     figures = []
     for name, block in sorted(FULL_BUILT.builds.items()):
+        if name not in os.environ.get("SLUICE_BENCH_SOURCES", name).split(","):
+            continue
+        most = os.environ.get("SLUICE_BENCH_UNITS")
+        if most is not None:
+            block = block.model_copy(update={"max_units": int(most)})
         with tempfile.TemporaryDirectory() as folder:
             cold, first = _timed_lane(_source(name), block, Path(folder))
             warm, second = _timed_lane(_source(name), block, Path(folder))
@@ -158,7 +166,8 @@ def _units(name: str) -> Iterator[list[bool]]:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch).resolve()
         lay_out(folder, source)
-        made = database_of(folder, source, FULL_BUILT.builds[name], LaneParams())
+        block = FULL_BUILT.builds[name]
+        made = database_of(folder, source, (block, LaneParams(), tool_versions(block.cmake), None))
         if isinstance(made, str):
             raise SystemExit(f"{name} was not configured: {made}")
         from pipeline.enrich.lane.commands import read_database

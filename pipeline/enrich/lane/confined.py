@@ -1,10 +1,12 @@
 """Runs one command without network, with one folder that it may write to. A script, started by `sandbox`.
 
-    confined.py WRITABLE CPU_SECONDS MEMORY_BYTES COMMAND ...
+    confined.py WRITABLE CPU_SECONDS MEMORY_BYTES KEPT COMMAND ...
 
 New namespaces of the kernel (user, mount, network, processes) hold what the command can reach: no interface but a
-loopback that is down, every mount read-only but WRITABLE, nothing below /run, where services listen. Exits with 97 where the
-kernel does not grant them; the command is not run then.
+loopback that is down, every mount read-only but WRITABLE, nothing below /run, where services listen, nothing of the
+folders of users and of temporary files but KEPT, folders with a colon between. WRITABLE stands at PLACE too, where the command
+runs: what it writes down of its place is the same on every machine. Exits with 97 where the kernel does not grant all that; the
+command is not run then.
 """
 
 import ctypes
@@ -15,6 +17,10 @@ import struct
 import sys
 
 NOT_GRANTED = 97
+PLACE = "/tmp/sluice"
+"""Where the command finds the folder that it may write to."""
+
+_EMPTIED = ("/run", "/home", "/root", "/tmp", "/var/tmp", "/mnt", "/media")
 
 _CLONE_NEW = 0x10000000 | 0x00020000 | 0x40000000 | 0x20000000 | 0x08000000  # user, mount, network, processes, IPC
 _MS_BIND, _MS_REC, _MS_PRIVATE = 0x1000, 0x4000, 0x40000
@@ -25,9 +31,9 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 def main() -> int:
     """Confine this process, then run the command in it; its exit code, or 128 + the signal that ended it."""
-    writable, seconds, memory, *command = sys.argv[1:]
+    writable, seconds, memory, kept, *command = sys.argv[1:]
     try:
-        _confine(writable)
+        _confine(writable, [writable, *filter(None, kept.split(":"))])
     except OSError as error:
         print(f"confined: {error}", file=sys.stderr)
         return NOT_GRANTED
@@ -38,18 +44,32 @@ def main() -> int:
     return status if status >= 0 else 128 - status
 
 
-def _confine(writable: str) -> None:
+def _confine(writable: str, kept: list[str]) -> None:
     user, group = os.getuid(), os.getgid()
     _call("unshare", _LIBC.unshare(_CLONE_NEW))
     for name, line in (("setgroups", "deny"), ("uid_map", f"0 {user} 1"), ("gid_map", f"0 {group} 1")):
         with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
             file.write(line)
     _mount(None, "/", _MS_REC | _MS_PRIVATE)
-    _mount(writable, writable, _MS_BIND)
+    _empty(kept)
+    os.makedirs(PLACE, exist_ok=True)
+    _mount(writable, PLACE, _MS_BIND)
     _set_read_only("/", True, _AT_RECURSIVE)
     _set_read_only(writable, False, 0)
-    if os.path.isdir("/run"):
-        _call("mount", _LIBC.mount(b"none", b"/run", b"tmpfs", 0, b"size=64k"))
+    _set_read_only(PLACE, False, 0)
+    os.chdir(PLACE)
+
+
+def _empty(kept: list[str]) -> None:
+    """Cover the folders that hold what is the user's, and lay what is kept of it back in its place."""
+    places = {path: os.open(path, os.O_PATH | os.O_DIRECTORY) for path in sorted(kept, key=len)}
+    for folder in _EMPTIED:
+        if os.path.isdir(folder) and not os.path.islink(folder):
+            _call("mount", _LIBC.mount(b"none", folder.encode(), b"tmpfs", 0, b"size=1m"))
+    for path, descriptor in places.items():
+        os.makedirs(path, exist_ok=True)
+        _mount(f"/proc/self/fd/{descriptor}", path, _MS_BIND | _MS_REC)
+        os.close(descriptor)
 
 
 def _become(command: list[str], seconds: int, memory: int) -> None:

@@ -14,7 +14,9 @@ from typing import Any
 
 from pipeline.build_block import BuildBlock
 from pipeline.enrich.lane.commands import BUILD, SOURCE, Command, Database, Tree, place_of_source, read_database
-from pipeline.enrich.lane.configure import DATABASE, configure
+from pipeline.enrich.lane.configure import DATABASE
+from pipeline.enrich.lane.configured import configured
+from pipeline.enrich.lane.confined import PLACE
 from pipeline.enrich.lane.context import context_of, count_local, tree_path, users_named_in
 from pipeline.enrich.lane.params import LaneParams
 from pipeline.enrich.lane.tools import missing_tools
@@ -78,7 +80,7 @@ def read_lane(
     with tempfile.TemporaryDirectory(prefix="sluice-lane-") as scratch:
         folder = Path(scratch).resolve()
         lay_out(folder, source)
-        made = database_of(folder, source, block, params)
+        made = database_of(folder, source, (block, params, versions, cache))
         if isinstance(made, str):
             word, _, message = made.partition(": ")
             return _failed(lane, source, word, message)
@@ -118,18 +120,21 @@ def lay_out(folder: Path, source: Source) -> None:
         file.write_bytes(content)
 
 
-def database_of(folder: Path, source: Source, block: BuildBlock, params: LaneParams) -> tuple[bytes, Tree] | str:
+def database_of(
+    folder: Path, source: Source, how: tuple[BuildBlock, LaneParams, Mapping[str, str], Path | None]
+) -> tuple[bytes, Tree] | str:
     """The database and the tree that its paths are in; or why there is none."""
+    block, params, versions, cache = how
     if block.database is not None:
         content = source.files[block.database]
         places = [(place_of_source(content, frozenset(source.files)), SOURCE)]
     else:
-        configured = configure(folder, block, params.configure_limits())
-        if configured.database is None:
-            return f"{configured.failure}: {configured.message}"
-        content = configured.database
-        places = [(str(folder / BUILD), BUILD), (str(folder / SOURCE), SOURCE)]
-        (folder / DATABASE).unlink()
+        answer = configured(folder, block, params.configure_limits(), versions, cache)
+        if answer.database is None:
+            return f"{answer.failure}: {answer.message}"
+        content = answer.database
+        places = [(f"{PLACE}/{BUILD}", BUILD), (f"{PLACE}/{SOURCE}", SOURCE)]
+        (folder / DATABASE).unlink(missing_ok=True)
     files = frozenset(
         str(path.relative_to(folder)) for top in (SOURCE, BUILD) for path in (folder / top).rglob("*") if path.is_file()
     )

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.enrich.lane import confined
+from pipeline.enrich.lane.confined import PLACE
+from pipeline.enrich.lane.tools import CONFIGURING, has_package, package_folder
 
 
 @dataclass(frozen=True)
@@ -33,21 +35,25 @@ class Run:
 
 
 def run_confined(command: Sequence[str], folder: Path, path: Sequence[str], limits: Limits) -> Run:
-    """Run a command that may write to `folder` alone, with a home and temporary files in it, and no network."""
+    """Run a command that may write to `folder` alone, with a home and temporary files in it, and no network.
+
+    It finds the folder at `confined.PLACE`, and of the users' folders nothing but the installed packages.
+    """
     for name in ("home", "tmp"):
         (folder / name).mkdir(exist_ok=True)
     environment = {
         "PATH": os.pathsep.join(path),
-        "HOME": str(folder / "home"),
-        "TMPDIR": str(folder / "tmp"),
-        "XDG_CACHE_HOME": str(folder / "home" / "cache"),
-        "ZIG_GLOBAL_CACHE_DIR": str(folder / "tmp" / "zig"),
-        "ZIG_LOCAL_CACHE_DIR": str(folder / "tmp" / "zig"),
+        "HOME": f"{PLACE}/home",
+        "TMPDIR": f"{PLACE}/tmp",
+        "XDG_CACHE_HOME": f"{PLACE}/home/cache",
+        "ZIG_GLOBAL_CACHE_DIR": f"{PLACE}/tmp/zig",
+        "ZIG_LOCAL_CACHE_DIR": f"{PLACE}/tmp/zig",
         "LC_ALL": "C.UTF-8",
         "TZ": "UTC",
         "SOURCE_DATE_EPOCH": "0",
     }
-    starter = [sys.executable, "-I", confined.__file__, str(folder), str(limits.cpu_seconds), str(limits.memory_bytes)]
+    numbers = (str(limits.cpu_seconds), str(limits.memory_bytes))
+    starter = [sys.executable, "-I", confined.__file__, str(folder), *numbers, ":".join(_kept_folders())]
     process = subprocess.Popen(
         [*starter, *command],
         cwd=folder,
@@ -67,3 +73,10 @@ def run_confined(command: Sequence[str], folder: Path, path: Sequence[str], limi
     if process.returncode == confined.NOT_GRANTED:
         return Run("no_sandbox", text)
     return Run("" if process.returncode == 0 else "failed", text)
+
+
+def _kept_folders() -> list[str]:
+    """Where Python and the packages that configuring runs are installed, which can be below a home."""
+    found = {Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).resolve().parent}
+    found |= {package_folder(name) for name in ("ziglang", *CONFIGURING) if has_package(name)}
+    return sorted(str(folder) for folder in found if folder.is_dir() and ":" not in str(folder))

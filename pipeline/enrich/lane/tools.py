@@ -55,6 +55,11 @@ def package_folder(name: str) -> Path:
     return Path(spec.submodule_search_locations[0])
 
 
+def has_package(name: str) -> bool:
+    """Whether a package is installed."""
+    return importlib.util.find_spec(name) is not None
+
+
 def system_arguments(is_c: bool) -> list[str]:
     """Options that make libclang read the headers of the package and none of the machine."""
     library = toolchain_folder() / "lib"

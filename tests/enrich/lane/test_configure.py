@@ -21,11 +21,11 @@ def is_granted(folder: Path) -> bool:
     return run_confined(["/bin/true"], folder, ["/bin"], LIMITS).failure != "no_sandbox"
 
 
-def lane_of(script: str, **others: str) -> Lane:
+def lane_of(script: str, cache: Path | None = None, **others: str) -> Lane:
     texts = {"src/a.cpp": b'#include "made.h"\nint a = MADE + GIVEN;\n'}
     files = {"CMakeLists.txt": (BEGIN + script).encode(), **{name: text.encode() for name, text in others.items()}}
     block = BuildBlock(cmake=True, options=("-DWANTED=3",))
-    return read_lane(Source("made", {**files, **texts}, texts), block, LaneParams(), tool_versions(cmake=True), None)
+    return read_lane(Source("made", {**files, **texts}, texts), block, LaneParams(), tool_versions(cmake=True), cache)
 
 
 def test_a_configured_source_is_compiled_with_what_configuring_made(tmp_path: Path) -> None:
@@ -93,3 +93,35 @@ def test_what_takes_too_long_is_ended_with_all_that_it_started(tmp_path: Path) -
     assert run_confined([sys.executable, "-c", "while True: pass"], tmp_path, ["/bin"], limits).failure == "failed"
     asleep = Limits(cpu_seconds=5, wall_seconds=1, memory_bytes=1 << 30)
     assert run_confined(["/bin/sleep", "600"], tmp_path, ["/bin"], asleep).failure == "timeout"
+
+
+def test_what_was_configured_is_remembered_until_a_file_of_the_source_changes(tmp_path: Path) -> None:
+    if not is_granted(tmp_path):
+        pytest.skip("this kernel grants no namespaces")
+    cache = tmp_path / "units"
+    script = (
+        'string(RANDOM LENGTH 20 drawn)\nfile(WRITE "${CMAKE_BINARY_DIR}/made.h" "#define MADE 1 // ${drawn}\\n")\n'
+        "add_library(made src/a.cpp)\ntarget_include_directories(made PRIVATE ${CMAKE_BINARY_DIR})\n"
+        "target_compile_definitions(made PRIVATE GIVEN=${drawn}=${CMAKE_SOURCE_DIR})\n"
+    )
+    first = lane_of(script, cache)
+
+    assert lane_of(script, cache).views == first.views  # what cmake drew at random stayed
+    assert lane_of(script, cache, other="x").views != first.views
+    assert "=source" in (first.view("src/a.cpp").context or "")
+    for entry in cache.glob("*.configured"):
+        entry.write_bytes(entry.read_bytes().replace(b"MADE 1", b"MADE 2"))
+    assert lane_of(script, cache).views != first.views  # a damaged memory is none
+
+
+def test_a_confined_command_finds_no_files_of_the_user(tmp_path: Path) -> None:
+    if not is_granted(tmp_path):
+        pytest.skip("this kernel grants no namespaces")
+    inside, secret = tmp_path / "inside", tmp_path / "secret.txt"
+    inside.mkdir()
+    secret.write_text("hidden")
+    asked = f"os.path.exists({str(secret)!r}), os.listdir(os.path.expanduser('~')), os.listdir('/home'), os.getcwd()"
+    look = f"import os; print({asked})"
+    run = run_confined([sys.executable, "-I", "-c", look], inside, ["/bin"], LIMITS)
+
+    assert run.output.splitlines() == ["False [] [] /tmp/sluice"]
