@@ -25,7 +25,7 @@ from kernels.mamba3_scan_triton import (
 def _phase_gradients(grads, vectors, LENGTH: tl.constexpr, STATE: tl.constexpr):
     """(L, PAIRS): how much each pair's angle moves the loss."""
     grad_even, grad_odd = tl.split(tl.reshape(grads, (LENGTH, STATE // 2, 2)))
-    even, odd = tl.split(tl.reshape(vectors, (LENGTH, STATE // 2, 2)))
+    even, odd = tl.split(tl.reshape(vectors.to(tl.float32), (LENGTH, STATE // 2, 2)))
     return grad_odd * even - grad_even * odd
 
 
@@ -49,7 +49,10 @@ def chunk_gradient_kernel(
     T: tl.constexpr, H: tl.constexpr, P: tl.constexpr, N: tl.constexpr, S: tl.constexpr, CHUNKS: tl.constexpr,
     LENGTH: tl.constexpr, HEAD: tl.constexpr, STATE: tl.constexpr, DOT_TYPE: tl.constexpr,
 ):  # fmt: skip
-    """All gradients of one chunk, from the state that enters it and the gradient of the state that leaves it."""
+    """All gradients of one chunk, from the state that enters it and the gradient of the state that leaves it.
+
+    Vectors are kept in DOT_TYPE, which they are multiplied in anyway: half the registers where that is bfloat16.
+    """
     chunk, head, row = tl.program_id(0), tl.program_id(1), tl.program_id(2).to(tl.int64)
     index = tl.arange(0, LENGTH)
     tokens = chunk * LENGTH + index
@@ -73,10 +76,14 @@ def chunk_gradient_kernel(
         LENGTH,
         STATE // 2,
     )
-    queries = _turn(_vectors(query_ptr, query_bias_ptr, row, head, tokens, T, N, STATE), cosines, sines, LENGTH, STATE)
-    keys = _turn(_vectors(key_ptr, key_bias_ptr, row, head, tokens, T, N, STATE), cosines, sines, LENGTH, STATE)
-    values = _values(value_ptr, row, head, tokens, T, H, P, HEAD)
-    slopes = _values(grad_ptr, row, head, tokens, T, H, P, HEAD)
+    queries = _turn(
+        _vectors(query_ptr, query_bias_ptr, row, head, tokens, T, N, STATE), cosines, sines, LENGTH, STATE
+    ).to(DOT_TYPE)
+    keys = _turn(_vectors(key_ptr, key_bias_ptr, row, head, tokens, T, N, STATE), cosines, sines, LENGTH, STATE).to(
+        DOT_TYPE
+    )
+    values = _values(value_ptr, row, head, tokens, T, H, P, HEAD).to(DOT_TYPE)
+    slopes = _values(grad_ptr, row, head, tokens, T, H, P, HEAD).to(DOT_TYPE)
     log_decays, own, weights = _scalars(step_ptr, rate_ptr, share_ptr, row, head, tokens, has_next, T, H)
     sums = _document_sums(log_decays, starts, False)
     final = _last(sums, LENGTH)
@@ -84,18 +91,19 @@ def chunk_gradient_kernel(
 
     channels, states = tl.arange(0, HEAD), tl.arange(0, STATE)
     place = ((row * CHUNKS + chunk) * H + head) * (HEAD * STATE) + channels[:, None] * STATE + states[None, :]
-    entering, leaving = tl.load(state_ptr + place), tl.load(leaving_ptr + place)
+    leaving = tl.load(leaving_ptr + place)
     is_same = here[:, None] == here[None, :]
     earlier, later = is_same & (index[:, None] > index[None, :]), is_same & (index[:, None] < index[None, :])
     decays = tl.where(earlier, tl.exp(tl.where(earlier, sums[:, None] - sums[None, :], 0.0)), 0.0)
-    own_match, own_agreement = tl.sum(queries * keys, axis=1), tl.sum(slopes * values, axis=1)
+    own_match = tl.sum(queries.to(tl.float32) * keys.to(tl.float32), axis=1)
+    own_agreement = tl.sum(slopes.to(tl.float32) * values.to(tl.float32), axis=1)
     agreed = (own * own_agreement)[:, None]
 
     kernel = tl.where(earlier, decays * _dot(queries, tl.trans(keys), DOT_TYPE), 0.0)
     to_values = _dot(tl.trans(kernel), _clean(slopes), DOT_TYPE) + _taint(slopes, later)[:, None]
     from_leaving = to_end[:, None] * _dot(keys, tl.trans(leaving), DOT_TYPE)
     to_values += tl.where(reaches_end[:, None], from_leaving, 0.0)
-    grad_values = weights[:, None] * to_values + (own * own_match)[:, None] * slopes
+    grad_values = weights[:, None] * to_values + (own * own_match)[:, None] * slopes.to(tl.float32)
     value_place = ((row * T + tokens)[:, None] * H + head) * P + channels[None, :]
     value_mask = (tokens < T)[:, None] & (channels < P)[None, :]
     tl.store(grad_value_ptr + value_place, grad_values.to(grad_value_ptr.dtype.element_ty), mask=value_mask)
@@ -103,19 +111,20 @@ def chunk_gradient_kernel(
     of_keys = tl.where(earlier, decays * _dot(slopes, tl.trans(values), DOT_TYPE), 0.0)
     left = tl.where(reaches_end[:, None], to_end[:, None] * _dot(values, leaving, DOT_TYPE), 0.0)
     to_keys = _dot(tl.trans(of_keys), _clean(queries), DOT_TYPE) + _taint(queries, later)[:, None] + left
-    grad_weights = tl.sum(keys * to_keys, axis=1)
-    left_to_sum = tl.sum(tl.where(reaches_end, weights * tl.sum(keys * left, axis=1), 0.0), axis=0)
-    grad_keys = weights[:, None] * to_keys + agreed * queries
+    grad_weights = tl.sum(keys.to(tl.float32) * to_keys, axis=1)
+    left_to_sum = tl.sum(tl.where(reaches_end, weights * tl.sum(keys.to(tl.float32) * left, axis=1), 0.0), axis=0)
+    grad_keys = weights[:, None] * to_keys + agreed * queries.to(tl.float32)
 
-    weighted = weights[:, None] * keys
+    weighted = weights[:, None] * keys.to(tl.float32)
     to_queries = _dot(of_keys, _clean(weighted), DOT_TYPE) + _taint(weighted, earlier)[:, None]
+    entering = tl.load(state_ptr + place)
     from_state = tl.exp(sums)[:, None] * _dot(slopes, entering, DOT_TYPE)
     to_queries += tl.where(continues[:, None], from_state, 0.0)
-    grad_queries = to_queries + agreed * keys
+    grad_queries = to_queries + agreed * keys.to(tl.float32)
 
     kept = tl.sum(tl.where(index == LENGTH - 1, continues.to(tl.int32), 0), axis=0) > 0
     passed = tl.where(kept, tl.exp(final) * tl.sum(tl.sum(leaving * entering, axis=1), axis=0), 0.0)
-    grad_sums = tl.sum(queries * to_queries, axis=1) - weights * grad_weights
+    grad_sums = tl.sum(queries.to(tl.float32) * to_queries, axis=1) - weights * grad_weights
     grad_sums += tl.where(index == LENGTH - 1, passed + left_to_sum, 0.0)
     token_place, token_mask = (row * T + tokens) * H + head, tokens < T
     tl.store(grad_decay_ptr + token_place, _document_sums(grad_sums, ends, True), mask=token_mask)

@@ -1,20 +1,16 @@
-"""R: a recurrent network whose state is a matrix for each head, nonlinear in time.
+"""R: M2RNN, a recurrent network with a matrix for a state. The recurrence and its definition are `kernels.m2rnn`.
 
-    z_t = tanh(h_{t-1} W + k_t v_t^T)        h_t = f_t h_{t-1} + (1 - f_t) z_t        y_t = q_t^T h_t + D v_t
-    f_t = exp(-exp(A_log) softplus(d_t + bias))
-
-q, k and v pass a causal convolution of 4 taps and SiLU; h and the taps start from zero in each document. Serial in
-time: the state enters a tanh, so no scan can reorder it.
+q, k and v pass a causal convolution of 4 taps and SiLU, whose taps start from zero in each document; the forget gate is
+f_t = exp(-exp(A_log) softplus(d_t + bias)), and the result y_t + D v_t is gated, normed and projected.
 
 Shapes: B rows, T tokens of a row, H heads, K key size, V value size, C channels of q, k and v together, D width.
 """
-
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from kernels.m2rnn import RecurrenceArguments, m2rnn
 from trainer.config import ModelConfig
 from trainer.model.initialization import (
     Constant,
@@ -31,15 +27,6 @@ from trainer.model.segments import PackedRows
 
 STEP_SIZE_RANGE = (1e-3, 0.1)
 DECAY_RATE_RANGE = (1.0, 16.0)
-
-
-class RecurrenceInputs(NamedTuple):
-    """What the recurrence reads: q, k, v and the forget gate f, 0 to 1."""
-
-    queries_BTHK: Tensor
-    keys_BTHK: Tensor
-    values_BTHV: Tensor
-    forget_BTH: Tensor
 
 
 class M2RNN(nn.Module):
@@ -73,47 +60,21 @@ class M2RNN(nn.Module):
 
     def forward(self, hidden_BTD: Tensor, rows: PackedRows) -> BlockOutput:
         channels_BTC, gate, step_BTH = self.into(hidden_BTD).split(self.widths, dim=-1)
-        inputs = self._recurrence_inputs(channels_BTC, step_BTH, rows.segments.positions_BT)
-        read_BTHV = m2rnn_scan(inputs, self.transition_HVV, rows.segments.document_starts_BT)
-        mixed = (read_BTHV + self.skip_H.unsqueeze(-1) * inputs.values_BTHV).flatten(2)
+        inputs = self._arguments(channels_BTC, step_BTH, rows)
+        mixed = (m2rnn(inputs) + self.skip_H.unsqueeze(-1) * inputs.values_BTHV).flatten(2)
         return BlockOutput(self.out(self.norm(mixed.to(hidden_BTD.dtype) * functional.silu(gate))), None)
 
-    def _recurrence_inputs(self, channels_BTC: Tensor, step_BTH: Tensor, positions_BT: Tensor) -> RecurrenceInputs:
+    def _arguments(self, channels_BTC: Tensor, step_BTH: Tensor, rows: PackedRows) -> RecurrenceArguments:
         """Convolve and split; everything the recurrence reads is in the parameters' dtype (float32)."""
         wide_BTC = channels_BTC.to(self.taps_CK.dtype)
-        mixed_BTC = functional.silu(causal_convolution(wide_BTC, self.taps_CK, positions_BT))
+        mixed_BTC = functional.silu(causal_convolution(wide_BTC, self.taps_CK, rows.segments.positions_BT))
         queries, keys, values = mixed_BTC.split(self.channel_widths, dim=-1)
         step_sizes_BTH = functional.softplus(step_BTH.to(self.step_bias_H.dtype) + self.step_bias_H)
-        return RecurrenceInputs(
+        return RecurrenceArguments(
             queries_BTHK=queries.unflatten(-1, (-1, self.key_size)),
             keys_BTHK=keys.unflatten(-1, (-1, self.key_size)),
             values_BTHV=values.unflatten(-1, (-1, self.value_size)),
             forget_BTH=torch.exp(-self.log_decay_rate_H.exp() * step_sizes_BTH),
+            transition_HVV=self.transition_HVV,
+            document_index_BT=rows.segments.segment_ids_BT,
         )
-
-
-def m2rnn_scan(inputs: RecurrenceInputs, transition_HVV: Tensor, document_starts_BT: Tensor) -> Tensor:
-    """q_t^T h_t for each token, (B, T, H, V), by a loop over time. `transition_HVV` is W."""
-    queries_BTHK, keys_BTHK, values_BTHV, forget_BTH = inputs
-    num_rows, _, num_heads, key_size = keys_BTHK.shape
-    # Heads lead and rows join the key axis: one batched product with W for each step, and no copy of W for each row.
-    drive_THMV = (keys_BTHK.unsqueeze(-1) * values_BTHV.unsqueeze(-2)).permute(1, 2, 0, 3, 4).flatten(2, 3)
-    continues_TB = (~document_starts_BT).to(forget_BTH.dtype).t()
-    forget_THM1 = _for_each_state_row(forget_BTH.permute(1, 2, 0), key_size)
-    continues_T1M1 = _for_each_state_row(continues_TB.unsqueeze(1), key_size)
-    state_HMV = torch.zeros_like(drive_THMV[0])
-    states = []
-    # unbind, not indexing: the gradient of an index is a whole zero tensor for each step.
-    steps = zip(drive_THMV.unbind(0), forget_THM1.unbind(0), continues_T1M1.unbind(0), strict=True)
-    for drive_HMV, forget_HM1, continues_1M1 in steps:
-        previous_HMV = state_HMV * continues_1M1
-        candidate_HMV = torch.tanh(torch.baddbmm(drive_HMV, previous_HMV, transition_HVV))
-        state_HMV = torch.lerp(candidate_HMV, previous_HMV, forget_HM1)
-        states.append(state_HMV)
-    states_THBKV = torch.stack(states).view(-1, num_heads, num_rows, key_size, values_BTHV.shape[-1])
-    return torch.einsum("bthk,thbkv->bthv", queries_BTHK, states_THBKV)
-
-
-def _for_each_state_row(factors_TXB: Tensor, key_size: int) -> Tensor:
-    """(T, X, B) -> (T, X, B * K, 1): one factor for each row of the joined states."""
-    return factors_TXB.unsqueeze(-1).expand(*factors_TXB.shape, key_size).flatten(2).unsqueeze(-1)
