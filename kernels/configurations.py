@@ -1,8 +1,8 @@
 """How each kernel is launched: warps and stages by kernel, shape class and GPU architecture. Committed, never autotuned.
 
-Autotuning at run time picks by timing, so two runs could add in different orders; a table cannot. An
-entry that no GPU has measured says so: it was chosen by the registers and spills that the compiler counts for sm_90. The table is part of the kernel
-manifest, since warps and stages decide the order of sums.
+Autotuning at run time picks by timing, so two runs could add in different orders; a table cannot. An entry that no GPU
+has measured says so: it was chosen by the registers and spills that the compiler counts for sm_90. The table is part of
+the kernel manifest, since warps and stages decide the order of sums.
 """
 
 from dataclasses import asdict, dataclass

@@ -105,12 +105,15 @@ def _gpu_manifest(device: str) -> dict[str, Any]:
     import torch
     import triton
 
+    from kernels.configurations import configuration_manifest
+
     major, minor = torch.cuda.get_device_capability(device)
     return {
         "triton": triton.__version__,
         "cuda": torch.version.cuda,
         "cudnn": torch.backends.cudnn.version(),
         "architecture": f"sm_{major}{minor}",
+        "kernels": configuration_manifest(),
     }
 
 
