@@ -10,7 +10,7 @@ demo: .venv/installed ## collect to promote, then train, stop and resume
 	$(RUN) -m assets.demo --recipe $(RECIPE)
 
 test: check ## every check that needs no GPU
-	$(RUN) -m pytest -m "not gpu and not slow" && $(RUN) -m pytest -m "slow and not gpu"
+	$(RUN) -m pytest -n auto --maxprocesses 4 --dist loadfile -m "not gpu and not slow" && $(RUN) -m pytest -m "slow and not gpu"
 
 check: .venv/installed ## style, types, import contracts, light imports
 	.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/lint-imports && $(RUN) -m tests.light_imports
@@ -18,8 +18,8 @@ check: .venv/installed ## style, types, import contracts, light imports
 accept: .venv/installed ## the whole system in eight ordered phases; stops at the first red
 	$(RUN) -m tests.accept
 
-campaign: .venv/installed ## 200 kills of a 60-step run; each time the same certificate
-	SLUICE_KILLS=200 $(RUN) -m pytest -m slow tests/trainer/test_kills.py
+campaign: .venv/installed ## 200 kills of 60-step runs; each run ends in the same certificate
+	$(RUN) -m tests.benchmarks kill-campaign --json
 
 bench: .venv/installed ## every figure, side by side, into docs/benchmarks.md
 	$(RUN) -m tests.benchmarks --write docs/benchmarks.md

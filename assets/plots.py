@@ -9,20 +9,23 @@ import dagster as dg
 _MAX_POINTS = 40
 
 
-def sparkline(values: Sequence[float], width: int = 240, height: int = 48) -> dg.MetadataValue[Any]:
+_WIDTH, _HEIGHT = 240, 48
+
+
+def sparkline(values: Sequence[float], form: str = "{:.4f}") -> dg.MetadataValue[Any]:
     """A small line plot with its first and last value in words. At most 40 points are drawn, the last one always."""
     step = max(1, -(-len(values) // _MAX_POINTS))
     points = [*values[: len(values) - 1 : step], values[-1]]
     low, high = min(points), max(points)
-    scale = (height - 4) / ((high - low) or 1.0)
-    across = width / max(1, len(points) - 1)
+    scale = (_HEIGHT - 4) / ((high - low) or 1.0)
+    across = _WIDTH / max(1, len(points) - 1)
     path = " ".join(
-        f"{index * across:.0f},{height - 2 - (value - low) * scale:.0f}" for index, value in enumerate(points)
+        f"{index * across:.0f},{_HEIGHT - 2 - (value - low) * scale:.0f}" for index, value in enumerate(points)
     )
     picture = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}">'
         f'<polyline fill="none" stroke="#36c" points="{path}"/></svg>'
     )
     encoded = base64.b64encode(picture.encode()).decode()
-    words = f"{values[0]:.4f} to {values[-1]:.4f} in {len(values):,} steps"
+    words = f"{form.format(values[0])} to {form.format(values[-1])} in {len(values):,} steps"
     return dg.MetadataValue.md(f"![{words}](data:image/svg+xml;base64,{encoded})\n\n{words}")

@@ -10,14 +10,19 @@ from typing import Any
 from pipeline.errors import TrainingError
 
 
+class TrainerStoppedError(TrainingError):
+    """The child was stopped from outside, by a signal: what it saved is good, and it can go on from there."""
+
+
 def trainer_command(command: str, store: Path, *arguments: str) -> list[str]:
     """The command line of `python -m trainer`, with its answer as JSON."""
     return [sys.executable, "-m", "trainer", command, "--store", str(store), "--json", *arguments]
 
 
 def run_trainer(command: Sequence[str], said: Callable[[str], None]) -> dict[str, Any]:
-    """Run the trainer, pass on each line it says, and return its result. Raises TrainingError with its refusal or last words.
+    """Run the trainer, pass on each line it says, and return its result.
 
+    Raises TrainingError with its refusal or last words, TrainerStoppedError where a signal ended it before its last step.
     Whatever ends this process's wait (an interrupt, say) ends the child too: it saves the step in hand first.
     """
     last = ""
@@ -35,13 +40,17 @@ def run_trainer(command: Sequence[str], said: Callable[[str], None]) -> dict[str
     found: dict[str, Any] = json.loads(answer) if answer.strip() else {}
     if child.returncode != 0:
         raise _refusal(child.returncode, found, last)
+    if found.get("finished") is False:
+        raise TrainerStoppedError("the trainer", f"a signal stopped it: {last}", "its last step", _AGAIN)
     return found
 
 
 def _refusal(code: int, found: dict[str, Any], last: str) -> TrainingError:
     if "message" in found:
         return TrainingError("the trainer refused", found["message"])
-    ended = f"signal {-code}" if code < 0 else f"exit code {code}"
-    return TrainingError(
-        "the trainer", f"it ended with {ended}: {last}", "exit code 0", "Launch again to resume at its last checkpoint."
-    )
+    if code < 0:
+        return TrainerStoppedError("the trainer", f"it ended with signal {-code}: {last}", "exit code 0", _AGAIN)
+    return TrainingError("the trainer", f"it ended with exit code {code}: {last}", "exit code 0", _AGAIN)
+
+
+_AGAIN = "Launch again to resume at its last checkpoint."

@@ -16,7 +16,7 @@ from assets.plots import sparkline
 from assets.reporting import table
 from assets.resources import StoreResource, refusals, store_root
 from assets.snapshot import LIVE
-from assets.trainer_process import run_trainer, trainer_command
+from assets.trainer_process import TrainerStoppedError, run_trainer, trainer_command
 from pipeline.params import Params
 from pipeline.watcher import Watcher
 from trainer.recipes import RECIPES
@@ -24,6 +24,8 @@ from trainer.recipes import RECIPES
 TRAINING = dg.AssetKey("training")
 SECONDS_BETWEEN_EVENTS = 15.0
 """A run of many steps writes an event this often: thousands of them make the UI slow."""
+AFTER_A_STOP = dg.RetryPolicy(max_retries=5, delay=1.0)
+"""A trainer that was killed is started again, and resumes. What it refuses is not tried again."""
 
 
 class TrainingParams(Params):
@@ -46,18 +48,18 @@ class TrainingParams(Params):
 def training(watcher: Watcher) -> dg.AssetsDefinition:
     """A model trained on the live snapshot: resumed exactly where it stopped, registered as a checkpoint.
 
-    Losses, parameters and optimiser state are the same bit for bit, however often a run is stopped. Launch it again with a later
-    `stop_after` to go on. By hand: `python -m trainer train --store store --out FOLDER`.
+    Losses, parameters and optimiser state are the same bit for bit, however often a run is stopped: a trainer that is killed is
+    started again. Launch with a later `stop_after` to go on. By hand: `python -m trainer train --store store --out FOLDER`.
     """
     config_type: Any = form(TrainingParams)
 
-    @dg.asset(key=TRAINING, deps=[LIVE], description=cleandoc(training.__doc__ or ""))
+    @dg.asset(key=TRAINING, deps=[LIVE], description=cleandoc(training.__doc__ or ""), retry_policy=AFTER_A_STOP)
     def train(context: dg.AssetExecutionContext, config: config_type, store: StoreResource) -> dg.MaterializeResult:  # type: ignore[type-arg]  # Dagster reads the bare name
         with refusals():
             params = params_from(config, TrainingParams)
             tag_corpus(context.instance, context.run.run_id, params.corpus)
             out = store_root() / "runs" / context.run.run_id
-            result = run_trainer(command_of(params, out), _teller(context, watcher, out / "metrics.jsonl"))
+            result = _run(command_of(params, out), _teller(context, watcher, out / "metrics.jsonl"))
         return dg.MaterializeResult(
             asset_key=TRAINING,
             data_version=dg.DataVersion(result["checkpoint_id"]),
@@ -65,6 +67,13 @@ def training(watcher: Watcher) -> dg.AssetsDefinition:
         )
 
     return train
+
+
+def _run(command: list[str], said: Callable[[str], None]) -> dict[str, Any]:
+    try:
+        return run_trainer(command, said)
+    except TrainerStoppedError as error:
+        raise dg.Failure(description=str(error), allow_retries=True) from error
 
 
 def command_of(params: TrainingParams, out: Path) -> list[str]:
@@ -94,6 +103,7 @@ def training_metadata(result: dict[str, Any], corpus: str, out: Path) -> dict[st
         "steps": result["steps"],
         "final loss": round(result["final_loss"], 4),
         "loss": sparkline(losses),
+        **_throughput(out / "metrics.jsonl"),
         "parameters": f"{result['num_parameters']:,}",
         "tokens per second": result["tokens_per_second"],
         "unchanged": result["unchanged"],
@@ -106,6 +116,13 @@ def training_metadata(result: dict[str, Any], corpus: str, out: Path) -> dict[st
         "certificate": result["certificate"],
         "parameters_sha256": result["parameters_sha256"],
     }
+
+
+def _throughput(metrics: Path) -> dict[str, Any]:
+    """The curve of tokens a second over the steps of this run's folder; nothing where none was recorded."""
+    lines = metrics.read_text(encoding="utf-8").splitlines() if metrics.exists() else []
+    rates = [float(json.loads(line)["tokens_per_second"]) for line in lines]
+    return {"throughput": sparkline(rates, "{:,.0f} tokens/s")} if rates else {}
 
 
 def _teller(context: dg.AssetExecutionContext, watcher: Watcher, metrics: Path) -> Callable[[str], None]:

@@ -92,7 +92,9 @@ class Engine:
                 yield order, make_part(order)
             return
         pool = self._started_pool()
-        pending: dict[Future[Result], Order] = {pool.submit(make_part, order): order for order in orders}
+        # The largest first: else one worker ends with it while the others wait.
+        ordered = sorted(orders, key=lambda order: (-_num_bytes_read(order), order.part.name))
+        pending: dict[Future[Result], Order] = {pool.submit(make_part, order): order for order in ordered}
         yield from self._drain(pending)
 
     def _drain(self, pending: dict[Future[Result], Order]) -> Iterator[tuple[Order, Result]]:
@@ -126,6 +128,14 @@ class Engine:
                 process.kill()
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._pool = None
+
+
+def _num_bytes_read(order: Order) -> int:
+    """Bytes of the objects and of the single files that a part is made from, as far as they are known beforehand."""
+    store = Store(order.store_root)
+    folders = [store.locate(object_id) for object_id in order.part.inputs.values()]
+    files = [path for folder in folders if folder for path in folder.iterdir()] + list(order.part.places.values())
+    return sum(path.stat().st_size for path in files if path.is_file())
 
 
 _AGAIN = "Run again: finished parts are reused. Fewer workers need less memory."

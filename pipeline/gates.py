@@ -138,6 +138,18 @@ GATES: tuple[Gate, ...] = (
         "Copies are memorised and inflate every count.",
     ),
     _none(
+        "drops_lie_in_their_bands",
+        "normalize",
+        "num_drop_reasons_outside_band",
+        "A rule that goes wrong shows first as a share that jumps.",
+    ),
+    _none(
+        "languages_lie_in_their_bands",
+        "normalize",
+        "num_languages_outside_band",
+        "A source that turned into another language is another source.",
+    ),
+    _none(
         "no_row_lost_in_normalize",
         "normalize",
         "num_rows_unaccounted",
@@ -228,6 +240,12 @@ GATES: tuple[Gate, ...] = (
         "verify",
         "num_documents_not_rebuilt",
         "Rows hold each document once and whole.",
+    ),
+    _none(
+        "megatron_reads_back",
+        "verify",
+        "num_documents_megatron_changes",
+        "An export that another trainer reads must hold the same tokens.",
     ),
     Gate(
         "rows_are_worth_reading",

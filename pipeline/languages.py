@@ -1,6 +1,10 @@
 """Which file is what, by its name alone: C and C++ source, or evidence about its licence."""
 
 from pathlib import PurePosixPath
+from typing import Literal
+
+Language = Literal["c", "c_or_cpp", "cpp"]
+"""By extension: `.c`, `.h` (either of the two), and all that is C++."""
 
 C_EXTENSIONS = frozenset({".c"})
 CPP_EXTENSIONS = frozenset(

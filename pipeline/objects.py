@@ -5,13 +5,14 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import DamagedError, MissingError
 from pipeline.params import digest
 from pipeline.tables import TABLE_SUFFIXES, count_rows, read_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MANIFEST = "manifest.json"
 REPORT = "report.json"
@@ -58,7 +59,7 @@ class StoredObject:
     def object_id(self) -> str:
         return self.path.name
 
-    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+    def table(self, name: str, columns: Sequence[str] | None = None) -> "pa.Table":
         """The table `name` in stored order. Raises MissingError if the object has none, DamagedError if its bytes changed."""
         return read_table(self.paths(name), columns)
 

@@ -1,30 +1,16 @@
-"""What a step says about each record it was given: kept, or dropped and why. Nothing is lost silently."""
+"""What a part or a stage says about the records it was given: how many went on, how many were dropped and why."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
-
-Record = TypeVar("Record")
+from typing import Protocol
 
 
-@dataclass(frozen=True, slots=True)
-class Kept(Generic[Record]):
-    """A record that goes on, possibly changed."""
+class HasReason(Protocol):
+    """A record that left: a DroppedRecord, or a DuplicateRecord."""
 
-    record: Record
-
-
-@dataclass(frozen=True, slots=True)
-class Dropped:
-    """A record that leaves. `reason` names the rule, `detail` its evidence or measured value."""
-
-    record_id: str
-    reason: str
-    detail: str = ""
-
-
-Outcome = Kept[Record] | Dropped
+    @property
+    def reason(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -42,6 +28,11 @@ class StageReport:
     def num_rows_unaccounted(self) -> int:
         """Rows that neither went out nor were dropped. The gate on every stage: nothing is lost silently."""
         return self.rows_in - self.rows_out - sum(self.dropped.values())
+
+
+def count_reasons(dropped: Iterable[HasReason]) -> dict[str, int]:
+    """How many records left by each rule, sorted by its name."""
+    return dict(sorted(Counter(str(record.reason) for record in dropped).items()))
 
 
 def total(reports: Iterable[StageReport]) -> StageReport:

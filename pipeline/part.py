@@ -9,14 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-import pyarrow as pa
-
 from pipeline.errors import SourceError
 from pipeline.outcome import StageReport
 from pipeline.params import Params
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from pipeline.collect.pins import SourcePin
+    from pipeline.collect.withdrawn import Selector
 
 P_co = TypeVar("P_co", bound=Params, covariant=True)
 
@@ -27,7 +28,7 @@ class Tables(Protocol):
     @property
     def object_id(self) -> str: ...
 
-    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+    def table(self, name: str, columns: Sequence[str] | None = None) -> "pa.Table":
         """The whole table `name`, or some of its columns, in stored order."""
         ...
 
@@ -78,7 +79,7 @@ class PartJob:
 class PartOutput:
     """What a part function returns: tables by file name, small files by name, and the counts."""
 
-    tables: Mapping[str, pa.Table]
+    tables: Mapping[str, "pa.Table"]
     report: StageReport
     files: Mapping[str, bytes] = field(default_factory=dict)
 
@@ -124,6 +125,11 @@ class StageContext(Protocol, Generic[P_co]):
     @property
     def pins(self) -> Sequence["SourcePin"]:
         """The slice that is built, sorted by name."""
+        ...
+
+    @property
+    def withdrawn(self) -> Sequence["Selector"]:
+        """What no corpus of the store may hold any more, sorted. Only collect reads it."""
         ...
 
     @property

@@ -8,7 +8,7 @@ from pipeline.collect.params import CollectParams
 from pipeline.collect.pins import SourcePin, load_pins
 from pipeline.enrich.params import EnrichParams
 from pipeline.errors import ParamsError, PinError
-from pipeline.normalize.params import NormalizeParams
+from pipeline.normalize.params import DropBands, NormalizeParams
 from pipeline.params import Params
 from pipeline.tokenize.params import TokenizeParams
 from pipeline.verify.params import VerifyParams
@@ -19,7 +19,7 @@ MADE_CORPUS = ROOT / "tests" / "corpus" / "pins.toml"
 
 
 class CorpusParams(Params):
-    """Everything that decides a corpus, besides its pins. The defaults are the recipe `quick`."""
+    """Everything that decides a corpus, besides its pins. The defaults are the recipe `quick`, with wider bands."""
 
     held_out: tuple[str, ...] = ("iminuit",)
     """Names of the sources whose documents are held out from training."""
@@ -39,17 +39,46 @@ class Recipe(Params):
     params: CorpusParams
 
 
+# Bands of the operational slice: twice what its sources show, at least one file in a hundred.
+_OPERATIONAL_BANDS = DropBands(
+    binary=0.01,
+    undecodable=0.01,
+    too_small=0.03,
+    too_large=0.02,
+    long_line=0.02,
+    long_mean_line=0.01,
+    few_alphanumerics=0.01,
+    repeated_lines=0.02,
+    mostly_comments=0.03,
+    generated=0.03,
+    amalgamation=0.01,
+    encoded_data=0.01,
+    objective_c=0.01,
+    licence_refused=0.25,
+    licence_unknown=0.02,
+    licence_quarantined=0.4,
+    unscrubbable=0.0,
+    contaminated=0.01,
+    exact_duplicate=0.1,
+    near_duplicate=0.15,
+    copyleft_twin=0.05,
+)
+
 QUICK = Recipe(
     name="quick",
     pins=OPERATIONAL,
     sources=("awkward-cpp", "ducc0", "iminuit", "python-rapidjson"),
-    params=CorpusParams(),
+    params=CorpusParams(normalize=NormalizeParams(drop_bands=_OPERATIONAL_BANDS)),
 )
 FULL = Recipe(
     name="full",
     pins=OPERATIONAL,
     sources=(),
-    params=CorpusParams(held_out=("highspy", "iminuit", "onnx"), tokenize=TokenizeParams(row_length=2048)),
+    params=CorpusParams(
+        held_out=("highspy", "iminuit", "onnx"),
+        normalize=NormalizeParams(drop_bands=_OPERATIONAL_BANDS),
+        tokenize=TokenizeParams(row_length=2048),
+    ),
 )
 TINY = Recipe(
     name="tiny",
@@ -69,6 +98,22 @@ def recipe_named(name: str) -> Recipe:
     if name not in RECIPES:
         raise ParamsError(f"recipe {name}", "there is none of that name", f"one of {', '.join(RECIPES)}")
     return RECIPES[name]
+
+
+def params_of(recipe: Recipe, pins_file: Path | None = None, items_folder: Path | None = None) -> CorpusParams:
+    """The recipe's Params. Bands of its slice say nothing about a pins file given in its place: there the wide ones hold.
+
+    `items_folder` holds evaluation items beside those that are shipped; where it lies is no part of any identity.
+    """
+    changes: dict[str, Params] = {}
+    if pins_file is not None:
+        changes["drop_bands"] = DropBands()
+    if items_folder is not None:
+        rules = recipe.params.normalize.decontamination
+        changes["decontamination"] = rules.model_copy(update={"items_folder": str(items_folder.absolute())})
+    if not changes:
+        return recipe.params
+    return recipe.params.model_copy(update={"normalize": recipe.params.normalize.model_copy(update=changes)})
 
 
 def pins_of(recipe: Recipe, pins_file: Path | None = None) -> tuple[SourcePin, ...]:

@@ -186,6 +186,8 @@ class EnrichedDocument:
     symbols: tuple[UInt64, ...] | None
     calls: tuple[UInt64, ...] | None
     type_references: tuple[UInt64, ...] | None
+    filepath_stable_id: str | None = None
+    file_local_commit_index: Int32 | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +213,8 @@ class TokenizedDocument:
     type_references: tuple[UInt64, ...] | None
     definitions_and_uses: tuple[UInt8, ...] | None
     provenances: tuple[UInt8, ...] | None
+    filepath_stable_id: str | None
+    file_local_commit_index: Int32 | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +222,8 @@ class PackedRow:
     """T token slots, filled with pieces of documents of one source and split, in order, padding last.
 
     `doc_ids` count the pieces from 1, padding is -1. `source_doc_ids`, `source_doc_token_lengths` and `piece_indices` have
-    one entry a piece; a length counts the slots of the piece with its BOS and, on a document's last piece, its EOS.
+    one entry a piece; a length counts the slots of the piece with its BOS and, on a document's last piece, its EOS. A row of
+    documents with chronology holds consecutive commits of the one file `filepath_stable_id`, oldest first.
     """
 
     pack_id: UInt32
@@ -237,6 +242,7 @@ class PackedRow:
     piece_indices: tuple[UInt32, ...]
     build_aware_fraction: Float32 | None
     file_local_commit_indices: tuple[Int32, ...] | None
+    filepath_stable_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +250,8 @@ class TrainingRow:
     """What training reads of a packed row: the hot surface, memory-mapped. `chunk_starts` are slots within the row, piece by piece.
 
     `piece_ids` are 64-bit digests of (document_id, piece_index): the identity that infilling is keyed by.
-    `chunk_counts` says how many of the `chunk_starts` belong to each piece.
+    `chunk_counts` says how many of the `chunk_starts` belong to each piece. Structure has T slots and is there if the recipe asked;
+    `file_identity` is the 64-bit digest of the `filepath_stable_id`, of rows that hold consecutive commits of one file.
     """
 
     input_ids: tuple[UInt16, ...]
@@ -252,3 +259,7 @@ class TrainingRow:
     piece_ids: tuple[UInt64, ...]
     chunk_counts: tuple[UInt32, ...]
     chunk_starts: tuple[UInt32, ...]
+    structure_kinds: tuple[UInt8, ...] | None
+    structure_levels: tuple[UInt8, ...] | None
+    file_identity: UInt64 | None
+    first_commit_index: Int32 | None

@@ -8,8 +8,9 @@ import pyarrow as pa
 
 from pipeline.errors import StageError
 
-SCHEMA_VERSION = 1
-"""Raised when a field is added. Fields are only ever added, as nullable: older tables load with None there."""
+SCHEMA_VERSIONS = {"EnrichedDocument": 2, "TokenizedDocument": 2, "PackedRow": 2, "TrainingRow": 2}
+"""Of each record, 1 unless it says otherwise. Raised when a field is added. Fields are only ever added, as nullable: older tables
+load with None there."""
 
 _PLAIN_TYPES: dict[Any, pa.DataType] = {
     str: pa.large_string(),
@@ -24,7 +25,8 @@ def arrow_schema(record: type) -> pa.Schema:
     """The Arrow schema of a table of `record`: one field an attribute, nullable where the attribute may be None."""
     hints = get_type_hints(record, include_extras=True)
     columns = [_column(field.name, hints[field.name]) for field in fields(record)]
-    return pa.schema(columns, metadata={"record": record.__name__, "schema_version": str(SCHEMA_VERSION)})
+    version = str(SCHEMA_VERSIONS.get(record.__name__, 1))
+    return pa.schema(columns, metadata={"record": record.__name__, "schema_version": version})
 
 
 def table_of(record: type, columns: dict[str, Any]) -> pa.Table:

@@ -9,9 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from pipeline.errors import MissingError, SnapshotError
 from pipeline.objects import StoredObject
 from pipeline.outcome import StageReport
@@ -136,6 +133,9 @@ def _describe_source(job: PartJob, name: str, kept: set[str]) -> dict[str, Any]:
 
 
 def _count_licences(rules: Tables, kept: set[str]) -> dict[str, int]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     table = rules.table("documents.parquet", ["document_id", "licence"])
     mask = pc.is_in(table["document_id"], value_set=pa.array(sorted(kept), pa.large_string()))
     return dict(sorted(Counter(table.filter(mask)["licence"].to_pylist()).items()))

@@ -48,10 +48,10 @@ class Stage:
 
 
 STAGES: tuple[Stage, ...] = (
-    Stage("collect", 1, "pipeline.collect.stage:run", "pins", "collect/part", ("pyarrow",)),
+    Stage("collect", 2, "pipeline.collect.stage:run", "pins", "collect/part", ("pyarrow",)),
     Stage(
         "normalize",
-        2,
+        3,
         "pipeline.normalize.stage:run",
         "collect/part",
         "normalize/rules, normalize/duplicates",
@@ -67,14 +67,14 @@ STAGES: tuple[Stage, ...] = (
     ),
     Stage(
         "enrich",
-        1,
+        2,
         "pipeline.enrich.stage:run",
         "normalize/rules, normalize/duplicates",
         "enrich/part",
         ("pyarrow", "tree-sitter", "tree-sitter-c", "tree-sitter-cpp"),
     ),
-    Stage("tokenize", 2, "pipeline.tokenize.stage:run", "enrich/part", "tokenize/part", ("pyarrow", "tokenizers")),
-    Stage("verify", 1, "pipeline.verify.stage:run", "tokenize/part", "snapshot/snapshot, verify/part", ("pyarrow",)),
+    Stage("tokenize", 3, "pipeline.tokenize.stage:run", "enrich/part", "tokenize/part", ("pyarrow", "tokenizers")),
+    Stage("verify", 2, "pipeline.verify.stage:run", "tokenize/part", "snapshot/snapshot, verify/part", ("pyarrow",)),
 )
 STAGE_NAMES = tuple(stage.name for stage in STAGES)
 
@@ -238,7 +238,8 @@ class _Context:
         self.input_id = input_id
         self.params: Any = getattr(build.params, stage.name)
         self.corpus_params = build.params
-        self.pins: Sequence[SourcePin] = build.order.pins
+        self.pins: Sequence[SourcePin] = build.pins
+        self.withdrawn = build.withdrawn
         self.held_out = frozenset(build.params.held_out)
         self.offline = build.order.offline
         self.store_root = build.store.root

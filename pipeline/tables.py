@@ -1,11 +1,14 @@
-"""Arrow tables on disk: cold ones as Parquet, memory-mapped ones as Arrow IPC. The same table gives the same bytes."""
+"""Arrow tables on disk: cold ones as Parquet, memory-mapped ones as Arrow IPC. The same table gives the same bytes.
+
+Arrow is imported where a table is touched: a command that only looks into objects answers sooner without it.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.ipc as ipc
-import pyarrow.parquet as pq
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MAX_ROWS_IN_SHARD = 50_000
 ROWS_IN_GROUP = 1_024
@@ -21,7 +24,7 @@ def shard_names(name: str, num_rows: int) -> list[str]:
     return [f"{stem}-{index:05d}.{suffix}" for index in range(num_shards)]
 
 
-def write_table(folder: Path, name: str, table: pa.Table) -> list[str]:
+def write_table(folder: Path, name: str, table: "pa.Table") -> list[str]:
     """Write a table into `folder` as one file or numbered shards; returns the names written."""
     names = shard_names(name, table.num_rows)
     for index, shard_name in enumerate(names):
@@ -33,18 +36,25 @@ def write_table(folder: Path, name: str, table: pa.Table) -> list[str]:
     return names
 
 
-def read_table(paths: Sequence[Path], columns: Sequence[str] | None = None) -> pa.Table:
+def read_table(paths: Sequence[Path], columns: Sequence[str] | None = None) -> "pa.Table":
     """Read the shards of one table, in order. Arrow files are memory-mapped and cost no memory until they are touched."""
+    import pyarrow as pa
+
     tables = [_read_one(path, columns) for path in paths]
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
 
 
 def count_rows(path: Path) -> int:
     """Number of rows of one table file, without reading its columns."""
+    import pyarrow.parquet as pq
+
     return int(read_table([path], []).num_rows if path.suffix == ".arrow" else pq.ParquetFile(path).metadata.num_rows)
 
 
-def _write_parquet(path: Path, table: pa.Table) -> None:
+def _write_parquet(path: Path, table: "pa.Table") -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     # A dictionary costs 37 % on token columns and helps short repeated strings only.
     repeated = [field.name for field in table.schema if pa.types.is_large_string(field.type) and field.name != "text"]
     pq.write_table(
@@ -58,12 +68,18 @@ def _write_parquet(path: Path, table: pa.Table) -> None:
     )
 
 
-def _write_ipc(path: Path, table: pa.Table) -> None:
+def _write_ipc(path: Path, table: "pa.Table") -> None:
+    import pyarrow.ipc as ipc
+
     with ipc.new_file(str(path), table.schema) as writer:
         writer.write_table(table.combine_chunks())
 
 
-def _read_one(path: Path, columns: Sequence[str] | None) -> pa.Table:
+def _read_one(path: Path, columns: Sequence[str] | None) -> "pa.Table":
+    import pyarrow as pa
+    import pyarrow.ipc as ipc
+    import pyarrow.parquet as pq
+
     if path.suffix == ".arrow":
         table = ipc.open_file(pa.memory_map(str(path))).read_all()
         return table.select(list(columns)) if columns is not None else table

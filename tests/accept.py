@@ -45,7 +45,7 @@ PHASES = (
             ("-m", "trainer", "accept", "--store", STORE, "--corpus", "tiny"),
         ),
     ),
-    Phase("sampling equals the full pass", to_come="step decoding"),
+    Phase("sampling equals the full pass", (_tests("trainer/model/test_decoding.py", "trainer/test_sampling.py"),)),
     Phase("demo in time", (("-m", "assets.demo", "--recipe", "tiny"),), limit_seconds=540),
 )
 

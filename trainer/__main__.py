@@ -1,4 +1,4 @@
-"""The command line: `python -m trainer train|compare|checkpoints|doctor|accept|smoke|sample|verify-loader|observe`.
+"""The command line: `python -m trainer train|compare|checkpoints|presets|doctor|accept|smoke|sample|...`.
 
 Needs none of the pipeline's libraries. Machine-readable output goes to stdout with `--json`, people's to stderr. For the exit
 codes see `pipeline.command`; 1 is also the answer to a comparison that finds a difference.
@@ -60,21 +60,19 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--device", default="cpu")
     train.add_argument("--batch-rows", type=_steps, help="rows of one step, in place of the recipe's")
     train.add_argument("--micro-batch-rows", type=_steps, help="rows of one logical micro-batch")
+    train.add_argument("--deterministic", choices=("on", "off"), help="in place of the recipe's")
     train.add_argument(
         "--allow-drift", action="append", default=[], metavar="FIELD", help="manifest[.NAME] or snapshot_id; recorded"
     )
     train.add_argument("--telemetry", choices=("on", "off"), default="on", help="metrics, TensorBoard file, progress")
+    train.add_argument("--evaluate-every", type=_steps, metavar="N", help="look at held-out rows every N steps")
+    train.add_argument("--evaluate-rows", type=_steps, default=32, metavar="N", help="how many of them")
     _add_keep(train)
     _add_checkpoint_commands(commands)
     _add_machine_commands(commands)
     smoke = _command(commands, "smoke", _smoke, "one step of the smallest model on a snapshot; nothing is kept")
     smoke.add_argument("--snapshot", required=True, help="a snapshot id")
-    sample = _command(commands, "sample", _sample, "complete a prompt with a checkpoint")
-    sample.add_argument("--checkpoint", required=True, help="a checkpoint id")
-    sample.add_argument("--prompt", default="#include <vector>\n\n")
-    sample.add_argument("--tokens", type=whole_number(1, 2**31), default=48, help="most tokens to draw")
-    sample.add_argument("--seed", type=_seed, default=42)
-    sample.add_argument("--temperature", type=amount, default=0.7, help="0 takes the likeliest token")
+    _add_model_commands(commands)
     for name, handler, text in (
         ("verify-loader", _verify_loader, "the reproducibility bar, each reading in a fresh process"),
         ("observe", _observe, "what one process reads and computes; `verify-loader` compares such answers"),
@@ -94,6 +92,35 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_model_commands(commands: Any) -> None:
+    presets = _command(
+        commands, "presets", "model_commands.presets", "the named models and how large they are", needs_store=False
+    )
+    presets.add_argument("--name", action="append", help="only this preset; may be repeated")
+    presets.add_argument("--vocabulary-size", type=whole_number(2, 2**24), help="in place of the preset's usual one")
+    exporting = _command(commands, "export", "model_commands.export", "a checkpoint as a folder for transformers")
+    exporting.add_argument("--checkpoint", required=True, help="a checkpoint id")
+    exporting.add_argument("--out", type=Path, required=True, help="the folder, which must not be there yet")
+    evaluating = _command(commands, "evaluate", "model_commands.evaluate", "a checkpoint on held-out rows")
+    evaluating.add_argument("--checkpoint", required=True, help="a checkpoint id")
+    evaluating.add_argument("--rows", type=_steps, default=64, help="most rows of the held-out split to read")
+    evaluating.add_argument("--middles", type=whole_number(0, 100_000), default=16, help="pieces to infill")
+    evaluating.add_argument("--samples", type=whole_number(0, 100_000), default=4, help="completions to compile")
+    evaluating.add_argument("--tokens", type=whole_number(1, 2**20), default=48, help="most tokens of a completion")
+    evaluating.add_argument("--seed", type=_seed, default=42)
+    sample = _command(commands, "sample", "model_commands.draw_samples", "complete a prompt with a checkpoint")
+    sample.add_argument("--checkpoint", required=True, help="a checkpoint id")
+    prompts = sample.add_mutually_exclusive_group()
+    prompts.add_argument("--prompt", default="#include <vector>\n\n")
+    prompts.add_argument("--prompt-ids", metavar="IDS", help="token ids, separated by commas, in place of a text")
+    sample.add_argument("--tokens", type=whole_number(1, 2**20), default=48, help="most tokens to draw")
+    sample.add_argument("--seed", type=_seed, default=42, help="of the first completion; the next has the next seed")
+    sample.add_argument("--temperature", type=amount, default=0.7, help="0 takes the likeliest token")
+    sample.add_argument("--top-k", type=whole_number(1, 2**24), help="draw among this many of the likeliest")
+    sample.add_argument("--top-p", type=amount, help="draw among the likeliest that hold this much probability, 0-1")
+    sample.add_argument("--best-of", type=whole_number(1, 256), default=1, help="draw so many, answer the likeliest")
+
+
 def _add_keep(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keep-last", type=_steps, metavar="N", help="keep the N newest checkpoints")
     parser.add_argument("--keep-every", type=_steps, metavar="K", help="keep those at multiples of K steps")
@@ -104,6 +131,9 @@ def _add_checkpoint_commands(commands: Any) -> None:
     compare = _command(commands, "compare", "compare", "say where two trainings part", needs_store=False)
     compare.add_argument("first", help="a checkpoint id or a result.json")
     compare.add_argument("second", help="another")
+    compare.add_argument(
+        "--rerun", action="store_true", help="compute both again from their last common checkpoint, to the first tensor"
+    )
     group = commands.add_parser("checkpoints", help="list, show, diff, export, import, prune")
     verbs = group.add_subparsers(required=True, metavar="VERB")
     listing = _command(verbs, "list", "list_all", "every checkpoint, by step")
@@ -135,7 +165,7 @@ def _add_machine_commands(commands: Any) -> None:
 def _command(
     commands: Any, name: str, handler: Any, help_text: str, needs_store: bool = True
 ) -> argparse.ArgumentParser:
-    """A command; a handler that is a name is a function of `trainer.commands`, loaded when it runs."""
+    """A command; a handler that is a name is a function of `trainer.commands` or of the module named, loaded when it runs."""
     parser: argparse.ArgumentParser = commands.add_parser(name, help=help_text, description=help_text)
     handler = _of_commands(handler) if isinstance(handler, str) else handler
     parser.add_argument("--store", type=Path, required=needs_store, help="where the store lies")
@@ -146,7 +176,8 @@ def _command(
 
 def _of_commands(name: str) -> Any:
     def handler(options: argparse.Namespace) -> Any:
-        return getattr(importlib.import_module("trainer.commands"), name)(options)
+        module, _, function = name.rpartition(".")
+        return getattr(importlib.import_module(f"trainer.{module or 'commands'}"), function)(options)
 
     return handler
 
@@ -157,6 +188,7 @@ def _of_commands(name: str) -> Any:
 def _train(options: argparse.Namespace) -> dict[str, Any]:
     from pipeline.snapshot import resolve
     from pipeline.store import Store
+    from trainer.evaluation import Evaluation
     from trainer.loop import Sitting, train
     from trainer.retention import Keep
 
@@ -176,6 +208,7 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
         keep=Keep(options.keep_last, options.keep_every, options.keep_best),
         allowed_drift=tuple(options.allow_drift),
         has_telemetry=options.telemetry == "on",
+        evaluation=Evaluation(options.evaluate_every, options.evaluate_rows),
     )
     return train(store, sitting)
 
@@ -185,6 +218,7 @@ def _config(options: argparse.Namespace) -> Any:
     from trainer.recipes import TrainingConfig, recipe_named
 
     asked = {"batch_rows": options.batch_rows, "micro_batch_rows": options.micro_batch_rows}
+    asked["deterministic"] = options.deterministic and options.deterministic == "on"
     given = {name: value for name, value in asked.items() if value is not None}
     config = recipe_named(options.recipe)
     try:
@@ -206,18 +240,6 @@ def _smoke(options: argparse.Namespace) -> dict[str, Any]:
         training = Training(snapshot, sitting)
         metrics = training.step(training.loader.batch_at(0, training.config.num_micro_batches))
     return {"losses": [metrics["loss"]], "snapshot_id": options.snapshot}
-
-
-def _sample(options: argparse.Namespace) -> dict[str, Any]:
-    from pipeline.store import Store
-    from trainer.sampling import sample
-
-    text = sample(
-        Store(options.store), options.checkpoint, options.prompt, options.tokens, options.seed, options.temperature
-    )
-    if not options.json:
-        print(options.prompt + text)
-    return {"prompt": options.prompt, "completion": text}
 
 
 def _verify_loader(options: argparse.Namespace) -> dict[str, Any]:

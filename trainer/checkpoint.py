@@ -8,6 +8,7 @@ A part that is the same as in the checkpoint before is stored once: the new file
 and no clock: a run that stopped and one that never did end in the same id. No pickle is ever loaded.
 """
 
+import errno
 import hashlib
 import json
 import os
@@ -82,8 +83,7 @@ def save(store: Store, scratch: Path, checkpoint: Checkpoint, before_id: str | N
         for name in sorted(tensors):
             files.setdefault(f"{kind}-{_part_of(name, tensors[name])}.safetensors", {})[name] = tensors[name]
     for name, content in sorted(files.items()):
-        save_file({key: content[key].detach().cpu().contiguous() for key in sorted(content)}, str(folder / name))
-        sync_file(folder / name)
+        _write_tensors(folder / name, {key: content[key].detach().cpu().contiguous() for key in sorted(content)})
     write_synced(folder / STATE, canonical_json(checkpoint.state()))
     if before_id is not None:
         _share(store, before_id, folder)
@@ -140,7 +140,7 @@ def find(store: Store, run: str, name: str) -> str | None:
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
-    """The optimiser's state by parameter name: `exp_avg/<name>`, `exp_avg_sq/<name>`, `step/<name>`."""
+    """The optimiser's state by parameter name: `exp_avg/<name>`, `exp_avg_sq/<name>`, `step/<name>`, `momentum/<name>`."""
     tensors: dict[str, Tensor] = {}
     for name, parameter in sorted(model.named_parameters()):
         for key, value in sorted(optimizer.state[parameter].items()):
@@ -151,14 +151,14 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer, model: nn.Module) -> dic
 def restore_optimizer(optimizer: torch.optim.Optimizer, model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
     """Put back what `optimizer_tensors` took. Raises TrainingError where an entry is missing or left over."""
     by_name = dict(model.named_parameters())
-    keys = sorted({name.partition("/")[0] for name in tensors})
-    expected = {f"{key}/{name}" for key in keys for name in by_name}
+    expected = optimizer_tensors(optimizer, model).keys()
     if expected != tensors.keys():
         raise TrainingError(
             "optimiser state", f"entries differ: {sorted(expected ^ tensors.keys())}", "one for each parameter"
         )
     for name, parameter in by_name.items():
-        optimizer.state[parameter] = {key: tensors[f"{key}/{name}"].clone() for key in keys}
+        for key, value in optimizer.state[parameter].items():
+            value.copy_(tensors[f"{key}/{name}"])
 
 
 def digest_tensors(tensors: Mapping[str, Tensor]) -> str:
@@ -192,6 +192,15 @@ def _refuse_not_finite(checkpoint: Checkpoint) -> None:
             "finite numbers",
             "Nothing was saved. Resume the last checkpoint with a lower learning rate.",
         )
+
+
+def _write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
+    """Write and sync one file. Raises OSError: the library has an error of its own for a disk that is full."""
+    try:
+        save_file(tensors, str(path))
+    except SafetensorError as error:
+        raise OSError(errno.EIO, str(error), str(path)) from error
+    sync_file(path)
 
 
 def _part_of(name: str, tensor: Tensor) -> str:

@@ -9,16 +9,24 @@ from typing import Any
 from pipeline.errors import TrainingError
 from pipeline.snapshot import resolve
 from pipeline.store import Store
-from trainer import acceptance, archive, checkpoint, comparison, diagnosis, retention
+from trainer import acceptance, archive, checkpoint, comparison, diagnosis, rerun, retention
 from trainer.retention import Keep
 
 
 def compare(options: argparse.Namespace) -> dict[str, Any]:
     """Where two trainings part. Exit code 1 where they do."""
     store = Store(options.store) if options.store else None
-    found = comparison.compare(comparison.read(options.first, store), comparison.read(options.second, store))
+    one, other = (comparison.read(name, store) for name in (options.first, options.second))
+    found = comparison.compare(one, other)
     _say(found.lines)
-    return {"equal": found.is_equal, **asdict(found), "exit_code": int(not found.is_equal)}
+    answer = {"equal": found.is_equal, **asdict(found), "exit_code": int(not found.is_equal)}
+    if options.rerun and not found.is_equal:
+        if store is None or one.checkpoint is None or other.checkpoint is None:
+            raise TrainingError("re-run", "the checkpoints are not at hand", "--store, and both checkpoints in it")
+        again = rerun.rerun(store, one.checkpoint, other.checkpoint)
+        _say(again.lines)
+        answer["rerun"] = asdict(again)
+    return answer
 
 
 def list_all(options: argparse.Namespace) -> list[dict[str, Any]]:

@@ -29,6 +29,7 @@ class Subject:
     batches: Sequence[bytes]
     states: Mapping[int, State]
     tensors: Sequence[str]
+    checkpoint: Checkpoint | None = None
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ def _of_checkpoint(name: str, found: Checkpoint) -> Subject:
     tensors = sorted([f"parameters/{key}" for key in found.parameters] + list(found.optimizer))
     history = found.history
     states = {state.step: state for state in history.states}
-    return Subject(name, told, history.certificate, history.losses, history.batches, states, tensors)
+    return Subject(name, told, history.certificate, history.losses, history.batches, states, tensors, found)
 
 
 def _lines(one: Subject, other: Subject, found: Comparison) -> list[str]:

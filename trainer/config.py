@@ -1,16 +1,16 @@
 """What a model and its optimiser can be told. Light on purpose: the Dagster shell reads these forms without torch.
 
     ModelConfig = pattern, depth, width + one part a block: AttentionConfig (with EngramConfig), ExpertsConfig,
-                  Mamba3Config, M2RNNConfig
-    OptimizerConfig = AdamW and its learning-rate schedule
+                  Mamba3Config, M2RNNConfig; StructureConfig where the embedding knows chunks
+    OptimizerConfig = AdamW, MuonConfig for matrices, and the learning-rate schedule
 
 The defaults are small sizes; a preset (`trainer.presets`) names every size that its model depends on.
 """
 
 from enum import StrEnum
-from typing import Self
+from typing import Any, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
 
 from pipeline.params import Params
 
@@ -112,6 +112,17 @@ class M2RNNConfig(Params):
     """Columns of one head's state (V)."""
 
 
+class StructureConfig(Params):
+    """Embedding of what kind of chunk a token stands in and how deep its document lies in the order of dependencies."""
+
+    num_kinds: int = Field(default=16, ge=2, le=256)
+    """Kinds of chunks, as the data codes them from 0. A larger code counts as the last kind."""
+    num_levels: int = Field(default=32, ge=2, le=65_536)
+    """Dependency levels. A deeper one counts as the last."""
+    bottleneck_size: int = Field(default=64, ge=1, le=4096)
+    """Width of both embeddings, before the projection to the model's width, which starts at zero."""
+
+
 class ModelConfig(Params):
     """One hybrid model. The vocabulary size comes from the data snapshot, the row length from its rows."""
 
@@ -127,6 +138,8 @@ class ModelConfig(Params):
     """Added to the mean square in every norm."""
     loss_chunk_tokens: int = Field(default=256, ge=1)
     """Tokens whose logits exist at the same time."""
+    max_row_tokens: int = Field(default=4096, ge=1, le=2**20)
+    """Longest row, and longest text with its prompt, that the model may be given."""
     attention: AttentionConfig = AttentionConfig()
     """The A layers."""
     experts: ExpertsConfig = ExpertsConfig()
@@ -135,6 +148,8 @@ class ModelConfig(Params):
     """The M layers."""
     m2rnn: M2RNNConfig = M2RNNConfig()
     """The R layers."""
+    structure: StructureConfig | None = None
+    """The structure embedding. None: never built."""
 
     @property
     def layer_kinds(self) -> tuple[BlockKind, ...]:
@@ -151,6 +166,11 @@ class ModelConfig(Params):
         if unknown:
             raise ValueError(f"unknown letters {', '.join(unknown)} in {pattern!r}; expected only {', '.join(letters)}")
         return pattern
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_off(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A feature that is off leaves no field, so that identities are those of a build that never had it."""
+        return _without_absent(serialize(self), "structure")
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
@@ -171,8 +191,24 @@ class Schedule(StrEnum):
     LINEAR = "linear"
 
 
+class MuonConfig(Params):
+    """Momentum whose update is orthogonalised, for matrices. The rest stays with AdamW.
+
+    Its learning rate and decay are those of AdamW: the update's scale is set so that both move a weight about as far.
+    """
+
+    momentum: float = Field(default=0.95, ge=0, lt=1)
+    """Decay of the sum of gradients."""
+    has_nesterov_momentum: bool = True
+    """Whether the update looks one step ahead of the sum."""
+    num_iterations: int = Field(default=5, ge=1, le=20)
+    """Products that bring the singular values of an update near one; 5 leave them within about a tenth."""
+    update_scale: float = Field(default=0.2, gt=0)
+    """Root mean square of an update, over the learning rate, for a square matrix: times sqrt(max(rows, columns))."""
+
+
 class OptimizerConfig(Params):
-    """AdamW and its learning-rate schedule."""
+    """The optimisers of all parameters and their learning-rate schedule."""
 
     peak_learning_rate: float = Field(default=3e-3, gt=0)
     """Learning rate at the end of the warm-up."""
@@ -196,6 +232,12 @@ class OptimizerConfig(Params):
     """Added to the root of the second moment."""
     max_gradient_norm: float = Field(default=1.0, gt=0)
     """Gradients are scaled down to this norm over all parameters."""
+    muon: MuonConfig | None = None
+    """Muon for the matrices. None: AdamW for them too."""
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_off(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return _without_absent(serialize(self), "muon")
 
     @model_validator(mode="after")
     def _warmup_ends(self) -> Self:
@@ -205,3 +247,7 @@ class OptimizerConfig(Params):
                 f"num_horizon_steps {self.num_horizon_steps}"
             )
         return self
+
+
+def _without_absent(fields: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if key != name or value is not None}

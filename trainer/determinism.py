@@ -3,11 +3,13 @@
 What is promised: the same machine type, library versions and thread count give the same bits.
 """
 
+import hashlib
 import os
 import platform
 import random
 import sys
 from collections.abc import MutableMapping
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,10 @@ ENVIRONMENT = {"PYTHONHASHSEED": "0", "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
 """Read by Python at its start and by torch at its import; later changes do nothing."""
 CACHES = {"TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
 """Compiled kernels, under ~/.cache/sluice unless set otherwise: places, which change no number."""
+
+
+NUMERIC = ("MKL_CBWR", "MKL_DYNAMIC", "MKL_ENABLE_INSTRUCTIONS", "OMP_DYNAMIC", "ONEDNN_MAX_CPU_ISA")
+"""Variables by which libraries choose other instructions or threads. Where set, they are a part of the kernel manifest."""
 
 
 def ensure_environment(arguments: list[str], environment: MutableMapping[str, str] = os.environ) -> None:
@@ -40,13 +46,14 @@ def require_device(device: str) -> None:
         raise TrainingError(f"device {device}", f"torch sees {num_gpus} GPUs here", "", "Train with --device cpu.")
 
 
-def broken_promises() -> list[str]:
+def broken_promises(is_strict: bool = True) -> list[str]:
     """Why bitwise equality is not promised for this process; empty where it is.
 
     Judged by the environment that the process was started with: what is set later came too late for Python and torch.
     """
     found = _initial_environment()
-    return [
+    loose = [] if is_strict else ["`deterministic` is off in the recipe"]
+    return loose + [
         f"{name} was {found.get(name, 'not set')} when this process began; {value} was expected. Start by `python -m trainer`."
         for name, value in ENVIRONMENT.items()
         if found.get(name) != value
@@ -61,16 +68,19 @@ def _initial_environment() -> dict[str, str]:
     return dict(entry.split("=", 1) for entry in content.split("\0") if "=" in entry)
 
 
-def make_deterministic(seed: int, num_threads: int) -> None:
-    """Strict deterministic algorithms, fixed threads, and the four global seeds, which are a fallback: what matters has its own."""
+def make_deterministic(seed: int, num_threads: int, is_strict: bool = True) -> None:
+    """Strict deterministic algorithms, fixed threads, and the four global seeds, which are a fallback: what matters has its own.
+
+    Where `is_strict` is False, torch may choose the fastest algorithms; all else stays.
+    """
     import numpy as np
     import torch
 
     # What use_deterministic_algorithms(True) does, without loading the compiler for it, which takes a second.
-    torch.set_deterministic_debug_mode("error")
+    torch.set_deterministic_debug_mode("error" if is_strict else "default")
     torch.utils.deterministic.fill_uninitialized_memory = False
-    torch.backends.cudnn.deterministic = True
-    torch.backends.cudnn.benchmark = False
+    torch.backends.cudnn.deterministic = is_strict
+    torch.backends.cudnn.benchmark = not is_strict
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
     torch.set_float32_matmul_precision("highest")
@@ -97,6 +107,7 @@ def kernel_manifest(device: str, num_threads: int) -> dict[str, Any]:
         "device": device if device == "cpu" else torch.cuda.get_device_name(device),
         "num_threads": num_threads,
         "capability": torch.backends.cpu.get_cpu_capability(),
+        **{name: os.environ[name] for name in NUMERIC if name in os.environ},
         **({} if device == "cpu" else _gpu_manifest(device)),
     }
 
@@ -112,9 +123,33 @@ def _gpu_manifest(device: str) -> dict[str, Any]:
         "triton": triton.__version__,
         "cuda": torch.version.cuda,
         "cudnn": torch.backends.cudnn.version(),
+        "cublas": _cublas(),
+        "nccl": ".".join(map(str, torch.cuda.nccl.version())) if torch.distributed.is_nccl_available() else None,
+        "driver": _driver(),
         "architecture": f"sm_{major}{minor}",
-        "kernels": configuration_manifest(),
+        "kernels": _kernels(),
+        "launches": configuration_manifest(),
     }
+
+
+def _cublas() -> str | None:
+    found = (each for each in metadata.distributions() if (each.metadata["Name"] or "").startswith("nvidia-cublas"))
+    return next((each.version for each in found), None)
+
+
+def _driver() -> str | None:
+    try:
+        return Path("/sys/module/nvidia/version").read_text().strip()
+    except OSError:
+        return None
+
+
+def _kernels() -> str:
+    """The digest of our kernels' source: tile sizes, warps, stages and dtypes all stand in it."""
+    hasher = hashlib.sha256()
+    for path in sorted((Path(__file__).parent.parent / "kernels").glob("*.py")):
+        hasher.update(path.name.encode() + b"\0" + path.read_bytes())
+    return hasher.hexdigest()
 
 
 def _processor() -> str:

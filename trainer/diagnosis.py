@@ -4,12 +4,16 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from trainer.determinism import CACHES, ENVIRONMENT, broken_promises, kernel_manifest, make_deterministic
+from trainer.model.hybrid import HybridModel, TrainingBatch
+from trainer.model.initialization import initialize
+from trainer.presets import preset
 
 _SEED = 42
 
@@ -68,7 +72,7 @@ def lines(found: Diagnosis) -> Iterator[str]:
     yield from (f"set      {name} = {value}" for name, value in found.settings.items())
     yield from (f"machine  {name} = {value}" for name, value in found.manifest.items())
     for trial in found.trials:
-        yield f"tried    {trial.device} {trial.dtype:<8} {trial.piece:<12} {trial.found}"
+        yield f"tried    {trial.device} {trial.dtype:<8} {trial.piece:<16} {trial.found}"
     yield from (f"breaks   {text}" for text in found.breakers)
     yield from (f"broken   {text}" for text in found.broken_promises)
     yield "promised: two runs and any resume are bit-identical here" if found.is_promised else "NOT PROMISED, see above"
@@ -89,20 +93,26 @@ def _settings() -> dict[str, str]:
 
 def _trials(device: str) -> Iterator[Trial]:
     for dtype in (torch.float32, torch.bfloat16):
+        name = str(dtype).removeprefix("torch.")
         for piece, run in _PIECES.items():
-            yield _try(device, dtype, piece, run)
+            yield _try(device, name, piece, partial(_gradients, device, dtype, run))
+    for piece, layer in _BLOCKS.items():
+        yield _try(device, "float32", piece, partial(_block_gradients, device, layer))
 
 
-def _try(device: str, dtype: torch.dtype, piece: str, run: Callable[[list[Tensor]], Tensor]) -> Trial:
-    name = str(dtype).removeprefix("torch.")
+def _try(device: str, name: str, piece: str, run: Callable[[], list[Tensor]]) -> Trial:
     try:
-        one, other = (_gradients(device, dtype, run) for _ in range(2))
+        one, other = run(), run()
     except RuntimeError as error:
-        return Trial(device, name, piece, False, f"refused: {str(error).splitlines()[0][:80]}")
-    is_equal = all(
-        torch.equal(mine.view(torch.uint8), theirs.view(torch.uint8)) for mine, theirs in zip(one, other, strict=True)
-    )
+        is_unused = piece in _UNUSED
+        why = "refused by strict mode, and nothing here uses it" if is_unused else "refused"
+        return Trial(device, name, piece, is_unused, f"{why}: {str(error).splitlines()[0][:80]}")
+    is_equal = all(torch.equal(_bytes(mine), _bytes(theirs)) for mine, theirs in zip(one, other, strict=True))
     return Trial(device, name, piece, is_equal, "twice the same bits" if is_equal else "OTHER BITS the second time")
+
+
+def _bytes(tensor: Tensor) -> Tensor:
+    return tensor.contiguous().reshape(-1).view(torch.uint8)
 
 
 def _gradients(device: str, dtype: torch.dtype, run: Callable[[list[Tensor]], Tensor]) -> list[Tensor]:
@@ -111,6 +121,30 @@ def _gradients(device: str, dtype: torch.dtype, run: Callable[[list[Tensor]], Te
     output = run(inputs)
     output.float().square().sum().backward()
     return [output.detach(), *(each.grad for each in inputs if each.grad is not None)]
+
+
+def _block_gradients(device: str, layer: int) -> list[Tensor]:
+    """Loss and gradients of a model of one layer of the smallest preset, with its embedding, norms and chunked loss."""
+    whole = preset("tiny")
+    engram = whole.attention.engram.model_copy(
+        update={"layers": (0,) if layer in whole.attention.engram.layers else ()}
+    )
+    config = whole.model_copy(
+        update={
+            "pattern": whole.pattern[layer],
+            "depth": 1,
+            "attention": whole.attention.model_copy(update={"engram": engram}),
+        }
+    )
+    model = HybridModel(config, 256)
+    initialize(model, _SEED)
+    model.to(device)
+    generator = torch.Generator().manual_seed(_SEED)
+    ids = torch.randint(256, (4, 129), generator=generator).to(device)
+    documents = (torch.arange(128, device=device) // 50).expand(4, -1).to(torch.int32)
+    loss, _ = model.loss(TrainingBatch(ids[:, :-1], ids[:, 1:], torch.ones_like(ids[:, 1:]).bool(), documents))
+    loss.backward()  # type: ignore[no-untyped-call]  # torch's own signature
+    return [loss.detach(), *(each.grad for each in model.parameters() if each.grad is not None)]
 
 
 def _attention(inputs: list[Tensor]) -> Tensor:
@@ -128,11 +162,28 @@ def _index_add(inputs: list[Tensor]) -> Tensor:
     return torch.zeros_like(inputs[0]).index_add(0, ids, inputs[1])
 
 
+def _index_put(inputs: list[Tensor]) -> Tensor:
+    ids = torch.arange(256, device=inputs[0].device) % 5
+    return torch.zeros_like(inputs[0]).index_put((ids,), inputs[1], accumulate=True)
+
+
+def _gather(inputs: list[Tensor]) -> Tensor:
+    ids = torch.arange(256, device=inputs[0].device).expand(256, -1) % 5
+    return inputs[0].gather(1, ids)
+
+
 _PIECES: dict[str, Callable[[list[Tensor]], Tensor]] = {
     "gemm": lambda inputs: inputs[0] @ inputs[1],
     "attention": _attention,
     "embedding": _embedding,
     "index_add": _index_add,
+    "index_put": _index_put,
+    "gather": _gather,
+    "cumsum": lambda inputs: inputs[0].cumsum(0),
     "sort": lambda inputs: torch.sort(inputs[0], dim=-1, stable=True).values,
     "log-sum-exp": lambda inputs: torch.logsumexp(inputs[0] @ inputs[1], dim=-1),
 }
+_UNUSED = frozenset({"cumsum"})
+"""On floating-point numbers: a CUDA device adds them in no fixed order. Ranks of slots are counted in integers."""
+_BLOCKS = {"block A, Engram": 0, "block E": 1, "block M": 2, "block R": 3}
+"""Layers of the smallest preset, each tried in a model of its own."""

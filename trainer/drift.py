@@ -3,7 +3,8 @@
 elastic    ranks, accumulation at one logical micro-batch, loader workers, prefetch: the same bits, and stored nowhere
 forking    batch size and logical micro-batch: the data order goes on, the numbers fork, and that is recorded.
            The kernel manifest and the data snapshot too, where `--allow-drift FIELD` names them
-identity   everything else: another value is refused, naming the field and both values
+identity   everything else, the tokenizer too whatever snapshot is allowed: another value is refused, naming the field and
+           both values
 """
 
 from collections.abc import Collection, Mapping
@@ -21,7 +22,8 @@ def judge_drift(
 ) -> dict[str, list[Any]]:
     """The fields that fork, each with its value before and now. Raises TrainingError naming every one that may not.
 
-    `found` and `wanted` are the identity, with the kernel manifest under `manifest`. An allowed name stands for all under it.
+    `found` and `wanted` are the identity, with the kernel manifest under `manifest`, and the `tokenizer`. An allowed name stands
+    for all under it.
     """
     for name in allowed:
         if not _is_under(name, ALLOWABLE):

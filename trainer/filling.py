@@ -1,7 +1,9 @@
 """Rows as the model will see them: a batch's pieces infilled where it was decided, one behind the other, padding last.
 
-Everything is copied in runs of slots, straight from the mapped row into the batch; no index of single slots is built.
-Shapes: B rows of a batch, T slots of a row, P pieces of the batch.
+What becomes of the pieces is found for many rows at once; then the slots are copied in runs, straight from the mapped
+rows, and no index of single slots is built.
+
+Shapes: R rows of a block, B rows of a batch, T slots of a row, P pieces of the rows, I of them infilled.
 """
 
 from collections.abc import Sequence
@@ -11,141 +13,179 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.tokenize.fim import Form, Infillable, Infilling, InfillingParams, Sentinels, draw, infill
-from trainer.rows import Row
+from pipeline.errors import SnapshotError
+from pipeline.tokenize.fim import InfillingParams, Sentinels, draw, infill
+from pipeline.tokenize.splits import Pieces, Spans
+from trainer.rows import Integers, Rows
 
 NO_DOCUMENT = -1
 """`doc_ids` of a padding slot; pieces count from 1."""
 
-Decisions = Sequence[Sequence[Infilling | None]]
+NUM_SENTINELS = 3
+NO_STRUCTURE = b"\0"
 
 
 class Filled(NamedTuple):
-    """The arrays of a batch, each (B, T)."""
+    """The arrays of a batch, each (B, T). The last two are None unless structure was asked for."""
 
     input_ids_BT: npt.NDArray[np.int64]
     target_ids_BT: npt.NDArray[np.int64]
     loss_mask_BT: npt.NDArray[np.bool_]
     doc_ids_BT: npt.NDArray[np.int32]
+    structure_kind_BT: npt.NDArray[np.uint8] | None = None
+    dependency_level_BT: npt.NDArray[np.uint8] | None = None
+
+    @classmethod
+    def empty(cls, num_rows: int, row_length: int, with_structure: bool) -> "Filled":
+        """Arrays to be written."""
+        kinds = [np.int64, np.int64, np.bool_, np.int32] + [np.uint8, np.uint8] * with_structure
+        return cls(*(np.empty((num_rows, row_length), dtype=kind) for kind in kinds))  # type: ignore[arg-type]
+
+    def rows(self, rows: slice | Integers) -> "Filled":
+        """Some of the rows."""
+        return Filled(*(None if array is None else array[rows] for array in self))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """How slots are written: how many a row has, the id of padding, and the ids that infilling writes."""
+    """How slots are written: how many a row has, the ids of padding and of what infilling writes,
+    and how many ids there are."""
 
     row_length: int
     pad: int
     sentinels: Sentinels
+    vocabulary_size: int = 1 << 16
 
 
-def decide_rows(
-    rows: Sequence[Row], epochs: Sequence[int], eos: int, seed: int, params: InfillingParams
-) -> list[list[Infilling | None]]:
-    """What becomes of each piece of each row. One draw for all of them; only pieces that are infilled are looked at."""
+Cut = tuple[int, int, int, int, bool]
+"""An infilled piece in slots of its plain row: where its text begins, its middle begins and ends, and its text ends;
+and whether it becomes SPM. Plain tuples, which the garbage collector need not look at.
+"""
+
+
+class Decided(NamedTuple):
+    """What becomes of the pieces of R rows: their middles, -1 where plain, and whether in the form SPM."""
+
+    spans: Spans
+    are_spm_P: npt.NDArray[np.bool_]
+
+
+class Block(NamedTuple):
+    """R rows and how they are laid out: the cuts of each row, and runs of equal `doc_ids`, padding the last of a row."""
+
+    rows: Rows
+    decided: Decided
+    cuts: list[list[Cut]]
+    run_values: npt.NDArray[np.int32]
+    run_lengths: Integers
+    first_runs_R: Integers
+
+
+def decide(rows: Rows, epochs_R: Integers, eos: int, seed: int, params: InfillingParams) -> Decided:
+    """What becomes of each piece of the rows."""
     if not params.rate:
-        return [[None] * len(row.lengths) for row in rows]
-    counts = [len(row.lengths) for row in rows]
-    drawn = draw(np.concatenate([row.piece_ids for row in rows]), np.repeat(epochs, counts), seed, params)
-    decisions: list[list[Infilling | None]] = []
-    first = 0
-    for row, count in zip(rows, counts, strict=True):
-        numbers, forms = drawn.numbers[first : first + count], drawn.are_spm[first : first + count]
-        decisions.append(_decide_row(row, numbers, forms, eos, seed, params) if max(numbers) >= 0 else [None] * count)
-        first += count
-    return decisions
+        return plain(rows)
+    drawn = draw(rows.piece_ids_P, np.repeat(epochs_R, rows.num_pieces_R), seed, params)
+    return Decided(infill(_pieces(rows, eos), drawn, seed, params), drawn.are_spm_P)
 
 
-def fill(rows: Sequence[Row], decisions: Decisions, slots: Slots) -> Filled:
-    """The batch of these rows. `target_ids` is the shift; the mask is False on a piece's last slot and on padding."""
-    shape = len(rows), slots.row_length
-    ids_BT = np.empty(shape, dtype=np.int64)
-    doc_ids_BT = np.empty(shape, dtype=np.int32)
-    target_ids_BT = np.empty(shape, dtype=np.int64)
-    last_slots: list[int] = []
-    for place, (row, row_decisions) in enumerate(zip(rows, decisions, strict=True)):
-        lengths = row.lengths.tolist()
-        if any(row_decisions):
-            lengths = _infill_row(ids_BT[place], row.input_ids, lengths, row_decisions, slots)
-        else:
-            ids_BT[place] = row.input_ids
-        last_slots += _number_pieces(doc_ids_BT[place], lengths, place * slots.row_length)
-    target_ids_BT[:, :-1] = ids_BT[:, 1:]
-    target_ids_BT[:, -1] = slots.pad
-    loss_mask_BT = doc_ids_BT > 0
-    loss_mask_BT.reshape(-1)[last_slots] = False
-    return Filled(ids_BT, target_ids_BT, loss_mask_BT, doc_ids_BT)
+def plain(rows: Rows) -> Decided:
+    """No piece is infilled."""
+    none = np.full(len(rows.lengths_P), -1, dtype=np.int64)
+    return Decided(Spans(none, none), np.zeros(len(none), dtype=np.bool_))
 
 
-def _decide_row(
-    row: Row, numbers: Sequence[int], forms: Sequence[bool], eos: int, seed: int, params: InfillingParams
-) -> list[Infilling | None]:
-    decisions: list[Infilling | None] = [None] * len(numbers)
-    slot = chunk = 0
-    lengths, chunk_counts = row.lengths.tolist(), row.chunk_counts.tolist()
-    for place, (length, num_chunks, number) in enumerate(zip(lengths, chunk_counts, numbers, strict=True)):
-        if number >= 0:
-            num_tokens = length - 1 - int(row.input_ids[slot + length - 1] == eos)
-            starts = row.chunk_starts[chunk : chunk + num_chunks].astype(np.int64) - (slot + 1)
-            piece = Infillable(int(row.piece_ids[place]), num_tokens, starts)
-            decisions[place] = infill(piece, number, forms[place], seed, params)
-        slot += length
-        chunk += num_chunks
-    return decisions
+def lay_out(rows: Rows, decided: Decided, slots: Slots) -> Block:
+    """The rows with their pieces in their new places."""
+    num_rows = len(rows.num_pieces_R)
+    chosen = np.flatnonzero(decided.spans.starts_P >= 0)
+    row_P = np.repeat(np.arange(num_rows), rows.num_pieces_R)
+    cuts: list[list[Cut]] = [[] for _ in range(num_rows)]
+    for row, cut in zip(row_P[chosen].tolist(), _cuts(rows, decided, chosen, slots.sentinels.eos), strict=True):
+        cuts[row].append(cut)
+    lengths_P = rows.lengths_P.copy()
+    lengths_P[chosen] += NUM_SENTINELS
+    number_P = np.arange(len(row_P)) - (np.cumsum(rows.num_pieces_R) - rows.num_pieces_R)[row_P] + 1
+    run_of_P = np.arange(len(row_P)) + row_P
+    run_values = np.full(len(row_P) + num_rows, NO_DOCUMENT, dtype=np.int32)
+    run_lengths = np.zeros(len(run_values), dtype=np.int64)
+    run_values[run_of_P], run_lengths[run_of_P] = number_P, lengths_P
+    ends_R = np.cumsum(rows.num_pieces_R + 1)
+    used_R = np.bincount(row_P, weights=lengths_P, minlength=num_rows).astype(np.int64)
+    run_lengths[ends_R - 1] = slots.row_length - used_R
+    if (run_lengths < 0).any():
+        raise SnapshotError(
+            "rows", "a row has no room for the sentinels of its pieces", f"{NUM_SENTINELS} slots a piece"
+        )
+    return Block(rows, decided, cuts, run_values, run_lengths, np.append(0, ends_R))
 
 
-def _infill_row(
-    ids_T: npt.NDArray[np.int64],
-    plain_T: npt.NDArray[np.uint16],
-    lengths: Sequence[int],
-    decisions: Sequence[Infilling | None],
-    slots: Slots,
-) -> list[int]:
-    """Write the row's pieces into `ids_T`; returns their new lengths."""
-    filled: list[int] = []
-    start = slot = 0
-    for length, infilling in zip(lengths, decisions, strict=True):
-        if infilling is None:
-            ids_T[slot : slot + length] = plain_T[start : start + length]
-            filled.append(length)
-        else:
-            _infill_piece(ids_T[slot : slot + length + 3], plain_T[start : start + length], infilling, slots.sentinels)
-            filled.append(length + 3)
-        start += length
-        slot += filled[-1]
-    ids_T[slot:] = slots.pad
-    return filled
+def fill(block: Block, first: int, last: int, slots: Slots, out: Filled) -> None:
+    """Write rows `first` to `last` of the block into the rows of `out`.
+
+    `target_ids` is the shift; the mask is False on a piece's last slot and on padding.
+    """
+    sentinels = [np.uint16(spelt).tobytes() for spelt in slots.sentinels[:NUM_SENTINELS]]
+    ids_BT, targets_BT = out.input_ids_BT, out.target_ids_BT
+    ids = _in_runs(block.rows.input_ids, block.cuts[first:last], first, sentinels, ids_BT.shape, np.uint16)
+    if ids.max() >= slots.vocabulary_size:
+        raise SnapshotError("rows", f"id {ids.max()} is in them", f"less than {slots.vocabulary_size}")
+    ids_BT[...] = ids
+    targets_BT[:, :-1] = ids_BT[:, 1:]
+    targets_BT[:, -1] = slots.pad
+    runs = slice(block.first_runs_R[first], block.first_runs_R[last])
+    values, lengths = block.run_values[runs], block.run_lengths[runs]
+    out.doc_ids_BT[...] = np.repeat(values, lengths).reshape(ids_BT.shape)
+    np.greater(out.doc_ids_BT, 0, out=out.loss_mask_BT)
+    ends = np.cumsum(lengths)[values > 0] - 1
+    out.loss_mask_BT[np.divmod(ends, slots.row_length)] = False
+    for column, array_BT in zip(block.rows.structure, out[4:], strict=False):
+        assert array_BT is not None  # the arrays were made for this block
+        array_BT[...] = _in_runs(
+            column, block.cuts[first:last], first, [NO_STRUCTURE] * NUM_SENTINELS, ids_BT.shape, np.uint8
+        )
 
 
-def _infill_piece(
-    out: npt.NDArray[np.int64], plain: npt.NDArray[np.uint16], infilling: Infilling, sentinels: Sentinels
-) -> None:
-    """The runs of `pipeline.tokenize.fim`, copied: what stands behind the middle stays at the piece's end with its EOS."""
-    begin, end = 1 + infilling.start, 1 + infilling.end
-    text_end = len(plain) - int(plain[-1] == sentinels.eos)
-    num_suffix = text_end - end
-    out[0], out[1] = plain[0], sentinels.prefix
-    if infilling.form is Form.PSM:
-        at_suffix = begin + 1
-        out[2:at_suffix] = plain[1:begin]
-        middle: Any = plain[begin:end]
-    else:
-        at_suffix = 2
-        middle = plain[1:end]
-    at_middle = at_suffix + 1 + num_suffix
-    out[at_suffix] = sentinels.suffix
-    out[at_suffix + 1 : at_middle] = plain[end:text_end]
-    out[at_middle] = sentinels.middle
-    out[at_middle + 1 : at_middle + 1 + len(middle)] = middle
-    out[text_end + 3 :] = plain[text_end:]
+def _pieces(rows: Rows, eos: int) -> Pieces:
+    """The pieces as infilling sees them: text alone, chunks counted from its first token."""
+    first_slots_P = rows.last_slots_P - rows.lengths_P + 1
+    starts_C = rows.chunk_starts_C - np.repeat(first_slots_P + 1, rows.num_chunks_P)
+    num_tokens_P = rows.lengths_P - 1 - (rows.last_ids_P == eos)
+    first_chunks_P = np.cumsum(rows.num_chunks_P) - rows.num_chunks_P
+    return Pieces(rows.piece_ids_P, num_tokens_P, first_chunks_P, rows.num_chunks_P, starts_C)
 
 
-def _number_pieces(doc_ids_T: npt.NDArray[np.int32], lengths: Sequence[int], first_slot: int) -> list[int]:
-    """Write `doc_ids` of a row; returns the last slot of each piece, counted through the batch."""
-    last_slots: list[int] = []
-    slot = 0
-    for number, length in enumerate(lengths, start=1):
-        doc_ids_T[slot : slot + length] = number
-        slot += length
-        last_slots.append(first_slot + slot - 1)
-    doc_ids_T[slot:] = NO_DOCUMENT
-    return last_slots
+def _cuts(rows: Rows, decided: Decided, chosen_I: Integers, eos: int) -> list[Cut]:
+    first_I = rows.last_slots_P[chosen_I] - rows.lengths_P[chosen_I] + 2
+    stop_I = rows.last_slots_P[chosen_I] + (rows.last_ids_P[chosen_I] != eos)
+    begin_I, end_I = (first_I + edges_P[chosen_I] for edges_P in decided.spans)
+    columns = (first_I, begin_I, end_I, stop_I, decided.are_spm_P[chosen_I])
+    return list(zip(*(column.tolist() for column in columns), strict=True))  # type: ignore[arg-type]
+
+
+def _in_runs(
+    columns: Sequence[memoryview],
+    cuts: Sequence[Sequence[Cut]],
+    first_row: int,
+    sentinels: Sequence[bytes],
+    shape: tuple[int, ...],
+    kind: Any,
+) -> npt.NDArray[Any]:
+    """The slots of some rows in their new order, as one array. Slots between two infilled pieces are one run.
+
+    What stands behind the text of a piece, EOS if anything, stays where its piece ends; of the padding there is less.
+    """
+    prefix, middle, suffix = sentinels
+    both = prefix + suffix
+    runs: list[memoryview | bytes] = []
+    for row, row_cuts in enumerate(cuts, start=first_row):
+        values, done = columns[row], 0
+        for first, begin, end, stop, is_spm in row_cuts:
+            if is_spm:
+                runs += (values[done:first], both, values[end:stop], middle, values[first:end])
+            else:
+                runs += (values[done:first], prefix, values[first:begin], suffix, values[end:stop])
+                runs += (middle, values[begin:end])
+            done = stop
+        runs.append(values[done : len(values) - NUM_SENTINELS * len(row_cuts)] if done else values)
+    return np.frombuffer(b"".join(runs), dtype=kind).reshape(shape)

@@ -4,11 +4,26 @@ import json
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
+from pipeline.durable import acquire
 from trainer.tensorboard import EventFile
+
+
+@contextmanager
+def hold_folder(folder: Path, who: str) -> Iterator[None]:
+    """Hold the folder that a run writes for people: two runs in one would mix their metrics. Raises LockedError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / ".lock"
+    with path.open("a+") as file:
+        acquire(file.fileno(), path, f"folder {folder}", 0.0, lambda holder: None)
+        file.truncate(0)
+        file.write(who)
+        file.flush()
+        yield
 
 
 class Journal:

@@ -3,7 +3,7 @@
 It knows no ranks, workers, micro-batches or prefetch; those divide the positions and change no row. Nothing is drawn
 from a global generator and nothing is remembered: the state of a reading is its position.
 
-Shapes: B rows of a batch, T slots of a row, P pieces of a row.
+Shapes: B rows of a batch, R rows of a block, T slots of a row, P pieces.
 """
 
 import hashlib
@@ -15,20 +15,26 @@ from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
 from pipeline.errors import SnapshotError, TrainingError
 from pipeline.params import Params, digest
-from pipeline.tokenize.fim import Infilling, InfillingParams, Sentinels, keyed
-from trainer.filling import Decisions, Slots, decide_rows, fill
+from pipeline.tokenize.fim import InfillingParams, Sentinels
+from pipeline.tokenize.keys import keyed
+from trainer.batch import Batch, Contents, ResumeTriple, finish
+from trainer.filling import Block, Filled, Slots, decide, fill, lay_out, plain
 from trainer.mixture import Mixture
-from trainer.permutation import Permutation
-from trainer.rows import Row, TrainingRows
+from trainer.permutation import Permutation, permute
+from trainer.rows import Integers, TrainingRows, gather
+
+__all__ = ["Batch", "ResumeTriple"]
 
 STATE_VERSION = 1
 _MAX_DENOMINATOR = 10_000
 _PUBLISHED_EPOCHS = 2
+
+BLOCK_ROWS = 512
+"""Positions whose rows are found and decided together. It changes no batch."""
 
 
 class EpochOrder(StrEnum):
@@ -59,11 +65,13 @@ class RowLayout:
     slots: Slots
 
     @classmethod
-    def of(cls, snapshot_id: str, row_length: int, specials: Mapping[str, int]) -> "RowLayout":
+    def of(
+        cls, snapshot_id: str, row_length: int, specials: Mapping[str, int], vocabulary_size: int = 1 << 16
+    ) -> "RowLayout":
         """The layout by the spellings of the vocabulary's specials."""
         names = ("<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|eos|>")
         sentinels = Sentinels(*(specials[name] for name in names))
-        return cls(snapshot_id, Slots(row_length, specials["<|pad|>"], sentinels))
+        return cls(snapshot_id, Slots(row_length, specials["<|pad|>"], sentinels, vocabulary_size))
 
     @property
     def row_length(self) -> int:
@@ -96,39 +104,23 @@ class Sample(NamedTuple):
     row: int
 
 
-class ResumeTriple(NamedTuple):
-    """What a resumed run must meet again: source, row (with its epoch), and what infilling does with each piece."""
+class Samples(NamedTuple):
+    """What stands at R positions: places in `Loader.sources`, the sources' own epochs counted from 1, and rows."""
 
-    source: str
-    epoch: int
-    row: int
-    infilling: str
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """B rows of T slots at consecutive positions; the four arrays are (B, T).
-
-    `target_ids` is the shift; the mask is False on a piece's last slot and on padding.
-    """
-
-    position: int
-    input_ids_BT: npt.NDArray[np.int64]
-    target_ids_BT: npt.NDArray[np.int64]
-    loss_mask_BT: npt.NDArray[np.bool_]
-    doc_ids_BT: npt.NDArray[np.int32]
-    triples: tuple[ResumeTriple, ...]
-
-    @property
-    def next_position(self) -> int:
-        """Where the next batch begins."""
-        return self.position + len(self.triples)
+    sources_R: Integers
+    epochs_R: Integers
+    rows_R: Integers
 
 
 class Loader:
-    """The training rows of a snapshot, in the order of a seed. Sources without rows take no part."""
+    """The training rows of a snapshot, in the order of a seed. Sources without rows take no part.
 
-    def __init__(self, sources: Sequence[Source], layout: RowLayout, config: LoaderConfig) -> None:
+    `with_structure` adds the two columns of structure to the batches; it changes nothing else in them.
+    """
+
+    def __init__(
+        self, sources: Sequence[Source], layout: RowLayout, config: LoaderConfig, with_structure: bool = False
+    ) -> None:
         self.sources = sorted((source for source in sources if len(source.rows)), key=lambda source: source.name)
         if not self.sources:
             raise SnapshotError(
@@ -139,12 +131,15 @@ class Loader:
                 raise SnapshotError(f"source {source.name}", f"its weight is {source.weight}", "a number above zero")
         self.layout = layout
         self.config = config
+        self.with_structure = with_structure
         amounts = [
             Fraction(source.weight).limit_denominator(_MAX_DENOMINATOR) * len(source.rows) for source in self.sources
         ]
         self._mixture = Mixture(amounts)
+        self._sizes = np.array([len(source.rows) for source in self.sources], dtype=np.int64)
         self._source_words = [_word(source.name) for source in self.sources]
         self._orders: dict[int, tuple[int, Permutation]] = {}
+        self._blocks: dict[int, _SampledBlock] = {}
         self.mixture_digest = self._digest()
 
     @property
@@ -154,24 +149,54 @@ class Loader:
 
     def sample_at(self, position: int) -> Sample:
         """Source, epoch and row of a logical position, counted from 0. Takes the same short time everywhere."""
-        source, number = self._mixture.draw(position)
-        turn, place = divmod(number, len(self.sources[source].rows))
-        epoch = turn + 1
-        if self.config.epoch_order is EpochOrder.PUBLISHED and epoch <= _PUBLISHED_EPOCHS:
-            return Sample(source, epoch, place)
-        return Sample(source, epoch, self._order_of(source, epoch)(place))
+        return Sample(*(int(column_R[0]) for column_R in self.samples_at(position, 1)))
+
+    def samples_at(self, position: int, num_rows: int) -> Samples:
+        """Source, epoch and row of the positions from `position` on."""
+        sources_R, numbers_R = self._mixture.draw_all(position, num_rows)
+        turns_R, rows_R = np.divmod(numbers_R, self._sizes[sources_R])
+        epochs_R = turns_R + 1
+        is_published = self.config.epoch_order is EpochOrder.PUBLISHED
+        permuted = np.flatnonzero(epochs_R > (_PUBLISHED_EPOCHS if is_published else 0))
+        if len(permuted):
+            pairs = np.stack([sources_R[permuted], epochs_R[permuted]])
+            known, which = np.unique(pairs, axis=1, return_inverse=True)
+            orders = [self._order_of(source, epoch) for source, epoch in known.T.tolist()]
+            rows_R[permuted] = permute(orders, which.reshape(-1), rows_R[permuted])
+        return Samples(sources_R, epochs_R, rows_R)
 
     def batch_at(self, position: int, batch_size: int) -> Batch:
-        """The rows at `position` and the `batch_size - 1` positions behind it."""
-        samples = [self.sample_at(place) for place in range(position, position + batch_size)]
-        rows = [self.sources[sample.source].rows[sample.row] for sample in samples]
-        epochs, eos = [sample.epoch for sample in samples], self.layout.sentinels.eos
-        decisions = decide_rows(rows, epochs, eos, self.config.seed, self.config.infilling)
-        triples = tuple(
-            ResumeTriple(self.sources[sample.source].name, sample.epoch, sample.row, _spelling(infillings))
-            for sample, infillings in zip(samples, decisions, strict=True)
-        )
-        return _batch(position, rows, decisions, triples, self.layout)
+        """The global batch of the rows at `position` and the `batch_size - 1` positions behind it."""
+        if position < 0 or batch_size < 1:
+            raise TrainingError("batch", f"{batch_size} rows at position {position}", "1 or more, at 0 or later")
+        out = Filled.empty(batch_size, self.layout.row_length, self.with_structure)
+        parts: list[Contents] = []
+        place = 0
+        while place < batch_size:
+            number, first = divmod(position + place, BLOCK_ROWS)
+            last = min(BLOCK_ROWS, first + batch_size - place)
+            found, num_rows = self._block(number), last - first
+            fill(found.block, first, last, self.layout.slots, out.rows(slice(place, place + num_rows)))
+            parts.append(found.contents(self._names, first, last))
+            place += num_rows
+        return finish(position, out, Contents.concatenated(parts))
+
+    def _block(self, number: int) -> "_SampledBlock":
+        """The rows from position `number * BLOCK_ROWS` on, decided together. The last two blocks are kept at hand."""
+        found = self._blocks.get(number)
+        if found is None:
+            samples = self.samples_at(number * BLOCK_ROWS, BLOCK_ROWS)
+            found = _read(self.sources, samples, self.layout, self.config, self.with_structure)
+            self._blocks = dict([*self._blocks.items(), (number, found)][-2:])
+        return found
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(source.name for source in self.sources)
+
+    def __getstate__(self) -> dict[str, object]:
+        # Blocks are made again in a worker; their rows must not travel to it.
+        return self.__dict__ | {"_blocks": {}}
 
     def state_at(self, position: int) -> dict[str, int | str]:
         """The whole state of a reading that goes on at `position`, as JSON of less than 200 bytes."""
@@ -217,33 +242,58 @@ class Loader:
         )
 
 
-def held_out_batches(sources: Sequence[Source], layout: RowLayout, batch_size: int) -> Iterator[Batch]:
+def held_out_batches(
+    sources: Sequence[Source], layout: RowLayout, batch_size: int, with_structure: bool = False
+) -> Iterator[Batch]:
     """Every held-out row once, in stored order by source, never infilled. The last batch may be smaller."""
-    ordered = sorted(sources, key=lambda source: source.name)
-    places = [(source, row) for source in ordered for row in range(len(source.rows))]
-    for start in range(0, len(places), batch_size):
-        chosen = places[start : start + batch_size]
-        triples = tuple(ResumeTriple(source.name, 1, row, "") for source, row in chosen)
-        rows = [source.rows[row] for source, row in chosen]
-        yield _batch(start, rows, [[None] * len(row.lengths) for row in rows], triples, layout)
+    ordered = sorted((source for source in sources if len(source.rows)), key=lambda source: source.name)
+    names = tuple(source.name for source in ordered)
+    sizes = np.array([len(source.rows) for source in ordered], dtype=np.int64)
+    starts = np.cumsum(sizes) - sizes
+    for first in range(0, int(sizes.sum()), batch_size):
+        places_B = np.arange(first, min(first + batch_size, int(sizes.sum())))
+        sources_B = np.searchsorted(starts, places_B, side="right") - 1
+        samples = Samples(sources_B, np.ones_like(places_B), places_B - starts[sources_B])
+        found = _read(ordered, samples, layout, None, with_structure)
+        filled = Filled.empty(len(places_B), layout.row_length, with_structure)
+        fill(found.block, 0, len(places_B), layout.slots, filled)
+        yield Batch(first, *filled, found.contents(names, 0, len(places_B)))
 
 
-def _batch(
-    position: int, rows: Sequence[Row], decisions: Decisions, triples: tuple[ResumeTriple, ...], layout: RowLayout
-) -> Batch:
-    _check_lengths(rows, triples, layout.row_length)
-    return Batch(position, *fill(rows, decisions, layout.slots), triples)
+class _SampledBlock(NamedTuple):
+    """A block and what stands in it."""
+
+    samples: Samples
+    block: Block
+
+    def contents(self, names: tuple[str, ...], first: int, last: int) -> Contents:
+        """What rows `first` to `last` are."""
+        rows, decided = self.block.rows, self.block.decided
+        before_R = np.append(0, np.cumsum(rows.num_pieces_R))
+        few, pieces = slice(first, last), slice(before_R[first], before_R[last])
+        of_pieces = (*decided.spans, decided.are_spm_P)
+        return Contents(
+            names,
+            *(column_R[few] for column_R in (*self.samples, rows.num_pieces_R)),
+            *(column_P[pieces] for column_P in of_pieces),
+            rows.files_R[few],
+            rows.commits_R[few],
+        )
 
 
-def _check_lengths(rows: Sequence[Row], triples: Sequence[ResumeTriple], row_length: int) -> None:
-    for row, triple in zip(rows, triples, strict=True):
-        if len(row.input_ids) != row_length:
-            subject = f"row {triple.row} of source {triple.source}"
-            raise SnapshotError(subject, f"it has {len(row.input_ids)} slots", f"{row_length}")
-
-
-def _spelling(infillings: Sequence[Infilling | None]) -> str:
-    return " ".join("plain" if infilling is None else str(infilling) for infilling in infillings)
+def _read(
+    sources: Sequence[Source], samples: Samples, layout: RowLayout, config: LoaderConfig | None, with_structure: bool
+) -> _SampledBlock:
+    """The rows of these samples, decided and laid out; plain without a configuration."""
+    subject = f"rows of snapshot {layout.snapshot_id[:12]}"
+    rows = gather([source.rows for source in sources], samples.sources_R, samples.rows_R, subject, with_structure)
+    for place, ids in enumerate(rows.input_ids):
+        if len(ids) != layout.row_length:
+            subject = f"row {samples.rows_R[place]} of source {sources[samples.sources_R[place]].name}"
+            raise SnapshotError(subject, f"it has {len(ids)} slots", f"{layout.row_length}")
+    eos = layout.sentinels.eos
+    decided = decide(rows, samples.epochs_R, eos, config.seed, config.infilling) if config else plain(rows)
+    return _SampledBlock(samples, lay_out(rows, decided, layout.slots))
 
 
 def _word(name: str) -> int:

@@ -2,24 +2,26 @@
 
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
-from pipeline.errors import DamagedError, TrainingError
+from pipeline.errors import StoreError, TrainingError
 from pipeline.params import digest
 from pipeline.snapshot import Snapshot, open_snapshot
 from pipeline.store import Store
 from trainer import checkpoint as checkpoints
+from trainer.batch import check_chronology
 from trainer.batches import Batches
 from trainer.certificate import History, digest_batch
 from trainer.checkpoint import Checkpoint
 from trainer.determinism import broken_promises, kernel_manifest, make_deterministic, require_device
 from trainer.drift import judge_drift
-from trainer.journal import Journal
+from trainer.evaluation import Evaluation, HeldOut
+from trainer.journal import Journal, hold_folder
 from trainer.loader import Batch, Loader, LoaderConfig
 from trainer.model.hybrid import HybridModel, count_parameters
 from trainer.model.initialization import initialize
@@ -50,6 +52,7 @@ class Sitting:
     keep: Keep = field(default_factory=Keep)
     allowed_drift: tuple[str, ...] = ()
     has_telemetry: bool = True
+    evaluation: Evaluation = field(default_factory=Evaluation)
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -68,7 +71,7 @@ class Training:
     def __init__(self, snapshot: Snapshot, sitting: Sitting, ranks: Ranks = Ranks()) -> None:  # noqa: B008  # frozen
         config = sitting.config
         require_device(sitting.device)
-        make_deterministic(sitting.seed + ranks.rank, config.num_threads)
+        make_deterministic(sitting.seed + ranks.rank, config.num_threads, config.deterministic)
         self.config = config
         self.device = sitting.device
         self.ranks = ranks
@@ -78,6 +81,7 @@ class Training:
         self.optimizer = build_optimizer(self.model, config.optimizer)
         self.loader = open_loader(snapshot, LoaderConfig(seed=sitting.seed, infilling=config.infilling))
         self.packing = _packing(snapshot, self.loader)
+        self.held_out = HeldOut(snapshot) if sitting.evaluation.every is not None else None
         self.history = History()
         self.position = 0
         self.forks: list[dict[str, Any]] = []
@@ -93,6 +97,7 @@ class Training:
 
     def step(self, batch: Batch) -> dict[str, float]:
         """One optimiser step, or none where its loss is no good; returns its metrics."""
+        check_chronology(batch)
         rate = learning_rate(self.num_steps, self.config.optimizer)
         loss = backward(self.model, batch, self.config.num_micro_batches, self.ranks, self.device)
         norm = clip_gradients(self.model.named_parameters(), self.config.optimizer.max_gradient_norm)
@@ -107,6 +112,12 @@ class Training:
         tensors = self.tensors() if is_certified else None
         self.history.extend(digest_batch(batch), float(loss.loss), is_skipped, tensors)
         return _metrics(loss, norm, rate, is_skipped)
+
+    def evaluate(self, num_rows: int) -> dict[str, float]:
+        """Held-out metrics of the model as it is. Changes nothing."""
+        return (
+            self.held_out.evaluate(self.model, num_rows, self.config.batch_rows, self.device) if self.held_out else {}
+        )
 
     def tensors(self) -> dict[str, Tensor]:
         """Parameters and optimiser state, where they lie."""
@@ -152,26 +163,41 @@ def train(store: Store, sitting: Sitting) -> dict[str, Any]:
     too many losses in a row are no good: those steps are not saved. Raises LockedError where another process trains this run.
     """
     ranks = Ranks.join()
-    run = f"runs/{sitting.run_name}"
-    with store.writer(run, f"training {sitting.run_name}") if ranks.rank == 0 else nullcontext(Path()) as scratch:
-        found_id = ranks.tell(_find(store, sitting) if ranks.rank == 0 else "")
-        training = Training(open_snapshot(store, sitting.snapshot_id), sitting, ranks)
-        if found_id:
-            _restore(training, sitting, store, found_id)
-        is_unchanged = bool(found_id) and training.num_steps == sitting.stop_after
-        journal = Journal(sitting.out, training.num_steps, sitting.stop_after, sitting.has_telemetry, ranks.rank)
-        journal.say(_first_words(training, sitting, found_id))
-        for reason in broken_promises():
-            journal.say(f"warning: bitwise equality is not promised: {reason}")
-        saver = Saver(store, scratch, sitting.run_name, sitting.keep, journal.say)
-        saved_id = found_id if is_unchanged else ranks.tell(_run(training, sitting, journal, saver))
-        result = _result(training, sitting, saved_id, is_unchanged)
-        result["tokens_per_second"] = journal.tokens_per_second
+    with ExitStack() as stack:
+        stop = stack.enter_context(_stop_request())
+        scratch = Path()
         if ranks.rank == 0:
-            name = f"certified-{training.num_steps}"
-            store.move_ref(run, name, store.ref_text(run, name), saved_id, "a sitting ended here")
-        journal.finish(result)
+            run = f"runs/{sitting.run_name}"
+            scratch = stack.enter_context(store.writer(run, f"training {sitting.run_name}"))
+        result = _sit(store, sitting, ranks, scratch, stop)
     ranks.leave()
+    return result
+
+
+def _sit(store: Store, sitting: Sitting, ranks: Ranks, scratch: Path, stop: list[int]) -> dict[str, Any]:
+    found_id = ranks.tell(_find(store, sitting) if ranks.rank == 0 else "")
+    training = Training(open_snapshot(store, sitting.snapshot_id), sitting, ranks)
+    if found_id:
+        _restore(training, sitting, store, found_id)
+    who = f"training {sitting.run_name}"
+    with hold_folder(sitting.out, who) if ranks.rank == 0 else nullcontext():
+        return _go_on(training, sitting, Saver(store, scratch, sitting.run_name, sitting.keep), found_id, stop)
+
+
+def _go_on(training: Training, sitting: Sitting, saver: Saver, found_id: str, stop: list[int]) -> dict[str, Any]:
+    ranks = training.ranks
+    is_unchanged = bool(found_id) and training.num_steps == sitting.stop_after
+    journal = Journal(sitting.out, training.num_steps, sitting.stop_after, sitting.has_telemetry, ranks.rank)
+    journal.say(_first_words(training, sitting, found_id))
+    for reason in broken_promises(sitting.config.deterministic):
+        journal.say(f"warning: bitwise equality is not promised: {reason}")
+    saver.say = journal.say
+    saved_id = found_id if is_unchanged else ranks.tell(_run(training, sitting, journal, saver, stop))
+    result = _result(training, sitting, saved_id, is_unchanged)
+    result["tokens_per_second"] = journal.tokens_per_second
+    if ranks.rank == 0:
+        saver.certify(training.num_steps, saved_id)
+    journal.finish(result)
     return result
 
 
@@ -190,8 +216,8 @@ def _restore(training: Training, sitting: Sitting, store: Store, found_id: str) 
     manifest = kernel_manifest(training.device, training.config.num_threads)
     drift = judge_drift(
         found_id,
-        {**found.identity, "manifest": found.surroundings},
-        {**sitting.identity, "manifest": manifest},
+        {**found.identity, "manifest": found.surroundings, "tokenizer": found.packing["vocabulary_sha256"]},
+        {**sitting.identity, "manifest": manifest, "tokenizer": training.packing["vocabulary_sha256"]},
         sitting.allowed_drift,
     )
     if found.step > sitting.stop_after:
@@ -205,36 +231,39 @@ def _restore(training: Training, sitting: Sitting, store: Store, found_id: str) 
 
 
 def _load(store: Store, run: str, found_id: str) -> Checkpoint:
-    """A checkpoint; where it is damaged, the error offers the newest sound one of the run before it."""
+    """A checkpoint; where it is damaged or gone, the error offers the newest sound one of the run before it."""
     try:
         return checkpoints.load(store, found_id)
-    except DamagedError as error:
+    except (StoreError, TrainingError) as error:
         for entry in reversed(list_checkpoints(store, run)):
             if entry.checkpoint_id != found_id and is_sound(store, entry.checkpoint_id):
                 remedy = f"The one of step {entry.step} is sound: --resume {entry.checkpoint_id}"
-                raise DamagedError(error.subject, error.found, error.expected, remedy) from error
+                raise type(error)(error.subject, error.found, error.expected, remedy) from error
         raise
 
 
-def _run(training: Training, sitting: Sitting, journal: Journal, saver: Saver) -> str:
+def _run(training: Training, sitting: Sitting, journal: Journal, saver: Saver, stop: list[int]) -> str:
     is_due = False
-    with _stop_request() as stop:
-        for batch in Batches(training.loader, training.config.batch_rows, sitting.num_workers, training.position):
-            metrics = training.step(batch)
-            journal.step(training.num_steps, metrics, batch.input_ids_BT.size)
-            _judge_excursion(training, sitting)
-            is_last = training.num_steps >= sitting.stop_after or training.ranks.any_of(bool(stop))
-            is_due = is_due or is_last or training.num_steps % sitting.save_every == 0
-            if not is_due or training.is_inside_excursion:
-                continue
-            if training.ranks.rank == 0:
-                saver.save(training.checkpoint(sitting))
-            is_due = False
-            if is_last:
-                break
+    for batch in Batches(training.loader, training.config.batch_rows, sitting.num_workers, training.position):
+        metrics = training.step(batch)
+        if sitting.evaluation.is_due(training.num_steps) and training.ranks.rank == 0:
+            journal.say(f"evaluating held-out rows after step {training.num_steps}")
+            metrics |= training.evaluate(sitting.evaluation.num_rows)
+        journal.step(training.num_steps, metrics, batch.input_ids_BT.size)
+        _judge_excursion(training, sitting)
+        is_last = training.num_steps >= sitting.stop_after or training.ranks.any_of(bool(stop))
+        is_due = is_due or is_last or training.num_steps % sitting.save_every == 0
+        if not is_due or training.is_inside_excursion:
+            continue
+        if training.ranks.rank == 0:
+            saver.save(training.checkpoint(sitting))
+        is_due = False
+        if is_last:
+            break
+    saved_id = saver.finish(training.num_steps) if training.ranks.rank == 0 else ""
     if training.num_steps < sitting.stop_after:
         journal.say(f"stopped by a signal; resumable at step {training.num_steps}")
-    return saver.finish(training.num_steps) if training.ranks.rank == 0 else ""
+    return saved_id
 
 
 def _judge_excursion(training: Training, sitting: Sitting) -> None:
@@ -317,7 +346,7 @@ def _result(training: Training, sitting: Sitting, checkpoint_id: str, unchanged:
         "seeds": {"global": sitting.seed, "weights": sitting.seed, "loader": sitting.seed},
         "versions": kernel_manifest(training.device, training.config.num_threads),
         "num_ranks": training.ranks.count,
-        "broken_promises": broken_promises(),
+        "broken_promises": broken_promises(sitting.config.deterministic),
         "unchanged": unchanged,
         "finished": training.num_steps >= sitting.stop_after,
     }

@@ -12,6 +12,7 @@ from math import gcd, lcm
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 MAX_CYCLE = 1 << 20
 """Longest cycle that is laid out.
@@ -33,13 +34,18 @@ class Mixture:
     def __init__(self, amounts: Sequence[Fraction]) -> None:
         self.quotas = quotas(amounts)
         self.cycle = sum(self.quotas)
+        self._quotas = np.array(self.quotas, dtype=np.int64)
         self._sources, self._numbers = _spread(self.quotas)
 
     def draw(self, position: int) -> Draw:
         """The sample at a logical position, counted from 0."""
-        cycle, place = divmod(position, self.cycle)
-        source = int(self._sources[place])
-        return Draw(source, cycle * self.quotas[source] + int(self._numbers[place]))
+        return Draw(*(int(column[0]) for column in self.draw_all(position, 1)))
+
+    def draw_all(self, position: int, count: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Source and number of the samples at `count` positions from `position` on."""
+        cycles, places = np.divmod(position + np.arange(count), self.cycle)
+        sources = self._sources[places].astype(np.int64)
+        return sources, cycles * self._quotas[sources] + self._numbers[places]
 
 
 def quotas(amounts: Sequence[Fraction]) -> tuple[int, ...]:

@@ -45,9 +45,9 @@ def observe(snapshot: Snapshot, sight: Sight) -> dict[str, Any]:
     for batch in _read(loader, first, sight):
         for place, triple in enumerate(batch.triples):
             row = loader.sources[_place_of(loader, triple.source)].rows[triple.row]
-            pieces = [f"{piece:016x}" for piece in row.piece_ids.tolist()]
+            pieces = [f"{piece:016x}" for piece in row.piece_ids_P.tolist()]
             seen["triples"].append([str(Split.TRAIN), triple.source, triple.row, *pieces])
-            seen["rows"].append([_digest(row.input_ids), *_digests_of_row(batch, place)])
+            seen["rows"].append([_digest(row.input_ids[0]), *_digests_of_row(batch, place)])
             seen["infillings"].append(list(triple))
     answer: dict[str, Any] = {name: values[: sight.num_rows] for name, values in seen.items()}
     answer["states"] = [loader.state_at(first)]

@@ -1,6 +1,6 @@
-"""AdamW in three groups, the learning rate as a function of the step, and clipping in a fixed order.
+"""AdamW and Muon in three groups, the learning rate as a function of the step, and clipping in a fixed order.
 
-    matrices        weight decay
+    matrices        weight decay; Muon where the configuration has it, AdamW otherwise
     plain           embeddings, head, router, norms, biases and other per-channel parameters: no decay
     engram_tables   learning rate times a factor (5), no decay: each row is touched by few tokens
 
@@ -9,29 +9,40 @@ All sums run in the order of the parameters' names, so that two processes round 
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from trainer.config import OptimizerConfig, Schedule
 from trainer.model.initialization import ParameterKind, parameter_specs
+from trainer.muon import MuonAdamW
 
 
-def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.AdamW:
-    """AdamW over named parameters, sorted by name within each group. Each group carries its `learning_rate_factor`."""
+def build_optimizer(model: nn.Module, config: OptimizerConfig) -> MuonAdamW:
+    """The optimiser over named parameters, sorted by name within each group. Each group carries its `learning_rate_factor`.
+
+    AdamW is fused on a GPU, where that is one kernel for all tensors and as exact; its sums are within one element.
+    """
     decays = {"matrices": config.weight_decay, "plain": 0.0, "engram_tables": 0.0}
     factors = {"matrices": 1.0, "plain": 1.0, "engram_tables": config.engram_learning_rate_factor}
     named: dict[str, list[tuple[str, nn.Parameter]]] = {group: [] for group in decays}
+    cuts: list[tuple[int, tuple[int, ...]] | None] = []
     for name, parameter, spec in parameter_specs(model):
         named[_group_of(spec.kind)].append((name, parameter))
-    groups = [
+        if spec.kind is ParameterKind.MATRIX:
+            cuts.append(spec.cut)
+    groups: list[dict[str, Any]] = [
         {"params": named[group], "weight_decay": decays[group], "learning_rate_factor": factors[group], "name": group}
         for group in decays
         if named[group]
     ]
-    betas = (config.beta1, config.beta2)
-    # One tensor at a time: fused and foreach kernels may round in another order.
-    return torch.optim.AdamW(groups, lr=0.0, betas=betas, eps=config.epsilon, foreach=False, fused=False)
+    for group in groups:
+        if config.muon is not None and group["name"] == "matrices":
+            group |= {"algorithm": "muon", "cuts": cuts, **config.muon.model_dump()}
+    defaults = {"algorithm": "adamw", "lr": 0.0, "betas": (config.beta1, config.beta2), "eps": config.epsilon}
+    is_fused = all(parameter.is_cuda for parameter in model.parameters())
+    return MuonAdamW(groups, defaults, is_fused)
 
 
 def learning_rate(step: int, config: OptimizerConfig) -> float:
@@ -65,6 +76,8 @@ def clip_gradients(parameters: Iterable[tuple[str, nn.Parameter]], max_norm: flo
     by_name = sorted(parameters, key=lambda item: item[0])
     gradients = [parameter.grad for _, parameter in by_name if parameter.grad is not None]
     squares = [gradient.to(torch.promote_types(gradient.dtype, torch.float32)).square().sum() for gradient in gradients]
+    if any(type(square) is not Tensor for square in squares):  # sharded: each is summed over the ranks
+        squares = [square.full_tensor() for square in squares]  # type: ignore[attr-defined]
     norm = torch.stack(squares).sum().sqrt()
     factor = (max_norm / norm).clamp(max=1.0)
     for gradient in gradients:

@@ -1,39 +1,63 @@
 """A keyed permutation of `range(size)` that answers for one index at a time: no table, no state, no shuffle buffer.
 
 A generalised Feistel network on Z_a x Z_b with a * b just above the size (Black and Rogaway 2002), and cycle walking
-for the few values beyond it, so that any size is served exactly.
+for the few values beyond it, so that any size is served exactly. Many indices are answered at once, each by a
+permutation of its own.
+
+Shapes: N indices, Q permutations.
 """
 
+from collections.abc import Sequence
 from math import isqrt
 
-from pipeline.tokenize.fim import mix
+import numpy as np
+import numpy.typing as npt
+
+from pipeline.tokenize.keys import Words, mix
 
 _NUM_ROUNDS = 6
+
+Integers = npt.NDArray[np.int64]
 
 
 class Permutation:
     """A bijection of `range(size)`, chosen by a 64-bit key."""
 
     def __init__(self, size: int, key: int) -> None:
-        if size < 1:
-            raise ValueError(f"a permutation of {size} things: at least 1 was expected")
+        if not 1 <= size < 2**62:
+            raise ValueError(f"a permutation of {size} things: 1 to 2^62 - 1 were expected")
+        left_size = isqrt(size - 1) + 1
         self.size = size
-        self._left_size = isqrt(size - 1) + 1
-        self._right_size = -(-size // self._left_size)
-        self._round_keys = [mix(key ^ mix(number)) for number in range(_NUM_ROUNDS)]
+        self.sizes = size, left_size, -(-size // left_size)
+        """Of the range, and of the two halves of an index."""
+        self.round_keys = [mix(key ^ mix(number)) for number in range(_NUM_ROUNDS)]
 
     def __call__(self, index: int) -> int:
         """Where `index` goes."""
         if not 0 <= index < self.size:
             raise IndexError(f"index {index} of a permutation of {self.size}")
-        index = self._scramble(index)
-        while index >= self.size:
-            index = self._scramble(index)
-        return index
+        return int(permute([self], np.zeros(1, dtype=np.int64), np.array([index]))[0])
 
-    def _scramble(self, index: int) -> int:
-        left, right = divmod(index, self._right_size)
-        for even, odd in zip(self._round_keys[::2], self._round_keys[1::2], strict=True):
-            left = (left + mix(even ^ right)) % self._left_size
-            right = (right + mix(odd ^ left)) % self._right_size
-        return left * self._right_size + right
+
+def permute(permutations: Sequence[Permutation], which_N: Integers, indices_N: Integers) -> Integers:
+    """Where each index goes under permutation `which_N` of the list. The indices must lie inside its range."""
+    sizes_Q3 = np.array([permutation.sizes for permutation in permutations], dtype=np.uint64)
+    keys_Q6 = np.array([permutation.round_keys for permutation in permutations], dtype=np.uint64)
+    result_N: Words = indices_N.astype(np.uint64)
+    left = np.arange(len(result_N))
+    while len(left):
+        chosen = which_N[left]
+        result_N[left] = _scramble(result_N[left], sizes_Q3[chosen], keys_Q6[chosen])
+        left = left[result_N[left] >= sizes_Q3[chosen, 0]]
+    return result_N.astype(np.int64)
+
+
+def _scramble(indices_N: Words, sizes_N3: Words, keys_N6: Words) -> Words:
+    left_size_N, right_size_N = sizes_N3[:, 1], sizes_N3[:, 2]
+    left_N, right_N = np.divmod(indices_N, right_size_N)
+    for number in range(0, _NUM_ROUNDS, 2):
+        # Each word is reduced before it is added, so that nothing wraps at 2^64.
+        left_N = (left_N + mix(keys_N6[:, number] ^ right_N) % left_size_N) % left_size_N
+        right_N = (right_N + mix(keys_N6[:, number + 1] ^ left_N) % right_size_N) % right_size_N
+    scrambled: Words = left_N * right_size_N + right_N
+    return scrambled

@@ -30,6 +30,26 @@ sys.exit(main(json.loads(sys.argv[1])[0]))
 """
 """A training with one sum in an order that no seed decides, as an atomic addition would have it."""
 
+DAMAGED = """
+import contextlib, io, json, sys
+from pathlib import Path
+from trainer.__main__ import main
+found = []
+for file in sorted(Path(sys.argv[1]).iterdir()):
+    content = file.read_bytes()
+    flipped = bytearray(content)
+    flipped[len(content) // 2] ^= 1
+    for damaged in (bytes(flipped), content[:-1]):
+        file.write_bytes(damaged)
+        words = io.StringIO()
+        with contextlib.redirect_stderr(words):
+            code = main(json.loads(sys.argv[2]))
+        found.append([file.name, code, words.getvalue()])
+    file.write_bytes(content)
+print(json.dumps(found))
+"""
+"""A command line while each file of a folder has one bit flipped, then a byte less: exit code and words of each time."""
+
 WITHOUT_ENGRAM = """
 import json
 import torch
@@ -49,3 +69,19 @@ print(json.dumps({
 }))
 """
 """The smallest model with and without its Engram branch."""
+
+DECODED = """
+import json, sys
+from pathlib import Path
+import torch
+from pipeline.store import Store
+from trainer.loader import LoaderConfig
+from trainer.sampling import decoding_difference, open_trained
+from trainer.sources import open_loader
+trained = open_trained(Store(Path(sys.argv[1])), sys.argv[2])
+batch = open_loader(trained.snapshot, LoaderConfig()).batch_at(0, 2)
+ids, documents = (torch.from_numpy(array) for array in (batch.input_ids_BT, batch.doc_ids_BT))
+difference = decoding_difference(trained.model.double(), ids, documents)
+print(json.dumps({"difference": difference, "limit": 1e-6, "tokens": ids.numel()}))
+"""
+"""Scores decoded token by token against those of the full pass, in float64; rotary angles are float32."""

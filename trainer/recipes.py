@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from pipeline.errors import ParamsError
 from pipeline.params import Params
 from pipeline.tokenize.fim import InfillingParams
-from trainer.config import ModelConfig, OptimizerConfig
+from trainer.config import ModelConfig, MuonConfig, OptimizerConfig
 from trainer.presets import preset
 
 
@@ -20,7 +20,7 @@ class TrainingConfig(Params):
     model: ModelConfig
     """The model."""
     optimizer: OptimizerConfig
-    """AdamW and the schedule, whose horizon does not depend on how many steps one sitting runs."""
+    """The optimisers and the schedule, whose horizon does not depend on how many steps one sitting runs."""
     infilling: InfillingParams = Field(default_factory=InfillingParams)
     """How often and where pieces are infilled."""
     batch_rows: int = Field(default=8, ge=1, le=65_536)
@@ -35,6 +35,8 @@ class TrainingConfig(Params):
     """Steps in a row that may be skipped so before the run gives up."""
     balance_rate: float = Field(default=1e-3, ge=0, le=1)
     """How far an expert's selection bias moves after a step."""
+    deterministic: bool = True
+    """Whether strict deterministic algorithms are asked of torch. Without them no bits are promised, and the run says so."""
     num_threads: int = Field(default=2, ge=1, le=256)
     """Threads of one operation on the CPU. Sums are split among them, so that the number is part of the numbers."""
 
@@ -57,9 +59,30 @@ class TrainingConfig(Params):
 RECIPES: dict[str, TrainingConfig] = {
     "tiny": TrainingConfig(
         model=preset("tiny"),
-        optimizer=OptimizerConfig(peak_learning_rate=3e-3, num_warmup_steps=5, num_horizon_steps=200),
+        optimizer=OptimizerConfig(
+            peak_learning_rate=1e-2, num_warmup_steps=5, num_horizon_steps=200, muon=MuonConfig()
+        ),
         batch_rows=4,
     ),
+    "small": TrainingConfig(
+        model=preset("small"),
+        optimizer=OptimizerConfig(
+            peak_learning_rate=3e-3, num_warmup_steps=100, num_horizon_steps=5_000, muon=MuonConfig()
+        ),
+        batch_rows=64,
+        micro_batch_rows=16,
+    ),
+    **{
+        name: TrainingConfig(
+            model=preset(name),
+            optimizer=OptimizerConfig(
+                peak_learning_rate=1e-3, num_warmup_steps=500, num_horizon_steps=50_000, muon=MuonConfig()
+            ),
+            batch_rows=64,
+            micro_batch_rows=4,
+        )
+        for name in ("base", "nam52", "nam56r")
+    },
 }
 
 

@@ -1,14 +1,14 @@
-"""The hot surface of a source as numpy views: rows are read where they lie, memory-mapped, and nothing is copied.
+"""The hot surface of a source as numpy views: rows are read where they lie, memory-mapped; their slots are not copied.
 
-A row has T slots, P pieces and C chunks in them.
+Shapes: R rows, T slots of a row, P pieces and C chunks of all rows.
 """
 
-from bisect import bisect_right
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -18,20 +18,37 @@ from pyarrow import ipc
 from pipeline.errors import SnapshotError
 from pipeline.records import TrainingRow
 
-_COLUMNS = tuple(field.name for field in fields(TrainingRow))
+Integers = npt.NDArray[np.int64]
+Slots = list[memoryview]
+"""The slots of each row: slices of the mapped file, which are cut and joined in less time than arrays."""
+
+_HINTS = get_type_hints(TrainingRow)
+_CORE = tuple(field.name for field in fields(TrainingRow) if type(None) not in get_args(_HINTS[field.name]))
+_PIECE_COLUMNS = ("lengths", "piece_ids", "chunk_counts")
+STRUCTURE = ("structure_kinds", "structure_levels")
+"""The columns of T slots that are read only where they are asked for."""
+_CHRONOLOGY = ("file_identity", "first_commit_index")
 
 
-class Row(NamedTuple):
-    """One packed row, as `pipeline.records.TrainingRow` describes it.
+class Rows(NamedTuple):
+    """R rows, as `pipeline.records.TrainingRow` describes them; columns of pieces and chunks one row behind the other.
 
-    Shapes: `input_ids` (T), `lengths`, `piece_ids` and `chunk_counts` (P), `chunk_starts` (C).
+    `input_ids` has the T slots of each row where they lie; so has each of `structure`, which is empty unless asked for.
+    `last_slots_P` is the slot of its row where a piece ends, `last_ids_P` the id there. `files_R` and `commits_R` say
+    where in the history of which file a row begins; the commit is -1 for a row without chronology.
     """
 
-    input_ids: npt.NDArray[np.uint16]
-    lengths: npt.NDArray[np.uint32]
-    piece_ids: npt.NDArray[np.uint64]
-    chunk_counts: npt.NDArray[np.uint32]
-    chunk_starts: npt.NDArray[np.uint32]
+    input_ids: Slots
+    structure: tuple[Slots, ...]
+    num_pieces_R: Integers
+    lengths_P: Integers
+    piece_ids_P: npt.NDArray[np.uint64]
+    last_slots_P: Integers
+    last_ids_P: Integers
+    num_chunks_P: Integers
+    chunk_starts_C: Integers
+    files_R: npt.NDArray[np.uint64]
+    commits_R: Integers
 
 
 class TrainingRows:
@@ -41,43 +58,193 @@ class TrainingRows:
     """
 
     def __init__(self, table: pa.Table, paths: Sequence[Path] = ()) -> None:
-        missing = sorted(set(_COLUMNS) - set(table.column_names))
+        missing = sorted(set(_CORE) - set(table.column_names))
         if missing:
-            raise SnapshotError("training rows", f"the columns {missing} are missing", f"{list(_COLUMNS)}")
+            raise SnapshotError("training rows", f"the columns {missing} are missing", f"{list(_CORE)}")
         self._table = table
         self._paths = tuple(paths)
-        self._batches = [_Batch.of(batch) for batch in table.to_batches() if batch.num_rows]
-        self._first_rows = [0, *accumulate(batch.num_rows for batch in self._batches)]
+        self._batches = [_RecordBatch.of(batch) for batch in table.to_batches() if batch.num_rows]
+        self._first_rows = np.array([0, *accumulate(batch.num_rows for batch in self._batches)])
 
     @classmethod
     def open(cls, paths: Sequence[Path]) -> "TrainingRows":
         """Map the Arrow files of one table, in order."""
-        return cls(pa.concat_tables([ipc.open_file(pa.memory_map(str(path))).read_all() for path in paths]), paths)
+        tables = [_mapped(path) for path in paths]
+        return cls(pa.concat_tables(tables, promote_options="default"), paths)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (TrainingRows.open, (self._paths,)) if self._paths else (TrainingRows, (self._table,))
 
     def __len__(self) -> int:
-        return self._first_rows[-1]
+        return int(self._first_rows[-1])
 
-    def __getitem__(self, index: int) -> Row:
-        if not 0 <= index < self._first_rows[-1]:
+    def __getitem__(self, index: int) -> Rows:
+        """One row."""
+        if not 0 <= index < len(self):
             raise IndexError(f"row {index} of {len(self)}")
-        place = bisect_right(self._first_rows, index) - 1
-        return self._batches[place].row(index - self._first_rows[place])
+        return gather([self], np.zeros(1, np.int64), np.array([index]), "rows")
+
+    def locate(self, rows_R: Integers) -> tuple[list["_RecordBatch"], Integers, Integers]:
+        """The record batches that hold these rows, which of them holds each, and its place there."""
+        used, batch_R = np.unique(np.searchsorted(self._first_rows, rows_R, side="right") - 1, return_inverse=True)
+        return [self._batches[place] for place in used.tolist()], batch_R, rows_R - self._first_rows[used[batch_R]]
+
+
+def gather(
+    sources: Sequence[TrainingRows], sources_R: Integers, rows_R: Integers, subject: str, with_structure: bool = False
+) -> Rows:
+    """Rows of several sources, in the order asked for. Raises SnapshotError for a row that contradicts itself."""
+    parts: list[Rows] = []
+    places: list[Integers] = []
+    for source in np.unique(sources_R).tolist():
+        mine = np.flatnonzero(sources_R == source)
+        batches, batch_of, index_of = sources[source].locate(rows_R[mine])
+        for number, batch in enumerate(batches):
+            chosen = np.flatnonzero(batch_of == number)
+            parts.append(batch.rows(index_of[chosen], subject, with_structure))
+            places.append(mine[chosen])
+    return parts[0] if len(parts) == 1 else _in_order(parts, np.argsort(np.concatenate(places)))
+
+
+def spread(firsts_N: Integers, lengths_N: Integers) -> Integers:
+    """The indices of N runs, one behind the other."""
+    return np.repeat(firsts_N - (np.cumsum(lengths_N) - lengths_N), lengths_N) + np.arange(lengths_N.sum())
+
+
+def _mapped(path: Path) -> pa.Table:
+    try:
+        return ipc.open_file(pa.memory_map(str(path))).read_all()
+    except (pa.ArrowInvalid, OSError) as error:
+        raise SnapshotError(
+            f"rows {path.name}", str(error).splitlines()[0], "an Arrow file", "Run `python -m pipeline fsck`."
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)
-class _Batch:
-    """One record batch: the values and the offsets of each list column."""
+class _RecordBatch:
+    """One record batch: the values and the offsets of each list column, and the plain columns."""
 
     num_rows: int
-    columns: tuple[tuple[npt.NDArray[Any], npt.NDArray[Any]], ...]
+    lists: dict[str, tuple[npt.NDArray[Any], Integers]]
+    chronology: tuple[npt.NDArray[np.uint64], Integers] | None
 
     @classmethod
-    def of(cls, batch: pa.RecordBatch) -> "_Batch":
-        lists = [batch.column(name) for name in _COLUMNS]
-        return cls(batch.num_rows, tuple((column.values.to_numpy(), column.offsets.to_numpy()) for column in lists))
+    def of(cls, batch: pa.RecordBatch) -> "_RecordBatch":
+        present = [name for name in (*_CORE, *STRUCTURE) if name in batch.schema.names]
+        columns = {name: batch.column(name) for name in present}
+        lists = {
+            name: (column.values.to_numpy(), column.offsets.to_numpy())
+            for name, column in columns.items()
+            if name in _CORE or column.null_count == 0
+        }
+        return cls(batch.num_rows, lists, _chronology(batch))
 
-    def row(self, index: int) -> Row:
-        return Row(*[values[offsets[index] : offsets[index + 1]] for values, offsets in self.columns])
+    def rows(self, index_R: Integers, subject: str, with_structure: bool) -> Rows:
+        values, offsets = self.lists["input_ids"]
+        view = memoryview(values)
+        starts_R, stops_R = offsets[index_R], offsets[index_R + 1]
+        bounds = list(zip(starts_R.tolist(), stops_R.tolist(), strict=True))
+        num_pieces_R, (lengths_P, piece_ids_P, num_chunks_P) = self._pieces(index_R, subject)
+        lengths_P, num_chunks_P = lengths_P.astype(np.int64), num_chunks_P.astype(np.int64)
+        ends_P = np.cumsum(lengths_P)
+        row_P = np.repeat(np.arange(len(index_R)), num_pieces_R)
+        ends_R = np.append(0, ends_P)[np.cumsum(num_pieces_R)]
+        last_slots_P = ends_P - np.append(0, ends_R[:-1])[row_P] - 1
+        if (np.diff(ends_R, prepend=0) > stops_R - starts_R).any() or (len(lengths_P) and lengths_P.min() < 1):
+            raise SnapshotError(subject, "pieces of a row reach behind its end", "pieces inside", _FSCK)
+        chunk_starts_C = self._chunks(index_R, num_chunks_P, subject)
+        files_R, commits_R = _absent(len(index_R)) if self.chronology is None else (c[index_R] for c in self.chronology)
+        return Rows(
+            [view[start:stop] for start, stop in bounds],
+            tuple(self._slots(name, index_R, bounds) for name in STRUCTURE) if with_structure else (),
+            num_pieces_R,
+            lengths_P,
+            piece_ids_P,
+            last_slots_P,
+            values[last_slots_P + starts_R[row_P]].astype(np.int64),
+            num_chunks_P,
+            chunk_starts_C,
+            files_R,
+            commits_R,
+        )
+
+    def _pieces(self, index_R: Integers, subject: str) -> tuple[Integers, list[npt.NDArray[Any]]]:
+        columns, counts_R = [], None
+        for name in _PIECE_COLUMNS:
+            values, offsets = self.lists[name]
+            starts_R = offsets[index_R]
+            lengths_R = offsets[index_R + 1] - starts_R
+            if counts_R is not None and (lengths_R != counts_R).any():
+                raise SnapshotError(
+                    subject, f"{name} is not as long as {_PIECE_COLUMNS[0]}", "one entry a piece", _FSCK
+                )
+            counts_R = lengths_R
+            columns.append(values[spread(starts_R, lengths_R)])
+        return counts_R, columns
+
+    def _chunks(self, index_R: Integers, num_chunks_P: Integers, subject: str) -> Integers:
+        values, offsets = self.lists["chunk_starts"]
+        starts_R = offsets[index_R]
+        lengths_R = offsets[index_R + 1] - starts_R
+        if lengths_R.sum() != num_chunks_P.sum():
+            raise SnapshotError(subject, "chunk_counts do not add up to chunk_starts", "one start a chunk", _FSCK)
+        return values[spread(starts_R, lengths_R)].astype(np.int64)
+
+    def _slots(self, name: str, index_R: Integers, bounds: list[tuple[int, int]]) -> Slots:
+        """A column of T slots; zeros, with a warning, where it is absent or not as long as the ids."""
+        lengths = [stop - start for start, stop in bounds]
+        if name not in self.lists:
+            warnings.warn(f"column {name} is absent: row {index_R[0]} and others have no structure", stacklevel=2)
+            return [memoryview(bytes(length)) for length in lengths]
+        values, offsets = self.lists[name]
+        view = memoryview(values)
+        found = [view[offsets[index] : offsets[index + 1]] for index in index_R.tolist()]
+        wrong = [place for place, length in enumerate(lengths) if len(found[place]) != length]
+        for place in wrong:
+            warnings.warn(f"column {name} of row {index_R[place]} is not as long as its ids: left out", stacklevel=2)
+            found[place] = memoryview(bytes(lengths[place]))
+        return found
+
+
+_FSCK = "Run `python -m pipeline fsck`."
+
+
+def _absent(num_rows: int) -> tuple[npt.NDArray[np.uint64], Integers]:
+    return np.zeros(num_rows, dtype=np.uint64), np.full(num_rows, -1, dtype=np.int64)
+
+
+def _chronology(batch: pa.RecordBatch) -> tuple[npt.NDArray[np.uint64], Integers] | None:
+    """File and first commit of each row; -1 for the commit where a row has none. None where no row has one."""
+    if any(name not in batch.schema.names or batch.column(name).null_count == batch.num_rows for name in _CHRONOLOGY):
+        return None
+    files, commits = (batch.column(name) for name in _CHRONOLOGY)
+    return files.fill_null(0).to_numpy(), commits.fill_null(-1).to_numpy().astype(np.int64)
+
+
+def _in_order(parts: Sequence[Rows], order_R: Integers) -> Rows:
+    """The rows of several parts, in this order."""
+    num_pieces_R = np.concatenate([part.num_pieces_R for part in parts])
+    pieces = spread((np.cumsum(num_pieces_R) - num_pieces_R)[order_R], num_pieces_R[order_R])
+
+    def of_pieces(name: str) -> npt.NDArray[Any]:
+        return np.concatenate([getattr(part, name) for part in parts])
+
+    num_chunks_P = of_pieces("num_chunks_P")
+    chunks = spread((np.cumsum(num_chunks_P) - num_chunks_P)[pieces], num_chunks_P[pieces])
+    order = order_R.tolist()
+
+    def of_slots(pick: Callable[[Rows], Slots]) -> Slots:
+        flat = [values for part in parts for values in pick(part)]
+        return [flat[place] for place in order]
+
+    columns = {name: of_pieces(name)[pieces] for name in Rows._fields if name.endswith("_P")}
+    columns |= {name: of_pieces(name)[order_R] for name in Rows._fields if name.endswith("_R")}
+    structure = tuple(
+        of_slots(lambda part, place=place: part.structure[place]) for place in range(len(parts[0].structure))
+    )  # type: ignore[misc]
+    return Rows(
+        input_ids=of_slots(lambda part: part.input_ids),
+        structure=structure,
+        chunk_starts_C=of_pieces("chunk_starts_C")[chunks],
+        **columns,
+    )

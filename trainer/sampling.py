@@ -1,7 +1,15 @@
-"""Text from a checkpoint: one token after the other, drawn with a generator of its own."""
+"""Text from a checkpoint: one token after the other, with carried state, drawn with a generator of its own.
 
-from collections.abc import Mapping
-from typing import Any
+Of n completions, the i-th has a generator seeded with seed + i, and is decoded alone: it is the same text whatever else
+is drawn. The likeliest of them, by the mean logarithm of its tokens' probabilities, comes first.
+
+Shapes: B rows, T tokens of a row, V vocabulary.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import torch
 from pydantic import ValidationError
@@ -12,27 +20,199 @@ from pipeline.snapshot import Snapshot, open_snapshot
 from pipeline.store import Store
 from trainer import checkpoint as checkpoints
 from trainer.determinism import make_deterministic
-from trainer.model.hybrid import HybridModel
+from trainer.model.hybrid import DecodingState, HybridModel
+from trainer.model.segments import derive_segments
 from trainer.recipes import TrainingConfig
 
 _LEAST_TEMPERATURE = 1e-6
 """Below it the likeliest token is taken: scores divided by less leave the range of a float."""
 
 
-def sample(
-    store: Store, checkpoint_id: str, prompt: str, num_tokens: int, seed: int = 42, temperature: float = 0.7
-) -> str:
-    """The prompt's completion, without the prompt. The same arguments give the same text.
+_WIDE = 512
 
-    Needs the library `tokenizers`; raises TrainingError where it is not installed or the prompt fills the row.
+
+@dataclass(frozen=True)
+class Draw:
+    """How tokens are drawn. `top_k` and `top_p` narrow the choice; None leaves it whole."""
+
+    num_tokens: int = 48
+    seed: int = 42
+    temperature: float = 0.7
+    top_k: int | None = None
+    top_p: float | None = None
+    num_completions: int = 1
+
+
+class Drawn(NamedTuple):
+    """Tokens that were drawn, the mean logarithm of their probabilities under the model itself, and whether EOS came."""
+
+    token_ids: list[int]
+    mean_log_probability: float
+    has_ended: bool
+
+
+@dataclass(frozen=True)
+class Completion:
+    """One completion, without the prompt, and the seed that draws it alone."""
+
+    text: str
+    token_ids: list[int]
+    seed: int
+    mean_log_probability: float
+    has_ended: bool
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model with the weights of a checkpoint, and the snapshot that it was trained on."""
+
+    model: HybridModel
+    snapshot: Snapshot
+    config: TrainingConfig
+    specials: Mapping[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "specials", self.snapshot.vocabulary["specials"])
+
+    @property
+    def max_tokens(self) -> int:
+        """Tokens of a prompt and its completion together: as many as a row had."""
+        return min(int(self.snapshot.row_length), self.config.model.max_row_tokens)
+
+
+def sample(store: Store, checkpoint_id: str, prompt: str | Sequence[int], draw: Draw) -> list[Completion]:
+    """Completions of a text or of token ids, likeliest first. The same arguments give the same texts.
+
+    Needs the library `tokenizers`. Raises TrainingError where it is not installed, where the prompt is no text or has ids that
+    the vocabulary lacks, or where it leaves no room for the tokens that are asked for.
     """
+    _refuse_odd(draw)
+    trained = open_trained(store, checkpoint_id, draw.seed)
+    tokenizer = load_tokenizer(trained.snapshot)
+    ids = _prompt_ids(trained, tokenizer, prompt)
+    if len(ids) + draw.num_tokens > trained.max_tokens:
+        found = f"{len(ids)} tokens and {draw.num_tokens} to come"
+        raise TrainingError("prompt", found, f"at most {trained.max_tokens} together", "Shorten it, or ask for fewer.")
+    completions = []
+    for seed in range(draw.seed, draw.seed + draw.num_completions):
+        drawn = draw_tokens(trained.model, ids, draw, seed, trained.specials)
+        text: str = tokenizer.decode(drawn.token_ids, skip_special_tokens=False)
+        completions.append(Completion(text, drawn.token_ids, seed, drawn.mean_log_probability, drawn.has_ended))
+    return sorted(completions, key=lambda completion: -completion.mean_log_probability)
+
+
+def open_trained(store: Store, checkpoint_id: str, seed: int = 42) -> Trained:
+    """The model of a checkpoint, ready to be asked. Raises TrainingError for a configuration of another version."""
     found = checkpoints.load(store, checkpoint_id)
     snapshot = open_snapshot(store, found.identity["snapshot_id"])
     config = _config_of(found.identity, checkpoint_id)
-    make_deterministic(seed, config.num_threads)
+    # The products of one token of a small model are over before a second thread has begun.
+    make_deterministic(seed, config.num_threads if config.model.width >= _WIDE else 1)
     model = HybridModel(config.model, snapshot.vocabulary["size"])
     model.load_state_dict(dict(found.parameters))
-    return _complete(model.eval(), snapshot, prompt, num_tokens, torch.Generator().manual_seed(seed), temperature)
+    return Trained(model.eval(), snapshot, config)
+
+
+@torch.no_grad()
+def draw_tokens(
+    model: HybridModel, prompt_ids: Sequence[int], draw: Draw, seed: int, specials: Mapping[str, int]
+) -> Drawn:
+    """Go on behind `prompt_ids` until EOS or `draw.num_tokens`. Special tokens but EOS are never drawn."""
+    generator = torch.Generator().manual_seed(seed)
+    eos = specials["<|eos|>"]
+    forbidden = torch.tensor(sorted(id_ for name, id_ in specials.items() if name != "<|eos|>"))
+    scores_V, state = _read(model, prompt_ids)
+    ids: list[int] = []
+    logarithms: list[float] = []
+    while len(ids) < draw.num_tokens:
+        allowed_V = scores_V.index_fill(0, forbidden, -torch.inf)
+        next_id = draw_token(allowed_V, draw, generator)
+        logarithms.append(float(torch.log_softmax(allowed_V, -1)[next_id]))
+        if next_id == eos:
+            break
+        ids.append(next_id)
+        if len(ids) < draw.num_tokens:
+            scores_V, state = _step(model, next_id, state)
+    return Drawn(ids, math.fsum(logarithms) / len(logarithms), len(logarithms) > len(ids))
+
+
+def draw_token(scores_V: Tensor, draw: Draw, generator: torch.Generator) -> int:
+    """One token by its score: the likeliest at temperature 0, else drawn among the top k and the top p of them."""
+    if draw.temperature < _LEAST_TEMPERATURE:
+        return int(scores_V.argmax())
+    ordered_V, tokens_V = torch.sort(scores_V / draw.temperature, descending=True, stable=True)
+    probabilities_V = torch.softmax(ordered_V[: draw.top_k], -1)
+    if draw.top_p is not None:
+        before_V = probabilities_V.cumsum(0) - probabilities_V
+        # The likeliest token stays, however little is asked for.
+        probabilities_V = probabilities_V * ((before_V < draw.top_p) | (torch.arange(len(before_V)) == 0))
+    return int(tokens_V[torch.multinomial(probabilities_V, 1, generator=generator)])
+
+
+@torch.no_grad()
+def decoding_difference(model: HybridModel, input_ids_BT: Tensor, doc_ids_BT: Tensor) -> float:
+    """The largest difference between scores decoded token by token and those of the full pass, over the largest score.
+
+    Padding is left out. For an answer that rounding does not blur, hand in a model in float64.
+    """
+    expected_BTV = model.logits(model(input_ids_BT, doc_ids_BT))
+    segments = derive_segments(doc_ids_BT)
+    state, steps = model.initial_state(len(input_ids_BT)), []
+    for ids_B, is_start_B in zip(input_ids_BT.unbind(1), segments.document_starts_BT.unbind(1), strict=True):
+        hidden_BD, state = model.step(ids_B, state, is_start_B)
+        steps.append(model.logits(hidden_BD))
+    differences_BTV = (torch.stack(steps, dim=1) - expected_BTV).abs()
+    return float(differences_BTV[~segments.is_padding_BT].max() / expected_BTV.abs().max())
+
+
+def load_tokenizer(snapshot: Snapshot) -> Any:
+    """The snapshot's tokenizer. Raises TrainingError where the library is not installed."""
+    try:
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        remedy = "Install it, then run again."
+        raise TrainingError("sampling", "the library tokenizers is not installed", "", remedy) from error
+    return Tokenizer.from_file(str(snapshot.tokenizer_file))
+
+
+def _read(model: HybridModel, ids: Sequence[int]) -> tuple[Tensor, DecodingState]:
+    """Scores of the token after a prompt, and the state behind it."""
+    state = model.initial_state(1)
+    for id_ in ids[:-1]:
+        _, state = model.step(torch.tensor([id_]), state)
+    return _step(model, ids[-1], state)
+
+
+def _step(model: HybridModel, id_: int, state: DecodingState) -> tuple[Tensor, DecodingState]:
+    hidden_BD, state = model.step(torch.tensor([id_]), state)
+    scores_V = model.logits(hidden_BD[0]).float()
+    if not bool(scores_V.isfinite().all()):
+        raise TrainingError(
+            "model", "its scores are not finite", "finite numbers", "Take a checkpoint from before its loss rose."
+        )
+    return scores_V, state
+
+
+def _prompt_ids(trained: Trained, tokenizer: Any, prompt: str | Sequence[int]) -> list[int]:
+    """A prompt as ids, BOS first."""
+    if isinstance(prompt, str):
+        if any("\ud800" <= letter <= "\udfff" for letter in prompt):
+            raise TrainingError("prompt", "it is not UTF-8", "", "Give it in UTF-8.")
+        ids = list(tokenizer.encode(prompt).ids)
+    else:
+        ids = list(prompt)
+    unknown = [id_ for id_ in ids if not 0 <= id_ < trained.model.vocabulary_size]
+    if unknown:
+        raise TrainingError("prompt", f"id {unknown[0]} is no token", f"0 to {trained.model.vocabulary_size - 1}")
+    bos = trained.specials["<|bos|>"]
+    return ids if ids[:1] == [bos] else [bos, *ids]
+
+
+def _refuse_odd(draw: Draw) -> None:
+    if draw.top_p is not None and not 0 <= draw.top_p <= 1:
+        raise TrainingError("--top-p", f"{draw.top_p:g}", "a probability, 0 to 1")
+    if draw.seed + draw.num_completions > 2**63:
+        raise TrainingError("--seed", f"{draw.seed} and {draw.num_completions - 1} after it", "at most 2^63 - 1")
 
 
 def _config_of(identity: Mapping[str, Any], checkpoint_id: str) -> TrainingConfig:
@@ -42,49 +222,3 @@ def _config_of(identity: Mapping[str, Any], checkpoint_id: str) -> TrainingConfi
         raise TrainingError(
             f"checkpoint {checkpoint_id[:12]}", f"its configuration is of another version ({error.errors()[0]['msg']})"
         ) from error
-
-
-@torch.no_grad()
-def _complete(
-    model: HybridModel, snapshot: Snapshot, prompt: str, num_tokens: int, generator: torch.Generator, temperature: float
-) -> str:
-    if any("\ud800" <= letter <= "\udfff" for letter in prompt):
-        raise TrainingError("prompt", "it is not UTF-8", "", "Give it in UTF-8.")
-    tokenizer = _tokenizer(snapshot)
-    specials = snapshot.vocabulary["specials"]
-    ids = [specials["<|bos|>"], *tokenizer.encode(prompt).ids]
-    first = len(ids)
-    if first + num_tokens > snapshot.row_length:
-        raise TrainingError(
-            "prompt", f"{first} tokens and {num_tokens} to come", f"at most {snapshot.row_length} together"
-        )
-    forbidden = torch.tensor(sorted(id_ for name, id_ in specials.items() if name != "<|eos|>"))
-    while len(ids) < first + num_tokens:
-        next_id = _draw(_next_scores(model, ids).index_fill(0, forbidden, -torch.inf), generator, temperature)
-        if next_id == specials["<|eos|>"]:
-            break
-        ids.append(next_id)
-    text: str = tokenizer.decode(ids[first:], skip_special_tokens=False)
-    return text
-
-
-def _next_scores(model: HybridModel, ids: list[int]) -> Tensor:
-    input_ids_BT = torch.tensor([ids])
-    hidden_BTD = model(input_ids_BT, torch.ones_like(input_ids_BT, dtype=torch.int32))
-    return model.logits(hidden_BTD[0, -1]).float()
-
-
-def _draw(scores_V: Tensor, generator: torch.Generator, temperature: float) -> int:
-    if temperature < _LEAST_TEMPERATURE:
-        return int(scores_V.argmax())
-    return int(torch.multinomial(torch.softmax(scores_V / temperature, -1), 1, generator=generator))
-
-
-def _tokenizer(snapshot: Snapshot):  # type: ignore[no-untyped-def]  # the library is optional here
-    try:
-        from tokenizers import Tokenizer
-    except ImportError as error:
-        raise TrainingError(
-            "sampling", "the library tokenizers is not installed", "", "Install it, then run again."
-        ) from error
-    return Tokenizer.from_file(str(snapshot.tokenizer_file))

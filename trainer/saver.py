@@ -1,6 +1,7 @@
 """Saving beside the training: the step waits for the copy into host memory, and no longer."""
 
 import shutil
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -15,10 +16,13 @@ from trainer.retention import Keep, prune
 class Saver:
     """Writes the checkpoints of one run, one at a time, and moves `latest` after each.
 
+    Where the disk is slower than the training, one checkpoint waits for its turn, and a newer one takes its place.
     A save that the disk refuses is told and given up: training goes on, and `latest` stays at the last good one.
     """
 
-    def __init__(self, store: Store, scratch: Path, run: str, keep: Keep, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, store: Store, scratch: Path, run: str, keep: Keep, say: Callable[[str], None] = lambda text: None
+    ) -> None:
         self.store = store
         self.scratch = scratch
         self.run = run
@@ -26,18 +30,28 @@ class Saver:
         self.say = say
         self.saved_step = 0
         self._thread = ThreadPoolExecutor(1, "saver")
-        self._pending: Future[None] | None = None
+        self._lock = threading.Lock()
+        self._waiting: Checkpoint | None = None
+        self._pending: list[Future[None]] = []
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Begin to write a checkpoint whose tensors nobody changes any more; waits for the one before."""
-        self.wait()
-        self._pending = self._thread.submit(self._write, checkpoint)
+        """Hand over a checkpoint whose tensors nobody changes any more. Returns at once.
+
+        Raises what a save before raised: values that are no numbers.
+        """
+        with self._lock:
+            passed_over, self._waiting = self._waiting, checkpoint
+        if passed_over is not None:
+            self.say(f"warning: step {passed_over.step} was not saved: the step before is still being written")
+            return
+        while self._pending and self._pending[0].done():
+            self._pending.pop(0).result()
+        self._pending.append(self._thread.submit(self._write_waiting))
 
     def wait(self) -> None:
         """Wait until nothing is being written."""
-        if self._pending is not None:
-            pending, self._pending = self._pending, None
-            pending.result()
+        while self._pending:
+            self._pending.pop(0).result()
 
     def finish(self, step: int) -> str:
         """The id of the checkpoint after `step`, which was the last to be saved. Raises TrainingError if it was not."""
@@ -51,6 +65,17 @@ class Saver:
                 f"The last good one is {latest or 'none'}. Make room, then resume.",
             )
         return latest
+
+    def certify(self, step: int, checkpoint_id: str) -> None:
+        """Name the checkpoint that a sitting ended with: it is needed as long as the name stands."""
+        run, name = f"runs/{self.run}", f"certified-{step}"
+        self.store.move_ref(run, name, self.store.ref_text(run, name), checkpoint_id, "a sitting ended here")
+
+    def _write_waiting(self) -> None:
+        with self._lock:
+            checkpoint, self._waiting = self._waiting, None
+        if checkpoint is not None:
+            self._write(checkpoint)
 
     def _write(self, checkpoint: Checkpoint) -> None:
         run = f"runs/{self.run}"

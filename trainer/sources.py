@@ -22,7 +22,9 @@ class WeightedSnapshot(NamedTuple):
 
 def open_loader(snapshot: Snapshot, config: LoaderConfig) -> Loader:
     """The loader over one snapshot's training rows."""
-    layout = RowLayout.of(snapshot.snapshot_id, snapshot.row_length, snapshot.vocabulary["specials"])
+    layout = RowLayout.of(
+        snapshot.snapshot_id, snapshot.row_length, snapshot.vocabulary["specials"], snapshot.vocabulary["size"]
+    )
     return Loader(sources_of(snapshot), layout, config)
 
 
@@ -45,7 +47,7 @@ def open_mixture(members: Sequence[WeightedSnapshot], config: LoaderConfig) -> L
         for source in sources_of(snapshot)
     ]
     # Quotas stand in the mixture's digest beside this name, so that the weights need not.
-    layout = RowLayout.of(digest(sorted(ids)), first.row_length, first.vocabulary["specials"])
+    layout = RowLayout.of(digest(sorted(ids)), first.row_length, first.vocabulary["specials"], first.vocabulary["size"])
     return Loader(sources, layout, config)
 
 

@@ -269,7 +269,7 @@ def _zip_kind(info: zipfile.ZipInfo) -> str:
     if info.flag_bits & 0x1:
         return "encrypted file"
     if info.is_dir():
-        return "folder"
+        return "folder with content" if info.file_size else "folder"
     type_bits = stat.S_IFMT(info.external_attr >> 16)
     if type_bits == stat.S_IFLNK and info.file_size > MAX_HEADER_BYTES:
         return "link without end"
@@ -279,4 +279,7 @@ def _zip_kind(info: zipfile.ZipInfo) -> str:
 def _zip_bytes(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     """No more than declared is decompressed; asking for one byte more has the checksum of an empty one judged too."""
     with archive.open(info) as file:
-        return file.read(info.file_size + 1)
+        content = file.read(info.file_size + 1)
+    if len(content) != info.file_size:
+        raise zipfile.BadZipFile(f"{len(content)} bytes of {info.file_size} that {info.filename!r} declares")
+    return content

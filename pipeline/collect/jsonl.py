@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from pipeline.collect.containers import over_limit
+from pipeline.collect.local import printable_path
 from pipeline.collect.params import CollectParams
 from pipeline.collect.selection import Selection
 from pipeline.collect.unpack import Contents, ReadFile, SkippedFile, flaw_of_path, reason_to_skip
@@ -94,7 +95,7 @@ def _record_of(line: bytes, fields: Fields, limits: CollectParams) -> tuple[str,
     licence = _string(record, fields.licence) if fields.licence and record.get(fields.licence) is not None else ""
     if licence and not _LICENCE.fullmatch(licence):
         raise _BadLineError(f"its `{fields.licence}` is {licence[:60]!r}, which is no licence expression")
-    return path, _string(record, fields.text).encode(), licence
+    return printable_path(path), _string(record, fields.text).encode(), licence
 
 
 def _string(record: dict[str, Any], field: str) -> str:

@@ -6,6 +6,7 @@ folder or a virtual environment that should not count is for the pin to exclude.
 
 import hashlib
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,9 @@ from pathlib import Path
 
 from pipeline.collect.selection import Selection
 from pipeline.errors import DigestError, SourceError
+
+# Controls, and marks that turn the direction of writing or break a line.
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 GIT_FILE = "100644"
 GIT_EXECUTABLE = "100755"
@@ -78,8 +82,12 @@ def file_sha256(entry: TreeEntry) -> str:
 
 
 def printable_path(name: str) -> str:
-    """A name that can be stored, printed and undone: bytes that are not UTF-8 as `\\xNN`, each backslash doubled."""
-    return name.replace("\\", "\\\\").encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    """A name that can be stored, printed and undone: each backslash doubled, bytes that are not UTF-8 as `\\xNN`.
+
+    Control characters, and those that turn the direction of writing, are escaped too: a name drives no terminal.
+    """
+    text = name.replace("\\", "\\\\").encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return _UNPRINTABLE.sub(lambda match: "".join(f"\\x{byte:02x}" for byte in match[0].encode()), text)
 
 
 @contextmanager

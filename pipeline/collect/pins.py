@@ -23,6 +23,7 @@ from pydantic import Field, TypeAdapter, ValidationError, model_validator
 from pipeline.collect.local import tree_digest
 from pipeline.collect.selection import Selection
 from pipeline.errors import PinError, SourceError
+from pipeline.languages import Language
 from pipeline.params import Params
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -34,8 +35,11 @@ GitUrl = Annotated[
     str,
     Field(pattern=r"^(https?://[^/\s@]+/\S+|ssh://([A-Za-z0-9._]+@)?[A-Za-z0-9\[][^/\s@]*/\S+|file:///\S+)$"),
 ]
+Share = Annotated[float, Field(ge=0, le=1)]
 FieldName = Annotated[str, Field(min_length=1)]
 
+_NO_IDENTITY = {"weight", "upstreams", "languages"}
+"""Fields that change nothing in what is collected."""
 
 RESERVED_NAMES = frozenset({"canaries", "duplicates", "loader", "smoke", "snapshot"})
 """Names of parts that are of no source and stand in one list with those that are."""
@@ -59,10 +63,22 @@ class SourcePin(Params):
     weight: float = Field(default=1.0, gt=0, le=1000, strict=True)
     """Weight of the source in the mixture, relative to the others."""
 
+    upstreams: dict[Glob, Slug] = Field(default={})
+    """Glob of this source's files -> name of the pin that they were copied from: of copies, that pin's is kept."""
+    languages: dict[Language, tuple[Share, Share]] = Field(default={})
+    """Band of each language's share in what the rules leave: `.c`, `.h`, and all that is C++. One not named is not judged."""
+
     places: ClassVar[frozenset[str]] = frozenset()
     """Fields that say where the bytes are had, not which they are."""
     revision_field: ClassVar[str]
     """The field that holds the revision."""
+
+    @model_validator(mode="after")
+    def _has_sound_bands(self) -> "SourcePin":
+        for language, (low, high) in self.languages.items():
+            if low > high:
+                raise ValueError(f"a band of {language} that does not end before it begins")
+        return self
 
     @property
     def revision(self) -> str:
@@ -70,8 +86,8 @@ class SourcePin(Params):
         return str(getattr(self, self.revision_field))
 
     def identity(self) -> dict[str, Any]:
-        """What the collected source depends on, as JSON: all but where the bytes are had and how they are weighed."""
-        fields = self.model_dump(mode="json", exclude={"weight", self.revision_field} | self.places)
+        """What the collected source depends on, as JSON: all but where they are had and how they are judged."""
+        fields = self.model_dump(mode="json", exclude=_NO_IDENTITY | {self.revision_field} | self.places)
         return {**fields, "revision": self.revision}
 
     def selection(self) -> Selection:
@@ -173,6 +189,8 @@ def load_pins(path: Path) -> tuple[SourcePin, ...]:
                 "a name of its own for each source",
                 "Rename or remove all but one.",
             )
+    for pin in pins:
+        _refuse_strange_upstreams(pin, names, f"{path}: {pin.name}")
     return tuple(sorted(pins, key=lambda pin: pin.name))
 
 
@@ -193,6 +211,15 @@ def pin_of(entry: Mapping[str, Any], subject: str, folder: Path) -> SourcePin:
             subject, found, expected, "Those stand beside the sources in a stage's output: rename the entry."
         )
     return pin
+
+
+def _refuse_strange_upstreams(pin: SourcePin, names: list[str], subject: str) -> None:
+    strange = sorted(set(pin.upstreams.values()) - (set(names) - {pin.name}))
+    if strange:
+        expected = f"names of other pins of the file: {', '.join(sorted(set(names) - {pin.name})) or 'there is none'}"
+        raise PinError(
+            subject, f"upstreams names {', '.join(strange)}", expected, "Correct the name or remove the line."
+        )
 
 
 def toml_of(entry: Mapping[str, str]) -> str:

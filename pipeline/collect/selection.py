@@ -4,11 +4,12 @@ import re
 from collections.abc import Iterable
 from functools import cached_property
 
+from pipeline.globs import any_of
 from pipeline.languages import is_licence_evidence
 
 
 class Selection:
-    """A pin's `include` and `exclude`. `*` and `?` stay within a folder, `**` stands for any folders, or none.
+    """A pin's `include` and `exclude`.
 
     `include` never removes licence evidence: a source narrowed to `src/**` keeps the licence text at its top. `exclude`
     removes what it names, evidence too.
@@ -26,22 +27,8 @@ class Selection:
 
     @cached_property
     def _include_pattern(self) -> re.Pattern[str]:
-        return _any_of(self.include)
+        return any_of(self.include)
 
     @cached_property
     def _exclude_pattern(self) -> re.Pattern[str]:
-        return _any_of(self.exclude)
-
-
-def _any_of(globs: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{_expression(glob)})" for glob in globs), re.DOTALL)
-
-
-def _expression(glob: str) -> str:
-    *folders, last = glob.split("/")
-    above = "".join("(?:[^/]+/)*" if folder == "**" else _segment(folder) + "/" for folder in folders)
-    return above + (".+" if last == "**" else _segment(last))
-
-
-def _segment(segment: str) -> str:
-    return "".join({"*": "[^/]*", "?": "[^/]"}.get(character, re.escape(character)) for character in segment)
+        return any_of(self.exclude)

@@ -26,7 +26,8 @@ NO_DATABASE = "no_database"
 """Detail of a document without a compile database: nothing failed, there was nothing to run."""
 
 _KIND_CODES = {kind: code for code, kind in enumerate(ChunkKind)}
-_READ = ["document_id", "source", "path", "split", "text", "text_sha256"]
+_CHRONOLOGY = ("filepath_stable_id", "file_local_commit_index")
+_READ = ["document_id", "source", "path", "split", "text", "text_sha256", *_CHRONOLOGY]
 
 Context = StageContext[EnrichParams]
 Row = Mapping[str, str]
@@ -137,6 +138,8 @@ def _record(reading: Reading, order_in_source: int) -> EnrichedDocument:
         symbols=None,
         calls=None,
         type_references=None,
+        filepath_stable_id=document["filepath_stable_id"],
+        file_local_commit_index=cast(int | None, document["file_local_commit_index"]),
     )
 
 

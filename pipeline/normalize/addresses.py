@@ -36,8 +36,10 @@ class Finding:
     tail: str = ""
 
 
-_DOMAIN = re.compile(r"@((?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,62}[A-Za-z0-9])?\.)+[A-Za-z]{2,24})(?![A-Za-z0-9_-])")
-_LOCAL_PART = re.compile(r"[A-Za-z0-9!#$%&*+=?^_`{|}~.-]{1,64}\Z")
+# Letters with accents are in names and labels too; of other scripts, sentences run on without a blank.
+_LETTER = "A-Za-z0-9À-ÖØ-öø-ɏ"
+_DOMAIN = re.compile(rf"@((?:[{_LETTER}](?:[{_LETTER}-]{{0,62}}[{_LETTER}])?\.)+[A-Za-z]{{2,24}})(?![A-Za-z0-9_-])")
+_LOCAL_PART = re.compile(rf"[{_LETTER}!#$%&*+=?^_`{{|}}~.-]{{1,64}}\Z")
 _RESERVED_DOMAIN = re.compile(
     r"(?:^|\.)(?:example\.(?:com|net|org|edu)|example|test|invalid|localhost|local)$", re.IGNORECASE
 )
@@ -56,10 +58,12 @@ _TITLE = re.compile(r" +[A-Z\[`]|[\])] +\w")
 _MAX_SECTION_NUMBER = 30
 _NUM_CONTEXT_CHARACTERS = 32
 
+_CAN_HOLD_HOME = re2.compile(r"/home/|(?i)[\\/](?:users|documents and)")
 _HOME = re.compile(
-    r"(?<![\w.~])(?:/home/|/Users/)(?P<unix>[A-Za-z0-9._-]+)(?P<slash>/+|(?=[\"'\s;:,)>]))"
-    r"|(?<![A-Za-z0-9])[A-Za-z]:(?P<separator>\\{1,4}|/{1,2})(?:Users|Documents and Settings)(?P=separator)"
-    r"(?P<windows>[^\\/\"'\s<>:|?*]+)(?P<end>\\{1,4}|/+|(?=[\"'\s;,)>]))",
+    r"(?<![\w.~])(?:(?:/var|/export)?/home/|(?:/mnt/[a-z]|/cygdrive/[a-z])?/Users/)(?P<unix>[A-Za-z0-9._-]+)"
+    r"(?P<slash>/+|(?=[\"'\s;:,)>]|\Z))"
+    r"|(?<![A-Za-z0-9])[A-Za-z]:(?P<separator>\\{1,4}|/{1,2})(?i:Users|Documents and Settings)(?P=separator)"
+    r"(?P<windows>[^\\/\"'\s<>:|?*]+)(?P<end>\\{1,4}|/+|(?=[\"'\s;,)>]|\Z))",
 )
 
 
@@ -97,7 +101,7 @@ def find_local_paths(text: str) -> Iterator[Finding]:
 
     The name must end in a separator, a quote or a blank.
     """
-    if "/home/" not in text and "Users" not in text and "Documents and" not in text:
+    if not _CAN_HOLD_HOME.search(text):
         return
     for match in _HOME.finditer(text):
         separator = match["slash"] if match["unix"] else match["end"]

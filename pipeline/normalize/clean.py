@@ -18,6 +18,7 @@ from pipeline.normalize.evaluation_items import EvaluationItem, load_items
 from pipeline.normalize.expressions import Judged, LicenceClass, Policy, judge_expression, load_policy
 from pipeline.normalize.filters import judge, score, scores_json
 from pipeline.normalize.identity import RulesIdentity, document_id, text_sha256
+from pipeline.normalize.lexer import token_hashes
 from pipeline.normalize.licenses import INHERITED, LicenceIndex, Licensed, PackageFacts
 from pipeline.normalize.params import RulesParams
 from pipeline.normalize.refusal import Refusal
@@ -28,11 +29,9 @@ from pipeline.normalize.shingles import (
     run_hashes,
     shingle_hashes,
     signature,
-    token_hashes,
-    tokens,
 )
 from pipeline.normalize.twins import CopyleftText
-from pipeline.outcome import StageReport
+from pipeline.outcome import StageReport, count_reasons
 from pipeline.part import PartJob, PartOutput
 from pipeline.records import Document, DroppedRecord, LicenceEvidence
 from pipeline.schema import table_of_records
@@ -139,20 +138,20 @@ class SourceCleaner:
 
     def report(self, num_bytes_in: int) -> StageReport:
         """Counts, and what the gates ask of every cleaned document, looked up again in what is about to be stored."""
-        reasons = Counter(record.reason for record in self.dropped)
+        reasons = count_reasons(self.dropped)
         return StageReport(
             rows_in=len(self.documents) + len(self.dropped),
             rows_out=len(self.documents),
-            dropped=dict(sorted(reasons.items())),
+            dropped=reasons,
             num_bytes_in=num_bytes_in,
             num_bytes_out=sum(document.num_bytes for document in self.documents),
             measures={
                 "num_cleaned_documents": len(self.documents),
-                "num_contaminated": reasons["contaminated"],
+                "num_contaminated": reasons.get("contaminated", 0),
                 "num_contaminated_left": sum(self._left_over.holds(document.text) for document in self.documents),
                 "num_lossy_decodings": self._num_lossy,
                 "num_redactions": sum(document.num_redactions for document in self.documents),
-                "num_undecodable": reasons["undecodable"],
+                "num_undecodable": reasons.get("undecodable", 0),
                 "num_unlicensed_kept": sum(not is_licensed(document, self._policy) for document in self.documents),
                 "num_unwaived_secrets": sum(self._scrubber.scan(document.text) for document in self.documents),
                 **_bytes_by_language(self.documents),
@@ -169,7 +168,7 @@ class SourceCleaner:
                 scrubbed.text,
             )
             return
-        code = token_hashes(tokens(scrubbed.text))
+        code = token_hashes(scrubbed.text)
         overlap, signed = self._compare(scrubbed.text, code)
         if overlap:
             record_id = self._drop(file, Refusal("contaminated", overlap.detail, licensed.expression), scrubbed.text)
@@ -253,10 +252,9 @@ def _signature_row(
 
 def _signed(text: str, params: RulesParams) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Shingles and signature of a text whose twins are looked for; empty below the token floor."""
-    found = tokens(text)
-    if len(found) < params.min_num_tokens:
+    if len(token_hashes(text)) < params.min_num_tokens:
         return (), ()
-    shingles = shingle_hashes(found)
+    shingles = shingle_hashes(text)
     values = signature(hashes_for_minhash(shingles), params.permutation_seed)
     return tuple(shingles.tolist()), tuple(values.tolist())
 

@@ -3,17 +3,13 @@
 import re
 from collections.abc import Iterator
 
-_COMMENT = r"//[^\n\\]*(?:\\.[^\n\\]*)*|/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/|\Z)"
-_RAW_LITERAL = r'\bu?8?[LU]?R"(?P<delimiter>[^ ()\\\t\n]{0,16})\([\s\S]*?\)(?P=delimiter)"'
-# A quote behind a digit separates thousands, it opens no literal. Every alternative begins with a character of its own:
-# then the search skips to the next of them, at twice the speed.
-_LITERAL = r""""(?:[^"\\\n]|\\[\s\S])*"?|[0-9a-fA-F]'|'(?:[^'\\\n]|\\[\s\S])*'?"""
-_COMMENTS_AND_LITERALS = re.compile(rf"(?P<comment>{_COMMENT})|{_LITERAL}", re.DOTALL)
-_WITH_RAW_LITERALS = re.compile(rf"(?P<comment>{_COMMENT})|{_RAW_LITERAL}|{_LITERAL}", re.DOTALL)
+from pipeline.normalize.lexer import comment_spans
+
 _LEADING = re.compile(
     r"[ \t\n\f\v]*(?:"
     r"(?P<comment>/\*[\s\S]*?\*/|//[^\n]*(?:\n[ \t]*//[^\n]*)*)"
-    # An include guard may stand before the licence.
+    # An include guard may stand before the licence, also one that asks for the compiler.
+    r"|#[ \t]*if[^\n]*\n[ \t]*#[ \t]*pragma[ \t]+once[ \t]*\n[ \t]*#[ \t]*endif[^\n]*(?=\n)"
     r"|#[ \t]*(?:pragma[ \t]+once|ifndef[ \t]+\w+|define[ \t]+\w+|if[ \t]+!defined[^\n]*)[ \t]*(?=\n))"
 )
 _LICENCE_WORDS = re.compile(r"copyright|licen[cs]e|spdx-|all rights reserved|public domain|redistribut", re.IGNORECASE)
@@ -24,10 +20,7 @@ def comments(text: str) -> Iterator[tuple[int, int]]:
 
     A `//` inside a string literal opens none; raw strings and line continuations are understood.
     """
-    pattern = _WITH_RAW_LITERALS if 'R"' in text else _COMMENTS_AND_LITERALS
-    for match in pattern.finditer(text):
-        if match.lastgroup == "comment":
-            yield match.span()
+    yield from map(tuple, comment_spans(text).tolist())
 
 
 def leading_comments_end(text: str) -> int:

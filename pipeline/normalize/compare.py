@@ -1,6 +1,5 @@
 """All sources side by side: duplicates and copyleft twins among the documents that the rules left."""
 
-from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,9 +12,9 @@ from numpy.typing import NDArray
 from pipeline.normalize.clean import COPYLEFT, DOCUMENTS, SIGNATURES
 from pipeline.normalize.duplicates import Entry, Reason, find_duplicates
 from pipeline.normalize.params import DuplicateParams
-from pipeline.normalize.shingles import NUM_PERMUTATIONS, shingle_hashes, tokens
+from pipeline.normalize.shingles import NUM_PERMUTATIONS, shingle_hashes
 from pipeline.normalize.twins import find_copyleft_twins, read_copyleft
-from pipeline.outcome import StageReport
+from pipeline.outcome import StageReport, count_reasons
 from pipeline.part import PartJob, PartOutput, Tables
 from pipeline.records import DuplicateRecord, Split
 from pipeline.schema import table_of_records
@@ -46,9 +45,14 @@ def compare_sources(job: PartJob) -> PartOutput:
     held = find_copyleft_twins(entries, signatures, copyleft, texts.shingles, job.params)
     held_ids = {record.document_id for record in held}
     free = [entry for entry in entries if entry.document_id not in held_ids]
-    compared = _Texts(job.inputs, {entry.document_id: entry.source for entry in free})
     lost = held + find_duplicates(
-        free, signatures, compared.shingles, job.params, job.identity["vendored_roots"], compared.expect
+        free,
+        signatures,
+        texts.shingles,
+        job.params,
+        job.identity["vendored_roots"],
+        texts.expect,
+        job.identity["upstreams"],
     )
     lost_ids = {record.document_id for record in lost}
     kept = [entry for entry in entries if entry.document_id not in lost_ids]
@@ -74,14 +78,17 @@ class _Texts:
         self.shingles = lru_cache(maxsize=2_000)(self._shingles)
 
     def expect(self, document_ids: Collection[str]) -> None:
-        """Keep the texts of these documents only."""
+        """Keep the texts of these documents only. What was read before is not read again, but copied out of its table."""
         self._expected = document_ids
+        for source, found in self._tables.items():
+            kept = {name: text.as_py() for name, text in found.items() if name in document_ids}
+            self._tables[source] = {name: pa.scalar(text, pa.large_string()) for name, text in kept.items()}
 
     def _shingles(self, document_id: str) -> NDArray[np.uint64]:
         source = self._sources[document_id]
         if source not in self._tables:
             self._tables[source] = self._read(source)
-        return shingle_hashes(tokens(str(self._tables[source][document_id].as_py())))
+        return shingle_hashes(str(self._tables[source][document_id].as_py()))
 
     def _read(self, source: str) -> dict[str, pa.Scalar]:
         table = self._inputs[source].table(DOCUMENTS, ["document_id", "text"])
@@ -110,11 +117,11 @@ def _read_entries(inputs: Mapping[str, Tables]) -> tuple[list[Entry], NDArray[np
 
 
 def _report(entries: list[Entry], kept: list[Entry], lost: list[DuplicateRecord]) -> StageReport:
-    reasons = Counter(str(record.reason) for record in lost)
+    reasons = count_reasons(lost)
     return StageReport(
         rows_in=len(entries),
         rows_out=len(kept),
-        dropped=dict(sorted(reasons.items())),
+        dropped=reasons,
         num_bytes_in=sum(entry.num_bytes for entry in entries),
         num_bytes_out=sum(entry.num_bytes for entry in kept),
         measures={
@@ -122,6 +129,6 @@ def _report(entries: list[Entry], kept: list[Entry], lost: list[DuplicateRecord]
             "num_documents": len(kept),
             "num_exact_duplicates_left": len(kept) - len({entry.text_sha256 for entry in kept}),
             "num_held_out_documents": sum(entry.split == Split.HELD_OUT for entry in kept),
-            **{f"num_{reason}s": reasons[str(reason)] for reason in Reason},
+            **{f"num_{reason}s": reasons.get(reason, 0) for reason in Reason},
         },
     )

@@ -13,26 +13,22 @@ import re2
 from numpy.typing import NDArray
 
 from pipeline.errors import ParamsError
-from pipeline.normalize.comments import comments
+from pipeline.normalize.duplicates import MARGIN_OF_ESTIMATE
 from pipeline.normalize.evaluation_items import EvaluationItem
+from pipeline.normalize.lexer import comment_hashes, token_hashes
 from pipeline.normalize.params import DecontaminationRules
 from pipeline.normalize.shingles import (
     NUM_TOKENS_IN_SHINGLE,
     hashes_for_minhash,
-    hashes_of_runs,
     jaccard,
     run_hashes,
-    shingle_hashes,
+    runs_with_prefix,
     signature,
-    token_hashes,
-    tokens,
 )
 
 NUM_TOKENS_IN_RUN = 13
-_MIN_SEMICOLONS = 2
 _NUM_PREFIX_BITS = 16
-_MARGIN_OF_ESTIMATE = 0.15
-"""Below the limit by so much, an estimate by 256 values is still looked at: five standard deviations."""
+"""The leading bits of a hash: a table of them rules out nearly all runs without sorting any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +65,14 @@ class Decontaminator:
     def __init__(self, items: Sequence[EvaluationItem], params: DecontaminationRules, seed: int) -> None:
         self._params = params
         self._items = [item.id for item in items]
-        solutions = [tokens(item.solution) for item in items]
+        solutions = [token_hashes(item.solution) for item in items]
         for item, found in zip(items, solutions, strict=True):
             _refuse_short(item, len(found), params)
-        self._runs = [run_hashes(token_hashes(found), NUM_TOKENS_IN_RUN) for found in solutions]
-        self._shingles = [shingle_hashes(found) for found in solutions]
+        self._runs = [run_hashes(found, NUM_TOKENS_IN_RUN) for found in solutions]
+        self._shingles = [run_hashes(found, NUM_TOKENS_IN_SHINGLE) for found in solutions]
         self._all_runs = np.unique(np.concatenate([np.empty(0, np.uint64), *self._runs]))
         self._prefixes = np.zeros(1 << _NUM_PREFIX_BITS, bool)
-        self._prefixes[_prefix(self._all_runs)] = True
+        self._prefixes[self._all_runs >> np.uint64(64 - _NUM_PREFIX_BITS)] = True
         rows = [signature(hashes_for_minhash(shingles), seed) for shingles in self._shingles]
         self._signatures = np.array(rows, np.uint32).reshape(len(rows), -1)
 
@@ -85,14 +81,13 @@ class Decontaminator:
 
         `code` are the hashes of its tokens, `values` its signature, if it has one.
         """
-        found = [*self._by_runs(code, "code"), *self._by_runs(token_hashes(_comment_tokens(text)), "comments")]
+        found = [*self._by_runs(code, "code"), *self._by_runs(comment_hashes(text), "comments")]
         if values is not None:
             found += self._by_signature(code, values)
         return max(found, key=lambda each: (each.overlap, each.jaccard, each.item_id), default=None)
 
     def _by_runs(self, hashes: NDArray[np.uint64], where: str) -> list[Overlap]:
-        runs = hashes_of_runs(hashes, NUM_TOKENS_IN_RUN)
-        likely = runs[self._prefixes[_prefix(runs)]]
+        likely = runs_with_prefix(hashes, NUM_TOKENS_IN_RUN, self._prefixes)
         places = np.minimum(np.searchsorted(self._all_runs, likely), max(0, len(self._all_runs) - 1))
         shared = np.unique(likely[self._all_runs[places] == likely]) if len(likely) else likely
         if not len(shared):
@@ -106,8 +101,8 @@ class Decontaminator:
         return overlaps
 
     def _by_signature(self, hashes: NDArray[np.uint64], values: NDArray[np.uint32]) -> list[Overlap]:
-        estimates = (self._signatures == values).mean(axis=1) if len(self._signatures) else np.empty(0)
-        likely = np.flatnonzero(estimates >= self._params.min_jaccard - _MARGIN_OF_ESTIMATE).tolist()
+        estimates = np.count_nonzero(self._signatures == values, axis=1) / len(values)
+        likely = np.flatnonzero(estimates >= self._params.min_jaccard - MARGIN_OF_ESTIMATE).tolist()
         found = []
         for index in likely:
             similarity = jaccard(run_hashes(hashes, NUM_TOKENS_IN_SHINGLE), self._shingles[index])
@@ -116,11 +111,6 @@ class Decontaminator:
                 overlap = len(np.intersect1d(runs, self._runs[index])) / len(self._runs[index])
                 found.append(Overlap(self._items[index], overlap, similarity, "code"))
         return found
-
-
-def _prefix(runs: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The leading bits of each hash: a table of them rules out nearly all runs without sorting any."""
-    return runs >> np.uint64(64 - _NUM_PREFIX_BITS)
 
 
 class WholeSolutions:
@@ -142,21 +132,6 @@ class WholeSolutions:
 
 def _bare(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass").translate(None, b" \t\r\n\f\v/*")
-
-
-def _comment_tokens(text: str) -> list[str]:
-    """The tokens of all comments, markers and margins away: code that was commented out is code again.
-
-    Comments with hardly a semicolon are prose, and are not looked at.
-    """
-    pieces = [text[start:end] for start, end in comments(text)] if "//" in text or "/*" in text else []
-    if sum(piece.count(";") for piece in pieces) < _MIN_SEMICOLONS:
-        return []
-    bodies = []
-    for piece in pieces:
-        body = piece.removeprefix("//").removeprefix("/*").removesuffix("*/")
-        bodies.append("\n".join(line.lstrip(" \t*/") for line in body.split("\n")))
-    return tokens("\n".join(bodies))
 
 
 def _refuse_short(item: EvaluationItem, num_tokens: int, params: DecontaminationRules) -> None:

@@ -1,6 +1,6 @@
 """Which documents are copies of others, over all sources: equal texts and near-duplicates.
 
-Candidates share one of 32 bands of 8 signature rows; the exact Jaccard similarity with the keeper decides, so
+Candidates share one of 42 bands of 6 signature rows; the exact Jaccard similarity with the keeper decides, so
 clusters do not chain. Documents are taken in order of preference: each that is not lost yet keeps its place, and
 those like it behind it lose theirs. A cluster is a keeper and those that lost to it.
 """
@@ -8,6 +8,7 @@ those like it behind it lose theirs. A cluster is a keeper and those that lost t
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,11 @@ from pipeline.normalize.banding import find_buckets
 from pipeline.normalize.licenses import vendored_root
 from pipeline.normalize.params import DuplicateParams
 from pipeline.normalize.shingles import jaccard
+from pipeline.normalize.upstreams import Upstreams
 from pipeline.records import DuplicateRecord, Split, UInt32
+
+MARGIN_OF_ESTIMATE = 0.15
+"""A pair whose estimate by 256 values lies so far below a limit is not looked at: that is five standard deviations."""
 
 ShinglesOf = Callable[[str], NDArray[np.uint64]]
 """Document id -> its shingles."""
@@ -84,13 +89,15 @@ def find_duplicates(
     params: DuplicateParams,
     vendored: Collection[str],
     announce: Announce = lambda ids: None,
+    upstreams: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
 ) -> list[DuplicateRecord]:
     """The documents that lose, sorted by source and path. `signatures` has shape (rows, 256).
 
-    Preferred are training documents over held-out ones, then what lies below no vendored root, then the smallest
-    (source, path).
+    Preferred are training documents over held-out ones, then the pin named upstream for that file (see `Upstreams`), then
+    what lies below no vendored root, then the smallest (source, path).
     """
-    ranked = sorted(entries, key=lambda entry: _preference(entry, vendored))
+    claims = Upstreams(upstreams, entries)
+    ranked = sorted(entries, key=lambda entry: _preference(entry, claims, vendored))
     losses = _lose_equal_texts(ranked)
     candidates = _Candidates(ranked, signatures, losses, announce)
     for keeper, loser, similarity in _similar(candidates, shingles_of, params, losses):
@@ -99,8 +106,9 @@ def find_duplicates(
     return sorted(found, key=lambda record: (record.source, record.path))
 
 
-def _preference(entry: Entry, vendored: Collection[str]) -> tuple[bool, bool, str, str]:
-    return (entry.split == Split.HELD_OUT, vendored_root(entry.path, vendored) is not None, entry.source, entry.path)
+def _preference(entry: Entry, claims: Upstreams, vendored: Collection[str]) -> tuple[bool, int, bool, str, str]:
+    is_vendored = vendored_root(entry.path, vendored) is not None
+    return (entry.split == Split.HELD_OUT, claims.claim(entry), is_vendored, entry.source, entry.path)
 
 
 def _lose_equal_texts(ranked: Sequence[Entry]) -> dict[int, _Loss]:
@@ -120,11 +128,17 @@ class _Candidates:
         self, ranked: Sequence[Entry], signatures: NDArray[np.uint32], lost: Collection[int], announce: Announce
     ) -> None:
         self.ranked = ranked
+        self._signatures = signatures
         self._lost = lost
         self._compared = [rank for rank, entry in enumerate(ranked) if entry.row is not None and rank not in lost]
         rows = [ranked[rank].row for rank in self._compared]
         self._buckets = find_buckets(signatures[np.array(rows, np.int64)])
         announce({ranked[self._compared[row]].document_id for row in self._buckets.rows.tolist()})
+
+    def estimate(self, first: int, second: int) -> float:
+        """The share of values in which the signatures of two compared ranks agree."""
+        left, right = (self._signatures[self.ranked[rank].row] for rank in (first, second))
+        return int(np.count_nonzero(left == right)) / len(left)
 
     def __iter__(self) -> Iterator[tuple[int, list[int]]]:
         for row, partners in self._buckets.later_partners(lambda row: self._compared[row] in self._lost):
@@ -143,6 +157,8 @@ def _similar(
             limit = _limit(ranked[keeper], ranked[other], params)
             sizes = sorted((ranked[keeper].num_shingles, ranked[other].num_shingles))
             if sizes[0] < limit * sizes[1]:  # no similarity exceeds the ratio of the sizes
+                continue
+            if candidates.estimate(keeper, other) < limit - MARGIN_OF_ESTIMATE:
                 continue
             similarity = jaccard(shingles_of(ranked[keeper].document_id), shingles_of(ranked[other].document_id))
             if similarity >= limit:

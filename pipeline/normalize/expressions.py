@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -26,6 +26,8 @@ from pipeline.errors import ParamsError, StageError
 from pipeline.normalize.refusal import Refusal
 
 POLICY_FILE = "license_policy.toml"
+MAX_EXPRESSION = 1_000
+"""Characters of an expression; longer ones are not read."""
 UNKNOWN_BY_DESIGN = frozenset({"none", "noassertion"})
 """What SPDX writes where no licence is known. They are in no list of ids."""
 
@@ -47,8 +49,8 @@ class Policy:
     sha256: str
 
     def class_of(self, key: str) -> LicenceClass:
-        """The class of an id. One that the policy does not name is refused."""
-        return self.classes.get(key, LicenceClass.REFUSED)
+        """The class of an id; a `+` behind it permits later versions too. One that the policy does not name is refused."""
+        return self.classes.get(key.removesuffix("+"), LicenceClass.REFUSED)
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,21 @@ def judge_expression(text: str, policy: Policy) -> Judged | Refusal:
 
 
 def _parse(text: str, policy: Policy) -> Any | Refusal:
+    parsed = _parsed(text)
+    if isinstance(parsed, Refusal):
+        return parsed
+    unknown = [key for key in _unknown_keys(text) if not _is_known_by_design(key, policy)]
+    if unknown:
+        return Refusal("licence_unknown", f"{text!r} names {', '.join(sorted(unknown))}, which is no SPDX id", text)
+    return parsed
+
+
+@lru_cache(maxsize=4_096)
+def _parsed(text: str) -> Any | Refusal:
+    if len(text) > MAX_EXPRESSION:
+        return Refusal(
+            "licence_unknown", f"{text[:60]!r}... has {len(text)} characters, which no SPDX expression needs"
+        )
     try:
         # Not validate(): it crashes on `MIT/X11`. Strict, else `MIT WITH Apache-2.0` passes.
         parsed = _licensing().parse(text, strict=True)
@@ -109,10 +126,12 @@ def _parse(text: str, policy: Policy) -> Any | Refusal:
         return Refusal("licence_unknown", f"{text!r} is no SPDX expression: {' '.join(str(error).split())}")
     if parsed is None:
         return Refusal("licence_unknown", "the expression is empty")
-    unknown = [key for key in _licensing().unknown_license_keys(parsed) if not _is_known_by_design(key, policy)]
-    if unknown:
-        return Refusal("licence_unknown", f"{text!r} names {', '.join(sorted(unknown))}, which is no SPDX id", text)
     return parsed
+
+
+@lru_cache(maxsize=4_096)
+def _unknown_keys(text: str) -> tuple[str, ...]:
+    return tuple(_licensing().unknown_license_keys(_parsed(text)))
 
 
 def _judge(node: LicenseExpression, policy: Policy) -> Judged | Refusal:
@@ -144,7 +163,11 @@ def _judge_exception(node: LicenseWithExceptionSymbol, policy: Policy) -> Judged
 
 def _is_known_by_design(key: str, policy: Policy) -> bool:
     lowered = key.lower()
-    return lowered in UNKNOWN_BY_DESIGN or lowered.startswith(("licenseref-", "documentref-")) or key in policy.classes
+    return (
+        lowered in UNKNOWN_BY_DESIGN
+        or lowered.startswith(("licenseref-", "documentref-"))
+        or key.removesuffix("+") in policy.classes
+    )
 
 
 def _bracketed(branch: str) -> str:

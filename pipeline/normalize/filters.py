@@ -8,15 +8,19 @@ TODO, entropy).
 
 import operator
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import takewhile
 from pathlib import PurePosixPath
 
 import numpy as np
+import re2
 from numpy.typing import NDArray
 
 from pipeline.normalize.comments import comments, licence_header_end
+from pipeline.normalize.lexer import num_visible_in_comments
 from pipeline.normalize.params import FilterParams
 from pipeline.normalize.refusal import Refusal
 from pipeline.params import canonical_json
@@ -44,6 +48,8 @@ _AMALGAMATED = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _ENCODED = re.compile(r"[A-Za-z0-9+/]{32,}={0,2}")
+# A necessary condition, several times as fast.
+_CAN_HOLD_RUN = re2.compile(rb"[A-Za-z0-9+/]{32}")
 _BETWEEN_LITERALS = re.compile(r"(?:[\s\"',\\]|\\[nr])*")
 _OBJECTIVE_C = re.compile(r"^@(?:interface|protocol|implementation)\b[^;\n]*$(?=[\s\S]*^@end\b)", re.MULTILINE)
 
@@ -57,17 +63,13 @@ class Sample:
     content: bytes = field(repr=False)
 
     @cached_property
-    def opening(self) -> str:
-        """The leading characters, where a file says what it is."""
-        return self.text[:_NUM_OPENING_CHARACTERS]
-
-    @cached_property
     def line_lengths(self) -> NDArray[np.int64]:
         """Bytes of each line, without its end. Text behind the last line end is a line."""
         ends = np.flatnonzero(np.frombuffer(self.content, np.uint8) == ord("\n"))
         if not self.content.endswith(b"\n"):
             ends = np.append(ends, len(self.content))
-        return np.diff(ends, prepend=-1) - 1
+        ends[1:] -= ends[:-1] + 1  # the right side is computed before anything is written
+        return ends
 
 
 def num_bytes(sample: Sample) -> float:
@@ -92,33 +94,35 @@ def alphanumeric_fraction(sample: Sample) -> float:
 
 def unique_line_fraction(sample: Sample) -> float:
     """Distinct lines among those that hold a letter or digit: braces alone repeat in all good code."""
-    lines = [line for line in map(bytes.strip, sample.content.split(b"\n")) if len(line) > 2]
-    return len(set(lines)) / len(lines) if lines else 1.0
+    counts = Counter(map(bytes.strip, sample.content.split(b"\n")))
+    num_distinct = sum(len(line) > 2 for line in counts)
+    num_lines = sum(count for line, count in counts.items() if len(line) > 2)
+    return num_distinct / num_lines if num_lines else 1.0
 
 
 def comment_fraction(sample: Sample) -> float:
     """Characters in comments behind the licence header, among all characters behind it; blanks do not count."""
     start = licence_header_end(sample.text)
-    body = sample.text[start:]
-    num_all = _num_visible(body)
-    num_comment = sum(_num_visible(body[begin:end]) for begin, end in comments(body))
-    return num_comment / num_all if num_all else 0.0
+    num_all = _num_visible(sample.text[start:])
+    return num_visible_in_comments(sample.text, start) / num_all if num_all else 0.0
 
 
 def generated_markers(sample: Sample) -> float:
     """Marks of a program's output: the file's name, or a claim in its leading comments."""
     name = PurePosixPath(sample.path).name
-    return int(bool(_GENERATED_NAME.match(name))) + _count_in_comments(_GENERATED, sample.opening)
+    return int(bool(_GENERATED_NAME.match(name))) + _count_in_leading_comments(_GENERATED, sample.text)
 
 
 def amalgamation_markers(sample: Sample) -> float:
     """Claims in the leading comments that many files were joined into this one."""
-    return _count_in_comments(_AMALGAMATED, sample.opening)
+    return _count_in_leading_comments(_AMALGAMATED, sample.text)
 
 
 def encoded_run(sample: Sample) -> float:
     """Characters of the longest run of base64 or hexadecimal digits, joined over string literals and line ends."""
     longest = length = previous_end = 0
+    if not _CAN_HOLD_RUN.search(sample.content):
+        return 0
     for match in _ENCODED.finditer(sample.text):
         if len(set(match[0])) < 8 or match[0].isdigit():  # rulers such as ///////, digits of pi
             continue
@@ -187,5 +191,6 @@ def _num_visible(text: str) -> int:
     return len(text) - text.count(" ") - text.count("\n") - text.count("\t")
 
 
-def _count_in_comments(pattern: re.Pattern[str], opening: str) -> int:
-    return sum(len(pattern.findall(opening[begin:end])) for begin, end in comments(opening))
+def _count_in_leading_comments(pattern: re.Pattern[str], text: str) -> int:
+    spans = takewhile(lambda span: span[0] < _NUM_OPENING_CHARACTERS, comments(text))
+    return sum(len(pattern.findall(text[begin : min(end, _NUM_OPENING_CHARACTERS)])) for begin, end in spans)

@@ -46,6 +46,8 @@ def read_folder(folder: str, texts: Mapping[str, str]) -> FolderTexts:
         if found.problem:
             problems.append(f"{path} says `{title.words}`" if title else f"{path}: {found.problem}")
         lines.append(f"{path}: {found.problem or 'the text of ' + ' AND '.join(found.licences)}")
+    if "LGPL-3.0-only" in expressions and "GPL-3.0-only" in expressions:
+        expressions.remove("GPL-3.0-only")  # beside it lies the text that it adds permissions to
     titles = [(path, title) for path in paths if (title := find_title(texts[path]))]
     return FolderTexts(
         paths=tuple(paths),

@@ -8,7 +8,7 @@ import re
 from pipeline.normalize.licence_words import plain_words
 
 _UNDER = (
-    r"\b(?:licensed|distributed|released|available|provided|modify it|code is|file is) (?:to you )?under "
+    r"\b(?:licensed|distributed|released|available(?: as open source)?|provided|modify it|code is|file is) (?:to you )?under "
     r"(?:the )?(?:terms of )?(?:the )?"
 )
 _NOTICES = (
@@ -52,8 +52,14 @@ _GNU_NAMES = {"": "GPL", "affero ": "AGPL", "lesser ": "LGPL", "library ": "LGPL
 
 
 def find_notices(header: str) -> tuple[str, ...]:
-    """The expressions that a file's leading comments put it under, sorted. All hold."""
-    words = plain_words(header)
+    """The expressions that a file's leading comments put it under, sorted. All hold.
+
+    A notice may begin in the line of the copyright: `(C) Copyright A 1999. Distributed under the Boost`.
+    """
+    return _find_in(plain_words(header)) or _find_in(plain_words(header, with_copyright_lines=True))
+
+
+def _find_in(words: str) -> tuple[str, ...]:
     found = {licence for licence, pattern in _NOTICES if pattern.search(words)}
     found.update(_gnu_expression(match) for match in _GNU.finditer(words))
     return tuple(sorted(found))

@@ -55,7 +55,9 @@ _EXTENTS: dict[str, tuple[str, str]] = {
     "MIT-0": _MIT,
     "MPL-2.0": ("contributor means each individual", "notice described in exhibit b"),
     "NCSA": ("permission is hereby granted", "dealings with the software"),
+    "PostgreSQL": ("permission to use copy", "enhancements or modifications"),
     "PSF-2.0": ("this license agreement is between", "terms and conditions of this license agreement"),
+    "Qhull": ("it may be freely copied", "act on them as they desire"),
     "SMLNJ": ("permission to use copy", "performance of this software"),
     "Unicode-3.0": _WHOLE,
     "Unlicense": ("this is free and unencumbered", "dealings in the software"),
@@ -64,11 +66,26 @@ _EXTENTS: dict[str, tuple[str, str]] = {
     "Zlib": ("this software is provided as is", "from any source distribution"),
 }
 """The licences that are recognised, and the words that their operative part begins and ends with: titles are optional."""
-# An exception that only adds a permission and asks nothing.
-_ADDED_PERMISSIONS = (
+# What asks nothing of who has the files: an exception that adds a permission, who wrote it, what else the program needs.
+_HARMLESS = (
+    "note third party dependency used by this software this software depends on the fmt lib mit license and users must "
+    "comply to its license http raw githubusercontent com fmtlib fmt master license",
+    "the national science and technology research center for computation and visualization of geometric structures the "
+    "geometry center university of minnesota",
+    "qhull is free software and may be obtained via http from www qhull org",
     "optional exception to the license as an exception if as a result of your compiling your source code portions of "
     "this software are embedded into a machine executable object form of such source code you may redistribute such "
     "embedded portions in such object form without including the above copyright and permission notices",
+)
+# The paragraph by which a file under other terms may also be used under the GPL: the recipient chooses.
+_OR_GPL = re.compile(
+    r"\balternatively the contents of this (package|file) may be used under the terms of the gnu general public license(?: gpl)? "
+    r"(?:version 2 or any later version|either version 2 or any later version the gpl) in which case the provisions of the gpl "
+    r"are applicable instead of (?:the above|those above) if you wish to allow (?:the )?use of your version of this \1 only under "
+    r"the terms of the gpl and not to allow others to use your version of this file under the (?:terms of the )?bsd license "
+    r"indicate your decision by deleting the provisions above and replace them with the notice and other provisions required "
+    r"by the gpl(?: in this and the other files of this package)? if you do not delete the provisions above a recipient may use "
+    r"your version of this file under (?:the terms of )?either the bsd or the gpl\b"
 )
 _TITLES = re.compile(
     r"\b(?:the )?(?:(?:[23] clause |modified |new |revised |simplified |expat |simple )?"
@@ -87,6 +104,12 @@ _ALARMING = re.compile(
     r"\b(?:a?gpl|lgpl|gnu|licen[sc]\w*|sublicens\w*|commercial\w*|non ?commercial\w*|proprietary|prohibit\w*|restrict\w*"
     r"|permi\w+|must|shall|may|forbid\w*|only|condition\w*|clause\w*|warrant\w*|patent\w*|trademark\w*|evil|military)\b"
 )
+# Restrictions that undo a permissive text beside them, whatever a package declares.
+_RESTRICTING = re.compile(
+    r"\b(?:non ?commercial|commons clause|not (?:be )?(?:used |sold |available )?(?:for |in )?commercial\w*|without commercial use"
+    r"|(?:research|academic|evaluation|educational|personal|internal|scientific)(?: \w+){0,3} (?:use|purposes?) only"
+    r"|only for (?:\w+ ){0,3}(?:research|academic|evaluation|educational|personal|internal|scientific)|may not be sold)\b"
+)
 _NUM_WORDS_IN_GRAM = 4
 _NUM_DIFFERENCES = 3
 _MAX_NUM_WORDS_OF_NOTICE = 130
@@ -104,10 +127,13 @@ class Recognition:
 @lru_cache(maxsize=4_096)
 def recognise(text: str) -> Recognition:
     """The licences that a whole licence text consists of."""
-    licences, left = _split_off(licence_words(text))
+    licences, left = _read(text)
     near = _nearest(left)
     if near:
         return Recognition(licences, f"almost {near[0]}: {near[1]}", near[0])
+    if restricting := _RESTRICTING.search(left):
+        named = " AND ".join(licences) or "no licence"
+        return Recognition(licences, f"beside {named} it says `{restricting[0]}`", named)
     if not licences:
         notices = find_notices(text)
         is_notice = len(notices) == 1 and len(left.split()) <= _MAX_NUM_WORDS_OF_NOTICE
@@ -123,7 +149,13 @@ def recognise(text: str) -> Recognition:
 
 def licences_inside(text: str) -> tuple[str, ...]:
     """The licences whose words stand in a text, whatever stands around them: for a file's own header."""
-    return _split_off(licence_words(text))[0]
+    return _read(text)[0]
+
+
+def _read(text: str) -> tuple[tuple[str, ...], str]:
+    """The licences in a text and the words around them. A hyphen at a line's end may be part of a word, or divide it."""
+    licences, left = _split_off(licence_words(text))
+    return (licences, left) if licences or "-\n" not in text else _split_off(licence_words(text, hyphen=""))
 
 
 def _split_off(words: str) -> tuple[tuple[str, ...], str]:
@@ -135,12 +167,14 @@ def _split_off(words: str) -> tuple[tuple[str, ...], str]:
             words = words.replace(reference, " / ")
     if "LGPL-3.0-only" in found and "GPL-3.0-only" in found:
         found.remove("GPL-3.0-only")  # the Lesser licence adds permissions to it, and SPDX prints both as one
+    if len(found) == 1 and found[0].startswith("BSD-") and _OR_GPL.search(words):
+        return (f"{found[0]} OR GPL-2.0-or-later",), _OR_GPL.sub(" / ", words)
     return tuple(sorted(found)), words
 
 
 def _without_titles(left: str) -> str:
     left = _AROUND_GNU.sub(" ", " ".join(left.split()))
-    for words in (*_ADDED_PERMISSIONS, *_optional_words()):
+    for words in (*_HARMLESS, *_optional_words()):
         left = left.replace(words, " ")
     return " ".join(_TITLES.sub(" ", left).replace("/", " ").split())
 

@@ -41,6 +41,23 @@ _REPLACEABLE = (
         r" be used to endorse or promote products derived from this software without (?:specific )?prior written permission\b",
         "no name may be used to endorse",
     ),
+    (
+        r"\bthat both (?:that )?(?:the |that )?copyright notice and this permission notice\b",
+        "that both the copyright notice and this permission notice",
+    ),
+    (
+        rf"\bthat the names? {_NAME}not be used in advertising or publicity pertaining to distribution of the software without"
+        r" specific written prior permission\b",
+        "that no name be used in advertising",
+    ),
+    (
+        rf"\bused in advertising {_NAME}(disclaims?|makes) (all|no) (warranties|representations)\b",
+        r"used in advertising someone \1 \2 \3",
+    ),
+    (r"\bin advertising someone disclaim all\b", "in advertising someone disclaims all"),
+    (rf"\beven if {_NAME}has been advised\b", "even if someone has been advised"),
+    (rf"\bof such damage {_NAME}specifically disclaims? any\b", "of such damage someone specifically disclaims any"),
+    (rf"\bbasis and {_NAME}has no obligations? to provide\b", "basis and someone has no obligations to provide"),
     (r"\bpermission notice including the next paragraph shall\b", "permission notice shall"),
     (r"\bcopy modify and (?:or )?distribute\b", "copy modify and distribute"),
     (r"\boriginal copyright notice\b", "above copyright notice"),
@@ -54,16 +71,19 @@ _REPLACEABLE = (
 _SUBSTITUTIONS = tuple((re.compile(pattern), plain) for pattern, plain in _REPLACEABLE)
 
 
-def plain_words(text: str) -> str:
-    """The words of a text, in lower case and one space apart: no copyright lines, bullets, punctuation or margins."""
-    lowered = _LINE_BREAK_HYPHEN.sub("-", text.lower())
-    lowered = _BULLET.sub(" ", _COPYRIGHT_LINE.sub("", lowered))
+def plain_words(text: str, hyphen: str = "-", *, with_copyright_lines: bool = False) -> str:
+    """The words of a text, in lower case and one space apart: no copyright lines, bullets, punctuation or margins.
+
+    `hyphen` is what one at a line's end stands for: itself, or nothing where it only divides a word.
+    """
+    lowered = _LINE_BREAK_HYPHEN.sub(hyphen, text.lower())
+    lowered = _BULLET.sub(" ", lowered if with_copyright_lines else _COPYRIGHT_LINE.sub("", lowered))
     return " ".join(_EQUIVALENT.get(word, word) for word in _WORD.findall(lowered))
 
 
-def licence_words(text: str) -> str:
+def licence_words(text: str, hyphen: str = "-") -> str:
     """The plain words of a licence text with its replaceable text in one spelling."""
-    words = plain_words(text)
+    words = plain_words(text, hyphen)
     for pattern, plain in _SUBSTITUTIONS:
         words = pattern.sub(plain, words)
     return words

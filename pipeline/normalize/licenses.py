@@ -10,10 +10,12 @@ declares. A vendored root ends inheritance, unless a text that is recognised lie
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from pipeline.normalize.comments import leading_comments_end
-from pipeline.normalize.expressions import Judged, LicenceClass, Policy, judge_expression
+from pipeline.normalize.decode import Decoded, decode
+from pipeline.normalize.expressions import MAX_EXPRESSION, Judged, LicenceClass, Policy, judge_expression
 from pipeline.normalize.licence_folder import FolderTexts, read_folder
 from pipeline.normalize.licence_notices import find_notices
 from pipeline.normalize.licence_texts import licences_inside
@@ -28,7 +30,7 @@ INHERITED = frozenset({LicenceEvidence.LICENCE_TEXT, LicenceEvidence.PACKAGE})
 
 _MIN_HEADER = 40
 """Characters of leading comments below which no notice fits."""
-_PACKAGE_LICENCE = re.compile(r"^License-Expression:[ \t]*(.+)$", re.MULTILINE)
+_PACKAGE_LICENCE = re.compile(r"^License-Expression:[ \t]*(.+)$", re.MULTILINE | re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -69,14 +71,22 @@ class LicenceIndex:
         self._policy = policy
         self._params = params
         self._sidecars = {path: content for path, content in evidence.items() if path.endswith(".license")}
-        self._annotations = _read_annotations(evidence)
+        every = _read_annotations(evidence)
+        self._annotations = [annotation for annotation in every if annotation.problem is None]
+        self._broken = [annotation for annotation in every if annotation.problem is not None]
         self._texts = _licence_texts(evidence)
         self._folders: dict[str, FolderTexts] = {}
+        self._nearest: dict[str, FolderTexts | None] = {}
         self._package = _package_statement(evidence, facts)
 
     def decide(self, path: str, text: str) -> Licensed | Refusal:
         """The licence of a file, or why it leaves: `licence_refused`, `licence_unknown` or `licence_quarantined`."""
-        statement = self._own_statement(path, text) or _headed(path, text) or self._inherited_statement(path)
+        statement = (
+            self._own_statement(path, text)
+            or _headed(path, text)
+            or self._unreadable(path)
+            or self._inherited_statement(path)
+        )
         if isinstance(statement, Refusal):
             return statement
         judged = self._judge(statement)
@@ -100,7 +110,7 @@ class LicenceIndex:
         own = _tagged(path, text, LicenceEvidence.FILE)
         sidecar = f"{path}.license"
         if own is None and sidecar in self._sidecars:
-            own = _tagged(sidecar, self._sidecars[sidecar].decode("utf-8", "replace"), LicenceEvidence.SIDECAR)
+            own = _tagged(sidecar, _text_of(self._sidecars[sidecar]), LicenceEvidence.SIDECAR)
         if annotation is None or (own and annotation.precedence is Precedence.CLOSEST):
             return own
         stated = _annotated(annotation)
@@ -109,6 +119,11 @@ class LicenceIndex:
             if own is None
             else Statement(own.expressions + stated.expressions, own.evidence, own.lines + stated.lines)
         )
+
+    def _unreadable(self, path: str) -> Refusal | None:
+        """A statement about the file that cannot be read: whatever it says, nothing less than it may be inherited."""
+        broken = next((annotation for annotation in self._broken if annotation.covers(path)), None)
+        return Refusal("licence_quarantined", f"{path}: {broken.where} {broken.problem}") if broken else None
 
     def _inherited_statement(self, path: str) -> Statement | Refusal:
         texts = self._nearest_texts(path)
@@ -137,6 +152,10 @@ class LicenceIndex:
         stated = Statement(texts.expressions, LicenceEvidence.LICENCE_TEXT, texts.lines)
         if not texts.is_of_source or self._package is None:
             return stated
+        package = self._package.expressions
+        if len(package) == 1 and " OR " in package[0] and _ids(package) == set(texts.expressions):
+            # The package says how the very licences whose texts lie here go together: the recipient chooses.
+            return replace(stated, expressions=package, lines=stated.lines + self._package.lines)
         return replace(
             stated,
             expressions=stated.expressions + self._package.expressions,
@@ -145,11 +164,17 @@ class LicenceIndex:
 
     def _covers(self, texts: FolderTexts) -> bool:
         """Whether the package names every licence that was found in a folder's unclear texts: then it knew of them."""
-        named = set(re.findall(r"[\w.+-]+", " ".join(self._package.expressions))) if self._package else set()
+        named = _ids(self._package.expressions) if self._package else set()
         return bool(texts.expressions) and named.issuperset(texts.expressions) and texts.title is None
 
     def _nearest_texts(self, path: str) -> FolderTexts | None:
         """The licence texts in the folder of `path` or the nearest above it, at most up to the vendored root."""
+        folder = path.rpartition("/")[0]
+        if folder not in self._nearest:
+            self._nearest[folder] = self._find_texts(path)
+        return self._nearest[folder]
+
+    def _find_texts(self, path: str) -> FolderTexts | None:
         root = vendored_root(path, self._params.vendored_roots)
         for folder in map(str, PurePosixPath(path).parents):
             if folder not in self._folders:
@@ -181,7 +206,10 @@ class LicenceIndex:
 
     def _contradiction(self, path: str, text: str, statement: Statement, judged: Judged) -> Refusal | None:
         """A notice in the file's header, or the title of the licence text above it, that asks more than was found."""
-        if statement.evidence is LicenceEvidence.FILE:
+        is_choice = statement.evidence is LicenceEvidence.HEADER and any(
+            " OR " in each for each in statement.expressions
+        )
+        if is_choice or statement.evidence is LicenceEvidence.FILE:
             return None
         notice, where = find_notice(text), path
         texts = self._nearest_texts(path) if statement.evidence is LicenceEvidence.PACKAGE else None
@@ -196,7 +224,7 @@ class LicenceIndex:
 
 def vendored_root(path: str, names: Iterable[str]) -> str | None:
     """The innermost folder of a path whose name says that what lies below came from elsewhere, or None."""
-    folders = PurePosixPath(path).parts[:-1]
+    folders = path.split("/")[:-1]
     for depth in range(len(folders), 0, -1):
         if folders[depth - 1].lower() in names:
             return "/".join(folders[:depth])
@@ -207,7 +235,7 @@ def _tagged(path: str, text: str, evidence: LicenceEvidence) -> Statement | None
     tags = find_tags(text)
     if not tags:
         return None
-    lines = tuple(f"{path}:{tag.line}: SPDX-License-Identifier: {tag.expression}" for tag in tags)
+    lines = tuple(f"{path}:{tag.line}: SPDX-License-Identifier: {tag.expression[:MAX_EXPRESSION]}" for tag in tags)
     return Statement(tuple(tag.expression for tag in tags), evidence, lines)
 
 
@@ -216,11 +244,17 @@ def _headed(path: str, text: str) -> Statement | None:
     header = text[: leading_comments_end(text)]
     if len(header) < _MIN_HEADER:
         return None
-    texts, notices = licences_inside(header), find_notices(header)
+    texts, notices = _inside(header)
     lines = tuple(f"{path}: its header holds the text of {licence}" for licence in texts)
     lines += tuple(f"{path}: its header holds the notice of {licence}" for licence in notices if licence not in texts)
     found = tuple(dict.fromkeys((*texts, *notices)))
     return Statement(found, LicenceEvidence.HEADER, lines) if found else None
+
+
+@lru_cache(maxsize=4_096)
+def _inside(header: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The licence texts and the notices in leading comments: most files of a source begin with the same ones."""
+    return licences_inside(header), find_notices(header)
 
 
 def _annotated(annotation: Annotation) -> Statement:
@@ -242,12 +276,22 @@ def _licence_texts(evidence: Mapping[str, bytes]) -> dict[str, str]:
     """Licence texts by path; what lies in LICENSES/ is a library of texts and says nothing about a folder."""
     others = {"PKG-INFO", "REUSE.toml", "dep5"}
     return {
-        path: content.decode("utf-8", "replace")
+        path: _text_of(content)
         for path, content in evidence.items()
         if not path.endswith(".license")
         and PurePosixPath(path).name not in others
         and PurePosixPath(path).parent.name != "LICENSES"
     }
+
+
+def _ids(expressions: Iterable[str]) -> set[str]:
+    return set(re.findall(r"[\w.+-]+", " ".join(expressions))) - {"AND", "OR", "WITH"}
+
+
+def _text_of(content: bytes) -> str:
+    """Evidence as text, in whatever encoding it is; what none fits is read as far as it goes."""
+    decoded = decode(content)
+    return decoded.text if isinstance(decoded, Decoded) else content.decode("utf-8", "replace")
 
 
 def _package_statement(evidence: Mapping[str, bytes], facts: PackageFacts) -> Statement | None:
@@ -256,8 +300,8 @@ def _package_statement(evidence: Mapping[str, bytes], facts: PackageFacts) -> St
     metadata = sorted(
         (path for path in evidence if PurePosixPath(path).name == "PKG-INFO"), key=lambda path: (path.count("/"), path)
     )
-    headers = evidence[metadata[0]].decode("utf-8", "replace").split("\n\n")[0] if metadata else ""
-    if match := _PACKAGE_LICENCE.search(headers):
+    headers = _text_of(evidence[metadata[0]]).split("\n\n")[0] if metadata else ""
+    for match in _PACKAGE_LICENCE.finditer(headers):
         expressions.append(match[1].strip())
         lines.append(f"{metadata[0]}:{headers.count(chr(10), 0, match.start()) + 1}: {match[0].strip()}")
     if facts.declared_license and facts.declared_license not in expressions:

@@ -95,7 +95,7 @@ class ScrubParams(Params):
 class DuplicateParams(Params):
     """When two texts are one. Jaccard similarities are over sets of five-token shingles and exact.
 
-    The signature (256 permutations, 32 bands of 8 rows, datasketch's `affine32`) is fixed: stored signatures must
+    The signature (256 permutations, 42 bands of 6 rows, datasketch's `affine32`) is fixed: stored signatures must
     stay comparable.
     """
 
@@ -131,6 +131,55 @@ class DecontaminationParams(DecontaminationRules):
         return DecontaminationRules(**{name: getattr(self, name) for name in DecontaminationRules.model_fields})
 
 
+class DropBands(Params):
+    """The largest share of the files that came in which each rule may drop. The defaults only catch a rule gone wrong."""
+
+    min_num_files: int = Field(default=500, ge=1, le=1_000_000_000)
+    """Corpora with fewer files are not judged: in a handful of files every share is large."""
+    binary: float = Field(default=0.2, ge=0, le=1)
+    """NUL bytes or control characters."""
+    undecodable: float = Field(default=0.1, ge=0, le=1)
+    """No likely encoding fits."""
+    too_small: float = Field(default=0.5, ge=0, le=1)
+    """Rule of the filters."""
+    too_large: float = Field(default=0.3, ge=0, le=1)
+    """Rule of the filters."""
+    long_line: float = Field(default=0.3, ge=0, le=1)
+    """Rule of the filters."""
+    long_mean_line: float = Field(default=0.2, ge=0, le=1)
+    """Rule of the filters."""
+    few_alphanumerics: float = Field(default=0.2, ge=0, le=1)
+    """Rule of the filters."""
+    repeated_lines: float = Field(default=0.3, ge=0, le=1)
+    """Rule of the filters."""
+    mostly_comments: float = Field(default=0.5, ge=0, le=1)
+    """Rule of the filters."""
+    generated: float = Field(default=0.5, ge=0, le=1)
+    """Rule of the filters."""
+    amalgamation: float = Field(default=0.2, ge=0, le=1)
+    """Rule of the filters."""
+    encoded_data: float = Field(default=0.2, ge=0, le=1)
+    """Rule of the filters."""
+    objective_c: float = Field(default=0.5, ge=0, le=1)
+    """Rule of the filters."""
+    licence_refused: float = Field(default=0.95, ge=0, le=1)
+    """A licence that the policy does not allow."""
+    licence_unknown: float = Field(default=0.5, ge=0, le=1)
+    """An expression that does not parse."""
+    licence_quarantined: float = Field(default=0.95, ge=0, le=1)
+    """Licence evidence that is unclear."""
+    unscrubbable: float = Field(default=0.01, ge=0, le=1)
+    """Something that scrubbing did not remove."""
+    contaminated: float = Field(default=0.05, ge=0, le=1)
+    """The solution of an evaluation item."""
+    exact_duplicate: float = Field(default=0.9, ge=0, le=1)
+    """Equal texts."""
+    near_duplicate: float = Field(default=0.9, ge=0, le=1)
+    """Similar texts."""
+    copyleft_twin: float = Field(default=0.5, ge=0, le=1)
+    """Texts that are copyleft elsewhere."""
+
+
 class NormalizeParams(Params):
     """Everything normalize can be told."""
 
@@ -144,6 +193,8 @@ class NormalizeParams(Params):
     """Exact and near-duplicates."""
     decontamination: DecontaminationParams = DecontaminationParams()
     """Solutions of evaluation items."""
+    drop_bands: DropBands = DropBands()
+    """How much each rule may drop."""
 
 
 class RulesParams(Params):

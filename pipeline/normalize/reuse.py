@@ -9,6 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
+from typing import Any
+
+import re2
 
 
 class Precedence(StrEnum):
@@ -23,14 +26,15 @@ class Precedence(StrEnum):
 class Annotation:
     """One statement about the files under `folder` that match `pattern`.
 
-    `where` is the file and number it was read from.
+    `where` is the file and number it was read from. `problem` is why a statement cannot be read; it says nothing then.
     """
 
     folder: str
-    pattern: re.Pattern[str]
+    pattern: Any
     precedence: Precedence
     expressions: tuple[str, ...]
     where: str
+    problem: str | None = None
 
     def covers(self, path: str) -> bool:
         """Whether the path lies in the folder and matches the pattern."""
@@ -42,22 +46,43 @@ class Annotation:
 def read_reuse_toml(path: str, content: bytes) -> list[Annotation]:
     """The annotations of a REUSE.toml, in its order.
 
-    A broken file or entry states nothing: what it would have covered stays unclear.
+    A broken file or entry says nothing, and names its problem: what it covers is unclear.
     """
+    folder = _folder_of(path)
     try:
-        entries = tomllib.loads(content.decode()).get("annotations", [])
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
-        return []
+        entries = tomllib.loads(content.decode("utf-8-sig")).get("annotations", [])
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        return [_broken(folder, path, f"is not TOML ({str(error)[:80]})")]
+    if not isinstance(entries, list):
+        return [_broken(folder, path, "has no list of annotations")]
     found = []
-    for number, entry in enumerate(entries if isinstance(entries, list) else [], start=1):
-        if not isinstance(entry, dict) or entry.get("precedence", "closest") not in set(Precedence):
-            continue
-        expressions = tuple(_as_strings(entry.get("SPDX-License-Identifier")))
-        for glob in _as_strings(entry.get("path")) if expressions else ():
-            precedence = Precedence(entry.get("precedence", "closest"))
-            where = f"{path}: annotation {number}"
-            found.append(Annotation(_folder_of(path), _reuse_glob(glob), precedence, expressions, where))
+    for number, entry in enumerate(entries, start=1):
+        found += _annotations_of(entry, folder, f"{path}: annotation {number}")
     return found
+
+
+def _annotations_of(entry: object, folder: str, where: str) -> list[Annotation]:
+    """One for each glob; none for an entry that is about copyright alone."""
+    if not isinstance(entry, dict):
+        return [_broken(folder, where, "is no table")]
+    globs = _as_strings(entry.get("path"))
+    expressions = tuple(_as_strings(entry.get("SPDX-License-Identifier")))
+    named = entry.get("precedence", "closest")
+    problem = None
+    if not isinstance(named, str) or named not in set(Precedence):
+        problem = f"has the precedence {str(named)[:60]!r}, which is none"
+    elif not globs:
+        problem = "has no path"
+    elif not expressions and "SPDX-License-Identifier" in entry:
+        problem = "has a licence that is no text"
+    if problem:
+        return [_broken(folder, where, problem, glob) for glob in globs or ["**"]]
+    precedence = Precedence(str(named))
+    return [Annotation(folder, _reuse_glob(glob), precedence, expressions, where) for glob in globs if expressions]
+
+
+def _broken(folder: str, where: str, problem: str, glob: str = "**") -> Annotation:
+    return Annotation(folder, _reuse_glob(glob), Precedence.CLOSEST, (), where, problem)
 
 
 def read_dep5(path: str, content: bytes) -> list[Annotation]:
@@ -106,16 +131,20 @@ def _dep5_expression(stanza: str) -> str:
     return match[1].strip() if match else ""
 
 
-def _reuse_glob(glob: str) -> re.Pattern[str]:
+def _reuse_glob(glob: str) -> Any:
     """`*` stays inside a folder, `**` crosses folders, a backslash takes the next character literally."""
     pieces = {r"**": ".*", "*": "[^/]*"}
     parts = re.findall(r"\\.|\*\*|\*|[^\\*]+|\\", glob)
-    return re.compile(
-        "".join(pieces.get(part) or re.escape(part[1:] if part[:1] == "\\" and part[1:] else part) for part in parts)
+    return _compiled(
+        pieces.get(part) or re2.escape(part[1:] if part[:1] == "\\" and part[1:] else part) for part in parts
     )
 
 
-def _dep5_glob(glob: str) -> re.Pattern[str]:
-    return re.compile(
-        "".join({"*": ".*", "?": "."}.get(part, re.escape(part)) for part in re.findall(r"[*?]|[^*?]+", glob))
-    )
+def _dep5_glob(glob: str) -> Any:
+    parts = re.findall(r"[*?]|[^*?]+", glob)
+    return _compiled({"*": ".*", "?": "."}.get(part, re2.escape(part)) for part in parts)
+
+
+def _compiled(parts: Iterable[str]) -> Any:
+    """In RE2, whose time grows with the path alone: a glob of many stars takes the standard library years."""
+    return re2.compile("".join(parts))

@@ -71,7 +71,7 @@ class Scrubber:
 
     def _find(self, text: str) -> list[Finding]:
         fresh = self._find_secrets(text)
-        keys = list(find_private_keys(text)) if fresh or "PRIVATE KEY" in text else []
+        keys = list(find_private_keys(text)) if fresh or "PRIVATE KEY" in text or "PuTTY-User" in text else []
         return _disjoint([keys, find_spliced(text, self._find_secrets), fresh, *self._addresses(text)])
 
     def _find_secrets(self, text: str) -> list[Finding]:

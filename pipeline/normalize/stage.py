@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from pipeline.normalize.bands import drops_outside, languages_outside
 from pipeline.normalize.clean import EVALUATION_ITEMS
 from pipeline.normalize.evaluation_items import all_items, items_digest
 from pipeline.normalize.expressions import policy_bytes
@@ -30,7 +31,13 @@ def run(context: StageContext[NormalizeParams]) -> StageOutput:
     duplicates, _ = context.make([_duplicates_part(context, rules)])
     made = duplicates[DUPLICATES_NAME]
     parts = {name: rules[name].object_id for name in sorted(rules)} | {DUPLICATES_NAME: made.object_id}
-    return StageOutput(parts, _report([rules[name] for name in sorted(rules)], made.report), failures)
+    report = _report([rules[name] for name in sorted(rules)], made.report)
+    drops = drops_outside(report, context.params.drop_bands)
+    bands = {pin.name: pin.languages for pin in context.pins}
+    languages = languages_outside({name: part.report for name, part in rules.items()}, bands)
+    judged = {"num_drop_reasons_outside_band": len(drops), "num_languages_outside_band": len(languages)}
+    report = replace(report, measures=dict(sorted({**report.measures, **judged}.items())))
+    return StageOutput(parts, report, failures, notes=(*drops, *languages))
 
 
 def _rules_parts(context: StageContext[NormalizeParams]) -> list[Part]:
@@ -79,8 +86,18 @@ def _duplicates_part(context: StageContext[NormalizeParams], rules: Mapping[str,
         "pipeline.normalize.compare:compare_sources",
         context.params.duplicates,
         inputs,
-        {"vendored_roots": sorted(context.params.licences.vendored_roots)},
+        {"vendored_roots": sorted(context.params.licences.vendored_roots), "upstreams": _upstreams(context, rules)},
     )
+
+
+def _upstreams(context: StageContext[NormalizeParams], rules: Mapping[str, MadePart]) -> dict[str, dict[str, str]]:
+    """What the pins say about their vendored files, where both sources are in this build."""
+    named = {
+        pin.name: {glob: upstream for glob, upstream in sorted(pin.upstreams.items()) if upstream in rules}
+        for pin in context.pins
+        if pin.name in rules
+    }
+    return {source: globs for source, globs in named.items() if globs}
 
 
 def _report(rules: Sequence[MadePart], duplicates: StageReport) -> StageReport:

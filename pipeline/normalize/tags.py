@@ -5,14 +5,22 @@ Source: SPDX specification 3.0.1 annex E (short-form identifiers), REUSE specifi
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
+
+import re2
 
 from pipeline.normalize.comments import leading_comments_end
 from pipeline.normalize.expressions import LicenceClass
+from pipeline.normalize.lexer import raw_literal_spans
 
-TAG = "SPDX-License-Identifier:"
 # Only punctuation may stand before the tag in its line or comment: string literals and sentences are no tags.
-_TAG_LINE = re.compile(rf"(?:^[^\w\n\"']*|//[^\w\n\"']*|/\*[^\w\n\"']*){TAG}[ \t]*(?P<expression>[^\n]*)", re.MULTILINE)
-_COMMENT_END = re.compile(r"\s*(?:\*+/|-->|\*\)|#\}|\?>|\"\"\"|''')?[\s*#/]*$")
+_TAG_LINE = re.compile(
+    r"(?:^[^\w\n\"']*|//[^\w\n\"']*|/\*[^\w\n\"']*)SPDX-License-Identifier[ \t]*:[ \t]*(?P<expression>[^\n]*)",
+    re.MULTILINE | re.IGNORECASE,
+)
+_MAY_HOLD_TAG = re2.compile(r"(?i)SPDX-License-Identifier[ \t]*:")
+_COMMENT_END = re.compile(r"\s*(?:(?:\*+/|-->).*|\*\)|#\}|\?>|\"\"\"|''')?[\s*#/]*$")
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _IGNORED = re.compile(r"REUSE-IgnoreStart[\s\S]*?(?:REUSE-IgnoreEnd|\Z)")
 _NOTICES = (
     (
@@ -59,15 +67,18 @@ class Notice:
 def find_tags(text: str) -> list[Tag]:
     """All licence tags of a text, those of snippets too, in order.
 
-    Regions between REUSE-IgnoreStart and -End do not count.
+    Regions between REUSE-IgnoreStart and -End do not count, nor does what a raw string literal holds.
     """
-    if TAG not in text:
+    if not _MAY_HOLD_TAG.search(text):
         return []
     # Blanked and not cut, so that line numbers stay.
     text = _IGNORED.sub(lambda match: "\n" * match[0].count("\n"), text) if "REUSE-IgnoreStart" in text else text
     found = []
+    literals = raw_literal_spans(text)
     for match in _TAG_LINE.finditer(text):
-        expression = _COMMENT_END.sub("", match["expression"])
+        if any(start <= match.start("expression") < end for start, end in literals):
+            continue
+        expression = _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", _COMMENT_END.sub("", match["expression"], count=1))
         found.append(Tag(expression, text.count("\n", 0, match.start("expression")) + 1))
     return found
 
@@ -77,7 +88,12 @@ def find_notice(text: str) -> Notice | None:
 
     Line ends and comment margins inside a phrase are no hindrance.
     """
-    return _strictest(_NOTICES, _COMMENT_MARGIN.sub(" ", text[: leading_comments_end(text)]))
+    return _notice(text[: leading_comments_end(text)])
+
+
+@lru_cache(maxsize=4_096)
+def _notice(header: str) -> Notice | None:
+    return _strictest(_NOTICES, _COMMENT_MARGIN.sub(" ", header))
 
 
 def find_title(licence_text: str) -> Notice | None:

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pipeline.errors import StageError
 from pipeline.tokenize.columns import ListColumn
 from pipeline.tokenize.vocabulary import Vocabulary
 
@@ -80,7 +79,8 @@ def count_hot_rows_that_differ(packed: pa.Table, hot: pa.Table) -> int:
     cold = {
         name: ListColumn.from_arrow(packed[name]) for name in ("input_ids", "source_doc_token_lengths", "piece_indices")
     }
-    rows = {name: ListColumn.from_arrow(hot[name]) for name in hot.column_names}
+    rows = {name: ListColumn.from_arrow(hot[name]) for name in _HOT_LISTS}
+    chronology = list(zip(_files_and_first_commits(packed), _chronology_of_hot(hot), strict=True))
     names = packed["source_doc_ids"].to_pylist()
     differing = 0
     for index in range(hot.num_rows):
@@ -93,32 +93,35 @@ def count_hot_rows_that_differ(packed: pa.Table, hot: pa.Table) -> int:
             and np.array_equal(cold["source_doc_token_lengths"][index], row["lengths"])
             and row["piece_ids"].tolist() == identities
             and _chunk_starts_lie_inside(row)
+            and chronology[index][0] == chronology[index][1]
         )
         differing += not agrees
     return differing
 
 
-def count_commit_order_violations(packed: pa.Table) -> int:
-    """Number of rows whose commits are not one ascending run. Rows without chronology are in order."""
-    chronologies: list[list[int] | None] = packed["file_local_commit_indices"].to_pylist()
-    return sum(indices is not None and not _is_ascending_run(indices) for indices in chronologies)
+def count_commit_order_violations(tokens: pa.Table, packed: pa.Table) -> int:
+    """Number of rows whose commits are not one ascending run of one file, or not those of their documents.
 
-
-def check_commit_order(subject: str, files: Sequence[str], indices: Sequence[int]) -> None:
-    """Raise StageError unless the pieces of a row are consecutive commits of one file, oldest first.
-
-    `files` is the stable id of each piece's file, `indices` its `file_local_commit_index`; the pieces of one commit
-    share an index.
+    Rows without chronology are in order, and hold no document that has one.
     """
-    if len(set(files)) > 1:
-        raise StageError(subject, f"it mixes the histories of {sorted(set(files))}", "one file a row")
-    if not _is_ascending_run(indices):
-        raise StageError(
-            subject, f"its commits stand in the order {list(indices)}", "consecutive indices, oldest first"
-        )
+    names = ("document_id", "filepath_stable_id", "file_local_commit_index")
+    known = {
+        name: (file, index) for name, file, index in zip(*(tokens[name].to_pylist() for name in names), strict=True)
+    }
+    rows = zip(*(packed[name].to_pylist() for name in ("source_doc_ids", *_ROW_CHRONOLOGY)), strict=True)
+    wrong = 0
+    for documents, file, indices in rows:
+        if file is None and indices is None:
+            wrong += any(known[name] != (None, None) for name in documents)
+        else:
+            expected = [(file, index) for index in indices or []]
+            wrong += [known[name] for name in documents] != expected or not _is_ascending_run(indices)
+    return wrong
 
 
 _ROW_LISTS = ("input_ids", "target_ids", "loss_mask", "doc_ids", "source_doc_token_lengths")
+_ROW_CHRONOLOGY = ("filepath_stable_id", "file_local_commit_indices")
+_HOT_LISTS = ("input_ids", "lengths", "piece_ids", "chunk_counts", "chunk_starts")
 _NUM_UINT16 = 1 << 16
 _ROW_COUNTS = ("valid_token_count", "num_docs", "trained_token_count", "slack_tokens")
 
@@ -200,8 +203,11 @@ def _num_different(ids: npt.NDArray[np.uint16], pieces: _Pieces) -> int:
 
 
 def _identity(document_id: str, index: int) -> int:
-    digest = hashlib.blake2b(f"{document_id}:{index}".encode(), digest_size=8, person=b"sluice/piece").digest()
-    return int(np.frombuffer(digest, "<u8")[0])
+    return _digest(f"{document_id}:{index}", b"sluice/piece")
+
+
+def _digest(text: str, person: bytes) -> int:
+    return int(np.frombuffer(hashlib.blake2b(text.encode(), digest_size=8, person=person).digest(), "<u8")[0])
 
 
 def _chunk_starts_lie_inside(row: dict[str, npt.NDArray[np.int64]]) -> bool:
@@ -212,6 +218,18 @@ def _chunk_starts_lie_inside(row: dict[str, npt.NDArray[np.int64]]) -> bool:
     piece = np.repeat(np.arange(len(ends)), row["chunk_counts"].astype(np.int64))
     starts = row["chunk_starts"].astype(np.int64)
     return bool((starts >= first[piece]).all() and (starts < ends[piece]).all() and (np.diff(starts) > 0).all())
+
+
+def _files_and_first_commits(packed: pa.Table) -> list[tuple[int | None, int | None]]:
+    columns = zip(*(packed[name].to_pylist() for name in _ROW_CHRONOLOGY), strict=True)
+    return [
+        (None if file is None else _digest(file, b"sluice/file"), indices[0] if indices else None)
+        for file, indices in columns
+    ]
+
+
+def _chronology_of_hot(hot: pa.Table) -> list[tuple[int | None, int | None]]:
+    return list(zip(*(hot[name].to_pylist() for name in ("file_identity", "first_commit_index")), strict=True))
 
 
 def _are_ascending_indices(values: npt.NDArray[np.uint32], length: int) -> bool:

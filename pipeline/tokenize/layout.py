@@ -3,6 +3,7 @@
 Shapes: R rows, T slots in a row.
 """
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from pipeline.tokenize.pack import Piece, Rows
 from pipeline.tokenize.vocabulary import SPECIALS
 
 PAD, BOS, EOS = (SPECIALS.index(special) for special in ("<|pad|>", "<|bos|>", "<|eos|>"))
+STRUCTURE = ("structure_kinds", "structure_levels")
 NO_DOCUMENT = -1
 """`doc_ids` of a padding slot."""
 
@@ -32,6 +34,10 @@ class Texts:
     provenances: Sequence[str]
     input_ids: ListColumn
     chunk_starts: ListColumn
+    structure: tuple[ListColumn, ...] | None = None
+    """The columns `STRUCTURE` of each document's tokens, where the hot surface is to carry them."""
+    files: Sequence[str | None] = ()
+    commits: npt.NDArray[np.int64] | None = None
 
 
 def packed_table(rows: Rows, texts: Texts, row_length: int) -> pa.Table:
@@ -65,6 +71,7 @@ def packed_table(rows: Rows, texts: Texts, row_length: int) -> pa.Table:
         "source_doc_ids": [[texts.document_ids[piece.document] for piece in row] for row in rows],
         "source_doc_token_lengths": lengths,
         "piece_indices": [[piece.index for piece in row] for row in rows],
+        **_chronology(rows, texts),
         "build_aware_fraction": np.array([_build_aware_fraction(row, texts) for row in rows], dtype=np.float32),
     }
     return table_of(PackedRow, columns)
@@ -81,8 +88,47 @@ def training_table(rows: Rows, texts: Texts, row_length: int) -> pa.Table:
         "chunk_counts": ListColumn.of([[len(slots) for slots in row] for row in chunks], np.dtype(np.uint32)),
         "chunk_starts": ListColumn.of([np.concatenate(row) for row in chunks], np.dtype(np.uint32)),
     }
+    if texts.structure is not None:
+        matrices = (_structure(rows, values, row_length) for values in texts.structure)
+        lists |= dict(zip(STRUCTURE, map(ListColumn.of_matrix, matrices), strict=True))
     schema = arrow_schema(TrainingRow)
-    return table_of(TrainingRow, {name: column.to_arrow(schema.field(name).type) for name, column in lists.items()})
+    columns = {name: column.to_arrow(schema.field(name).type) for name, column in lists.items()}
+    chronology = _chronology(rows, texts)
+    files, commits = chronology["filepath_stable_id"], chronology["file_local_commit_indices"]
+    return table_of(
+        TrainingRow,
+        {
+            **columns,
+            "file_identity": [None if file is None else file_identity(file) for file in files],
+            "first_commit_index": [None if indices is None else indices[0] for indices in commits],
+        },
+    )
+
+
+def file_identity(stable_id: str) -> int:
+    """The 64-bit name of a file: what the global batch is sorted by."""
+    return int.from_bytes(hashlib.blake2b(stable_id.encode(), digest_size=8, person=b"sluice/file").digest(), "little")
+
+
+def _chronology(rows: Rows, texts: Texts) -> dict[str, list[Any]]:
+    """The file of each row and the commits of its pieces; None for a row without chronology."""
+    files = [texts.files[row[0].document] if texts.files else None for row in rows]
+    commits = [
+        None if file is None or texts.commits is None else [int(texts.commits[piece.document]) for piece in row]
+        for file, row in zip(files, rows, strict=True)
+    ]
+    return {"filepath_stable_id": files, "file_local_commit_indices": commits}
+
+
+def _structure(rows: Rows, values: ListColumn, row_length: int) -> npt.NDArray[np.uint8]:
+    """A column of tokens as slots; BOS, EOS and padding have none."""
+    slots_RT = np.zeros((len(rows), row_length), dtype=np.uint8)
+    for slots_T, row in zip(slots_RT, rows, strict=True):
+        slot = 0
+        for piece in row:
+            slots_T[slot + 1 : slot + 1 + piece.end - piece.start] = values[piece.document][piece.start : piece.end]
+            slot += piece.num_slots
+    return slots_RT
 
 
 def _fill(rows: Rows, texts: Texts, row_length: int) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.int32]]:

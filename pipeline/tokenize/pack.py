@@ -51,6 +51,10 @@ class Documents:
     chunk_starts: ListColumn
     line_starts: ListColumn
     order: npt.NDArray[np.int64]
+    files: Sequence[str | None] = ()
+    """The stable id of the file whose commit a document is; empty or None where it has no chronology."""
+    commits: npt.NDArray[np.int64] | None = None
+    """The `file_local_commit_index` of those documents."""
 
 
 Rows = list[list[Piece]]
@@ -59,11 +63,45 @@ Rows = list[list[Piece]]
 def pack(documents: Documents, params: TokenizeParams) -> Rows:
     """The pieces of each row, in reading order. Every token of every document is in exactly one piece."""
     pieces = _pieces_in_order(documents, params)
+    dated = [piece for piece in pieces if documents.files and documents.files[piece.document] is not None]
+    if dated:
+        pieces = [piece for piece in pieces if documents.files[piece.document] is None]
+    return _pack_plain(pieces, params) + _pack_chains(dated, documents, params)
+
+
+def _pack_plain(pieces: Sequence[Piece], params: TokenizeParams) -> Rows:
+    """Rows of pieces without chronology."""
     if params.packing is Packing.SINGLE_DOC:
         return [[piece] for piece in pieces]
     rows: Rows = []
     for start in range(0, len(pieces), params.window_pieces):
         rows += _pack_window(pieces[start : start + params.window_pieces], params.row_length)
+    return rows
+
+
+def _pack_chains(pieces: Sequence[Piece], documents: Documents, params: TokenizeParams) -> Rows:
+    """Rows of consecutive commits of one file, oldest first, file by file: a row ends where the next piece does not fit."""
+    if not pieces:
+        return []
+    assert documents.commits is not None  # documents with files have commits
+    commits = documents.commits.tolist()
+
+    def place(piece: Piece) -> tuple[str, int, str, int]:
+        """File, commit, document and piece."""
+        number = piece.document
+        return str(documents.files[number]), commits[number], documents.document_ids[number], piece.index
+
+    rows: Rows = []
+    before, room = ("", -2), 0
+    for piece in sorted(pieces, key=place):
+        file, commit, _, _ = place(piece)
+        follows = file == before[0] and commit - before[1] in (0, 1)
+        slots = piece.num_slots + NUM_SENTINELS
+        if params.packing is Packing.SINGLE_DOC or not follows or slots > room:
+            rows.append([])
+            room = params.row_length
+        rows[-1].append(piece)
+        before, room = (file, commit), room - slots
     return rows
 
 

@@ -32,6 +32,9 @@ class TokenizeParams(Params):
     """Consecutive pieces that best-fit packing chooses among. A larger window wastes fewer slots, a smaller one keeps
     related files closer together."""
 
+    with_structure: bool = False
+    """Whether the rows that training maps carry structure: the kind and the dependency level of each slot."""
+
     max_cut_waste_fraction: float = Field(default=1 / 64, ge=0, le=1)
     """Largest share of a row, 0-1, that may stay empty so that a long document is cut where a chunk starts. Where more
     would, it is cut where a line starts."""

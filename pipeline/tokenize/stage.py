@@ -15,7 +15,7 @@ from pipeline.tokenize import checks
 from pipeline.tokenize.align import align_starts, align_values, line_starts
 from pipeline.tokenize.columns import ListColumn
 from pipeline.tokenize.encode import Encoder, token_starts
-from pipeline.tokenize.layout import Texts, packed_table, training_table
+from pipeline.tokenize.layout import STRUCTURE, Texts, packed_table, training_table
 from pipeline.tokenize.pack import Documents, pack
 from pipeline.tokenize.params import TokenizeParams
 from pipeline.tokenize.vocabulary import Vocabulary, load_vocabulary, special_ids_from_text
@@ -23,7 +23,8 @@ from pipeline.tokenize.vocabulary import Vocabulary, load_vocabulary, special_id
 ENRICHED = "enriched.parquet"
 TOKENS = "tokens.parquet"
 
-_COPIED = ("document_id", "source", "path", "split", "text_sha256", "provenance")
+_CHRONOLOGY = ("filepath_stable_id", "file_local_commit_index")
+_COPIED = ("document_id", "source", "path", "split", "text_sha256", "provenance", *_CHRONOLOGY)
 _READ = (*_COPIED, "text", "chunk_starts", "chunk_kinds", "chunk_levels", "order_in_source")
 
 
@@ -115,10 +116,15 @@ def pack_split(
         provenances=table["provenance"].to_pylist(),
         input_ids=ListColumn.from_arrow(table["input_ids"]),
         chunk_starts=ListColumn.from_arrow(table["chunk_starts"]),
+        structure=tuple(ListColumn.from_arrow(table[name]) for name in STRUCTURE) if params.with_structure else None,
+        files=table["filepath_stable_id"].to_pylist(),
+        commits=table["file_local_commit_index"].fill_null(-1).to_numpy().astype(np.int64),
     )
     lines = line_starts(texts.input_ids, vocabulary.ends_line)
     rows = pack(
-        Documents(texts.document_ids, texts.input_ids.lengths, texts.chunk_starts, lines, order),
+        Documents(
+            texts.document_ids, texts.input_ids.lengths, texts.chunk_starts, lines, order, texts.files, texts.commits
+        ),
         params,
     )
     return {
@@ -151,7 +157,7 @@ def measure(tables: Mapping[str, pa.Table], params: TokenizeParams, vocabulary: 
         "num_special_ids_in_text": checks.count_special_ids_in_text(tokens, vocabulary),
         "num_boundary_mismatches": sum(checks.count_boundary_mismatches(table, vocabulary) for table in packed),
         "num_hot_rows_that_differ": sum(map(checks.count_hot_rows_that_differ, packed, hot)),
-        "num_commit_order_violations": sum(map(checks.count_commit_order_violations, packed)),
+        "num_commit_order_violations": sum(checks.count_commit_order_violations(tokens, table) for table in packed),
         "num_schema_mismatches": _count_schema_mismatches(tables),
     }
 

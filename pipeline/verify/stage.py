@@ -1,10 +1,15 @@
 """The fifth stage: compose the candidate snapshot and prove it, from stored bytes alone."""
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from tokenizers import Tokenizer
 
 from pipeline.errors import StageError
+from pipeline.megatron import count_documents_that_differ, write_megatron
 from pipeline.outcome import StageReport, total
 from pipeline.params import Params
 from pipeline.part import MadePart, Part, PartJob, PartOutput, StageContext, StageOutput
@@ -144,6 +149,7 @@ def prove_source(job: PartJob) -> PartOutput:
         measures["num_boundary_mismatches"] += count_boundary_mismatches(packed, row_length, begin_id, pad_id)
         measures["num_hot_rows_that_differ"] += count_hot_rows_that_differ(packed, hot)
     measures["num_documents_not_rebuilt"] = count_documents_not_rebuilt(tokens, all_packed, begin_id, end_id)
+    measures["num_documents_megatron_changes"] = _megatron_read_back(tokens, end_id)
     measures["num_trained_tokens"] = count_trained_tokens(all_packed)
     measures["num_slots"] = sum(packed.num_rows for packed in all_packed) * row_length
     usage = pa.table({"count": count_ids(tokens, vocabulary["size"])})
@@ -179,6 +185,17 @@ def _measures_of_all(context: Context, proofs: dict[str, MadePart], vocabulary: 
 def _make_one(context: Context, part: Part) -> MadePart:
     made, _ = context.make([part])
     return made[part.name]
+
+
+def _megatron_read_back(tokens: pa.Table, end_id: int) -> int:
+    """Number of documents that do not come back from a Megatron-LM dataset of them."""
+    documents: list[npt.NDArray[np.uint16]] = []
+    for chunk in tokens["input_ids"].chunks:
+        ids, offsets = np.asarray(chunk.flatten()), np.asarray(chunk.offsets)
+        documents += np.split(ids, offsets[1:-1] - offsets[0]) if len(chunk) else []
+    with TemporaryDirectory() as folder:
+        write_megatron(Path(folder) / "documents", documents, end_id)
+        return count_documents_that_differ(Path(folder) / "documents", documents, end_id)
 
 
 def _num_tokens(tokens: pa.Table) -> int:

@@ -1,9 +1,12 @@
 """The jobs, really executed against a real instance: the same ids as without Dagster, truthful states, one build a corpus."""
 
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +19,7 @@ import yaml
 from assets import jobs
 from assets.definitions import defs
 from assets.instance import WORKER_TAG, sweep
-from assets.training import TrainingParams
+from assets.training import TrainingParams, command_of
 from pipeline.gates import gates_of
 from pipeline.recipes import ROOT, TINY
 from pipeline.stages import STAGE_NAMES, StageResult
@@ -154,3 +157,46 @@ def test_a_launched_job_runs_at_once_without_a_daemon(tmp_path: Path, root: Path
     while Store(root).ref("tiny", "candidate") is None and time.monotonic() < deadline:
         time.sleep(0.2)
     assert Store(root).ref("tiny", "candidate") is not None
+
+
+@pytest.mark.slow  # three processes of the trainer, one after the other
+def test_a_trainer_killed_with_9_is_started_again_and_the_run_ends_green_with_the_same_certificate(
+    instance: dg.DagsterInstance, root: Path, tiny_store: Store
+) -> None:
+    shutil.copytree(tiny_store.root, root)
+    params = TrainingParams(corpus="tiny", stop_after=8, save_every=2)
+    by_hand = subprocess.run(
+        [*command_of(params, root / "runs" / "by-hand"), "--run", "by-hand"], capture_output=True, check=True
+    )
+    killer = threading.Thread(target=_kill_the_trainer_once_it_saved, args=(root,))
+    killer.start()
+    trained = execute("train", jobs.train_config(params), instance)
+    killer.join()
+
+    assert trained.success
+    assert [event.event_type_value for event in trained.all_events].count("STEP_RESTARTED") == 1
+    (event,) = trained.asset_materializations_for_node("training")
+    assert event.metadata["certificate"].value == json.loads(by_hand.stdout)["certificate"]
+    assert "image/svg" in event.metadata["throughput"].value
+    resumed = [line for line in instance.all_logs(trained.run_id) if "resumed at step" in line.user_message]
+    assert resumed, "it began anew"
+
+
+def _kill_the_trainer_once_it_saved(root: Path) -> None:
+    """Kill the trainer that a run of Dagster started, as soon as it has a checkpoint to go on from."""
+    deadline = time.monotonic() + 300
+    while not list(root.glob("refs/runs/tiny-*/latest")) and time.monotonic() < deadline:
+        time.sleep(0.002)
+    (metrics,) = root.glob("runs/*-*-*-*/metrics.jsonl")
+    os.kill(_trainer_of(metrics.parent), signal.SIGKILL)
+
+
+def _trainer_of(out: Path) -> int:
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (place / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if str(out).encode() in words:
+            return int(place.name)
+    raise AssertionError(f"no process trains into {out}")

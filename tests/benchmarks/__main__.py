@@ -2,13 +2,17 @@
 
 import argparse
 import json
+import re
 import sys
 from pathlib import Path
 
 from tests.benchmarks.checkpoints import checkpoint_sharing, checkpoint_size, determinism_cost, save_stall
 from tests.benchmarks.cleaning import collect_normalize_full, one_more_source
 from tests.benchmarks.end_to_end import dagster_overhead, end_to_end_full, end_to_end_quick
+from tests.benchmarks.experts import expert_padding
 from tests.benchmarks.figure import Benchmark, Figure, machine
+from tests.benchmarks.kills import kill_campaign
+from tests.benchmarks.loss import loss
 from tests.benchmarks.near_duplicates import million_documents, near_duplicates
 from tests.benchmarks.reading import loader, loader_memory, resume_position
 from tests.benchmarks.same_blocks import same_blocks
@@ -36,6 +40,9 @@ BENCHMARKS: dict[str, Benchmark] = {
     "checkpoint-size": checkpoint_size,
     "checkpoint-sharing": checkpoint_sharing,
     "determinism-cost": determinism_cost,
+    "kill-campaign": kill_campaign,
+    "loss": loss,
+    "expert-padding": expert_padding,
 }
 
 HEAD = """# Benchmarks
@@ -53,7 +60,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks")
     parser.add_argument("names", nargs="*", help=f"which of {', '.join(BENCHMARKS)}; all unless given")
     parser.add_argument("--json", action="store_true", help="one JSON object a line on stdout")
-    parser.add_argument("--write", type=Path, help="write the page of all figures here")
+    parser.add_argument("--write", type=Path, help="write the page here; rows of what is not measured stay")
     options = parser.parse_args()
     unknown = sorted(set(options.names) - BENCHMARKS.keys())
     if unknown:
@@ -66,8 +73,26 @@ def main() -> int:
                 print(json.dumps(figure.as_json()), flush=True)
             print(f"{figure.name}: {figure.value} {figure.unit} ({figure.reach})", file=sys.stderr)
         if options.write:  # after each, so that a run that is stopped leaves what it measured
-            options.write.write_text(HEAD.format(machine=machine()) + "".join(_row(figure) for figure in figures))
+            options.write.write_text(page(options.write, figures))
     return int(not all(figure.holds for figure in figures))
+
+
+def page(path: Path, figures: list[Figure]) -> str:
+    """The page with these figures; rows of benchmarks that this run did not measure stay as they are."""
+    measured = {_benchmark_of(figure.name) for figure in figures}
+    before = path.read_text().splitlines(keepends=True) if path.exists() else []
+    names = {line: _benchmark_of(line.removeprefix("| ")) for line in before if line.startswith("| ")}
+    rows = [line for line, name in names.items() if name in BENCHMARKS and name not in measured]
+    rows += [_row(figure) for figure in figures]
+    order = list(BENCHMARKS)
+    rows.sort(key=lambda row: order.index(_benchmark_of(row.removeprefix("| "))))
+    missing = [name for name in order if name not in {_benchmark_of(row.removeprefix("| ")) for row in rows}]
+    left = f"\nNot yet measured: {', '.join(f'`{name}`' for name in missing)}; nothing of a GPU.\n" if missing else ""
+    return HEAD.format(machine=machine()) + "".join(rows) + left
+
+
+def _benchmark_of(name: str) -> str:
+    return re.split(r"[/,| ]", name, maxsplit=1)[0]
 
 
 def _row(figure: Figure) -> str:

@@ -12,9 +12,9 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.normalize import shingles as sketch
 from pipeline.normalize.duplicates import Entry, find_duplicates
 from pipeline.normalize.params import VENDORED_ROOTS, DuplicateParams
+from pipeline.normalize.shingles import NUM_PERMUTATIONS, hashes_for_minhash, signature
 
 NUM_SHINGLES = 40
 COPIED = 0.3
@@ -55,16 +55,10 @@ def _documents(number: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
 
 
 def _signatures(shingles: NDArray[np.uint64]) -> NDArray[np.uint32]:
-    """What `signature` gives for each document, a thousand documents at once."""
-    multipliers, increments = sketch._permutations(1)
-    made = np.empty((len(shingles), sketch.NUM_PERMUTATIONS), np.uint32)
-    for start in range(0, len(shingles), 1_000):
-        mixed = sketch._fmix32(sketch.hashes_for_minhash(shingles[start : start + 1_000]))
-        lowest = made[start : start + 1_000]
-        lowest[:] = np.iinfo(np.uint32).max
-        for column in range(NUM_SHINGLES):
-            np.minimum(lowest, mixed[:, column, None] * multipliers + increments, out=lowest)
-    assert np.array_equal(made[0], sketch.signature(sketch.hashes_for_minhash(shingles[0]), 1))
+    """The signature of each document."""
+    made = np.empty((len(shingles), NUM_PERMUTATIONS), np.uint32)
+    for row, each in enumerate(shingles):
+        made[row] = signature(hashes_for_minhash(each), 1)
     return made
 
 

@@ -1,8 +1,9 @@
 """Other loaders over the same ids: `python peers.py NAME ROWS.arrow BATCH_ROWS` prints tokens a second of processor time.
 
 Imports nothing of ours, so that the peers may live in an environment of their own. Each reads rows in a shuffled order,
-in this process, and gives the four arrays of our batches: ids, targets, mask and pieces. None infills. The best of three
-epochs counts.
+in this process, and gives the four arrays of our batches: ids, targets, mask and pieces, found here by one pass of torch.
+The best of three epochs counts. What none of them does: infill, mix sources by quota, verify digests, or say of each row
+where it came from. A resume differs: datasets and torchdata keep a state and skip, litdata and streaming count samples.
 """
 
 import sys

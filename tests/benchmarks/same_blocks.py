@@ -11,7 +11,7 @@ import numpy as np
 from pipeline.normalize.duplicates import Entry, find_duplicates
 from pipeline.normalize.params import VENDORED_ROOTS, DuplicateParams, ScrubParams
 from pipeline.normalize.scrub import Scrubber
-from pipeline.normalize.shingles import hashes_for_minhash, shingle_hashes, signature, tokens
+from pipeline.normalize.shingles import hashes_for_minhash, shingle_hashes, signature
 from pipeline.recipes import ROOT
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.slices import sample
@@ -37,10 +37,11 @@ def same_blocks() -> list[Figure]:
 
 
 def _ours(texts: list[str]) -> float:
+    signature(hashes_for_minhash(shingle_hashes("")), 1)  # loading code is not measured, nor is it for the peer
     started = time.process_time()
     with Scrubber(ScrubParams()) as scrubber:
         clean = [scrubber.scrub(text).text for text in texts]
-    shingles = [shingle_hashes(tokens(text)) for text in clean]
+    shingles = [shingle_hashes(text) for text in clean]
     signatures = np.array([signature(hashes_for_minhash(each), 1) for each in shingles], np.uint32)
     entries = [
         Entry(str(row), "a", f"{row:06}.cpp", "train", len(text), text, True, len(shingles[row]), row)

@@ -16,6 +16,7 @@ import pytest
 from pipeline.collect.download import Patience
 from pipeline.collect.params import CollectParams
 from pipeline.collect.pins import SourcePin
+from pipeline.collect.withdrawn import Selector
 from pipeline.errors import DigestError, SourceError
 from pipeline.params import digest, fingerprint
 from pipeline.part import MadePart, Part, PartJob, PartOutput
@@ -29,6 +30,7 @@ class Surroundings:
     pins: Sequence[SourcePin] = ()
     params: CollectParams = field(default_factory=CollectParams)
     offline: bool = False
+    withdrawn: tuple[Selector, ...] = ()
     made: dict[str, PartOutput] = field(default_factory=dict)
     known: dict[str, MadePart] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)

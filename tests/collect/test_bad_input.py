@@ -187,6 +187,16 @@ def changed_tree(bench: Bench) -> str:
 
 PAGE = b"<!DOCTYPE html><title>Not found</title>" + b" " * 600
 LINK, HARD = tarfile.SYMTYPE, tarfile.LNKTYPE
+
+
+def lying_zip() -> bytes:
+    """A member that is declared longer than it is."""
+    content = bytearray(zipped(SOUND))
+    start = content.index(b"PK\x01\x02")
+    content[start + 24 : start + 28] = struct.pack("<I", 5000)
+    return bytes(content)
+
+
 REFUSED: list[tuple[str, Callable[[Bench], str], type[SluiceError], str]] = [
     ("zip slip", lambda b: b.archive(zipped({"d/../../x.c": b""})), ArchiveError, "leaves the archive through `..`"),
     ("tar slip", lambda b: b.archive(tar({"d/../../x.c": b""})), ArchiveError, "leaves the archive through `..`"),
@@ -257,6 +267,14 @@ REFUSED: list[tuple[str, Callable[[Bench], str], type[SluiceError], str]] = [
         ArchiveError,
         "is broken",
     ),
+    ("zip that declares more than it holds", lambda b: b.archive(lying_zip()), ArchiveError, "of 5000 that 'd/a.c'"),
+    (
+        "zip folder with content",
+        lambda b: b.archive(zipped({"d/": b"x", **SOUND})),
+        ArchiveError,
+        "folder with content",
+    ),
+    ("member twice", lambda b: b.archive(tar(SOUND)[:1024] + tar(SOUND)), ArchiveError, "collide"),
     ("flipped bit", lambda b: b.archive(flipped(gzip.compress(tar(SOUND)), -5)), ArchiveError, "is broken"),
     ("page as archive", lambda b: b.archive(PAGE, "x.tar.gz"), ArchiveError, "it begins with b'<!DOCTYPE html>"),
     ("wrong digest", lambda b: b.archive(tar(SOUND), sha256=OTHER), DigestError, f"expected {OTHER}"),
@@ -373,6 +391,18 @@ KEPT: list[tuple[str, Callable[[Bench], str], list[str], dict[str, str]]] = [
         {},
     ),
     ("names of devices", lambda b: b.archive(tar({"d/con.c": b"", "d/aux.h": b""})), ["aux.h", "con.c"], {}),
+    (
+        "names that drive a terminal",
+        lambda b: b.archive(tar({"d/\x1b[31m.c": b"", "d/a\nb.h": b"", "d/\u202eh.c": b""})),
+        ["\\x1b[31m.c", "a\\x0ab.h", "\\xe2\\x80\\xaeh.c"],
+        {},
+    ),
+    (
+        "gzip in two members",
+        lambda b: b.archive(gzip.compress(tar(SOUND)[:700]) + gzip.compress(tar(SOUND)[700:])),
+        ["a.c"],
+        {},
+    ),
     ("a comment in a zip", lambda b: b.archive(commented(zipped(SOUND))), ["a.c"], {}),
     ("a redirect", lambda b: redirected(b, "{address}/files/x.tar"), ["a.c"], {}),
     ("a cut and a passing trouble", lambda b: b.served("/files/x.tar", None, "truncate"), ["a.c"], {}),

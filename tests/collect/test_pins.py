@@ -225,3 +225,18 @@ def test_an_entry_as_toml_is_read_back_as_it_was(tmp_path: Path, path: str) -> N
 def test_an_entry_that_no_toml_can_hold_is_refused() -> None:
     with pytest.raises(PinError, match="UTF-8"):
         toml_of({"name": "mine", "path": "\udcff"})
+
+
+def test_an_upstream_is_another_pin_of_the_file_and_bands_begin_before_they_end(tmp_path: Path) -> None:
+    zlib = 'name = "zlib"' + SDIST
+    good = 'name = "a"' + SDIST + 'upstreams = { "third_party/zlib/**" = "zlib" }\nlanguages = { cpp = [0.5, 1.0] }'
+    (first, second) = load_pins(pins_file(tmp_path, good, zlib))
+    assert first.upstreams == {"third_party/zlib/**": "zlib"}
+    assert first.identity() | {"name": "zlib"} == second.identity()
+    assert "upstreams names zlib; expected names of other pins" in refusal(pins_file(tmp_path, good))
+    itself = 'name = "a"' + SDIST + 'upstreams = { "**/zlib/**" = "a" }'
+    assert "upstreams names a" in refusal(pins_file(tmp_path, itself, zlib))
+    backwards = 'name = "a"' + SDIST + "languages = { cpp = [0.9, 0.1] }"
+    assert "a band of cpp that does not end before it begins" in refusal(pins_file(tmp_path, backwards))
+    unknown = 'name = "a"' + SDIST + "languages = { rust = [0.0, 0.1] }"
+    assert "'c', 'c_or_cpp' or 'cpp'" in refusal(pins_file(tmp_path, unknown))

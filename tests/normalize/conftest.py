@@ -50,9 +50,14 @@ def normalize_in(
     params: NormalizeParams | None = None,
     held_out: tuple[str, ...] = (),
     licences: Mapping[str, str] | None = None,
+    pin_fields: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Normalized:
     """Run collect and normalize over made sources below `root`; called again, it goes on in the same store."""
-    pins = tuple(_pin(root / name, files, (licences or {}).get(name, "MIT")) for name, files in sorted(sources.items()))
+    more = {name: {"declared_license": (licences or {}).get(name, "MIT")} for name in sources}
+    pins = tuple(
+        _pin(root / name, files, {**more[name], **(pin_fields or {}).get(name, {})})
+        for name, files in sorted(sources.items())
+    )
     corpus = CorpusParams(normalize=params or NormalizeParams(), held_out=held_out)
     store = Store(root / "store")
     with open_build(BuildOrder("made", corpus, pins, "a test"), store) as build:
@@ -66,8 +71,8 @@ def normalize(tmp_path: Path) -> Normalize:
     return partial(normalize_in, tmp_path)
 
 
-def _pin(root: Path, files: Mapping[str, str | bytes], licence: str) -> LocalPin:
+def _pin(root: Path, files: Mapping[str, str | bytes], fields: Mapping[str, Any]) -> LocalPin:
     for path, content in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_bytes(content.encode() if isinstance(content, str) else content)
-    return LocalPin(name=root.name, path=root, digest=tree_digest(root), declared_license=licence)
+    return LocalPin(name=root.name, path=root, digest=tree_digest(root), **fields)

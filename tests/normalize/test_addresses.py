@@ -17,6 +17,8 @@ EMAILS = {
     f"x{AT}example.com": [],
     f"x{AT}counterexample.com": [f"x{AT}counterexample.com"],
     f"{AT}host.org": [],
+    f"jürgen{AT}müller.de": [f"jürgen{AT}müller.de"],
+    f"邮箱x{AT}host.org请": [f"x{AT}host.org"],
 }
 
 ADDRESSES = {
@@ -40,7 +42,12 @@ ADDRESSES = {
 PATHS = {
     "/home/ada/x": ["/home/ada/"],
     "/Users/ada.l/x": ["/Users/ada.l/"],
-    "/home/ada": [],
+    "/home/ada": ["/home/ada"],
+    "/home/ada|x": [],
+    "/var/home/ada/x": ["/var/home/ada/"],
+    "/mnt/c/Users/ada/x": ["/mnt/c/Users/ada/"],
+    r"c:\users\ada\x": ["c:\\users\\ada\\"],
+    "/api/home/ada/x": [],
     '"/home/ada"': ["/home/ada"],
     "/home/": [],
     "~/home/ada/x": [],

@@ -78,7 +78,33 @@ ROWS: dict[str, Row] = {
     ),
     "a choice": Row(tagged("GPL-2.0-only OR BSD-3-Clause") + CODE, "kept", "BSD-3-Clause"),
     "a REUSE.toml that matches nothing": Row(CODE, "kept", "declared_license = MIT", beside={"REUSE.toml": REUSE}),
-    "a broken REUSE.toml": Row(CODE, "kept", "declared_license = MIT", beside={"REUSE.toml": "[[annotations"}),
+    "a broken REUSE.toml": Row(
+        CODE, "licence_quarantined", "REUSE.toml is not TOML", beside={"REUSE.toml": "[[annotations"}
+    ),
+    "a REUSE.toml of stars": Row(
+        CODE,
+        "kept",
+        "declared_license = MIT",
+        beside={"REUSE.toml": f'[[annotations]]\npath = "{"**a" * 40}b"\nSPDX-License-Identifier = "ISC"'},
+        path="a" * 200 + ".cpp",
+    ),
+    "a licence text with a restriction behind it": Row(
+        CODE,
+        "licence_quarantined",
+        "beside MIT it says `non commercial`",
+        beside={"LICENSE": MIT + "\nFor non-commercial use only.\n"},
+    ),
+    "a licence text in UTF-16": Row(CODE, "kept", "LICENSE: the text of MIT", beside={"LICENSE": MIT.encode("utf-16")}),
+    "a tag in small letters": Row(
+        f"// {TAG.lower()} GPL-2.0-only\n" + CODE, "licence_refused", "GPL-2.0-only is refused"
+    ),
+    "a tag in a raw string": Row(
+        f'const char* s = R"(\n{TAG} GPL-2.0-only\n)";\n' + CODE, "kept", "declared_license = MIT"
+    ),
+    "a tag with code behind its comment": Row(f"/* {TAG} ISC */ int q;\n" + CODE, "kept", "ISC"),
+    "an expression without end": Row(
+        CODE, "licence_unknown", "5000 characters", beside={"x.cpp.license": f"{TAG} {'(' * 5000}"}
+    ),
     "a licence text with one word changed": Row(
         CODE,
         "licence_quarantined",

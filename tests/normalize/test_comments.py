@@ -33,6 +33,7 @@ def test_comments_are_found(text: str, expected: list[str]) -> None:
         ("// a\n// licence: MIT\n\n// more\nint a;", "// a\n// licence: MIT"),
         ("#pragma once\n\n" + HEADER + "int a;", "#pragma once\n\n" + HEADER.strip()),
         ("#ifndef A_H\n#define A_H\n// SPDX-License-Identifier: MIT\nint a;", None),
+        ("#ifndef A_H\n// MS\n#if defined(_MSC_VER)\n# pragma once\n#endif\n// Copyright A\nint a;", None),
         ("// what this does\nint a; // Copyright", ""),
         ("int a;\n" + HEADER, ""),
         ("", ""),

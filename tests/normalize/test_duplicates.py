@@ -1,7 +1,7 @@
 """Who loses to whom: thresholds, preference, no chains, and keepers that are kept."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 
 import numpy as np
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pipeline.normalize.duplicates import Entry, find_duplicates
 from pipeline.normalize.params import VENDORED_ROOTS, DuplicateParams
-from pipeline.normalize.shingles import hashes_for_minhash, jaccard, shingle_hashes, signature, tokens
+from pipeline.normalize.shingles import hashes_for_minhash, jaccard, shingle_hashes, signature
 from pipeline.records import DuplicateRecord
 
 
@@ -24,24 +24,31 @@ def statements(name: str, count: int = 200, changed: int = 0) -> str:
 
 def entry(source: str, path: str, text: str, row: int, split: str = "train", inherited: bool = True) -> Entry:
     digest = hashlib.sha256(text.encode()).hexdigest()
-    return Entry(
-        f"{source}/{path}", source, path, split, len(text), digest, inherited, len(shingle_hashes(tokens(text))), row
+    return Entry(f"{source}/{path}", source, path, split, len(text), digest, inherited, len(shingle_hashes(text)), row)
+
+
+def find(
+    files: Sequence[tuple[str, str, str, str]],
+    params: DuplicateParams | None = None,
+    upstreams: Mapping[str, Mapping[str, str]] | None = None,
+) -> list[DuplicateRecord]:
+    """Duplicates among (source, path, text, split)."""
+    entries = [entry(source, path, text, row, split) for row, (source, path, text, split) in enumerate(files)]
+    shingles = {each.document_id: shingle_hashes(text) for each, (_, _, text, _) in zip(entries, files, strict=True)}
+    rows = [signature(hashes_for_minhash(shingles[each.document_id]), 1) for each in entries]
+    signatures = np.array(rows, np.uint32).reshape(-1, 256)
+    return find_duplicates(
+        entries,
+        signatures,
+        shingles.__getitem__,
+        params or DuplicateParams(),
+        VENDORED_ROOTS,
+        upstreams=upstreams or {},
     )
 
 
-def find(files: Sequence[tuple[str, str, str, str]], params: DuplicateParams | None = None) -> list[DuplicateRecord]:
-    """Duplicates among (source, path, text, split)."""
-    entries = [entry(source, path, text, row, split) for row, (source, path, text, split) in enumerate(files)]
-    shingles = {
-        each.document_id: shingle_hashes(tokens(text)) for each, (_, _, text, _) in zip(entries, files, strict=True)
-    }
-    rows = [signature(hashes_for_minhash(shingles[each.document_id]), 1) for each in entries]
-    signatures = np.array(rows, np.uint32).reshape(-1, 256)
-    return find_duplicates(entries, signatures, shingles.__getitem__, params or DuplicateParams(), VENDORED_ROOTS)
-
-
 def similarity(first: str, second: str) -> float:
-    return jaccard(shingle_hashes(tokens(first)), shingle_hashes(tokens(second)))
+    return jaccard(shingle_hashes(first), shingle_hashes(second))
 
 
 def test_a_twin_of_0_72_in_another_source_loses_and_one_of_0_68_stays() -> None:
@@ -121,3 +128,27 @@ def test_the_answer_does_not_depend_on_the_order_and_every_keeper_is_kept(
     random.shuffle(documents)
     assert find(documents) == lost
     assert not {record.keeper_id for record in lost} & {record.document_id for record in lost}
+
+
+UPSTREAM = {"a": {"zlib/**": "z"}}
+
+
+@pytest.mark.parametrize(
+    ("files", "upstreams", "keeper"),
+    [
+        ([("a", "zlib/inflate.c"), ("z", "inflate.c")], {}, "a"),
+        ([("a", "zlib/inflate.c"), ("z", "inflate.c")], UPSTREAM, "z"),
+        ([("a", "other/inflate.c"), ("z", "inflate.c")], UPSTREAM, "a"),
+        ([("a", "zlib/inflate.c"), ("z", "contrib/external/inflate.c")], UPSTREAM, "z"),
+        ([("a", "zlib/inflate.c"), ("b", "inflate.c"), ("z", "third_party/inflate.c")], UPSTREAM, "z"),
+        ([("a", "zlib/inflate.c"), ("b", "inflate.c")], UPSTREAM, "b"),
+    ],
+)
+@pytest.mark.parametrize("changed", [0, 6], ids=["equal", "near"])
+def test_the_pin_named_upstream_for_a_file_keeps_it(
+    files: list[tuple[str, str]], upstreams: dict[str, dict[str, str]], keeper: str, changed: int
+) -> None:
+    texts = [statements("x"), *[statements("x", changed=changed)] * (len(files) - 1)]
+    lost = find([(*file, text, "train") for file, text in zip(files, texts, strict=True)], upstreams=upstreams)
+    assert {record.keeper_source for record in lost} == {keeper}
+    assert len(lost) == len(files) - 1

@@ -5,7 +5,7 @@ import pytest
 from pipeline.normalize.licence_notices import find_notices
 from pipeline.normalize.licenses import Licensed
 from pipeline.normalize.refusal import Refusal
-from tests.normalize.test_licence_texts import BSD, MIT
+from tests.normalize.test_licence_texts import BSD, CHOICE, MIT, spdx_text
 from tests.normalize.test_licenses import index
 
 GNU = (
@@ -31,6 +31,11 @@ NOTICES = {
         "MPL-2.0",
     ),
     "Boost": ("Distributed under the Boost Software License, Version 1.0. (See accompanying file", "BSL-1.0"),
+    "Boost behind the copyright": (
+        "(C) Copyright Somebody 1999. Distributed under the Boost\n//  Software License, Version 1.0.",
+        "BSL-1.0",
+    ),
+    "a licence among others": ("Available as open-source under the MIT License", "MIT"),
     "older Boost": (
         "Use, modification and distribution are subject to the\n//  Boost Software License, Version 1.0.",
         "BSL-1.0",
@@ -89,6 +94,14 @@ def test_texts_and_notices_of_a_header_all_hold() -> None:
     licensed = index({}).decide("a.c", headed(MIT, NOTICES["MPL"][0]))
     assert isinstance(licensed, Licensed)
     assert (licensed.expression, licensed.licence_class) == ("MIT AND MPL-2.0", "tagged")
+
+
+def test_a_choice_in_a_header_is_taken_and_its_branch_recorded() -> None:
+    choice = CHOICE.replace(" in this and the other files of this package", "").replace("this package", "this file")
+    choice = choice.replace("this\npackage", "this\nfile")
+    found = index({}).decide("ext/a.c", headed(spdx_text("BSD-2-Clause") + choice))
+    assert isinstance(found, Licensed)
+    assert (found.expression, found.branch) == ("BSD-2-Clause OR GPL-2.0-or-later", "BSD-2-Clause")
 
 
 def test_a_copyleft_notice_is_refused_and_is_the_files_own() -> None:

@@ -112,3 +112,60 @@ def test_prose_is_no_licence() -> None:
     assert recognise("All rights reserved.").licences == ()
     assert recognise("MIT\n").problem == "it is no licence text that is known"
     assert licences_inside("// " + "words of an ordinary comment " * 30) == ()
+
+
+SMLNJ_OF_OTHERS = (
+    spdx_text("SMLNJ")
+    .replace("both the copyright", "both that the copyright")
+    .replace(
+        "the name of Lucent Technologies, Bell Labs or any Lucent entity", "the names of A or any of their entities"
+    )
+    .replace("Lucent disclaims", "A, B and C disclaim")
+    .replace("shall Lucent be", "shall A, B or C be")
+)
+CHOICE = """
+Alternatively, the contents of this package may be used under the terms of the GNU General Public License ("GPL") version 2 or any
+later version, in which case the provisions of the GPL are applicable instead of the above. If you wish to allow the use of your
+version of this package only under the terms of the GPL and not to allow others to use your version of this file under the BSD
+license, indicate your decision by deleting the provisions above and replace them with the notice and other provisions required by
+the GPL in this and the other files of this package. If you do not delete the provisions above, a recipient may use your version of
+this file under either the BSD or the GPL.
+"""
+NEEDS_FMT = """
+-- NOTE: Third party dependency used by this software --
+This software depends on the fmt lib (MIT License),
+and users must comply to its license: https://raw.githubusercontent.com/fmtlib/fmt/master/LICENSE
+"""
+POSTGRES_OF_OTHERS = spdx_text("PostgreSQL").replace("THE UNIVERSITY OF CALIFORNIA", "THE AUTHOR")
+DIVIDED = BSD.replace("modification", "modifica-\n tion").replace("MERCHANTABILITY", "MER-\n * CHANTABILITY")
+
+
+@pytest.mark.parametrize(
+    ("text", "licence"),
+    [
+        (SMLNJ_OF_OTHERS, "SMLNJ"),
+        (spdx_text("Qhull"), "Qhull"),
+        (POSTGRES_OF_OTHERS, "PostgreSQL"),
+        (MIT + NEEDS_FMT, "MIT"),
+        (spdx_text("BSD-2-Clause") + CHOICE, "BSD-2-Clause OR GPL-2.0-or-later"),
+        (DIVIDED, "BSD-3-Clause"),
+    ],
+)
+def test_names_choices_and_notes_change_no_licence(text: str, licence: str) -> None:
+    assert recognise(text).problem is None
+    assert recognise(text).licences == (licence,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SMLNJ_OF_OTHERS.replace("without fee is", "without fee, except for profit, is"),
+        SMLNJ_OF_OTHERS.replace("A, B and C disclaim", "Unless paid for, A disclaims"),
+        MIT + NEEDS_FMT.replace("comply to", "pay for"),
+        MIT + CHOICE,
+        spdx_text("BSD-2-Clause") + CHOICE.replace("Alternatively", "Furthermore"),
+        spdx_text("BSD-2-Clause") + CHOICE.replace("either the BSD or the GPL", "both the BSD and the GPL"),
+    ],
+)
+def test_a_condition_among_names_choices_and_notes_leaves_the_text_unclear(text: str) -> None:
+    assert recognise(text).problem is not None

@@ -6,6 +6,7 @@ from pipeline.normalize.expressions import parse_policy, policy_bytes
 from pipeline.normalize.licenses import LicenceIndex, Licensed, PackageFacts, vendored_root
 from pipeline.normalize.params import VENDORED_ROOTS, EvidencePolicy, LicenceParams
 from pipeline.normalize.refusal import Refusal
+from tests.normalize.test_licence_texts import MIT, spdx_text
 
 TAG = "SPDX-License-" + "Identifier:"
 POLICY = parse_policy(policy_bytes())
@@ -123,6 +124,34 @@ LICENSED = {
         "int a;",
         ("ISC", "allowed", "ISC", "licence_text"),
     ),
+    "texts that are the branches of the package's choice": (
+        {"LICENSE.GPL.txt": spdx_text("GPL-2.0-only").encode(), "LICENSE.txt": MIT.encode()},
+        "MIT OR GPL-2.0-only",
+        "a.c",
+        "int a;",
+        ("MIT OR GPL-2.0-only", "allowed", "MIT", "licence_text"),
+    ),
+    "the text of the Lesser licence beside the one that it adds to": (
+        {"COPYING": spdx_text("GPL-3.0-only").encode(), "COPYING.LESSER": spdx_text("LGPL-3.0-only").encode()},
+        "",
+        "a.c",
+        "int a;",
+        ("LGPL-3.0-only", "tagged", "LGPL-3.0-only", "licence_text"),
+    ),
+    "or later of a licence without an id for it": (
+        {},
+        "",
+        "a.c",
+        tagged("Apache-2.0+"),
+        ("Apache-2.0+", "allowed", None, "file"),
+    ),
+    "metadata with other line ends": (
+        {"PKG-INFO": METADATA.replace(b"\n", b"\r\n").replace(b"License-E", b"license-e")},
+        "",
+        "a.c",
+        "int a;",
+        ("MIT", "allowed", "MIT", "package"),
+    ),
     "an LGPL notice under an LGPL package": (
         {},
         "LGPL-2.1-only",
@@ -150,6 +179,14 @@ REFUSED = {
         tagged("(MIT") + tagged("ISC)"),
         "licence_unknown",
         "'(MIT' is no SPDX",
+    ),
+    "a choice of which one text lies here": (
+        {"LICENSE": spdx_text("GPL-2.0-only").encode()},
+        "MIT OR GPL-2.0-only",
+        "a.c",
+        "int a;",
+        "licence_refused",
+        "GPL-2.0-only",
     ),
     "a reference": ({}, "MIT", "a.c", tagged("LicenseRef-X"), "licence_refused", "LicenseRef-X is refused"),
     "nothing at all": (

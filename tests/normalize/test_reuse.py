@@ -69,12 +69,20 @@ def test_a_list_of_licences_is_kept_whole() -> None:
         b"not toml [",
         b"\xff\xfe",
         b'annotations = "x"',
-        b'[[annotations]]\npath = "a.c"\n',
+        b"\xef\xbb\xbfannotations = 3",
+        b'[[annotations]]\nSPDX-License-Identifier = "MIT"\n',
+        b'[[annotations]]\npath = "a.c"\nprecedence = ["closest"]\nSPDX-License-Identifier = "MIT"\n',
         b'[[annotations]]\npath = "a.c"\nprecedence = "loudest"\nSPDX-License-Identifier = "MIT"\n',
     ],
 )
-def test_a_broken_file_states_nothing(content: bytes) -> None:
-    assert read_reuse_toml("REUSE.toml", content) == []
+def test_a_broken_file_states_nothing_and_names_its_problem_for_what_it_covers(content: bytes) -> None:
+    (found,) = read_reuse_toml("lib/REUSE.toml", content)
+    assert (found.expressions, bool(found.problem)) == ((), True)
+    assert (found.covers("lib/a.c"), found.covers("a.c")) == (True, False)
+
+
+def test_an_entry_about_copyright_alone_states_nothing() -> None:
+    assert read_reuse_toml("REUSE.toml", b'[[annotations]]\npath = "a.c"\nSPDX-FileCopyrightText = "2020 X"\n') == []
 
 
 DEP5 = b"""Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/

@@ -30,6 +30,11 @@ REPLACED = {
     "an address behind an escape": (rf'"\n{MAIL}"', r'"\n<redacted-email-1>"'),
     "an IPv4 address": (f'connect("{PUBLIC}", 80);', 'connect("<redacted-network-address-1>", 80);'),
     "an IPv6 address": ('"2606:4700:4700::1111"', '"<redacted-network-address-1>"'),
+    "a home folder at the end": ("// see /home/ada", "// see <redacted-path-1>"),
+    "a key of a newer PuTTY": (
+        f"PuTTY-User-Key{'-File-3'}: ssh-rsa\nPrivate-Lines: 1\n{key_block()[1]}\nPrivate-MAC: 0123456789abcdef\nint a;",
+        "<redacted-secret-1>\n" * 4 + "int a;",
+    ),
     "a home folder": ('open("/home/ada/src/x.h");', 'open("<redacted-path-1>/src/x.h");'),
     "a home folder alone": ('"/Users/ada"', '"<redacted-path-1>"'),
     "a Windows home folder": (r"// C:\Users\ada\x.h", "// <redacted-path-1>/x.h"),

@@ -74,6 +74,20 @@ def test_a_folder_of_ones_own_is_pinned_built_and_promoted(run: Run, tmp_path: P
     assert answer["stages"][-1]["rows_out"] == 1
 
 
+def test_documents_that_hold_a_given_evaluation_item_are_dropped(run: Run, tmp_path: Path) -> None:
+    pins = write_pins(
+        tmp_path, local_tree(tmp_path, run, main_c=CODE, other_c=CODE.replace("int f", "long g") + "int more;\n")
+    )
+    (tmp_path / "items").mkdir()
+    item = {"id": "mine/1", "prompt": "Write it.", "solution": "\n".join(CODE.splitlines()[1:20])}
+    (tmp_path / "items" / "mine.jsonl").write_text(json.dumps(item))
+    for more, dropped in [((), {}), (("--evaluation-items", str(tmp_path / "items")), {"contaminated": 1})]:
+        code, answer, _ = build(run, pins, "--until", "normalize", *more)
+        assert (code, answer["stages"][-1]["dropped"].get("contaminated", 0)) == (0, sum(dropped.values()))
+    code, answer, _ = build(run, pins, "--evaluation-items", str(tmp_path / "nowhere"))
+    assert (code, answer["error"]) == (1, "ParamsError")
+
+
 def test_until_stops_after_the_stage(run: Run) -> None:
     code, answer, _ = run("build", "--recipe", "tiny", "--workers", "1", "--until", "normalize")
 

@@ -4,7 +4,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pipeline.errors import StageError
 from pipeline.records import Split
 from pipeline.tokenize import checks
 from pipeline.tokenize.columns import ListColumn
@@ -139,26 +138,6 @@ def test_chunk_starts_past_the_tokens_or_out_of_order_are_counted(tokens: pa.Tab
 def test_a_hot_row_unlike_its_cold_row_is_counted(column: str, edit: Edit, packed: pa.Table, hot: pa.Table) -> None:
     assert checks.count_hot_rows_that_differ(packed, _edited(hot, column, edit)) == 1
     assert checks.count_hot_rows_that_differ(packed, hot.slice(1)) == hot.num_rows
-
-
-@pytest.mark.parametrize(
-    ("files", "indices", "reason"),
-    [
-        (["f", "g"], [0, 1], "mixes the histories"),
-        (["f", "f"], [1, 0], "oldest first"),
-        (["f", "f"], [0, 2], "consecutive"),
-    ],
-)
-def test_commits_out_of_order_are_refused(files: list[str], indices: list[int], reason: str) -> None:
-    with pytest.raises(StageError, match=reason):
-        checks.check_commit_order("row 3", files, indices)
-
-
-def test_one_ascending_run_of_one_file_is_in_order(packed: pa.Table) -> None:
-    checks.check_commit_order("row 3", ["f", "f", "f"], [4, 4, 5])
-    assert checks.count_commit_order_violations(packed) == 0
-    planted = _edited(packed, "file_local_commit_indices", lambda lists: lists.__setitem__(0, [2, 1]))
-    assert checks.count_commit_order_violations(planted) == 1
 
 
 def test_a_hot_surface_of_another_chunk_layout_still_reads(packed: pa.Table, hot: pa.Table) -> None:

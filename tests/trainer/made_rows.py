@@ -11,15 +11,21 @@ from trainer.rows import TrainingRows
 T = 32
 PAD, BOS, EOS, PREFIX, MIDDLE, SUFFIX = range(6)
 NAMES = ("pad", "bos", "eos", "fim_prefix", "fim_middle", "fim_suffix")
+FIRST_TEXT = 6
 SPECIALS = {f"<|{name}|>": number for number, name in enumerate(NAMES)}
 LAYOUT = RowLayout.of("a" * 64, T, SPECIALS)
 CONFIG = LoaderConfig(seed=5)
 PLAIN = LoaderConfig(seed=5, infilling=InfillingParams(rate=0))
 
 
-def rows_of(num_rows: int, first_token: int) -> pa.Table:
-    """Rows of two pieces, 9 and 11 text tokens with EOS behind the second; every text token of a table is different."""
-    columns: dict[str, list[list[int]]] = {name: [] for name in arrow_schema(TrainingRow).names}
+def rows_of(num_rows: int, first_token: int, with_structure: bool = False) -> pa.Table:
+    """Rows of two pieces, 9 and 11 text tokens with EOS behind the second; every text token of a table is different.
+
+    The structure of a text token is 1 + its id modulo 200, its level 1 + its id modulo 7.
+    """
+    columns: dict[str, list[list[int]]] = {field.name: [] for field in arrow_schema(TrainingRow) if not field.nullable}
+    if with_structure:
+        columns |= {"structure_kinds": [], "structure_levels": []}
     for row in range(num_rows):
         start = first_token + 20 * row
         text = list(range(start, start + 20))
@@ -28,9 +34,17 @@ def rows_of(num_rows: int, first_token: int) -> pa.Table:
         columns["piece_ids"].append([start, start + 1])
         columns["chunk_counts"].append([2, 3])
         columns["chunk_starts"].append([1, 5, 11, 14, 18])
+        for name, modulus in (("structure_kinds", 200), ("structure_levels", 7)):
+            if with_structure:
+                columns[name].append(
+                    [1 + id_ % modulus if id_ >= FIRST_TEXT else 0 for id_ in columns["input_ids"][-1]]
+                )
     return table_of(TrainingRow, columns)
 
 
-def sources_of(**num_rows: int) -> list[Source]:
-    tables = {name: rows_of(count, 100 + 20_000 * place) for place, (name, count) in enumerate(num_rows.items())}
+def sources_of(with_structure: bool = False, **num_rows: int) -> list[Source]:
+    tables = {
+        name: rows_of(count, 100 + 20_000 * place, with_structure)
+        for place, (name, count) in enumerate(num_rows.items())
+    }
     return [Source(name, TrainingRows(table)) for name, table in tables.items()]

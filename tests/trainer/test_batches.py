@@ -16,7 +16,7 @@ def loader() -> Loader:
     return Loader(sources_of(heron=23, lantern=9, quarry=40), LAYOUT, CONFIG)
 
 
-@pytest.mark.parametrize("num_workers", [1, 2])
+@pytest.mark.parametrize("num_workers", [1, 4])
 def test_workers_change_no_batch(loader: Loader, num_workers: int) -> None:
     here = Batches(loader, 4, position=50)
     there = Batches(loader, 4, num_workers, position=50)

@@ -1,12 +1,16 @@
 """A checkpoint holds all that a later step depends on, shares what did not change, and admits nothing foreign."""
 
+import fcntl
 import io
 import json
 import os
 import pickle
+import resource
 import tarfile
+import time
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -21,6 +25,7 @@ from trainer.certificate import History
 from trainer.checkpoint import KIND, STATE_FIELDS, Checkpoint, load, save
 from trainer.comparison import diff
 from trainer.drift import judge_drift
+from trainer.loop import _load
 from trainer.retention import Keep
 from trainer.saver import Saver
 
@@ -213,6 +218,33 @@ def write_run(store: Store, run: str, steps: range, keep: Keep = Keep()) -> list
     return ids
 
 
+def test_every_damaged_file_is_found_and_named_and_the_checkpoint_before_is_offered(store: Store) -> None:
+    before, last = write_run(store, "r", range(1, 3))
+    for path in sorted(store.read(last).path.iterdir()):
+        content = path.read_bytes()
+        flipped = bytearray(content)
+        flipped[len(content) // 2] ^= 1
+        for damaged in (bytes(flipped), content[:-1], b"", None):
+            path.unlink()
+            if damaged is not None:
+                path.write_bytes(damaged)
+            with pytest.raises(StoreError) as caught:
+                _load(store, "r", last)
+            assert path.name in str(caught.value) or last[:12] in str(caught.value)
+            assert str(caught.value).endswith(f"The one of step 1 is sound: --resume {before}")
+        path.write_bytes(content)
+    assert _load(store, "r", last).step == 2
+
+
+def test_a_clock_that_goes_back_changes_neither_order_nor_what_is_kept(tmp_path: Path) -> None:
+    hours = iter(range(100, 0, -1))
+    store = Store(tmp_path / "store", clock=lambda: datetime(1970, 1, 1, tzinfo=UTC) + timedelta(hours=next(hours)))
+    ids = write_run(store, "r", range(1, 6), Keep(last=2))
+
+    assert [entry.checkpoint_id for entry in retention.list_checkpoints(store, "r")] == ids[-2:]
+    assert store.ref("runs/r", "latest") == ids[-1]
+
+
 def test_what_a_run_keeps_is_the_newest_the_regular_and_the_best(store: Store) -> None:
     ids = write_run(store, "r", range(1, 10), Keep(last=2, every=4, best=1))
 
@@ -237,9 +269,28 @@ def test_prune_spares_what_a_ref_a_certificate_or_a_running_job_needs(store: Sto
     assert [entry.step for entry in retention.list_checkpoints(store)] == [2, 3, 5]
 
 
-def test_a_save_that_the_disk_refuses_is_told_and_leaves_the_last_good_one(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_is_full_in_the_middle_of_a_file_costs_that_save_alone(store: Store) -> None:
+    told: list[str] = []
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with store.writer("runs/r", "a test") as scratch:
+        saver = Saver(store, scratch, "r", Keep(), told.append)
+        saver.save(made(1))
+        first = saver.finish(1)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (9_000, before[1]))  # the system refuses what a file holds beyond
+        try:
+            saver.save(made(2, moved=1.0))
+            saver.wait()
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert store.ref("runs/r", "latest") == first
+        saver.save(made(3))
+        saver.finish(3)
+
+    assert [entry.step for entry in retention.list_checkpoints(store, "r")] == [1, 3]
+    assert ["step 2 was not saved" in line and first in line for line in told] == [True]
+
+
+def test_a_save_that_the_disk_refuses_is_told_and_leaves_the_last_good_one(store: Store) -> None:
     told: list[str] = []
     with store.writer("runs/r", "a test") as scratch:
         saver = Saver(store, scratch, "r", Keep(), told.append)
@@ -257,6 +308,24 @@ def test_a_save_that_the_disk_refuses_is_told_and_leaves_the_last_good_one(
     assert read_manifest(store.read(third).path).kind == KIND
 
 
+def test_a_slow_disk_delays_no_step_and_the_newest_checkpoint_takes_the_turn_of_one_that_waits(store: Store) -> None:
+    told: list[str] = []
+    with store.writer("runs/r", "a test") as scratch:
+        saver = Saver(store, scratch, "r", Keep(), told.append)
+        with (store.root / "locks" / ".refs").open("w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)  # the save of step 1 hangs where it moves `latest`
+            saver.save(made(1))
+            while not list(store.root.glob("objects/*/*/*/manifest.json")):
+                time.sleep(0.01)
+            saver.save(made(2))
+            saver.save(made(3))
+            assert store.ref("runs/r", "latest") is None
+        saver.finish(3)
+
+    assert [entry.step for entry in retention.list_checkpoints(store, "r")] == [1, 3]
+    assert ["step 2 was not saved" in line for line in told] == [True]
+
+
 def test_drift_is_refused_by_field_unless_it_forks_or_is_allowed() -> None:
     before = {**IDENTITY, "manifest": {"torch": "1", "processor": "x"}}
     now = {**IDENTITY, "config": {"batch_rows": 8, "model": {"depth": 2}}, "manifest": {"torch": "2", "processor": "x"}}
@@ -267,6 +336,9 @@ def test_drift_is_refused_by_field_unless_it_forks_or_is_allowed() -> None:
         "config.batch_rows": [4, 8],
         "manifest.torch": ["1", "2"],
     }
+    other = {**now, "snapshot_id": "b" * 64, "tokenizer": "2"}
+    with pytest.raises(TrainingError, match=r"tokenizer was '1', is now '2'"):
+        judge_drift("c" * 64, {**before, "tokenizer": "1"}, other, ["manifest", "snapshot_id"])
     deeper = {**before, "config": {"batch_rows": 4, "model": {"depth": 3}}}
     with pytest.raises(TrainingError, match=r"config\.model\.depth was 2, is now 3"):
         judge_drift("c" * 64, before, deeper, ["manifest"])

@@ -1,8 +1,10 @@
-"""A loss that is no good changes nothing, is written down, and does not last."""
+"""A loss that is no good changes nothing, is written down, and does not last; and what else a step may not touch."""
 
 import math
+import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -11,6 +13,8 @@ from pipeline.snapshot import open_snapshot
 from pipeline.store import Store
 from trainer.certificate import History
 from trainer.checkpoint import digest_tensors
+from trainer.determinism import broken_promises
+from trainer.evaluation import Evaluation
 from trainer.loop import Sitting, Training, _judge_excursion
 from trainer.recipes import recipe_named
 from trainer.stepping import is_excursion
@@ -57,3 +61,24 @@ def test_a_step_that_is_not_finite_changes_nothing_but_the_record(tiny_store: St
     training.step(training.loader.batch_at(8, 4))
     with pytest.raises(TrainingError, match="step 3: its loss is nan, and 2 steps in a row changed nothing"):
         _judge_excursion(training, sitting)
+
+
+def test_no_global_generator_moves_while_training_so_that_none_is_state(tiny_store: Store, tmp_path: Path) -> None:
+    snapshot_id = tiny_store.ref("tiny", "live") or ""
+    sitting = Sitting(snapshot_id, "tiny", recipe_named("tiny"), 42, 4, 1, tmp_path, evaluation=Evaluation(1, 4))
+    training = Training(open_snapshot(tiny_store, snapshot_id), sitting)
+    before = random.getstate(), str(np.random.get_state()), torch.get_rng_state().tolist()
+    training.step(training.loader.batch_at(0, 4))
+    training.evaluate(4)
+    training.checkpoint(sitting)
+
+    assert (random.getstate(), str(np.random.get_state()), torch.get_rng_state().tolist()) == before
+
+
+def test_a_recipe_without_strict_mode_promises_nothing(tiny_store: Store, tmp_path: Path) -> None:
+    snapshot_id = tiny_store.ref("tiny", "live") or ""
+    config = recipe_named("tiny").model_copy(update={"deterministic": False})
+    Training(open_snapshot(tiny_store, snapshot_id), Sitting(snapshot_id, "tiny", config, 42, 4, 1, tmp_path))
+
+    assert not torch.are_deterministic_algorithms_enabled()
+    assert "`deterministic` is off in the recipe" in broken_promises(config.deterministic)

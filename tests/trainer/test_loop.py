@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from pipeline.store import Store
+from trainer.journal import hold_folder
 
 STEPS = 20
 SAME = ("certificate", "losses", "final_loss", "parameters_sha256", "optimizer_sha256", "checkpoint_id", "loader")
@@ -143,6 +144,46 @@ def test_a_second_trainer_on_one_run_is_refused(root: Path, straight: dict[str, 
         message = refused(root, "straight", STEPS, "--resume", "latest")
 
     assert "it is being written by training straight" in message
+
+
+def test_a_second_run_into_one_folder_is_refused(root: Path, straight: dict[str, Any]) -> None:
+    with hold_folder(root / "runs" / "straight", "training other"):
+        message = refused(root, "straight", STEPS, "--resume", "latest")
+
+    assert "folder" in message
+    assert "it is being written by training other" in message
+
+
+def test_a_look_at_held_out_rows_changes_nothing(root: Path, straight: dict[str, Any]) -> None:
+    looked = train(root, "looked", 7, "--evaluate-every", "3", "--evaluate-rows", "8")
+    lines = [json.loads(line) for line in (root / "runs" / "looked" / "metrics.jsonl").read_text().splitlines()]
+    seen = {line["step"]: line["held_out_cross_entropy"] for line in lines if "held_out_bits_per_byte" in line}
+
+    assert looked["losses"] == straight["losses"][:7]
+    assert list(seen) == [3, 6]
+    assert seen[6] < seen[3]
+
+
+def test_a_snapshot_withdrawn_under_a_running_training_stops_nothing_but_the_next_resume(
+    root: Path, straight: dict[str, Any]
+) -> None:
+    line = command(root, "withdrawn", STEPS, "--evaluate-every", "9")
+    child = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_for_step(root / "runs" / "withdrawn" / "metrics.jsonl", 2)
+    (root / "objects").rename(root / "withdrawn")
+    (root / "objects").mkdir()
+    try:
+        output, text = child.communicate()
+        kept = root / "objects" / "training"
+        message = refused(root, "withdrawn", STEPS + 1, "--resume", "latest", "--snapshot", straight["snapshot_id"])
+    finally:
+        shutil.copytree(kept, root / "withdrawn" / "training", dirs_exist_ok=True)
+        shutil.rmtree(root / "objects")
+        (root / "withdrawn").rename(root / "objects")
+
+    assert child.returncode == 0, text
+    assert json.loads(output)["certificate"] == straight["certificate"]
+    assert f"object {straight['snapshot_id'][:12]}: it is not in the store" in message
 
 
 def test_another_seed_is_named_before_the_first_step_that_differs(root: Path, straight: dict[str, Any]) -> None:

@@ -13,18 +13,28 @@ of all tables, K taps or tokens of the longest window. Source: Engram (DeepSeek-
 
 import hashlib
 import math
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
+from kernels.causal_convolution import causal_convolution
+from kernels.engram_lookup import engram_lookup
 from trainer.config import EngramConfig, ModelConfig
+from trainer.model.decoding import StepToken, push, window_segments
 from trainer.model.initialization import Constant, Normal, ParameterKind, ParameterSpec
-from trainer.model.layers import NUM_TAPS, Projection, RMSNorm, causal_convolution
+from trainer.model.layers import NUM_TAPS, Projection, RMSNorm
 from trainer.model.segments import PackedRows, Segments
 
 SHORTEST_ORDER = 2
 MAX_INT64 = 2**63 - 1
+
+
+class EngramState(NamedTuple):
+    """The last tokens' ids, as many as the longest n-gram has, and their normed values, as many as there are taps."""
+
+    input_ids_BK: Tensor
+    values_BKD: Tensor
 
 
 class Engram(nn.Module):
@@ -40,12 +50,13 @@ class Engram(nn.Module):
         self.orders = range(SHORTEST_ORDER, part.max_order + 1)
         self.pad_class = vocabulary_size
         num_lookups = len(self.orders) * part.num_heads
-        sizes_J = torch.tensor(distinct_primes(part.min_table_rows, num_lookups))
+        sizes = distinct_primes(part.min_table_rows, num_lookups)
+        sizes_J = torch.tensor(sizes)
         multipliers_K = torch.tensor(hash_multipliers(part.hash_seed, layer, part.max_order, vocabulary_size + 1))
         self.register_buffer("multipliers_K", multipliers_K, persistent=False)
         self.register_buffer("table_sizes_OH", sizes_J.view(len(self.orders), part.num_heads), persistent=False)
         self.register_buffer("offsets_J", sizes_J.cumsum(0) - sizes_J, persistent=False)
-        self.table_RW = nn.Parameter(torch.empty(int(sizes_J.sum()), part.head_size))
+        self.table_RW = nn.Parameter(torch.empty(sum(sizes), part.head_size))
         self.taps_DK = nn.Parameter(torch.empty(config.width, NUM_TAPS))
         self.key = Projection(num_lookups * part.head_size, config.width)
         self.value = Projection(num_lookups * part.head_size, config.width)
@@ -60,26 +71,40 @@ class Engram(nn.Module):
         }
 
     def forward(self, hidden_BTD: Tensor, rows: PackedRows) -> Tensor:
-        memory_BTJW = functional.embedding(self.table_rows(rows.input_ids_BT, rows.segments), self.table_RW)
+        value_BTD = self._gated_value(hidden_BTD, self._memory(rows.input_ids_BT, rows.segments))
+        nearby_BTD = causal_convolution(
+            self.value_norm(value_BTD), self.taps_DK, rows.segments.positions_BT, has_silu=True
+        )
+        return value_BTD + nearby_BTD.to(value_BTD.dtype)
+
+    def initial_state(self, num_rows: int) -> EngramState:
+        """Before the first token."""
+        width, num_taps = self.taps_DK.shape
+        ids_BK = self.multipliers_K.new_zeros(num_rows, len(self.multipliers_K))
+        return EngramState(ids_BK, self.value.weight.new_zeros(num_rows, num_taps, width))
+
+    def step(self, hidden_BD: Tensor, token: StepToken, state: EngramState) -> tuple[Tensor, EngramState]:
+        """The update for one token, and the state after it."""
+        ids_BK = push(state.input_ids_BK, token.input_ids_B)
+        memory_B1JW = self._memory(ids_BK, window_segments(token, ids_BK.shape[1]))[:, -1:]
+        value_B1D = self._gated_value(hidden_BD.unsqueeze(1), memory_B1JW)
+        values_BKD = push(state.values_BKD, self.value_norm(value_B1D)[:, 0])
+        positions_BK = window_segments(token, values_BKD.shape[1]).positions_BT
+        nearby_BD = causal_convolution(values_BKD, self.taps_DK, positions_BK, has_silu=True)[:, -1]
+        update_BD = value_B1D[:, 0] + nearby_BD.to(value_B1D.dtype)
+        return update_BD, EngramState(ids_BK, values_BKD)
+
+    def _gated_value(self, hidden_BTD: Tensor, memory_BTJW: Tensor) -> Tensor:
         memory_BTE = memory_BTJW.flatten(2).to(hidden_BTD.dtype)
         agreement_BTD = self.key_norm(self.key(memory_BTE)) * self.query_norm(hidden_BTD)
         scaled_BT1 = agreement_BTD.to(self.taps_DK.dtype).sum(-1, keepdim=True) / math.sqrt(hidden_BTD.shape[-1])
         gate_BT1 = signed_root_gate(scaled_BT1).to(hidden_BTD.dtype)
-        value_BTD = gate_BT1 * self.value(memory_BTE)
-        nearby_BTD = causal_convolution(self.value_norm(value_BTD), self.taps_DK, rows.segments.positions_BT)
-        return value_BTD + functional.silu(nearby_BTD).to(value_BTD.dtype)
+        return gate_BT1 * self.value(memory_BTE)
 
-    def table_rows(self, input_ids_BT: Tensor, segments: Segments) -> Tensor:
-        """The rows (B, T, J) of the joined table that each token's n-grams hash to, int64."""
-        num_tokens = input_ids_BT.shape[1]
-        mix_BT = input_ids_BT * self.multipliers_K[0]
-        rows_by_order = []
-        for distance in range(1, len(self.multipliers_K)):
-            earlier_BT = functional.pad(input_ids_BT, (distance, 0))[:, :num_tokens]
-            classes_BT = torch.where(segments.positions_BT >= distance, earlier_BT, self.pad_class)
-            mix_BT = mix_BT ^ (classes_BT * self.multipliers_K[distance])
-            rows_by_order.append(mix_BT.unsqueeze(-1) % self.table_sizes_OH[distance - 1])
-        return torch.cat(rows_by_order, dim=-1) + self.offsets_J
+    def _memory(self, input_ids_BT: Tensor, segments: Segments) -> Tensor:
+        """The rows (B, T, J, W) of the joined table that each token's n-grams hash to."""
+        hashing = (self.multipliers_K, self.table_sizes_OH, self.offsets_J, self.pad_class)
+        return engram_lookup(self.table_RW, input_ids_BT, segments.positions_BT, *hashing)
 
 
 def signed_root_gate(agreement: Tensor) -> Tensor:

@@ -20,7 +20,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from kernels.expert_combine import expert_combine
+from kernels.expert_dispatch import expert_dispatch
 from trainer.config import ExpertsConfig, ModelConfig
+from trainer.model.decoding import StepToken
 from trainer.model.initialization import ParameterKind, ParameterSpec, fan_in_normal
 from trainer.model.layers import BlockOutput, Projection
 from trainer.model.segments import PackedRows
@@ -59,7 +62,7 @@ class Experts(nn.Module):
         self.router_ED = nn.Parameter(torch.empty(part.num_experts, config.width))
         self.into_EDF = nn.Parameter(torch.empty(part.num_experts, config.width, num_inner * part.expert_size))
         self.out_EFD = nn.Parameter(torch.empty(part.num_experts, part.expert_size, config.width))
-        self.shared_into = Projection(config.width, num_inner * part.shared_size)
+        self.shared_into = Projection(config.width, num_inner * part.shared_size, (part.shared_size,) * num_inner)
         self.shared_out = Projection(part.shared_size, config.width)
         self.register_buffer("selection_bias_E", torch.zeros(part.num_experts))
         self.register_buffer("load_E", torch.zeros(part.num_experts, dtype=torch.int64), persistent=False)
@@ -67,10 +70,11 @@ class Experts(nn.Module):
         self.register_buffer("empty_slots", torch.zeros((), dtype=torch.int64), persistent=False)
 
     def parameter_specs(self) -> dict[str, ParameterSpec]:
-        _, width, _ = self.into_EDF.shape
+        _, width, inner = self.into_EDF.shape
+        sizes = (self.config.expert_size,) * (inner // self.config.expert_size)
         return {
             "router_ED": ParameterSpec(fan_in_normal(width), ParameterKind.ROUTER),
-            "into_EDF": ParameterSpec(fan_in_normal(width), ParameterKind.MATRIX),
+            "into_EDF": ParameterSpec(fan_in_normal(width), ParameterKind.MATRIX, (2, sizes)),
             "out_EFD": ParameterSpec(fan_in_normal(self.config.expert_size), ParameterKind.MATRIX),
         }
 
@@ -88,16 +92,26 @@ class Experts(nn.Module):
         update_BTD = (routed_MD + shared_MD).view_as(hidden_BTD)
         return BlockOutput(update_BTD, self.config.z_loss_weight * router_z_loss(logits_ME, is_token_M))
 
+    def initial_state(self, num_rows: int) -> tuple[()]:
+        """Experts remember nothing."""
+        return ()
+
+    def step(self, hidden_BD: Tensor, token: StepToken, state: tuple[()]) -> tuple[Tensor, tuple[()]]:
+        """The update for one token. Every expert has room for all rows: a step never overflows."""
+        logits_BE = functional.linear(hidden_BD.to(self.router_ED.dtype), self.router_ED)
+        chosen_BK, weights_BK = choose_experts(logits_BE, self.selection_bias_E, self.config.num_selected)
+        is_token_B = torch.ones_like(token.positions_B, dtype=torch.bool)
+        placement = place_pairs(chosen_BK, is_token_B, self.config.num_experts, capacity=len(hidden_BD))
+        shared_BD = self.shared_out(activate(self.shared_into(hidden_BD), self.config.is_gated))
+        return self._routed(hidden_BD, weights_BK, placement) + shared_BD, state
+
     def _routed(self, tokens_MD: Tensor, weights_MK: Tensor, placement: Placement) -> Tensor:
-        num_tokens, num_selected = weights_MK.shape
-        pairs_QD = tokens_MD.unsqueeze(1).expand(-1, num_selected, -1).flatten(0, 1)
-        slots_SD = _Permute.apply(pairs_QD, placement.pairs_S, placement.slots_Q)
+        slots_MK = placement.slots_Q.view_as(weights_MK)
+        slots_SD = expert_dispatch(tokens_MD, placement.pairs_S, slots_MK)
         slots_ECD = slots_SD.unflatten(0, (self.config.num_experts, -1))
         inner_ECF = activate(torch.bmm(slots_ECD, self.into_EDF.to(tokens_MD.dtype)), self.config.is_gated)
         results_SD = torch.bmm(inner_ECF, self.out_EFD.to(tokens_MD.dtype)).flatten(0, 1)
-        results_QD = _Permute.apply(results_SD, placement.slots_Q, placement.pairs_S)
-        results_MKD = results_QD.view(num_tokens, num_selected, -1)
-        return (results_MKD * weights_MK.unsqueeze(-1).to(tokens_MD.dtype)).sum(dim=1)
+        return expert_combine(results_SD, weights_MK, slots_MK, placement.pairs_S)
 
     @torch.no_grad()
     def _count(self, chosen_MK: Tensor, is_token_M: Tensor, placement: Placement) -> None:
@@ -123,10 +137,15 @@ class Experts(nn.Module):
         self.empty_slots.zero_()
 
 
-def expert_capacity(num_tokens: int, config: ExpertsConfig) -> int:
-    """Slots of each expert: the mean load times the capacity factor, rounded up to a multiple of 128."""
-    mean_load = num_tokens * config.num_selected / config.num_experts
-    return math.ceil(config.capacity_factor * mean_load / CAPACITY_MULTIPLE) * CAPACITY_MULTIPLE
+def expert_capacity(num_tokens: int, config: ExpertsConfig, is_power_of_two: bool = False) -> int:
+    """Slots of each expert: the mean load times the capacity factor, rounded up to a multiple of 128.
+
+    `is_power_of_two` rounds up to a power of two instead, as the published compile policy `budgeted` does.
+    """
+    wanted = math.ceil(config.capacity_factor * num_tokens * config.num_selected / config.num_experts)
+    if is_power_of_two:
+        return 1 << max(0, wanted - 1).bit_length()
+    return math.ceil(wanted / CAPACITY_MULTIPLE) * CAPACITY_MULTIPLE
 
 
 def choose_experts(logits_ME: Tensor, selection_bias_E: Tensor, num_selected: int) -> tuple[Tensor, Tensor]:
@@ -171,24 +190,3 @@ def router_z_loss(logits_ME: Tensor, is_token_M: Tensor) -> Tensor:
     """Mean over tokens, padding left out, of the squared log-sum-exp of the router's logits."""
     squares_M = torch.logsumexp(logits_ME, dim=-1).square() * is_token_M
     return squares_M.sum() / is_token_M.sum().clamp(min=1)
-
-
-class _Permute(torch.autograd.Function):
-    """Rows moved to other places, where two index lists are each other's inverse: the gradient is the inverse gather.
-
-    An index one past the last row reads a row of zeros.
-    """
-
-    @staticmethod
-    def forward(ctx, rows_RD: Tensor, index_S: Tensor, inverse_R: Tensor) -> Tensor:
-        ctx.save_for_backward(index_S, inverse_R)
-        return _gather_rows(rows_RD, index_S)
-
-    @staticmethod
-    def backward(ctx, grad_SD: Tensor) -> tuple[Tensor, None, None]:
-        _, inverse_R = ctx.saved_tensors
-        return _gather_rows(grad_SD, inverse_R), None, None
-
-
-def _gather_rows(rows_RD: Tensor, index_S: Tensor) -> Tensor:
-    return functional.pad(rows_RD, (0, 0, 0, 1)).index_select(0, index_S)

@@ -3,33 +3,48 @@
 Shapes: B rows, T tokens of a row, D width, V vocabulary.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from kernels.chunked_cross_entropy import chunked_cross_entropy
+from pipeline.errors import TrainingError
 from trainer.config import BlockKind, ModelConfig
 from trainer.model.attention import Attention
+from trainer.model.decoding import StepToken
 from trainer.model.experts import ExpertCounters, Experts
 from trainer.model.initialization import Normal, ParameterKind, ParameterSpec
 from trainer.model.layers import RMSNorm
-from trainer.model.loss import chunked_cross_entropy
 from trainer.model.m2rnn import M2RNN
 from trainer.model.mamba3 import Mamba3
 from trainer.model.segments import PackedRows, describe_rows
+from trainer.model.structure import StructureEmbedding
 
 # Small enough that the first logits are almost equal, whatever the width: the loss starts at log(vocabulary).
 TOKEN_STANDARD_DEVIATION = 0.02
 
 
 class TrainingBatch(NamedTuple):
-    """A batch of packed rows. `loss_mask_BT` is zero where the target is not trained: a piece's last token, padding."""
+    """A batch of packed rows. `loss_mask_BT` is zero where the target is not trained: a piece's last token, padding.
+
+    The last two are there where the recipe asks for them; a model with a structure embedding needs both.
+    """
 
     input_ids_BT: Tensor
     target_ids_BT: Tensor
     loss_mask_BT: Tensor
     doc_ids_BT: Tensor
+    structure_kind_BT: Tensor | None = None
+    dependency_level_BT: Tensor | None = None
+
+
+class DecodingState(NamedTuple):
+    """What a model carries from token to token: positions in the document, -1 before the first, and each block's state."""
+
+    positions_B: Tensor
+    blocks: tuple[tuple[Any, ...], ...]
 
 
 class LossMetrics(NamedTuple):
@@ -41,7 +56,7 @@ class LossMetrics(NamedTuple):
 
 
 def build_block(config: ModelConfig, layer: int, vocabulary_size: int) -> nn.Module:
-    """The block of one layer. Its `forward(hidden_BTD, rows)` returns a BlockOutput."""
+    """The block of one layer. Its `forward(hidden_BTD, rows)` returns a BlockOutput; `trainer.model.decoding` has its `step`."""
     match config.layer_kinds[layer]:
         case BlockKind.ATTENTION:
             return Attention(config, layer, vocabulary_size)
@@ -65,6 +80,11 @@ class Layer(nn.Module):
         output = self.block(self.norm(hidden_BTD), rows)
         return hidden_BTD + output.update_BTD, output.penalty
 
+    def step(self, hidden_BD: Tensor, token: StepToken, state: tuple[Any, ...]) -> tuple[Tensor, tuple[Any, ...]]:
+        """The same for one token, and the block's state after it."""
+        update_BD, state = self.block.step(self.norm(hidden_BD), token, state)
+        return hidden_BD + update_BD, state
+
 
 class HybridModel(nn.Module):
     """A language model over packed rows. Weights are unset until `initialize` or a checkpoint writes them."""
@@ -79,6 +99,7 @@ class HybridModel(nn.Module):
         )
         self.norm = RMSNorm(config.width, config.norm_epsilon)
         self.head_VD = None if config.is_head_tied else nn.Parameter(torch.empty(vocabulary_size, config.width))
+        self.structure = StructureEmbedding(config.structure, config.width) if config.structure else None
 
     def parameter_specs(self) -> dict[str, ParameterSpec]:
         initializer = Normal(TOKEN_STANDARD_DEVIATION)
@@ -87,9 +108,39 @@ class HybridModel(nn.Module):
             specs["head_VD"] = ParameterSpec(initializer, ParameterKind.HEAD)
         return specs
 
-    def forward(self, input_ids_BT: Tensor, doc_ids_BT: Tensor) -> Tensor:
-        """Hidden states (B, T, D) after the final norm."""
-        return self._run(input_ids_BT, doc_ids_BT)[0]
+    def forward(
+        self,
+        input_ids_BT: Tensor,
+        doc_ids_BT: Tensor,
+        structure_kind_BT: Tensor | None = None,
+        dependency_level_BT: Tensor | None = None,
+    ) -> Tensor:
+        """Hidden states (B, T, D) after the final norm. Without its columns the structure embedding adds nothing."""
+        return self._run(input_ids_BT, doc_ids_BT, structure_kind_BT, dependency_level_BT)[0]
+
+    def initial_state(self, num_rows: int) -> DecodingState:
+        """Before the first token of `num_rows` rows that are decoded side by side."""
+        blocks = tuple(layer.block.initial_state(num_rows) for layer in self.layers)
+        positions_B = torch.full((num_rows,), -1, dtype=torch.int64, device=self.embedding_VD.device)
+        return DecodingState(positions_B, blocks)
+
+    def step(
+        self, input_ids_B: Tensor, state: DecodingState, is_start_B: Tensor | None = None
+    ) -> tuple[Tensor, DecodingState]:
+        """Hidden states (B, D) of one more token in each row, as the full pass gives them, and the state after it.
+
+        Where `is_start_B` holds, the token begins a new document; the first token does so anyway.
+        """
+        positions_B = state.positions_B + 1
+        if is_start_B is not None:
+            positions_B = positions_B.masked_fill(is_start_B, 0)
+        token = StepToken(input_ids_B.long(), positions_B)
+        hidden_BD = functional.embedding(token.input_ids_B, self.embedding_VD)
+        states = []
+        for layer, before in zip(self.layers, state.blocks, strict=True):
+            hidden_BD, after = layer.step(hidden_BD, token, before)
+            states.append(after)
+        return self.norm(hidden_BD), DecodingState(positions_B, tuple(states))
 
     def logits(self, hidden_BTD: Tensor) -> Tensor:
         """Scores (..., V) of the next token for hidden states (..., D). For a few positions: training uses `loss`."""
@@ -101,7 +152,15 @@ class HybridModel(nn.Module):
         `num_divisor_tokens` is the number of trained tokens of the whole step where this batch is one share of it: the
         losses of all shares then add up to the step's loss. Absent, it is this batch's own number.
         """
-        hidden_BTD, penalty = self._run(batch.input_ids_BT, batch.doc_ids_BT)
+        structure = batch.structure_kind_BT, batch.dependency_level_BT
+        if self.structure is not None and None in structure:
+            raise TrainingError(
+                "batch",
+                "it has no structure kinds and dependency levels",
+                "both, for a model with a structure embedding",
+                "Let the loader carry them, or leave `structure` out of the model.",
+            )
+        hidden_BTD, penalty = self._run(batch.input_ids_BT, batch.doc_ids_BT, *structure)
         is_trained_M = batch.loss_mask_BT.flatten().bool()
         targets_M = batch.target_ids_BT.flatten()
         cross_entropy_sum = chunked_cross_entropy(
@@ -125,18 +184,37 @@ class HybridModel(nn.Module):
         blocks = [layer.block for layer in self.layers]
         return [(index, block) for index, block in enumerate(blocks) if isinstance(block, Experts)]
 
+    def _embed(self, rows: PackedRows) -> Tensor:
+        hidden_BTD = functional.embedding(rows.input_ids_BT, self.embedding_VD)
+        if self.structure is None or rows.structure_kind_BT is None or rows.dependency_level_BT is None:
+            return hidden_BTD
+        return hidden_BTD + self.structure(rows.structure_kind_BT, rows.dependency_level_BT)
+
     def _head(self) -> Tensor:
         return self.embedding_VD if self.head_VD is None else self.head_VD
 
-    def _run(self, input_ids_BT: Tensor, doc_ids_BT: Tensor) -> tuple[Tensor, Tensor]:
-        rows = describe_rows(input_ids_BT, doc_ids_BT)
-        hidden_BTD = functional.embedding(rows.input_ids_BT, self.embedding_VD)
+    def _run(
+        self,
+        input_ids_BT: Tensor,
+        doc_ids_BT: Tensor,
+        structure_kind_BT: Tensor | None = None,
+        dependency_level_BT: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        if input_ids_BT.shape[1] > self.config.max_row_tokens:
+            raise TrainingError(
+                "rows", f"they have {input_ids_BT.shape[1]} tokens", f"at most {self.config.max_row_tokens}", _TOO_LONG
+            )
+        rows = describe_rows(input_ids_BT, doc_ids_BT, structure_kind_BT, dependency_level_BT)
+        hidden_BTD = self._embed(rows)
         penalty = hidden_BTD.new_zeros(())
         for layer in self.layers:
             hidden_BTD, layer_penalty = layer(hidden_BTD, rows)
             if layer_penalty is not None:
                 penalty = penalty + layer_penalty
         return self.norm(hidden_BTD), penalty
+
+
+_TOO_LONG = "Pack shorter rows, or raise the model's max_row_tokens."
 
 
 def count_parameters(model: nn.Module) -> int:

@@ -90,10 +90,11 @@ class StepSizeBias:
 
 @dataclass(frozen=True, slots=True)
 class ParameterSpec:
-    """How one parameter begins and what it is for."""
+    """How one parameter begins and what it is for. `cut` is the axis and the sizes of the matrices that lie side by side in it."""
 
     initializer: Initializer
     kind: ParameterKind
+    cut: tuple[int, tuple[int, ...]] | None = None
 
 
 @runtime_checkable
@@ -132,8 +133,18 @@ def initial_value(seed: int, name: str, shape: torch.Size, initializer: Initiali
     return initializer.draw(shape, generator)
 
 
+def slice_like(whole: Tensor, sharded: Tensor) -> Tensor:
+    """A tensor that every rank holds whole, sharded as another is; nothing is sent."""
+    from torch.distributed.tensor import DTensor, distribute_tensor
+
+    assert isinstance(sharded, DTensor)
+    whole = whole.to(sharded.device)
+    return distribute_tensor(whole, sharded.device_mesh, sharded.placements, src_data_rank=None)
+
+
 @torch.no_grad()
 def initialize(model: nn.Module, seed: int) -> None:
-    """Write the initial value of every parameter, in place."""
+    """Write the initial value of every parameter, in place; of a sharded one, this rank's slice of it."""
     for name, parameter, spec in parameter_specs(model):
-        parameter.copy_(initial_value(seed, name, parameter.shape, spec.initializer))
+        value = initial_value(seed, name, parameter.shape, spec.initializer)
+        parameter.copy_(value if type(parameter.data) is Tensor else slice_like(value, parameter.data))

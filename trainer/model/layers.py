@@ -1,6 +1,6 @@
-"""What every block is made of: a projection, a norm, a causal convolution, and what a block returns.
+"""What every block is made of: a projection, a norm, and what a block returns.
 
-Shapes: B rows, T tokens of a row, C channels, K taps, I width in, O width out.
+Shapes: B rows, T tokens of a row, D width, I width in, O width out.
 """
 
 from typing import NamedTuple
@@ -23,14 +23,19 @@ class BlockOutput(NamedTuple):
 
 
 class Projection(nn.Module):
-    """A linear map without bias. The master weight is cast to the dtype of its input: the caller chooses precision."""
+    """A linear map without bias. The master weight is cast to the dtype of its input: the caller chooses precision.
 
-    def __init__(self, width_in: int, width_out: int) -> None:
+    `parts` are the widths of what lies side by side in its output, where that is several things.
+    """
+
+    def __init__(self, width_in: int, width_out: int, parts: tuple[int, ...] = ()) -> None:
         super().__init__()
+        self.parts = parts
         self.weight = nn.Parameter(torch.empty(width_out, width_in))
 
     def parameter_specs(self) -> dict[str, ParameterSpec]:
-        return {"weight": ParameterSpec(fan_in_normal(self.weight.shape[1]), ParameterKind.MATRIX)}
+        cut = (0, self.parts) if self.parts else None
+        return {"weight": ParameterSpec(fan_in_normal(self.weight.shape[1]), ParameterKind.MATRIX, cut)}
 
     def forward(self, x_I: Tensor) -> Tensor:
         return functional.linear(x_I, self.weight.to(x_I.dtype))
@@ -49,17 +54,3 @@ class RMSNorm(nn.Module):
 
     def forward(self, x_D: Tensor) -> Tensor:
         return rms_norm(x_D, self.weight, self.epsilon)
-
-
-def causal_convolution(x_BTC: Tensor, taps_CK: Tensor, positions_BT: Tensor) -> Tensor:
-    """Each channel's weighted sum over the last K tokens of its own document; `taps[:, 0]` weighs the token itself.
-
-    `positions_BT` counts tokens within their document: a tap that reaches before the document's start is zero.
-    """
-    num_tokens = x_BTC.shape[1]
-    result_BTC = x_BTC * taps_CK[:, 0]
-    for distance in range(1, taps_CK.shape[1]):
-        earlier_BTC = functional.pad(x_BTC, (0, 0, distance, 0))[:, :num_tokens]
-        is_inside_BT1 = (positions_BT >= distance).unsqueeze(-1)
-        result_BTC = result_BTC + earlier_BTC * is_inside_BT1 * taps_CK[:, distance]
-    return result_BTC

@@ -9,6 +9,7 @@ Source: Mamba-3 (2026).
 """
 
 import math
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -16,13 +17,24 @@ from torch.nn import functional
 
 from kernels.mamba3_scan import ScanArguments, mamba3_scan
 from trainer.config import ModelConfig
+from trainer.model.decoding import StepToken
 from trainer.model.initialization import Constant, ParameterKind, ParameterSpec, StepSizeBias
 from trainer.model.layers import BlockOutput, Projection, RMSNorm
+from trainer.model.rotary import rotate_pairs
 from trainer.model.segments import PackedRows
 
 STEP_SIZE_RANGE = (1e-3, 0.1)
 SLOWEST_DECAY = -1e-4
 EXPANSION = 2
+
+
+class Mamba3State(NamedTuple):
+    """What the recurrence of the file's head carries from token to token: phi, h, x_{t-1} and k_{t-1}."""
+
+    phases_BHS: Tensor
+    state_BHPN: Tensor
+    value_BHP: Tensor
+    key_BHN: Tensor
 
 
 class Mamba3(nn.Module):
@@ -35,7 +47,7 @@ class Mamba3(nn.Module):
         self.head_size, self.chunk_size = part.head_size, part.chunk_size
         num_heads, num_states = inner_size // part.head_size, part.state_size
         self.widths = (inner_size, inner_size, num_states, num_states, *(num_heads,) * 3, num_states // 4)
-        self.into = Projection(config.width, sum(self.widths))
+        self.into = Projection(config.width, sum(self.widths), self.widths)
         self.out = Projection(inner_size, config.width)
         self.query_norm = RMSNorm(num_states, config.norm_epsilon)
         self.key_norm = RMSNorm(num_states, config.norm_epsilon)
@@ -55,6 +67,20 @@ class Mamba3(nn.Module):
         mixed_BTHP = mamba3_scan(arguments, self.chunk_size) + self.skip_H.unsqueeze(-1) * arguments.values_BTHP
         gated_BTE = mixed_BTHP.flatten(2).to(hidden_BTD.dtype) * functional.silu(gate_BTE)
         return BlockOutput(self.out(gated_BTE), None)
+
+    def initial_state(self, num_rows: int) -> Mamba3State:
+        """Before the first token."""
+        num_heads, num_states = self.query_bias_HN.shape
+        sizes = ((num_states // 4,), (self.head_size, num_states), (self.head_size,), (num_states,))
+        return Mamba3State(*(self.skip_H.new_zeros(num_rows, num_heads, *size) for size in sizes))
+
+    def step(self, hidden_BD: Tensor, token: StepToken, state: Mamba3State) -> tuple[Tensor, Mamba3State]:
+        """The update for one token, and the state after it."""
+        gate_B1E, *parts = self.into(hidden_BD.unsqueeze(1)).split(self.widths, dim=-1)
+        arguments = self._scan_arguments(parts, token.is_start.unsqueeze(1).int())
+        scanned_BHP, state = mamba3_step(arguments, token.is_start, state)
+        mixed_BHP = scanned_BHP + self.skip_H.unsqueeze(-1) * arguments.values_BTHP[:, 0]
+        return self.out(mixed_BHP.flatten(1).to(hidden_BD.dtype) * functional.silu(gate_B1E[:, 0])), state
 
     def _scan_arguments(self, parts: list[Tensor], segment_ids_BT: Tensor) -> ScanArguments:
         """What the scan reads: vectors in the dtype of the hidden states, all else in that of the parameters (float32)."""
@@ -78,3 +104,27 @@ def heavy_tail(x: Tensor) -> Tensor:
     """1 + x from zero up, 1 / (1 - x) below: positive, smooth, and slow to vanish."""
     # The clamp keeps the branch that is not taken finite, or its gradient would be NaN at x = 1.
     return torch.where(x >= 0, 1 + x, 1 / (1 - x.clamp(max=0)))
+
+
+def mamba3_step(arguments: ScanArguments, is_start_B: Tensor, state: Mamba3State) -> tuple[Tensor, Mamba3State]:
+    """y (B, H, P) of one token by the two-term recurrence: the arguments are those of rows of one token."""
+    queries_BHN = arguments.queries_BTN + arguments.query_bias_HN
+    keys_BHN = arguments.keys_BTN + arguments.key_bias_HN
+    value_BHP, step_BH, rates_BH = (tensor[:, 0] for tensor in arguments[4:7])
+    shares_BH, velocities_BS = arguments.current_shares_BTH[:, 0], arguments.velocities_BTS[:, 0]
+    before = Mamba3State(*(tensor * _keeps(is_start_B, tensor) for tensor in state))
+    phases_BHS = before.phases_BHS + step_BH.unsqueeze(-1) * velocities_BS.unsqueeze(1)
+    key_BHN = rotate_pairs(keys_BHN, phases_BHS)
+    decay_BH11 = (step_BH * rates_BH).exp()[..., None, None]
+    current_BH1 = (shares_BH * step_BH).unsqueeze(-1)
+    earlier_BH1 = ((1 - shares_BH) * step_BH).unsqueeze(-1)
+    earlier_BHPN = (earlier_BH1 * before.value_BHP).unsqueeze(-1) * before.key_BHN.unsqueeze(-2)
+    current_BHPN = (current_BH1 * value_BHP).unsqueeze(-1) * key_BHN.unsqueeze(-2)
+    state_BHPN = decay_BH11 * (before.state_BHPN + earlier_BHPN) + current_BHPN
+    result_BHP = (state_BHPN @ rotate_pairs(queries_BHN, phases_BHS).unsqueeze(-1)).squeeze(-1)
+    return result_BHP, Mamba3State(phases_BHS, state_BHPN, value_BHP, key_BHN)
+
+
+def _keeps(is_start_B: Tensor, like: Tensor) -> Tensor:
+    """Zero in the rows where a document starts, one in the others, shaped to multiply `like`."""
+    return (~is_start_B).to(like.dtype).view(-1, *(1,) * (like.dim() - 1))

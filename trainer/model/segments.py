@@ -25,11 +25,16 @@ class Segments(NamedTuple):
 
 
 class PackedRows(NamedTuple):
-    """What a block knows of a batch besides its hidden states. `attention_mask_B1TT[b, 0, t, u]` lets t look at u."""
+    """What a block knows of a batch besides its hidden states. `attention_mask_B1TT[b, 0, t, u]` lets t look at u.
+
+    The last two are there where the batch carries them: the kind of each token's chunk, and its document's dependency level.
+    """
 
     input_ids_BT: Tensor
     segments: Segments
     attention_mask_B1TT: Tensor
+    structure_kind_BT: Tensor | None = None
+    dependency_level_BT: Tensor | None = None
 
 
 def derive_segments(doc_ids_BT: Tensor) -> Segments:
@@ -46,10 +51,16 @@ def derive_segments(doc_ids_BT: Tensor) -> Segments:
     )
 
 
-def describe_rows(input_ids_BT: Tensor, doc_ids_BT: Tensor) -> PackedRows:
+def describe_rows(
+    input_ids_BT: Tensor,
+    doc_ids_BT: Tensor,
+    structure_kind_BT: Tensor | None = None,
+    dependency_level_BT: Tensor | None = None,
+) -> PackedRows:
     """Everything that blocks need to know of a batch, computed once for all layers."""
     segments = derive_segments(doc_ids_BT)
-    return PackedRows(input_ids_BT.long(), segments, causal_mask(segments.segment_ids_BT).unsqueeze(1))
+    mask_B1TT = causal_mask(segments.segment_ids_BT).unsqueeze(1)
+    return PackedRows(input_ids_BT.long(), segments, mask_B1TT, structure_kind_BT, dependency_level_BT)
 
 
 def causal_mask(segment_ids_BL: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 
+from kernels.engram_lookup import engram_rows
 from trainer.model.engram import Engram, distinct_primes, hash_multipliers
 from trainer.model.segments import derive_segments, describe_rows
 
@@ -34,7 +35,9 @@ def test_lookups_of_packed_documents_are_those_of_each_document_alone(config_of,
     lengths = [4, 1, 5]
     ids = torch.randint(0, VOCABULARY, (10,), generator=torch.Generator().manual_seed(0)).tolist()
 
-    rows = engram.table_rows(torch.tensor([ids]), derive_segments(doc_ids_from([lengths], 10)))[0].tolist()
+    positions_BT = derive_segments(doc_ids_from([lengths], 10)).positions_BT
+    hashing = (engram.multipliers_K, engram.table_sizes_OH, engram.offsets_J, engram.pad_class)
+    rows = engram_rows(torch.tensor([ids]), positions_BT, *hashing)[0].tolist()
 
     assert rows == [row for part in (ids[:4], ids[4:5], ids[5:]) for row in oracle_rows(engram, part)]
 

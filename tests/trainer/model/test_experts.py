@@ -104,6 +104,7 @@ def test_capacity_is_a_multiple_of_128_over_five_quarters_of_the_mean() -> None:
     assert expert_capacity(4096, part) == 1280
     assert expert_capacity(4097, part) == 1408
     assert expert_capacity(8, part) == 128
+    assert [expert_capacity(tokens, part, is_power_of_two=True) for tokens in (4096, 3276, 3277)] == [2048, 1024, 2048]
 
 
 def test_the_balance_moves_biases_against_the_load_and_zeroes_the_counters(config_of, shaken, doc_ids_from) -> None:

@@ -131,7 +131,7 @@ def test_shares_of_a_step_add_up_to_its_loss(model_of, doc_ids_from) -> None:
 
     whole, metrics = model.loss(batch)
     shares = [
-        model.loss(TrainingBatch(*(tensor[row : row + 1] for tensor in batch)), metrics.num_trained_tokens)[0]
+        model.loss(TrainingBatch(*(tensor[row : row + 1] for tensor in batch[:4])), metrics.num_trained_tokens)[0]
         for row in range(2)
     ]
 

@@ -1,0 +1,265 @@
+"""Cross-entropy over the vocabulary, a few tokens at a time: the logits of a whole batch never exist at once.
+
+    loss = sum over trained tokens of (log sum_v exp(z_mv) - z_{m,target(m)}),    z_mv = sum_d h_md w_vd
+
+    p_mv = exp(z_mv - log sum_v exp(z_mv)) - [v = target(m)], 0 for a token that is not trained
+    dh_md = g sum_v p_mv w_vd,    dw_vd = g sum_m p_mv h_md,    g = dL/dloss, a number
+
+Each chunk's logits are made once. A first pass over them finds each token's log-sum-exp and loss, a second writes p over
+the logits, and both gradients, for g = 1, follow from them in the same turn of the loop: three matrix products, as in the
+unchunked loss. The backward pass multiplies by g. A token that is not trained reads neither its target nor its hidden
+state, so that a NaN there reaches nothing.
+
+Shapes: M tokens, C tokens of a chunk, D width, V vocabulary. Logits have the dtype of h; everything that is added over v
+or over chunks is float32 (float64 for float64 inputs), in one order, without atomics. Source: online log-sum-exp as in
+Milakov and Gimelshein 2018, arXiv 1805.02867.
+"""
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from kernels.backend import tl, triton
+from kernels.launch import register_on_cpu, runs_kernel, sum_dtype
+from kernels.spec import Argument, KernelSpec, ShapeCase
+
+MAX_TILE_ENTRIES = 2048
+NUM_WARPS = 8
+
+
+def chunked_cross_entropy_reference(
+    hidden_MD: Tensor,
+    weight_VD: Tensor,
+    target_ids_M: Tensor,
+    is_trained_M: Tensor,
+    chunk_tokens: int,
+) -> Tensor:
+    """The definition in plain torch, from all logits: the sum in nats over trained tokens."""
+    kept_MD = torch.where(is_trained_M.unsqueeze(-1), hidden_MD, 0.0)
+    logits_MV = functional.linear(kept_MD, weight_VD.to(hidden_MD.dtype)).to(sum_dtype(hidden_MD))
+    targets_M1 = torch.where(is_trained_M, target_ids_M, 0).long().unsqueeze(-1)
+    losses_M = torch.logsumexp(logits_MV, dim=-1) - logits_MV.gather(1, targets_M1).squeeze(-1)
+    return torch.where(is_trained_M, losses_M, 0.0).sum()
+
+
+@triton.jit
+def _rows_kernel(
+    logits_ptr, targets_ptr, is_trained_ptr, losses_ptr,
+    NUM_ENTRIES: tl.constexpr, TILE: tl.constexpr, NEEDS_GRADIENTS: tl.constexpr,
+):  # fmt: skip
+    """The loss of one token, and p over its logits."""
+    token = tl.program_id(0).to(tl.int64)
+    logits_ptr += token * NUM_ENTRIES
+    is_trained = tl.load(is_trained_ptr + token) != 0
+    target = tl.load(targets_ptr + token, mask=is_trained, other=0)
+    # Each lane keeps its own maximum and sum; they meet once, after the last tile. Finite at first: no infinity less another.
+    maxima = tl.full([TILE], -3.0e38, tl.float32)
+    sums = tl.zeros([TILE], tl.float32)
+    for first in range(0, NUM_ENTRIES, TILE):
+        entries = first + tl.arange(0, TILE)
+        logits = tl.load(logits_ptr + entries, mask=entries < NUM_ENTRIES, other=float("-inf")).to(tl.float32)
+        higher = tl.maximum(maxima, logits)
+        sums = sums * tl.exp(maxima - higher) + tl.exp(logits - higher)
+        maxima = higher
+    highest = tl.max(maxima, axis=0)
+    total = tl.sum(sums * tl.exp(maxima - highest), axis=0)
+    normalizer = highest + tl.log(total)
+    # A target outside the vocabulary is never read; its loss is NaN, which no caller can take for a loss.
+    is_entry = (target >= 0) & (target < NUM_ENTRIES)
+    target_logit = tl.load(logits_ptr + target, mask=is_entry, other=float("nan")).to(tl.float32)
+    tl.store(losses_ptr + token, tl.where(is_trained, normalizer - target_logit, 0.0))
+    if NEEDS_GRADIENTS:
+        # The target's logit must be read by all warps before one of them writes over it.
+        tl.debug_barrier()
+        for first in range(0, NUM_ENTRIES, TILE):
+            entries = first + tl.arange(0, TILE)
+            logits = tl.load(logits_ptr + entries, mask=entries < NUM_ENTRIES, other=0.0).to(tl.float32)
+            # Not exp(logit - normalizer): the normalizer's rounding would scale every probability alike.
+            slopes = tl.exp(logits - highest) / total - tl.where(entries == target, 1.0, 0.0)
+            slopes = tl.where(is_trained, slopes, 0.0)
+            tl.store(logits_ptr + entries, slopes.to(logits_ptr.dtype.element_ty), mask=entries < NUM_ENTRIES)
+
+
+@torch.library.custom_op("sluice::chunked_cross_entropy", mutates_args=())
+def chunked_cross_entropy_op(
+    hidden_MD: Tensor,
+    weight_VD: Tensor,
+    target_ids_M: Tensor,
+    is_trained_M: Tensor,
+    chunk_tokens: int,
+    needs_gradients: bool,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The operation: the loss, and its gradients for `hidden_MD` and `weight_VD`, which are empty unless needed."""
+    losses_M, grad_hidden_MD, grad_weight_VD = make_in_chunks(
+        hidden_MD, weight_VD, target_ids_M, is_trained_M, chunk_tokens, needs_gradients
+    )
+    return losses_M.sum(), grad_hidden_MD, grad_weight_VD
+
+
+@chunked_cross_entropy_op.register_fake
+def _(hidden_MD, weight_VD, target_ids_M, is_trained_M, chunk_tokens, needs_gradients):
+    gradients = (hidden_MD.new_empty(hidden_MD.shape), weight_VD.new_empty(weight_VD.shape, dtype=sum_dtype(weight_VD)))
+    if not needs_gradients:
+        gradients = tuple(gradient.new_empty(0) for gradient in gradients)
+    return hidden_MD.new_empty((), dtype=sum_dtype(hidden_MD)), *gradients
+
+
+def make_in_chunks(
+    hidden_MD: Tensor,
+    weight_VD: Tensor,
+    target_ids_M: Tensor,
+    is_trained_M: Tensor,
+    chunk_tokens: int,
+    needs_gradients: bool,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The loss of each token, and the gradients for a sum of these losses: one turn of the loop a chunk."""
+    num_tokens, dtype = hidden_MD.shape[0], hidden_MD.dtype
+    losses_M = torch.empty(num_tokens, dtype=sum_dtype(hidden_MD), device=hidden_MD.device)
+    grad_hidden_MD = torch.empty(hidden_MD.shape if needs_gradients else (0,), dtype=dtype, device=hidden_MD.device)
+    grad_shape = weight_VD.shape if needs_gradients else (0,)
+    grad_weight_VD = torch.zeros(grad_shape, dtype=sum_dtype(weight_VD), device=hidden_MD.device)
+    # Adjacent in memory: a product's bits may depend on the strides of its factors.
+    cast_weight_VD = weight_VD.to(dtype).contiguous()
+    write_losses = _write_losses if runs_kernel("chunked_cross_entropy", hidden_MD) else _write_losses_in_torch
+    for first in range(0, num_tokens, chunk_tokens):
+        chunk = slice(first, first + chunk_tokens)
+        hidden_CD = torch.where(is_trained_M[chunk].unsqueeze(-1), hidden_MD[chunk], 0.0).contiguous()
+        logits_CV = functional.linear(hidden_CD, cast_weight_VD)
+        slopes_CV = write_losses(logits_CV, target_ids_M[chunk], is_trained_M[chunk], losses_M[chunk], needs_gradients)
+        if needs_gradients:
+            torch.mm(slopes_CV, cast_weight_VD, out=grad_hidden_MD[chunk])
+            _add_product(grad_weight_VD, slopes_CV.t(), hidden_CD)
+    return losses_M, grad_hidden_MD, grad_weight_VD
+
+
+def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
+    """total += left @ right, added in the dtype of the total."""
+    if total.dtype == left.dtype:
+        total.addmm_(left, right)
+    else:
+        total.add_(left @ right)
+
+
+def _write_losses(
+    logits_CV: Tensor, target_ids_C: Tensor, is_trained_C: Tensor, losses_C: Tensor, needs_gradients: bool
+) -> Tensor:
+    num_tokens, num_entries = logits_CV.shape
+    tile = min(MAX_TILE_ENTRIES, triton.next_power_of_2(num_entries))
+    _rows_kernel[(num_tokens,)](
+        logits_CV, target_ids_C.contiguous(), is_trained_C.to(torch.uint8), losses_C,
+        num_entries, tile, needs_gradients, num_warps=NUM_WARPS,
+    )  # fmt: skip
+    return logits_CV
+
+
+def _write_losses_in_torch(
+    logits_CV: Tensor, target_ids_C: Tensor, is_trained_C: Tensor, losses_C: Tensor, needs_gradients: bool
+) -> Tensor:
+    wide_CV = logits_CV.to(losses_C.dtype)
+    normalizers_C1 = torch.logsumexp(wide_CV, dim=-1, keepdim=True)
+    targets_C1 = torch.where(is_trained_C, target_ids_C, 0).long().unsqueeze(-1)
+    losses_C1 = normalizers_C1 - wide_CV.gather(1, targets_C1)
+    losses_C.copy_(torch.where(is_trained_C, losses_C1.squeeze(-1), 0.0))
+    if not needs_gradients:
+        return logits_CV
+    # In place: at a large vocabulary this is memory traffic more than arithmetic.
+    slopes_CV = wide_CV.sub_(normalizers_C1).exp_()
+    slopes_CV[torch.arange(len(targets_C1), device=targets_C1.device), targets_C1.squeeze(-1)] -= 1
+    return slopes_CV.masked_fill_(~is_trained_C.unsqueeze(-1), 0.0).to(logits_CV.dtype)
+
+
+@torch.library.custom_op("sluice::chunked_cross_entropy_backward", mutates_args=())
+def chunked_cross_entropy_backward_op(
+    grad: Tensor, grad_hidden_MD: Tensor, grad_weight_VD: Tensor, weight_VD: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Both gradients times the incoming one, that of the weight in the weight's dtype."""
+    grad_hidden = (grad_hidden_MD * grad.to(sum_dtype(grad_hidden_MD))).to(grad_hidden_MD.dtype)
+    return grad_hidden, (grad_weight_VD * grad).to(weight_VD.dtype)
+
+
+@chunked_cross_entropy_backward_op.register_fake
+def _(grad: Tensor, grad_hidden_MD: Tensor, grad_weight_VD: Tensor, weight_VD: Tensor) -> tuple[Tensor, Tensor]:
+    return grad_hidden_MD.new_empty(grad_hidden_MD.shape), weight_VD.new_empty(weight_VD.shape)
+
+
+def _save_for_backward(ctx, inputs, output) -> None:
+    _, grad_hidden_MD, grad_weight_VD = output
+    ctx.mark_non_differentiable(grad_hidden_MD, grad_weight_VD)
+    # Otherwise autograd makes zeros of both shapes, as gradients of the two.
+    ctx.set_materialize_grads(False)
+    ctx.save_for_backward(grad_hidden_MD, grad_weight_VD, inputs[1])
+
+
+def _backward(ctx, grad: Tensor, _: Tensor, __: Tensor) -> tuple[Tensor | None, ...]:
+    return *chunked_cross_entropy_backward_op(grad, *ctx.saved_tensors), None, None, None, None
+
+
+chunked_cross_entropy_op.register_autograd(_backward, setup_context=_save_for_backward)
+register_on_cpu(chunked_cross_entropy_op, chunked_cross_entropy_backward_op)
+
+
+def chunked_cross_entropy(
+    hidden_MD: Tensor, weight_VD: Tensor, target_ids_M: Tensor, is_trained_M: Tensor, chunk_tokens: int
+) -> Tensor:
+    """Sum of the cross-entropy in nats over the tokens where `is_trained_M` holds, float32; other targets are not read.
+
+    `hidden_MD` (M, D), `weight_VD` (V, D), `target_ids_M` integers, `is_trained_M` bool. Gradients flow to the first two,
+    exact zeros for tokens that are not trained, and cost nothing where nobody asks for them. A trained target outside the
+    vocabulary gives NaN on a GPU and an error elsewhere. Raises ValueError for shapes that do not fit.
+    """
+    num_tokens = hidden_MD.shape[:1]
+    if not (num_tokens == target_ids_M.shape == is_trained_M.shape and hidden_MD.shape[1:] == weight_VD.shape[1:]):
+        raise ValueError(
+            f"chunked_cross_entropy: hidden {tuple(hidden_MD.shape)}, weight {tuple(weight_VD.shape)}, targets "
+            f"{tuple(target_ids_M.shape)} and mask {tuple(is_trained_M.shape)} do not fit; "
+            "expected (M, D), (V, D), (M,) and (M,)"
+        )
+    needs_gradients = torch.is_grad_enabled() and (hidden_MD.requires_grad or weight_VD.requires_grad)
+    return chunked_cross_entropy_op(
+        hidden_MD, weight_VD, target_ids_M, is_trained_M.bool(), chunk_tokens, needs_gradients
+    )[0]
+
+
+def _sample_inputs(generator: torch.Generator, dtype: torch.dtype, case: ShapeCase) -> tuple[Argument, ...]:
+    """Logits of about unit size; the sizes are tokens, width, vocabulary, tokens of a chunk and trained tokens in a hundred."""
+    device = generator.device
+    num_tokens, width, num_entries, chunk_tokens, trained_percent = case.sizes
+    hidden_MD = torch.randn((num_tokens, width), generator=generator, device=device).to(dtype)
+    weight_VD = (torch.randn((num_entries, width), generator=generator, device=device) * width**-0.5).to(dtype)
+    targets_M = torch.randint(0, num_entries, (num_tokens,), generator=generator, device=device)
+    is_trained_M = torch.rand((num_tokens,), generator=generator, device=device) < trained_percent / 100
+    return hidden_MD, weight_VD, torch.where(is_trained_M, targets_M, -100), is_trained_M, chunk_tokens
+
+
+def cross_entropy_of_all_logits(
+    hidden_MD: Tensor, weight_VD: Tensor, target_ids_M: Tensor, is_trained_M: Tensor, chunk_tokens: int
+) -> Tensor:
+    """The same sum by torch's own operations over the logits of all tokens at once: what the figure `loss` is measured beside."""
+    logits_MV = functional.linear(hidden_MD, weight_VD.to(hidden_MD.dtype)).to(sum_dtype(hidden_MD))
+    targets_M = torch.where(is_trained_M, target_ids_M, -100)
+    return functional.cross_entropy(logits_MV, targets_M, reduction="sum", ignore_index=-100)
+
+
+SPEC = KernelSpec(
+    name="chunked_cross_entropy",
+    reference=chunked_cross_entropy_reference,
+    op=chunked_cross_entropy,
+    sample_inputs=_sample_inputs,
+    registered_inputs=lambda arguments: (*arguments, True),
+    cases=(
+        ShapeCase((9, 16, 37, 4, 70), "a vocabulary that is no power of two, a cut chunk, masked targets"),
+        ShapeCase((3, 8, 2100, 2, 100), "more than one tile of the vocabulary, the last one almost empty"),
+        ShapeCase((5, 4, 9, 8, 0), "all targets masked, one chunk for all"),
+        ShapeCase((1, 1, 1, 1, 100), "one token, one entry: the loss is zero"),
+    ),
+    real_cases=(ShapeCase((8192, 1024, 32_768, 1024, 90), "four rows of 2,048 tokens, a vocabulary of 32 k"),),
+    dtypes=(torch.float32, torch.bfloat16, torch.float16),
+    tolerance_eps=16.0,
+    gradient_tolerance_eps=32.0,
+    peers={"torch, all logits": lambda: cross_entropy_of_all_logits},
+    tolerance_reason=(
+        "float32: dh adds V products, the target's outweighing the others, so that each addition rounds at its size: "
+        "about half the root of V, 23 for the largest case, less where the target comes late; lower precision: the "
+        "rounded logit moves a probability by its own eps, then one rounding each of p, of the product and of the store"
+    ),
+)

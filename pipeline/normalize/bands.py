@@ -1,0 +1,44 @@
+"""Declared bands: what share of the files each rule may drop, and what share of a source each language may have.
+
+A rule that goes wrong, or a source that turned into something else, shows first as a share that jumps.
+"""
+
+from collections.abc import Mapping
+from typing import get_args
+
+from pipeline.languages import Language
+from pipeline.normalize.params import DropBands
+from pipeline.outcome import StageReport
+
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+
+
+def drops_outside(report: StageReport, bands: DropBands) -> tuple[str, ...]:
+    """A sentence for each drop reason whose share of all files lies above its band. A reason without a band has no room."""
+    if report.rows_in < bands.min_num_files:
+        return ()
+    limits = {reason: float(getattr(bands, reason, 0.0)) for reason in sorted(report.dropped)}
+    return tuple(
+        f"Dropped as {reason}: {report.dropped[reason] / report.rows_in:.4f} of the files, its band ends at {limit:g}."
+        for reason, limit in limits.items()
+        if report.dropped[reason] > limit * report.rows_in
+    )
+
+
+def language_shares(report: StageReport) -> dict[Language, float]:
+    """The share of each language in the bytes that the rules left of a source; all zero where nothing is left."""
+    num_bytes = {language: report.measures[f"num_bytes_cleaned_{language}"] for language in LANGUAGES}
+    return {language: num_bytes[language] / max(1, sum(num_bytes.values())) for language in LANGUAGES}
+
+
+def languages_outside(
+    reports: Mapping[str, StageReport], bands: Mapping[str, Mapping[Language, tuple[float, float]]]
+) -> tuple[str, ...]:
+    """A sentence for each source and language whose share lies outside the band of the source's pin."""
+    return tuple(
+        f"Source {source}: {language} is {share:.4f} of its bytes, its band is {low:g} to {high:g}."
+        for source in sorted(reports)
+        for language, share in language_shares(reports[source]).items()
+        for low, high in [bands[source].get(language, (0.0, 1.0))]
+        if not low <= share <= high
+    )

@@ -1,0 +1,54 @@
+"""Whose copy of a file is the original: what the pins say about their own vendored files."""
+
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+from pathlib import PurePosixPath
+from typing import Protocol
+
+from pipeline.globs import any_of
+
+
+class Claim(IntEnum):
+    """What is said about a file, the preferred first."""
+
+    NAMED_UPSTREAM = 0
+    UNCLAIMED = 1
+    COPY = 2
+
+
+class Located(Protocol):
+    """Anything that stands for a file of a source."""
+
+    @property
+    def source(self) -> str: ...
+
+    @property
+    def path(self) -> str: ...
+
+
+class Upstreams:
+    """Answers for each file of a corpus. `named` is source -> glob of its own paths -> the source they were taken from.
+
+    A file that its pin calls a copy is one. A file of the source that was named, under the same file name, is the one that
+    was named upstream for it: it is preferred even where it lies below a vendored root itself.
+    """
+
+    def __init__(self, named: Mapping[str, Mapping[str, str]], files: Iterable[Located]) -> None:
+        self._globs = {
+            source: [(any_of([glob]), upstream) for glob, upstream in named[source].items()] for source in named
+        }
+        self._wanted = {(upstream, _name(file)) for file in files if (upstream := self._upstream_of(file)) is not None}
+
+    def claim(self, file: Located) -> Claim:
+        """What is said about a file of the corpus."""
+        if self._upstream_of(file) is not None:
+            return Claim.COPY
+        return Claim.NAMED_UPSTREAM if (file.source, _name(file)) in self._wanted else Claim.UNCLAIMED
+
+    def _upstream_of(self, file: Located) -> str | None:
+        globs = self._globs.get(file.source, ())
+        return next((upstream for pattern, upstream in globs if pattern.fullmatch(file.path)), None)
+
+
+def _name(file: Located) -> str:
+    return PurePosixPath(file.path).name

@@ -1,0 +1,45 @@
+"""Where no expert overflows, what stands beside a document in a batch moves no bit of it."""
+
+import torch
+
+from trainer.model.hybrid import HybridModel
+from trainer.presets import preset
+
+VOCABULARY, NUM_TOKENS = 300, 64
+LENGTHS = [[20, 31, 13], [64], [1, 2, 50]]
+
+
+def dropless_model(shaken) -> HybridModel:
+    """The tiny preset with room for every token in every expert."""
+    config = preset("tiny")
+    experts = config.experts
+    experts = experts.model_copy(update={"capacity_factor": experts.num_experts / experts.num_selected})
+    return shaken(HybridModel(config.model_copy(update={"experts": experts}), VOCABULARY)).eval()
+
+
+def test_a_change_in_one_document_changes_no_bit_of_another(shaken, doc_ids_from) -> None:
+    model, doc_ids_BT = dropless_model(shaken), doc_ids_from(LENGTHS, NUM_TOKENS)
+    generator = torch.Generator().manual_seed(0)
+    ids_BT, other_BT = (torch.randint(0, VOCABULARY, doc_ids_BT.shape, generator=generator) for _ in range(2))
+    with torch.no_grad():
+        before_BTD = model(ids_BT, doc_ids_BT)
+        for row in range(len(LENGTHS)):
+            for document in doc_ids_BT[row].unique().tolist():
+                is_changed_BT = (doc_ids_BT == document) & (torch.arange(len(LENGTHS)) == row)[:, None]
+                after_BTD = model(torch.where(is_changed_BT, other_BT, ids_BT), doc_ids_BT)
+
+                assert not torch.equal(before_BTD[is_changed_BT], after_BTD[is_changed_BT])
+                assert torch.equal(before_BTD[~is_changed_BT], after_BTD[~is_changed_BT]), (row, document)
+
+
+def test_with_too_few_slots_the_promise_does_not_hold(shaken, doc_ids_from, monkeypatch) -> None:
+    """So that the test above is known to see a slot lost to a neighbour."""
+    model, doc_ids_BT = dropless_model(shaken), doc_ids_from([[32, 32]], NUM_TOKENS)
+    monkeypatch.setattr("trainer.model.experts.expert_capacity", lambda num_tokens, config: 24)
+    ids_BT = torch.randint(0, VOCABULARY, doc_ids_BT.shape, generator=torch.Generator().manual_seed(0))
+
+    with torch.no_grad():
+        before_BTD = model(ids_BT, doc_ids_BT)
+        after_BTD = model(torch.where(doc_ids_BT == 1, (ids_BT + 7) % VOCABULARY, ids_BT), doc_ids_BT)
+
+    assert not torch.equal(before_BTD[doc_ids_BT == 2], after_BTD[doc_ids_BT == 2])

@@ -1,0 +1,72 @@
+"""Two trainings that parted are run again: the first step and tensor, and who does not repeat."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import TrainingError
+from pipeline.snapshot import open_snapshot
+from pipeline.store import Store
+from trainer.checkpoint import Checkpoint, save
+from trainer.loop import Sitting, Training
+from trainer.recipes import recipe_named
+from trainer.rerun import rerun
+
+
+@pytest.fixture(scope="module")
+def store(tiny_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Store:
+    root = tmp_path_factory.mktemp("rerun") / "store"
+    shutil.copytree(tiny_store.root, root)
+    return Store(root)
+
+
+def trained(store: Store, num_steps: int, shared: Checkpoint | None = None, **changes: float) -> Checkpoint:
+    """A training of the smallest recipe whose tensors are recorded every second step; from `shared` on, if given."""
+    config = recipe_named("tiny").model_copy(update={"certify_every": 2, **changes})
+    snapshot_id = store.ref("tiny", "live") or ""
+    sitting = Sitting(snapshot_id, "tiny", config, 42, num_steps, num_steps, Path("unused"))
+    training = Training(open_snapshot(store, snapshot_id), sitting)
+    if shared is not None:
+        training.restore(replace(shared, history=shared.history.copy()))
+    while training.num_steps < num_steps:
+        training.step(training.loader.batch_at(training.position, config.batch_rows))
+    return training.checkpoint(sitting)
+
+
+@pytest.fixture(scope="module")
+def honest(store: Store) -> Checkpoint:
+    shared = trained(store, 3)
+    with store.writer("runs/r", "a test") as scratch:
+        save(store, scratch, shared)
+    return trained(store, 6, shared)
+
+
+def test_the_first_tensor_is_named_at_its_step_though_the_record_shows_it_later(
+    store: Store, honest: Checkpoint
+) -> None:
+    other = trained(store, 4, balance_rate=0.5)
+    found = rerun(store, honest, other)
+
+    assert honest.history.losses[0] == other.history.losses[0]
+    assert (found.base_step, found.last_step, found.first_step) == (0, 2, 1)
+    assert [name.rpartition(".")[2] for name in found.first_tensors] == ["selection_bias_E"]
+    assert found.left_record_at == [None, None]
+
+
+def test_a_side_that_does_not_repeat_is_named_and_the_last_shared_checkpoint_is_where_it_begins(
+    store: Store, honest: Checkpoint
+) -> None:
+    history = honest.history.copy()
+    history.losses[5] += 2**-18
+    found = rerun(store, honest, replace(honest, history=history))
+
+    assert (found.base_step, found.last_step, found.first_step) == (3, 6, None)
+    assert found.left_record_at == [None, 6]
+    assert "the second does not repeat: run again, it leaves its own record at step 6" in found.lines
+
+
+def test_what_did_not_part_is_not_run_again(store: Store, honest: Checkpoint) -> None:
+    with pytest.raises(TrainingError, match="no step that both have differs"):
+        rerun(store, honest, honest)

@@ -1,0 +1,57 @@
+"""A checkpoint as a folder for `transformers`: safetensors, config.json, the tokenizer, and one self-contained modeling file."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import save_file
+
+from pipeline.errors import TrainingError
+from pipeline.store import Store
+from trainer.sampling import Trained, open_trained
+
+MODELING = "modeling_sluice.py"
+
+
+def export_model(store: Store, checkpoint_id: str, folder: Path) -> dict[str, Any]:
+    """Write the folder, whole or not at all, and return what it holds.
+
+    Raises TrainingError where something stands there already, or where the model has a part that the modeling file lacks.
+    """
+    if folder.exists():
+        raise TrainingError(f"folder {folder}", "something is there already", "", "Name a folder that is not there.")
+    trained = open_trained(store, checkpoint_id)
+    if trained.model.structure is not None:
+        remedy = "Export a model without `structure`."
+        raise TrainingError("model", "its structure embedding has no place in text alone", "", remedy)
+    scratch = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    tensors = {name: tensor.contiguous() for name, tensor in sorted(trained.model.state_dict().items())}
+    save_file(tensors, str(scratch / "model.safetensors"), metadata={"format": "pt"})
+    config = json.dumps(_config(trained, checkpoint_id), indent=2, sort_keys=True)
+    (scratch / "config.json").write_text(config + "\n", encoding="utf-8")
+    shutil.copyfile(Path(__file__).with_name(MODELING), scratch / MODELING)
+    shutil.copyfile(trained.snapshot.tokenizer_file, scratch / "tokenizer.json")
+    scratch.rename(folder)
+    num_bytes = sum(path.stat().st_size for path in folder.iterdir())
+    return {"folder": str(folder), "files": sorted(path.name for path in folder.iterdir()), "num_bytes": num_bytes}
+
+
+def _config(trained: Trained, checkpoint_id: str) -> dict[str, Any]:
+    module = MODELING.removesuffix(".py")
+    return {
+        "architectures": ["SluiceForCausalLM"],
+        "auto_map": {"AutoConfig": f"{module}.SluiceConfig", "AutoModelForCausalLM": f"{module}.SluiceForCausalLM"},
+        "model_type": "sluice",
+        "model": trained.config.model.model_dump(mode="json"),
+        "vocab_size": trained.model.vocabulary_size,
+        "max_position_embeddings": trained.max_tokens,
+        "bos_token_id": trained.specials["<|bos|>"],
+        "eos_token_id": trained.specials["<|eos|>"],
+        "pad_token_id": trained.specials["<|pad|>"],
+        "torch_dtype": "float32",
+        "checkpoint_id": checkpoint_id,
+        "snapshot_id": trained.snapshot.snapshot_id,
+    }

@@ -1,0 +1,58 @@
+"""A snapshot of the first rows of another, in a store of its own: an epoch of it ends after a few steps."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from pyarrow import ipc
+
+from pipeline.durable import write_synced
+from pipeline.params import canonical_json
+from pipeline.records import Split
+from pipeline.snapshot import SNAPSHOT, open_snapshot
+from pipeline.store import Store
+
+
+def copy_snapshot(store: Store, snapshot_id: str, root: Path) -> Store:
+    """A store that holds one snapshot and nothing else."""
+    snapshot = open_snapshot(store, snapshot_id)
+    for name in [snapshot_id, *(source.rows for source in snapshot.sources)]:
+        path = store.read(name).path
+        shutil.copytree(path, root / path.relative_to(store.root), dirs_exist_ok=True)
+    return Store(root)
+
+
+def shorten(store: Store, snapshot_id: str, num_rows: int) -> str:
+    """Commit a snapshot that has at most `num_rows` rows of each source and split, and return its id."""
+    snapshot = open_snapshot(store, snapshot_id)
+    content: dict[str, Any] = snapshot.stored.json(SNAPSHOT)
+    with store.writer("shortened", f"the first rows of {snapshot_id[:12]}") as scratch:
+        for source in content["sources"]:
+            folder = scratch / source["name"]
+            folder.mkdir()
+            for split in Split:
+                size = _write_first_rows(
+                    snapshot.row_files(source["name"], split), folder / f"rows_{split}.arrow", num_rows
+                )
+                source[f"num_rows_{split}"] = size
+            source["rows"] = store.commit(folder, "tokenize/part", {"first_rows": num_rows}, {"of": source["rows"]})
+        folder = scratch / "snapshot"
+        folder.mkdir()
+        for entry in snapshot.stored.manifest.files:
+            write_synced(folder / entry.name, snapshot.stored.file(entry.name).read_bytes())
+        write_synced(folder / SNAPSHOT, canonical_json(content))
+        inputs = {f"rows/{source['name']}": source["rows"] for source in content["sources"]}
+        return store.commit(folder, snapshot.stored.manifest.kind, {"first_rows": num_rows}, inputs)
+
+
+def _write_first_rows(files: list[Path], target: Path, num_rows: int) -> int:
+    """Copy the first rows of one table as Arrow; returns how many."""
+    left = num_rows
+    with ipc.open_file(str(files[0])) as first, ipc.new_file(str(target), first.schema) as writer:
+        for file in files:
+            with ipc.open_file(str(file)) as reader:
+                for index in range(reader.num_record_batches):
+                    batch = reader.get_batch(index).slice(0, left)
+                    writer.write_batch(batch)
+                    left -= batch.num_rows
+    return num_rows - left

@@ -1,0 +1,171 @@
+"""Muon: momentum whose update is made orthogonal, matrix by matrix, and AdamW for everything that is no matrix.
+
+    m <- momentum m + g        u = g + momentum m (Nesterov)        W <- (1 - rate decay) W - rate scale O(u)
+    O(u): u = U S V^T becomes about U V^T                           scale = 0.2 sqrt(max(rows, columns))
+
+O is an odd polynomial of degree five, iterated; its coefficients are the best ones for few iterations, then those that
+converge. A parameter that holds several matrices (query, key and value; gate and up; one for each expert) is cut first: each
+is orthogonal in itself. Matrices of one shape, of whatever parameter, are one batched product.
+
+Sources: Jordan et al. 2024 (Muon); Liu et al. 2025 (scale to AdamW's root mean square), arXiv 2502.16982; Amsel et al. 2025
+(coefficients), arXiv 2505.16932.
+
+Shapes: N matrices of one shape, R rows, C columns.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim.adamw import adamw
+
+from trainer.model.initialization import slice_like
+
+COEFFICIENTS = (
+    (8.28721201814563, -23.595886519098837, 17.300387312530933),
+    (4.107059111542203, -2.9478499167379106, 0.5448431082926601),
+    (3.9486908534822946, -2.908902115962949, 0.5518191394370137),
+    (3.3184196573706015, -2.488488024314874, 0.51004894012372),
+    (2.300652019954817, -1.6689039845747493, 0.4188073119525673),
+    (1.891301407787398, -1.2679958271945868, 0.37680408948524835),
+    (1.875, -1.25, 0.375),
+)
+"""Of x, x^3 and x^5, for the singular values x of each iteration; the last for all that follow."""
+SAFETY = 1.01
+"""The polynomials hold up to one: a norm that was rounded down must not let a singular value above it."""
+MAX_BATCH_ELEMENTS = 2**26
+"""Of the matrices that are orthogonalised at once: the copies of more would not fit beside a large model."""
+
+
+class MuonAdamW(torch.optim.Optimizer):
+    """Groups say which of the two: `algorithm` is `muon` or `adamw`. State exists from the start, zero.
+
+    Muon groups carry `cuts`: for each parameter the axis and the sizes that it is cut along, or None.
+    """
+
+    def __init__(self, groups: Iterable[dict[str, Any]], defaults: dict[str, Any], is_fused: bool = False) -> None:
+        super().__init__(groups, defaults)
+        self.is_fused = is_fused
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                names = ("momentum",) if group["algorithm"] == "muon" else ("exp_avg", "exp_avg_sq")
+                self.state[parameter] = {name: torch.zeros_like(parameter) for name in names}
+                if group["algorithm"] == "adamw":
+                    self.state[parameter]["step"] = torch.zeros((), device=parameter.device if is_fused else "cpu")
+
+    @torch.no_grad()
+    def step(self, closure: None = None) -> None:  # type: ignore[override]  # there is no closure to evaluate
+        """One update of every parameter that has a gradient."""
+        for group in self.param_groups:
+            if group["algorithm"] == "muon":
+                self._step_muon(group)
+            else:
+                self._step_adamw(group)
+
+    def _step_muon(self, group: dict[str, Any]) -> None:
+        places = [place for place, parameter in enumerate(group["params"]) if parameter.grad is not None]
+        parameters = [group["params"][place] for place in places]
+        updates = [self._look_ahead(parameter, group) for parameter in parameters]
+        cuts = [group["cuts"][place] for place in places]
+        for parameter, direction in zip(parameters, _directions(updates, cuts, group), strict=True):
+            parameter.mul_(1 - group["lr"] * group["weight_decay"])
+            parameter.add_(direction, alpha=-group["lr"])
+
+    def _look_ahead(self, parameter: Tensor, group: dict[str, Any]) -> Tensor:
+        momentum = self.state[parameter]["momentum"]
+        momentum.mul_(group["momentum"]).add_(parameter.grad)
+        if not group["has_nesterov_momentum"]:
+            return momentum.clone()
+        return parameter.grad + group["momentum"] * momentum
+
+    def _step_adamw(self, group: dict[str, Any]) -> None:
+        parameters = [parameter for parameter in group["params"] if parameter.grad is not None]
+        if not parameters:
+            return
+        beta1, beta2 = group["betas"]
+        adamw(
+            parameters,
+            [parameter.grad for parameter in parameters],
+            [self.state[parameter]["exp_avg"] for parameter in parameters],
+            [self.state[parameter]["exp_avg_sq"] for parameter in parameters],
+            [],
+            [self.state[parameter]["step"] for parameter in parameters],
+            # One tensor at a time unless fused: foreach kernels may round in another order.
+            foreach=False,
+            fused=self.is_fused,
+            amsgrad=False,
+            beta1=beta1,
+            beta2=beta2,
+            lr=group["lr"],
+            weight_decay=group["weight_decay"],
+            eps=group["eps"],
+            maximize=False,
+        )
+
+
+def _directions(
+    updates: Sequence[Tensor], cuts: Sequence[tuple[int, tuple[int, ...]] | None], group: dict[str, Any]
+) -> Iterable[Tensor]:
+    how = group["num_iterations"], group["update_scale"]
+    if not updates or type(updates[0]) is Tensor:
+        return orthogonal_updates(updates, cuts, *how)
+    # Sharded: a matrix is orthogonal as a whole. One at a time is gathered, by every rank, and cut again.
+    return (
+        slice_like(orthogonal_updates([update.full_tensor()], [cut], *how)[0], update)  # type: ignore[attr-defined]
+        for update, cut in zip(updates, cuts, strict=True)
+    )
+
+
+def orthogonal_updates(
+    updates: Sequence[Tensor], cuts: Sequence[tuple[int, tuple[int, ...]] | None], num_iterations: int, scale: float
+) -> list[Tensor]:
+    """Each update (..., R, C), cut into its matrices, each of them orthogonal and scaled to its size."""
+    pieces = [_cut(update, cut) for update, cut in zip(updates, cuts, strict=True)]
+    flat = [piece.reshape(-1, *piece.shape[-2:]) for own in pieces for piece in own]
+    by_shape: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for place, piece in enumerate(flat):
+        by_shape[piece.shape[-2], piece.shape[-1]].append(place)
+    for shape, places in sorted(by_shape.items()):
+        for batch in _batches(flat, places):
+            found_NRC = orthogonalized(torch.cat([flat[place] for place in batch]), num_iterations)
+            found_NRC = found_NRC * (scale * max(shape) ** 0.5)
+            for place, part in zip(batch, found_NRC.split([len(flat[place]) for place in batch]), strict=True):
+                flat[place] = part
+    done = iter(flat)
+    return [
+        torch.cat([next(done).reshape(piece.shape) for piece in own], dim=cut[0] if cut else 0).reshape(update.shape)
+        for update, own, cut in zip(updates, pieces, cuts, strict=True)
+    ]
+
+
+def orthogonalized(matrices_NRC: Tensor, num_iterations: int) -> Tensor:
+    """About U V^T of each matrix U S V^T, in its own dtype. A matrix of zeros stays one."""
+    is_tall = matrices_NRC.shape[-2] > matrices_NRC.shape[-1]
+    x_NRC = matrices_NRC.mT if is_tall else matrices_NRC
+    norms_N11 = torch.linalg.vector_norm(x_NRC, dim=(-2, -1), keepdim=True)
+    x_NRC = x_NRC / (norms_N11 * SAFETY).clamp(min=torch.finfo(x_NRC.dtype).tiny)
+    for iteration in range(num_iterations):
+        a, b, c = COEFFICIENTS[min(iteration, len(COEFFICIENTS) - 1)]
+        gram_NRR = x_NRC @ x_NRC.mT
+        x_NRC = a * x_NRC + (b * gram_NRR + c * gram_NRR @ gram_NRR) @ x_NRC
+    return x_NRC.mT if is_tall else x_NRC
+
+
+def _cut(update: Tensor, cut: tuple[int, tuple[int, ...]] | None) -> tuple[Tensor, ...]:
+    return (update,) if cut is None else update.split(cut[1], dim=cut[0])
+
+
+def _batches(pieces: Sequence[Tensor], places: Sequence[int]) -> Iterable[list[int]]:
+    """Places of one shape, in order, as many together as the limit allows, and at least one."""
+    batch: list[int] = []
+    num_elements = 0
+    for place in places:
+        if batch and num_elements + pieces[place].numel() > MAX_BATCH_ELEMENTS:
+            yield batch
+            batch, num_elements = [], 0
+        batch.append(place)
+        num_elements += pieces[place].numel()
+    if batch:
+        yield batch
