@@ -10,7 +10,7 @@ demo: .venv/installed ## collect to promote, then train, stop and resume
 	$(RUN) -m assets.demo --recipe $(RECIPE)
 
 test: check ## every check that needs no GPU
-	$(RUN) -m pytest -m "not gpu and not slow" && $(RUN) -m pytest -m "slow and not gpu"
+	$(RUN) -m pytest -n auto --maxprocesses 4 --dist loadfile -m "not gpu and not slow" && $(RUN) -m pytest -m "slow and not gpu"
 
 check: .venv/installed ## style, types, import contracts, light imports
 	.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/lint-imports && $(RUN) -m tests.light_imports

@@ -1,4 +1,4 @@
-"""The command line: `python -m pipeline build|promote|gates|config|show|why|report|fsck|vocabulary|export|pin`.
+"""The command line: `python -m pipeline COMMAND`; `--help` lists the commands.
 
 Machine-readable output goes to stdout with `--json`, people's to stderr. For the exit codes see `pipeline.command`.
 """
@@ -16,6 +16,7 @@ from typing import Any
 from rich.console import Console
 
 from pipeline import console
+from pipeline import provenance_commands as provenance
 from pipeline.build import BuildOrder, open_build
 from pipeline.command import Parser, amount, run_command, whole_number
 from pipeline.errors import MissingError
@@ -51,23 +52,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(prog="python -m pipeline", description="From pinned source to promoted snapshots.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    build = _command(commands, "build", _build, "run the stages and end at the candidate snapshot")
-    build.add_argument("--recipe", default="quick", help=f"one of {', '.join(RECIPES)}")
-    build.add_argument("--pins", type=Path, help="a pins file to build in place of the recipe's slice")
-    build.add_argument("--corpus", help="name of the corpus that is written; the recipe's name unless given")
-    build.add_argument(
-        "--workers", type=whole_number(1, 256), default=2, help="processes; the bytes are always the same"
-    )
-    build.add_argument("--until", choices=STAGE_NAMES, default=STAGE_NAMES[-1], help="the last stage to run")
-    build.add_argument("--offline", action="store_true", help="use archives in the store only")
-    build.add_argument("--promote", action="store_true", help="make the candidate live if every gate passes")
-    build.add_argument("--wait", type=amount, default=3600.0, help="seconds to wait for another build of the corpus")
+    _add_making(commands)
+    _add_asking(commands)
+    _add_keeping(commands)
+    _add_giving(commands)
+    return parser
+
+
+def _add_making(commands: Any) -> None:
+    """The commands that make something: a snapshot, a live ref, a pin."""
+    _add_build(_command(commands, "build", _build, "run the stages and end at the candidate snapshot"), "quick")
     move = _command(commands, "promote", _promote, "judge a snapshot again and make it live")
     move.add_argument("--corpus", "--recipe", default="quick", help="the corpus whose live snapshot moves")
     move.add_argument(
         "--to", default="candidate", help="a snapshot id; the candidate unless given. Rolling back is the same move"
     )
     move.add_argument("--reason", default="promoted by hand", help="why; kept in the history")
+    pin = _command(
+        commands,
+        "pin",
+        _pin,
+        "print a pins file entry with the digest that was seen: of a release, or of your own code",
+    )
+    pin.add_argument("name", help="a source of the catalogue, whose release is asked for; with PATH, any name")
+    pin.add_argument("path", type=Path, nargs="?", help="a folder, an archive or a .jsonl file of your own")
+    pin.add_argument("--version", help="the release; the newest stable one unless given")
+    pin.add_argument("--license", help="SPDX expression that the source as a whole is under")
+
+
+def _add_asking(commands: Any) -> None:
+    """The commands that answer a question and change nothing."""
     _command(commands, "gates", _gates, "list every gate")
     config = _command(commands, "config", _config, "print the resolved configuration of a recipe and its fingerprint")
     config.add_argument("--recipe", default="quick")
@@ -84,7 +98,27 @@ def _parser() -> argparse.ArgumentParser:
         "--out", type=Path, help="where the page is written; CORPUS.html beside the store's objects unless given"
     )
     tell.add_argument("--samples", type=int, default=5, help="samples of what a rule dropped, at most")
+    provenance.add_diff(_command(commands, "diff", provenance.run_diff, "what changed between two snapshots, and why"))
+    provenance.add_card(
+        _command(
+            commands, "card", provenance.run_card, "describe a snapshot: data card, Croissant, SPDX bill of materials"
+        )
+    )
+
+
+def _add_keeping(commands: Any) -> None:
+    """The commands that keep the store sound, small and rightful."""
     _command(commands, "fsck", _fsck, "verify every byte in the store")
+    away = _command(
+        commands, "withdraw", _withdraw, "keep something out of every corpus, rebuild one, say who holds it"
+    )
+    provenance.add_withdraw(away)
+    _add_build(away, None)
+    provenance.add_gc(_command(commands, "gc", provenance.run_gc, "remove what no ref leads to"))
+
+
+def _add_giving(commands: Any) -> None:
+    """The commands that write files for others."""
     words = _command(commands, "vocabulary", _vocabulary, "describe a vocabulary, or train one from a built corpus")
     words.add_argument("name", nargs="?", default="cpp-32768")
     words.add_argument("--train", action="store_true", help="train it from the kept training documents of --corpus")
@@ -97,17 +131,19 @@ def _parser() -> argparse.ArgumentParser:
     give.add_argument("--corpus", "--recipe", default="quick", help="the corpus whose refs `live` and `candidate` are")
     give.add_argument("--snapshot", default="live", help="live, candidate or a snapshot id")
     give.add_argument("--out", type=Path, required=True, help="an empty or a new folder")
-    pin = _command(
-        commands,
-        "pin",
-        _pin,
-        "print a pins file entry with the digest that was seen: of a release, or of your own code",
+
+
+def _add_build(parser: argparse.ArgumentParser, recipe: str | None) -> None:
+    parser.add_argument("--recipe", default=recipe, help=f"one of {', '.join(RECIPES)}")
+    parser.add_argument("--pins", type=Path, help="a pins file to build in place of the recipe's slice")
+    parser.add_argument("--corpus", help="name of the corpus that is written; the recipe's name unless given")
+    parser.add_argument(
+        "--workers", type=whole_number(1, 256), default=2, help="processes; the bytes are always the same"
     )
-    pin.add_argument("name", help="a source of the catalogue, whose release is asked for; with PATH, any name")
-    pin.add_argument("path", type=Path, nargs="?", help="a folder, an archive or a .jsonl file of your own")
-    pin.add_argument("--version", help="the release; the newest stable one unless given")
-    pin.add_argument("--license", help="SPDX expression that the source as a whole is under")
-    return parser
+    parser.add_argument("--until", choices=STAGE_NAMES, default=STAGE_NAMES[-1], help="the last stage to run")
+    parser.add_argument("--offline", action="store_true", help="use archives in the store only")
+    parser.add_argument("--promote", action="store_true", help="make the candidate live if every gate passes")
+    parser.add_argument("--wait", type=amount, default=3600.0, help="seconds to wait for another build of the corpus")
 
 
 def _command(
@@ -219,9 +255,13 @@ def _config(options: argparse.Namespace, store: Store, person: Console) -> Answe
 def _show(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     answer: dict[str, Any]
     if options.what is None:
+        refs = store.refs(options.corpus)
+        if not refs:
+            known = ", ".join(store.corpora()) or "none yet"
+            raise MissingError(f"corpus {options.corpus}", f"it has no refs in {store.root}", f"one of: {known}")
         answer = {
             "corpus": options.corpus,
-            "refs": store.refs(options.corpus),
+            "refs": refs,
             "history": store.history(options.corpus),
         }
     else:
@@ -293,6 +333,14 @@ def _export(options: argparse.Namespace, store: Store, person: Console) -> Answe
     answer = export(snapshot, options.format, options.out)
     person.print(f"snapshot {snapshot.snapshot_id[:12]} as {options.format} in {options.out}: {answer['written']}")
     return 0, answer
+
+
+def _withdraw(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    answer = provenance.run_withdraw(options, store, person)
+    if options.recipe is None or options.selector is None:
+        return 0, answer
+    code, built = _build(options, store, person)
+    return code, answer | {"build": built}
 
 
 def _pin(options: argparse.Namespace, store: Store, person: Console) -> Answer:

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.collect.pins import SourcePin
+from pipeline.collect.withdrawn import Selector
 from pipeline.engine import Engine
 from pipeline.progress import Listener, silent
 from pipeline.recipes import CorpusParams
 from pipeline.store import Store
+from pipeline.withdrawal import standing
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,13 @@ class Build:
     engine: Engine
     scratch: Path
     listen: Listener
+    withdrawn: tuple[Selector, ...] = ()
+
+    @property
+    def pins(self) -> tuple[SourcePin, ...]:
+        """The pins that are collected: those of the order without the sources that are withdrawn whole."""
+        gone = {selector.source for selector in self.withdrawn if selector.is_whole_source}
+        return tuple(pin for pin in self.order.pins if pin.name not in gone)
 
     @property
     def corpus(self) -> str:
@@ -56,4 +65,4 @@ def open_build(
         store.writer(order.corpus, order.who, order.wait_seconds, on_wait) as scratch,
         Engine(order.num_workers) as engine,
     ):
-        yield Build(order, store, engine, scratch, listen)
+        yield Build(order, store, engine, scratch, listen, standing(store))

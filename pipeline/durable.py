@@ -84,13 +84,23 @@ def held(path: Path) -> Iterator[None]:
         yield
 
 
-def acquire(handle: int, path: Path, subject: str, wait_seconds: float, on_wait: Callable[[str], None]) -> None:
-    """Take an exclusive flock on an open file that says who holds `subject`. Raises LockedError when the wait is over."""
+def acquire(
+    handle: int,
+    path: Path,
+    subject: str,
+    wait_seconds: float,
+    on_wait: Callable[[str], None],
+    mode: int = fcntl.LOCK_EX,
+) -> None:
+    """Take a flock, exclusive unless `mode` says shared, on an open file that says who holds `subject`.
+
+    Raises LockedError when the wait is over.
+    """
     deadline = time.monotonic() + wait_seconds
     told = False
     while True:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, mode | fcntl.LOCK_NB)
             return
         except BlockingIOError:
             holder = path.read_text(errors="replace").strip() or "another writer"

@@ -1,18 +1,23 @@
 """A snapshot for other tools: a Megatron-LM dataset, or a folder that Hugging Face's loaders read as it is."""
 
+import json
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pipeline.errors import MissingError, StageError
+from pipeline.bill_of_materials import bill_of_materials
+from pipeline.card import facts_of, markdown_card
+from pipeline.croissant import croissant
+from pipeline.errors import StageError
 from pipeline.records import Split
 from pipeline.snapshot import Snapshot
 from pipeline.tokenize.columns import ListColumn
 from pipeline.tokenize.megatron import Ids, read_megatron, write_megatron
+from pipeline.views import TOKENS, view_files
 
 FORMATS = ("megatron", "huggingface")
-TOKENS = "tokens.parquet"
 
 
 def export(snapshot: Snapshot, form: str, out: Path) -> dict[str, Any]:
@@ -59,26 +64,19 @@ def _documents(snapshot: Snapshot, split: Split) -> Iterator[Ids]:
 
 
 def _export_huggingface(snapshot: Snapshot, out: Path) -> dict[str, Any]:
-    """`documents/` and `packed/SPLIT/` of the cold Parquet files, copied as they are, and a card that names them."""
-    written: dict[str, Any] = {}
-    names = {TOKENS: "documents"} | {f"packed_{split}.parquet": f"packed/{split}" for split in Split}
-    for file, folder in names.items():
-        (out / folder).mkdir(parents=True, exist_ok=True)
-        paths = [
-            (source.name, number, path)
-            for source in snapshot.sources
-            for number, path in enumerate(snapshot.store.read(source.rows).paths(file))
-        ]
-        if not paths:
-            raise MissingError(f"snapshot {snapshot.snapshot_id[:12]}", f"it holds no {file}")
-        for name, number, path in paths:
-            shutil.copyfile(path, out / folder / f"{name}-{number:05d}.parquet")
-        written[folder] = len(paths)
-    (out / "README.md").write_text(_CARD.format(snapshot_id=snapshot.snapshot_id), encoding="utf-8")
-    return written
+    """`documents/` and `packed/SPLIT/` of the cold Parquet files, copied as they are, and what describes them."""
+    files = view_files(snapshot)
+    for file in files:
+        (out / file.folder).mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file.stored, out / file.path)
+    facts = facts_of(snapshot)
+    (out / "README.md").write_text(_CONFIGS + markdown_card(facts), encoding="utf-8")
+    for name, content in (("croissant.json", croissant(facts)), ("sbom.spdx.json", bill_of_materials(facts))):
+        (out / name).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    return dict(Counter(file.folder for file in files))
 
 
-_CARD = """---
+_CONFIGS = """---
 configs:
   - config_name: packed
     default: true
@@ -91,5 +89,4 @@ configs:
     data_files: documents/*.parquet
 ---
 
-Snapshot `{snapshot_id}`. `tokenizers.Tokenizer.from_file("tokenizer.json")` reads the vocabulary.
 """

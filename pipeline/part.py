@@ -17,6 +17,7 @@ from pipeline.params import Params
 
 if TYPE_CHECKING:
     from pipeline.collect.pins import SourcePin
+    from pipeline.collect.withdrawn import Selector
 
 P_co = TypeVar("P_co", bound=Params, covariant=True)
 
@@ -124,6 +125,11 @@ class StageContext(Protocol, Generic[P_co]):
     @property
     def pins(self) -> Sequence["SourcePin"]:
         """The slice that is built, sorted by name."""
+        ...
+
+    @property
+    def withdrawn(self) -> Sequence["Selector"]:
+        """What no corpus of the store may hold any more, sorted. Only collect reads it."""
         ...
 
     @property

@@ -8,6 +8,7 @@ from pipeline.objects import StoredObject
 from pipeline.snapshot import KIND, resolve
 from pipeline.stages import STAGES, measures_of, report_of, stage_params
 from pipeline.store import Store
+from pipeline.withdrawal import refuse_withdrawn
 
 
 @dataclass(frozen=True)
@@ -27,10 +28,12 @@ class Promotion:
 def promote(store: Store, corpus: str, to: str = "candidate", reason: str = "promoted") -> Promotion:
     """Make a snapshot live. `to` is `candidate` or the id of any snapshot in the store: rolling back is the same move.
 
-    Raises BlockedError naming every gate that fails on the stored evidence; RefMovedError if another promotion came first.
+    Raises BlockedError naming every gate that fails on the stored evidence; SnapshotError for a snapshot that holds what is
+    withdrawn; RefMovedError if another promotion came first.
     """
     old = store.ref_text(corpus, "live")
     new = resolve(store, corpus, to)
+    refuse_withdrawn(store, new)
     verdicts = judge_again(store, new)
     refuse_blocked(verdicts, f"promotion of snapshot {new[:12]} in corpus {corpus}")
     store.move_ref(corpus, "live", old, new, reason)

@@ -238,7 +238,8 @@ class _Context:
         self.input_id = input_id
         self.params: Any = getattr(build.params, stage.name)
         self.corpus_params = build.params
-        self.pins: Sequence[SourcePin] = build.order.pins
+        self.pins: Sequence[SourcePin] = build.pins
+        self.withdrawn = build.withdrawn
         self.held_out = frozenset(build.params.held_out)
         self.offline = build.order.offline
         self.store_root = build.store.root

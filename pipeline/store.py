@@ -7,12 +7,14 @@
     keys/<key>                     what was asked for -> id: how unchanged work is known before it is done
     verdicts/<id>.json             what the gates measured and decided
     log/promotions.jsonl           every move of a ref, append-only
+    log/withdrawals.jsonl          what no corpus of this store may hold any more, append-only
     locks/  tmp/                   one flock a corpus; what its holder is writing, and downloads under tmp/.blobs
 
 An object's id is the SHA-256 of its manifest, so equal inputs give equal ids on any machine. A write goes to a temporary
 sibling, is synced, and is renamed: a process killed anywhere leaves the old state or the new one.
 """
 
+import fcntl
 import hashlib
 import json
 import os
@@ -32,7 +34,8 @@ from pipeline.params import canonical_json
 
 _ID = re.compile(r"[0-9a-f]{64}")
 _HISTORY = Path("log") / "promotions.jsonl"
-_REFS_LOCK, _OBJECTS_LOCK = ".refs", ".objects"
+_WITHDRAWALS = Path("log") / "withdrawals.jsonl"
+_REFS_LOCK, _OBJECTS_LOCK, _USE_LOCK = ".refs", ".objects", ".use"
 _BLOBS = Path("tmp") / ".blobs"
 """No corpus has a name that begins with a dot, so none of these is ever taken for one."""
 
@@ -212,6 +215,13 @@ class Store:
         names = (path.name for path in _visible((self.root / "refs" / corpus).glob("*")) if path.is_file())
         return {name: self.ref_text(corpus, name) or "" for name in names}
 
+    def corpora(self) -> list[str]:
+        """Every corpus that has refs, sorted; trainings as `runs/NAME`."""
+        root = self.root / "refs"
+        return sorted(
+            {path.parent.relative_to(root).as_posix() for path in _visible(root.glob("**/*")) if path.is_file()}
+        )
+
     def move_ref(self, corpus: str, name: str, old: str | None, new: str, reason: str) -> None:
         """Compare-and-swap a ref. Raises RefMovedError if what it holds is no longer `old`.
 
@@ -233,27 +243,44 @@ class Store:
                     "Another writer moved it. Look at what it names now, then run again.",
                 )
             if found != new:
-                self._log({"corpus": corpus, "ref": name, "old": old, "new": new, "reason": reason})
+                self._log(_HISTORY, {"corpus": corpus, "ref": name, "old": old, "new": new, "reason": reason})
                 replace(self.root / "refs" / corpus / name, f"{new}\n".encode())
+
+    def remove_ref(self, corpus: str, name: str, reason: str) -> None:
+        """Remove a ref, so that nothing is kept for its sake. The line of the history comes first, as in `move_ref`."""
+        with self._flock(_REFS_LOCK):
+            old = self.ref_text(corpus, name)
+            if old is not None:
+                self._log(_HISTORY, {"corpus": corpus, "ref": name, "old": old, "new": None, "reason": reason})
+                (self.root / "refs" / corpus / name).unlink()
 
     def history(self, corpus: str) -> list[dict[str, Any]]:
         """Every move of the refs of a corpus, oldest first. A line torn by a power cut is left out. Raises DamagedError."""
-        return [entry for entry in self._history() if entry["corpus"] == corpus]
+        return [entry for entry in self._entries(_HISTORY, "corpus") if entry["corpus"] == corpus]
 
-    def _history(self) -> Iterator[dict[str, Any]]:
-        path = self.root / _HISTORY
+    def withdrawals(self) -> list[dict[str, Any]]:
+        """Every withdrawal, and each one taken back (`is_undone`), oldest first. Raises DamagedError."""
+        return list(self._entries(_WITHDRAWALS, "selector"))
+
+    def log_withdrawal(self, selector: str, reason: str, is_undone: bool = False) -> None:
+        """Record that no corpus may hold what `selector` names, or that they may again."""
+        with self._flock(_REFS_LOCK):
+            self._log(_WITHDRAWALS, {"selector": selector, "reason": reason, "is_undone": is_undone})
+
+    def _entries(self, log: Path, required: str) -> Iterator[dict[str, Any]]:
+        path = self.root / log
         lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
         for number, line in enumerate(lines, start=1):
             try:
                 entry: dict[str, Any] = json.loads(line)
-                yield {**entry, "corpus": entry["corpus"]}
+                yield {**entry, required: entry[required]}
             except (ValueError, TypeError, KeyError) as error:
                 raise DamagedError(
-                    f"line {number} of {_HISTORY}", "it is no entry", "JSON with a corpus", "Take the line out by hand."
+                    f"line {number} of {log}", "it is no entry", f"JSON with a {required}", "Take the line out by hand."
                 ) from error
 
-    def _log(self, entry: dict[str, Any]) -> None:
-        path = self.root / _HISTORY
+    def _log(self, log: Path, entry: dict[str, Any]) -> None:
+        path = self.root / log
         make_folder(path.parent)
         with path.open("a+b") as file:
             cut_torn_line(file)
@@ -293,7 +320,7 @@ class Store:
         `on_wait` hears once who holds it. Raises LockedError when `wait_seconds` are over.
         """
         refuse_bad_corpus(corpus)
-        with self._flock(corpus, who, wait_seconds, on_wait):
+        with self.in_use(), self._flock(corpus, who, wait_seconds, on_wait):
             folder = self.root / "tmp" / corpus
             shutil.rmtree(folder, ignore_errors=True)  # whoever held the corpus before us is dead
             folder.mkdir(parents=True)
@@ -301,6 +328,19 @@ class Store:
                 yield folder
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
+
+    @contextmanager
+    def in_use(self, alone: bool = False) -> Iterator[None]:
+        """Hold the store beside other writers, or `alone`: objects that no ref names yet are safe while a writer holds it.
+
+        Raises LockedError where a writer holds it and it is wanted alone, or where it is held alone for a minute.
+        """
+        path = self.root / "locks" / _USE_LOCK
+        make_folder(path.parent)
+        with path.open("a+") as file:
+            wait_seconds, mode = (0.0, fcntl.LOCK_EX) if alone else (60.0, fcntl.LOCK_SH)
+            acquire(file.fileno(), path, f"store {self.root}", wait_seconds, lambda holder: None, mode)
+            yield
 
     @contextmanager
     def _flock(
@@ -358,10 +398,11 @@ class Store:
                 self.verdicts(path.stem)
             except StoreError as error:
                 yield str(error)
-        try:
-            list(self._history())
-        except StoreError as error:
-            yield str(error)
+        for log, required in ((_HISTORY, "corpus"), (_WITHDRAWALS, "selector")):
+            try:
+                list(self._entries(log, required))
+            except StoreError as error:
+                yield str(error)
 
     def _bad_blobs(self) -> Iterator[str]:
         for path in _visible(self.root.glob("blobs/*")):

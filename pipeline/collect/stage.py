@@ -2,16 +2,16 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from pipeline.collect.download import Patience
-from pipeline.collect.params import CollectParams
 from pipeline.collect.pins import SourcePin
 from pipeline.collect.places import Context, Network, places_of
 from pipeline.collect.sources import read_source
 from pipeline.collect.unpack import ReadFile, SkippedFile
+from pipeline.collect.withdrawn import Selector
 from pipeline.errors import SourceError
 from pipeline.languages import is_source
 from pipeline.outcome import StageReport, total
@@ -27,7 +27,7 @@ def run(context: Context, patience: Patience | None = None) -> StageOutput:
     failures: dict[str, SourceError] = {}
     for pin in context.pins:
         try:
-            parts.append(_part(pin, places_of(pin, context, network), context.params))
+            parts.append(_part(pin, places_of(pin, context, network), context))
         except SourceError as error:
             failures[pin.name] = error
     made, failed = context.make(parts)
@@ -50,26 +50,31 @@ def collect_source(job: PartJob) -> PartOutput:
     """One source's files and drops, from the bytes at its place; and its history, if the pin wants it. Raises a SourceError."""
     contents, history = read_source(job)
     revision: str = job.identity["revision"]
-    files = [_source_file(job.name, revision, file) for file in contents.files]
-    drops = [_dropped(job.name, skipped) for skipped in contents.skipped]
+    read = [_source_file(job.name, revision, file) for file in contents.files]
+    files, withdrawn = _without_withdrawn(read, [Selector(text) for text in job.identity.get("withdrawn", ())])
+    drops = [_dropped(job.name, skipped) for skipped in sorted((*contents.skipped, *withdrawn), key=lambda s: s.path)]
     tables = {
         "files.parquet": table_of_records(SourceFile, files),
         "dropped.parquet": table_of_records(DroppedRecord, drops),
     }
     report = _report(files, drops)
     if history is not None:
+        gone = {skipped.path for skipped in withdrawn}
+        history = [change for change in history if change.path not in gone]
         tables["history.parquet"] = table_of_records(FileModification, history)
         report = replace(report, measures={**report.measures, "num_modifications": len(history)})
     return PartOutput(tables, report)
 
 
-def _part(pin: SourcePin, places: Mapping[str, Path], params: CollectParams) -> Part:
+def _part(pin: SourcePin, places: Mapping[str, Path], context: Context) -> Part:
+    # Withdrawals stand in the identity of what they may change alone: the other sources keep their ids.
+    withdrawn = [selector.text for selector in context.withdrawn if selector.concerns(pin.name)]
     return Part(
         name=pin.name,
         kind="collect/part",
         function="pipeline.collect.stage:collect_source",
-        params=params,
-        identity=pin.identity(),
+        params=context.params,
+        identity=pin.identity() | ({"withdrawn": withdrawn} if withdrawn else {}),
         places=places,
     )
 
@@ -86,6 +91,20 @@ def _source_file(source: str, revision: str, file: ReadFile) -> SourceFile:
         is_evidence=not is_source(file.path),
         content=file.content,
     )
+
+
+def _without_withdrawn(
+    files: list[SourceFile], selectors: Sequence[Selector]
+) -> tuple[list[SourceFile], list[SkippedFile]]:
+    kept: list[SourceFile] = []
+    gone: list[SkippedFile] = []
+    for file in files:
+        by = next((selector for selector in selectors if selector.takes(file.path, file.blob_sha256)), None)
+        if by is None:
+            kept.append(file)
+        else:
+            gone.append(SkippedFile(file.path, file.num_bytes, "withdrawn", f"by {by.text}"))
+    return kept, gone
 
 
 def _dropped(source: str, skipped: SkippedFile) -> DroppedRecord:

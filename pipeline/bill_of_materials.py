@@ -1,0 +1,103 @@
+"""An SPDX bill of materials of a snapshot: every source as a package with its digest and licences, and the data made of them.
+
+Source: SPDX specification 2.3 (ISO/IEC 5962), JSON form.
+"""
+
+import re
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Any
+
+from pipeline.card import Facts, locator
+from pipeline.snapshot import SnapshotSource
+
+_DATA = "SPDXRef-Snapshot"
+_REFERENCE = re.compile(r"LicenseRef-[A-Za-z0-9.-]+")
+
+
+def bill_of_materials(facts: Facts) -> dict[str, Any]:
+    """The document, ready to be written as JSON. Only sources with documents in the snapshot are materials."""
+    snapshot = facts.snapshot
+    sources = [source for source in snapshot.sources if source.num_documents > 0]
+    return {
+        "spdxVersion": "SPDX-2.3",
+        "dataLicense": "CC0-1.0",
+        "SPDXID": "SPDXRef-DOCUMENT",
+        "name": f"sluice-{snapshot.snapshot_id[:12]}",
+        "documentNamespace": f"urn:sha256:{snapshot.snapshot_id}",
+        "creationInfo": {"created": f"{facts.when[:19]}Z", "creators": [f"Tool: sluice-{version('sluice')}"]},
+        "documentDescribes": [_DATA],
+        "packages": [
+            _snapshot_package(facts),
+            *(_source_package(source, facts.pins[source.name]) for source in sources),
+        ],
+        "hasExtractedLicensingInfos": _extracted(facts),
+        "relationships": [
+            _relationship("SPDXRef-DOCUMENT", "DESCRIBES", _DATA),
+            *(_relationship(_DATA, "GENERATED_FROM", _reference(source.name)) for source in sources),
+        ],
+    }
+
+
+def _snapshot_package(facts: Facts) -> dict[str, Any]:
+    return {
+        "SPDXID": _DATA,
+        "name": f"snapshot-{facts.snapshot.snapshot_id[:12]}",
+        "versionInfo": facts.snapshot.snapshot_id,
+        "downloadLocation": "NOASSERTION",
+        "filesAnalyzed": False,
+        "licenseConcluded": _conjunction(facts.licences),
+        "licenseDeclared": "NOASSERTION",
+        "copyrightText": "NOASSERTION",
+        "primaryPackagePurpose": "OTHER",
+    }
+
+
+def _source_package(source: SnapshotSource, pin: dict[str, Any]) -> dict[str, Any]:
+    package: dict[str, Any] = {
+        "SPDXID": _reference(source.name),
+        "name": pin.get("project", source.name),
+        "versionInfo": pin.get("version", pin["revision"]),
+        "downloadLocation": "NOASSERTION",
+        "filesAnalyzed": False,
+        "licenseConcluded": _conjunction(source.licences),
+        "licenseDeclared": pin["declared_license"] or "NOASSERTION",
+        "copyrightText": "NOASSERTION",
+        "sourceInfo": f"{locator(pin)}; {source.num_documents} documents, {source.num_text_bytes} bytes of text",
+        "primaryPackagePurpose": "SOURCE",
+    }
+    if pin["kind"] in ("sdist", "archive", "jsonl"):
+        package["checksums"] = [{"algorithm": "SHA256", "checksumValue": pin["revision"]}]
+    if pin["kind"] == "sdist":
+        name = re.sub(r"[-_.]+", "-", pin["project"]).lower()
+        place = f"pkg:pypi/{name}@{pin['version']}"
+        package["externalRefs"] = [
+            {"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": place}
+        ]
+    return package
+
+
+def _extracted(facts: Facts) -> list[dict[str, str]]:
+    """Licences that are on no list: named in an expression, so the document must say what they are."""
+    declared = (pin["declared_license"] for pin in facts.pins.values())
+    found = {name for text in (*facts.licences, *declared) for name in _REFERENCE.findall(text)}
+    return [
+        {"licenseId": name, "name": name, "extractedText": "See the licence files of the sources that name it."}
+        for name in sorted(found)
+    ]
+
+
+def _conjunction(licences: Mapping[str, int]) -> str:
+    """All of the expressions at once: each holds for some of the documents."""
+    texts = sorted(licences)
+    if not texts:
+        return "NOASSERTION"
+    return texts[0] if len(texts) == 1 else " AND ".join(f"({text})" if " " in text else text for text in texts)
+
+
+def _relationship(element: str, kind: str, related: str) -> dict[str, str]:
+    return {"spdxElementId": element, "relationshipType": kind, "relatedSpdxElement": related}
+
+
+def _reference(source: str) -> str:
+    return f"SPDXRef-Source-{source}"

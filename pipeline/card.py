@@ -1,0 +1,124 @@
+"""The data card: what is in a snapshot, from where, under which licences, what left it, and what it was proved to be. Markdown.
+
+Everything in it is read from the store: the same snapshot gives the same card.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.gates import Verdict
+from pipeline.outcome import StageReport
+from pipeline.promotion import evidence, judge_again
+from pipeline.snapshot import SNAPSHOT, Snapshot
+from pipeline.stages import report_of
+
+_INTENDED = """Training and evaluating models of C and C++ code. Not meant for: finding people, secrets or hosts (what looked
+like one is a placeholder), judging the quality of a project, or any use that the licences below do not allow."""
+_LIMITS = """- Licences are read from tags, licence texts, notices and package metadata, by rules, not by a lawyer; a file whose
+  evidence is unclear is left out.
+- Secrets, e-mail addresses, public network addresses and local paths are found by patterns: what looks like none of them stays.
+- Near-duplicates share shingles of five tokens; translations and rewrites of one text are not duplicates here.
+- Structure columns say for each token whether a compiler, a parser alone, or a damaged parse stands behind them."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a card says, before it is worded."""
+
+    snapshot: Snapshot
+    reports: dict[str, StageReport]
+    verdicts: tuple[Verdict, ...]
+    pins: dict[str, dict[str, Any]]
+    held_out: tuple[str, ...]
+    when: str
+    """When the snapshot was proved, ISO 8601."""
+
+    @property
+    def licences(self) -> dict[str, int]:
+        """Documents by licence expression, the most frequent first."""
+        counts: Counter[str] = Counter()
+        for source in self.snapshot.sources:
+            counts.update(source.licences)
+        return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def facts_of(snapshot: Snapshot) -> Facts:
+    """Gather what the store says about a snapshot. Raises MissingError where a stage behind it is gone."""
+    store = snapshot.store
+    content = snapshot.stored.json(SNAPSHOT)
+    stages = evidence(store, snapshot.snapshot_id)
+    return Facts(
+        snapshot=snapshot,
+        reports={stored.manifest.kind.split("/")[0]: report_of(stored) for stored in stages},
+        verdicts=judge_again(store, snapshot.snapshot_id),
+        pins=content["pins"],
+        held_out=tuple(content["held_out"]),
+        when=str(store.verdicts(snapshot.snapshot_id)["when"]),
+    )
+
+
+def locator(pin: dict[str, Any]) -> str:
+    """What a pin names, in one phrase that a reader can look up."""
+    if pin["kind"] == "sdist":
+        return f"{pin['project']} {pin['version']} ({pin['file_name']})"
+    return f"git commit {pin['revision']}" if pin["kind"] == "git" else f"{pin['kind']} {pin['revision'][:12]}"
+
+
+def markdown_card(facts: Facts) -> str:
+    """The card as Markdown: a heading, and one section a question."""
+    snapshot = facts.snapshot
+    passed = sum(verdict.passed for verdict in facts.verdicts)
+    sections = [
+        f"# Snapshot `{snapshot.snapshot_id[:12]}`",
+        f"Id `{snapshot.snapshot_id}`. {passed} of {len(facts.verdicts)} gates passed; proved {facts.when[:10]}. Rows of "
+        f"{snapshot.row_length} tokens; vocabulary `{snapshot.vocabulary['name']}`, sha256 `{snapshot.vocabulary['sha256']}`.",
+        "## Contents\n\n" + _sources_table(facts),
+        "## Intended use\n\n" + _INTENDED,
+        "## Licences\n\n" + _table(("licence", "documents"), facts.licences.items()),
+        "## Origins\n\n" + _table(("source", "origin", "declared licence", "revision"), _origins(facts)),
+        "## What was left out\n\n" + _table(("stage", "rule", "records"), _drops(facts)),
+        "## Gates\n\n" + _gates_table(facts.verdicts),
+        "## Known limits\n\n" + _LIMITS,
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def _sources_table(facts: Facts) -> str:
+    rows: list[Sequence[object]] = []
+    for source in facts.snapshot.sources:
+        split = "held out" if source.name in facts.held_out else "train"
+        rows.append((source.name, split, source.num_documents, source.num_text_bytes, source.num_tokens, source.weight))
+    sums = [sum(int(str(row[column])) for row in rows) for column in (2, 3, 4)]
+    rows.append(("all", "", *sums, ""))
+    return _table(("source", "split", "documents", "bytes of text", "tokens", "weight"), rows)
+
+
+def _origins(facts: Facts) -> Iterable[Sequence[object]]:
+    for name, pin in sorted(facts.pins.items()):
+        yield name, locator(pin), pin["declared_license"] or "none", f"`{pin['revision']}`"
+
+
+def _drops(facts: Facts) -> Iterable[Sequence[object]]:
+    for stage, report in facts.reports.items():
+        for reason, number in sorted(report.dropped.items(), key=lambda item: (-item[1], item[0])):
+            yield stage, reason, number
+
+
+def _gates_table(verdicts: Iterable[Verdict]) -> str:
+    rows = (
+        (verdict.gate, verdict.measured, f"{verdict.comparison} {verdict.limit:g}", "yes" if verdict.passed else "no")
+        for verdict in verdicts
+    )
+    return _table(("gate", "measured", "limit", "passed"), rows)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(_cell(value) for value in line) + " |" for line in lines)
+
+
+def _cell(value: object) -> str:
+    text = f"{value:g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+    return text.replace("|", "\\|").replace("\n", " ")

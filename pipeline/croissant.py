@@ -1,0 +1,128 @@
+"""A snapshot as Croissant JSON-LD: its files with their digests, and what every column of its tables is.
+
+The files are those of the Hugging Face view, by the paths that `export huggingface` gives them. Source: the Croissant format
+specification 1.0, MLCommons.
+"""
+
+from typing import Any
+
+import pyarrow as pa
+
+from pipeline.card import Facts
+from pipeline.records import PackedRow, TokenizedDocument
+from pipeline.schema import arrow_schema
+from pipeline.views import ViewFile, view_files
+
+_CONTEXT = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "citeAs": "cr:citeAs",
+    "column": "cr:column",
+    "conformsTo": "dct:conformsTo",
+    "cr": "http://mlcommons.org/croissant/",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "dct": "http://purl.org/dc/terms/",
+    "equivalentProperty": "cr:equivalentProperty",
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "extract": "cr:extract",
+    "field": "cr:field",
+    "fileObject": "cr:fileObject",
+    "fileProperty": "cr:fileProperty",
+    "fileSet": "cr:fileSet",
+    "format": "cr:format",
+    "includes": "cr:includes",
+    "isLiveDataset": "cr:isLiveDataset",
+    "jsonPath": "cr:jsonPath",
+    "key": "cr:key",
+    "md5": "cr:md5",
+    "parentField": "cr:parentField",
+    "path": "cr:path",
+    "recordSet": "cr:recordSet",
+    "references": "cr:references",
+    "regex": "cr:regex",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "repeated": "cr:repeated",
+    "replace": "cr:replace",
+    "samplingRate": "cr:samplingRate",
+    "sc": "https://schema.org/",
+    "separator": "cr:separator",
+    "source": "cr:source",
+    "subField": "cr:subField",
+    "transform": "cr:transform",
+}
+_PARQUET = "application/x-parquet"
+_RECORDS = {"documents": TokenizedDocument, "packed/train": PackedRow, "packed/held_out": PackedRow}
+
+
+def croissant(facts: Facts) -> dict[str, Any]:
+    """The description, ready to be written as JSON."""
+    snapshot = facts.snapshot
+    return {
+        "@context": _CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "name": f"sluice-{snapshot.snapshot_id[:12]}",
+        "description": "C and C++ source as tokens and packed rows, with the structure of every token.",
+        "version": "1.0.0",
+        "identifier": f"sha256:{snapshot.snapshot_id}",
+        "datePublished": facts.when[:10],
+        "license": list(facts.licences),
+        "url": f"urn:sha256:{snapshot.snapshot_id}",
+        "citeAs": f"Sluice snapshot {snapshot.snapshot_id}",
+        "distribution": [*map(_file_object, view_files(snapshot)), *map(_file_set, _RECORDS)],
+        "recordSet": [_record_set(folder, record) for folder, record in _RECORDS.items()],
+    }
+
+
+def _file_object(file: ViewFile) -> dict[str, Any]:
+    return {
+        "@type": "cr:FileObject",
+        "@id": file.path,
+        "name": file.path,
+        "contentUrl": file.path,
+        "contentSize": f"{file.num_bytes} B",
+        "encodingFormat": _PARQUET,
+        "sha256": file.sha256,
+    }
+
+
+def _file_set(folder: str) -> dict[str, Any]:
+    return {
+        "@type": "cr:FileSet",
+        "@id": folder,
+        "name": folder,
+        "encodingFormat": _PARQUET,
+        "includes": f"{folder}/*.parquet",
+    }
+
+
+def _record_set(folder: str, record: type) -> dict[str, Any]:
+    name = f"{folder}/records"
+    return {
+        "@type": "cr:RecordSet",
+        "@id": name,
+        "name": name,
+        "description": " ".join((record.__doc__ or "").split()),
+        "field": [_field(folder, name, column) for column in arrow_schema(record)],
+    }
+
+
+def _field(folder: str, record_set: str, column: pa.Field) -> dict[str, Any]:
+    is_list = pa.types.is_large_list(column.type)
+    return {
+        "@type": "cr:Field",
+        "@id": f"{record_set}/{column.name}",
+        "name": f"{record_set}/{column.name}",
+        "dataType": _data_type(column.type.value_type if is_list else column.type),
+        **({"repeated": True} if is_list else {}),
+        "source": {"fileSet": {"@id": folder}, "extract": {"column": column.name}},
+    }
+
+
+def _data_type(arrow: pa.DataType) -> str:
+    if pa.types.is_integer(arrow):
+        return "sc:Integer"
+    if pa.types.is_floating(arrow):
+        return "sc:Float"
+    return "sc:Boolean" if pa.types.is_boolean(arrow) else "sc:Text"

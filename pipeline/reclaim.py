@@ -1,0 +1,129 @@
+"""Reclaiming space: what no ref leads to goes, with its keys and verdicts, and what killed writers left behind.
+
+An object stays while a ref names it or anything that a ref names is made of it: a live snapshot keeps its rows, a checkpoint
+keeps its snapshot. Nobody else may write meanwhile, since a build's newest objects have no ref yet.
+"""
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipeline.errors import MissingError, StoreError
+from pipeline.objects import MANIFEST, read_manifest
+from pipeline.store import Store
+from pipeline.withdrawal import named_by
+
+
+@dataclass(frozen=True)
+class Reclaimed:
+    """What went, or in a rehearsal would go."""
+
+    num_kept: int
+    object_ids: tuple[str, ...]
+    blobs: tuple[str, ...]
+    num_leftovers: int
+    num_bytes: int
+
+
+def reclaim(store: Store, with_blobs: bool = False, is_rehearsal: bool = False) -> Reclaimed:
+    """Remove every object that no ref leads to, and what killed writers left.
+
+    `with_blobs`: also archives that no collected source was read from.
+
+    Raises LockedError while a build or a training holds the store.
+    """
+    if not store.root.is_dir():
+        raise MissingError(f"store {store.root}", "there is no such folder", "", "Correct --store, or build first.")
+    with store.in_use(alone=True):
+        folders = {path.parent.name: path.parent for path in sorted(store.root.glob(f"objects/*/*/*/{MANIFEST}"))}
+        needed = _needed(store)
+        gone = sorted(folders.keys() - needed)
+        blobs = sorted(_blobs_without_source(store, needed)) if with_blobs else []
+        leftovers = sorted(_leftovers(store, gone))
+        sizes = [folders[name] for name in gone] + [store.root / "blobs" / name for name in blobs] + leftovers
+        num_bytes = sum(_num_bytes(path) for path in sizes)
+        if not is_rehearsal:
+            _remove(store, gone, blobs, leftovers)
+    return Reclaimed(len(folders) - len(gone), tuple(gone), tuple(blobs), len(leftovers), num_bytes)
+
+
+def forget(store: Store, ref: str, reason: str) -> int:
+    """Remove the refs of a corpus, or of a run as `runs/NAME`, so that nothing is kept for it. Returns how many there were.
+
+    Raises LockedError while it is being written, MissingError where it has no refs.
+    """
+    refs = store.refs(ref)
+    if not refs:
+        raise MissingError(f"refs of {ref}", "there are none", "a corpus, or runs/NAME", "`show` lists refs.")
+    with store.writer(ref, f"forgetting {ref}"):
+        for name in refs:
+            store.remove_ref(ref, name, reason)
+    return len(refs)
+
+
+def _needed(store: Store) -> set[str]:
+    """Every id that a ref leads to: what it names, what that was made of, and the stages that vouch for a snapshot."""
+    needed: set[str] = set()
+    waiting = sorted(named_by(store))
+    while waiting:
+        name = waiting.pop()
+        path = store.locate(name) if name not in needed else None
+        needed.add(name)
+        if path is not None:
+            waiting.extend(read_manifest(path).inputs.values())
+            waiting.extend(_vouching(store.verdicts(name)))
+    return needed
+
+
+def _vouching(verdicts: Any) -> Iterator[str]:
+    found = verdicts["verdicts"] if verdicts is not None else None
+    if isinstance(found, dict) and isinstance(found.get("verify"), str):
+        yield found["verify"]
+
+
+def _blobs_without_source(store: Store, needed: set[str]) -> Iterator[str]:
+    """Archives that no needed source was read from, and that have no other name."""
+    named = {path.read_text().strip() for path in sorted(store.root.glob("names/**/*")) if path.is_file()}
+    revisions: set[str] = set()
+    for path in sorted(store.root.glob(f"objects/collect/part/*/{MANIFEST}")):
+        if path.parent.name in needed:
+            revisions.add(str(read_manifest(path.parent).identity.get("revision", "")))
+    for path in sorted(store.root.glob("blobs/*")):
+        if not path.name.startswith(".") and path.name not in named | revisions:
+            yield path.name
+
+
+def _leftovers(store: Store, gone: list[str]) -> Iterator[Path]:
+    """Hidden temporary files of killed writers, folders without a manifest, downloads, and the keys of what goes."""
+    for folder in ("refs", "keys", "verdicts", "names", "blobs"):
+        yield from (path for path in (store.root / folder).glob("**/.*") if path.is_file())
+    yield from (store.root / "tmp").glob("*")
+    yield from (path for path in store.root.glob("objects/*/*/*") if not (path / MANIFEST).exists())
+    yield from (store.root / "verdicts" / f"{name}.json" for name in gone if store.verdicts(name) is not None)
+    doomed = set(gone)
+    for key in (store.root / "keys").glob("*"):
+        if not key.name.startswith(".") and (key.read_text(errors="replace").strip() in doomed):
+            yield key
+
+
+def _remove(store: Store, gone: list[str], blobs: list[str], leftovers: list[Path]) -> None:
+    for path in leftovers:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    for name in blobs:
+        (store.root / "blobs" / name).unlink()
+    for name in gone:
+        try:
+            store.discard(name)
+        except StoreError:
+            continue
+
+
+def _num_bytes(path: Path) -> int:
+    """Bytes that go with a file or folder: what other objects share by a hard link stays."""
+    files = sorted(path.rglob("*")) if path.is_dir() else [path]
+    return sum(status.st_size for status in (file.lstat() for file in files) if status.st_nlink == 1)

@@ -1,0 +1,58 @@
+"""`diff A B` names every document that changed, and the rule, parameter or version that is the cause."""
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from pipeline.__main__ import main
+from pipeline.difference import difference
+from pipeline.errors import SnapshotError
+from pipeline.snapshot import open_snapshot
+from pipeline.store import Store
+
+
+def documents(store: Store, snapshot_id: str) -> dict[tuple[str, str], int]:
+    snapshot = open_snapshot(store, snapshot_id)
+    tables = [
+        store.read(source.rows).table("tokens.parquet", ["source", "path", "input_ids"]) for source in snapshot.sources
+    ]
+    return {(row["source"], row["path"]): len(row["input_ids"]) for row in pa.concat_tables(tables).to_pylist()}
+
+
+def test_added_and_removed_documents_carry_the_rule_that_decided(rebuilt_store: Store) -> None:
+    ids = [rebuilt_store.ref("tiny", name) or "" for name in ("live", "candidate")]
+    found = difference(rebuilt_store, *ids, 10_000)
+    before, after = (documents(rebuilt_store, snapshot_id) for snapshot_id in ids)
+
+    changed = {(row["source"], row["path"]): row["change"] for row in found.documents}
+    assert changed == dict.fromkeys(before.keys() - after.keys(), "removed") | dict.fromkeys(
+        after.keys() - before.keys(), "added"
+    )
+    assert sum(row["num_tokens"] for row in found.documents) == sum(after.values()) - sum(before.values())
+    assert {(row["change"], row["cause"]) for row in found.causes} == {
+        ("added", "no longer exact_duplicate"),
+        ("added", "no longer near_duplicate"),
+        ("removed", "withdrawn"),
+    }
+    assert found.settings == []
+
+
+def test_the_other_way_round_a_copy_is_removed_for_its_keeper(rebuilt_store: Store) -> None:
+    live, candidate = (rebuilt_store.ref("tiny", name) or "" for name in ("live", "candidate"))
+    causes = {row["cause"]: row for row in difference(rebuilt_store, candidate, live).causes}
+    assert causes["exact_duplicate"]["change"] == "removed"
+    assert causes["no longer withdrawn"]["num_documents"] == 12
+
+
+def test_a_snapshot_differs_in_nothing_from_itself(tiny_store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", "live", "candidate", "--corpus", "tiny", "--store", str(tiny_store.root), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["causes"], answer["settings"], answer["documents"]) == ([], [], [])
+    assert answer["totals"]["a"] == answer["totals"]["b"]
+
+
+def test_what_is_no_snapshot_is_refused(tiny_store: Store) -> None:
+    live = tiny_store.ref("tiny", "live") or ""
+    with pytest.raises(SnapshotError, match="a snapshot"):
+        difference(tiny_store, live, tiny_store.ref("tiny", "collect") or "")

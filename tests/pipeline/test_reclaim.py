@@ -1,0 +1,77 @@
+"""`gc` removes what no ref leads to, and nothing else."""
+
+import hashlib
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import LockedError, MissingError
+from pipeline.promotion import promote
+from pipeline.reclaim import forget, reclaim
+from pipeline.store import Store
+
+
+@pytest.fixture
+def rebuilt(rebuilt_store: Store, tmp_path: Path) -> Store:
+    shutil.copytree(rebuilt_store.root, tmp_path / "store")
+    return Store(tmp_path / "store")
+
+
+def objects(store: Store) -> set[str]:
+    return {path.parent.name for path in store.root.glob("objects/*/*/*/manifest.json")}
+
+
+def test_nothing_goes_while_refs_lead_to_it(rebuilt: Store) -> None:
+    before = objects(rebuilt)
+    assert reclaim(rebuilt).object_ids == ()
+    assert objects(rebuilt) == before
+
+
+def test_an_older_snapshot_goes_once_nothing_names_it_and_the_newer_one_stays_whole(rebuilt: Store) -> None:
+    old = rebuilt.ref("tiny", "live") or ""
+    new = promote(rebuilt, "tiny").new
+    rehearsed = reclaim(rebuilt, is_rehearsal=True)
+    assert old in objects(rebuilt)
+
+    done = reclaim(rebuilt)
+
+    assert done == rehearsed
+    assert old in done.object_ids
+    assert done.num_bytes > 0
+    assert rebuilt.fsck() == []
+    assert promote(rebuilt, "tiny", new).unchanged
+    assert reclaim(rebuilt).object_ids == ()
+
+
+def test_leftovers_of_killed_writers_go(rebuilt: Store) -> None:
+    places = ["refs/tiny/.0123", "keys/.0123", "verdicts/.0123", "tmp/tiny/half.parquet", "tmp/.blobs/x.part"]
+    places += [f"objects/collect/part/{'a' * 64}/files.parquet"]
+    for place in places:
+        (rebuilt.root / place).parent.mkdir(parents=True, exist_ok=True)
+        (rebuilt.root / place).write_bytes(b"half")
+    reclaim(rebuilt)
+    assert not [place for place in places if (rebuilt.root / place).exists()]
+    assert rebuilt.fsck() == []
+
+
+def test_a_store_that_is_written_is_left_alone(rebuilt: Store) -> None:
+    with rebuilt.writer("other", "a build"), pytest.raises(LockedError, match="it is being written"):
+        reclaim(rebuilt)
+
+
+def test_a_forgotten_corpus_frees_everything_and_stays_in_the_history(rebuilt: Store) -> None:
+    num_refs = len(rebuilt.refs("tiny"))
+    assert forget(rebuilt, "tiny", "a test") == num_refs
+    assert {entry["new"] for entry in rebuilt.history("tiny")[-num_refs:]} == {None}
+    reclaim(rebuilt)
+    assert objects(rebuilt) == set()
+    with pytest.raises(MissingError, match="there are none"):
+        forget(rebuilt, "tiny", "a test")
+
+
+def test_archives_go_only_when_asked_and_only_those_of_no_source(rebuilt: Store) -> None:
+    digest = hashlib.sha256(b"archive").hexdigest()
+    rebuilt.put_blob([b"archive"], digest, "an archive")
+    assert reclaim(rebuilt).blobs == ()
+    assert reclaim(rebuilt, with_blobs=True).blobs == (digest,)

@@ -1,0 +1,110 @@
+"""What is withdrawn is in no snapshot built afterwards, comes back by no rolling back, and moves no other source."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pipeline.__main__ import main
+from pipeline.build import BuildOrder, open_build
+from pipeline.collect.withdrawn import Selector
+from pipeline.errors import MissingError, ParamsError, SnapshotError
+from pipeline.explain import why
+from pipeline.promotion import promote
+from pipeline.recipes import TINY, pins_of
+from pipeline.snapshot import open_snapshot
+from pipeline.stages import parts_of, run_stages
+from pipeline.store import Store
+from pipeline.withdrawal import holders, restore, standing, withdraw
+from tests.pipeline.conftest import WITHDRAWN
+
+
+@pytest.fixture
+def copied(tiny_store: Store, tmp_path: Path) -> Store:
+    shutil.copytree(tiny_store.root, tmp_path / "store")
+    return Store(tmp_path / "store")
+
+
+def paths_in(store: Store, name: str, source: str) -> set[str]:
+    snapshot = open_snapshot(store, store.ref("tiny", name) or "")
+    rows = next(entry.rows for entry in snapshot.sources if entry.name == source)
+    return set(store.read(rows).table("tokens.parquet", ["path"])["path"].to_pylist())
+
+
+def collected(store: Store) -> dict[str, str]:
+    return parts_of(store.read(store.ref("tiny", "collect") or ""))
+
+
+def collect_again(store: Store) -> dict[str, str]:
+    order = BuildOrder("tiny", TINY.params, pins_of(TINY), "a test")
+    with open_build(order, store) as build:
+        return dict(next(run_stages(build, "collect")).parts)
+
+
+def test_a_withdrawn_folder_is_in_no_later_snapshot_and_why_says_so(rebuilt_store: Store) -> None:
+    assert {path for path in paths_in(rebuilt_store, "live", "lantern") if path.startswith("src/")}
+    assert not {path for path in paths_in(rebuilt_store, "candidate", "lantern") if path.startswith("src/")}
+    gone = sorted(paths_in(rebuilt_store, "live", "lantern") - paths_in(rebuilt_store, "candidate", "lantern"))[0]
+    step = why(rebuilt_store, "tiny", "lantern", gone).steps[-1]
+    assert (step.stage, step.reason, step.evidence["detail"]) == ("collect", "withdrawn", f"by {WITHDRAWN}")
+
+
+def test_a_withdrawal_moves_the_ids_of_what_it_names_alone(tiny_store: Store, rebuilt_store: Store) -> None:
+    before, after = collected(tiny_store), collected(rebuilt_store)
+    assert {name for name in before if before[name] != after[name]} == {"lantern"}
+
+
+def test_rolling_back_does_not_bring_it_back(rebuilt_store: Store) -> None:
+    with pytest.raises(SnapshotError, match=r"documents are withdrawn by lantern/src/\*\*"):
+        promote(rebuilt_store, "tiny", rebuilt_store.ref("tiny", "live") or "")
+
+
+def test_who_holds_it_is_named_with_its_refs_and_with_the_copies_that_lost_to_it(tiny_store: Store) -> None:
+    (holder,) = holders(tiny_store, Selector(WITHDRAWN))
+    assert holder.object_id == tiny_store.ref("tiny", "live")
+    assert holder.refs == ("tiny/candidate", "tiny/live")
+    assert holder.num_documents == 12
+    assert {copy.partition("/")[0] for copy in holder.copies} == {"odds"}
+
+
+def test_a_digest_takes_the_bytes_wherever_they_lie_and_a_restored_one_is_back(copied: Store) -> None:
+    before = collected(copied)
+    files = copied.read(before["lantern"]).table("files.parquet", ["path", "blob_sha256"]).to_pylist()
+    file = next(file for file in files if file["path"].startswith("src/"))
+    withdraw(copied, f"sha256:{file['blob_sha256']}", "a test")
+
+    for part in collect_again(copied).values():
+        assert file["blob_sha256"] not in copied.read(part).table("files.parquet")["blob_sha256"].to_pylist()
+    restore(copied, f"sha256:{file['blob_sha256']}", "a mistake")
+    assert standing(copied) == ()
+    assert collect_again(copied) == before
+
+
+def test_a_whole_source_is_not_collected_at_all(copied: Store) -> None:
+    withdraw(copied, "odds", "a test")
+    assert sorted(collect_again(copied)) == ["heron", "lantern", "quarry"]
+
+
+@pytest.mark.parametrize("text", ["", "Zlib", "sha256:12", "zlib//x", "/zlib", "zlib/", "../x", "zlib/\0"])
+def test_a_selector_that_names_nothing_is_refused(store: Store, text: str) -> None:
+    with pytest.raises(ParamsError, match="it names nothing"):
+        withdraw(store, text, "a test")
+
+
+def test_what_nobody_holds_cannot_be_withdrawn_or_restored(copied: Store) -> None:
+    with pytest.raises(MissingError, match="no snapshot and no collected source"):
+        withdraw(copied, "lantern/nowhere/**", "a test")
+    with pytest.raises(MissingError, match="does not stand"):
+        restore(copied, "lantern", "a test")
+    assert copied.withdrawals() == []
+
+
+def test_the_command_records_once_and_lists_what_stands(copied: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        assert main(["withdraw", WITHDRAWN, "--store", str(copied.root), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["holders"][0]["kind"] == "snapshot"
+    assert main(["withdraw", "--store", str(copied.root), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["standing"] == [WITHDRAWN]
+    assert len(answer["history"]) == 1
