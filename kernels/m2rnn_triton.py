@@ -51,6 +51,13 @@ def _square(pointer, head, V: tl.constexpr, VALUE: tl.constexpr):
 
 
 @triton.jit
+def _store_row(pointer, numbers, count, SIZE: tl.constexpr):
+    """Write the first `count` of SIZE numbers."""
+    index = tl.arange(0, SIZE)
+    tl.store(pointer + index, numbers.to(pointer.dtype.element_ty), mask=index < count)
+
+
+@triton.jit
 def forward_kernel(
     query_ptr, key_ptr, value_ptr, forget_ptr, transition_ptr, document_ptr, y_ptr, checkpoint_ptr,
     T: tl.constexpr, H: tl.constexpr, K: tl.constexpr, V: tl.constexpr, KEY: tl.constexpr, VALUE: tl.constexpr,
@@ -87,6 +94,37 @@ def forward_kernel(
 
 
 @triton.jit
+def _recompute(
+    key_ptr, value_ptr, forget_ptr, document_ptr, row, head, first, state, transition, scratch,
+    T: tl.constexpr, H: tl.constexpr, K: tl.constexpr, V: tl.constexpr, KEY: tl.constexpr, VALUE: tl.constexpr,
+    SEGMENT: tl.constexpr,
+):  # fmt: skip
+    """Walk a segment from the state before it; write the state before each token, and its candidate, to the scratch."""
+    for i in range(SEGMENT):
+        key, value, forget, is_same = _token(
+            key_ptr,
+            value_ptr,
+            forget_ptr,
+            document_ptr,
+            row,
+            head,
+            first + i,
+            T,
+            H,
+            K,
+            V,
+            KEY,
+            VALUE,
+        )
+        previous = tl.where(is_same, state, 0.0)
+        mixed = tl.dot(previous, transition, input_precision="ieee", out_dtype=tl.float32)
+        candidate = _tanh(mixed + key[:, None] * value[None, :])
+        state = forget * previous + (1.0 - forget) * candidate
+        tl.store(scratch + (2 * i) * (KEY * VALUE), previous)
+        tl.store(scratch + (2 * i + 1) * (KEY * VALUE), candidate)
+
+
+@triton.jit
 def backward_kernel(
     query_ptr, key_ptr, value_ptr, forget_ptr, transition_ptr, document_ptr, checkpoint_ptr, grad_ptr, scratch_ptr,
     grad_query_ptr, grad_key_ptr, grad_value_ptr, grad_forget_ptr, grad_transition_ptr,
@@ -106,28 +144,10 @@ def backward_kernel(
     for step in range(SEGMENTS):
         segment = SEGMENTS - 1 - step
         state = tl.load(checkpoint_ptr + ((row * SEGMENTS + segment) * H + head) * (KEY * VALUE) + tile)
-        for i in range(SEGMENT):
-            key, value, forget, is_same = _token(
-                key_ptr,
-                value_ptr,
-                forget_ptr,
-                document_ptr,
-                row,
-                head,
-                first + segment * SEGMENT + i,
-                T,
-                H,
-                K,
-                V,
-                KEY,
-                VALUE,
-            )
-            previous = tl.where(is_same, state, 0.0)
-            mixed = tl.dot(previous, transition, input_precision="ieee", out_dtype=tl.float32)
-            candidate = _tanh(mixed + key[:, None] * value[None, :])
-            state = forget * previous + (1.0 - forget) * candidate
-            tl.store(scratch + (2 * i) * (KEY * VALUE), previous)
-            tl.store(scratch + (2 * i + 1) * (KEY * VALUE), candidate)
+        _recompute(
+            key_ptr, value_ptr, forget_ptr, document_ptr, row, head, first + segment * SEGMENT, state, transition, scratch,
+            T, H, K, V, KEY, VALUE, SEGMENT,
+        )  # fmt: skip
         tl.debug_barrier()
         for j in range(SEGMENT):
             i = SEGMENT - 1 - j
@@ -148,15 +168,9 @@ def backward_kernel(
             grad_forget = tl.sum(tl.sum(grad_state * (previous - candidate), axis=1), axis=0)
             inner = (1.0 - forget) * grad_state * (1.0 - candidate * candidate)
             grad_key, grad_value = tl.sum(inner * value[None, :], axis=1), tl.sum(inner * key[:, None], axis=0)
-            tl.store(
-                grad_query_ptr + place * K + keys, grad_query.to(grad_query_ptr.dtype.element_ty), mask=keys < num_keys
-            )
-            tl.store(grad_key_ptr + place * K + keys, grad_key.to(grad_key_ptr.dtype.element_ty), mask=keys < num_keys)
-            tl.store(
-                grad_value_ptr + place * V + values,
-                grad_value.to(grad_value_ptr.dtype.element_ty),
-                mask=values < num_values,
-            )
+            _store_row(grad_query_ptr + place * K, grad_query, num_keys, KEY)
+            _store_row(grad_key_ptr + place * K, grad_key, num_keys, KEY)
+            _store_row(grad_value_ptr + place * V, grad_value, num_values, VALUE)
             tl.store(grad_forget_ptr + place, grad_forget, mask=inside)
             grad_transition += tl.dot(tl.trans(previous), inner, input_precision="ieee", out_dtype=tl.float32)
             back = tl.dot(inner, tl.trans(transition), input_precision="ieee", out_dtype=tl.float32)
