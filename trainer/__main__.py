@@ -39,7 +39,20 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     train = _command(commands, "train", _train, "train to a step, saving on the way")
     train.add_argument("--corpus", default="quick", help="the corpus whose refs `live` and `candidate` are")
-    train.add_argument("--snapshot", default="live", help="live, candidate or a snapshot id")
+    train.add_argument("--snapshot", help="live, which is meant unless given, candidate or a snapshot id")
+    train.add_argument(
+        "--follow",
+        metavar="REF",
+        help="live or candidate: when the epoch turns, go on with the snapshot that the ref names then; "
+        "or a checkpoint id, whose adoptions are repeated",
+    )
+    train.add_argument(
+        "--mix",
+        action="append",
+        default=[],
+        metavar="NAME=WEIGHT",
+        help="read several snapshots: a corpus (its live), CORPUS/candidate or a snapshot id, and the weight of its rows",
+    )
     train.add_argument("--recipe", default="tiny", help="training recipe")
     train.add_argument(
         "--stop-after", type=_steps, default=20, help="step at which this sitting ends, from the start of the run"
@@ -186,15 +199,18 @@ def _of_commands(name: str) -> Any:
 
 
 def _train(options: argparse.Namespace) -> dict[str, Any]:
-    from pipeline.snapshot import resolve
     from pipeline.store import Store
     from trainer.evaluation import Evaluation
     from trainer.loop import Sitting, train
+    from trainer.naming import Asked, named
     from trainer.retention import Keep
 
     store = Store(options.store)
+    names = named(store, Asked(options.corpus, options.snapshot, options.follow, tuple(options.mix)))
     sitting = Sitting(
-        snapshot_id=resolve(store, options.corpus, options.snapshot),
+        snapshot_id=names.snapshot_id,
+        mixture=names.mixture,
+        follow=names.follow,
         recipe=options.recipe,
         config=_config(options),
         seed=options.seed,
