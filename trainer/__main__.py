@@ -74,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--batch-rows", type=_steps, help="rows of one step, in place of the recipe's")
     train.add_argument("--micro-batch-rows", type=_steps, help="rows of one logical micro-batch")
     train.add_argument("--deterministic", choices=("on", "off"), help="in place of the recipe's")
+    train.add_argument("--structure", choices=("on", "off"), help="the structure embedding, in place of the recipe's")
     train.add_argument(
         "--allow-drift", action="append", default=[], metavar="FIELD", help="manifest[.NAME] or snapshot_id; recorded"
     )
@@ -236,9 +237,11 @@ def _config(options: argparse.Namespace) -> Any:
     asked = {"batch_rows": options.batch_rows, "micro_batch_rows": options.micro_batch_rows}
     asked["deterministic"] = options.deterministic and options.deterministic == "on"
     given = {name: value for name, value in asked.items() if value is not None}
-    config = recipe_named(options.recipe)
+    told = {**recipe_named(options.recipe).model_dump(), **given}
+    if options.structure:
+        told["model"] = {**told["model"], "structure": {} if options.structure == "on" else None}
     try:
-        return TrainingConfig.model_validate({**config.model_dump(), **given})
+        return TrainingConfig.model_validate(told)
     except ValueError as error:
         found = "; ".join(str(problem["msg"]) for problem in getattr(error, "errors", list)())
         raise ParamsError(f"recipe {options.recipe}", found or str(error)) from error
