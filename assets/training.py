@@ -35,7 +35,7 @@ class TrainingParams(Params):
     """The corpus that is trained on."""
     snapshot: str = "live"
     """`live`, `candidate`, or a snapshot id."""
-    follow: str = Field(default="", pattern="|live|candidate|[0-9a-f]{64}")
+    follow: str = Field(default="", pattern="^(|live|candidate|[0-9a-f]{64})$")
     """`live` or `candidate`: when the epoch turns, go on with the snapshot that it names then. A checkpoint id repeats its run.
     Empty: one snapshot is read."""
     mix: tuple[str, ...] = ()
@@ -118,8 +118,8 @@ def training_metadata(result: dict[str, Any], corpus: str, out: Path) -> dict[st
         "seeds and versions": table([{"what": name, "value": str(value)} for name, value in circumstances.items()]),
         "metrics": dg.MetadataValue.path(str(out / "metrics.jsonl")),
         "snapshot_id": result["snapshot_id"],
-        "mixture": result["mixture"],
-        "adoptions": table(result["adoptions"]),
+        **({"mixture": result["mixture"]} if result["mixture"] else {}),
+        **({"adoptions": table(result["adoptions"])} if result["adoptions"] else {}),
         "checkpoint_id": result["checkpoint_id"],
         "certificate": result["certificate"],
         "parameters_sha256": result["parameters_sha256"],
