@@ -29,6 +29,7 @@ from trainer.optimizer import build_optimizer, clip_gradients, learning_rate, se
 from trainer.parallel import Ranks
 from trainer.reading import Adoption, Reading
 from trainer.recipes import TrainingConfig
+from trainer.result import result_of
 from trainer.retention import Keep, is_sound, list_checkpoints
 from trainer.saver import Saver
 from trainer.stepping import StepLoss, backward, is_excursion
@@ -229,7 +230,7 @@ def _go_on(
         journal.say(f"warning: bitwise equality is not promised: {reason}")
     saver.say = journal.say
     saved_id = found_id if is_unchanged else ranks.tell(_run(training, sitting, following, journal, saver, stop))
-    result = _result(training, sitting, saved_id, is_unchanged)
+    result = result_of(training, sitting, saved_id, is_unchanged)
     result["tokens_per_second"] = journal.tokens_per_second
     if ranks.rank == 0:
         saver.certify(training.num_steps, saved_id)
@@ -357,38 +358,6 @@ def _metrics(loss: StepLoss, norm: Tensor, rate: float, is_skipped: bool) -> dic
 
 def _copied(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
-
-
-def _result(training: Training, sitting: Sitting, checkpoint_id: str, unchanged: bool) -> dict[str, Any]:
-    losses = list(training.history.losses)
-    return {
-        "run": sitting.run_name,
-        "recipe": sitting.recipe,
-        "steps": training.num_steps,
-        "certificate": training.history.certificate,
-        "losses": losses,
-        "final_loss": losses[-1],
-        "skipped_steps": [step for step, flag in enumerate(training.history.skipped, 1) if flag],
-        "parameters_sha256": checkpoints.digest_tensors(training.model.state_dict()),
-        "optimizer_sha256": checkpoints.digest_tensors(
-            checkpoints.optimizer_tensors(training.optimizer, training.model)
-        ),
-        "num_parameters": count_parameters(training.model),
-        "snapshot_id": sitting.snapshot_id,
-        "mixture": dict(sitting.mixture),
-        "adoptions": [adoption.as_json() for adoption in training.reading.adoptions],
-        "checkpoint_id": checkpoint_id,
-        "loader": training.loader.state_at(training.position),
-        "packing": training.reading.packing,
-        "config": sitting.identity["config"],
-        "forks": training.forks,
-        "seeds": {"global": sitting.seed, "weights": sitting.seed, "loader": sitting.seed},
-        "versions": kernel_manifest(training.device, training.config.num_threads),
-        "num_ranks": training.ranks.count,
-        "broken_promises": broken_promises(sitting.config.deterministic),
-        "unchanged": unchanged,
-        "finished": training.num_steps >= sitting.stop_after,
-    }
 
 
 _EXCURSION = (

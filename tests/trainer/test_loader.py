@@ -173,11 +173,3 @@ def test_a_weight_that_is_no_share_is_refused(weight: float) -> None:
     heron, lantern = sources_of(heron=4, lantern=4)
     with pytest.raises(SnapshotError, match=f"source heron: its weight is {weight}"):
         Loader([Source("heron", heron.rows, weight), lantern], LAYOUT, CONFIG)
-
-
-@pytest.mark.parametrize("world_size", [1, 2, 3, 8])
-@pytest.mark.parametrize("micro_batch", [1, 3, 12])
-def test_ranks_and_micro_batches_divide_one_global_order(loader: Loader, world_size: int, micro_batch: int) -> None:
-    rows, first = world_size * micro_batch, 60
-    parts = [loader.batch_at(first + rank * micro_batch, micro_batch).triples for rank in range(world_size)]
-    assert [triple for part in parts for triple in part] == list(loader.batch_at(first, rows).triples)
