@@ -37,6 +37,32 @@ _steps = whole_number(1, 10_000_000)
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(prog="python -m trainer", description="Exactly repeatable training on a snapshot.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_train(commands)
+    _add_checkpoint_commands(commands)
+    _add_machine_commands(commands)
+    smoke = _command(commands, "smoke", _smoke, "one step of the smallest model on a snapshot; nothing is kept")
+    smoke.add_argument("--snapshot", required=True, help="a snapshot id")
+    _add_model_commands(commands)
+    for name, handler, text in (
+        ("verify-loader", _verify_loader, "the reproducibility bar, each reading in a fresh process"),
+        ("observe", _observe, "what one process reads and computes; `verify-loader` compares such answers"),
+    ):
+        look = _command(commands, name, handler, text)
+        look.add_argument("--corpus", default="quick", help="the corpus whose refs `live` and `candidate` are")
+        look.add_argument("--snapshot", default="live", help="live, candidate or a snapshot id")
+        look.add_argument("--rows", type=_steps, default=1000, help="rows to read")
+        look.add_argument(
+            "--steps", type=whole_number(0, 10_000_000), default=100, help="optimiser steps; 0 leaves the model out"
+        )
+        look.add_argument("--batch-rows", type=_steps, default=8, help="rows read at a time")
+        look.add_argument("--workers", type=whole_number(0, 256), default=0, help="loader processes")
+        look.add_argument("--recipe", default="tiny", help="training recipe")
+        look.add_argument("--seed", type=_seed, default=42)
+        look.add_argument("--state", help="loader state, as JSON, where reading begins")
+    return parser
+
+
+def _add_train(commands: Any) -> None:
     train = _command(commands, "train", _train, "train to a step, saving on the way")
     train.add_argument("--corpus", default="quick", help="the corpus whose refs `live` and `candidate` are")
     train.add_argument("--snapshot", help="live, which is meant unless given, candidate or a snapshot id")
@@ -64,6 +90,10 @@ def _parser() -> argparse.ArgumentParser:
         "--resume", help="`latest`, which starts anew where the run has no checkpoint, or a checkpoint id"
     )
     train.add_argument("--run", help="name of the run; made from its configuration unless given")
+    _add_machinery(train)
+
+
+def _add_machinery(train: argparse.ArgumentParser) -> None:
     train.add_argument(
         "--workers",
         type=whole_number(0, 256),
@@ -82,28 +112,6 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--evaluate-every", type=_steps, metavar="N", help="look at held-out rows every N steps")
     train.add_argument("--evaluate-rows", type=_steps, default=32, metavar="N", help="how many of them")
     _add_keep(train)
-    _add_checkpoint_commands(commands)
-    _add_machine_commands(commands)
-    smoke = _command(commands, "smoke", _smoke, "one step of the smallest model on a snapshot; nothing is kept")
-    smoke.add_argument("--snapshot", required=True, help="a snapshot id")
-    _add_model_commands(commands)
-    for name, handler, text in (
-        ("verify-loader", _verify_loader, "the reproducibility bar, each reading in a fresh process"),
-        ("observe", _observe, "what one process reads and computes; `verify-loader` compares such answers"),
-    ):
-        look = _command(commands, name, handler, text)
-        look.add_argument("--corpus", default="quick", help="the corpus whose refs `live` and `candidate` are")
-        look.add_argument("--snapshot", default="live", help="live, candidate or a snapshot id")
-        look.add_argument("--rows", type=_steps, default=1000, help="rows to read")
-        look.add_argument(
-            "--steps", type=whole_number(0, 10_000_000), default=100, help="optimiser steps; 0 leaves the model out"
-        )
-        look.add_argument("--batch-rows", type=_steps, default=8, help="rows read at a time")
-        look.add_argument("--workers", type=whole_number(0, 256), default=0, help="loader processes")
-        look.add_argument("--recipe", default="tiny", help="training recipe")
-        look.add_argument("--seed", type=_seed, default=42)
-        look.add_argument("--state", help="loader state, as JSON, where reading begins")
-    return parser
 
 
 def _add_model_commands(commands: Any) -> None:

@@ -134,9 +134,9 @@ def _middles(trained: Trained, extent: Extent) -> Iterator[tuple[list[int], list
     """Prompts that end with the middle's sentinel, and the middles, of those that fit."""
     sentinels = RowLayout.of("", trained.snapshot.row_length, trained.specials).sentinels
     for row in _rows(trained):
-        spans = decide(row, np.ones(1, np.int64), sentinels.eos, extent.seed, MIDDLES).spans
-        for ids, start, end in zip(_split(row), *(edges_P.tolist() for edges_P in spans), strict=True):
-            if not 0 <= start < end <= start + extent.num_tokens:
+        starts_P, ends_P = decide(row, np.ones(1, np.int64), sentinels.eos, extent.seed, MIDDLES).spans
+        for ids, start, end in zip(_split(row), starts_P.tolist(), ends_P.tolist(), strict=True):
+            if start < 0 or not 0 < end - start <= extent.num_tokens:
                 continue
             plain = Infilling(Form.PSM, start, end)
             slots = source_slots(plain, len(ids), has_eos=bool(ids[-1] == sentinels.eos))
@@ -152,8 +152,7 @@ def _pieces(trained: Trained) -> Iterator[list[int]]:
 
 
 def _split(row: Rows) -> list[np.ndarray]:
-    ids, ends_P = np.asarray(row.input_ids[0]), np.cumsum(row.lengths_P)
-    return [ids[end - length : end] for end, length in zip(ends_P, row.lengths_P, strict=True)]
+    return np.split(np.asarray(row.input_ids[0]), np.cumsum(row.lengths_P))[:-1]
 
 
 def _rows(trained: Trained) -> Iterator[Rows]:

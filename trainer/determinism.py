@@ -116,6 +116,8 @@ def _gpu_manifest(device: str) -> dict[str, Any]:
     import torch
     import triton
 
+    from kernels.configurations import configuration_manifest
+
     major, minor = torch.cuda.get_device_capability(device)
     return {
         "triton": triton.__version__,
@@ -126,6 +128,7 @@ def _gpu_manifest(device: str) -> dict[str, Any]:
         "driver": _driver(),
         "architecture": f"sm_{major}{minor}",
         "kernels": _kernels(),
+        "launches": configuration_manifest(),
     }
 
 

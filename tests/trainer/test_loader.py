@@ -173,3 +173,10 @@ def test_a_weight_that_is_no_share_is_refused(weight: float) -> None:
     heron, lantern = sources_of(heron=4, lantern=4)
     with pytest.raises(SnapshotError, match=f"source heron: its weight is {weight}"):
         Loader([Source("heron", heron.rows, weight), lantern], LAYOUT, CONFIG)
+
+
+def test_a_weight_however_small_keeps_its_source() -> None:
+    heron, lantern = sources_of(heron=4, lantern=4)
+    loader = Loader([Source("heron", heron.rows, 1e-9), Source("lantern", lantern.rows, 1e-300)], LAYOUT, CONFIG)
+    assert [source.name for source in loader.sources] == ["heron", "lantern"]
+    assert len(loader.batch_at(0, 4).triples) == 4

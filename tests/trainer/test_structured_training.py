@@ -14,7 +14,7 @@ from pipeline.recipes import TINY, pins_of
 from pipeline.snapshot import open_snapshot
 from pipeline.stages import run_stages
 from pipeline.store import Store
-from trainer.assessment import held_out_loss
+from trainer.assessment import Extent, exact_middles, held_out_loss
 from trainer.config import StructureConfig
 from trainer.evaluation import Evaluation
 from trainer.loader import Batch
@@ -55,6 +55,7 @@ def test_structure_is_trained_on_and_resumed_and_certified(store: Store, tmp_pat
     assert trained.model.structure is not None
     assert trained.model.structure.out_DN.abs().sum() > 0, "what starts at zero has learnt"
     assert held_out_loss(trained, 4)["bits_per_byte"] > 0
+    assert exact_middles(trained, Extent(num_middles=2, num_tokens=20))["num_middles"] == 2
 
 
 def test_the_certificate_sees_structure_and_the_same_ids_without_it(store: Store, tmp_path: Path) -> None:
