@@ -61,6 +61,9 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--batch-rows", type=_steps, help="rows of one step, in place of the recipe's")
     train.add_argument("--micro-batch-rows", type=_steps, help="rows of one logical micro-batch")
     train.add_argument("--deterministic", choices=("on", "off"), help="in place of the recipe's")
+    train.add_argument("--dtype", choices=("float32", "bfloat16"), help="of matrix products, in place of the recipe's")
+    train.add_argument("--compile", choices=("off", "fullgraph", "budgeted"), help="in place of the recipe's")
+    train.add_argument("--compile-backend", choices=("eager", "aot_eager", "inductor"), help="in place of the recipe's")
     train.add_argument(
         "--allow-drift", action="append", default=[], metavar="FIELD", help="manifest[.NAME] or snapshot_id; recorded"
     )
@@ -218,11 +221,12 @@ def _config(options: argparse.Namespace) -> Any:
     from trainer.recipes import TrainingConfig, recipe_named
 
     asked = {"batch_rows": options.batch_rows, "micro_batch_rows": options.micro_batch_rows}
+    asked |= {"dtype": options.dtype, "compile": options.compile, "compile_backend": options.compile_backend}
     asked["deterministic"] = options.deterministic and options.deterministic == "on"
     given = {name: value for name, value in asked.items() if value is not None}
     config = recipe_named(options.recipe)
     try:
-        return TrainingConfig.model_validate({**config.model_dump(), **given})
+        return TrainingConfig.model_validate({**dict(config), **given})
     except ValueError as error:
         found = "; ".join(str(problem["msg"]) for problem in getattr(error, "errors", list)())
         raise ParamsError(f"recipe {options.recipe}", found or str(error)) from error

@@ -92,8 +92,8 @@ def make_deterministic(seed: int, num_threads: int, is_strict: bool = True) -> N
         torch.cuda.manual_seed_all(seed)
 
 
-def kernel_manifest(device: str, num_threads: int) -> dict[str, Any]:
-    """Everything that the numbers depend on besides data, weights and configuration."""
+def kernel_manifest(device: str, num_threads: int, compiled: str | None = None) -> dict[str, Any]:
+    """Everything that the numbers depend on besides data, weights and configuration. `compiled` names what is compiled, if anything."""
     import numpy as np
     import torch
 
@@ -107,6 +107,7 @@ def kernel_manifest(device: str, num_threads: int) -> dict[str, Any]:
         "device": device if device == "cpu" else torch.cuda.get_device_name(device),
         "num_threads": num_threads,
         "capability": torch.backends.cpu.get_cpu_capability(),
+        **({} if compiled is None else {"compiled": compiled}),
         **{name: os.environ[name] for name in NUMERIC if name in os.environ},
         **({} if device == "cpu" else _gpu_manifest(device)),
     }
