@@ -158,6 +158,15 @@ def _add_checkpoint_commands(commands: Any) -> None:
 
 def _add_machine_commands(commands: Any) -> None:
     _command(commands, "doctor", "doctor", "what this machine can promise, tried here", needs_store=False)
+    caches = commands.add_parser("cache", help="compiled code: status, sync")
+    verbs = caches.add_subparsers(required=True, metavar="VERB")
+    _command(
+        verbs, "status", "compile_commands.cache_status", "place, size, free space, hash and hits", needs_store=False
+    )
+    sync = _command(verbs, "sync", "compile_commands.cache_sync", "copy a warm cache into the store")
+    sync.add_argument("--from", dest="source", type=Path, required=True, help="a store, or its folder `compiled`")
+    sync.add_argument("--corpus", default="quick", help="the corpus whose vocabulary the cache must be of")
+    sync.add_argument("--snapshot", default="live", help="live, candidate or a snapshot id")
     accept = _command(commands, "accept", "accept", "the acceptance gates, each in fresh processes")
     accept.add_argument("--corpus", default="tiny", help="the corpus whose snapshot is trained on")
     accept.add_argument("--snapshot", default="live", help="live, candidate or a snapshot id")

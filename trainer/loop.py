@@ -19,6 +19,7 @@ from trainer.batch import check_chronology
 from trainer.batches import Batches
 from trainer.certificate import History, digest_batch
 from trainer.checkpoint import Checkpoint
+from trainer.compile_cache import record_run
 from trainer.config import CompileMode
 from trainer.determinism import broken_promises, kernel_manifest, make_deterministic, require_device
 from trainer.drift import judge_drift
@@ -237,6 +238,8 @@ def _go_on(training: Training, sitting: Sitting, saver: Saver, found_id: str, st
     if ranks.rank == 0:
         saver.certify(training.num_steps, saved_id)
     journal.finish(result)
+    if training.compilation and ranks.rank == 0:
+        record_run(training.packing["vocabulary_sha256"])
     return result
 
 
