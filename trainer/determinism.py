@@ -117,6 +117,8 @@ def _gpu_manifest(device: str) -> dict[str, Any]:
     import torch
     import triton
 
+    from kernels.configurations import configuration_manifest
+
     major, minor = torch.cuda.get_device_capability(device)
     return {
         "triton": triton.__version__,
@@ -127,6 +129,7 @@ def _gpu_manifest(device: str) -> dict[str, Any]:
         "driver": _driver(),
         "architecture": f"sm_{major}{minor}",
         "kernels": _kernels(),
+        "launches": configuration_manifest(),
     }
 
 
