@@ -158,6 +158,14 @@ def _add_checkpoint_commands(commands: Any) -> None:
 
 def _add_machine_commands(commands: Any) -> None:
     _command(commands, "doctor", "doctor", "what this machine can promise, tried here", needs_store=False)
+    benching = _command(commands, "bench", "bench.bench", "tokens a second of training steps", needs_store=False)
+    benching.add_argument("--only", metavar="ROW", help="one row")
+    benching.add_argument("--out", type=Path, help="file of JSON lines; the rows that it has stay")
+    benching.add_argument("--budget", type=amount, default=540.0, help="seconds after which no further row is begun")
+    benching.add_argument(
+        "--dry-run", action="store_true", help="without a GPU: a tiny model, timings that mean nothing"
+    )
+    benching.add_argument("--measure", action="store_true", help="measure the row in this process")
     caches = commands.add_parser("cache", help="compiled code: status, sync")
     verbs = caches.add_subparsers(required=True, metavar="VERB")
     _command(

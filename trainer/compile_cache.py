@@ -1,4 +1,4 @@
-"""Where compiled code is kept: in the store, unless set otherwise. `status` says how warm a place is, `sync` brings one that is warm.
+"""Where compiled code is kept: in the store, unless set otherwise. `status` says how warm a place is, `sync` brings a warm one.
 
     <store>/compiled/inductor, <store>/compiled/triton      what torch and Triton write; the sha256 over names and bytes is the hash
     <store>/compiled/vocabulary.sha256                       the vocabulary of the runs that warmed it: shapes depend on its size
