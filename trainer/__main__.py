@@ -166,6 +166,12 @@ def _add_machine_commands(commands: Any) -> None:
         "--dry-run", action="store_true", help="without a GPU: a tiny model, timings that mean nothing"
     )
     benching.add_argument("--measure", action="store_true", help="measure the row in this process")
+    benching.add_argument("--backend", choices=("eager", "aot_eager", "inductor"), help="in place of the row's")
+    judging = _command(commands, "triage", "triage.triage", "what a log says of compilation", needs_store=False)
+    judging.add_argument("--log", type=Path, help="what a run printed; without it the order of looking is walked")
+    judging.add_argument("--metrics", type=Path, help="metrics.jsonl of that run: whether steps became slower")
+    judging.add_argument("--compile", choices=("fullgraph", "budgeted"), default="fullgraph", help="its mode")
+    judging.add_argument("--breaks", type=whole_number(0, 10_000), help="its budget of breaks")
     caches = commands.add_parser("cache", help="compiled code: status, sync")
     verbs = caches.add_subparsers(required=True, metavar="VERB")
     _command(

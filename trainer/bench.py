@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -74,7 +74,8 @@ def bench(options: argparse.Namespace) -> Any:
     if not cases:
         raise TrainingError(f"row {options.only}", "there is none of that name", ", ".join(case.name for case in CASES))
     if options.measure:
-        return measure(cases[0])
+        given = {"backend": CompileBackend(options.backend)} if options.backend else {}
+        return measure(replace(cases[0], **given))
     if not options.dry_run and not torch.cuda.is_available():
         raise TrainingError(
             "bench", "torch sees no CUDA device", "one, for timings", "--dry-run runs the rows without."
