@@ -62,7 +62,9 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--micro-batch-rows", type=_steps, help="rows of one logical micro-batch")
     train.add_argument("--deterministic", choices=("on", "off"), help="in place of the recipe's")
     train.add_argument("--dtype", choices=("float32", "bfloat16"), help="of matrix products, in place of the recipe's")
-    train.add_argument("--compile", choices=("off", "fullgraph", "budgeted"), help="in place of the recipe's")
+    train.add_argument(
+        "--compile", choices=("off", "fullgraph", "budgeted"), help="fullgraph on a GPU, else the recipe's"
+    )
     train.add_argument("--compile-backend", choices=("eager", "aot_eager", "inductor"), help="in place of the recipe's")
     train.add_argument(
         "--allow-drift", action="append", default=[], metavar="FIELD", help="manifest[.NAME] or snapshot_id; recorded"
@@ -244,7 +246,8 @@ def _config(options: argparse.Namespace) -> Any:
     from trainer.recipes import TrainingConfig, recipe_named
 
     asked = {"batch_rows": options.batch_rows, "micro_batch_rows": options.micro_batch_rows}
-    asked |= {"dtype": options.dtype, "compile": options.compile, "compile_backend": options.compile_backend}
+    mode = options.compile or ("fullgraph" if options.device.startswith("cuda") else None)
+    asked |= {"dtype": options.dtype, "compile": mode, "compile_backend": options.compile_backend}
     asked["deterministic"] = options.deterministic and options.deterministic == "on"
     given = {name: value for name, value in asked.items() if value is not None}
     config = recipe_named(options.recipe)
