@@ -104,6 +104,11 @@ def _add_machinery(train: argparse.ArgumentParser) -> None:
     train.add_argument("--batch-rows", type=_steps, help="rows of one step, in place of the recipe's")
     train.add_argument("--micro-batch-rows", type=_steps, help="rows of one logical micro-batch")
     train.add_argument("--deterministic", choices=("on", "off"), help="in place of the recipe's")
+    train.add_argument("--dtype", choices=("float32", "bfloat16"), help="of matrix products, in place of the recipe's")
+    train.add_argument(
+        "--compile", choices=("off", "fullgraph", "budgeted"), help="fullgraph on a GPU, else the recipe's"
+    )
+    train.add_argument("--compile-backend", choices=("eager", "aot_eager", "inductor"), help="in place of the recipe's")
     train.add_argument("--structure", choices=("on", "off"), help="the structure embedding, in place of the recipe's")
     train.add_argument(
         "--allow-drift", action="append", default=[], metavar="FIELD", help="manifest[.NAME] or snapshot_id; recorded"
@@ -177,6 +182,29 @@ def _add_checkpoint_commands(commands: Any) -> None:
 
 def _add_machine_commands(commands: Any) -> None:
     _command(commands, "doctor", "doctor", "what this machine can promise, tried here", needs_store=False)
+    benching = _command(commands, "bench", "bench.bench", "tokens a second of training steps", needs_store=False)
+    benching.add_argument("--only", metavar="ROW", help="one row")
+    benching.add_argument("--out", type=Path, help="file of JSON lines; the rows that it has stay")
+    benching.add_argument("--budget", type=amount, default=540.0, help="seconds after which no further row is begun")
+    benching.add_argument(
+        "--dry-run", action="store_true", help="without a GPU: a tiny model, timings that mean nothing"
+    )
+    benching.add_argument("--measure", action="store_true", help="measure the row in this process")
+    benching.add_argument("--backend", choices=("eager", "aot_eager", "inductor"), help="in place of the row's")
+    judging = _command(commands, "triage", "triage.triage", "what a log says of compilation", needs_store=False)
+    judging.add_argument("--log", type=Path, help="what a run printed; without it the order of looking is walked")
+    judging.add_argument("--metrics", type=Path, help="metrics.jsonl of that run: whether steps became slower")
+    judging.add_argument("--compile", choices=("fullgraph", "budgeted"), default="fullgraph", help="its mode")
+    judging.add_argument("--breaks", type=whole_number(0, 10_000), help="its budget of breaks")
+    caches = commands.add_parser("cache", help="compiled code: status, sync")
+    verbs = caches.add_subparsers(required=True, metavar="VERB")
+    _command(
+        verbs, "status", "compile_commands.cache_status", "place, size, free space, hash and hits", needs_store=False
+    )
+    sync = _command(verbs, "sync", "compile_commands.cache_sync", "copy a warm cache into the store")
+    sync.add_argument("--from", dest="source", type=Path, required=True, help="a store, or its folder `compiled`")
+    sync.add_argument("--corpus", default="quick", help="the corpus whose vocabulary the cache must be of")
+    sync.add_argument("--snapshot", default="live", help="live, candidate or a snapshot id")
     accept = _command(commands, "accept", "accept", "the acceptance gates, each in fresh processes")
     accept.add_argument("--corpus", default="tiny", help="the corpus whose snapshot is trained on")
     accept.add_argument("--snapshot", default="live", help="live, candidate or a snapshot id")
@@ -243,6 +271,8 @@ def _config(options: argparse.Namespace) -> Any:
     from trainer.recipes import TrainingConfig, recipe_named
 
     asked = {"batch_rows": options.batch_rows, "micro_batch_rows": options.micro_batch_rows}
+    mode = options.compile or ("fullgraph" if options.device.startswith("cuda") else None)
+    asked |= {"dtype": options.dtype, "compile": mode, "compile_backend": options.compile_backend}
     asked["deterministic"] = options.deterministic and options.deterministic == "on"
     given = {name: value for name, value in asked.items() if value is not None}
     told = {**recipe_named(options.recipe).model_dump(), **given}

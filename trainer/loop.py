@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from pipeline.errors import StoreError, TrainingError
@@ -17,6 +18,8 @@ from trainer import checkpoint as checkpoints
 from trainer.batch import check_chronology
 from trainer.certificate import History, digest_batch
 from trainer.checkpoint import Checkpoint
+from trainer.compile_cache import record_run
+from trainer.config import CompileMode
 from trainer.determinism import broken_promises, kernel_manifest, make_deterministic, require_device
 from trainer.drift import judge_drift
 from trainer.evaluation import Evaluation
@@ -32,7 +35,7 @@ from trainer.recipes import TrainingConfig
 from trainer.result import result_of
 from trainer.retention import Keep, is_sound, list_checkpoints
 from trainer.saver import Saver
-from trainer.stepping import StepLoss, backward, is_excursion
+from trainer.stepping import MemorySpentError, StepLoss, backward, is_excursion
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,9 @@ class Training:
         self.model = HybridModel(config.model, snapshot.vocabulary["size"])
         initialize(self.model, sitting.seed)
         self.model.to(self.device)
+        self.model.dtype = getattr(torch, config.dtype)
+        self.notes: list[str] = []
+        self.compilation = _compiled(self.model, config)
         self.optimizer = build_optimizer(self.model, config.optimizer)
         self.reading = Reading(
             snapshot,
@@ -116,7 +122,11 @@ class Training:
         """One optimiser step, or none where its loss is no good; returns its metrics."""
         check_chronology(batch)
         rate = learning_rate(self.num_steps, self.config.optimizer)
-        loss = backward(self.model, batch, self.config.num_micro_batches, self.ranks, self.device)
+        with self.compilation.guarded(self.num_steps + 1) if self.compilation else nullcontext():
+            loss = self._backward(batch)
+        if self.compilation:
+            words = self.compilation.end_step(self.num_steps + 1, list(loss.untouched), self.ranks)
+            self.notes += [words] if words else []
         norm = clip_gradients(self.model.named_parameters(), self.config.optimizer.max_gradient_norm)
         is_skipped = is_excursion(float(loss.loss), float(norm), self.history, self.config.spike_factor)
         if not is_skipped:
@@ -135,6 +145,34 @@ class Training:
         before = self.position - self.config.batch_rows
         return following.turn(self.reading, before, self.position, self.ranks)
 
+    def _backward(self, batch: Batch) -> StepLoss:
+        """The gradients of a batch. Where the memory does not suffice, again in halves of its micro-batches."""
+        while True:
+            try:
+                return backward(self.model, batch, self.config.num_micro_batches, self.ranks, self.device)
+            except MemorySpentError:
+                self._halve_micro_batches()
+
+    def _halve_micro_batches(self) -> None:
+        """The same data in the same order, in smaller pieces: the numbers fork here, and that is recorded."""
+        rows = self.config.batch_rows // self.config.num_micro_batches
+        if rows % 2:
+            found = f"it does not hold a micro-batch of {rows} rows, which cannot be halved"
+            raise TrainingError(f"memory of {self.device}", found, "", "Pack shorter rows, or train a smaller model.")
+        before, self.config = self.config, self.config.model_copy(update={"micro_batch_rows": rows // 2})
+        fields = {"config.micro_batch_rows": [before.micro_batch_rows, rows // 2]}
+        self.forks.append({"step": self.num_steps, "fields": fields, "reason": "out of memory"})
+        self.notes.append(f"step {self.num_steps + 1}: out of memory; again with micro-batches of {rows // 2} rows")
+        self.model.balance_experts(0.0)  # which empties the counters
+        if self.device.startswith("cuda"):
+            torch.cuda.empty_cache()
+        if self.compilation:
+            self.compilation.restart()
+
+    def manifest(self) -> dict[str, Any]:
+        """What the numbers depend on besides data, weights and configuration."""
+        return kernel_manifest(self.device, self.config.num_threads, _compile_words(self.config))
+
     def evaluate(self, num_rows: int) -> dict[str, float]:
         """Held-out metrics of the model as it is. Changes nothing."""
         held_out = self.reading.held_out
@@ -150,9 +188,9 @@ class Training:
         optimizer = checkpoints.optimizer_tensors(self.optimizer, self.model)
         return Checkpoint(
             step=self.num_steps,
-            identity=sitting.identity,
+            identity=replace(sitting, config=self.config).identity,
             loader=self.loader.state_at(self.position),
-            surroundings=kernel_manifest(self.device, self.config.num_threads),
+            surroundings=self.manifest(),
             packing=self.reading.packing,
             parameters=_copied(self.model.state_dict()),
             optimizer=_copied(optimizer),
@@ -228,6 +266,8 @@ def _go_on(
     journal.say(_first_words(training, sitting, found_id))
     for reason in broken_promises(sitting.config.deterministic):
         journal.say(f"warning: bitwise equality is not promised: {reason}")
+    if training.compilation:
+        journal.say(training.compilation.sentence)
     saver.say = journal.say
     saved_id = found_id if is_unchanged else ranks.tell(_run(training, sitting, following, journal, saver, stop))
     result = result_of(training, sitting, saved_id, is_unchanged)
@@ -235,6 +275,8 @@ def _go_on(
     if ranks.rank == 0:
         saver.certify(training.num_steps, saved_id)
     journal.finish(result)
+    if training.compilation and ranks.rank == 0:
+        record_run(training.packing["vocabulary_sha256"])
     return result
 
 
@@ -250,7 +292,7 @@ def _find(store: Store, sitting: Sitting) -> str:
 
 def _restore(training: Training, sitting: Sitting, store: Store, found_id: str) -> None:
     found = _load(store, sitting.run_name, found_id)
-    manifest = kernel_manifest(training.device, training.config.num_threads)
+    manifest = training.manifest()
     drift = judge_drift(
         found_id,
         {**found.identity, "manifest": found.surroundings, "tokenizer": found.packing["vocabulary_sha256"]},
@@ -285,6 +327,8 @@ def _run(
     is_due = False
     for batch in training.reading.batches(training.config.batch_rows, sitting.num_workers, training.position):
         metrics = training.step(batch)
+        while training.notes:
+            journal.say(training.notes.pop(0))
         if sitting.evaluation.is_due(training.num_steps) and training.ranks.rank == 0:
             journal.say(f"evaluating held-out rows after step {training.num_steps}")
             metrics |= training.evaluate(sitting.evaluation.num_rows)
@@ -354,6 +398,19 @@ def _metrics(loss: StepLoss, norm: Tensor, rate: float, is_skipped: bool) -> dic
         "learning_rate": rate,
         **({"skipped": True} if is_skipped else {}),
     }
+
+
+def _compiled(model: HybridModel, config: TrainingConfig) -> Any:
+    """The model's compilation, or None. Its module loads the compiler, a second of every process."""
+    if config.compile is CompileMode.OFF:
+        return None
+    from trainer.compilation import Compilation
+
+    return Compilation(model, config.compile, config.compile_backend, config.deterministic)
+
+
+def _compile_words(config: TrainingConfig) -> str | None:
+    return None if config.compile is CompileMode.OFF else f"{config.compile}, {config.compile_backend}"
 
 
 def _copied(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

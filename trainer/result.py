@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from trainer import checkpoint as checkpoints
-from trainer.determinism import broken_promises, kernel_manifest
+from trainer.determinism import broken_promises
 from trainer.model.hybrid import count_parameters
 from trainer.parallel import Ranks
 
@@ -36,7 +36,7 @@ def result_of(training: "Training", sitting: "Sitting", checkpoint_id: str, unch
         "config": sitting.identity["config"],
         "forks": training.forks,
         "seeds": _seeds(sitting, training.ranks),
-        "versions": kernel_manifest(training.device, training.config.num_threads),
+        "versions": training.manifest(),
         "num_ranks": training.ranks.count,
         "broken_promises": broken_promises(sitting.config.deterministic),
         "unchanged": unchanged,
