@@ -4,7 +4,7 @@ RECIPE ?= quick
 BUDGET ?= 540
 RUN := .venv/bin/python
 
-.PHONY: demo test check accept campaign bench test-gpu bench-gpu dev clean
+.PHONY: demo test check accept campaign bench test-gpu bench-gpu first-light dev clean
 
 demo: .venv/installed ## collect to promote, then train, stop and resume
 	$(RUN) -m assets.demo --recipe $(RECIPE)
@@ -27,8 +27,15 @@ bench: .venv/installed ## every figure, side by side, into docs/benchmarks.md
 test-gpu: .venv/installed
 	$(RUN) -m pytest -m gpu
 
-bench-gpu: .venv/installed
-	$(RUN) -m kernels --json
+bench-gpu: .venv/installed ## operations and training steps on the GPU, row by row; again goes on at the first missing row
+	$(RUN) -m kernels --json --output docs/benchmarks/kernels.jsonl --budget $$(($(BUDGET) / 2))
+	$(RUN) -m trainer bench --out docs/benchmarks/training.jsonl --budget $$(($(BUDGET) / 2))
+
+first-light: .venv/installed ## the first session on a GPU: correct and repeatable before it is fast
+	$(RUN) -m kernels parity
+	$(RUN) -m pytest -m gpu
+	$(RUN) -m trainer doctor
+	$(MAKE) bench-gpu
 
 dev: .venv/installed ## the UI and the daemon, on localhost
 	DAGSTER_HOME=$(CURDIR) exec .venv/bin/dagster dev -h 127.0.0.1 -w workspace.yaml

@@ -1,10 +1,14 @@
-"""`python -m kernels parity`: every kernel against its reference, on the GPU or else in Triton's interpreter."""
+"""`python -m kernels parity`: every kernel against its reference, on the GPU or else in Triton's interpreter.
+
+`python -m kernels benchmark`: how long each takes on the GPU beside its reference, a row at a time.
+"""
 
 import argparse
 import dataclasses
 import json
 import os
 import sys
+from pathlib import Path
 
 import torch
 
@@ -13,6 +17,7 @@ if DEVICE == "cpu":
     # Triton reads this when it decorates a kernel, hence before the imports below.
     os.environ["TRITON_INTERPRET"] = "1"
 
+from kernels.benchmark import run_benchmark  # noqa: E402 (see above)
 from kernels.parity import ParityResult, check_registration, measure_parity  # noqa: E402 (see above)
 from kernels.spec import KernelSpec, all_specs  # noqa: E402
 
@@ -22,15 +27,39 @@ SEED = 42
 def main() -> int:
     """Run the command that the arguments name; see `--help`."""
     parser = argparse.ArgumentParser(prog="python -m kernels", description=__doc__)
-    parser.add_argument("command", choices=["parity"])
+    parser.add_argument("command", nargs="?", choices=["benchmark", "parity"], default="benchmark")
     parser.add_argument("--only", help="one kernel, by its name")
-    parser.add_argument("--json", action="store_true", help="one JSON list on stdout instead of the table")
+    parser.add_argument("--json", action="store_true", help="JSON on stdout: a line a row, or one list of comparisons")
+    parser.add_argument(
+        "--output", type=Path, default=Path("kernels.jsonl"), help="rows of the benchmark; those in it stay"
+    )
+    parser.add_argument("--budget", type=float, default=480.0, help="seconds after which no further row is measured")
+    parser.add_argument("--interpret", action="store_true", help="without a GPU: run the rows at tiny sizes, untimed")
     arguments = parser.parse_args()
     specs = [spec for spec in all_specs() if arguments.only in (None, spec.name)]
     if not specs:
         known = ", ".join(spec.name for spec in all_specs())
         parser.error(f"no kernel named {arguments.only!r}; expected one of {known}")
-    return _report_parity(specs, arguments.json)
+    if arguments.command == "parity":
+        return _report_parity(specs, arguments.json)
+    if DEVICE == "cpu" and not arguments.interpret:
+        print(
+            "benchmark: torch sees no CUDA device; timings need one. --interpret runs the rows without it.",
+            file=sys.stderr,
+        )
+        return 1
+    return _report_benchmark(specs, arguments)
+
+
+def _report_benchmark(specs: list[KernelSpec], arguments: argparse.Namespace) -> int:
+    """Print each row as it is measured; the exit status is 1 if one of our own implementations failed."""
+    is_failed = False
+    for row in run_benchmark(specs, arguments.output, arguments.budget, SEED):
+        is_failed |= "failed" in row and row["implementation"] == "kernel"
+        line = f"{row['kernel']} {row['dtype']} {row['case']} {row['implementation']}: "
+        line += str(row.get("failed") or row.get("forward_backward_ms"))
+        print(json.dumps(row, sort_keys=True) if arguments.json else line, flush=True)
+    return 1 if is_failed else 0
 
 
 def _report_parity(specs: list[KernelSpec], as_json: bool) -> int:

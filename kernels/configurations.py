@@ -1,9 +1,8 @@
 """How each kernel is launched: warps and stages by kernel, shape class and GPU architecture. Committed, never autotuned.
 
-Autotuning at run time picks by timing, so two runs could add in different orders; a table cannot. `python -m kernels tune`
-measures every entry on the GPU at hand and prints the table to commit. An entry that was not measured says so: it was
-chosen by the registers that the kernel's tiles need, and by the compiler's count of them. The table is part of the kernel
-manifest, since warps and stages decide the order of sums.
+Autotuning at run time picks by timing, so two runs could add in different orders; a table cannot. An entry that no GPU
+has measured says so: it was chosen by the registers and spills that the compiler counts for sm_90. The table is part of
+the kernel manifest, since warps and stages decide the order of sums.
 """
 
 from dataclasses import asdict, dataclass
@@ -29,6 +28,9 @@ TABLE: dict[tuple[str, str, int], Configuration] = {
     ("mamba3_scan.state", "state>64", ANY_GPU): Configuration(8),
     ("mamba3_scan.output", "state<=64", ANY_GPU): Configuration(4),
     ("mamba3_scan.output", "state>64", ANY_GPU): Configuration(8),
+    ("mamba3_scan.state", "float32", ANY_GPU): Configuration(8),
+    ("mamba3_scan.output", "float32", ANY_GPU): Configuration(8),
+    ("mamba3_scan.gradient", "float32", ANY_GPU): Configuration(8),
     ("mamba3_scan.gradient", "state<=64", ANY_GPU): Configuration(8),
     ("mamba3_scan.gradient", "state>64", ANY_GPU): Configuration(8),
     ("mamba3_scan.turn_gradient", "any", ANY_GPU): Configuration(4),
@@ -37,8 +39,10 @@ TABLE: dict[tuple[str, str, int], Configuration] = {
 }
 
 
-def state_class(state_size: int) -> str:
-    """The shape class of a scan by its state size."""
+def state_class(state_size: int, dtype: torch.dtype) -> str:
+    """The shape class of a scan: by its state size, and all of float32 in one, whose products are unrolled."""
+    if dtype == torch.float32:
+        return "float32"
     return "state<=64" if state_size <= 64 else "state>64"
 
 

@@ -14,13 +14,17 @@ from kernels.mamba3_scan_torch import ScanArguments, combine_scalar_gradients
 from kernels.mamba3_scan_triton import carry_kernel, chunk_output_kernel, chunk_state_kernel, chunk_turns_kernel
 from kernels.mamba3_scan_triton_backward import chunk_gradient_kernel, turn_gradient_kernel
 
-SMALLEST_TILE, LONGEST_CHUNK = 16, 128
+SMALLEST_TILE, LONGEST_CHUNK, LONGEST_FLOAT32_CHUNK = 16, 64, 16
 CARRY_BLOCK, TURN_BLOCK = 512, 16
 
 
-def tile_length(chunk_size: int) -> int:
-    """The chunk that the kernels use: a power of two from 16 to 128. The scan's meaning does not depend on it."""
-    return min(max(triton.next_power_of_2(chunk_size), SMALLEST_TILE), LONGEST_CHUNK)
+def tile_length(chunk_size: int, dtype: torch.dtype) -> int:
+    """The chunk that the kernels use: a power of two of at least 16. The scan's meaning does not depend on it.
+
+    Float32 products run on no tensor core: each is unrolled, and at 32 tokens the compiler spills what it unrolls.
+    """
+    longest = LONGEST_CHUNK if dtype == torch.bfloat16 else LONGEST_FLOAT32_CHUNK
+    return min(max(triton.next_power_of_2(chunk_size), SMALLEST_TILE), longest)
 
 
 def launch_forward(arguments: ScanArguments, chunk_size: int) -> tuple[Tensor, Tensor]:
@@ -75,7 +79,7 @@ class _Launch:
         self.arguments = ScanArguments(*vectors, *scalars, arguments.document_index_BT.contiguous())
         self.num_rows, num_tokens, num_heads, head_size = arguments.values_BTHP.shape
         state_size = arguments.queries_BTN.shape[-1]
-        self.length = tile_length(chunk_size)
+        self.length = tile_length(chunk_size, arguments.values_BTHP.dtype)
         self.num_chunks = triton.cdiv(num_tokens, self.length)
         self.walk = {"T": num_tokens, "H": num_heads, "CHUNKS": self.num_chunks, "LENGTH": self.length}
         self.sizes = {**self.walk, "P": head_size, "N": state_size, "S": arguments.velocities_BTS.shape[-1]}
@@ -88,7 +92,11 @@ class _Launch:
 
     def run(self, kernel: Any, name: str, *pointers: Tensor, **constants: Any) -> None:
         """One program for each chunk, head and row."""
-        options = launch_options(f"mamba3_scan.{name}", state_class(self.tiles["STATE"]), pointers[0].device)
+        options = launch_options(
+            f"mamba3_scan.{name}",
+            state_class(self.tiles["STATE"], self.arguments.values_BTHP.dtype),
+            pointers[0].device,
+        )
         kernel[(self.num_chunks, self.sizes["H"], self.num_rows)](*pointers, **constants, **options)
 
     def phases(self) -> Tensor:

@@ -38,14 +38,15 @@ def _turn(vectors, cosines, sines, LENGTH: tl.constexpr, STATE: tl.constexpr):
 @triton.jit
 def _clean(operand):
     """The operand with zeros for what is not finite."""
-    return tl.where(operand - operand == 0.0, operand, 0.0)
+    wide = operand.to(tl.float32)
+    return tl.where(wide - wide == 0.0, wide, 0.0)
 
 
 @triton.jit
 def _taint(operand, mask):
     """For each row i of `mask` (L, L): NaN if a row j of `operand` that it selects is not finite, else 0."""
     # x * 0 is NaN where x is not finite.
-    marks = tl.sum(operand * 0.0, axis=1)
+    marks = tl.sum(operand.to(tl.float32) * 0.0, axis=1)
     return tl.sum(tl.where(mask, marks[None, :], 0.0), axis=1)
 
 

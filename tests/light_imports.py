@@ -23,6 +23,7 @@ FORBIDDEN = {
         "numba",
         "license_expression",
     ),
+    "kernels.mamba3_scan": ("dagster", "pipeline", "trainer", "pyarrow", "pydantic"),
     "kernels.rms_norm": ("dagster", "pipeline", "trainer", "pyarrow", "pydantic"),
 }
 

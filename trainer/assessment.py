@@ -22,9 +22,9 @@ from pipeline.records import Split
 from pipeline.store import Store
 from pipeline.tokenize.fim import Form, Infilling, InfillingParams, remap_ids, source_slots
 from trainer.compiling import Verdict, compile_check
-from trainer.filling import decide_rows
+from trainer.filling import decide
 from trainer.loader import RowLayout, held_out_batches
-from trainer.rows import Row
+from trainer.rows import Rows
 from trainer.sampling import Draw, Trained, draw_tokens, load_tokenizer, open_trained
 from trainer.sources import sources_of
 from trainer.stepping import to_device
@@ -72,7 +72,9 @@ def held_out_loss(trained: Trained, num_rows: int, batch_size: int = 4) -> dict[
     layout = RowLayout.of(trained.snapshot.snapshot_id, trained.snapshot.row_length, trained.specials)
     bytes_V = token_bytes(trained)
     nats, num_tokens, num_bytes, left = [], 0, 0, num_rows
-    for batch in held_out_batches(sources_of(trained.snapshot, Split.HELD_OUT), layout, batch_size):
+    with_structure = trained.model.structure is not None
+    sources = sources_of(trained.snapshot, Split.HELD_OUT, with_structure)
+    for batch in held_out_batches(sources, layout, batch_size, with_structure):
         rows = slice(0, min(left, batch_size))
         nats.append(float(trained.model.loss(to_device(batch, "cpu", rows))[1].cross_entropy_sum))
         targets = batch.target_ids_BT[rows][batch.loss_mask_BT[rows]]
@@ -132,15 +134,15 @@ def _middles(trained: Trained, extent: Extent) -> Iterator[tuple[list[int], list
     """Prompts that end with the middle's sentinel, and the middles, of those that fit."""
     sentinels = RowLayout.of("", trained.snapshot.row_length, trained.specials).sentinels
     for row in _rows(trained):
-        (decisions,) = decide_rows([row], [1], sentinels.eos, extent.seed, MIDDLES)
-        for ids, infilling in zip(_split(row), decisions, strict=True):
-            if infilling is None or not 0 < infilling.end - infilling.start <= extent.num_tokens:
+        starts_P, ends_P = decide(row, np.ones(1, np.int64), sentinels.eos, extent.seed, MIDDLES).spans
+        for ids, start, end in zip(_split(row), starts_P.tolist(), ends_P.tolist(), strict=True):
+            if start < 0 or not 0 < end - start <= extent.num_tokens:
                 continue
-            plain = Infilling(Form.PSM, infilling.start, infilling.end)
+            plain = Infilling(Form.PSM, start, end)
             slots = source_slots(plain, len(ids), has_eos=bool(ids[-1] == sentinels.eos))
             infilled = remap_ids(ids, slots, sentinels).tolist()
             first = infilled.index(sentinels.middle) + 1
-            middle = infilled[first : first + infilling.end - infilling.start]
+            middle = infilled[first : first + end - start]
             if first + len(middle) <= trained.max_tokens:
                 yield infilled[:first], middle
 
@@ -149,11 +151,10 @@ def _pieces(trained: Trained) -> Iterator[list[int]]:
     return (ids.tolist() for row in _rows(trained) for ids in _split(row))
 
 
-def _split(row: Row) -> list[np.ndarray]:
-    ends = np.cumsum(row.lengths)
-    return [row.input_ids[end - length : end] for end, length in zip(ends, row.lengths, strict=True)]
+def _split(row: Rows) -> list[np.ndarray]:
+    return np.split(np.asarray(row.input_ids[0]), np.cumsum(row.lengths_P))[:-1]
 
 
-def _rows(trained: Trained) -> Iterator[Row]:
+def _rows(trained: Trained) -> Iterator[Rows]:
     for source in sorted(sources_of(trained.snapshot, Split.HELD_OUT), key=lambda source: source.name):
         yield from (source.rows[row] for row in range(len(source.rows)))

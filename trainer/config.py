@@ -24,6 +24,29 @@ class BlockKind(StrEnum):
     M2RNN = "R"
 
 
+class CompileMode(StrEnum):
+    """What is compiled of a model, and what an interruption of it means: see `trainer.compilation`."""
+
+    OFF = "off"
+    FULLGRAPH = "fullgraph"
+    BUDGETED = "budgeted"
+
+
+class CompileBackend(StrEnum):
+    """What makes code of a captured graph. The first two run its operations one by one: they prove the capture without a GPU."""
+
+    EAGER = "eager"
+    AOT_EAGER = "aot_eager"
+    INDUCTOR = "inductor"
+
+
+class Precision(StrEnum):
+    """The type of matrix products. Parameters, moments, norms, router, scan states and the loss are float32 with either."""
+
+    FLOAT32 = "float32"
+    BFLOAT16 = "bfloat16"
+
+
 class EngramConfig(Params):
     """Hashed n-gram memory: which attention layers have it, and the size of its tables."""
 

@@ -14,12 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import TrainingError
+from trainer import compile_cache
 
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
 """Read by Python at its start and by torch at its import; later changes do nothing."""
-CACHES = {"TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
-"""Compiled kernels, under ~/.cache/sluice unless set otherwise: places, which change no number."""
-
 
 NUMERIC = ("MKL_CBWR", "MKL_DYNAMIC", "MKL_ENABLE_INSTRUCTIONS", "OMP_DYNAMIC", "ONEDNN_MAX_CPU_ISA")
 """Variables by which libraries choose other instructions or threads. Where set, they are a part of the kernel manifest."""
@@ -28,8 +26,10 @@ NUMERIC = ("MKL_CBWR", "MKL_DYNAMIC", "MKL_ENABLE_INSTRUCTIONS", "OMP_DYNAMIC", 
 def ensure_environment(arguments: list[str], environment: MutableMapping[str, str] = os.environ) -> None:
     """Re-execute `python -m trainer` once with the environment it needs. Returns only where it is right already."""
     missing = {name: value for name, value in ENVIRONMENT.items() if environment.get(name) != value}
-    caches = Path.home() / ".cache" / "sluice"
-    missing |= {name: str(caches / folder) for name, folder in CACHES.items() if name not in environment}
+    added, words = compile_cache.environment(arguments, environment)
+    missing |= added
+    if words:
+        print(words, file=sys.stderr, flush=True)
     if missing:
         os.execve(sys.executable, [sys.executable, "-m", "trainer", *arguments], {**environment, **missing})
 
@@ -92,8 +92,8 @@ def make_deterministic(seed: int, num_threads: int, is_strict: bool = True) -> N
         torch.cuda.manual_seed_all(seed)
 
 
-def kernel_manifest(device: str, num_threads: int) -> dict[str, Any]:
-    """Everything that the numbers depend on besides data, weights and configuration."""
+def kernel_manifest(device: str, num_threads: int, compiled: str | None = None) -> dict[str, Any]:
+    """Everything that the numbers depend on besides data, weights and configuration; `compiled` says what is, if anything."""
     import numpy as np
     import torch
 
@@ -107,6 +107,7 @@ def kernel_manifest(device: str, num_threads: int) -> dict[str, Any]:
         "device": device if device == "cpu" else torch.cuda.get_device_name(device),
         "num_threads": num_threads,
         "capability": torch.backends.cpu.get_cpu_capability(),
+        **({} if compiled is None else {"compiled": compiled}),
         **{name: os.environ[name] for name in NUMERIC if name in os.environ},
         **({} if device == "cpu" else _gpu_manifest(device)),
     }
@@ -115,6 +116,8 @@ def kernel_manifest(device: str, num_threads: int) -> dict[str, Any]:
 def _gpu_manifest(device: str) -> dict[str, Any]:
     import torch
     import triton
+
+    from kernels.configurations import configuration_manifest
 
     major, minor = torch.cuda.get_device_capability(device)
     return {
@@ -126,6 +129,7 @@ def _gpu_manifest(device: str) -> dict[str, Any]:
         "driver": _driver(),
         "architecture": f"sm_{major}{minor}",
         "kernels": _kernels(),
+        "launches": configuration_manifest(),
     }
 
 

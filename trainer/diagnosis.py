@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from trainer.determinism import CACHES, ENVIRONMENT, broken_promises, kernel_manifest, make_deterministic
+from trainer.compile_cache import FOLDERS, SWITCHES
+from trainer.determinism import ENVIRONMENT, broken_promises, kernel_manifest, make_deterministic
 from trainer.model.hybrid import HybridModel, TrainingBatch
 from trainer.model.initialization import initialize
 from trainer.presets import preset
@@ -79,7 +80,7 @@ def lines(found: Diagnosis) -> Iterator[str]:
 
 
 def _settings() -> dict[str, str]:
-    names = [*ENVIRONMENT, *CACHES]
+    names = [*ENVIRONMENT, *FOLDERS, *SWITCHES]
     settings = {name: os.environ.get(name, "not set") for name in names}
     return settings | {
         "deterministic algorithms": "strict" if torch.are_deterministic_algorithms_enabled() else "off",

@@ -3,10 +3,11 @@
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from pipeline.errors import StoreError, TrainingError
@@ -15,23 +16,26 @@ from pipeline.snapshot import Snapshot, open_snapshot
 from pipeline.store import Store
 from trainer import checkpoint as checkpoints
 from trainer.batch import check_chronology
-from trainer.batches import Batches
 from trainer.certificate import History, digest_batch
 from trainer.checkpoint import Checkpoint
+from trainer.compile_cache import record_run
+from trainer.config import CompileMode
 from trainer.determinism import broken_promises, kernel_manifest, make_deterministic, require_device
 from trainer.drift import judge_drift
-from trainer.evaluation import Evaluation, HeldOut
+from trainer.evaluation import Evaluation
+from trainer.following import Following, Turn, following_of
 from trainer.journal import Journal, hold_folder
 from trainer.loader import Batch, Loader, LoaderConfig
 from trainer.model.hybrid import HybridModel, count_parameters
 from trainer.model.initialization import initialize
 from trainer.optimizer import build_optimizer, clip_gradients, learning_rate, set_learning_rate
 from trainer.parallel import Ranks
+from trainer.reading import Adoption, Reading
 from trainer.recipes import TrainingConfig
+from trainer.result import result_of
 from trainer.retention import Keep, is_sound, list_checkpoints
 from trainer.saver import Saver
-from trainer.sources import open_loader
-from trainer.stepping import StepLoss, backward, is_excursion
+from trainer.stepping import MemorySpentError, StepLoss, backward, is_excursion
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,7 @@ class Sitting:
     """What is asked of one sitting. `stop_after` counts steps from the start of the run, not of the sitting."""
 
     snapshot_id: str
+    """What it reads; of a mixture the first. Where `follow` is set, what a new run begins with."""
     recipe: str
     config: TrainingConfig
     seed: int
@@ -53,16 +58,22 @@ class Sitting:
     allowed_drift: tuple[str, ...] = ()
     has_telemetry: bool = True
     evaluation: Evaluation = field(default_factory=Evaluation)
+    mixture: tuple[tuple[str, float], ...] = ()
+    """Snapshot ids with their weights, where several are read."""
+    follow: str | None = None
+    """`CORPUS/live` or `CORPUS/candidate`, or a checkpoint whose adoptions are repeated."""
 
     @property
     def identity(self) -> dict[str, Any]:
         """What the numbers depend on: a resume finds it unchanged or is refused."""
-        return {"config": self.config.model_dump(mode="json"), "seed": self.seed, "snapshot_id": self.snapshot_id}
+        told = {"config": self.config.model_dump(mode="json"), "seed": self.seed, "snapshot_id": self.snapshot_id}
+        return told | ({"mixture": dict(self.mixture)} if self.mixture else {})
 
     @property
     def run_name(self) -> str:
         """The name given, else one that says what the run is: equal runs share it, so that they find their checkpoints."""
-        return self.run or f"{self.recipe}-{digest(self.identity)[:12]}"
+        told = {**self.identity, "snapshot_id": f"follow {self.follow}"} if self.follow else self.identity
+        return self.run or f"{self.recipe}-{digest(told)[:12]}"
 
 
 class Training:
@@ -78,10 +89,17 @@ class Training:
         self.model = HybridModel(config.model, snapshot.vocabulary["size"])
         initialize(self.model, sitting.seed)
         self.model.to(self.device)
+        self.model.dtype = getattr(torch, config.dtype)
+        self.notes: list[str] = []
+        self.compilation = _compiled(self.model, config)
         self.optimizer = build_optimizer(self.model, config.optimizer)
-        self.loader = open_loader(snapshot, LoaderConfig(seed=sitting.seed, infilling=config.infilling))
-        self.packing = _packing(snapshot, self.loader)
-        self.held_out = HeldOut(snapshot) if sitting.evaluation.every is not None else None
+        self.reading = Reading(
+            snapshot,
+            sitting.mixture,
+            LoaderConfig(seed=sitting.seed, infilling=config.infilling),
+            with_structure=config.model.structure is not None,
+            with_held_out=sitting.evaluation.every is not None,
+        )
         self.history = History()
         self.position = 0
         self.forks: list[dict[str, Any]] = []
@@ -89,6 +107,11 @@ class Training:
     @property
     def num_steps(self) -> int:
         return self.history.num_steps
+
+    @property
+    def loader(self) -> Loader:
+        """The loader of the snapshot that is read now."""
+        return self.reading.loader
 
     @property
     def is_inside_excursion(self) -> bool:
@@ -99,7 +122,11 @@ class Training:
         """One optimiser step, or none where its loss is no good; returns its metrics."""
         check_chronology(batch)
         rate = learning_rate(self.num_steps, self.config.optimizer)
-        loss = backward(self.model, batch, self.config.num_micro_batches, self.ranks, self.device)
+        with self.compilation.guarded(self.num_steps + 1) if self.compilation else nullcontext():
+            loss = self._backward(batch)
+        if self.compilation:
+            words = self.compilation.end_step(self.num_steps + 1, list(loss.untouched), self.ranks)
+            self.notes += [words] if words else []
         norm = clip_gradients(self.model.named_parameters(), self.config.optimizer.max_gradient_norm)
         is_skipped = is_excursion(float(loss.loss), float(norm), self.history, self.config.spike_factor)
         if not is_skipped:
@@ -113,11 +140,43 @@ class Training:
         self.history.extend(digest_batch(batch), float(loss.loss), is_skipped, tensors)
         return _metrics(loss, norm, rate, is_skipped)
 
+    def turn(self, following: Following) -> Turn:
+        """Behind a step: adopt the snapshot that is to be adopted there, if any."""
+        before = self.position - self.config.batch_rows
+        return following.turn(self.reading, before, self.position, self.ranks)
+
+    def _backward(self, batch: Batch) -> StepLoss:
+        """The gradients of a batch. Where the memory does not suffice, again in halves of its micro-batches."""
+        while True:
+            try:
+                return backward(self.model, batch, self.config.num_micro_batches, self.ranks, self.device)
+            except MemorySpentError:
+                self._halve_micro_batches()
+
+    def _halve_micro_batches(self) -> None:
+        """The same data in the same order, in smaller pieces: the numbers fork here, and that is recorded."""
+        rows = self.config.batch_rows // self.config.num_micro_batches
+        if rows % 2:
+            found = f"it does not hold a micro-batch of {rows} rows, which cannot be halved"
+            raise TrainingError(f"memory of {self.device}", found, "", "Pack shorter rows, or train a smaller model.")
+        before, self.config = self.config, self.config.model_copy(update={"micro_batch_rows": rows // 2})
+        fields = {"config.micro_batch_rows": [before.micro_batch_rows, rows // 2]}
+        self.forks.append({"step": self.num_steps, "fields": fields, "reason": "out of memory"})
+        self.notes.append(f"step {self.num_steps + 1}: out of memory; again with micro-batches of {rows // 2} rows")
+        self.model.balance_experts(0.0)  # which empties the counters
+        if self.device.startswith("cuda"):
+            torch.cuda.empty_cache()
+        if self.compilation:
+            self.compilation.restart()
+
+    def manifest(self) -> dict[str, Any]:
+        """What the numbers depend on besides data, weights and configuration."""
+        return kernel_manifest(self.device, self.config.num_threads, _compile_words(self.config))
+
     def evaluate(self, num_rows: int) -> dict[str, float]:
         """Held-out metrics of the model as it is. Changes nothing."""
-        return (
-            self.held_out.evaluate(self.model, num_rows, self.config.batch_rows, self.device) if self.held_out else {}
-        )
+        held_out = self.reading.held_out
+        return held_out.evaluate(self.model, num_rows, self.config.batch_rows, self.device) if held_out else {}
 
     def tensors(self) -> dict[str, Tensor]:
         """Parameters and optimiser state, where they lie."""
@@ -129,19 +188,22 @@ class Training:
         optimizer = checkpoints.optimizer_tensors(self.optimizer, self.model)
         return Checkpoint(
             step=self.num_steps,
-            identity=sitting.identity,
+            identity=replace(sitting, config=self.config).identity,
             loader=self.loader.state_at(self.position),
-            surroundings=kernel_manifest(self.device, self.config.num_threads),
-            packing=self.packing,
+            surroundings=self.manifest(),
+            packing=self.reading.packing,
             parameters=_copied(self.model.state_dict()),
             optimizer=_copied(optimizer),
             history=self.history.copy(),
             forks=list(self.forks),
+            adoptions=[adoption.as_json() for adoption in self.reading.adoptions],
         )
 
     def restore(self, checkpoint: Checkpoint, drift: dict[str, list[Any]] | None = None) -> None:
         """Go back to a checkpoint of this training, or of one that differs in `drift`, which is recorded."""
-        has_other_data = "snapshot_id" in (drift or {})
+        has_other_data = any(name.partition(".")[0] in ("snapshot_id", "mixture") for name in drift or {})
+        if not has_other_data:
+            self.reading.restore([Adoption.of(adoption) for adoption in checkpoint.adoptions])
         self.position = (
             int(checkpoint.loader["position"]) if has_other_data else self.loader.position_of(checkpoint.loader)
         )
@@ -176,28 +238,45 @@ def train(store: Store, sitting: Sitting) -> dict[str, Any]:
 
 def _sit(store: Store, sitting: Sitting, ranks: Ranks, scratch: Path, stop: list[int]) -> dict[str, Any]:
     found_id = ranks.tell(_find(store, sitting) if ranks.rank == 0 else "")
+    sitting = _as_begun(store, sitting, found_id)
     training = Training(open_snapshot(store, sitting.snapshot_id), sitting, ranks)
     if found_id:
         _restore(training, sitting, store, found_id)
+    following = following_of(store, sitting.follow, f"runs/{sitting.run_name}", training.reading, training.history)
     who = f"training {sitting.run_name}"
     with hold_folder(sitting.out, who) if ranks.rank == 0 else nullcontext():
-        return _go_on(training, sitting, Saver(store, scratch, sitting.run_name, sitting.keep), found_id, stop)
+        saver = Saver(store, scratch, sitting.run_name, sitting.keep)
+        return _go_on(training, sitting, following, saver, found_id, stop)
 
 
-def _go_on(training: Training, sitting: Sitting, saver: Saver, found_id: str, stop: list[int]) -> dict[str, Any]:
+def _as_begun(store: Store, sitting: Sitting, found_id: str) -> Sitting:
+    """A sitting that follows, with the snapshot that its run began with."""
+    if not (sitting.follow and found_id):
+        return sitting
+    begun = checkpoints.read_state(checkpoints.open_stored(store, found_id))["identity"]["snapshot_id"]
+    return replace(sitting, snapshot_id=begun)
+
+
+def _go_on(
+    training: Training, sitting: Sitting, following: Following, saver: Saver, found_id: str, stop: list[int]
+) -> dict[str, Any]:
     ranks = training.ranks
     is_unchanged = bool(found_id) and training.num_steps == sitting.stop_after
     journal = Journal(sitting.out, training.num_steps, sitting.stop_after, sitting.has_telemetry, ranks.rank)
     journal.say(_first_words(training, sitting, found_id))
     for reason in broken_promises(sitting.config.deterministic):
         journal.say(f"warning: bitwise equality is not promised: {reason}")
+    if training.compilation:
+        journal.say(training.compilation.sentence)
     saver.say = journal.say
-    saved_id = found_id if is_unchanged else ranks.tell(_run(training, sitting, journal, saver, stop))
-    result = _result(training, sitting, saved_id, is_unchanged)
+    saved_id = found_id if is_unchanged else ranks.tell(_run(training, sitting, following, journal, saver, stop))
+    result = result_of(training, sitting, saved_id, is_unchanged)
     result["tokens_per_second"] = journal.tokens_per_second
     if ranks.rank == 0:
         saver.certify(training.num_steps, saved_id)
     journal.finish(result)
+    if training.compilation and ranks.rank == 0:
+        record_run(training.packing["vocabulary_sha256"])
     return result
 
 
@@ -213,11 +292,11 @@ def _find(store: Store, sitting: Sitting) -> str:
 
 def _restore(training: Training, sitting: Sitting, store: Store, found_id: str) -> None:
     found = _load(store, sitting.run_name, found_id)
-    manifest = kernel_manifest(training.device, training.config.num_threads)
+    manifest = training.manifest()
     drift = judge_drift(
         found_id,
         {**found.identity, "manifest": found.surroundings, "tokenizer": found.packing["vocabulary_sha256"]},
-        {**sitting.identity, "manifest": manifest, "tokenizer": training.packing["vocabulary_sha256"]},
+        {**sitting.identity, "manifest": manifest, "tokenizer": training.reading.packing["vocabulary_sha256"]},
         sitting.allowed_drift,
     )
     if found.step > sitting.stop_after:
@@ -242,21 +321,29 @@ def _load(store: Store, run: str, found_id: str) -> Checkpoint:
         raise
 
 
-def _run(training: Training, sitting: Sitting, journal: Journal, saver: Saver, stop: list[int]) -> str:
+def _run(
+    training: Training, sitting: Sitting, following: Following, journal: Journal, saver: Saver, stop: list[int]
+) -> str:
     is_due = False
-    for batch in Batches(training.loader, training.config.batch_rows, sitting.num_workers, training.position):
+    for batch in training.reading.batches(training.config.batch_rows, sitting.num_workers, training.position):
         metrics = training.step(batch)
+        while training.notes:
+            journal.say(training.notes.pop(0))
         if sitting.evaluation.is_due(training.num_steps) and training.ranks.rank == 0:
             journal.say(f"evaluating held-out rows after step {training.num_steps}")
             metrics |= training.evaluate(sitting.evaluation.num_rows)
-        journal.step(training.num_steps, metrics, batch.input_ids_BT.size)
+        turn = training.turn(following)
+        journal.step(training.num_steps, {**metrics, **turn.metrics}, batch.input_ids_BT.size)
+        journal.say_all(turn.words)
         _judge_excursion(training, sitting)
         is_last = training.num_steps >= sitting.stop_after or training.ranks.any_of(bool(stop))
-        is_due = is_due or is_last or training.num_steps % sitting.save_every == 0
+        is_due = is_due or is_last or turn.adoption is not None or training.num_steps % sitting.save_every == 0
         if not is_due or training.is_inside_excursion:
             continue
         if training.ranks.rank == 0:
             saver.save(training.checkpoint(sitting))
+            if turn.adoption:  # no row of another snapshot is read before it is on record
+                saver.wait()
         is_due = False
         if is_last:
             break
@@ -313,43 +400,21 @@ def _metrics(loss: StepLoss, norm: Tensor, rate: float, is_skipped: bool) -> dic
     }
 
 
+def _compiled(model: HybridModel, config: TrainingConfig) -> Any:
+    """The model's compilation, or None. Its module loads the compiler, a second of every process."""
+    if config.compile is CompileMode.OFF:
+        return None
+    from trainer.compilation import Compilation
+
+    return Compilation(model, config.compile, config.compile_backend, config.deterministic)
+
+
+def _compile_words(config: TrainingConfig) -> str | None:
+    return None if config.compile is CompileMode.OFF else f"{config.compile}, {config.compile_backend}"
+
+
 def _copied(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
-
-
-def _packing(snapshot: Snapshot, loader: Loader) -> dict[str, Any]:
-    names = {"vocabulary": snapshot.vocabulary["name"], "vocabulary_sha256": snapshot.vocabulary["sha256"]}
-    return {"row_length": snapshot.row_length, "num_rows": loader.num_rows, **names}
-
-
-def _result(training: Training, sitting: Sitting, checkpoint_id: str, unchanged: bool) -> dict[str, Any]:
-    losses = list(training.history.losses)
-    return {
-        "run": sitting.run_name,
-        "recipe": sitting.recipe,
-        "steps": training.num_steps,
-        "certificate": training.history.certificate,
-        "losses": losses,
-        "final_loss": losses[-1],
-        "skipped_steps": [step for step, flag in enumerate(training.history.skipped, 1) if flag],
-        "parameters_sha256": checkpoints.digest_tensors(training.model.state_dict()),
-        "optimizer_sha256": checkpoints.digest_tensors(
-            checkpoints.optimizer_tensors(training.optimizer, training.model)
-        ),
-        "num_parameters": count_parameters(training.model),
-        "snapshot_id": sitting.snapshot_id,
-        "checkpoint_id": checkpoint_id,
-        "loader": training.loader.state_at(training.position),
-        "packing": training.packing,
-        "config": sitting.identity["config"],
-        "forks": training.forks,
-        "seeds": {"global": sitting.seed, "weights": sitting.seed, "loader": sitting.seed},
-        "versions": kernel_manifest(training.device, training.config.num_threads),
-        "num_ranks": training.ranks.count,
-        "broken_promises": broken_promises(sitting.config.deterministic),
-        "unchanged": unchanged,
-        "finished": training.num_steps >= sitting.stop_after,
-    }
 
 
 _EXCURSION = (

@@ -9,6 +9,7 @@ floating-point numbers: ranks exchange tensors pairwise, and an addition of two 
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -66,6 +67,13 @@ class Ranks:
         if self.count > 1:
             dist.broadcast_object_list(words, 0)
         return words[0]
+
+    def all_say(self, value: Any) -> list[Any]:
+        """What every rank says, in their order, on every rank."""
+        told = [value] * self.count
+        if self.count > 1:
+            dist.all_gather_object(told, value)
+        return told
 
     def add_integers(self, tensors: Sequence[Tensor]) -> None:
         """Add counters over the ranks, in place. Integers: any order is exact."""

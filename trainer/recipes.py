@@ -1,13 +1,13 @@
 """Named trainings: a model, its optimiser, its batches. Light: the shell reads this without torch."""
 
-from typing import Self
+from typing import Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from pipeline.errors import ParamsError
 from pipeline.params import Params
 from pipeline.tokenize.fim import InfillingParams
-from trainer.config import ModelConfig, MuonConfig, OptimizerConfig
+from trainer.config import CompileBackend, CompileMode, ModelConfig, MuonConfig, OptimizerConfig, Precision
 from trainer.presets import preset
 
 
@@ -39,6 +39,22 @@ class TrainingConfig(Params):
     """Whether strict deterministic algorithms are asked of torch. Without them no bits are promised, and the run says so."""
     num_threads: int = Field(default=2, ge=1, le=256)
     """Threads of one operation on the CPU. Sums are split among them, so that the number is part of the numbers."""
+
+    dtype: Precision = Precision.FLOAT32
+    """The type of matrix products."""
+    compile: CompileMode = CompileMode.OFF
+    """What is compiled. Another mode gives other roundings, so that it is a part of the run's identity."""
+    compile_backend: CompileBackend = CompileBackend.INDUCTOR
+    """What makes code of the captured graphs, where anything is compiled."""
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_off(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """What a run does without leaves no field: its identity is that of a build that never had it."""
+        fields = serialize(self)
+        plain = {"dtype": Precision.FLOAT32, "compile": CompileMode.OFF}
+        left_out = {name for name, value in plain.items() if getattr(self, name) is value}
+        left_out |= {"compile_backend"} if self.compile is CompileMode.OFF else set()
+        return {name: value for name, value in fields.items() if name not in left_out}
 
     @property
     def num_micro_batches(self) -> int:

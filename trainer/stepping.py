@@ -4,6 +4,7 @@ Shapes: B rows of a batch, T slots of a row.
 """
 
 import statistics
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 
@@ -28,12 +29,17 @@ class StepLoss:
     cross_entropy_sum: Tensor
     router_z_loss: Tensor
     num_trained_tokens: int
+    untouched: tuple[str, ...] = ()
+    """The parameters that this rank's share gave no gradient."""
+
+
+class MemorySpentError(Exception):
+    """The memory of a rank's device did not suffice for its share; every rank raises it. No gradient is left."""
 
 
 def to_device(batch: Batch, device: str, rows: slice = slice(None)) -> TrainingBatch:
     """Rows of a batch as tensors on a device."""
-    arrays = (batch.input_ids_BT, batch.target_ids_BT, batch.loss_mask_BT, batch.doc_ids_BT)
-    tensors = (torch.from_numpy(array[rows]) for array in arrays)
+    tensors = (torch.from_numpy(array[rows]) for array in batch.arrays)
     if device.startswith("cuda"):  # from pinned memory a copy runs beside the kernels before it
         return TrainingBatch(*(tensor.pin_memory().to(device, non_blocking=True) for tensor in tensors))
     return TrainingBatch(*(tensor.to(device) for tensor in tensors))
@@ -47,7 +53,8 @@ def backward(model: HybridModel, batch: Batch, num_micro_batches: int, ranks: Ra
     rows = len(batch.input_ids_BT) // num_micro_batches
     num_trained = int(batch.loss_mask_BT.sum())
     divisor = torch.tensor(num_trained, device=device)
-    parameters = list(model.parameters())
+    names, parameters = zip(*model.named_parameters(), strict=True)
+    untouched: list[str] = []
 
     def leaf(place: int) -> list[Tensor]:
         for parameter in parameters:
@@ -55,14 +62,20 @@ def backward(model: HybridModel, batch: Batch, num_micro_batches: int, ranks: Ra
         share = to_device(batch, device, slice(place * rows, (place + 1) * rows))
         loss, parts = model.loss(share, divisor)
         loss.backward()  # type: ignore[no-untyped-call]  # torch's own signature
+        untouched[:] = [name for name, each in zip(names, parameters, strict=True) if each.grad is None]
         penalty = parts.router_z_loss * (parts.num_trained_tokens / divisor.clamp(min=1))
         return [_gradient(parameter) for parameter in parameters] + [loss.detach(), parts.cross_entropy_sum, penalty]
 
-    *gradients, loss, cross_entropy_sum, penalty = ranks.add(tree_sum(ranks.share_of(num_micro_batches), leaf))
+    own = _within_memory(lambda: tree_sum(ranks.share_of(num_micro_batches), leaf))
+    if ranks.any_of(own is None) or own is None:
+        for parameter in parameters:
+            parameter.grad = None
+        raise MemorySpentError
+    *gradients, loss, cross_entropy_sum, penalty = ranks.add(own)
     for parameter, gradient in zip(parameters, gradients, strict=True):
         parameter.grad = gradient
     ranks.add_integers(_counters(model))
-    return StepLoss(loss, cross_entropy_sum, penalty, num_trained)
+    return StepLoss(loss, cross_entropy_sum, penalty, num_trained, tuple(untouched))
 
 
 def is_excursion(loss: float, norm: float, history: History, spike_factor: float) -> bool:
@@ -72,6 +85,13 @@ def is_excursion(loss: float, norm: float, history: History, spike_factor: float
     places = range(history.num_steps - 1, -1, -1)
     recent = list(islice((history.losses[place] for place in places if not history.skipped[place]), NUM_RECENT))
     return len(recent) == NUM_RECENT and loss > spike_factor * statistics.median(recent)
+
+
+def _within_memory(work: Callable[[], list[Tensor]]) -> list[Tensor] | None:
+    try:
+        return work()
+    except torch.OutOfMemoryError:
+        return None
 
 
 def _gradient(parameter: nn.Parameter) -> Tensor:

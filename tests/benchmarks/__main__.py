@@ -11,9 +11,11 @@ from tests.benchmarks.cleaning import collect_normalize_full, one_more_source
 from tests.benchmarks.end_to_end import dagster_overhead, end_to_end_full, end_to_end_quick
 from tests.benchmarks.experts import expert_padding
 from tests.benchmarks.figure import Benchmark, Figure, machine
+from tests.benchmarks.graphs import graph
 from tests.benchmarks.kills import kill_campaign
 from tests.benchmarks.loss import loss
 from tests.benchmarks.near_duplicates import million_documents, near_duplicates
+from tests.benchmarks.on_gpu import section
 from tests.benchmarks.reading import loader, loader_memory, resume_position
 from tests.benchmarks.same_blocks import same_blocks
 from tests.benchmarks.secret_scan import secrets
@@ -48,6 +50,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "kill-campaign": kill_campaign,
     "loss": loss,
     "expert-padding": expert_padding,
+    "graph": graph,
 }
 
 HEAD = """# Benchmarks
@@ -85,15 +88,16 @@ def main() -> int:
 def page(path: Path, figures: list[Figure]) -> str:
     """The page with these figures; rows of benchmarks that this run did not measure stay as they are."""
     measured = {_benchmark_of(figure.name) for figure in figures}
-    before = path.read_text().splitlines(keepends=True) if path.exists() else []
+    text = path.read_text().partition("\n## On a GPU")[0] if path.exists() else ""
+    before = text.splitlines(keepends=True)
     names = {line: _benchmark_of(line.removeprefix("| ")) for line in before if line.startswith("| ")}
     rows = [line for line, name in names.items() if name in BENCHMARKS and name not in measured]
     rows += [_row(figure) for figure in figures]
     order = list(BENCHMARKS)
     rows.sort(key=lambda row: order.index(_benchmark_of(row.removeprefix("| "))))
     missing = [name for name in order if name not in {_benchmark_of(row.removeprefix("| ")) for row in rows}]
-    left = f"\nNot yet measured: {', '.join(f'`{name}`' for name in missing)}; nothing of a GPU.\n" if missing else ""
-    return HEAD.format(machine=machine()) + "".join(rows) + left
+    left = f"\nNot yet measured: {', '.join(f'`{name}`' for name in missing)}.\n" if missing else ""
+    return HEAD.format(machine=machine()) + "".join(rows) + left + section()
 
 
 def _benchmark_of(name: str) -> str:

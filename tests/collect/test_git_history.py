@@ -176,7 +176,7 @@ def test_names_and_subjects_of_any_bytes_are_told(repository: Repository, chains
     repository.git("config", "i18n.commitEncoding", "latin-1")
     repository.commit(b"Ge\xe4ndert".decode("utf-8", "surrogateescape"))
     (row,) = chains()
-    assert row["path"] == 'd\\xe9 "x"\n\\\\.c'
+    assert row["path"] == 'd\\xe9 "x"\\x0a\\\\.c'
     assert row["subject"] == "Geändert"
 
 

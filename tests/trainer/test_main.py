@@ -56,7 +56,7 @@ def test_wrong_usage_is_exit_code_2_and_one_json_value(ask: Ask, tmp_path: Path,
         (["--run", "../x"], "run '../x': it is no name"),
         (["--corpus", "../x"], "corpus '../x': it is no name"),
         (["--snapshot", "live?"], "it is no id"),
-        (["--recipe", "huge"], "one of tiny"),
+        (["--recipe", "huge"], "expected one of base, nam52, nam56r, small, tiny"),
     ],
 )
 def test_odd_values_are_refused_by_name(ask: Ask, tmp_path: Path, arguments: list[str], words: str) -> None:

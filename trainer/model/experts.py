@@ -58,6 +58,7 @@ class Experts(nn.Module):
         super().__init__()
         part: ExpertsConfig = config.experts
         self.config = part
+        self.has_power_of_two_capacity = False  # the compile mode `budgeted` sets it
         num_inner = 2 if part.is_gated else 1
         self.router_ED = nn.Parameter(torch.empty(part.num_experts, config.width))
         self.into_EDF = nn.Parameter(torch.empty(part.num_experts, config.width, num_inner * part.expert_size))
@@ -83,7 +84,7 @@ class Experts(nn.Module):
         is_token_M = ~rows.segments.is_padding_BT.flatten()
         logits_ME = functional.linear(tokens_MD.to(self.router_ED.dtype), self.router_ED)
         chosen_MK, weights_MK = choose_experts(logits_ME, self.selection_bias_E, self.config.num_selected)
-        capacity = expert_capacity(tokens_MD.shape[0], self.config)
+        capacity = expert_capacity(tokens_MD.shape[0], self.config, self.has_power_of_two_capacity)
         placement = place_pairs(chosen_MK, is_token_M, self.config.num_experts, capacity)
         if self.training:
             self._count(chosen_MK, is_token_M, placement)

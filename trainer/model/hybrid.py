@@ -93,6 +93,7 @@ class HybridModel(nn.Module):
         super().__init__()
         self.config = config
         self.vocabulary_size = vocabulary_size
+        self.dtype: torch.dtype | None = None  # of matrix products; None: the parameters' own
         self.embedding_VD = nn.Parameter(torch.empty(vocabulary_size, config.width))
         self.layers = nn.ModuleList(
             Layer(config, build_block(config, layer, vocabulary_size)) for layer in range(config.depth)
@@ -186,9 +187,9 @@ class HybridModel(nn.Module):
 
     def _embed(self, rows: PackedRows) -> Tensor:
         hidden_BTD = functional.embedding(rows.input_ids_BT, self.embedding_VD)
-        if self.structure is None or rows.structure_kind_BT is None or rows.dependency_level_BT is None:
-            return hidden_BTD
-        return hidden_BTD + self.structure(rows.structure_kind_BT, rows.dependency_level_BT)
+        if not (self.structure is None or rows.structure_kind_BT is None or rows.dependency_level_BT is None):
+            hidden_BTD = hidden_BTD + self.structure(rows.structure_kind_BT, rows.dependency_level_BT)
+        return hidden_BTD if self.dtype is None else hidden_BTD.to(self.dtype)
 
     def _head(self) -> Tensor:
         return self.embedding_VD if self.head_VD is None else self.head_VD
@@ -205,13 +206,17 @@ class HybridModel(nn.Module):
                 "rows", f"they have {input_ids_BT.shape[1]} tokens", f"at most {self.config.max_row_tokens}", _TOO_LONG
             )
         rows = describe_rows(input_ids_BT, doc_ids_BT, structure_kind_BT, dependency_level_BT)
-        hidden_BTD = self._embed(rows)
-        penalty = hidden_BTD.new_zeros(())
+        hidden_BTD, penalty = self.run_layers(self._embed(rows), rows)
+        return self.norm(hidden_BTD), penalty
+
+    def run_layers(self, hidden_BTD: Tensor, rows: PackedRows) -> tuple[Tensor, Tensor]:
+        """The residual stream after the last layer, and the sum of the layers' own terms of the loss."""
+        penalty = hidden_BTD.new_zeros((), dtype=self.embedding_VD.dtype)
         for layer in self.layers:
             hidden_BTD, layer_penalty = layer(hidden_BTD, rows)
             if layer_penalty is not None:
                 penalty = penalty + layer_penalty
-        return self.norm(hidden_BTD), penalty
+        return hidden_BTD, penalty
 
 
 _TOO_LONG = "Pack shorter rows, or raise the model's max_row_tokens."

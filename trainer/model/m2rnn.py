@@ -17,6 +17,7 @@ from torch.nn import functional
 
 from kernels.causal_convolution import causal_convolution
 from kernels.gated_rms_norm import gated_rms_norm
+from kernels.m2rnn import RecurrenceArguments, m2rnn
 from trainer.config import ModelConfig
 from trainer.model.decoding import StepToken, push, window_segments
 from trainer.model.initialization import (
@@ -84,7 +85,7 @@ class M2RNN(nn.Module):
     def forward(self, hidden_BTD: Tensor, rows: PackedRows) -> BlockOutput:
         channels_BTC, gate, step_BTH = self.into(hidden_BTD).split(self.widths, dim=-1)
         inputs = self._recurrence_inputs(channels_BTC, step_BTH, rows.segments.positions_BT)
-        read_BTHV = m2rnn_scan(inputs, self.transition_HVV, rows.segments.document_starts_BT)
+        read_BTHV = m2rnn(RecurrenceArguments(*inputs, self.transition_HVV, rows.segments.segment_ids_BT))
         mixed = (read_BTHV + self.skip_H.unsqueeze(-1) * inputs.values_BTHV).flatten(2)
         return BlockOutput(self.out(self._gated(mixed, gate)), None)
 
@@ -126,30 +127,3 @@ class M2RNN(nn.Module):
             values_BTHV=values.unflatten(-1, (-1, self.value_size)),
             forget_BTH=torch.exp(-self.log_decay_rate_H.exp() * step_sizes_BTH),
         )
-
-
-def m2rnn_scan(inputs: RecurrenceInputs, transition_HVV: Tensor, document_starts_BT: Tensor) -> Tensor:
-    """q_t^T h_t for each token, (B, T, H, V), by a loop over time. `transition_HVV` is W."""
-    queries_BTHK, keys_BTHK, values_BTHV, forget_BTH = inputs
-    num_rows, _, num_heads, key_size = keys_BTHK.shape
-    # Heads lead and rows join the key axis: one batched product with W for each step, and no copy of W for each row.
-    drive_THMV = (keys_BTHK.unsqueeze(-1) * values_BTHV.unsqueeze(-2)).permute(1, 2, 0, 3, 4).flatten(2, 3)
-    continues_TB = (~document_starts_BT).to(forget_BTH.dtype).t()
-    forget_THM1 = _for_each_state_row(forget_BTH.permute(1, 2, 0), key_size)
-    continues_T1M1 = _for_each_state_row(continues_TB.unsqueeze(1), key_size)
-    state_HMV = torch.zeros_like(drive_THMV[0])
-    states = []
-    # unbind, not indexing: the gradient of an index is a whole zero tensor for each step.
-    steps = zip(drive_THMV.unbind(0), forget_THM1.unbind(0), continues_T1M1.unbind(0), strict=True)
-    for drive_HMV, forget_HM1, continues_1M1 in steps:
-        previous_HMV = state_HMV * continues_1M1
-        candidate_HMV = torch.tanh(torch.baddbmm(drive_HMV, previous_HMV, transition_HVV))
-        state_HMV = torch.lerp(candidate_HMV, previous_HMV, forget_HM1)
-        states.append(state_HMV)
-    states_THBKV = torch.stack(states).view(-1, num_heads, num_rows, key_size, values_BTHV.shape[-1])
-    return torch.einsum("bthk,thbkv->bthv", queries_BTHK, states_THBKV)
-
-
-def _for_each_state_row(factors_TXB: Tensor, key_size: int) -> Tensor:
-    """(T, X, B) -> (T, X, B * K, 1): one factor for each row of the joined states."""
-    return factors_TXB.unsqueeze(-1).expand(*factors_TXB.shape, key_size).flatten(2).unsqueeze(-1)

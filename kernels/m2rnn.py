@@ -1,0 +1,216 @@
+"""M2RNN: a recurrent network whose state is a matrix for each head, nonlinear in time.
+
+    z_t = tanh(h_{t-1} W + k_t v_t^T)        h_t = f_t h_{t-1} + (1 - f_t) z_t        y_t = q_t^T h_t
+
+h starts from zero in each document. Serial in time: the state enters a tanh, so no scan can reorder it. With e = dL/dh_t
+(what later tokens send back, plus q_t gy_t^T) and p = (1 - f_t) e (1 - z_t^2):
+
+    dq_t = h_t gy_t        dk_t = p v_t        dv_t = p^T k_t        df_t = sum(e (h_{t-1} - z_t))
+    dW += h_{t-1}^T p        dL/dh_{t-1} = f_t e + p W^T
+
+A number that is not finite makes the rest of its document not finite, and no other (but W's gradient sums over all).
+
+Shapes: B rows, T tokens of a row, H heads, K key size, V value size. Source: M2RNN as published for hybrid stacks (2026).
+"""
+
+import torch
+from torch import Tensor
+
+from kernels.backend import UnavailableKernelError, runs_kernel, triton
+from kernels.configurations import launch_options
+from kernels.m2rnn_torch import RecurrenceArguments, document_starts, scan_backward, scan_forward
+from kernels.m2rnn_triton import backward_kernel, forward_kernel
+from kernels.mamba3_scan import sample_documents
+from kernels.spec import Argument, KernelSpec, ShapeCase
+
+SMALLEST_TILE, LONGEST_SEGMENT = 16, 64
+
+
+def m2rnn(arguments: RecurrenceArguments) -> Tensor:
+    """y (B, T, H, V), in the dtype of the values.
+
+    Runs the Triton kernels on a GPU and in the interpreter, a loop of plain torch elsewhere. q, k and v may be float32 or
+    bfloat16 (float64 on a CPU); the state is float32 at least. Raises UnavailableKernelError for float16.
+    """
+    return m2rnn_op(*arguments)[0]
+
+
+def m2rnn_reference(
+    queries_BTHK: Tensor,
+    keys_BTHK: Tensor,
+    values_BTHV: Tensor,
+    forget_BTH: Tensor,
+    transition_HVV: Tensor,
+    document_index_BT: Tensor,
+) -> Tensor:
+    """The recurrence of the file's head, token by token: the definition."""
+    state_BHKV = torch.zeros_like(keys_BTHK[:, 0, :, :, None] * values_BTHV[:, 0, :, None, :])
+    results = []
+    for t, is_start_B in enumerate(document_starts(document_index_BT).unbind(1)):
+        state_BHKV = torch.where(is_start_B[:, None, None, None], 0, state_BHKV)
+        drive_BHKV = keys_BTHK[:, t, :, :, None] * values_BTHV[:, t, :, None, :]
+        candidate_BHKV = torch.tanh(torch.einsum("bhkv,hvw->bhkw", state_BHKV, transition_HVV) + drive_BHKV)
+        forget_BH11 = forget_BTH[:, t, :, None, None]
+        state_BHKV = forget_BH11 * state_BHKV + (1 - forget_BH11) * candidate_BHKV
+        results.append(torch.einsum("bhk,bhkv->bhv", queries_BTHK[:, t], state_BHKV))
+    return torch.stack(results, dim=1)
+
+
+@torch.library.custom_op("sluice::m2rnn", mutates_args=())
+def m2rnn_op(
+    queries: Tensor, keys: Tensor, values: Tensor, forget: Tensor, transition: Tensor, document_index: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The scan as an operation: y, and what the backward reads again (on a GPU the states before each segment)."""
+    arguments = RecurrenceArguments(queries, keys, values, forget, transition, document_index)
+    for name, tensor in zip(RecurrenceArguments._fields, arguments, strict=True):
+        if tensor.dtype == torch.float16:
+            raise UnavailableKernelError(f"m2rnn: {name} is float16. Expected bfloat16 or float32.")
+    return _launch_forward(arguments) if _runs_kernel(values) else scan_forward(arguments)
+
+
+@m2rnn_op.register_fake
+def _(queries, keys, values, forget, transition, document_index):
+    num_rows, num_tokens, num_heads, key_size = keys.shape
+    wide = torch.promote_types(values.dtype, torch.float32)
+    shape = (2, num_tokens, num_heads, num_rows * key_size, values.shape[-1])
+    if _runs_kernel(values):
+        shape = _checkpoint_shape(keys, values)
+    return values.new_empty(values.shape), values.new_empty(shape, dtype=wide)
+
+
+@torch.library.custom_op("sluice::m2rnn_backward", mutates_args=())
+def m2rnn_backward_op(grad: Tensor, arguments: list[Tensor], saved: Tensor) -> list[Tensor]:
+    """The gradients of the five floating-point arguments of `sluice::m2rnn`, from that of y."""
+    backward = _launch_backward if _runs_kernel(grad) else scan_backward
+    return list(backward(grad, RecurrenceArguments(*arguments), saved))
+
+
+@m2rnn_backward_op.register_fake
+def _(grad, arguments, saved):
+    return [argument.new_empty(argument.shape) for argument in arguments[:5]]
+
+
+def _save_for_backward(ctx, inputs, output) -> None:
+    _, saved = output
+    ctx.mark_non_differentiable(saved)
+    # Or autograd makes a tensor of zeros for what is saved.
+    ctx.set_materialize_grads(False)
+    ctx.save_for_backward(*inputs, saved)
+
+
+def _backward(ctx, grad: Tensor | None, _) -> tuple[Tensor | None, ...]:
+    if grad is None:
+        return (None,) * 6
+    *arguments, saved = ctx.saved_tensors
+    return (*m2rnn_backward_op(grad.contiguous(), arguments, saved), None)
+
+
+m2rnn_op.register_autograd(_backward, setup_context=_save_for_backward)
+
+
+def _runs_kernel(tensor: Tensor) -> bool:
+    if tensor.dtype == torch.float64:
+        if tensor.is_cuda:
+            raise UnavailableKernelError(
+                f"m2rnn on {tensor.device}: no kernel for float64. Expected float32 or bfloat16, or the plain-torch "
+                "implementation with kernels.backend.reference_mode()."
+            )
+        return False
+    return runs_kernel("m2rnn", tensor)
+
+
+def _tiles(keys_BTHK: Tensor, values_BTHV: Tensor) -> dict[str, int]:
+    """The kernels' constants."""
+    _, num_tokens, num_heads, key_size = keys_BTHK.shape
+    value_size = values_BTHV.shape[-1]
+    segment = min(LONGEST_SEGMENT, triton.next_power_of_2(num_tokens))
+    return {
+        "T": num_tokens,
+        "H": num_heads,
+        "K": key_size,
+        "V": value_size,
+        "KEY": max(triton.next_power_of_2(key_size), SMALLEST_TILE),
+        "VALUE": max(triton.next_power_of_2(value_size), SMALLEST_TILE),
+        "SEGMENTS": triton.cdiv(num_tokens, segment),
+        "SEGMENT": segment,
+    }
+
+
+def _checkpoint_shape(keys_BTHK: Tensor, values_BTHV: Tensor) -> tuple[int, ...]:
+    tiles = _tiles(keys_BTHK, values_BTHV)
+    return (keys_BTHK.shape[0], tiles["SEGMENTS"], tiles["H"], tiles["KEY"], tiles["VALUE"])
+
+
+def _prepared(arguments: RecurrenceArguments) -> RecurrenceArguments:
+    contiguous = RecurrenceArguments(*(tensor.contiguous() for tensor in arguments))
+    return contiguous._replace(forget_BTH=contiguous.forget_BTH.float())
+
+
+def _launch_forward(arguments: RecurrenceArguments) -> tuple[Tensor, Tensor]:
+    inputs = _prepared(arguments)
+    values = inputs.values_BTHV
+    tiles = _tiles(inputs.keys_BTHK, values)
+    y_BTHV = torch.empty_like(values)
+    checkpoints = values.new_empty(_checkpoint_shape(inputs.keys_BTHK, values), dtype=torch.float32)
+    options = launch_options("m2rnn.forward", "any", values.device)
+    forward_kernel[(tiles["H"], values.shape[0])](*inputs, y_BTHV, checkpoints, **tiles, **options)
+    return y_BTHV, checkpoints
+
+
+def _launch_backward(grad_BTHV: Tensor, arguments: RecurrenceArguments, checkpoints: Tensor) -> tuple[Tensor, ...]:
+    inputs = _prepared(arguments)
+    tiles = _tiles(inputs.keys_BTHK, inputs.values_BTHV)
+    num_rows = grad_BTHV.shape[0]
+    gradients = [torch.empty_like(tensor) for tensor in inputs[:4]]
+    scratch = checkpoints.new_empty((num_rows, tiles["H"], 2, tiles["SEGMENT"], tiles["KEY"], tiles["VALUE"]))
+    grad_transition_BHVV = checkpoints.new_empty((num_rows, *inputs.transition_HVV.shape))
+    options = launch_options("m2rnn.backward", "any", grad_BTHV.device)
+    backward_kernel[(tiles["H"], num_rows)](
+        *inputs, checkpoints, grad_BTHV.contiguous(), scratch, *gradients, grad_transition_BHVV, **tiles, **options
+    )
+    gradients.append(grad_transition_BHVV.sum(0))
+    return tuple(grad.to(like.dtype) for grad, like in zip(gradients, arguments[:5], strict=True))
+
+
+def _sample_inputs(generator: torch.Generator, dtype: torch.dtype, case: ShapeCase) -> tuple[Argument, ...]:
+    """Sizes are B, T, H, K, V. W is near the identity, as it begins; documents end anywhere."""
+    num_rows, num_tokens, num_heads, key_size, value_size = case.sizes
+
+    def normal(*shape: int) -> Tensor:
+        return torch.randn(shape, generator=generator, device=generator.device)
+
+    per_head = (num_rows, num_tokens, num_heads)
+    identity = torch.eye(value_size, device=generator.device)
+    return (
+        normal(*per_head, key_size).to(dtype),
+        normal(*per_head, key_size).to(dtype),
+        normal(*per_head, value_size).to(dtype),
+        torch.sigmoid(normal(*per_head)),
+        identity + 0.1 * normal(num_heads, value_size, value_size),
+        sample_documents(num_rows, num_tokens, 16, generator.device),
+    )
+
+
+SPEC = KernelSpec(
+    name="m2rnn",
+    reference=m2rnn_reference,
+    op=lambda *arguments: m2rnn(RecurrenceArguments(*arguments)),
+    sample_inputs=_sample_inputs,
+    cases=(
+        ShapeCase((2, 40, 2, 16, 16), "documents of one token and documents that end before the row"),
+        ShapeCase((1, 19, 1, 8, 5), "one row, one head; key and value below a tile; a row that is no power of two"),
+        ShapeCase((1, 66, 1, 16, 16), "more than one segment between checkpoints, the last of two tokens"),
+    ),
+    dtypes=(torch.float32, torch.bfloat16),
+    tolerance_eps=32.0,
+    gradient_tolerance_eps=64.0,
+    tolerance_reason=(
+        "float32: each step rounds the state a few times and W, near the identity, passes the error on, so it grows with "
+        "the length of a document (66 here, 16 roundings to the bound); bfloat16: the state is float32, so one rounding "
+        "of each output, which the interpreter truncates"
+    ),
+    real_cases=(
+        ShapeCase((1, 4096, 16, 64, 16), "one row of training"),
+        ShapeCase((4, 2048, 56, 64, 16), "more programs than an H200 has processors"),
+    ),
+)

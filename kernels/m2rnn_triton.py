@@ -1,0 +1,181 @@
+"""The Triton kernels of the M2RNN scan: one program for each row and head walks over time with the state in registers.
+
+The forward writes the state before every SEGMENT-th token; the backward walks the segments from the last, computes the
+states of one again into a scratch buffer of its own, and walks it in reverse. All in float32, products as IEEE: the state
+feeds itself, so what is rounded stays. A reset selects, it does not multiply. No atomics.
+
+Shapes: see `m2rnn`. KEY and VALUE are K and V as powers of two of at least 16.
+"""
+
+from kernels.backend import tl, triton
+
+
+@triton.jit
+def _tanh(x):
+    """By the exponential, and by its series near zero, where the difference of exponentials has no digits left."""
+    shrunk = tl.exp(-2.0 * tl.abs(x))
+    far = (1.0 - shrunk) / (1.0 + shrunk)
+    square = x * x
+    tail = square * (2.0 / 15.0 + square * (-17.0 / 315.0 + square * (62.0 / 2835.0)))
+    near = x * (1.0 + square * (-1.0 / 3.0 + tail))
+    # Comparisons with NaN are false: it takes the first branch and stays NaN.
+    return tl.where(tl.abs(x) > 0.25, tl.where(x < 0, -far, far), near)
+
+
+@triton.jit
+def _token(
+    key_ptr, value_ptr, forget_ptr, document_ptr, row, head, t,
+    T: tl.constexpr, H: tl.constexpr, K: tl.constexpr, V: tl.constexpr, KEY: tl.constexpr, VALUE: tl.constexpr,
+):  # fmt: skip
+    """k, v, f of one token, and whether the token before is of the same document; zeros outside the row."""
+    inside = (t >= 0) & (t < T)
+    # A scalar and a vector of bools make no mask in the interpreter: the scalar bounds the comparison instead.
+    num_keys, num_values = tl.where(inside, K, 0), tl.where(inside, V, 0)
+    place = (row * T + t) * H + head
+    keys, values = tl.arange(0, KEY), tl.arange(0, VALUE)
+    key = tl.load(key_ptr + place * K + keys, mask=keys < num_keys, other=0.0).to(tl.float32)
+    value = tl.load(value_ptr + place * V + values, mask=values < num_values, other=0.0).to(tl.float32)
+    forget = tl.load(forget_ptr + place, mask=inside, other=0.0)
+    here = tl.load(document_ptr + row * T + t, mask=inside, other=-1)
+    before = tl.load(document_ptr + row * T + t - 1, mask=inside & (t > 0), other=-1)
+    return key, value, forget, inside & (t > 0) & (here == before)
+
+
+@triton.jit
+def _square(pointer, head, V: tl.constexpr, VALUE: tl.constexpr):
+    """W of one head, (VALUE, VALUE), zero outside."""
+    values = tl.arange(0, VALUE)
+    mask = (values[:, None] < V) & (values[None, :] < V)
+    place = head * V * V + values[:, None] * V + values[None, :]
+    return tl.load(pointer + place, mask=mask, other=0.0).to(tl.float32)
+
+
+@triton.jit
+def _store_row(pointer, numbers, count, SIZE: tl.constexpr):
+    """Write the first `count` of SIZE numbers."""
+    index = tl.arange(0, SIZE)
+    tl.store(pointer + index, numbers.to(pointer.dtype.element_ty), mask=index < count)
+
+
+@triton.jit
+def forward_kernel(
+    query_ptr, key_ptr, value_ptr, forget_ptr, transition_ptr, document_ptr, y_ptr, checkpoint_ptr,
+    T: tl.constexpr, H: tl.constexpr, K: tl.constexpr, V: tl.constexpr, KEY: tl.constexpr, VALUE: tl.constexpr,
+    SEGMENTS: tl.constexpr, SEGMENT: tl.constexpr,
+):  # fmt: skip
+    """y of one row and head, and the state before each segment."""
+    head, row = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    keys, values = tl.arange(0, KEY), tl.arange(0, VALUE)
+    tile = keys[:, None] * VALUE + values[None, :]
+    transition = _square(transition_ptr, head, V, VALUE)
+    state = tl.zeros((KEY, VALUE), dtype=tl.float32)
+    # A tensor: the interpreter's loop variables are plain integers, and a mask of them would be a plain bool.
+    first = row * 0
+    key, value, forget, is_same = _token(
+        key_ptr, value_ptr, forget_ptr, document_ptr, row, head, first, T, H, K, V, KEY, VALUE
+    )
+    for segment in range(SEGMENTS):
+        tl.store(checkpoint_ptr + ((row * SEGMENTS + segment) * H + head) * (KEY * VALUE) + tile, state)
+        for i in range(SEGMENT):
+            t = first + segment * SEGMENT + i
+            place = (row * T + t) * H + head
+            query = tl.load(query_ptr + place * K + keys, mask=keys < tl.where(t < T, K, 0), other=0.0).to(tl.float32)
+            # The next token is on its way while this one is computed: nothing of it depends on the state.
+            next_key, next_value, next_forget, next_is_same = _token(
+                key_ptr, value_ptr, forget_ptr, document_ptr, row, head, t + 1, T, H, K, V, KEY, VALUE
+            )
+            previous = tl.where(is_same, state, 0.0)
+            mixed = tl.dot(previous, transition, input_precision="ieee", out_dtype=tl.float32)
+            candidate = _tanh(mixed + key[:, None] * value[None, :])
+            state = forget * previous + (1.0 - forget) * candidate
+            y = tl.sum(query[:, None] * state, axis=0)
+            tl.store(y_ptr + place * V + values, y.to(y_ptr.dtype.element_ty), mask=values < tl.where(t < T, V, 0))
+            key, value, forget, is_same = next_key, next_value, next_forget, next_is_same
+
+
+@triton.jit
+def _recompute(
+    key_ptr, value_ptr, forget_ptr, document_ptr, row, head, first, state, transition, scratch,
+    T: tl.constexpr, H: tl.constexpr, K: tl.constexpr, V: tl.constexpr, KEY: tl.constexpr, VALUE: tl.constexpr,
+    SEGMENT: tl.constexpr,
+):  # fmt: skip
+    """Walk a segment from the state before it; write the state before each token, and its candidate, to the scratch."""
+    for i in range(SEGMENT):
+        key, value, forget, is_same = _token(
+            key_ptr,
+            value_ptr,
+            forget_ptr,
+            document_ptr,
+            row,
+            head,
+            first + i,
+            T,
+            H,
+            K,
+            V,
+            KEY,
+            VALUE,
+        )
+        previous = tl.where(is_same, state, 0.0)
+        mixed = tl.dot(previous, transition, input_precision="ieee", out_dtype=tl.float32)
+        candidate = _tanh(mixed + key[:, None] * value[None, :])
+        state = forget * previous + (1.0 - forget) * candidate
+        tl.store(scratch + (2 * i) * (KEY * VALUE), previous)
+        tl.store(scratch + (2 * i + 1) * (KEY * VALUE), candidate)
+
+
+@triton.jit
+def backward_kernel(
+    query_ptr, key_ptr, value_ptr, forget_ptr, transition_ptr, document_ptr, checkpoint_ptr, grad_ptr, scratch_ptr,
+    grad_query_ptr, grad_key_ptr, grad_value_ptr, grad_forget_ptr, grad_transition_ptr,
+    T: tl.constexpr, H: tl.constexpr, K: tl.constexpr, V: tl.constexpr, KEY: tl.constexpr, VALUE: tl.constexpr,
+    SEGMENTS: tl.constexpr, SEGMENT: tl.constexpr,
+):  # fmt: skip
+    """All gradients of one row and head; those of W for the row alone, to be summed over rows."""
+    head, row = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    keys, values = tl.arange(0, KEY), tl.arange(0, VALUE)
+    tile = keys[:, None] * VALUE + values[None, :]
+    transition = _square(transition_ptr, head, V, VALUE)
+    # Two tiles for each token of a segment: the state before it, and its candidate z.
+    scratch = scratch_ptr + (row * H + head) * (2 * SEGMENT * KEY * VALUE) + tile
+    first = row * 0
+    grad_transition = tl.zeros((VALUE, VALUE), dtype=tl.float32)
+    grad_state = tl.zeros((KEY, VALUE), dtype=tl.float32)
+    for step in range(SEGMENTS):
+        segment = SEGMENTS - 1 - step
+        state = tl.load(checkpoint_ptr + ((row * SEGMENTS + segment) * H + head) * (KEY * VALUE) + tile)
+        _recompute(
+            key_ptr, value_ptr, forget_ptr, document_ptr, row, head, first + segment * SEGMENT, state, transition, scratch,
+            T, H, K, V, KEY, VALUE, SEGMENT,
+        )  # fmt: skip
+        tl.debug_barrier()
+        for j in range(SEGMENT):
+            i = SEGMENT - 1 - j
+            t = first + segment * SEGMENT + i
+            inside = t < T
+            num_keys, num_values = tl.where(inside, K, 0), tl.where(inside, V, 0)
+            place = (row * T + t) * H + head
+            key, value, forget, is_same = _token(
+                key_ptr, value_ptr, forget_ptr, document_ptr, row, head, t, T, H, K, V, KEY, VALUE
+            )
+            query = tl.load(query_ptr + place * K + keys, mask=keys < num_keys, other=0.0).to(tl.float32)
+            slope = tl.load(grad_ptr + place * V + values, mask=values < num_values, other=0.0).to(tl.float32)
+            previous = tl.load(scratch + (2 * i) * (KEY * VALUE))
+            candidate = tl.load(scratch + (2 * i + 1) * (KEY * VALUE))
+            state = forget * previous + (1.0 - forget) * candidate
+            grad_state += query[:, None] * slope[None, :]
+            grad_query = tl.sum(state * slope[None, :], axis=1)
+            grad_forget = tl.sum(tl.sum(grad_state * (previous - candidate), axis=1), axis=0)
+            inner = (1.0 - forget) * grad_state * (1.0 - candidate * candidate)
+            grad_key, grad_value = tl.sum(inner * value[None, :], axis=1), tl.sum(inner * key[:, None], axis=0)
+            _store_row(grad_query_ptr + place * K, grad_query, num_keys, KEY)
+            _store_row(grad_key_ptr + place * K, grad_key, num_keys, KEY)
+            _store_row(grad_value_ptr + place * V, grad_value, num_values, VALUE)
+            tl.store(grad_forget_ptr + place, grad_forget, mask=inside)
+            grad_transition += tl.dot(tl.trans(previous), inner, input_precision="ieee", out_dtype=tl.float32)
+            back = tl.dot(inner, tl.trans(transition), input_precision="ieee", out_dtype=tl.float32)
+            grad_state = tl.where(is_same, forget * grad_state + back, 0.0)
+        tl.debug_barrier()
+    mask = (values[:, None] < V) & (values[None, :] < V)
+    square = (row * H + head) * (V * V) + values[:, None] * V + values[None, :]
+    tl.store(grad_transition_ptr + square, grad_transition, mask=mask)

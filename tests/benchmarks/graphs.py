@@ -1,0 +1,87 @@
+"""How the compiler captures 52 layers: frames, breaks, and what is new after the warm-up. Capture needs no GPU."""
+
+import torch
+
+from tests.benchmarks.figure import Figure
+from trainer.compilation import Compilation
+from trainer.config import (
+    AttentionConfig,
+    CompileBackend,
+    CompileMode,
+    EngramConfig,
+    ExpertsConfig,
+    M2RNNConfig,
+    Mamba3Config,
+    ModelConfig,
+)
+from trainer.model.hybrid import HybridModel, TrainingBatch
+from trainer.model.initialization import initialize
+from trainer.parallel import Ranks
+from trainer.presets import preset
+
+MAX_FRAMES = 6
+VOCABULARY = 32
+
+
+def graph() -> list[Figure]:
+    """Both modes at 52 layers: one batch size to warm up, two others after it."""
+    figures = []
+    for name in ("nam52", "nam56r"):
+        whole, budgeted = (_captured(name, mode) for mode in (CompileMode.FULLGRAPH, CompileMode.BUDGETED))
+        num_opaque = sum(kind in "MR" for kind in preset(name).layer_kinds)
+        frames, breaks, later = whole
+        place = f"graph/{name}"
+        figures += [
+            Figure(f"{place}-frames", frames, "compiled frames, 52 layers", f"<= {MAX_FRAMES}", frames <= MAX_FRAMES),
+            Figure(f"{place}-breaks", breaks, "breaks", "0", breaks == 0),
+            Figure(f"{place}-later", later, "frames after the warm-up, other batch sizes", "0", later == 0),
+            Figure(
+                f"{place}-budgeted", budgeted[1], "breaks", f"{num_opaque}, M and R layers", budgeted[1] == num_opaque
+            ),
+        ]
+    return figures
+
+
+def _captured(name: str, mode: CompileMode) -> tuple[int, int, int]:
+    torch._dynamo.reset()
+    with torch._dynamo.config.patch(error_on_recompile=False):
+        compilation = Compilation(narrow_model(name), mode, CompileBackend.EAGER)
+        found: list[int] = []
+        for step, num_rows in enumerate((2, 2) if mode is CompileMode.BUDGETED else (2, 3, 5), 1):
+            with compilation.guarded(step):
+                compilation.model.loss(batch_of(num_rows, 16))[0].backward()
+            compilation.end_step(step, [], Ranks())
+            found.append(len(compilation.watch.frames))
+    return found[0], compilation.watch.num_breaks, found[-1] - found[0]
+
+
+def narrow_model(name: str, depth: int | None = None) -> HybridModel:
+    """A preset's pattern and Engram layers, few channels wide."""
+    named = preset(name)
+    depth = depth or named.depth
+    layers = tuple(layer for layer in named.attention.engram.layers if layer < depth)
+    config = ModelConfig(
+        pattern=named.pattern,
+        depth=depth,
+        width=16,
+        attention=AttentionConfig(
+            num_query_heads=2,
+            num_key_value_heads=1,
+            head_size=8,
+            engram=EngramConfig(layers=layers, head_size=2, num_heads=2, min_table_rows=20),
+        ),
+        experts=ExpertsConfig(num_experts=4, num_selected=2, expert_size=8, shared_size=8, is_gated=False),
+        mamba3=Mamba3Config(head_size=8, state_size=8, chunk_size=8),
+        m2rnn=M2RNNConfig(num_heads=1, key_size=8, value_size=4),
+    )
+    model = HybridModel(config, VOCABULARY)
+    initialize(model, 0)
+    return model
+
+
+def batch_of(num_rows: int, length: int) -> TrainingBatch:
+    """Rows of two documents."""
+    ids_BT = torch.randint(0, VOCABULARY, (num_rows, length), generator=torch.Generator().manual_seed(num_rows))
+    doc_ids_BT = torch.ones(num_rows, length, dtype=torch.int64)
+    doc_ids_BT[:, length // 2 :] = 2
+    return TrainingBatch(ids_BT, ids_BT, torch.ones(num_rows, length), doc_ids_BT)

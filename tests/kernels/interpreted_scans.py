@@ -1,0 +1,65 @@
+"""Run by `test_interpreted_scans.py` in a process of its own: Triton chooses its interpreter when a kernel is decorated.
+
+Prints one JSON object: for each scan, whether the kernels' bits of one document stay when another document changes, is
+not finite, or when the tokens after it change; whether two runs give the same bits; and whether views do.
+"""
+
+import json
+import os
+
+os.environ["TRITON_INTERPRET"] = "1"
+
+import torch
+
+from kernels import m2rnn, mamba3_scan
+from kernels.backend import is_interpreting
+from kernels.parity import leaves, run_with_gradients
+from kernels.spec import Argument, KernelSpec, ShapeCase
+
+# For each scan: sizes with chunks of 16, and which arguments have a row for each token.
+SCANS = {"mamba3_scan": ((2, 34, 1, 16, 16, 16), (0, 1, 4, 5, 6, 7, 8)), "m2rnn": ((2, 34, 1, 16, 16), (0, 1, 2, 3))}
+
+
+def facts(spec: KernelSpec) -> dict[str, bool]:
+    """The claims about one scan, each as whether it holds."""
+    sizes, fields = SCANS[spec.name]
+    arguments = spec.sample_inputs(torch.Generator().manual_seed(1), torch.float32, ShapeCase(sizes, ""))
+    documents = next(each for each in arguments if isinstance(each, torch.Tensor) and not each.is_floating_point())
+    is_other = documents == documents[1, 19]
+    is_other[0] = False
+    is_later = torch.zeros_like(is_other)
+    is_later[:, 21:] = True
+    names = ["forward", *(f"gradient {field}" for field in fields)]
+    base = run_with_gradients(spec.op, leaves(arguments))
+
+    def same(touched: torch.Tensor, factor: float, outputs: list[str]) -> bool:
+        after = run_with_gradients(spec.op, _changed(arguments, fields, touched, factor))
+        return all(torch.equal(after[name][~touched], base[name][~touched]) for name in outputs)
+
+    again = run_with_gradients(spec.op, leaves(arguments))
+    views = tuple(_view(argument) for argument in arguments)
+    return {
+        "isolation": same(is_other, 0.5, names),
+        "nan stays": same(is_other, float("nan"), names),
+        "causality": same(is_later, 0.5, ["forward"]),
+        "reruns": all(torch.equal(again[name], base[name]) for name in base),
+        "views": torch.equal(spec.op(*views), base["forward"]),
+    }
+
+
+def _changed(
+    arguments: tuple[Argument, ...], fields: tuple[int, ...], touched: torch.Tensor, factor: float
+) -> tuple[Argument, ...]:
+    changed = leaves(arguments)
+    for field in fields:
+        changed[field].data[touched] *= factor
+    return changed
+
+
+def _view(argument: Argument) -> Argument:
+    return torch.stack((argument, argument), dim=-1)[..., 0] if isinstance(argument, torch.Tensor) else argument
+
+
+if __name__ == "__main__":
+    assert is_interpreting()
+    print(json.dumps({spec.name: facts(spec) for spec in (mamba3_scan.SPEC, m2rnn.SPEC)}))

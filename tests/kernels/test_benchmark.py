@@ -1,0 +1,42 @@
+"""The benchmark says that it needs a GPU, and goes on where it stopped."""
+
+import dataclasses
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from kernels import rms_norm
+from kernels.benchmark import run_benchmark
+
+ROOT = Path(__file__).parents[2]
+
+
+def benchmark(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "kernels", "--json", "--only", "rms_norm", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a CUDA device is here")
+def test_without_a_gpu_it_says_so_and_fails(tmp_path: Path) -> None:
+    done = benchmark("--output", str(tmp_path / "rows.jsonl"))
+
+    assert done.returncode == 1
+    assert "no CUDA device" in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_run_goes_on_at_the_first_missing_row_and_names_its_surroundings(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    spec = dataclasses.replace(rms_norm.SPEC, op=rms_norm.rms_norm_reference)
+
+    first = next(run_benchmark([spec], rows, budget_seconds=1e9, seed=1))
+    second = next(run_benchmark([spec], rows, budget_seconds=1e9, seed=1))
+    spent = list(run_benchmark([spec], rows, budget_seconds=0, seed=1))
+
+    assert [first["implementation"], second["implementation"], spent] == ["kernel", "reference", []]
+    assert [json.loads(line) for line in rows.read_text().splitlines()] == [first, second]
+    assert {"gpu", "torch", "triton", "forward_ms", "forward_backward_ms"} <= first.keys()

@@ -1,0 +1,57 @@
+"""A step for which the memory does not suffice is done again in smaller pieces of the same data, and that is recorded."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from pipeline.errors import TrainingError
+from pipeline.snapshot import open_snapshot
+from pipeline.store import Store
+from trainer.checkpoint import digest_tensors
+from trainer.loop import Sitting, Training
+from trainer.recipes import TrainingConfig, recipe_named
+
+
+def training_of(store: Store, folder: Path, **changes: int) -> tuple[Training, Sitting]:
+    snapshot_id = store.ref("tiny", "live") or ""
+    config = TrainingConfig.model_validate({**dict(recipe_named("tiny")), **changes})
+    sitting = Sitting(snapshot_id, "tiny", config, 42, 4, 1, folder)
+    return Training(open_snapshot(store, snapshot_id), sitting), sitting
+
+
+def limit_rows(training: Training, most: int) -> None:
+    """Let the last layer run out of memory where a micro-batch has more rows."""
+
+    def refuse(module: torch.nn.Module, inputs: tuple) -> None:
+        if len(inputs[0]) > most:
+            raise torch.OutOfMemoryError("planted")
+
+    training.model.layers[-1].register_forward_pre_hook(refuse)
+
+
+def test_a_step_without_the_memory_is_the_step_of_smaller_micro_batches(tiny_store: Store, tmp_path: Path) -> None:
+    training, sitting = training_of(tiny_store, tmp_path)
+    asked, _ = training_of(tiny_store, tmp_path, micro_batch_rows=1)
+    limit_rows(training, most=1)
+
+    for each in (training, asked):
+        for _ in range(2):
+            each.step(each.loader.batch_at(each.position, 4))
+
+    assert training.history.certificate == asked.history.certificate
+    assert digest_tensors(training.tensors()) == digest_tensors(asked.tensors())
+    assert [fork["fields"] for fork in training.forks] == [
+        {"config.micro_batch_rows": [None, 2]},
+        {"config.micro_batch_rows": [2, 1]},
+    ]
+    assert training.checkpoint(sitting).identity["config"]["micro_batch_rows"] == 1
+    assert "out of memory" in training.notes[0]
+
+
+def test_a_row_that_does_not_fit_alone_is_refused(tiny_store: Store, tmp_path: Path) -> None:
+    training, _ = training_of(tiny_store, tmp_path)
+    limit_rows(training, most=0)
+
+    with pytest.raises(TrainingError, match="a micro-batch of 1 rows, which cannot be halved"):
+        training.step(training.loader.batch_at(0, 4))

@@ -1,0 +1,186 @@
+"""Where compiled code is kept: in the store, unless set otherwise. `status` says how warm a place is, `sync` brings a warm one.
+
+    <store>/compiled/inductor, <store>/compiled/triton      what torch and Triton write; the sha256 over names and bytes is the hash
+    <store>/compiled/vocabulary.sha256                       the vocabulary of the runs that warmed it: shapes depend on its size
+    <store>/compiled/hits.jsonl                              hits and misses, a line a run; no part of the hash
+
+Needs no torch: the environment must be right before it is imported.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pipeline.durable import held, hidden_sibling, replace
+from pipeline.errors import StoreError
+
+FOLDERS = {"TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
+SWITCHES = {
+    "TORCHINDUCTOR_FX_GRAPH_CACHE": "1",
+    "TORCHINDUCTOR_AUTOGRAD_CACHE": "1",
+    "TORCHINDUCTOR_MAX_AUTOTUNE_GEMM": "0",
+}
+OF_RANKS = {
+    "TORCH_NCCL_ENABLE_MONITORING": "0",
+    "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": "7200",
+    "TORCH_DISTRIBUTED_DEFAULT_TIMEOUT": "7200",
+}
+"""Under torchrun: a rank that compiles longer than the others is no rank that hangs."""
+_VOCABULARY, _HITS, _LOCK = "vocabulary.sha256", "hits.jsonl", ".lock"
+
+
+@dataclass(frozen=True)
+class CacheStatus:
+    """A place of compiled code. `sha256` is None where there is nothing; `vocabulary_sha256` where no run has said."""
+
+    place: str
+    num_files: int
+    num_bytes: int
+    num_free_bytes: int
+    is_writable: bool
+    sha256: str | None
+    vocabulary_sha256: str | None
+    hits: int
+    misses: int
+
+
+def environment(arguments: list[str], before: Mapping[str, str]) -> tuple[dict[str, str], str]:
+    """The variables to add to `before`, and what to say aloud, if anything: that a private temporary place is used."""
+    added = {name: value for name, value in SWITCHES.items() if name not in before}
+    if "LOCAL_RANK" in before:
+        added |= {name: value for name, value in OF_RANKS.items() if name not in before}
+    wanted = [name for name in FOLDERS if name not in before]
+    root, words = place_of(arguments, before), ""
+    if wanted and not is_writable(root):
+        refused, root = root, Path(tempfile.mkdtemp(prefix="sluice-compiled-"))
+        words = f"warning: compiled code cannot be kept in {refused}, which is not writable; it goes to {root}"
+    return added | {name: str(root / FOLDERS[name]) for name in wanted}, words
+
+
+def place_of(arguments: list[str], before: Mapping[str, str]) -> Path:
+    """The place for a command line: inside its store, else inside SLUICE_STORE, else ~/.cache/sluice."""
+    for place, argument in enumerate(arguments):
+        name, _, value = argument.partition("=")
+        if name == "--store" and (value or place + 1 < len(arguments)):
+            return Path(value or arguments[place + 1]).absolute() / "compiled"
+    store = before.get("SLUICE_STORE")
+    return Path(store).absolute() / "compiled" if store else Path.home() / ".cache" / "sluice"
+
+
+def is_writable(place: Path) -> bool:
+    """Whether files can be made in a folder, or the folder itself where it is still to be made."""
+    nearest = next((path for path in (place, *place.parents) if path.exists()), place)
+    if not nearest.is_dir():
+        return False
+    try:
+        with tempfile.TemporaryFile(dir=nearest):
+            return True
+    except OSError:
+        return False
+
+
+def status(place: Path) -> CacheStatus:
+    """What lies in a place of compiled code."""
+    files = list(_files(place))
+    nearest = next(path for path in (place, *place.parents) if path.exists())
+    runs = [json.loads(line) for line in _lines(place / _HITS)]
+    return CacheStatus(
+        str(place),
+        len(files),
+        sum((place / name).stat().st_size for name in files),
+        shutil.disk_usage(nearest).free,
+        is_writable(place),
+        _digest(place, files),
+        next(iter(_lines(place / _VOCABULARY)), None),
+        sum(run["hits"] for run in runs),
+        sum(run["misses"] for run in runs),
+    )
+
+
+def sync(source: Path, place: Path, vocabulary_sha256: str) -> dict[str, Any]:
+    """Copy a warm cache, under a lock, whole or not at all. Nothing is copied where the hashes are equal already.
+
+    Raises StoreError where the source is cold or of another vocabulary, or the place cannot be written.
+    """
+    warm = status(source)
+    if warm.sha256 is None:
+        raise StoreError(
+            f"cache {source}", "it holds no compiled code", "a warm one", "Train once with --compile fullgraph."
+        )
+    if warm.vocabulary_sha256 != vocabulary_sha256:
+        raise StoreError(
+            f"cache {source}",
+            f"its vocabulary is {warm.vocabulary_sha256}",
+            vocabulary_sha256,
+            "Warm one with this vocabulary: another size of it compiles anew.",
+        )
+    if not is_writable(place):
+        raise StoreError(f"cache {place}", "it cannot be written", "", "Name another store, or free the place.")
+    place.mkdir(parents=True, exist_ok=True)
+    with held(place / _LOCK):
+        is_equal = status(place).sha256 == warm.sha256
+        if not is_equal:
+            _copy(source, place)
+            replace(place / _VOCABULARY, f"{vocabulary_sha256}\n".encode())
+    return {"copied": not is_equal, **asdict(status(place))}
+
+
+def record(place: Path, vocabulary_sha256: str, hits: int, misses: int) -> None:
+    """Note what a run found in its cache, and its vocabulary."""
+    if not place.is_dir() or not is_writable(place):
+        return
+    with held(place / _LOCK):
+        replace(place / _VOCABULARY, f"{vocabulary_sha256}\n".encode())
+        with (place / _HITS).open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"hits": hits, "misses": misses}) + "\n")
+
+
+def record_run(vocabulary_sha256: str) -> None:
+    """`record` for this process, from torch's own counters, in the place that its environment names."""
+    from torch._dynamo.utils import counters
+
+    found = counters["inductor"] + counters["aot_autograd"]
+    hits, misses = (sum(found[f"{name}_cache_{word}"] for name in ("fxgraph", "autograd")) for word in ("hit", "miss"))
+    folder = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
+    if folder:
+        record(Path(folder).parent, vocabulary_sha256, hits, misses)
+
+
+def _copy(source: Path, place: Path) -> None:
+    for folder in FOLDERS.values():
+        target, made = place / folder, hidden_sibling(place / folder)
+        if (source / folder).is_dir():
+            shutil.copytree(source / folder, made)
+        else:
+            made.mkdir()
+        if target.exists():
+            old = hidden_sibling(target)
+            os.rename(target, old)
+            shutil.rmtree(old)
+        os.rename(made, target)
+
+
+def _files(place: Path) -> Iterator[str]:
+    for folder in sorted(FOLDERS.values()):
+        for path in sorted((place / folder).rglob("*")):
+            # Locks and halves of writes are nobody's code.
+            if path.is_file() and not path.is_symlink() and path.suffix not in {".lock", ".tmp"}:
+                yield path.relative_to(place).as_posix()
+
+
+def _digest(place: Path, files: list[str]) -> str | None:
+    hasher = hashlib.sha256()
+    for name in files:
+        content = hashlib.sha256((place / name).read_bytes()).hexdigest()
+        hasher.update(f"{name}\0{content}\0".encode())
+    return hasher.hexdigest() if files else None
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []

@@ -1,0 +1,117 @@
+"""What the compiler captured of a run: frames, breaks and guards, held against a budget, and nothing new after the warm-up."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import torch
+
+from pipeline.errors import TrainingError
+from trainer.config import CompileBackend
+
+
+class Budget(NamedTuple):
+    """Frames and breaks that a warm-up may have. Breaks are exact: fewer say that something was left out."""
+
+    max_frames: int
+    num_breaks: int
+
+
+class FrameWatch:
+    """Stands between Dynamo and the backend: every captured graph comes by."""
+
+    def __init__(self, backend: CompileBackend, budget: Budget) -> None:
+        from torch._dynamo import lookup_backend  # type: ignore[attr-defined]  # torch does not list it
+        from torch._dynamo.utils import counters
+
+        self.budget = budget
+        self.frames: list[str] = []
+        self.is_warming_up = True
+        self._guards: list[str] = []
+        self._counters = counters
+        self._inner: Callable[..., Any] = lookup_backend(backend.value)
+        self._label = ""
+        self._is_counted = 0
+        self._breaks_before = self._all_breaks()
+
+    def compile(self, function: Callable[..., Any], is_whole: bool) -> Callable[..., Any]:
+        """The function, compiled. Where it must be whole, a break is an error."""
+        options = {"guard_filter_fn": self._see_guards}
+        compiled: Callable[..., Any] = torch.compile(
+            function, backend=self._capture, fullgraph=is_whole, options=options
+        )
+        return compiled
+
+    @contextmanager
+    def capturing(self, label: str) -> Iterator[None]:
+        """What is captured within belongs to `label`."""
+        self._label = label
+        yield
+
+    @property
+    def breaks(self) -> Counter[str]:
+        """The breaks since the watch began, by the first line of their reason."""
+        return self._all_breaks() - self._breaks_before
+
+    @property
+    def num_breaks(self) -> int:
+        return sum(self.breaks.values())
+
+    @property
+    def sentence(self) -> str:
+        """Frames and breaks in words."""
+        frames = ", ".join(f"{count} {label}" for label, count in sorted(Counter(self.frames).items()))
+        return f"{len(self.frames)} frames ({frames}), {self.num_breaks} breaks"
+
+    def summary(self) -> dict[str, Any]:
+        """What equal ranks have equal."""
+        guards = hashlib.sha256("\n".join(sorted(self._guards)).encode()).hexdigest()
+        return {"frames": sorted(self.frames), "breaks": self.num_breaks, "guards": guards}
+
+    def assert_budget(self, step: int) -> None:
+        """Raise TrainingError unless the warm-up stayed within its budget."""
+        most, exact = self.budget
+        if len(self.frames) > most or self.num_breaks != exact:
+            reasons = "; ".join(self.breaks) or "no breaks"
+            raise TrainingError(
+                f"step {step}", f"{self.sentence} ({reasons})", f"at most {most} frames, and {exact} breaks", _LOGS
+            )
+
+    def end_warm_up(self) -> None:
+        """From here on whatever is captured is an error."""
+        self.is_warming_up = False
+        torch._dynamo.config.error_on_recompile = True
+
+    def begin_again(self) -> None:
+        """Forget what was captured: a new warm-up."""
+        self.frames.clear()
+        self._guards.clear()
+        self._breaks_before = self._all_breaks()
+        self.is_warming_up = True
+        torch._dynamo.config.error_on_recompile = False
+
+    def check(self, step: int) -> None:
+        """Raise TrainingError where more breaks came after the warm-up."""
+        if not self.is_warming_up and self.num_breaks != self.budget.num_breaks:
+            raise TrainingError(f"step {step}", f"{self.num_breaks} breaks", f"{self.budget.num_breaks}", _LOGS)
+
+    def _capture(self, graph: torch.fx.GraphModule, inputs: Sequence[Any], **options: Any) -> Callable[..., Any]:
+        if not self.is_warming_up:
+            raise TrainingError("compiler", f"a new frame of {self._label}", "none after the warm-up", _LOGS)
+        self.frames.append(self._label)
+        made: Callable[..., Any] = self._inner(graph, inputs, **options)
+        return made
+
+    def _see_guards(self, entries: Sequence[Any]) -> list[bool]:
+        self._guards += [f"{entry.guard_type} {entry.name}" for entry in entries]
+        return [True] * len(entries)
+
+    def _all_breaks(self) -> Counter[str]:
+        return Counter(
+            {" ".join(reason.split()[:40]): count for reason, count in self._counters["graph_break"].items()}
+        )
+
+
+_LOGS = "See TORCH_LOGS=graph_breaks,guards,recompiles, or `python -m trainer triage`."

@@ -1,0 +1,109 @@
+"""`python -m trainer triage`: what a log says of compilation, by exact text; without a log, the order in which to look.
+
+native_specialize_impl during the warm-up     nothing
+a graph break at a listed site                counts against the budget; elsewhere it fails
+a recompile limit, either                     fails
+Ignoring this choice                          warns; fails where the step time has jumped too
+"""
+
+import argparse
+import json
+import re
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from os import environ
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from trainer.compilation import DISABLED_REGIONS
+from trainer.config import CompileMode
+
+JUMP = 1.5
+"""Times the median of the first half of the steps that the second half may take."""
+LIMITS = ("recompile_limit", "cache_size_limit", "FailOnRecompileLimitHit")
+ORDER = (
+    ("what breaks, guards and recompiles", "TORCH_LOGS=graph_breaks,guards,recompiles, --compile-backend eager"),
+    ("the capture", "--compile-backend eager"),
+    ("the gradients' graph", "--compile-backend aot_eager"),
+    ("the generated code", "--compile-backend inductor"),
+    ("the ranks", "one rank, then two"),
+    ("the cache", "an empty TORCHINDUCTOR_CACHE_DIR and TRITON_CACHE_DIR, then `trainer cache status`"),
+    ("the breadth of autotuning", "TORCHINDUCTOR_MAX_AUTOTUNE_GEMM=0, as `python -m trainer` sets it"),
+)
+
+
+class Finding(NamedTuple):
+    """What a signal in a log means. `verdict` is ignore, count, warn or fail."""
+
+    verdict: str
+    line: int
+    text: str
+
+
+def judge(
+    lines: Iterable[str], mode: CompileMode, has_jumped: bool = False, num_breaks: int | None = None
+) -> list[Finding]:
+    """The findings of a log. `num_breaks` is the budget; more listed breaks than that fail."""
+    listed = [region.reason for region in DISABLED_REGIONS[mode] if region.breaks]
+    found, count, entries = [], 0, list(lines)
+    for number, line in enumerate(entries, 1):
+        verdict = None
+        if any(limit in line for limit in LIMITS) and not re.search(r"_limit(_hit)? (True|False|\d+)", line):
+            verdict = "fail"
+        elif "Graph break in user code" in line or "graph break in user code" in line:
+            # The reason stands in the lines behind it.
+            is_listed = any(reason in after for after in entries[number - 1 : number + 12] for reason in listed)
+            count += is_listed
+            is_over = num_breaks is not None and count > num_breaks
+            verdict = "count" if is_listed and not is_over else "fail"
+        elif "Ignoring this choice" in line:
+            verdict = "fail" if has_jumped else "warn"
+        elif "native_specialize_impl" in line:
+            verdict = "ignore"
+        if verdict:
+            found.append(Finding(verdict, number, line.strip()[:200]))
+    return found
+
+
+def has_jumped(seconds: Sequence[float]) -> bool:
+    """Whether later steps take much longer than earlier ones."""
+    half = len(seconds) // 2
+    return half > 0 and statistics.median(seconds[half:]) > JUMP * statistics.median(seconds[:half])
+
+
+def triage(options: argparse.Namespace) -> dict[str, Any]:
+    """Judge a log, or walk the order at the size of the smallest model, up to the first step that fails."""
+    if options.log is None:
+        return _walk()
+    seconds = [1 / row["tokens_per_second"] for row in _metrics(options.metrics) if row.get("tokens_per_second")]
+    lines = options.log.read_text(errors="replace").splitlines()
+    found = judge(lines, CompileMode(options.compile), has_jumped(seconds[1:]), options.breaks)
+    for finding in found:
+        print(f"{finding.verdict:<7}line {finding.line}: {finding.text}", file=sys.stderr)
+    is_bad = any(finding.verdict == "fail" for finding in found)
+    return {"findings": [finding._asdict() for finding in found], "exit_code": int(is_bad)}
+
+
+def _walk() -> dict[str, Any]:
+    steps = []
+    for name, how in ORDER:
+        backend = how.partition("--compile-backend ")[2]
+        if not backend:
+            print(f"by hand  {name}: {how}", file=sys.stderr)
+            steps.append({"name": name, "how": how, "passed": None})
+            continue
+        line = [sys.executable, "-m", "trainer", "bench", "--dry-run", "--measure", "--only", "dry-tiny-fullgraph"]
+        logs = {"TORCH_LOGS": "graph_breaks,guards,recompiles"} if "TORCH_LOGS" in how else {}
+        done = subprocess.run([*line, "--backend", backend], capture_output=True, text=True, env={**environ, **logs})
+        steps.append({"name": name, "how": how, "passed": done.returncode == 0})
+        print(f"{'passed ' if done.returncode == 0 else 'FAILED '}  {name}: {how}", file=sys.stderr, flush=True)
+        if done.returncode:
+            print(done.stderr[-2000:], file=sys.stderr)
+            break
+    return {"steps": steps, "exit_code": int(any(step["passed"] is False for step in steps))}
+
+
+def _metrics(path: Path | None) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path else []
