@@ -35,6 +35,11 @@ class TrainingParams(Params):
     """The corpus that is trained on."""
     snapshot: str = "live"
     """`live`, `candidate`, or a snapshot id."""
+    follow: str = Field(default="", pattern="^(|live|candidate|[0-9a-f]{64})$")
+    """`live` or `candidate`: when the epoch turns, go on with the snapshot that it names then. A checkpoint id repeats its run.
+    Empty: one snapshot is read."""
+    mix: tuple[str, ...] = ()
+    """Several snapshots as NAME=WEIGHT, in place of the one: a corpus (its live), CORPUS/candidate, or a snapshot id."""
     recipe: str = Field(default="tiny", pattern="|".join(sorted(RECIPES)))
     """Training recipe: the model, its optimiser and its batches."""
     stop_after: int = Field(default=20, ge=1, le=10_000_000)
@@ -80,7 +85,7 @@ def command_of(params: TrainingParams, out: Path) -> list[str]:
     """The child's command line. It resumes the run's newest checkpoint, if there is one."""
     options = {
         "corpus": params.corpus,
-        "snapshot": params.snapshot,
+        **({"follow": params.follow} if params.follow else {} if params.mix else {"snapshot": params.snapshot}),
         "recipe": params.recipe,
         "stop-after": params.stop_after,
         "save-every": params.save_every,
@@ -89,6 +94,7 @@ def command_of(params: TrainingParams, out: Path) -> list[str]:
         "resume": "latest",
     }
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    words += [word for member in params.mix for word in ("--mix", member)]
     return trainer_command("train", store_root(), *words)
 
 
@@ -112,6 +118,8 @@ def training_metadata(result: dict[str, Any], corpus: str, out: Path) -> dict[st
         "seeds and versions": table([{"what": name, "value": str(value)} for name, value in circumstances.items()]),
         "metrics": dg.MetadataValue.path(str(out / "metrics.jsonl")),
         "snapshot_id": result["snapshot_id"],
+        **({"mixture": result["mixture"]} if result["mixture"] else {}),
+        **({"adoptions": table(result["adoptions"])} if result["adoptions"] else {}),
         "checkpoint_id": result["checkpoint_id"],
         "certificate": result["certificate"],
         "parameters_sha256": result["parameters_sha256"],

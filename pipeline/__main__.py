@@ -80,9 +80,7 @@ def _add_asking(commands: Any) -> None:
     _command(commands, "gates", _gates, "list every gate")
     config = _command(commands, "config", _config, "print the resolved configuration of a recipe and its fingerprint")
     config.add_argument("--recipe", default="quick")
-    show = _command(commands, "show", _show, "print an object, or the refs and history of a corpus")
-    show.add_argument("what", nargs="?", help="an object id, or nothing for the refs")
-    show.add_argument("--corpus", "--recipe", default="quick")
+    _add_show(commands)
     explain = _command(commands, "why", _why, "say where a file went and on what evidence")
     explain.add_argument("source")
     explain.add_argument("path")
@@ -142,6 +140,15 @@ def _add_build(parser: argparse.ArgumentParser, recipe: str | None) -> None:
     )
     parser.add_argument("--promote", action="store_true", help="make the candidate live if every gate passes")
     parser.add_argument("--wait", type=amount, default=3600.0, help="seconds to wait for another build of the corpus")
+
+
+def _add_show(commands: Any) -> None:
+    show = _command(commands, "show", _show, "print an object, the refs and history of a corpus, or a file's structure")
+    show.add_argument("what", nargs="?", help="an object id, or nothing for the refs; with --lane, a source")
+    show.add_argument("path", nargs="?", help="with --lane: a file of the source")
+    show.add_argument("--lane", action="store_true", help="chunks, lane and build context of SOURCE PATH")
+    show.set_defaults(refuse=show.error)
+    show.add_argument("--corpus", "--recipe", default="quick")
 
 
 def _command(
@@ -256,6 +263,14 @@ def _config(options: argparse.Namespace, store: Store, person: Console) -> Answe
 
 def _show(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     answer: dict[str, Any]
+    if options.lane != (options.path is not None):
+        options.refuse("SOURCE PATH and --lane go together")
+    if options.lane:
+        from pipeline.structure import file_structure, structure_lines
+
+        structure = file_structure(store, options.corpus, options.what, options.path)
+        person.print("\n".join(structure_lines(structure)), markup=False, highlight=False, soft_wrap=True)
+        return 0, structure
     if options.what is None:
         refs = store.refs(options.corpus)
         if not refs:

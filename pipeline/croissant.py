@@ -58,6 +58,8 @@ _RECORDS = {"documents": TokenizedDocument, "packed/train": PackedRow, "packed/h
 def croissant(facts: Facts) -> dict[str, Any]:
     """The description, ready to be written as JSON."""
     snapshot = facts.snapshot
+    files = view_files(snapshot)
+    folders = [folder for folder in _RECORDS if any(file.folder == folder for file in files)]
     return {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
@@ -70,8 +72,8 @@ def croissant(facts: Facts) -> dict[str, Any]:
         "license": list(facts.licences),
         "url": f"urn:sha256:{snapshot.snapshot_id}",
         "citeAs": f"Sluice snapshot {snapshot.snapshot_id}",
-        "distribution": [*map(_file_object, view_files(snapshot)), *map(_file_set, _RECORDS)],
-        "recordSet": [_record_set(folder, record) for folder, record in _RECORDS.items()],
+        "distribution": [*map(_file_object, files), *map(_file_set, folders)],
+        "recordSet": [_record_set(folder, _RECORDS[folder]) for folder in folders],
     }
 
 

@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -68,23 +68,17 @@ def _export_huggingface(snapshot: Snapshot, out: Path) -> dict[str, Any]:
         (out / file.folder).mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file.stored, out / file.path)
     facts = facts_of(snapshot)
-    (out / "README.md").write_text(_CONFIGS + markdown_card(facts), encoding="utf-8")
+    folders = list(dict.fromkeys(file.folder for file in files))
+    (out / "README.md").write_text(_configs(folders) + markdown_card(facts), encoding="utf-8")
     for name, content in (("croissant.json", croissant(facts)), ("sbom.spdx.json", bill_of_materials(facts))):
         (out / name).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     return dict(Counter(file.folder for file in files))
 
 
-_CONFIGS = """---
-configs:
-  - config_name: packed
-    default: true
-    data_files:
-      - split: train
-        path: packed/train/*.parquet
-      - split: held_out
-        path: packed/held_out/*.parquet
-  - config_name: documents
-    data_files: documents/*.parquet
----
-
-"""
+def _configs(folders: Iterable[str]) -> str:
+    """What tells `datasets.load_dataset(DIR)` where the splits lie; one without rows has no folder."""
+    packed = [folder for folder in folders if folder.startswith("packed/")]
+    splits = [f"      - split: {folder.removeprefix('packed/')}\n        path: {folder}/*.parquet" for folder in packed]
+    lines = ["---", "configs:"]
+    lines += ["  - config_name: packed", "    default: true", "    data_files:", *splits] if splits else []
+    return "\n".join([*lines, "  - config_name: documents", "    data_files: documents/*.parquet", "---", "", ""])

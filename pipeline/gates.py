@@ -164,10 +164,22 @@ GATES: tuple[Gate, ...] = (
         "num_documents_without_provenance",
         "What was parsed must be told from what was compiled.",
     ),
+    _none(
+        "provenance_on_every_byte",
+        "enrich",
+        "num_bytes_without_provenance",
+        "A token must say how its structure was had.",
+    ),
+    _none(
+        "build_shares_are_in_band",
+        "enrich",
+        "num_sources_out_of_band",
+        "A pin says how much of its source a compiler must have seen; a tool that is missing or fails shows here.",
+    ),
     Gate(
         "degraded_share_is_in_band",
         "enrich",
-        "degraded_fraction",
+        "broken_fraction",
         Comparison.AT_MOST,
         "max_degraded_fraction",
         "Many broken parses mean a wrong grammar or a wrong language.",

@@ -1,9 +1,11 @@
 """Named corpora: which pins a recipe builds, which sources are held out, and the Params of every stage."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import Field
 
+from pipeline.build_block import BuildBlock
 from pipeline.collect.params import CollectParams
 from pipeline.collect.pins import SourcePin, load_pins
 from pipeline.enrich.params import EnrichParams
@@ -37,6 +39,8 @@ class Recipe(Params):
     pins: Path
     sources: tuple[str, ...]
     params: CorpusParams
+    builds: Mapping[str, BuildBlock] = {}
+    """Sources of the slice that a compiler reads too, by name. What their pins say themselves comes before it."""
 
 
 # Bands of the operational slice: twice what its sources show, at least one file in a hundred.
@@ -80,6 +84,24 @@ FULL = Recipe(
         tokenize=TokenizeParams(row_length=2048),
     ),
 )
+FULL_BUILT = FULL.model_copy(
+    update={
+        "name": "full-built",
+        "builds": {
+            "lightgbm": BuildBlock(
+                cmake=True, options=("-D__BUILD_FOR_PYTHON=ON", "-DUSE_OPENMP=OFF"), min_build_aware_fraction=0.1
+            ),
+            "z3-solver": BuildBlock(
+                cmake=True,
+                folder="core",
+                options=("-DZ3_ENABLE_EXAMPLE_TARGETS=OFF",),
+                max_units=200,
+                min_build_aware_fraction=0.1,
+            ),
+        },
+    }
+)
+"""The full slice with two sources that a compiler reads. A recipe of its own: it takes minutes, and packages of its own."""
 TINY = Recipe(
     name="tiny",
     pins=MADE_CORPUS,
@@ -90,7 +112,7 @@ TINY = Recipe(
         verify=VerifyParams(min_bytes_per_token=1.5),
     ),
 )
-RECIPES = {recipe.name: recipe for recipe in (TINY, QUICK, FULL)}
+RECIPES = {recipe.name: recipe for recipe in (TINY, QUICK, FULL, FULL_BUILT)}
 
 
 def recipe_named(name: str) -> Recipe:
@@ -120,7 +142,7 @@ def pins_of(recipe: Recipe, pins_file: Path | None = None) -> tuple[SourcePin, .
     """The pins that a build collects: the recipe's slice, or every pin of a file given in its place."""
     if pins_file is not None:
         return load_pins(pins_file)
-    pins = load_pins(recipe.pins)
+    pins = tuple(_with_build(pin, recipe.builds.get(pin.name)) for pin in load_pins(recipe.pins))
     if not recipe.sources:
         return pins
     missing = sorted(set(recipe.sources) - {pin.name for pin in pins})
@@ -129,3 +151,7 @@ def pins_of(recipe: Recipe, pins_file: Path | None = None) -> tuple[SourcePin, .
             f"recipe {recipe.name}", f"{recipe.pins.name} has no pin {', '.join(missing)}", "all of the slice"
         )
     return tuple(pin for pin in pins if pin.name in recipe.sources)
+
+
+def _with_build(pin: SourcePin, block: BuildBlock | None) -> SourcePin:
+    return pin if block is None or pin.build is not None else pin.model_copy(update={"build": block})

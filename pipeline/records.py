@@ -8,7 +8,7 @@ contract at every edge. Fields that a later version fills are there already, and
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import Annotated
 
 UInt8 = Annotated[int, "uint8"]
@@ -32,6 +32,18 @@ class Provenance(StrEnum):
     BUILD_AWARE = "build_aware"
     SYNTAX_ONLY = "syntax_only"
     DEGRADED = "degraded"
+
+
+PROVENANCE_CODES = {provenance: code for code, provenance in enumerate(Provenance, start=1)}
+"""What stands for a provenance in columns: 1 build_aware, 2 syntax_only, 3 degraded. 0 would be none."""
+
+
+class Mention(IntEnum):
+    """How a name is mentioned, as stored in `definitions_and_uses`; 0 where no name begins. Append only."""
+
+    DEFINITION = 1
+    DECLARATION = 2
+    USE = 3
 
 
 class ChunkKind(StrEnum):
@@ -72,6 +84,14 @@ class SourceFile:
     git_blob_id: str
     num_bytes: int
     is_evidence: bool
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TreeFile:
+    """A file of a source that is to be built, in no language of ours: a build script, a template, a list of versions."""
+
+    path: str
     content: bytes
 
 
@@ -164,7 +184,14 @@ class DuplicateRecord:
 
 @dataclass(frozen=True, slots=True)
 class EnrichedDocument:
-    """A document and the structure beside it. Chunks are byte ranges of the UTF-8 text; end of one is start of the next."""
+    """A document and the structure beside it. Chunks are byte ranges of the UTF-8 text; end of one is start of the next.
+
+    Leaf `i` of the tree owns the bytes from `node_starts[i]` on, the blanks before it included; None where there is no tree.
+    From `provenance_starts[i]` on the structure was had as `provenance_codes[i]` says, see `PROVENANCE_CODES`.
+    What a compiler saw is one entry a name: the bytes from `symbol_starts[i]` to `symbol_ends[i]`, the blanks before included,
+    name `symbols[i]`, call `calls[i]` and refer to the type `type_references[i]`, each a 64-bit id and 0 for none;
+    `definitions_and_uses[i]` is a `Mention`. None where no compiler saw the document, empty where it saw no name.
+    """
 
     document_id: str
     source: str
@@ -188,11 +215,23 @@ class EnrichedDocument:
     type_references: tuple[UInt64, ...] | None
     filepath_stable_id: str | None = None
     file_local_commit_index: Int32 | None = None
+    definitions_and_uses: tuple[UInt8, ...] | None = None
+    symbol_starts: tuple[UInt32, ...] | None = None
+    symbol_ends: tuple[UInt32, ...] | None = None
+    node_starts: tuple[UInt32, ...] | None = None
+    node_depths: tuple[UInt8, ...] | None = None
+    node_siblings: tuple[UInt8, ...] | None = None
+    node_types: tuple[UInt8, ...] | None = None
+    provenance_starts: tuple[UInt32, ...] | None = None
+    provenance_codes: tuple[UInt8, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TokenizedDocument:
-    """A document as token ids, and columns of the same length beside them. A column is absent (None), or as long as the ids."""
+    """A document as token ids, and columns of the same length beside them. A column is absent (None), or as long as the ids.
+
+    A token has the values of the byte that it begins with. Zero is a value: no name, no call, the first child.
+    """
 
     document_id: str
     source: str

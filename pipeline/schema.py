@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from pipeline.errors import StageError
 
-SCHEMA_VERSIONS = {"EnrichedDocument": 2, "TokenizedDocument": 2, "PackedRow": 2, "TrainingRow": 2}
+SCHEMA_VERSIONS = {"EnrichedDocument": 3, "TokenizedDocument": 2, "PackedRow": 2, "TrainingRow": 2}
 """Of each record, 1 unless it says otherwise. Raised when a field is added. Fields are only ever added, as nullable: older tables
 load with None there."""
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from pipeline.records import Split
 from pipeline.snapshot import Snapshot
+from pipeline.tables import count_rows
 
 TOKENS = "tokens.parquet"
 FOLDERS = {TOKENS: "documents"} | {f"packed_{split}.parquet": f"packed/{split}" for split in Split}
@@ -22,7 +23,7 @@ class ViewFile:
 
 
 def view_files(snapshot: Snapshot) -> list[ViewFile]:
-    """Every file of the view, by folder and then by source."""
+    """Every file of the view, by folder and then by source. Tables without rows are left out: `datasets` reads no such file."""
     return [
         file
         for table, folder in FOLDERS.items()
@@ -44,4 +45,5 @@ def _files(snapshot: Snapshot, source: str, rows: str, table: str, folder: str) 
             num_bytes=entries[path.name].num_bytes,
         )
         for number, path in paths
+        if count_rows(path)
     ]

@@ -37,42 +37,7 @@ _steps = whole_number(1, 10_000_000)
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(prog="python -m trainer", description="Exactly repeatable training on a snapshot.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    train = _command(commands, "train", _train, "train to a step, saving on the way")
-    train.add_argument("--corpus", default="quick", help="the corpus whose refs `live` and `candidate` are")
-    train.add_argument("--snapshot", default="live", help="live, candidate or a snapshot id")
-    train.add_argument("--recipe", default="tiny", help="training recipe")
-    train.add_argument(
-        "--stop-after", type=_steps, default=20, help="step at which this sitting ends, from the start of the run"
-    )
-    train.add_argument("--save-every", type=_steps, default=10, help="steps between checkpoints")
-    train.add_argument("--out", type=Path, required=True, help="folder for metrics.jsonl and result.json")
-    train.add_argument("--seed", type=_seed, default=42)
-    train.add_argument(
-        "--resume", help="`latest`, which starts anew where the run has no checkpoint, or a checkpoint id"
-    )
-    train.add_argument("--run", help="name of the run; made from its configuration unless given")
-    train.add_argument(
-        "--workers",
-        type=whole_number(0, 256),
-        default=0,
-        help="loader processes; the batches are the same for any number",
-    )
-    train.add_argument("--device", default="cpu")
-    train.add_argument("--batch-rows", type=_steps, help="rows of one step, in place of the recipe's")
-    train.add_argument("--micro-batch-rows", type=_steps, help="rows of one logical micro-batch")
-    train.add_argument("--deterministic", choices=("on", "off"), help="in place of the recipe's")
-    train.add_argument("--dtype", choices=("float32", "bfloat16"), help="of matrix products, in place of the recipe's")
-    train.add_argument(
-        "--compile", choices=("off", "fullgraph", "budgeted"), help="fullgraph on a GPU, else the recipe's"
-    )
-    train.add_argument("--compile-backend", choices=("eager", "aot_eager", "inductor"), help="in place of the recipe's")
-    train.add_argument(
-        "--allow-drift", action="append", default=[], metavar="FIELD", help="manifest[.NAME] or snapshot_id; recorded"
-    )
-    train.add_argument("--telemetry", choices=("on", "off"), default="on", help="metrics, TensorBoard file, progress")
-    train.add_argument("--evaluate-every", type=_steps, metavar="N", help="look at held-out rows every N steps")
-    train.add_argument("--evaluate-rows", type=_steps, default=32, metavar="N", help="how many of them")
-    _add_keep(train)
+    _add_train(commands)
     _add_checkpoint_commands(commands)
     _add_machine_commands(commands)
     smoke = _command(commands, "smoke", _smoke, "one step of the smallest model on a snapshot; nothing is kept")
@@ -95,6 +60,63 @@ def _parser() -> argparse.ArgumentParser:
         look.add_argument("--seed", type=_seed, default=42)
         look.add_argument("--state", help="loader state, as JSON, where reading begins")
     return parser
+
+
+def _add_train(commands: Any) -> None:
+    train = _command(commands, "train", _train, "train to a step, saving on the way")
+    train.add_argument("--corpus", default="quick", help="the corpus whose refs `live` and `candidate` are")
+    train.add_argument("--snapshot", help="live, which is meant unless given, candidate or a snapshot id")
+    train.add_argument(
+        "--follow",
+        metavar="REF",
+        help="live or candidate: when the epoch turns, go on with the snapshot that the ref names then; "
+        "or a checkpoint id, whose adoptions are repeated",
+    )
+    train.add_argument(
+        "--mix",
+        action="append",
+        default=[],
+        metavar="NAME=WEIGHT",
+        help="read several snapshots: a corpus (its live), CORPUS/candidate or a snapshot id, and the weight of its rows",
+    )
+    train.add_argument("--recipe", default="tiny", help="training recipe")
+    train.add_argument(
+        "--stop-after", type=_steps, default=20, help="step at which this sitting ends, from the start of the run"
+    )
+    train.add_argument("--save-every", type=_steps, default=10, help="steps between checkpoints")
+    train.add_argument("--out", type=Path, required=True, help="folder for metrics.jsonl and result.json")
+    train.add_argument("--seed", type=_seed, default=42)
+    train.add_argument(
+        "--resume", help="`latest`, which starts anew where the run has no checkpoint, or a checkpoint id"
+    )
+    train.add_argument("--run", help="name of the run; made from its configuration unless given")
+    _add_machinery(train)
+
+
+def _add_machinery(train: argparse.ArgumentParser) -> None:
+    train.add_argument(
+        "--workers",
+        type=whole_number(0, 256),
+        default=0,
+        help="loader processes; the batches are the same for any number",
+    )
+    train.add_argument("--device", default="cpu")
+    train.add_argument("--batch-rows", type=_steps, help="rows of one step, in place of the recipe's")
+    train.add_argument("--micro-batch-rows", type=_steps, help="rows of one logical micro-batch")
+    train.add_argument("--deterministic", choices=("on", "off"), help="in place of the recipe's")
+    train.add_argument("--dtype", choices=("float32", "bfloat16"), help="of matrix products, in place of the recipe's")
+    train.add_argument(
+        "--compile", choices=("off", "fullgraph", "budgeted"), help="fullgraph on a GPU, else the recipe's"
+    )
+    train.add_argument("--compile-backend", choices=("eager", "aot_eager", "inductor"), help="in place of the recipe's")
+    train.add_argument("--structure", choices=("on", "off"), help="the structure embedding, in place of the recipe's")
+    train.add_argument(
+        "--allow-drift", action="append", default=[], metavar="FIELD", help="manifest[.NAME] or snapshot_id; recorded"
+    )
+    train.add_argument("--telemetry", choices=("on", "off"), default="on", help="metrics, TensorBoard file, progress")
+    train.add_argument("--evaluate-every", type=_steps, metavar="N", help="look at held-out rows every N steps")
+    train.add_argument("--evaluate-rows", type=_steps, default=32, metavar="N", help="how many of them")
+    _add_keep(train)
 
 
 def _add_model_commands(commands: Any) -> None:
@@ -214,15 +236,18 @@ def _of_commands(name: str) -> Any:
 
 
 def _train(options: argparse.Namespace) -> dict[str, Any]:
-    from pipeline.snapshot import resolve
     from pipeline.store import Store
     from trainer.evaluation import Evaluation
     from trainer.loop import Sitting, train
+    from trainer.naming import Asked, named
     from trainer.retention import Keep
 
     store = Store(options.store)
+    names = named(store, Asked(options.corpus, options.snapshot, options.follow, tuple(options.mix)))
     sitting = Sitting(
-        snapshot_id=resolve(store, options.corpus, options.snapshot),
+        snapshot_id=names.snapshot_id,
+        mixture=names.mixture,
+        follow=names.follow,
         recipe=options.recipe,
         config=_config(options),
         seed=options.seed,
@@ -250,9 +275,11 @@ def _config(options: argparse.Namespace) -> Any:
     asked |= {"dtype": options.dtype, "compile": mode, "compile_backend": options.compile_backend}
     asked["deterministic"] = options.deterministic and options.deterministic == "on"
     given = {name: value for name, value in asked.items() if value is not None}
-    config = recipe_named(options.recipe)
+    told = {**recipe_named(options.recipe).model_dump(), **given}
+    if options.structure:
+        told["model"] = {**told["model"], "structure": {} if options.structure == "on" else None}
     try:
-        return TrainingConfig.model_validate({**dict(config), **given})
+        return TrainingConfig.model_validate(told)
     except ValueError as error:
         found = "; ".join(str(problem["msg"]) for problem in getattr(error, "errors", list)())
         raise ParamsError(f"recipe {options.recipe}", found or str(error)) from error

@@ -72,7 +72,9 @@ def held_out_loss(trained: Trained, num_rows: int, batch_size: int = 4) -> dict[
     layout = RowLayout.of(trained.snapshot.snapshot_id, trained.snapshot.row_length, trained.specials)
     bytes_V = token_bytes(trained)
     nats, num_tokens, num_bytes, left = [], 0, 0, num_rows
-    for batch in held_out_batches(sources_of(trained.snapshot, Split.HELD_OUT), layout, batch_size):
+    with_structure = trained.model.structure is not None
+    sources = sources_of(trained.snapshot, Split.HELD_OUT, with_structure)
+    for batch in held_out_batches(sources, layout, batch_size, with_structure):
         rows = slice(0, min(left, batch_size))
         nats.append(float(trained.model.loss(to_device(batch, "cpu", rows))[1].cross_entropy_sum))
         targets = batch.target_ids_BT[rows][batch.loss_mask_BT[rows]]

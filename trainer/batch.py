@@ -6,7 +6,7 @@ Shapes: B rows, T slots of a row, P pieces of the rows.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -81,6 +81,13 @@ class Batch:
     def next_position(self) -> int:
         """Where the next batch begins."""
         return self.position + len(self.input_ids_BT)
+
+    @property
+    def arrays(self) -> tuple[npt.NDArray[Any], ...]:
+        """What a model is given, in the order of its fields: structure only where there is any."""
+        core = (self.input_ids_BT, self.target_ids_BT, self.loss_mask_BT, self.doc_ids_BT)
+        structure = (self.structure_kind_BT, self.dependency_level_BT)
+        return (*core, *(array for array in structure if array is not None))
 
     @property
     def triples(self) -> tuple[ResumeTriple, ...]:

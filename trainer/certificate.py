@@ -126,9 +126,9 @@ class History:
 
 
 def digest_batch(batch: Batch) -> bytes:
-    """SHA-256 of what a step is trained on: ids, targets, mask and documents, at their position."""
+    """SHA-256 of what a step is trained on: ids, targets, mask, documents and any structure, at their position."""
     hasher = hashlib.sha256(struct.pack("<q", batch.position))
-    for array in (batch.input_ids_BT, batch.target_ids_BT, batch.loss_mask_BT, batch.doc_ids_BT):
+    for array in batch.arrays:
         hasher.update(f"{array.dtype.str}{array.shape}".encode())
         hasher.update(np.ascontiguousarray(array).data)
     return hasher.digest()

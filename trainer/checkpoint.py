@@ -41,7 +41,8 @@ class Checkpoint:
     """A training after `step` steps, its tensors in host memory.
 
     `identity` is what a resume must find unchanged: configuration, seed, snapshot. `surroundings` is the kernel manifest.
-    `packing` describes the rows. `forks` lists the drift that was allowed on the way, with the step at which it began.
+    `packing` describes the rows. `forks` lists the drift that was allowed on the way, with the step at which it began;
+    `adoptions` the snapshots that a run went on with, with the position.
     """
 
     step: int
@@ -53,6 +54,14 @@ class Checkpoint:
     optimizer: Mapping[str, Tensor]
     history: History
     forks: list[dict[str, Any]] = field(default_factory=list)
+    adoptions: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def snapshots(self) -> dict[str, str]:
+        """The snapshots that the steps up to here have read, by what they are to the run."""
+        mixture = sorted(self.identity.get("mixture", {}))
+        adopted = {f"adopted/{adoption['position']}": adoption["new"] for adoption in self.adoptions}
+        return {"snapshot": self.identity["snapshot_id"], **{f"mixture/{name}": name for name in mixture}, **adopted}
 
     def state(self) -> dict[str, Any]:
         """What stands in state.json."""
@@ -64,6 +73,7 @@ class Checkpoint:
             "surroundings": self.surroundings,
             "packing": self.packing,
             "forks": self.forks,
+            **({"adoptions": self.adoptions} if self.adoptions else {}),
             "certificate": self.history.certificate,
             "parameters_sha256": digest_tensors(self.parameters),
             "optimizer_sha256": digest_tensors(self.optimizer),
@@ -87,7 +97,7 @@ def save(store: Store, scratch: Path, checkpoint: Checkpoint, before_id: str | N
     write_synced(folder / STATE, canonical_json(checkpoint.state()))
     if before_id is not None:
         _share(store, before_id, folder)
-    return store.commit(folder, KIND, {"step": checkpoint.step}, {"snapshot": checkpoint.identity["snapshot_id"]})
+    return store.commit(folder, KIND, {"step": checkpoint.step}, checkpoint.snapshots)
 
 
 def load(store: Store, checkpoint_id: str) -> Checkpoint:
@@ -103,7 +113,8 @@ def load(store: Store, checkpoint_id: str) -> Checkpoint:
     if history.num_steps != state["step"]:
         raise TrainingError(subject, f"its history has {history.num_steps} steps", f"{state['step']}", _OTHER)
     named = {name: state[name] for name in ("step", "identity", "loader", "surroundings", "packing", "forks")}
-    return Checkpoint(**named, parameters=parameters, optimizer=optimizer, history=history)
+    adoptions = state.get("adoptions", [])
+    return Checkpoint(**named, parameters=parameters, optimizer=optimizer, history=history, adoptions=adoptions)
 
 
 def open_stored(store: Store, checkpoint_id: str) -> StoredObject:

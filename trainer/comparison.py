@@ -67,6 +67,7 @@ def read(name: str, store: Store | None) -> Subject:
         checkpoint_id = result["checkpoint_id"]
         told = {"seed": result["seeds"]["global"], "snapshot_id": result["snapshot_id"], "config": result["config"]}
         told |= {"packing": result["packing"], "manifest": result["versions"], "forks": result["forks"]}
+        told |= {"mixture": result.get("mixture", {}), "adoptions": _by_position(result.get("adoptions", []))}
         subject = Subject(name, told, result["certificate"], result["losses"], (), {}, ())
     except (ValueError, KeyError, TypeError) as error:
         raise TrainingError(
@@ -103,10 +104,15 @@ def diff(one: Checkpoint, other: Checkpoint) -> list[TensorDifference]:
 
 def _of_checkpoint(name: str, found: Checkpoint) -> Subject:
     told = {**found.identity, "packing": found.packing, "manifest": found.surroundings, "forks": found.forks}
+    told["adoptions"] = _by_position(found.adoptions)
     tensors = sorted([f"parameters/{key}" for key in found.parameters] + list(found.optimizer))
     history = found.history
     states = {state.step: state for state in history.states}
     return Subject(name, told, history.certificate, history.losses, history.batches, states, tensors, found)
+
+
+def _by_position(adoptions: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    return {str(adoption["position"]): adoption["new"] for adoption in adoptions}
 
 
 def _lines(one: Subject, other: Subject, found: Comparison) -> list[str]:
@@ -133,7 +139,7 @@ def _lines(one: Subject, other: Subject, found: Comparison) -> list[str]:
 
 
 def _told_order(name: str) -> tuple[int, str]:
-    order = ("seed", "config", "packing", "snapshot_id", "forks", "manifest")
+    order = ("seed", "config", "packing", "snapshot_id", "mixture", "adoptions", "forks", "manifest")
     return order.index(name.partition(".")[0]), name
 
 

@@ -1,7 +1,8 @@
 """The held-out rows in the middle of a training: a look that changes nothing, not even the experts' counters."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import torch
@@ -27,16 +28,23 @@ class Evaluation:
 
 
 class HeldOut:
-    """The held-out rows of a snapshot, mapped once. Raises TrainingError where it has none."""
+    """The held-out rows of what a training reads, mapped once. Raises TrainingError where there are none."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._sources = sources_of(snapshot, Split.HELD_OUT)
+    def __init__(self, snapshots: Sequence[Snapshot], with_structure: bool = False) -> None:
+        self._with_structure = with_structure
+        self._sources = [
+            replace(source, name=f"{snapshot.snapshot_id}/{source.name}")
+            for snapshot in snapshots
+            for source in sources_of(snapshot, Split.HELD_OUT, with_structure)
+        ]
+        first = snapshots[0]
         if not any(len(source.rows) for source in self._sources):
-            subject = f"snapshot {snapshot.snapshot_id[:12]}"
+            subject = f"snapshot {first.snapshot_id[:12]}"
             raise TrainingError(subject, "it has no held-out rows", "", "Train without --evaluate-every.")
-        self._layout = RowLayout.of(snapshot.snapshot_id, snapshot.row_length, snapshot.vocabulary["specials"])
-        num_bytes = sum(source.num_text_bytes for source in snapshot.sources)
-        self._tokens_a_byte = sum(source.num_tokens for source in snapshot.sources) / max(1, num_bytes)
+        self._layout = RowLayout.of(first.snapshot_id, first.row_length, first.vocabulary["specials"])
+        described = [source for snapshot in snapshots for source in snapshot.sources]
+        num_bytes = sum(source.num_text_bytes for source in described)
+        self._tokens_a_byte = sum(source.num_tokens for source in described) / max(1, num_bytes)
 
     @torch.no_grad()
     def evaluate(self, model: HybridModel, num_rows: int, batch_rows: int, device: str) -> dict[str, float]:
@@ -44,7 +52,7 @@ class HeldOut:
 
         Bytes are counted by the snapshot's own tokens a byte, over all its documents. The model is left as it was found.
         """
-        batches = held_out_batches(self._sources, self._layout, batch_rows)
+        batches = held_out_batches(self._sources, self._layout, batch_rows, self._with_structure)
         total, num_tokens = 0.0, 0
         was_training = model.training
         model.eval()

@@ -4,7 +4,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
@@ -88,6 +88,11 @@ class Journal:
         """Tell a person something."""
         if not self.is_silent:
             print(text, file=self.stream, flush=True)
+
+    def say_all(self, texts: Iterable[str]) -> None:
+        """Tell a person several things."""
+        for text in texts:
+            self.say(text)
 
     def finish(self, result: Mapping[str, Any]) -> None:
         """Write result.json, whole or not at all."""

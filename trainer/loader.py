@@ -93,6 +93,16 @@ class Source:
     weight: float = 1.0
 
 
+class Start(NamedTuple):
+    """Where the reading of a snapshot begins in a run: at which position, behind how many epochs of snapshots before it.
+
+    Epochs go on counting, so that a document which two snapshots share is permuted and infilled anew in the second.
+    """
+
+    position: int = 0
+    epochs: int = 0
+
+
 class Sample(NamedTuple):
     """What stands at a logical position.
 
@@ -119,7 +129,12 @@ class Loader:
     """
 
     def __init__(
-        self, sources: Sequence[Source], layout: RowLayout, config: LoaderConfig, with_structure: bool = False
+        self,
+        sources: Sequence[Source],
+        layout: RowLayout,
+        config: LoaderConfig,
+        with_structure: bool = False,
+        start: Start = Start(),  # noqa: B008  # a tuple
     ) -> None:
         self.sources = sorted((source for source in sources if len(source.rows)), key=lambda source: source.name)
         if not self.sources:
@@ -132,10 +147,8 @@ class Loader:
         self.layout = layout
         self.config = config
         self.with_structure = with_structure
-        amounts = [
-            Fraction(source.weight).limit_denominator(_MAX_DENOMINATOR) * len(source.rows) for source in self.sources
-        ]
-        self._mixture = Mixture(amounts)
+        self.start = start
+        self._mixture = Mixture([_share(source.weight) * len(source.rows) for source in self.sources])
         self._sizes = np.array([len(source.rows) for source in self.sources], dtype=np.int64)
         self._source_words = [_word(source.name) for source in self.sources]
         self._orders: dict[int, tuple[int, Permutation]] = {}
@@ -153,9 +166,9 @@ class Loader:
 
     def samples_at(self, position: int, num_rows: int) -> Samples:
         """Source, epoch and row of the positions from `position` on."""
-        sources_R, numbers_R = self._mixture.draw_all(position, num_rows)
+        sources_R, numbers_R = self._mixture.draw_all(position - self.start.position, num_rows)
         turns_R, rows_R = np.divmod(numbers_R, self._sizes[sources_R])
-        epochs_R = turns_R + 1
+        epochs_R = turns_R + self.start.epochs + 1
         is_published = self.config.epoch_order is EpochOrder.PUBLISHED
         permuted = np.flatnonzero(epochs_R > (_PUBLISHED_EPOCHS if is_published else 0))
         if len(permuted):
@@ -165,15 +178,28 @@ class Loader:
             rows_R[permuted] = permute(orders, which.reshape(-1), rows_R[permuted])
         return Samples(sources_R, epochs_R, rows_R)
 
+    def finished_epochs(self, position: int) -> int:
+        """Epochs behind `position` of the source that is furthest behind: so often was every row of every source read."""
+        return int((self._num_read(position) // self._sizes).min()) + self.start.epochs
+
+    def started_epochs(self, position: int) -> int:
+        """The latest epoch that any source began before `position`."""
+        return int((-(-self._num_read(position) // self._sizes)).max()) + self.start.epochs
+
+    def _num_read(self, position: int) -> Integers:
+        return self._mixture.count_before(position - self.start.position)
+
     def batch_at(self, position: int, batch_size: int) -> Batch:
         """The global batch of the rows at `position` and the `batch_size - 1` positions behind it."""
-        if position < 0 or batch_size < 1:
-            raise TrainingError("batch", f"{batch_size} rows at position {position}", "1 or more, at 0 or later")
+        if position < self.start.position or batch_size < 1:
+            raise TrainingError(
+                "batch", f"{batch_size} rows at position {position}", f"1 or more, at {self.start.position} or later"
+            )
         out = Filled.empty(batch_size, self.layout.row_length, self.with_structure)
         parts: list[Contents] = []
         place = 0
         while place < batch_size:
-            number, first = divmod(position + place, BLOCK_ROWS)
+            number, first = divmod(position - self.start.position + place, BLOCK_ROWS)
             last = min(BLOCK_ROWS, first + batch_size - place)
             found, num_rows = self._block(number), last - first
             fill(found.block, first, last, self.layout.slots, out.rows(slice(place, place + num_rows)))
@@ -182,10 +208,10 @@ class Loader:
         return finish(position, out, Contents.concatenated(parts))
 
     def _block(self, number: int) -> "_SampledBlock":
-        """The rows from position `number * BLOCK_ROWS` on, decided together. The last two blocks are kept at hand."""
+        """The rows of block `number` behind the start, decided together. The last two blocks are kept at hand."""
         found = self._blocks.get(number)
         if found is None:
-            samples = self.samples_at(number * BLOCK_ROWS, BLOCK_ROWS)
+            samples = self.samples_at(self.start.position + number * BLOCK_ROWS, BLOCK_ROWS)
             found = _read(self.sources, samples, self.layout, self.config, self.with_structure)
             self._blocks = dict([*self._blocks.items(), (number, found)][-2:])
         return found
@@ -233,11 +259,13 @@ class Loader:
         The seed stands beside it.
         """
         quotas = zip(self.sources, self._mixture.quotas, strict=True)
+        start = {} if self.start == Start() else {"start": list(self.start)}
         return digest(
             {
                 "snapshot": self.layout.snapshot_id,
                 "sources": [[source.name, len(source.rows), quota] for source, quota in quotas],
                 "config": self.config.model_dump(mode="json", exclude={"seed"}),
+                **start,
             }
         )
 
@@ -294,6 +322,11 @@ def _read(
     eos = layout.sentinels.eos
     decided = decide(rows, samples.epochs_R, eos, config.seed, config.infilling) if config else plain(rows)
     return _SampledBlock(samples, lay_out(rows, decided, layout.slots))
+
+
+def _share(weight: float) -> Fraction:
+    """A weight as the fraction that was meant; one too small for that, exactly."""
+    return Fraction(weight).limit_denominator(_MAX_DENOMINATOR) or Fraction(weight)
 
 
 def _word(name: str) -> int:

@@ -16,24 +16,25 @@ from pipeline.snapshot import Snapshot, open_snapshot
 from pipeline.store import Store
 from trainer import checkpoint as checkpoints
 from trainer.batch import check_chronology
-from trainer.batches import Batches
 from trainer.certificate import History, digest_batch
 from trainer.checkpoint import Checkpoint
 from trainer.compile_cache import record_run
 from trainer.config import CompileMode
 from trainer.determinism import broken_promises, kernel_manifest, make_deterministic, require_device
 from trainer.drift import judge_drift
-from trainer.evaluation import Evaluation, HeldOut
+from trainer.evaluation import Evaluation
+from trainer.following import Following, Turn, following_of
 from trainer.journal import Journal, hold_folder
 from trainer.loader import Batch, Loader, LoaderConfig
 from trainer.model.hybrid import HybridModel, count_parameters
 from trainer.model.initialization import initialize
 from trainer.optimizer import build_optimizer, clip_gradients, learning_rate, set_learning_rate
 from trainer.parallel import Ranks
+from trainer.reading import Adoption, Reading
 from trainer.recipes import TrainingConfig
+from trainer.result import result_of
 from trainer.retention import Keep, is_sound, list_checkpoints
 from trainer.saver import Saver
-from trainer.sources import open_loader
 from trainer.stepping import MemorySpentError, StepLoss, backward, is_excursion
 
 
@@ -42,6 +43,7 @@ class Sitting:
     """What is asked of one sitting. `stop_after` counts steps from the start of the run, not of the sitting."""
 
     snapshot_id: str
+    """What it reads; of a mixture the first. Where `follow` is set, what a new run begins with."""
     recipe: str
     config: TrainingConfig
     seed: int
@@ -56,16 +58,22 @@ class Sitting:
     allowed_drift: tuple[str, ...] = ()
     has_telemetry: bool = True
     evaluation: Evaluation = field(default_factory=Evaluation)
+    mixture: tuple[tuple[str, float], ...] = ()
+    """Snapshot ids with their weights, where several are read."""
+    follow: str | None = None
+    """`CORPUS/live` or `CORPUS/candidate`, or a checkpoint whose adoptions are repeated."""
 
     @property
     def identity(self) -> dict[str, Any]:
         """What the numbers depend on: a resume finds it unchanged or is refused."""
-        return {"config": self.config.model_dump(mode="json"), "seed": self.seed, "snapshot_id": self.snapshot_id}
+        told = {"config": self.config.model_dump(mode="json"), "seed": self.seed, "snapshot_id": self.snapshot_id}
+        return told | ({"mixture": dict(self.mixture)} if self.mixture else {})
 
     @property
     def run_name(self) -> str:
         """The name given, else one that says what the run is: equal runs share it, so that they find their checkpoints."""
-        return self.run or f"{self.recipe}-{digest(self.identity)[:12]}"
+        told = {**self.identity, "snapshot_id": f"follow {self.follow}"} if self.follow else self.identity
+        return self.run or f"{self.recipe}-{digest(told)[:12]}"
 
 
 class Training:
@@ -85,9 +93,13 @@ class Training:
         self.notes: list[str] = []
         self.compilation = _compiled(self.model, config)
         self.optimizer = build_optimizer(self.model, config.optimizer)
-        self.loader = open_loader(snapshot, LoaderConfig(seed=sitting.seed, infilling=config.infilling))
-        self.packing = _packing(snapshot, self.loader)
-        self.held_out = HeldOut(snapshot) if sitting.evaluation.every is not None else None
+        self.reading = Reading(
+            snapshot,
+            sitting.mixture,
+            LoaderConfig(seed=sitting.seed, infilling=config.infilling),
+            with_structure=config.model.structure is not None,
+            with_held_out=sitting.evaluation.every is not None,
+        )
         self.history = History()
         self.position = 0
         self.forks: list[dict[str, Any]] = []
@@ -95,6 +107,11 @@ class Training:
     @property
     def num_steps(self) -> int:
         return self.history.num_steps
+
+    @property
+    def loader(self) -> Loader:
+        """The loader of the snapshot that is read now."""
+        return self.reading.loader
 
     @property
     def is_inside_excursion(self) -> bool:
@@ -122,6 +139,11 @@ class Training:
         tensors = self.tensors() if is_certified else None
         self.history.extend(digest_batch(batch), float(loss.loss), is_skipped, tensors)
         return _metrics(loss, norm, rate, is_skipped)
+
+    def turn(self, following: Following) -> Turn:
+        """Behind a step: adopt the snapshot that is to be adopted there, if any."""
+        before = self.position - self.config.batch_rows
+        return following.turn(self.reading, before, self.position, self.ranks)
 
     def _backward(self, batch: Batch) -> StepLoss:
         """The gradients of a batch. Where the memory does not suffice, again in halves of its micro-batches."""
@@ -153,9 +175,8 @@ class Training:
 
     def evaluate(self, num_rows: int) -> dict[str, float]:
         """Held-out metrics of the model as it is. Changes nothing."""
-        return (
-            self.held_out.evaluate(self.model, num_rows, self.config.batch_rows, self.device) if self.held_out else {}
-        )
+        held_out = self.reading.held_out
+        return held_out.evaluate(self.model, num_rows, self.config.batch_rows, self.device) if held_out else {}
 
     def tensors(self) -> dict[str, Tensor]:
         """Parameters and optimiser state, where they lie."""
@@ -170,16 +191,19 @@ class Training:
             identity=replace(sitting, config=self.config).identity,
             loader=self.loader.state_at(self.position),
             surroundings=self.manifest(),
-            packing=self.packing,
+            packing=self.reading.packing,
             parameters=_copied(self.model.state_dict()),
             optimizer=_copied(optimizer),
             history=self.history.copy(),
             forks=list(self.forks),
+            adoptions=[adoption.as_json() for adoption in self.reading.adoptions],
         )
 
     def restore(self, checkpoint: Checkpoint, drift: dict[str, list[Any]] | None = None) -> None:
         """Go back to a checkpoint of this training, or of one that differs in `drift`, which is recorded."""
-        has_other_data = "snapshot_id" in (drift or {})
+        has_other_data = any(name.partition(".")[0] in ("snapshot_id", "mixture") for name in drift or {})
+        if not has_other_data:
+            self.reading.restore([Adoption.of(adoption) for adoption in checkpoint.adoptions])
         self.position = (
             int(checkpoint.loader["position"]) if has_other_data else self.loader.position_of(checkpoint.loader)
         )
@@ -214,15 +238,28 @@ def train(store: Store, sitting: Sitting) -> dict[str, Any]:
 
 def _sit(store: Store, sitting: Sitting, ranks: Ranks, scratch: Path, stop: list[int]) -> dict[str, Any]:
     found_id = ranks.tell(_find(store, sitting) if ranks.rank == 0 else "")
+    sitting = _as_begun(store, sitting, found_id)
     training = Training(open_snapshot(store, sitting.snapshot_id), sitting, ranks)
     if found_id:
         _restore(training, sitting, store, found_id)
+    following = following_of(store, sitting.follow, f"runs/{sitting.run_name}", training.reading, training.history)
     who = f"training {sitting.run_name}"
     with hold_folder(sitting.out, who) if ranks.rank == 0 else nullcontext():
-        return _go_on(training, sitting, Saver(store, scratch, sitting.run_name, sitting.keep), found_id, stop)
+        saver = Saver(store, scratch, sitting.run_name, sitting.keep)
+        return _go_on(training, sitting, following, saver, found_id, stop)
 
 
-def _go_on(training: Training, sitting: Sitting, saver: Saver, found_id: str, stop: list[int]) -> dict[str, Any]:
+def _as_begun(store: Store, sitting: Sitting, found_id: str) -> Sitting:
+    """A sitting that follows, with the snapshot that its run began with."""
+    if not (sitting.follow and found_id):
+        return sitting
+    begun = checkpoints.read_state(checkpoints.open_stored(store, found_id))["identity"]["snapshot_id"]
+    return replace(sitting, snapshot_id=begun)
+
+
+def _go_on(
+    training: Training, sitting: Sitting, following: Following, saver: Saver, found_id: str, stop: list[int]
+) -> dict[str, Any]:
     ranks = training.ranks
     is_unchanged = bool(found_id) and training.num_steps == sitting.stop_after
     journal = Journal(sitting.out, training.num_steps, sitting.stop_after, sitting.has_telemetry, ranks.rank)
@@ -232,8 +269,8 @@ def _go_on(training: Training, sitting: Sitting, saver: Saver, found_id: str, st
     if training.compilation:
         journal.say(training.compilation.sentence)
     saver.say = journal.say
-    saved_id = found_id if is_unchanged else ranks.tell(_run(training, sitting, journal, saver, stop))
-    result = _result(training, sitting, saved_id, is_unchanged)
+    saved_id = found_id if is_unchanged else ranks.tell(_run(training, sitting, following, journal, saver, stop))
+    result = result_of(training, sitting, saved_id, is_unchanged)
     result["tokens_per_second"] = journal.tokens_per_second
     if ranks.rank == 0:
         saver.certify(training.num_steps, saved_id)
@@ -259,7 +296,7 @@ def _restore(training: Training, sitting: Sitting, store: Store, found_id: str) 
     drift = judge_drift(
         found_id,
         {**found.identity, "manifest": found.surroundings, "tokenizer": found.packing["vocabulary_sha256"]},
-        {**sitting.identity, "manifest": manifest, "tokenizer": training.packing["vocabulary_sha256"]},
+        {**sitting.identity, "manifest": manifest, "tokenizer": training.reading.packing["vocabulary_sha256"]},
         sitting.allowed_drift,
     )
     if found.step > sitting.stop_after:
@@ -284,23 +321,29 @@ def _load(store: Store, run: str, found_id: str) -> Checkpoint:
         raise
 
 
-def _run(training: Training, sitting: Sitting, journal: Journal, saver: Saver, stop: list[int]) -> str:
+def _run(
+    training: Training, sitting: Sitting, following: Following, journal: Journal, saver: Saver, stop: list[int]
+) -> str:
     is_due = False
-    for batch in Batches(training.loader, training.config.batch_rows, sitting.num_workers, training.position):
+    for batch in training.reading.batches(training.config.batch_rows, sitting.num_workers, training.position):
         metrics = training.step(batch)
         while training.notes:
             journal.say(training.notes.pop(0))
         if sitting.evaluation.is_due(training.num_steps) and training.ranks.rank == 0:
             journal.say(f"evaluating held-out rows after step {training.num_steps}")
             metrics |= training.evaluate(sitting.evaluation.num_rows)
-        journal.step(training.num_steps, metrics, batch.input_ids_BT.size)
+        turn = training.turn(following)
+        journal.step(training.num_steps, {**metrics, **turn.metrics}, batch.input_ids_BT.size)
+        journal.say_all(turn.words)
         _judge_excursion(training, sitting)
         is_last = training.num_steps >= sitting.stop_after or training.ranks.any_of(bool(stop))
-        is_due = is_due or is_last or training.num_steps % sitting.save_every == 0
+        is_due = is_due or is_last or turn.adoption is not None or training.num_steps % sitting.save_every == 0
         if not is_due or training.is_inside_excursion:
             continue
         if training.ranks.rank == 0:
             saver.save(training.checkpoint(sitting))
+            if turn.adoption:  # no row of another snapshot is read before it is on record
+                saver.wait()
         is_due = False
         if is_last:
             break
@@ -372,41 +415,6 @@ def _compile_words(config: TrainingConfig) -> str | None:
 
 def _copied(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
-
-
-def _packing(snapshot: Snapshot, loader: Loader) -> dict[str, Any]:
-    names = {"vocabulary": snapshot.vocabulary["name"], "vocabulary_sha256": snapshot.vocabulary["sha256"]}
-    return {"row_length": snapshot.row_length, "num_rows": loader.num_rows, **names}
-
-
-def _result(training: Training, sitting: Sitting, checkpoint_id: str, unchanged: bool) -> dict[str, Any]:
-    losses = list(training.history.losses)
-    return {
-        "run": sitting.run_name,
-        "recipe": sitting.recipe,
-        "steps": training.num_steps,
-        "certificate": training.history.certificate,
-        "losses": losses,
-        "final_loss": losses[-1],
-        "skipped_steps": [step for step, flag in enumerate(training.history.skipped, 1) if flag],
-        "parameters_sha256": checkpoints.digest_tensors(training.model.state_dict()),
-        "optimizer_sha256": checkpoints.digest_tensors(
-            checkpoints.optimizer_tensors(training.optimizer, training.model)
-        ),
-        "num_parameters": count_parameters(training.model),
-        "snapshot_id": sitting.snapshot_id,
-        "checkpoint_id": checkpoint_id,
-        "loader": training.loader.state_at(training.position),
-        "packing": training.packing,
-        "config": sitting.identity["config"],
-        "forks": training.forks,
-        "seeds": {"global": sitting.seed, "weights": sitting.seed, "loader": sitting.seed},
-        "versions": training.manifest(),
-        "num_ranks": training.ranks.count,
-        "broken_promises": broken_promises(sitting.config.deterministic),
-        "unchanged": unchanged,
-        "finished": training.num_steps >= sitting.stop_after,
-    }
 
 
 _EXCURSION = (

@@ -47,6 +47,11 @@ class Mixture:
         sources = self._sources[places].astype(np.int64)
         return sources, cycles * self._quotas[sources] + self._numbers[places]
 
+    def count_before(self, position: int) -> npt.NDArray[np.int64]:
+        """How many samples of each source stand in front of a position."""
+        cycles, place = divmod(position, self.cycle)
+        return cycles * self._quotas + np.bincount(self._sources[:place], minlength=len(self.quotas))
+
 
 def quotas(amounts: Sequence[Fraction]) -> tuple[int, ...]:
     """The smallest integers in proportion to the amounts; of at most `MAX_CYCLE` in all, and at least 1 each."""

@@ -38,8 +38,9 @@ def observe(snapshot: Snapshot, sight: Sight) -> dict[str, Any]:
     sees it. `infillings`: source, epoch, row and what becomes of each piece. With steps also `parameters`, `losses` and
     the loader `state` behind the last step; `states` is where the reading began.
     """
-    config = LoaderConfig(seed=sight.seed, infilling=recipe_named(sight.recipe).infilling)
-    loader = open_loader(snapshot, config)
+    recipe = recipe_named(sight.recipe)
+    config = LoaderConfig(seed=sight.seed, infilling=recipe.infilling)
+    loader = open_loader(snapshot, config, recipe.model.structure is not None)
     first = loader.position_of(json.loads(sight.state)) if sight.state else 0
     seen: dict[str, list[Any]] = {"triples": [], "rows": [], "infillings": []}
     for batch in _read(loader, first, sight):
@@ -90,8 +91,7 @@ def _place_of(loader: Loader, name: str) -> int:
 
 
 def _digests_of_row(batch: Batch, place: int) -> list[str]:
-    arrays = (batch.input_ids_BT, batch.target_ids_BT, batch.loss_mask_BT, batch.doc_ids_BT)
-    return [_digest(array[place]) for array in arrays]
+    return [_digest(array[place]) for array in batch.arrays]
 
 
 def _digest(array: Any) -> str:

@@ -6,7 +6,7 @@ the record: the side that leaves it did not repeat.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from pipeline.snapshot import open_snapshot
 from pipeline.store import Store
 from trainer.certificate import History, State, describe_state, differing_tensors
 from trainer.checkpoint import Checkpoint, load
+from trainer.following import Following, recorded_by
 from trainer.loop import Sitting, Training
 from trainer.recipes import TrainingConfig
 from trainer.retention import list_checkpoints
@@ -108,10 +109,12 @@ def _trail(store: Store, side: Checkpoint, base_id: str, last: int) -> Trail:
     if base_id:
         training.restore(load(store, base_id))
     losses, states = {}, {}
+    record = recorded_by(side.state())
     left: int | None = None
     recorded = {state.step: state.digest for state in side.history.states}
     while training.num_steps < last:
         training.step(training.loader.batch_at(training.position, training.config.batch_rows))
+        training.turn(Following(record))
         step = training.num_steps
         losses[step] = training.history.losses[-1]
         states[step] = describe_state(step, training.tensors())
@@ -125,9 +128,9 @@ def _sitting(side: Checkpoint, last: int) -> Sitting:
     device = "cpu" if side.surroundings["device"] == "cpu" else "cuda"
     config = TrainingConfig.model_validate(side.identity["config"])
     identity: Mapping[str, Any] = side.identity
-    return Sitting(
-        identity["snapshot_id"], "rerun", config, identity["seed"], last, last, Path("unused"), device=device
-    )
+    mixture = tuple(sorted(identity.get("mixture", {}).items()))
+    sitting = Sitting(identity["snapshot_id"], "rerun", config, identity["seed"], last, last, Path("unused"))
+    return replace(sitting, device=device, mixture=mixture)
 
 
 def _lines(base: int, last: int, first: int | None, tensors: list[str], left: list[int | None]) -> list[str]:

@@ -72,6 +72,11 @@ class TrainingRows:
         tables = [_mapped(path) for path in paths]
         return cls(pa.concat_tables(tables, promote_options="default"), paths)
 
+    @property
+    def has_structure(self) -> bool:
+        """Whether every row has the columns of structure."""
+        return all(name in batch.lists for batch in self._batches for name in STRUCTURE)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return (TrainingRows.open, (self._paths,)) if self._paths else (TrainingRows, (self._table,))
 

@@ -104,7 +104,7 @@ def sample(store: Store, checkpoint_id: str, prompt: str | Sequence[int], draw: 
 def open_trained(store: Store, checkpoint_id: str, seed: int = 42) -> Trained:
     """The model of a checkpoint, ready to be asked. Raises TrainingError for a configuration of another version."""
     found = checkpoints.load(store, checkpoint_id)
-    snapshot = open_snapshot(store, found.identity["snapshot_id"])
+    snapshot = open_snapshot(store, [found.identity["snapshot_id"], *(to["new"] for to in found.adoptions)][-1])
     config = _config_of(found.identity, checkpoint_id)
     # The products of one token of a small model are over before a second thread has begun.
     make_deterministic(seed, config.num_threads if config.model.width >= _WIDE else 1)

@@ -1,13 +1,14 @@
 """The rows of a snapshot, or of several, as the sources of one loader. Light: nothing of torch is needed to read."""
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import NamedTuple
 
 from pipeline.errors import SnapshotError
 from pipeline.params import digest
 from pipeline.records import Split
 from pipeline.snapshot import Snapshot
-from trainer.loader import Loader, LoaderConfig, RowLayout, Source
+from trainer.loader import Loader, LoaderConfig, RowLayout, Source, Start
 from trainer.rows import TrainingRows
 
 _SHORT = 12
@@ -20,46 +21,69 @@ class WeightedSnapshot(NamedTuple):
     weight: float = 1.0
 
 
-def open_loader(snapshot: Snapshot, config: LoaderConfig) -> Loader:
-    """The loader over one snapshot's training rows."""
+def open_loader(
+    snapshot: Snapshot,
+    config: LoaderConfig,
+    with_structure: bool = False,
+    start: Start = Start(),  # noqa: B008  # a tuple
+) -> Loader:
+    """The loader over one snapshot's training rows. Raises SnapshotError for structure that its rows lack."""
     layout = RowLayout.of(
         snapshot.snapshot_id, snapshot.row_length, snapshot.vocabulary["specials"], snapshot.vocabulary["size"]
     )
-    return Loader(sources_of(snapshot), layout, config)
+    return Loader(sources_of(snapshot, Split.TRAIN, with_structure), layout, config, with_structure, start)
 
 
-def open_mixture(members: Sequence[WeightedSnapshot], config: LoaderConfig) -> Loader:
+def open_mixture(members: Sequence[WeightedSnapshot], config: LoaderConfig, with_structure: bool = False) -> Loader:
     """The loader over the training rows of several snapshots, whose sources keep apart by the snapshot's id.
 
-    Raises SnapshotError unless all have one vocabulary and one row length.
+    Raises SnapshotError unless all have one vocabulary, one row length, training rows and a weight above zero.
     """
     if not members:
         raise SnapshotError("a mixture", "it names no snapshot", "at least one")
     first = members[0].snapshot
-    for snapshot, _ in members:
-        _check_same(snapshot, first)
+    for snapshot, weight in members:
+        check_same(snapshot, first)
+        if not (weight > 0 and isfinite(weight)):
+            raise SnapshotError(
+                f"snapshot {snapshot.snapshot_id[:_SHORT]}", f"its weight is {weight}", "a number above zero"
+            )
+        if not any(source.num_rows_train for source in snapshot.sources):
+            raise SnapshotError(
+                f"snapshot {snapshot.snapshot_id[:_SHORT]}", "no source has training rows", "at least one row"
+            )
     ids = [snapshot.snapshot_id for snapshot, _ in members]
     if len(set(ids)) < len(ids):
         raise SnapshotError("a mixture", f"it names a snapshot twice: {sorted(ids)}", "each once, with its weight")
     sources = [
         Source(f"{snapshot.snapshot_id[:_SHORT]}/{source.name}", source.rows, source.weight * weight)
         for snapshot, weight in members
-        for source in sources_of(snapshot)
+        for source in sources_of(snapshot, Split.TRAIN, with_structure)
     ]
     # Quotas stand in the mixture's digest beside this name, so that the weights need not.
     layout = RowLayout.of(digest(sorted(ids)), first.row_length, first.vocabulary["specials"], first.vocabulary["size"])
-    return Loader(sources, layout, config)
+    return Loader(sources, layout, config, with_structure)
 
 
-def sources_of(snapshot: Snapshot, split: Split = Split.TRAIN) -> list[Source]:
-    """The sources of a snapshot in one split, mapped."""
-    return [
+def sources_of(snapshot: Snapshot, split: Split = Split.TRAIN, with_structure: bool = False) -> list[Source]:
+    """The sources of a snapshot in one split, mapped. Raises SnapshotError for structure that they were to have."""
+    sources = [
         Source(entry.name, TrainingRows.open(snapshot.row_files(entry.name, split)), entry.weight)
         for entry in snapshot.sources
     ]
+    for source in sources if with_structure else ():
+        if not source.rows.has_structure:
+            raise SnapshotError(
+                f"source {source.name} of snapshot {snapshot.snapshot_id[:_SHORT]}",
+                "its rows have no structure",
+                "the columns structure_kinds and structure_levels, for a model with `structure`",
+                "Build the corpus with tokenize.with_structure, or leave model.structure out of the recipe.",
+            )
+    return sources
 
 
-def _check_same(snapshot: Snapshot, first: Snapshot) -> None:
+def check_same(snapshot: Snapshot, first: Snapshot) -> None:
+    """Raise SnapshotError unless two snapshots have one vocabulary and one row length."""
     found = {"vocabulary": snapshot.vocabulary["sha256"], "row length": snapshot.row_length}
     wanted = {"vocabulary": first.vocabulary["sha256"], "row length": first.row_length}
     for name, value in wanted.items():

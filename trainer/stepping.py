@@ -39,8 +39,7 @@ class MemorySpentError(Exception):
 
 def to_device(batch: Batch, device: str, rows: slice = slice(None)) -> TrainingBatch:
     """Rows of a batch as tensors on a device."""
-    arrays = (batch.input_ids_BT, batch.target_ids_BT, batch.loss_mask_BT, batch.doc_ids_BT)
-    tensors = (torch.from_numpy(array[rows]) for array in arrays)
+    tensors = (torch.from_numpy(array[rows]) for array in batch.arrays)
     if device.startswith("cuda"):  # from pinned memory a copy runs beside the kernels before it
         return TrainingBatch(*(tensor.pin_memory().to(device, non_blocking=True) for tensor in tensors))
     return TrainingBatch(*(tensor.to(device) for tensor in tensors))

@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO
+from typing import IO, NamedTuple
 
 from pipeline.collect.containers import over_limit
 from pipeline.collect.git_command import converse, create_repository, run_git, started
 from pipeline.collect.local import printable_path
 from pipeline.collect.params import CollectParams
 from pipeline.collect.selection import Selection
-from pipeline.collect.unpack import Contents, ReadFile, SkippedFile, reason_to_skip
+from pipeline.collect.unpack import Contents, ReadFile, SkippedFile, keeps_content, reason_to_skip
 from pipeline.errors import ArchiveError, SourceError
 
 _FOLDER, _LINK, _SUBMODULE = "40000", "120000", "160000"
@@ -107,9 +107,14 @@ def opened_pack(pack: Path, commit: str, subject: str) -> Iterator[Objects]:
                 process.communicate()
 
 
-def commit_contents(
-    objects: Objects, commit: str, selection: Selection, limits: CollectParams, subject: str
-) -> Contents:
+class Wanted(NamedTuple):
+    """What is wanted of a commit: the files that the globs accept; with `keeps_tree`, those in other languages too."""
+
+    selection: Selection
+    keeps_tree: bool
+
+
+def commit_contents(objects: Objects, commit: str, wanted: Wanted, limits: CollectParams, subject: str) -> Contents:
     """The files of a commit: those that are wanted, and the others with the reason; links and submodules are not followed."""
     entries = sorted(tree_files(objects, commit, limits, subject), key=lambda entry: entry.path)
     sizes = objects.sizes(entry.object_id for entry in entries if entry.mode != _SUBMODULE)
@@ -120,9 +125,11 @@ def commit_contents(
     skipped: list[SkippedFile] = []
     for entry in entries:
         num_bytes = sizes.get(entry.object_id, 0)
-        reason, detail = _reason_to_skip(entry, num_bytes, objects, selection, limits)
+        reason, detail = _reason_to_skip(entry, num_bytes, objects, wanted.selection, limits)
         if reason:
-            skipped.append(SkippedFile(entry.path, num_bytes, reason, detail))
+            is_kept = wanted.keeps_tree and keeps_content(reason, num_bytes, limits)
+            kept = objects.read(entry.object_id, "blob") if is_kept else None
+            skipped.append(SkippedFile(entry.path, num_bytes, reason, detail, kept))
         else:
             files.append(ReadFile(entry.path, objects.read(entry.object_id, "blob")))
     return Contents(tuple(files), tuple(skipped))

@@ -20,6 +20,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
+from pipeline.build_block import BuildBlock
 from pipeline.collect.local import tree_digest
 from pipeline.collect.selection import Selection
 from pipeline.errors import PinError, SourceError
@@ -60,6 +61,8 @@ class SourcePin(Params):
     """Globs of the source files that are wanted; none means all."""
     exclude: tuple[Glob, ...] = ()
     """Globs of the files that are not wanted."""
+    build: BuildBlock | None = None
+    """How a compiler would read the source; None leaves it to the parser."""
     weight: float = Field(default=1.0, gt=0, le=1000, strict=True)
     """Weight of the source in the mixture, relative to the others."""
 
@@ -87,7 +90,9 @@ class SourcePin(Params):
 
     def identity(self) -> dict[str, Any]:
         """What the collected source depends on, as JSON: all but where they are had and how they are judged."""
-        fields = self.model_dump(mode="json", exclude=_NO_IDENTITY | {self.revision_field} | self.places)
+        unsaid = {"build"} if self.build is None else set()
+        without = _NO_IDENTITY | {self.revision_field} | self.places | unsaid
+        fields = self.model_dump(mode="json", exclude=without)
         return {**fields, "revision": self.revision}
 
     def selection(self) -> Selection:
@@ -165,6 +170,8 @@ class JsonlPin(SourcePin):
     @model_validator(mode="after")
     def _has_one_place(self) -> "JsonlPin":
         _require_one_place(self.url, self.path)
+        if self.build is not None:
+            raise ValueError("no `build`: lines hold no tree that could be built")
         return self
 
 

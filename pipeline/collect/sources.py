@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import cast
 
 from pipeline.collect.git_history import modifications
-from pipeline.collect.git_objects import commit_contents, opened_pack
+from pipeline.collect.git_objects import Wanted, commit_contents, opened_pack
 from pipeline.collect.jsonl import Fields, read_lines
 from pipeline.collect.local import TreeEntry, check_tree, digest_of, file_sha256, read_file, tree_entries
 from pipeline.collect.params import CollectParams
 from pipeline.collect.selection import Selection
-from pipeline.collect.unpack import Contents, ReadFile, SkippedFile, reason_to_skip, unpack
+from pipeline.collect.unpack import Contents, ReadFile, SkippedFile, keeps_content, reason_to_skip, unpack
 from pipeline.errors import ArchiveError
 from pipeline.part import PartJob
 from pipeline.records import FileModification
@@ -26,17 +26,18 @@ def read_source(job: PartJob) -> Reading:
 
 
 def _read_archive(job: PartJob, place: Path, params: CollectParams) -> Reading:
-    return unpack(place, _selection(job), params, job.name), None
+    return unpack(place, _selection(job), params, job.name, _keeps_tree(job)), None
 
 
 def _read_local(job: PartJob, place: Path, params: CollectParams) -> Reading:
-    return _read_tree(job.name, place, job.identity["revision"], _selection(job), params), None
+    return _read_tree(job, place, params), None
 
 
 def _read_pack(job: PartJob, place: Path, params: CollectParams) -> Reading:
     commit: str = job.identity["revision"]
     with opened_pack(place, commit, job.name) as objects:
-        contents = commit_contents(objects, commit, _selection(job), params, job.name)
+        wanted = Wanted(_selection(job), _keeps_tree(job))
+        contents = commit_contents(objects, commit, wanted, params, job.name)
         if not job.identity["history"]:
             return contents, None
         paths = [file.path for file in contents.files]
@@ -60,8 +61,14 @@ def _selection(job: PartJob) -> Selection:
     return Selection(job.identity["include"], job.identity["exclude"])
 
 
-def _read_tree(source: str, root: Path, revision: str, selection: Selection, params: CollectParams) -> Contents:
+def _keeps_tree(job: PartJob) -> bool:
+    """Whether files in other languages are wanted too: a source that is to be built needs them."""
+    return job.identity.get("build") is not None
+
+
+def _read_tree(job: PartJob, root: Path, params: CollectParams) -> Contents:
     """The files of a tree. The digest is taken again over the bytes that are used, so that no later change slips in."""
+    source, selection, keeps_tree = job.name, _selection(job), _keeps_tree(job)
     entries = tree_entries(root, Selection())
     _check_extent(source, entries, params)
     files: list[ReadFile] = []
@@ -74,10 +81,11 @@ def _read_tree(source: str, root: Path, revision: str, selection: Selection, par
             files.append(ReadFile(entry.path, read_file(entry)))
             lines.append((entry, hashlib.sha256(files[-1].content).hexdigest()))
             continue
-        skipped.append(SkippedFile(entry.path, entry.num_bytes, reason))
+        kept = read_file(entry) if keeps_tree and keeps_content(reason, entry.num_bytes, params) else None
+        skipped.append(SkippedFile(entry.path, entry.num_bytes, reason, content=kept))
         if not not_ours:
-            lines.append((entry, file_sha256(entry)))
-    check_tree(source, digest_of(lines), revision)
+            lines.append((entry, file_sha256(entry) if kept is None else hashlib.sha256(kept).hexdigest()))
+    check_tree(source, digest_of(lines), job.identity["revision"])
     return Contents(tuple(files), tuple(skipped))
 
 

@@ -1,7 +1,7 @@
 """Collect: from pins to source files. Each source is a part of its own, and the failure of one never stops another."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from pipeline.errors import SourceError
 from pipeline.languages import is_source
 from pipeline.outcome import StageReport, count_reasons, total
 from pipeline.part import Part, PartJob, PartOutput, StageOutput
-from pipeline.records import DroppedRecord, FileModification, SourceFile
+from pipeline.records import DroppedRecord, FileModification, SourceFile, TreeFile
 from pipeline.schema import table_of_records
 
 
@@ -50,19 +50,32 @@ def collect_source(job: PartJob) -> PartOutput:
     contents, history = read_source(job)
     revision: str = job.identity["revision"]
     read = [_source_file(job.name, revision, file) for file in contents.files]
-    files, withdrawn = _without_withdrawn(read, [Selector(text) for text in job.identity.get("withdrawn", ())])
+    selectors = [Selector(text) for text in job.identity.get("withdrawn", ())]
+    files, withdrawn = _without_withdrawn(read, selectors)
     drops = [_dropped(job.name, skipped) for skipped in sorted((*contents.skipped, *withdrawn), key=lambda s: s.path)]
     tables = {
         "files.parquet": table_of_records(SourceFile, files),
         "dropped.parquet": table_of_records(DroppedRecord, drops),
     }
     report = _report(files, drops)
+    if job.identity.get("build") is not None:
+        tables["tree.parquet"] = table_of_records(TreeFile, _tree_files(contents.skipped, selectors))
     if history is not None:
         gone = {skipped.path for skipped in withdrawn}
         history = [change for change in history if change.path not in gone]
         tables["history.parquet"] = table_of_records(FileModification, history)
         report = replace(report, measures={**report.measures, "num_modifications": len(history)})
     return PartOutput(tables, report)
+
+
+def _tree_files(skipped: Iterable[SkippedFile], selectors: Sequence[Selector]) -> list[TreeFile]:
+    """What is needed to build and is no source: the files that kept their bytes, without those that were withdrawn."""
+    kept = [TreeFile(file.path, file.content) for file in skipped if file.content is not None]
+    return [
+        file
+        for file in kept
+        if not any(one.takes(file.path, hashlib.sha256(file.content).hexdigest()) for one in selectors)
+    ]
 
 
 def _part(pin: SourcePin, places: Mapping[str, Path], context: Context) -> Part:

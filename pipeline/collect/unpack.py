@@ -39,6 +39,8 @@ class SkippedFile:
     reason: str
     detail: str = ""
     """Where a link leads, which commit a submodule is at, or what is wrong with a line."""
+    content: bytes | None = None
+    """The bytes of an `other_language` file where the source is to be built; else None."""
 
 
 @dataclass(frozen=True)
@@ -49,15 +51,17 @@ class Contents:
     skipped: tuple[SkippedFile, ...]
 
 
-def unpack(archive: Path, selection: Selection, limits: CollectParams, subject: str) -> Contents:
+def unpack(
+    archive: Path, selection: Selection, limits: CollectParams, subject: str, keeps_tree: bool = False
+) -> Contents:
     """The contents of a tar (plain, gzip, xz, bzip2) or zip archive; paths count from its top folder if it has one.
 
     Only C/C++ and licence evidence are read. Raises ArchiveError naming `subject` and the member: for paths and links
     that leave the archive, devices, paths that collide, anything over the limits, and a container that is broken,
-    truncated or has a tail.
+    truncated or has a tail. With `keeps_tree` the files in other languages keep their bytes.
     """
     with refusing_broken(subject):
-        members = list(_read_members(archive, limits, subject))
+        members = list(_read_members(archive, limits, subject, keeps_tree))
     _refuse_collisions([member.path for member in members], subject)
     top = _top_folder(member.path for member in members)
     inside = [replace(member, path=member.path[len(top) :]) for member in members]
@@ -76,6 +80,11 @@ def reason_to_skip(path: str, num_bytes: int, limits: CollectParams) -> str:
     return "too_large" if num_bytes > limits.max_file_bytes else ""
 
 
+def keeps_content(reason: str, num_bytes: int, limits: CollectParams) -> bool:
+    """Whether a file that is not read as source is kept for building it, where the source is to be built."""
+    return reason == "other_language" and num_bytes <= limits.max_file_bytes
+
+
 def flaw_of_path(path: str, limits: CollectParams) -> str:
     """What is wrong with a path that stands for itself, without an archive around it; the empty string where nothing is."""
     parts = path.replace("\\", "/").split("/")
@@ -85,7 +94,9 @@ def flaw_of_path(path: str, limits: CollectParams) -> str:
     return _flaw(path, parts) or ("has an empty part" if {"", "."} & set(parts) else "")
 
 
-def _read_members(archive: Path, limits: CollectParams, subject: str) -> Iterator[ReadFile | SkippedFile]:
+def _read_members(
+    archive: Path, limits: CollectParams, subject: str, keeps_tree: bool
+) -> Iterator[ReadFile | SkippedFile]:
     total_bytes = 0
     for number, member in enumerate(members_of(archive, limits, subject), start=1):
         if number > limits.max_members:
@@ -97,7 +108,10 @@ def _read_members(archive: Path, limits: CollectParams, subject: str) -> Iterato
             found = f"declares {member.num_bytes} bytes, {total_bytes} with the members before it"
             raise over_limit(where, found, f"{limits.max_total_bytes} bytes in all")
         if member.kind != "folder":
-            yield _read_member(member, path, where, limits)
+            file = _read_member(member, path, where, limits)
+            if keeps_tree and isinstance(file, SkippedFile) and keeps_content(file.reason, file.num_bytes, limits):
+                file = replace(file, content=member.read())
+            yield file
 
 
 def _read_member(member: Member, path: str, where: str, limits: CollectParams) -> ReadFile | SkippedFile:

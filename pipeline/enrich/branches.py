@@ -9,16 +9,19 @@ if (y) {
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import NamedTuple
 
 MAX_NUM_LINES = 32
 """A conditional with a longer branch stays: what opens a brace for another to close is short, a header guard is not."""
 
-_DIRECTIVE = re.compile(rb"[ \t]*#[ \t]*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b")
-# What is not closed ends with its line or with the text: a search that failed there would start again at the next byte.
-_LINE = re.compile(rb"(?:[^\\\n]|\\.|\\\Z)*(?:\n|\Z)", re.DOTALL)
+# A directive's line with what is continued. What is not closed ends with the text: a search never starts again behind it.
+# It begins with the sign that is searched for: a search for the start of a line stops at each line.
+_DIRECTIVE = re.compile(
+    rb"#[ \t]*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b(?:[^\\\n]|\\.|\\\Z)*(?:\n|\Z)", re.DOTALL
+)
 _OPAQUE = re.compile(
     rb"//(?:[^\\\n]|\\.)*"
     rb"|/\*.*?(?:\*/|\Z)"
@@ -27,7 +30,9 @@ _OPAQUE = re.compile(
     rb"|'(?:[^'\\\n]|\\.)*'?",
     re.DOTALL,
 )
-_NOT_LINE_END = re.compile(rb"[^\n]")
+_SPACES = bytes(10 if byte == 10 else 32 for byte in range(256))
+"""Table that makes a space of each byte but the line's end."""
+_CONTINUED = (b"\\\n", b"\\\r\n")
 _OPENING = frozenset({b"if", b"ifdef", b"ifndef"})
 
 ByteRange = tuple[int, int]
@@ -49,22 +54,39 @@ class Conditional:
         return max(after - before - 1 for before, after in pairwise(self.line_numbers))
 
 
-def unbalanced_branches(content: bytes) -> list[ByteRange]:
+class Conditionals(NamedTuple):
+    """The conditionals of a text, the inner ones first, and the text with spaces for its comments and literals."""
+
+    bare: bytes
+    found: Sequence[Conditional]
+
+
+def conditionals_of(content: bytes) -> Conditionals:
+    """Look for the conditionals of a text. One that is not closed is left out."""
+    if b"#" not in content:
+        return Conditionals(content, ())
+    bare = _OPAQUE.sub(lambda match: match[0].translate(_SPACES), content)
+    return Conditionals(bare, _conditionals(bare))
+
+
+def unbalanced_branches(conditionals: Conditionals, errors: Sequence[ByteRange] = ()) -> list[ByteRange]:
     """The byte ranges to blank, in order and apart: those of each conditional that has a branch out of balance.
+
+    With `errors`, those too of conditionals a directive of which lies in one: they stand where no grammar lets them.
 
     Its directive lines go, and all branches but the first; of a branch that stands alone nothing stays.
     """
-    bare = bytearray(_OPAQUE.sub(lambda match: with_spaces(match[0], [(0, len(match[0]))]), content))
+    bare = bytearray(conditionals.bare)
     blanked: list[ByteRange] = []
-    for conditional in _conditionals(bytes(bare)):  # inner ones come first, and outer ones are judged without them
+    for conditional in conditionals.found:  # inner ones come first, and outer ones are judged without them
         if conditional.longest_branch() > MAX_NUM_LINES:
             continue
         branches = conditional.branches()
-        if all(_is_balanced(bare, *branch) for branch in branches):
+        if all(_is_balanced(bare, *branch) for branch in branches) and not _touch(conditional.directives, errors):
             continue
         gone = branches if len(branches) == 1 else branches[1:]
         for start, end in (*conditional.directives, *gone):
-            bare[start:end] = with_spaces(bytes(bare[start:end]), [(0, end - start)])
+            bare[start:end] = bare[start:end].translate(_SPACES)
             blanked.append((start, end))
     return _joined(blanked)
 
@@ -74,7 +96,7 @@ def with_spaces(content: bytes, ranges: Iterable[ByteRange]) -> bytes:
     pieces = []
     at = 0
     for start, end in ranges:
-        pieces += [content[at:start], _NOT_LINE_END.sub(b" ", content[start:end])]
+        pieces += [content[at:start], content[start:end].translate(_SPACES)]
         at = end
     return b"".join([*pieces, content[at:]])
 
@@ -83,14 +105,17 @@ def _conditionals(bare: bytes) -> list[Conditional]:
     """The complete conditionals of a text without comments and strings, by their ends. Stray ones are left out."""
     complete: list[Conditional] = []
     stack: list[Conditional] = []
-    for line_number, line in enumerate(_LINE.finditer(bare)):
-        directive = _DIRECTIVE.match(line[0])
-        if directive is None:
+    line_number = at = 0
+    for directive in _DIRECTIVE.finditer(bare):
+        line = bare.rfind(b"\n", 0, directive.start()) + 1
+        if bare[line : directive.start()].strip(b" \t") or bare[max(0, line - 3) : line].endswith(_CONTINUED):
             continue
+        line_number += bare.count(b"\n", at, line)
+        at = line
         if directive[1] in _OPENING:
             stack.append(Conditional())
         if stack:
-            stack[-1].directives.append(line.span())
+            stack[-1].directives.append((line, directive.end()))
             stack[-1].line_numbers.append(line_number)
         if directive[1] == b"endif" and stack:
             complete.append(stack.pop())
@@ -99,6 +124,10 @@ def _conditionals(bare: bytes) -> list[Conditional]:
 
 def _is_balanced(bare: bytearray, start: int, end: int) -> bool:
     return all(bare.count(left, start, end) == bare.count(right, start, end) for left, right in (b"{}", b"()"))
+
+
+def _touch(ranges: Sequence[ByteRange], others: Sequence[ByteRange]) -> bool:
+    return any(start < other_end and other_start < end for start, end in ranges for other_start, other_end in others)
 
 
 def _joined(ranges: list[ByteRange]) -> list[ByteRange]:

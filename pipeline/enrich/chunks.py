@@ -35,6 +35,7 @@ MAX_LEVEL = 255
 _CLASSES = frozenset({"class_specifier", "struct_specifier", "union_specifier"})
 _CONDITIONALS = frozenset({"preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef"})
 _DECLARATIONS = frozenset({"declaration", "field_declaration"})
+_TYPED = _DECLARATIONS | {"function_definition"}
 _WRAPPERS = frozenset({"template_declaration", "linkage_specification"})
 _BESIDE_DECLARATIONS = frozenset({"comment", "template_parameter_list", "requires_clause"})
 _NAMES = frozenset({"identifier", "field_identifier", "type_identifier"})
@@ -55,6 +56,10 @@ _KINDS = {
     "enum_specifier": ChunkKind.CLASS_DECL,
     "compound_statement": ChunkKind.FUNC_BODY,
 }
+_ONE_SPAN = {
+    name: kind for name, kind in _KINDS.items() if name.startswith(("preproc", "#", "type_def", "alias", "concept"))
+}
+"""What is one span whatever stands in it."""
 _DOCUMENTED_DIRECTIVES = frozenset({"preproc_def", "preproc_function_def"})
 _MERGED = frozenset(ChunkKind) - {ChunkKind.FUNC_SIG, ChunkKind.FUNC_BODY, ChunkKind.CLASS_DECL}
 
@@ -147,7 +152,8 @@ class Spans:
         ]
 
     def _append(self, span: Span, has_comment: bool) -> None:
-        self._append_blanked(span.start, span.level)
+        if self._blanked:
+            self._append_blanked(span.start, span.level)
         self._append_trimmed(span, has_comment)
 
     def _append_blanked(self, end: int, level: int) -> None:
@@ -157,9 +163,10 @@ class Spans:
 
     def _append_trimmed(self, span: Span, has_comment: bool) -> None:
         last = self._spans[-1] if self._spans else None
-        if last is not None:
-            span.start = max(span.start, last.end)
-        span.end = span.start + len(self._content[span.start : span.end].rstrip())  # directives end with their line end
+        if last is not None and last.end > span.start:
+            span.start = last.end
+        if self._content[span.end - 1 : span.end].isspace():  # directives end with their line end
+            span.end = span.start + len(self._content[span.start : span.end].rstrip())
         if span.end <= span.start:
             return
         if last is not None and not has_comment and self._are_joined(last, span):
@@ -168,7 +175,7 @@ class Spans:
             self._spans.append(span)
 
     def _are_joined(self, last: Span, span: Span) -> bool:
-        is_like = (last.kind, last.level) == (span.kind, span.level) and span.kind in _MERGED
+        is_like = last.kind is span.kind and last.level == span.level and span.kind in _MERGED
         return is_like and self._num_lines_between(last.end, span.start) <= 1
 
     def _flush_comment(self) -> None:
@@ -214,6 +221,10 @@ def _visit(node: Node, container: Container, spans: Spans) -> Container | None:
     kind = node.type
     if kind == "comment":
         spans.add_comment(node.start_byte, node.end_byte, container.level)
+    elif kind in _ONE_SPAN:
+        span_kind = _ONE_SPAN[kind]
+        takes_comment = span_kind is not ChunkKind.PREAMBLE or kind in _DOCUMENTED_DIRECTIVES
+        spans.add(node.start_byte, node.end_byte, span_kind, container.level, takes_comment)
     elif kind in _PUNCTUATION or (kind == "expression_statement" and node.end_byte - node.start_byte == 1):
         spans.absorb(node.end_byte)
     elif kind == "ERROR":
@@ -221,30 +232,34 @@ def _visit(node: Node, container: Container, spans: Spans) -> Container | None:
     elif kind in _CONDITIONALS:
         return _open_conditional(node, container, spans)
     else:
-        return _visit_declaration(node, container, spans)
+        return _visit_declaration(node, kind, container, spans)
     return None
 
 
-def _visit_declaration(outer: Node, container: Container, spans: Spans) -> Container | None:
-    node = _unwrap(outer)
-    if node.type in ("namespace_definition", "linkage_specification"):
+def _visit_declaration(outer: Node, type_: str, container: Container, spans: Spans) -> Container | None:
+    """`type_` is the outer node's; asking a node for it makes a string each time."""
+    node = outer
+    if type_ in _WRAPPERS:
+        node = _unwrap(outer)
+        type_ = node.type
+    if type_ in ("namespace_definition", "linkage_specification"):
         body = node.child_by_field_name("body")
         if body is not None:
-            num_levels = int(node.type == "namespace_definition")
+            num_levels = int(type_ == "namespace_definition")
             inner = Container(iter(()), container.level + num_levels, in_class=False)
             return _open(outer, body, ChunkKind.NAMESPACE, container.level, inner, spans)
-    body = _class_body(node)
+    declared = node.child_by_field_name("type") if type_ in _TYPED else None
+    body = _class_body(node, type_, declared)
     if body is not None:
         inner = Container(iter(()), container.level + 1, in_class=True)
         return _open(outer, body, ChunkKind.CLASS_DECL, container.level, inner, spans)
-    body = _function_body(node)
+    body = _function_body(node) if type_ == "function_definition" else None
     if body is not None:
         spans.add(outer.start_byte, body.start_byte, ChunkKind.FUNC_SIG, container.level)
         spans.add(body.start_byte, outer.end_byte, ChunkKind.FUNC_BODY, container.level, takes_comment=False)
         return None
-    kind = _kind_of(node, container.in_class)
-    takes_comment = kind is not ChunkKind.PREAMBLE or node.type in _DOCUMENTED_DIRECTIVES
-    spans.add(outer.start_byte, outer.end_byte, kind, container.level, takes_comment)
+    kind = _KINDS.get(type_) or _kind_of(node, type_, declared, container.in_class)
+    spans.add(outer.start_byte, outer.end_byte, kind, container.level, takes_comment=kind is not ChunkKind.PREAMBLE)
     return None
 
 
@@ -285,15 +300,13 @@ def _last_declaration(node: Node) -> Node | None:
     return inner[-1] if inner else None
 
 
-def _class_body(node: Node) -> Node | None:
+def _class_body(node: Node, type_: str, declared: Node | None) -> Node | None:
     """The body of a class, also of one that declares variables, or behind a macro: `class EXPORT Name { ... };`."""
-    if node.type in _CLASSES:
+    if type_ in _CLASSES:
         return node.child_by_field_name("body")
-    has_type = node.type in _DECLARATIONS or node.type == "function_definition"
-    declared = node.child_by_field_name("type") if has_type else None
     if declared is None or declared.type not in _CLASSES:
         return None
-    if node.type in _DECLARATIONS:
+    if type_ in _DECLARATIONS:
         return declared.child_by_field_name("body")
     declarator = node.child_by_field_name("declarator")
     is_behind_macro = declarator is not None and declarator.type in _NAMES
@@ -301,27 +314,26 @@ def _class_body(node: Node) -> Node | None:
 
 
 def _function_body(node: Node) -> Node | None:
-    if node.type != "function_definition":
-        return None
     last = node.child(node.child_count - 1)
     is_body = last is not None and last.type in ("compound_statement", "try_statement", "constructor_try_statement")
     return last if is_body else node.child_by_field_name("body")
 
 
-def _kind_of(node: Node, in_class: bool) -> ChunkKind:
+def _kind_of(node: Node, type_: str, declared: Node | None, in_class: bool) -> ChunkKind:
     """The kind of a declaration without a body of its own."""
-    known = _KINDS.get(node.type)
-    if known is not None:
-        return known
-    declared = node.child_by_field_name("type") if node.type in _DECLARATIONS else None
-    if declared is not None and declared.type == "enum_specifier" and declared.child_by_field_name("body") is not None:
+    is_declaration = type_ in _DECLARATIONS
+    if is_declaration and declared is not None and _is_enumeration(declared):
         return ChunkKind.CLASS_DECL
     if in_class:
         return ChunkKind.CLASS_MEMBER
-    if node.type == "using_declaration":
+    if type_ == "using_declaration":
         return ChunkKind.NAMESPACE
-    is_function = node.type == "function_definition" or (node.type == "declaration" and _declares_function(node))
+    is_function = type_ == "function_definition" or (type_ == "declaration" and _declares_function(node))
     return ChunkKind.FUNC_SIG if is_function else ChunkKind.OTHER
+
+
+def _is_enumeration(declared: Node) -> bool:
+    return declared.type == "enum_specifier" and declared.child_by_field_name("body") is not None
 
 
 def _declares_function(node: Node) -> bool:

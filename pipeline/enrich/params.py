@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from pipeline.enrich.lane.params import LaneParams
 from pipeline.params import Params
 
 
@@ -14,8 +15,19 @@ class SyntaxParams(Params):
     """Parser operations a byte before a parse is given up. Real files need about 1, endless templates 10."""
     max_error_fraction: float = Field(default=0.5, ge=0, le=1)
     """Share of a text's bytes inside syntax errors above which its structure counts as degraded."""
+    max_chunk_bytes: int = Field(default=8_000, ge=200, le=1_000_000)
+    """Bytes of the largest chunk, blanks not counted. A larger one is split where its parts begin."""
     blank_unbalanced_branches: bool = True
     """Whether a text with errors is parsed again without the #if branches whose brackets do not balance."""
+
+
+class BuiltParams(Params):
+    """What the part of a source depends on whose pin has a `build` block."""
+
+    syntax: SyntaxParams
+    """The syntax lane."""
+    lane: LaneParams
+    """The build lane."""
 
 
 class EnrichParams(Params):
@@ -23,5 +35,7 @@ class EnrichParams(Params):
 
     syntax: SyntaxParams = SyntaxParams()
     """The syntax lane."""
+    lane: LaneParams = LaneParams()
+    """The build lane. It runs for sources whose pin has a `build` block, and for no others."""
     max_degraded_fraction: float = Field(default=0.2, ge=0, le=1)
     """Share of the documents whose structure may be degraded before the stage is blocked."""

@@ -1,97 +1,105 @@
 """Enrich: structure beside the text of every document that won against its duplicates. Each source is a part.
 
 A source's part depends on its own documents and on which of them lost, never on other sources: a new source leaves it
-alone unless one of its documents lost against it.
+alone unless one of its documents lost against it. Only a source whose pin has a `build` block depends on the build lane: on
+that block, on the tree that was collected, and on the versions of the tools, those that are absent included.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.enrich.chunks import Chunk, chunks_of
+from pipeline.build_block import BuildBlock
+from pipeline.enrich.lane.lane import Lane, Source, read_lane
+from pipeline.enrich.lane.tools import tool_versions
 from pipeline.enrich.order import order_documents
-from pipeline.enrich.params import EnrichParams, SyntaxParams
-from pipeline.enrich.syntax import Grammar, Syntax, grammar_of, read_syntax
+from pipeline.enrich.params import BuiltParams, EnrichParams, SyntaxParams
+from pipeline.enrich.reading import Reading, provenance_columns, read_document, record_of
 from pipeline.outcome import StageReport, total
+from pipeline.params import canonical_json
 from pipeline.part import Part, PartJob, PartOutput, StageContext, StageOutput
-from pipeline.records import ChunkKind, EnrichedDocument, Provenance
+from pipeline.records import PROVENANCE_CODES, EnrichedDocument, Provenance
 from pipeline.schema import table_of_records
 
 DUPLICATES = "duplicates"
-NO_DATABASE = "no_database"
-"""Detail of a document without a compile database: nothing failed, there was nothing to run."""
+LANE = "lane.json"
+"""File of a built source's part: the tools, the counts and what went wrong."""
 
-_KIND_CODES = {kind: code for code, kind in enumerate(ChunkKind)}
 _CHRONOLOGY = ("filepath_stable_id", "file_local_commit_index")
 _READ = ["document_id", "source", "path", "split", "text", "text_sha256", *_CHRONOLOGY]
 
 Context = StageContext[EnrichParams]
-Row = Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What the syntax lane found in one document."""
-
-    document: Row
-    grammar: Grammar
-    syntax: Syntax
-    chunks: Sequence[Chunk]
-    provenance: Provenance
-    provenance_detail: str
-
-    @property
-    def num_bytes_changed(self) -> int:
-        """Bytes by which the chunks, put together, differ from the text."""
-        content = self.syntax.content
-        joined = b"".join(content[chunk.start : chunk.end] for chunk in self.chunks)
-        text = self.document["text"].encode()
-        if joined == text:
-            return 0
-        return sum(a != b for a, b in zip(joined, text, strict=False)) + abs(len(joined) - len(text))
 
 
 def run(context: Context) -> StageOutput:
     """One part a source, from its documents and the list of those that lost as duplicates."""
     rules = {name: object_id for name, object_id in context.inputs.items() if name != DUPLICATES}
     kept = context.read(context.inputs[DUPLICATES]).table("kept.parquet", ["document_id"])["document_id"]
-    parts = [_part(name, rules[name], _dropped(context, rules[name], kept), context.params) for name in rules]
+    blocks = {pin.name: pin.build for pin in context.pins}
+    parts = []
+    for name in rules:
+        part = _part(name, rules[name], _dropped(context, rules[name], kept), context.params)
+        block = blocks.get(name)
+        parts.append(part if block is None else _built_part(part, block, context))
     made, failures = context.make(parts)
-    report = total(part.report for part in made.values())
+    report = total([_report([]), *(part.report for part in made.values())])
+    built = [made[name].object_id for name, block in sorted(blocks.items()) if block is not None and name in made]
     return StageOutput(
         parts={name: part.object_id for name, part in made.items()},
         report=replace(report, measures={**report.measures, **_shares(report)}),
         failures=failures,
+        notes=tuple(note for object_id in built for note in context.read(object_id).json(LANE)["notes"]),
     )
 
 
 def enrich_source(job: PartJob) -> PartOutput:
     """The enriched documents of one source, in their order, and the counts."""
-    documents = job.inputs["documents"].table("documents.parquet", _READ)
-    dropped = pa.array(job.identity["dropped"], type=documents.schema.field("document_id").type)
-    kept = documents.filter(pc.invert(pc.is_in(documents["document_id"], value_set=dropped)))
-    readings = [read_document(row, cast(SyntaxParams, job.params)) for row in kept.to_pylist()]
+    return _enriched(_kept_documents(job), cast(SyntaxParams, job.params), None)
+
+
+def enrich_built_source(job: PartJob) -> PartOutput:
+    """The same for a source that is built: each document beside what a compiler saw of it."""
+    params = cast(BuiltParams, job.params)
+    documents = _kept_documents(job)
+    block = BuildBlock.model_validate_json(canonical_json(job.identity["build"]))
+    collected = job.inputs["collected"]
+    files = {
+        row["path"]: row["content"]
+        for table in ("files.parquet", "tree.parquet")
+        for row in collected.table(table, ["path", "content"]).to_pylist()
+    }
+    texts = {row["path"]: row["text"].encode() for row in documents.to_pylist()}
+    source = Source(job.name, files, texts)
+    versions = dict(job.identity["tools"])
+    lane = read_lane(source, block, params.lane, versions, job.places.get("cache"))
+    output = _enriched(documents, params.syntax, lane)
+    coverage = _coverage(output.report, block)
+    if coverage["num_sources_out_of_band"]:
+        lane.notes.append(f"The build lane of {job.name}: {_sentence(output.report, block)}.")
+    record = {"tools": versions, "counts": {**dict(sorted(lane.counts.items())), **coverage}, "notes": lane.notes}
+    measures = {**output.report.measures, **lane.counts, **coverage}
+    return PartOutput(output.tables, replace(output.report, measures=measures), {LANE: canonical_json(record)})
+
+
+def _enriched(documents: pa.Table, params: SyntaxParams, lane: Lane | None) -> PartOutput:
+    readings = [
+        read_document(row, params, None if lane is None else lane.view(row["path"])) for row in documents.to_pylist()
+    ]
     position = {path: index for index, path in enumerate(order_documents(_includes(readings)))}
-    records = [_record(reading, position[reading.document["path"]]) for reading in readings]
+    records = [record_of(reading, position[reading.document["path"]]) for reading in readings]
     records.sort(key=lambda record: record.order_in_source)
     return PartOutput({"enriched.parquet": table_of_records(EnrichedDocument, records)}, _report(readings))
 
 
-def read_document(document: Row, params: SyntaxParams) -> Reading:
-    """Parse one document and cut it into chunks. A document that cannot be parsed is degraded, never dropped."""
-    grammar = grammar_of(document["path"])
-    syntax = read_syntax(document["text"].encode(), grammar, params)
-    if syntax.limit:
-        provenance, detail = Provenance.DEGRADED, syntax.limit
-    elif syntax.error_fraction > params.max_error_fraction:
-        provenance, detail = Provenance.DEGRADED, "max_error_fraction"
-    else:
-        provenance, detail = Provenance.SYNTAX_ONLY, NO_DATABASE
-    return Reading(document, grammar, syntax, chunks_of(syntax), provenance, detail)
+def _kept_documents(job: PartJob) -> pa.Table:
+    documents = job.inputs["documents"].table("documents.parquet", _READ)
+    dropped = pa.array(job.identity["dropped"], type=documents.schema.field("document_id").type)
+    return documents.filter(pc.invert(pc.is_in(documents["document_id"], value_set=dropped)))
 
 
 def _part(name: str, documents: str, dropped: Sequence[str], params: EnrichParams) -> Part:
@@ -105,6 +113,23 @@ def _part(name: str, documents: str, dropped: Sequence[str], params: EnrichParam
     )
 
 
+def _built_part(part: Part, block: BuildBlock, context: Context) -> Part:
+    """The part of a source that is built depends on its collected tree and on the tools too."""
+    return replace(
+        part,
+        function="pipeline.enrich.stage:enrich_built_source",
+        params=BuiltParams(syntax=context.params.syntax, lane=context.params.lane),
+        inputs={**part.inputs, "collected": context.upstream("collect")[part.name]},
+        identity={**part.identity, "build": block.model_dump(mode="json"), "tools": tool_versions(block.cmake)},
+        places=_cache(context),
+    )
+
+
+def _cache(context: Context) -> dict[str, Path]:
+    """Where compiled units are remembered: beside the store's objects, of which it is none. It may be deleted at any time."""
+    return {"cache": context.store_root / "units"}
+
+
 def _dropped(context: Context, documents: str, kept: pa.ChunkedArray) -> list[str]:
     """The ids of a source's documents that lost as duplicates, sorted."""
     ids = context.read(documents).table("documents.parquet", ["document_id"])["document_id"]
@@ -115,37 +140,10 @@ def _includes(readings: Sequence[Reading]) -> dict[str, tuple[str, ...]]:
     return {reading.document["path"]: reading.syntax.includes for reading in readings}
 
 
-def _record(reading: Reading, order_in_source: int) -> EnrichedDocument:
-    document, chunks = reading.document, reading.chunks
-    return EnrichedDocument(
-        document_id=document["document_id"],
-        source=document["source"],
-        path=document["path"],
-        split=document["split"],
-        text=document["text"],
-        text_sha256=document["text_sha256"],
-        language=reading.grammar.value,
-        provenance=reading.provenance.value,
-        provenance_detail=reading.provenance_detail,
-        chunk_starts=tuple(chunk.start for chunk in chunks),
-        chunk_ends=tuple(chunk.end for chunk in chunks),
-        chunk_kinds=tuple(_KIND_CODES[chunk.kind] for chunk in chunks),
-        chunk_levels=tuple(chunk.level for chunk in chunks),
-        includes=reading.syntax.includes,
-        error_fraction=reading.syntax.error_fraction,
-        order_in_source=order_in_source,
-        build_context=None,
-        symbols=None,
-        calls=None,
-        type_references=None,
-        filepath_stable_id=document["filepath_stable_id"],
-        file_local_commit_index=cast(int | None, document["file_local_commit_index"]),
-    )
-
-
 def _report(readings: Sequence[Reading]) -> StageReport:
     num_bytes = sum(len(reading.syntax.content) for reading in readings)
     provenances = Counter(reading.provenance for reading in readings)
+    codes = _bytes_by_provenance(readings)
     measures = {f"num_documents_{provenance.value}": provenances[provenance] for provenance in Provenance}
     measures |= {
         "num_documents_without_provenance": len(readings) - provenances.total(),
@@ -153,17 +151,69 @@ def _report(readings: Sequence[Reading]) -> StageReport:
         "num_bytes_changed": sum(reading.num_bytes_changed for reading in readings),
         "num_error_bytes": sum(reading.syntax.num_error_bytes for reading in readings),
         "num_documents_with_errors": sum(reading.syntax.num_error_bytes > 0 for reading in readings),
+        "num_error_bytes_unblanked": sum(reading.syntax.num_error_bytes_unblanked for reading in readings),
         "num_documents_with_blanked_branches": sum(bool(reading.syntax.blanked) for reading in readings),
+        **{f"num_bytes_{provenance.value}": codes[provenance] for provenance in Provenance},
+        "num_bytes_without_provenance": num_bytes - codes.total(),
+        "num_files_matched": sum(reading.view is not None and _is_matched(reading) for reading in readings),
+        "num_files_indexed": sum(reading.view is not None and reading.view.is_seen for reading in readings),
+        "num_files_partial": sum(reading.view is not None and _is_partial(reading) for reading in readings),
+        "num_files_fallen_back": sum(reading.view is not None and not reading.view.is_seen for reading in readings),
+        "num_documents_tool_failed": sum(reading.provenance_detail.startswith("tool_failed") for reading in readings),
+        "num_sources_built": 0,
+        "num_sources_out_of_band": 0,
         "num_local_paths_in_context": 0,
     }
     return StageReport(len(readings), len(readings), {}, num_bytes, num_bytes, measures)
 
 
+def _is_matched(reading: Reading) -> bool:
+    """Whether a unit of the database is this file or reads it, compiled or not."""
+    return reading.view is not None and reading.view.context is not None
+
+
+def _is_partial(reading: Reading) -> bool:
+    return reading.view is not None and reading.view.is_seen and reading.view.detail.startswith("partial")
+
+
+def _bytes_by_provenance(readings: Sequence[Reading]) -> Counter[Provenance]:
+    """Bytes by the provenance of their structure; those without any are in none."""
+    names = {code: provenance for provenance, code in PROVENANCE_CODES.items()}
+    counts: Counter[Provenance] = Counter()
+    for reading in readings:
+        columns = provenance_columns(reading)
+        ends = [*columns["provenance_starts"][1:], len(reading.syntax.content)]
+        for start, end, code in zip(columns["provenance_starts"], ends, columns["provenance_codes"], strict=True):
+            if int(code) in names:
+                counts[names[int(code)]] += int(end) - int(start)
+    return counts
+
+
+def _coverage(report: StageReport, block: BuildBlock) -> dict[str, float]:
+    """Whether the shares of a built source's documents keep to the band of its pin."""
+    num_documents = max(1, report.rows_out)
+    seen = report.measures["num_documents_build_aware"] / num_documents
+    failed = report.measures["num_documents_tool_failed"] / num_documents
+    is_out = seen < block.min_build_aware_fraction or failed > block.max_failed_fraction
+    return {"num_sources_built": 1, "num_sources_out_of_band": int(is_out)}
+
+
+def _sentence(report: StageReport, block: BuildBlock) -> str:
+    measures = report.measures
+    return (
+        f"{measures['num_documents_build_aware']:g} of {report.rows_out} documents are build_aware, wanted is a share of "
+        f"{block.min_build_aware_fraction:g}; the tools failed on {measures['num_documents_tool_failed']:g}, allowed is a "
+        f"share of {block.max_failed_fraction:g}"
+    )
+
+
 def _shares(report: StageReport) -> dict[str, float]:
-    """Shares of the documents by provenance, and of the bytes inside syntax errors; 0 where there are none."""
+    """Shares of the documents by provenance, of those that did not parse, and of the bytes inside syntax errors."""
     num_documents, num_bytes = max(1, report.rows_out), max(1, report.num_bytes_out)
     shares = {
         f"{provenance.value}_fraction": report.measures.get(f"num_documents_{provenance.value}", 0) / num_documents
         for provenance in Provenance
     }
+    num_failed = report.measures.get("num_documents_tool_failed", 0)
+    shares["broken_fraction"] = shares[f"{Provenance.DEGRADED.value}_fraction"] - num_failed / num_documents
     return {**shares, "error_byte_fraction": report.measures.get("num_error_bytes", 0) / num_bytes}

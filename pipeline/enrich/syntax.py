@@ -4,14 +4,16 @@ Every loop over a tree is iterative: a hostile text nests a hundred thousand lev
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 import tree_sitter_c
 import tree_sitter_cpp
 from tree_sitter import Language, Node, Parser, Point, Tree
 
-from pipeline.enrich.branches import ByteRange, unbalanced_branches, with_spaces
+from pipeline.enrich.branches import ByteRange, conditionals_of, unbalanced_branches, with_spaces
+from pipeline.enrich.grammar import Grammar
+from pipeline.enrich.leaves import Leaves, leaves_of
 from pipeline.enrich.params import SyntaxParams
 
 OPERATIONS_PER_CALLBACK = 100
@@ -20,14 +22,10 @@ _NUM_BYTES_READ = 65_536
 """What tree-sitter gets at once. It reads again after errors: whole rests would cost the square of the length."""
 _LEAST_NUM_BYTES = 1_000
 """Shorter texts get the operations of this many bytes: their first callback comes late."""
-_INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include[ \t]*(<[^>\n]+>|\"[^\"\n]+\")", re.MULTILINE)
-
-
-class Grammar(StrEnum):
-    """The language that a text is parsed as."""
-
-    C = "c"
-    CPP = "cpp"
+_MAX_NUM_ERRORS = 200
+"""Texts with more errors are not C or C++, or none that blanking mends."""
+# It begins with the sign that is searched for: a search for the start of a line stops at each line.
+_INCLUDE = re.compile(rb"#[ \t]*include[ \t]*(<[^>\n]+>|\"[^\"\n]+\")")
 
 
 _LANGUAGES = {Grammar.C: Language(tree_sitter_c.language()), Grammar.CPP: Language(tree_sitter_cpp.language())}
@@ -48,6 +46,10 @@ class Syntax:
     """The limit that was hit: a field of SyntaxParams."""
     blanked: tuple[ByteRange, ...] = ()
     """What was parsed as blanks, in order and apart: branches of #if out of balance."""
+    errors: tuple[ByteRange, ...] = ()
+    """The outermost ERROR nodes, in order and apart."""
+    num_error_bytes_unblanked: int = 0
+    """Error bytes of the text as it stands, before anything was blanked."""
 
     @property
     def error_fraction(self) -> float:
@@ -55,9 +57,9 @@ class Syntax:
         return self.num_error_bytes / max(1, len(self.content))
 
 
-def grammar_of(path: str) -> Grammar:
-    """C for `.c`, C++ for all else: what is C in a `.h` parses as C++ nearly always, and not the other way round."""
-    return Grammar.C if path.endswith(".c") else Grammar.CPP
+def leaves_of_syntax(syntax: Syntax, grammar: Grammar) -> Leaves | None:
+    """The leaves of the text's tree; None where there is no tree."""
+    return None if syntax.tree is None else leaves_of(syntax.tree, _LANGUAGES[grammar])
 
 
 def read_syntax(content: bytes, grammar: Grammar, params: SyntaxParams) -> Syntax:
@@ -68,28 +70,52 @@ def read_syntax(content: bytes, grammar: Grammar, params: SyntaxParams) -> Synta
     if tree is None:
         return _without_tree(content, "max_operations_per_byte")
     includes = _includes(content, tree.root_node)
-    syntax = Syntax(content, tree, *_count_errors(tree.root_node), includes)
+    errors, num_missing_nodes = _errors(tree.root_node)
+    num_error_bytes = _num_bytes(errors)
+    syntax = Syntax(
+        content,
+        tree,
+        num_error_bytes,
+        num_missing_nodes,
+        includes,
+        errors=errors,
+        num_error_bytes_unblanked=num_error_bytes,
+    )
     if syntax.num_error_bytes + syntax.num_missing_nodes and params.blank_unbalanced_branches:
-        return _with_blanked_branches(syntax, grammar, params)
+        conditionals = conditionals_of(content)
+        first = _with_blanked_branches(syntax, grammar, params, unbalanced_branches(conditionals))
+        if first.errors and len(first.errors) <= _MAX_NUM_ERRORS:
+            return _with_blanked_branches(first, grammar, params, unbalanced_branches(conditionals, first.errors))
+        return first
     return syntax
 
 
-def _with_blanked_branches(syntax: Syntax, grammar: Grammar, params: SyntaxParams) -> Syntax:
-    blanked = unbalanced_branches(syntax.content)
-    tree = _parse(with_spaces(syntax.content, blanked), grammar, params) if blanked else None
+def _with_blanked_branches(
+    syntax: Syntax, grammar: Grammar, params: SyntaxParams, blanked: Sequence[ByteRange]
+) -> Syntax:
+    """The text parsed without what is blanked, if that is something new and leaves less in errors."""
+    is_new = bool(blanked) and tuple(blanked) != syntax.blanked
+    tree = _parse(with_spaces(syntax.content, blanked), grammar, params) if is_new else None
     if tree is None:
         return syntax
-    num_error_bytes, num_missing_nodes = _count_errors(tree.root_node)
+    errors, num_missing_nodes = _errors(tree.root_node)
+    num_error_bytes = _num_bytes(errors)
     if (num_error_bytes, num_missing_nodes) >= (syntax.num_error_bytes, syntax.num_missing_nodes):
         return syntax
     return replace(
-        syntax, tree=tree, num_error_bytes=num_error_bytes, num_missing_nodes=num_missing_nodes, blanked=tuple(blanked)
+        syntax,
+        tree=tree,
+        num_error_bytes=num_error_bytes,
+        num_missing_nodes=num_missing_nodes,
+        blanked=tuple(blanked),
+        errors=errors,
     )
 
 
 def _without_tree(content: bytes, limit: str) -> Syntax:
-    includes = tuple(match[1].decode() for match in _INCLUDE.finditer(content))
-    return Syntax(content, None, len(content), 0, includes, limit)
+    includes = tuple(match[1].decode() for match in _INCLUDE.finditer(content) if _begins_line(content, match.start()))
+    everything = ((0, len(content)),) if content else ()
+    return Syntax(content, None, len(content), 0, includes, limit, (), everything, len(content))
 
 
 def _parse(content: bytes, grammar: Grammar, params: SyntaxParams) -> Tree | None:
@@ -113,27 +139,36 @@ def _parse(content: bytes, grammar: Grammar, params: SyntaxParams) -> Tree | Non
         raise
 
 
-def _count_errors(root: Node) -> tuple[int, int]:
-    """Bytes under the outermost ERROR nodes, and the number of MISSING nodes outside them, which have no bytes."""
-    num_error_bytes = num_missing_nodes = 0
+def _errors(root: Node) -> tuple[tuple[ByteRange, ...], int]:
+    """The outermost ERROR nodes, in order, and the number of MISSING nodes outside them, which have no bytes."""
+    errors: list[ByteRange] = []
+    num_missing_nodes = 0
     pending = [root] if root.has_error else []
     while pending:
         node = pending.pop()
         if node.is_error:
-            num_error_bytes += node.end_byte - node.start_byte
+            errors.append((node.start_byte, node.end_byte))
         elif node.is_missing:
             num_missing_nodes += 1
         else:
             pending.extend(child for child in node.children if child.has_error)
-    return num_error_bytes, num_missing_nodes
+    return tuple(sorted(errors)), num_missing_nodes
+
+
+def _num_bytes(ranges: tuple[ByteRange, ...]) -> int:
+    return sum(end - start for start, end in ranges)
 
 
 def _includes(content: bytes, root: Node) -> tuple[str, ...]:
     """The tree tells directives from the text of comments and raw strings; a search finds them faster than a walk."""
     found = []
     for match in _INCLUDE.finditer(content):
-        at = content.index(b"#", match.start())
+        at = match.start()
         node = root.descendant_for_byte_range(at, at + 1)
         if node is not None and node.type == "#include":
             found.append(match[1].decode())
     return tuple(found)
+
+
+def _begins_line(content: bytes, at: int) -> bool:
+    return not content[content.rfind(b"\n", 0, at) + 1 : at].strip(b" \t")

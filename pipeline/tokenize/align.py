@@ -24,6 +24,23 @@ def align_values(
     return np.where(owner_N >= 0, values_C[np.maximum(owner_N, 0)], 0).astype(values_C.dtype)
 
 
+def align_extents(
+    values_E: npt.NDArray[Any],
+    extents: tuple[npt.NDArray[Any], npt.NDArray[Any]],
+    token_starts_N: npt.NDArray[np.int64],
+) -> npt.NDArray[Any]:
+    """For each token the value of the extent that its first byte is in; zero outside of all.
+
+    `extents` are the starts, ascending, and the ends of byte ranges that lie apart.
+    """
+    starts_E, ends_E = extents
+    if len(starts_E) == 0:
+        return np.zeros(len(token_starts_N), dtype=values_E.dtype)
+    owner_N = np.searchsorted(starts_E, token_starts_N, side="right") - 1
+    is_inside_N = (owner_N >= 0) & (token_starts_N < ends_E[owner_N])
+    return np.where(is_inside_N, values_E[owner_N], 0).astype(values_E.dtype)
+
+
 def align_starts(chunk_starts_C: npt.NDArray[Any], token_starts_N: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
     """For each chunk that owns a token, the index of its first token. Ascending, each at most once."""
     first_C = np.searchsorted(token_starts_N, chunk_starts_C, side="left")

@@ -29,7 +29,10 @@ def count_misaligned_columns(tokens: pa.Table) -> int:
         and pa.types.is_large_list(tokens.schema.field(name).type)
         and tokens[name].null_count < tokens.num_rows
     ]
-    wrong = sum(int((ListColumn.from_arrow(tokens[name]).lengths != lengths).sum()) for name in aligned)
+    wrong = sum(
+        int(((ListColumn.from_arrow(tokens[name]).lengths != lengths) & tokens[name].is_valid().to_numpy()).sum())
+        for name in aligned
+    )
     starts = ListColumn.from_arrow(tokens["chunk_starts"])
     return wrong + sum(not _are_ascending_indices(starts[index], int(lengths[index])) for index in range(len(starts)))
 

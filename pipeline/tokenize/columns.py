@@ -32,17 +32,18 @@ class ListColumn:
 
     @classmethod
     def from_arrow(cls, array: pa.Array | pa.ChunkedArray) -> "ListColumn":
-        """The column behind an Arrow list column without nulls."""
+        """The column behind an Arrow list column; a null is an empty list."""
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks()
         offsets = array.offsets.to_numpy().astype(np.int64)
         values = array.values.slice(offsets[0], offsets[-1] - offsets[0])
         return cls(values.to_numpy(zero_copy_only=False), offsets - offsets[0])
 
-    def to_arrow(self, type_: pa.DataType) -> pa.Array:
-        """The column as an Arrow large list of `type_`, sharing its memory."""
+    def to_arrow(self, type_: pa.DataType, is_absent: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+        """The column as an Arrow large list of `type_`, sharing its memory; null where a list `is_absent`."""
+        absent = None if is_absent is None else pa.array(is_absent)
         return pa.LargeListArray.from_arrays(
-            pa.array(self.offsets), pa.array(self.values, type_.value_type), type=type_
+            pa.array(self.offsets), pa.array(self.values, type_.value_type), type=type_, mask=absent
         )
 
     @property

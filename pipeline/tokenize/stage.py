@@ -12,7 +12,8 @@ from pipeline.part import Part, PartJob, PartOutput, StageContext, StageOutput
 from pipeline.records import PackedRow, Split, TokenizedDocument, TrainingRow
 from pipeline.schema import arrow_schema, check_table, table_of
 from pipeline.tokenize import checks
-from pipeline.tokenize.align import align_starts, align_values, line_starts
+from pipeline.tokenize.align import line_starts
+from pipeline.tokenize.aligned import BYTE_STRUCTURE, aligned_columns
 from pipeline.tokenize.columns import ListColumn
 from pipeline.tokenize.encode import Encoder, token_starts
 from pipeline.tokenize.layout import STRUCTURE, Texts, packed_table, training_table
@@ -25,7 +26,7 @@ TOKENS = "tokens.parquet"
 
 _CHRONOLOGY = ("filepath_stable_id", "file_local_commit_index")
 _COPIED = ("document_id", "source", "path", "split", "text_sha256", "provenance", *_CHRONOLOGY)
-_READ = (*_COPIED, "text", "chunk_starts", "chunk_kinds", "chunk_levels", "order_in_source")
+_READ = (*_COPIED, *BYTE_STRUCTURE, "text", "order_in_source")
 
 
 def run(context: StageContext[TokenizeParams]) -> StageOutput:
@@ -73,22 +74,7 @@ def tokenize(enriched: pa.Table, vocabulary: Vocabulary) -> pa.Table:
     """The table of TokenizedDocument of a table of EnrichedDocument, in its order."""
     ids = Encoder(vocabulary).encode_all(enriched["text"].to_pylist())
     starts = [token_starts(ids[index], vocabulary.token_num_bytes) for index in range(len(ids))]
-    chunks = {name: ListColumn.from_arrow(enriched[name]) for name in ("chunk_starts", "chunk_kinds", "chunk_levels")}
-    aligned = {
-        "chunk_starts": [align_starts(chunks["chunk_starts"][index], start) for index, start in enumerate(starts)],
-        **{
-            column: [
-                align_values(chunks[name][index], chunks["chunk_starts"][index], start)
-                for index, start in enumerate(starts)
-            ]
-            for column, name in (("structure_kinds", "chunk_kinds"), ("structure_levels", "chunk_levels"))
-        },
-    }
     schema = arrow_schema(TokenizedDocument)
-    lists = {
-        name: ListColumn.of(values, schema.field(name).type.value_type.to_pandas_dtype())
-        for name, values in aligned.items()
-    }
     num_bytes = np.array(
         [int(vocabulary.token_num_bytes[ids[index]].sum()) for index in range(len(ids))], dtype=np.uint32
     )
@@ -96,7 +82,8 @@ def tokenize(enriched: pa.Table, vocabulary: Vocabulary) -> pa.Table:
         TokenizedDocument,
         {
             **{name: enriched[name] for name in _COPIED},
-            **{name: column.to_arrow(schema.field(name).type) for name, column in {"input_ids": ids, **lists}.items()},
+            "input_ids": ids.to_arrow(schema.field("input_ids").type),
+            **aligned_columns(enriched, starts, schema),
             "num_bytes": num_bytes,
         },
     )

@@ -6,6 +6,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from tokenizers import Tokenizer
 
 from pipeline.errors import StageError
@@ -25,6 +26,7 @@ from pipeline.verify.rows import (
     count_ids_out_of_range,
 )
 from pipeline.verify.sanity import count_documents_not_rebuilt, count_trained_tokens
+from pipeline.verify.structure import count_hot_structures_that_differ
 
 Context = StageContext[VerifyParams]
 
@@ -148,6 +150,10 @@ def prove_source(job: PartJob) -> PartOutput:
         measures["num_schema_mismatches"] += _is_mismatch(packed, PackedRow) + _is_mismatch(hot, TrainingRow)
         measures["num_boundary_mismatches"] += count_boundary_mismatches(packed, row_length, begin_id, pad_id)
         measures["num_hot_rows_that_differ"] += count_hot_rows_that_differ(packed, hot)
+        of_split = tokens.filter(pc.equal(tokens["split"], str(split)))
+        measures["num_hot_rows_that_differ"] += count_hot_structures_that_differ(
+            of_split, packed, hot, (begin_id, end_id, pad_id)
+        )
     measures["num_documents_not_rebuilt"] = count_documents_not_rebuilt(tokens, all_packed, begin_id, end_id)
     measures["num_documents_megatron_changes"] = _megatron_read_back(tokens, end_id)
     measures["num_trained_tokens"] = count_trained_tokens(all_packed)

@@ -86,8 +86,13 @@ def test_a_long_training_shows_its_first_and_last_loss_and_few_between() -> None
         "parameters_sha256": "c",
         "certificate": "d",
         "tokens_per_second": 1_700,
+        "mixture": {},
+        "adoptions": [{"position": 12, "old": "a", "new": "e"}],
     }
-    records = training_metadata(result, "tiny", Path("runs"))["losses"].records
+    metadata = training_metadata(result, "tiny", Path("runs"))
+    assert metadata["adoptions"].records[0].data == result["adoptions"][0]
+    assert "mixture" not in metadata
+    records = metadata["losses"].records
 
     assert [records[0].data["step"], records[-1].data["step"]] == [1, 1_234]
     assert len(records) <= 13

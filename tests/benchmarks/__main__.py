@@ -20,6 +20,7 @@ from tests.benchmarks.reading import loader, loader_memory, resume_position
 from tests.benchmarks.same_blocks import same_blocks
 from tests.benchmarks.secret_scan import secrets
 from tests.benchmarks.signatures import signatures
+from tests.benchmarks.structure import build_lane, chunks, error_bytes, syntax
 from tests.benchmarks.writing import encode, packing
 
 BENCHMARKS: dict[str, Benchmark] = {
@@ -33,6 +34,10 @@ BENCHMARKS: dict[str, Benchmark] = {
     "signature": signatures,
     "near-duplicates": near_duplicates,
     "million-documents": million_documents,
+    "syntax": syntax,
+    "chunks": chunks,
+    "error-bytes": error_bytes,
+    "build-lane": build_lane,
     "encode": encode,
     "packing": packing,
     "loader": loader,

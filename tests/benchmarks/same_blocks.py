@@ -27,7 +27,7 @@ def same_blocks() -> list[Figure]:
     texts = sample("quick", NUM_BYTES)
     megabytes = sum(len(text.encode()) for text in texts) / 1e6
     ours = megabytes / _ours(texts)
-    name, unit = "collect-normalize-full/same-blocks", "MB/s of one core's time"
+    name, unit = "same-blocks", "MB/s of one core's time"
     if not INTERPRETER.exists():
         return [Figure(name, round(ours, 2), unit, ">= 10 times datatrove", True, ABSENT)]
     theirs = megabytes / _datatrove(texts)

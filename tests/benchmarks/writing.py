@@ -3,10 +3,8 @@
 Times are of the processor, on one core, so that a busy machine changes them little.
 """
 
-import tempfile
 import time
 from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 
@@ -17,8 +15,8 @@ from pipeline.tokenize.encode import Encoder
 from pipeline.tokenize.pack import NUM_SENTINELS, Documents, pack
 from pipeline.tokenize.params import TokenizeParams
 from pipeline.tokenize.vocabulary import load_vocabulary
-from tests.benchmarks.end_to_end import build
 from tests.benchmarks.figure import Figure
+from tests.benchmarks.slices import collected
 
 NUM_DOCUMENTS = 1_000_000
 MEAN_TOKENS = 400
@@ -31,9 +29,7 @@ def encode() -> list[Figure]:
 
     The slice is collected and no more, so that the figure is had in minutes; files that the rules would drop are encoded too.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        build(Path(folder), "full", "--until", "collect")
-        return encode_texts(collected_texts(Store(Path(folder)), "full"))
+    return encode_texts(collected_texts(Store(collected("full")), "full"))
 
 
 def collected_texts(store: Store, corpus: str) -> list[str]:

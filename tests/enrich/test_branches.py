@@ -2,12 +2,12 @@
 
 import pytest
 
-from pipeline.enrich.branches import MAX_NUM_LINES, unbalanced_branches, with_spaces
+from pipeline.enrich.branches import MAX_NUM_LINES, conditionals_of, unbalanced_branches, with_spaces
 
 
 def blanked(text: str) -> str:
     content = text.encode()
-    return with_spaces(content, unbalanced_branches(content)).decode()
+    return with_spaces(content, unbalanced_branches(conditionals_of(content))).decode()
 
 
 def visible(text: str) -> list[str]:

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.enrich.chunks import MAX_LEVEL, Chunk, chunks_of
+from pipeline.enrich.grammar import Grammar, grammar_of
 from pipeline.enrich.params import SyntaxParams
-from pipeline.enrich.syntax import Grammar, grammar_of, read_syntax
+from pipeline.enrich.syntax import read_syntax
 from pipeline.languages import is_source
 
 CORPUS = Path(__file__).parent.parent / "corpus"
@@ -235,7 +236,7 @@ def test_a_text_past_a_limit_is_one_chunk() -> None:
 def test_real_files_keep_their_bytes(path: Path) -> None:
     content = path.read_bytes()
 
-    assert_conserved(content, chunks_of(read_syntax(content, grammar_of(path.name), SyntaxParams())))
+    assert_conserved(content, chunks_of(read_syntax(content, grammar_of(path.name, content), SyntaxParams())))
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=300))
@@ -262,7 +263,7 @@ def test_mutated_real_code_keeps_its_bytes(index: int, seed: int) -> None:
         end = min(len(text), start + random.randrange(40))
         text = text[:start] + random.choice(["", *FRAGMENTS]) + text[end:]
 
-    assert_conserved(text.encode(), cut(text, grammar_of(DECODED[index].name)))
+    assert_conserved(text.encode(), cut(text, grammar_of(DECODED[index].name, text.encode())))
 
 
 @pytest.mark.parametrize(

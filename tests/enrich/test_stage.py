@@ -154,7 +154,19 @@ def test_the_report_counts_what_the_table_holds(store: Store) -> None:
         "num_bytes_changed": 0,
         "num_error_bytes": 4,
         "num_documents_with_errors": 1,
+        "num_error_bytes_unblanked": 4,
         "num_documents_with_blanked_branches": 0,
+        "num_bytes_build_aware": 0,
+        "num_bytes_syntax_only": 30,
+        "num_bytes_degraded": 4,
+        "num_bytes_without_provenance": 0,
+        "num_files_matched": 0,
+        "num_files_indexed": 0,
+        "num_files_partial": 0,
+        "num_files_fallen_back": 0,
+        "num_documents_tool_failed": 0,
+        "num_sources_built": 0,
+        "num_sources_out_of_band": 0,
         "num_local_paths_in_context": 0,
     }
 
@@ -210,7 +222,7 @@ def test_a_second_build_recognises_the_stage(store: Store, sources: Path) -> Non
 def test_the_stage_reports_shares_of_all_its_documents(store: Store, sources: Path) -> None:
     measures = build(store, sources, "first", "second", "third").report.measures
 
-    assert measures["degraded_fraction"] == pytest.approx(1 / 3)
+    assert measures["degraded_fraction"] == measures["broken_fraction"] == pytest.approx(1 / 3)
     assert measures["syntax_only_fraction"] == pytest.approx(2 / 3)
     assert measures["build_aware_fraction"] == 0
     assert 0 < measures["error_byte_fraction"] < 1

@@ -2,8 +2,9 @@
 
 import pytest
 
+from pipeline.enrich.grammar import Grammar, grammar_of
 from pipeline.enrich.params import SyntaxParams
-from pipeline.enrich.syntax import Grammar, Syntax, grammar_of, read_syntax
+from pipeline.enrich.syntax import Syntax, read_syntax
 
 
 def syntax_of(text: str, grammar: Grammar = Grammar.CPP, **params: int | bool) -> Syntax:
@@ -11,11 +12,25 @@ def syntax_of(text: str, grammar: Grammar = Grammar.CPP, **params: int | bool) -
 
 
 @pytest.mark.parametrize(
-    ("path", "grammar"),
-    [("a/b.c", "c"), ("a/b.cc", "cpp"), ("a/b.h", "cpp"), ("a/b.C", "cpp"), ("b.c/a.inl", "cpp"), ("b.cu", "cpp")],
+    ("path", "text", "grammar"),
+    [
+        ("a/b.c", "class A;", "c"),
+        *((path, "int x;", "cpp") for path in ("a/b.cc", "a/b.C", "b.c/a.inl", "b.cu", "a.hpp")),
+        ("a.h", "int f(void);\n", "c"),
+        ("a.h", '/* class A; */ // std::\nconst char *s = "template <class T>";\n', "c"),
+        ("a.h", '#ifdef __cplusplus\nnamespace n {\nextern "C" {\n#endif\nint f(void);\n', "c"),
+        ("a.h", "#ifdef __cplusplus\nint a;\n#else\nint b;\n#endif\nclass A;\n", "cpp"),
+        ("a.h", "int class;\nint new, namespace = 1;\n", "c"),
+        ("a.h", "#include <vector>\n", "cpp"),
+        ("a.h", "void f(const T &x);\n", "cpp"),
+        ("a.h", "struct A { A(); virtual ~A(); };\n", "cpp"),
+        ("a.H", "namespace a {}\n", "cpp"),
+    ],
 )
-def test_only_a_lower_case_c_is_parsed_as_c(path: str, grammar: str) -> None:
-    assert grammar_of(path) == grammar
+def test_the_grammar_is_that_of_the_extension_and_of_a_header_that_of_its_content(
+    path: str, text: str, grammar: str
+) -> None:
+    assert grammar_of(path, text.encode()) == grammar
 
 
 def test_a_class_is_one_in_cpp_alone() -> None:
@@ -118,3 +133,12 @@ def test_a_hundred_thousand_levels_do_not_crash(opening: str) -> None:
 
 def test_a_hundred_thousand_closed_parentheses_parse() -> None:
     assert syntax_of("int x = " + "(" * 100_000 + "1" + ")" * 100_000 + ";").error_fraction == 0
+
+
+def test_a_balanced_branch_where_no_grammar_lets_it_is_blanked_too() -> None:
+    text = "int f(int a)\n{\n  g(a,\n#ifdef A\n  b(),\n#else\n  c(),\n#endif\n  d);\n}\nint after() { return 1; }\n"
+    syntax, as_it_stands = syntax_of(text), syntax_of(text, blank_unbalanced_branches=False)
+
+    assert as_it_stands.num_error_bytes > 0
+    assert (syntax.num_error_bytes, syntax.num_missing_nodes) == (0, 0)
+    assert [text[start:end] for start, end in syntax.blanked] == ["#ifdef A\n", "#else\n  c(),\n#endif\n"]

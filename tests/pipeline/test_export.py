@@ -72,9 +72,22 @@ def test_the_tables_and_the_tokenizer_read_as_they_lie(snapshot: Snapshot, tmp_p
     )
 
 
+def test_no_file_of_the_view_is_without_rows_and_every_split_named_has_one(snapshot: Snapshot, tmp_path: Path) -> None:
+    """`datasets` takes the first row group for its batch size: one without rows stops it."""
+    assert 0 in [source.num_rows_train for source in snapshot.sources], "a source all held out is what this is about"
+    export(snapshot, "huggingface", tmp_path / "out")
+    files = [pq.ParquetFile(path).metadata for path in sorted((tmp_path / "out").rglob("*.parquet"))]
+    assert all(file.row_group(group).num_rows for file in files for group in range(file.num_row_groups))
+    globs = re.findall(r"(?:path|data_files): (\S+)", (tmp_path / "out/README.md").read_text())
+    assert globs == ["packed/train/*.parquet", "packed/held_out/*.parquet", "documents/*.parquet"]
+    assert all(list((tmp_path / "out").glob(pattern)) for pattern in globs)
+
+
 def test_hugging_face_datasets_loads_the_view_where_it_is_installed(snapshot: Snapshot, tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets")
     export(snapshot, "huggingface", tmp_path / "out")
+    whole = datasets.load_dataset(str(tmp_path / "out"), cache_dir=str(tmp_path / "cache"))
+    assert whole["held_out"].num_rows == sum(source.num_rows_held_out for source in snapshot.sources)
     files = {"train": str(tmp_path / "out/packed/train/*.parquet")}
     loaded = datasets.load_dataset("parquet", data_files=files, cache_dir=str(tmp_path / "cache"))["train"]
 

@@ -3,7 +3,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.tokenize.align import align_starts, align_values, line_starts
+from pipeline.tokenize.align import align_extents, align_starts, align_values, line_starts
 from pipeline.tokenize.encode import Encoder
 from pipeline.tokenize.vocabulary import Vocabulary
 
@@ -24,6 +24,23 @@ def test_a_token_has_the_value_of_the_chunk_that_owns_its_first_byte(
     last = max((number for number, length in enumerate(chunk_lengths, start=1)), default=0)
     expected = [owner[byte] if byte < len(owner) else last for byte in token_starts]
     assert align_values(values, chunk_starts, token_starts).tolist() == expected
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 4)), max_size=12), st.lists(st.integers(1, 4), max_size=40))
+def test_a_token_has_the_value_of_the_extent_around_its_first_byte_and_none_outside(
+    extents: list[tuple[int, int]], token_lengths: list[int]
+) -> None:
+    by_byte: list[int] = []
+    starts, ends = [], []
+    for value, (gap, length) in enumerate(extents, start=1):
+        starts.append(len(by_byte) + gap)
+        by_byte += [0] * gap + [value] * length
+        ends.append(len(by_byte))
+    token_starts = _starts(token_lengths)
+    values = np.arange(1, len(starts) + 1, dtype=np.uint64)
+    expected = [by_byte[byte] if byte < len(by_byte) else 0 for byte in token_starts]
+    found = align_extents(values, (np.array(starts, np.uint32), np.array(ends, np.uint32)), token_starts)
+    assert (found.tolist(), found.dtype) == (expected, np.uint64)
 
 
 @given(LENGTHS, st.lists(st.integers(1, 4), max_size=40))

@@ -175,9 +175,8 @@ def test_a_weight_that_is_no_share_is_refused(weight: float) -> None:
         Loader([Source("heron", heron.rows, weight), lantern], LAYOUT, CONFIG)
 
 
-@pytest.mark.parametrize("world_size", [1, 2, 3, 8])
-@pytest.mark.parametrize("micro_batch", [1, 3, 12])
-def test_ranks_and_micro_batches_divide_one_global_order(loader: Loader, world_size: int, micro_batch: int) -> None:
-    rows, first = world_size * micro_batch, 60
-    parts = [loader.batch_at(first + rank * micro_batch, micro_batch).triples for rank in range(world_size)]
-    assert [triple for part in parts for triple in part] == list(loader.batch_at(first, rows).triples)
+def test_a_weight_however_small_keeps_its_source() -> None:
+    heron, lantern = sources_of(heron=4, lantern=4)
+    loader = Loader([Source("heron", heron.rows, 1e-9), Source("lantern", lantern.rows, 1e-300)], LAYOUT, CONFIG)
+    assert [source.name for source in loader.sources] == ["heron", "lantern"]
+    assert len(loader.batch_at(0, 4).triples) == 4

@@ -1,0 +1,63 @@
+"""Which grammar a text is parsed with: by its extension, and where that says nothing, by what stands in it."""
+
+import re
+from enum import StrEnum
+from pathlib import PurePosixPath
+
+from pipeline.languages import C_EXTENSIONS, SHARED_EXTENSIONS
+
+
+class Grammar(StrEnum):
+    """The language that a text is parsed as."""
+
+    C = "c"
+    CPP = "cpp"
+
+
+_NO_CODE = re.compile(rb"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"?|'(?:[^'\\\n]|\\.)'", re.DOTALL)
+_DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b(.*)$", re.MULTILINE)
+_CPP_SIGN = re.compile(
+    rb"\b(?:class|typename|template|namespace|virtual|constexpr|consteval|constinit|nullptr|noexcept|mutable|friend"
+    rb"|explicit|operator|decltype|static_cast|dynamic_cast|reinterpret_cast|const_cast|concept|requires)\b(?!\s*[;,)=\[])"
+    rb"|\b(?:public|private|protected)\s*:|::|\busing\s+\w|\w>?\s*&\s*\w*\s*[,)](?=[^;{]*[;{])"
+    rb"|^[ \t]*#[ \t]*include[ \t]*<[a-z_0-9]+>",
+    re.MULTILINE,
+)
+
+
+def grammar_of(path: str, content: bytes) -> Grammar:
+    """C for `.c`, what the text looks like for `.h`, C++ for all else. `.C` is C++ by long custom."""
+    suffix = PurePosixPath(path).suffix
+    if suffix in C_EXTENSIONS:
+        return Grammar.C
+    if suffix.lower() in SHARED_EXTENSIONS and not _has_cpp_sign(content):
+        return Grammar.C
+    return Grammar.CPP
+
+
+def _has_cpp_sign(content: bytes) -> bool:
+    """Whether anything outside of comments, strings and what only C++ compilers see is C++ and no C."""
+    bare = _NO_CODE.sub(b" ", content)
+    if b"__cplusplus" in bare:
+        bare = _without_cpp_branches(bare)
+    return _CPP_SIGN.search(bare) is not None
+
+
+def _without_cpp_branches(bare: bytes) -> bytes:
+    """The text without what stands under `#ifdef __cplusplus` or `#if defined(__cplusplus)`, up to the `#else` or `#endif`."""
+    kept: list[bytes] = []
+    stack: list[bool] = []
+    at = 0
+    for match in _DIRECTIVE.finditer(bare):
+        if not any(stack):
+            kept.append(bare[at : match.start()])
+        at = match.end()
+        word = match[1]
+        if word in (b"if", b"ifdef", b"ifndef"):
+            stack.append(word != b"ifndef" and b"__cplusplus" in match[2] and b"!" not in match[2])
+        elif word == b"endif":
+            if stack:
+                stack.pop()
+        elif stack:
+            stack[-1] = False
+    return b"".join([*kept, bare[at:]])

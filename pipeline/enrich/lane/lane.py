@@ -1,0 +1,215 @@
+"""The build lane of one source: lay out its tree, have a compile database, compile its units, and say what each file got.
+
+Each unit is compiled once for itself, without the bodies of functions in what it includes. Headers get theirs from units
+that include them: the fewest that reach all, so that each is read in one context, and it is recorded in which.
+"""
+
+import hashlib
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pipeline.build_block import BuildBlock
+from pipeline.enrich.lane.commands import BUILD, SOURCE, Command, Database, Tree, place_of_source, read_database
+from pipeline.enrich.lane.configure import DATABASE
+from pipeline.enrich.lane.configured import configured
+from pipeline.enrich.lane.confined import PLACE
+from pipeline.enrich.lane.context import context_of, count_local, tree_path, users_named_in
+from pipeline.enrich.lane.params import LaneParams
+from pipeline.enrich.lane.tools import missing_tools
+from pipeline.enrich.lane.units import Compiler, Seen, Task
+from pipeline.errors import StageError
+
+NOT_IN_DATABASE = "not_in_database"
+NOT_SAMPLED = "not_sampled"
+
+
+@dataclass(frozen=True)
+class View:
+    """What the lane has to say about one document."""
+
+    is_seen: bool
+    detail: str
+    """What went wrong, or `partial` where the unit had errors; empty where all went well."""
+    context: str | None = None
+    mentions: Sequence[Sequence[int]] = ()
+    """(start, end, symbol, call, type reference, `Mention`) by start."""
+    inactive: Sequence[Sequence[int]] = ()
+    """Byte ranges that the preprocessor skipped."""
+
+
+@dataclass
+class Lane:
+    """What the lane has to say about a source: views by path, counts, and sentences for people."""
+
+    views: dict[str, View] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+
+    def view(self, path: str) -> View:
+        """The view of a document; one that no unit reaches is in no database."""
+        return self.views.get(path, View(False, NOT_IN_DATABASE))
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is to be built: all its files, of which those in `texts` are documents, read as they are stored."""
+
+    name: str
+    files: Mapping[str, bytes]
+    texts: Mapping[str, bytes]
+
+
+def read_lane(
+    source: Source, block: BuildBlock, params: LaneParams, versions: dict[str, str], cache: Path | None
+) -> Lane:
+    """Compile what the block asks for. A tool that is missing or fails costs the lane, never the source.
+
+    Raises StageError where the pin names what the source does not hold.
+    """
+    lane = Lane()
+    _refuse_misnamed(source, block)
+    missing = missing_tools(versions)
+    if missing:
+        return _failed(
+            lane, source, "tool_missing", f"{', '.join(missing)} not installed: pip install {' '.join(missing)}"
+        )
+    with tempfile.TemporaryDirectory(prefix="sluice-lane-") as scratch:
+        folder = Path(scratch).resolve()
+        lay_out(folder, source)
+        made = database_of(folder, source, (block, params, versions, cache))
+        if isinstance(made, str):
+            word, _, message = made.partition(": ")
+            return _failed(lane, source, word, message)
+        content, tree = made
+        database = read_database(content, tree)
+        compiler = Compiler(folder, versions, params.unit_limits(), cache)
+        _compile(lane, source, database, (block, compiler))
+        contexts = {view.context for view in lane.views.values() if view.context is not None}
+        lane.counts["num_local_paths_in_context"] = count_local(sorted(contexts), users_named_in(content))
+    return lane
+
+
+def _refuse_misnamed(source: Source, block: BuildBlock) -> None:
+    wanted = block.database or str(Path(block.folder) / "CMakeLists.txt")
+    if wanted not in source.files:
+        raise StageError(
+            f"source {source.name}",
+            f"it holds no {wanted}",
+            "what its pin's build block names",
+            "Correct `database` or `folder` in the pin, or look whether `include` and `exclude` leave the file out.",
+        )
+
+
+def _failed(lane: Lane, source: Source, word: str, message: str) -> Lane:
+    lane.views = {path: View(False, f"tool_failed: {word}") for path in source.texts}
+    lane.counts[f"num_lanes_failed_{word}"] = 1
+    lane.notes.append(f"The build lane of {source.name} failed ({word}){': ' + message if message else ''}.")
+    return lane
+
+
+def lay_out(folder: Path, source: Source) -> None:
+    """The tree as files. Documents are laid out as they are stored, so that what is seen fits their bytes."""
+    (folder / BUILD).mkdir()
+    for path, content in {**source.files, **source.texts}.items():
+        file = folder / SOURCE / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+
+
+def database_of(
+    folder: Path, source: Source, how: tuple[BuildBlock, LaneParams, Mapping[str, str], Path | None]
+) -> tuple[bytes, Tree] | str:
+    """The database and the tree that its paths are in; or why there is none."""
+    block, params, versions, cache = how
+    if block.database is not None:
+        content = source.files[block.database]
+        places = [(place_of_source(content, frozenset(source.files)), SOURCE)]
+    else:
+        answer = configured(folder, block, params.configure_limits(), versions, cache)
+        if answer.database is None:
+            return f"{answer.failure}: {answer.message}"
+        content = answer.database
+        places = [(f"{PLACE}/{BUILD}", BUILD), (f"{PLACE}/{SOURCE}", SOURCE)]
+        (folder / DATABASE).unlink(missing_ok=True)
+    files = frozenset(
+        str(path.relative_to(folder)) for top in (SOURCE, BUILD) for path in (folder / top).rglob("*") if path.is_file()
+    )
+    others = {f"{SOURCE}/{path}": content for path, content in source.files.items() if path not in source.texts}
+    return content, Tree(files, tuple(places), others)
+
+
+def _compile(lane: Lane, source: Source, database: Database, how: tuple[BuildBlock, Compiler]) -> None:
+    block, compiler = how
+    chosen = _chosen(source.name, database.commands, block.max_units)
+    tasks = [Task(command, (command.path,), is_whole=False) for command in chosen]
+    seen = dict(zip((command.path for command in chosen), compiler.compile(tasks), strict=True))
+    for path in database.commands:
+        if path not in seen:
+            _put(lane, path, View(False, NOT_SAMPLED, context_of(database.commands[path])))
+    for command in chosen:
+        _put(lane, command.path, _view(seen[command.path], command, command.path))
+    headers = {f"{SOURCE}/{path}" for path in source.texts} - set(database.commands)
+    cover = cover_headers({path: unit.report["reads"] for path, unit in seen.items() if not unit.failure}, headers)
+    wholes = [Task(database.commands[path], files, is_whole=True) for path, files in cover.items()]
+    for task, unit in zip(wholes, compiler.compile(wholes), strict=True):
+        for path in task.files:
+            _put(lane, path, _view(unit, task.command, path))
+    lane.counts += _counts(database, seen)
+
+
+def _chosen(name: str, commands: Mapping[str, Command], max_units: int | None) -> list[Command]:
+    """The units to compile, by path; where there are too many, those with the smallest keyed hash."""
+    by_hash = sorted(commands, key=lambda path: hashlib.sha256(f"{name}\0{path}".encode()).digest())
+    return [commands[path] for path in sorted(by_hash[:max_units])]
+
+
+def cover_headers(reads: Mapping[str, Iterable[str]], headers: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """For each header that some unit reads, one unit: the unit that reads most of what is left first, ties by path."""
+    left = set(headers)
+    reached = {path: left.intersection(found) for path, found in sorted(reads.items())}
+    cover: dict[str, tuple[str, ...]] = {}
+    while True:
+        best = max(reached, key=lambda path: len(reached[path]), default=None)
+        if best is None or not reached[best]:
+            return cover
+        cover[best] = tuple(sorted(reached[best]))
+        left = reached.pop(best)
+        for found in reached.values():
+            found -= left
+
+
+def _view(seen: Seen, command: Command, path: str) -> View:
+    if seen.failure:
+        return View(False, f"tool_failed: {seen.failure}", context_of(command))
+    file = seen.report["files"][path]
+    detail = f"partial: {seen.report['num_errors']} errors" if seen.report["num_errors"] else ""
+    return View(True, detail, context_of(command), _apart(file["mentions"]), file["inactive"])
+
+
+def _apart(mentions: Sequence[Sequence[int]]) -> list[Sequence[int]]:
+    """The mentions that do not begin inside of the one before."""
+    apart: list[Sequence[int]] = []
+    for mention in mentions:
+        if not apart or mention[0] >= apart[-1][1]:
+            apart.append(mention)
+    return apart
+
+
+def _put(lane: Lane, path: str, view: View) -> None:
+    if path.startswith(f"{SOURCE}/"):
+        lane.views.setdefault(tree_path(path), view)
+
+
+def _counts(database: Database, seen: Mapping[str, Seen]) -> Counter[str]:
+    counts: Counter[str] = Counter(
+        num_database_entries=database.num_entries, num_units=len(database.commands), num_units_compiled=len(seen)
+    )
+    counts.update({f"num_entries_{word}": number for word, number in database.left_out.items()})
+    failures: Any = Counter(f"num_units_failed_{unit.failure}" for unit in seen.values() if unit.failure)
+    counts.update(failures)
+    counts["num_units_with_errors"] = sum(bool(unit.report.get("num_errors")) for unit in seen.values())
+    return counts

@@ -1,0 +1,80 @@
+"""What the build lane needs, all of it from packages with a version: nothing of the machine's own compiler is read.
+
+`libclang` parses. `ziglang` brings what libclang lacks: clang's own headers of the same major version, libc++ and glibc's
+headers, the same bytes on every machine; and a compiler for cmake to try its questions on. `cmake` and `ninja` make
+databases. A package that is not installed is recorded as absent: it is part of what the output depends on.
+"""
+
+import importlib.util
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+PARSING = ("libclang", "ziglang")
+CONFIGURING = ("cmake", "ninja")
+ABSENT = "absent"
+GLIBC_MINOR = 36
+
+_HEADERS = (
+    "include",
+    "libc/include/x86_64-linux-gnu",
+    "libc/include/generic-glibc",
+    "libc/include/x86-linux-any",
+    "libc/include/any-linux-any",
+)
+_LIBCXX = (
+    "_LIBCPP_ABI_VERSION=1",
+    "_LIBCPP_ABI_NAMESPACE=__1",
+    "_LIBCPP_HAS_NO_VENDOR_AVAILABILITY_ANNOTATIONS",
+    "_LIBCPP_DISABLE_VISIBILITY_ANNOTATIONS",
+    "_LIBCXXABI_DISABLE_VISIBILITY_ANNOTATIONS",
+    "_LIBCPP_PSTL_CPU_BACKEND_SERIAL",
+    "_LIBCPP_HARDENING_MODE=_LIBCPP_HARDENING_MODE_NONE",
+)
+
+
+def tool_versions(cmake: bool) -> dict[str, str]:
+    """The versions of the packages that a source's build lane uses, `absent` for those that are not installed."""
+    return {name: _version(name) for name in (*PARSING, *(CONFIGURING if cmake else ()))}
+
+
+def missing_tools(versions: dict[str, str]) -> list[str]:
+    """The packages that are not installed."""
+    return sorted(name for name, found in versions.items() if found == ABSENT)
+
+
+def toolchain_folder() -> Path:
+    """The folder of the package `ziglang`."""
+    return package_folder("ziglang")
+
+
+def package_folder(name: str) -> Path:
+    """The folder of an installed package, found without importing it."""
+    spec = importlib.util.find_spec(name)
+    if spec is None or not spec.submodule_search_locations:
+        raise ModuleNotFoundError(name)
+    return Path(spec.submodule_search_locations[0])
+
+
+def has_package(name: str) -> bool:
+    """Whether a package is installed."""
+    return importlib.util.find_spec(name) is not None
+
+
+def system_arguments(is_c: bool) -> list[str]:
+    """Options that make libclang read the headers of the package and none of the machine."""
+    library = toolchain_folder() / "lib"
+    arguments = ["--target=x86_64-linux-gnu", "-nostdinc", f"-D__GLIBC_MINOR__={GLIBC_MINOR}"]
+    folders = [*_HEADERS]
+    if not is_c:
+        folders = ["libcxx/include", "libcxxabi/include", *folders]
+        arguments += ["-nostdinc++", *(f"-D{name}" for name in _LIBCXX)]
+    for folder in folders:
+        arguments += ["-isystem", str(library / folder)]
+    return arguments
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ABSENT

@@ -1,0 +1,196 @@
+"""Compiles one unit and prints what the compiler saw, as JSON. A process of its own: what kills it costs this unit alone.
+
+Run as a script with a job on stdin:
+
+    {"unit": path, "arguments": [...], "files": [paths to report on], "whole": bool, "cpu_seconds": n, "memory_bytes": n}
+
+in the folder that the paths count from. With `whole` the bodies of functions in headers are read too.
+"""
+
+import ctypes
+import hashlib
+import json
+import os
+import resource
+import sys
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+_TOO_DEEP = 400
+"""Nested cursors are left alone below this depth: an expression of a hundred thousand brackets says nothing more."""
+
+
+def main() -> int:
+    """Read the job, compile, print."""
+    job = json.load(sys.stdin)
+    seconds = int(job["cpu_seconds"])
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+    resource.setrlimit(resource.RLIMIT_AS, (int(job["memory_bytes"]),) * 2)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    from clang import cindex  # after the limits: a library that cannot be loaded within them is a failed unit
+
+    print(json.dumps(Unit(cindex, job).seen()), flush=True)
+    os._exit(0)  # the library's own tidying takes long and can crash
+
+
+class Unit:
+    """One parsed unit."""
+
+    def __init__(self, cindex: Any, job: dict[str, Any]) -> None:
+        self.cindex = cindex
+        self.kinds = cindex.CursorKind
+        self.files = set(job["files"])
+        self.unit_path = job["unit"]
+        options = 0x01 | 0x200  # a record of what was preprocessed; go on behind what is missing
+        if not job["whole"]:
+            options |= 0x04 | 0x40 | 0x100 | 0x800  # skip the bodies of functions in what the unit includes first
+        self.unit = cindex.Index.create().parse(job["unit"], args=job["arguments"], options=options)
+        self.contents: dict[str, bytes] = {}
+        self.ids: dict[str, int] = {}
+        self.mentions: dict[str, dict[int, list[int]]] = {path: {} for path in self.files}
+
+    def seen(self) -> dict[str, Any]:
+        """Everything that is reported of the unit."""
+        for cursor in self.unit.cursor.get_children():
+            path = self._path(cursor.location)
+            if path is not None and path in self.files:
+                self._walk(cursor, path)
+        severe = [diagnostic for diagnostic in self.unit.diagnostics if diagnostic.severity >= 3]
+        includes = {_inside(include.include.name) for include in self.unit.get_includes()}
+        return {
+            "reads": sorted(includes | {self.unit_path}),
+            "num_errors": len(severe),
+            "num_missing_includes": sum("file not found" in diagnostic.spelling for diagnostic in severe),
+            "errors_in": sorted({self._path(diagnostic.location) or "" for diagnostic in severe} & self.files),
+            "files": {
+                path: {
+                    "mentions": [[at, *found[at]] for at in sorted(found)],
+                    "inactive": self._inactive(path),
+                }
+                for path, found in sorted(self.mentions.items())
+            },
+        }
+
+    def _walk(self, top: Any, path: str) -> None:
+        pending = [(top, 0, -1)]
+        while pending:
+            cursor, depth, callee = pending.pop()
+            self._mention(cursor, path, callee)
+            if depth < _TOO_DEEP:
+                calls = cursor.kind == self.kinds.CALL_EXPR
+                for number, child in enumerate(cursor.get_children()):
+                    inherits = callee if cursor.kind == self.kinds.UNEXPOSED_EXPR and number == 0 else 0
+                    pending.append((child, depth + 1, 1 if calls and number == 0 else max(inherits, 0)))
+
+    def _mention(self, cursor: Any, path: str, callee: int) -> None:
+        kind = cursor.kind
+        if kind.is_declaration():
+            named, mention = cursor, 1 if cursor.is_definition() else 2
+        elif kind.is_reference() or kind in (self.kinds.DECL_REF_EXPR, self.kinds.MEMBER_REF_EXPR):
+            named, mention = cursor.referenced, 3
+        elif kind == self.kinds.CALL_EXPR:
+            self._construction(cursor, path)
+            return
+        else:
+            return
+        if named is None or not named.spelling:
+            return
+        at = self._named_at(cursor, path, named.spelling.split("<")[0])
+        if at is None:
+            return
+        symbol = self._id(named)
+        is_type = (
+            mention == 3 and kind in (self.kinds.TYPE_REF, self.kinds.TEMPLATE_REF) and _is_type(named, self.kinds)
+        )
+        calls = symbol if callee == 1 and mention == 3 and _is_function(named, self.kinds) else 0
+        length = len(named.spelling.split("<")[0].encode())
+        found = [at + length, symbol, calls, symbol if is_type else 0, mention]
+        before = self.mentions[path].get(at)
+        # Two cursors on one name, such as a type and its constructor: definitions first, then what calls.
+        if before is None or (found[4], -found[2], found[1]) < (before[4], -before[2], before[1]):
+            self.mentions[path][at] = found
+
+    def _construction(self, cursor: Any, path: str) -> None:
+        """`Name(...)` and `Name{...}`: the type's name calls the constructor."""
+        target = cursor.referenced
+        if target is None or target.kind != self.kinds.CONSTRUCTOR:
+            return
+        at = self._named_at(cursor, path, target.spelling.split("<")[0])
+        if at is not None and at in self.mentions[path] and self.mentions[path][at][2] == 0:
+            self.mentions[path][at][2] = self._id(target)
+        elif at is not None:
+            symbol = self._id(target)
+            self.mentions[path][at] = [at + len(target.spelling.split("<")[0].encode()), symbol, symbol, 0, 3]
+
+    def _named_at(self, cursor: Any, path: str, name: str) -> int | None:
+        """Where the name stands in the file; None where something else stands there, such as a macro that makes it."""
+        location = cursor.location
+        if self._path(location) != path or not name:
+            return None
+        content = self._content(path)
+        at = location.offset
+        spelt = name.encode()
+        if content[at : at + len(spelt)] != spelt:
+            return None
+        after = content[at + len(spelt) : at + len(spelt) + 1]
+        return None if spelt[-1:].isalnum() and (after.isalnum() or after == b"_") else at
+
+    def _id(self, named: Any) -> int:
+        name = named.get_usr() or named.spelling
+        if name not in self.ids:
+            self.ids[name] = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") or 1
+        return self.ids[name]
+
+    def _path(self, location: Any) -> str | None:
+        file = location.file
+        return None if file is None else _inside(file.name)
+
+    def _content(self, path: str) -> bytes:
+        if path not in self.contents:
+            with open(path, "rb") as file:
+                self.contents[path] = file.read()
+        return self.contents[path]
+
+    def _inactive(self, path: str) -> list[list[int]]:
+        """The byte ranges that the preprocessor skipped."""
+        file = self.unit.get_file(path)
+        return sorted([start, end] for start, end in _skipped(self.cindex, self.unit, file))
+
+
+@cache
+def _inside(path: str) -> str:
+    """The path from the folder of the tree on, if it is in it: a precompiled beginning makes its paths absolute."""
+    here = os.getcwd() + "/"
+    return os.path.normpath(path.removeprefix(here))
+
+
+def _is_type(named: Any, kinds: Any) -> bool:
+    return named.kind not in (kinds.NAMESPACE, kinds.NAMESPACE_ALIAS, kinds.FUNCTION_TEMPLATE)
+
+
+def _is_function(named: Any, kinds: Any) -> bool:
+    return named.kind in (
+        kinds.FUNCTION_DECL,
+        kinds.CXX_METHOD,
+        kinds.CONSTRUCTOR,
+        kinds.DESTRUCTOR,
+        kinds.CONVERSION_FUNCTION,
+        kinds.FUNCTION_TEMPLATE,
+    )
+
+
+def _skipped(cindex: Any, unit: Any, file: Any) -> Iterator[tuple[int, int]]:
+    class Ranges(ctypes.Structure):
+        _fields_ = (("count", ctypes.c_uint), ("ranges", ctypes.POINTER(cindex.SourceRange)))
+
+    function = cindex.conf.lib.clang_getSkippedRanges
+    function.argtypes, function.restype = [cindex.TranslationUnit, cindex.File], ctypes.POINTER(Ranges)
+    found = function(unit, file)
+    for number in range(found.contents.count):
+        extent = found.contents.ranges[number]
+        yield extent.start.offset, extent.end.offset
+
+
+if __name__ == "__main__":
+    sys.exit(main())

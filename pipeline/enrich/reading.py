@@ -1,0 +1,153 @@
+"""One document as enrich reads it: parsed, cut into chunks, and laid beside what a compiler saw of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from pipeline.enrich.chunks import Chunk, chunks_of
+from pipeline.enrich.grammar import Grammar, grammar_of
+from pipeline.enrich.lane.lane import View
+from pipeline.enrich.params import SyntaxParams
+from pipeline.enrich.sizes import sized_chunks
+from pipeline.enrich.syntax import Syntax, leaves_of_syntax, read_syntax
+from pipeline.records import PROVENANCE_CODES, ChunkKind, EnrichedDocument, Provenance
+
+NO_DATABASE = "no_database"
+"""Detail of a document without a compile database: nothing failed, there was nothing to run."""
+
+_KIND_CODES = {kind: code for code, kind in enumerate(ChunkKind)}
+_BLANKS = b" \t\r\n"
+
+Row = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the two lanes found in one document. `view` is None where there was nothing to compile."""
+
+    document: Row
+    grammar: Grammar
+    syntax: Syntax
+    chunks: Sequence[Chunk]
+    provenance: Provenance
+    provenance_detail: str
+    view: View | None = None
+
+    @property
+    def num_bytes_changed(self) -> int:
+        """Bytes by which the chunks, put together, differ from the text."""
+        content = self.syntax.content
+        joined = b"".join(content[chunk.start : chunk.end] for chunk in self.chunks)
+        text = self.document["text"].encode()
+        if joined == text:
+            return 0
+        return sum(a != b for a, b in zip(joined, text, strict=False)) + abs(len(joined) - len(text))
+
+
+def read_document(document: Row, params: SyntaxParams, view: View | None = None) -> Reading:
+    """Parse one document and cut it into chunks. A document that cannot be parsed is degraded, never dropped."""
+    content = document["text"].encode()
+    grammar, syntax = _best_syntax(document["path"], content, params)
+    provenance, detail = _provenance(syntax, params, view)
+    chunks = sized_chunks(syntax, chunks_of(syntax), params.max_chunk_bytes)
+    return Reading(document, grammar, syntax, chunks, provenance, detail, view)
+
+
+def record_of(reading: Reading, order_in_source: int) -> EnrichedDocument:
+    """The row of a reading."""
+    document, chunks, view = reading.document, reading.chunks, reading.view
+    return EnrichedDocument(
+        document_id=document["document_id"],
+        source=document["source"],
+        path=document["path"],
+        split=document["split"],
+        text=document["text"],
+        text_sha256=document["text_sha256"],
+        language=reading.grammar.value,
+        provenance=reading.provenance.value,
+        provenance_detail=reading.provenance_detail,
+        chunk_starts=tuple(chunk.start for chunk in chunks),
+        chunk_ends=tuple(chunk.end for chunk in chunks),
+        chunk_kinds=tuple(_KIND_CODES[chunk.kind] for chunk in chunks),
+        chunk_levels=tuple(chunk.level for chunk in chunks),
+        includes=reading.syntax.includes,
+        error_fraction=reading.syntax.error_fraction,
+        order_in_source=order_in_source,
+        build_context=None if view is None else view.context,
+        filepath_stable_id=document["filepath_stable_id"],
+        file_local_commit_index=cast(int | None, document["file_local_commit_index"]),
+        **_mention_columns(reading),
+        **_node_columns(reading),
+        **provenance_columns(reading),
+    )
+
+
+def _best_syntax(path: str, content: bytes, params: SyntaxParams) -> tuple[Grammar, Syntax]:
+    """A header that looks like C and has errors as such is parsed as C++ too; the grammar with fewer errors has it."""
+    grammar = grammar_of(path, content)
+    syntax = read_syntax(content, grammar, params)
+    if grammar is Grammar.C and syntax.num_error_bytes and not path.endswith(".c"):
+        other = read_syntax(content, Grammar.CPP, params)
+        if other.num_error_bytes < syntax.num_error_bytes:
+            return Grammar.CPP, other
+    return grammar, syntax
+
+
+def _provenance(syntax: Syntax, params: SyntaxParams, view: View | None) -> tuple[Provenance, str]:
+    if syntax.limit:
+        return Provenance.DEGRADED, syntax.limit
+    if syntax.error_fraction > params.max_error_fraction:
+        return Provenance.DEGRADED, "max_error_fraction"
+    if view is None:
+        return Provenance.SYNTAX_ONLY, NO_DATABASE
+    if view.is_seen:
+        return Provenance.BUILD_AWARE, view.detail
+    return Provenance.DEGRADED if view.detail.startswith("tool_failed") else Provenance.SYNTAX_ONLY, view.detail
+
+
+def _node_columns(reading: Reading) -> dict[str, Any]:
+    leaves = leaves_of_syntax(reading.syntax, reading.grammar)
+    if leaves is None:
+        return dict.fromkeys(("node_starts", "node_depths", "node_siblings", "node_types"))
+    return {
+        "node_starts": leaves.starts,
+        "node_depths": leaves.depths,
+        "node_siblings": leaves.siblings,
+        "node_types": leaves.types,
+    }
+
+
+def _mention_columns(reading: Reading) -> dict[str, Any]:
+    """What the compiler saw. An extent takes the blanks before its name, as leaves do: tokens begin with them."""
+    names = ("symbol_ends", "symbols", "calls", "type_references", "definitions_and_uses")
+    view = reading.view
+    if view is None or not view.is_seen:
+        return dict.fromkeys(("symbol_starts", *names))
+    content, starts, end = reading.syntax.content, [], 0
+    for mention in view.mentions:
+        starts.append(end + len(content[end : mention[0]].rstrip(_BLANKS)))
+        end = mention[1]
+    columns = zip(*(mention[1:] for mention in view.mentions), strict=True) if view.mentions else ((),) * len(names)
+    return {"symbol_starts": tuple(starts), **dict(zip(names, map(tuple, columns), strict=True))}
+
+
+def provenance_columns(reading: Reading) -> dict[str, Any]:
+    """The document's provenance, but for what did not parse, which is degraded, and for what no compiler saw in it."""
+    num_bytes, code = len(reading.syntax.content), PROVENANCE_CODES[reading.provenance]
+    inactive = (
+        reading.view.inactive if reading.view is not None and reading.provenance is Provenance.BUILD_AWARE else ()
+    )
+    if not inactive and not reading.syntax.errors:
+        return {"provenance_starts": (0,) if num_bytes else (), "provenance_codes": (code,) if num_bytes else ()}
+    errors = reading.syntax.errors
+    edges = sorted({0, num_bytes, *(edge for span in (*errors, *inactive) for edge in span)})
+    place = {edge: index for index, edge in enumerate(edges)}
+    codes = [code] * (len(edges) - 1)
+    for spans, provenance in ((inactive, Provenance.SYNTAX_ONLY), (errors, Provenance.DEGRADED)):
+        for start, end in spans:
+            codes[place[start] : place[end]] = [PROVENANCE_CODES[provenance]] * (place[end] - place[start])
+    starts = [index for index, found in enumerate(codes) if index == 0 or found != codes[index - 1]]
+    return {
+        "provenance_starts": [edges[index] for index in starts],
+        "provenance_codes": [codes[index] for index in starts],
+    }

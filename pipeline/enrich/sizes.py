@@ -1,0 +1,78 @@
+"""Chunks of a size that a row can hold: what is larger is split where its parts begin, and small parts go together.
+
+Size is counted in bytes that are no blanks, so that indentation costs nothing. A chunk is split at the starts of the
+nodes in it, the outermost first; a node that is too large itself is opened in turn. Of the pieces, neighbours are put
+together as long as they stay within the limit. A leaf, such as a string of a megabyte, is never cut.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from pipeline.enrich.chunks import Chunk
+from pipeline.enrich.syntax import Syntax
+
+_BLANKS = b" \t\n\r\v\f"
+_BLANK_CODES = np.frombuffer(_BLANKS, dtype=np.uint8)
+
+
+def sized_chunks(syntax: Syntax, chunks: Sequence[Chunk], max_num_bytes: int) -> list[Chunk]:
+    """The chunks, each with at most `max_num_bytes` bytes that are no blanks, as far as its leaves allow."""
+    if syntax.tree is None:
+        return list(chunks)
+    sized: list[Chunk] = []
+    for chunk in chunks:
+        if chunk.end - chunk.start <= max_num_bytes or _size(syntax.content, chunk.start, chunk.end) <= max_num_bytes:
+            sized.append(chunk)
+            continue
+        cuts = _cuts(syntax.content, chunk, _node_starts(syntax, chunk, max_num_bytes), max_num_bytes)
+        edges = [chunk.start, *(_line_start(syntax.content, cut) for cut in cuts), chunk.end]
+        sized += [chunk._replace(start=start, end=end) for start, end in pairwise(edges)]
+    return sized
+
+
+def _size(content: bytes, start: int, end: int) -> int:
+    return len(content[start:end].translate(None, _BLANKS))
+
+
+def _node_starts(syntax: Syntax, chunk: Chunk, max_num_bytes: int) -> list[int]:
+    """Where the nodes in a chunk start that are small enough, in order. Larger ones are opened."""
+    assert syntax.tree is not None  # the caller has looked
+    content, starts = syntax.content, []
+    root = syntax.tree.root_node
+    pending = [root.descendant_for_byte_range(chunk.start, chunk.end) or root]
+    while pending:
+        node = pending.pop()
+        start, end = node.start_byte, node.end_byte
+        if end <= chunk.start or start >= chunk.end:
+            continue
+        is_inside = chunk.start <= start and end <= chunk.end
+        children = [] if is_inside and end - start <= max_num_bytes else node.children
+        if children and not (is_inside and _size(content, start, end) <= max_num_bytes):
+            pending += children[::-1]
+        elif is_inside:
+            starts.append(start)
+    return starts
+
+
+def _cuts(content: bytes, chunk: Chunk, starts: Sequence[int], max_num_bytes: int) -> list[int]:
+    """The starts at which the chunk is cut: as many parts go together as stay within the limit."""
+    is_blank = np.isin(np.frombuffer(content[chunk.start : chunk.end], dtype=np.uint8), _BLANK_CODES)
+    if not starts:
+        return []
+    sizes_before = np.concatenate([[0], np.cumsum(~is_blank)])[[start - chunk.start for start in starts]].tolist()
+    cuts: list[int] = []
+    size_at_cut = 0
+    ends = [*sizes_before[1:], len(is_blank) - int(is_blank.sum())]
+    for start, before, after in zip(starts, sizes_before, ends, strict=True):
+        if after - size_at_cut > max_num_bytes and before > size_at_cut:
+            cuts.append(start)
+            size_at_cut = before
+    return cuts
+
+
+def _line_start(content: bytes, start: int) -> int:
+    """The start of the line if only blanks stand between; else `start` itself."""
+    line = content.rfind(b"\n", 0, start) + 1
+    return start if content[line:start].strip(b" \t") else line

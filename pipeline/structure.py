@@ -1,0 +1,111 @@
+"""What enrich found in one file: its chunks, which lane saw it, and how a compiler was told to read it."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any
+
+import pyarrow.compute as pc
+
+from pipeline.errors import MissingError
+from pipeline.records import PROVENANCE_CODES, ChunkKind, Mention
+from pipeline.stages import parts_of
+from pipeline.store import Store
+
+_COPIED = (
+    "source",
+    "path",
+    "split",
+    "language",
+    "provenance",
+    "provenance_detail",
+    "error_fraction",
+    "order_in_source",
+)
+_MAX_PREVIEW = 72
+
+
+def file_structure(store: Store, corpus: str, source: str, path: str) -> dict[str, Any]:
+    """The structure of one document of a corpus, as JSON. Raises MissingError naming what is not there."""
+    stage_id = store.ref(corpus, "enrich")
+    if stage_id is None:
+        raise MissingError(f"corpus {corpus}", "it was not enriched", "", "Build it until enrich first.")
+    parts = parts_of(store.read(stage_id))
+    if source not in parts:
+        raise MissingError(f"source {source!r}", f"corpus {corpus} has none of that name", f"one of {', '.join(parts)}")
+    table = store.read(parts[source]).table("enriched.parquet")
+    found = table.filter(pc.equal(table["path"], path)).to_pylist()
+    if not found:
+        remedy = f"Ask `python -m pipeline why {source} {path} --corpus {corpus}` where it went."
+        raise MissingError(f"{source}/{path}", "no document of that path was enriched", "", remedy)
+    return _structure(found[0])
+
+
+def structure_lines(structure: Mapping[str, Any]) -> Iterator[str]:
+    """The same as a person reads it."""
+    detail = structure["provenance_detail"]
+    yield f"{structure['source']}/{structure['path']}: {structure['language']}, {structure['provenance']}" + (
+        f" ({detail})" if detail else ""
+    )
+    shares = ", ".join(f"{name} {share:.1%}" for name, share in structure["provenance_shares"].items())
+    yield f"  bytes: {structure['num_bytes']} ({shares}); inside syntax errors {structure['error_fraction']:.2%}"
+    yield f"  place in the order of the source: {structure['order_in_source']}"
+    if structure["includes"]:
+        yield f"  includes: {' '.join(structure['includes'])}"
+    for name, value in (structure["build_context"] or {}).items():
+        yield f"  {name}: {value if isinstance(value, str) else ' '.join(value)}"
+    if structure["mentions"] is not None:
+        yield "  names: " + ", ".join(f"{number} {name}" for name, number in structure["mentions"].items())
+    yield f"  {len(structure['chunks'])} chunks:"
+    for chunk in structure["chunks"]:
+        yield f"  {chunk['start']:>9} {chunk['num_bytes']:>7}  {chunk['kind']:<13}{chunk['level']:>2}  {chunk['begins']}"
+
+
+def _structure(row: Mapping[str, Any]) -> dict[str, Any]:
+    content = row["text"].encode()
+    chunks = zip(row["chunk_starts"], row["chunk_ends"], row["chunk_kinds"], row["chunk_levels"], strict=True)
+    kinds = list(ChunkKind)
+    return {
+        **{name: row[name] for name in _COPIED},
+        "num_bytes": len(content),
+        "num_leaves": None if row["node_starts"] is None else len(row["node_starts"]),
+        "includes": row["includes"],
+        "provenance_shares": _shares(row, len(content)),
+        "build_context": None if row["build_context"] is None else json.loads(row["build_context"]),
+        "mentions": _mentions(row),
+        "chunks": [
+            {
+                "start": start,
+                "num_bytes": end - start,
+                "kind": kinds[kind].value,
+                "level": level,
+                "begins": _preview(content[start:end]),
+            }
+            for start, end, kind, level in chunks
+        ],
+    }
+
+
+def _shares(row: Mapping[str, Any], num_bytes: int) -> dict[str, float]:
+    names = {code: provenance.value for provenance, code in PROVENANCE_CODES.items()}
+    counts: Counter[str] = Counter()
+    edges = pairwise([*row["provenance_starts"], num_bytes])
+    for (start, end), code in zip(edges, row["provenance_codes"], strict=True):
+        counts[names[code]] += end - start
+    return {name: count / num_bytes for name, count in sorted(counts.items())}
+
+
+def _mentions(row: Mapping[str, Any]) -> dict[str, int] | None:
+    if row["definitions_and_uses"] is None:
+        return None
+    counts = Counter(Mention(code).name.lower() for code in row["definitions_and_uses"])
+    counts["call"] = sum(call != 0 for call in row["calls"])
+    counts["type reference"] = sum(reference != 0 for reference in row["type_references"])
+    return dict(sorted(counts.items()))
+
+
+def _preview(content: bytes) -> str:
+    words = " ".join(content.decode("utf-8", "replace").split())
+    printable = "".join(sign if sign.isprintable() else "?" for sign in words)
+    return printable if len(printable) <= _MAX_PREVIEW else printable[: _MAX_PREVIEW - 1] + "…"

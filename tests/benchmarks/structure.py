@@ -1,0 +1,216 @@
+"""Enrich: the syntax lane beside the bare parser, chunks beside the functions that a compiler sees, and the build lane.
+
+Times are of the processor, on one core, but for the build lane's, which runs processes side by side.
+"""
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import tree_sitter_c
+import tree_sitter_cpp
+from tree_sitter import Language, Parser
+
+from pipeline.build_block import BuildBlock
+from pipeline.enrich.branches import conditionals_of, unbalanced_branches
+from pipeline.enrich.grammar import Grammar
+from pipeline.enrich.lane.lane import Lane, Source, database_of, lay_out, read_lane
+from pipeline.enrich.lane.params import LaneParams
+from pipeline.enrich.lane.tools import system_arguments, tool_versions
+from pipeline.enrich.params import SyntaxParams
+from pipeline.enrich.reading import Reading, read_document, record_of
+from pipeline.recipes import FULL_BUILT
+from pipeline.records import ChunkKind
+from pipeline.stages import parts_of
+from pipeline.store import Store
+from tests.benchmarks.figure import Figure
+from tests.benchmarks.slices import collected, place_digest, texts
+
+NUM_BYTES = 6_000_000
+NUM_UNITS = 20
+BLANK_ROW = dict.fromkeys(
+    ("document_id", "source", "split", "text_sha256", "filepath_stable_id", "file_local_commit_index"), ""
+)
+LANGUAGES = {Grammar.C: Language(tree_sitter_c.language()), Grammar.CPP: Language(tree_sitter_cpp.language())}
+
+
+def syntax() -> list[Figure]:
+    """The lane from a text to its row, and tree-sitter's parse of the same texts with the same grammars, in turn."""
+    seconds, num_bytes = {_lane: 0.0, _bare_parse: 0.0}, 0
+    for number, row in enumerate(_rows()):
+        grammar = read_document(row, SyntaxParams()).grammar  # unmeasured: both find the text in the caches
+        num_bytes += len(row["text"].encode())
+        for way in (_lane, _bare_parse) if number % 2 else (_bare_parse, _lane):
+            started = time.process_time()
+            way(row, grammar)
+            seconds[way] += time.process_time() - started
+    lane, bare = seconds.values()
+    speed, peer, ratio = num_bytes / 1e6 / lane, num_bytes / 1e6 / bare, bare / lane
+    return [
+        Figure("syntax", round(speed, 2), "MB/s", "reported", True, "tree-sitter's bare parse", round(peer, 2)),
+        Figure("syntax/ratio", round(ratio, 3), "x", ">= 0.5 x", ratio >= 0.5),
+    ]
+
+
+def _lane(row: dict[str, str], grammar: Grammar) -> None:
+    record_of(read_document(row, SyntaxParams()), 0)
+
+
+def _bare_parse(row: dict[str, str], grammar: Grammar) -> None:
+    Parser(LANGUAGES[grammar]).parse(row["text"].encode())
+
+
+def error_bytes() -> list[Figure]:
+    """Bytes inside syntax errors with the branches blanked that do not balance, beside the same texts as they stand.
+
+    Of the texts that have errors and such branches; what a macro hides is no matter of branches, and reported beside it.
+    """
+    readings = [read_document(row, SyntaxParams()).syntax for row in _rows()]
+    retried = [
+        one for one in readings if one.num_error_bytes_unblanked and unbalanced_branches(conditionals_of(one.content))
+    ]
+    share = sum(one.num_error_bytes for one in retried) / max(1, sum(one.num_error_bytes_unblanked for one in retried))
+    of_all = sum(one.num_error_bytes for one in readings) / max(1, sum(len(one.content) for one in readings))
+    before = sum(one.num_error_bytes_unblanked for one in readings)
+    held = sum(one.num_error_bytes_unblanked for one in retried) / max(1, before)
+    return [
+        Figure("error-bytes", round(share, 3), "of before", "<= 0.6", share <= 0.6),
+        Figure("error-bytes/retried", len(retried), "texts", "reported", True),
+        Figure("error-bytes/in-those", round(held, 3), "of all error bytes", "reported", True),
+        Figure("error-bytes/share-of-all", round(of_all, 4), "share of bytes", "reported", True),
+    ]
+
+
+def chunks() -> list[Figure]:
+    """Of the functions that libclang sees in a unit, those that are one func_sig and one func_body chunk."""
+    figures = []
+    for name in sorted(FULL_BUILT.builds):
+        found = [judgement for unit in _units(name) for judgement in unit]
+        share = sum(found) / max(1, len(found))
+        figures.append(Figure(f"chunks/{name}", round(share, 4), "of functions", ">= 0.97", share >= 0.97))
+        figures.append(Figure(f"chunks/{name}/functions", len(found), "functions", ">= 1", len(found) >= 1))
+    return figures
+
+
+def build_lane() -> list[Figure]:
+    """lightgbm whole and a sample of z3: from nothing, and again with all units remembered.
+
+    SLUICE_BENCH_UNITS bounds the units of each source, SLUICE_BENCH_SOURCES names the sources, where time is short.
+    """
+    figures = []
+    for name, block in sorted(FULL_BUILT.builds.items()):
+        if name not in os.environ.get("SLUICE_BENCH_SOURCES", name).split(","):
+            continue
+        most = os.environ.get("SLUICE_BENCH_UNITS")
+        if most is not None:
+            block = block.model_copy(update={"max_units": int(most)})
+        with tempfile.TemporaryDirectory() as folder:
+            cold, first = _timed_lane(_source(name), block, Path(folder))
+            warm, second = _timed_lane(_source(name), block, Path(folder))
+        ratio = cold / warm
+        seen = sum(view.is_seen for view in first.views.values())
+        num_units = first.counts["num_units_compiled"]
+        failed = sum(number for word, number in first.counts.items() if word.startswith("num_units_failed"))
+        figures += [
+            Figure(f"build-lane/{name}", round(cold / num_units, 2), "s/unit", "reported", True),
+            Figure(
+                f"build-lane/{name}/warm", round(ratio, 1), "x", ">= 20 x", ratio >= 20 and first.views == second.views
+            ),
+            Figure(f"build-lane/{name}/units", num_units, "units", "reported", True),
+            Figure(f"build-lane/{name}/units-failed", failed, "units", "0", failed == 0),
+            Figure(f"build-lane/{name}/files", seen, "files seen", "reported", True),
+        ]
+    return figures
+
+
+def _timed_lane(source: Source, block: BuildBlock, cache: Path) -> tuple[float, Lane]:
+    started = time.monotonic()
+    lane = read_lane(source, block, LaneParams(), tool_versions(block.cmake), cache)
+    return time.monotonic() - started, lane
+
+
+@cache
+def _rows() -> list[dict[str, str]]:
+    """Documents of the full slice, drawn by their place, about NUM_BYTES in all."""
+    rows, size = [], 0
+    for place in sorted(texts(FULL_BUILT.name), key=place_digest):
+        text = texts(FULL_BUILT.name)[place]
+        if size < NUM_BYTES and len(text) <= 400_000:
+            rows.append({"path": place[1], "text": text} | BLANK_ROW)
+            size += len(text.encode())
+    return rows
+
+
+@cache
+def _source(name: str) -> Source:
+    store = Store(collected(FULL_BUILT.name))
+    parts = parts_of(store.read(store.ref(FULL_BUILT.name, "collect") or ""))
+    files = {
+        row["path"]: row["content"]
+        for table in ("files.parquet", "tree.parquet")
+        for row in store.read(parts[name]).table(table, ["path", "content"]).to_pylist()
+    }
+    documents = {path: text.encode() for (source, path), text in texts(FULL_BUILT.name).items() if source == name}
+    return Source(name, files, documents)
+
+
+def _units(name: str) -> Iterator[list[bool]]:
+    """For each of NUM_UNITS units, whether each of its functions is a func_sig and a func_body chunk."""
+    from clang import cindex
+
+    source = _source(name)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch).resolve()
+        lay_out(folder, source)
+        block = FULL_BUILT.builds[name]
+        made = database_of(folder, source, (block, LaneParams(), tool_versions(block.cmake), None))
+        if isinstance(made, str):
+            raise SystemExit(f"{name} was not configured: {made}")
+        from pipeline.enrich.lane.commands import read_database
+
+        commands = read_database(*made).commands
+        before = os.getcwd()
+        os.chdir(folder)
+        for path in sorted(commands, key=lambda path: place_digest((name, path)))[:NUM_UNITS]:
+            arguments = [*commands[path].arguments, *system_arguments(path.endswith(".c"))]
+            unit = cindex.Index.create().parse(path, args=arguments)
+            text = (folder / path).read_text(encoding="utf-8")
+            row = {"path": path, "text": text} | BLANK_ROW
+            yield [
+                _is_cut_well(function, read_document(row, SyntaxParams()))
+                for function in _functions(unit, path, cindex)
+            ]
+        os.chdir(before)
+
+
+def _functions(unit: Any, path: str, cindex: Any) -> Iterator[Any]:
+    """The definitions of functions with a body and a name in the unit's own text, those inside of functions left out."""
+    kinds = cindex.CursorKind
+    functions = (kinds.FUNCTION_DECL, kinds.CXX_METHOD, kinds.CONSTRUCTOR, kinds.DESTRUCTOR, kinds.FUNCTION_TEMPLATE)
+    content = Path(path).read_bytes()
+    pending = [
+        cursor for cursor in unit.cursor.get_children() if cursor.location.file and cursor.location.file.name == path
+    ]
+    while pending:
+        cursor = pending.pop()
+        if cursor.kind not in functions:
+            if cursor.kind.is_declaration():
+                pending += cursor.get_children()
+            continue
+        has_body = any(child.kind == kinds.COMPOUND_STMT for child in cursor.get_children())
+        name = cursor.spelling.split("<")[0].encode()
+        if cursor.is_definition() and has_body and content[cursor.location.offset :].startswith(name):
+            yield cursor
+
+
+def _is_cut_well(function: Any, reading: Reading) -> bool:
+    body = [child for child in function.get_children() if child.kind.name == "COMPOUND_STMT"][-1].extent
+    at, start, end = function.location.offset, body.start.offset, body.end.offset
+    signature = [chunk for chunk in reading.chunks if chunk.start <= at < chunk.end]
+    bodies = [chunk for chunk in reading.chunks if chunk.start < end and start < chunk.end]
+    kinds = [chunk.kind for chunk in (*signature, *bodies)]
+    return kinds == [ChunkKind.FUNC_SIG, ChunkKind.FUNC_BODY] and signature[0].end <= start

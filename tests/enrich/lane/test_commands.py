@@ -1,0 +1,122 @@
+"""Compile databases as they are found: quoted, relative, stale, doubled, and made on machines of others."""
+
+import json
+import shlex
+
+import pytest
+
+from pipeline.enrich.lane.commands import Command, Tree, place_of_source, read_database
+from pipeline.enrich.lane.context import context_of, count_local
+
+FILES = frozenset({"source/src/a.cc", "source/include/b.h", "source/pre.h", "source/flags.rsp", "build/gen/v.h"})
+TREE = Tree(
+    FILES,
+    (("/home/ann/p/build", "build"), ("/home/ann/p", "source")),
+    {"source/flags.rsp": b'-DFROM="a response" @flags.rsp'},
+)
+
+
+def entry(command: str | list[str], file: str = "src/a.cc", directory: str = "/home/ann/p") -> dict[str, object]:
+    key = "command" if isinstance(command, str) else "arguments"
+    return {"directory": directory, key: command, "file": file}
+
+
+def read(*entries: object) -> tuple[dict[str, Command], dict[str, int]]:
+    database = read_database(json.dumps(entries).encode(), TREE)
+    return database.commands, dict(database.left_out)
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("c++ -c src/a.cc -o /tmp/x.o -MD -MF x.d -O3 -Wall -g", []),
+        (r"g++ -DNAME=\"a\ b\" -D 'F(x)=x + 1' -D X src/a.cc", ["-D", 'NAME="a b"', "-D", "F(x)=x + 1", "-D", "X"]),
+        (["g++", "-DNAME=a b", "src/a.cc"], ["-D", "NAME=a b"]),
+        ("c++ -Iinclude -I include -isystem ../p/include -iquote . a", [
+            *("-I", "source/include", "-I", "source/include", "-isystem", "source/include", "-iquote", "source"),
+        ]),
+        ("c++ -I/usr/include -I/home/annabel/x -I../../.. a", []),
+        ("c++ -include pre.h -imacros /home/ann/p/build/gen/v.h a", [
+            *("-include", "source/pre.h", "-imacros", "build/gen/v.h"),
+        ]),
+        ("ccache /usr/bin/clang++-18 -std=gnu++20 -x c++ -U X a", ["-std=gnu++20", "-x", "c++", "-U", "X"]),
+        ("c++ -std c++17 a", ["-std=c++17"]),
+        ("gcc -fno-exceptions -mavx2 -march=native -fsanitize=address -fmodules-ts -fconcepts -Wl,x a",
+         ["-fno-exceptions", "-mavx2"]),
+        ("c++ -DROOT=/home/ann/p/data -DOTHER=\"/opt/x/y\" -DRATIO=a/b a",
+         ["-D", "ROOT=source/data", "-D", "OTHER=elsewhere", "-D", "RATIO=a/b"]),
+        ("c++ -DBUILD_USER=ann -DHOSTNAME=box -DUSERS=3 a", ["-D", "USERS=3"]),
+        ("c++ -I", []),
+    ],
+)  # fmt: skip
+def test_what_changes_the_text_stays_and_nothing_else(command: str | list[str], expected: list[str]) -> None:
+    commands, left_out = read(entry(command))
+
+    assert list(commands["source/src/a.cc"].arguments) == expected
+    assert left_out == {}
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (entry("c++ -DX='a"), "bad_quoting"),
+        (entry("c++ @flags.rsp", directory="/home/ann/p"), "response_files"),
+        (entry("c++", file="src/gone.cc"), "missing_file"),
+        (entry("c++", file="/usr/src/a.cc"), "outside_the_source"),
+        (entry("c++", file="../../../etc/passwd"), "outside_the_source"),
+        (entry("c++", directory="/elsewhere"), "outside_the_source"),
+        (entry(""), "malformed"),
+        (entry([]), "malformed"),
+        ({"file": "src/a.cc"}, "malformed"),
+        ({"file": 3}, "malformed"),
+        ("text", "malformed"),
+        (entry("cl.exe /DX /c src/a.cc"), "other_compiler"),
+        (entry("nvcc -x cu src/a.cc"), "other_compiler"),
+    ],
+)
+def test_a_bad_entry_is_left_out_and_counted_and_the_others_stay(bad: object, reason: str) -> None:
+    commands, left_out = read(bad, entry("c++ -DX", file="/home/ann/p/src/a.cc"))
+
+    assert left_out == {reason: 1}
+    assert commands["source/src/a.cc"].arguments == ("-D", "X")
+
+
+def test_of_entries_for_one_file_the_same_is_kept_in_any_order() -> None:
+    pair = [entry("c++ -DB"), entry("c++ -DA", file="/home/ann/p/src/a.cc")]
+
+    assert read(*pair)[0] == read(*reversed(pair))[0]
+    assert read(*pair)[1] == {"duplicate": 1}
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[", b"\xff", b'"x"', b"[" * 100_000])
+def test_what_is_no_database_has_no_commands(content: bytes) -> None:
+    database = read_database(content, TREE)
+
+    assert (database.commands, dict(database.left_out)) == ({}, {"not_a_database": 1})
+
+
+def test_the_place_of_the_source_is_found_from_the_files() -> None:
+    entries = [
+        {"directory": "/ci/work/p/build", "file": "../src/a.cc"},
+        {"directory": "/ci/work/p/build", "file": "/ci/work/p/src/b.cc"},
+        {"directory": "/", "file": "/usr/src/other.cc"},
+    ]
+
+    assert place_of_source(json.dumps(entries).encode(), frozenset({"src/a.cc", "src/b.cc", "b.cc"})) == "/ci/work/p"
+
+
+def test_a_context_holds_no_path_of_a_machine_and_the_gate_would_see_one() -> None:
+    words = "-I/home/ann/p/include -I/home/ann/p/build/gen -isystem /usr/include -DROOT=/home/ann/p -o /home/ann/x.o"
+    commands, _ = read(entry(shlex.join(["c++", *words.split(), "-std=c++20"])))
+    context = context_of(commands["source/src/a.cc"])
+
+    assert json.loads(context) == {
+        "compiler": "gcc",
+        "defines": ["ROOT=source"],
+        "include_roots": ["include", "<build>/gen"],
+        "standard": "c++20",
+        "unit": "src/a.cc",
+    }
+    assert count_local([context], ["ann"]) == 0
+    for planted in ("/home/x", "C:\\\\Users\\\\x", "~/x", "file:///x", "a@example.org", "by ann", "../x"):
+        assert count_local([context.replace("ROOT=source", planted)], ["ann"]) == 1, planted

@@ -1,0 +1,103 @@
+"""What a training reads: one snapshot, or several as a mixture, and the snapshots that it adopted on the way."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
+from pipeline.errors import TrainingError
+from pipeline.snapshot import Snapshot, open_snapshot
+from trainer.batches import Batches
+from trainer.evaluation import HeldOut
+from trainer.loader import Batch, Loader, LoaderConfig, Start
+from trainer.sources import WeightedSnapshot, check_same, open_loader, open_mixture
+
+
+class Adoption(NamedTuple):
+    """At `position` a run left snapshot `old` and went on with `new`."""
+
+    position: int
+    old: str
+    new: str
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any]) -> Self:
+        """Read what `as_json` wrote."""
+        return cls(int(content["position"]), str(content["old"]), str(content["new"]))
+
+    def as_json(self) -> dict[str, Any]:
+        """The adoption as checkpoints and results keep it."""
+        return self._asdict()
+
+
+class Reading:
+    """The rows of a run. What it reads at a position is decided by the snapshots it began with and its adoptions.
+
+    `with_held_out` opens the held-out rows too, of every snapshot that is read.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        mixture: Sequence[tuple[str, float]],
+        config: LoaderConfig,
+        with_structure: bool = False,
+        with_held_out: bool = False,
+    ) -> None:
+        members = [WeightedSnapshot(open_snapshot(snapshot.store, name), weight) for name, weight in mixture]
+        self._members = members or [WeightedSnapshot(snapshot)]
+        self._is_mixture = bool(members)
+        self._config = config
+        self._with_structure = with_structure
+        self._with_held_out = with_held_out
+        self._begin()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The snapshot that is read now; of a mixture the first."""
+        return self._snapshots[0]
+
+    def batches(self, batch_rows: int, num_workers: int, position: int) -> Iterator[Batch]:
+        """The batches from a position on, without an end; behind an adoption, those of the snapshot adopted."""
+        while True:
+            loader = self.loader
+            for batch in Batches(loader, batch_rows, num_workers, position):
+                yield batch
+                position = batch.next_position
+                if self.loader is not loader:
+                    break
+
+    def adopt(self, adoption: Adoption) -> None:
+        """Go on with another snapshot. Raises SnapshotError, MissingError or DamagedError and changes nothing then."""
+        if adoption.old != self.snapshot.snapshot_id or len(self._snapshots) > 1:
+            raise TrainingError(
+                f"adoption at position {adoption.position}",
+                f"it leaves snapshot {adoption.old[:12]}",
+                f"{self.snapshot.snapshot_id[:12]}, which is read there",
+            )
+        snapshot = open_snapshot(self.snapshot.store, adoption.new)
+        check_same(snapshot, self.snapshot)
+        start = Start(adoption.position, self.loader.started_epochs(adoption.position))
+        self._read([snapshot], open_loader(snapshot, self._config, self._with_structure, start))
+        self.adoptions.append(adoption)
+
+    def restore(self, adoptions: Sequence[Adoption]) -> None:
+        """Begin anew and adopt again what a checkpoint recorded."""
+        if self.adoptions or adoptions:
+            self._begin()
+        for adoption in adoptions:
+            self.adopt(adoption)
+
+    def _begin(self) -> None:
+        self.adoptions: list[Adoption] = []
+        first = self._members[0].snapshot
+        if self._is_mixture:
+            loader = open_mixture(self._members, self._config, self._with_structure)
+        else:
+            loader = open_loader(first, self._config, self._with_structure)
+        self._read([snapshot for snapshot, _ in self._members], loader)
+
+    def _read(self, snapshots: Sequence[Snapshot], loader: Loader) -> None:
+        held_out = HeldOut(snapshots, self._with_structure) if self._with_held_out else None
+        self._snapshots, self.loader, self.held_out = list(snapshots), loader, held_out
+        vocabulary = self.snapshot.vocabulary
+        names = {"vocabulary": vocabulary["name"], "vocabulary_sha256": vocabulary["sha256"]}
+        self.packing = {"row_length": self.snapshot.row_length, "num_rows": loader.num_rows, **names}
