@@ -35,6 +35,7 @@ first-light: .venv/installed ## the first session on a GPU: correct and repeatab
 	$(RUN) -m kernels parity
 	$(RUN) -m pytest -m gpu
 	$(RUN) -m trainer doctor
+	$(RUN) -m kernels tune --output docs/benchmarks/tuning.jsonl --budget $(BUDGET)
 	$(MAKE) bench-gpu
 
 dev: .venv/installed ## the UI and the daemon, on localhost

@@ -1,6 +1,8 @@
 """`python -m kernels parity`: every kernel against its reference, on the GPU or else in Triton's interpreter.
 
 `python -m kernels benchmark`: how long each takes on the GPU beside its reference, a row at a time.
+
+`python -m kernels tune`: times the launch configurations on the GPU and writes the table `kernels/configurations.json`.
 """
 
 import argparse
@@ -17,9 +19,11 @@ if DEVICE == "cpu":
     # Triton reads this when it decorates a kernel, hence before the imports below.
     os.environ["TRITON_INTERPRET"] = "1"
 
-from kernels.benchmark import run_benchmark  # noqa: E402 (see above)
+from kernels.benchmark import run_benchmark, surroundings  # noqa: E402 (see above)
+from kernels.configurations import MEASURED_PATH  # noqa: E402 (see above)
 from kernels.parity import ParityResult, check_registration, measure_parity  # noqa: E402 (see above)
 from kernels.spec import KernelSpec, all_specs  # noqa: E402
+from kernels.tuning import run_tuning, write_table  # noqa: E402 (see above)
 
 SEED = 42
 
@@ -27,28 +31,58 @@ SEED = 42
 def main() -> int:
     """Run the command that the arguments name; see `--help`."""
     parser = argparse.ArgumentParser(prog="python -m kernels", description=__doc__)
-    parser.add_argument("command", nargs="?", choices=["benchmark", "parity"], default="benchmark")
+    parser.add_argument("command", nargs="?", choices=["benchmark", "parity", "tune"], default="benchmark")
     parser.add_argument("--only", help="one kernel, by its name")
     parser.add_argument("--json", action="store_true", help="JSON on stdout: a line a row, or one list of comparisons")
-    parser.add_argument(
-        "--output", type=Path, default=Path("kernels.jsonl"), help="rows of the benchmark; those in it stay"
-    )
+    parser.add_argument("--output", type=Path, help="rows; those in it stay (default: kernels.jsonl, or tuning.jsonl)")
     parser.add_argument("--budget", type=float, default=480.0, help="seconds after which no further row is measured")
-    parser.add_argument("--interpret", action="store_true", help="without a GPU: run the rows at tiny sizes, untimed")
+    parser.add_argument("--interpret", action="store_true", help="benchmark without a GPU: tiny sizes, untimed")
+    parser.add_argument("--dry-run", action="store_true", help="tune without a GPU: tiny sizes; no table but --table")
+    parser.add_argument("--table", type=Path, help="where tune writes (default: the committed table)")
     arguments = parser.parse_args()
     specs = [spec for spec in all_specs() if arguments.only in (None, spec.name)]
     if not specs:
         known = ", ".join(spec.name for spec in all_specs())
         parser.error(f"no kernel named {arguments.only!r}; expected one of {known}")
+    if arguments.table and DEVICE == "cpu" and arguments.table.resolve() == MEASURED_PATH:
+        parser.error(f"--table {arguments.table}: the committed table holds what a GPU measured; name another file")
     if arguments.command == "parity":
         return _report_parity(specs, arguments.json)
-    if DEVICE == "cpu" and not arguments.interpret:
+    is_tuning = arguments.command == "tune"
+    arguments.output = arguments.output or Path("tuning.jsonl" if is_tuning else "kernels.jsonl")
+    remedy = "--dry-run" if is_tuning else "--interpret"
+    if DEVICE == "cpu" and not (arguments.dry_run if is_tuning else arguments.interpret):
         print(
-            "benchmark: torch sees no CUDA device; timings need one. --interpret runs the rows without it.",
+            f"{arguments.command}: torch sees no CUDA device; timings need one. {remedy} runs the rows without it.",
             file=sys.stderr,
         )
         return 1
-    return _report_benchmark(specs, arguments)
+    return _report_tuning(specs, arguments) if is_tuning else _report_benchmark(specs, arguments)
+
+
+def _report_tuning(specs: list[KernelSpec], arguments: argparse.Namespace) -> int:
+    """Print each row as it is measured, then write the table of the operations that were finished."""
+    finished: list[str] = []
+    for row in run_tuning(specs, arguments.output, arguments.budget, SEED):
+        if "finished" in row:
+            finished.append(str(row["finished"]))
+            continue
+        line = " ".join(str(row[name]) for name in ("kernel", "shape_class", "dtype", "case"))
+        line += (
+            f" warps {row['num_warps']} stages {row['num_stages']}: {row.get('failed') or row['forward_backward_ms']}"
+        )
+        print(json.dumps(row, sort_keys=True) if arguments.json else line, flush=True)
+    table = arguments.table or (None if arguments.dry_run else MEASURED_PATH)
+    if table and finished:
+        here = surroundings()
+        lines = arguments.output.read_text().splitlines() if arguments.output.exists() else []
+        rows = [row for row in map(json.loads, lines) if here.items() <= row.items()]
+        entries = write_table(table, rows, finished)
+        print(f"tune: {len(entries)} entries in {table}", file=sys.stderr)
+    missing = [spec.name for spec in specs if spec.name not in finished]
+    if missing:
+        print(f"tune: budget spent before {', '.join(missing)}; the same command goes on there", file=sys.stderr)
+    return 0
 
 
 def _report_benchmark(specs: list[KernelSpec], arguments: argparse.Namespace) -> int:

@@ -80,14 +80,15 @@ def _timings(make: Callable[[], Operation], draw: Callable[[], tuple], device: s
     try:
         operation, arguments = make(), draw()
         return {
-            "forward_ms": _milliseconds(lambda: operation(*arguments), device),
-            "forward_backward_ms": _milliseconds(lambda: run_with_gradients(operation, arguments), device),
+            "forward_ms": milliseconds(lambda: operation(*arguments), device),
+            "forward_backward_ms": milliseconds(lambda: run_with_gradients(operation, arguments), device),
         }
     except Exception as error:  # a peer that is missing or fails must not end the run
         return {"failed": f"{type(error).__name__}: {str(error)[:200]}"}
 
 
-def _milliseconds(call: Callable[[], object], device: str) -> dict[str, float]:
+def milliseconds(call: Callable[[], object], device: str) -> dict[str, float]:
+    """Median and least milliseconds of a call on the GPU; on a CPU of one call, which means nothing."""
     if device == "cpu":
         start = time.perf_counter()
         call()

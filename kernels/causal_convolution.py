@@ -17,11 +17,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from kernels.backend import tl, triton
+from kernels.configurations import launch_options
 from kernels.launch import register_on_cpu, runs_kernel, sample_positions, sum_dtype, sum_partials
 from kernels.spec import Argument, KernelSpec, ShapeCase
 
 TILE_TOKENS, TILE_CHANNELS = 32, 64
-NUM_WARPS = 4
 
 
 def causal_convolution_reference(
@@ -126,7 +126,8 @@ def causal_convolution_op(x_BTC: Tensor, taps_CK: Tensor, positions_BT: Tensor, 
     if x_BTC.numel():
         _forward_kernel[_grid(x_BTC)](
             x_BTC, taps_CK.contiguous(), positions_BT.contiguous(), y_BTC, x_BTC.stride(0), x_BTC.stride(1),
-            x_BTC.shape[1], *taps_CK.shape, has_silu, TILE_TOKENS, TILE_CHANNELS, num_warps=NUM_WARPS,
+            x_BTC.shape[1], *taps_CK.shape, has_silu, TILE_TOKENS, TILE_CHANNELS,
+            **launch_options("causal_convolution.forward", "any", x_BTC.device),
         )  # fmt: skip
     return y_BTC
 
@@ -155,7 +156,8 @@ def causal_convolution_backward_op(
     _backward_kernel[grid](
         grad_BTC.contiguous(), x_BTC, taps_CK.contiguous(), positions_BT.contiguous(), grad_x_BTC, partials_PKC,
         x_BTC.stride(0), x_BTC.stride(1),
-        x_BTC.shape[1], num_channels, num_taps, has_silu, TILE_TOKENS, TILE_CHANNELS, num_warps=NUM_WARPS,
+        x_BTC.shape[1], num_channels, num_taps, has_silu, TILE_TOKENS, TILE_CHANNELS,
+        **launch_options("causal_convolution.backward", "any", x_BTC.device),
     )  # fmt: skip
     grad_taps_KC = sum_partials(partials_PKC.flatten(1)).view(num_taps, num_channels)
     return grad_x_BTC, grad_taps_KC.t().to(taps_CK.dtype).contiguous()

@@ -20,11 +20,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from kernels.backend import tl, triton
+from kernels.configurations import launch_options
 from kernels.launch import register_on_cpu, runs_kernel, sum_dtype
 from kernels.spec import Argument, KernelSpec, ShapeCase
 
 MAX_TILE_ENTRIES = 2048
-NUM_WARPS = 8
 
 
 def chunked_cross_entropy_reference(
@@ -147,7 +147,7 @@ def _write_losses(
     tile = min(MAX_TILE_ENTRIES, triton.next_power_of_2(num_entries))
     _rows_kernel[(num_tokens,)](
         logits_CV, target_ids_C.contiguous(), is_trained_C.to(torch.uint8), losses_C,
-        num_entries, tile, needs_gradients, num_warps=NUM_WARPS,
+        num_entries, tile, needs_gradients, **launch_options("chunked_cross_entropy.rows", "any", logits_CV.device),
     )  # fmt: skip
     return logits_CV
 

@@ -1,11 +1,16 @@
 """How each kernel is launched: warps and stages by kernel, shape class and GPU architecture. Committed, never autotuned.
 
-Autotuning at run time picks by timing, so two runs could add in different orders; a table cannot. An entry that no GPU
-has measured says so: it was chosen by the registers and spills that the compiler counts for sm_90. The table is part of
+Autotuning at run time picks by timing, so two runs could add in different orders; a table cannot. The entries below hold for
+any GPU; no GPU has measured them: they were chosen by the registers and spills that the compiler counts for sm_90. What
+`python -m kernels tune` has measured stands in `configurations.json` and comes first on that architecture. Both are part of
 the kernel manifest, since warps and stages decide the order of sums.
 """
 
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import torch
 
@@ -19,9 +24,19 @@ class Configuration:
     is_measured: bool = False
 
 
+Key = tuple[str, str, int]  # kernel, shape class, SM
 ANY_GPU = 0
-TABLE: dict[tuple[str, str, int], Configuration] = {
-    # (kernel, shape class, SM). A state of 128 doubles the tiles of one of 64.
+MEASURED_PATH = Path(__file__).with_name("configurations.json")
+
+
+def _for_tiles(*kernels: str) -> dict[Key, Configuration]:
+    """About 16 elements a thread, 4 to 16 warps; three stages are the compiler's own number."""
+    warps = {"tile<=2048": 4, "tile<=4096": 8, "tile>4096": 16}
+    return {(kernel, shape, ANY_GPU): Configuration(warps[shape], 3) for kernel in kernels for shape in warps}
+
+
+TABLE: dict[Key, Configuration] = {
+    # A state of 128 doubles the tiles of one of 64.
     ("mamba3_scan.turns", "any", ANY_GPU): Configuration(4),
     ("mamba3_scan.carry", "any", ANY_GPU): Configuration(4),
     ("mamba3_scan.state", "state<=64", ANY_GPU): Configuration(4),
@@ -36,7 +51,29 @@ TABLE: dict[tuple[str, str, int], Configuration] = {
     ("mamba3_scan.turn_gradient", "any", ANY_GPU): Configuration(4),
     ("m2rnn.forward", "any", ANY_GPU): Configuration(4),
     ("m2rnn.backward", "any", ANY_GPU): Configuration(4),
+    ("causal_convolution.forward", "any", ANY_GPU): Configuration(4, 3),
+    ("causal_convolution.backward", "any", ANY_GPU): Configuration(4, 3),
+    ("chunked_cross_entropy.rows", "any", ANY_GPU): Configuration(8, 3),
+    ("engram_lookup.forward", "any", ANY_GPU): Configuration(4, 3),
+    ("engram_lookup.sum_runs", "any", ANY_GPU): Configuration(4, 3),
+    **_for_tiles("rms_norm.forward", "rms_norm.backward", "gated_rms_norm.forward", "gated_rms_norm.backward"),
+    **_for_tiles("expert_dispatch.forward", "expert_dispatch.backward"),
+    **_for_tiles("expert_combine.forward", "expert_combine.results_backward", "expert_combine.weights_backward"),
 }
+
+
+def read_measured(path: Path) -> dict[Key, Configuration]:
+    """The entries of a table that `python -m kernels tune` wrote; none where there is no file."""
+    rows = json.loads(path.read_text())["configurations"] if path.exists() else []
+    return {
+        (row["kernel"], row["shape_class"], row["sm"]): Configuration(row["num_warps"], row["num_stages"], True)
+        for row in rows
+    }
+
+
+MEASURED = read_measured(MEASURED_PATH)
+_trials: dict[tuple[str, str], Configuration] = {}
+_requests: set[tuple[str, str]] = set()
 
 
 def state_class(state_size: int, dtype: torch.dtype) -> str:
@@ -46,16 +83,44 @@ def state_class(state_size: int, dtype: torch.dtype) -> str:
     return "state<=64" if state_size <= 64 else "state>64"
 
 
+def tile_class(num_elements: int) -> str:
+    """The shape class of a kernel over rows: by the elements of a program's tile, a power of two."""
+    if num_elements <= 2048:
+        return "tile<=2048"
+    return "tile<=4096" if num_elements <= 4096 else "tile>4096"
+
+
 def launch_options(kernel: str, shape_class: str, device: torch.device) -> dict[str, int]:
     """`num_warps` and `num_stages` for a kernel: the entry of this GPU's architecture, or the one for any."""
-    architecture = ANY_GPU
-    if device.type == "cuda":
-        major, minor = torch.cuda.get_device_capability(device)
-        architecture = 10 * major + minor
-    entry = TABLE.get((kernel, shape_class, architecture)) or TABLE[kernel, shape_class, ANY_GPU]
+    _requests.add((kernel, shape_class))
+    key = (kernel, shape_class, architecture_of(device))
+    entry = _trials.get((kernel, shape_class)) or MEASURED.get(key) or TABLE[kernel, shape_class, ANY_GPU]
     return {"num_warps": entry.num_warps, "num_stages": entry.num_stages}
+
+
+def architecture_of(device: torch.device) -> int:
+    """90 for compute capability 9.0; `ANY_GPU` for a CPU."""
+    if device.type != "cuda":
+        return ANY_GPU
+    major, minor = torch.cuda.get_device_capability(device)
+    return 10 * major + minor
+
+
+@contextmanager
+def trial(entries: Mapping[tuple[str, str], Configuration]) -> Iterator[set[tuple[str, str]]]:
+    """Within it, in all threads, launches take these entries; yields the (kernel, shape class) that were launched.
+
+    A plain global: autograd runs a backward pass on a GPU in a thread of its own, which sees no context variable.
+    """
+    _trials.update(entries)
+    _requests.clear()
+    try:
+        yield _requests
+    finally:
+        _trials.clear()
 
 
 def configuration_manifest() -> dict[str, dict[str, object]]:
     """The whole table as plain values, for the kernel manifest of a training."""
-    return {f"{kernel}/{shape}/sm{sm}": asdict(entry) for (kernel, shape, sm), entry in sorted(TABLE.items())}
+    entries = {**TABLE, **MEASURED}
+    return {f"{kernel}/{shape}/sm{sm}": asdict(entry) for (kernel, shape, sm), entry in sorted(entries.items())}

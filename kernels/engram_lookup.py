@@ -19,11 +19,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from kernels.backend import tl, triton
+from kernels.configurations import launch_options
 from kernels.launch import register_on_cpu, runs_kernel, sample_positions
 from kernels.spec import Argument, KernelSpec, ShapeCase
 
 FORWARD_TOKENS, BACKWARD_LOOKUPS, PIECE = 32, 16, 32
-NUM_WARPS = 4
 
 
 def engram_rows(
@@ -152,7 +152,8 @@ def engram_lookup_op(
             table_RW.contiguous(), input_ids_BT.contiguous(), positions_BT.contiguous(),
             multipliers_K.contiguous(), table_sizes_OH.contiguous(), offsets_J.contiguous(), memory_BTJW, rows_BTJ,
             num_places, input_ids_BT.shape[1], pad_class,
-            num_orders, num_heads, width, FORWARD_TOKENS, triton.next_power_of_2(width), num_warps=NUM_WARPS,
+            num_orders, num_heads, width, FORWARD_TOKENS, triton.next_power_of_2(width),
+            **launch_options("engram_lookup.forward", "any", table_RW.device),
         )  # fmt: skip
     return memory_BTJW, rows_BTJ
 
@@ -179,11 +180,10 @@ def engram_lookup_backward_op(grad_BTJW: Tensor, rows_BTJ: Tensor, num_rows: int
     grid = (triton.cdiv(num_lookups, BACKWARD_LOOKUPS),)
     sizes = (BACKWARD_LOOKUPS, triton.next_power_of_2(width))
     grad_LW = grad_BTJW.contiguous()
+    options = launch_options("engram_lookup.sum_runs", "any", grad_LW.device)
+    _sum_runs_kernel[grid](grad_LW, order_L, keys_L, pieces_LW, num_lookups, width, PIECE, True, *sizes, **options)
     _sum_runs_kernel[grid](
-        grad_LW, order_L, keys_L, pieces_LW, num_lookups, width, PIECE, True, *sizes, num_warps=NUM_WARPS
-    )
-    _sum_runs_kernel[grid](
-        pieces_LW, order_L, keys_L, grad_table_RW, num_lookups, width, PIECE, False, *sizes, num_warps=NUM_WARPS
+        pieces_LW, order_L, keys_L, grad_table_RW, num_lookups, width, PIECE, False, *sizes, **options
     )
     return grad_table_RW
 

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from kernels.backend import tl, triton
+from kernels.configurations import launch_options, tile_class
 from kernels.expert_dispatch import (
     PLACEMENT_CASES,
     REAL_PLACEMENT_CASES,
@@ -23,7 +24,7 @@ from kernels.expert_dispatch import (
     rows_of_slots,
     sample_placement,
 )
-from kernels.launch import num_warps_for, register_on_cpu, runs_kernel, sum_dtype
+from kernels.launch import register_on_cpu, runs_kernel, sum_dtype
 from kernels.spec import Argument, KernelSpec, ShapeCase
 
 
@@ -111,7 +112,8 @@ def expert_combine_op(results_SD: Tensor, weights_MK: Tensor, slots_MK: Tensor, 
     grid, columns = row_grid(num_tokens, width)
     _forward_kernel[grid](
         results_SD.contiguous(), weights_MK.contiguous(), slots_MK.contiguous(), out_MD, num_tokens, num_slots,
-        num_choices, width, TILE_ROWS, columns, num_warps=num_warps_for(TILE_ROWS * columns),
+        num_choices, width, TILE_ROWS, columns,
+        **launch_options("expert_combine.forward", tile_class(TILE_ROWS * columns), results_SD.device),
     )  # fmt: skip
     return out_MD
 
@@ -134,14 +136,14 @@ def expert_combine_backward_op(
     grad_MD, results_SD, weights_MK = grad_MD.contiguous(), results_SD.contiguous(), weights_MK.contiguous()
     grad_results_SD, grad_weights_MK = torch.empty_like(results_SD), torch.empty_like(weights_MK)
     (num_tiles, _), columns = row_grid(num_tokens, width)
-    sizes, num_warps = (num_choices, width, TILE_ROWS, columns), num_warps_for(TILE_ROWS * columns)
+    sizes, shape_class = (num_choices, width, TILE_ROWS, columns), tile_class(TILE_ROWS * columns)
     _results_backward_kernel[row_grid(num_slots, width)[0]](
         grad_MD, weights_MK, pairs_S.contiguous(), grad_results_SD, num_slots, weights_MK.numel(),
-        *sizes, num_warps=num_warps,
+        *sizes, **launch_options("expert_combine.results_backward", shape_class, grad_MD.device),
     )  # fmt: skip
     _weights_backward_kernel[(num_tiles,)](
         grad_MD, results_SD, slots_MK.contiguous(), grad_weights_MK, num_tokens, num_slots,
-        *sizes, num_warps=num_warps,
+        *sizes, **launch_options("expert_combine.weights_backward", shape_class, grad_MD.device),
     )  # fmt: skip
     return grad_results_SD, grad_weights_MK
 

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from kernels.backend import tl, triton
-from kernels.launch import num_warps_for, register_on_cpu, runs_kernel, sum_dtype
+from kernels.configurations import launch_options, tile_class
+from kernels.launch import register_on_cpu, runs_kernel, sum_dtype
 from kernels.spec import Argument, KernelSpec, ShapeCase
 
 TILE_ROWS, MAX_TILE_COLUMNS = 16, 256
@@ -75,7 +76,8 @@ def expert_dispatch_op(tokens_MD: Tensor, pairs_S: Tensor, slots_MK: Tensor) -> 
     grid, columns = row_grid(num_slots, width)
     _forward_kernel[grid](
         tokens_MD, pairs_S.contiguous(), out_SD, num_slots, num_pairs, tokens_MD.stride(0),
-        num_choices, width, TILE_ROWS, columns, num_warps=num_warps_for(TILE_ROWS * columns),
+        num_choices, width, TILE_ROWS, columns,
+        **launch_options("expert_dispatch.forward", tile_class(TILE_ROWS * columns), tokens_MD.device),
     )  # fmt: skip
     return out_SD
 
@@ -101,7 +103,8 @@ def expert_dispatch_backward_op(grad_SD: Tensor, slots_MK: Tensor) -> Tensor:
     grid, columns = row_grid(num_tokens, width)
     _backward_kernel[grid](
         grad_SD.contiguous(), slots_MK.contiguous(), grad_tokens_MD, num_tokens, num_slots,
-        num_choices, width, TILE_ROWS, columns, num_warps=num_warps_for(TILE_ROWS * columns),
+        num_choices, width, TILE_ROWS, columns,
+        **launch_options("expert_dispatch.backward", tile_class(TILE_ROWS * columns), grad_SD.device),
     )  # fmt: skip
     return grad_tokens_MD
 

@@ -16,7 +16,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from kernels.backend import tl, triton
-from kernels.launch import as_rows, num_warps_for, register_on_cpu, runs_kernel, sum_dtype, sum_partials
+from kernels.configurations import launch_options, tile_class
+from kernels.launch import as_rows, register_on_cpu, runs_kernel, sum_dtype, sum_partials
 from kernels.rms_norm import tile_sizes, tiles_of_a_program
 from kernels.spec import Argument, KernelSpec, ShapeCase
 
@@ -97,7 +98,8 @@ def gated_rms_norm_op(x: Tensor, gate: Tensor, weight: Tensor, eps: float) -> tu
         _forward_kernel[(triton.cdiv(num_rows, tile_rows),)](
             rows_ND, gate_ND, weight.contiguous(), y_ND, factor_N,
             num_rows, rows_ND.stride(0), gate_ND.stride(0), eps,
-            width, tile_rows, columns, num_warps=num_warps_for(tile_rows * columns),
+            width, tile_rows, columns,
+            **launch_options("gated_rms_norm.forward", tile_class(tile_rows * columns), x.device),
         )  # fmt: skip
     return y_ND.view(gate.shape), factor_N
 
@@ -129,7 +131,8 @@ def gated_rms_norm_backward_op(
     _backward_kernel[(num_programs,)](
         grad_ND, rows_ND, gate_ND, weight.contiguous(), factor_N, grad_x_ND, grad_gate_ND, partials_PD,
         num_rows, rows_ND.stride(0), gate_ND.stride(0),
-        width, num_tiles, tile_rows, columns, num_warps=num_warps_for(tile_rows * columns),
+        width, num_tiles, tile_rows, columns,
+        **launch_options("gated_rms_norm.backward", tile_class(tile_rows * columns), x.device),
     )  # fmt: skip
     return grad_x_ND.view(x.shape), grad_gate_ND.view(x.shape), sum_partials(partials_PD).to(weight.dtype)
 

@@ -74,11 +74,6 @@ def as_rows(tensor: Tensor) -> Tensor:
     return rows_ND if rows_ND.stride(-1) == 1 else rows_ND.contiguous()
 
 
-def num_warps_for(num_elements: int) -> int:
-    """Warps of a program whose tile has so many elements: about 16 elements a thread, 4 to 16 warps."""
-    return min(16, max(4, triton.next_power_of_2(num_elements // 512)))
-
-
 def sample_positions(generator: torch.Generator, shape: tuple[int, int]) -> Tensor:
     """Positions (B, T) within documents of uneven lengths, five tokens in the mean, for a kernel's samples."""
     starts_BT = torch.rand(shape, generator=generator, device=generator.device) < 0.2

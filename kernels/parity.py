@@ -39,7 +39,7 @@ def measure_parity(
     actual = run_with_gradients(spec.op, leaves(arguments))
     expected = run_with_gradients(spec.reference, leaves(arguments, torch.float64))
     for name, expected_tensor in expected.items():
-        error_eps = _relative_error(actual.get(name), expected_tensor) / torch.finfo(dtype).eps
+        error_eps = relative_error(actual.get(name), expected_tensor) / torch.finfo(dtype).eps
         label = str(dtype).removeprefix("torch.")
         yield ParityResult(spec.name, label, case.label, name, error_eps, spec.tolerance_of(name))
 
@@ -85,8 +85,11 @@ def _incoming_gradient(output: Tensor) -> Tensor:
     return ramp.to(output.dtype)
 
 
-def _relative_error(actual: Tensor | None, expected: Tensor) -> float:
-    """Infinite where a tensor is missing, has another shape, or is of integers and differs."""
+def relative_error(actual: Tensor | None, expected: Tensor) -> float:
+    """The greatest difference over the greatest number expected.
+
+    Infinite where a tensor is missing, has another shape, or is of integers and differs.
+    """
     if actual is None or actual.shape != expected.shape:
         return math.inf
     if not expected.is_floating_point():

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from kernels.backend import tl, triton
-from kernels.launch import as_rows, num_warps_for, register_on_cpu, runs_kernel, sum_dtype, sum_partials
+from kernels.configurations import launch_options, tile_class
+from kernels.launch import as_rows, register_on_cpu, runs_kernel, sum_dtype, sum_partials
 from kernels.spec import Argument, KernelSpec, ShapeCase
 
 TILE_ELEMENTS, MAX_TILE_ROWS = 4096, 32
@@ -85,7 +86,8 @@ def rms_norm_op(x: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
         tile_rows, columns = tile_sizes(width)
         _forward_kernel[(triton.cdiv(num_rows, tile_rows),)](
             rows_ND, weight.contiguous(), y_ND, factor_N, num_rows, rows_ND.stride(0), eps,
-            width, tile_rows, columns, num_warps=num_warps_for(tile_rows * columns),
+            width, tile_rows, columns,
+            **launch_options("rms_norm.forward", tile_class(tile_rows * columns), x.device),
         )  # fmt: skip
     return y_ND.view(x.shape), factor_N
 
@@ -112,7 +114,8 @@ def rms_norm_backward_op(grad: Tensor, x: Tensor, weight: Tensor, factor_N: Tens
     partials_PD = torch.empty((num_programs, width), dtype=torch.float32, device=x.device)
     _backward_kernel[(num_programs,)](
         grad_ND, rows_ND, weight.contiguous(), factor_N, grad_x_ND, partials_PD, num_rows, rows_ND.stride(0),
-        width, num_tiles, tile_rows, columns, num_warps=num_warps_for(tile_rows * columns),
+        width, num_tiles, tile_rows, columns,
+        **launch_options("rms_norm.backward", tile_class(tile_rows * columns), x.device),
     )  # fmt: skip
     return grad_x_ND.view(x.shape), sum_partials(partials_PD).to(weight.dtype)
 

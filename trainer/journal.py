@@ -81,6 +81,7 @@ class Journal:
         left = (now - self._started) / (step - self.first_step) * (self.last_step - step)
         bar = "#" * (24 * step // self.last_step)
         skipped = "  skipped" if metrics.get("skipped") else ""
+        skipped += f" ({metrics['not_finite']} is not finite)" if "not_finite" in metrics else ""
         text = f"train [{bar:<24}] {step}/{self.last_step}  loss {metrics['loss']:.4f}{skipped}  {rate:,.0f} tokens/s"
         self.say(f"{text}  {left:.0f} s left")
 

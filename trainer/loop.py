@@ -28,6 +28,7 @@ from trainer.journal import Journal, hold_folder
 from trainer.loader import Batch, Loader, LoaderConfig
 from trainer.model.hybrid import HybridModel, count_parameters
 from trainer.model.initialization import initialize
+from trainer.not_finite import first_not_finite
 from trainer.optimizer import build_optimizer, clip_gradients, learning_rate, set_learning_rate
 from trainer.parallel import Ranks
 from trainer.reading import Adoption, Reading
@@ -91,6 +92,7 @@ class Training:
         self.model.to(self.device)
         self.model.dtype = getattr(torch, config.dtype)
         self.notes: list[str] = []
+        self.not_finite: str | None = None  # the first tensor of the last such step
         self.compilation = _compiled(self.model, config)
         self.optimizer = build_optimizer(self.model, config.optimizer)
         self.reading = Reading(
@@ -118,7 +120,7 @@ class Training:
         """Whether the last step was skipped."""
         return bool(self.history.skipped) and self.history.skipped[-1]
 
-    def step(self, batch: Batch) -> dict[str, float]:
+    def step(self, batch: Batch) -> dict[str, Any]:
         """One optimiser step, or none where its loss is no good; returns its metrics."""
         check_chronology(batch)
         rate = learning_rate(self.num_steps, self.config.optimizer)
@@ -129,6 +131,7 @@ class Training:
             self.notes += [words] if words else []
         norm = clip_gradients(self.model.named_parameters(), self.config.optimizer.max_gradient_norm)
         is_skipped = is_excursion(float(loss.loss), float(norm), self.history, self.config.spike_factor)
+        found = self._name_not_finite(batch, loss, norm) if is_skipped else {}
         if not is_skipped:
             set_learning_rate(self.optimizer, rate)
             self.optimizer.step()
@@ -138,7 +141,17 @@ class Training:
         is_certified = (self.num_steps + 1) % self.config.certify_every == 0
         tensors = self.tensors() if is_certified else None
         self.history.extend(digest_batch(batch), float(loss.loss), is_skipped, tensors)
-        return _metrics(loss, norm, rate, is_skipped)
+        return _metrics(loss, norm, rate, is_skipped) | found
+
+    def _name_not_finite(self, batch: Batch, loss: StepLoss, norm: Tensor) -> dict[str, str]:
+        """The first tensor that is not finite, where the loss or the gradients' norm is not; else nothing."""
+        if bool(torch.isfinite(loss.loss)) and bool(torch.isfinite(norm)):
+            return {}
+        is_compiled = self.compilation is not None
+        self.not_finite = first_not_finite(
+            self.model, batch, self.config.num_micro_batches, self.device, is_compiled=is_compiled
+        )
+        return {"not_finite": self.not_finite} if self.not_finite else {}
 
     def turn(self, following: Following) -> Turn:
         """Behind a step: adopt the snapshot that is to be adopted there, if any."""
@@ -361,7 +374,8 @@ def _judge_excursion(training: Training, sitting: Sitting) -> None:
     if num_skipped > training.config.max_skipped_steps or (num_skipped and is_last):
         raise TrainingError(
             f"step {training.num_steps}",
-            f"its loss is {training.history.losses[-1]}, and {num_skipped} steps in a row changed nothing",
+            f"its loss is {training.history.losses[-1]}, and {num_skipped} steps in a row changed nothing"
+            + (f"; the first tensor that was not finite: {training.not_finite}" if training.not_finite else ""),
             f"a finite loss, at most {training.config.spike_factor:g} times the recent median",
             _EXCURSION,
         )
@@ -388,7 +402,7 @@ def _first_words(training: Training, sitting: Sitting, found_id: str) -> str:
     return f"run {sitting.run_name} on {training.device}{ranks}: {model}, {where}"
 
 
-def _metrics(loss: StepLoss, norm: Tensor, rate: float, is_skipped: bool) -> dict[str, float]:
+def _metrics(loss: StepLoss, norm: Tensor, rate: float, is_skipped: bool) -> dict[str, Any]:
     return {
         "loss": float(loss.loss),
         "cross_entropy": float(loss.cross_entropy_sum) / max(1, loss.num_trained_tokens),

@@ -71,7 +71,7 @@ def clip_gradients(parameters: Iterable[tuple[str, nn.Parameter]], max_norm: flo
     """Scale all gradients in place so that their joint norm is at most `max_norm`; returns the norm before, a scalar.
 
     Squares are summed for each parameter, then over the parameters sorted by name. A norm that is not finite comes back
-    as it is and leaves gradients that are not finite: the caller skips the step.
+    as it is and leaves the gradients unscaled, so that those that are not finite can be named: the caller skips the step.
     """
     by_name = sorted(parameters, key=lambda item: item[0])
     gradients = [parameter.grad for _, parameter in by_name if parameter.grad is not None]
@@ -79,7 +79,7 @@ def clip_gradients(parameters: Iterable[tuple[str, nn.Parameter]], max_norm: flo
     if any(type(square) is not Tensor for square in squares):  # sharded: each is summed over the ranks
         squares = [square.full_tensor() for square in squares]  # type: ignore[attr-defined]
     norm = torch.stack(squares).sum().sqrt()
-    factor = (max_norm / norm).clamp(max=1.0)
+    factor = torch.where(norm.isfinite(), (max_norm / norm).clamp(max=1.0), 1.0)
     for gradient in gradients:
         gradient.mul_(factor.to(gradient.dtype))
     return norm

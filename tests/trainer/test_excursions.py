@@ -16,6 +16,7 @@ from trainer.checkpoint import digest_tensors
 from trainer.determinism import broken_promises
 from trainer.evaluation import Evaluation
 from trainer.loop import Sitting, Training, _judge_excursion
+from trainer.model.layers import BlockOutput
 from trainer.recipes import recipe_named
 from trainer.stepping import is_excursion
 
@@ -53,14 +54,43 @@ def test_a_step_that_is_not_finite_changes_nothing_but_the_record(tiny_store: St
     before, state = digest_tensors(training.model.state_dict()), digest_tensors(training.tensors())
     metrics = training.step(training.loader.batch_at(4, 4))
 
-    assert metrics["skipped"] is True
+    assert (metrics["skipped"], metrics["not_finite"]) == (True, "weight of embedding_VD")
     assert (training.num_steps, training.position, training.is_inside_excursion) == (2, 8, True)
     assert digest_tensors(training.model.state_dict()) == before
     assert digest_tensors(training.tensors()) == state
     _judge_excursion(training, sitting)
     training.step(training.loader.batch_at(8, 4))
-    with pytest.raises(TrainingError, match="step 3: its loss is nan, and 2 steps in a row changed nothing"):
+    with pytest.raises(TrainingError, match=r"step 3: its loss is nan, and 2 steps .*: weight of embedding_VD"):
         _judge_excursion(training, sitting)
+
+
+@pytest.mark.parametrize("is_backward", [False, True])
+def test_the_layer_where_numbers_cease_to_be_finite_is_named(
+    tiny_store: Store, tmp_path: Path, is_backward: bool
+) -> None:
+    """Later layers spread it forward and earlier ones backward; neither is named."""
+    snapshot_id = tiny_store.ref("tiny", "live") or ""
+    sitting = Sitting(snapshot_id, "tiny", recipe_named("tiny"), 42, 4, 1, tmp_path)
+    training = Training(open_snapshot(tiny_store, snapshot_id), sitting)
+    broken = training.model.layers[1].block
+
+    def spoil(gradient: torch.Tensor) -> torch.Tensor:
+        return gradient * math.inf
+
+    def on_output(module: torch.nn.Module, arguments: object, output: BlockOutput) -> BlockOutput:
+        if not is_backward:
+            return output._replace(update_BTD=output.update_BTD * math.inf)
+        if output.update_BTD.requires_grad:
+            output.update_BTD.register_hook(spoil)
+        return output
+
+    broken.register_forward_hook(on_output)
+    names = [name for name, _ in broken.named_parameters()]
+    metrics = training.step(training.loader.batch_at(0, 4))
+
+    expected = [f"gradient of layers.1.block.{name}" for name in names] if is_backward else ["output of layers.1.block"]
+    assert metrics["not_finite"] in expected
+    assert not any(module._forward_hooks for module in training.model.modules() if module is not broken)
 
 
 def test_no_global_generator_moves_while_training_so_that_none_is_state(tiny_store: Store, tmp_path: Path) -> None:

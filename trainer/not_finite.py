@@ -1,0 +1,71 @@
+"""Where a step that is not finite went wrong: the first tensor of it, by name. Asked only of such a step, so it may cost one.
+
+Weights come first, then the outputs of modules in the order they end in one more forward pass, then gradients in the order
+that the backward pass reaches them: a number that is not finite spreads in this order and never back.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from trainer.loader import Batch
+from trainer.model.hybrid import HybridModel
+from trainer.stepping import to_device
+
+
+def first_not_finite(
+    model: HybridModel, batch: Batch, num_micro_batches: int, device: str, is_compiled: bool = False
+) -> str | None:
+    """The name of the first tensor that is not finite: "weight of ...", "output of ...", "loss" or "gradient of ...".
+
+    "gradient norm" where every gradient is finite and their squares overflow. None for a model that is sharded. A compiled
+    model is not run again, since that would compile. Leaves the experts' counters to be emptied, nothing else.
+    """
+    if any(type(parameter.data) is not Tensor for parameter in model.parameters()):
+        return None
+    for name, parameter in model.named_parameters():
+        if not _is_finite(parameter):
+            return f"weight of {name}"
+    found = None if is_compiled else _first_output(model, batch, num_micro_batches, device)
+    return found or _first_gradient(model) or "gradient norm"
+
+
+def _first_gradient(model: nn.Module) -> str | None:
+    """The last layer's come first."""
+    named = [(name, parameter.grad) for name, parameter in model.named_parameters() if parameter.grad is not None]
+    return next((f"gradient of {name}" for name, gradient in reversed(named) if not _is_finite(gradient)), None)
+
+
+def _first_output(model: HybridModel, batch: Batch, num_micro_batches: int, device: str) -> str | None:
+    found: list[str] = []
+
+    def hook_of(name: str) -> Callable[[nn.Module, Any, Any], None]:
+        def look(module: nn.Module, arguments: Any, output: Any) -> None:
+            if not found and not _is_finite(output):
+                found.append(f"output of {name}")
+
+        return look
+
+    hooks = [module.register_forward_hook(hook_of(name)) for name, module in model.named_modules() if name]
+    rows = len(batch.input_ids_BT) // num_micro_batches
+    try:
+        with torch.no_grad():
+            for place in range(num_micro_batches):
+                loss, _ = model.loss(to_device(batch, device, slice(place * rows, (place + 1) * rows)))
+                if found or not _is_finite(loss):
+                    return found[0] if found else "loss"
+    except torch.OutOfMemoryError:  # the gradients still tell something
+        return None
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return None
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether all floating-point numbers in a tensor, or in a tuple of them, are finite."""
+    if isinstance(value, tuple | list):
+        return all(_is_finite(each) for each in value)
+    return not isinstance(value, Tensor) or not value.is_floating_point() or bool(torch.isfinite(value).all())
