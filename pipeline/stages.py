@@ -67,13 +67,13 @@ STAGES: tuple[Stage, ...] = (
     ),
     Stage(
         "enrich",
-        3,
+        4,
         "pipeline.enrich.stage:run",
         "normalize/rules, normalize/duplicates",
         "enrich/part",
         ("pyarrow", "tree-sitter", "tree-sitter-c", "tree-sitter-cpp"),
     ),
-    Stage("tokenize", 4, "pipeline.tokenize.stage:run", "enrich/part", "tokenize/part", ("pyarrow", "tokenizers")),
+    Stage("tokenize", 5, "pipeline.tokenize.stage:run", "enrich/part", "tokenize/part", ("pyarrow", "tokenizers")),
     Stage("verify", 2, "pipeline.verify.stage:run", "tokenize/part", "snapshot/snapshot, verify/part", ("pyarrow",)),
 )
 STAGE_NAMES = tuple(stage.name for stage in STAGES)

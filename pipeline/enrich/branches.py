@@ -32,6 +32,7 @@ _OPAQUE = re.compile(
 )
 _SPACES = bytes(10 if byte == 10 else 32 for byte in range(256))
 """Table that makes a space of each byte but the line's end."""
+_BEGIN = re.compile(rb"#[ \t]*if")
 _CONTINUED = (b"\\\n", b"\\\r\n")
 _OPENING = frozenset({b"if", b"ifdef", b"ifndef"})
 
@@ -63,7 +64,7 @@ class Conditionals(NamedTuple):
 
 def conditionals_of(content: bytes) -> Conditionals:
     """Look for the conditionals of a text. One that is not closed is left out."""
-    if b"#" not in content:
+    if _BEGIN.search(content) is None:
         return Conditionals(content, ())
     bare = _OPAQUE.sub(lambda match: match[0].translate(_SPACES), content)
     return Conditionals(bare, _conditionals(bare))

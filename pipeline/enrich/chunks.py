@@ -187,6 +187,8 @@ class Spans:
         return self._content.count(b"\n", start, end)
 
     def _line_start(self, span: Span, before: Span) -> int:
+        if self._content.startswith(b"\n", span.start - 1):
+            return span.start
         start = before.end + len(self._content[before.end : span.start].rstrip(b" \t"))
         return start if self._content[start - 1 : start] == b"\n" else span.start
 

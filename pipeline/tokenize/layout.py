@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pipeline.records import PackedRow, Provenance, TrainingRow
+from pipeline.records import PROVENANCE_CODES, PackedRow, Provenance, TrainingRow
 from pipeline.schema import arrow_schema, table_of
 from pipeline.tokenize.columns import ListColumn
 from pipeline.tokenize.pack import Piece, Rows
@@ -36,6 +36,8 @@ class Texts:
     chunk_starts: ListColumn
     structure: tuple[ListColumn, ...] | None = None
     """The columns `STRUCTURE` of each document's tokens, where the hot surface is to carry them."""
+    token_provenances: ListColumn | None = None
+    """The code of each token's provenance. A document without has its own for all of them."""
     files: Sequence[str | None] = ()
     commits: npt.NDArray[np.int64] | None = None
 
@@ -162,5 +164,13 @@ def _chunk_slots(row: Sequence[Piece], texts: Texts) -> list[npt.NDArray[np.int6
 
 
 def _build_aware_fraction(row: Sequence[Piece], texts: Texts) -> float:
-    aware = sum(piece.num_slots for piece in row if texts.provenances[piece.document] == Provenance.BUILD_AWARE)
-    return aware / sum(piece.num_slots for piece in row)
+    """Of the row's tokens of text; BOS, EOS and padding say nothing of a document."""
+    aware = sum(_num_build_aware(piece, texts) for piece in row)
+    return aware / max(1, sum(piece.end - piece.start for piece in row))
+
+
+def _num_build_aware(piece: Piece, texts: Texts) -> int:
+    if texts.token_provenances is not None and len(texts.token_provenances[piece.document]):
+        codes_N = texts.token_provenances[piece.document][piece.start : piece.end]
+        return int(np.count_nonzero(codes_N == PROVENANCE_CODES[Provenance.BUILD_AWARE]))
+    return (piece.end - piece.start) * (texts.provenances[piece.document] == Provenance.BUILD_AWARE)

@@ -101,6 +101,7 @@ def pack_split(
         split=split,
         document_ids=table["document_id"].to_pylist(),
         provenances=table["provenance"].to_pylist(),
+        token_provenances=ListColumn.from_arrow(table["provenances"]),
         input_ids=ListColumn.from_arrow(table["input_ids"]),
         chunk_starts=ListColumn.from_arrow(table["chunk_starts"]),
         structure=tuple(ListColumn.from_arrow(table[name]) for name in STRUCTURE) if params.with_structure else None,

@@ -59,9 +59,7 @@ def test_a_missing_token_is_counted_and_has_no_bytes() -> None:
 
 
 def test_includes_stand_in_order_as_they_are_written() -> None:
-    text = (
-        '#include <a/b.h>\n# include "c.h"  // why\n#ifdef X\n#include "d.h"\n#endif\nint f() {\n#include "e.inc"\n}\n'
-    )
+    text = '#include <a/b.h>\n/* so */ # include "c.h"  // why\n#ifdef X\n#include "d.h"\n#endif\nint f() {\n#include "e.inc"\n}\n'
 
     assert syntax_of(text).includes == ("<a/b.h>", '"c.h"', '"d.h"', '"e.inc"')
 

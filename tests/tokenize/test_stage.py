@@ -10,7 +10,8 @@ from pipeline.errors import SourceError, StageError
 from pipeline.gates import GATES
 from pipeline.part import MadePart, Part, PartJob, PartOutput
 from pipeline.records import EnrichedDocument, PackedRow, Split, TokenizedDocument, TrainingRow
-from pipeline.schema import check_table, table_of_records
+from pipeline.schema import check_table, table_of, table_of_records
+from pipeline.tokenize.layout import BOS, EOS, PAD
 from pipeline.tokenize.params import TokenizeParams
 from pipeline.tokenize.stage import ENRICHED, run, tokenize_source
 from pipeline.tokenize.vocabulary import Vocabulary
@@ -129,12 +130,20 @@ def test_an_empty_source_gives_empty_tables(enriched: pa.Table, vocabulary: Voca
     assert output.report.measures["num_slots"] == 0
 
 
-def test_provenance_is_a_share_of_each_row(output: PartOutput, enriched: pa.Table) -> None:
-    provenance = dict(zip(enriched["document_id"].to_pylist(), enriched["provenance"].to_pylist(), strict=True))
-    for row in output.tables["packed_train.parquet"].to_pylist():
-        lengths = zip(row["source_doc_ids"], row["source_doc_token_lengths"], strict=True)
-        aware = sum(length for name, length in lengths if provenance[name] == "build_aware")
-        assert row["build_aware_fraction"] == pytest.approx(aware / row["valid_token_count"])
+def test_provenance_is_a_share_of_the_tokens_of_each_row(enriched: pa.Table, vocabulary: Vocabulary) -> None:
+    columns = {name: enriched[name].to_pylist() for name in enriched.column_names}
+    halves = [len(text.encode()) // 2 for text in columns["text"]]  # of the second one no compiler saw anything
+    columns |= {"provenance_starts": [[0, half] for half in halves], "provenance_codes": [[1, 2]] * len(halves)}
+    tables = _tokenize(table_of(EnrichedDocument, columns), vocabulary).tables
+    codes = [code for found in tables["tokens.parquet"]["provenances"].to_pylist() for code in found]
+    shares = []
+    for row in tables["packed_train.parquet"].to_pylist():
+        num_of_text = sum(one not in (PAD, BOS, EOS) for one in row["input_ids"])
+        shares.append(row["build_aware_fraction"] * num_of_text)
+
+    assert set(codes) == {1, 2}
+    assert sum(shares) == pytest.approx(codes.count(1))
+    assert all(count == pytest.approx(round(count), abs=1e-3) for count in shares)
 
 
 def test_another_vocabulary_than_the_asked_one_is_refused(enriched: pa.Table) -> None:

@@ -1,5 +1,8 @@
 """What configuring made, remembered by all that it could read of its source: a rerun does not run cmake again.
 
+cmake's own notes, which name the machine's tools by their path and draw names at random, are thrown away first: what is left is
+what a unit can include.
+
 An entry is one file of JSON. It holds the database and the files below `build/`, and a digest over both: a damaged one is none.
 """
 
@@ -12,11 +15,14 @@ from typing import Any
 
 from pipeline.build_block import BuildBlock
 from pipeline.enrich.lane.commands import BUILD
-from pipeline.enrich.lane.configure import DATABASE, Configured, configure
+from pipeline.enrich.lane.configure import Configured, configure
 from pipeline.enrich.lane.sandbox import Limits
 from pipeline.params import digest
 
 FORMAT = 1
+_HEADERS = frozenset({".h", ".hh", ".hpp", ".hxx", ".inc"})
+_OWN_NAMES = frozenset({"CMakeCache.txt", "compile_commands.json", ".ninja_log", ".ninja_deps"})
+_OWN_SUFFIXES = frozenset({".cmake", ".ninja"})
 MAX_NUM_BYTES = 256 << 20
 """What makes more is configured again each time."""
 
@@ -26,16 +32,28 @@ def configured(
 ) -> Configured:
     """The compile database of the tree in `folder`, with what configuring made laid out below its `build/`."""
     if cache is None:
-        return configure(folder, block, limits)
+        return _tidied(folder, configure(folder, block, limits))
     how = [FORMAT, dict(versions), block.folder, block.options, limits.memory_bytes]
     entry = cache / f"{digest([how, _digests(folder / 'source')])}.configured"
     kept = _recall(entry)
     if kept is not None:
         _lay_out(folder / BUILD, kept["files"])
         return Configured(kept["database"].encode("latin-1"))
-    made = configure(folder, block, limits)
+    made = _tidied(folder, configure(folder, block, limits))
     if made.database is not None:
         _remember(entry, folder, made.database)
+    return made
+
+
+def _tidied(folder: Path, made: Configured) -> Configured:
+    """Only headers stay of cmake's own folder, and of the rest no cache, script or list of rules."""
+    build = folder / BUILD
+    for path in sorted(build.rglob("*")):
+        is_own = "CMakeFiles" in path.relative_to(build).parts and path.suffix not in _HEADERS
+        if (path.is_file() or path.is_symlink()) and (
+            is_own or path.name in _OWN_NAMES or path.suffix in _OWN_SUFFIXES
+        ):
+            path.unlink()
     return made
 
 
@@ -62,9 +80,7 @@ def _lay_out(build: Path, files: Mapping[str, str]) -> None:
 def _remember(entry: Path, folder: Path, database: bytes) -> None:
     """Bytes are kept as Latin-1, which has a sign for each."""
     build = folder / BUILD
-    made = sorted(
-        path for path in build.rglob("*") if path.is_file() and not path.is_symlink() and path != folder / DATABASE
-    )
+    made = sorted(path for path in build.rglob("*") if path.is_file() and not path.is_symlink())
     if sum(path.stat().st_size for path in made) > MAX_NUM_BYTES:
         return
     files = {str(path.relative_to(build)): path.read_bytes().decode("latin-1") for path in made}

@@ -14,7 +14,6 @@ from typing import Any
 
 from pipeline.build_block import BuildBlock
 from pipeline.enrich.lane.commands import BUILD, SOURCE, Command, Database, Tree, place_of_source, read_database
-from pipeline.enrich.lane.configure import DATABASE
 from pipeline.enrich.lane.configured import configured
 from pipeline.enrich.lane.confined import PLACE
 from pipeline.enrich.lane.context import context_of, count_local, tree_path, users_named_in
@@ -134,7 +133,6 @@ def database_of(
             return f"{answer.failure}: {answer.message}"
         content = answer.database
         places = [(f"{PLACE}/{BUILD}", BUILD), (f"{PLACE}/{SOURCE}", SOURCE)]
-        (folder / DATABASE).unlink(missing_ok=True)
     files = frozenset(
         str(path.relative_to(folder)) for top in (SOURCE, BUILD) for path in (folder / top).rglob("*") if path.is_file()
     )

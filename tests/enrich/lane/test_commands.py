@@ -8,11 +8,13 @@ import pytest
 from pipeline.enrich.lane.commands import Command, Tree, place_of_source, read_database
 from pipeline.enrich.lane.context import context_of, count_local
 
-FILES = frozenset({"source/src/a.cc", "source/include/b.h", "source/pre.h", "source/flags.rsp", "build/gen/v.h"})
+FILES = frozenset(
+    {"source/src/a.cc", "source/more.rsp", "source/include/b.h", "source/pre.h", "source/flags.rsp", "build/gen/v.h"}
+)
 TREE = Tree(
     FILES,
     (("/home/ann/p/build", "build"), ("/home/ann/p", "source")),
-    {"source/flags.rsp": b'-DFROM="a response" @flags.rsp'},
+    {"source/flags.rsp": b'-DFROM="a response" @flags.rsp', "source/more.rsp": b"-DB='b c'\n-I include"},
 )
 
 
@@ -47,6 +49,7 @@ def read(*entries: object) -> tuple[dict[str, Command], dict[str, int]]:
          ["-D", "ROOT=source/data", "-D", "OTHER=elsewhere", "-D", "RATIO=a/b"]),
         ("c++ -DBUILD_USER=ann -DHOSTNAME=box -DUSERS=3 a", ["-D", "USERS=3"]),
         ("c++ -I", []),
+        ("c++ -DA @more.rsp @gone.rsp -DC a", ["-D", "A", "-D", "B=b c", "-I", "source/include", "-D", "C"]),
     ],
 )  # fmt: skip
 def test_what_changes_the_text_stays_and_nothing_else(command: str | list[str], expected: list[str]) -> None:
