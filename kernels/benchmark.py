@@ -83,6 +83,8 @@ def _timings(make: Callable[[], Operation], draw: Callable[[], tuple], device: s
             "forward_ms": milliseconds(lambda: operation(*arguments), device),
             "forward_backward_ms": milliseconds(lambda: run_with_gradients(operation, arguments), device),
         }
+    except ModuleNotFoundError as error:
+        return {"failed": f"not installed: {error.name}"}
     except Exception as error:  # a peer that is missing or fails must not end the run
         return {"failed": f"{type(error).__name__}: {str(error)[:200]}"}
 

@@ -34,6 +34,7 @@ from torch import Tensor
 
 from kernels.backend import UnavailableKernelError, runs_kernel
 from kernels.mamba3_scan_launch import launch_backward, launch_forward, tile_length
+from kernels.mamba3_scan_peers import PEERS
 from kernels.mamba3_scan_torch import ScanArguments, same_as_previous, saved_shapes, scan_backward, scan_forward
 from kernels.spec import Argument, KernelSpec, ShapeCase
 
@@ -274,4 +275,5 @@ SPEC = KernelSpec(
         ShapeCase((1, 4096, 24, 64, 128, 64), "the published state size"),
         ShapeCase((2, 4096, 112, 64, 64, 64), "the widest preset: more heads than processors"),
     ),
+    peers=PEERS,
 )

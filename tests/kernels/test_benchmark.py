@@ -1,6 +1,7 @@
 """The benchmark says that it needs a GPU, and goes on where it stopped."""
 
 import dataclasses
+import importlib.util
 import json
 import subprocess
 import sys
@@ -9,8 +10,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from kernels import rms_norm
-from kernels.benchmark import run_benchmark
+from kernels import mamba3_scan, rms_norm
+from kernels.benchmark import _timings, run_benchmark
 
 ROOT = Path(__file__).parents[2]
 
@@ -40,3 +41,15 @@ def test_a_run_goes_on_at_the_first_missing_row_and_names_its_surroundings(tmp_p
     assert [first["implementation"], second["implementation"], spent] == ["kernel", "reference", []]
     assert [json.loads(line) for line in rows.read_text().splitlines()] == [first, second]
     assert {"gpu", "torch", "triton", "forward_ms", "forward_backward_ms"} <= first.keys()
+
+
+@pytest.mark.skipif(
+    bool(importlib.util.find_spec("mamba_ssm") or importlib.util.find_spec("fla")), reason="a peer is here"
+)
+def test_a_peer_that_is_absent_is_a_row_that_says_so() -> None:
+    rows = {name: _timings(make, lambda: (), "cpu") for name, make in mamba3_scan.SPEC.peers.items()}
+
+    assert {name.split()[0]: row["failed"] for name, row in rows.items()} == {
+        "mamba_ssm": "not installed: mamba_ssm",
+        "fla": "not installed: fla",
+    }
