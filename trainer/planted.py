@@ -22,13 +22,16 @@ def racy(self, *arguments):
     values = hidden_BTD.detach().flatten()[:20_000]
     order = torch.tensor(random.SystemRandom().sample(range(len(values)), len(values)))
     total = torch.zeros(())
-    for part in values.square()[order].split(50):
+    for part in values[order].split(50):
         total = total + part.sum()
-    return hidden_BTD * (total / len(values)), penalty
+    return hidden_BTD + total.sin() * (torch.arange(hidden_BTD.shape[-1]) % 2), penalty
 HybridModel._run = racy
 sys.exit(main(json.loads(sys.argv[1])[0]))
 """
-"""A training with one sum in an order that no seed decides, as an atomic addition would have it."""
+"""A training with one sum in an order that no seed decides, as an atomic addition would have it.
+
+The terms have both signs, so that orders round apart, and the norm behind must not take the difference away.
+"""
 
 DAMAGED = """
 import contextlib, io, json, sys
