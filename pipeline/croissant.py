@@ -11,7 +11,7 @@ import pyarrow as pa
 from pipeline.card import Facts
 from pipeline.records import PackedRow, TokenizedDocument
 from pipeline.schema import arrow_schema
-from pipeline.views import ViewFile, view_files
+from pipeline.views import FOLDERS, TOKENS, ViewFile, view_files
 
 _CONTEXT = {
     "@language": "en",
@@ -52,7 +52,7 @@ _CONTEXT = {
     "transform": "cr:transform",
 }
 _PARQUET = "application/x-parquet"
-_RECORDS = {"documents": TokenizedDocument, "packed/train": PackedRow, "packed/held_out": PackedRow}
+_RECORDS = {folder: TokenizedDocument if table == TOKENS else PackedRow for table, folder in FOLDERS.items()}
 
 
 def croissant(facts: Facts) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 
 from pipeline.objects import StoredObject
+from pipeline.params import flat
 from pipeline.promotion import evidence
 from pipeline.snapshot import SNAPSHOT, Snapshot, open_snapshot
 from pipeline.stages import parts_of, stage_params
@@ -136,10 +137,10 @@ class _Side:
             identity = stored.manifest.identity
             found[f"{name}.version"] = identity["version"]
             found |= {f"{name}.libraries.{library}": version for library, version in identity["libraries"].items()}
-            found |= _flat(stage_params(stored).model_dump(mode="json"), name)
+            found |= flat(stage_params(stored).model_dump(mode="json"), name)
         content = self.snapshot.stored.json(SNAPSHOT)
         found |= {f"vocabulary.{name}": content["vocabulary"][name] for name in ("name", "sha256")}
-        return found | _flat({"pins": content["pins"], "held_out": content["held_out"]}, "")
+        return found | flat({"pins": content["pins"], "held_out": content["held_out"]})
 
 
 def _settings(a: _Side, b: _Side) -> Iterator[Row]:
@@ -147,16 +148,6 @@ def _settings(a: _Side, b: _Side) -> Iterator[Row]:
     for name in sorted(before.keys() | after.keys()):
         if before.get(name) != after.get(name):
             yield {"name": name, "a": before.get(name), "b": after.get(name)}
-
-
-def _flat(value: Any, name: str) -> Row:
-    """Nested mappings as one, by dotted names; a list stays a value."""
-    if not isinstance(value, Mapping):
-        return {name: value}
-    found: Row = {}
-    for key, inner in value.items():
-        found |= _flat(inner, f"{name}.{key}" if name else str(key))
-    return found
 
 
 def _rows(database: duckdb.DuckDBPyConnection, query: str, **parameters: Any) -> list[Row]:

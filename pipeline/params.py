@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -42,3 +43,13 @@ def fingerprint(params: Params) -> str:
         raise ParamsError(type(params).__name__, f"{value!r} has no stable identity", "JSON values only")
 
     return digest(to_jsonable_python(params.model_dump(mode="json"), fallback=refuse))
+
+
+def flat(value: Any, prefix: str = "") -> dict[str, Any]:
+    """Nested mappings as one, by dotted names; a list stays a value."""
+    if not isinstance(value, Mapping):
+        return {prefix: value}
+    named: dict[str, Any] = {}
+    for key, inner in value.items():
+        named.update(flat(inner, f"{prefix}.{key}" if prefix else str(key)))
+    return named

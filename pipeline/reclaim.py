@@ -4,16 +4,15 @@ An object stays while a ref names it or anything that a ref names is made of it:
 keeps its snapshot. Nobody else may write meanwhile, since a build's newest objects have no ref yet.
 """
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipeline.errors import MissingError, StoreError
+from pipeline.durable import remove
+from pipeline.errors import MissingError
 from pipeline.objects import MANIFEST, read_manifest
 from pipeline.store import Store
-from pipeline.withdrawal import named_by
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ def forget(store: Store, ref: str, reason: str) -> int:
 def _needed(store: Store) -> set[str]:
     """Every id that a ref leads to: what it names, what that was made of, and the stages that vouch for a snapshot."""
     needed: set[str] = set()
-    waiting = sorted(named_by(store))
+    waiting = sorted(store.named_by())
     while waiting:
         name = waiting.pop()
         path = store.locate(name) if name not in needed else None
@@ -101,7 +100,8 @@ def _leftovers(store: Store, gone: list[str]) -> Iterator[Path]:
         yield from (path for path in (store.root / folder).glob("**/.*") if path.is_file())
     yield from (store.root / "tmp").glob("*")
     yield from (path for path in store.root.glob("objects/*/*/*") if not (path / MANIFEST).exists())
-    yield from (store.root / "verdicts" / f"{name}.json" for name in gone if store.verdicts(name) is not None)
+    verdicts = (store.root / "verdicts" / f"{name}.json" for name in gone)
+    yield from (path for path in verdicts if path.exists())
     doomed = set(gone)
     for key in (store.root / "keys").glob("*"):
         if not key.name.startswith(".") and (key.read_text(errors="replace").strip() in doomed):
@@ -110,17 +110,11 @@ def _leftovers(store: Store, gone: list[str]) -> Iterator[Path]:
 
 def _remove(store: Store, gone: list[str], blobs: list[str], leftovers: list[Path]) -> None:
     for path in leftovers:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
+        remove(path)
     for name in blobs:
         (store.root / "blobs" / name).unlink()
     for name in gone:
-        try:
-            store.discard(name)
-        except StoreError:
-            continue
+        store.discard(name)
 
 
 def _num_bytes(path: Path) -> int:

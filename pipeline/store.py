@@ -26,7 +26,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pipeline.durable import acquire, cut_torn_line, hidden_sibling, make_folder, replace, sync_folder, write_synced
+from pipeline.durable import (
+    acquire,
+    cut_torn_line,
+    hidden_sibling,
+    make_folder,
+    remove,
+    replace,
+    sync_folder,
+    write_synced,
+)
 from pipeline.errors import DamagedError, DigestError, MissingError, ParamsError, RefMovedError, StoreError
 from pipeline.names import is_name, refuse_bad_corpus
 from pipeline.objects import MANIFEST, Manifest, StoredObject, describe, read_manifest, sha256_of
@@ -112,7 +121,7 @@ class Store:
         damaged = folder.with_name(f"damaged-{target.name}")  # beside what is written, so that it is swept with it
         target.rename(damaged)
         folder.rename(target)
-        _remove(damaged)
+        remove(damaged)
 
     def discard(self, object_id: str) -> None:
         """Remove an object that nothing needs; the caller has made sure. Without its manifest it is gone at once."""
@@ -217,10 +226,15 @@ class Store:
 
     def corpora(self) -> list[str]:
         """Every corpus that has refs, sorted; trainings as `runs/NAME`."""
+        return sorted({place.rpartition("/")[0] for places in self.named_by().values() for place in places})
+
+    def named_by(self) -> dict[str, list[str]]:
+        """All refs of the store, the other way round: what a ref holds -> `corpus/name` of those that hold it, sorted."""
         root = self.root / "refs"
-        return sorted(
-            {path.parent.relative_to(root).as_posix() for path in _visible(root.glob("**/*")) if path.is_file()}
-        )
+        found: dict[str, list[str]] = {}
+        for path in (path for path in _visible(root.glob("**/*")) if path.is_file()):
+            found.setdefault(_text_of(path) or "", []).append(path.relative_to(root).as_posix())
+        return found
 
     def move_ref(self, corpus: str, name: str, old: str | None, new: str, reason: str) -> None:
         """Compare-and-swap a ref. Raises RefMovedError if what it holds is no longer `old`.
@@ -426,11 +440,3 @@ def _text_of(path: Path) -> str | None:
         return path.read_text(encoding="utf-8", errors="replace").strip()
     except FileNotFoundError:
         return None
-
-
-def _remove(path: Path) -> None:
-    """Remove a folder, a file or a link; what a link leads to stays."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)

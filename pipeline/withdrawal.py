@@ -61,7 +61,7 @@ def restore(store: Store, text: str, reason: str) -> None:
 
 def holders(store: Store, selector: Selector) -> list[Holder]:
     """Every snapshot with withdrawn documents and every checkpoint trained on one, with the refs that name each."""
-    refs = named_by(store)
+    refs = store.named_by()
     found: list[Holder] = []
     for snapshot_id in _ids(store, KIND):
         snapshot = open_snapshot(store, snapshot_id)
@@ -97,16 +97,6 @@ def refuse_withdrawn(store: Store, snapshot_id: str) -> None:
 def num_withdrawn(snapshot: Snapshot, selector: Selector) -> int:
     """How many documents of a snapshot a selector names."""
     return len(set(_withdrawn(snapshot, selector)))
-
-
-def named_by(store: Store) -> dict[str, list[str]]:
-    """The refs of the whole store: object id -> `corpus/name` of those that name it, sorted."""
-    found: dict[str, list[str]] = {}
-    root = store.root / "refs"
-    for path in sorted(path for path in root.rglob("*") if path.is_file() and not path.name.startswith(".")):
-        place = path.relative_to(root)
-        found.setdefault(store.ref_text(place.parent.as_posix(), place.name) or "", []).append(place.as_posix())
-    return found
 
 
 def _withdrawn(snapshot: Snapshot, selector: Selector) -> Iterator[str]:

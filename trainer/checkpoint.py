@@ -182,16 +182,6 @@ def digest_tensors(tensors: Mapping[str, Tensor]) -> str:
     return hasher.hexdigest()
 
 
-def flat(value: Any, prefix: str = "") -> dict[str, Any]:
-    """Nested mappings as one, by dotted names."""
-    if not isinstance(value, Mapping):
-        return {prefix: value}
-    named: dict[str, Any] = {}
-    for key, inner in value.items():
-        named.update(flat(inner, f"{prefix}.{key}" if prefix else str(key)))
-    return named
-
-
 def _refuse_not_finite(checkpoint: Checkpoint) -> None:
     """A step may leave the range of a float though its gradient was finite; what follows from it is worth nothing."""
     tensors = {**checkpoint.parameters, **checkpoint.optimizer}

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from pipeline.errors import TrainingError
+from pipeline.params import flat
 from pipeline.store import Store
 from trainer import checkpoint as checkpoints
 from trainer.certificate import State, differing_tensors
@@ -80,7 +81,7 @@ def read(name: str, store: Store | None) -> Subject:
 
 def compare(one: Subject, other: Subject) -> Comparison:
     """What two trainings were told differently, and where they part over the steps that both have."""
-    before, now = checkpoints.flat(one.told), checkpoints.flat(other.told)
+    before, now = flat(one.told), flat(other.told)
     names = sorted((name for name in before.keys() | now.keys() if before.get(name) != now.get(name)), key=_told_order)
     told = {name: [before.get(name), now.get(name)] for name in names}
     first_batch = _first_difference(one.batches, other.batches)

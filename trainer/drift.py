@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from pipeline.errors import TrainingError
-from trainer.checkpoint import flat
+from pipeline.params import flat
 
 FORKING = ("config.batch_rows", "config.micro_batch_rows")
 ALLOWABLE = ("manifest", "snapshot_id", "mixture")

@@ -50,7 +50,7 @@ def list_checkpoints(store: Store, run: str | None = None) -> list[Entry]:
     names = sorted(path.name for path in store.root.glob(f"objects/{KIND}/*") if (path / "manifest.json").exists())
     if run is not None:
         names = [name for name in names if name in _written_by(store, run)]
-    refs = _refs(store)
+    refs = store.named_by()
     entries = [_entry(store, name, tuple(refs.get(name, ()))) for name in names]
     return sorted((entry for entry in entries if entry), key=lambda entry: (entry.step, entry.checkpoint_id))
 
@@ -102,15 +102,6 @@ def _is_held(lock: Path) -> bool:
 
 def _written_by(store: Store, run: str) -> set[str]:
     return {entry["new"] for entry in store.history(f"runs/{run}") if entry["ref"] == "latest"}
-
-
-def _refs(store: Store) -> dict[str, list[str]]:
-    root = store.root / "refs"
-    found: dict[str, list[str]] = {}
-    for path in sorted(root.rglob("*")):
-        if path.is_file() and not path.name.startswith("."):
-            found.setdefault(path.read_text().strip(), []).append(str(path.relative_to(root)))
-    return found
 
 
 def _entry(store: Store, name: str, refs: tuple[str, ...]) -> Entry | None:

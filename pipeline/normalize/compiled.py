@@ -59,19 +59,6 @@ def _add_bytes(value, data, start, end):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def _end_of_line_comment(kinds, at):  # type: ignore[no-untyped-def]
-    num = len(kinds)
-    while at < num and kinds[at] != _NEWLINE:
-        if kinds[at] != _BACKSLASH:
-            at += 1
-        elif at + 1 < num:
-            at += 2
-        else:
-            break
-    return min(at, num)
-
-
-@_compiled
 def _end_of_block_comment(kinds, at):  # type: ignore[no-untyped-def]
     num = len(kinds)
     while at + 1 < num:
@@ -83,7 +70,7 @@ def _end_of_block_comment(kinds, at):  # type: ignore[no-untyped-def]
 
 @_compiled
 def _end_of_literal(kinds, at, quote):  # type: ignore[no-untyped-def]
-    """Behind the closing quote, or where the line ends before one."""
+    """Behind the closing quote, or where the line ends before one; a `//` comment is closed by the line's end alone."""
     num = len(kinds)
     while at < num and kinds[at] != _NEWLINE:
         if kinds[at] == quote:
@@ -195,7 +182,7 @@ def lex(data, kinds, hashes, spans, comments):  # type: ignore[no-untyped-def]
             at += 2
             continue
         if kind == _SLASH and (behind == _SLASH or behind == _STAR):
-            at = _end_of_line_comment(kinds, at + 2) if behind == _SLASH else _end_of_block_comment(kinds, at + 2)
+            at = _end_of_literal(kinds, at + 2, _NEWLINE) if behind == _SLASH else _end_of_block_comment(kinds, at + 2)
             comments[num_comments, 0], comments[num_comments, 1] = start, at
             num_comments += 1
             continue
