@@ -106,6 +106,9 @@ def _add_machinery(train: argparse.ArgumentParser) -> None:
     train.add_argument("--deterministic", choices=("on", "off"), help="in place of the recipe's")
     train.add_argument("--dtype", choices=("float32", "bfloat16"), help="of matrix products, in place of the recipe's")
     train.add_argument(
+        "--attention", choices=("math", "flex", "varlen"), help="how it is computed; varlen in bfloat16 on a GPU"
+    )
+    train.add_argument(
         "--compile", choices=("off", "fullgraph", "budgeted"), help="fullgraph on a GPU, else the recipe's"
     )
     train.add_argument("--compile-backend", choices=("eager", "aot_eager", "inductor"), help="in place of the recipe's")
@@ -268,11 +271,15 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
 
 def _config(options: argparse.Namespace) -> Any:
     from pipeline.errors import ParamsError
+    from trainer.attention_choices import default_choice
+    from trainer.config import Precision
     from trainer.recipes import TrainingConfig, recipe_named
 
     asked = {"batch_rows": options.batch_rows, "micro_batch_rows": options.micro_batch_rows}
     mode = options.compile or ("fullgraph" if options.device.startswith("cuda") else None)
     asked |= {"dtype": options.dtype, "compile": mode, "compile_backend": options.compile_backend}
+    dtype = Precision(options.dtype or recipe_named(options.recipe).dtype)
+    asked["attention"] = options.attention or default_choice(options.device, dtype)
     asked["deterministic"] = options.deterministic and options.deterministic == "on"
     given = {name: value for name, value in asked.items() if value is not None}
     told = {**recipe_named(options.recipe).model_dump(), **given}

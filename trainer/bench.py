@@ -24,6 +24,7 @@ from typing import Any
 import torch
 
 from pipeline.errors import TrainingError
+from trainer.attention_choices import default_choice, plan
 from trainer.compile_cache import FOLDERS
 from trainer.config import BlockKind, CompileBackend, CompileMode, OptimizerConfig, Precision
 from trainer.determinism import make_deterministic
@@ -36,6 +37,8 @@ from trainer.sizes import sizes_of
 
 PEAK_FLOPS = {"H100": 989e12, "H200": 989e12, "A100": 312e12}
 NUM_STEPS = 10
+NUM_DOCUMENTS = 4
+"""Documents of a row."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +123,8 @@ def measure(case: Case) -> dict[str, Any]:
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.02)
     model.dtype = getattr(torch, case.dtype)
+    way = default_choice(device, case.dtype)
+    model.attention = plan(way, config.attention.head_size, case.dtype, device, lambda: NUM_DOCUMENTS)
     optimizer = build_optimizer(model, recipe_named(case.preset).optimizer)
     compilation = _compilation(model, case)
     batch, seconds = _made_batch(case, size, device), []
@@ -129,7 +134,7 @@ def measure(case: Case) -> dict[str, Any]:
         if device == "cuda":
             torch.cuda.synchronize()
         seconds.append(time.perf_counter() - began)
-    return _row(case, seconds, compilation, size)
+    return {**_row(case, seconds, compilation, size), "attention": way}
 
 
 def _compilation(model: HybridModel, case: Case) -> Any:
@@ -156,10 +161,10 @@ def _step(
 
 
 def _made_batch(case: Case, vocabulary_size: int, device: str) -> TrainingBatch:
-    """Rows of four documents of random ids."""
+    """Rows of documents of random ids."""
     generator = torch.Generator().manual_seed(42)
     ids_BT = torch.randint(0, vocabulary_size, (case.num_rows, case.length), generator=generator)
-    documents_T = torch.arange(case.length) * 4 // case.length + 1
+    documents_T = torch.arange(case.length) * NUM_DOCUMENTS // case.length + 1
     parts = (ids_BT, ids_BT.roll(-1, 1), torch.ones_like(ids_BT), documents_T.expand_as(ids_BT).contiguous())
     return TrainingBatch(*(part.to(device) for part in parts))
 

@@ -180,7 +180,7 @@ def mark_batch(hidden_BTD: Tensor, rows: PackedRows) -> None:
     """Mark the batch of a frame's inputs as the one dynamic axis. A batch of one row is a graph of its own: it is not marked."""
     if hidden_BTD.shape[0] == 1:
         return
-    for tensor in (hidden_BTD, *rows, *rows.segments):
+    for tensor in (hidden_BTD, *rows, *rows.segments, *rows.attention):
         if isinstance(tensor, Tensor):
             torch._dynamo.mark_dynamic(tensor, 0)
 

@@ -40,6 +40,14 @@ class CompileBackend(StrEnum):
     INDUCTOR = "inductor"
 
 
+class AttentionChoice(StrEnum):
+    """How attention is computed; `trainer.attention_choices` says what each needs and when its bits repeat."""
+
+    MATH = "math"
+    FLEX = "flex"
+    VARLEN = "varlen"
+
+
 class Precision(StrEnum):
     """The type of matrix products. Parameters, moments, norms, router, scan states and the loss are float32 with either."""
 

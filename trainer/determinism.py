@@ -92,8 +92,13 @@ def make_deterministic(seed: int, num_threads: int, is_strict: bool = True) -> N
         torch.cuda.manual_seed_all(seed)
 
 
-def kernel_manifest(device: str, num_threads: int, compiled: str | None = None) -> dict[str, Any]:
-    """Everything that the numbers depend on besides data, weights and configuration; `compiled` says what is, if anything."""
+def kernel_manifest(
+    device: str, num_threads: int, compiled: str | None = None, attention: str | None = None
+) -> dict[str, Any]:
+    """Everything that the numbers depend on besides data, weights and configuration.
+
+    `compiled` says what is, if anything; `attention` how it is computed, which a CPU has no choice in.
+    """
     import numpy as np
     import torch
 
@@ -110,6 +115,7 @@ def kernel_manifest(device: str, num_threads: int, compiled: str | None = None) 
         **({} if compiled is None else {"compiled": compiled}),
         **{name: os.environ[name] for name in NUMERIC if name in os.environ},
         **({} if device == "cpu" else _gpu_manifest(device)),
+        **({} if device == "cpu" or attention is None else {"attention": attention}),
     }
 
 

@@ -10,7 +10,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from trainer.attention_choices import default_choice
+from trainer.attention_trials import AttentionTrial, pick, try_attention
 from trainer.compile_cache import FOLDERS, SWITCHES
+from trainer.config import Precision
 from trainer.determinism import ENVIRONMENT, broken_promises, kernel_manifest, make_deterministic
 from trainer.model.hybrid import HybridModel, TrainingBatch
 from trainer.model.initialization import initialize
@@ -39,6 +42,8 @@ class Diagnosis:
     manifest: dict[str, object]
     broken_promises: list[str]
     trials: list[Trial]
+    attention: list[AttentionTrial]
+    attention_picks: dict[str, str | None]
     breakers: tuple[str, ...]
 
 
@@ -57,13 +62,18 @@ def diagnose() -> Diagnosis:
     make_deterministic(_SEED, num_threads)
     devices = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
     trials = [trial for device in devices for trial in _trials(device)]
+    ways = [trial for device in devices for trial in try_attention(device)]
     broken = broken_promises()
+    defaults = {(devices[-1], dtype, default_choice(devices[-1], dtype)) for dtype in Precision}
+    is_default_good = all(trial.is_good for trial in ways if (trial.device, trial.dtype, trial.choice) in defaults)
     return Diagnosis(
-        is_promised=not broken and all(trial.is_repeatable for trial in trials),
+        is_promised=not broken and is_default_good and all(trial.is_repeatable for trial in trials),
         settings=_settings(),
         manifest=kernel_manifest(devices[-1], num_threads),
         broken_promises=broken,
         trials=trials,
+        attention=ways,
+        attention_picks={dtype.value: pick(ways, dtype) for dtype in Precision},
         breakers=BREAKERS,
     )
 
@@ -74,6 +84,10 @@ def lines(found: Diagnosis) -> Iterator[str]:
     yield from (f"machine  {name} = {value}" for name, value in found.manifest.items())
     for trial in found.trials:
         yield f"tried    {trial.device} {trial.dtype:<8} {trial.piece:<16} {trial.found}"
+    for way in found.attention:
+        yield f"tried    {way.device} {way.dtype:<8} attention {way.choice:<6} {way.found}"
+    for dtype, choice in found.attention_picks.items():
+        yield f"fastest  {dtype:<8} --attention {choice}" if choice else f"fastest  {dtype:<8} no attention is good"
     yield from (f"breaks   {text}" for text in found.breakers)
     yield from (f"broken   {text}" for text in found.broken_promises)
     yield "promised: two runs and any resume are bit-identical here" if found.is_promised else "NOT PROMISED, see above"

@@ -2,7 +2,7 @@
 
 elastic    ranks, accumulation at one logical micro-batch, loader workers, prefetch: the same bits, and stored nowhere
 forking    batch size and logical micro-batch: the data order goes on, the numbers fork, and that is recorded.
-           The kernel manifest, the data snapshot and the mixture too, where `--allow-drift FIELD` names them
+           The kernel manifest, the way of attention, the data snapshot and the mixture too, where `--allow-drift FIELD` names them
 identity   everything else, the tokenizer too whatever snapshot is allowed: another value is refused, naming the field and
            both values
 """
@@ -14,7 +14,7 @@ from pipeline.errors import TrainingError
 from pipeline.params import flat
 
 FORKING = ("config.batch_rows", "config.micro_batch_rows")
-ALLOWABLE = ("manifest", "snapshot_id", "mixture")
+ALLOWABLE = ("manifest", "snapshot_id", "mixture", "config.attention")
 
 
 def judge_drift(

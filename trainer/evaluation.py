@@ -56,10 +56,13 @@ class HeldOut:
         total, num_tokens = 0.0, 0
         was_training = model.training
         model.eval()
+        planned = model.attention
         for batch in islice(batches, -(-num_rows // batch_rows)):
+            model.attention = planned.with_room_for(batch.doc_ids_BT)
             _, parts = model.loss(to_device(batch, device))
             total += float(parts.cross_entropy_sum)
             num_tokens += int(parts.num_trained_tokens)
+        model.attention = planned
         model.train(was_training)
         mean = total / max(1, num_tokens)
         return {"held_out_cross_entropy": mean, "held_out_bits_per_byte": mean / math.log(2) * self._tokens_a_byte}

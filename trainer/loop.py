@@ -15,6 +15,7 @@ from pipeline.params import digest
 from pipeline.snapshot import Snapshot, open_snapshot
 from pipeline.store import Store
 from trainer import checkpoint as checkpoints
+from trainer.attention_choices import plan_of
 from trainer.batch import check_chronology
 from trainer.certificate import History, digest_batch
 from trainer.checkpoint import Checkpoint
@@ -102,6 +103,7 @@ class Training:
             with_structure=config.model.structure is not None,
             with_held_out=sitting.evaluation.every is not None,
         )
+        self.model.attention = plan_of(config, self.device, self.reading)
         self.history = History()
         self.position = 0
         self.forks: list[dict[str, Any]] = []
@@ -156,7 +158,10 @@ class Training:
     def turn(self, following: Following) -> Turn:
         """Behind a step: adopt the snapshot that is to be adopted there, if any."""
         before = self.position - self.config.batch_rows
-        return following.turn(self.reading, before, self.position, self.ranks)
+        turn = following.turn(self.reading, before, self.position, self.ranks)
+        if turn.adoption:
+            self.model.attention = plan_of(self.config, self.device, self.reading)
+        return turn
 
     def _backward(self, batch: Batch) -> StepLoss:
         """The gradients of a batch. Where the memory does not suffice, again in halves of its micro-batches."""
@@ -184,7 +189,7 @@ class Training:
 
     def manifest(self) -> dict[str, Any]:
         """What the numbers depend on besides data, weights and configuration."""
-        return kernel_manifest(self.device, self.config.num_threads, _compile_words(self.config))
+        return kernel_manifest(self.device, self.config.num_threads, _compile_words(self.config), self.config.attention)
 
     def evaluate(self, num_rows: int) -> dict[str, float]:
         """Held-out metrics of the model as it is. Changes nothing."""
@@ -217,6 +222,7 @@ class Training:
         has_other_data = any(name.partition(".")[0] in ("snapshot_id", "mixture") for name in drift or {})
         if not has_other_data:
             self.reading.restore([Adoption.of(adoption) for adoption in checkpoint.adoptions])
+            self.model.attention = plan_of(self.config, self.device, self.reading)
         self.position = (
             int(checkpoint.loader["position"]) if has_other_data else self.loader.position_of(checkpoint.loader)
         )

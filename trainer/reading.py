@@ -55,6 +55,11 @@ class Reading:
         """The snapshot that is read now; of a mixture the first."""
         return self._snapshots[0]
 
+    @property
+    def max_documents(self) -> int:
+        """The most documents of a row that is read now; padding counts as one."""
+        return 1 + max(source.rows.max_pieces for source in self.loader.sources)
+
     def batches(self, batch_rows: int, num_workers: int, position: int) -> Iterator[Batch]:
         """The batches from a position on, without an end; behind an adoption, those of the snapshot adopted."""
         while True:

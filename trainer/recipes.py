@@ -7,7 +7,15 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 from pipeline.errors import ParamsError
 from pipeline.params import Params
 from pipeline.tokenize.fim import InfillingParams
-from trainer.config import CompileBackend, CompileMode, ModelConfig, MuonConfig, OptimizerConfig, Precision
+from trainer.config import (
+    AttentionChoice,
+    CompileBackend,
+    CompileMode,
+    ModelConfig,
+    MuonConfig,
+    OptimizerConfig,
+    Precision,
+)
 from trainer.presets import preset
 
 
@@ -42,6 +50,8 @@ class TrainingConfig(Params):
 
     dtype: Precision = Precision.FLOAT32
     """The type of matrix products."""
+    attention: AttentionChoice = AttentionChoice.MATH
+    """How attention is computed: a choice on a GPU, where it is a part of the kernel manifest too."""
     compile: CompileMode = CompileMode.OFF
     """What is compiled. Another mode gives other roundings, so that it is a part of the run's identity."""
     compile_backend: CompileBackend = CompileBackend.INDUCTOR
@@ -51,7 +61,7 @@ class TrainingConfig(Params):
     def _without_what_is_off(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """What a run does without leaves no field: its identity is that of a build that never had it."""
         fields = serialize(self)
-        plain = {"dtype": Precision.FLOAT32, "compile": CompileMode.OFF}
+        plain = {"dtype": Precision.FLOAT32, "attention": AttentionChoice.MATH, "compile": CompileMode.OFF}
         left_out = {name for name, value in plain.items() if getattr(self, name) is value}
         left_out |= {"compile_backend"} if self.compile is CompileMode.OFF else set()
         return {name: value for name, value in fields.items() if name not in left_out}

@@ -77,6 +77,11 @@ class TrainingRows:
         """Whether every row has the columns of structure."""
         return all(name in batch.lists for batch in self._batches for name in STRUCTURE)
 
+    @property
+    def max_pieces(self) -> int:
+        """The most pieces of one row; nothing but offsets is read for it."""
+        return max((int(np.diff(batch.lists["lengths"][1]).max()) for batch in self._batches), default=0)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return (TrainingRows.open, (self._paths,)) if self._paths else (TrainingRows, (self._table,))
 

@@ -56,11 +56,7 @@ class Attention(nn.Module):
         query_BHTE = rotate_pairs(self._heads(self.query(hidden_BTD)), phases_B1TS)
         key_BGTE = rotate_pairs(self._heads(self.key(hidden_BTD)), phases_B1TS)
         value_BGTE = self._heads(self.value(hidden_BTD))
-        # The math backend: its sums have one order on the CPU, and it alone takes any mask.
-        with sdpa_kernel(SDPBackend.MATH):
-            mixed_BHTE = functional.scaled_dot_product_attention(
-                query_BHTE, key_BGTE, value_BGTE, attn_mask=rows.attention_mask_B1TT, enable_gqa=True
-            )
+        mixed_BHTE = rows.attention.attend(query_BHTE, key_BGTE, value_BGTE)
         update_BTD = self.out(mixed_BHTE.transpose(1, 2).flatten(2))
         if self.engram is not None:
             update_BTD = update_BTD + self.engram(hidden_BTD, rows)
@@ -83,7 +79,7 @@ class Attention(nn.Module):
         values_BGUE = torch.cat((state.values_BGUE, value_BG1E), dim=2)
         ages_U = torch.arange(keys_BGUE.shape[2] - 1, -1, -1, device=hidden_BD.device)
         is_seen_B11U = (ages_U <= token.positions_B.unsqueeze(1))[:, None, None]
-        with sdpa_kernel(SDPBackend.MATH):
+        with sdpa_kernel(SDPBackend.MATH):  # a few numbers a token, whatever the full pass uses
             mixed_BH1E = functional.scaled_dot_product_attention(
                 rotate_pairs(query_BH1E, phases_B11S), keys_BGUE, values_BGUE, attn_mask=is_seen_B11U, enable_gqa=True
             )

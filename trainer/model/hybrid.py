@@ -14,6 +14,7 @@ from pipeline.errors import TrainingError
 from trainer.config import BlockKind, ModelConfig
 from trainer.model.attention import Attention
 from trainer.model.decoding import StepToken
+from trainer.model.document_attention import AttentionPlan
 from trainer.model.experts import ExpertCounters, Experts
 from trainer.model.initialization import Normal, ParameterKind, ParameterSpec
 from trainer.model.layers import RMSNorm
@@ -94,6 +95,7 @@ class HybridModel(nn.Module):
         self.config = config
         self.vocabulary_size = vocabulary_size
         self.dtype: torch.dtype | None = None  # of matrix products; None: the parameters' own
+        self.attention = AttentionPlan()
         self.embedding_VD = nn.Parameter(torch.empty(vocabulary_size, config.width))
         self.layers = nn.ModuleList(
             Layer(config, build_block(config, layer, vocabulary_size)) for layer in range(config.depth)
@@ -205,7 +207,7 @@ class HybridModel(nn.Module):
             raise TrainingError(
                 "rows", f"they have {input_ids_BT.shape[1]} tokens", f"at most {self.config.max_row_tokens}", _TOO_LONG
             )
-        rows = describe_rows(input_ids_BT, doc_ids_BT, structure_kind_BT, dependency_level_BT)
+        rows = describe_rows(input_ids_BT, doc_ids_BT, structure_kind_BT, dependency_level_BT, self.attention)
         hidden_BTD, penalty = self.run_layers(self._embed(rows), rows)
         return self.norm(hidden_BTD), penalty
 

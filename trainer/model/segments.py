@@ -1,12 +1,14 @@
 """Where documents begin and end in a packed row: derived once for attention, scans, convolutions, Engram and the loss.
 
-Shapes: B rows, T tokens of a row, 1 a broadcast axis (attention heads).
+Shapes: B rows, T tokens of a row.
 """
 
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+from trainer.model.document_attention import AttentionPlan, Layout, lay_out
 
 PADDING_DOC_ID = -1
 
@@ -25,14 +27,14 @@ class Segments(NamedTuple):
 
 
 class PackedRows(NamedTuple):
-    """What a block knows of a batch besides its hidden states. `attention_mask_B1TT[b, 0, t, u]` lets t look at u.
+    """What a block knows of a batch besides its hidden states. `attention` says which tokens look at which.
 
     The last two are there where the batch carries them: the kind of each token's chunk, and its document's dependency level.
     """
 
     input_ids_BT: Tensor
     segments: Segments
-    attention_mask_B1TT: Tensor
+    attention: Layout
     structure_kind_BT: Tensor | None = None
     dependency_level_BT: Tensor | None = None
 
@@ -56,15 +58,9 @@ def describe_rows(
     doc_ids_BT: Tensor,
     structure_kind_BT: Tensor | None = None,
     dependency_level_BT: Tensor | None = None,
+    attention: AttentionPlan = AttentionPlan(),  # noqa: B008  # a tuple
 ) -> PackedRows:
     """Everything that blocks need to know of a batch, computed once for all layers."""
     segments = derive_segments(doc_ids_BT)
-    mask_B1TT = causal_mask(segments.segment_ids_BT).unsqueeze(1)
-    return PackedRows(input_ids_BT.long(), segments, mask_B1TT, structure_kind_BT, dependency_level_BT)
-
-
-def causal_mask(segment_ids_BL: Tensor) -> Tensor:
-    """(B, L, L) bool: true where token j is not after token i and in the same document. Leading axes may be several."""
-    length = segment_ids_BL.shape[-1]
-    lower_LL = torch.ones(length, length, dtype=torch.bool, device=segment_ids_BL.device).tril()
-    return (segment_ids_BL.unsqueeze(-1) == segment_ids_BL.unsqueeze(-2)) & lower_LL
+    layout = lay_out(segments.segment_ids_BT, attention)
+    return PackedRows(input_ids_BT.long(), segments, layout, structure_kind_BT, dependency_level_BT)

@@ -4,7 +4,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer.model.segments import causal_mask, derive_segments, describe_rows
+from trainer.model.document_attention import causal_mask
+from trainer.model.segments import derive_segments, describe_rows
 
 
 def test_segments_count_runs_positions_restart_and_padding_is_its_own_run() -> None:
@@ -48,5 +49,5 @@ def test_a_token_sees_itself_and_what_is_before_it_in_its_document() -> None:
 def test_every_token_of_a_padded_row_sees_at_least_itself() -> None:
     rows = describe_rows(torch.zeros(1, 5, dtype=torch.int32), torch.tensor([[1, 2, -1, -1, -1]]))
 
-    assert rows.attention_mask_B1TT.any(-1).all()
+    assert rows.attention.mask_B1TT.any(-1).all()
     assert rows.input_ids_BT.dtype == torch.int64

@@ -1,0 +1,130 @@
+"""The ways to compute attention: what each needs, when two runs of it give the same bits, and which one is taken unasked.
+
+Light: the command line reads this without torch. `trainer.model.document_attention` computes them, `trainer doctor` tries those
+that can run, and `docs/decisions/0012-attention-on-cuda.md` has the reasons.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from pipeline.errors import TrainingError
+from trainer.config import AttentionChoice, Precision
+
+if TYPE_CHECKING:
+    from trainer.model.document_attention import AttentionPlan
+    from trainer.reading import Reading
+    from trainer.recipes import TrainingConfig
+
+
+class Way(NamedTuple):
+    """What there is to know of a choice before it runs. `dtypes` are those of the queries; sizes are of a head."""
+
+    needs: str
+    repeats: str
+    needs_cuda: bool
+    min_capability: tuple[int, int]
+    dtypes: tuple[Precision, ...]
+    size_multiple: int
+    min_size: int
+    max_size: int
+    counts_documents: bool
+    needs_triton: bool
+
+
+_BOTH = (Precision.FLOAT32, Precision.BFLOAT16)
+
+WAYS: dict[AttentionChoice, Way] = {
+    AttentionChoice.MATH: Way(
+        needs="nothing; memory for T x T numbers a head and layer",
+        repeats="always: products and sums of whole matrices, in one order",
+        needs_cuda=False,
+        min_capability=(0, 0),
+        dtypes=_BOTH,
+        size_multiple=1,
+        min_size=1,
+        max_size=2**16,
+        counts_documents=False,
+        needs_triton=False,
+    ),
+    AttentionChoice.FLEX: Way(
+        needs="a CUDA device, Triton, heads of 16 or more; compiles with Inductor, by itself where nothing else is compiled",
+        repeats="always, without max-autotune: its Triton kernels add nothing atomically where no learnt bias is captured",
+        needs_cuda=True,
+        min_capability=(8, 0),
+        dtypes=_BOTH,
+        size_multiple=1,
+        min_size=16,
+        max_size=256,
+        counts_documents=False,
+        needs_triton=True,
+    ),
+    AttentionChoice.VARLEN: Way(
+        needs="a CUDA device of capability 8.0, bfloat16, heads of a multiple of 8 up to 256, and the most documents of a row",
+        repeats="under strict deterministic algorithms: flash attention's backward is then told to add in one order",
+        needs_cuda=True,
+        min_capability=(8, 0),
+        dtypes=(Precision.BFLOAT16,),
+        size_multiple=8,
+        min_size=8,
+        max_size=256,
+        counts_documents=True,
+        needs_triton=False,
+    ),
+}
+
+
+def default_choice(device: str, dtype: Precision) -> AttentionChoice:
+    """The way that is taken unasked: what is known to repeat without a measurement, and runs on this device in this dtype.
+
+    On a GPU, varlen in bfloat16. Float32 there, which is for comparisons, and the CPU take math.
+    """
+    is_flash = device.startswith("cuda") and dtype in WAYS[AttentionChoice.VARLEN].dtypes
+    return AttentionChoice.VARLEN if is_flash else AttentionChoice.MATH
+
+
+def plan_of(config: "TrainingConfig", device: str, reading: "Reading") -> "AttentionPlan":
+    """The plan of a training: its room for documents is a function of the rows that are read, like the rows themselves."""
+    head_size = config.model.attention.head_size
+    return plan(config.attention, head_size, config.dtype, device, lambda: reading.max_documents)
+
+
+def plan(
+    choice: AttentionChoice, head_size: int, dtype: Precision, device: str, num_documents: Callable[[], int]
+) -> "AttentionPlan":
+    """The plan of a model that is given rows of at most `num_documents`, padding among them; asked only where it matters.
+
+    Raises TrainingError where the choice cannot run: another is never taken in its place.
+    """
+    from trainer.model.document_attention import AttentionPlan
+
+    found = missing(choice, head_size, dtype, device)
+    if found:
+        able = [other for other in WAYS if not missing(other, head_size, dtype, device)]
+        raise TrainingError(
+            f"attention {choice}", found, WAYS[choice].needs, f"Train with --attention {' or '.join(able)}."
+        )
+    if not WAYS[choice].counts_documents:
+        return AttentionPlan(choice)
+    # Few sizes: how a backward pass splits its sums depends on it.
+    return AttentionPlan(choice, 1 << (num_documents() - 1).bit_length())
+
+
+def missing(choice: AttentionChoice, head_size: int, dtype: Precision, device: str) -> str:
+    """Why a choice cannot run here, or nothing."""
+    way = WAYS[choice]
+    if way.needs_cuda and not device.startswith("cuda"):
+        return f"the device is {device}"
+    if dtype not in way.dtypes:
+        return f"matrix products are {dtype}"
+    if head_size % way.size_multiple or not way.min_size <= head_size <= way.max_size:
+        return f"heads are of size {head_size}"
+    if not way.needs_cuda:
+        return ""
+    import torch
+
+    from kernels.backend import HAS_TRITON
+
+    if way.needs_triton and not HAS_TRITON:
+        return "Triton is not installed"
+    capability = torch.cuda.get_device_capability(device)
+    return f"the GPU has capability {capability[0]}.{capability[1]}" if capability < way.min_capability else ""
