@@ -85,6 +85,16 @@ def test_a_device_that_is_not_there_is_named(ask: Ask, copied: Path, tmp_path: P
     assert not (tmp_path / "out").exists()
 
 
+def test_a_way_of_attention_that_cannot_run_here_is_refused(ask: Ask, copied: Path, tmp_path: Path) -> None:
+    line = ["train", "--corpus", "tiny", "--out", str(tmp_path / "out"), "--attention", "flex"]
+    code, answer = ask(*line, store=copied)
+
+    assert code == 1
+    assert "attention flex: the device is cpu; expected a CUDA device" in answer["message"]
+    assert "--attention math" in answer["message"]
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_place_that_cannot_be_written_is_one_json_value(ask: Ask, copied: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     out = str(tmp_path / "file" / "out")

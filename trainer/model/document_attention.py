@@ -207,7 +207,8 @@ def _lists(relation_B1KK: Tensor) -> tuple[Tensor, Tensor]:
 
 def _compiled_alone(*arguments: Any, **options: Any) -> Tensor:
     """FlexAttention where nothing around it is compiled, as in evaluation: uncompiled it would keep T x T numbers a head."""
-    with torch._dynamo.config.patch(error_on_recompile=False):  # a graph of its own, not one of the layers'
+    # A graph of its own, not one of the layers': a new size may compile anew, but never give the compiler up.
+    with torch._dynamo.config.patch(error_on_recompile=False, fail_on_recompile_limit_hit=True):
         result: Tensor = _compiled_flex()(*arguments, **options)
         return result
 

@@ -8,6 +8,7 @@ check that refuses gradients on a CPU, which is lifted.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from itertools import pairwise
 from typing import Any
 from unittest.mock import patch
 
@@ -75,8 +76,7 @@ def _backward(
 
 
 def _documents(bounds: Tensor, max_tokens: int) -> Iterator[slice]:
-    firsts = bounds.tolist()
-    for first, end in zip(firsts[:-1], firsts[1:], strict=True):
+    for first, end in pairwise(bounds.tolist()):
         assert 0 <= end - first <= max_tokens
         if end > first:
             yield slice(first, end)

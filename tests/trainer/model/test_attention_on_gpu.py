@@ -1,0 +1,182 @@
+"""Every way of attention on a CUDA device: near float64, the same bits again, documents apart, compiled whole, decoded alike."""
+
+import os
+
+os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # asked for by strict mode when the first product runs
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.trainer.model.conftest import _doc_ids_from, _shaken
+from trainer.attention_choices import missing
+from trainer.attention_trials import ON_GPU, Shape, _measured, keeps_apart, made_inputs, run, segments_of
+from trainer.compilation import Compilation, budget_of
+from trainer.config import AttentionChoice, CompileMode, Precision
+from trainer.determinism import kernel_manifest, make_deterministic
+from trainer.model.attention import Attention
+from trainer.model.decoding import StepToken
+from trainer.model.document_attention import AttentionPlan, lay_out
+from trainer.model.hybrid import HybridModel, TrainingBatch
+from trainer.model.initialization import initialize
+from trainer.model.segments import describe_rows
+from trainer.parallel import Ranks
+from trainer.presets import preset
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]
+
+MATH, FLEX, VARLEN = AttentionChoice
+FLOAT32, BFLOAT16 = Precision
+ABLE = [(MATH, FLOAT32), (FLEX, FLOAT32), (MATH, BFLOAT16), (FLEX, BFLOAT16), (VARLEN, BFLOAT16)]
+SHAPES = {
+    "training": ON_GPU,
+    "a row of one document, not cut evenly into blocks": Shape(1, 8, 8, 64, 1000, (7, 400, 593)),
+    "small heads": Shape(3, 4, 2, 16, 300, (100, 28, 72, 90)),
+    "wide heads": Shape(2, 8, 1, 128, 640, (128, 128, 200)),
+}
+
+
+def plan_of(choice: AttentionChoice, room: int = 8) -> AttentionPlan:
+    return AttentionPlan(choice, room if choice is VARLEN else 0)
+
+
+@pytest.fixture(autouse=True)
+def _strict():
+    before = torch._dynamo.config.save_config()
+    torch._dynamo.reset()
+    make_deterministic(42, 2)
+    yield
+    torch._dynamo.config.load_config(before)
+    torch._dynamo.reset()
+    torch.use_deterministic_algorithms(False)
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize(("choice", "dtype"), ABLE)
+def test_a_way_is_near_float64_repeats_its_bits_and_keeps_documents_apart(
+    choice: AttentionChoice, dtype: Precision, shape: Shape
+) -> None:
+    assert missing(choice, shape.head_size, dtype, "cuda") == ""
+
+    found = _measured(plan_of(choice), dtype, "cuda", shape)
+
+    assert found.is_good, found.found
+
+
+@pytest.mark.parametrize(("choice", "dtype"), ABLE)
+def test_a_backward_repeats_its_bits_fifty_times(choice: AttentionChoice, dtype: Precision) -> None:
+    inputs = made_inputs(ON_GPU, dtype, "cuda")
+    first = run(plan_of(choice), ON_GPU.lengths, inputs)
+
+    for _ in range(50):
+        again = run(plan_of(choice), ON_GPU.lengths, inputs)
+        assert all(torch.equal(mine, theirs) for mine, theirs in zip(first, again, strict=True))
+
+
+def test_more_room_for_documents_changes_no_bit_of_a_result_and_keeps_them_apart() -> None:
+    inputs = made_inputs(ON_GPU, BFLOAT16, "cuda")
+    first = run(plan_of(VARLEN, 8), ON_GPU.lengths, inputs)
+
+    for room in (64, 256):
+        again = run(plan_of(VARLEN, room), ON_GPU.lengths, inputs)
+        assert torch.equal(first[0], again[0]), "the forward pass does not depend on the room"
+        for mine, theirs in zip(first, again, strict=True):
+            torch.testing.assert_close(mine, theirs, rtol=2e-2, atol=2e-2)
+        assert keeps_apart(plan_of(VARLEN, room), ON_GPU, inputs, again)
+
+
+@pytest.mark.parametrize("choice", AttentionChoice)
+def test_a_layout_is_made_without_waiting_for_the_device(choice: AttentionChoice) -> None:
+    segment_ids_BT = segments_of(ON_GPU.lengths, 4, 4096, "cuda")
+    lay_out(segment_ids_BT, plan_of(choice))
+
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        lay_out(segment_ids_BT, plan_of(choice))
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+def batch_of(num_rows: int) -> TrainingBatch:
+    ids_BT = torch.randint(0, 64, (num_rows, 256), generator=torch.Generator().manual_seed(num_rows))
+    doc_ids_BT = _doc_ids_from([[100, 1, 120]] * num_rows, 256)
+    parts = ids_BT, ids_BT.roll(-1, 1), (doc_ids_BT > 0).long(), doc_ids_BT
+    return TrainingBatch(*(part.cuda() for part in parts))
+
+
+def trained(choice: AttentionChoice, mode: CompileMode) -> tuple[list[Tensor], Compilation | None, HybridModel]:
+    """Three steps at two batch sizes: the losses and the last gradients."""
+    model = HybridModel(preset("tiny"), 64)
+    initialize(model, 42)
+    model.cuda()
+    model.dtype, model.attention = torch.bfloat16, plan_of(choice)
+    compilation = None if mode is CompileMode.OFF else Compilation(model, mode)
+    found = []
+    for step, num_rows in enumerate((4, 4, 8), 1):
+        model.zero_grad()
+        if compilation is None:
+            loss, _ = model.loss(batch_of(num_rows))
+            loss.backward()
+        else:
+            with compilation.guarded(step):
+                loss, _ = model.loss(batch_of(num_rows))
+                loss.backward()
+            compilation.end_step(step, [], Ranks())
+        found.append(loss.detach())
+    return [*found, *(each.grad for each in model.parameters() if each.grad is not None)], compilation, model
+
+
+@pytest.mark.parametrize("mode", CompileMode)
+@pytest.mark.parametrize("choice", AttentionChoice)
+def test_a_training_repeats_its_bits_however_it_is_compiled(choice: AttentionChoice, mode: CompileMode) -> None:
+    first, compilation, model = trained(choice, mode)
+    if compilation is not None:
+        budget = budget_of(model, mode)
+        assert compilation.watch.num_breaks == budget.num_breaks
+        assert len(compilation.watch.frames) <= budget.max_frames
+        torch._dynamo.config.error_on_recompile = False
+        torch._dynamo.reset()
+    again, _, _ = trained(choice, mode)
+
+    assert len(first) == len(again)
+    assert all(torch.equal(mine, theirs) for mine, theirs in zip(first, again, strict=True))
+
+
+@pytest.mark.parametrize("choice", AttentionChoice)
+def test_held_out_rows_of_other_batch_sizes_are_looked_at_after_the_warm_up(choice: AttentionChoice) -> None:
+    _, compilation, model = trained(choice, CompileMode.FULLGRAPH)
+    assert compilation is not None
+    num_frames = len(compilation.watch.frames)
+
+    with torch.no_grad():
+        for num_rows in (3, 1, 7):
+            loss, _ = model.eval().loss(batch_of(num_rows))
+            model.attention, planned = plan_of(MATH), model.attention
+            expected, _ = model.loss(batch_of(num_rows))
+            model.attention = planned
+            torch.testing.assert_close(loss, expected, rtol=2e-2, atol=2e-2)
+
+    assert len(compilation.watch.frames) == num_frames
+
+
+@pytest.mark.parametrize(("choice", "dtype"), ABLE)
+def test_a_block_decoded_step_by_step_is_near_its_full_pass(choice: AttentionChoice, dtype: Precision) -> None:
+    torch_dtype = getattr(torch, dtype)
+    block = _shaken(Attention(preset("tiny").model_copy(update={"pattern": "A", "depth": 1}), 1, 20)).cuda()
+    rows = describe_rows(
+        torch.zeros(2, 200).cuda(), _doc_ids_from([[1, 90, 100], [200]], 200).cuda(), attention=plan_of(choice)
+    )
+    hidden_BTD = torch.randn(2, 200, 64, generator=torch.Generator().manual_seed(1)).to("cuda", torch_dtype)
+    with torch.no_grad():
+        expected_BTD = block(hidden_BTD, rows).update_BTD
+        state = block.initial_state(2)
+        state = state._replace(keys_BGUE=state.keys_BGUE.to(torch_dtype), values_BGUE=state.values_BGUE.to(torch_dtype))
+        for t in range(200):
+            token = StepToken(rows.input_ids_BT[:, t], rows.segments.positions_BT[:, t])
+            update_BD, state = block.step(hidden_BTD[:, t], token, state)
+            bound = 1e-4 if dtype is FLOAT32 else 3e-2
+            torch.testing.assert_close(update_BD, expected_BTD[:, t], rtol=bound, atol=bound, msg=f"token {t}")
+
+
+def test_the_manifest_names_the_way() -> None:
+    assert kernel_manifest("cuda", 1, None, VARLEN)["attention"] == "varlen"
