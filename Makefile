@@ -34,7 +34,7 @@ bench-gpu: .venv/installed ## operations and training steps on the GPU, row by r
 first-light: .venv/installed ## the first session on a GPU: correct and repeatable before it is fast
 	$(RUN) -m kernels parity
 	$(RUN) -m pytest -m gpu
-	$(RUN) -m trainer doctor
+	$(RUN) -m trainer doctor --json > docs/benchmarks/doctor.json
 	$(RUN) -m kernels tune --output docs/benchmarks/tuning.jsonl --budget $(BUDGET)
 	$(MAKE) bench-gpu
 
