@@ -25,7 +25,6 @@ FORBIDDEN = {
     ),
     "pipeline.collect.stage": ("pyarrow", "numpy", "httpx2", "unearth", "requests"),
     "pipeline.normalize.stage": ("pyarrow", "numpy", "llvmlite", "detect_secrets", "re2"),
-    "pipeline.normalize.machine_code": ("numba", "scipy"),
     "kernels.mamba3_scan": ("dagster", "pipeline", "trainer", "pyarrow", "pydantic"),
     "kernels.rms_norm": ("dagster", "pipeline", "trainer", "pyarrow", "pydantic"),
 }
