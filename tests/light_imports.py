@@ -23,6 +23,8 @@ FORBIDDEN = {
         "numba",
         "license_expression",
     ),
+    "pipeline.collect.stage": ("pyarrow", "numpy", "httpx2", "unearth", "requests"),
+    "pipeline.normalize.stage": ("pyarrow", "numpy", "llvmlite", "detect_secrets", "re2"),
     "kernels.mamba3_scan": ("dagster", "pipeline", "trainer", "pyarrow", "pydantic"),
     "kernels.rms_norm": ("dagster", "pipeline", "trainer", "pyarrow", "pydantic"),
 }

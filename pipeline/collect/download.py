@@ -1,11 +1,7 @@
 """Bytes over the network: whole, or not at all. An interrupted download is kept and continued."""
 
-import hashlib
 import re
 import ssl
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -14,31 +10,14 @@ from unearth.auth import MultiDomainBasicAuth
 from unearth.fetchers import PyPIClient
 from unearth.link import Link
 
+from pipeline.collect.blocks import file_sha256
+from pipeline.collect.patience import Patience
 from pipeline.errors import FetchError
 
 MAX_REDIRECTS = 10
 """Redirects in a row that are followed."""
 
 _RETRIED_CLIENT_ERRORS = frozenset({408, 425, 429})
-_BLOCK_BYTES = 1024**2
-
-
-@dataclass(frozen=True)
-class Patience:
-    """How long a transfer is tried, and how much it may bring. The delay doubles; a transfer without a byte has stalled."""
-
-    num_attempts: int = 5
-    first_delay_seconds: float = 1.0
-    stall_timeout_seconds: float = 30.0
-    deadline_seconds: float = 3_600.0
-    """Time for one attempt of a program that transfers on its own, such as git."""
-    max_num_bytes: int = 4 * 1024**3
-    """Bytes of one file. A server that sends more, or says that it will, is not listened to further."""
-    sleep: Callable[[float], None] = time.sleep
-
-    def wait(self, attempt: int) -> None:
-        """Wait after the attempt of that number, counted from 1."""
-        self.sleep(self.first_delay_seconds * 2 ** (attempt - 1))
 
 
 class TransientError(Exception):
@@ -104,19 +83,6 @@ def status_failure(response: httpx2.Response) -> str | None:
     """The server's trouble where another attempt may help: 408, 425, 429 and 5xx. None for any other status."""
     status = response.status_code
     return f"the server answered {status}" if status >= 500 or status in _RETRIED_CLIENT_ERRORS else None
-
-
-def file_sha256(path: Path) -> str:
-    """SHA-256 of a file, in hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def file_blocks(path: Path) -> Iterator[bytes]:
-    """A file's bytes, a MiB at a time."""
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK_BYTES):
-            yield block
 
 
 def _tls_context(certificate: str) -> ssl.SSLContext:

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from pipeline.collect.download import Patience
 from pipeline.collect.git_command import create_repository, run_git, run_online
+from pipeline.collect.patience import Patience
 from pipeline.collect.pins import GitPin
 from pipeline.errors import ArchiveError, FetchError, SourceError
 

@@ -9,10 +9,11 @@ from typing import Any
 from packaging.version import InvalidVersion, Version
 from unearth import Package
 
+from pipeline.collect.blocks import file_blocks, file_sha256
 from pipeline.collect.catalog import CatalogEntry, load_catalog
-from pipeline.collect.download import Patience, file_blocks, file_sha256
 from pipeline.collect.local import tree_digest
 from pipeline.collect.params import CollectParams
+from pipeline.collect.patience import Patience
 from pipeline.collect.pins import pin_of, toml_of
 from pipeline.collect.sdist import PackageIndex, link_sha256, pip_configuration
 from pipeline.collect.selection import Selection

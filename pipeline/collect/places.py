@@ -4,30 +4,35 @@ from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from pipeline.collect.download import Patience, download, file_blocks, file_sha256, open_session
+from pipeline.collect.blocks import file_blocks, file_sha256
 from pipeline.collect.git_fetch import fetch_commit
 from pipeline.collect.local import check_tree, tree_digest
 from pipeline.collect.params import CollectParams
+from pipeline.collect.patience import Patience
 from pipeline.collect.pins import ArchivePin, GitPin, JsonlPin, LocalPin, SdistPin, SourcePin
-from pipeline.collect.sdist import PackageIndex, pip_configuration
 from pipeline.durable import held
 from pipeline.errors import FetchError, SourceError
 from pipeline.part import StageContext
+
+if TYPE_CHECKING:
+    from pipeline.collect.sdist import PackageIndex
 
 Context = StageContext[CollectParams]
 _FilePin = ArchivePin | JsonlPin
 
 
 class Network:
-    """The ways to bytes elsewhere. The package index is asked for only when an archive is missing."""
+    """The ways to bytes elsewhere. Their libraries are loaded, and the package index asked for, when bytes are missing."""
 
     def __init__(self, patience: Patience) -> None:
         self.patience = patience
 
     @cached_property
-    def index(self) -> PackageIndex:
+    def index(self) -> "PackageIndex":
+        from pipeline.collect.sdist import PackageIndex, pip_configuration
+
         return PackageIndex(pip_configuration(), self.patience)
 
     def fetch_sdist(self, pin: SdistPin, partial: Path) -> None:
@@ -36,6 +41,8 @@ class Network:
 
     def fetch_url(self, pin: _FilePin, partial: Path) -> None:
         """Bring what is at the pin's URL into the file `partial`, unjudged."""
+        from pipeline.collect.download import download, open_session
+
         with open_session(self.patience) as session:
             download(session, str(pin.url), partial, pin.sha256, self.patience)
 

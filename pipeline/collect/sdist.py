@@ -16,7 +16,8 @@ import httpx2
 from unearth import Package, PackageFinder
 from unearth.link import Link
 
-from pipeline.collect.download import Patience, TransientError, download, open_session, reason_of, status_failure
+from pipeline.collect.download import TransientError, download, open_session, reason_of, status_failure
+from pipeline.collect.patience import Patience
 from pipeline.collect.pins import SdistPin
 from pipeline.errors import DigestError, FetchError
 

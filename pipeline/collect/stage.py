@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pipeline.collect.download import Patience
+from pipeline.collect.patience import Patience
 from pipeline.collect.pins import SourcePin
 from pipeline.collect.places import Context, Network, places_of
 from pipeline.collect.sources import read_source

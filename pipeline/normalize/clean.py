@@ -14,7 +14,7 @@ from pipeline.languages import C_EXTENSIONS, SHARED_EXTENSIONS
 from pipeline.normalize.decode import Decoded, decode, is_lossless
 from pipeline.normalize.decontaminate import Contamination, Decontaminator, Overlap, WholeSolutions
 from pipeline.normalize.duplicates import Signature
-from pipeline.normalize.evaluation_items import EvaluationItem, load_items
+from pipeline.normalize.evaluation_items import EVALUATION_ITEMS, EvaluationItem, load_items
 from pipeline.normalize.expressions import Judged, LicenceClass, Policy, judge_expression, load_policy
 from pipeline.normalize.filters import judge, score, scores_json
 from pipeline.normalize.identity import RulesIdentity, document_id, text_sha256
@@ -41,8 +41,6 @@ DROPPED = "dropped.parquet"
 SIGNATURES = "signatures.parquet"
 COPYLEFT = "copyleft.parquet"
 CONTAMINATION = "contamination.parquet"
-EVALUATION_ITEMS = "evaluation items"
-"""The place of a folder of evaluation items, among the places of a part."""
 
 Signed = tuple[NDArray[np.uint64], NDArray[np.uint32] | None]
 """Shingles, and the signature of a text that is not below the token floor."""

@@ -22,6 +22,7 @@ from pipeline.schema import table_of_records
 DUPLICATES = "duplicates.parquet"
 KEPT = "kept.parquet"
 
+# In the order of the fields of Entry.
 _ENTRY_COLUMNS = ["document_id", "source", "path", "split", "num_bytes", "text_sha256", "is_inherited", "num_shingles"]
 
 
@@ -110,8 +111,9 @@ def _read_entries(inputs: Mapping[str, Tables]) -> tuple[list[Entry], NDArray[np
         lists = table["signature"].combine_chunks()
         lengths = np.diff(lists.offsets.to_numpy()) if len(lists) else np.empty(0, np.int64)
         stacked.append(lists.flatten().to_numpy().reshape(-1, NUM_PERMUTATIONS))
-        for row, length in zip(table.select(_ENTRY_COLUMNS).to_pylist(), lengths.tolist(), strict=True):
-            entries.append(Entry(**row, row=num_rows if length else None))
+        rows = zip(*(table[name].to_pylist() for name in _ENTRY_COLUMNS), strict=True)
+        for row, length in zip(rows, lengths.tolist(), strict=True):
+            entries.append(Entry(*(*row, num_rows if length else None)))
             num_rows += bool(length)
     return entries, np.concatenate(stacked)
 

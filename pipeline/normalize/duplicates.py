@@ -96,8 +96,8 @@ def find_duplicates(
     Preferred are training documents over held-out ones, then the pin named upstream for that file (see `Upstreams`), then
     what lies below no vendored root, then the smallest (source, path).
     """
-    claims = Upstreams(upstreams, entries)
-    ranked = sorted(entries, key=lambda entry: _preference(entry, claims, vendored))
+    claims, roots = Upstreams(upstreams, entries), frozenset(vendored)
+    ranked = sorted(entries, key=lambda entry: _preference(entry, claims, roots))
     losses = _lose_equal_texts(ranked)
     candidates = _Candidates(ranked, signatures, losses, announce)
     for keeper, loser, similarity in _similar(candidates, shingles_of, params, losses):

@@ -15,6 +15,9 @@ from pipeline.errors import ParamsError
 from pipeline.params import canonical_json
 
 SHIPPED = "evaluation/cpp_small.jsonl"
+EVALUATION_ITEMS = "evaluation items"
+"""The place of a folder of evaluation items, among the places of a part."""
+
 _FIELDS = ("id", "prompt", "solution")
 
 

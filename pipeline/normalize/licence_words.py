@@ -6,6 +6,7 @@ grants, limits or forbids is replaceable: a slot for a name takes at most 25 wor
 """
 
 import re
+from functools import lru_cache
 
 _COPYRIGHT_LINE = re.compile(
     r"^[^\w\n©(]*(?:portions |parts )?(?:(?:copyright\b|\(c\)|©|&copy;).*?(?:\d{4}|\(c\)|©|<year>|\[yyyy\]| by ).*"
@@ -71,6 +72,7 @@ _REPLACEABLE = (
 _SUBSTITUTIONS = tuple((re.compile(pattern), plain) for pattern, plain in _REPLACEABLE)
 
 
+@lru_cache(maxsize=4)  # a header is asked for its texts, then for its notices
 def plain_words(text: str, hyphen: str = "-", *, with_copyright_lines: bool = False) -> str:
     """The words of a text, in lower case and one space apart: no copyright lines, bullets, punctuation or margins.
 
@@ -78,7 +80,8 @@ def plain_words(text: str, hyphen: str = "-", *, with_copyright_lines: bool = Fa
     """
     lowered = _LINE_BREAK_HYPHEN.sub(hyphen, text.lower())
     lowered = _BULLET.sub(" ", lowered if with_copyright_lines else _COPYRIGHT_LINE.sub("", lowered))
-    return " ".join(_EQUIVALENT.get(word, word) for word in _WORD.findall(lowered))
+    words = _WORD.findall(lowered)
+    return " ".join(map(_EQUIVALENT.get, words, words))
 
 
 def licence_words(text: str, hyphen: str = "-") -> str:

@@ -11,8 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pipeline.normalize.bands import drops_outside, languages_outside
-from pipeline.normalize.clean import EVALUATION_ITEMS
-from pipeline.normalize.evaluation_items import all_items, items_digest
+from pipeline.normalize.evaluation_items import EVALUATION_ITEMS, all_items, items_digest
 from pipeline.normalize.expressions import policy_bytes
 from pipeline.normalize.identity import RulesIdentity
 from pipeline.normalize.params import NormalizeParams, RulesParams

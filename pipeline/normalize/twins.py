@@ -8,6 +8,7 @@ inherit their permission. Candidates share a band of the signature, exact Jaccar
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,9 @@ from pipeline.normalize.params import DuplicateParams
 from pipeline.normalize.shingles import jaccard
 from pipeline.part import Tables
 from pipeline.records import DuplicateRecord, UInt32, UInt64
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +54,25 @@ class CopyleftTwin:
     shingles: NDArray[np.uint64]
 
 
+_PLAIN_COLUMNS = ("record_id", "source", "path", "text_sha256", "is_own")
+
+
 def read_copyleft(inputs: Mapping[str, Tables], table_name: str) -> list[CopyleftTwin]:
     """The copyleft texts of all sources, sorted by source and path."""
     found = []
     for source in sorted(inputs):
         table = inputs[source].table(table_name)
-        lists = {name: table[name].combine_chunks() for name in ("signature", "shingles")}
-        rows = table.drop_columns(list(lists)).to_pylist()
-        for index, row in enumerate(rows):
-            signature, shingles = (lists[name][index].values.to_numpy() for name in ("signature", "shingles"))
-            found.append(CopyleftTwin(**row, signature=signature, shingles=shingles))
+        columns = [table[name].to_pylist() for name in _PLAIN_COLUMNS]
+        lists = [_rows_of_lists(table[name].combine_chunks()) for name in ("signature", "shingles")]
+        found += [CopyleftTwin(*row) for row in zip(*columns, *lists, strict=True)]
     return sorted(found, key=lambda text: (text.source, text.path))
+
+
+def _rows_of_lists(lists: "pa.LargeListArray") -> list[NDArray[Any]]:
+    """The list of each row, in order."""
+    if not len(lists):
+        return []
+    return np.split(lists.flatten().to_numpy(), np.cumsum(lists.value_lengths().to_numpy())[:-1])
 
 
 def find_copyleft_twins(
@@ -111,7 +123,9 @@ def _candidates(
         theirs, ours = band_keys(their_signatures, band), band_keys(our_signatures, band)
         for index, key in enumerate(theirs.tolist()):
             places[key].append(index)
-        for row in np.flatnonzero(np.isin(ours, theirs)).tolist():
+        ordered = np.sort(theirs)
+        nearest = ordered[np.minimum(np.searchsorted(ordered, ours), len(ordered) - 1)]
+        for row in np.flatnonzero(nearest == ours).tolist():
             pairs.update((row, index) for index in places[int(ours[row])])
     for row, index in sorted(pairs):
         yield compared[row], texts[index]

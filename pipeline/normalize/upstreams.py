@@ -38,12 +38,14 @@ class Upstreams:
             source: [(any_of([glob]), upstream) for glob, upstream in named[source].items()] for source in named
         }
         self._wanted = {(upstream, _name(file)) for file in files if (upstream := self._upstream_of(file)) is not None}
+        self._upstreams = {upstream for upstream, _ in self._wanted}
 
     def claim(self, file: Located) -> Claim:
         """What is said about a file of the corpus."""
         if self._upstream_of(file) is not None:
             return Claim.COPY
-        return Claim.NAMED_UPSTREAM if (file.source, _name(file)) in self._wanted else Claim.UNCLAIMED
+        is_named = file.source in self._upstreams and (file.source, _name(file)) in self._wanted
+        return Claim.NAMED_UPSTREAM if is_named else Claim.UNCLAIMED
 
     def _upstream_of(self, file: Located) -> str | None:
         globs = self._globs.get(file.source, ())

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.collect.download import Patience
 from pipeline.collect.params import CollectParams
+from pipeline.collect.patience import Patience
 from pipeline.collect.pins import SourcePin
 from pipeline.collect.withdrawn import Selector
 from pipeline.errors import DigestError, SourceError

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.collect.download import Patience
 from pipeline.collect.local import tree_digest
+from pipeline.collect.patience import Patience
 from pipeline.collect.pins import load_pins
 from pipeline.collect.stage import run
 from pipeline.errors import ArchiveError, DigestError, FetchError, PinError, SluiceError, SourceError

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeline.__main__ import main
-from pipeline.collect.download import Patience
 from pipeline.collect.git_command import last_words
 from pipeline.collect.params import CollectParams
+from pipeline.collect.patience import Patience
 from pipeline.collect.pins import GitPin
 from pipeline.collect.stage import run
 from pipeline.errors import ArchiveError, FetchError, SourceError

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipeline.collect.download import Patience
 from pipeline.collect.git_history import Change, is_accepted
+from pipeline.collect.patience import Patience
 from pipeline.collect.pins import GitPin
 from pipeline.collect.stage import run
 from pipeline.records import FileModification

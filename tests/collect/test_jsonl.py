@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeline.__main__ import main
-from pipeline.collect.download import Patience
 from pipeline.collect.jsonl import Fields, read_lines
 from pipeline.collect.params import CollectParams
+from pipeline.collect.patience import Patience
 from pipeline.collect.pinning import propose_own
 from pipeline.collect.pins import JsonlPin
 from pipeline.collect.selection import Selection

@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.__main__ import main
 from pipeline.collect.catalog import CatalogEntry
-from pipeline.collect.download import Patience
+from pipeline.collect.patience import Patience
 from pipeline.collect.pinning import Proposal, Shelf, propose_own, propose_release
 from pipeline.collect.pins import load_pins
 from pipeline.collect.sdist import PackageIndex, pip_configuration

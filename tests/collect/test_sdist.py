@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.collect.download import Patience, file_sha256
+from pipeline.collect.blocks import file_sha256
+from pipeline.collect.patience import Patience
 from pipeline.collect.pins import SdistPin
 from pipeline.collect.sdist import IndexConfiguration, PackageIndex, configuration_of, default_index, pip_configuration
 from pipeline.errors import DigestError, FetchError

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.collect.download import Patience
 from pipeline.collect.local import tree_digest
 from pipeline.collect.params import CollectParams
+from pipeline.collect.patience import Patience
 from pipeline.collect.pins import ArchivePin, GitPin, LocalPin, SdistPin
 from pipeline.collect.stage import collect_source, run
 from pipeline.errors import ArchiveError, DigestError, FetchError, SourceError
