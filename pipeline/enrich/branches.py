@@ -11,8 +11,11 @@ if (y) {
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 MAX_NUM_LINES = 32
 """A conditional with a longer branch stays: what opens a brace for another to close is short, a header guard is not."""
@@ -21,14 +24,6 @@ MAX_NUM_LINES = 32
 # It begins with the sign that is searched for: a search for the start of a line stops at each line.
 _DIRECTIVE = re.compile(
     rb"#[ \t]*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b(?:[^\\\n]|\\.|\\\Z)*(?:\n|\Z)", re.DOTALL
-)
-_OPAQUE = re.compile(
-    rb"//(?:[^\\\n]|\\.)*"
-    rb"|/\*.*?(?:\*/|\Z)"
-    rb"|R\"([^()\\\s\"]{0,16})\(.*?(?:\)\1\"|\Z)"
-    rb"|\"(?:[^\"\\\n]|\\.)*\"?"
-    rb"|'(?:[^'\\\n]|\\.)*'?",
-    re.DOTALL,
 )
 _SPACES = bytes(10 if byte == 10 else 32 for byte in range(256))
 """Table that makes a space of each byte but the line's end."""
@@ -66,8 +61,15 @@ def conditionals_of(content: bytes) -> Conditionals:
     """Look for the conditionals of a text. One that is not closed is left out."""
     if _BEGIN.search(content) is None:
         return Conditionals(content, ())
-    bare = _OPAQUE.sub(lambda match: match[0].translate(_SPACES), content)
+    bare: bytes = _opaque().spaced(np.frombuffer(content, np.uint8)).tobytes()
     return Conditionals(bare, _conditionals(bare))
+
+
+@cache
+def _opaque() -> Any:
+    from pipeline.enrich import opaque
+
+    return opaque
 
 
 def unbalanced_branches(conditionals: Conditionals, errors: Sequence[ByteRange] = ()) -> list[ByteRange]:

@@ -20,17 +20,17 @@ The level of a chunk is the number of namespace bodies and class bodies around i
 `extern "C"` do not count.
 """
 
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from tree_sitter import Node
 
+from pipeline.enrich.spans import MAX_LEVEL, Chunk, Spans
 from pipeline.enrich.syntax import Syntax
 from pipeline.records import ChunkKind
 
-MAX_LEVEL = 255
+__all__ = ["MAX_LEVEL", "Chunk", "chunks_of"]
 
 _CLASSES = frozenset({"class_specifier", "struct_specifier", "union_specifier"})
 _CONDITIONALS = frozenset({"preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef"})
@@ -61,16 +61,6 @@ _ONE_SPAN = {
 }
 """What is one span whatever stands in it."""
 _DOCUMENTED_DIRECTIVES = frozenset({"preproc_def", "preproc_function_def"})
-_MERGED = frozenset(ChunkKind) - {ChunkKind.FUNC_SIG, ChunkKind.FUNC_BODY, ChunkKind.CLASS_DECL}
-
-
-class Chunk(NamedTuple):
-    """A byte range of the UTF-8 text. The first chunk starts at 0, each next one at the end of the one before."""
-
-    start: int
-    end: int
-    kind: ChunkKind
-    level: int
 
 
 class Closing(NamedTuple):
@@ -91,114 +81,12 @@ class Container:
     closing: Closing | None = None
 
 
-@dataclass(slots=True)
-class Span:
-    """A chunk in the making, without the blanks around it."""
-
-    start: int
-    end: int
-    kind: ChunkKind
-    level: int
-
-
-class Spans:
-    """Collects spans in the order of the text, gives comments to their owners and joins neighbours."""
-
-    def __init__(self, syntax: Syntax) -> None:
-        self._content = syntax.content
-        self._blanked = deque(syntax.blanked)
-        self._spans: list[Span] = []
-        self._comment: Span | None = None
-
-    def add(self, start: int, end: int, kind: ChunkKind, level: int, takes_comment: bool = True) -> None:
-        """Add what was found at [start, end); `takes_comment` if a comment right before it belongs to it."""
-        has_comment = False
-        if self._comment is not None:
-            has_comment = takes_comment and self._num_lines_between(self._comment.end, start) <= 1
-            if has_comment:
-                start = self._comment.start
-                self._comment = None
-            else:
-                self._flush_comment()
-        self._append(Span(start, end, kind, level), has_comment)
-
-    def add_comment(self, start: int, end: int, level: int) -> None:
-        """Add a comment: to the line it ends, to the comment it continues, or to wait for its owner."""
-        if self._comment is not None and self._num_lines_between(self._comment.end, start) <= 1:
-            self._comment.end = end
-            return
-        self._flush_comment()
-        if self._spans and self._num_lines_between(self._spans[-1].end, start) == 0:
-            self._spans[-1].end = end
-        else:
-            self._comment = Span(start, end, ChunkKind.COMMENT, level)
-
-    def absorb(self, end: int) -> None:
-        """Punctuation up to `end` belongs to whatever came last."""
-        if self._comment is None and self._spans:
-            self._spans[-1].end = max(self._spans[-1].end, end)
-
-    def finish(self) -> list[Chunk]:
-        """The chunks of the whole text."""
-        self._flush_comment()
-        self._append_blanked(len(self._content), 0)
-        if not self._spans:
-            return [Chunk(0, len(self._content), ChunkKind.OTHER, 0)] if self._content else []
-        starts = [0, *map(self._line_start, self._spans[1:], self._spans)]
-        ends = [*starts[1:], len(self._content)]
-        return [
-            Chunk(start, end, span.kind, min(span.level, MAX_LEVEL))
-            for start, end, span in zip(starts, ends, self._spans, strict=True)
-        ]
-
-    def _append(self, span: Span, has_comment: bool) -> None:
-        if self._blanked:
-            self._append_blanked(span.start, span.level)
-        self._append_trimmed(span, has_comment)
-
-    def _append_blanked(self, end: int, level: int) -> None:
-        """What was blanked up to `end`: the tree knows nothing of it. Inside of a body it is part of the body."""
-        while self._blanked and self._blanked[0][1] <= end:
-            self._append_trimmed(Span(*self._blanked.popleft(), ChunkKind.PREAMBLE, level), has_comment=False)
-
-    def _append_trimmed(self, span: Span, has_comment: bool) -> None:
-        last = self._spans[-1] if self._spans else None
-        if last is not None and last.end > span.start:
-            span.start = last.end
-        if self._content[span.end - 1 : span.end].isspace():  # directives end with their line end
-            span.end = span.start + len(self._content[span.start : span.end].rstrip())
-        if span.end <= span.start:
-            return
-        if last is not None and not has_comment and self._are_joined(last, span):
-            last.end = span.end
-        else:
-            self._spans.append(span)
-
-    def _are_joined(self, last: Span, span: Span) -> bool:
-        is_like = last.kind is span.kind and last.level == span.level and span.kind in _MERGED
-        return is_like and self._num_lines_between(last.end, span.start) <= 1
-
-    def _flush_comment(self) -> None:
-        if self._comment is not None:
-            comment, self._comment = self._comment, None
-            self._append(comment, has_comment=True)
-
-    def _num_lines_between(self, start: int, end: int) -> int:
-        return self._content.count(b"\n", start, end)
-
-    def _line_start(self, span: Span, before: Span) -> int:
-        if self._content.startswith(b"\n", span.start - 1):
-            return span.start
-        start = before.end + len(self._content[before.end : span.start].rstrip(b" \t"))
-        return start if self._content[start - 1 : start] == b"\n" else span.start
-
-
 def chunks_of(syntax: Syntax) -> list[Chunk]:
     """The chunks of a parsed text; one of kind `other` where there is no tree. An empty text has none."""
-    spans = Spans(syntax)
+    spans = Spans()
     if syntax.tree is not None:
         _walk(syntax.tree.root_node, spans)
-    return spans.finish()
+    return spans.chunks(syntax.content, syntax.blanked)
 
 
 def _walk(root: Node, spans: Spans) -> None:

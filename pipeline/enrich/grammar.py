@@ -4,6 +4,8 @@ import re
 from enum import StrEnum
 from pathlib import PurePosixPath
 
+import numpy as np
+
 from pipeline.languages import C_EXTENSIONS, SHARED_EXTENSIONS
 
 
@@ -14,7 +16,6 @@ class Grammar(StrEnum):
     CPP = "cpp"
 
 
-_NO_CODE = re.compile(rb"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"?|'(?:[^'\\\n]|\\.)'", re.DOTALL)
 _DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b(.*)$", re.MULTILINE)
 _CPP_SIGN = re.compile(
     rb"\b(?:class|typename|template|namespace|virtual|constexpr|consteval|constinit|nullptr|noexcept|mutable|friend"
@@ -37,7 +38,9 @@ def grammar_of(path: str, content: bytes) -> Grammar:
 
 def _has_cpp_sign(content: bytes) -> bool:
     """Whether anything outside of comments, strings and what only C++ compilers see is C++ and no C."""
-    bare = _NO_CODE.sub(b" ", content)
+    from pipeline.enrich import opaque  # late: numba takes half a second
+
+    bare: bytes = opaque.shortened(np.frombuffer(content, np.uint8)).tobytes()
     if b"__cplusplus" in bare:
         bare = _without_cpp_branches(bare)
     return _CPP_SIGN.search(bare) is not None

@@ -13,12 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from tree_sitter import Language, Node, Tree
 
-MAX_DEPTH = 255
-MAX_SIBLING_INDEX = 63
 _NUM_KINDS = 1 << 16
-_DEPTH_SHIFT = 27
-_SIBLINGS = (1 << _DEPTH_SHIFT) - 1
-"""More siblings than a text that is parsed can have."""
 
 
 @dataclass(frozen=True)
@@ -27,52 +22,40 @@ class Leaves:
 
     starts: npt.NDArray[np.uint32]
     depths: npt.NDArray[np.uint8]
-    """Nodes above the leaf, at most MAX_DEPTH."""
+    """Nodes above the leaf, at most 255."""
     siblings: npt.NDArray[np.uint8]
-    """Which child of its parent the leaf is, from 0, at most MAX_SIBLING_INDEX."""
+    """Which child of its parent the leaf is, from 0, at most 63."""
     types: npt.NDArray[np.uint8]
     """Bucket of the node's type: CRC-32 of its name modulo 256, the same for both grammars and all their versions."""
 
 
 def leaves_of(tree: Tree, language: Language) -> Leaves:
     """The leaves of a tree in the order of the text. Those without bytes, such as missing ones, own nothing."""
-    ends_L, kinds_L, places_L = np.frombuffer(_walk(tree), dtype=np.uint64).reshape(-1, 3).T
-    starts_L = np.zeros_like(ends_L)
-    starts_L[1:] = ends_L[:-1]
-    owns_bytes = ends_L > starts_L
-    if not owns_bytes.all():
-        starts_L, kinds_L, places_L = starts_L[owns_bytes], kinds_L[owns_bytes], places_L[owns_bytes]
-    return Leaves(
-        starts_L.astype(np.uint32),
-        np.minimum(places_L >> _DEPTH_SHIFT, MAX_DEPTH).astype(np.uint8),
-        np.minimum(places_L & _SIBLINGS, MAX_SIBLING_INDEX).astype(np.uint8),
-        _buckets(language)[kinds_L],
-    )
+    from pipeline.enrich import compiled
+
+    moves = np.frombuffer(_moves(tree, compiled.DOWN, compiled.UP), dtype=np.uint32)
+    return Leaves(*compiled.leaf_columns(moves, _buckets(language)))
 
 
-def _walk(tree: Tree) -> "array[int]":
-    """End, kind and place of each leaf, one after another; a place is the depth shifted, and the sibling index.
+def _moves(tree: Tree, down: int, up: int) -> "array[int]":
+    """The way through all nodes of a tree: `down` to the first child, `up` to the parent, and each leaf's kind and end.
 
-    This loop sees every node of every text: one array of numbers, no node is kept, and each call in the form that costs least.
+    This loop sees every node of every text, so each step is the one that costs least: no node is kept, each number goes to
+    one array of 32 bits, and depth and sibling index are left to who reads the moves.
     """
     cursor = tree.walk()
-    found = array("Q")
-    put = found.append
-    above: list[int] = []
-    place = 0
+    moves = array("I")
+    put = moves.append
     while True:
         while cursor.goto_first_child():
-            above.append(place)
-            place = (place | _SIBLINGS) + 1  # one deeper, the first child
-        node: Node = cursor.node  # type: ignore[assignment]  # the cursor never leaves the tree
-        put(node.end_byte)
-        put(node.kind_id)
-        put(place)
+            put(down)
+        leaf: Node = cursor.node  # type: ignore[assignment]  # the cursor never leaves the tree
+        put(leaf.kind_id)
+        put(leaf.end_byte)
         while not cursor.goto_next_sibling():
             if not cursor.goto_parent():
-                return found
-            place = above.pop()
-        place += 1
+                return moves
+            put(up)
 
 
 @cache

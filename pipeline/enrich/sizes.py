@@ -14,7 +14,7 @@ from pipeline.enrich.chunks import Chunk
 from pipeline.enrich.syntax import Syntax
 
 _BLANKS = b" \t\n\r\v\f"
-_BLANK_CODES = np.frombuffer(_BLANKS, dtype=np.uint8)
+_IS_BLANK = np.isin(np.arange(256), [*_BLANKS])
 
 
 def sized_chunks(syntax: Syntax, chunks: Sequence[Chunk], max_num_bytes: int) -> list[Chunk]:
@@ -58,7 +58,7 @@ def _node_starts(syntax: Syntax, chunk: Chunk, max_num_bytes: int) -> list[int]:
 
 def _cuts(content: bytes, chunk: Chunk, starts: Sequence[int], max_num_bytes: int) -> list[int]:
     """The starts at which the chunk is cut: as many parts go together as stay within the limit."""
-    is_blank = np.isin(np.frombuffer(content[chunk.start : chunk.end], dtype=np.uint8), _BLANK_CODES)
+    is_blank = _IS_BLANK[np.frombuffer(content[chunk.start : chunk.end], dtype=np.uint8)]
     if not starts:
         return []
     sizes_before = np.concatenate([[0], np.cumsum(~is_blank)])[[start - chunk.start for start in starts]].tolist()

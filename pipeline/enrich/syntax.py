@@ -151,7 +151,7 @@ def _errors(root: Node) -> tuple[tuple[ByteRange, ...], int]:
         elif node.is_missing:
             num_missing_nodes += 1
         else:
-            pending.extend(child for child in node.children if child.has_error)
+            pending += [child for child in node.children if child.has_error]
     return tuple(sorted(errors)), num_missing_nodes
 
 

@@ -1,15 +1,12 @@
 """The inner loops over bytes, tokens and shingles, as machine code.
 
-All arithmetic is on integers, so the bits are the same on every processor. The code is compiled once and kept beside this
-file, or in the user's cache where that folder cannot be written; where neither can, each process compiles for itself.
-Import this module late: numba takes half a second.
+All arithmetic is on integers, so the bits are the same on every processor. Import this module late: numba takes half a
+second.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
-from numba import njit
+
+from pipeline.machine_code import compiled as _compiled
 
 # ruff: noqa: SIM109, SIM114  (comparisons with each of a few compile to better code than `in`)
 
@@ -33,13 +30,6 @@ _PAIRS = (*(sign + "=" for sign in "-+*/%&|^!=<>"), "::", "->", "++", "--", "&&"
 _THREE = np.array([int.from_bytes(each.encode(), "big") for each in _TRIPLES], np.int64)
 _TWO = np.zeros(1 << 14, np.bool_)
 _TWO[[ord(each[0]) << 7 | ord(each[1]) for each in _PAIRS]] = True
-
-
-def _compiled(function: Callable[..., Any]) -> Any:
-    try:
-        return njit(cache=True)(function)
-    except RuntimeError:  # numba found no folder that it can write
-        return njit(function)
 
 
 @_compiled

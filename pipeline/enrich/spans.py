@@ -1,0 +1,69 @@
+"""What is found in a text, in its order, and the chunks that it makes.
+
+The rules stand in `pipeline.enrich.chunks`; this is a list of numbers, and `pipeline.enrich.compiled` applies them.
+"""
+
+from array import array
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pipeline.enrich.branches import ByteRange
+from pipeline.records import ChunkKind
+
+MAX_LEVEL = 255
+_KINDS = tuple(ChunkKind)
+_CODES = {kind.value: code for code, kind in enumerate(_KINDS)}
+_NUM_COLUMNS = 5
+
+
+class Chunk(NamedTuple):
+    """A byte range of the UTF-8 text. The first chunk starts at 0, each next one at the end of the one before."""
+
+    start: int
+    end: int
+    kind: ChunkKind
+    level: int
+
+
+class Spans:
+    """Collects what is found, in the order of the text: what it is, its start, end, kind and level."""
+
+    def __init__(self) -> None:
+        self._found: list[int] = []
+        self._compiled = _compiled()
+
+    def add(self, start: int, end: int, kind: ChunkKind, level: int, takes_comment: bool = True) -> None:
+        """Add what was found at [start, end); `takes_comment` if a comment right before it belongs to it."""
+        what = self._compiled.DOCUMENTED if takes_comment else self._compiled.PLAIN
+        self._found.extend((what, start, end, _CODES[kind], level))
+
+    def add_comment(self, start: int, end: int, level: int) -> None:
+        """Add a comment: to the line it ends, to the comment it continues, or to wait for its owner."""
+        self._found.extend((self._compiled.COMMENT, start, end, 0, level))
+
+    def absorb(self, end: int) -> None:
+        """Punctuation up to `end` belongs to whatever came last."""
+        self._found.extend((self._compiled.PUNCTUATION, end, end, 0, 0))
+
+    def chunks(self, content: bytes, blanked: Sequence[ByteRange]) -> list[Chunk]:
+        """The chunks of the whole text. An empty text has none."""
+        end = len(content)
+        self._found.extend((self._compiled.PLAIN, end, end, 0, 0))
+        found = np.frombuffer(array("q", self._found), dtype=np.int64).reshape(-1, _NUM_COLUMNS)
+        edges = np.array(blanked, dtype=np.int64).reshape(-1, 2)
+        starts, kinds, levels = self._compiled.joined_spans(np.frombuffer(content, np.uint8), found, edges, MAX_LEVEL)
+        if not len(starts):
+            return [Chunk(0, end, ChunkKind.OTHER, 0)] if content else []
+        first, *rest = starts.tolist()
+        columns = ([first, *rest], [*rest, end], map(_KINDS.__getitem__, kinds.tolist()), levels.tolist())
+        return list(map(Chunk._make, zip(*columns, strict=True)))
+
+
+@cache
+def _compiled() -> Any:
+    from pipeline.enrich import compiled
+
+    return compiled
