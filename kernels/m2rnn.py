@@ -194,6 +194,7 @@ def _sample_inputs(generator: torch.Generator, dtype: torch.dtype, case: ShapeCa
 SPEC = KernelSpec(
     name="m2rnn",
     reference=m2rnn_reference,
+    has_serial_reference=True,
     op=lambda *arguments: m2rnn(RecurrenceArguments(*arguments)),
     sample_inputs=_sample_inputs,
     cases=(
