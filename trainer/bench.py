@@ -91,7 +91,9 @@ def bench(options: argparse.Namespace) -> Any:
         left = options.budget - (time.monotonic() - began)
         measured = _measured(row, options, left) if left > 0 else None
         if measured is None:
-            _say(f"{row.name}: the budget is spent; run again to go on here")
+            _say(
+                f"{row.name}: the budget is spent; run again to go on here, with a larger one if it takes this row whole"
+            )
             break
         found.append(measured)
         _say(f"{row.name}: {measured.get('failed') or 'measured'}")

@@ -12,8 +12,9 @@ import pytest
 import torch
 
 from kernels import mamba3_scan, rms_norm
-from kernels.benchmark import _implementations, _timings, run_benchmark
-from kernels.spec import all_specs
+from kernels.benchmark import _implementations, _timings, run_benchmark, smallest_case
+from kernels.parity import leaves
+from kernels.spec import KernelSpec, all_specs
 
 ROOT = Path(__file__).parents[2]
 
@@ -44,11 +45,22 @@ def test_a_row_without_an_end_fails_and_the_next_one_follows(tmp_path: Path, mon
     monkeypatch.setattr("kernels.benchmark.ROW_SECONDS", 0.1)
     spec = dataclasses.replace(rms_norm.SPEC, op=lambda *arguments: time.sleep(60), dtypes=(torch.float32,))
     rows = run_benchmark([spec], tmp_path / "rows.jsonl", budget_seconds=1e9, seed=1)
-    first, second = next(rows), next(rows)
+    first = next(rows)
+    monkeypatch.undo()
+    second = next(rows)
 
     assert first["failed"] == "no end within 0 s"
     assert second["implementation"] == "reference"
     assert "failed" not in second
+
+
+@pytest.mark.parametrize("spec", all_specs(), ids=lambda spec: spec.name)
+def test_each_reference_is_timed_in_every_dtype_of_its_kernel(spec: KernelSpec) -> None:
+    for dtype in spec.dtypes:
+        arguments = leaves(spec.sample_inputs(torch.Generator().manual_seed(1), dtype, smallest_case(spec)))
+        row = _timings(lambda: spec.reference, lambda arguments=arguments: arguments, "cpu")
+
+        assert "failed" not in row, (dtype, row)
 
 
 def test_a_row_that_the_budget_cuts_is_left_for_the_next_run(tmp_path: Path) -> None:
