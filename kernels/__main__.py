@@ -21,11 +21,12 @@ if DEVICE == "cpu":
 
 from kernels.benchmark import run_benchmark, surroundings  # noqa: E402 (see above)
 from kernels.configurations import MEASURED_PATH  # noqa: E402 (see above)
-from kernels.parity import ParityResult, check_registration, measure_parity  # noqa: E402 (see above)
+from kernels.parity import ParityResult, check_registration, measure_parity_within_memory  # noqa: E402 (see above)
 from kernels.spec import KernelSpec, all_specs  # noqa: E402
 from kernels.tuning import run_tuning, write_table  # noqa: E402 (see above)
 
 SEED = 42
+COMMITTED = Path(__file__).parent.parent / "docs" / "benchmarks"
 
 
 def main() -> int:
@@ -57,6 +58,8 @@ def main() -> int:
             file=sys.stderr,
         )
         return 1
+    if DEVICE == "cpu" and COMMITTED.resolve() in arguments.output.resolve().parents:
+        parser.error(f"--output {arguments.output}: it is among what GPUs measured; name a file elsewhere")
     return _report_tuning(specs, arguments) if is_tuning else _report_benchmark(specs, arguments)
 
 
@@ -105,7 +108,7 @@ def _report_parity(specs: list[KernelSpec], as_json: bool) -> int:
         for spec in specs
         for dtype in spec.dtypes
         for case in (*spec.cases, *(spec.real_cases if DEVICE == "cuda" else ()))
-        for result in measure_parity(spec, dtype, case, DEVICE, SEED)
+        for result in measure_parity_within_memory(spec, dtype, case, DEVICE, SEED)
     ]
     print(_as_json(results) if as_json else _as_table(results))
     return 0 if all(result.passed for result in results) else 1
@@ -119,6 +122,7 @@ def _as_table(results: list[ParityResult]) -> str:
     lines = [f"{'kernel':<16}{'dtype':<10}{'shape':<20}{'output':<14}{'error/eps':>10}{'limit':>8}"]
     for result in results:
         verdict = "" if result.passed else "  FAILED"
+        verdict += f"  for want of memory, instead of {result.bounded_from}" if result.bounded_from else ""
         lines.append(
             f"{result.kernel:<16}{result.dtype:<10}{result.case:<20}{result.output:<14}"
             f"{result.error_eps:>10.2f}{result.tolerance_eps:>8.1f}{verdict}"

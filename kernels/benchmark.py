@@ -1,29 +1,39 @@
 """How long each operation takes on the GPU at hand, beside its reference, the compiled reference and public kernels.
 
 One row for each operation, dtype, size and implementation, appended to a file of JSON lines as soon as it is measured, so
-that a run that was cut short goes on at the first row that is missing. A row names the GPU, driver, torch and Triton.
+that a run that was cut short goes on at the first row that is missing. A row names the GPU, driver, torch and Triton. Without
+a GPU the same rows come from Triton's interpreter, at the smallest size of each operation: they are marked as dry.
 """
 
 import json
+import math
+import signal
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
 
 from kernels.backend import HAS_TRITON, triton
 from kernels.parity import leaves, run_with_gradients
-from kernels.spec import KernelSpec, Operation, ShapeCase
+from kernels.spec import Argument, KernelSpec, Operation, ShapeCase
 
-NUM_REPEATS = 20
+NUM_REPEATS, NUM_LEAST_REPEATS, REPEATING_SECONDS = 20, 5, 5.0
+ROW_SECONDS = 180.0
+"""What one row may take. A compiler that writes out a long loop ends in hours, if at all."""
+
+
+class RowTimeoutError(BaseException):
+    """A row did not end in its time. No Exception: a compiler that is at work would take one for a failure of its own."""
 
 
 def surroundings() -> dict[str, str]:
     """What a timing depends on besides the code."""
     versions = {"torch": torch.__version__, "triton": triton.__version__ if HAS_TRITON else "not installed"}
     if not torch.cuda.is_available():
-        return {"gpu": "none: Triton's interpreter, timings mean nothing", **versions}
+        return {"gpu": "none: Triton's interpreter, timings mean nothing", "dry": True, **versions}
     return {"gpu": torch.cuda.get_device_name(), "cuda": str(torch.version.cuda), "driver": _driver(), **versions}
 
 
@@ -39,9 +49,16 @@ def run_benchmark(
         row = {**row, **here}
         if _key(row) in done:
             continue
-        if time.monotonic() - start > budget_seconds:
+        left = budget_seconds - (time.monotonic() - start)
+        if left <= 0:
             return
-        row |= _timings(operation, arguments, device)
+        try:
+            with _time_limit(min(left, ROW_SECONDS)):
+                row |= _timings(operation, arguments, device)
+        except RowTimeoutError:
+            if left < ROW_SECONDS:  # the run's time is over and not the row's
+                return
+            row["failed"] = f"no end within {ROW_SECONDS:.0f} s"
         with output.open("a") as file:
             file.write(json.dumps(row, sort_keys=True) + "\n")
         yield row
@@ -55,8 +72,8 @@ def _rows(specs: list[KernelSpec], device: str, seed: int) -> Iterator[tuple[dic
     """Each row's names, its implementation (made when it runs) and its arguments (drawn when it runs)."""
     for spec in specs:
         for dtype in spec.dtypes:
-            for case in spec.real_cases if device == "cuda" else spec.cases[:1]:
-                for name, make in _implementations(spec).items():
+            for case in spec.real_cases if device == "cuda" else (smallest_case(spec),):
+                for name, make in _implementations(spec, device).items():
                     row = {"kernel": spec.name, "dtype": str(dtype).removeprefix("torch."), "case": case.label}
 
                     def draw(spec: KernelSpec = spec, dtype: torch.dtype = dtype, case: ShapeCase = case) -> tuple:
@@ -66,22 +83,34 @@ def _rows(specs: list[KernelSpec], device: str, seed: int) -> Iterator[tuple[dic
                     yield {**row, "implementation": name}, make, draw
 
 
-def _implementations(spec: KernelSpec) -> dict[str, Callable[[], Operation]]:
+def smallest_case(spec: KernelSpec) -> ShapeCase:
+    """The case of the fewest elements: the interpreter takes a millisecond for each program."""
+    return min(spec.cases, key=lambda case: math.prod(case.sizes))
+
+
+def _implementations(spec: KernelSpec, device: str) -> dict[str, Callable[[], Operation]]:
+    backend = "inductor" if device == "cuda" else "aot_eager"  # which makes the same graphs, and no code
+    compiled = {"compiled reference": lambda: torch.compile(spec.reference, backend=backend)}
     return {
         "kernel": lambda: spec.op,
         "reference": lambda: spec.reference,
-        "compiled reference": lambda: torch.compile(spec.reference),
+        **({} if spec.has_serial_reference else compiled),
         **spec.peers,
     }
 
 
 def _timings(make: Callable[[], Operation], draw: Callable[[], tuple], device: str) -> dict[str, object]:
-    """Milliseconds of forward and of forward with backward: median and least. A failure is a row too."""
+    """Milliseconds of forward and of forward with backward, and what the latter holds in memory. A failure is a row too."""
     try:
         operation, arguments = make(), draw()
+
+        def both() -> dict[str, torch.Tensor]:
+            return run_with_gradients(operation, _without_gradients(arguments))
+
         return {
             "forward_ms": milliseconds(lambda: operation(*arguments), device),
-            "forward_backward_ms": milliseconds(lambda: run_with_gradients(operation, arguments), device),
+            "forward_backward_ms": milliseconds(both, device),
+            "extra_bytes": extra_bytes(both) if device == "cuda" else None,
         }
     except ModuleNotFoundError as error:
         return {"failed": f"not installed: {error.name}"}
@@ -97,8 +126,8 @@ def milliseconds(call: Callable[[], object], device: str) -> dict[str, float]:
         return {"median": 1e3 * (time.perf_counter() - start)}
     for _ in range(3):
         call()
-    times = []
-    for _ in range(NUM_REPEATS):
+    times, began = [], time.monotonic()
+    while len(times) < NUM_REPEATS and (len(times) < NUM_LEAST_REPEATS or time.monotonic() - began < REPEATING_SECONDS):
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         start.record()
         call()
@@ -106,6 +135,38 @@ def milliseconds(call: Callable[[], object], device: str) -> dict[str, float]:
         end.synchronize()
         times.append(start.elapsed_time(end))
     return {"median": statistics.median(times), "least": min(times)}
+
+
+def extra_bytes(call: Callable[[], dict[str, torch.Tensor]]) -> int:
+    """Memory of the GPU that a forward and backward pass holds at its peak, beyond its inputs, outputs and gradients."""
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    kept = sum(tensor.nbytes for tensor in call().values())
+    return torch.cuda.max_memory_allocated() - before - kept
+
+
+def _without_gradients(arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
+    for argument in arguments:
+        if isinstance(argument, torch.Tensor):
+            argument.grad = None
+    return arguments
+
+
+@contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    """Raise RowTimeoutError in the main thread when the time is over."""
+
+    def end(number: int, frame: object) -> None:
+        raise RowTimeoutError
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _driver() -> str:

@@ -43,7 +43,11 @@ def m2rnn_reference(
     transition_HVV: Tensor,
     document_index_BT: Tensor,
 ) -> Tensor:
-    """The recurrence of the file's head, token by token: the definition."""
+    """The recurrence of the file's head, token by token: the definition. The state has the dtype of W."""
+    dtype = values_BTHV.dtype
+    queries_BTHK, keys_BTHK, values_BTHV = (
+        each.to(transition_HVV.dtype) for each in (queries_BTHK, keys_BTHK, values_BTHV)
+    )
     state_BHKV = torch.zeros_like(keys_BTHK[:, 0, :, :, None] * values_BTHV[:, 0, :, None, :])
     results = []
     for t, is_start_B in enumerate(document_starts(document_index_BT).unbind(1)):
@@ -53,7 +57,7 @@ def m2rnn_reference(
         forget_BH11 = forget_BTH[:, t, :, None, None]
         state_BHKV = forget_BH11 * state_BHKV + (1 - forget_BH11) * candidate_BHKV
         results.append(torch.einsum("bhk,bhkv->bhv", queries_BTHK[:, t], state_BHKV))
-    return torch.stack(results, dim=1)
+    return torch.stack(results, dim=1).to(dtype)
 
 
 @torch.library.custom_op("sluice::m2rnn", mutates_args=())
@@ -194,6 +198,7 @@ def _sample_inputs(generator: torch.Generator, dtype: torch.dtype, case: ShapeCa
 SPEC = KernelSpec(
     name="m2rnn",
     reference=m2rnn_reference,
+    has_serial_reference=True,
     op=lambda *arguments: m2rnn(RecurrenceArguments(*arguments)),
     sample_inputs=_sample_inputs,
     cases=(

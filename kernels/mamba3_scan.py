@@ -253,6 +253,7 @@ def sample_documents(num_rows: int, num_tokens: int, chunk_size: int, device: to
 SPEC = KernelSpec(
     name="mamba3_scan",
     reference=mamba3_scan_reference,
+    has_serial_reference=True,
     op=lambda *arguments: mamba3_scan(ScanArguments(*arguments[:-1]), arguments[-1]),
     sample_inputs=_sample_inputs,
     cases=(

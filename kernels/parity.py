@@ -1,8 +1,9 @@
 """How far a kernel is from its reference, forward and for every gradient, in units of machine epsilon."""
 
+import gc
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -14,7 +15,7 @@ from kernels.spec import Argument, KernelSpec, Operation, ShapeCase
 class ParityResult:
     """One comparison. `output` is "forward" ("forward <i>" of several) or "gradient <i>" for the i-th argument.
 
-    Errors are in units of eps.
+    Errors are in units of eps. `bounded_from` is the size that was asked for, where the memory held only half of it or less.
     """
 
     kernel: str
@@ -23,6 +24,7 @@ class ParityResult:
     output: str
     error_eps: float
     tolerance_eps: float
+    bounded_from: str | None = None
 
     @property
     def passed(self) -> bool:
@@ -42,6 +44,35 @@ def measure_parity(
         error_eps = relative_error(actual.get(name), expected_tensor) / torch.finfo(dtype).eps
         label = str(dtype).removeprefix("torch.")
         yield ParityResult(spec.name, label, case.label, name, error_eps, spec.tolerance_of(name))
+
+
+def measure_parity_within_memory(
+    spec: KernelSpec, dtype: torch.dtype, case: ShapeCase, device: str, seed: int
+) -> list[ParityResult]:
+    """`measure_parity` at the size, or at the largest of its halves that the memory of the device holds.
+
+    The reference keeps what its gradients need in float64, token by token: more than a card has at some sizes of training.
+    """
+    asked = case
+    while True:
+        try:
+            results = list(measure_parity(spec, dtype, case, device, seed))
+        except torch.OutOfMemoryError:
+            case = halved(case)
+        else:
+            return results if case is asked else [replace(result, bounded_from=asked.label) for result in results]
+        gc.collect()
+        if device == "cuda":
+            torch.cuda.empty_cache()
+
+
+def halved(case: ShapeCase) -> ShapeCase:
+    """Half the rows, or where there is one, half the tokens. Raises torch.OutOfMemoryError where a case has nothing to halve."""
+    for place in (0, 1):
+        if case.sizes[place] > 1:
+            sizes = (*case.sizes[:place], case.sizes[place] // 2, *case.sizes[place + 1 :])
+            return ShapeCase(sizes, f"{case.why}; half, for want of memory")
+    raise torch.OutOfMemoryError(f"{case.label}: the memory of the device does not hold one token")
 
 
 def check_registration(spec: KernelSpec, device: str) -> None:

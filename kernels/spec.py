@@ -47,7 +47,8 @@ class KernelSpec:
     `gradient_tolerance_eps` is the bound for gradients where it differs. `registered_inputs` turns sample inputs into the
     arguments of the custom operation `sluice::<name>` where its schema is not that of `op`. `real_cases` are sizes of
     training: a GPU compares and times them, the interpreter never runs them. `peers` are public implementations of the
-    same arguments by name; each loader imports its library and returns the callable.
+    same arguments by name; each loader imports its library and returns the callable. `has_serial_reference` says that the
+    reference is a loop over tokens, which a compiler would write out token by token: it is not timed compiled.
     """
 
     name: str
@@ -62,6 +63,7 @@ class KernelSpec:
     registered_inputs: Callable[[tuple[Argument, ...]], tuple[Argument, ...]] | None = None
     real_cases: tuple[ShapeCase, ...] = ()
     peers: Mapping[str, Callable[[], Operation]] = field(default_factory=dict)
+    has_serial_reference: bool = False
 
     def tolerance_of(self, output: str) -> float:
         """The bound for one output as the parity names it: "gradient ..." or "forward ..."."""

@@ -185,12 +185,16 @@ def _add_checkpoint_commands(commands: Any) -> None:
 
 def _add_machine_commands(commands: Any) -> None:
     _command(commands, "doctor", "doctor", "what this machine can promise, tried here", needs_store=False)
-    benching = _command(commands, "bench", "bench.bench", "tokens a second of training steps", needs_store=False)
+    benching = _command(commands, "bench", "bench.bench", "what a GPU has to show of training", needs_store=False)
     benching.add_argument("--only", metavar="ROW", help="one row")
+    benching.add_argument(
+        "--corpus", default="tiny", help="of the store: the corpus of the row that trains on a snapshot"
+    )
+    benching.add_argument("--snapshot", default="candidate", help="live, candidate or a snapshot id")
     benching.add_argument("--out", type=Path, help="file of JSON lines; the rows that it has stay")
     benching.add_argument("--budget", type=amount, default=540.0, help="seconds after which no further row is begun")
     benching.add_argument(
-        "--dry-run", action="store_true", help="without a GPU: a tiny model, timings that mean nothing"
+        "--dry-run", action="store_true", help="without a GPU: the smallest model, timings that mean nothing"
     )
     benching.add_argument("--measure", action="store_true", help="measure the row in this process")
     benching.add_argument("--backend", choices=("eager", "aot_eager", "inductor"), help="in place of the row's")

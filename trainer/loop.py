@@ -295,7 +295,7 @@ def _go_on(
         saver.certify(training.num_steps, saved_id)
     journal.finish(result)
     if training.compilation and ranks.rank == 0:
-        record_run(training.packing["vocabulary_sha256"])
+        record_run(training.reading.packing["vocabulary_sha256"])
     return result
 
 
@@ -414,6 +414,7 @@ def _metrics(loss: StepLoss, norm: Tensor, rate: float, is_skipped: bool) -> dic
         "cross_entropy": float(loss.cross_entropy_sum) / max(1, loss.num_trained_tokens),
         "num_trained_tokens": loss.num_trained_tokens,
         "router_z_loss": float(loss.router_z_loss),
+        **loss.expert_shares,
         "gradient_norm": float(norm),
         "learning_rate": rate,
         **({"skipped": True} if is_skipped else {}),

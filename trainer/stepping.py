@@ -5,7 +5,7 @@ Shapes: B rows of a batch, T slots of a row.
 
 import statistics
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 
 import torch
@@ -31,6 +31,8 @@ class StepLoss:
     num_trained_tokens: int
     untouched: tuple[str, ...] = ()
     """The parameters that this rank's share gave no gradient."""
+    expert_shares: dict[str, float] = field(default_factory=dict)
+    """How the experts' slots were filled, over all ranks; nothing where there are no experts."""
 
 
 class MemorySpentError(Exception):
@@ -75,7 +77,7 @@ def backward(model: HybridModel, batch: Batch, num_micro_batches: int, ranks: Ra
     for parameter, gradient in zip(parameters, gradients, strict=True):
         parameter.grad = gradient
     ranks.add_integers(_counters(model))
-    return StepLoss(loss, cross_entropy_sum, penalty, num_trained, tuple(untouched))
+    return StepLoss(loss, cross_entropy_sum, penalty, num_trained, tuple(untouched), _expert_shares(model))
 
 
 def is_excursion(loss: float, norm: float, history: History, spike_factor: float) -> bool:
@@ -101,3 +103,17 @@ def _gradient(parameter: nn.Parameter) -> Tensor:
 def _counters(model: nn.Module) -> list[Tensor]:
     experts = [module for module in model.modules() if isinstance(module, Experts)]
     return [counter for block in experts for counter in (block.load_E, block.overflow, block.empty_slots)]
+
+
+def _expert_shares(model: nn.Module) -> dict[str, float]:
+    """Empty slots over all slots, and pairs that found no room over all pairs, of all E layers together."""
+    blocks = [module for module in model.modules() if isinstance(module, Experts)]
+    if not blocks:
+        return {}
+    counted = [torch.stack((each.load_E.sum(), each.overflow, each.empty_slots)) for each in blocks]
+    num_pairs, num_lost, num_empty = torch.stack(counted).sum(0).tolist()
+    num_slots = num_pairs - num_lost + num_empty
+    return {
+        "expert_padding_fraction": num_empty / max(1, num_slots),
+        "expert_overflow_fraction": num_lost / max(1, num_pairs),
+    }

@@ -1,4 +1,7 @@
-"""`python -m tests.benchmarks [NAME ...] [--json] [--write FILE]`: measure, print one object a figure, write the page."""
+"""`python -m tests.benchmarks [NAME ...] [--json] [--write FILE]`: measure, print one object a figure, write the page.
+
+With `--gpu-table` nothing is measured: the page gets the table of what GPUs have measured so far.
+"""
 
 import argparse
 import json
@@ -69,7 +72,11 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help=f"which of {', '.join(BENCHMARKS)}; all unless given")
     parser.add_argument("--json", action="store_true", help="one JSON object a line on stdout")
     parser.add_argument("--write", type=Path, help="write the page here; rows of what is not measured stay")
+    parser.add_argument("--gpu-table", action="store_true", help="measure nothing: the page with the rows of GPUs")
     options = parser.parse_args()
+    if options.gpu_table:
+        _put_gpu_table(options.write)
+        return 0
     unknown = sorted(set(options.names) - BENCHMARKS.keys())
     if unknown:
         parser.error(f"no figure {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
@@ -83,6 +90,15 @@ def main() -> int:
         if options.write:  # after each, so that a run that is stopped leaves what it measured
             options.write.write_text(page(options.write, figures))
     return int(not all(figure.holds for figure in figures))
+
+
+def _put_gpu_table(path: Path | None) -> None:
+    """Print the table, or put it in its place at the end of the page; the rest of the page stays."""
+    if path is None:
+        print(section().strip())
+        return
+    before = path.read_text().partition("\n## On a GPU")[0] if path.exists() else HEAD.format(machine=machine())
+    path.write_text(before + section())
 
 
 def page(path: Path, figures: list[Figure]) -> str:

@@ -1,13 +1,17 @@
 """Every kernel equals its reference, forward and for each gradient: on the GPU or else in Triton's interpreter."""
 
+import dataclasses
 import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import torch
 
-from kernels.spec import KernelSpec, all_specs
+from kernels import rms_norm
+from kernels.parity import measure_parity_within_memory
+from kernels.spec import KernelSpec, ShapeCase, all_specs
 
 ROOT = Path(__file__).parents[2]
 
@@ -50,3 +54,33 @@ def test_every_spec_says_where_its_tolerance_and_its_shapes_come_from() -> None:
     for spec in all_specs():
         assert spec.tolerance_reason
         assert all(case.why for case in spec.cases)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "limit", "compared"),
+    [((4, 8, 16), 256, "2x8x16"), ((1, 8, 16), 40, "1x2x16"), ((2, 8, 16), 10_000, "2x8x16")],
+)
+def test_a_size_that_the_memory_does_not_hold_is_halved_and_says_so(
+    sizes: tuple[int, ...], limit: int, compared: str
+) -> None:
+    def spent_beyond_the_limit(hidden, *others):
+        if hidden.numel() > limit:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return rms_norm.rms_norm_reference(hidden, *others)
+
+    spec = dataclasses.replace(rms_norm.SPEC, op=spent_beyond_the_limit)
+    case = ShapeCase(sizes, "a size of training")
+    results = measure_parity_within_memory(spec, torch.float32, case, "cpu", seed=1)
+
+    assert {result.case for result in results} == {compared}
+    assert {result.bounded_from for result in results} == {None if compared == case.label else case.label}
+    assert all(result.passed for result in results)
+
+
+def test_memory_that_holds_nothing_ends_in_its_error() -> None:
+    def spent(*arguments):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    spec = dataclasses.replace(rms_norm.SPEC, op=spent)
+    with pytest.raises(torch.OutOfMemoryError, match="does not hold one token"):
+        measure_parity_within_memory(spec, torch.float32, ShapeCase((2, 2, 4), ""), "cpu", seed=1)

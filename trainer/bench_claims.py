@@ -1,0 +1,149 @@
+"""Claims that `python -m trainer bench` puts to a device: documents do not touch, a training that is stopped ends alike.
+
+Shapes: B rows, T tokens of a row, D width.
+"""
+
+import argparse
+import json
+import statistics
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pipeline.errors import TrainingError
+from pipeline.snapshot import resolve
+from pipeline.store import Store
+from trainer.acceptance import SAME, Bench, Failed
+from trainer.config import Precision
+from trainer.determinism import make_deterministic
+from trainer.miniature import copy_snapshot
+from trainer.model.hybrid import HybridModel
+from trainer.model.initialization import initialize
+from trainer.model.segments import PADDING_DOC_ID
+from trainer.presets import TARGETS, preset
+from trainer.step_timing import plan_attention, surroundings
+
+SEED = 42
+
+
+@dataclass(frozen=True)
+class Claims:
+    """The sizes at which the claims are tried. `lengths` are of the documents of one row; `steps` ends of sittings."""
+
+    model: str = "small"
+    lengths: tuple[int, ...] = (200, 1, 63, 64, 65, 300, 331)
+    steps: tuple[int, ...] = (40, 80, 120)
+    num_averaged_steps: int = 20
+    options: tuple[str, ...] = (
+        "--device",
+        "cuda",
+        "--recipe",
+        "small",
+        "--batch-rows",
+        "16",
+        "--micro-batch-rows",
+        "16",
+    )
+
+    @classmethod
+    def dry(cls) -> "Claims":
+        """The same with the smallest model, on the CPU."""
+        options = ("--recipe", "tiny", "--compile", "fullgraph", "--compile-backend", "eager")
+        return cls("tiny", (20, 1, 64, 43), (2, 4, 6), 2, options)
+
+
+def measure_packing(claims: Claims) -> dict[str, Any]:
+    """In bfloat16: numbers of a document's outputs that differ where another document is changed, and where all others are gone.
+
+    The experts have room for every token: what finds no room is lost by whoever comes later, which is their stated rule.
+    """
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    make_deterministic(SEED, torch.get_num_threads())
+    model = _roomy_model(claims.model, device)
+    plan_attention(model, Precision.BFLOAT16, device, len(claims.lengths) + 1)  # and padding
+    places_T = torch.repeat_interleave(torch.arange(len(claims.lengths)), torch.tensor(claims.lengths)).to(device)
+    ids_T, other_ids_T = _made_ids(model.vocabulary_size, len(places_T), device)
+    packed_TD = _outputs(model, ids_T, places_T + 1)
+    touched, parted, moved = 0, 0, 0.0
+    for document in range(len(claims.lengths)):
+        own_T = places_T == document
+        changed_TD = _outputs(model, torch.where(own_T, other_ids_T, ids_T), places_T + 1)
+        touched += _num_different(changed_TD[~own_T], packed_TD[~own_T])
+        alone_TD = _outputs(model, torch.where(own_T, ids_T, 0), torch.where(own_T, 1, PADDING_DOC_ID))
+        parted += _num_different(alone_TD[own_T], packed_TD[own_T])
+        first_TD = _outputs(model, ids_T[own_T], torch.ones_like(ids_T[own_T]))
+        moved = max(moved, _relative(first_TD, packed_TD[own_T]))
+    return {
+        **surroundings(),
+        "preset": claims.model,
+        "dtype": "bfloat16",
+        "num_documents": len(claims.lengths),
+        "num_touched": touched,
+        "num_different_alone": parted,
+        "moved_eps": moved / torch.finfo(torch.bfloat16).eps,
+    }
+
+
+def measure_training(claims: Claims, options: argparse.Namespace) -> dict[str, Any]:
+    """A training in bfloat16 that is stopped and resumed in fresh processes beside one that is not, and the experts' slots."""
+    store = Store(options.store)
+    snapshot_id = resolve(store, options.corpus, options.snapshot)
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        copy = copy_snapshot(store, snapshot_id, Path(folder) / "store")
+        bench = Bench(copy, snapshot_id, Path(folder) / "runs", claims.steps[-1])
+        more = ("--dtype", "bfloat16", "--save-every", str(claims.steps[-1]), *claims.options)
+        try:
+            straight = bench.train("straight", *more)
+            for step in claims.steps:
+                stopped = bench.train("stopped", *more, "--resume", "latest", steps=step)
+        except Failed as error:
+            raise TrainingError("training in bfloat16", str(error)) from error
+        lines = (Path(folder) / "runs" / "straight" / "metrics.jsonl").read_text().splitlines()
+    last = [json.loads(line) for line in lines[-claims.num_averaged_steps :]]
+    return {
+        **surroundings(),
+        "recipe": straight["recipe"],
+        "num_steps": straight["steps"],
+        "num_processes": len(claims.steps),
+        "compared": list(SAME),
+        "different": [name for name in SAME if straight[name] != stopped[name]],
+        "expert_padding_fraction": statistics.mean(line["expert_padding_fraction"] for line in last),
+        "expert_overflow_fraction": statistics.mean(line["expert_overflow_fraction"] for line in last),
+        "num_steps_averaged": len(last),
+    }
+
+
+def _roomy_model(name: str, device: str) -> HybridModel:
+    config = preset(name)
+    room = config.experts.num_experts / config.experts.num_selected
+    experts = config.experts.model_copy(update={"capacity_factor": room})
+    model = HybridModel(config.model_copy(update={"experts": experts}), TARGETS[name].vocabulary_size)
+    initialize(model, SEED)
+    model.to(device)
+    model.dtype = torch.bfloat16
+    return model.eval()
+
+
+def _made_ids(vocabulary_size: int, length: int, device: str) -> tuple[Tensor, Tensor]:
+    """Random ids, and others that differ at every place."""
+    ids_T = torch.randint(0, vocabulary_size, (length,), generator=torch.Generator().manual_seed(SEED))
+    return ids_T.to(device), ((ids_T + 1) % vocabulary_size).to(device)
+
+
+@torch.no_grad()
+def _outputs(model: HybridModel, ids_T: Tensor, documents_T: Tensor) -> Tensor:
+    hidden_BTD: Tensor = model(ids_T.unsqueeze(0), documents_T.unsqueeze(0))
+    return hidden_BTD.squeeze(0)
+
+
+def _num_different(one: Tensor, other: Tensor) -> int:
+    """Numbers of other bits."""
+    return int((one.contiguous().view(torch.int16) != other.contiguous().view(torch.int16)).sum())
+
+
+def _relative(one: Tensor, other: Tensor) -> float:
+    return float((one.float() - other.float()).abs().max() / other.float().abs().max())

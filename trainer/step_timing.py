@@ -1,0 +1,212 @@
+"""One row of `python -m trainer bench`: whole training steps on made rows, timed in this process.
+
+    MFU = tokens/s * FLOPs a token / peak of the GPU's bf16 matrix products
+    FLOPs a token = 6 * (active parameters - embedding that is no head) + 6 * A layers * T * query heads * head size
+
+What strict determinism costs is measured on one model with two sets of graphs, step by step in turn: a machine that slows down
+slows both.
+"""
+
+import resource
+import statistics
+import time
+from dataclasses import asdict, dataclass, replace
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from trainer.attention_choices import default_choice, plan
+from trainer.config import BlockKind, CompileBackend, CompileMode, Precision
+from trainer.determinism import make_deterministic
+from trainer.model.hybrid import HybridModel, TrainingBatch
+from trainer.optimizer import build_optimizer, clip_gradients
+from trainer.parallel import Ranks
+from trainer.presets import TARGETS, preset
+from trainer.recipes import recipe_named
+from trainer.sizes import sizes_of
+
+PEAK_FLOPS = {"H100": 989e12, "H200": 989e12, "A100": 312e12}
+NUM_STEPS = 10
+NUM_DOCUMENTS = 4
+"""Documents of a row."""
+NUM_PAIRS, STEPS_A_SIDE, NUM_WARM_STEPS = 5, 5, 3
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row: a model, how it is compiled, and the size of a step."""
+
+    name: str
+    preset: str
+    compile: CompileMode
+    num_rows: int
+    length: int
+    deterministic: bool = True
+    dtype: Precision = Precision.BFLOAT16
+    backend: CompileBackend = CompileBackend.INDUCTOR
+
+
+def measure_steps(case: Case) -> dict[str, Any]:
+    """Seconds of a step, tokens a second, memory and what was captured."""
+    stepper = Stepper(case)
+    seconds = [stepper.step()]
+    watch = stepper.compilation.watch if stepper.compilation else None
+    num_frames = len(watch.frames) if watch else 0
+    seconds += [stepper.step() for _ in range(NUM_STEPS - 1)]
+    counts = {
+        "frames": num_frames,
+        "breaks": watch.num_breaks if watch else 0,
+        "recompiles": len(watch.frames) - num_frames if watch else 0,
+    }
+    return _row(case, seconds) | counts | {"attention": stepper.model.attention.choice}
+
+
+def measure_determinism_cost(case: Case) -> dict[str, Any]:
+    """Seconds of a step in strict mode and without it, in turn, and the median of the pairs' ratios, less one."""
+    stepper = Stepper(case)
+    sides = [_Side(stepper, is_strict) for is_strict in (True, False)]
+    pairs = [[side.seconds(STEPS_A_SIDE) for side in sides] for _ in range(NUM_PAIRS)]
+    strict, free = (statistics.median(times) for times in zip(*pairs, strict=True))
+    return {
+        **asdict(case),
+        **surroundings(),
+        "strict_step_seconds": strict,
+        "free_step_seconds": free,
+        "pairs": pairs,
+        "cost_fraction": statistics.median(one / other for one, other in pairs) - 1,
+    }
+
+
+class Stepper:
+    """A model with its optimiser and one batch, made from the case alone."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        self.optimizer_config = recipe_named(case.preset).optimizer
+        make_deterministic(42, torch.get_num_threads(), case.deterministic)
+        size = TARGETS[case.preset].vocabulary_size
+        with torch.device(self.device):
+            self.model = HybridModel(preset(case.preset), size)
+        for parameter in self.model.parameters():
+            torch.nn.init.normal_(parameter, std=0.02)
+        self.model.dtype = getattr(torch, case.dtype)
+        plan_attention(self.model, case.dtype, self.device, NUM_DOCUMENTS)
+        self.optimizer = build_optimizer(self.model, self.optimizer_config)
+        self.batch = made_batch(case.num_rows, case.length, size, self.device)
+        self.compilation = _compilation(self.model, case)
+        self.num_steps = 0
+
+    def step(self) -> float:
+        """Take a step; returns its seconds."""
+        began = time.perf_counter()
+        self.num_steps += 1
+        if self.compilation is None:
+            self._backward()
+        else:
+            with self.compilation.guarded(self.num_steps):
+                self._backward()
+            self.compilation.end_step(self.num_steps, [], Ranks())
+        clip_gradients(self.model.named_parameters(), self.optimizer_config.max_gradient_norm)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        self.model.balance_experts(1e-3)
+        if self.device == "cuda":
+            torch.cuda.synchronize()
+        return time.perf_counter() - began
+
+    def _backward(self) -> None:
+        self.model.loss(self.batch)[0].backward()  # type: ignore[no-untyped-call]  # torch's own signature
+
+
+class _Side:
+    """A stepper's model under one of the two modes, warmed up: its own graphs, put in place for each of its turns."""
+
+    def __init__(self, stepper: Stepper, is_strict: bool) -> None:
+        self._stepper, self._is_strict = stepper, is_strict
+        for layer in stepper.model.layers:
+            layer.__dict__.pop("forward", None)  # the other side's graph
+        make_deterministic(42, torch.get_num_threads(), is_strict)
+        self._compilation = _compilation(stepper.model, replace(stepper.case, deterministic=is_strict))
+        if self._compilation:
+            self._compilation.watch.begin_again()  # the other side's warm-up has ended
+        self._forwards = [layer.__dict__.get("forward") for layer in stepper.model.layers]
+        self.seconds(NUM_WARM_STEPS)
+
+    def seconds(self, num_steps: int) -> float:
+        """The median of some steps."""
+        make_deterministic(42, torch.get_num_threads(), self._is_strict)
+        self._stepper.compilation = self._compilation
+        for layer, forward in zip(self._stepper.model.layers, self._forwards, strict=True):
+            if forward is not None:
+                layer.forward = forward
+        return statistics.median(self._stepper.step() for _ in range(num_steps))
+
+
+def plan_attention(model: HybridModel, dtype: Precision, device: str, num_documents: int) -> None:
+    """Give a model the way of attention that is taken unasked on this device."""
+    way = default_choice(device, dtype)
+    model.attention = plan(way, model.config.attention.head_size, dtype, device, lambda: num_documents)
+
+
+def surroundings() -> dict[str, Any]:
+    """What a timing depends on besides the code. A row without a GPU is marked as dry: its timings mean nothing."""
+    driver = Path("/sys/module/nvidia/version")
+    versions = {
+        "driver": driver.read_text().strip() if driver.exists() else None,
+        "torch": torch.__version__,
+        "triton": next((each.version for each in metadata.distributions(name="triton")), None),
+    }
+    if not torch.cuda.is_available():
+        return {"gpu": "none", "dry": True, **versions}
+    return {"gpu": torch.cuda.get_device_name(), **versions}
+
+
+def made_batch(num_rows: int, length: int, vocabulary_size: int, device: str) -> TrainingBatch:
+    """Rows of NUM_DOCUMENTS documents of random ids."""
+    generator = torch.Generator().manual_seed(42)
+    ids_BT = torch.randint(0, vocabulary_size, (num_rows, length), generator=generator)
+    documents_T = torch.arange(length) * NUM_DOCUMENTS // length + 1
+    parts = (ids_BT, ids_BT.roll(-1, 1), torch.ones_like(ids_BT), documents_T.expand_as(ids_BT).contiguous())
+    return TrainingBatch(*(part.to(device) for part in parts))
+
+
+def flops_a_token(case: Case, vocabulary_size: int) -> float:
+    """The formula of the file's head."""
+    config = preset(case.preset)
+    active = sizes_of(config, vocabulary_size).num_active_parameters
+    active -= 0 if config.is_head_tied else vocabulary_size * config.width
+    num_attention = sum(kind is BlockKind.ATTENTION for kind in config.layer_kinds)
+    part = config.attention
+    return 6.0 * active + 6.0 * num_attention * case.length * part.num_query_heads * part.head_size
+
+
+def _compilation(model: HybridModel, case: Case) -> Any:
+    if case.compile is CompileMode.OFF:
+        return None
+    from trainer.compilation import Compilation
+
+    return Compilation(model, case.compile, case.backend, case.deterministic)
+
+
+def _row(case: Case, seconds: list[float]) -> dict[str, Any]:
+    step = statistics.median(seconds[2:])
+    rate = case.num_rows * case.length / step
+    flops, here = flops_a_token(case, TARGETS[case.preset].vocabulary_size), surroundings()
+    peak = next((value for name, value in PEAK_FLOPS.items() if name in here["gpu"]), None)
+    return {
+        **asdict(case),
+        **here,
+        "tokens_per_second": rate,
+        "step_seconds": step,
+        "first_step_seconds": seconds[0],
+        "flops_a_token": flops,
+        "mfu": rate * flops / peak if peak else None,
+        "memory_bytes": torch.cuda.max_memory_allocated() if torch.cuda.is_available() else _peak_memory(),
+    }
+
+
+def _peak_memory() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
