@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import torch
@@ -36,13 +37,15 @@ class Ranks:
 
         Raises TrainingError where another rank is gone: which step that was, its own words say.
         """
-        count = int(os.environ.get("WORLD_SIZE", "1"))
+        count = _number_of_ranks()
         if count == 1:
             yield cls()
             return
+        patience = _patience()
+        backend = "cpu:gloo,cuda:nccl" if device == "cuda" and torch.cuda.is_available() else "gloo"
         try:
             if not dist.is_initialized():
-                dist.init_process_group("cpu:gloo,cuda:nccl" if device == "cuda" else "gloo")
+                dist.init_process_group(backend, timeout=patience)
             yield cls(dist.get_rank(), count)
             dist.barrier()
             dist.destroy_process_group()
@@ -56,7 +59,7 @@ class Ranks:
         """The device of this rank: under torchrun `cuda` is the GPU of its number. Raises TrainingError where there is none."""
         if self.count == 1 or device != "cuda":
             return device
-        place, num_gpus = int(os.environ["LOCAL_RANK"]), torch.cuda.device_count()
+        place, num_gpus = int(os.environ.get("LOCAL_RANK", self.rank)), torch.cuda.device_count()
         if place >= num_gpus:
             raise TrainingError(
                 f"rank {self.rank}",
@@ -157,5 +160,25 @@ def add_as_tree(parts: Sequence[Tensor]) -> Tensor:
     return total
 
 
+def _number_of_ranks() -> int:
+    """How many processes were started. Raises TrainingError for an environment that is only half torchrun's."""
+    told = os.environ.get("WORLD_SIZE", "1")
+    missing = [name for name in _OF_TORCHRUN if name not in os.environ] if told != "1" else []
+    if missing or not told.isdecimal() or int(told) == 0:
+        found = f"WORLD_SIZE is {told!r}" + (f", and {', '.join(missing)} are not set" if missing else "")
+        raise TrainingError("ranks", found, f"a number, with {', '.join(_OF_TORCHRUN)}", "Start them by torchrun.")
+    return int(told)
+
+
+def _patience() -> timedelta:
+    """How long a rank waits for another. The variable is that of the compile policy; torch itself does not read it."""
+    name = "TORCH_DISTRIBUTED_DEFAULT_TIMEOUT"
+    seconds = os.environ.get(name, "7200")
+    if not (seconds.isdecimal() and 0 < int(seconds) < 10**7):
+        raise TrainingError(f"variable {name}", f"{seconds!r}", "a whole number of seconds")
+    return timedelta(seconds=int(seconds))
+
+
+_OF_TORCHRUN = ("RANK", "MASTER_ADDR", "MASTER_PORT")
 _GONE = "The rank that ended first says why. Then start all again with --resume latest."
 _AGREE = "Start every rank with the same arguments, versions and store."

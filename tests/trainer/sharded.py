@@ -17,6 +17,7 @@ from trainer.checkpoint import digest_tensors, optimizer_tensors, restore_model,
 from trainer.config import MuonConfig, OptimizerConfig
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
+from trainer.not_finite import first_not_finite
 from trainer.optimizer import build_optimizer, clip_gradients, set_learning_rate
 from trainer.parallel import Ranks
 from trainer.presets import preset
@@ -60,9 +61,19 @@ def two_steps(ranks: Ranks) -> dict[str, object]:
     restore_model(model, kept[0])
     restore_optimizer(fresh, model, kept[1])
     told["restored"] = state_of(model, fresh)
+    told["not_finite"] = [
+        poisoned(model, name, factor) for name, factor in (("norm.weight", 3e38), ("embedding_VD", torch.nan))
+    ]
     told["fewest_rows"] = min(len(own_rows(each)) for each in model.parameters())
     told["share"] = sum(own_rows(each).numel() for each in model.parameters())
     return told
+
+
+def poisoned(model: HybridModel, name: str, factor: float) -> str | None:
+    """The first tensor that is not finite where a parameter is multiplied so."""
+    with torch.no_grad():
+        own_rows(model.get_parameter(name)).mul_(factor)
+    return first_not_finite(model, batch_of(), NUM_MICRO_BATCHES, "cpu")
 
 
 def state_of(model: HybridModel, optimizer: torch.optim.Optimizer) -> str:
