@@ -72,12 +72,7 @@ class Ranks:
 
     def agree(self, told: dict[str, Any]) -> None:
         """Raise TrainingError, on every rank, unless all were told the same."""
-        by_rank = self.all_say(told)
-        for name in told:
-            values = [each.get(name) for each in by_rank]
-            if any(other != values[0] for other in values):
-                found = "; ".join(f"rank {rank}: {other!r}" for rank, other in enumerate(values))
-                raise TrainingError("ranks", f"their {name} differ: {found}", "one for all", _AGREE)
+        require_equal(self.all_say(told), "ranks", _AGREE)
 
     def share_of(self, num_micro_batches: int) -> range:
         """The logical micro-batches of this rank. Raises TrainingError unless all ranks get as many."""
@@ -138,6 +133,15 @@ class Ranks:
         ):
             work.wait()
         return other
+
+
+def require_equal(by_rank: Sequence[dict[str, Any]], subject: str, remedy: str) -> None:
+    """Raise TrainingError naming the first entry that is not the same on all ranks, with each one's value."""
+    for name, value in by_rank[0].items():
+        values = [each.get(name) for each in by_rank]
+        if any(other != value for other in values):
+            found = "; ".join(f"rank {rank}: {other!r}" for rank, other in enumerate(values))
+            raise TrainingError(subject, f"their {name} differ: {found}", f"{value!r} on all", remedy)
 
 
 def tree_sum(places: range, leaf: Callable[[int], list[Tensor]]) -> list[Tensor]:

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from pipeline.errors import TrainingError
 from pipeline.store import Store
 from tests.trainer.sharded import NUM_RANKS, two_steps
+from trainer import stepping
 from trainer.__main__ import main
 from trainer.config import CompileMode
 from trainer.determinism import ENVIRONMENT
@@ -102,6 +104,14 @@ def test_what_cannot_be_sharded_is_refused_with_a_remedy(root: Path, capsys: pyt
     assert "--shard: there is one rank" in json.loads(capsys.readouterr().out)["message"]
     with pytest.raises(TrainingError, match="Train with --compile fullgraph or off"):
         require_shardable(Ranks(0, 2), CompileMode.BUDGETED)
+
+
+def test_a_rank_without_the_memory_ends_the_run_because_the_others_wait_inside_a_layer() -> None:
+    def leaf(place: int) -> list[torch.Tensor]:
+        raise torch.OutOfMemoryError(f"planted at {place}")
+
+    with pytest.raises(TrainingError, match=r"memory of cuda:1 of rank 1: .* Resume with a smaller --micro-batch-rows"):
+        stepping._sum_in_turns(range(2), leaf, Ranks(1, 2), "cuda:1")
 
 
 def process_of_rank(launcher: int, rank: int) -> int:
