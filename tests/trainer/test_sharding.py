@@ -52,6 +52,7 @@ def train(root: Path, run: str, *more: str, launcher: tuple[str, ...] = ()) -> t
     return json.loads(done.stdout), done.stderr
 
 
+@pytest.mark.slow  # four ranks
 def test_four_ranks_with_uneven_and_empty_shares_have_the_bits_of_one_process(tmp_path: Path) -> None:
     line = [sys.executable, "-m", "tests.trainer.sharded", str(tmp_path / "meeting")]
     done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=TIMEOUT_SECONDS)
