@@ -100,7 +100,12 @@ def _add_machinery(train: argparse.ArgumentParser) -> None:
         default=0,
         help="loader processes; the batches are the same for any number",
     )
-    train.add_argument("--device", default="cpu")
+    train.add_argument("--device", default="cpu", help="cpu, cuda (under torchrun each rank's own) or cuda:N")
+    train.add_argument(
+        "--shard",
+        action="store_true",
+        help="spread parameters and optimiser state over torchrun's ranks; the same bits",
+    )
     train.add_argument("--batch-rows", type=_steps, help="rows of one step, in place of the recipe's")
     train.add_argument("--micro-batch-rows", type=_steps, help="rows of one logical micro-batch")
     train.add_argument("--deterministic", choices=("on", "off"), help="in place of the recipe's")
@@ -269,6 +274,7 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
         allowed_drift=tuple(options.allow_drift),
         has_telemetry=options.telemetry == "on",
         evaluation=Evaluation(options.evaluate_every, options.evaluate_rows),
+        is_sharded=options.shard,
     )
     return train(store, sitting)
 

@@ -163,6 +163,10 @@ def _equal(one: dict[str, Any], other: dict[str, Any], names: Sequence[str] = SA
     return f"{', '.join(names)} equal after {other['steps']} steps"
 
 
+def _ranks(count: int) -> tuple[str, ...]:
+    return ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(count))
+
+
 _LOOK = ("--evaluate-every", str(EVALUATE_EVERY))
 _LOOKING = f"evaluating held-out rows after step {EVALUATE_EVERY}"
 
@@ -239,9 +243,25 @@ def any_number_of_ranks(bench: Bench) -> str:
     steps, more = 3, ("--micro-batch-rows", "1")
     alone = bench.train("ranks-1", *more, steps=steps)
     for count in (2, 4) if bench.num_steps == NUM_STEPS else (2,):
-        launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(count)]
-        _equal(alone, bench.train(f"ranks-{count}", *more, steps=steps, launcher=launcher))
+        _equal(alone, bench.train(f"ranks-{count}", *more, steps=steps, launcher=_ranks(count)))
     return f"1 x 4, 2 x 2{' and 4 x 1' if bench.num_steps == NUM_STEPS else ''} equal after {steps} steps"
+
+
+def sharded_over_any_number_of_ranks(bench: Bench) -> str:
+    """Parameters spread over two ranks, or four; a checkpoint of theirs goes on in one process, and one of its on them."""
+    steps, more = 4, ("--micro-batch-rows", "1")
+    alone = bench.train("sharded-1", *more, steps=steps)
+    for count in (2, 4) if bench.num_steps == NUM_STEPS else (2,):
+        sharded = (*more, "--shard")
+        _equal(alone, bench.train(f"sharded-{count}", *sharded, steps=steps, launcher=_ranks(count)))
+        half = bench.train(f"to-{count}", *more, steps=2)["checkpoint_id"]
+        ended = bench.train(f"to-{count}", *sharded, "--resume", half, steps=steps, launcher=_ranks(count))
+        _equal(alone, ended)
+        half = bench.train(f"from-{count}", *sharded, steps=2, launcher=_ranks(count))["checkpoint_id"]
+        _equal(alone, bench.train(f"from-{count}", *more, "--resume", half, steps=steps))
+    return (
+        f"2{' and 4' if bench.num_steps == NUM_STEPS else ''} ranks, to and from one process: equal after {steps} steps"
+    )
 
 
 def killed_while_accumulating_and_resumed(bench: Bench) -> str:
@@ -335,6 +355,7 @@ GATES: dict[str, Callable[[Bench], str]] = {
         any_number_of_workers,
         one_micro_batch_is_no_accumulation,
         any_number_of_ranks,
+        sharded_over_any_number_of_ranks,
         killed_while_accumulating_and_resumed,
         a_batch_size_change_keeps_the_data_order,
         telemetry_changes_nothing,

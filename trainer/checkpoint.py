@@ -28,6 +28,7 @@ from pipeline.objects import StoredObject, read_manifest, sha256_of
 from pipeline.params import canonical_json
 from pipeline.store import Store
 from trainer.certificate import History
+from trainer.shards import is_sharded, own_rows, rows_like, slice_like
 
 KIND = "training/checkpoint"
 PARAMETERS, OPTIMIZER, HISTORY, STATE = "parameters", "optimizer", "history.safetensors", "state.json"
@@ -159,6 +160,15 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer, model: nn.Module) -> dic
     return tensors
 
 
+def restore_model(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    """Put whole tensors into a model, sharded or not. Raises TrainingError unless they are those of the model."""
+    own = model.state_dict()
+    try:
+        model.load_state_dict({name: _as_held(value, own.get(name)) for name, value in tensors.items()})
+    except RuntimeError as error:
+        raise TrainingError("checkpoint's parameters", str(error), "those of this model") from error
+
+
 def restore_optimizer(optimizer: torch.optim.Optimizer, model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
     """Put back what `optimizer_tensors` took. Raises TrainingError where an entry is missing or left over."""
     by_name = dict(model.named_parameters())
@@ -169,7 +179,7 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, model: nn.Module, tensor
         )
     for name, parameter in by_name.items():
         for key, value in optimizer.state[parameter].items():
-            value.copy_(tensors[f"{key}/{name}"])
+            own_rows(value).copy_(rows_like(tensors[f"{key}/{name}"], value))
 
 
 def digest_tensors(tensors: Mapping[str, Tensor]) -> str:
@@ -180,6 +190,10 @@ def digest_tensors(tensors: Mapping[str, Tensor]) -> str:
         hasher.update(canonical_json([name, str(tensor.dtype).removeprefix("torch."), list(tensor.shape)]))
         hasher.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
     return hasher.hexdigest()
+
+
+def _as_held(value: Tensor, own: Tensor | None) -> Tensor:
+    return value if own is None or not is_sharded(own) else slice_like(value, own)
 
 
 def _refuse_not_finite(checkpoint: Checkpoint) -> None:

@@ -11,7 +11,7 @@ decoding. One axis is dynamic, the batch, marked on the inputs of the warm-up; a
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ from trainer.model.attention import Attention
 from trainer.model.experts import Experts
 from trainer.model.hybrid import HybridModel, Layer
 from trainer.model.segments import PackedRows
-from trainer.parallel import Ranks
+from trainer.parallel import Ranks, require_equal
 
 Stack = Callable[[Tensor, PackedRows], tuple[Tensor, Tensor]]
 
@@ -139,7 +139,8 @@ class Compilation:
         if not self.watch.is_warming_up:
             return ""
         self.watch.assert_budget(step)
-        compare(ranks.all_say({**self.watch.summary(), "parameters without gradient": untouched}))
+        summary = {**self.watch.summary(), "parameters without gradient": untouched}
+        require_equal(ranks.all_say(summary), "ranks after the warm-up", _TRIAGE)
         self.watch.end_warm_up()
         return f"compiled: {self.watch.sentence}; from now on a new one is an error"
 
@@ -183,15 +184,6 @@ def mark_batch(hidden_BTD: Tensor, rows: PackedRows) -> None:
     for tensor in (hidden_BTD, *rows, *rows.segments, *rows.attention):
         if isinstance(tensor, Tensor):
             torch._dynamo.mark_dynamic(tensor, 0)
-
-
-def compare(summaries: Sequence[dict[str, Any]]) -> None:
-    """What each rank captured, in their order. Raises TrainingError, on every rank that asks, unless all are equal."""
-    for name, value in summaries[0].items():
-        values = [each[name] for each in summaries]
-        if any(other != value for other in values):
-            told = "; ".join(f"rank {rank}: {other}" for rank, other in enumerate(values))
-            raise TrainingError("ranks after the warm-up", f"their {name} differ: {told}", f"{value} on all", _TRIAGE)
 
 
 class _Region:

@@ -1,6 +1,7 @@
 """What a resume may find changed. Every field is one of three kinds.
 
-elastic    ranks, accumulation at one logical micro-batch, loader workers, prefetch: the same bits, and stored nowhere
+elastic    ranks, whether parameters are sharded over them, accumulation at one logical micro-batch, loader workers, prefetch:
+           the same bits, and stored nowhere
 forking    batch size and logical micro-batch: the data order goes on, the numbers fork, and that is recorded.
            The kernel manifest, the way of attention, the data snapshot and the mixture too, where `--allow-drift FIELD` names them
 identity   everything else, the tokenizer too whatever snapshot is allowed: another value is refused, naming the field and

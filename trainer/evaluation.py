@@ -12,6 +12,7 @@ from pipeline.records import Split
 from pipeline.snapshot import Snapshot
 from trainer.loader import RowLayout, held_out_batches
 from trainer.model.hybrid import HybridModel
+from trainer.shards import release
 from trainer.sources import sources_of
 from trainer.stepping import to_device
 
@@ -64,5 +65,6 @@ class HeldOut:
             num_tokens += int(parts.num_trained_tokens)
         model.attention = planned
         model.train(was_training)
+        release(model)
         mean = total / max(1, num_tokens)
         return {"held_out_cross_entropy": mean, "held_out_bits_per_byte": mean / math.log(2) * self._tokens_a_byte}

@@ -1,6 +1,7 @@
 """What the compiler captured of a run: frames, breaks and guards, held against a budget, and nothing new after the warm-up."""
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -105,7 +106,8 @@ class FrameWatch:
         return made
 
     def _see_guards(self, entries: Sequence[Any]) -> list[bool]:
-        self._guards += [f"{entry.guard_type} {entry.name}" for entry in entries]
+        # A name may hold the address of an object, which is no other graph.
+        self._guards += [f"{entry.guard_type} {re.sub(_ADDRESS, '', entry.name)}" for entry in entries]
         return [True] * len(entries)
 
     def _all_breaks(self) -> Counter[str]:
@@ -114,4 +116,5 @@ class FrameWatch:
         )
 
 
+_ADDRESS = r"(?<=_)\d{8,}"
 _LOGS = "See TORCH_LOGS=graph_breaks,guards,recompiles, or `python -m trainer triage`."

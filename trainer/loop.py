@@ -1,7 +1,7 @@
 """One sitting of a training: from where the run stands to a step, saving on the way. The same run, whoever interrupts it."""
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,24 +11,23 @@ import torch
 from torch import Tensor
 
 from pipeline.errors import StoreError, TrainingError
-from pipeline.params import digest
+from pipeline.params import digest, flat
 from pipeline.snapshot import Snapshot, open_snapshot
 from pipeline.store import Store
 from trainer import checkpoint as checkpoints
+from trainer.assembly import assemble, compile_words
 from trainer.attention_choices import plan_of
 from trainer.batch import check_chronology
 from trainer.certificate import History, digest_batch
 from trainer.checkpoint import Checkpoint
 from trainer.compile_cache import record_run
-from trainer.config import CompileMode
 from trainer.determinism import broken_promises, kernel_manifest, make_deterministic, require_device
 from trainer.drift import judge_drift
 from trainer.evaluation import Evaluation
 from trainer.following import Following, Turn, following_of
 from trainer.journal import Journal, hold_folder
 from trainer.loader import Batch, Loader, LoaderConfig
-from trainer.model.hybrid import HybridModel, count_parameters
-from trainer.model.initialization import initialize
+from trainer.model.hybrid import count_parameters
 from trainer.not_finite import first_not_finite
 from trainer.optimizer import build_optimizer, clip_gradients, learning_rate, set_learning_rate
 from trainer.parallel import Ranks
@@ -37,6 +36,7 @@ from trainer.recipes import TrainingConfig
 from trainer.result import result_of
 from trainer.retention import Keep, is_sound, list_checkpoints
 from trainer.saver import Saver
+from trainer.shards import Whole
 from trainer.stepping import MemorySpentError, StepLoss, backward, is_excursion
 
 
@@ -64,6 +64,8 @@ class Sitting:
     """Snapshot ids with their weights, where several are read."""
     follow: str | None = None
     """`CORPUS/live` or `CORPUS/candidate`, or a checkpoint whose adoptions are repeated."""
+    is_sharded: bool = False
+    """Whether parameters and optimiser state are spread over the ranks: elastic, the same bits either way."""
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -85,16 +87,15 @@ class Training:
         config = sitting.config
         require_device(sitting.device)
         make_deterministic(sitting.seed + ranks.rank, config.num_threads, config.deterministic)
+        ranks.share_of(config.num_micro_batches)
         self.config = config
         self.device = sitting.device
         self.ranks = ranks
-        self.model = HybridModel(config.model, snapshot.vocabulary["size"])
-        initialize(self.model, sitting.seed)
-        self.model.to(self.device)
-        self.model.dtype = getattr(torch, config.dtype)
+        self.is_sharded = sitting.is_sharded
+        size = snapshot.vocabulary["size"]
+        self.model, self.compilation = assemble(config, size, sitting.seed, ranks, self.device, sitting.is_sharded)
         self.notes: list[str] = []
         self.not_finite: str | None = None  # the first tensor of the last such step
-        self.compilation = _compiled(self.model, config)
         self.optimizer = build_optimizer(self.model, config.optimizer)
         self.reading = Reading(
             snapshot,
@@ -189,33 +190,48 @@ class Training:
 
     def manifest(self) -> dict[str, Any]:
         """What the numbers depend on besides data, weights and configuration."""
-        return kernel_manifest(self.device, self.config.num_threads, _compile_words(self.config), self.config.attention)
+        return kernel_manifest(self.device, self.config.num_threads, compile_words(self.config), self.config.attention)
 
     def evaluate(self, num_rows: int) -> dict[str, float]:
         """Held-out metrics of the model as it is. Changes nothing."""
         held_out = self.reading.held_out
         return held_out.evaluate(self.model, num_rows, self.config.batch_rows, self.device) if held_out else {}
 
-    def tensors(self) -> dict[str, Tensor]:
-        """Parameters and optimiser state, where they lie."""
+    def parameters(self) -> Mapping[str, Tensor]:
+        """Parameters and buffers, where they lie; what is sharded is gathered while it is looked at, by all ranks alike."""
+        return Whole(self.model.state_dict())
+
+    def optimizer_state(self) -> Mapping[str, Tensor]:
+        """The optimiser's state, likewise."""
+        return Whole(checkpoints.optimizer_tensors(self.optimizer, self.model))
+
+    def tensors(self) -> Mapping[str, Tensor]:
+        """Parameters and optimiser state, likewise."""
         state = {f"parameters/{name}": tensor for name, tensor in self.model.state_dict().items()}
-        return state | checkpoints.optimizer_tensors(self.optimizer, self.model)
+        return Whole(state | checkpoints.optimizer_tensors(self.optimizer, self.model))
 
     def checkpoint(self, sitting: Sitting) -> Checkpoint:
-        """Everything that later steps depend on, copied into host memory."""
-        optimizer = checkpoints.optimizer_tensors(self.optimizer, self.model)
+        """Everything that later steps depend on, copied into host memory; of a sharded training into that of rank 0."""
         return Checkpoint(
             step=self.num_steps,
             identity=replace(sitting, config=self.config).identity,
             loader=self.loader.state_at(self.position),
             surroundings=self.manifest(),
             packing=self.reading.packing,
-            parameters=_copied(self.model.state_dict()),
-            optimizer=_copied(optimizer),
+            parameters=self._copied(self.parameters()),
+            optimizer=self._copied(self.optimizer_state()),
             history=self.history.copy(),
             forks=list(self.forks),
             adoptions=[adoption.as_json() for adoption in self.reading.adoptions],
         )
+
+    def _copied(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Copies in host memory, on the rank that writes them. The others only take part in the gathering."""
+        found = {}
+        for name, tensor in tensors.items():
+            if self.ranks.rank == 0:
+                found[name] = tensor.detach().to("cpu", copy=True)
+        return found
 
     def restore(self, checkpoint: Checkpoint, drift: dict[str, list[Any]] | None = None) -> None:
         """Go back to a checkpoint of this training, or of one that differs in `drift`, which is recorded."""
@@ -226,10 +242,7 @@ class Training:
         self.position = (
             int(checkpoint.loader["position"]) if has_other_data else self.loader.position_of(checkpoint.loader)
         )
-        try:
-            self.model.load_state_dict(dict(checkpoint.parameters))
-        except RuntimeError as error:
-            raise TrainingError("checkpoint's parameters", str(error), "those of this model") from error
+        checkpoints.restore_model(self.model, checkpoint.parameters)
         checkpoints.restore_optimizer(self.optimizer, self.model, checkpoint.optimizer)
         self.history = checkpoint.history
         self.forks = list(checkpoint.forks)
@@ -243,22 +256,23 @@ def train(store: Store, sitting: Sitting) -> dict[str, Any]:
     Raises TrainingError where the run is already past `stop_after`, where the checkpoint is of another configuration, or where
     too many losses in a row are no good: those steps are not saved. Raises LockedError where another process trains this run.
     """
-    ranks = Ranks.join()
     with ExitStack() as stack:
+        ranks = stack.enter_context(Ranks.joined(sitting.device))
+        sitting = replace(sitting, device=ranks.device_of(sitting.device))
         stop = stack.enter_context(_stop_request())
         scratch = Path()
         if ranks.rank == 0:
             run = f"runs/{sitting.run_name}"
             scratch = stack.enter_context(store.writer(run, f"training {sitting.run_name}"))
-        result = _sit(store, sitting, ranks, scratch, stop)
-    ranks.leave()
-    return result
+        return _sit(store, sitting, ranks, scratch, stop)
 
 
 def _sit(store: Store, sitting: Sitting, ranks: Ranks, scratch: Path, stop: list[int]) -> dict[str, Any]:
+    ranks.agree(_told(sitting))
     found_id = ranks.tell(_find(store, sitting) if ranks.rank == 0 else "")
     sitting = _as_begun(store, sitting, found_id)
     training = Training(open_snapshot(store, sitting.snapshot_id), sitting, ranks)
+    ranks.agree(training.manifest())
     if found_id:
         _restore(training, sitting, store, found_id)
     following = following_of(store, sitting.follow, f"runs/{sitting.run_name}", training.reading, training.history)
@@ -266,6 +280,12 @@ def _sit(store: Store, sitting: Sitting, ranks: Ranks, scratch: Path, stop: list
     with hold_folder(sitting.out, who) if ranks.rank == 0 else nullcontext():
         saver = Saver(store, scratch, sitting.run_name, sitting.keep)
         return _go_on(training, sitting, following, saver, found_id, stop)
+
+
+def _told(sitting: Sitting) -> dict[str, Any]:
+    """What all ranks of a sitting have to be told alike."""
+    names = ("run_name", "identity", "is_sharded", "stop_after", "save_every", "resume", "evaluation", "allowed_drift")
+    return flat({name: getattr(sitting, name) for name in names})
 
 
 def _as_begun(store: Store, sitting: Sitting, found_id: str) -> Sitting:
@@ -348,7 +368,7 @@ def _run(
         metrics = training.step(batch)
         while training.notes:
             journal.say(training.notes.pop(0))
-        if sitting.evaluation.is_due(training.num_steps) and training.ranks.rank == 0:
+        if sitting.evaluation.is_due(training.num_steps) and (training.is_sharded or training.ranks.rank == 0):
             journal.say(f"evaluating held-out rows after step {training.num_steps}")
             metrics |= training.evaluate(sitting.evaluation.num_rows)
         turn = training.turn(following)
@@ -359,8 +379,9 @@ def _run(
         is_due = is_due or is_last or turn.adoption is not None or training.num_steps % sitting.save_every == 0
         if not is_due or training.is_inside_excursion:
             continue
-        if training.ranks.rank == 0:
-            saver.save(training.checkpoint(sitting))
+        saved = training.checkpoint(sitting) if training.is_sharded or training.ranks.rank == 0 else None
+        if saved and training.ranks.rank == 0:
+            saver.save(saved)
             if turn.adoption:  # no row of another snapshot is read before it is on record
                 saver.wait()
         is_due = False
@@ -405,6 +426,7 @@ def _first_words(training: Training, sitting: Sitting, found_id: str) -> str:
         fields = training.forks[-1]["fields"].items()
         where += "; the numbers fork here: " + ", ".join(f"{name} {before} -> {now}" for name, (before, now) in fields)
     ranks = f", {training.ranks.count} ranks" if training.ranks.count > 1 else ""
+    ranks += ", parameters sharded" if training.is_sharded else ""
     return f"run {sitting.run_name} on {training.device}{ranks}: {model}, {where}"
 
 
@@ -419,23 +441,6 @@ def _metrics(loss: StepLoss, norm: Tensor, rate: float, is_skipped: bool) -> dic
         "learning_rate": rate,
         **({"skipped": True} if is_skipped else {}),
     }
-
-
-def _compiled(model: HybridModel, config: TrainingConfig) -> Any:
-    """The model's compilation, or None. Its module loads the compiler, a second of every process."""
-    if config.compile is CompileMode.OFF:
-        return None
-    from trainer.compilation import Compilation
-
-    return Compilation(model, config.compile, config.compile_backend, config.deterministic)
-
-
-def _compile_words(config: TrainingConfig) -> str | None:
-    return None if config.compile is CompileMode.OFF else f"{config.compile}, {config.compile_backend}"
-
-
-def _copied(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
 
 
 _EXCURSION = (

@@ -5,7 +5,8 @@
 
 O is an odd polynomial of degree five, iterated; its coefficients are the best ones for few iterations, then those that
 converge. A parameter that holds several matrices (query, key and value; gate and up; one for each expert) is cut first: each
-is orthogonal in itself. Matrices of one shape, of whatever parameter, are one batched product.
+is orthogonal in itself. Matrices of one shape, of whatever parameter, are one batched product. Sharded matrices are gathered for
+theirs, in the same batches and so with the same bits, and each rank keeps its rows of what comes out.
 
 Sources: Jordan et al. 2024 (Muon); Liu et al. 2025 (scale to AdamW's root mean square), arXiv 2502.16982; Amsel et al. 2025
 (coefficients), arXiv 2505.16932.
@@ -13,15 +14,17 @@ Sources: Jordan et al. 2024 (Muon); Liu et al. 2025 (scale to AdamW's root mean 
 Shapes: N matrices of one shape, R rows, C columns.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.optim.adamw import adamw
 
-from trainer.model.initialization import slice_like
+from trainer.shards import is_sharded, own_rows, range_of, whole
 
 COEFFICIENTS = (
     (8.28721201814563, -23.595886519098837, 17.300387312530933),
@@ -69,16 +72,18 @@ class MuonAdamW(torch.optim.Optimizer):
         parameters = [group["params"][place] for place in places]
         updates = [self._look_ahead(parameter, group) for parameter in parameters]
         cuts = [group["cuts"][place] for place in places]
-        for parameter, direction in zip(parameters, _directions(updates, cuts, group), strict=True):
-            parameter.mul_(1 - group["lr"] * group["weight_decay"])
-            parameter.add_(direction, alpha=-group["lr"])
+        directions = orthogonal_updates(updates, cuts, group["num_iterations"], group["update_scale"])
+        for parameter, direction in zip(parameters, directions, strict=True):
+            own_rows(parameter).mul_(1 - group["lr"] * group["weight_decay"])
+            own_rows(parameter).add_(own_rows(direction), alpha=-group["lr"])
 
     def _look_ahead(self, parameter: Tensor, group: dict[str, Any]) -> Tensor:
-        momentum = self.state[parameter]["momentum"]
-        momentum.mul_(group["momentum"]).add_(parameter.grad)
+        momentum, gradient = self.state[parameter]["momentum"], parameter.grad
+        assert gradient is not None
+        own_rows(momentum).mul_(group["momentum"]).add_(own_rows(gradient))
         if not group["has_nesterov_momentum"]:
             return momentum.clone()
-        return parameter.grad + group["momentum"] * momentum
+        return gradient + group["momentum"] * momentum
 
     def _step_adamw(self, group: dict[str, Any]) -> None:
         parameters = [parameter for parameter in group["params"] if parameter.grad is not None]
@@ -86,10 +91,10 @@ class MuonAdamW(torch.optim.Optimizer):
             return
         beta1, beta2 = group["betas"]
         adamw(
-            parameters,
-            [parameter.grad for parameter in parameters],
-            [self.state[parameter]["exp_avg"] for parameter in parameters],
-            [self.state[parameter]["exp_avg_sq"] for parameter in parameters],
+            [own_rows(parameter) for parameter in parameters],
+            [own_rows(parameter.grad) for parameter in parameters],
+            [own_rows(self.state[parameter]["exp_avg"]) for parameter in parameters],
+            [own_rows(self.state[parameter]["exp_avg_sq"]) for parameter in parameters],
             [],
             [self.state[parameter]["step"] for parameter in parameters],
             # One tensor at a time unless fused: foreach kernels may round in another order.
@@ -105,39 +110,32 @@ class MuonAdamW(torch.optim.Optimizer):
         )
 
 
-def _directions(
-    updates: Sequence[Tensor], cuts: Sequence[tuple[int, tuple[int, ...]] | None], group: dict[str, Any]
-) -> Iterable[Tensor]:
-    how = group["num_iterations"], group["update_scale"]
-    if not updates or type(updates[0]) is Tensor:
-        return orthogonal_updates(updates, cuts, *how)
-    # Sharded: a matrix is orthogonal as a whole. One at a time is gathered, by every rank, and cut again.
-    return (
-        slice_like(orthogonal_updates([update.full_tensor()], [cut], *how)[0], update)  # type: ignore[attr-defined]
-        for update, cut in zip(updates, cuts, strict=True)
-    )
+class Piece(NamedTuple):
+    """Matrices of one shape in an update: `num_matrices` of (R, C), `start` to `start + length` along `axis` of update `place`."""
+
+    place: int
+    axis: int
+    start: int
+    length: int
+    num_matrices: int
+    shape: tuple[int, int]
 
 
 def orthogonal_updates(
     updates: Sequence[Tensor], cuts: Sequence[tuple[int, tuple[int, ...]] | None], num_iterations: int, scale: float
 ) -> list[Tensor]:
-    """Each update (..., R, C), cut into its matrices, each of them orthogonal and scaled to its size."""
-    pieces = [_cut(update, cut) for update, cut in zip(updates, cuts, strict=True)]
-    flat = [piece.reshape(-1, *piece.shape[-2:]) for own in pieces for piece in own]
-    by_shape: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for place, piece in enumerate(flat):
-        by_shape[piece.shape[-2], piece.shape[-1]].append(place)
-    for shape, places in sorted(by_shape.items()):
-        for batch in _batches(flat, places):
-            found_NRC = orthogonalized(torch.cat([flat[place] for place in batch]), num_iterations)
-            found_NRC = found_NRC * (scale * max(shape) ** 0.5)
-            for place, part in zip(batch, found_NRC.split([len(flat[place]) for place in batch]), strict=True):
-                flat[place] = part
-    done = iter(flat)
-    return [
-        torch.cat([next(done).reshape(piece.shape) for piece in own], dim=cut[0] if cut else 0).reshape(update.shape)
-        for update, own, cut in zip(updates, pieces, cuts, strict=True)
-    ]
+    """Each update (..., R, C), cut into its matrices, each of them orthogonal and scaled to its size; sharded as it was."""
+    directions = [torch.empty_like(update) for update in updates]
+    by_shape: dict[tuple[int, int], list[Piece]] = defaultdict(list)
+    for place, (update, cut) in enumerate(zip(updates, cuts, strict=True)):
+        for piece in _pieces(place, update.shape, cut):
+            by_shape[piece.shape].append(piece)
+    for shape, pieces in sorted(by_shape.items()):
+        for batch in _batches(pieces):
+            found_NRC = orthogonalized(_gathered(updates, batch), num_iterations) * (scale * max(shape) ** 0.5)
+            for piece, part_NRC in zip(batch, found_NRC.split([piece.num_matrices for piece in batch]), strict=True):
+                _put(directions[piece.place], piece, part_NRC)
+    return directions
 
 
 def orthogonalized(matrices_NRC: Tensor, num_iterations: int) -> Tensor:
@@ -153,19 +151,52 @@ def orthogonalized(matrices_NRC: Tensor, num_iterations: int) -> Tensor:
     return x_NRC.mT if is_tall else x_NRC
 
 
-def _cut(update: Tensor, cut: tuple[int, tuple[int, ...]] | None) -> tuple[Tensor, ...]:
-    return (update,) if cut is None else update.split(cut[1], dim=cut[0])
+def _pieces(place: int, shape: torch.Size, cut: tuple[int, tuple[int, ...]] | None) -> Iterable[Piece]:
+    """The matrices that lie in an update of this shape."""
+    axis, lengths = cut or (0, (shape[0],))
+    start = 0
+    for length in lengths:
+        own = [*shape[:axis], length, *shape[axis + 1 :]]
+        yield Piece(place, axis, start, length, math.prod(own[:-2]), (own[-2], own[-1]))
+        start += length
 
 
-def _batches(pieces: Sequence[Tensor], places: Sequence[int]) -> Iterable[list[int]]:
-    """Places of one shape, in order, as many together as the limit allows, and at least one."""
-    batch: list[int] = []
+def _gathered(updates: Sequence[Tensor], batch: Sequence[Piece]) -> Tensor:
+    """The matrices (N, R, C) of a batch, one after the other; an update is gathered once, however many of its pieces they are."""
+    parts: list[Tensor] = []
+    for place, own in groupby(batch, key=lambda piece: piece.place):
+        update = whole(updates[place])
+        parts += [update.narrow(each.axis, each.start, each.length).reshape(-1, *each.shape) for each in own]
+    return torch.cat(parts)
+
+
+def _put(direction: Tensor, piece: Piece, part_NRC: Tensor) -> None:
+    """Write a piece where it belongs; where the direction is sharded, the rows that are this rank's."""
+    shape = [*direction.shape]
+    shape[piece.axis] = piece.length
+    part = part_NRC.reshape(shape)
+    if not is_sharded(direction):
+        direction.narrow(piece.axis, piece.start, piece.length).copy_(part)
+        return
+    rows, own = range_of(direction), own_rows(direction)
+    if piece.axis > 0:
+        own.narrow(piece.axis, piece.start, piece.length).copy_(part[rows.start : rows.stop])
+        return
+    first, end = max(rows.start, piece.start), min(rows.stop, piece.start + piece.length)
+    if first < end:
+        own[first - rows.start : end - rows.start] = part[first - piece.start : end - piece.start]
+
+
+def _batches(pieces: Sequence[Piece]) -> Iterable[list[Piece]]:
+    """Pieces of one shape, in order, as many together as the limit allows, and at least one."""
+    batch: list[Piece] = []
     num_elements = 0
-    for place in places:
-        if batch and num_elements + pieces[place].numel() > MAX_BATCH_ELEMENTS:
+    for piece in pieces:
+        size = piece.num_matrices * math.prod(piece.shape)
+        if batch and num_elements + size > MAX_BATCH_ELEMENTS:
             yield batch
             batch, num_elements = [], 0
-        batch.append(place)
-        num_elements += pieces[place].numel()
+        batch.append(piece)
+        num_elements += size
     if batch:
         yield batch

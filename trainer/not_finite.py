@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from trainer.loader import Batch
 from trainer.model.hybrid import HybridModel
+from trainer.shards import release, whole
 from trainer.stepping import to_device
 
 
@@ -20,13 +21,11 @@ def first_not_finite(
 ) -> str | None:
     """The name of the first tensor that is not finite: "weight of ...", "output of ...", "loss" or "gradient of ...".
 
-    "gradient norm" where every gradient is finite and their squares overflow. None for a model that is sharded. A compiled
-    model is not run again, since that would compile. Leaves the experts' counters to be emptied, nothing else.
+    "gradient norm" where every gradient is finite and their squares overflow. A compiled model is not run again, since that
+    would compile. Every rank of a sharded one asks, and is told the same. Leaves the experts' counters to be emptied.
     """
-    if any(type(parameter.data) is not Tensor for parameter in model.parameters()):
-        return None
     for name, parameter in model.named_parameters():
-        if not _is_finite(parameter):
+        if not _is_finite(whole(parameter)):
             return f"weight of {name}"
     found = None if is_compiled else _first_output(model, batch, num_micro_batches, device)
     return found or _first_gradient(model) or "gradient norm"
@@ -35,7 +34,7 @@ def first_not_finite(
 def _first_gradient(model: nn.Module) -> str | None:
     """The last layer's come first."""
     named = [(name, parameter.grad) for name, parameter in model.named_parameters() if parameter.grad is not None]
-    return next((f"gradient of {name}" for name, gradient in reversed(named) if not _is_finite(gradient)), None)
+    return next((f"gradient of {name}" for name, gradient in reversed(named) if not _is_finite(whole(gradient))), None)
 
 
 def _first_output(model: HybridModel, batch: Batch, num_micro_batches: int, device: str) -> str | None:
@@ -61,6 +60,7 @@ def _first_output(model: HybridModel, batch: Batch, num_micro_batches: int, devi
     finally:
         for hook in hooks:
             hook.remove()
+        release(model)
     return None
 
 

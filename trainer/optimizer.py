@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from trainer.config import OptimizerConfig, Schedule
 from trainer.model.initialization import ParameterKind, parameter_specs
 from trainer.muon import MuonAdamW
+from trainer.shards import own_rows, whole
 
 
 def build_optimizer(model: nn.Module, config: OptimizerConfig) -> MuonAdamW:
@@ -70,19 +71,21 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
 def clip_gradients(parameters: Iterable[tuple[str, nn.Parameter]], max_norm: float) -> Tensor:
     """Scale all gradients in place so that their joint norm is at most `max_norm`; returns the norm before, a scalar.
 
-    Squares are summed for each parameter, then over the parameters sorted by name. A norm that is not finite comes back
-    as it is and leaves the gradients unscaled, so that those that are not finite can be named: the caller skips the step.
+    Squares are summed for each parameter, then over the parameters sorted by name. Sharded gradients are gathered for it,
+    one at a time: a sum over parts would round otherwise. A norm that is not finite comes back as it is and leaves the
+    gradients unscaled, so that those that are not finite can be named: the caller skips the step.
     """
     by_name = sorted(parameters, key=lambda item: item[0])
     gradients = [parameter.grad for _, parameter in by_name if parameter.grad is not None]
-    squares = [gradient.to(torch.promote_types(gradient.dtype, torch.float32)).square().sum() for gradient in gradients]
-    if any(type(square) is not Tensor for square in squares):  # sharded: each is summed over the ranks
-        squares = [square.full_tensor() for square in squares]  # type: ignore[attr-defined]
-    norm = torch.stack(squares).sum().sqrt()
+    norm = torch.stack([_sum_of_squares(whole(gradient)) for gradient in gradients]).sum().sqrt()
     factor = torch.where(norm.isfinite(), (max_norm / norm).clamp(max=1.0), 1.0)
     for gradient in gradients:
-        gradient.mul_(factor.to(gradient.dtype))
+        own_rows(gradient).mul_(factor.to(gradient.dtype))
     return norm
+
+
+def _sum_of_squares(gradient: Tensor) -> Tensor:
+    return gradient.to(torch.promote_types(gradient.dtype, torch.float32)).square().sum()
 
 
 def _group_of(kind: ParameterKind) -> str:

@@ -4,11 +4,16 @@ A step's batch is cut into logical micro-batches, a power of two of them. Their 
 their places: ((g0 + g1) + (g2 + g3)). A rank holds a whole subtree, and the ranks go on with the same tree, so that one
 process with four micro-batches, two with two and four with one end in the same bits. No collective of the library adds
 floating-point numbers: ranks exchange tensors pairwise, and an addition of two gives both sides the same.
+
+Where parameters are sharded, ranks take neighbouring places instead, turn by turn: sums over ranks are then the lowest
+levels of the same tree, and what a rank keeps from turn to turn is its own rows (`trainer.sharding`).
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import torch
@@ -26,20 +31,48 @@ class Ranks:
     count: int = 1
 
     @classmethod
-    def join(cls) -> "Ranks":
-        """The ranks that torchrun started, joined by gloo; one where there are none."""
-        count = int(os.environ.get("WORLD_SIZE", "1"))
-        if count == 1:
-            return cls()
-        if not dist.is_initialized():
-            dist.init_process_group("gloo")
-        return cls(dist.get_rank(), count)
+    @contextmanager
+    def joined(cls, device: str = "cpu") -> Iterator["Ranks"]:
+        """The ranks that torchrun started, until all are done; one where there are none.
 
-    def leave(self) -> None:
-        """Wait for the others and part."""
-        if self.count > 1 and dist.is_initialized():
+        Raises TrainingError where another rank is gone: which step that was, its own words say.
+        """
+        count = _number_of_ranks()
+        if count == 1:
+            yield cls()
+            return
+        patience = _patience()
+        backend = "cpu:gloo,cuda:nccl" if device == "cuda" and torch.cuda.is_available() else "gloo"
+        try:
+            if not dist.is_initialized():
+                dist.init_process_group(backend, timeout=patience)
+            yield cls(dist.get_rank(), count)
             dist.barrier()
             dist.destroy_process_group()
+        except RuntimeError as error:
+            if not (isinstance(error, dist.DistError) or "gloo" in str(error).lower()):
+                raise
+            found = f"another rank is gone or silent ({' '.join(str(error).split())[:200]})"
+            raise TrainingError(f"rank {os.environ['RANK']} of {count}", found, "all of them", _GONE) from error
+
+    def device_of(self, device: str) -> str:
+        """The device of this rank: under torchrun `cuda` is the GPU of its number. Raises TrainingError where there is none."""
+        if self.count == 1 or device != "cuda":
+            return device
+        place, num_gpus = int(os.environ.get("LOCAL_RANK", self.rank)), torch.cuda.device_count()
+        if place >= num_gpus:
+            raise TrainingError(
+                f"rank {self.rank}",
+                f"it is number {place} on its machine, where torch sees {num_gpus} GPUs",
+                "a GPU for each rank",
+                "Start fewer ranks, or name the one that all share by --device cuda:0.",
+            )
+        torch.cuda.set_device(place)
+        return f"cuda:{place}"
+
+    def agree(self, told: dict[str, Any]) -> None:
+        """Raise TrainingError, on every rank, unless all were told the same."""
+        require_equal(self.all_say(told), "ranks", _AGREE)
 
     def share_of(self, num_micro_batches: int) -> range:
         """The logical micro-batches of this rank. Raises TrainingError unless all ranks get as many."""
@@ -95,10 +128,20 @@ class Ranks:
 
     def _exchange(self, own: Tensor, partner: int) -> Tensor:
         other = torch.empty_like(own)
-        for work in [dist.isend(own, partner), dist.irecv(other, partner)]:
-            assert work is not None
+        for work in dist.batch_isend_irecv(
+            [dist.P2POp(dist.isend, own, partner), dist.P2POp(dist.irecv, other, partner)]
+        ):
             work.wait()
         return other
+
+
+def require_equal(by_rank: Sequence[dict[str, Any]], subject: str, remedy: str) -> None:
+    """Raise TrainingError naming the first entry that is not the same on all ranks, with each one's value."""
+    for name, value in by_rank[0].items():
+        values = [each.get(name) for each in by_rank]
+        if any(other != value for other in values):
+            found = "; ".join(f"rank {rank}: {other!r}" for rank, other in enumerate(values))
+            raise TrainingError(subject, f"their {name} differ: {found}", f"{value!r} on all", remedy)
 
 
 def tree_sum(places: range, leaf: Callable[[int], list[Tensor]]) -> list[Tensor]:
@@ -113,3 +156,33 @@ def tree_sum(places: range, leaf: Callable[[int], list[Tensor]]) -> list[Tensor]
         stack.append((level, tensors))
     ((_, total),) = stack
     return total
+
+
+def add_as_tree(parts: Sequence[Tensor]) -> Tensor:
+    """The sum of a power of two of tensors: ((0 + 1) + (2 + 3)) and so on."""
+    (total,) = tree_sum(range(len(parts)), lambda place: [parts[place]])
+    return total
+
+
+def _number_of_ranks() -> int:
+    """How many processes were started. Raises TrainingError for an environment that is only half torchrun's."""
+    told = os.environ.get("WORLD_SIZE", "1")
+    missing = [name for name in _OF_TORCHRUN if name not in os.environ] if told != "1" else []
+    if missing or not told.isdecimal() or int(told) == 0:
+        found = f"WORLD_SIZE is {told!r}" + (f", and {', '.join(missing)} are not set" if missing else "")
+        raise TrainingError("ranks", found, f"a number, with {', '.join(_OF_TORCHRUN)}", "Start them by torchrun.")
+    return int(told)
+
+
+def _patience() -> timedelta:
+    """How long a rank waits for another. The variable is that of the compile policy; torch itself does not read it."""
+    name = "TORCH_DISTRIBUTED_DEFAULT_TIMEOUT"
+    seconds = os.environ.get(name, "7200")
+    if not (seconds.isdecimal() and 0 < int(seconds) < 10**7):
+        raise TrainingError(f"variable {name}", f"{seconds!r}", "a whole number of seconds")
+    return timedelta(seconds=int(seconds))
+
+
+_OF_TORCHRUN = ("RANK", "MASTER_ADDR", "MASTER_PORT")
+_GONE = "The rank that ended first says why. Then start all again with --resume latest."
+_AGREE = "Start every rank with the same arguments, versions and store."

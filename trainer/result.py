@@ -22,10 +22,8 @@ def result_of(training: "Training", sitting: "Sitting", checkpoint_id: str, unch
         "losses": losses,
         "final_loss": losses[-1],
         "skipped_steps": [step for step, flag in enumerate(training.history.skipped, 1) if flag],
-        "parameters_sha256": checkpoints.digest_tensors(training.model.state_dict()),
-        "optimizer_sha256": checkpoints.digest_tensors(
-            checkpoints.optimizer_tensors(training.optimizer, training.model)
-        ),
+        "parameters_sha256": checkpoints.digest_tensors(training.parameters()),
+        "optimizer_sha256": checkpoints.digest_tensors(training.optimizer_state()),
         "num_parameters": count_parameters(training.model),
         "snapshot_id": sitting.snapshot_id,
         "mixture": dict(sitting.mixture),
@@ -38,6 +36,7 @@ def result_of(training: "Training", sitting: "Sitting", checkpoint_id: str, unch
         "seeds": _seeds(sitting, training.ranks),
         "versions": training.manifest(),
         "num_ranks": training.ranks.count,
+        "sharded": training.is_sharded,
         "broken_promises": broken_promises(sitting.config.deterministic),
         "unchanged": unchanged,
         "finished": training.num_steps >= sitting.stop_after,

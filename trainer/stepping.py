@@ -11,11 +11,13 @@ from itertools import islice
 import torch
 from torch import Tensor, nn
 
+from pipeline.errors import TrainingError
 from trainer.certificate import History
 from trainer.loader import Batch
 from trainer.model.experts import Experts
 from trainer.model.hybrid import HybridModel, TrainingBatch
 from trainer.parallel import Ranks, tree_sum
+from trainer.shards import is_sharded
 
 NUM_RECENT = 20
 """Good steps that a loss is compared with; before there are as many, only numbers that are not finite count."""
@@ -50,7 +52,8 @@ def to_device(batch: Batch, device: str, rows: slice = slice(None)) -> TrainingB
 def backward(model: HybridModel, batch: Batch, num_micro_batches: int, ranks: Ranks, device: str) -> StepLoss:
     """Leave the gradients of a batch in the model, the same on every rank, and return its loss.
 
-    Every rank is given the whole batch and computes its share: reading rows is cheap, and all certify the same data.
+    Every rank is given the whole batch and computes its share: reading rows is cheap, and all certify the same data. Of a
+    sharded model each rank is left its rows of the gradients.
     """
     rows = len(batch.input_ids_BT) // num_micro_batches
     num_trained = int(batch.loss_mask_BT.sum())
@@ -68,12 +71,15 @@ def backward(model: HybridModel, batch: Batch, num_micro_batches: int, ranks: Ra
         penalty = parts.router_z_loss * (parts.num_trained_tokens / divisor.clamp(min=1))
         return [_gradient(parameter) for parameter in parameters] + [loss.detach(), parts.cross_entropy_sum, penalty]
 
-    own = _within_memory(lambda: tree_sum(ranks.share_of(num_micro_batches), leaf))
-    if ranks.any_of(own is None) or own is None:
+    share = ranks.share_of(num_micro_batches)
+    total = (
+        _sum_in_turns(share, leaf, ranks, device) if is_sharded(parameters[0]) else _sum_of_shares(share, leaf, ranks)
+    )
+    if total is None:
         for parameter in parameters:
             parameter.grad = None
         raise MemorySpentError
-    *gradients, loss, cross_entropy_sum, penalty = ranks.add(own)
+    *gradients, loss, cross_entropy_sum, penalty = total
     for parameter, gradient in zip(parameters, gradients, strict=True):
         parameter.grad = gradient
     ranks.add_integers(_counters(model))
@@ -89,11 +95,27 @@ def is_excursion(loss: float, norm: float, history: History, spike_factor: float
     return len(recent) == NUM_RECENT and loss > spike_factor * statistics.median(recent)
 
 
-def _within_memory(work: Callable[[], list[Tensor]]) -> list[Tensor] | None:
+def _sum_of_shares(share: range, leaf: Callable[[int], list[Tensor]], ranks: Ranks) -> list[Tensor] | None:
+    """Each rank adds its own places, then the ranks their sums. None on all where the memory of one did not suffice."""
     try:
-        return work()
+        own = tree_sum(share, leaf)
     except torch.OutOfMemoryError:
-        return None
+        own = None
+    return None if ranks.any_of(own is None) or own is None else ranks.add(own)
+
+
+def _sum_in_turns(share: range, leaf: Callable[[int], list[Tensor]], ranks: Ranks, device: str) -> list[Tensor]:
+    """In each turn the ranks take neighbouring places, and add their gradients on the way back: the tree's lowest levels."""
+
+    def turn(number: int) -> list[Tensor]:
+        *gradients, loss, cross_entropy_sum, penalty = leaf(number * ranks.count + ranks.rank)
+        return [*gradients, *ranks.add([loss, cross_entropy_sum, penalty])]
+
+    try:
+        return tree_sum(range(len(share)), turn)
+    except torch.OutOfMemoryError as error:  # the others are waiting in the middle of a layer: there is no way back
+        found = "it does not hold this rank's share of a step"
+        raise TrainingError(f"memory of {device} of rank {ranks.rank}", found, "", _SMALLER) from error
 
 
 def _gradient(parameter: nn.Parameter) -> Tensor:
@@ -117,3 +139,6 @@ def _expert_shares(model: nn.Module) -> dict[str, float]:
         "expert_padding_fraction": num_empty / max(1, num_slots),
         "expert_overflow_fraction": num_lost / max(1, num_pairs),
     }
+
+
+_SMALLER = "Resume with a smaller --micro-batch-rows, which forks the numbers, or start more ranks."

@@ -1,57 +1,118 @@
-"""A program for torchrun: two steps of a sharded model, told as JSON by rank 0. `test_sharding` compares it with one process."""
+"""Four ranks, forked from one process: two steps of a sharded model, told as JSON by rank 0.
+
+python -m tests.trainer.sharded FILE      FILE is where the ranks meet; it must not be there yet
+"""
 
 import json
+import os
 import sys
 
+import numpy as np
 import torch
+import torch.distributed as dist
 
-from trainer.checkpoint import digest_tensors
+from pipeline.errors import TrainingError
+from trainer.batch import Batch
+from trainer.checkpoint import digest_tensors, optimizer_tensors, restore_model, restore_optimizer
 from trainer.config import MuonConfig, OptimizerConfig
-from trainer.model.hybrid import HybridModel, TrainingBatch
+from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
+from trainer.not_finite import first_not_finite
 from trainer.optimizer import build_optimizer, clip_gradients, set_learning_rate
 from trainer.parallel import Ranks
 from trainer.presets import preset
-from trainer.sharding import build_sharded, full_tensors, sharded_backward
+from trainer.sharding import shard
+from trainer.shards import Whole, own_rows
+from trainer.stepping import backward
 
+NUM_RANKS, NUM_MICRO_BATCHES, VOCABULARY_SIZE = 4, 8, 61
 CONFIG = OptimizerConfig(muon=MuonConfig())
 
 
-def batch_of() -> TrainingBatch:
-    """Four rows of two documents; the last of padding alone."""
-    ids_BT = torch.randint(0, 64, (4, 24), generator=torch.Generator().manual_seed(0))
-    doc_ids_BT = torch.tensor([[1] * 10 + [2] * 14] * 3 + [[-1] * 24])
-    return TrainingBatch(ids_BT, ids_BT.roll(-1, 1), doc_ids_BT > 0, doc_ids_BT)
+def batch_of() -> Batch:
+    """Eight rows of two documents; the last of padding alone."""
+    chance = np.random.default_rng(0)
+    ids_BT = chance.integers(0, VOCABULARY_SIZE, (8, 24), dtype=np.int64)
+    doc_ids_BT = np.array([[1] * 10 + [2] * 14] * 7 + [[-1] * 24], dtype=np.int32)
+    return Batch(0, ids_BT, np.roll(ids_BT, -1, 1), doc_ids_BT > 0, doc_ids_BT, None, None, contents=None)
 
 
 def two_steps(ranks: Ranks) -> dict[str, object]:
-    """Losses, norms, the digest at first and the parameters at last."""
-    model = HybridModel(preset("tiny"), 64)
+    """Digests of the state at first, after each step, and put back into a model of other weights; losses and norms."""
+    model = HybridModel(preset("tiny"), VOCABULARY_SIZE)
     if ranks.count > 1:
-        build_sharded(model, ranks, seed=7)
-    else:
-        initialize(model, seed=7)
+        shard(model, ranks)
+    initialize(model, seed=7)
     optimizer = build_optimizer(model, CONFIG)
-    told: dict[str, object] = {"initial": digest_tensors(full_tensors(model)), "losses": [], "norms": []}
+    told: dict[str, object] = {"digests": [state_of(model, optimizer)], "losses": [], "norms": []}
     for _ in range(2):
-        loss = sharded_backward(model, batch_of(), ranks)
+        loss = backward(model, batch_of(), NUM_MICRO_BATCHES, ranks, "cpu").loss
         norm = clip_gradients(model.named_parameters(), 1.0)
         set_learning_rate(optimizer, 1e-3)
         optimizer.step()
         optimizer.zero_grad()
         told["losses"].append(float(loss))  # type: ignore[attr-defined]
         told["norms"].append(float(norm))  # type: ignore[attr-defined]
-    whole = full_tensors(model)
-    told["final"] = {name: tensor.double().norm().item() for name, tensor in whole.items()}
-    told["digest"] = digest_tensors(whole)
+        told["digests"].append(state_of(model, optimizer))  # type: ignore[attr-defined]
+    states = (model.state_dict(), optimizer_tensors(optimizer, model))
+    kept = [{name: tensor.clone() for name, tensor in Whole(state).items()} for state in states]
+    initialize(model, seed=8)
+    fresh = build_optimizer(model, CONFIG)
+    restore_model(model, kept[0])
+    restore_optimizer(fresh, model, kept[1])
+    told["restored"] = state_of(model, fresh)
+    told["not_finite"] = [
+        poisoned(model, name, factor) for name, factor in (("norm.weight", 3e38), ("embedding_VD", torch.nan))
+    ]
+    told["fewest_rows"] = min(len(own_rows(each)) for each in model.parameters())
+    told["share"] = sum(own_rows(each).numel() for each in model.parameters())
     return told
+
+
+def poisoned(model: HybridModel, name: str, factor: float) -> str | None:
+    """The first tensor that is not finite where a parameter is multiplied so."""
+    with torch.no_grad():
+        own_rows(model.get_parameter(name)).mul_(factor)
+    return first_not_finite(model, batch_of(), NUM_MICRO_BATCHES, "cpu")
+
+
+def state_of(model: HybridModel, optimizer: torch.optim.Optimizer) -> str:
+    """The digest of a model and its optimiser."""
+    return digest_tensors(Whole(model.state_dict())) + digest_tensors(Whole(optimizer_tensors(optimizer, model)))
+
+
+def disagreement(ranks: Ranks) -> str:
+    """What this rank is told where the last one was told something else."""
+    try:
+        ranks.agree({"seed": 42, "stop_after": 5 + (ranks.rank == ranks.count - 1)})
+    except TrainingError as error:
+        return str(error)
+    return "nothing"
+
+
+def main(place: str) -> int:
+    """Fork the other ranks, then be the first."""
+    children = []
+    rank = 0
+    for number in range(1, NUM_RANKS):
+        child = os.fork()
+        if child == 0:
+            rank, children = number, []
+            break
+        children.append(child)
+    dist.init_process_group("gloo", init_method=f"file://{place}", rank=rank, world_size=NUM_RANKS)
+    ranks = Ranks(rank, NUM_RANKS)
+    answer = {**two_steps(ranks), "disagreements": ranks.all_say(disagreement(ranks))}
+    answer["shares"] = ranks.all_say(answer["share"])
+    answer["fewest_rows"] = min(ranks.all_say(answer["fewest_rows"]))
+    if rank == 0:
+        print(json.dumps(answer), flush=True)
+    dist.destroy_process_group()
+    if rank:
+        os._exit(0)
+    return max((os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children), default=0)
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    joined = Ranks.join()
-    answer = two_steps(joined)
-    if joined.rank == 0:
-        print(json.dumps(answer))
-    joined.leave()
-    sys.exit(0)
+    sys.exit(main(sys.argv[1]))

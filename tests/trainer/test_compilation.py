@@ -10,10 +10,10 @@ from torch import Tensor, nn
 
 from pipeline.errors import TrainingError
 from tests.benchmarks.graphs import batch_of, narrow_model
-from trainer.compilation import DISABLED_REGIONS, Compilation, apply_settings, assert_settings, compare
+from trainer.compilation import DISABLED_REGIONS, Compilation, apply_settings, assert_settings
 from trainer.config import CompileBackend, CompileMode
 from trainer.model.hybrid import HybridModel
-from trainer.parallel import Ranks
+from trainer.parallel import Ranks, require_equal
 
 ROOT = Path(__file__).parent.parent.parent
 FULLGRAPH, BUDGETED = CompileMode.FULLGRAPH, CompileMode.BUDGETED
@@ -163,9 +163,9 @@ def test_a_setting_that_hides_what_goes_wrong_is_refused(setting: str) -> None:
 def test_ranks_that_captured_differently_stop() -> None:
     one = {"frames": ["E"], "breaks": 0, "guards": "a", "parameters without gradient": []}
 
-    compare([one, one])
+    require_equal([one, one], "ranks", "")
     with pytest.raises(TrainingError, match=r"their parameters without gradient differ: rank 0: \[\]; rank 1"):
-        compare([one, {**one, "parameters without gradient": ["head_VD"]}])
+        require_equal([one, {**one, "parameters without gradient": ["head_VD"]}], "ranks", "")
 
 
 def sources() -> list[Path]:

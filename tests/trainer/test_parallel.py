@@ -36,3 +36,31 @@ def test_a_batch_that_is_no_tree_is_refused(batch: int, micro: int) -> None:
 
     with pytest.raises((ParamsError, ValueError), match=f"{micro} does not cut {batch} rows"):
         TrainingConfig.model_validate(values)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("WORLD_SIZE", "two", "WORLD_SIZE is 'two'"),
+        ("MASTER_PORT", None, "WORLD_SIZE is '2', and MASTER_PORT are not set"),
+        ("TORCH_DISTRIBUTED_DEFAULT_TIMEOUT", "1h", "'1h'; expected a whole number of seconds"),
+    ],
+)
+def test_an_environment_that_is_half_of_torchruns_is_refused_before_anybody_waits(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str | None, words: str
+) -> None:
+    told = {"WORLD_SIZE": "2", "RANK": "0", "MASTER_ADDR": "localhost", "MASTER_PORT": "1", name: value}
+    for each, text in told.items():
+        monkeypatch.delenv(each, raising=False) if text is None else monkeypatch.setenv(each, text)
+
+    with pytest.raises(TrainingError, match=words), Ranks.joined():
+        pass
+
+
+def test_a_rank_without_a_gpu_of_its_own_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOCAL_RANK", "99")
+
+    with pytest.raises(TrainingError, match="it is number 99 on its machine"):
+        Ranks(1, 2).device_of("cuda")
+    assert Ranks(1, 2).device_of("cuda:0") == "cuda:0"
+    assert Ranks().device_of("cuda") == "cuda"

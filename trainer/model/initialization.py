@@ -15,6 +15,8 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 
+from trainer.shards import own_rows, rows_like
+
 
 class ParameterKind(StrEnum):
     """What a parameter is for. `channel` covers norms, biases, taps and per-head scalars or transitions."""
@@ -133,18 +135,9 @@ def initial_value(seed: int, name: str, shape: torch.Size, initializer: Initiali
     return initializer.draw(shape, generator)
 
 
-def slice_like(whole: Tensor, sharded: Tensor) -> Tensor:
-    """A tensor that every rank holds whole, sharded as another is; nothing is sent."""
-    from torch.distributed.tensor import DTensor, distribute_tensor
-
-    assert isinstance(sharded, DTensor)
-    whole = whole.to(sharded.device)
-    return distribute_tensor(whole, sharded.device_mesh, sharded.placements, src_data_rank=None)
-
-
 @torch.no_grad()
 def initialize(model: nn.Module, seed: int) -> None:
     """Write the initial value of every parameter, in place; of a sharded one, this rank's slice of it."""
     for name, parameter, spec in parameter_specs(model):
         value = initial_value(seed, name, parameter.shape, spec.initializer)
-        parameter.copy_(value if type(parameter.data) is Tensor else slice_like(value, parameter.data))
+        own_rows(parameter).copy_(rows_like(value, parameter))
