@@ -88,6 +88,7 @@ def enrich_built_source(job: PartJob) -> PartOutput:
         "counts": {**dict(sorted(lane.counts.items())), **coverage},
         "notes": lane.notes,
         "failed": lane.failures,
+        "failed_with_bodies": lane.failures_with_bodies,
     }
     measures = {**output.report.measures, **lane.counts, **coverage}
     return PartOutput(output.tables, replace(output.report, measures=measures), {LANE: canonical_json(record)})

@@ -52,6 +52,8 @@ class Lane:
     notes: list[str] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
     """Units that gave nothing, and why."""
+    failures_with_bodies: dict[str, str] = field(default_factory=dict)
+    """Units that gave nothing where the bodies in their headers were read too."""
 
     def view(self, path: str) -> View:
         """The view of a document; one that no unit reaches is in no database."""
@@ -160,16 +162,22 @@ def _compile(lane: Lane, source: Source, database: Database, how: tuple[BuildBlo
         _put(lane, command.path, _view(seen[command.path], command, command.path))
     headers = {f"{SOURCE}/{path}" for path in source.texts} - set(database.commands)
     good = {path: database.commands[path] for path, unit in seen.items() if not unit.failure}
-    for path, view in _views_of_headers(headers, {path: (good[path], seen[path]) for path in good}, compiler).items():
+    views, failures = _views_of_headers(headers, {path: (good[path], seen[path]) for path in good}, compiler)
+    for path, view in views.items():
         _put(lane, path, view)
     lane.counts += _counts(database, seen)
+    lane.counts["num_units_failed_with_bodies"] = len(failures)
     lane.failures = {tree_path(path): unit.failure for path, unit in sorted(seen.items()) if unit.failure}
+    lane.failures_with_bodies = {tree_path(path): failure for path, failure in sorted(failures.items())}
 
 
 def _views_of_headers(
     headers: Iterable[str], units: Mapping[str, tuple[Command, Seen]], compiler: Compiler
-) -> dict[str, View]:
-    """Each header as one unit sees it, with bodies. Where reading those fails, other units are tried, and then without."""
+) -> tuple[dict[str, View], dict[str, str]]:
+    """Each header as one unit sees it, with bodies; and the units that failed so.
+
+    Where one fails, others are tried, and then the header is read without bodies: as the unit was at first, which went well.
+    """
     views: dict[str, View] = {}
     reads = {path: seen.report["reads"] for path, (_, seen) in units.items()}
     left, failures = set(headers), dict[str, str]()
@@ -187,7 +195,7 @@ def _views_of_headers(
     for task, seen in zip(without, compiler.compile(without), strict=True):
         reason = failures.get(task.command.path, "")
         views |= {path: _without_bodies(_view(seen, task.command, path), reason) for path in task.files}
-    return views
+    return views, failures
 
 
 def _without_bodies(view: View, failure: str) -> View:

@@ -23,7 +23,7 @@ _PRECOMPILED = frozenset({".gch", ".pch", ".pcm", ".ast"})
 """Never laid out: clang loads one that lies beside a header that `-include` names, and trusts what is in it."""
 _LOCAL = re.compile(
     r"(?<![\w./<>+-])(?:~|[A-Za-z]:[\\/]|file:/)?/?(?:(?<=/)|(?<=\\)|(?<=~))[\w.@+-]+(?:[\\/][^\s\"'<>;,]*)?"
-    r"|\\\\\w[^\s\"'<>;,]*|(?:\.\./)+[^\s\"'<>;,]*|(?<![\w.+-])[\w.+-]+@[\w-]+\.\w[\w.-]*"
+    r"|\\{2,}\w[^\s\"'<>;,]*|(?:\.\./)+[^\s\"'<>;,]*|(?<![\w.+-])[\w.+-]+@[\w-]+\.\w[\w.-]*"
 )
 _PERSONAL = re.compile(
     r"\w*(?:USER|USERNAME|HOST|HOSTNAME|HOME|EMAIL|BUILT_BY|PASSWORD|TOKEN|SECRET)\b(?:=|$)", re.IGNORECASE
