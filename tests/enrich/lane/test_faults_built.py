@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from pipeline.__main__ import main
 from pipeline.build import BuildOrder, open_build
 from pipeline.build_block import BuildBlock
 from pipeline.collect.pins import ArchivePin
@@ -28,7 +29,10 @@ def lines(text: str) -> str:
     return "\n".join(text[at : at + WRAP] for at in range(0, len(text), WRAP))
 
 
-GOOD = '#include "good.h"\n#include <vector>\nint good(std::vector<int> const& values) { return twice(values[0]); }\n'
+GOOD = (
+    '#include "good.h"\n#include <initializer_list>\n'
+    "int good(std::initializer_list<int> values) { return twice(*values.begin()); }\n"
+)
 FILES = {
     "good.cc": GOOD,
     "good.h": "#pragma once\ninline int twice(int value) { return 2 * value; }\n",
@@ -150,7 +154,7 @@ def build(store: Store, path: Path, num_workers: int) -> StageResult:
         declared_license="MIT",
         build=BuildBlock(database="compile_commands.json"),
     )
-    enrich = EnrichParams.model_validate({"lane": {"unit_cpu_seconds": 2, "unit_memory_megabytes": 2048}})
+    enrich = EnrichParams.model_validate({"lane": {"unit_cpu_seconds": 4, "unit_memory_megabytes": 2048}})
     params = CorpusParams(held_out=()).model_copy(update={"enrich": enrich})
     with open_build(BuildOrder("made", params, (pin,), "a test", num_workers), store) as opened:
         return list(run_stages(opened, until="enrich"))[-1]
@@ -181,7 +185,7 @@ def names(row: dict[str, Any]) -> list[str]:
 
 
 EXPECTED = {
-    "good.cc": ("", ["good", "std", "vector", "values", "twice", "values"]),
+    "good.cc": ("", ["good", "std", "initializer_list", "values", "twice", "values", "begin"]),
     "good.h": ("", ["twice", "value", "value"]),
     "macros.cc": ("", ["seen", "hidden"]),
     "trigraphs.cc": ("", ["t"]),
@@ -280,3 +284,52 @@ def test_one_process_at_a_time_makes_the_same_bytes(built: tuple[Store, StageRes
             for one, part in ((store, result), (other, again))
         )
         assert first == second, name
+
+
+def shown(built: tuple[Store, StageResult, Path], capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
+    store = built[0]
+    capsys.readouterr()
+    code = main(["show", *words, "--lane", "--corpus", "made", "--store", str(store.root)])
+    captured = capsys.readouterr()
+    return code, captured.out + captured.err
+
+
+@pytest.mark.parametrize(
+    ("path", "sentence"),
+    [
+        ("good.cc", "compiled as a unit of its own\n"),
+        ("good.h", "read by a compiler in the context of unit good.cc\n"),
+        ("braces.cc", "compiled as a unit of its own, with errors"),
+        ("crash.cc", "to be compiled as a unit of its own, which gave nothing: crash"),
+        ("memory.cc", "to be compiled as a unit of its own, which gave nothing: out_of_memory"),
+        ("unreached.h", "no compiler looked at it: it is no unit of the compile database"),
+    ],
+)
+def test_show_says_what_became_of_a_file(
+    built: tuple[Store, StageResult, Path], capsys: pytest.CaptureFixture[str], path: str, sentence: str
+) -> None:
+    code, text = shown(built, capsys, "bad", path)
+
+    assert code == 0
+    assert sentence in text
+    assert "\x1b" not in text
+    assert "chunks:" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("bad", "nested.cc"), "normalize dropped it: "),
+        (("bad", "LICENSE"), "it is evidence about licences and no document"),
+        (("bad", "god.cc"), "Did you mean good.cc"),
+        (("god", "good.cc"), "one of bad"),
+    ],
+)
+def test_show_says_why_there_is_nothing_to_show(
+    built: tuple[Store, StageResult, Path], capsys: pytest.CaptureFixture[str], words: tuple[str, str], sentence: str
+) -> None:
+    code, text = shown(built, capsys, *words)
+
+    assert code != 0
+    assert sentence in " ".join(text.split())
+    assert "Traceback" not in text
