@@ -1,6 +1,7 @@
 """What enrich found in one file: its chunks, which lane saw it, and how a compiler was told to read it."""
 
 import json
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
@@ -9,7 +10,8 @@ from typing import Any
 import pyarrow.compute as pc
 
 from pipeline.errors import MissingError
-from pipeline.records import PROVENANCE_CODES, ChunkKind, Mention
+from pipeline.explain import why
+from pipeline.records import PROVENANCE_CODES, ChunkKind, Mention, Provenance
 from pipeline.stages import parts_of
 from pipeline.store import Store
 
@@ -24,10 +26,18 @@ _COPIED = (
     "order_in_source",
 )
 _MAX_PREVIEW = 72
+_NO_DOCUMENT = "it is evidence about licences and no document"
+_TOOL_FAILED = "tool_failed: "
+_AFTER_PARTIAL = ", with errors: what it could make of it is here"
+_SENTENCES = {
+    "no_database": "no compiler looked at it: the pin of its source has no `build` block",
+    "not_in_database": "no compiler looked at it: it is no unit of the compile database, and none that was compiled includes it",
+    "not_sampled": "no compiler looked at it: a unit, but not among the `max_units` that were chosen",
+}
 
 
 def file_structure(store: Store, corpus: str, source: str, path: str) -> dict[str, Any]:
-    """The structure of one document of a corpus, as JSON. Raises MissingError naming what is not there."""
+    """The structure of one document of a corpus, as JSON. Raises MissingError naming what is not there, and what dropped it."""
     stage_id = store.ref(corpus, "enrich")
     if stage_id is None:
         raise MissingError(f"corpus {corpus}", "it was not enriched", "", "Build it until enrich first.")
@@ -37,29 +47,45 @@ def file_structure(store: Store, corpus: str, source: str, path: str) -> dict[st
     table = store.read(parts[source]).table("enriched.parquet")
     found = table.filter(pc.equal(table["path"], path)).to_pylist()
     if not found:
-        remedy = f"Ask `python -m pipeline why {source} {path} --corpus {corpus}` where it went."
-        raise MissingError(f"{source}/{path}", "no document of that path was enriched", "", remedy)
+        last = why(store, corpus, source, path).steps[-1]
+        gone = f"{last.stage} dropped it: {last.reason}" if last.verdict == "dropped" else _NO_DOCUMENT
+        remedy = f"Ask `python -m pipeline why {source} {path} --corpus {corpus}` for the evidence."
+        raise MissingError(f"{source}/{path}", gone, "", remedy)
     return _structure(found[0])
 
 
 def structure_lines(structure: Mapping[str, Any]) -> Iterator[str]:
     """The same as a person reads it."""
-    detail = structure["provenance_detail"]
+    detail, context = structure["provenance_detail"], structure["build_context"] or {}
     yield f"{structure['source']}/{structure['path']}: {structure['language']}, {structure['provenance']}" + (
         f" ({detail})" if detail else ""
     )
+    yield f"  {_sentence(structure['path'], structure['provenance'], detail, context.get('unit'))}"
     shares = ", ".join(f"{name} {share:.1%}" for name, share in structure["provenance_shares"].items())
     yield f"  bytes: {structure['num_bytes']} ({shares}); inside syntax errors {structure['error_fraction']:.2%}"
     yield f"  place in the order of the source: {structure['order_in_source']}"
     if structure["includes"]:
-        yield f"  includes: {' '.join(structure['includes'])}"
-    for name, value in (structure["build_context"] or {}).items():
-        yield f"  {name}: {value if isinstance(value, str) else ' '.join(value)}"
+        yield f"  includes: {_printable(' '.join(structure['includes']))}"
+    for name, value in context.items():
+        yield f"  {name}: {_printable(value if isinstance(value, str) else ' '.join(map(shlex.quote, value)))}"
     if structure["mentions"] is not None:
         yield "  names: " + ", ".join(f"{number} {name}" for name, number in structure["mentions"].items())
     yield f"  {len(structure['chunks'])} chunks:"
     for chunk in structure["chunks"]:
         yield f"  {chunk['start']:>9} {chunk['num_bytes']:>7}  {chunk['kind']:<13}{chunk['level']:>2}  {chunk['begins']}"
+
+
+def _sentence(path: str, provenance: str, detail: str, unit: str | None) -> str:
+    """What became of the file in the build lane, in words."""
+    where = "compiled as a unit of its own" if unit == path else f"read by a compiler in the context of unit {unit}"
+    if provenance == Provenance.BUILD_AWARE:
+        return f"{where}{_AFTER_PARTIAL if detail.startswith('partial') else ''}"
+    if detail.startswith(_TOOL_FAILED):
+        reason = detail.removeprefix(_TOOL_FAILED)
+        if unit is None:
+            return f"the build lane of its source failed: {reason}"
+        return f"to be {where}, which gave nothing: {reason}"
+    return _SENTENCES.get(detail, f"not parsed as a whole: {detail}" if detail else "no compiler looked at it")
 
 
 def _structure(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,5 +133,10 @@ def _mentions(row: Mapping[str, Any]) -> dict[str, int] | None:
 
 def _preview(content: bytes) -> str:
     words = " ".join(content.decode("utf-8", "replace").split())
-    printable = "".join(sign if sign.isprintable() else "?" for sign in words)
+    printable = _printable(words)
     return printable if len(printable) <= _MAX_PREVIEW else printable[: _MAX_PREVIEW - 1] + "…"
+
+
+def _printable(text: str) -> str:
+    """The text without signs that a terminal would obey."""
+    return "".join(sign if sign.isprintable() else "?" for sign in text)

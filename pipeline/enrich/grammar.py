@@ -20,10 +20,12 @@ _DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b(.*)
 _CPP_SIGN = re.compile(
     rb"\b(?:class|typename|template|namespace|virtual|constexpr|consteval|constinit|nullptr|noexcept|mutable|friend"
     rb"|explicit|operator|decltype|static_cast|dynamic_cast|reinterpret_cast|const_cast|concept|requires)\b(?!\s*[;,)=\[])"
-    rb"|\b(?:public|private|protected)\s*:|::|\busing\s+\w|\w>?\s*&\s*\w*\s*[,)](?=[^;{]*[;{])"
+    rb"|\b(?:public|private|protected)\s*:|::|\busing\s+\w"
     rb"|^[ \t]*#[ \t]*include[ \t]*<[a-z_0-9]+>",
     re.MULTILINE,
 )
+_REFERENCE = re.compile(rb"\w>?\s*+&\s*+(?:\w++\s*+)?[,)]")
+"""A parameter by reference, if a declaration or a body follows."""
 
 
 def grammar_of(path: str, content: bytes) -> Grammar:
@@ -43,7 +45,8 @@ def _has_cpp_sign(content: bytes) -> bool:
     bare: bytes = opaque.shortened(np.frombuffer(content, np.uint8)).tobytes()
     if b"__cplusplus" in bare:
         bare = _without_cpp_branches(bare)
-    return _CPP_SIGN.search(bare) is not None
+    end_of_code = max(bare.rfind(b";"), bare.rfind(b"{"))
+    return _CPP_SIGN.search(bare) is not None or _REFERENCE.search(bare, 0, max(0, end_of_code)) is not None
 
 
 def _without_cpp_branches(bare: bytes) -> bytes:

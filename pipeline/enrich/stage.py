@@ -28,7 +28,9 @@ from pipeline.schema import table_of_records
 
 DUPLICATES = "duplicates"
 LANE = "lane.json"
-"""File of a built source's part: the tools, the counts and what went wrong."""
+"""File of a built source's part: the tools, the counts, what went wrong, and each unit that failed with its reason."""
+LANE_VERSION = 2
+"""Raised with what the build lane finds: parts of sources without a `build` block do not depend on it."""
 
 _CHRONOLOGY = ("filepath_stable_id", "file_local_commit_index")
 _READ = ["document_id", "source", "path", "split", "text", "text_sha256", *_CHRONOLOGY]
@@ -81,7 +83,13 @@ def enrich_built_source(job: PartJob) -> PartOutput:
     coverage = _coverage(output.report, block)
     if coverage["num_sources_out_of_band"]:
         lane.notes.append(f"The build lane of {job.name}: {_sentence(output.report, block)}.")
-    record = {"tools": versions, "counts": {**dict(sorted(lane.counts.items())), **coverage}, "notes": lane.notes}
+    record = {
+        "tools": versions,
+        "counts": {**dict(sorted(lane.counts.items())), **coverage},
+        "notes": lane.notes,
+        "failed": lane.failures,
+        "failed_with_bodies": lane.failures_with_bodies,
+    }
     measures = {**output.report.measures, **lane.counts, **coverage}
     return PartOutput(output.tables, replace(output.report, measures=measures), {LANE: canonical_json(record)})
 
@@ -120,7 +128,12 @@ def _built_part(part: Part, block: BuildBlock, context: Context) -> Part:
         function="pipeline.enrich.stage:enrich_built_source",
         params=BuiltParams(syntax=context.params.syntax, lane=context.params.lane),
         inputs={**part.inputs, "collected": context.upstream("collect")[part.name]},
-        identity={**part.identity, "build": block.model_dump(mode="json"), "tools": tool_versions(block.cmake)},
+        identity={
+            **part.identity,
+            "build": block.model_dump(mode="json"),
+            "tools": tool_versions(block.cmake),
+            "lane": LANE_VERSION,
+        },
         places=_cache(context),
     )
 

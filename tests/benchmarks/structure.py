@@ -18,7 +18,7 @@ from tree_sitter import Language, Parser
 from pipeline.build_block import BuildBlock
 from pipeline.enrich.branches import conditionals_of, unbalanced_branches
 from pipeline.enrich.grammar import Grammar
-from pipeline.enrich.lane.lane import Lane, Source, database_of, lay_out, read_lane
+from pipeline.enrich.lane.lane import Lane, Source, prepare, read_lane
 from pipeline.enrich.lane.params import LaneParams
 from pipeline.enrich.lane.tools import system_arguments, tool_versions
 from pipeline.enrich.params import SyntaxParams
@@ -172,9 +172,8 @@ def _units(name: str) -> Iterator[list[bool]]:
     source = _source(name)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch).resolve()
-        lay_out(folder, source)
         block = FULL_BUILT.builds[name]
-        made = database_of(folder, source, (block, LaneParams(), tool_versions(block.cmake), None))
+        made = prepare(folder, source, (block, LaneParams(), tool_versions(block.cmake), None))
         if isinstance(made, str):
             raise SystemExit(f"{name} was not configured: {made}")
         from pipeline.enrich.lane.commands import read_database

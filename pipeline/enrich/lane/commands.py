@@ -9,45 +9,58 @@ import json
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import PurePosixPath
 from posixpath import isabs, join, normpath
+from typing import TypeGuard
 
-SOURCE = "source"
-"""First part of the path of a file of the source."""
-BUILD = "build"
-"""First part of the path of a file that configuring made."""
+from pipeline.enrich.lane.tree import Tree
+from pipeline.languages import C_EXTENSIONS, SOURCE_EXTENSIONS
 
-_WITH_PATH = ("-I", "-isystem", "-iquote", "-idirafter", "-include", "-imacros")
-_WITH_WORD = ("-D", "-U", "-x", "-std")
+MAX_DATABASE_BYTES = 64 << 20
+"""A larger one is not read: it would need gigabytes. Chromium's has 40 MB."""
+
+_WITH_PATH = ("-idirafter", "-include", "-imacros", "-isystem", "-iquote", "-I")
+_WITH_WORD = ("-D", "-U", "-x")
 _DROPPED_WITH_NEXT = frozenset(
     [
         *("-o", "-MF", "-MT", "-MQ", "-MJ", "-arch", "-target", "-isysroot", "--sysroot", "-L", "-l", "-u", "-z", "-T"),
-        *("-B", "-G", "-e", "-F", "-framework", "-Xclang", "-Xpreprocessor", "-Xlinker", "-Xassembler", "-mllvm"),
-        *("-wrapper", "-aux-info", "--param", "-dumpbase", "-dumpdir", "-iprefix", "-iwithprefix"),
-        "-serialize-diagnostics",
+        *("-B", "-G", "-e", "-F", "-framework", "-iframework", "-iwithsysroot", "-iwithprefixbefore", "-imultilib"),
+        *("-Xclang", "-Xpreprocessor", "-Xlinker", "-Xassembler", "-Xanalyzer", "-mllvm", "-include-pch"),
+        *("-wrapper", "-aux-info", "--param", "-dumpbase", "-dumpdir", "-iprefix", "-iwithprefix", "--config"),
+        *("-serialize-diagnostics", "-isystem-after", "-stdlib++-isystem", "-cxx-isystem", "-resource-dir"),
+        *("-ivfsoverlay", "-working-directory", "-index-store-path", "-dependency-file", "-gcc-toolchain"),
     ]
 )
 _KEPT = re.compile(
     r"-ansi|-pthread|-fopenmp|-ffreestanding|-fms-extensions|-trigraphs"
     r"|-f(no-)?(exceptions|rtti|signed-char|unsigned-char|short-enums|short-wchar|char8_t|builtin)"
-    r"|-m(no-)?(32|64|x32|mmx|sse[0-9a-z.]*|ssse3|avx[0-9a-z-]*|bmi2?|fma4?|f16c|popcnt|aes|pclmul|lzcnt|adx|sha|gfni|cx16)"
+    r"|-m(no-)?(mmx|sse[0-9a-z.]*|ssse3|avx(2|512[0-9a-z]*|vnni|ifma)?|bmi2?|fma4?|f16c|popcnt|aes|pclmul|lzcnt|adx|sha"
+    r"|gfni|cx16)|-m(32|64|x32)"
 )
+_STANDARDS = {
+    True: re.compile(r"(c|gnu)(89|90|99|9x|11|1x|17|18|2x|23)|iso9899:(1990|199409|1999|199x|2011|2017|2018)"),
+    False: re.compile(r"(c|gnu)\+\+(98|03|0x|11|1y|14|1z|17|2a|20|2b|23|2c|26)"),
+}
+"""What libclang knows, by whether the language is C. Another standard is no reason not to read a unit at all."""
+_LANGUAGES = frozenset({"c", "c-header", "c++", "c++-header"})
+_OTHER_SUFFIXES = frozenset({".cu", ".cuh"})
+_LINKED_SUFFIXES = frozenset({".inl", ".ipp", ".tcc", ".tpp", ".h++", ".cuh"})
+"""Those that a compiler takes for something to link, unless it is told."""
+_DEFINITION = re.compile(r"[A-Za-z_$]\w*(\([^()]*\))?(=.*)?", re.DOTALL)
+_NAME = re.compile(r"[A-Za-z_$]\w*")
 _COMPILERS = (
     ("msvc", re.compile(r"cl|clang-cl")),
     ("nvcc", re.compile(r"nvcc")),
     ("clang", re.compile(r".*clang.*|zig|c\+\+-zig")),
     ("gcc", re.compile(r".*(g\+\+|gcc|c\+\+|cc).*")),
 )
-_LOCAL_PATH = re.compile(
-    r"(?<![\w./<>+-])(?:~|[A-Za-z]:[\\/]|file:/)?/?(?:(?<=/)|(?<=\\)|(?<=~))[\w.@+-]+(?:[\\/][^\s\"'<>;,]*)?"
-)
-_PERSONAL = re.compile(
-    r"\w*(?:USER|USERNAME|HOST|HOSTNAME|HOME|EMAIL|BUILT_BY|PASSWORD|TOKEN|SECRET)\b(?:=|$)", re.IGNORECASE
-)
 _LAUNCHERS = frozenset({"ccache", "sccache", "distcc", "icecc", "env", "launch"})
 _MAX_RESPONSE_FILES = 16
+_MAX_PATH_SIGNS = 4096
+_MAX_COMMAND_SIGNS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -66,34 +79,6 @@ class Database:
     commands: dict[str, Command] = field(default_factory=dict)
     num_entries: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
-
-
-@dataclass(frozen=True)
-class Tree:
-    """The files below `source/` and `build/`, and where those two lay on the machine that made the database."""
-
-    files: frozenset[str]
-    places: tuple[tuple[str, str], ...]
-    """(absolute folder, `source` or `build`), the deepest first."""
-    texts: Mapping[str, bytes]
-    """What response files hold, by path."""
-
-    def inside(self, directory: str, path: str) -> str | None:
-        """The path inside the tree; None where it leads elsewhere."""
-        absolute = normpath(join(directory, path))
-        for place, folder in self.places:
-            if absolute == place or absolute.startswith(place.rstrip("/") + "/"):
-                return normpath(join(folder, absolute[len(place.rstrip("/")) + 1 :]))
-        return None
-
-    def scrubbed(self, value: str) -> str | None:
-        """A definition with the paths of the tree inside it, and no other path; None where it names who built it."""
-        if _PERSONAL.match(value):
-            return None
-        for place, folder in self.places:
-            if len(place) > 1:
-                value = value.replace(place, folder)
-        return _LOCAL_PATH.sub("elsewhere", value)
 
 
 class LeftOutError(Exception):
@@ -129,17 +114,27 @@ def place_of_source(content: bytes, files: frozenset[str]) -> str:
     `files` are the paths of the source, without `source/`.
     """
     votes: Counter[str] = Counter()
+    depth = max((path.count("/") + 1 for path in files), default=0)
     for entry in _entries(content) or []:
         directory, path = _words(entry, "directory") or "/", _words(entry, "file")
-        parts = PurePosixPath(normpath(join("/", directory, path or ""))).parts
-        for start in range(1, len(parts)):
-            if "/".join(parts[start:]) in files:
-                votes[join(*parts[:start])] += 1
-                break
+        whole = normpath(join("/", directory, path or "")).lstrip("/")
+        starts = [0, *(at + 1 for at, sign in enumerate(whole) if sign == "/")][-depth:] if depth else []
+        found = next((start for start in starts if whole[start:] in files), None)
+        if found is not None:
+            votes["/" + whole[:found].rstrip("/")] += 1
     return min(votes, key=lambda place: (-votes[place], place), default="/")
 
 
+def is_c(path: str, arguments: Sequence[str]) -> bool:
+    """Whether a unit is C: by `-x`, else by its extension."""
+    if "-x" in arguments:
+        return arguments[len(arguments) - arguments[::-1].index("-x")] in ("c", "c-header")
+    return PurePosixPath(path).suffix in C_EXTENSIONS
+
+
 def _entries(content: bytes) -> list[object] | None:
+    if len(content) > MAX_DATABASE_BYTES:
+        return None
     try:
         entries = json.loads(content)
     except (ValueError, RecursionError):
@@ -147,9 +142,19 @@ def _entries(content: bytes) -> list[object] | None:
     return entries if isinstance(entries, list) else None
 
 
-def _words(entry: object, name: str) -> str | None:
+def _words(entry: object, name: str, max_signs: int = _MAX_PATH_SIGNS) -> str | None:
     value = entry.get(name) if isinstance(entry, dict) else None
-    return value if isinstance(value, str) and "\0" not in value else None
+    return value if _is_word(value, max_signs) else None
+
+
+def _is_word(value: object, max_signs: int) -> TypeGuard[str]:
+    """Whether a value of JSON can be a word of a command: a string without NUL and without halves of surrogate pairs."""
+    return (
+        isinstance(value, str)
+        and len(value) <= max_signs
+        and "\0" not in value
+        and not any("\ud800" <= sign <= "\udfff" for sign in value)
+    )
 
 
 def _command(entry: object, tree: Tree) -> Command:
@@ -165,23 +170,30 @@ def _command(entry: object, tree: Tree) -> Command:
         raise LeftOutError("missing_file")
     words = _skip_launchers(_expanded(_split(entry), directory, tree))
     compiler = _compiler_of(words[0])
-    return Command(inside, tuple(_kept(words[1:], directory, tree)), compiler)
+    return Command(inside, _as_language(inside, list(_kept(words[1:], directory, tree))), compiler)
 
 
 def _split(entry: object) -> list[str]:
     arguments = entry.get("arguments") if isinstance(entry, dict) else None
-    if isinstance(arguments, list) and arguments and all(isinstance(word, str) for word in arguments):
-        return arguments
-    command = _words(entry, "command")
-    if not command:
+    if isinstance(arguments, list) and arguments:
+        words = [word for word in arguments if _is_word(word, _MAX_COMMAND_SIGNS)]
+        if len(words) == len(arguments) and sum(map(len, words)) <= _MAX_COMMAND_SIGNS:
+            return words
         raise LeftOutError("malformed")
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        raise LeftOutError("bad_quoting") from None
+    command = _words(entry, "command", _MAX_COMMAND_SIGNS)
+    words = _shell_words(command) if command else []
     if not words:
         raise LeftOutError("malformed")
     return words
+
+
+def _shell_words(text: str) -> list[str]:
+    if len(text) > _MAX_COMMAND_SIGNS:
+        raise LeftOutError("malformed")
+    try:
+        return shlex.split(text)
+    except ValueError:
+        raise LeftOutError("bad_quoting") from None
 
 
 def _expanded(words: Sequence[str], directory: str, tree: Tree) -> list[str]:
@@ -196,10 +208,7 @@ def _expanded(words: Sequence[str], directory: str, tree: Tree) -> list[str]:
         num_files += 1
         if num_files > _MAX_RESPONSE_FILES:
             raise LeftOutError("response_files")
-        try:
-            pending += reversed(shlex.split(text.decode("utf-8", "replace")))
-        except ValueError:
-            raise LeftOutError("bad_quoting") from None
+        pending += reversed(_shell_words(text.decode("utf-8", "replace").replace("\0", "")))
     return done
 
 
@@ -218,21 +227,45 @@ def _compiler_of(word: str) -> str:
     return family
 
 
+def _as_language(path: str, arguments: list[str]) -> tuple[str, ...]:
+    """The arguments with a language that libclang reads and a standard of that language. Compilers only warn of others."""
+    suffix = PurePosixPath(path).suffix.lower()
+    languages = {value for name, value in pairwise(arguments) if name == "-x"}
+    if languages - _LANGUAGES or (not languages and suffix not in SOURCE_EXTENSIONS - _OTHER_SUFFIXES):
+        raise LeftOutError("other_language")
+    if not languages and suffix in _LINKED_SUFFIXES:
+        arguments = [*arguments, "-x", "c++"]
+    known = _STANDARDS[is_c(path, arguments)]
+    return tuple(
+        word for word in arguments if not word.startswith("-std=") or known.fullmatch(word.removeprefix("-std="))
+    )
+
+
 def _kept(words: Sequence[str], directory: str, tree: Tree) -> Iterator[str]:
     """The options that change what the text means, those with a path made relative to the tree."""
     following = iter(words)
     for word in following:
-        name = next((name for name in (*_WITH_PATH, *_WITH_WORD) if word.startswith(name)), None)
-        if word in _DROPPED_WITH_NEXT:
+        if word in _DROPPED_WITH_NEXT or word.startswith("-Xarch_"):
             next(following, None)
-        elif name is not None:
-            value = word[len(name) :].removeprefix("=") if name == "-std" else word[len(name) :]
-            value = value or next(following, "")
-            if name in _WITH_PATH:
-                kept = tree.inside(directory, value) if value else None
-            else:
-                kept = tree.scrubbed(value) if name == "-D" else value
-            if kept:
-                yield from (f"-std={kept}",) if name == "-std" else (name, kept)
+        elif word in ("-std", "--std") or word.startswith(("-std=", "--std=")):
+            yield f"-std={word.partition('=')[2] or next(following, '')}"
         elif _KEPT.fullmatch(word):
             yield word
+        else:
+            yield from _with_value(word, following, directory, tree)
+
+
+def _with_value(word: str, following: Iterator[str], directory: str, tree: Tree) -> Iterator[str]:
+    """An option with a path or a word, which may stand behind it or be the next one."""
+    name = next((name for name in (*_WITH_PATH, *_WITH_WORD) if word.startswith(name)), None)
+    if name is None or word == "-I-" or word.startswith("-include-"):
+        return
+    value = word[len(name) :] or next(following, "")
+    if name in _WITH_PATH:
+        kept = tree.inside(directory, value) if value else None
+    elif name == "-D":
+        kept = tree.scrubbed(value) if _DEFINITION.fullmatch(value) else None
+    else:
+        kept = value if name == "-x" or _NAME.fullmatch(value) else None
+    if kept and (name != "-x" or kept != "none"):
+        yield from (name, kept)

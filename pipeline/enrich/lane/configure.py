@@ -2,70 +2,80 @@
 
 import re
 import sys
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
 
 from pipeline.build_block import BuildBlock
 from pipeline.enrich.lane.confined import PLACE
-from pipeline.enrich.lane.sandbox import Limits, run_confined
+from pipeline.enrich.lane.sandbox import TOOLS, Limits, run_confined
 from pipeline.enrich.lane.tools import package_folder, toolchain_folder
+from pipeline.enrich.lane.tree import BUILD, SOURCE
 
-DATABASE = "build/compile_commands.json"
+DATABASE = f"{BUILD}/compile_commands.json"
 
 _TOOLS = {"clang": "cc", "clang++": "c++", "ar": "ar", "ranlib": "ranlib"}
+_PROGRAMS = (("C_COMPILER", "clang"), ("CXX_COMPILER", "clang++"), ("AR", "ar"), ("RANLIB", "ranlib"))
+_SEARCH_PATH = (f"{PLACE}/{TOOLS}", str(Path(sys.executable).parent), "/usr/bin", "/bin")
+_HEADERS = frozenset({".h", ".hh", ".hpp", ".hxx", ".inc"})
+_OWN_NAMES = frozenset({"CMakeCache.txt", "compile_commands.json", ".ninja_log", ".ninja_deps"})
+_OWN_SUFFIXES = frozenset({".cmake", ".ninja"})
 _ERROR = re.compile(r"^CMake Error.*?(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
 _MAX_MESSAGE = 300
 
 
 @dataclass(frozen=True)
 class Configured:
-    """The database's bytes, or why there are none: a word, and cmake's own first complaint without the scratch folder."""
+    """The database's bytes and what configuring made; or why there are none: a word, and cmake's own first complaint."""
 
     database: bytes | None
     failure: str = ""
     message: str = ""
+    made: Mapping[str, bytes] = field(default_factory=dict)
+    """Files by their path below `build/` or `source/`, without cmake's own notes: what a unit can include."""
 
 
-def configure(folder: Path, block: BuildBlock, limits: Limits) -> Configured:
-    """Run cmake over `folder/source` into `folder/build`, in the sandbox."""
-    root = folder / "source" / block.folder
-    if not (root / "CMakeLists.txt").is_file():
-        return Configured(None, "failed", f"there is no {Path(block.folder) / 'CMakeLists.txt'}")
-    _wrap_compiler(folder / "tools")
+def configure(files: Mapping[str, bytes], block: BuildBlock, limits: Limits) -> Configured:
+    """Run cmake over the files of a source, in the sandbox."""
+    if str(PurePosixPath(block.folder) / "CMakeLists.txt") not in files:
+        return Configured(None, "failed", f"there is no {PurePosixPath(block.folder) / 'CMakeLists.txt'}")
+    tree = {f"{SOURCE}/{path}": content for path, content in files.items()}
+    run = run_confined(_command(block), {**tree, **_wrapped_compiler()}, _SEARCH_PATH, limits)
+    if run.failure:
+        return Configured(None, run.failure, _complaint(run.output))
+    if DATABASE not in run.made:
+        return Configured(None, "no_database_made")
+    made = {path: content for path, content in run.made.items() if not _is_of_cmake(PurePosixPath(path))}
+    return Configured(run.made[DATABASE], made=made)
+
+
+def _command(block: BuildBlock) -> list[str]:
     cmake, ninja = package_folder("cmake") / "data/bin/cmake", package_folder("ninja") / "data/bin/ninja"
     if not ninja.is_file():
         ninja = Path(sys.executable).parent / "ninja"
-    command = [
+    return [
         str(cmake),
-        *("-S", str(Path(PLACE) / "source" / block.folder), "-B", f"{PLACE}/build", "-G", "Ninja"),
+        *("-S", str(PurePosixPath(PLACE) / SOURCE / block.folder), "-B", f"{PLACE}/{BUILD}", "-G", "Ninja"),
         *block.options,
         "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
         f"-DCMAKE_MAKE_PROGRAM={ninja}",
-        *(f"-DCMAKE_{name}={PLACE}/tools/{tool}" for name, tool in _PROGRAMS),
+        *(f"-DCMAKE_{name}={PLACE}/{TOOLS}/{tool}" for name, tool in _PROGRAMS),
         "-DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY",  # a question is answered by compiling; linking would take minutes
         *(f"-DCMAKE_{language}_COMPILER_TARGET=x86_64-linux-gnu" for language in ("C", "CXX")),
         "-DFETCHCONTENT_FULLY_DISCONNECTED=ON",
     ]
-    run = run_confined(command, folder, _SEARCH_PATH, limits)
-    if run.failure:
-        return Configured(None, run.failure, _complaint(run.output))
-    made = folder / DATABASE
-    return Configured(made.read_bytes()) if made.is_file() else Configured(None, "no_database_made")
 
 
-_PROGRAMS = (("C_COMPILER", "clang"), ("CXX_COMPILER", "clang++"), ("AR", "ar"), ("RANLIB", "ranlib"))
-
-
-_SEARCH_PATH = (f"{PLACE}/tools", str(Path(sys.executable).parent), "/usr/bin", "/bin")
-
-
-def _wrap_compiler(folder: Path) -> None:
+def _wrapped_compiler() -> dict[str, bytes]:
     """One program a tool: cmake wants a path, and zig is told by its first word which tool it is."""
-    folder.mkdir()
-    for name, word in _TOOLS.items():
-        program = folder / name
-        program.write_text(f'#!/bin/sh\nexec "{toolchain_folder() / "zig"}" {word} "$@"\n', encoding="utf-8")
-        program.chmod(0o755)
+    zig = toolchain_folder() / "zig"
+    return {f"{TOOLS}/{name}": f'#!/bin/sh\nexec "{zig}" {word} "$@"\n'.encode() for name, word in _TOOLS.items()}
+
+
+def _is_of_cmake(path: PurePosixPath) -> bool:
+    """Whether a file is a cache, a script or a list of rules: they name the machine's tools and draw names at random."""
+    is_note = "CMakeFiles" in path.parts and path.suffix not in _HEADERS
+    return is_note or path.name in _OWN_NAMES or path.suffix in _OWN_SUFFIXES
 
 
 def _complaint(output: str) -> str:

@@ -1,98 +1,357 @@
-"""Runs one command without network, with one folder that it may write to. A script, started by `sandbox`.
+"""Runs one command where it reaches nothing of the machine but its programs. A script, started by `sandbox`.
 
-    confined.py WRITABLE CPU_SECONDS MEMORY_BYTES KEPT COMMAND ...
+    confined.py JOB        JOB: {"command", "environment", "kept", "cpu_seconds", "wall_seconds", "memory_bytes"}
 
-New namespaces of the kernel (user, mount, network, processes) hold what the command can reach: no interface but a
-loopback that is down, every mount read-only but WRITABLE, nothing below /run, where services listen, nothing of the
-folders of users and of temporary files but KEPT, folders with a colon between. WRITABLE stands at PLACE too, where the command
-runs: what it writes down of its place is the same on every machine. Exits with 97 where the kernel does not grant all that; the
-command is not run then.
+New namespaces of the kernel (user, mount, network, processes, IPC, names) and a file system of its own, made of what is listed
+here and of nothing else: the system's programs and libraries and the folders `kept`, all read-only; five devices; its own
+processes; and PLACE, the one folder that can be written to, in memory and of a fixed size. No interface but a loopback that is
+down, no socket of a service, no home, no environment but the one given, no capability and no further namespaces.
+
+The tree comes in on stdin and what the command made goes out on stdout, both as tar: the two sides share no folder. The verdict
+goes out on stderr as JSON. Exits with NOT_GRANTED, and a sentence, where the kernel does not grant all that; nothing is run then.
 """
 
 import ctypes
+import json
 import os
+import platform
 import resource
+import select
+import shutil
 import signal
+import socket
+import stat
 import struct
 import sys
+import tarfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 NOT_GRANTED = 97
 PLACE = "/tmp/sluice"
-"""Where the command finds the folder that it may write to."""
+"""Where the command finds its tree, the same on every machine."""
+TAKEN = ("build", "source")
+"""Folders of PLACE from which what the command made is given back."""
 
-_EMPTIED = ("/run", "/home", "/root", "/tmp", "/var/tmp", "/mnt", "/media")
+MAX_WRITTEN_BYTES = 2 << 30
+"""Room in PLACE beside the tree."""
+MAX_TAKEN_BYTES = 256 << 20
+MAX_NUM_TAKEN = 50_000
+MAX_OUTPUT_BYTES = 16 << 20
+MAX_NUM_PROCESSES = 512
+MAX_RESIDENT_BYTES = 4 << 30
+"""Memory of all processes together."""
 
-_CLONE_NEW = 0x10000000 | 0x00020000 | 0x40000000 | 0x20000000 | 0x08000000  # user, mount, network, processes, IPC
-_MS_BIND, _MS_REC, _MS_PRIVATE = 0x1000, 0x4000, 0x40000
-_MOUNT_SETATTR, _AT_FDCWD, _AT_RECURSIVE, _ATTR_RDONLY = 442, -100, 0x8000, 1
-_PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/alternatives", "/etc/ld.so.cache", "/nix/store")
+_DEVICES = ("null", "zero", "full", "random", "urandom")
+_BASE = "/tmp"
+"""Where the new root is put together; the old one is gone afterwards."""
+_INNER_ID, _NOBODY = 1000, 65534
+_MAX_NUM_THREADS, _MAX_FILE_BYTES, _KEPT_OUTPUT_BYTES = 8192, 1 << 30, 1 << 20
+_POLL_SECONDS = 0.1
+
+_CLONE_NEW = 0x10000000 | 0x00020000 | 0x40000000 | 0x20000000 | 0x08000000 | 0x04000000
+"""User, mount, network, processes, IPC and names."""
+_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 8, 0x1000, 0x4000, 0x40000
+_MOUNT_SETATTR, _AT_FDCWD, _AT_RECURSIVE, _ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV = 442, -100, 0x8000, 1, 2, 4
+_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+_MNT_DETACH = 2
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 1, 4, 24, 38
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def main() -> int:
-    """Confine this process, then run the command in it; its exit code, or 128 + the signal that ended it."""
-    writable, seconds, memory, kept, *command = sys.argv[1:]
+    """Confine this process, and leave the rest to the first process of the new namespace."""
+    job = json.loads(sys.argv[1])
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     try:
-        _confine(writable, [writable, *filter(None, kept.split(":"))])
+        _unshare()
     except OSError as error:
-        print(f"confined: {error}", file=sys.stderr)
-        return NOT_GRANTED
-    child = os.fork()  # the first process of the new namespace: when it ends, so does all that it started
-    if child == 0:
-        _become(command, int(seconds), int(memory))
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return status if status >= 0 else 128 - status
+        return _refused(error)
+    first = os.fork()  # when it ends, so does all that it started
+    if first == 0:
+        os._exit(_keep(job))
+    return max(0, os.waitstatus_to_exitcode(os.waitpid(first, 0)[1]))
 
 
-def _confine(writable: str, kept: list[str]) -> None:
+def _refused(error: OSError) -> int:
+    print(f"the kernel refused: {error}", file=sys.stderr, flush=True)
+    return NOT_GRANTED
+
+
+def _unshare() -> None:
     user, group = os.getuid(), os.getgid()
-    _call("unshare", _LIBC.unshare(_CLONE_NEW))
-    for name, line in (("setgroups", "deny"), ("uid_map", f"0 {user} 1"), ("gid_map", f"0 {group} 1")):
-        with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
-            file.write(line)
+    reading, writing = os.pipe()
+    helper = os.fork() if user == 0 else 0
+    if user == 0 and helper == 0:
+        os.close(writing)
+        os._exit(_map_nobody(os.getppid(), reading))
+    try:
+        _call("unshare", _LIBC.unshare(_CLONE_NEW))
+        os.write(writing, b"!")
+    finally:
+        os.close(writing)
+        if helper:
+            os.waitpid(helper, 0)
+    if not Path("/proc/self/uid_map").read_bytes().strip():
+        _map("self", f"{_INNER_ID} {user} 1", f"{_INNER_ID} {group} 1")
+    socket.sethostname("sluice")
+
+
+def _map_nobody(process: int, reading: int) -> int:
+    """From outside, as root: the command is to be nobody. What limits the number of processes does not hold for root."""
+    try:
+        if os.read(reading, 1):
+            line = f"0 0 1\n{_INNER_ID} {_NOBODY} 1"
+            _map(str(process), line, line)
+    except OSError:  # the root of a container that has no such user is no root outside of it
+        return 1
+    return 0
+
+
+def _map(process: str, users: str, groups: str) -> None:
+    for name, lines in (("setgroups", "deny"), ("uid_map", users), ("gid_map", groups)):
+        Path(f"/proc/{process}/{name}").write_bytes(lines.encode())
+
+
+def _keep(job: dict[str, Any]) -> int:
+    """Build the root, run the command and watch over it; what it made and the verdict go out when nothing of it runs any more."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_IGN)
+    try:
+        _build_root(job["kept"], os.fstat(0).st_size + MAX_WRITTEN_BYTES)
+        _become_nobody()
+    except OSError as error:
+        return _refused(error)
+    try:
+        given = _unpack()
+    except OSError:
+        return _finish("out_of_space", b"")
+    failure, output = _watch(job, *_start(job))
+    return _finish(failure or _pack(given), output)
+
+
+def _become_nobody() -> None:
+    for capability in range(64):
+        _LIBC.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
+    os.setresgid(_INNER_ID, _INNER_ID, _INNER_ID)
+    os.setresuid(_INNER_ID, _INNER_ID, _INNER_ID)
+    _LIBC.prctl(_PR_SET_DUMPABLE, 0)  # the command is the same user, and is not to look into this process
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # forgotten with each change of the user
+
+
+def _finish(failure: str, output: bytes) -> int:
+    print(json.dumps({"failure": failure, "output": output.decode("utf-8", "replace")}), file=sys.stderr, flush=True)
+    return 0
+
+
+def _build_root(kept: list[str], num_bytes: int) -> None:
+    owner = f"uid={_INNER_ID},gid={_INNER_ID}"
+    places = {path: os.open(path, os.O_PATH | os.O_DIRECTORY) for path in sorted(kept)}
     _mount(None, "/", _MS_REC | _MS_PRIVATE)
-    _empty(kept)
-    os.makedirs(PLACE, exist_ok=True)
-    _mount(writable, PLACE, _MS_BIND)
-    _set_read_only("/", True, _AT_RECURSIVE)
-    _set_read_only(writable, False, 0)
-    _set_read_only(PLACE, False, 0)
+    _mount("none", _BASE, _MS_NOSUID | _MS_NODEV, "tmpfs", f"size=4m,mode=755,{owner}")
+    shown = [path for path in _SYSTEM if os.path.lexists(path) and not path.startswith(_BASE)]
+    for path in shown:
+        _show(path)
+    for path, descriptor in places.items():
+        if not any(path == top or path.startswith(f"{top}/") for top in shown):
+            os.makedirs(_BASE + path, exist_ok=True)
+            _mount(f"/proc/self/fd/{descriptor}", _BASE + path, _MS_BIND | _MS_REC)
+        os.close(descriptor)
+    for folder in ("/dev", "/proc", PLACE):
+        os.makedirs(_BASE + folder, exist_ok=True)
+    for name in _DEVICES:
+        Path(f"{_BASE}/dev/{name}").touch()
+    _set_attributes(_BASE, _ATTR_RDONLY | _ATTR_NOSUID | _ATTR_NODEV, _AT_RECURSIVE)
+    for name in _DEVICES:
+        _mount(f"/dev/{name}", f"{_BASE}/dev/{name}", _MS_BIND)
+    _mount("none", _BASE + PLACE, _MS_NOSUID | _MS_NODEV, "tmpfs", f"size={num_bytes},nr_inodes=1m,mode=755,{owner}")
+    _mount("none", f"{_BASE}/proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC, "proc")
+    Path(f"{_BASE}/proc/sys/user/max_user_namespaces").write_bytes(b"0")
+    _set_attributes(f"{_BASE}/proc", _ATTR_RDONLY, 0)
+    _enter(_BASE)
+
+
+def _show(path: str) -> None:
+    """A folder, file or link of the system at the same place of the new root."""
+    place = Path(_BASE + path)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if os.path.islink(path):
+        place.symlink_to(os.readlink(path))
+        return
+    if os.path.isdir(path):
+        place.mkdir()
+    else:
+        place.touch()
+    _mount(path, str(place), _MS_BIND | _MS_REC)
+
+
+def _enter(root: str) -> None:
+    number = _PIVOT_ROOT.get(platform.machine())
+    if number is None:
+        raise OSError(0, f"no number of pivot_root is known for {platform.machine()}")
+    os.chdir(root)
+    _call("pivot_root", _LIBC.syscall(number, b".", b"."))
+    _call("umount", _LIBC.umount2(b".", _MNT_DETACH))
     os.chdir(PLACE)
 
 
-def _empty(kept: list[str]) -> None:
-    """Cover the folders that hold what is the user's, and lay what is kept of it back in its place."""
-    places = {path: os.open(path, os.O_PATH | os.O_DIRECTORY) for path in sorted(kept, key=len)}
-    for folder in _EMPTIED:
-        if os.path.isdir(folder) and not os.path.islink(folder):
-            _call("mount", _LIBC.mount(b"none", folder.encode(), b"tmpfs", 0, b"size=1m"))
-    for path, descriptor in places.items():
-        os.makedirs(path, exist_ok=True)
-        _mount(f"/proc/self/fd/{descriptor}", path, _MS_BIND | _MS_REC)
-        os.close(descriptor)
+def _unpack() -> frozenset[str]:
+    """Lay out the tree; the names of its files."""
+    for name in (*TAKEN, "home", "tmp"):
+        os.mkdir(name)
+    names = set()
+    with tarfile.open(fileobj=sys.stdin.buffer, mode="r|") as tree:
+        for member in tree:
+            content = tree.extractfile(member)
+            if content is None:
+                continue
+            os.makedirs(os.path.dirname(member.name) or ".", exist_ok=True)
+            with open(member.name, "wb") as file:
+                shutil.copyfileobj(content, file)
+            os.chmod(member.name, member.mode)
+            names.add(member.name)
+    return frozenset(names)
 
 
-def _become(command: list[str], seconds: int, memory: int) -> None:
+def _start(job: dict[str, Any]) -> tuple[int, int]:
+    """The command's process, and the end to read what it prints from."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(writing, 1)
+        os.dup2(writing, 2)
+        _become(job)
+    os.close(writing)
+    return child, reading
+
+
+def _become(job: dict[str, Any]) -> None:
     try:
-        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        os.setsid()
         _LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, 1 << 30))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        os.execve(command[0], command, dict(os.environ))
-    except OSError as error:
-        print(f"confined: {command[0]}: {error}", file=sys.stderr)
+        limits = {
+            resource.RLIMIT_CPU: job["cpu_seconds"],
+            resource.RLIMIT_AS: job["memory_bytes"],
+            resource.RLIMIT_FSIZE: _MAX_FILE_BYTES,
+            resource.RLIMIT_CORE: 0,
+            resource.RLIMIT_NPROC: _MAX_NUM_THREADS,
+        }
+        for limit, value in limits.items():
+            resource.setrlimit(limit, (value, value))
+        os.closerange(3, 4096)
+        os.execve(job["command"][0], job["command"], job["environment"])  # as no root: capabilities end here
+    except (OSError, ValueError) as error:
+        print(f"confined: {job['command'][0]}: {error}", file=sys.stderr, flush=True)
     os._exit(127)
 
 
-def _mount(source: str | None, target: str, flags: int) -> None:
-    _call("mount", _LIBC.mount(source and source.encode(), target.encode(), None, flags, None))
+def _watch(job: dict[str, Any], child: int, reading: int) -> tuple[str, bytes]:
+    """Wait for the command's end or its first excess, then end all that it started; the failure, and what it printed."""
+    output, num_bytes, failure = bytearray(), 0, None
+    deadline = time.monotonic() + job["wall_seconds"]
+    next_look = 0.0
+    while failure is None:
+        if select.select([reading], [], [], _POLL_SECONDS)[0]:
+            block = os.read(reading, 1 << 16)
+            num_bytes += len(block)
+            output += block[: _KEPT_OUTPUT_BYTES - len(output)]
+            if not block:
+                time.sleep(_POLL_SECONDS / 10)
+        now = time.monotonic()
+        failure = _ended(child)
+        if failure is None and num_bytes > MAX_OUTPUT_BYTES:
+            failure = "endless_output"
+        elif failure is None and now > deadline:
+            failure = "timeout"
+        elif failure is None and now > next_look:
+            failure, next_look = _excess(job), now + _POLL_SECONDS
+    failure = _excess(job) or failure if failure == "failed" else failure
+    _end_all()
+    while select.select([reading], [], [], 0)[0] and (block := os.read(reading, 1 << 16)):
+        output += block[: _KEPT_OUTPUT_BYTES - len(output)]
+    return failure, bytes(output)
 
 
-def _set_read_only(path: str, is_read_only: bool, flags: int) -> None:
-    wanted = (_ATTR_RDONLY, 0) if is_read_only else (0, _ATTR_RDONLY)
-    attributes = ctypes.create_string_buffer(struct.pack("QQQQ", *wanted, 0, 0))
+def _ended(child: int) -> str | None:
+    """None while the command runs; empty when it ended well. Other processes that ended are taken note of."""
+    while True:
+        found, status = os.waitpid(-1, os.WNOHANG)
+        if found == 0:
+            return None
+        if found == child:
+            return "" if status == 0 else "failed"
+
+
+def _excess(job: dict[str, Any]) -> str | None:
+    """What the processes, all of which are the command's but this one, have too much of."""
+    pages = num_processes = 0
+    for name in os.listdir("/proc"):
+        if name.isdigit() and name != "1":
+            num_processes += 1
+            try:
+                pages += int(Path(f"/proc/{name}/statm").read_bytes().split()[1])
+            except (OSError, IndexError):
+                continue
+    if num_processes > MAX_NUM_PROCESSES:
+        return "too_many_processes"
+    if pages * resource.getpagesize() > min(MAX_RESIDENT_BYTES, job["memory_bytes"]):
+        return "out_of_memory"
+    room = os.statvfs(".")
+    return "out_of_space" if room.f_bavail < 16 or room.f_favail < 16 else None
+
+
+def _end_all() -> None:
+    try:
+        while True:
+            os.kill(-1, signal.SIGKILL)
+            os.waitpid(-1, 0)
+    except (ProcessLookupError, ChildProcessError):
+        return
+
+
+def _pack(given: frozenset[str]) -> str:
+    """Write out the files that the command made, regular ones alone. A file of the tree that it changed is none."""
+    num_files = num_bytes = 0
+    with tarfile.open(fileobj=sys.stdout.buffer, mode="w|", format=tarfile.PAX_FORMAT) as made:
+        for path, size in _regular_files():
+            if path in given:
+                continue
+            num_files, num_bytes = num_files + 1, num_bytes + size
+            if num_files > MAX_NUM_TAKEN or num_bytes > MAX_TAKEN_BYTES:
+                return "too_much_made"
+            member = tarfile.TarInfo(path)
+            member.size = size
+            try:
+                with open(path, "rb") as file:
+                    made.addfile(member, file)
+            except OSError:
+                return "unreadable_made"
+    sys.stdout.flush()
+    return ""
+
+
+def _regular_files() -> Iterator[tuple[str, int]]:
+    for top in TAKEN:
+        for folder, folders, names in os.walk(top):
+            folders.sort()
+            for name in sorted(names):
+                path = os.path.join(folder, name)
+                status = os.lstat(path)
+                if stat.S_ISREG(status.st_mode):
+                    yield path, status.st_size
+
+
+def _mount(source: str | None, target: str, flags: int, kind: str | None = None, options: str | None = None) -> None:
+    words = [word and word.encode() for word in (source, target, kind)]
+    _call(f"mount {target}", _LIBC.mount(words[0], words[1], words[2], flags, options and options.encode()))
+
+
+def _set_attributes(path: str, added: int, flags: int) -> None:
+    attributes = ctypes.create_string_buffer(struct.pack("QQQQ", added, 0, 0, 0))
     _call("mount_setattr", _LIBC.syscall(_MOUNT_SETATTR, _AT_FDCWD, path.encode(), flags, attributes, 32))
 
 

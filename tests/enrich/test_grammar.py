@@ -1,0 +1,14 @@
+"""The grammar of a header is found in time that grows with the text alone, whatever is in it."""
+
+import pytest
+
+from pipeline.enrich.grammar import Grammar, grammar_of
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["x &, ", "x & y, ", "x &          ", "x& ", "& ", '"\\', "/*", "#if\n", "public ", "R'(", "#ifdef __cplusplus\n"],
+)
+def test_a_large_header_without_any_code_is_judged(piece: str) -> None:
+    """A search that starts again at each piece would take hours."""
+    assert grammar_of("a.h", (piece * (2_000_000 // len(piece))).encode()) is Grammar.C
