@@ -3,10 +3,11 @@ PYTHON ?= python3
 RECIPE ?= quick
 BUDGET ?= 540
 RUN := .venv/bin/python
+READY := $(if $(filter .venv/%,$(RUN)),.venv/installed) # another RUN brings its own libraries: nothing is installed
 
 .PHONY: demo test check accept campaign bench test-gpu bench-gpu first-light dev clean
 
-demo: .venv/installed ## collect to promote, then train, stop and resume
+demo: $(READY) ## collect to promote, then train, stop and resume
 	$(RUN) -m assets.demo --recipe $(RECIPE)
 
 test: check ## every check that needs no GPU
@@ -15,28 +16,24 @@ test: check ## every check that needs no GPU
 check: .venv/installed ## style, types, import contracts, light imports
 	.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/lint-imports && $(RUN) -m tests.light_imports
 
-accept: .venv/installed ## the whole system in eight ordered phases; stops at the first red
+accept: $(READY) ## the whole system in eight ordered phases; stops at the first red
 	$(RUN) -m tests.accept
 
-campaign: .venv/installed ## 200 kills of 60-step runs; each run ends in the same certificate
+campaign: $(READY) ## 200 kills of 60-step runs; each run ends in the same certificate
 	$(RUN) -m tests.benchmarks kill-campaign --json
 
-bench: .venv/installed ## every figure, side by side, into docs/benchmarks.md
+bench: $(READY) ## every figure, side by side, into docs/benchmarks.md
 	$(RUN) -m tests.benchmarks --write docs/benchmarks.md
 
-test-gpu: .venv/installed
+test-gpu: $(READY) ## the tests that need a GPU
 	$(RUN) -m pytest -m gpu
 
-bench-gpu: .venv/installed ## operations and training steps on the GPU, row by row; again goes on at the first missing row
+bench-gpu: $(READY) ## operations and training steps on the GPU, row by row; again goes on at the first missing row
 	$(RUN) -m kernels --json --output docs/benchmarks/kernels.jsonl --budget $$(($(BUDGET) / 2))
 	$(RUN) -m trainer bench --out docs/benchmarks/training.jsonl --budget $$(($(BUDGET) / 2))
 
-first-light: .venv/installed ## the first session on a GPU: correct and repeatable before it is fast
-	$(RUN) -m kernels parity
-	$(RUN) -m pytest -m gpu
-	$(RUN) -m trainer doctor
-	$(RUN) -m kernels tune --output docs/benchmarks/tuning.jsonl --budget $(BUDGET)
-	$(MAKE) bench-gpu
+first-light: $(READY) ## the first session on a GPU, in phases: correct and repeatable before it is fast; again goes on where it stopped
+	$(RUN) -m tests.first_light --budget $(BUDGET)
 
 dev: .venv/installed ## the UI and the daemon, on localhost
 	DAGSTER_HOME=$(CURDIR) exec .venv/bin/dagster dev -h 127.0.0.1 -w workspace.yaml
