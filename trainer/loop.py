@@ -289,7 +289,7 @@ def _go_on(
         saver.certify(training.num_steps, saved_id)
     journal.finish(result)
     if training.compilation and ranks.rank == 0:
-        record_run(training.packing["vocabulary_sha256"])
+        record_run(training.reading.packing["vocabulary_sha256"])
     return result
 
 
