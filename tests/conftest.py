@@ -24,6 +24,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if config.option.markexpr != "gpu":
         return None
     files = collection_path.rglob("test_*.py") if collection_path.is_dir() else [collection_path]
+    files = [file for file in files if file.suffix == ".py"]
     return not any("mark.gpu" in file.read_text(encoding="utf-8") for file in files) or None
 
 

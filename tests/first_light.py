@@ -4,7 +4,7 @@ A phase that fails does not keep the next from running. Each phase ends in a lin
 command goes on where the last one stopped: what passed here with these sources stays, what never ran comes next, what failed
 comes again behind it. Everything ends within the budget. Needs torch, triton, numpy, pyarrow, safetensors, pydantic and pytest.
 
-python -m tests.first_light [--budget SECONDS] [--output FILE] [--only PHASE ...] [--list]
+python -m tests.first_light [--budget SECONDS] [--output FILE] [--only PHASE ...] [--list] [--rehearse]
 
 Exit codes: 0 all phases have passed, 1 one has failed, 3 none has failed and some are left for the next call.
 """
@@ -21,6 +21,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from kernels.benchmark import surroundings
 from kernels.spec import all_specs
@@ -148,6 +150,7 @@ def main(arguments: Sequence[str] | None = None, known: Sequence[Phase] | None =
     parser.add_argument("--output", type=Path, default=ROWS / "first-light.jsonl", help="a line a phase")
     parser.add_argument("--only", action="append", metavar="PHASE", help="this one or those below it, passed or not")
     parser.add_argument("--list", action="store_true", help="name the phases and end")
+    parser.add_argument("--rehearse", action="store_true", help="without a GPU: rows that say nothing of one")
     options = parser.parse_args(arguments)
     named = [phase for phase in known if not options.only or any(_is_of(phase, name) for name in options.only)]
     if not named:
@@ -155,6 +158,9 @@ def main(arguments: Sequence[str] | None = None, known: Sequence[Phase] | None =
     if options.list:
         print("\n".join(phase.name for phase in named))
         return 0
+    if not (torch.cuda.is_available() or options.rehearse):
+        print("first light: torch sees no CUDA device. --rehearse runs the phases without.", file=sys.stderr)
+        return 1
     began, place = time.monotonic(), here()
     rows = rows_of(options.output, place)
     todo = named if options.only else in_order(named, rows)

@@ -22,7 +22,7 @@ def rows(path: Path) -> list[tuple[str, str]]:
 
 def test_a_failure_hides_nothing_and_only_what_did_not_pass_runs_again(tmp_path: Path, capsys) -> None:
     output = tmp_path / "rows.jsonl"
-    arguments = ["--output", str(output), "--budget", "300"]
+    arguments = ["--output", str(output), "--budget", "300", "--rehearse"]
 
     assert main(arguments, (BAD, LONG, GOOD)) == 1
     assert rows(output) == [("bad", "failed"), ("long", "failed"), ("good", "passed")]
