@@ -14,6 +14,8 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = ("pipeline", "assets", "kernels", "trainer")
 MAX_LINES = 450
 MAX_FUNCTION_LINES = 60
+ENDS_OF_NAMES = {"_torch.py", "_triton.py"}
+"""Ends of names, which CONTRIBUTING tells authors to use."""
 
 
 def sources() -> list[Path]:
@@ -74,6 +76,26 @@ def test_every_public_function_and_class_says_what_it_means() -> None:
     ]
 
     assert silent == []
+
+
+DOCUMENTS = sorted(
+    path for folder in (ROOT, ROOT / "docs") for path in folder.glob("*.md") if path.name != "CHANGELOG.md"
+)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_a_document_names_is_there(document: Path) -> None:
+    text = document.read_text()
+    files = [path for folder in (*PACKAGES, "tests", "docs") for path in (ROOT / folder).rglob("*.*")]
+    names = {path.name for path in [*files, *ROOT.glob("*.*")]} | ENDS_OF_NAMES
+    code = "\n".join(path.read_text() for path in files if path.suffix == ".py")
+    modules = [at.replace(".", "/") for at in re.findall(r"python -m ((?:pipeline|trainer|kernels|tests)[\w.]*)", text)]
+
+    assert {Path(name).name for name in re.findall(r"[\w./-]+\.(?:py|md)\b", text)} - names == set()
+    assert [option for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text) if f'"{option}"' not in code] == []
+    assert [
+        at for at in modules if not ((ROOT / at).with_suffix(".py").exists() or (ROOT / at / "__main__.py").exists())
+    ] == []
 
 
 def test_the_project_names_no_package_index_and_no_machine() -> None:
