@@ -3,10 +3,11 @@ PYTHON ?= python3
 RECIPE ?= quick
 BUDGET ?= 540
 RUN := .venv/bin/python
+READY := $(if $(filter .venv/%,$(RUN)),.venv/installed) # another RUN brings its own libraries: nothing is installed
 
 .PHONY: demo test check accept campaign bench test-gpu bench-gpu bench-gpu-dry first-light dev clean
 
-demo: .venv/installed ## collect to promote, then train, stop and resume
+demo: $(READY) ## collect to promote, then train, stop and resume
 	$(RUN) -m assets.demo --recipe $(RECIPE)
 
 test: check ## every check that needs no GPU
@@ -15,43 +16,39 @@ test: check ## every check that needs no GPU
 check: .venv/installed ## style, types, import contracts, light imports
 	.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/lint-imports && $(RUN) -m tests.light_imports
 
-accept: .venv/installed ## the whole system in eight ordered phases; stops at the first red
+accept: $(READY) ## the whole system in eight ordered phases; stops at the first red
 	$(RUN) -m tests.accept
 
-campaign: .venv/installed ## 200 kills of 60-step runs; each run ends in the same certificate
+campaign: $(READY) ## 200 kills of 60-step runs; each run ends in the same certificate
 	$(RUN) -m tests.benchmarks kill-campaign --json
 
-bench: .venv/installed ## every figure, side by side, into docs/benchmarks.md
+bench: $(READY) ## every figure, side by side, into docs/benchmarks.md
 	$(RUN) -m tests.benchmarks --write docs/benchmarks.md
 
-test-gpu: .venv/installed
+test-gpu: $(READY) ## the tests that need a GPU
 	$(RUN) -m pytest -m gpu
 
 # Both halves take half of the budget; one that fails does not keep the other, or the table, from its turn.
 # $(1) folder of the rows, $(2) and $(3) how the halves are told to go.
 define bench_gpu
 	(status=0; \
-	$(RUN) -m pipeline build --recipe tiny --store build/bench >&2 || status=1; \
+	test -d build/bench/refs || $(RUN) -m pipeline build --recipe tiny --store build/bench >&2 || status=1; \
 	$(RUN) -m kernels --json --output $(1)/kernels.jsonl --budget $$(($(BUDGET) / 2)) $(2) || status=1; \
 	$(RUN) -m trainer bench --store build/bench --out $(1)/training.jsonl --budget $$(($(BUDGET) / 2)) $(3) || status=1; \
 	exit $$status)
 endef
 
-bench-gpu: .venv/installed ## operations and training on the GPU, row by row; again goes on at the first missing row
+bench-gpu: $(READY) ## operations and training on the GPU, row by row; again goes on at the first missing row
 	$(call bench_gpu,docs/benchmarks); status=$$?; \
 	$(RUN) -m tests.benchmarks --gpu-table --write docs/benchmarks.md && exit $$status
 
 bench-gpu-dry: export CUDA_VISIBLE_DEVICES =
-bench-gpu-dry: .venv/installed ## the same two halves without a GPU, tiny: rows marked dry in build/dry, minutes on two cores
+bench-gpu-dry: $(READY) ## the same two halves without a GPU, tiny: rows marked dry in build/dry, minutes on two cores
 	mkdir -p build/dry
 	$(call bench_gpu,build/dry,--interpret,--dry-run)
 
-first-light: .venv/installed ## the first session on a GPU: correct and repeatable before it is fast
-	$(RUN) -m kernels parity
-	$(RUN) -m pytest -m gpu
-	$(RUN) -m trainer doctor --json > docs/benchmarks/doctor.json
-	$(RUN) -m kernels tune --output docs/benchmarks/tuning.jsonl --budget $(BUDGET)
-	$(MAKE) bench-gpu
+first-light: $(READY) ## the first session on a GPU, in phases: correct and repeatable before it is fast; again goes on where it stopped
+	$(RUN) -m tests.first_light --budget $(BUDGET)
 
 dev: .venv/installed ## the UI and the daemon, on localhost
 	DAGSTER_HOME=$(CURDIR) exec .venv/bin/dagster dev -h 127.0.0.1 -w workspace.yaml

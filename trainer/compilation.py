@@ -10,6 +10,7 @@ decoding. One axis is dynamic, the batch, marked on the inputs of the warm-up; a
 """
 
 import functools
+import linecache
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -76,6 +77,8 @@ def apply_settings(is_deterministic: bool) -> dict[str, Any]:
         setattr(dynamo, _known(dynamo, names), value)
     if hasattr(inductor, "deterministic"):
         inductor.deterministic = is_deterministic
+    elif is_deterministic:
+        raise _lacking("Inductor", "deterministic")
     return assert_settings()
 
 
@@ -256,14 +259,28 @@ def _written_out(kinds: tuple[BlockKind, ...]) -> Callable[..., tuple[Tensor, Te
             lines += [f"    hidden_BTD, added = {call}", "    penalty = penalty + added"]
         else:
             lines.append(f"    hidden_BTD, _ = {call}")
+    lines.append("    return hidden_BTD, penalty")
+    name = f"<stack of {''.join(kinds)}>"
+    # Code without lines would be wrapped by some versions of Dynamo in a frame of its own, in which the first break counts twice.
+    linecache.cache[name] = (sum(map(len, lines)), None, [f"{line}\n" for line in lines], name)
     names: dict[str, Any] = {}
-    exec("\n".join([*lines, "    return hidden_BTD, penalty"]), names)  # of nothing but numbers
+    exec(compile("\n".join(lines), name, "exec"), names)  # of nothing but numbers
     stack: Callable[..., tuple[Tensor, Tensor]] = names["stack"]
     return stack
 
 
 def _known(module: Any, names: tuple[str, ...]) -> str:
-    return next(name for name in names if hasattr(module, name))
+    for name in names:
+        if hasattr(module, name):
+            return name
+    raise _lacking("Dynamo", " or ".join(names))
+
+
+def _lacking(part: str, setting: str) -> TrainingError:
+    found = f"there is no {setting}, without which nothing is promised of compiled code"
+    return TrainingError(
+        f"{part} of torch {torch.__version__}", found, "torch 2.11 or newer", "Train with --compile off."
+    )
 
 
 def _refusal(error: Exception, step: int, is_warming_up: bool) -> TrainingError:

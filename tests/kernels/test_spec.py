@@ -5,7 +5,7 @@ import dataclasses
 import torch
 
 from kernels import rms_norm
-from kernels.parity import ParityResult, measure_parity
+from kernels.parity import ParityResult, compare_everywhere, measure_parity
 from kernels.spec import KernelSpec
 
 SELF_COMPARISON = dataclasses.replace(rms_norm.SPEC, op=rms_norm.rms_norm_reference)
@@ -40,6 +40,21 @@ def test_a_wrong_gradient_behind_a_right_forward_is_out_of_tolerance() -> None:
 
     assert results["forward"].passed
     assert not results["gradient 0"].passed
+
+
+def test_a_case_that_raises_is_a_failure_of_its_own_and_the_others_are_compared() -> None:
+    def refusing_one_row(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
+        if x.shape[0] == 1:
+            raise ValueError("one row")
+        return rms_norm.rms_norm(x, weight, eps)
+
+    spec = dataclasses.replace(rms_norm.SPEC, op=refusing_one_row, dtypes=(torch.float32,))
+    results = list(compare_everywhere(spec, "cpu", seed=1))
+
+    assert [(result.case, result.failure) for result in results if not result.passed] == [
+        ("1x5", "ValueError: one row")
+    ]
+    assert {result.case for result in results} == {case.label for case in spec.cases}
 
 
 def test_nan_never_passes() -> None:

@@ -160,6 +160,20 @@ def test_a_setting_that_hides_what_goes_wrong_is_refused(setting: str) -> None:
         assert_settings()
 
 
+def test_a_torch_that_lacks_a_setting_is_refused_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(torch._inductor.config, "deterministic")
+    apply_settings(is_deterministic=False)
+
+    with pytest.raises(TrainingError, match=r"Inductor of torch .* no deterministic"):
+        apply_settings(is_deterministic=True)
+
+    monkeypatch.delattr(torch._dynamo.config, "recompile_limit")
+    if hasattr(torch._dynamo.config, "cache_size_limit"):
+        monkeypatch.delattr(torch._dynamo.config, "cache_size_limit")
+    with pytest.raises(TrainingError, match=r"Dynamo of torch .* no recompile_limit or cache_size_limit"):
+        apply_settings(is_deterministic=False)
+
+
 def test_ranks_that_captured_differently_stop() -> None:
     one = {"frames": ["E"], "breaks": 0, "guards": "a", "parameters without gradient": []}
 

@@ -12,7 +12,6 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from pipeline.stages import StageResult
 from pipeline.store import Store
 from trainer.__main__ import main
 from trainer.sampling import open_trained
@@ -245,9 +244,7 @@ def test_a_prompt_that_is_no_text_is_refused(ask: Ask, trained: tuple[Path, str]
 
 
 @pytest.fixture(scope="module")
-def trained(
-    tiny_store: Store, tiny_results: list[StageResult], tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Path, str]:
+def trained(tiny_store: Store, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A store with a run of one step, and the id of its checkpoint."""
     root = tmp_path_factory.mktemp("trained") / "store"
     shutil.copytree(tiny_store.root, root)
