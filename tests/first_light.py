@@ -67,7 +67,9 @@ def phases() -> tuple[Phase, ...]:
         Phase("doctor", ("-m", "trainer", "doctor", "--json")),
         Phase("tune", ("-m", "kernels", "tune", "--json", "--output", f"{ROWS}/tuning.jsonl", "--budget", BUDGET)),
         Phase("bench/kernels", ("-m", "kernels", "--json", "--output", f"{ROWS}/kernels.jsonl", "--budget", BUDGET)),
-        Phase("bench/training", ("-m", "trainer", "bench", *made, "--out", f"{ROWS}/training.jsonl", "--budget", BUDGET)),
+        Phase(
+            "bench/training", ("-m", "trainer", "bench", *made, "--out", f"{ROWS}/training.jsonl", "--budget", BUDGET)
+        ),
     )
 
 

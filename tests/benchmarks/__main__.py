@@ -1,7 +1,4 @@
-"""`python -m tests.benchmarks [NAME ...] [--json] [--write FILE]`: measure, print one object a figure, write the page.
-
-With `--gpu-table` nothing is measured: the page gets the table of what GPUs have measured so far.
-"""
+"""`python -m tests.benchmarks [NAME ...] [--json] [--write FILE]`: measure, print one object a figure, write the page."""
 
 import argparse
 import json
@@ -18,7 +15,7 @@ from tests.benchmarks.graphs import graph
 from tests.benchmarks.kills import kill_campaign
 from tests.benchmarks.loss import loss
 from tests.benchmarks.near_duplicates import million_documents, near_duplicates
-from tests.benchmarks.on_gpu import section
+from tests.benchmarks.on_gpu import section, without_section
 from tests.benchmarks.reading import loader, loader_memory, resume_position
 from tests.benchmarks.same_blocks import same_blocks
 from tests.benchmarks.secret_scan import secrets
@@ -72,11 +69,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help=f"which of {', '.join(BENCHMARKS)}; all unless given")
     parser.add_argument("--json", action="store_true", help="one JSON object a line on stdout")
     parser.add_argument("--write", type=Path, help="write the page here; rows of what is not measured stay")
-    parser.add_argument("--gpu-table", action="store_true", help="measure nothing: the page with the rows of GPUs")
     options = parser.parse_args()
-    if options.gpu_table:
-        _put_gpu_table(options.write)
-        return 0
     unknown = sorted(set(options.names) - BENCHMARKS.keys())
     if unknown:
         parser.error(f"no figure {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
@@ -92,20 +85,10 @@ def main() -> int:
     return int(not all(figure.holds for figure in figures))
 
 
-def _put_gpu_table(path: Path | None) -> None:
-    """Print the table, or put it in its place at the end of the page; the rest of the page stays."""
-    if path is None:
-        print(section().strip())
-        return
-    before = path.read_text().partition("\n## On a GPU")[0] if path.exists() else HEAD.format(machine=machine())
-    path.write_text(before + section())
-
-
 def page(path: Path, figures: list[Figure]) -> str:
     """The page with these figures; rows of benchmarks that this run did not measure stay as they are."""
     measured = {_benchmark_of(figure.name) for figure in figures}
-    text = path.read_text().partition("\n## On a GPU")[0] if path.exists() else ""
-    before = text.splitlines(keepends=True)
+    before = without_section(path.read_text()).splitlines(keepends=True) if path.exists() else []
     names = {line: _benchmark_of(line.removeprefix("| ")) for line in before if line.startswith("| ")}
     rows = [line for line, name in names.items() if name in BENCHMARKS and name not in measured]
     rows += [_row(figure) for figure in figures]

@@ -1,5 +1,9 @@
-"""What is to be reached on a GPU, and what the rows of `make bench-gpu` say of it, for each GPU that has rows."""
+"""What is to be reached on a GPU, and what the rows of `make bench-gpu` say of it, for each GPU that has rows.
 
+`python -m tests.benchmarks.on_gpu [--write FILE]` prints that table, or puts it in its place at the end of the page.
+"""
+
+import argparse
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path("docs/benchmarks")
+ROWS = ("kernels.jsonl", "training.jsonl")
 FEW_PROGRAMS = 132  # rows times heads below the processors of an H100 or H200
 PUBLIC_MAMBA3 = "mamba_ssm mamba3_siso_combined, without documents"
 Row = dict[str, Any]
@@ -169,7 +174,8 @@ FIGURES: tuple[GpuFigure, ...] = (
 
 def section(folder: Path = FOLDER) -> str:
     """The table of the page. What no GPU has measured is never shown as a figure."""
-    rows = [json.loads(line) for path in sorted(folder.glob("*.jsonl")) for line in path.read_text().splitlines()]
+    paths = [folder / name for name in ROWS if (folder / name).exists()]
+    rows = [json.loads(line) for path in paths for line in path.read_text().splitlines()]
     rows = [row for row in rows if not row.get("dry") and not str(row.get("gpu", "none")).startswith("none")]
     gpus = sorted({row["gpu"] for row in rows})
     return HEAD + "".join(line for figure in FIGURES for line in _lines(figure, rows, gpus))
@@ -188,3 +194,23 @@ def _line(figure: GpuFigure, value: float | str, gpu: str) -> str:
         verdict = "" if figure.holds is None else "yes" if figure.holds(value) else "**no**"
         cells = [f"{value:,.4g}", figure.reach, verdict, gpu]
     return f"| {figure.name} | {' | '.join(cells)} |\n"
+
+
+def without_section(page: str) -> str:
+    """The page up to the table."""
+    return page.partition("\n## On a GPU")[0]
+
+
+def main() -> None:
+    """Print the table, or put it into a page."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.on_gpu")
+    parser.add_argument("--write", type=Path, help="the page that gets the table; the rest of it stays")
+    options = parser.parse_args()
+    if options.write:
+        options.write.write_text(without_section(options.write.read_text()) + section())
+    else:
+        print(section().strip())
+
+
+if __name__ == "__main__":
+    main()

@@ -72,7 +72,7 @@ def trainings() -> list[dict[str, Any]]:
 
 
 def table(folder: Path, rows: list[dict[str, Any]]) -> dict[str, list[str]]:
-    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "training.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     lines = section(folder).removeprefix(HEAD).splitlines()
     return {
         line.split(" | ")[0].removeprefix("| "): [cell.strip(" |") for cell in line.split(" | ")[1:]] for line in lines
