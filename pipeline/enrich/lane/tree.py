@@ -32,9 +32,8 @@ _PERSONAL = re.compile(
     r"\w*(?:USER|USERNAME|HOST|HOSTNAME|HOME|EMAIL|BUILT_BY|PASSWORD|TOKEN|SECRET)\b(?:=|$)", re.IGNORECASE
 )
 _ELSEWHERE = "elsewhere"
-_BEFORE_PLACE = (
-    r"(?:(?<![\w./~+-])|(?<=:/)|(?<=://)|(?<=-[IBLF])|(?<=-isystem)|(?<=-iquote)|(?<=-include)|(?<=-imacros))"
-)
+_OPTIONS = "|".join(rf"(?<=[^\w./~+-]-{name})" for name in ("[A-Za-z]", "isystem", "iquote", "include", "imacros"))
+_BEFORE_PLACE = rf"(?:(?<![\w./~+-])|(?<=:/)|(?<=://)|{_OPTIONS})"
 _BEHIND_PLACE = r"(?![\w.@+-])"
 """What stands around a whole path: neither is a part of a name."""
 _MISNAMED = frozenset({errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST})
