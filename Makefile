@@ -33,8 +33,9 @@ test-gpu: $(READY) ## the tests that need a GPU
 define bench_gpu
 	(status=0; \
 	test -d build/bench/refs || $(RUN) -m pipeline build --recipe tiny --store build/bench >&2 || status=1; \
+	made=$$(test -d build/bench/refs && echo --store build/bench); \
 	$(RUN) -m kernels --json --output $(1)/kernels.jsonl --budget $$(($(BUDGET) / 2)) $(2) || status=1; \
-	$(RUN) -m trainer bench --store build/bench --out $(1)/training.jsonl --budget $$(($(BUDGET) / 2)) $(3) || status=1; \
+	$(RUN) -m trainer bench $$made --out $(1)/training.jsonl --budget $$(($(BUDGET) / 2)) $(3) || status=1; \
 	exit $$status)
 endef
 

@@ -19,7 +19,7 @@ if DEVICE == "cpu":
     # Triton reads this when it decorates a kernel, hence before the imports below.
     os.environ["TRITON_INTERPRET"] = "1"
 
-from kernels.benchmark import run_benchmark, surroundings  # noqa: E402 (see above)
+from kernels.benchmark import has_failed, rows_here, run_benchmark, surroundings  # noqa: E402 (see above)
 from kernels.configurations import MEASURED_PATH  # noqa: E402 (see above)
 from kernels.parity import ParityResult, compare_everywhere  # noqa: E402 (see above)
 from kernels.spec import KernelSpec, all_specs  # noqa: E402
@@ -90,13 +90,11 @@ def _report_tuning(specs: list[KernelSpec], arguments: argparse.Namespace) -> in
 
 def _report_benchmark(specs: list[KernelSpec], arguments: argparse.Namespace) -> int:
     """Print each row as it is measured; the exit status is 1 if one of our own implementations failed."""
-    is_failed = False
     for row in run_benchmark(specs, arguments.output, arguments.budget, SEED):
-        is_failed |= "failed" in row and row["implementation"] == "kernel"
         line = f"{row['kernel']} {row['dtype']} {row['case']} {row['implementation']}: "
         line += str(row.get("failed") or row.get("forward_backward_ms"))
         print(json.dumps(row, sort_keys=True) if arguments.json else line, flush=True)
-    return 1 if is_failed else 0
+    return int(any(map(has_failed, rows_here(arguments.output))))
 
 
 def _report_parity(specs: list[KernelSpec], as_json: bool) -> int:

@@ -59,17 +59,17 @@ def phases() -> tuple[Phase, ...]:
     marked = (path for path in sorted((ROOT / "tests").rglob("test_*.py")) if "mark.gpu" in path.read_text("utf-8"))
     # Parity has phases of its own.
     asked = ("-m", "pytest", "-m", "gpu", "-k", "not agrees_with_its_reference")
-    made = ("--store", "build/bench") if (ROOT / "build" / "bench").exists() else ()
     tests = (Phase(str(path.relative_to(ROOT).with_suffix("")), (*asked, str(path))) for path in marked)
+    training = ("-m", "trainer", "bench", "--out", f"{ROWS}/training.jsonl", "--budget")
+    has_store = (ROOT / "build" / "bench" / "refs").exists()
     return (
         *parity,
         *tests,
         Phase("doctor", ("-m", "trainer", "doctor", "--json")),
         Phase("tune", ("-m", "kernels", "tune", "--json", "--output", f"{ROWS}/tuning.jsonl", "--budget", BUDGET)),
         Phase("bench/kernels", ("-m", "kernels", "--json", "--output", f"{ROWS}/kernels.jsonl", "--budget", BUDGET)),
-        Phase(
-            "bench/training", ("-m", "trainer", "bench", *made, "--out", f"{ROWS}/training.jsonl", "--budget", BUDGET)
-        ),
+        Phase("bench/training", (*training, BUDGET)),
+        *([Phase("bench/training-on-rows", (*training, BUDGET, "--store", "build/bench"))] if has_store else []),
     )
 
 
@@ -131,10 +131,10 @@ def _parsed(answer: str) -> Any:
 
 
 def here() -> dict[str, Any]:
-    """What a verdict holds for: GPU, driver, torch, Triton, and the sources."""
+    """What a verdict holds for: GPU, driver, torch, Triton, the sources, and the launches that tuning chose."""
     hasher = hashlib.sha256()
-    for folder in ("kernels", "trainer", "tests/kernels", "tests/trainer"):
-        for path in sorted((ROOT / folder).rglob("*.py")):
+    for folder in ("kernels", "trainer", "pipeline", "tests"):
+        for path in sorted(path for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".json")):
             hasher.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
     return {**surroundings(), "sources": hasher.hexdigest()}
 
@@ -150,7 +150,9 @@ def main(arguments: Sequence[str] | None = None, known: Sequence[Phase] | None =
     known = phases() if known is None else known
     parser = argparse.ArgumentParser(prog="python -m tests.first_light", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--budget", type=float, default=540.0, help="seconds for all of it")
-    parser.add_argument("--output", type=Path, default=ROWS / "first-light.jsonl", help="a line a phase")
+    parser.add_argument(
+        "--output", type=Path, help="a line a phase; first-light.jsonl beside the rows, or in build/dry"
+    )
     parser.add_argument("--only", action="append", metavar="PHASE", help="this one or those below it, passed or not")
     parser.add_argument("--list", action="store_true", help="name the phases and end")
     parser.add_argument("--rehearse", action="store_true", help="without a GPU: rows that say nothing of one")
@@ -165,12 +167,13 @@ def main(arguments: Sequence[str] | None = None, known: Sequence[Phase] | None =
         print("first light: torch sees no CUDA device. --rehearse runs the phases without.", file=sys.stderr)
         return 1
     began, place = time.monotonic(), here()
-    rows = rows_of(options.output, place)
+    output = options.output or (Path("build/dry") if options.rehearse else ROWS) / "first-light.jsonl"
+    rows = rows_of(output, place)
     todo = named if options.only else in_order(named, rows)
-    options.output.parent.mkdir(parents=True, exist_ok=True)
+    output.parent.mkdir(parents=True, exist_ok=True)
     for row in run_phases(todo, options.budget - (time.monotonic() - began)):
         rows.append({**row, **place})
-        with options.output.open("a", encoding="utf-8") as file:
+        with output.open("a", encoding="utf-8") as file:
             file.write(json.dumps(rows[-1], sort_keys=True) + "\n")
         last = (row["words"].strip().splitlines() or [""])[-1] if row["outcome"] != PASSED else ""
         print(

@@ -119,7 +119,11 @@ def _add_machinery(train: argparse.ArgumentParser) -> None:
     train.add_argument("--compile-backend", choices=("eager", "aot_eager", "inductor"), help="in place of the recipe's")
     train.add_argument("--structure", choices=("on", "off"), help="the structure embedding, in place of the recipe's")
     train.add_argument(
-        "--allow-drift", action="append", default=[], metavar="FIELD", help="manifest[.NAME] or snapshot_id; recorded"
+        "--allow-drift",
+        action="append",
+        default=[],
+        metavar="FIELD",
+        help="manifest[.NAME], snapshot_id, mixture or config.attention; recorded",
     )
     train.add_argument("--telemetry", choices=("on", "off"), default="on", help="metrics, TensorBoard file, progress")
     train.add_argument("--evaluate-every", type=_steps, metavar="N", help="look at held-out rows every N steps")

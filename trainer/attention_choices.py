@@ -20,7 +20,6 @@ class Way(NamedTuple):
     """What there is to know of a choice before it runs. `dtypes` are those of the queries; sizes are of a head."""
 
     needs: str
-    repeats: str
     needs_cuda: bool
     min_capability: tuple[int, int]
     dtypes: tuple[Precision, ...]
@@ -36,7 +35,6 @@ _BOTH = (Precision.FLOAT32, Precision.BFLOAT16)
 WAYS: dict[AttentionChoice, Way] = {
     AttentionChoice.MATH: Way(
         needs="nothing; memory for T x T numbers a head and layer",
-        repeats="always: products and sums of whole matrices, in one order",
         needs_cuda=False,
         min_capability=(0, 0),
         dtypes=_BOTH,
@@ -48,7 +46,6 @@ WAYS: dict[AttentionChoice, Way] = {
     ),
     AttentionChoice.FLEX: Way(
         needs="a CUDA device, Triton, heads of 16 or more; compiles with Inductor, by itself where nothing else is compiled",
-        repeats="always, without max-autotune: its Triton kernels add nothing atomically where no learnt bias is captured",
         needs_cuda=True,
         min_capability=(8, 0),
         dtypes=_BOTH,
@@ -60,7 +57,6 @@ WAYS: dict[AttentionChoice, Way] = {
     ),
     AttentionChoice.VARLEN: Way(
         needs="a CUDA device of capability 8.0, bfloat16, heads of a multiple of 8 up to 256, and the most documents of a row",
-        repeats="under strict deterministic algorithms: flash attention's backward is then told to add in one order",
         needs_cuda=True,
         min_capability=(8, 0),
         dtypes=(Precision.BFLOAT16,),

@@ -73,7 +73,10 @@ _SAME_WAYS = ("train-small", "train-nam52")
 
 
 def bench(options: argparse.Namespace) -> Any:
-    """Measure the rows that the file lacks, until the budget is spent. Exit code 1 where one failed, or there is no GPU."""
+    """Measure the rows that the file lacks, or that failed, until the budget is spent; the last of a name counts.
+
+    Exit code 1 where one failed, or there is no GPU.
+    """
     wanted = [row for row in rows_of(options.dry_run) if options.only in (None, row.name)]
     if not wanted:
         known = ", ".join(row.name for row in rows_of(options.dry_run))
@@ -81,9 +84,10 @@ def bench(options: argparse.Namespace) -> Any:
     if options.measure:
         return {"name": wanted[0].name} | wanted[0].measure(options)
     _refuse_what_would_mislead(options)
-    began, found = time.monotonic(), _read(options.out)
+    began, here = time.monotonic(), surroundings()
+    found = {row["name"]: row for row in _read(options.out) if _key(row) == _key({"name": row["name"], **here})}
     for row in wanted:
-        if _key({"name": row.name, **surroundings()}) in {_key(each) for each in found}:
+        if row.name in found and not _has_failed(found[row.name]):
             continue
         if row.needs_snapshot and not options.store:
             _say(f"{row.name}: left out, it reads a snapshot; name its --store")
@@ -95,10 +99,10 @@ def bench(options: argparse.Namespace) -> Any:
                 f"{row.name}: the budget is spent; run again to go on here, with a larger one if it takes this row whole"
             )
             break
-        found.append(measured)
+        found[row.name] = measured
         _say(f"{row.name}: {measured.get('failed') or 'measured'}")
         _append(options.out, measured)
-    return {"rows": found, "exit_code": int(any("failed" in row for row in found))}
+    return {"rows": list(found.values()), "exit_code": int(any(map(_has_failed, found.values())))}
 
 
 def _refuse_what_would_mislead(options: argparse.Namespace) -> None:
@@ -163,6 +167,11 @@ def _line(row: Row, options: argparse.Namespace) -> list[str]:
     if row.needs_snapshot:
         line += ["--store", str(options.store), "--corpus", options.corpus, "--snapshot", options.snapshot]
     return line
+
+
+def _has_failed(row: dict[str, Any]) -> bool:
+    """Whether a row is to be measured again. One that the card's memory does not hold says so for good."""
+    return "failed" in row and "out of memory" not in row["failed"]
 
 
 def _append(path: Path | None, row: dict[str, Any]) -> None:

@@ -23,6 +23,7 @@ from pipeline.errors import TrainingError
 from trainer.config import BlockKind, CompileBackend, CompileMode
 from trainer.frame_watch import Budget, FrameWatch
 from trainer.model.attention import Attention
+from trainer.model.document_attention import DocumentBounds
 from trainer.model.experts import Experts
 from trainer.model.hybrid import HybridModel, Layer
 from trainer.model.segments import PackedRows
@@ -182,6 +183,8 @@ def label_of(layer: Layer) -> str:
 
 def mark_batch(hidden_BTD: Tensor, rows: PackedRows) -> None:
     """Mark the batch of a frame's inputs as the one dynamic axis. A batch of one row is a graph of its own: it is not marked."""
+    if isinstance(rows.attention, DocumentBounds):  # their number follows the data too: what is adopted may need more
+        torch._dynamo.mark_dynamic(rows.attention.bounds, 0)
     if hidden_BTD.shape[0] == 1:
         return
     for tensor in (hidden_BTD, *rows, *rows.segments, *rows.attention):

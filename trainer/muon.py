@@ -72,18 +72,22 @@ class MuonAdamW(torch.optim.Optimizer):
         parameters = [group["params"][place] for place in places]
         updates = [self._look_ahead(parameter, group) for parameter in parameters]
         cuts = [group["cuts"][place] for place in places]
-        directions = orthogonal_updates(updates, cuts, group["num_iterations"], group["update_scale"])
-        for parameter, direction in zip(parameters, directions, strict=True):
+        orthogonalize(updates, cuts, group["num_iterations"], group["update_scale"])
+        for parameter, update in zip(parameters, updates, strict=True):
             own_rows(parameter).mul_(1 - group["lr"] * group["weight_decay"])
-            own_rows(parameter).add_(own_rows(direction), alpha=-group["lr"])
+            own_rows(parameter).add_(own_rows(update), alpha=-group["lr"])
 
     def _look_ahead(self, parameter: Tensor, group: dict[str, Any]) -> Tensor:
-        momentum, gradient = self.state[parameter]["momentum"], parameter.grad
+        """The update before it is orthogonal, in the place of the gradient: a copy of all matrices does not fit on a card."""
+        gradient = parameter.grad
         assert gradient is not None
-        own_rows(momentum).mul_(group["momentum"]).add_(own_rows(gradient))
-        if not group["has_nesterov_momentum"]:
-            return momentum.clone()
-        return gradient + group["momentum"] * momentum
+        own_gradient, momentum = own_rows(gradient), own_rows(self.state[parameter]["momentum"])
+        momentum.mul_(group["momentum"]).add_(own_gradient)
+        if group["has_nesterov_momentum"]:
+            own_gradient.add_(momentum * group["momentum"])
+        else:
+            own_gradient.copy_(momentum)
+        return gradient
 
     def _step_adamw(self, group: dict[str, Any]) -> None:
         parameters = [parameter for parameter in group["params"] if parameter.grad is not None]
@@ -121,11 +125,13 @@ class Piece(NamedTuple):
     shape: tuple[int, int]
 
 
-def orthogonal_updates(
+def orthogonalize(
     updates: Sequence[Tensor], cuts: Sequence[tuple[int, tuple[int, ...]] | None], num_iterations: int, scale: float
-) -> list[Tensor]:
-    """Each update (..., R, C), cut into its matrices, each of them orthogonal and scaled to its size; sharded as it was."""
-    directions = [torch.empty_like(update) for update in updates]
+) -> None:
+    """Make each update (..., R, C), cut into its matrices, orthogonal and scaled to its size, in place and sharded as it was.
+
+    No second copy of all matrices is made: each piece is read before it is written, and pieces do not overlap.
+    """
     by_shape: dict[tuple[int, int], list[Piece]] = defaultdict(list)
     for place, (update, cut) in enumerate(zip(updates, cuts, strict=True)):
         for piece in _pieces(place, update.shape, cut):
@@ -134,8 +140,7 @@ def orthogonal_updates(
         for batch in _batches(pieces):
             found_NRC = orthogonalized(_gathered(updates, batch), num_iterations) * (scale * max(shape) ** 0.5)
             for piece, part_NRC in zip(batch, found_NRC.split([piece.num_matrices for piece in batch]), strict=True):
-                _put(directions[piece.place], piece, part_NRC)
-    return directions
+                _put(updates[piece.place], piece, part_NRC)
 
 
 def orthogonalized(matrices_NRC: Tensor, num_iterations: int) -> Tensor:
@@ -170,15 +175,15 @@ def _gathered(updates: Sequence[Tensor], batch: Sequence[Piece]) -> Tensor:
     return torch.cat(parts)
 
 
-def _put(direction: Tensor, piece: Piece, part_NRC: Tensor) -> None:
-    """Write a piece where it belongs; where the direction is sharded, the rows that are this rank's."""
-    shape = [*direction.shape]
+def _put(update: Tensor, piece: Piece, part_NRC: Tensor) -> None:
+    """Write a piece where it belongs; where the update is sharded, the rows that are this rank's."""
+    shape = [*update.shape]
     shape[piece.axis] = piece.length
     part = part_NRC.reshape(shape)
-    if not is_sharded(direction):
-        direction.narrow(piece.axis, piece.start, piece.length).copy_(part)
+    if not is_sharded(update):
+        update.narrow(piece.axis, piece.start, piece.length).copy_(part)
         return
-    rows, own = range_of(direction), own_rows(direction)
+    rows, own = range_of(update), own_rows(update)
     if piece.axis > 0:
         own.narrow(piece.axis, piece.start, piece.length).copy_(part[rows.start : rows.stop])
         return

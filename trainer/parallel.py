@@ -65,7 +65,7 @@ class Ranks:
                 f"rank {self.rank}",
                 f"it is number {place} on its machine, where torch sees {num_gpus} GPUs",
                 "a GPU for each rank",
-                "Start fewer ranks, or name the one that all share by --device cuda:0.",
+                "Start fewer ranks.",
             )
         torch.cuda.set_device(place)
         return f"cuda:{place}"

@@ -87,14 +87,16 @@ def triage(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _walk() -> dict[str, Any]:
-    steps = []
+    from trainer.bench import rows_of  # late: it loads torch
+
+    row, steps = rows_of(is_dry=True)[0].name, []
     for name, how in ORDER:
         backend = how.partition("--compile-backend ")[2]
         if not backend:
             print(f"by hand  {name}: {how}", file=sys.stderr)
             steps.append({"name": name, "how": how, "passed": None})
             continue
-        line = [sys.executable, "-m", "trainer", "bench", "--dry-run", "--measure", "--only", "dry-tiny-fullgraph"]
+        line = [sys.executable, "-m", "trainer", "bench", "--dry-run", "--measure", "--only", row]
         logs = {"TORCH_LOGS": "graph_breaks,guards,recompiles"} if "TORCH_LOGS" in how else {}
         done = subprocess.run([*line, "--backend", backend], capture_output=True, text=True, env={**environ, **logs})
         steps.append({"name": name, "how": how, "passed": done.returncode == 0})

@@ -142,6 +142,20 @@ def test_a_layer_is_captured_whole_for_every_batch_size_whatever_the_way(choice:
     torch.testing.assert_close(losses[0], plain)
 
 
+@pytest.mark.usefixtures("_untouched_dynamo")
+def test_one_row_with_room_for_more_documents_is_the_same_graph() -> None:
+    model = narrow_model("nam56r", depth=1)
+    with gpu_ways_on_cpu():
+        compilation = Compilation(model, CompileMode.FULLGRAPH, CompileBackend.AOT_EAGER)
+        for step, room in enumerate((4, 8), 1):
+            model.attention = AttentionPlan(VARLEN, room)
+            with compilation.guarded(step):
+                model.loss(batch_of(1, 16))[0].backward()
+            compilation.end_step(step, [], Ranks())
+
+    assert compilation.watch.frames == ["Attention"]
+
+
 def test_a_trial_says_what_cannot_run_and_picks_the_fastest_of_the_good() -> None:
     found = try_attention("cpu")
 

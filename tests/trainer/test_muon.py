@@ -7,7 +7,7 @@ from trainer.checkpoint import digest_tensors, optimizer_tensors, restore_optimi
 from trainer.config import MuonConfig, OptimizerConfig
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
-from trainer.muon import orthogonal_updates, orthogonalized
+from trainer.muon import orthogonalize, orthogonalized
 from trainer.optimizer import build_optimizer, set_learning_rate
 from trainer.presets import preset
 
@@ -48,7 +48,8 @@ def test_cut_matrices_are_each_orthogonal_and_batches_mix_nothing() -> None:
     updates = [matrices(9, 4), matrices(2, 4, 6, seed=1), matrices(4, 4, seed=2)]
     cuts = [(0, (4, 4, 1)), (2, (3, 3)), None]
 
-    first, experts, plain = orthogonal_updates(updates, cuts, 14, 0.2)
+    first, experts, plain = found = [update.clone() for update in updates]
+    orthogonalize(found, cuts, 14, 0.2)
 
     rows = [by_decomposition(part) * 0.2 * max(part.shape) ** 0.5 for part in updates[0].split((4, 4, 1))]
     torch.testing.assert_close(first, torch.cat(rows), rtol=1e-9, atol=1e-9)

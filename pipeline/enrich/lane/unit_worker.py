@@ -102,13 +102,16 @@ class Unit:
             cursor, depth, callee = pending.pop()
             self._mention(cursor, path, callee)
             if depth < _TOO_DEEP:
-                calls = cursor.kind == self.kinds.CALL_EXPR
+                kind = _kind_of(cursor)
+                calls = kind == self.kinds.CALL_EXPR
                 for number, child in enumerate(cursor.get_children()):
-                    inherits = callee if cursor.kind == self.kinds.UNEXPOSED_EXPR and number == 0 else 0
+                    inherits = callee if kind == self.kinds.UNEXPOSED_EXPR and number == 0 else 0
                     pending.append((child, depth + 1, 1 if calls and number == 0 else max(inherits, 0)))
 
     def _mention(self, cursor: Any, path: str, callee: int) -> None:
-        kind = cursor.kind
+        kind = _kind_of(cursor)
+        if kind is None:
+            return
         if kind.is_declaration():
             named, mention = cursor, 1 if cursor.is_definition() else 2
         elif kind.is_reference() or kind in (self.kinds.DECL_REF_EXPR, self.kinds.MEMBER_REF_EXPR):
@@ -138,7 +141,7 @@ class Unit:
     def _construction(self, cursor: Any, path: str) -> None:
         """`Name(...)` and `Name{...}`: the type's name calls the constructor."""
         target = cursor.referenced
-        if target is None or target.kind != self.kinds.CONSTRUCTOR:
+        if target is None or _kind_of(target) != self.kinds.CONSTRUCTOR:
             return
         at = self._named_at(cursor, path, target.spelling.split("<")[0])
         if at is not None and at in self.mentions[path] and self.mentions[path][at][2] == 0:
@@ -189,12 +192,20 @@ def _inside(path: str) -> str:
     return os.path.normpath(path.removeprefix(here))
 
 
+def _kind_of(cursor: Any) -> Any:
+    """What a cursor is; None for what the library tells apart and its Python binding has no name for."""
+    try:
+        return cursor.kind
+    except ValueError:
+        return None
+
+
 def _is_type(named: Any, kinds: Any) -> bool:
-    return named.kind not in (kinds.NAMESPACE, kinds.NAMESPACE_ALIAS, kinds.FUNCTION_TEMPLATE)
+    return _kind_of(named) not in (kinds.NAMESPACE, kinds.NAMESPACE_ALIAS, kinds.FUNCTION_TEMPLATE)
 
 
 def _is_function(named: Any, kinds: Any) -> bool:
-    return named.kind in (
+    return _kind_of(named) in (
         kinds.FUNCTION_DECL,
         kinds.CXX_METHOD,
         kinds.CONSTRUCTOR,

@@ -81,6 +81,15 @@ def test_a_compiler_sees_names_calls_types_and_what_is_skipped() -> None:
     assert json.loads(header.context or "")["unit"] == "a.cc"
 
 
+def test_what_the_library_has_no_name_for_costs_no_unit() -> None:
+    text = "struct Pair { int a; int b; };\nint both() { return Pair(1, 2).a; }\n"  # an aggregate in parentheses, of C++20
+
+    view = lane_of({"a.cc": text}, database("a.cc", extra="-std=c++20")).view("a.cc")
+
+    assert view.is_seen
+    assert [name for name, *_ in names(text, view)].count("Pair") == 2
+
+
 @pytest.mark.parametrize("damage", [b"", b"{}", b'{"read": {}, "report": {"files": {}}, "digest": "0"}', b"\xff"])
 def test_a_damaged_memory_is_no_memory(tmp_path: Path, damage: bytes) -> None:
     first = lane_of({"b.cc": GOOD}, database("b.cc"), tmp_path)
