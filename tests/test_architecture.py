@@ -108,3 +108,17 @@ def test_the_project_names_no_package_index_and_no_machine() -> None:
     assert [
         str(path) for path in tracked if path.name != "test_architecture.py" and place.search(path.read_text())
     ] == []
+
+
+def test_machine_code_holds_no_value_of_another_file() -> None:
+    """It is kept by the file it stands in alone: a value from elsewhere would stay as it was when that file changes."""
+    texts = {path: path.read_text() for path in sources()}
+    machine_code = {path for path, text in texts.items() if "from pipeline.machine_code import" in text}
+    imports = {
+        str(node.module if isinstance(node, ast.ImportFrom) else node.names[0].name)
+        for path in machine_code
+        for node in ast.walk(ast.parse(texts[path]))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    }
+
+    assert imports == {"numpy", "pipeline.machine_code"}

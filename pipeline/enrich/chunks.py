@@ -26,11 +26,11 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from pipeline.enrich.spans import MAX_LEVEL, Chunk, Spans
+from pipeline.enrich.spans import Chunk, Spans
 from pipeline.enrich.syntax import Syntax
 from pipeline.records import ChunkKind
 
-__all__ = ["MAX_LEVEL", "Chunk", "chunks_of"]
+__all__ = ["Chunk", "chunks_of"]
 
 _CLASSES = frozenset({"class_specifier", "struct_specifier", "union_specifier"})
 _CONDITIONALS = frozenset({"preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef"})

@@ -1,9 +1,11 @@
-"""The loops over the numbers of a tree, as machine code. Import this module late: numba takes half a second."""
+"""The loops over the numbers of a tree, as machine code. Import this module late: numba takes half a second.
+
+What is kept of the code is known by this file alone, and holds the values of constants: those of other files are arguments.
+"""
 
 import numpy as np
 
 from pipeline.machine_code import compiled
-from pipeline.records import ChunkKind
 
 DOWN, UP = 1 << 16, (1 << 16) + 1
 """Moves of a walk: to the first child, and to the parent. What is smaller is the kind of a leaf; its end follows."""
@@ -12,9 +14,6 @@ MAX_SIBLING_INDEX = 63
 
 PLAIN, DOCUMENTED, COMMENT, PUNCTUATION = range(4)
 """What was found in a text: a span, one that a comment right before it belongs to, a comment, and what belongs to the last."""
-_KINDS = list(ChunkKind)
-_PREAMBLE, _COMMENT_KIND = _KINDS.index(ChunkKind.PREAMBLE), _KINDS.index(ChunkKind.COMMENT)
-_STANDS_ALONE = np.array([kind in (ChunkKind.FUNC_SIG, ChunkKind.FUNC_BODY, ChunkKind.CLASS_DECL) for kind in _KINDS])
 _NEWLINE, _BLANK, _TAB, _CARRIAGE_RETURN = (ord(each) for each in "\n \t\r")
 
 
@@ -50,12 +49,14 @@ def leaf_columns(moves, buckets):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def joined_spans(content, found, blanked, max_level):  # type: ignore[no-untyped-def]
+def joined_spans(content, found, blanked, kinds, max_level):  # type: ignore[no-untyped-def]
     """Where the chunk of each span starts, its kind and its level: comments with their owners, neighbours joined.
 
     A row of `found` is what it is, start, end, kind and level, in the order of the text; the last one is empty and stands
-    at its end. `blanked` are the byte ranges that the tree knows nothing of.
+    at its end. `blanked` are the byte ranges that the tree knows nothing of. `kinds` are the codes of a preamble and of a
+    comment, and for each kind whether it is joined with none.
     """
+    preamble, comment, stands_alone = kinds
     spans = np.empty((len(found) + len(blanked), 4), np.int64)
     num = num_blanked = 0
     has_comment = False
@@ -74,8 +75,10 @@ def joined_spans(content, found, blanked, max_level):  # type: ignore[no-untyped
         if has_owner:
             start = comment_start
         elif has_comment:
-            num, num_blanked = _add_blanked(content, spans, num, blanked, num_blanked, comment_start, comment_level)
-            num = _add(content, spans, num, (comment_start, comment_end, _COMMENT_KIND, comment_level), False)
+            num, num_blanked = _add_blanked(
+                content, spans, num, blanked, num_blanked, (comment_start, preamble, comment_level), stands_alone
+            )
+            num = _add(content, spans, num, (comment_start, comment_end, comment, comment_level), stands_alone, False)
         ends_line = num > 0 and not _has_lines(content, spans[num - 1, 1], start, 1)
         has_comment = what == COMMENT and not ends_line
         if has_comment:
@@ -83,23 +86,28 @@ def joined_spans(content, found, blanked, max_level):  # type: ignore[no-untyped
         elif what == COMMENT:
             spans[num - 1, 1] = end
         else:
-            num, num_blanked = _add_blanked(content, spans, num, blanked, num_blanked, start, found[index, 4])
-            num = _add(content, spans, num, (start, end, found[index, 3], found[index, 4]), not has_owner)
+            num, num_blanked = _add_blanked(
+                content, spans, num, blanked, num_blanked, (start, preamble, found[index, 4]), stands_alone
+            )
+            num = _add(content, spans, num, (start, end, found[index, 3], found[index, 4]), stands_alone, not has_owner)
     spans = spans[:num]
     return _chunk_starts(content, spans), spans[:, 2].copy(), np.minimum(spans[:, 3], max_level)
 
 
 @compiled
-def _add_blanked(content, spans, num, blanked, num_blanked, end, level):  # type: ignore[no-untyped-def]
-    """Add what was blanked up to `end`, as preamble. What lies inside of a span is part of it."""
+def _add_blanked(content, spans, num, blanked, num_blanked, how, stands_alone):  # type: ignore[no-untyped-def]
+    """Add what was blanked up to the end in `how`, of its kind and level. What lies inside of a span is part of it."""
+    end, kind, level = how
     while num_blanked < len(blanked) and blanked[num_blanked, 1] <= end:
-        num = _add(content, spans, num, (blanked[num_blanked, 0], blanked[num_blanked, 1], _PREAMBLE, level), True)
+        num = _add(
+            content, spans, num, (blanked[num_blanked, 0], blanked[num_blanked, 1], kind, level), stands_alone, True
+        )
         num_blanked += 1
     return num, num_blanked
 
 
 @compiled
-def _add(content, spans, num, span, may_join):  # type: ignore[no-untyped-def]
+def _add(content, spans, num, span, stands_alone, may_join):  # type: ignore[no-untyped-def]
     """Add what of a span is behind the last one, without the blanks at its end: directives end with their line end."""
     start, end, kind, level = span
     last_end = spans[num - 1, 1] if num else 0
@@ -108,7 +116,7 @@ def _add(content, spans, num, span, may_join):  # type: ignore[no-untyped-def]
         end -= 1
     if end <= start:
         return num
-    is_like = num > 0 and spans[num - 1, 2] == kind and spans[num - 1, 3] == level and not _STANDS_ALONE[kind]
+    is_like = num > 0 and spans[num - 1, 2] == kind and spans[num - 1, 3] == level and not stands_alone[kind]
     if may_join and is_like and not _has_lines(content, last_end, start, 2):
         spans[num - 1, 1] = end
         return num

@@ -53,17 +53,17 @@ def _without_cpp_branches(bare: bytes) -> bytes:
     """The text without what stands under `#ifdef __cplusplus` or `#if defined(__cplusplus)`, up to the `#else` or `#endif`."""
     kept: list[bytes] = []
     stack: list[bool] = []
-    at = 0
+    at = num_cpp = 0  # of those on the stack
     for match in _DIRECTIVE.finditer(bare):
-        if not any(stack):
+        if num_cpp == 0:
             kept.append(bare[at : match.start()])
         at = match.end()
         word = match[1]
         if word in (b"if", b"ifdef", b"ifndef"):
             stack.append(word != b"ifndef" and b"__cplusplus" in match[2] and b"!" not in match[2])
-        elif word == b"endif":
-            if stack:
-                stack.pop()
+            num_cpp += stack[-1]
         elif stack:
-            stack[-1] = False
+            num_cpp -= stack.pop()
+            if word != b"endif":
+                stack.append(False)
     return b"".join([*kept, bare[at:]])

@@ -9,37 +9,45 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.enrich.chunks import Chunk
 from pipeline.enrich.syntax import Syntax
 
-_BLANKS = b" \t\n\r\v\f"
-_IS_BLANK = np.isin(np.arange(256), [*_BLANKS])
+_IS_BLANK = np.isin(np.arange(256), [*b" \t\n\r\v\f"])
+
+Sizes = NDArray[np.int64]
 
 
 def sized_chunks(syntax: Syntax, chunks: Sequence[Chunk], max_num_bytes: int) -> list[Chunk]:
     """The chunks, each with at most `max_num_bytes` bytes that are no blanks, as far as its leaves allow."""
     if syntax.tree is None:
         return list(chunks)
+    if all(chunk.end - chunk.start <= max_num_bytes for chunk in chunks):
+        return list(chunks)
+    sizes = _sizes_before(syntax.content)
     sized: list[Chunk] = []
     for chunk in chunks:
-        if chunk.end - chunk.start <= max_num_bytes or _size(syntax.content, chunk.start, chunk.end) <= max_num_bytes:
+        if sizes[chunk.end] - sizes[chunk.start] <= max_num_bytes:
             sized.append(chunk)
             continue
-        cuts = _cuts(syntax.content, chunk, _node_starts(syntax, chunk, max_num_bytes), max_num_bytes)
+        cuts = _cuts(sizes, chunk, _node_starts(syntax, sizes, chunk, max_num_bytes), max_num_bytes)
         edges = [chunk.start, *(_line_start(syntax.content, cut) for cut in cuts), chunk.end]
         sized += [chunk._replace(start=start, end=end) for start, end in pairwise(edges)]
     return sized
 
 
-def _size(content: bytes, start: int, end: int) -> int:
-    return len(content[start:end].translate(None, _BLANKS))
+def _sizes_before(content: bytes) -> Sizes:
+    """For each place of a text, the bytes before it that are no blanks."""
+    sizes = np.zeros(len(content) + 1, np.int64)
+    np.cumsum(~_IS_BLANK[np.frombuffer(content, dtype=np.uint8)], out=sizes[1:])
+    return sizes
 
 
-def _node_starts(syntax: Syntax, chunk: Chunk, max_num_bytes: int) -> list[int]:
+def _node_starts(syntax: Syntax, sizes: Sizes, chunk: Chunk, max_num_bytes: int) -> list[int]:
     """Where the nodes in a chunk start that are small enough, in order. Larger ones are opened."""
     assert syntax.tree is not None  # the caller has looked
-    content, starts = syntax.content, []
+    starts: list[int] = []
     root = syntax.tree.root_node
     pending = [root.descendant_for_byte_range(chunk.start, chunk.end) or root]
     while pending:
@@ -49,22 +57,21 @@ def _node_starts(syntax: Syntax, chunk: Chunk, max_num_bytes: int) -> list[int]:
             continue
         is_inside = chunk.start <= start and end <= chunk.end
         children = [] if is_inside and end - start <= max_num_bytes else node.children
-        if children and not (is_inside and _size(content, start, end) <= max_num_bytes):
+        if children and not (is_inside and sizes[end] - sizes[start] <= max_num_bytes):
             pending += children[::-1]
         elif is_inside:
             starts.append(start)
     return starts
 
 
-def _cuts(content: bytes, chunk: Chunk, starts: Sequence[int], max_num_bytes: int) -> list[int]:
+def _cuts(sizes: Sizes, chunk: Chunk, starts: Sequence[int], max_num_bytes: int) -> list[int]:
     """The starts at which the chunk is cut: as many parts go together as stay within the limit."""
-    is_blank = _IS_BLANK[np.frombuffer(content[chunk.start : chunk.end], dtype=np.uint8)]
     if not starts:
         return []
-    sizes_before = np.concatenate([[0], np.cumsum(~is_blank)])[[start - chunk.start for start in starts]].tolist()
+    sizes_before = sizes[starts].tolist()
     cuts: list[int] = []
-    size_at_cut = 0
-    ends = [*sizes_before[1:], len(is_blank) - int(is_blank.sum())]
+    size_at_cut = int(sizes[chunk.start])
+    ends = [*sizes_before[1:], int(sizes[chunk.end])]
     for start, before, after in zip(starts, sizes_before, ends, strict=True):
         if after - size_at_cut > max_num_bytes and before > size_at_cut:
             cuts.append(start)

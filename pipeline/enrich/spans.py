@@ -16,6 +16,13 @@ from pipeline.records import ChunkKind
 MAX_LEVEL = 255
 _KINDS = tuple(ChunkKind)
 _CODES = {kind.value: code for code, kind in enumerate(_KINDS)}
+_ALONE = frozenset({ChunkKind.FUNC_SIG, ChunkKind.FUNC_BODY, ChunkKind.CLASS_DECL})
+"""Joined with no neighbour."""
+_RULES = (
+    _KINDS.index(ChunkKind.PREAMBLE),
+    _KINDS.index(ChunkKind.COMMENT),
+    np.array([kind in _ALONE for kind in _KINDS]),
+)
 _NUM_COLUMNS = 5
 
 
@@ -54,7 +61,8 @@ class Spans:
         self._found.extend((self._compiled.PLAIN, end, end, 0, 0))
         found = np.frombuffer(array("q", self._found), dtype=np.int64).reshape(-1, _NUM_COLUMNS)
         edges = np.array(blanked, dtype=np.int64).reshape(-1, 2)
-        starts, kinds, levels = self._compiled.joined_spans(np.frombuffer(content, np.uint8), found, edges, MAX_LEVEL)
+        text = np.frombuffer(content, np.uint8)
+        starts, kinds, levels = self._compiled.joined_spans(text, found, edges, _RULES, MAX_LEVEL)
         if not len(starts):
             return [Chunk(0, end, ChunkKind.OTHER, 0)] if content else []
         first, *rest = starts.tolist()

@@ -29,7 +29,7 @@ from pipeline.schema import table_of_records
 DUPLICATES = "duplicates"
 LANE = "lane.json"
 """File of a built source's part: the tools, the counts, what went wrong, and each unit that failed with its reason."""
-LANE_VERSION = 2
+LANE_VERSION = 3
 """Raised with what the build lane finds: parts of sources without a `build` block do not depend on it."""
 
 _CHRONOLOGY = ("filepath_stable_id", "file_local_commit_index")

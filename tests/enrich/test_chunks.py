@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.enrich.chunks import MAX_LEVEL, Chunk, chunks_of
+from pipeline.enrich.chunks import Chunk, chunks_of
 from pipeline.enrich.grammar import Grammar, grammar_of
 from pipeline.enrich.params import SyntaxParams
+from pipeline.enrich.spans import MAX_LEVEL
 from pipeline.enrich.syntax import read_syntax
 from pipeline.languages import is_source
 

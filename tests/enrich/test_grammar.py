@@ -12,3 +12,8 @@ from pipeline.enrich.grammar import Grammar, grammar_of
 def test_a_large_header_without_any_code_is_judged(piece: str) -> None:
     """A search that starts again at each piece would take hours."""
     assert grammar_of("a.h", (piece * (2_000_000 // len(piece))).encode()) is Grammar.C
+
+
+def test_a_heap_of_conditionals_that_nobody_closes_is_judged() -> None:
+    """A look at all that are open, at each of them, would take hours."""
+    assert grammar_of("a.h", b"#if\n" * 1_000_000 + b"__cplusplus") is Grammar.C

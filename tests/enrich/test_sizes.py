@@ -49,3 +49,10 @@ def test_a_statement_that_is_too_large_is_opened_and_a_leaf_is_not() -> None:
 @given(st.lists(st.sampled_from([*FRAGMENTS, *STATEMENTS[:3]]), max_size=60), st.integers(1, 60))
 def test_any_heap_of_fragments_keeps_its_bytes_at_any_size(fragments: list[str], limit: int) -> None:
     pieces("".join(fragments), limit)
+
+
+def test_a_sum_of_many_terms_is_split_in_time_that_grows_with_the_text() -> None:
+    """Each term is a level of the tree: to count the bytes of each again would take hours."""
+    bodies = pieces("int x = a" + "+a\n" * 300_000 + ";\n", 400)
+
+    assert max(len("".join(text.split())) for _, text in bodies) <= 400

@@ -5,16 +5,16 @@ An entry is one file of JSON. It holds the database and the files that were made
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from pipeline.build_block import BuildBlock
 from pipeline.enrich.lane.configure import Configured, configure
+from pipeline.enrich.lane.memory import remember
 from pipeline.enrich.lane.sandbox import Limits
 from pipeline.params import digest
 
-FORMAT = 2
+FORMAT = 3
 
 
 def configured(
@@ -50,9 +50,4 @@ def _remember(entry: Path, database: bytes, made: Mapping[str, bytes]) -> None:
     """Bytes are kept as Latin-1, which has a sign for each."""
     files = {path: content.decode("latin-1") for path, content in sorted(made.items())}
     text = database.decode("latin-1")
-    entry.parent.mkdir(parents=True, exist_ok=True)
-    arriving = entry.with_suffix(f".{os.getpid()}")
-    arriving.write_text(
-        json.dumps({"database": text, "files": files, "digest": digest([text, files])}), encoding="utf-8"
-    )
-    arriving.replace(entry)
+    remember(entry, {"database": text, "files": files, "digest": digest([text, files])})

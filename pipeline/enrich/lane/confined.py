@@ -12,6 +12,7 @@ goes out on stderr as JSON. Exits with NOT_GRANTED, and a sentence, where the ke
 """
 
 import ctypes
+import errno
 import json
 import os
 import platform
@@ -26,6 +27,7 @@ import sys
 import tarfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +53,9 @@ _BASE = "/tmp"
 _INNER_ID, _NOBODY = 1000, 65534
 _MAX_NUM_THREADS, _MAX_FILE_BYTES, _KEPT_OUTPUT_BYTES = 8192, 1 << 30, 1 << 20
 _POLL_SECONDS = 0.1
+_MISNAMED = frozenset({errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST})
+"""A name that is too long, or that a folder or a file above it has: such a file is missing."""
+_NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 _CLONE_NEW = 0x10000000 | 0x00020000 | 0x40000000 | 0x20000000 | 0x08000000 | 0x04000000
 """User, mount, network, processes, IPC and names."""
@@ -81,33 +86,55 @@ def _refused(error: OSError) -> int:
     return NOT_GRANTED
 
 
+@contextmanager
+def _step(name: str) -> Iterator[None]:
+    """What the kernel refuses in here is refused with the step's name."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, f"{name}: {os.strerror(error.errno or 0)}") from None
+
+
 def _unshare() -> None:
+    """New namespaces, in which the command is nobody where root calls, and the caller where another user does."""
     user, group = os.getuid(), os.getgid()
+    is_root = user == 0 and _has_nobody()
     reading, writing = os.pipe()
-    helper = os.fork() if user == 0 else 0
-    if user == 0 and helper == 0:
+    helper = os.fork() if is_root else 0
+    if is_root and helper == 0:
         os.close(writing)
         os._exit(_map_nobody(os.getppid(), reading))
+    failure = 0
     try:
         _call("unshare", _LIBC.unshare(_CLONE_NEW))
         os.write(writing, b"!")
     finally:
         os.close(writing)
         if helper:
-            os.waitpid(helper, 0)
-    if not Path("/proc/self/uid_map").read_bytes().strip():
-        _map("self", f"{_INNER_ID} {user} 1", f"{_INNER_ID} {group} 1")
-    socket.sethostname("sluice")
+            failure = os.waitstatus_to_exitcode(os.waitpid(helper, 0)[1])
+    if failure:  # never as root instead: what limits the number of processes does not hold for root
+        raise OSError(failure, f"mapping ids, so that root becomes nobody: {os.strerror(failure)}")
+    if not is_root:
+        with _step("mapping ids"):
+            _map("self", f"{_INNER_ID} {user} 1", f"{_INNER_ID} {group} 1")
+    with _step("sethostname"):
+        socket.sethostname("sluice")
+
+
+def _has_nobody() -> bool:
+    """Whether there is such a user. The root of a container that has only itself is no root outside of it."""
+    ranges = (line.split() for line in Path("/proc/self/uid_map").read_text().splitlines())
+    return any(int(start) <= _NOBODY < int(start) + int(length) for start, _, length in ranges)
 
 
 def _map_nobody(process: int, reading: int) -> int:
-    """From outside, as root: the command is to be nobody. What limits the number of processes does not hold for root."""
+    """From outside, as root: the command is to be nobody. The number of the error, or 0."""
     try:
         if os.read(reading, 1):
             line = f"0 0 1\n{_INNER_ID} {_NOBODY} 1"
             _map(str(process), line, line)
-    except OSError:  # the root of a container that has no such user is no root outside of it
-        return 1
+    except OSError as error:
+        return error.errno or errno.EPERM
     return 0
 
 
@@ -127,8 +154,8 @@ def _keep(job: dict[str, Any]) -> int:
         return _refused(error)
     try:
         given = _unpack()
-    except OSError:
-        return _finish("out_of_space", b"")
+    except OSError as error:
+        return _finish("out_of_space" if error.errno in _NO_SPACE else "tree_not_laid_out", str(error).encode())
     failure, output = _watch(job, *_start(job))
     return _finish(failure or _pack(given), output)
 
@@ -136,8 +163,10 @@ def _keep(job: dict[str, Any]) -> int:
 def _become_nobody() -> None:
     for capability in range(64):
         _LIBC.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
-    os.setresgid(_INNER_ID, _INNER_ID, _INNER_ID)
-    os.setresuid(_INNER_ID, _INNER_ID, _INNER_ID)
+    with _step("setresgid"):
+        os.setresgid(_INNER_ID, _INNER_ID, _INNER_ID)
+    with _step("setresuid"):
+        os.setresuid(_INNER_ID, _INNER_ID, _INNER_ID)
     _LIBC.prctl(_PR_SET_DUMPABLE, 0)  # the command is the same user, and is not to look into this process
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # forgotten with each change of the user
 
@@ -169,7 +198,8 @@ def _build_root(kept: list[str], num_bytes: int) -> None:
         _mount(f"/dev/{name}", f"{_BASE}/dev/{name}", _MS_BIND)
     _mount("none", _BASE + PLACE, _MS_NOSUID | _MS_NODEV, "tmpfs", f"size={num_bytes},nr_inodes=1m,mode=755,{owner}")
     _mount("none", f"{_BASE}/proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC, "proc")
-    Path(f"{_BASE}/proc/sys/user/max_user_namespaces").write_bytes(b"0")
+    with _step("max_user_namespaces"):
+        Path(f"{_BASE}/proc/sys/user/max_user_namespaces").write_bytes(b"0")
     _set_attributes(f"{_BASE}/proc", _ATTR_RDONLY, 0)
     _enter(_BASE)
 
@@ -199,7 +229,7 @@ def _enter(root: str) -> None:
 
 
 def _unpack() -> frozenset[str]:
-    """Lay out the tree; the names of its files."""
+    """Lay out the tree; the names of its files. One whose name no file system can hold is missing then."""
     for name in (*TAKEN, "home", "tmp"):
         os.mkdir(name)
     names = set()
@@ -208,9 +238,14 @@ def _unpack() -> frozenset[str]:
             content = tree.extractfile(member)
             if content is None:
                 continue
-            os.makedirs(os.path.dirname(member.name) or ".", exist_ok=True)
-            with open(member.name, "wb") as file:
-                shutil.copyfileobj(content, file)
+            try:
+                os.makedirs(os.path.dirname(member.name) or ".", exist_ok=True)
+                with open(member.name, "wb") as file:
+                    shutil.copyfileobj(content, file)
+            except OSError as error:
+                if error.errno in _MISNAMED:
+                    continue
+                raise
             os.chmod(member.name, member.mode)
             names.add(member.name)
     return frozenset(names)
@@ -241,7 +276,8 @@ def _become(job: dict[str, Any]) -> None:
             resource.RLIMIT_NPROC: _MAX_NUM_THREADS,
         }
         for limit, value in limits.items():
-            resource.setrlimit(limit, (value, value))
+            hard = resource.getrlimit(limit)[1]  # never above the one that holds already
+            resource.setrlimit(limit, (value if hard == resource.RLIM_INFINITY else min(value, hard),) * 2)
         os.closerange(3, 4096)
         os.execve(job["command"][0], job["command"], job["environment"])  # as no root: capabilities end here
     except (OSError, ValueError) as error:
@@ -326,6 +362,7 @@ def _pack(given: frozenset[str]) -> str:
             member = tarfile.TarInfo(path)
             member.size = size
             try:
+                os.chmod(path, 0o600)  # it may be readable for nobody, and is the user's own
                 with open(path, "rb") as file:
                     made.addfile(member, file)
             except OSError:
@@ -336,13 +373,23 @@ def _pack(given: frozenset[str]) -> str:
 
 def _regular_files() -> Iterator[tuple[str, int]]:
     for top in TAKEN:
+        _open_folder(top)
         for folder, folders, names in os.walk(top):
             folders.sort()
+            for name in folders:
+                _open_folder(os.path.join(folder, name))
             for name in sorted(names):
                 path = os.path.join(folder, name)
                 status = os.lstat(path)
                 if stat.S_ISREG(status.st_mode):
                     yield path, status.st_size
+
+
+def _open_folder(path: str) -> None:
+    """Make a folder readable, before it is walked."""
+    with suppress(OSError):
+        if not os.path.islink(path):
+            os.chmod(path, 0o700)
 
 
 def _mount(source: str | None, target: str, flags: int, kind: str | None = None, options: str | None = None) -> None:

@@ -12,8 +12,10 @@ _ROOTS = {"-I": "include_roots", "-iquote": "include_roots", "-isystem": "system
 _LOCAL = re.compile(
     r"(?<![\w./<>+-])/(?:[\w.+-]+/)*[\w.+-]+|[A-Za-z]:[\\/]|~[\w]*/|file:/|(?<![\w.+-])[\w.+-]+@[\w-]+\.\w+|\.\./|\\\\\w"
 )
-_LOCAL_TREE_PATH = re.compile(r"[/~\\]|[A-Za-z]:[\\/]|file:|\.\.(/|\Z)")
+_LOCAL_TREE_PATH = re.compile(r"/|[A-Za-z]:[\\/]|file:|\.\.(/|\Z)")
 _TREE_PATHS = frozenset({"unit", "generated", *_FORCED.values(), *_ROOTS.values()})
+_WORDS = frozenset({"compiler", "language", "standard", "options"})
+"""They are from lists of what a compiler knows: a name of a user in them is none."""
 _USER = re.compile(rb"(?:/home/|/Users/|[\\/]Users[\\/]+)([^/\\\"'\s]+)")
 
 
@@ -63,7 +65,7 @@ def _is_local(key: str, value: str, names: Sequence[re.Pattern[str]]) -> bool:
     """A path within the source can be called anything, also as a user or an address is; it only must not lead out."""
     if key in _TREE_PATHS:
         return _LOCAL_TREE_PATH.match(value) is not None
-    return _LOCAL.search(value) is not None or any(name.search(value) for name in names)
+    return _LOCAL.search(value) is not None or (key not in _WORDS and any(name.search(value) for name in names))
 
 
 def _texts(context: dict[str, object]) -> Iterator[tuple[str, str]]:

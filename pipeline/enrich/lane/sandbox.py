@@ -86,7 +86,7 @@ def _judge(code: int, verdict: str, made: IO[bytes]) -> Run:
         found = json.loads(verdict)
     except ValueError:
         return Run("sandbox_failed", verdict.strip())
-    return Run(found["failure"], found["output"], {} if found["failure"] else _unpacked(made))
+    return Run(found["failure"], found["output"], {} if found["failure"] else unpacked(made))
 
 
 def _environment(path: Sequence[str]) -> dict[str, str]:
@@ -114,14 +114,16 @@ def _pack(tree: Mapping[str, bytes], file: IO[bytes]) -> None:
     file.seek(0)
 
 
-def _unpacked(file: IO[bytes]) -> dict[str, bytes]:
-    """The files of an archive whose names are text. They are read into memory: none of them is a place on this machine."""
+def unpacked(file: IO[bytes]) -> dict[str, bytes]:
+    """The files of an archive whose names are text and lie below the folders that are taken. They are read into memory."""
     file.seek(0)
     found: dict[str, bytes] = {}
     with tarfile.open(fileobj=file, mode="r:") as packed:
         for member in packed:
             content = packed.extractfile(member) if member.isreg() else None
-            if content is not None and member.name.isprintable():
+            top, *parts = member.name.split("/")
+            is_inside = top in confined.TAKEN and parts and ".." not in parts
+            if content is not None and is_inside and member.name.isprintable():
                 found[member.name] = content.read()
     return found
 

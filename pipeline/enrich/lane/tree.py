@@ -4,13 +4,16 @@ It is laid out in a scratch folder, and a compiler sees it through a file system
 but the headers of the tool chain: no device, no pipe, no file of the machine can be included, by whatever name.
 """
 
+import errno
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from posixpath import isabs, join, normpath
+
+from pipeline.errors import StageError
 
 SOURCE = "source"
 """First part of the path of a file of the source."""
@@ -23,12 +26,20 @@ _PRECOMPILED = frozenset({".gch", ".pch", ".pcm", ".ast"})
 """Never laid out: clang loads one that lies beside a header that `-include` names, and trusts what is in it."""
 _LOCAL = re.compile(
     r"(?<![\w./<>+-])(?:~|[A-Za-z]:[\\/]|file:/)?/?(?:(?<=/)|(?<=\\)|(?<=~))[\w.@+-]+(?:[\\/][^\s\"'<>;,]*)?"
-    r"|\\{2,}\w[^\s\"'<>;,]*|(?:\.\./)+[^\s\"'<>;,]*|(?<![\w.+-])[\w.+-]+@[\w-]+\.\w[\w.-]*"
+    r"|(?<!\\)\\{2,}+\w[^\s\"'<>;,]*|(?:\.\./)+[^\s\"'<>;,]*|(?<![\w.+-])[\w.+-]+@[\w-]+\.\w[\w.-]*"
 )
 _PERSONAL = re.compile(
     r"\w*(?:USER|USERNAME|HOST|HOSTNAME|HOME|EMAIL|BUILT_BY|PASSWORD|TOKEN|SECRET)\b(?:=|$)", re.IGNORECASE
 )
 _ELSEWHERE = "elsewhere"
+_OPTIONS = "|".join(rf"(?<=[^\w./~+-]-{name})" for name in ("[A-Za-z]", "isystem", "iquote", "include", "imacros"))
+_BEFORE_PLACE = rf"(?:(?<![\w./~+-])|(?<=:/)|(?<=://)|{_OPTIONS})"
+_BEHIND_PLACE = r"(?![\w.@+-])"
+"""What stands around a whole path: neither is a part of a name."""
+_MISNAMED = frozenset({errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST})
+"""A name that is too long, or that a folder or a file above it has."""
+_ESCAPED = re.compile("[\x7f-\x9f\ufeff\ufffe\uffff]")
+"""Signs that YAML wants escaped and JSON does not."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +70,7 @@ class Tree:
             return None
         for place, folder in self.places:
             if len(place) > 1:
-                value = value.replace(place, folder)
+                value = re.sub(_BEFORE_PLACE + re.escape(place) + _BEHIND_PLACE, folder, value)
         value = _LOCAL.sub(_ELSEWHERE, value)
         for user in sorted(self.users):
             value = re.sub(rf"\b{re.escape(user)}\b", _ELSEWHERE, value)
@@ -67,14 +78,29 @@ class Tree:
 
 
 def lay_out(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write the files below a folder, all of them plain. One that no file system can hold is missing then."""
+    """Write the files below a folder, all of them plain. One whose name no file system can hold is missing then.
+
+    Raises StageError where a file cannot be written whole.
+    """
     for top in (SOURCE, BUILD):
         (folder / top).mkdir()
     for path, content in sorted(files.items()):
         if _PRECOMPILED.isdisjoint(PurePosixPath(part).suffix.lower() for part in PurePosixPath(path).parts):
-            with suppress(OSError):  # a name that is too long, or that a folder has
+            try:
                 (folder / path).parent.mkdir(parents=True, exist_ok=True)
                 (folder / path).write_bytes(content)
+            except OSError as error:
+                if error.errno not in _MISNAMED:
+                    raise _not_written(folder, path, error) from None
+
+
+def _not_written(folder: Path, path: str, error: OSError) -> StageError:
+    return StageError(
+        f"laying out the tree to compile below {folder}",
+        f"{path}: {os.strerror(error.errno or 0)}",
+        "room for all files of the source",
+        "Make room there, or set TMPDIR to a folder with more.",
+    )
 
 
 def write_overlay(folder: Path, places: Sequence[tuple[str, str]], tool_chain: Path) -> Path:
@@ -93,7 +119,8 @@ def write_overlay(folder: Path, places: Sequence[tuple[str, str]], tool_chain: P
             {"type": "directory-remap", "name": name, "external-contents": contents} for name, contents in roots.items()
         ],
     }
-    overlay.write_text(json.dumps(description), encoding="utf-8")
+    text = _ESCAPED.sub(lambda sign: f"\\u{ord(sign[0]):04x}", json.dumps(description, ensure_ascii=False))
+    overlay.write_text(text, encoding="utf-8", errors="surrogateescape")
     return overlay
 
 

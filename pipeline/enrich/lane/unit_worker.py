@@ -31,15 +31,22 @@ def main() -> int:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # nobody would read what it prints
     job = json.load(sys.stdin)
     seconds = int(job["cpu_seconds"])
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
-    resource.setrlimit(resource.RLIMIT_AS, (int(job["memory_bytes"]),) * 2)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (_MAX_WRITTEN_BYTES,) * 2)
+    _limit(resource.RLIMIT_CPU, seconds, seconds + 1)
+    _limit(resource.RLIMIT_AS, *(int(job["memory_bytes"]),) * 2)
+    _limit(resource.RLIMIT_CORE, 0, 0)
+    _limit(resource.RLIMIT_FSIZE, _MAX_WRITTEN_BYTES, _MAX_WRITTEN_BYTES)
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # what prints without end is ended
     from clang import cindex  # after the limits: a library that cannot be loaded within them is a failed unit
 
     print(json.dumps(Unit(cindex, job).seen()), flush=True)
     os._exit(0)  # the library's own tidying takes long and can crash
+
+
+def _limit(limit: int, *values: int) -> None:
+    """Set the soft and the hard limit, neither above the hard one that holds already."""
+    hard = resource.getrlimit(limit)[1]
+    soft, most = values if hard == resource.RLIM_INFINITY else (min(value, hard) for value in values)
+    resource.setrlimit(limit, (soft, most))
 
 
 class Unit:
@@ -69,7 +76,6 @@ class Unit:
             "reads": sorted(self._reads() | {self.unit_path}),
             "num_errors": len(severe),
             "num_missing_includes": sum("file not found" in diagnostic.spelling for diagnostic in severe),
-            "errors_in": sorted({self._path(diagnostic.location) or "" for diagnostic in severe} & self.files),
             "files": {
                 path: {
                     "mentions": [[at, *found[at]] for at in sorted(found)],

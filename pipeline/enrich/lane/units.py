@@ -20,13 +20,14 @@ from typing import IO, Any
 
 from pipeline.enrich.lane import unit_worker
 from pipeline.enrich.lane.commands import Command, is_c
+from pipeline.enrich.lane.memory import remember
 from pipeline.enrich.lane.sandbox import Limits
 from pipeline.enrich.lane.tools import system_arguments, toolchain_folder
 from pipeline.enrich.lane.tree import BUILD, SOURCE, Tree, files_below, write_overlay
 from pipeline.params import digest
 
 MAX_SIDE_BY_SIDE = 4
-FORMAT = 2
+FORMAT = 3
 _NUM_TRIES = 3
 """Of a unit whose process somebody else has killed: that says nothing of the unit."""
 _OUT_OF_MEMORY = re.compile(
@@ -53,7 +54,6 @@ class Seen:
     report: Mapping[str, Any]
     generated: tuple[str, ...] = ()
     """What it read of the files that configuring made."""
-    from_cache: bool = False
 
 
 class Compiler:
@@ -83,7 +83,7 @@ class Compiler:
     def _compile(self, task: Task) -> Seen:
         entry = self._entry(task)
         known = self._recall(entry)
-        seen = Seen("", known, from_cache=True) if known is not None else self._run(task)
+        seen = Seen("", known) if known is not None else self._run(task)
         if seen.failure:
             return seen
         if known is None and entry is not None:
@@ -191,11 +191,7 @@ class Compiler:
     def _remember(self, entry: Path, report: Mapping[str, Any]) -> None:
         read = {path: self._digest(path) for path in report["reads"] if path.startswith((f"{SOURCE}/", f"{BUILD}/"))}
         inside = {**report, "reads": sorted(read)}  # the package's own headers are known by its version
-        kept = {"read": read, "report": inside, "digest": digest([read, inside])}
-        entry.parent.mkdir(parents=True, exist_ok=True)
-        arriving = entry.with_suffix(f".{os.getpid()}.{id(report)}")
-        arriving.write_text(json.dumps(kept), encoding="utf-8")
-        arriving.replace(entry)
+        remember(entry, {"read": read, "report": inside, "digest": digest([read, inside])})
 
     def _digest(self, path: str) -> str:
         if path not in self._digests:

@@ -5,7 +5,7 @@ import pytest
 from pipeline.enrich.lane.sandbox import Limits, run_confined
 from pipeline.enrich.lane.tools import missing_tools, tool_versions
 
-WITHOUT_TOOLS = frozenset({"test_commands.py", "test_sandbox.py"})
+WITHOUT_TOOLS = frozenset({"test_commands.py", "test_sandbox.py", "test_tree.py"})
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

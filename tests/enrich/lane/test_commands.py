@@ -197,5 +197,14 @@ def test_a_folder_of_the_source_may_be_called_as_a_user_is() -> None:
 
     assert json.loads(context_of(command))["include_roots"] == ["user/a@b.c"]
     assert count_local([context_of(command)], ["user"]) == 0
-    for planted in ("/x", "../x", "C:/x", "~user/x"):
+    for planted in ("/x", "../x", "C:/x", "file:x"):
         assert count_local([context_of(command).replace('"user/a@b.c"', f'"{planted}"')], []) == 1, planted
+
+
+@pytest.mark.parametrize("path", ["~a.c", r"\xe9.c", "src/gcc.c"])
+def test_a_file_may_be_called_anything_and_a_user_as_a_compiler_or_an_option(path: str) -> None:
+    users = ["gcc", "builtin", "c", "gnu11", "fno"]
+    command = Command(f"source/{path}", ("-x", "c", "-std=gnu11", "-fno-builtin", "-D", "X=1"), "gcc")
+
+    assert count_local([context_of(command)], users) == 0
+    assert count_local([context_of(command).replace("X=1", "X=gcc")], users) == 1

@@ -82,7 +82,9 @@ def test_a_compiler_sees_names_calls_types_and_what_is_skipped() -> None:
 
 
 def test_what_the_library_has_no_name_for_costs_no_unit() -> None:
-    text = "struct Pair { int a; int b; };\nint both() { return Pair(1, 2).a; }\n"  # an aggregate in parentheses, of C++20
+    text = (
+        "struct Pair { int a; int b; };\nint both() { return Pair(1, 2).a; }\n"  # an aggregate in parentheses, of C++20
+    )
 
     view = lane_of({"a.cc": text}, database("a.cc", extra="-std=c++20")).view("a.cc")
 

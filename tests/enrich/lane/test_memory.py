@@ -62,8 +62,20 @@ def compiled(
     }
 
 
-def again(seen: dict[str, Seen]) -> set[str]:
-    return {path for path, unit in seen.items() if not unit.from_cache}
+class Rewritten:
+    """The units of which a new entry was made since this was."""
+
+    def __init__(self, cache: Path) -> None:
+        self._cache = cache
+        self._before = self._entries()
+
+    def _entries(self) -> set[tuple[str, int]]:
+        """A written entry is a new file, also of the same name."""
+        return {(entry.name, entry.stat().st_ino) for entry in self._cache.iterdir()}
+
+    def units(self) -> set[str]:
+        new = (json.loads((self._cache / name).read_bytes()) for name, _ in self._entries() - self._before)
+        return {path[len("source/") :] for entry in new for path in entry["report"]["files"]}
 
 
 @pytest.mark.parametrize(
@@ -84,8 +96,9 @@ def test_a_change_is_seen_by_exactly_the_units_that_read_it(
 ) -> None:
     compiled(next(folders), tmp_path / "cache")
 
+    rewritten = Rewritten(tmp_path / "cache")
     seen = compiled(next(folders), tmp_path / "cache", **changed)
-    assert again(seen) == expected
+    assert rewritten.units() == expected
     fresh = compiled(next(folders), tmp_path / "none", **changed)
     assert {path: unit.report["files"] for path, unit in seen.items()} == {
         path: unit.report["files"] for path, unit in fresh.items()
@@ -105,9 +118,10 @@ def test_a_file_that_comes_or_goes_is_seen_by_the_unit_that_looked_for_it(
     folders: Iterator[Path], tmp_path: Path, changed: dict[str, str | None], unit: str
 ) -> None:
     before = compiled(next(folders), tmp_path / "cache")
+    rewritten = Rewritten(tmp_path / "cache")
     after = compiled(next(folders), tmp_path / "cache", **changed)
 
-    assert unit in again(after)
+    assert unit in rewritten.units()
     assert (after[unit].report["reads"], after[unit].report["files"]) != (
         before[unit].report["reads"],
         before[unit].report["files"],
@@ -117,11 +131,24 @@ def test_a_file_that_comes_or_goes_is_seen_by_the_unit_that_looked_for_it(
 def test_another_option_compiles_its_unit_again_and_no_other(folders: Iterator[Path], tmp_path: Path) -> None:
     compiled(next(folders), tmp_path / "cache")
 
-    assert again(compiled(next(folders), tmp_path / "cache", {"b.cc": "-I. -DX"})) == {"b.cc"}
-    assert again(compiled(next(folders), tmp_path / "cache", {"a.cc": "-Isecond -Ifirst"})) == {"a.cc"}
+    for unit, options in (("b.cc", "-I. -DX"), ("a.cc", "-Isecond -Ifirst")):
+        rewritten = Rewritten(tmp_path / "cache")
+        compiled(next(folders), tmp_path / "cache", {unit: options})
+        assert rewritten.units() == {unit}
 
 
 def test_a_memory_holds_no_path_of_this_machine(folders: Iterator[Path], tmp_path: Path) -> None:
     compiled(next(folders), tmp_path / "cache")
 
     assert not any(str(tmp_path).encode() in entry.read_bytes() for entry in (tmp_path / "cache").iterdir())
+
+
+def test_a_memory_that_cannot_be_written_costs_no_result(folders: Iterator[Path], tmp_path: Path) -> None:
+    kept = compiled(next(folders), tmp_path / "cache")
+    for entry in (tmp_path / "cache").iterdir():  # a folder in the way of each entry, and a file in that of all
+        (tmp_path / "full" / entry.name).mkdir(parents=True)
+    (tmp_path / "none").touch()
+
+    for cache in (tmp_path / "full", tmp_path / "none"):
+        assert compiled(next(folders), cache) == kept
+    assert not any(path.is_file() for path in (tmp_path / "full").iterdir())

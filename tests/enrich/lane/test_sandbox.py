@@ -1,16 +1,23 @@
 """What a hostile script can do in the sandbox: nothing to the machine, and not for long. And where there is none, it is not run."""
 
+import io
+import json
+import os
+import shlex
 import socket
+import subprocess
 import sys
+import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from pipeline.enrich.lane import confined
+from pipeline.enrich.lane import confined, unit_worker
 from pipeline.enrich.lane.confined import PLACE
-from pipeline.enrich.lane.sandbox import Limits, Run, run_confined
+from pipeline.enrich.lane.sandbox import Limits, Run, run_confined, unpacked
 
+ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.usefixtures("sandbox")
 SMALL = Limits(cpu_seconds=20, wall_seconds=60, memory_bytes=1 << 28)
 LIMITS = Limits(cpu_seconds=20, wall_seconds=60, memory_bytes=4 << 30)
@@ -144,3 +151,87 @@ def test_where_the_kernel_grants_no_sandbox_nothing_is_run() -> None:
 
     assert run.output.startswith(f"{confined.NOT_GRANTED}  the kernel refused: ")
     assert run.made == {}
+
+
+@pytest.mark.parametrize("script", ["confined", "unit_worker"])
+def test_a_limit_that_holds_already_is_lowered_and_never_raised(script: str, tmp_path: Path) -> None:
+    """Those of a user are often below what a command may use."""
+    words, given, expected = ["-c", f"import {__name__} as t; print(t.python('print(1 + 1)').output)"], "", "2"
+    if script == "unit_worker":
+        pytest.importorskip("clang")
+        (tmp_path / "a.c").write_text("int a;\n")
+        job = {
+            "unit": "a.c",
+            "arguments": [],
+            "files": ["a.c"],
+            "whole": False,
+            "cpu_seconds": 20,
+            "memory_bytes": 1 << 31,
+        }
+        words, given, expected = [unit_worker.__file__], json.dumps(job), '{"reads": ["a.c"], "num_errors": 0'
+    limited = f"ulimit -f 65536; ulimit -u 4000; exec {shlex.join([sys.executable, *words])}"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    ended = subprocess.run(
+        ["bash", "-c", limited], input=given, capture_output=True, text=True, cwd=tmp_path, env=environment
+    )
+
+    assert ended.stdout.startswith(expected), ended.stderr
+
+
+def test_a_name_that_no_file_system_holds_costs_its_file_alone() -> None:
+    run = python(
+        "import os; print(os.listdir('source'))", tree={"source/" + "x" * 260: b"", "source/a": b"", "source/a/b": b""}
+    )
+
+    assert (run.failure, run.output) == ("", "['a']\n")
+
+
+def test_what_the_command_made_unreadable_is_taken_as_well() -> None:
+    run = python("""
+import os
+os.mkdir("build/closed")
+for path in ("build/x", "build/closed/y"):
+    open(path, "w").write(path)
+for path in ("build/x", "build/closed/y", "build/closed", "build"):
+    os.chmod(path, 0)
+""")
+
+    assert (run.failure, run.made) == ("", {"build/x": b"build/x", "build/closed/y": b"build/closed/y"})
+
+
+def test_of_an_archive_only_files_below_the_folders_that_are_taken_are_read() -> None:
+    given = io.BytesIO()
+    names = [
+        "build/a",
+        "source/b/c",
+        "build",
+        "/build/d",
+        "../build/e",
+        "build/../f",
+        "build/g/..",
+        "tools/h",
+        "./build/i",
+    ]
+    with tarfile.open(fileobj=given, mode="w") as archive:
+        for name in names:
+            archive.addfile(tarfile.TarInfo(name))
+
+    assert sorted(unpacked(given)) == ["build/a", "source/b/c"]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root becomes another user")
+def test_root_that_cannot_become_nobody_runs_nothing_and_says_which_step_was_refused() -> None:
+    job = {
+        "command": ["/bin/true"],
+        "environment": {},
+        "kept": [],
+        "cpu_seconds": 5,
+        "wall_seconds": 5,
+        "memory_bytes": 1 << 30,
+    }
+    words = [sys.executable, "-I", confined.__file__, json.dumps(job)]
+    code = f"import ctypes, os; assert ctypes.CDLL(None).prctl(24, 7, 0, 0, 0) == 0; os.execv({words[0]!r}, {words!r})"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+
+    assert ended.returncode == confined.NOT_GRANTED
+    assert "mapping ids" in ended.stderr
