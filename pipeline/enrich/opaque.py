@@ -64,25 +64,23 @@ def _end_of_comment(data, at, is_continued):  # type: ignore[no-untyped-def]
         return num
     if data[at + 1] != _SLASH:
         return at
-    at += 2
-    while at < num and data[at] != _NEWLINE:
-        if is_continued and data[at] == _BACKSLASH:
-            if at + 1 == num:
-                break
-            at += 1
-        at += 1
-    return at
+    return _end_on_line(data, at + 2, _NEWLINE, is_continued)
 
 
 @compiled
 def _end_of_quoted(data, at):  # type: ignore[no-untyped-def]
     """Behind the closing quote of the kind at `at`, or where the line ends before one."""
-    num, quote = len(data), data[at]
-    at += 1
+    return _end_on_line(data, at + 1, data[at], True)
+
+
+@compiled
+def _end_on_line(data, at, closing, has_escapes):  # type: ignore[no-untyped-def]
+    """Behind the closing sign, or where the line ends before one; with escapes, a backslash takes what follows along."""
+    num = len(data)
     while at < num and data[at] != _NEWLINE:
-        if data[at] == quote:
+        if data[at] == closing:
             return at + 1
-        if data[at] == _BACKSLASH:
+        if has_escapes and data[at] == _BACKSLASH:
             if at + 1 == num:
                 break
             at += 1
