@@ -19,14 +19,14 @@ if DEVICE == "cpu":
     # Triton reads this when it decorates a kernel, hence before the imports below.
     os.environ["TRITON_INTERPRET"] = "1"
 
-from kernels.benchmark import has_failed, rows_here, run_benchmark, surroundings  # noqa: E402 (see above)
+from kernels.benchmark import has_failed, rows_here, run_benchmark  # noqa: E402 (see above)
 from kernels.configurations import MEASURED_PATH  # noqa: E402 (see above)
+from kernels.measurements import COMMITTED, read_rows, surroundings  # noqa: E402 (see above)
 from kernels.parity import ParityResult, compare_everywhere  # noqa: E402 (see above)
 from kernels.spec import KernelSpec, all_specs  # noqa: E402
 from kernels.tuning import run_tuning, write_table  # noqa: E402 (see above)
 
 SEED = 42
-COMMITTED = Path(__file__).parent.parent / "docs" / "benchmarks"
 
 
 def main() -> int:
@@ -77,10 +77,7 @@ def _report_tuning(specs: list[KernelSpec], arguments: argparse.Namespace) -> in
         print(json.dumps(row, sort_keys=True) if arguments.json else line, flush=True)
     table = arguments.table or (None if arguments.dry_run else MEASURED_PATH)
     if table and finished:
-        here = surroundings()
-        lines = arguments.output.read_text().splitlines() if arguments.output.exists() else []
-        rows = [row for row in map(json.loads, lines) if here.items() <= row.items()]
-        entries = write_table(table, rows, finished)
+        entries = write_table(table, read_rows(arguments.output, surroundings()), finished)
         print(f"tune: {len(entries)} entries in {table}", file=sys.stderr)
     missing = [spec.name for spec in specs if spec.name not in finished]
     if missing:

@@ -5,7 +5,6 @@ that a run that was cut short goes on at the first row that is missing. A row na
 a GPU the same rows come from Triton's interpreter, at the smallest size of each operation: they are marked as dry.
 """
 
-import json
 import math
 import signal
 import statistics
@@ -16,7 +15,7 @@ from pathlib import Path
 
 import torch
 
-from kernels.backend import HAS_TRITON, triton
+from kernels.measurements import append, read_rows, surroundings
 from kernels.parity import leaves, run_with_gradients
 from kernels.spec import Argument, KernelSpec, Operation, ShapeCase
 
@@ -27,14 +26,6 @@ ROW_SECONDS = 180.0
 
 class RowTimeoutError(BaseException):
     """A row did not end in its time. No Exception: a compiler that is at work would take one for a failure of its own."""
-
-
-def surroundings() -> dict[str, str]:
-    """What a timing depends on besides the code."""
-    versions = {"torch": torch.__version__, "triton": triton.__version__ if HAS_TRITON else "not installed"}
-    if not torch.cuda.is_available():
-        return {"gpu": "none: Triton's interpreter, timings mean nothing", "dry": True, **versions}
-    return {"gpu": torch.cuda.get_device_name(), "cuda": str(torch.version.cuda), "driver": _driver(), **versions}
 
 
 def run_benchmark(
@@ -59,16 +50,13 @@ def run_benchmark(
             if left < ROW_SECONDS:  # the run's time is over and not the row's
                 return
             row["failed"] = f"no end within {ROW_SECONDS:.0f} s"
-        with output.open("a") as file:
-            file.write(json.dumps(row, sort_keys=True) + "\n")
+        append(output, row)
         yield row
 
 
 def rows_here(output: Path) -> list[dict[str, object]]:
     """What the file says of these surroundings; of a row that was measured again, the last."""
-    rows = map(json.loads, output.read_text().splitlines()) if output.exists() else ()
-    here = surroundings()
-    return list({_key(row): row for row in rows if here.items() <= row.items()}.values())
+    return list({_key(row): row for row in read_rows(output, surroundings())}.values())
 
 
 def has_failed(row: dict[str, object]) -> bool:
@@ -180,10 +168,3 @@ def _time_limit(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-def _driver() -> str:
-    try:
-        return Path("/sys/module/nvidia/version").read_text().strip()
-    except OSError:
-        return "unknown"

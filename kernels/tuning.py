@@ -15,8 +15,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from kernels.benchmark import milliseconds, surroundings
+from kernels.benchmark import milliseconds
 from kernels.configurations import ANY_GPU, TABLE, Configuration, architecture_of, read_measured, trial
+from kernels.measurements import append, read_rows, surroundings
 from kernels.parity import leaves, relative_error, run_with_gradients
 from kernels.spec import Argument, KernelSpec, ShapeCase
 
@@ -38,7 +39,7 @@ def run_tuning(specs: list[KernelSpec], output: Path, budget_seconds: float, see
     operation a row {"finished": name}, which is not written."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     here: Row = {**surroundings(), "sm": architecture_of(device)}
-    done = {_key(json.loads(line)) for line in output.read_text().splitlines()} if output.exists() else set()
+    done = {_key(row) for row in read_rows(output, here)}
     start = time.monotonic()
     for spec in specs:
         for dtype in spec.dtypes:
@@ -52,14 +53,13 @@ def run_tuning(specs: list[KernelSpec], output: Path, budget_seconds: float, see
                     if time.monotonic() - start > budget_seconds:
                         return
                     row |= measurement.take()
-                    with output.open("a") as file:
-                        file.write(json.dumps(row, sort_keys=True) + "\n")
+                    append(output, row)
                     yield row
         yield {"finished": spec.name}
 
 
 def _key(row: Row) -> tuple[object, ...]:
-    names = ("kernel", "shape_class", "num_warps", "num_stages", "dtype", "case", "gpu", "driver", "torch", "triton")
+    names = ("kernel", "shape_class", "num_warps", "num_stages", "dtype", "case")
     return tuple(row.get(name) for name in names)
 
 

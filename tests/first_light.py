@@ -24,7 +24,7 @@ from typing import Any
 
 import torch
 
-from kernels.benchmark import surroundings
+from kernels.measurements import append, read_rows, surroundings
 from kernels.spec import all_specs
 
 ROOT = Path(__file__).parent.parent
@@ -139,12 +139,6 @@ def here() -> dict[str, Any]:
     return {**surroundings(), "sources": hasher.hexdigest()}
 
 
-def rows_of(path: Path, place: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rows that hold for this place. A torn last line is none."""
-    lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
-    return [row for row in map(json.loads, lines) if place.items() <= row.items()]
-
-
 def main(arguments: Sequence[str] | None = None, known: Sequence[Phase] | None = None) -> int:
     """Run what is to be run and say what became of all of it."""
     known = phases() if known is None else known
@@ -168,13 +162,11 @@ def main(arguments: Sequence[str] | None = None, known: Sequence[Phase] | None =
         return 1
     began, place = time.monotonic(), here()
     output = options.output or (Path("build/dry") if options.rehearse else ROWS) / "first-light.jsonl"
-    rows = rows_of(output, place)
+    rows = read_rows(output, place)
     todo = named if options.only else in_order(named, rows)
-    output.parent.mkdir(parents=True, exist_ok=True)
     for row in run_phases(todo, options.budget - (time.monotonic() - began)):
         rows.append({**row, **place})
-        with output.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(rows[-1], sort_keys=True) + "\n")
+        append(output, rows[-1])
         last = (row["words"].strip().splitlines() or [""])[-1] if row["outcome"] != PASSED else ""
         print(
             f"{row['outcome']:<10} {row['phase']:<36} {row['seconds']:6.0f} s  {last[:160]}",

@@ -25,13 +25,13 @@ from typing import Any
 
 import torch
 
+from kernels.measurements import COMMITTED, append, read_rows, surroundings
 from pipeline.errors import TrainingError
 from trainer.bench_claims import Claims, measure_packing, measure_training
 from trainer.compile_cache import FOLDERS
 from trainer.config import CompileBackend, CompileMode
-from trainer.step_timing import Case, measure_determinism_cost, measure_steps, surroundings
+from trainer.step_timing import Case, measure_determinism_cost, measure_steps
 
-COMMITTED = Path(__file__).parent.parent / "docs" / "benchmarks"
 _FULLGRAPH, _BUDGETED, _OFF = CompileMode.FULLGRAPH, CompileMode.BUDGETED, CompileMode.OFF
 CASES = (
     Case("train-small", "small", _FULLGRAPH, 16, 1024),
@@ -84,8 +84,8 @@ def bench(options: argparse.Namespace) -> Any:
     if options.measure:
         return {"name": wanted[0].name} | wanted[0].measure(options)
     _refuse_what_would_mislead(options)
-    began, here = time.monotonic(), surroundings()
-    found = {row["name"]: row for row in _read(options.out) if _key(row) == _key({"name": row["name"], **here})}
+    began = time.monotonic()
+    found = {row["name"]: row for row in read_rows(options.out, surroundings())} if options.out else {}
     for row in wanted:
         if row.name in found and not _has_failed(found[row.name]):
             continue
@@ -101,7 +101,8 @@ def bench(options: argparse.Namespace) -> Any:
             break
         found[row.name] = measured
         _say(f"{row.name}: {measured.get('failed') or 'measured'}")
-        _append(options.out, measured)
+        if options.out:
+            append(options.out, measured)
     return {"rows": list(found.values()), "exit_code": int(any(map(_has_failed, found.values())))}
 
 
@@ -172,21 +173,6 @@ def _line(row: Row, options: argparse.Namespace) -> list[str]:
 def _has_failed(row: dict[str, Any]) -> bool:
     """Whether a row is to be measured again. One that the card's memory does not hold says so for good."""
     return "failed" in row and "out of memory" not in row["failed"]
-
-
-def _append(path: Path | None, row: dict[str, Any]) -> None:
-    if path:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row, sort_keys=True) + "\n")
-
-
-def _read(path: Path | None) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path and path.exists() else []
-
-
-def _key(row: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(row.get(name) for name in ("name", "gpu", "driver", "torch", "triton"))
 
 
 def _say(text: str) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from kernels.measurements import surroundings
 from pipeline.errors import TrainingError
 from pipeline.snapshot import resolve
 from pipeline.store import Store
@@ -25,7 +26,7 @@ from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 from trainer.model.segments import PADDING_DOC_ID
 from trainer.presets import TARGETS, preset
-from trainer.step_timing import plan_attention, surroundings
+from trainer.step_timing import plan_attention
 
 SEED = 42
 

@@ -124,6 +124,7 @@ def _gpu_manifest(device: str) -> dict[str, Any]:
     import triton
 
     from kernels.configurations import configuration_manifest
+    from kernels.measurements import driver_version
 
     major, minor = torch.cuda.get_device_capability(device)
     return {
@@ -132,7 +133,7 @@ def _gpu_manifest(device: str) -> dict[str, Any]:
         "cudnn": torch.backends.cudnn.version(),
         "cublas": _cublas(),
         "nccl": ".".join(map(str, torch.cuda.nccl.version())) if torch.distributed.is_nccl_available() else None,
-        "driver": _driver(),
+        "driver": driver_version(),
         "architecture": f"sm_{major}{minor}",
         "kernels": _kernels(),
         "launches": configuration_manifest(),
@@ -142,13 +143,6 @@ def _gpu_manifest(device: str) -> dict[str, Any]:
 def _cublas() -> str | None:
     found = (each for each in metadata.distributions() if (each.metadata["Name"] or "").startswith("nvidia-cublas"))
     return next((each.version for each in found), None)
-
-
-def _driver() -> str | None:
-    try:
-        return Path("/sys/module/nvidia/version").read_text().strip()
-    except OSError:
-        return None
 
 
 def _kernels() -> str:

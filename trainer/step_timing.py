@@ -11,12 +11,11 @@ import resource
 import statistics
 import time
 from dataclasses import asdict, dataclass, replace
-from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 import torch
 
+from kernels.measurements import surroundings
 from trainer.attention_choices import default_choice, plan
 from trainer.config import BlockKind, CompileBackend, CompileMode, Precision
 from trainer.determinism import make_deterministic
@@ -149,19 +148,6 @@ def plan_attention(model: HybridModel, dtype: Precision, device: str, num_docume
     """Give a model the way of attention that is taken unasked on this device."""
     way = default_choice(device, dtype)
     model.attention = plan(way, model.config.attention.head_size, dtype, device, lambda: num_documents)
-
-
-def surroundings() -> dict[str, Any]:
-    """What a timing depends on besides the code. A row without a GPU is marked as dry: its timings mean nothing."""
-    driver = Path("/sys/module/nvidia/version")
-    versions = {
-        "driver": driver.read_text().strip() if driver.exists() else None,
-        "torch": torch.__version__,
-        "triton": next((each.version for each in metadata.distributions(name="triton")), None),
-    }
-    if not torch.cuda.is_available():
-        return {"gpu": "none", "dry": True, **versions}
-    return {"gpu": torch.cuda.get_device_name(), **versions}
 
 
 def made_batch(num_rows: int, length: int, vocabulary_size: int, device: str) -> TrainingBatch:

@@ -41,7 +41,18 @@ def test_a_kernel_equals_its_reference_forward_and_for_every_gradient(
 
 
 def test_every_kernel_file_declares_a_spec_of_its_own_name() -> None:
-    machinery = {"__init__", "__main__", "spec", "parity", "backend", "launch", "configurations", "benchmark", "tuning"}
+    machinery = {
+        "__init__",
+        "__main__",
+        "spec",
+        "parity",
+        "backend",
+        "launch",
+        "configurations",
+        "benchmark",
+        "tuning",
+        "measurements",
+    }
     names = {spec.name for spec in all_specs()}
 
     files = {path.stem for path in (ROOT / "kernels").glob("*.py")} - machinery

@@ -11,13 +11,14 @@ import pytest
 import torch
 
 from kernels import chunked_cross_entropy, mamba3_scan
+from kernels.measurements import surroundings
 from kernels.spec import ShapeCase
 from pipeline.errors import TrainingError
 from pipeline.store import Store
 from tests.benchmarks.on_gpu import FIGURES, HEAD, section
 from trainer import bench
 from trainer.bench_claims import Claims, measure_packing, measure_training
-from trainer.step_timing import measure_determinism_cost, measure_steps, surroundings
+from trainer.step_timing import measure_determinism_cost, measure_steps
 
 ROOT = Path(__file__).parents[2]
 HERE = {"gpu": "NVIDIA H200", "torch": "2", "triton": "3", "driver": "1"}
