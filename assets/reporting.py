@@ -45,7 +45,7 @@ def stage_metadata(result: StageResult, seconds: float, corpus: str) -> dict[str
 
 
 def snapshot_metadata(store: Store, snapshot: Snapshot) -> dict[str, Any]:
-    """What is in a snapshot and what it lost on the way: totals, the waterfall, licences and sources."""
+    """What is in a snapshot and what it lost on the way: totals, the waterfall, licenses and sources."""
     sources = snapshot.sources
     totals: dict[str, Any] = {
         "documents": sum(source.num_documents for source in sources),
@@ -56,7 +56,7 @@ def snapshot_metadata(store: Store, snapshot: Snapshot) -> dict[str, Any]:
     }
     tables = {
         "waterfall": waterfall_rows(store, snapshot.snapshot_id),
-        "licences": licence_rows(snapshot),
+        "licenses": license_rows(snapshot),
         "sources": [
             {
                 "source": source.name,
@@ -84,13 +84,13 @@ def waterfall_rows(store: Store, snapshot_id: str) -> list[dict[str, Any]]:
     return rows
 
 
-def licence_rows(snapshot: Snapshot) -> list[dict[str, Any]]:
-    """Documents of a snapshot by licence expression, most frequent first."""
+def license_rows(snapshot: Snapshot) -> list[dict[str, Any]]:
+    """Documents of a snapshot by license expression, most frequent first."""
     count: Counter[str] = Counter()
     for source in snapshot.sources:
-        count.update(source.licences)
+        count.update(source.licenses)
     ordered = sorted(count.items(), key=lambda item: (-item[1], item[0]))
-    return [{"licence": name, "documents": n, "percent": round(100 * n / count.total(), 1)} for name, n in ordered]
+    return [{"license": name, "documents": n, "percent": round(100 * n / count.total(), 1)} for name, n in ordered]
 
 
 def drop_rows(report: StageReport) -> list[dict[str, Any]]:

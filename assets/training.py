@@ -41,7 +41,7 @@ class TrainingParams(Params):
     mix: tuple[str, ...] = ()
     """Several snapshots as NAME=WEIGHT, in place of the one: a corpus (its live), CORPUS/candidate, or a snapshot id."""
     recipe: str = Field(default="tiny", pattern="|".join(sorted(RECIPES)))
-    """Training recipe: the model, its optimiser and its batches."""
+    """Training recipe: the model, its optimizer and its batches."""
     stop_after: int = Field(default=20, ge=1, le=10_000_000)
     """Step at which this sitting ends, counted from the start of the run."""
     save_every: int = Field(default=10, ge=1)
@@ -53,7 +53,7 @@ class TrainingParams(Params):
 def training(watcher: Watcher) -> dg.AssetsDefinition:
     """A model trained on the live snapshot: resumed exactly where it stopped, registered as a checkpoint.
 
-    Losses, parameters and optimiser state are the same bit for bit, however often a run is stopped: a trainer that is killed is
+    Losses, parameters and optimizer state are the same bit for bit, however often a run is stopped: a trainer that is killed is
     started again. Launch with a later `stop_after` to go on. By hand: `python -m trainer train --store store --out FOLDER`.
     """
     config_type: Any = form(TrainingParams)

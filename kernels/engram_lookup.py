@@ -257,5 +257,5 @@ SPEC = KernelSpec(
     real_cases=(ShapeCase((4, 2048, 32_768, 64), "each table row is looked up by many"),),
     dtypes=(torch.float32, torch.bfloat16, torch.float16),
     tolerance_eps=4.0,
-    tolerance_reason="forward: none, rows are copied; gradient: half an eps for each addition to a run, mostly cancelling",
+    tolerance_reason="forward: none, rows are copied; gradient: half an eps for each addition to a run, mostly canceling",
 )

@@ -1,4 +1,4 @@
-"""Root-mean-square normalisation of a gated vector, over the last axis: the end of an M2RNN block.
+"""Root-mean-square normalization of a gated vector, over the last axis: the end of an M2RNN block.
 
     z_nd = x_nd * silu(a_nd)      y_nd = z_nd * r_n * w_d,    r_n = 1 / sqrt(mean_d z_nd^2 + eps)
 

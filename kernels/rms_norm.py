@@ -1,4 +1,4 @@
-"""Root-mean-square normalisation over the last axis.
+"""Root-mean-square normalization over the last axis.
 
     y_nd = x_nd * r_n * w_d,    r_n = 1 / sqrt(mean_d x_nd^2 + eps)
 

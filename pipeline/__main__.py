@@ -21,6 +21,7 @@ from pipeline.build import BuildOrder, open_build
 from pipeline.command import Parser, amount, run_command, whole_number
 from pipeline.errors import MissingError
 from pipeline.formats import FORMATS
+from pipeline.fsck import fsck
 from pipeline.params import fingerprint
 from pipeline.recipes import RECIPES, ROOT, params_of, pins_of, recipe_named
 from pipeline.stages import STAGE_NAMES, StageResult, parts_of, report_of, run_stages
@@ -69,7 +70,7 @@ def _add_making(commands: Any) -> None:
         _pin,
         "print a pins file entry with the digest that was seen: of a release, or of your own code",
     )
-    pin.add_argument("name", help="a source of the catalogue, whose release is asked for; with PATH, any name")
+    pin.add_argument("name", help="a source of the catalog, whose release is asked for; with PATH, any name")
     pin.add_argument("path", type=Path, nargs="?", help="a folder, an archive or a .jsonl file of your own")
     pin.add_argument("--version", help="the release; the newest stable one unless given")
     pin.add_argument("--license", help="SPDX expression that the source as a whole is under")
@@ -324,7 +325,7 @@ def _report(options: argparse.Namespace, store: Store, person: Console) -> Answe
 def _fsck(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     if not store.root.is_dir():
         raise MissingError(f"store {store.root}", "there is no such folder", "", "Correct --store, or build first.")
-    problems = store.fsck()
+    problems = fsck(store)
     for problem in problems:
         person.print(problem, markup=False, style="red")
     person.print(f"{len(problems)} problems in {store.root}")
@@ -376,7 +377,7 @@ def _pin(options: argparse.Namespace, store: Store, person: Console) -> Answer:
         proposal = pinning.propose_own(options.name, options.path.resolve(), options.license or "NOASSERTION")
     else:
         shelf = pinning.Shelf(store.partial_blob(f"pin-{options.name}"), store.put_blob)
-        proposal = pinning.propose_catalogued(options.name, options.version, options.license, shelf)
+        proposal = pinning.propose_cataloged(options.name, options.version, options.license, shelf)
     if not options.json:
         print(proposal.as_toml())
     for note in proposal.notes:

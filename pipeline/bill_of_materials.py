@@ -1,4 +1,4 @@
-"""An SPDX bill of materials of a snapshot: every source as a package with its digest and licences, and the data made of them.
+"""An SPDX bill of materials of a snapshot: every source as a package with its digest and licenses, and the data made of them.
 
 Source: SPDX specification 2.3 (ISO/IEC 5962), JSON form.
 """
@@ -46,7 +46,7 @@ def _snapshot_package(facts: Facts) -> dict[str, Any]:
         "versionInfo": facts.snapshot.snapshot_id,
         "downloadLocation": "NOASSERTION",
         "filesAnalyzed": False,
-        "licenseConcluded": _conjunction(facts.licences),
+        "licenseConcluded": _conjunction(facts.licenses),
         "licenseDeclared": "NOASSERTION",
         "copyrightText": "NOASSERTION",
         "primaryPackagePurpose": "OTHER",
@@ -60,7 +60,7 @@ def _source_package(source: SnapshotSource, pin: dict[str, Any]) -> dict[str, An
         "versionInfo": pin.get("version", pin["revision"]),
         "downloadLocation": "NOASSERTION",
         "filesAnalyzed": False,
-        "licenseConcluded": _conjunction(source.licences),
+        "licenseConcluded": _conjunction(source.licenses),
         "licenseDeclared": pin["declared_license"] or "NOASSERTION",
         "copyrightText": "NOASSERTION",
         "sourceInfo": f"{locator(pin)}; {source.num_documents} documents, {source.num_text_bytes} bytes of text",
@@ -78,18 +78,18 @@ def _source_package(source: SnapshotSource, pin: dict[str, Any]) -> dict[str, An
 
 
 def _extracted(facts: Facts) -> list[dict[str, str]]:
-    """Licences that are on no list: named in an expression, so the document must say what they are."""
+    """Licenses that are on no list: named in an expression, so the document must say what they are."""
     declared = (pin["declared_license"] for pin in facts.pins.values())
-    found = {name for text in (*facts.licences, *declared) for name in _REFERENCE.findall(text)}
+    found = {name for text in (*facts.licenses, *declared) for name in _REFERENCE.findall(text)}
     return [
-        {"licenseId": name, "name": name, "extractedText": "See the licence files of the sources that name it."}
+        {"licenseId": name, "name": name, "extractedText": "See the license files of the sources that name it."}
         for name in sorted(found)
     ]
 
 
-def _conjunction(licences: Mapping[str, int]) -> str:
+def _conjunction(licenses: Mapping[str, int]) -> str:
     """All of the expressions at once: each holds for some of the documents."""
-    texts = sorted(licences)
+    texts = sorted(licenses)
     if not texts:
         return "NOASSERTION"
     return texts[0] if len(texts) == 1 else " AND ".join(f"({text})" if " " in text else text for text in texts)

@@ -1,4 +1,4 @@
-"""Canaries: planted offences, made at run time, sent through `run_stage` in a scratch store beside every build and with its Params.
+"""Canaries: planted offenses, made at run time, sent through `run_stage` in a scratch store beside every build and with its Params.
 
 Each is a file of a made source and the fate it must meet. One that gets through says that a gate has gone blind, whatever the
 corpus looks like. To add one, add it to `_plant()`.
@@ -136,7 +136,7 @@ def _is_caught(canary: Canary, fates: Mapping[str, tuple[str, Document]]) -> boo
 
 
 def _plant() -> list[Canary]:
-    return [*_secrets(), *_licences(), *_encodings(), *_twins(), *_relabelled(), *_evaluation()]
+    return [*_secrets(), *_licenses(), *_encodings(), *_twins(), *_relabeled(), *_evaluation()]
 
 
 def _secrets() -> list[Canary]:
@@ -157,12 +157,12 @@ def _secrets() -> list[Canary]:
     ]
 
 
-def _licences() -> list[Canary]:
+def _licenses() -> list[Canary]:
     def tagged(path: str, expression: str, *fates: str) -> Canary:
         tag = "SPDX-License-" + f"Identifier: {expression}"
-        return Canary("canary-licences", path, _code(path, f"// {tag}\n"), frozenset(fates))
+        return Canary("canary-licenses", path, _code(path, f"// {tag}\n"), frozenset(fates))
 
-    refused = ("licence_refused", "licence_unknown", "licence_quarantined")
+    refused = ("license_refused", "license_unknown", "license_quarantined")
     return [
         tagged("copyleft.cpp", "GPL-3.0-only", *refused),
         tagged("no_exception.cpp", "MIT WITH Apache-2.0", *refused),
@@ -171,7 +171,7 @@ def _licences() -> list[Canary]:
         tagged("reference.cpp", "LicenseRef-Proprietary", *refused),
         tagged("both.cpp", "MIT AND GPL-2.0-only", *refused),
         tagged("either.cpp", "MIT OR GPL-2.0-only", KEPT),
-        Canary("canary-licences", "third_party/vendored.cpp", _code("vendored"), frozenset(refused)),
+        Canary("canary-licenses", "third_party/vendored.cpp", _code("vendored"), frozenset(refused)),
     ]
 
 
@@ -218,7 +218,7 @@ def _twins() -> list[Canary]:
     ]
 
 
-def _relabelled() -> list[Canary]:
+def _relabeled() -> list[Canary]:
     """A copyleft text, and near copies of it that say MIT, or nothing."""
     copyleft, permissive = ("// SPDX-License-" + f"Identifier: {name}\n" for name in ("GPL-2.0-only", "MIT"))
     return [
@@ -226,13 +226,13 @@ def _relabelled() -> list[Canary]:
             "canary-originals",
             "copyleft.cpp",
             copyleft.encode() + _statements("free", range(200)),
-            frozenset({"licence_refused"}),
+            frozenset({"license_refused"}),
         ),
         *(
             Canary(
                 "canary-twins", path, head.encode() + _statements("free", range(200), 20), frozenset({"copyleft_twin"})
             )
-            for path, head in {"relabelled.cpp": permissive, "unlabelled.cpp": ""}.items()
+            for path, head in {"relabeled.cpp": permissive, "unlabeled.cpp": ""}.items()
         ),
     ]
 

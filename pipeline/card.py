@@ -1,4 +1,4 @@
-"""The data card: what is in a snapshot, from where, under which licences, what left it, and what it was proved to be. Markdown.
+"""The data card: what is in a snapshot, from where, under which licenses, what left it, and what it was proved to be. Markdown.
 
 Everything in it is read from the store: the same snapshot gives the same card.
 """
@@ -15,8 +15,8 @@ from pipeline.snapshot import SNAPSHOT, Snapshot
 from pipeline.stages import report_of
 
 _INTENDED = """Training and evaluating models of C and C++ code. Not meant for: finding people, secrets or hosts (what looked
-like one is a placeholder), judging the quality of a project, or any use that the licences below do not allow."""
-_LIMITS = """- Licences are read from tags, licence texts, notices and package metadata, by rules, not by a lawyer; a file whose
+like one is a placeholder), judging the quality of a project, or any use that the licenses below do not allow."""
+_LIMITS = """- Licenses are read from tags, license texts, notices and package metadata, by rules, not by a lawyer; a file whose
   evidence is unclear is left out.
 - Secrets, e-mail addresses, public network addresses and local paths are found by patterns: what looks like none of them stays.
 - Near-duplicates share shingles of five tokens; translations and rewrites of one text are not duplicates here.
@@ -36,11 +36,11 @@ class Facts:
     """When the snapshot was proved, ISO 8601."""
 
     @property
-    def licences(self) -> dict[str, int]:
-        """Documents by licence expression, the most frequent first."""
+    def licenses(self) -> dict[str, int]:
+        """Documents by license expression, the most frequent first."""
         counts: Counter[str] = Counter()
         for source in self.snapshot.sources:
-            counts.update(source.licences)
+            counts.update(source.licenses)
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
@@ -76,8 +76,8 @@ def markdown_card(facts: Facts) -> str:
         f"{snapshot.row_length} tokens; vocabulary `{snapshot.vocabulary['name']}`, sha256 `{snapshot.vocabulary['sha256']}`.",
         "## Contents\n\n" + _sources_table(facts),
         "## Intended use\n\n" + _INTENDED,
-        "## Licences\n\n" + _table(("licence", "documents"), facts.licences.items()),
-        "## Origins\n\n" + _table(("source", "origin", "declared licence", "revision"), _origins(facts)),
+        "## Licenses\n\n" + _table(("license", "documents"), facts.licenses.items()),
+        "## Origins\n\n" + _table(("source", "origin", "declared license", "revision"), _origins(facts)),
         "## What was left out\n\n" + _table(("stage", "rule", "records"), _drops(facts)),
         "## Gates\n\n" + _gates_table(facts.verdicts),
         "## Known limits\n\n" + _LIMITS,

@@ -69,7 +69,7 @@ def croissant(facts: Facts) -> dict[str, Any]:
         "version": "1.0.0",
         "identifier": f"sha256:{snapshot.snapshot_id}",
         "datePublished": facts.when[:10],
-        "license": list(facts.licences),
+        "license": list(facts.licenses),
         "url": f"urn:sha256:{snapshot.snapshot_id}",
         "citeAs": f"Sluice snapshot {snapshot.snapshot_id}",
         "distribution": [*map(_file_object, files), *map(_file_set, folders)],

@@ -20,7 +20,7 @@ from pipeline.store import Store
 Row = dict[str, Any]
 
 _DOCUMENTS = """create table {side}_documents as select t.source, t.path, t.split, t.text_sha256, t.num_bytes, d.blob_sha256,
-    d.licence, len(t.input_ids) as num_tokens, hash(t.input_ids) as tokens
+    d.license, len(t.input_ids) as num_tokens, hash(t.input_ids) as tokens
     from read_parquet($tokens) as t join read_parquet($rules) as d using (document_id)"""
 _DROPS = """create table {side}_drops as
     select source, path, 'collect' as stage, reason, detail from read_parquet($collected)
@@ -41,13 +41,13 @@ _CHANGES = """create table changes as select
         when a.text_sha256 <> b.text_sha256 then 'normalize'
         when a.split <> b.split then 'held out'
         when a.tokens <> b.tokens then 'tokenize'
-        else 'licence' end as cause,
+        else 'license' end as cause,
     coalesce(was.detail, now.detail, '') as detail
 from a_documents as a full join b_documents as b on a.source = b.source and a.path = b.path
     left join a_drops as was on a.path is null and was.source = b.source and was.path = b.path
     left join b_drops as now on b.path is null and now.source = a.source and now.path = a.path
-where a.path is null or b.path is null or (a.text_sha256, a.split, a.tokens, a.licence, a.blob_sha256)
-    is distinct from (b.text_sha256, b.split, b.tokens, b.licence, b.blob_sha256)"""
+where a.path is null or b.path is null or (a.text_sha256, a.split, a.tokens, a.license, a.blob_sha256)
+    is distinct from (b.text_sha256, b.split, b.tokens, b.license, b.blob_sha256)"""
 _CAUSES = """select change, cause, count(*) as num_documents, sum(num_bytes)::bigint as num_bytes,
     sum(num_tokens)::bigint as num_tokens, list(distinct source order by source) as sources
     from changes group by change, cause order by change, num_documents desc, cause"""

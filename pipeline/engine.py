@@ -33,6 +33,8 @@ class Order:
     """A part to be made: where its inputs are read and into which empty folder its files are written."""
 
     part: Part
+    function: str
+    """The part function as `package.module:function`: workers import it, and no identity holds it."""
     store_root: Path
     folder: Path
 
@@ -44,7 +46,7 @@ def make_part(order: Order) -> Result:
     """Run one part function and write its files into the order's folder. A SourceError is a result: other sources go on."""
     part, store = order.part, Store(order.store_root)
     inputs = {label: store.read(object_id) for label, object_id in part.inputs.items()}
-    module, _, function = part.function.partition(":")
+    module, _, function = order.function.partition(":")
     job = PartJob(part.name, part.params, inputs, part.identity, part.places)
     try:
         output: PartOutput = getattr(importlib.import_module(module), function)(job)

@@ -11,6 +11,7 @@
     ├── StoreError             the store refuses
     │   ├── MissingError       no such object, ref or blob
     │   ├── DamagedError       the bytes on disk are not the ones that were written
+    │   ├── FormatError        another version of Sluice wrote it
     │   ├── LockedError        another writer holds the corpus
     │   └── RefMovedError      a ref is not where its writer left it
     ├── GateError              a gate could not be judged, or said no
@@ -79,6 +80,10 @@ class MissingError(StoreError):
 
 class DamagedError(StoreError):
     """Bytes on disk differ from what the manifest says was written."""
+
+
+class FormatError(StoreError):
+    """A store or an object that another version of Sluice wrote."""
 
 
 class LockedError(StoreError):

@@ -13,8 +13,8 @@ from pipeline.stages import parts_of
 from pipeline.store import Store
 
 _COLLECTED = "select revision, blob_sha256, git_blob_id, num_bytes, is_evidence from {table} where path = $path"
-_DROPPED = "select reason, detail, licence, num_bytes from {table} where path = $path"
-_DOCUMENT = """select document_id, split, encoding, edits, licence, licence_class, licence_branch, licence_evidence, licence_detail,
+_DROPPED = "select reason, detail, license, num_bytes from {table} where path = $path"
+_DOCUMENT = """select document_id, split, encoding, edits, license, license_class, license_branch, license_evidence, license_detail,
     num_redactions, num_bytes, text_sha256 from {table} where path = $path"""
 _DUPLICATE = """select reason, keeper_source, keeper_path, jaccard, cluster_id from {table}
     where source = $source and path = $path"""
@@ -72,7 +72,7 @@ class _Reader:
         part = self._part("collect", self.source)
         kept = self._one(part, "files.parquet", _COLLECTED)
         if kept is not None:
-            return Step("collect", "kept", "licence evidence" if kept["is_evidence"] else "", kept)
+            return Step("collect", "kept", "license evidence" if kept["is_evidence"] else "", kept)
         return self._dropped("collect", part) or self._unknown(part)
 
     def _cleaned(self) -> Step:

@@ -108,10 +108,10 @@ GATES: tuple[Gate, ...] = (
         "A file without a revision cannot be cited.",
     ),
     _none(
-        "every_pin_declares_a_licence",
+        "every_pin_declares_a_license",
         "collect",
         "num_pins_without_license_metadata",
-        "Licence metadata is recorded when bytes are pinned; NOASSERTION says that nothing is known.",
+        "License metadata is recorded when bytes are pinned; NOASSERTION says that nothing is known.",
     ),
     _none(
         "no_row_lost_in_collect", "collect", "num_rows_unaccounted", "Every file goes on or is dropped with a reason."
@@ -135,7 +135,7 @@ GATES: tuple[Gate, ...] = (
         "no_exact_duplicate_is_left",
         "normalize",
         "num_exact_duplicates_left",
-        "Copies are memorised and inflate every count.",
+        "Copies are memorized and inflate every count.",
     ),
     _none(
         "drops_lie_in_their_bands",
@@ -298,7 +298,7 @@ GATES: tuple[Gate, ...] = (
         "canaries_are_caught", "verify", "num_canaries_missed", "A gate proves in every build that it still catches."
     ),
     _some("canaries_were_sent", "verify", "num_canaries", "A proof over nothing is no proof."),
-    _some("trainer_takes_a_step", "verify", "num_smoke_steps", "The consumer's own loader and one optimiser step."),
+    _some("trainer_takes_a_step", "verify", "num_smoke_steps", "The consumer's own loader and one optimizer step."),
     _some("loader_was_checked", "verify", "num_loader_checks", "A proof over nothing is no proof."),
     _none(
         "loader_repeats_itself",

@@ -1,4 +1,4 @@
-"""Which file is what, by its name alone: C and C++ source, or evidence about its licence."""
+"""Which file is what, by its name alone: C and C++ source, or evidence about its license."""
 
 from pathlib import PurePosixPath
 from typing import Literal
@@ -31,7 +31,7 @@ CPP_EXTENSIONS = frozenset(
 SHARED_EXTENSIONS = frozenset({".h"})
 SOURCE_EXTENSIONS = C_EXTENSIONS | CPP_EXTENSIONS | SHARED_EXTENSIONS
 
-LICENCE_STEMS = frozenset({"license", "licence", "copying", "unlicense", "notice"})
+LICENSE_STEMS = frozenset({"license", "licence", "copying", "unlicense", "notice"})
 METADATA_NAMES = frozenset({"PKG-INFO", "REUSE.toml", ".reuse/dep5"})
 
 
@@ -40,12 +40,12 @@ def is_source(path: str) -> bool:
     return PurePosixPath(path).suffix.lower() in SOURCE_EXTENSIONS
 
 
-def is_licence_evidence(path: str) -> bool:
-    """Whether the path holds evidence about licences: a licence text, a `.license` sidecar, REUSE or package metadata."""
+def is_license_evidence(path: str) -> bool:
+    """Whether the path holds evidence about licenses: a license text, a `.license` sidecar, REUSE or package metadata."""
     pure = PurePosixPath(path)
     if pure.name in METADATA_NAMES or path.endswith(".reuse/dep5") or pure.suffix == ".license":
         return True
     if pure.parent.name == "LICENSES":
         return True
     stem = pure.name.lower().split(".")[0].split("-")[0].split("_")[0]
-    return stem in LICENCE_STEMS and pure.suffix.lower() in {"", ".txt", ".md", ".rst"}
+    return stem in LICENSE_STEMS and pure.suffix.lower() in {"", ".txt", ".md", ".rst"}

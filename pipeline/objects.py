@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.errors import DamagedError, MissingError
+from pipeline.errors import DamagedError, FormatError, MissingError
 from pipeline.params import digest
 from pipeline.tables import TABLE_SUFFIXES, count_rows, read_table
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MANIFEST = "manifest.json"
+IDENTITY_VERSION = 2
+"""Version of what an id is the hash of: raising it moves every id. The layout on disk has its own, `STORE_FORMAT`."""
 REPORT = "report.json"
 _MEND = "Build again: damaged objects are made anew. `fsck` lists all damage."
 
@@ -39,8 +41,9 @@ class Manifest:
     files: tuple[FileEntry, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """The manifest as it is hashed and stored."""
-        return asdict(self) | {"files": [asdict(entry) for entry in self.files], "manifest_version": 1}
+        """Return the manifest as it is hashed and stored."""
+        entries = [asdict(entry) for entry in self.files]
+        return asdict(self) | {"files": entries, "identity_version": IDENTITY_VERSION}
 
     @property
     def object_id(self) -> str:
@@ -101,6 +104,7 @@ def read_manifest(path: Path) -> Manifest:
     """The manifest of the object in a folder. Raises DamagedError unless it hashes to the folder's name."""
     try:
         content = json.loads((path / MANIFEST).read_bytes())
+        _refuse_other_version(path, content.get("identity_version", 1))
         entries = tuple(FileEntry(**entry) for entry in content["files"])
         manifest = Manifest(content["kind"], content["identity"], content["inputs"], entries)
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -110,6 +114,16 @@ def read_manifest(path: Path) -> Manifest:
             f"object {path.name[:12]}", f"its manifest hashes to {manifest.object_id[:12]}", "its own name", _MEND
         )
     return manifest
+
+
+def _refuse_other_version(path: Path, found: Any) -> None:
+    if found != IDENTITY_VERSION:
+        raise FormatError(
+            f"object {path.name[:12]}",
+            f"its identity has version {str(found)[:20]}",
+            f"{IDENTITY_VERSION}",
+            "Another version of Sluice wrote it. Make it again with this one.",
+        )
 
 
 def describe(path: Path) -> FileEntry:

@@ -49,7 +49,7 @@ class Part:
     kind: str
     """Kind of object it becomes, such as `collect/part`."""
     function: str
-    """The part function as `package.module:function`."""
+    """Name of the part function among the stage's `functions`. It is part of the identity, so it never changes."""
     params: Params
     """The parameters that its output depends on, and no others: changing any of them makes the part anew."""
     inputs: Mapping[str, str] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class PartOutput:
 
 @dataclass(frozen=True)
 class MadePart:
-    """A part that is in the store. `unchanged` says that it was recognised by its key and not made again."""
+    """A part that is in the store. `unchanged` says that it was recognized by its key and not made again."""
 
     name: str
     object_id: str

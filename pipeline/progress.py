@@ -8,7 +8,7 @@ from dataclasses import dataclass
 class Progress:
     """`num_done` of `num_parts` parts of a stage are in the store; `num_bytes` of text went through them.
 
-    `part` is the one that was just finished, `unchanged` whether it was recognised and not made again.
+    `part` is the one that was just finished, `unchanged` whether it was recognized and not made again.
     """
 
     stage: str

@@ -60,15 +60,15 @@ class ChunkKind(StrEnum):
     NAMESPACE = "namespace"
 
 
-class LicenceEvidence(StrEnum):
-    """Where a file's licence expression was read."""
+class LicenseEvidence(StrEnum):
+    """Where a file's license expression was read."""
 
     FILE = "file"
     SIDECAR = "sidecar"
     REUSE = "reuse"
     DEP5 = "dep5"
     HEADER = "header"
-    LICENCE_TEXT = "licence_text"
+    LICENSE_TEXT = "license_text"
     PACKAGE = "package"
     NONE = "none"
 
@@ -123,9 +123,9 @@ class FileModification:
 
 @dataclass(frozen=True, slots=True)
 class DroppedRecord:
-    """A record that left the pipeline: where, by which rule, on what evidence. `licence` is the expression that was found, if any.
+    """A record that left the pipeline: where, by which rule, on what evidence. `license` is the expression that was found, if any.
 
-    `text_sha256` is the digest of the normalised text of what was dropped, where there was one.
+    `text_sha256` is the digest of the normalized text of what was dropped, where there was one.
     """
 
     source: str
@@ -134,13 +134,13 @@ class DroppedRecord:
     num_bytes: int
     reason: str
     detail: str
-    licence: str | None
+    license: str | None
     text_sha256: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A clean, licensed text. `document_id` = sha256(source, path, text_sha256); `edits` says what normalising changed."""
+    """A clean, licensed text. `document_id` = sha256(source, path, text_sha256); `edits` says what normalizing changed."""
 
     document_id: str
     source: str
@@ -153,11 +153,11 @@ class Document:
     num_bytes: int
     encoding: str
     edits: tuple[str, ...]
-    licence: str
-    licence_class: str
-    licence_branch: str
-    licence_evidence: str
-    licence_detail: str
+    license: str
+    license_class: str
+    license_branch: str
+    license_evidence: str
+    license_detail: str
     num_redactions: UInt32
     scores: str
     repo_stable_id: str | None

@@ -1,4 +1,4 @@
-"""What became of every file of a corpus: by stage, rule, source and licence, with samples, and the clusters of duplicates.
+"""What became of every file of a corpus: by stage, rule, source and license, with samples, and the clusters of duplicates.
 
 Asked of the stored tables with DuckDB. The same store gives the same report, byte for byte: samples are chosen by the digest of
 their path, and nothing reads a clock. What a sample shows of a file went through the scrubber first.
@@ -21,36 +21,36 @@ from pipeline.store import Store
 
 DUPLICATES = "duplicates"
 NUM_LINES, MAX_LINE, MAX_SAMPLE_BYTES = 12, 140, 20_000
-_DROPPED = "source, path, num_bytes, reason, detail, licence"
+_DROPPED = "source, path, num_bytes, reason, detail, license"
 _VIEWS = f"""
 create view drops as
     select 'collect' as stage, {_DROPPED} from collect_dropped
     union all select 'normalize', {_DROPPED} from normalize_dropped
     union all select 'duplicates', lost.source, lost.path, lost.num_bytes, lost.reason,
-        format('keeper {{}}/{{}}, Jaccard {{:.3f}}', keeper_source, keeper_path, jaccard), documents.licence
+        format('keeper {{}}/{{}}, Jaccard {{:.3f}}', keeper_source, keeper_path, jaccard), documents.license
         from duplicates as lost join documents using (document_id);
 create view licensed as
-    select source, path, num_bytes, licence, licence_class, licence_evidence, 'kept' as fate
+    select source, path, num_bytes, license, license_class, license_evidence, 'kept' as fate
         from documents semi join kept using (document_id)
-    union all select lost.source, lost.path, lost.num_bytes, licence, licence_class, licence_evidence, reason
+    union all select lost.source, lost.path, lost.num_bytes, license, license_class, license_evidence, reason
         from duplicates as lost join documents using (document_id)
-    union all select source, path, num_bytes, coalesce(licence, 'none found'), '', '', reason
-        from normalize_dropped where reason like 'licence%';
+    union all select source, path, num_bytes, coalesce(license, 'none found'), '', '', reason
+        from normalize_dropped where reason like 'license%';
 """
 _RULES = """select stage, reason, count(*) as num_files, sum(num_bytes)::bigint as num_bytes,
     count(distinct source) as num_sources from drops group by all order by num_files desc, stage, reason"""
 _CELLS = """select source, stage, reason, count(*) as num_files, sum(num_bytes)::bigint as num_bytes
     from drops group by all order by source, num_files desc, stage, reason"""
-_SAMPLES = """select stage, reason, source, path, num_bytes, detail, licence from drops
+_SAMPLES = """select stage, reason, source, path, num_bytes, detail, license from drops
     qualify row_number() over (partition by stage, reason order by md5(source || '/' || path)) <= $num_samples
     order by stage, reason, source, path"""
-_LICENCES = """select licence, max(licence_class) as licence_class, fate, count(*) as num_files,
+_LICENSES = """select license, max(license_class) as license_class, fate, count(*) as num_files,
     sum(num_bytes)::bigint as num_bytes, count(distinct source) as num_sources
-    from licensed group by licence, fate order by sum(count(*)) over (partition by licence) desc, licence, num_files desc, fate"""
-_REFUSALS = """select source, reason, licence, replace(detail, path, 'this file') as evidence, count(*) as num_files,
+    from licensed group by license, fate order by sum(count(*)) over (partition by license) desc, license, num_files desc, fate"""
+_REFUSALS = """select source, reason, license, replace(detail, path, 'this file') as evidence, count(*) as num_files,
     sum(num_bytes)::bigint as num_bytes, list(path order by md5(path))[:$num_samples] as paths
-    from normalize_dropped where reason like 'licence%'
-    group by all order by source, num_files desc, reason, licence, evidence"""
+    from normalize_dropped where reason like 'license%'
+    group by all order by source, num_files desc, reason, license, evidence"""
 _CLUSTERS = """select cluster_id, any_value(keeper_source) as keeper_source, any_value(keeper_path) as keeper_path,
     count(*) as num_losers, sum(num_bytes)::bigint as num_bytes, min(jaccard) as min_jaccard,
     list({'source': source, 'path': path, 'num_bytes': num_bytes, 'jaccard': jaccard, 'reason': reason}
@@ -75,10 +75,10 @@ class Report:
     """By source: what was collected, what is kept, its tokens and its drops by stage and reason."""
     rules: list[Row]
     """By stage and reason: files, bytes, sources, and samples with the measured value and the first lines."""
-    licences: list[Row]
-    """By licence expression and fate."""
+    licenses: list[Row]
+    """By license expression and fate."""
     refusals: list[Row]
-    """By source: the licence that was refused or quarantined, on what evidence, and some of the paths."""
+    """By source: the license that was refused or quarantined, on what evidence, and some of the paths."""
     clusters: list[Row]
     """A keeper, and those that lost to it with their exact similarity."""
 
@@ -114,7 +114,7 @@ class _Reporter:
             stages=self._steps(),
             sources=self._sources(),
             rules=self._rules(params),
-            licences=self._rows(_LICENCES),
+            licenses=self._rows(_LICENSES),
             refusals=self._rows(_REFUSALS, num_samples=self.num_samples),
             clusters=self._rows(_CLUSTERS),
         )

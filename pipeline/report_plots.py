@@ -1,6 +1,6 @@
 """The plots of the report page, as inline SVG: the bytes' waterfall, the sources side by side, the similarities of duplicates.
 
-Colours are variables of the page's style sheet, so that a plot follows a light or a dark page. The same report gives the same SVG.
+Colors are variables of the page's style sheet, so that a plot follows a light or a dark page. The same report gives the same SVG.
 """
 
 import io
@@ -16,37 +16,37 @@ from pipeline.report import Report
 
 FAMILIES = {
     "kept": "kept",
-    "licence": "licence",
+    "license": "license",
     "duplicate": "duplicate",
     "filter": "filter",
 }
-"""Family of a fate -> the style sheet's variable. What is no licence and no duplicate was dropped by a filter."""
+"""Family of a fate -> the style sheet's variable. What is no license and no duplicate was dropped by a filter."""
 
-# Matplotlib wants colours; each stands for a variable and is replaced by it in the finished SVG.
-_PLACEHOLDERS = {"#010203": "ink", "#010204": "faint", "#010205": "kept", "#010206": "licence"} | {
+# Matplotlib wants colors; each stands for a variable and is replaced by it in the finished SVG.
+_PLACEHOLDERS = {"#010203": "ink", "#010204": "faint", "#010205": "kept", "#010206": "license"} | {
     "#010207": "duplicate",
     "#010208": "filter",
 }
-_COLOURS = {name: placeholder for placeholder, name in _PLACEHOLDERS.items()}
+_COLORS = {name: placeholder for placeholder, name in _PLACEHOLDERS.items()}
 _STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "sluice",
     "font.family": "sans-serif",
     "font.size": 10,
-    "text.color": _COLOURS["ink"],
-    "axes.labelcolor": _COLOURS["ink"],
-    "axes.edgecolor": _COLOURS["faint"],
-    "xtick.color": _COLOURS["ink"],
-    "ytick.color": _COLOURS["ink"],
+    "text.color": _COLORS["ink"],
+    "axes.labelcolor": _COLORS["ink"],
+    "axes.edgecolor": _COLORS["faint"],
+    "xtick.color": _COLORS["ink"],
+    "ytick.color": _COLORS["ink"],
 }
 
 
 def family(reason: str) -> str:
-    """Whether a fate is `kept`, about a `licence` (twins of copyleft texts too), a `duplicate` or a `filter`."""
+    """Whether a fate is `kept`, about a `license` (twins of copyleft texts too), a `duplicate` or a `filter`."""
     if reason == "kept":
         return "kept"
-    if reason.startswith("licence") or "copyleft" in reason:
-        return "licence"
+    if reason.startswith("license") or "copyleft" in reason:
+        return "license"
     return "duplicate" if reason.endswith("duplicate") else "filter"
 
 
@@ -66,7 +66,7 @@ def waterfall(report: Report) -> str:
     labels, starts, lengths, names = [*labels, "kept"], [*starts, 0.0], [*lengths, left], [*names, "kept"]
     with mpl.rc_context(_STYLE):
         figure, axes = _canvas(len(labels))
-        axes.barh(labels, lengths, left=starts, color=[_COLOURS[name] for name in names], height=0.72)
+        axes.barh(labels, lengths, left=starts, color=[_COLORS[name] for name in names], height=0.72)
         for place, (start, length) in enumerate(zip(starts, lengths, strict=True)):
             axes.text(start + length, place, f" {_megabytes(length)}", va="center", fontsize=9)
         axes.set_xlim(0, came / 1e6 * 1.12 or 1)
@@ -82,7 +82,7 @@ def sources(report: Report) -> str:
         figure, axes = _canvas(len(rows))
         for name in FAMILIES:
             lengths = [bytes_by_family(row)[name] / 1e6 for row in rows]
-            axes.barh([row["source"] for row in rows], lengths, left=left, color=_COLOURS[name], height=0.72)
+            axes.barh([row["source"] for row in rows], lengths, left=left, color=_COLORS[name], height=0.72)
             left = [start + length for start, length in zip(left, lengths, strict=True)]
         axes.set_xlabel("MB of C and C++")
         return _svg(figure)
@@ -101,9 +101,9 @@ def similarities(report: Report) -> str | None:
     with mpl.rc_context(_STYLE):
         figure, axes = _canvas(8)
         lowest = min(report.limits["min_jaccard_between_sources"], report.limits["min_jaccard_inside_source"])
-        axes.hist(alike, bins=[lowest + (1 - lowest) * step / 30 for step in range(31)], color=_COLOURS["duplicate"])
+        axes.hist(alike, bins=[lowest + (1 - lowest) * step / 30 for step in range(31)], color=_COLORS["duplicate"])
         for key, words in (("min_jaccard_between_sources", "between"), ("min_jaccard_inside_source", "inside")):
-            axes.axvline(report.limits[key], color=_COLOURS["ink"], linewidth=1, linestyle=":")
+            axes.axvline(report.limits[key], color=_COLORS["ink"], linewidth=1, linestyle=":")
             axes.text(report.limits[key], axes.get_ylim()[1], f" {words} sources", va="top", fontsize=9)
         axes.invert_yaxis()
         axes.set_xlabel("exact Jaccard similarity with the keeper")

@@ -19,12 +19,13 @@ from pipeline.store import Store
 
 KIND = "snapshot/snapshot"
 SNAPSHOT = "snapshot.json"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""Format of snapshot.json, apart from that of manifests and from the versions of the stages."""
 
 
 @dataclass(frozen=True)
 class SnapshotSource:
-    """One source in a snapshot. `licences` counts its documents by normalised SPDX expression."""
+    """One source in a snapshot. `licenses` counts its documents by normalized SPDX expression."""
 
     name: str
     rows: str
@@ -35,7 +36,7 @@ class SnapshotSource:
     num_text_bytes: int
     num_rows_train: int
     num_rows_held_out: int
-    licences: Mapping[str, int]
+    licenses: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -128,14 +129,14 @@ def _describe_source(job: PartJob, name: str, kept: set[str]) -> dict[str, Any]:
         "num_text_bytes": measures["num_text_bytes"],
         "num_rows_train": measures["num_rows_train"],
         "num_rows_held_out": measures["num_rows_held_out"],
-        "licences": _count_licences(job.inputs[f"rules/{name}"], kept),
+        "licenses": _count_licenses(job.inputs[f"rules/{name}"], kept),
     }
 
 
-def _count_licences(rules: Tables, kept: set[str]) -> dict[str, int]:
+def _count_licenses(rules: Tables, kept: set[str]) -> dict[str, int]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    table = rules.table("documents.parquet", ["document_id", "licence"])
+    table = rules.table("documents.parquet", ["document_id", "license"])
     mask = pc.is_in(table["document_id"], value_set=pa.array(sorted(kept), pa.large_string()))
-    return dict(sorted(Counter(table.filter(mask)["licence"].to_pylist()).items()))
+    return dict(sorted(Counter(table.filter(mask)["license"].to_pylist()).items()))

@@ -32,11 +32,16 @@ PARAMS = "params.json"
 
 @dataclass(frozen=True)
 class Stage:
-    """One of the five. `libraries` are distributions whose version can change the output; the version is part of the identity."""
+    """One of the five. `libraries` are distributions whose version can change the output; the version is part of the identity.
+
+    `run` and the values of `functions` are imported as `package.module:function` when they are needed. The names of
+    `functions` stand in identities and never change; the modules may move.
+    """
 
     name: str
     version: int
-    function: str
+    run: str
+    functions: Mapping[str, str]
     reads: str
     writes: str
     libraries: tuple[str, ...]
@@ -48,11 +53,20 @@ class Stage:
 
 
 STAGES: tuple[Stage, ...] = (
-    Stage("collect", 2, "pipeline.collect.stage:run", "pins", "collect/part", ("pyarrow",)),
+    Stage(
+        "collect",
+        2,
+        "pipeline.collect.stage:run",
+        {"source": "pipeline.collect.stage:collect_source"},
+        "pins",
+        "collect/part",
+        ("pyarrow",),
+    ),
     Stage(
         "normalize",
         3,
         "pipeline.normalize.stage:run",
+        {"clean": "pipeline.normalize.clean:clean_source", "compare": "pipeline.normalize.compare:compare_sources"},
         "collect/part",
         "normalize/rules, normalize/duplicates",
         (
@@ -69,12 +83,38 @@ STAGES: tuple[Stage, ...] = (
         "enrich",
         4,
         "pipeline.enrich.stage:run",
+        {
+            "source": "pipeline.enrich.stage:enrich_source",
+            "built_source": "pipeline.enrich.stage:enrich_built_source",
+        },
         "normalize/rules, normalize/duplicates",
         "enrich/part",
         ("pyarrow", "tree-sitter", "tree-sitter-c", "tree-sitter-cpp"),
     ),
-    Stage("tokenize", 5, "pipeline.tokenize.stage:run", "enrich/part", "tokenize/part", ("pyarrow", "tokenizers")),
-    Stage("verify", 2, "pipeline.verify.stage:run", "tokenize/part", "snapshot/snapshot, verify/part", ("pyarrow",)),
+    Stage(
+        "tokenize",
+        5,
+        "pipeline.tokenize.stage:run",
+        {"source": "pipeline.tokenize.stage:tokenize_source"},
+        "enrich/part",
+        "tokenize/part",
+        ("pyarrow", "tokenizers"),
+    ),
+    Stage(
+        "verify",
+        2,
+        "pipeline.verify.stage:run",
+        {
+            "compose": "pipeline.snapshot:compose",
+            "prove": "pipeline.verify.stage:prove_source",
+            "canaries": "pipeline.canaries:run_canaries",
+            "smoke": "pipeline.verify.smoke:run_smoke",
+            "loader": "pipeline.verify.smoke:run_loader_checks",
+        },
+        "tokenize/part",
+        "snapshot/snapshot, verify/part",
+        ("pyarrow",),
+    ),
 )
 STAGE_NAMES = tuple(stage.name for stage in STAGES)
 
@@ -139,7 +179,7 @@ def run_stage(name: str, build: Build, previous_id: str | None) -> StageResult:
     _refuse_stale(stage, build, previous_id)
     params: Params = getattr(build.params, name)
     context = _Context(stage, build, previous_id)
-    module, _, function = stage.function.partition(":")
+    module, _, function = stage.run.partition(":")
     output: StageOutput = getattr(importlib.import_module(module), function)(context)
     object_id, existed = _commit_stage(stage, context, params, output)
     verdicts = judge(name, measures_of(output.report), params)
@@ -276,9 +316,11 @@ class _Context:
         orders: list[Order] = []
         keys = {part.name: digest(self._key(part)) for part in parts}
         for part in parts:
-            object_id = None if part.always else self._recognise(part, keys[part.name])
+            object_id = None if part.always else self._recognize(part, keys[part.name])
             if object_id is None:
-                orders.append(Order(part, self.build.store.root, self.scratch_folder()))
+                orders.append(
+                    Order(part, self.stage.functions[part.function], self.build.store.root, self.scratch_folder())
+                )
                 continue
             report = report_of(self.read(object_id))
             num_bytes += report.num_bytes_in
@@ -294,7 +336,7 @@ class _Context:
         self.reports.update({name: part.report for name, part in sorted(made.items())})
         return dict(sorted(made.items())), dict(sorted(failed.items()))
 
-    def _recognise(self, part: Part, key: str) -> str | None:
+    def _recognize(self, part: Part, key: str) -> str | None:
         """The id of the part, if it was made before. A key that leads to another object is worth nothing."""
         object_id = self.build.store.known(key)
         if object_id is None:

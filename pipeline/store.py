@@ -9,6 +9,7 @@
     log/promotions.jsonl           every move of a ref, append-only
     log/withdrawals.jsonl          what no corpus of this store may hold any more, append-only
     locks/  tmp/                   one flock a corpus; what its holder is writing, and downloads under tmp/.blobs
+    format                         the version of this layout and of its ids: a store of another one is refused
 
 An object's id is the SHA-256 of its manifest, so equal inputs give equal ids on any machine. A write goes to a temporary
 sibling, is synced, and is renamed: a process killed anywhere leaves the old state or the new one.
@@ -36,15 +37,19 @@ from pipeline.durable import (
     sync_folder,
     write_synced,
 )
-from pipeline.errors import DamagedError, DigestError, MissingError, ParamsError, RefMovedError, StoreError
+from pipeline.errors import DamagedError, DigestError, FormatError, MissingError, ParamsError, RefMovedError, StoreError
 from pipeline.names import is_name, refuse_bad_corpus
 from pipeline.objects import MANIFEST, Manifest, StoredObject, describe, read_manifest, sha256_of
 from pipeline.params import canonical_json
 
 _ID = re.compile(r"[0-9a-f]{64}")
-_HISTORY = Path("log") / "promotions.jsonl"
-_WITHDRAWALS = Path("log") / "withdrawals.jsonl"
+HISTORY = Path("log") / "promotions.jsonl"
+WITHDRAWALS = Path("log") / "withdrawals.jsonl"
 _REFS_LOCK, _OBJECTS_LOCK, _USE_LOCK = ".refs", ".objects", ".use"
+_FORMAT = "format"
+STORE_FORMAT = 2
+"""Version of the store as a whole. Raised when what an earlier version wrote can no longer be read."""
+_KEPT = "blobs/, names/ and log/withdrawals.jsonl"
 _BLOBS = Path("tmp") / ".blobs"
 """No corpus has a name that begins with a dot, so none of these is ever taken for one."""
 
@@ -55,6 +60,23 @@ class Store:
     def __init__(self, root: Path, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.root = root
         self.clock = clock
+        self._refuse_other_format()
+
+    def _refuse_other_format(self) -> None:
+        """Raise FormatError for a store that another version of Sluice wrote. One without objects has no format yet."""
+        found = _text_of(self.root / _FORMAT) or ("1" if (self.root / "objects").is_dir() else str(STORE_FORMAT))
+        if found != str(STORE_FORMAT):
+            raise FormatError(
+                f"store {self.root}",
+                f"it has format {found[:20]}",
+                f"{STORE_FORMAT}: columns and ids are spelled otherwise since",
+                f"Move it aside and build again. Its {_KEPT} can be moved into the new store: nothing is fetched twice.",
+            )
+
+    def _mark_format(self) -> None:
+        if not (self.root / _FORMAT).exists():
+            make_folder(self.root)
+            replace(self.root / _FORMAT, f"{STORE_FORMAT}\n".encode())
 
     # --- objects
 
@@ -92,6 +114,7 @@ class Store:
 
         An equal object that is already there is verified and kept; a damaged one is replaced.
         """
+        self._mark_format()
         entries = tuple(describe(path) for path in sorted(folder.iterdir()))
         manifest = Manifest(kind, identity, dict(sorted(inputs.items())), entries)
         target = self.root / "objects" / kind / manifest.object_id
@@ -209,7 +232,7 @@ class Store:
                 f"ref {corpus}/{name}",
                 f"it holds {found[:80]!r}",
                 "an id",
-                f"The last id is in {_HISTORY}; the next move of the ref mends it.",
+                f"The last id is in {HISTORY}; the next move of the ref mends it.",
             )
         return found
 
@@ -221,7 +244,7 @@ class Store:
     def refs(self, corpus: str) -> dict[str, str]:
         """All refs of a corpus, sorted by name."""
         refuse_bad_corpus(corpus)
-        names = (path.name for path in _visible((self.root / "refs" / corpus).glob("*")) if path.is_file())
+        names = (path.name for path in visible((self.root / "refs" / corpus).glob("*")) if path.is_file())
         return {name: self.ref_text(corpus, name) or "" for name in names}
 
     def corpora(self) -> list[str]:
@@ -232,7 +255,7 @@ class Store:
         """All refs of the store, the other way round: what a ref holds -> `corpus/name` of those that hold it, sorted."""
         root = self.root / "refs"
         found: dict[str, list[str]] = {}
-        for path in (path for path in _visible(root.glob("**/*")) if path.is_file()):
+        for path in (path for path in visible(root.glob("**/*")) if path.is_file()):
             found.setdefault(_text_of(path) or "", []).append(path.relative_to(root).as_posix())
         return found
 
@@ -257,7 +280,7 @@ class Store:
                     "Another writer moved it. Look at what it names now, then run again.",
                 )
             if found != new:
-                self._log(_HISTORY, {"corpus": corpus, "ref": name, "old": old, "new": new, "reason": reason})
+                self._log(HISTORY, {"corpus": corpus, "ref": name, "old": old, "new": new, "reason": reason})
                 replace(self.root / "refs" / corpus / name, f"{new}\n".encode())
 
     def remove_ref(self, corpus: str, name: str, reason: str) -> None:
@@ -265,23 +288,24 @@ class Store:
         with self._flock(_REFS_LOCK):
             old = self.ref_text(corpus, name)
             if old is not None:
-                self._log(_HISTORY, {"corpus": corpus, "ref": name, "old": old, "new": None, "reason": reason})
+                self._log(HISTORY, {"corpus": corpus, "ref": name, "old": old, "new": None, "reason": reason})
                 (self.root / "refs" / corpus / name).unlink()
 
     def history(self, corpus: str) -> list[dict[str, Any]]:
         """Every move of the refs of a corpus, oldest first. A line torn by a power cut is left out. Raises DamagedError."""
-        return [entry for entry in self._entries(_HISTORY, "corpus") if entry["corpus"] == corpus]
+        return [entry for entry in self.entries(HISTORY, "corpus") if entry["corpus"] == corpus]
 
     def withdrawals(self) -> list[dict[str, Any]]:
         """Every withdrawal, and each one taken back (`is_undone`), oldest first. Raises DamagedError."""
-        return list(self._entries(_WITHDRAWALS, "selector"))
+        return list(self.entries(WITHDRAWALS, "selector"))
 
     def log_withdrawal(self, selector: str, reason: str, is_undone: bool = False) -> None:
         """Record that no corpus may hold what `selector` names, or that they may again."""
         with self._flock(_REFS_LOCK):
-            self._log(_WITHDRAWALS, {"selector": selector, "reason": reason, "is_undone": is_undone})
+            self._log(WITHDRAWALS, {"selector": selector, "reason": reason, "is_undone": is_undone})
 
-    def _entries(self, log: Path, required: str) -> Iterator[dict[str, Any]]:
+    def entries(self, log: Path, required: str) -> Iterator[dict[str, Any]]:
+        """Iterate over the entries of an append-only log. Raises DamagedError for a line without the field `required`."""
         path = self.root / log
         lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
         for number, line in enumerate(lines, start=1):
@@ -372,62 +396,9 @@ class Store:
             file.flush()
             yield
 
-    # --- checking
 
-    def fsck(self) -> list[str]:
-        """Every damage in the store, one line each: what is damaged or missing, and who needs it."""
-        damaged: dict[str, str] = {}
-        needed_by: dict[str, list[str]] = {}
-        for path in sorted(path.parent for path in self.root.glob(f"objects/*/*/*/{MANIFEST}")):
-            try:
-                manifest = read_manifest(path)
-                for input_id in set(manifest.inputs.values()):
-                    needed_by.setdefault(input_id, []).append(f"{manifest.kind} {path.name[:12]}")
-                StoredObject(path, manifest).verify()
-            except StoreError as error:
-                damaged[path.name] = str(error)
-        others = list(self._bad_refs(needed_by)) + list(self._bad_records()) + list(self._bad_blobs())
-        damaged |= {name: f"object {name[:12]}: it is missing." for name in needed_by if self.locate(name) is None}
-        return [
-            f"{text} Needed by {', '.join(needed_by.get(name, ['nothing']))}." for name, text in sorted(damaged.items())
-        ] + others
-
-    def _bad_refs(self, needed_by: dict[str, list[str]]) -> Iterator[str]:
-        """Refs that hold no id; those that do are entered into `needed_by`."""
-        for path in _visible(self.root.glob("refs/**/*")):
-            place = path.relative_to(self.root / "refs")
-            if path.is_dir():
-                continue
-            try:
-                object_id = self.ref(place.parent.as_posix(), place.name)
-            except (StoreError, ParamsError) as error:
-                yield str(error)
-                continue
-            needed_by.setdefault(object_id or "", []).append(f"ref {place}")
-
-    def _bad_records(self) -> Iterator[str]:
-        """The history and the verdicts that cannot be read."""
-        for path in _visible(self.root.glob("verdicts/*.json")):
-            try:
-                self.verdicts(path.stem)
-            except StoreError as error:
-                yield str(error)
-        for log, required in ((_HISTORY, "corpus"), (_WITHDRAWALS, "selector")):
-            try:
-                list(self._entries(log, required))
-            except StoreError as error:
-                yield str(error)
-
-    def _bad_blobs(self) -> Iterator[str]:
-        for path in _visible(self.root.glob("blobs/*")):
-            if not path.is_file():
-                yield f"blob {path.name[:12]}: it is no file. Remove it: the next build fetches it again."
-            elif sha256_of(path) != path.name:
-                yield f"blob {path.name[:12]}: its bytes changed. The next build that needs it fetches it again."
-
-
-def _visible(paths: Iterable[Path]) -> list[Path]:
-    # A write that was killed leaves a hidden temporary file, which is no ref.
+def visible(paths: Iterable[Path]) -> list[Path]:
+    """Sort paths and leave out hidden ones: a write that was killed leaves a hidden temporary file, which is no ref."""
     return sorted(path for path in paths if not path.name.startswith("."))
 
 

@@ -26,7 +26,7 @@ _COPIED = (
     "order_in_source",
 )
 _MAX_PREVIEW = 72
-_NO_DOCUMENT = "it is evidence about licences and no document"
+_NO_DOCUMENT = "it is evidence about licenses and no document"
 _TOOL_FAILED = "tool_failed: "
 _AFTER_PARTIAL = ", with errors: what it could make of it is here"
 _SENTENCES = {

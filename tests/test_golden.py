@@ -22,7 +22,7 @@ def test_two_workers_and_another_directory_end_in_the_same_ids(tiny_results: lis
     assert again[-1].snapshot_id == tiny_results[-1].snapshot_id
 
 
-def test_a_second_build_recognises_every_stage(tmp_path: Path) -> None:
+def test_a_second_build_recognizes_every_stage(tmp_path: Path) -> None:
     first = build_tiny(tmp_path / "store")
     second = build_tiny(tmp_path / "store")
 

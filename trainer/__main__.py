@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
         look.add_argument("--snapshot", default="live", help="live, candidate or a snapshot id")
         look.add_argument("--rows", type=_steps, default=1000, help="rows to read")
         look.add_argument(
-            "--steps", type=whole_number(0, 10_000_000), default=100, help="optimiser steps; 0 leaves the model out"
+            "--steps", type=whole_number(0, 10_000_000), default=100, help="optimizer steps; 0 leaves the model out"
         )
         look.add_argument("--batch-rows", type=_steps, default=8, help="rows read at a time")
         look.add_argument("--workers", type=whole_number(0, 256), default=0, help="loader processes")
@@ -104,7 +104,7 @@ def _add_machinery(train: argparse.ArgumentParser) -> None:
     train.add_argument(
         "--shard",
         action="store_true",
-        help="spread parameters and optimiser state over torchrun's ranks; the same bits",
+        help="spread parameters and optimizer state over torchrun's ranks; the same bits",
     )
     train.add_argument("--batch-rows", type=_steps, help="rows of one step, in place of the recipe's")
     train.add_argument("--micro-batch-rows", type=_steps, help="rows of one logical micro-batch")

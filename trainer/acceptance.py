@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import TrainingError
+from pipeline.fsck import fsck
 from pipeline.snapshot import open_snapshot
 from pipeline.store import Store
 from trainer import planted
@@ -217,7 +218,7 @@ def killed_inside_a_save_and_resumed(bench: Bench) -> str:
     bench.kill("killed-saving", lambda: any(scratch.glob("step-*")))
     is_whole = bench.store.ref("runs/killed-saving", "latest") is not None
     detail = _equal(bench.straight, bench.train("killed-saving", "--resume", "latest"))
-    damage = [line for line in bench.store.fsck() if not line.startswith("object") or "missing" not in line]
+    damage = [line for line in fsck(bench.store) if not line.startswith("object") or "missing" not in line]
     if damage:
         raise Failed(damage[0])
     return f"{'the save was done' if is_whole else 'the save was cut'}; {detail}"

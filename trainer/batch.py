@@ -91,7 +91,7 @@ class Batch:
 
     @property
     def triples(self) -> tuple[ResumeTriple, ...]:
-        """What each row is, spelt out."""
+        """What each row is, spelled out."""
         contents = self.contents
         pieces = iter(zip(*(column.tolist() for column in contents[5:8]), strict=True))
         rows = zip(*(column.tolist() for column in contents[1:5]), strict=True)

@@ -19,8 +19,10 @@ from torch import Tensor
 from pipeline.errors import TrainingError
 from trainer.loader import Batch
 
-_DATA_START = hashlib.sha256(b"sluice/certificate/data/1").digest()
-_NUMBERS_START = hashlib.sha256(b"sluice/certificate/numbers/1").digest()
+CERTIFICATE_VERSION = 1
+"""Version of what the chains are made of, apart from the formats of checkpoints and snapshots."""
+_DATA_START = hashlib.sha256(f"sluice/certificate/data/{CERTIFICATE_VERSION}".encode()).digest()
+_NUMBERS_START = hashlib.sha256(f"sluice/certificate/numbers/{CERTIFICATE_VERSION}".encode()).digest()
 _TENSOR_BYTES = 4
 
 

@@ -152,7 +152,7 @@ def find(store: Store, run: str, name: str) -> str | None:
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
-    """The optimiser's state by parameter name: `exp_avg/<name>`, `exp_avg_sq/<name>`, `step/<name>`, `momentum/<name>`."""
+    """The optimizer's state by parameter name: `exp_avg/<name>`, `exp_avg_sq/<name>`, `step/<name>`, `momentum/<name>`."""
     tensors: dict[str, Tensor] = {}
     for name, parameter in sorted(model.named_parameters()):
         for key, value in sorted(optimizer.state[parameter].items()):
@@ -175,7 +175,7 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, model: nn.Module, tensor
     expected = optimizer_tensors(optimizer, model).keys()
     if expected != tensors.keys():
         raise TrainingError(
-            "optimiser state", f"entries differ: {sorted(expected ^ tensors.keys())}", "one for each parameter"
+            "optimizer state", f"entries differ: {sorted(expected ^ tensors.keys())}", "one for each parameter"
         )
     for name, parameter in by_name.items():
         for key, value in optimizer.state[parameter].items():

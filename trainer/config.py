@@ -1,4 +1,4 @@
-"""What a model and its optimiser can be told. Light on purpose: the Dagster shell reads these forms without torch.
+"""What a model and its optimizer can be told. Light on purpose: the Dagster shell reads these forms without torch.
 
     ModelConfig = pattern, depth, width + one part a block: AttentionConfig (with EngramConfig), ExpertsConfig,
                   Mamba3Config, M2RNNConfig; StructureConfig where the embedding knows chunks
@@ -239,7 +239,7 @@ class MuonConfig(Params):
 
 
 class OptimizerConfig(Params):
-    """The optimisers of all parameters and their learning-rate schedule."""
+    """The optimizers of all parameters and their learning-rate schedule."""
 
     peak_learning_rate: float = Field(default=3e-3, gt=0)
     """Learning rate at the end of the warm-up."""

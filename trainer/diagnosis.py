@@ -102,7 +102,7 @@ def _settings() -> dict[str, str]:
         "float32 matmul precision": torch.get_float32_matmul_precision(),
         "cudnn.benchmark": str(torch.backends.cudnn.benchmark),
         "threads": str(torch.get_num_threads()),
-        "hash randomisation": "off" if not sys.flags.hash_randomization else "on",
+        "hash randomization": "off" if not sys.flags.hash_randomization else "on",
     }
 
 

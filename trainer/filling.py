@@ -125,7 +125,7 @@ def fill(block: Block, first: int, last: int, slots: Slots, out: Filled) -> None
 
     `target_ids` is the shift; the mask is False on a piece's last slot and on padding.
     """
-    sentinels = [np.uint16(spelt).tobytes() for spelt in slots.sentinels[:NUM_SENTINELS]]
+    sentinels = [np.uint16(spelled).tobytes() for spelled in slots.sentinels[:NUM_SENTINELS]]
     ids_BT, targets_BT = out.input_ids_BT, out.target_ids_BT
     ids = _in_runs(block.rows.input_ids, block.cuts[first:last], first, sentinels, ids_BT.shape, np.uint16)
     if ids.max() >= slots.vocabulary_size:

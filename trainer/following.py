@@ -119,11 +119,11 @@ def _check_record(record: tuple[Adoption, ...], reading: Reading, subject: str) 
     if list(record[: len(reading.adoptions)]) != reading.adoptions:
         raise TrainingError(
             "the run to go on",
-            f"it adopted {_spelt(reading.adoptions)}",
-            f"{_spelt(record)}, as {subject} records",
+            f"it adopted {_spelled(reading.adoptions)}",
+            f"{_spelled(record)}, as {subject} records",
             "Begin a new run, or resume a checkpoint of the run that is repeated.",
         )
 
 
-def _spelt(adoptions: Iterable[Adoption]) -> str:
+def _spelled(adoptions: Iterable[Adoption]) -> str:
     return ", then ".join(f"{adoption.new[:12]} at position {adoption.position}" for adoption in adoptions) or "nothing"

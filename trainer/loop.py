@@ -65,7 +65,7 @@ class Sitting:
     follow: str | None = None
     """`CORPUS/live` or `CORPUS/candidate`, or a checkpoint whose adoptions are repeated."""
     is_sharded: bool = False
-    """Whether parameters and optimiser state are spread over the ranks: elastic, the same bits either way."""
+    """Whether parameters and optimizer state are spread over the ranks: elastic, the same bits either way."""
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -81,7 +81,7 @@ class Sitting:
 
 
 class Training:
-    """Model, optimiser, position and history: everything that a step changes."""
+    """Model, optimizer, position and history: everything that a step changes."""
 
     def __init__(self, snapshot: Snapshot, sitting: Sitting, ranks: Ranks = Ranks()) -> None:  # noqa: B008  # frozen
         config = sitting.config
@@ -124,7 +124,7 @@ class Training:
         return bool(self.history.skipped) and self.history.skipped[-1]
 
     def step(self, batch: Batch) -> dict[str, Any]:
-        """One optimiser step, or none where its loss is no good; returns its metrics."""
+        """One optimizer step, or none where its loss is no good; returns its metrics."""
         check_chronology(batch)
         rate = learning_rate(self.num_steps, self.config.optimizer)
         with self.compilation.guarded(self.num_steps + 1) if self.compilation else nullcontext():
@@ -202,11 +202,11 @@ class Training:
         return Whole(self.model.state_dict())
 
     def optimizer_state(self) -> Mapping[str, Tensor]:
-        """The optimiser's state, likewise."""
+        """The optimizer's state, likewise."""
         return Whole(checkpoints.optimizer_tensors(self.optimizer, self.model))
 
     def tensors(self) -> Mapping[str, Tensor]:
-        """Parameters and optimiser state, likewise."""
+        """Parameters and optimizer state, likewise."""
         state = {f"parameters/{name}": tensor for name, tensor in self.model.state_dict().items()}
         return Whole(state | checkpoints.optimizer_tensors(self.optimizer, self.model))
 

@@ -7,6 +7,7 @@ from typing import Any
 from pyarrow import ipc
 
 from pipeline.durable import write_synced
+from pipeline.objects import MANIFEST
 from pipeline.params import canonical_json
 from pipeline.records import Split
 from pipeline.snapshot import SNAPSHOT, open_snapshot
@@ -14,12 +15,14 @@ from pipeline.store import Store
 
 
 def copy_snapshot(store: Store, snapshot_id: str, root: Path) -> Store:
-    """A store that holds one snapshot and nothing else."""
-    snapshot = open_snapshot(store, snapshot_id)
-    for name in [snapshot_id, *(source.rows for source in snapshot.sources)]:
-        path = store.read(name).path
-        shutil.copytree(path, root / path.relative_to(store.root), dirs_exist_ok=True)
-    return Store(root)
+    """Make a store that holds one snapshot and nothing else."""
+    snapshot, copy = open_snapshot(store, snapshot_id), Store(root)
+    with copy.writer("copied", f"a copy of {snapshot_id[:12]}") as scratch:
+        for name in [snapshot_id, *(source.rows for source in snapshot.sources)]:
+            stored = store.read(name)
+            shutil.copytree(stored.path, scratch / name, ignore=shutil.ignore_patterns(MANIFEST))
+            copy.commit(scratch / name, stored.manifest.kind, stored.manifest.identity, stored.manifest.inputs)
+    return copy
 
 
 def shorten(store: Store, snapshot_id: str, num_rows: int) -> str:

@@ -21,7 +21,7 @@ from trainer.shards import own_rows, whole
 
 
 def build_optimizer(model: nn.Module, config: OptimizerConfig) -> MuonAdamW:
-    """The optimiser over named parameters, sorted by name within each group. Each group carries its `learning_rate_factor`.
+    """The optimizer over named parameters, sorted by name within each group. Each group carries its `learning_rate_factor`.
 
     AdamW is fused on a GPU, where that is one kernel for all tensors and as exact; its sums are within one element.
     """

@@ -5,7 +5,7 @@ their places: ((g0 + g1) + (g2 + g3)). A rank holds a whole subtree, and the ran
 process with four micro-batches, two with two and four with one end in the same bits. No collective of the library adds
 floating-point numbers: ranks exchange tensors pairwise, and an addition of two gives both sides the same.
 
-Where parameters are sharded, ranks take neighbouring places instead, turn by turn: sums over ranks are then the lowest
+Where parameters are sharded, ranks take neighboring places instead, turn by turn: sums over ranks are then the lowest
 levels of the same tree, and what a rank keeps from turn to turn is its own rows (`trainer.sharding`).
 """
 

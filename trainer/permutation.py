@@ -1,6 +1,6 @@
 """A keyed permutation of `range(size)` that answers for one index at a time: no table, no state, no shuffle buffer.
 
-A generalised Feistel network on Z_a x Z_b with a * b just above the size (Black and Rogaway 2002), and cycle walking
+A generalized Feistel network on Z_a x Z_b with a * b just above the size (Black and Rogaway 2002), and cycle walking
 for the few values beyond it, so that any size is served exactly. Many indices are answered at once, each by a
 permutation of its own.
 

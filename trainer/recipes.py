@@ -1,4 +1,4 @@
-"""Named trainings: a model, its optimiser, its batches. Light: the shell reads this without torch."""
+"""Named trainings: a model, its optimizer, its batches. Light: the shell reads this without torch."""
 
 from typing import Any, Self
 
@@ -28,7 +28,7 @@ class TrainingConfig(Params):
     model: ModelConfig
     """The model."""
     optimizer: OptimizerConfig
-    """The optimisers and the schedule, whose horizon does not depend on how many steps one sitting runs."""
+    """The optimizers and the schedule, whose horizon does not depend on how many steps one sitting runs."""
     infilling: InfillingParams = Field(default_factory=InfillingParams)
     """How often and where pieces are infilled."""
     batch_rows: int = Field(default=8, ge=1, le=65_536)

@@ -1,4 +1,4 @@
-"""Parameters spread over ranks (FSDP2): each holds some rows of every parameter, of its gradient and of its optimiser state.
+"""Parameters spread over ranks (FSDP2): each holds some rows of every parameter, of its gradient and of its optimizer state.
 
 A layer's parameters are gathered when it runs and let go behind it. Compile a model first, then shard it: a graph that was
 traced over gathered parameters holds for any number of ranks.

@@ -79,7 +79,7 @@ def measure_determinism_cost(case: Case) -> dict[str, Any]:
 
 
 class Stepper:
-    """A model with its optimiser and one batch, made from the case alone."""
+    """A model with its optimizer and one batch, made from the case alone."""
 
     def __init__(self, case: Case) -> None:
         self.case = case

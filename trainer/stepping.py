@@ -105,7 +105,7 @@ def _sum_of_shares(share: range, leaf: Callable[[int], list[Tensor]], ranks: Ran
 
 
 def _sum_in_turns(share: range, leaf: Callable[[int], list[Tensor]], ranks: Ranks, device: str) -> list[Tensor]:
-    """In each turn the ranks take neighbouring places, and add their gradients on the way back: the tree's lowest levels."""
+    """In each turn the ranks take neighboring places, and add their gradients on the way back: the tree's lowest levels."""
 
     def turn(number: int) -> list[Tensor]:
         *gradients, loss, cross_entropy_sum, penalty = leaf(number * ranks.count + ranks.rank)

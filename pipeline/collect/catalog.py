@@ -26,7 +26,7 @@ class CatalogEntry(Params):
 
 
 def load_catalog(path: Path) -> tuple[CatalogEntry, ...]:
-    """The `[[source]]` tables of a catalogue, sorted by name. Raises PinError for a bad entry or a repeated name."""
+    """The `[[source]]` tables of a catalog, sorted by name. Raises PinError for a bad entry or a repeated name."""
     tables = read_tables(path, "source")
     entries = [_entry_of(table, number, path) for number, table in enumerate(tables, start=1)]
     names = sorted(entry.name for entry in entries)
@@ -41,5 +41,5 @@ def _entry_of(table: dict[str, object], number: int, path: Path) -> CatalogEntry
         return CatalogEntry.model_validate(table)
     except ValidationError as error:
         _, found, expected = describe(error)
-        remedy = "A catalogue lists; what is to run belongs into a pins file."
+        remedy = "A catalog lists; what is to run belongs into a pins file."
         raise PinError(f"{path}: {table.get('name', f'entry {number}')}", found, expected, remedy) from None

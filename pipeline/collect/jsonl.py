@@ -1,6 +1,6 @@
 """A file of JSON lines as a source: each line that makes sense is a file, each that does not is a drop with its number.
 
-A licence that a line names becomes the file's `.license` sidecar, as REUSE has it, so that it is judged like any other.
+A license that a line names becomes the file's `.license` sidecar, as REUSE has it, so that it is judged like any other.
 """
 
 import json
@@ -19,16 +19,16 @@ from pipeline.collect.unpack import Contents, ReadFile, SkippedFile, flaw_of_pat
 BAD_LINE = "bad_line"
 _MAX_ESCAPE_BYTES = 6
 """JSON spells one byte of text with at most six of its own."""
-_LICENCE = re.compile(r"[A-Za-z0-9.+:() -]{1,1000}")
+_LICENSE = re.compile(r"[A-Za-z0-9.+:() -]{1,1000}")
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The names of the fields of a line that hold the text, its path and, where there is one, its licence."""
+    """The names of the fields of a line that hold the text, its path and, where there is one, its license."""
 
     text: str
     path: str
-    licence: str | None
+    license: str | None
 
 
 class _BadLineError(Exception):
@@ -47,7 +47,7 @@ def read_lines(place: Path, fields: Fields, selection: Selection, limits: Collec
             if number > limits.max_members:
                 raise over_limit(subject, f"has more lines than {limits.max_members}", f"{limits.max_members} lines")
             try:
-                path, text, licence = _record_of(line, fields, limits)
+                path, text, license = _record_of(line, fields, limits)
                 if path in files or f"{path}.license" in files or path in sidecars:
                     raise _BadLineError(f"its path {path!r} was there before")
             except _BadLineError as flaw:
@@ -58,9 +58,9 @@ def read_lines(place: Path, fields: Fields, selection: Selection, limits: Collec
                 skipped.append(SkippedFile(path, len(text), reason, f"line {number}"))
                 continue
             files[path] = ReadFile(path, text)
-            if licence:
+            if license:
                 sidecar = f"{path}.license"
-                sidecars[sidecar] = ReadFile(sidecar, ("SPDX-License-" + f"Identifier: {licence}\n").encode())
+                sidecars[sidecar] = ReadFile(sidecar, ("SPDX-License-" + f"Identifier: {license}\n").encode())
     every = {**files, **sidecars}
     skipped.sort(key=lambda drop: (drop.path, drop.detail))
     return Contents(tuple(every[path] for path in sorted(every)), tuple(skipped))
@@ -92,10 +92,10 @@ def _record_of(line: bytes, fields: Fields, limits: CollectParams) -> tuple[str,
     flaw = flaw_of_path(path, limits)
     if flaw:
         raise _BadLineError(f"its path {path[:200]!r} {flaw}")
-    licence = _string(record, fields.licence) if fields.licence and record.get(fields.licence) is not None else ""
-    if licence and not _LICENCE.fullmatch(licence):
-        raise _BadLineError(f"its `{fields.licence}` is {licence[:60]!r}, which is no licence expression")
-    return printable_path(path), _string(record, fields.text).encode(), licence
+    license = _string(record, fields.license) if fields.license and record.get(fields.license) is not None else ""
+    if license and not _LICENSE.fullmatch(license):
+        raise _BadLineError(f"its `{fields.license}` is {license[:60]!r}, which is no license expression")
+    return printable_path(path), _string(record, fields.text).encode(), license
 
 
 def _string(record: dict[str, Any], field: str) -> str:

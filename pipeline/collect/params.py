@@ -27,4 +27,4 @@ class CollectParams(Params):
     """Folders above a file."""
 
     max_file_bytes: int = Field(default=64 * 1024**2, ge=1, le=1024**3)
-    """Bytes of one source or licence file; a bigger one is dropped as `too_large`."""
+    """Bytes of one source or license file; a bigger one is dropped as `too_large`."""

@@ -46,7 +46,7 @@ class Shelf:
     put_blob: Callable[[Iterable[bytes], str, str], Path]
 
 
-def catalogued(name: str, catalog: Path = CATALOG) -> CatalogEntry:
+def cataloged(name: str, catalog: Path = CATALOG) -> CatalogEntry:
     """The source of that name. Raises PinError naming those that are listed."""
     entries = load_catalog(catalog)
     for entry in entries:
@@ -57,9 +57,9 @@ def catalogued(name: str, catalog: Path = CATALOG) -> CatalogEntry:
     raise PinError(f"{catalog.name}: {name}", "is not listed", f"one of {names}", remedy)
 
 
-def propose_catalogued(name: str, version: str | None, declared_license: str | None, shelf: Shelf) -> Proposal:
-    """A pin of a catalogued source through the index that pip is configured with; a licence that is given stands."""
-    entry = catalogued(name)
+def propose_cataloged(name: str, version: str | None, declared_license: str | None, shelf: Shelf) -> Proposal:
+    """A pin of a cataloged source through the index that pip is configured with; a license that is given stands."""
+    entry = cataloged(name)
     proposal = propose_release(entry, version, PackageIndex(pip_configuration(), Patience()), shelf)
     if declared_license is None:
         return proposal
@@ -67,7 +67,7 @@ def propose_catalogued(name: str, version: str | None, declared_license: str | N
 
 
 def propose_release(entry: CatalogEntry, version: str | None, index: PackageIndex, shelf: Shelf) -> Proposal:
-    """A pin of a release of a catalogued source, the newest stable one unless a version is given.
+    """A pin of a release of a cataloged source, the newest stable one unless a version is given.
 
     The archive is fetched into the store, its digest taken from its bytes and compared with its link's, and its contents
     judged as a build would. Raises FetchError, DigestError, ArchiveError.
@@ -150,7 +150,7 @@ def _notes(entry: CatalogEntry, contents: Contents, declared: str, link_digest: 
     sizes = [len(file.content) for file in contents.files if is_source(file.path)]
     yield f"{len(sizes)} C/C++ files, {sum(sizes) / 1e6:.2f} MB. {entry.note}".strip()
     if not declared:
-        yield f"Its metadata has no License-Expression; {entry.license or 'nothing'} is what the catalogue says."
+        yield f"Its metadata has no License-Expression; {entry.license or 'nothing'} is what the catalog says."
     if link_digest is None:
         yield "The index gave no digest: the one here is of the bytes that came. Compare it with another index."
     yield _TAKEN

@@ -56,7 +56,7 @@ class SourcePin(Params):
     declared_license: str = ""
     """SPDX expression that the package declares for itself; empty when it declares none."""
     inherit_license: bool = Field(default=True, strict=True)
-    """Whether a file without a licence of its own may inherit the nearest licence text's or the package's."""
+    """Whether a file without a license of its own may inherit the nearest license text's or the package's."""
     include: tuple[Glob, ...] = ()
     """Globs of the source files that are wanted; none means all."""
     exclude: tuple[Glob, ...] = ()
@@ -154,7 +154,7 @@ class LocalPin(SourcePin):
 
 
 class JsonlPin(SourcePin):
-    """A file of JSON lines, and the names of the fields that hold a document's text, path and licence."""
+    """A file of JSON lines, and the names of the fields that hold a document's text, path and license."""
 
     kind: Literal["jsonl"] = "jsonl"
     url: Url | None = None
@@ -162,7 +162,7 @@ class JsonlPin(SourcePin):
     sha256: Sha256
     text_field: FieldName = "text"
     path_field: FieldName = "path"
-    licence_field: FieldName | None = None
+    license_field: FieldName | None = None
 
     places: ClassVar[frozenset[str]] = frozenset({"url", "path"})
     revision_field: ClassVar[str] = "sha256"

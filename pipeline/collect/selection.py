@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from pipeline.globs import any_of
-from pipeline.languages import is_licence_evidence
+from pipeline.languages import is_license_evidence
 
 
 class Selection:
     """A pin's `include` and `exclude`.
 
-    `include` never removes licence evidence: a source narrowed to `src/**` keeps the licence text at its top. `exclude`
+    `include` never removes license evidence: a source narrowed to `src/**` keeps the license text at its top. `exclude`
     removes what it names, evidence too.
     """
 
@@ -23,7 +23,7 @@ class Selection:
         """Whether the file at `path`, relative to the source's root, is wanted."""
         if self.exclude and self._exclude_pattern.fullmatch(path):
             return False
-        return not self.include or bool(self._include_pattern.fullmatch(path)) or is_licence_evidence(path)
+        return not self.include or bool(self._include_pattern.fullmatch(path)) or is_license_evidence(path)
 
     @cached_property
     def _include_pattern(self) -> re.Pattern[str]:

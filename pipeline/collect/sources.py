@@ -45,7 +45,7 @@ def _read_pack(job: PartJob, place: Path, params: CollectParams) -> Reading:
 
 
 def _read_lines(job: PartJob, place: Path, params: CollectParams) -> Reading:
-    fields = Fields(job.identity["text_field"], job.identity["path_field"], job.identity["licence_field"])
+    fields = Fields(job.identity["text_field"], job.identity["path_field"], job.identity["license_field"])
     return read_lines(place, fields, _selection(job), params, job.name), None
 
 

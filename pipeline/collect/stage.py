@@ -84,7 +84,7 @@ def _part(pin: SourcePin, places: Mapping[str, Path], context: Context) -> Part:
     return Part(
         name=pin.name,
         kind="collect/part",
-        function="pipeline.collect.stage:collect_source",
+        function="source",
         params=context.params,
         identity=pin.identity() | ({"withdrawn": withdrawn} if withdrawn else {}),
         places=places,
@@ -127,7 +127,7 @@ def _dropped(source: str, skipped: SkippedFile) -> DroppedRecord:
         num_bytes=skipped.num_bytes,
         reason=skipped.reason,
         detail=skipped.detail,
-        licence=None,
+        license=None,
         text_sha256=None,
     )
 

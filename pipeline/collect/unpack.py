@@ -15,14 +15,14 @@ from pipeline.collect.local import printable_path
 from pipeline.collect.params import CollectParams
 from pipeline.collect.selection import Selection
 from pipeline.errors import ArchiveError
-from pipeline.languages import is_licence_evidence, is_source
+from pipeline.languages import is_license_evidence, is_source
 
 _DRIVE = re.compile(r"[A-Za-z]:")
 
 
 @dataclass(frozen=True, slots=True)
 class ReadFile:
-    """A C/C++ file or a piece of licence evidence, with its bytes."""
+    """A C/C++ file or a piece of license evidence, with its bytes."""
 
     path: str
     content: bytes
@@ -56,7 +56,7 @@ def unpack(
 ) -> Contents:
     """The contents of a tar (plain, gzip, xz, bzip2) or zip archive; paths count from its top folder if it has one.
 
-    Only C/C++ and licence evidence are read. Raises ArchiveError naming `subject` and the member: for paths and links
+    Only C/C++ and license evidence are read. Raises ArchiveError naming `subject` and the member: for paths and links
     that leave the archive, devices, paths that collide, anything over the limits, and a container that is broken,
     truncated or has a tail. With `keeps_tree` the files in other languages keep their bytes.
     """
@@ -75,7 +75,7 @@ def unpack(
 
 def reason_to_skip(path: str, num_bytes: int, limits: CollectParams) -> str:
     """Why a regular file is not read, or the empty string: `other_language` by its name, `too_large` by its size."""
-    if not (is_source(path) or is_licence_evidence(path)):
+    if not (is_source(path) or is_license_evidence(path)):
         return "other_language"
     return "too_large" if num_bytes > limits.max_file_bytes else ""
 

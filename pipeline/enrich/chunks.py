@@ -6,13 +6,13 @@ What a chunk is, by kind:
     namespace      the opening and the closing of a namespace or of an `extern "C"` block; aliases, using-declarations
     class_decl     a class up to its opening brace, and from its closing brace on; one without a body; an enumeration
     class_member   what stands in a class and is no function with a body, no class, enumeration or typedef
-    func_sig       a function up to its body, templates and initialisers included; a prototype outside of classes
+    func_sig       a function up to its body, templates and initializers included; a prototype outside of classes
     func_body      the body of a function, braces included
     typedef        typedefs, aliases of types, concepts
-    comment        comments that belong to nothing, such as the licence header
+    comment        comments that belong to nothing, such as the license header
     other          variables, assertions, calls of macros, and what did not parse
 
-A comment belongs to the declaration that follows it without a blank line, or whose end stands on its line. Neighbours
+A comment belongs to the declaration that follows it without a blank line, or whose end stands on its line. Neighbors
 of one kind and level without a blank line between them are one chunk, except functions and classes. A chunk starts at
 the start of its line if only blanks stand before it there; all other blanks between two chunks belong to the first.
 

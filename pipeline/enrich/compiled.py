@@ -50,7 +50,7 @@ def leaf_columns(moves, buckets):  # type: ignore[no-untyped-def]
 
 @compiled
 def joined_spans(content, found, blanked, kinds, max_level):  # type: ignore[no-untyped-def]
-    """Where the chunk of each span starts, its kind and its level: comments with their owners, neighbours joined.
+    """Where the chunk of each span starts, its kind and its level: comments with their owners, neighbors joined.
 
     A row of `found` is what it is, start, end, kind and level, in the order of the text; the last one is empty and stands
     at its end. `blanked` are the byte ranges that the tree knows nothing of. `kinds` are the codes of a preamble and of a

@@ -1,7 +1,7 @@
 """Chunks of a size that a row can hold: what is larger is split where its parts begin, and small parts go together.
 
 Size is counted in bytes that are no blanks, so that indentation costs nothing. A chunk is split at the starts of the
-nodes in it, the outermost first; a node that is too large itself is opened in turn. Of the pieces, neighbours are put
+nodes in it, the outermost first; a node that is too large itself is opened in turn. Of the pieces, neighbors are put
 together as long as they stay within the limit. A leaf, such as a string of a megabyte, is never cut.
 """
 

@@ -17,7 +17,7 @@ MAX_LEVEL = 255
 _KINDS = tuple(ChunkKind)
 _CODES = {kind.value: code for code, kind in enumerate(_KINDS)}
 _ALONE = frozenset({ChunkKind.FUNC_SIG, ChunkKind.FUNC_BODY, ChunkKind.CLASS_DECL})
-"""Joined with no neighbour."""
+"""Joined with no neighbor."""
 _RULES = (
     _KINDS.index(ChunkKind.PREAMBLE),
     _KINDS.index(ChunkKind.COMMENT),

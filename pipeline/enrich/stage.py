@@ -114,7 +114,7 @@ def _part(name: str, documents: str, dropped: Sequence[str], params: EnrichParam
     return Part(
         name=name,
         kind="enrich/part",
-        function="pipeline.enrich.stage:enrich_source",
+        function="source",
         params=params.syntax,
         inputs={"documents": documents},
         identity={"dropped": dropped},
@@ -125,7 +125,7 @@ def _built_part(part: Part, block: BuildBlock, context: Context) -> Part:
     """The part of a source that is built depends on its collected tree and on the tools too."""
     return replace(
         part,
-        function="pipeline.enrich.stage:enrich_built_source",
+        function="built_source",
         params=BuiltParams(syntax=context.params.syntax, lane=context.params.lane),
         inputs={**part.inputs, "collected": context.upstream("collect")[part.name]},
         identity={

@@ -1,4 +1,4 @@
-"""One source by the rules: decode, filter, licence, scrub, sign. Each file becomes a Document or a DroppedRecord."""
+"""One source by the rules: decode, filter, license, scrub, sign. Each file becomes a Document or a DroppedRecord."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,11 +15,11 @@ from pipeline.normalize.decode import Decoded, decode, is_lossless
 from pipeline.normalize.decontaminate import Contamination, Decontaminator, Overlap, WholeSolutions
 from pipeline.normalize.duplicates import Signature
 from pipeline.normalize.evaluation_items import EVALUATION_ITEMS, EvaluationItem, load_items
-from pipeline.normalize.expressions import Judged, LicenceClass, Policy, judge_expression, load_policy
+from pipeline.normalize.expressions import Judged, LicenseClass, Policy, judge_expression, load_policy
 from pipeline.normalize.filters import judge, score, scores_json
 from pipeline.normalize.identity import RulesIdentity, document_id, text_sha256
 from pipeline.normalize.lexer import token_hashes
-from pipeline.normalize.licenses import INHERITED, LicenceIndex, Licensed, PackageFacts
+from pipeline.normalize.licenses import INHERITED, Licensed, LicenseIndex, PackageFacts
 from pipeline.normalize.params import RulesParams
 from pipeline.normalize.refusal import Refusal
 from pipeline.normalize.scrub import Scrubber
@@ -33,7 +33,7 @@ from pipeline.normalize.shingles import (
 from pipeline.normalize.twins import CopyleftText
 from pipeline.outcome import StageReport, count_reasons
 from pipeline.part import PartJob, PartOutput
-from pipeline.records import Document, DroppedRecord, LicenceEvidence
+from pipeline.records import Document, DroppedRecord, LicenseEvidence
 from pipeline.schema import table_of_records
 
 DOCUMENTS = "documents.parquet"
@@ -86,9 +86,9 @@ class SourceCleaner:
     ) -> None:
         self._identity = identity
         self._params = params
-        self._policy = load_policy(identity.licence_policy_sha256)
+        self._policy = load_policy(identity.license_policy_sha256)
         facts = PackageFacts(identity.declared_license, identity.inherit_license)
-        self._licences = LicenceIndex(evidence, facts, self._policy, params.licences)
+        self._licenses = LicenseIndex(evidence, facts, self._policy, params.licenses)
         self._scrubber = Scrubber(params.scrub)
         self._decontaminator = Decontaminator(items, params.decontamination, params.permutation_seed)
         self._left_over = WholeSolutions(items)
@@ -117,7 +117,7 @@ class SourceCleaner:
         if broken:
             self._drop(file, broken)
             return
-        licensed = self._licences.decide(file.path, decoded.text)
+        licensed = self._licenses.decide(file.path, decoded.text)
         if isinstance(licensed, Refusal):
             # The digest of a text says nothing about it only once its secrets are gone.
             self._drop(file, licensed, self._scrubber.scrub(decoded.text).text)
@@ -185,11 +185,11 @@ class SourceCleaner:
             num_bytes=len(scrubbed.text.encode()),
             encoding=decoded.encoding,
             edits=decoded.edits,
-            licence=licensed.expression,
-            licence_class=licensed.licence_class,
-            licence_branch=licensed.branch,
-            licence_evidence=licensed.evidence,
-            licence_detail=licensed.detail,
+            license=licensed.expression,
+            license_class=licensed.license_class,
+            license_branch=licensed.branch,
+            license_evidence=licensed.evidence,
+            license_detail=licensed.detail,
             num_redactions=scrubbed.num_redactions,
             scores=scores_json(scores),
             repo_stable_id=None,
@@ -218,7 +218,7 @@ class SourceCleaner:
                 len(file.content),
                 refusal.reason,
                 refusal.detail,
-                refusal.licence,
+                refusal.license,
                 digest,
             )
         )
@@ -241,7 +241,7 @@ def _signature_row(
         split=document.split,
         num_bytes=document.num_bytes,
         text_sha256=document.text_sha256,
-        is_inherited=document.licence_evidence in INHERITED,
+        is_inherited=document.license_evidence in INHERITED,
         num_tokens=num_tokens,
         num_shingles=len(shingles),
         signature=() if values is None else tuple(values.tolist()),
@@ -262,9 +262,9 @@ def is_licensed(document: Document, policy: Policy) -> bool:
 
     Asked of the record, not of the rule.
     """
-    judged = judge_expression(document.licence, policy)
-    has_evidence = document.licence_evidence != LicenceEvidence.NONE and bool(document.licence_detail)
-    return isinstance(judged, Judged) and judged.licence_class < LicenceClass.REFUSED and has_evidence
+    judged = judge_expression(document.license, policy)
+    has_evidence = document.license_evidence != LicenseEvidence.NONE and bool(document.license_detail)
+    return isinstance(judged, Judged) and judged.license_class < LicenseClass.REFUSED and has_evidence
 
 
 def _bytes_by_language(documents: list[Document]) -> dict[str, float]:

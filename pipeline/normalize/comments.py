@@ -1,4 +1,4 @@
-"""Where comments are in C and C++ text, and which of the leading ones is the licence header."""
+"""Where comments are in C and C++ text, and which of the leading ones is the license header."""
 
 import re
 from collections.abc import Iterator
@@ -8,11 +8,11 @@ from pipeline.normalize.lexer import comment_spans
 _LEADING = re.compile(
     r"[ \t\n\f\v]*(?:"
     r"(?P<comment>/\*[\s\S]*?\*/|//[^\n]*(?:\n[ \t]*//[^\n]*)*)"
-    # An include guard may stand before the licence, also one that asks for the compiler.
+    # An include guard may stand before the license, also one that asks for the compiler.
     r"|#[ \t]*if[^\n]*\n[ \t]*#[ \t]*pragma[ \t]+once[ \t]*\n[ \t]*#[ \t]*endif[^\n]*(?=\n)"
     r"|#[ \t]*(?:pragma[ \t]+once|ifndef[ \t]+\w+|define[ \t]+\w+|if[ \t]+!defined[^\n]*)[ \t]*(?=\n))"
 )
-_LICENCE_WORDS = re.compile(r"copyright|licen[cs]e|spdx-|all rights reserved|public domain|redistribut", re.IGNORECASE)
+_LICENSE_WORDS = re.compile(r"copyright|licen[cs]e|spdx-|all rights reserved|public domain|redistribut", re.IGNORECASE)
 
 
 def comments(text: str) -> Iterator[tuple[int, int]]:
@@ -32,11 +32,11 @@ def leading_comments_end(text: str) -> int:
     return end
 
 
-def licence_header_end(text: str) -> int:
-    """Where the last of the leading comments that speaks of copyright or licence ends; 0 where none does."""
+def license_header_end(text: str) -> int:
+    """Where the last of the leading comments that speaks of copyright or license ends; 0 where none does."""
     position = end = 0
     while match := _LEADING.match(text, position):
         position = match.end()
-        if match["comment"] and _LICENCE_WORDS.search(match["comment"]):
+        if match["comment"] and _LICENSE_WORDS.search(match["comment"]):
             end = position
     return end

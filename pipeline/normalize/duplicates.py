@@ -42,7 +42,7 @@ class Reason(StrEnum):
 class Signature:
     """A document as duplicates are found by.
 
-    `signature` is empty for texts below the token floor. `is_inherited` is of its licence.
+    `signature` is empty for texts below the token floor. `is_inherited` is of its license.
     """
 
     document_id: str

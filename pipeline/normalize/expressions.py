@@ -1,4 +1,4 @@
-"""SPDX licence expressions: parsed strictly, judged by the policy file.
+"""SPDX license expressions: parsed strictly, judged by the policy file.
 
 Source: SPDX specification 3.0.1, annex B. `license-expression` is used for the grammar, the list of ids and
 deprecated spellings.
@@ -29,11 +29,11 @@ POLICY_FILE = "license_policy.toml"
 MAX_EXPRESSION = 1_000
 """Characters of an expression; longer ones are not read."""
 UNKNOWN_BY_DESIGN = frozenset({"none", "noassertion"})
-"""What SPDX writes where no licence is known. They are in no list of ids."""
+"""What SPDX writes where no license is known. They are in no list of ids."""
 
 
-class LicenceClass(IntEnum):
-    """How much a licence asks, least first: AND takes the highest of its operands, OR the lowest."""
+class LicenseClass(IntEnum):
+    """How much a license asks, least first: AND takes the highest of its operands, OR the lowest."""
 
     ALLOWED = 0
     TAGGED = 1
@@ -42,15 +42,15 @@ class LicenceClass(IntEnum):
 
 @dataclass(frozen=True)
 class Policy:
-    """The classes of licence ids, and which exceptions go with which licences."""
+    """The classes of license ids, and which exceptions go with which licenses."""
 
-    classes: Mapping[str, LicenceClass]
+    classes: Mapping[str, LicenseClass]
     exceptions: Mapping[str, frozenset[str]]
     sha256: str
 
-    def class_of(self, key: str) -> LicenceClass:
+    def class_of(self, key: str) -> LicenseClass:
         """The class of an id; a `+` behind it permits later versions too. One that the policy does not name is refused."""
-        return self.classes.get(key.removesuffix("+"), LicenceClass.REFUSED)
+        return self.classes.get(key.removesuffix("+"), LicenseClass.REFUSED)
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Judged:
     """An expression in its normal spelling, its class, and the branch that was taken to have it."""
 
     expression: str
-    licence_class: LicenceClass
+    license_class: LicenseClass
     branch: str
 
 
@@ -80,21 +80,21 @@ def load_policy(sha256: str) -> Policy:
 def parse_policy(content: bytes) -> Policy:
     """A policy from its TOML. Raises ParamsError for an id that stands in two classes."""
     table = tomllib.loads(content.decode())
-    classes: dict[str, LicenceClass] = {}
-    for licence_class in LicenceClass:
-        for key in table[licence_class.name.lower()]:
+    classes: dict[str, LicenseClass] = {}
+    for license_class in LicenseClass:
+        for key in table[license_class.name.lower()]:
             if key in classes:
                 raise ParamsError(POLICY_FILE, f"{key} is in two classes", "one class an id", "Remove one of them.")
-            classes[key] = licence_class
-    exceptions = {key: frozenset(licences) for key, licences in table["exceptions"].items()}
+            classes[key] = license_class
+    exceptions = {key: frozenset(licenses) for key, licenses in table["exceptions"].items()}
     return Policy(classes, exceptions, hashlib.sha256(content).hexdigest())
 
 
 def judge_expression(text: str, policy: Policy) -> Judged | Refusal:
     """The class of an expression and the branch taken.
 
-    A refusal `licence_unknown` is what does not parse or names an unknown id; `licence_refused` an exception that
-    does not go with its licence. A `LicenseRef-`, NONE and NOASSERTION parse, and are of the class that the policy
+    A refusal `license_unknown` is what does not parse or names an unknown id; `license_refused` an exception that
+    does not go with its license. A `LicenseRef-`, NONE and NOASSERTION parse, and are of the class that the policy
     names, else refused.
     """
     parsed = _parse(text, policy)
@@ -109,7 +109,7 @@ def _parse(text: str, policy: Policy) -> Any | Refusal:
         return parsed
     unknown = [key for key in _unknown_keys(text) if not _is_known_by_design(key, policy)]
     if unknown:
-        return Refusal("licence_unknown", f"{text!r} names {', '.join(sorted(unknown))}, which is no SPDX id", text)
+        return Refusal("license_unknown", f"{text!r} names {', '.join(sorted(unknown))}, which is no SPDX id", text)
     return parsed
 
 
@@ -117,15 +117,15 @@ def _parse(text: str, policy: Policy) -> Any | Refusal:
 def _parsed(text: str) -> Any | Refusal:
     if len(text) > MAX_EXPRESSION:
         return Refusal(
-            "licence_unknown", f"{text[:60]!r}... has {len(text)} characters, which no SPDX expression needs"
+            "license_unknown", f"{text[:60]!r}... has {len(text)} characters, which no SPDX expression needs"
         )
     try:
         # Not validate(): it crashes on `MIT/X11`. Strict, else `MIT WITH Apache-2.0` passes.
         parsed = _licensing().parse(text, strict=True)
     except (ExpressionError, AttributeError, TypeError) as error:
-        return Refusal("licence_unknown", f"{text!r} is no SPDX expression: {' '.join(str(error).split())}")
+        return Refusal("license_unknown", f"{text!r} is no SPDX expression: {' '.join(str(error).split())}")
     if parsed is None:
-        return Refusal("licence_unknown", "the expression is empty")
+        return Refusal("license_unknown", "the expression is empty")
     return parsed
 
 
@@ -147,18 +147,18 @@ def _judge(node: LicenseExpression, policy: Policy) -> Judged | Refusal:
         return next(operand for operand in operands if isinstance(operand, Refusal))
     expression = str(node)
     if is_choice:
-        best = min(judged, key=lambda operand: operand.licence_class)  # the leftmost of equals
-        return Judged(expression, best.licence_class, best.branch)
+        best = min(judged, key=lambda operand: operand.license_class)  # the leftmost of equals
+        return Judged(expression, best.license_class, best.branch)
     branches = list(dict.fromkeys(_bracketed(operand.branch) for operand in judged))
-    return Judged(expression, max(operand.licence_class for operand in judged), " AND ".join(branches))
+    return Judged(expression, max(operand.license_class for operand in judged), " AND ".join(branches))
 
 
 def _judge_exception(node: LicenseWithExceptionSymbol, policy: Policy) -> Judged | Refusal:
-    licence, exception = str(node.license_symbol.key), str(node.exception_symbol.key)
-    expression = f"{licence} WITH {exception}"
-    if licence not in policy.exceptions.get(exception, frozenset()):
-        return Refusal("licence_refused", f"{exception} does not go with {licence}", expression)
-    return Judged(expression, policy.class_of(licence), expression)
+    license, exception = str(node.license_symbol.key), str(node.exception_symbol.key)
+    expression = f"{license} WITH {exception}"
+    if license not in policy.exceptions.get(exception, frozenset()):
+        return Refusal("license_refused", f"{exception} does not go with {license}", expression)
+    return Judged(expression, policy.class_of(license), expression)
 
 
 def _is_known_by_design(key: str, policy: Policy) -> bool:

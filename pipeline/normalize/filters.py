@@ -19,7 +19,7 @@ import numpy as np
 import re2
 from numpy.typing import NDArray
 
-from pipeline.normalize.comments import comments, licence_header_end
+from pipeline.normalize.comments import comments, license_header_end
 from pipeline.normalize.lexer import num_visible_in_comments
 from pipeline.normalize.params import FilterParams
 from pipeline.normalize.refusal import Refusal
@@ -101,8 +101,8 @@ def unique_line_fraction(sample: Sample) -> float:
 
 
 def comment_fraction(sample: Sample) -> float:
-    """Characters in comments behind the licence header, among all characters behind it; blanks do not count."""
-    start = licence_header_end(sample.text)
+    """Characters in comments behind the license header, among all characters behind it; blanks do not count."""
+    start = license_header_end(sample.text)
     num_all = _num_visible(sample.text[start:])
     return num_visible_in_comments(sample.text, start) / num_all if num_all else 0.0
 

@@ -1,10 +1,10 @@
-"""Under which licence a file is, on what evidence, and whether the policy allows it.
+"""Under which license a file is, on what evidence, and whether the policy allows it.
 
 Unclear is quarantined, never guessed.
 
-Evidence in order: tags in the file, its `.license` sidecar, REUSE.toml or `.reuse/dep5`, a licence text or standard
-notice in the file's leading comments; then, where the pin allows it, the nearest licence text, and what the package
-declares. A vendored root ends inheritance, unless a text that is recognised lies below it. Inherited is always marked.
+Evidence in order: tags in the file, its `.license` sidecar, REUSE.toml or `.reuse/dep5`, a license text or standard
+notice in the file's leading comments; then, where the pin allows it, the nearest license text, and what the package
+declares. A vendored root ends inheritance, unless a text that is recognized lies below it. Inherited is always marked.
 """
 
 import re
@@ -15,22 +15,22 @@ from pathlib import PurePosixPath
 
 from pipeline.normalize.comments import leading_comments_end
 from pipeline.normalize.decode import Decoded, decode
-from pipeline.normalize.expressions import MAX_EXPRESSION, Judged, LicenceClass, Policy, judge_expression
-from pipeline.normalize.licence_folder import FolderTexts, read_folder
-from pipeline.normalize.licence_notices import find_notices
-from pipeline.normalize.licence_texts import licences_inside
-from pipeline.normalize.params import EvidencePolicy, LicenceParams
+from pipeline.normalize.expressions import MAX_EXPRESSION, Judged, LicenseClass, Policy, judge_expression
+from pipeline.normalize.license_folder import FolderTexts, read_folder
+from pipeline.normalize.license_notices import find_notices
+from pipeline.normalize.license_texts import licenses_inside
+from pipeline.normalize.params import EvidencePolicy, LicenseParams
 from pipeline.normalize.refusal import Refusal
 from pipeline.normalize.reuse import Annotation, Precedence, closest, read_dep5, read_reuse_toml
 from pipeline.normalize.tags import find_notice, find_tags
-from pipeline.records import LicenceEvidence
+from pipeline.records import LicenseEvidence
 
-INHERITED = frozenset({LicenceEvidence.LICENCE_TEXT, LicenceEvidence.PACKAGE})
+INHERITED = frozenset({LicenseEvidence.LICENSE_TEXT, LicenseEvidence.PACKAGE})
 """Evidence that speaks of more than the one file."""
 
 _MIN_HEADER = 40
 """Characters of leading comments below which no notice fits."""
-_PACKAGE_LICENCE = re.compile(r"^License-Expression:[ \t]*(.+)$", re.MULTILINE | re.IGNORECASE)
+_PACKAGE_LICENSE = re.compile(r"^License-Expression:[ \t]*(.+)$", re.MULTILINE | re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -38,18 +38,18 @@ class Statement:
     """What some evidence says: expressions that all hold, where they were read, and the lines that say so."""
 
     expressions: tuple[str, ...]
-    evidence: LicenceEvidence
+    evidence: LicenseEvidence
     lines: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Licensed:
-    """A decision in favour: normal expression, class, branch taken, evidence, and the lines that `why` prints."""
+    """A decision in favor: normal expression, class, branch taken, evidence, and the lines that `why` prints."""
 
     expression: str
-    licence_class: str
+    license_class: str
     branch: str
-    evidence: LicenceEvidence
+    evidence: LicenseEvidence
     detail: str
 
 
@@ -61,11 +61,11 @@ class PackageFacts:
     inherit_license: bool
 
 
-class LicenceIndex:
+class LicenseIndex:
     """The evidence of one source, read once; `decide` answers for each of its files."""
 
     def __init__(
-        self, evidence: Mapping[str, bytes], facts: PackageFacts, policy: Policy, params: LicenceParams
+        self, evidence: Mapping[str, bytes], facts: PackageFacts, policy: Policy, params: LicenseParams
     ) -> None:
         self._facts = facts
         self._policy = policy
@@ -74,13 +74,13 @@ class LicenceIndex:
         every = _read_annotations(evidence)
         self._annotations = [annotation for annotation in every if annotation.problem is None]
         self._broken = [annotation for annotation in every if annotation.problem is not None]
-        self._texts = _licence_texts(evidence)
+        self._texts = _license_texts(evidence)
         self._folders: dict[str, FolderTexts] = {}
         self._nearest: dict[str, FolderTexts | None] = {}
         self._package = _package_statement(evidence, facts)
 
     def decide(self, path: str, text: str) -> Licensed | Refusal:
-        """The licence of a file, or why it leaves: `licence_refused`, `licence_unknown` or `licence_quarantined`."""
+        """The license of a file, or why it leaves: `license_refused`, `license_unknown` or `license_quarantined`."""
         statement = (
             self._own_statement(path, text)
             or _headed(path, text)
@@ -97,7 +97,7 @@ class LicenceIndex:
             return contradiction
         return Licensed(
             judged.expression,
-            judged.licence_class.name.lower(),
+            judged.license_class.name.lower(),
             judged.branch,
             statement.evidence,
             "\n".join(statement.lines),
@@ -107,10 +107,10 @@ class LicenceIndex:
         annotation = closest(self._annotations, path)
         if annotation and annotation.precedence is Precedence.OVERRIDE:
             return _annotated(annotation)
-        own = _tagged(path, text, LicenceEvidence.FILE)
+        own = _tagged(path, text, LicenseEvidence.FILE)
         sidecar = f"{path}.license"
         if own is None and sidecar in self._sidecars:
-            own = _tagged(sidecar, _text_of(self._sidecars[sidecar]), LicenceEvidence.SIDECAR)
+            own = _tagged(sidecar, _text_of(self._sidecars[sidecar]), LicenseEvidence.SIDECAR)
         if annotation is None or (own and annotation.precedence is Precedence.CLOSEST):
             return own
         stated = _annotated(annotation)
@@ -123,38 +123,38 @@ class LicenceIndex:
     def _unreadable(self, path: str) -> Refusal | None:
         """A statement about the file that cannot be read: whatever it says, nothing less than it may be inherited."""
         broken = next((annotation for annotation in self._broken if annotation.covers(path)), None)
-        return Refusal("licence_quarantined", f"{path}: {broken.where} {broken.problem}") if broken else None
+        return Refusal("license_quarantined", f"{path}: {broken.where} {broken.problem}") if broken else None
 
     def _inherited_statement(self, path: str) -> Statement | Refusal:
         texts = self._nearest_texts(path)
-        seen = f"; nearest licence text: {', '.join(texts.paths)}" if texts else "; no licence text above it"
-        if self._params.licence_evidence is EvidencePolicy.FILE:
-            return Refusal("licence_refused", f"{path}: no licence of its own, and the recipe inherits none{seen}")
+        seen = f"; nearest license text: {', '.join(texts.paths)}" if texts else "; no license text above it"
+        if self._params.license_evidence is EvidencePolicy.FILE:
+            return Refusal("license_refused", f"{path}: no license of its own, and the recipe inherits none{seen}")
         if not self._facts.inherit_license:
-            return Refusal("licence_quarantined", f"{path}: no licence of its own, and its pin inherits none{seen}")
+            return Refusal("license_quarantined", f"{path}: no license of its own, and its pin inherits none{seen}")
         if texts and texts.problem is None:
             return self._stated(texts)
         problem = "\n".join(texts.lines) if texts else ""
         root = vendored_root(path, self._params.vendored_roots)
         if root:
-            detail = f"{path}: no licence of its own below the vendored root {root}/{seen}"
-            return Refusal("licence_quarantined", "\n".join(filter(None, (detail, problem))))
+            detail = f"{path}: no license of its own below the vendored root {root}/{seen}"
+            return Refusal("license_quarantined", "\n".join(filter(None, (detail, problem))))
         if texts and (texts.is_near or not (texts.is_of_source or self._covers(texts))):
-            detail = f"{path}: the licence text that it inherits is unclear: {texts.problem}{seen}"
-            return Refusal("licence_quarantined", f"{detail}\n{problem}", is_copyleft=texts.title is not None)
+            detail = f"{path}: the license text that it inherits is unclear: {texts.problem}{seen}"
+            return Refusal("license_quarantined", f"{detail}\n{problem}", is_copyleft=texts.title is not None)
         if self._package is None:
-            detail = f"{path}: no licence of its own and none declared by the package{seen}"
-            return Refusal("licence_quarantined", "\n".join(filter(None, (detail, problem))))
+            detail = f"{path}: no license of its own and none declared by the package{seen}"
+            return Refusal("license_quarantined", "\n".join(filter(None, (detail, problem))))
         return replace(self._package, lines=self._package.lines + (texts.lines if texts else ()))
 
     def _stated(self, texts: FolderTexts) -> Statement:
         """What a folder's texts say; where they are those of the whole source, what the package declares holds too."""
-        stated = Statement(texts.expressions, LicenceEvidence.LICENCE_TEXT, texts.lines)
+        stated = Statement(texts.expressions, LicenseEvidence.LICENSE_TEXT, texts.lines)
         if not texts.is_of_source or self._package is None:
             return stated
         package = self._package.expressions
         if len(package) == 1 and " OR " in package[0] and _ids(package) == set(texts.expressions):
-            # The package says how the very licences whose texts lie here go together: the recipient chooses.
+            # The package says how the very licenses whose texts lie here go together: the recipient chooses.
             return replace(stated, expressions=package, lines=stated.lines + self._package.lines)
         return replace(
             stated,
@@ -163,12 +163,12 @@ class LicenceIndex:
         )
 
     def _covers(self, texts: FolderTexts) -> bool:
-        """Whether the package names every licence that was found in a folder's unclear texts: then it knew of them."""
+        """Whether the package names every license that was found in a folder's unclear texts: then it knew of them."""
         named = _ids(self._package.expressions) if self._package else set()
         return bool(texts.expressions) and named.issuperset(texts.expressions) and texts.title is None
 
     def _nearest_texts(self, path: str) -> FolderTexts | None:
-        """The licence texts in the folder of `path` or the nearest above it, at most up to the vendored root."""
+        """The license texts in the folder of `path` or the nearest above it, at most up to the vendored root."""
         folder = path.rpartition("/")[0]
         if folder not in self._nearest:
             self._nearest[folder] = self._find_texts(path)
@@ -190,35 +190,35 @@ class LicenceIndex:
         for expression in dict.fromkeys(statement.expressions):
             found = judge_expression(expression, self._policy)
             if isinstance(found, Refusal):
-                return Refusal(found.reason, _with_lines(found.detail, statement), found.licence)
+                return Refusal(found.reason, _with_lines(found.detail, statement), found.license)
             judged.append(found)
         whole = _all_of(judged)
-        if whole.licence_class is LicenceClass.REFUSED:
+        if whole.license_class is LicenseClass.REFUSED:
             detail = _with_lines(f"{whole.expression} is refused", statement)
             is_own = statement.evidence not in INHERITED
             is_copyleft = "GPL" in whole.expression
-            return Refusal("licence_refused", detail, whole.expression, is_copyleft, is_own and is_copyleft)
-        if whole.licence_class is LicenceClass.TAGGED and not self._params.keep_tagged:
+            return Refusal("license_refused", detail, whole.expression, is_copyleft, is_own and is_copyleft)
+        if whole.license_class is LicenseClass.TAGGED and not self._params.keep_tagged:
             return Refusal(
-                "licence_refused", _with_lines(f"{whole.expression} is weak copyleft", statement), whole.expression
+                "license_refused", _with_lines(f"{whole.expression} is weak copyleft", statement), whole.expression
             )
         return whole
 
     def _contradiction(self, path: str, text: str, statement: Statement, judged: Judged) -> Refusal | None:
-        """A notice in the file's header, or the title of the licence text above it, that asks more than was found."""
-        is_choice = statement.evidence is LicenceEvidence.HEADER and any(
+        """A notice in the file's header, or the title of the license text above it, that asks more than was found."""
+        is_choice = statement.evidence is LicenseEvidence.HEADER and any(
             " OR " in each for each in statement.expressions
         )
-        if is_choice or statement.evidence is LicenceEvidence.FILE:
+        if is_choice or statement.evidence is LicenseEvidence.FILE:
             return None
         notice, where = find_notice(text), path
-        texts = self._nearest_texts(path) if statement.evidence is LicenceEvidence.PACKAGE else None
+        texts = self._nearest_texts(path) if statement.evidence is LicenseEvidence.PACKAGE else None
         if notice is None and texts and texts.title:
             where, notice = texts.title
-        if notice is None or notice.licence_class <= judged.licence_class:
+        if notice is None or notice.license_class <= judged.license_class:
             return None
         detail = f"{where} says `{notice.words}`, against {judged.expression} by {statement.evidence}"
-        refusal = Refusal("licence_quarantined", _with_lines(detail, statement), judged.expression, is_copyleft=True)
+        refusal = Refusal("license_quarantined", _with_lines(detail, statement), judged.expression, is_copyleft=True)
         return replace(refusal, is_own=where == path)
 
 
@@ -231,7 +231,7 @@ def vendored_root(path: str, names: Iterable[str]) -> str | None:
     return None
 
 
-def _tagged(path: str, text: str, evidence: LicenceEvidence) -> Statement | None:
+def _tagged(path: str, text: str, evidence: LicenseEvidence) -> Statement | None:
     tags = find_tags(text)
     if not tags:
         return None
@@ -240,25 +240,25 @@ def _tagged(path: str, text: str, evidence: LicenceEvidence) -> Statement | None
 
 
 def _headed(path: str, text: str) -> Statement | None:
-    """What the licence texts and standard notices in a file's leading comments say."""
+    """What the license texts and standard notices in a file's leading comments say."""
     header = text[: leading_comments_end(text)]
     if len(header) < _MIN_HEADER:
         return None
     texts, notices = _inside(header)
-    lines = tuple(f"{path}: its header holds the text of {licence}" for licence in texts)
-    lines += tuple(f"{path}: its header holds the notice of {licence}" for licence in notices if licence not in texts)
+    lines = tuple(f"{path}: its header holds the text of {license}" for license in texts)
+    lines += tuple(f"{path}: its header holds the notice of {license}" for license in notices if license not in texts)
     found = tuple(dict.fromkeys((*texts, *notices)))
-    return Statement(found, LicenceEvidence.HEADER, lines) if found else None
+    return Statement(found, LicenseEvidence.HEADER, lines) if found else None
 
 
 @lru_cache(maxsize=4_096)
 def _inside(header: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The licence texts and the notices in leading comments: most files of a source begin with the same ones."""
-    return licences_inside(header), find_notices(header)
+    """The license texts and the notices in leading comments: most files of a source begin with the same ones."""
+    return licenses_inside(header), find_notices(header)
 
 
 def _annotated(annotation: Annotation) -> Statement:
-    evidence = LicenceEvidence.DEP5 if ".reuse/dep5" in annotation.where else LicenceEvidence.REUSE
+    evidence = LicenseEvidence.DEP5 if ".reuse/dep5" in annotation.where else LicenseEvidence.REUSE
     return Statement(annotation.expressions, evidence, (f"{annotation.where}: {' AND '.join(annotation.expressions)}",))
 
 
@@ -272,8 +272,8 @@ def _read_annotations(evidence: Mapping[str, bytes]) -> list[Annotation]:
     return found
 
 
-def _licence_texts(evidence: Mapping[str, bytes]) -> dict[str, str]:
-    """Licence texts by path; what lies in LICENSES/ is a library of texts and says nothing about a folder."""
+def _license_texts(evidence: Mapping[str, bytes]) -> dict[str, str]:
+    """License texts by path; what lies in LICENSES/ is a library of texts and says nothing about a folder."""
     others = {"PKG-INFO", "REUSE.toml", "dep5"}
     return {
         path: _text_of(content)
@@ -301,13 +301,13 @@ def _package_statement(evidence: Mapping[str, bytes], facts: PackageFacts) -> St
         (path for path in evidence if PurePosixPath(path).name == "PKG-INFO"), key=lambda path: (path.count("/"), path)
     )
     headers = _text_of(evidence[metadata[0]]).split("\n\n")[0] if metadata else ""
-    for match in _PACKAGE_LICENCE.finditer(headers):
+    for match in _PACKAGE_LICENSE.finditer(headers):
         expressions.append(match[1].strip())
         lines.append(f"{metadata[0]}:{headers.count(chr(10), 0, match.start()) + 1}: {match[0].strip()}")
     if facts.declared_license and facts.declared_license not in expressions:
         expressions.append(facts.declared_license)
         lines.append(f"pin: declared_license = {facts.declared_license}")
-    return Statement(tuple(expressions), LicenceEvidence.PACKAGE, tuple(lines)) if expressions else None
+    return Statement(tuple(expressions), LicenseEvidence.PACKAGE, tuple(lines)) if expressions else None
 
 
 def _all_of(judged: list[Judged]) -> Judged:
@@ -319,7 +319,7 @@ def _all_of(judged: list[Judged]) -> Judged:
         return judged[0]
     return Judged(
         " AND ".join(f"({each})" if " OR " in each else each for each in expressions),
-        max(each.licence_class for each in judged),
+        max(each.license_class for each in judged),
         " AND ".join(branches),
     )
 

@@ -1,4 +1,4 @@
-"""What normalize can be told: limits of the filters, how strict licences are, what is scrubbed, what a duplicate is."""
+"""What normalize can be told: limits of the filters, how strict licenses are, what is scrubbed, what a duplicate is."""
 
 from enum import StrEnum
 
@@ -47,7 +47,7 @@ class FilterParams(Params):
     min_unique_line_fraction: float = Field(default=0.3, ge=0, le=1)
     """Distinct lines among the lines that are not blank."""
     max_comment_fraction: float = Field(default=0.8, ge=0, le=1)
-    """Comment bytes among all that are not blank, the licence header left out."""
+    """Comment bytes among all that are not blank, the license header left out."""
     max_generated_markers: int = Field(default=0, ge=0, le=1_000)
     """Names and first lines that say that a program wrote the file."""
     max_amalgamation_markers: int = Field(default=0, ge=0, le=1_000)
@@ -59,20 +59,20 @@ class FilterParams(Params):
 
 
 class EvidencePolicy(StrEnum):
-    """Which evidence of a licence counts."""
+    """Which evidence of a license counts."""
 
     INHERITED = "inherited"
     FILE = "file"
 
 
-class LicenceParams(Params):
-    """How strict the licence rule is.
+class LicenseParams(Params):
+    """How strict the license rule is.
 
-    Which licence is in which class stands in `license_policy.toml`, pinned by its digest.
+    Which license is in which class stands in `license_policy.toml`, pinned by its digest.
     """
 
-    licence_evidence: EvidencePolicy = EvidencePolicy.INHERITED
-    """`file` refuses every licence that is not stated for the file itself (in it, beside it, or by REUSE or DEP-5)."""
+    license_evidence: EvidencePolicy = EvidencePolicy.INHERITED
+    """`file` refuses every license that is not stated for the file itself (in it, beside it, or by REUSE or DEP-5)."""
     keep_tagged: bool = True
     """Whether weak copyleft is kept, with its class on every document."""
     vendored_roots: tuple[str, ...] = VENDORED_ROOTS
@@ -88,8 +88,8 @@ class ScrubParams(Params):
     """Whether public IPv4 and IPv6 addresses are replaced."""
     redact_local_paths: bool = True
     """Whether home folders of a machine's users are replaced."""
-    keep_addresses_in_licence_header: bool = True
-    """Whether e-mail and network addresses in the licence header stay: attribution is a condition of most licences."""
+    keep_addresses_in_license_header: bool = True
+    """Whether e-mail and network addresses in the license header stay: attribution is a condition of most licenses."""
 
 
 class DuplicateParams(Params):
@@ -162,12 +162,12 @@ class DropBands(Params):
     """Rule of the filters."""
     objective_c: float = Field(default=0.5, ge=0, le=1)
     """Rule of the filters."""
-    licence_refused: float = Field(default=0.95, ge=0, le=1)
-    """A licence that the policy does not allow."""
-    licence_unknown: float = Field(default=0.5, ge=0, le=1)
+    license_refused: float = Field(default=0.95, ge=0, le=1)
+    """A license that the policy does not allow."""
+    license_unknown: float = Field(default=0.5, ge=0, le=1)
     """An expression that does not parse."""
-    licence_quarantined: float = Field(default=0.95, ge=0, le=1)
-    """Licence evidence that is unclear."""
+    license_quarantined: float = Field(default=0.95, ge=0, le=1)
+    """License evidence that is unclear."""
     unscrubbable: float = Field(default=0.01, ge=0, le=1)
     """Something that scrubbing did not remove."""
     contaminated: float = Field(default=0.05, ge=0, le=1)
@@ -185,8 +185,8 @@ class NormalizeParams(Params):
 
     filters: FilterParams = FilterParams()
     """Cheap filters."""
-    licences: LicenceParams = LicenceParams()
-    """The licence rule."""
+    licenses: LicenseParams = LicenseParams()
+    """The license rule."""
     scrub: ScrubParams = ScrubParams()
     """What becomes a placeholder."""
     duplicates: DuplicateParams = DuplicateParams()
@@ -202,8 +202,8 @@ class RulesParams(Params):
 
     filters: FilterParams
     """Cheap filters."""
-    licences: LicenceParams
-    """The licence rule."""
+    licenses: LicenseParams
+    """The license rule."""
     scrub: ScrubParams
     """What becomes a placeholder."""
     decontamination: DecontaminationRules

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class Refusal:
     """`reason` is the drop reason; `detail` holds the measured value and limit, or the lines that were found.
 
-    `licence`, where known.
+    `license`, where known.
 
     `is_copyleft` says that the file, or what it inherits, was seen to be under copyleft: its twins elsewhere are held
     too. `is_own` says that the file itself, or a statement about this one file, says so.
@@ -15,6 +15,6 @@ class Refusal:
 
     reason: str
     detail: str
-    licence: str | None = None
+    license: str | None = None
     is_copyleft: bool = False
     is_own: bool = False

@@ -1,4 +1,4 @@
-"""Licences that a source states file by file, outside the files: REUSE.toml and its predecessor `.reuse/dep5`.
+"""Licenses that a source states file by file, outside the files: REUSE.toml and its predecessor `.reuse/dep5`.
 
 Source: REUSE specification 3.3 (annotations, precedence) and Debian's copyright format 1.0.
 """
@@ -74,7 +74,7 @@ def _annotations_of(entry: object, folder: str, where: str) -> list[Annotation]:
     elif not globs:
         problem = "has no path"
     elif not expressions and "SPDX-License-Identifier" in entry:
-        problem = "has a licence that is no text"
+        problem = "has a license that is no text"
     if problem:
         return [_broken(folder, where, problem, glob) for glob in globs or ["**"]]
     precedence = Precedence(str(named))
@@ -126,7 +126,7 @@ def _as_strings(value: object) -> list[str]:
 
 
 def _dep5_expression(stanza: str) -> str:
-    # The first line of the field is the short name, what follows is the licence text.
+    # The first line of the field is the short name, what follows is the license text.
     match = re.search(r"^License:[ \t]*(.*)$", stanza, re.MULTILINE | re.IGNORECASE)
     return match[1].strip() if match else ""
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 from types import TracebackType
 
 from pipeline.normalize.addresses import Finding, Kind, find_emails, find_local_paths, find_network_addresses
-from pipeline.normalize.comments import licence_header_end
+from pipeline.normalize.comments import license_header_end
 from pipeline.normalize.keys import find_private_keys
 from pipeline.normalize.params import ScrubParams
 from pipeline.normalize.secrets import MIN_DISTINCT, STARTS_WORD, Secret, SecretScanner
@@ -82,8 +82,8 @@ class Scrubber:
         emails = list(find_emails(text)) if self._params.redact_emails and "@" in text else []
         network = list(find_network_addresses(text)) if self._params.redact_network_addresses else []
         paths = list(find_local_paths(text)) if self._params.redact_local_paths else []
-        if (emails or network) and self._params.keep_addresses_in_licence_header:
-            end = licence_header_end(text)
+        if (emails or network) and self._params.keep_addresses_in_license_header:
+            end = license_header_end(text)
             emails = [finding for finding in emails if finding.start >= end]
             network = [finding for finding in network if finding.start >= end]
         return [emails, network, paths]

@@ -1,6 +1,6 @@
 """What near-duplicates are compared by: sets of five-token shingles, and their MinHash signatures.
 
-Comments are left out, the licence header with them. Operators are whole: `a->b` is not `a.b`. The signature is
+Comments are left out, the license header with them. Operators are whole: `a->b` is not `a.b`. The signature is
 datasketch's `affine32` scheme bit for bit: `min over h of a * fmix32(h) + b mod 2^32`, a odd. Source: Broder 1997;
 datasketch 2.0.
 """

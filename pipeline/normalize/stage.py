@@ -43,7 +43,7 @@ def _rules_parts(context: StageContext[NormalizeParams]) -> list[Part]:
     params = context.params
     rules = RulesParams(
         filters=params.filters,
-        licences=params.licences,
+        licenses=params.licenses,
         scrub=params.scrub,
         decontamination=params.decontamination.rules(),
         min_num_tokens=params.duplicates.min_num_tokens,
@@ -60,14 +60,14 @@ def _rules_parts(context: StageContext[NormalizeParams]) -> list[Part]:
             split=Split.HELD_OUT if source in context.held_out else Split.TRAIN,
             declared_license=pins[source].declared_license,
             inherit_license=pins[source].inherit_license,
-            licence_policy_sha256=policy_sha256,
+            license_policy_sha256=policy_sha256,
             evaluation_sha256=evaluation_sha256,
         )
         parts.append(
             Part(
                 source,
                 RULES_KIND,
-                "pipeline.normalize.clean:clean_source",
+                "clean",
                 rules,
                 {"files": object_id},
                 identity.as_json(),
@@ -82,10 +82,10 @@ def _duplicates_part(context: StageContext[NormalizeParams], rules: Mapping[str,
     return Part(
         DUPLICATES_NAME,
         DUPLICATES_KIND,
-        "pipeline.normalize.compare:compare_sources",
+        "compare",
         context.params.duplicates,
         inputs,
-        {"vendored_roots": sorted(context.params.licences.vendored_roots), "upstreams": _upstreams(context, rules)},
+        {"vendored_roots": sorted(context.params.licenses.vendored_roots), "upstreams": _upstreams(context, rules)},
     )
 
 

@@ -1,4 +1,4 @@
-"""What a file says about its licence itself: SPDX tags, and notices in prose that contradict an inherited permission.
+"""What a file says about its license itself: SPDX tags, and notices in prose that contradict an inherited permission.
 
 Source: SPDX specification 3.0.1 annex E (short-form identifiers), REUSE specification 3.3 (snippets, ignored regions).
 """
@@ -10,7 +10,7 @@ from functools import lru_cache
 import re2
 
 from pipeline.normalize.comments import leading_comments_end
-from pipeline.normalize.expressions import LicenceClass
+from pipeline.normalize.expressions import LicenseClass
 from pipeline.normalize.lexer import raw_literal_spans
 
 # Only punctuation may stand before the tag in its line or comment: string literals and sentences are no tags.
@@ -24,15 +24,15 @@ _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _IGNORED = re.compile(r"REUSE-IgnoreStart[\s\S]*?(?:REUSE-IgnoreEnd|\Z)")
 _NOTICES = (
     (
-        LicenceClass.REFUSED,
+        LicenseClass.REFUSED,
         re.compile(r"\bGNU\s+(?:Affero\s+)?General\s+Public\s+Licen[cs]e|\bA?GPL(?:v|\s|-|\b)", re.IGNORECASE),
     ),
     (
-        LicenceClass.TAGGED,
+        LicenseClass.TAGGED,
         re.compile(r"\bGNU\s+(?:Lesser|Library)\s+General\s+Public|\bLGPL(?:v|\s|-|\b)", re.IGNORECASE),
     ),
     (
-        LicenceClass.REFUSED,
+        LicenseClass.REFUSED,
         re.compile(
             r"\bnot\s+(?:be\s+)?(?:licen[cs]ed\s+|covered\s+|released\s+|distributed\s+|available\s+|provided\s+)?(?:under|by)\s+"
             r"(?:the\s+)?(?:terms\s+of\s+)?(?:the\s+)?[A-Z]"
@@ -41,8 +41,8 @@ _NOTICES = (
     ),
 )
 _TITLES = (
-    (LicenceClass.REFUSED, re.compile(r"\bGNU (?:AFFERO )?GENERAL PUBLIC LICENSE\s+Version\b", re.IGNORECASE)),
-    (LicenceClass.TAGGED, re.compile(r"\bGNU (?:LESSER|LIBRARY) GENERAL PUBLIC LICENSE\s+Version\b", re.IGNORECASE)),
+    (LicenseClass.REFUSED, re.compile(r"\bGNU (?:AFFERO )?GENERAL PUBLIC LICENSE\s+Version\b", re.IGNORECASE)),
+    (LicenseClass.TAGGED, re.compile(r"\bGNU (?:LESSER|LIBRARY) GENERAL PUBLIC LICENSE\s+Version\b", re.IGNORECASE)),
 )
 _NUM_TITLE_CHARACTERS = 2_000
 _COMMENT_MARGIN = re.compile(r"\n[ \t]*(?:\*+|//+|#+)?")
@@ -58,14 +58,14 @@ class Tag:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Prose that claims at least `licence_class`, and the words that were found."""
+    """Prose that claims at least `license_class`, and the words that were found."""
 
-    licence_class: LicenceClass
+    license_class: LicenseClass
     words: str
 
 
 def find_tags(text: str) -> list[Tag]:
-    """All licence tags of a text, those of snippets too, in order.
+    """All license tags of a text, those of snippets too, in order.
 
     Regions between REUSE-IgnoreStart and -End do not count, nor does what a raw string literal holds.
     """
@@ -96,14 +96,14 @@ def _notice(header: str) -> Notice | None:
     return _strictest(_NOTICES, _COMMENT_MARGIN.sub(" ", header))
 
 
-def find_title(licence_text: str) -> Notice | None:
-    """The copyleft title that a licence text opens with, if it does. Prose further down may speak of any licence."""
-    return _strictest(_TITLES, licence_text[:_NUM_TITLE_CHARACTERS])
+def find_title(license_text: str) -> Notice | None:
+    """The copyleft title that a license text opens with, if it does. Prose further down may speak of any license."""
+    return _strictest(_TITLES, license_text[:_NUM_TITLE_CHARACTERS])
 
 
-def _strictest(patterns: tuple[tuple[LicenceClass, re.Pattern[str]], ...], prose: str) -> Notice | None:
-    found = [(licence_class, match) for licence_class, pattern in patterns if (match := pattern.search(prose))]
+def _strictest(patterns: tuple[tuple[LicenseClass, re.Pattern[str]], ...], prose: str) -> Notice | None:
+    found = [(license_class, match) for license_class, pattern in patterns if (match := pattern.search(prose))]
     if not found:
         return None
-    licence_class, match = max(found, key=lambda item: item[0])
-    return Notice(licence_class, " ".join(match[0].split()))
+    license_class, match = max(found, key=lambda item: item[0])
+    return Notice(license_class, " ".join(match[0].split()))

@@ -1,4 +1,4 @@
-"""Texts labelled permissive whose equal or near twin says that it is under copyleft: they are held.
+"""Texts labeled permissive whose equal or near twin says that it is under copyleft: they are held.
 
 A label can be put on in a second; who copied from whom is not known here. So a file that states copyleft itself holds
 every equal or similar text, whatever that one states; one that only inherits copyleft holds equal texts that only

@@ -154,7 +154,7 @@ def _part(name: str, context: StageContext[TokenizeParams], vocabulary: Vocabula
     return Part(
         name=name,
         kind="tokenize/part",
-        function="pipeline.tokenize.stage:tokenize_source",
+        function="source",
         params=context.params,
         inputs={"enriched": context.inputs[name]},
         identity={"vocabulary": vocabulary.sha256},

@@ -3,7 +3,7 @@
 A vocabulary is a folder of `tokenizer.json` (Hugging Face tokenizers) and `vocabulary.toml`. Special tokens are plain
 entries of the vocabulary and `added_tokens` stays empty: `encode_special_tokens` is not saved in tokenizer.json, so
 with added tokens a plain `Tokenizer.from_file` would turn the spelling `<|eos|>` in corpus text into a control id. No
-merge can make one either: the pre-tokeniser never joins the mark `<|` with the letters behind it.
+merge can make one either: the pre-tokenizer never joins the mark `<|` with the letters behind it.
 """
 
 import hashlib
@@ -62,7 +62,7 @@ line is always the start of a token.
 """
 
 MAX_TOKEN_BYTES = 32
-"""No merge makes a token longer than this: long ones are licence headers and tables, learnt by heart."""
+"""No merge makes a token longer than this: long ones are license headers and tables, learned by heart."""
 
 MAX_SIZE = 65_499
 """Ids are uint16, and Megatron stores uint16 only for fewer than 65,500 entries."""
@@ -223,7 +223,7 @@ trained_on = "{trained_on.object_id}"
 command = "python -m pipeline vocabulary {name} --train --size {size} --corpus {trained_on.corpus} --out vocabularies/{name}"
 
 [settings]
-model = "byte-level BPE, no normaliser"
+model = "byte-level BPE, no normalizer"
 pattern = '{PATTERN}'
 max_token_bytes = {MAX_TOKEN_BYTES}
 

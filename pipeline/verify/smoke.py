@@ -1,4 +1,4 @@
-"""The consumer smoke run: the trainer's own loader and optimiser take a step on the candidate, in a process of their own."""
+"""The consumer smoke run: the trainer's own loader and optimizer take a step on the candidate, in a process of their own."""
 
 import json
 import math

@@ -71,7 +71,7 @@ def _snapshot_part(context: Context, vocabulary: Vocabulary) -> Part:
     return Part(
         name="snapshot",
         kind="snapshot/snapshot",
-        function="pipeline.snapshot:compose",
+        function="compose",
         params=Params(),  # limits of gates do not change the data
         version=1,
         inputs=inputs | {"duplicates": duplicates, "tokenize": context.input_id or ""},
@@ -89,7 +89,7 @@ def _proof_part(context: Context, name: str, vocabulary: Vocabulary) -> Part:
     return Part(
         name=name,
         kind="verify/part",
-        function="pipeline.verify.stage:prove_source",
+        function="prove",
         params=context.params,
         inputs={
             "rows": context.inputs[name],
@@ -107,21 +107,21 @@ def _canary_part(context: Context) -> Part:
     return Part(
         name="canaries",
         kind="verify/canaries",
-        function="pipeline.canaries:run_canaries",
+        function="canaries",
         params=context.corpus_params,
         always=True,
     )
 
 
-_CONSUMER = {"smoke": "run_smoke", "loader": "run_loader_checks"}
-"""What the trainer is asked about the candidate, each in processes of its own."""
+_CONSUMER = ("smoke", "loader")
+"""Part functions that ask the trainer about the candidate, each in processes of its own."""
 
 
 def _consumer_part(context: Context, snapshot_id: str, name: str) -> Part:
     return Part(
         name=name,
         kind=f"verify/{name}",
-        function=f"pipeline.verify.smoke:{_CONSUMER[name]}",
+        function=name,
         params=context.params,
         inputs={"snapshot": snapshot_id},
         places={"store": context.store_root},

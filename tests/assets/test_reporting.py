@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from assets.plots import sparkline
-from assets.reporting import licence_rows, snapshot_metadata, stage_metadata, verdict_rows, waterfall_rows
+from assets.reporting import license_rows, snapshot_metadata, stage_metadata, verdict_rows, waterfall_rows
 from assets.training import training_metadata
 from pipeline.gates import Verdict
 from pipeline.snapshot import open_snapshot
@@ -48,7 +48,7 @@ def test_drops_are_listed_most_frequent_first_and_account_for_every_row(tiny_res
     assert metadata["rows in"] - metadata["dagster/row_count"] == sum(row["rows"] for row in rows)
 
 
-def test_the_waterfall_and_the_licences_add_up_to_the_snapshot(
+def test_the_waterfall_and_the_licenses_add_up_to_the_snapshot(
     tiny_store: Store, tiny_results: list[StageResult]
 ) -> None:
     snapshot = open_snapshot(tiny_store, tiny_results[-1].snapshot_id or "")
@@ -57,7 +57,7 @@ def test_the_waterfall_and_the_licences_add_up_to_the_snapshot(
 
     assert tuple(row["stage"] for row in waterfall) == STAGE_NAMES
     assert all(row["in"] == row["out"] + row["dropped"] for row in waterfall)
-    assert documents == waterfall[-1]["out"] == sum(row["documents"] for row in licence_rows(snapshot))
+    assert documents == waterfall[-1]["out"] == sum(row["documents"] for row in license_rows(snapshot))
 
 
 def test_a_warning_is_told_from_a_failure() -> None:

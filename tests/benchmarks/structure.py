@@ -96,7 +96,7 @@ def chunks() -> list[Figure]:
     """Of the functions that libclang sees in a unit, those that are one func_sig and one func_body chunk."""
     figures = []
     for name in sorted(FULL_BUILT.builds):
-        found = [judgement for unit in _units(name) for judgement in unit]
+        found = [judgment for unit in _units(name) for judgment in unit]
         share = sum(found) / max(1, len(found))
         figures.append(Figure(f"chunks/{name}", round(share, 4), "of functions", ">= 0.97", share >= 0.97))
         figures.append(Figure(f"chunks/{name}/functions", len(found), "functions", ">= 1", len(found) >= 1))

@@ -20,6 +20,7 @@ from pipeline.collect.withdrawn import Selector
 from pipeline.errors import DigestError, SourceError
 from pipeline.params import digest, fingerprint
 from pipeline.part import MadePart, Part, PartJob, PartOutput
+from pipeline.stages import stage_named
 
 
 @dataclass
@@ -63,7 +64,7 @@ class Surroundings:
     def make(self, parts: Sequence[Part]) -> tuple[Mapping[str, MadePart], Mapping[str, SourceError]]:
         made, failed = {}, {}
         for part in parts:
-            module, _, function = part.function.partition(":")
+            module, _, function = stage_named("collect").functions[part.function].partition(":")
             key = digest([part.function, fingerprint(part.params), dict(part.identity)])
             if key in self.known:
                 made[part.name] = self.known[key]

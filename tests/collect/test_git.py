@@ -18,6 +18,7 @@ from pipeline.collect.patience import Patience
 from pipeline.collect.pins import GitPin
 from pipeline.collect.stage import run
 from pipeline.errors import ArchiveError, FetchError, SourceError
+from pipeline.fsck import fsck
 from pipeline.store import Store
 from tests.collect import repository as made
 from tests.collect.repository import Repository
@@ -319,4 +320,4 @@ def test_a_commit_goes_through_the_store_into_documents_and_a_second_build_needs
     assert main([*command, "--offline"]) == 0
     second = json.loads(capsys.readouterr().out)
     assert [stage["object_id"] for stage in second["stages"]] == [stage["object_id"] for stage in first["stages"]]
-    assert Store(tmp_path / "store").fsck() == []
+    assert fsck(Store(tmp_path / "store")) == []

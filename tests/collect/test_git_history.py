@@ -44,7 +44,7 @@ def chains(surroundings: Create, repository: Repository, patience: Patience) -> 
 
 
 def text(number: int) -> str:
-    """A text whose neighbours differ in one long line."""
+    """A text whose neighbors differ in one long line."""
     return f"int value = {number}; // a line that is long enough for a diff of more than fifty characters\n"
 
 

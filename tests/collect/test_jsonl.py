@@ -30,10 +30,10 @@ def line(path: object = "a.c", text: object = "int a;\n", **more: object) -> byt
     return json.dumps({"path": path, "text": text, **more}).encode() + b"\n"
 
 
-def read(folder: Path, content: bytes, limits: CollectParams | None = None, licence: str | None = None) -> Contents:
+def read(folder: Path, content: bytes, limits: CollectParams | None = None, license: str | None = None) -> Contents:
     place = folder / "lines"
     place.write_bytes(content)
-    return read_lines(place, Fields("text", "path", licence), Selection(), limits or CollectParams(), "demo")
+    return read_lines(place, Fields("text", "path", license), Selection(), limits or CollectParams(), "demo")
 
 
 def test_each_line_is_a_file_wherever_it_stands(tmp_path: Path) -> None:
@@ -47,9 +47,9 @@ def test_each_line_is_a_file_wherever_it_stands(tmp_path: Path) -> None:
     ]
 
 
-def test_a_licence_becomes_the_sidecar_of_its_file(tmp_path: Path) -> None:
-    content = line("a.c", licence="MIT OR Apache-2.0") + line("b.c", licence=None) + line("c.c")
-    contents = read(tmp_path, content, licence="licence")
+def test_a_license_becomes_the_sidecar_of_its_file(tmp_path: Path) -> None:
+    content = line("a.c", license="MIT OR Apache-2.0") + line("b.c", license=None) + line("c.c")
+    contents = read(tmp_path, content, license="license")
     assert [file.path for file in contents.files] == ["a.c", "a.c.license", "b.c", "c.c"]
     assert contents.files[1].content == (TAG + "MIT OR Apache-2.0\n").encode()
 
@@ -75,12 +75,12 @@ def test_a_licence_becomes_the_sidecar_of_its_file(tmp_path: Path) -> None:
         (line("d/" * 80 + "b.c"), "lies 80 folders deep"),
         (line("a.c"), "its path 'a.c' was there before"),
         (line("a.c.license"), "its path 'a.c.license' was there before"),
-        (line("b.c", licence="MIT\nOR else"), "which is no licence expression"),
-        (line("b.c", licence=["MIT"]), "`licence` is of type list"),
+        (line("b.c", license="MIT\nOR else"), "which is no license expression"),
+        (line("b.c", license=["MIT"]), "`license` is of type list"),
     ],
 )
 def test_a_line_that_makes_no_sense_is_a_drop_with_its_number(tmp_path: Path, bad: bytes, said: str) -> None:
-    contents = read(tmp_path, line("a.c", licence="MIT") + b"\n" + bad + line("z.c"), licence="licence")
+    contents = read(tmp_path, line("a.c", license="MIT") + b"\n" + bad + line("z.c"), license="license")
     assert [file.path for file in contents.files] == ["a.c", "a.c.license", "z.c"]
     (drop,) = contents.skipped
     assert (drop.path, drop.reason, drop.num_bytes) == ("line 3", "bad_line", len(bad))
@@ -120,19 +120,19 @@ def test_lines_are_a_source_like_any_other(surroundings: Create, index: "Index",
     assert (output.report.rows_in, dict(output.report.dropped)) == (2, {"bad_line": 1})
 
 
-def test_the_licence_of_a_line_is_that_of_its_document(tmp_path: Path) -> None:
+def test_the_license_of_a_line_is_that_of_its_document(tmp_path: Path) -> None:
     code = "".join(f"int f{number}(int a) {{ return a * {number} + {number % 7}; }}\n" for number in range(60))
-    content = line("a.c", code, licence="MIT") + line("b.c", code.replace("f", "g"), licence="LicenseRef-Closed")
+    content = line("a.c", code, license="MIT") + line("b.c", code.replace("f", "g"), license="LicenseRef-Closed")
     (tmp_path / "lines.jsonl").write_bytes(content)
-    pin = propose_own("demo", tmp_path / "lines.jsonl", "NOASSERTION").as_toml() + '\nlicence_field = "licence"\n'
+    pin = propose_own("demo", tmp_path / "lines.jsonl", "NOASSERTION").as_toml() + '\nlicense_field = "license"\n'
     (tmp_path / "pins.toml").write_text(pin)
     command = ["build", "--recipe", "tiny", "--corpus", "mine", "--pins", str(tmp_path / "pins.toml"), "--workers", "1"]
     assert main([*command, "--until", "normalize", "--store", str(tmp_path / "store")]) == 0
     store = Store(tmp_path / "store")
     rules = store.read(parts_of(store.read(store.ref("mine", "normalize") or ""))["demo"])
-    columns = ["path", "licence"]
-    assert rules.table("documents.parquet", columns).to_pylist() == [{"path": "a.c", "licence": "MIT"}]
-    assert rules.table("dropped.parquet", columns).to_pylist() == [{"path": "b.c", "licence": "LicenseRef-Closed"}]
+    columns = ["path", "license"]
+    assert rules.table("documents.parquet", columns).to_pylist() == [{"path": "a.c", "license": "MIT"}]
+    assert rules.table("dropped.parquet", columns).to_pylist() == [{"path": "b.c", "license": "LicenseRef-Closed"}]
 
 
 def test_lines_at_a_path_are_judged_by_their_digest(surroundings: Create, tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def test_what_is_printed_is_a_pins_file_that_loads(
     (tmp_path / "pins.toml").write_text(proposal.as_toml())
     (pin,) = load_pins(tmp_path / "pins.toml")
     assert (pin.name, pin.revision, pin.declared_license) == ("demo-pkg", sha256, "BSD-3-Clause")
-    assert "no License-Expression; BSD-3-Clause is what the catalogue says" in " ".join(proposal.notes)
+    assert "no License-Expression; BSD-3-Clause is what the catalog says" in " ".join(proposal.notes)
 
 
 def test_an_index_without_digests_is_told_of(index: "Index", tar_gz: Pack, propose: Propose) -> None:

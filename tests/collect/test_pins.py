@@ -170,7 +170,7 @@ def test_identity_ignores_weight_and_place_and_nothing_else() -> None:
         assert pin.model_copy(update=other).identity() != pin.identity()
 
 
-def test_the_operational_slice_is_22_sdists_whose_declared_licences_are_spdx() -> None:
+def test_the_operational_slice_is_22_sdists_whose_declared_licenses_are_spdx() -> None:
     licensing = get_spdx_licensing()
     pins = load_pins(COLLECT / "operational.toml")
     assert len(pins) == 22
@@ -185,20 +185,20 @@ def test_the_operational_file_is_sorted_by_name() -> None:
     assert names == sorted(names)
 
 
-def test_a_catalogue_can_never_reach_a_run() -> None:
+def test_a_catalog_can_never_reach_a_run() -> None:
     message = refusal(COLLECT / "catalog.toml")
     assert "holds 'source'" in message
     locators = {"sha256", "digest", "commit", "url", "path", "file_name", "version"}
     assert not locators & set(CatalogEntry.model_fields)
 
 
-def test_the_catalogue_loads_and_lists_nothing_that_is_pinned() -> None:
+def test_the_catalog_loads_and_lists_nothing_that_is_pinned() -> None:
     listed = {entry.name for entry in load_catalog(COLLECT / "catalog.toml")}
     assert "grpcio" in listed
     assert not listed & {pin.name for pin in load_pins(COLLECT / "operational.toml")}
 
 
-def test_a_catalogue_entry_with_a_digest_is_refused(tmp_path: Path) -> None:
+def test_a_catalog_entry_with_a_digest_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "catalog.toml"
     path.write_text(f'[[source]]\nname = "x"\nhomepage = "https://example.com"\nlicense = ""\nsha256 = "{HEX}"\n')
     with pytest.raises(PinError, match=r"x: `sha256` is not a known field.*pins file"):

@@ -92,7 +92,7 @@ def test_what_is_left_out_is_written_down_and_counted(surroundings: Create, tar_
     context = surroundings(archive_pin(tmp_path, tar_gz(FILES)))
     report = run(context).report
     (drop,) = rows(context, "demo", "dropped.parquet")
-    assert (drop["path"], drop["reason"], drop["num_bytes"], drop["licence"]) == (
+    assert (drop["path"], drop["reason"], drop["num_bytes"], drop["license"]) == (
         "setup.py",
         "other_language",
         29,

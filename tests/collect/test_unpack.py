@@ -116,7 +116,7 @@ def test_every_file_and_link_is_either_read_or_skipped_with_its_reason(tmp_path:
     ]
 
 
-def test_include_narrows_source_files_and_keeps_licence_evidence(tmp_path: Path) -> None:
+def test_include_narrows_source_files_and_keeps_license_evidence(tmp_path: Path) -> None:
     entries = [
         entry("d/src/a.cpp", b"1"),
         entry("d/src/x/b.cpp", b"2"),

@@ -52,8 +52,8 @@ EXAMPLES = {
         [("preamble", "#pragma once\n#include <a.h>\n\n"), ("preamble", "#define N 3\n")],
     ),
     "comment": (
-        "// A licence.\n\n/* Of nothing. */\n\n",
-        [("comment", "// A licence.\n\n"), ("comment", "/* Of nothing. */\n\n")],
+        "// A license.\n\n/* Of nothing. */\n\n",
+        [("comment", "// A license.\n\n"), ("comment", "/* Of nothing. */\n\n")],
     ),
     "namespace": (
         "namespace a {\nusing std::swap;\nnamespace b = a;\n}  // a\n",

@@ -39,11 +39,11 @@ def document(source: str, path: str, text: str) -> Document:
         num_bytes=len(text.encode()),
         encoding="ascii",
         edits=(),
-        licence="MIT",
-        licence_class="permissive",
-        licence_branch="MIT",
-        licence_evidence="file",
-        licence_detail="",
+        license="MIT",
+        license_class="permissive",
+        license_branch="MIT",
+        license_evidence="file",
+        license_detail="",
         num_redactions=0,
         scores="{}",
         repo_stable_id=None,
@@ -212,7 +212,7 @@ def test_a_source_that_loses_a_document_has_a_new_part(store: Store, sources: Pa
     assert (alone.report.rows_out, together.report.rows_out) == (2, 2), "one copy of the shared file is left"
 
 
-def test_a_second_build_recognises_the_stage(store: Store, sources: Path) -> None:
+def test_a_second_build_recognizes_the_stage(store: Store, sources: Path) -> None:
     first = build(store, sources, "first", "second")
     second = build(store, sources, "first", "second")
 

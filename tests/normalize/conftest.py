@@ -49,11 +49,11 @@ def normalize_in(
     sources: Sources,
     params: NormalizeParams | None = None,
     held_out: tuple[str, ...] = (),
-    licences: Mapping[str, str] | None = None,
+    licenses: Mapping[str, str] | None = None,
     pin_fields: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Normalized:
     """Run collect and normalize over made sources below `root`; called again, it goes on in the same store."""
-    more = {name: {"declared_license": (licences or {}).get(name, "MIT")} for name in sources}
+    more = {name: {"declared_license": (licenses or {}).get(name, "MIT")} for name in sources}
     pins = tuple(
         _pin(root / name, files, {**more[name], **(pin_fields or {}).get(name, {})})
         for name, files in sorted(sources.items())

@@ -10,7 +10,7 @@ from pipeline.normalize.params import FilterParams, NormalizeParams
 from tests.normalize.conftest import Normalized, normalize_in
 from tests.normalize.planted import ALPHANUMERIC, characters, key_block
 from tests.normalize.test_clean import TAG, code
-from tests.normalize.test_licence_texts import BSD, MIT
+from tests.normalize.test_license_texts import BSD, MIT
 
 AT = "@"
 KEY = "AKIA" + "QWERTYUIOPASDFGH"
@@ -63,23 +63,23 @@ ROWS: dict[str, Row] = {
     "one long comment": Row(
         "int a;\n/* " + "\n".join(f"line {n} of many" for n in range(40)) + " */\n", "mostly_comments"
     ),
-    # Licences
-    "a licence as an exception": Row(tagged("MIT WITH Apache-2.0") + CODE, "licence_unknown", "is no SPDX expression"),
-    "an exception of another licence": Row(
-        tagged("MIT WITH LLVM-exception") + CODE, "licence_refused", "LLVM-exception does not go with MIT"
+    # Licenses
+    "a license as an exception": Row(tagged("MIT WITH Apache-2.0") + CODE, "license_unknown", "is no SPDX expression"),
+    "an exception of another license": Row(
+        tagged("MIT WITH LLVM-exception") + CODE, "license_refused", "LLVM-exception does not go with MIT"
     ),
-    "two names with a stroke": Row(tagged("MIT/X11") + CODE, "licence_unknown", "'MIT/X11' is no SPDX expression"),
-    "a reference": Row(tagged("LicenseRef-x") + CODE, "licence_refused", "LicenseRef-x is refused"),
-    "NONE": Row(tagged("NONE") + CODE, "licence_refused", "NONE is refused"),
-    "an empty tag": Row(tagged("") + CODE, "licence_unknown", "the expression is empty"),
-    "two tags that contradict": Row(tagged("MIT", "GPL-2.0-only") + CODE, "licence_refused", "x.cpp:2:"),
+    "two names with a stroke": Row(tagged("MIT/X11") + CODE, "license_unknown", "'MIT/X11' is no SPDX expression"),
+    "a reference": Row(tagged("LicenseRef-x") + CODE, "license_refused", "LicenseRef-x is refused"),
+    "NONE": Row(tagged("NONE") + CODE, "license_refused", "NONE is refused"),
+    "an empty tag": Row(tagged("") + CODE, "license_unknown", "the expression is empty"),
+    "two tags that contradict": Row(tagged("MIT", "GPL-2.0-only") + CODE, "license_refused", "x.cpp:2:"),
     "a tag in a string literal": Row(
         f'const char* tag = "{TAG} GPL-2.0-only";\n' + CODE, "kept", "declared_license = MIT", holds="GPL-2.0-only"
     ),
     "a choice": Row(tagged("GPL-2.0-only OR BSD-3-Clause") + CODE, "kept", "BSD-3-Clause"),
     "a REUSE.toml that matches nothing": Row(CODE, "kept", "declared_license = MIT", beside={"REUSE.toml": REUSE}),
     "a broken REUSE.toml": Row(
-        CODE, "licence_quarantined", "REUSE.toml is not TOML", beside={"REUSE.toml": "[[annotations"}
+        CODE, "license_quarantined", "REUSE.toml is not TOML", beside={"REUSE.toml": "[[annotations"}
     ),
     "a REUSE.toml of stars": Row(
         CODE,
@@ -88,37 +88,37 @@ ROWS: dict[str, Row] = {
         beside={"REUSE.toml": f'[[annotations]]\npath = "{"**a" * 40}b"\nSPDX-License-Identifier = "ISC"'},
         path="a" * 200 + ".cpp",
     ),
-    "a licence text with a restriction behind it": Row(
+    "a license text with a restriction behind it": Row(
         CODE,
-        "licence_quarantined",
+        "license_quarantined",
         "beside MIT it says `non commercial`",
         beside={"LICENSE": MIT + "\nFor non-commercial use only.\n"},
     ),
-    "a licence text in UTF-16": Row(CODE, "kept", "LICENSE: the text of MIT", beside={"LICENSE": MIT.encode("utf-16")}),
+    "a license text in UTF-16": Row(CODE, "kept", "LICENSE: the text of MIT", beside={"LICENSE": MIT.encode("utf-16")}),
     "a tag in small letters": Row(
-        f"// {TAG.lower()} GPL-2.0-only\n" + CODE, "licence_refused", "GPL-2.0-only is refused"
+        f"// {TAG.lower()} GPL-2.0-only\n" + CODE, "license_refused", "GPL-2.0-only is refused"
     ),
     "a tag in a raw string": Row(
         f'const char* s = R"(\n{TAG} GPL-2.0-only\n)";\n' + CODE, "kept", "declared_license = MIT"
     ),
     "a tag with code behind its comment": Row(f"/* {TAG} ISC */ int q;\n" + CODE, "kept", "ISC"),
     "an expression without end": Row(
-        CODE, "licence_unknown", "5000 characters", beside={"x.cpp.license": f"{TAG} {'(' * 5000}"}
+        CODE, "license_unknown", "5000 characters", beside={"x.cpp.license": f"{TAG} {'(' * 5000}"}
     ),
-    "a licence text with one word changed": Row(
+    "a license text with one word changed": Row(
         CODE,
-        "licence_quarantined",
+        "license_quarantined",
         "almost MIT: `limited` where it says `limitation`",
         beside={"LICENSE": MIT.replace("limitation", "limited", 1)},
     ),
     "a header with one word changed below a vendored root": Row(
         "/*\n" + BSD.replace("must retain", "may drop", 1) + "*/\n" + CODE,
-        "licence_quarantined",
-        "no licence of its own below the vendored root",
+        "license_quarantined",
+        "no license of its own below the vendored root",
         path="third_party/x.cpp",
     ),
-    "a licence text of NULs": Row(
-        CODE, "licence_quarantined", "no licence text", beside={"lib/LICENSE": b"\0" * 99}, path="lib/x.c"
+    "a license text of NULs": Row(
+        CODE, "license_quarantined", "no license text", beside={"lib/LICENSE": b"\0" * 99}, path="lib/x.c"
     ),
     # Secrets
     "a secret over a line continuation": Row(
@@ -164,7 +164,7 @@ def test_bad_input_meets_its_fate_and_the_reason_is_said(name: str, made: Normal
     assert len(documents) + len(dropped) == 1
     if documents:
         (document,) = documents
-        evidence = "\n".join((document["licence_detail"], document["licence_branch"], *document["edits"]))
+        evidence = "\n".join((document["license_detail"], document["license_branch"], *document["edits"]))
         assert ("kept", row.says in evidence) == (row.fate, True), evidence
         assert row.holds in document["text"]
         assert not row.hides or row.hides not in document["text"]

@@ -24,7 +24,7 @@ def test_every_reason_in_the_code_has_a_band() -> None:
     folder = Path(pipeline.normalize.__file__).parent
     said = {name for path in folder.glob("*.py") for name in re.findall(r'Refusal\(\s*"(\w+)"', path.read_text())}
     twins = {"exact_duplicate", "near_duplicate", "copyleft_twin"}
-    assert {"binary", "licence_refused", "contaminated"} <= said
+    assert {"binary", "license_refused", "contaminated"} <= said
     assert said | twins | {rule.reason for rule in RULES} == set(DropBands.model_fields) - {"min_num_files"}
 
 
@@ -60,5 +60,5 @@ def test_a_language_outside_the_band_of_its_pin_blocks_the_stage_and_is_named(
 
 
 def test_the_bands_of_a_slice_say_nothing_about_other_pins(tmp_path: Path) -> None:
-    assert params_of(QUICK).normalize.drop_bands.licence_refused < 0.5
+    assert params_of(QUICK).normalize.drop_bands.license_refused < 0.5
     assert params_of(QUICK, tmp_path / "pins.toml").normalize.drop_bands == DropBands()

@@ -30,8 +30,8 @@ def test_a_document_says_what_was_done_to_it(normalize: Normalize) -> None:
     assert (row["text_sha256"], row["document_id"]) == (digest, document_id("one", "src/a.cpp", digest))
     assert row["blob_sha256"] == hashlib.sha256(content.encode()).hexdigest()
     assert (row["encoding"], row["edits"], row["num_redactions"]) == ("ascii", ["crlf_to_lf"], 1)
-    assert (row["licence"], row["licence_class"], row["licence_evidence"]) == ("MIT", "allowed", "package")
-    assert row["licence_detail"] == "pin: declared_license = MIT"
+    assert (row["license"], row["license_class"], row["license_evidence"]) == ("MIT", "allowed", "package")
+    assert row["license_detail"] == "pin: declared_license = MIT"
     assert row["num_bytes"] == len(text.encode())
     assert json.loads(row["scores"])["num_bytes"] == len(text.encode()) + len(f"ada{AT}host.org") - len(
         "<redacted-email-1>"
@@ -41,17 +41,17 @@ def test_a_document_says_what_was_done_to_it(normalize: Normalize) -> None:
 DROPPED = {
     "binary": (b"int a;\0" * 30, None, None),
     "too_small": ("int a;\n", None, None),
-    "licence_refused": (f"// {TAG} GPL-3.0-only\n" + code("g"), "GPL-3.0-only", True),
-    "licence_unknown": (f"// {TAG} BSD\n" + code("u"), "BSD", True),
-    "licence_quarantined": ("// GNU General Public License\n" + code("q"), "MIT", True),
+    "license_refused": (f"// {TAG} GPL-3.0-only\n" + code("g"), "GPL-3.0-only", True),
+    "license_unknown": (f"// {TAG} BSD\n" + code("u"), "BSD", True),
+    "license_quarantined": ("// GNU General Public License\n" + code("q"), "MIT", True),
 }
 
 
 @pytest.mark.parametrize("reason", DROPPED)
-def test_a_dropped_file_keeps_its_licence_and_digest_where_they_are_known(reason: str, normalize: Normalize) -> None:
-    content, licence, has_digest = DROPPED[reason]
+def test_a_dropped_file_keeps_its_license_and_digest_where_they_are_known(reason: str, normalize: Normalize) -> None:
+    content, license, has_digest = DROPPED[reason]
     (row,) = normalize({"one": {"a.cpp": content}}).rows("one", "dropped.parquet")
-    assert (row["reason"], row["licence"], row["text_sha256"] is not None) == (reason, licence, bool(has_digest))
+    assert (row["reason"], row["license"], row["text_sha256"] is not None) == (reason, license, bool(has_digest))
     assert row["record_id"] == document_id(
         "one",
         "a.cpp",
@@ -70,7 +70,7 @@ def test_the_digest_of_a_refused_text_is_that_of_the_scrubbed_one(normalize: Nor
 def test_evidence_is_no_document(normalize: Normalize) -> None:
     made = normalize({"one": {"a.cpp": code("a"), "LICENSE": "MIT License\n", "a.cpp.license": f"{TAG} ISC\n"}})
     (row,) = made.rows("one", "documents.parquet")
-    assert (row["path"], row["licence"], row["licence_evidence"]) == ("a.cpp", "ISC", "sidecar")
+    assert (row["path"], row["license"], row["license_evidence"]) == ("a.cpp", "ISC", "sidecar")
     assert made.result.report.rows_in == 1
 
 
@@ -88,9 +88,9 @@ def test_the_gate_looks_at_the_record_and_not_at_the_rule(normalize: Normalize) 
     policy = parse_policy(policy_bytes())
     assert is_licensed(document, policy)
     for change in (
-        {"licence": "GPL-2.0-only"},
-        {"licence": "MIT/X11"},
-        {"licence_evidence": "none"},
-        {"licence_detail": ""},
+        {"license": "GPL-2.0-only"},
+        {"license": "MIT/X11"},
+        {"license_evidence": "none"},
+        {"license_detail": ""},
     ):
         assert not is_licensed(replace(document, **change), policy)

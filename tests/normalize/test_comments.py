@@ -1,8 +1,8 @@
-"""Where comments are, and which of them is the licence header."""
+"""Where comments are, and which of them is the license header."""
 
 import pytest
 
-from pipeline.normalize.comments import comments, leading_comments_end, licence_header_end
+from pipeline.normalize.comments import comments, leading_comments_end, license_header_end
 
 FOUND = {
     "a line": ("a; // b\nc;", ["// b"]),
@@ -30,7 +30,7 @@ def test_comments_are_found(text: str, expected: list[str]) -> None:
     ("text", "header"),
     [
         (HEADER + "int a;", HEADER.strip()),
-        ("// a\n// licence: MIT\n\n// more\nint a;", "// a\n// licence: MIT"),
+        ("// a\n// license: MIT\n\n// more\nint a;", "// a\n// license: MIT"),
         ("#pragma once\n\n" + HEADER + "int a;", "#pragma once\n\n" + HEADER.strip()),
         ("#ifndef A_H\n#define A_H\n// SPDX-License-Identifier: MIT\nint a;", None),
         ("#ifndef A_H\n// MS\n#if defined(_MSC_VER)\n# pragma once\n#endif\n// Copyright A\nint a;", None),
@@ -39,10 +39,10 @@ def test_comments_are_found(text: str, expected: list[str]) -> None:
         ("", ""),
     ],
 )
-def test_the_header_ends_behind_the_last_leading_comment_that_speaks_of_a_licence(
+def test_the_header_ends_behind_the_last_leading_comment_that_speaks_of_a_license(
     text: str, header: str | None
 ) -> None:
-    assert text[: licence_header_end(text)] == (text.removesuffix("\nint a;") if header is None else header)
+    assert text[: license_header_end(text)] == (text.removesuffix("\nint a;") if header is None else header)
 
 
 def test_leading_comments_end_before_the_first_code() -> None:

@@ -23,8 +23,8 @@ def test_of_copies_in_both_splits_the_held_out_one_goes(normalize: Normalize) ->
 
 def test_a_text_that_left_as_copyleft_is_held_elsewhere_and_keeps_no_copy_out(normalize: Normalize) -> None:
     sources = {"gpl": {"x.cpp": code("x")}, "mit": {"y.cpp": code("x")}, "own": {"z.cpp": code("z")}}
-    made = normalize(sources, licences={"gpl": "GPL-2.0-or-later"})
-    assert made.fates() == {"gpl/x.cpp": "licence_refused", "mit/y.cpp": "copyleft_twin", "own/z.cpp": "kept"}
+    made = normalize(sources, licenses={"gpl": "GPL-2.0-or-later"})
+    assert made.fates() == {"gpl/x.cpp": "license_refused", "mit/y.cpp": "copyleft_twin", "own/z.cpp": "kept"}
     (held,) = made.rows("duplicates", "duplicates.parquet")
     (refused,) = made.rows("gpl", "dropped.parquet")
     assert held["keeper_id"] == refused["record_id"]
@@ -33,9 +33,9 @@ def test_a_text_that_left_as_copyleft_is_held_elsewhere_and_keeps_no_copy_out(no
 def test_a_text_with_a_tag_of_its_own_is_not_held(normalize: Normalize) -> None:
     text = f"// {TAG} MIT\n{code('x')}"
     made = normalize(
-        {"a": {"x.cpp": text}, "gpl": {"x.cpp": text, "y.cpp": code("y")}}, licences={"gpl": "GPL-2.0-only"}
+        {"a": {"x.cpp": text}, "gpl": {"x.cpp": text, "y.cpp": code("y")}}, licenses={"gpl": "GPL-2.0-only"}
     )
-    assert made.fates() == {"a/x.cpp": "kept", "gpl/x.cpp": "exact_duplicate", "gpl/y.cpp": "licence_refused"}
+    assert made.fates() == {"a/x.cpp": "kept", "gpl/x.cpp": "exact_duplicate", "gpl/y.cpp": "license_refused"}
 
 
 def test_short_texts_and_sources_without_documents_are_no_trouble(normalize: Normalize) -> None:

@@ -146,6 +146,6 @@ def test_the_shipped_items_are_forty_and_differ() -> None:
 
 def test_the_canaries_of_twins_and_items_are_caught() -> None:
     caught = send(CorpusParams())
-    names = {"canary-evaluation/in_a_comment.cpp", "canary-evaluation/in_code.cpp", "canary-twins/relabelled.cpp"}
+    names = {"canary-evaluation/in_a_comment.cpp", "canary-evaluation/in_code.cpp", "canary-twins/relabeled.cpp"}
     assert names <= set(caught)
     assert all(caught.values()), [name for name, seen in caught.items() if not seen]

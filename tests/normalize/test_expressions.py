@@ -5,7 +5,7 @@ import pytest
 from pipeline.errors import ParamsError, StageError
 from pipeline.normalize.expressions import (
     Judged,
-    LicenceClass,
+    LicenseClass,
     judge_expression,
     load_policy,
     parse_policy,
@@ -47,30 +47,30 @@ JUDGED = [
 ]
 
 REFUSED = [
-    ("MIT WITH Apache-2.0", "licence_unknown", "is no SPDX expression"),
-    ("MIT WITH LLVM-exception", "licence_refused", "LLVM-exception does not go with MIT"),
-    ("MIT AND (MIT WITH GCC-exception-3.1)", "licence_refused", "GCC-exception-3.1 does not go with MIT"),
-    ("Classpath-exception-2.0", "licence_unknown", "is no SPDX expression"),
-    ("MIT/X11", "licence_unknown", "'MIT/X11' is no SPDX expression"),
-    ("not under MIT", "licence_unknown", "is no SPDX expression"),
-    ("MIT GPL-2.0", "licence_unknown", "is no SPDX expression"),
-    ("MIT, BSD", "licence_unknown", "is no SPDX expression"),
-    ("MIT AND", "licence_unknown", "is no SPDX expression"),
-    ("MIT) OR (GPL-2.0-only", "licence_unknown", "is no SPDX expression"),
-    ("", "licence_unknown", "the expression is empty"),
-    ("BSD", "licence_unknown", "names BSD, which is no SPDX id"),
-    ("Boost OR MIT", "licence_unknown", "names Boost, which is no SPDX id"),
-    ("GPL-2.0-with-classpath-exception", "licence_unknown", "is no SPDX expression"),
+    ("MIT WITH Apache-2.0", "license_unknown", "is no SPDX expression"),
+    ("MIT WITH LLVM-exception", "license_refused", "LLVM-exception does not go with MIT"),
+    ("MIT AND (MIT WITH GCC-exception-3.1)", "license_refused", "GCC-exception-3.1 does not go with MIT"),
+    ("Classpath-exception-2.0", "license_unknown", "is no SPDX expression"),
+    ("MIT/X11", "license_unknown", "'MIT/X11' is no SPDX expression"),
+    ("not under MIT", "license_unknown", "is no SPDX expression"),
+    ("MIT GPL-2.0", "license_unknown", "is no SPDX expression"),
+    ("MIT, BSD", "license_unknown", "is no SPDX expression"),
+    ("MIT AND", "license_unknown", "is no SPDX expression"),
+    ("MIT) OR (GPL-2.0-only", "license_unknown", "is no SPDX expression"),
+    ("", "license_unknown", "the expression is empty"),
+    ("BSD", "license_unknown", "names BSD, which is no SPDX id"),
+    ("Boost OR MIT", "license_unknown", "names Boost, which is no SPDX id"),
+    ("GPL-2.0-with-classpath-exception", "license_unknown", "is no SPDX expression"),
 ]
 
 
-@pytest.mark.parametrize(("text", "expression", "licence_class", "branch"), JUDGED, ids=[case[0] for case in JUDGED])
+@pytest.mark.parametrize(("text", "expression", "license_class", "branch"), JUDGED, ids=[case[0] for case in JUDGED])
 def test_an_expression_has_the_class_of_what_must_hold(
-    text: str, expression: str | None, licence_class: str, branch: str | None
+    text: str, expression: str | None, license_class: str, branch: str | None
 ) -> None:
     judged = judge_expression(text, POLICY)
     assert isinstance(judged, Judged)
-    assert judged.licence_class is LicenceClass[licence_class]
+    assert judged.license_class is LicenseClass[license_class]
     assert judged.expression == (expression or judged.expression)
     assert judged.branch == (branch or judged.branch)
 
@@ -83,11 +83,11 @@ def test_what_is_no_sound_expression_is_refused_with_the_reason(text: str, reaso
     assert detail in refusal.detail
 
 
-def test_a_licence_reference_counts_where_the_policy_names_it() -> None:
+def test_a_license_reference_counts_where_the_policy_names_it() -> None:
     policy = parse_policy(policy_bytes().replace(b'"0BSD"', b'"0BSD", "LicenseRef-Ours"'))
     judged = judge_expression("LicenseRef-Ours AND MIT", policy)
     assert isinstance(judged, Judged)
-    assert judged.licence_class is LicenceClass.ALLOWED
+    assert judged.license_class is LicenseClass.ALLOWED
 
 
 def test_a_normal_expression_is_normal_already() -> None:

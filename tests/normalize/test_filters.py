@@ -1,4 +1,4 @@
-"""Each filter drops what it is for, says what it measured, and lets its neighbour pass."""
+"""Each filter drops what it is for, says what it measured, and lets its neighbor pass."""
 
 import json
 
@@ -8,7 +8,7 @@ from pipeline.normalize import filters
 from pipeline.normalize.params import FilterParams
 
 CODE = "".join(f"int number_{index}(int x) {{ return x * {index} + {index % 7}; }}\n" for index in range(30))
-LICENCE = "".join(f"// Copyright {year} Someone. Licensed under the MIT licence.\n" for year in range(1980, 2020))
+LICENSE = "".join(f"// Copyright {year} Someone. Licensed under the MIT license.\n" for year in range(1980, 2020))
 BASE64 = "".join("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"[(7 * n) % 64] for n in range(1_088))
 
 
@@ -52,9 +52,9 @@ DROPPED = {
 
 KEPT = {
     "code": ("a.h", CODE),
-    "a small header under a long licence": (
+    "a small header under a long license": (
         "a.h",
-        LICENCE + "int first_function(int x);\nint second_function(int y);\n",
+        LICENSE + "int first_function(int x);\nint second_function(int y);\n",
     ),
     "few lines": (
         "a.h",

@@ -3,10 +3,10 @@
 import pytest
 
 from pipeline.normalize.expressions import parse_policy, policy_bytes
-from pipeline.normalize.licenses import LicenceIndex, Licensed, PackageFacts, vendored_root
-from pipeline.normalize.params import VENDORED_ROOTS, EvidencePolicy, LicenceParams
+from pipeline.normalize.licenses import Licensed, LicenseIndex, PackageFacts, vendored_root
+from pipeline.normalize.params import VENDORED_ROOTS, EvidencePolicy, LicenseParams
 from pipeline.normalize.refusal import Refusal
-from tests.normalize.test_licence_texts import MIT, spdx_text
+from tests.normalize.test_license_texts import MIT, spdx_text
 
 TAG = "SPDX-License-" + "Identifier:"
 POLICY = parse_policy(policy_bytes())
@@ -18,9 +18,9 @@ REUSE = '[[annotations]]\npath = "**"\nprecedence = "{}"\nSPDX-License-Identifie
 
 
 def index(
-    evidence: dict[str, bytes], declared: str = "", inherits: bool = True, params: LicenceParams | None = None
-) -> LicenceIndex:
-    return LicenceIndex(evidence, PackageFacts(declared, inherits), POLICY, params or LicenceParams())
+    evidence: dict[str, bytes], declared: str = "", inherits: bool = True, params: LicenseParams | None = None
+) -> LicenseIndex:
+    return LicenseIndex(evidence, PackageFacts(declared, inherits), POLICY, params or LicenseParams())
 
 
 def tagged(expression: str) -> str:
@@ -110,35 +110,35 @@ LICENSED = {
         "int a;",
         ("MIT AND LGPL-2.1-or-later", "tagged", None, "package"),
     ),
-    "a licence text with a tag": (
+    "a license text with a tag": (
         {"lib/LICENSE": sidecar("ISC"), "LICENSE": b"text"},
         "MIT",
         "lib/src/a.c",
         "int a;",
-        ("ISC", "allowed", "ISC", "licence_text"),
+        ("ISC", "allowed", "ISC", "license_text"),
     ),
-    "a licence text with a tag below a vendored root": (
+    "a license text with a tag below a vendored root": (
         {"vendor/lib/LICENSE": sidecar("ISC")},
         "MIT",
         "vendor/lib/a.c",
         "int a;",
-        ("ISC", "allowed", "ISC", "licence_text"),
+        ("ISC", "allowed", "ISC", "license_text"),
     ),
     "texts that are the branches of the package's choice": (
         {"LICENSE.GPL.txt": spdx_text("GPL-2.0-only").encode(), "LICENSE.txt": MIT.encode()},
         "MIT OR GPL-2.0-only",
         "a.c",
         "int a;",
-        ("MIT OR GPL-2.0-only", "allowed", "MIT", "licence_text"),
+        ("MIT OR GPL-2.0-only", "allowed", "MIT", "license_text"),
     ),
-    "the text of the Lesser licence beside the one that it adds to": (
+    "the text of the Lesser license beside the one that it adds to": (
         {"COPYING": spdx_text("GPL-3.0-only").encode(), "COPYING.LESSER": spdx_text("LGPL-3.0-only").encode()},
         "",
         "a.c",
         "int a;",
-        ("LGPL-3.0-only", "tagged", "LGPL-3.0-only", "licence_text"),
+        ("LGPL-3.0-only", "tagged", "LGPL-3.0-only", "license_text"),
     ),
-    "or later of a licence without an id for it": (
+    "or later of a license without an id for it": (
         {},
         "",
         "a.c",
@@ -162,22 +162,22 @@ LICENSED = {
 }
 
 REFUSED = {
-    "copyleft": ({}, "MIT", "a.c", tagged("GPL-3.0-only"), "licence_refused", "GPL-3.0-only is refused\na.c:1: SPDX"),
+    "copyleft": ({}, "MIT", "a.c", tagged("GPL-3.0-only"), "license_refused", "GPL-3.0-only is refused\na.c:1: SPDX"),
     "tags that conflict": (
         {},
         "",
         "a.c",
         tagged("MIT") + tagged("GPL-2.0-only"),
-        "licence_refused",
+        "license_refused",
         "MIT AND GPL-2.0-only",
     ),
-    "an unknown id": ({}, "MIT", "a.c", tagged("MIT/X11"), "licence_unknown", "'MIT/X11' is no SPDX expression"),
+    "an unknown id": ({}, "MIT", "a.c", tagged("MIT/X11"), "license_unknown", "'MIT/X11' is no SPDX expression"),
     "brackets across two tags": (
         {},
         "",
         "a.c",
         tagged("(MIT") + tagged("ISC)"),
-        "licence_unknown",
+        "license_unknown",
         "'(MIT' is no SPDX",
     ),
     "a choice of which one text lies here": (
@@ -185,24 +185,24 @@ REFUSED = {
         "MIT OR GPL-2.0-only",
         "a.c",
         "int a;",
-        "licence_refused",
+        "license_refused",
         "GPL-2.0-only",
     ),
-    "a reference": ({}, "MIT", "a.c", tagged("LicenseRef-X"), "licence_refused", "LicenseRef-X is refused"),
+    "a reference": ({}, "MIT", "a.c", tagged("LicenseRef-X"), "license_refused", "LicenseRef-X is refused"),
     "nothing at all": (
         {},
         "",
         "a.c",
         "int a;",
-        "licence_quarantined",
-        "none declared by the package; no licence text above it",
+        "license_quarantined",
+        "none declared by the package; no license text above it",
     ),
     "no assertion": (
         {},
         "NOASSERTION",
         "a.c",
         "int a;",
-        "licence_refused",
+        "license_refused",
         "NOASSERTION is refused\npin: declared_license",
     ),
     "a GPL package": (
@@ -210,7 +210,7 @@ REFUSED = {
         "GPL-2.0-or-later",
         "a.c",
         "int a;",
-        "licence_refused",
+        "license_refused",
         "GPL-2.0-or-later is refused",
     ),
     "below a vendored root": (
@@ -218,23 +218,23 @@ REFUSED = {
         "MIT",
         "src/third_party/lib/a.c",
         "int a;",
-        "licence_quarantined",
-        "no licence of its own below the vendored root src/third_party/; no licence text above it",
+        "license_quarantined",
+        "no license of its own below the vendored root src/third_party/; no license text above it",
     ),
     "below a vendored root with an untagged text": (
         {"vendor/lib/COPYING": b"some text"},
         "MIT",
         "vendor/lib/a.c",
         "int a;",
-        "licence_quarantined",
-        "nearest licence text: vendor/lib/COPYING",
+        "license_quarantined",
+        "nearest license text: vendor/lib/COPYING",
     ),
     "vendored in vendored": (
         {"vendor/a/LICENSE": sidecar("MIT")},
         "MIT",
         "vendor/a/extern/b.c",
         "int a;",
-        "licence_quarantined",
+        "license_quarantined",
         "below the vendored root vendor/a/extern/",
     ),
     "a GPL notice under a permissive package": (
@@ -242,7 +242,7 @@ REFUSED = {
         "MIT",
         "a.c",
         GPL_NOTICE,
-        "licence_quarantined",
+        "license_quarantined",
         "a.c says `GNU General Public License`, against MIT by package\nPKG-INFO:3: License-Expression: MIT",
     ),
     "an LGPL notice under a permissive package": (
@@ -250,7 +250,7 @@ REFUSED = {
         "MIT",
         "a.c",
         LGPL_NOTICE,
-        "licence_quarantined",
+        "license_quarantined",
         "against MIT by package",
     ),
     "a GPL notice under a weak package": (
@@ -258,7 +258,7 @@ REFUSED = {
         "MPL-2.0",
         "a.c",
         GPL_NOTICE,
-        "licence_quarantined",
+        "license_quarantined",
         "against MPL-2.0 by package",
     ),
     "a GPL notice beside a sidecar": (
@@ -266,7 +266,7 @@ REFUSED = {
         "",
         "a.c",
         GPL_NOTICE,
-        "licence_quarantined",
+        "license_quarantined",
         "against MIT by sidecar",
     ),
     "a GPL tag that REUSE overrides": (
@@ -274,7 +274,7 @@ REFUSED = {
         "",
         "a.c",
         tagged("GPL-2.0-only"),
-        "licence_quarantined",
+        "license_quarantined",
         "against ISC by reuse",
     ),
     "a denial": (
@@ -282,7 +282,7 @@ REFUSED = {
         "MIT",
         "a.c",
         "// This file is not under MIT.\nint a;",
-        "licence_quarantined",
+        "license_quarantined",
         "says `not under M`",
     ),
     "a GPL text beside a permissive declaration": (
@@ -290,7 +290,7 @@ REFUSED = {
         "MIT",
         "lib/a.c",
         "int a;",
-        "licence_quarantined",
+        "license_quarantined",
         "unclear: lib/COPYING says `GNU GENERAL PUBLIC LICENSE Version`",
     ),
     "a library of texts": (
@@ -298,8 +298,8 @@ REFUSED = {
         "",
         "LICENSES/a.c",
         "int a;",
-        "licence_quarantined",
-        "no licence text",
+        "license_quarantined",
+        "no license text",
     ),
 }
 
@@ -310,8 +310,8 @@ def test_it_is_licensed_with_its_evidence(
 ) -> None:
     licensed = index(evidence, declared).decide(path, text)
     assert isinstance(licensed, Licensed), licensed
-    expression, licence_class, branch, source = expected
-    assert (licensed.expression, licensed.licence_class, licensed.evidence) == (expression, licence_class, source)
+    expression, license_class, branch, source = expected
+    assert (licensed.expression, licensed.license_class, licensed.evidence) == (expression, license_class, source)
     assert licensed.branch == (branch or expression)
     assert licensed.detail
 
@@ -332,24 +332,24 @@ def test_a_decision_names_file_and_line_of_each_tag() -> None:
     assert licensed.detail == f"src/a.c:2: {TAG} MIT\nsrc/a.c:4: {TAG} ISC"
 
 
-def test_the_strict_policy_refuses_every_inherited_licence() -> None:
-    strict = index({"PKG-INFO": METADATA}, "MIT", params=LicenceParams(licence_evidence=EvidencePolicy.FILE))
+def test_the_strict_policy_refuses_every_inherited_license() -> None:
+    strict = index({"PKG-INFO": METADATA}, "MIT", params=LicenseParams(license_evidence=EvidencePolicy.FILE))
     refusal = strict.decide("a.c", "int a;")
     assert isinstance(refusal, Refusal)
-    assert (refusal.reason, "the recipe inherits none" in refusal.detail) == ("licence_refused", True)
+    assert (refusal.reason, "the recipe inherits none" in refusal.detail) == ("license_refused", True)
     assert isinstance(strict.decide("a.c", tagged("MIT")), Licensed)
 
 
 def test_a_pin_can_refuse_to_inherit() -> None:
     refusal = index({"PKG-INFO": METADATA}, "MIT", inherits=False).decide("a.c", "int a;")
     assert isinstance(refusal, Refusal)
-    assert (refusal.reason, "its pin inherits none" in refusal.detail) == ("licence_quarantined", True)
+    assert (refusal.reason, "its pin inherits none" in refusal.detail) == ("license_quarantined", True)
 
 
 def test_weak_copyleft_can_be_refused() -> None:
-    refusal = index({}, params=LicenceParams(keep_tagged=False)).decide("a.c", tagged("MPL-2.0"))
+    refusal = index({}, params=LicenseParams(keep_tagged=False)).decide("a.c", tagged("MPL-2.0"))
     assert isinstance(refusal, Refusal)
-    assert refusal.reason == "licence_refused"
+    assert refusal.reason == "license_refused"
     assert refusal.detail.startswith("MPL-2.0 is weak copyleft")
 
 

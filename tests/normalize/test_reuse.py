@@ -57,7 +57,7 @@ def test_the_highest_override_beats_what_is_deeper() -> None:
     assert (found.expressions, found.where) == (("ISC",), "REUSE.toml: annotation 1")
 
 
-def test_a_list_of_licences_is_kept_whole() -> None:
+def test_a_list_of_licenses_is_kept_whole() -> None:
     content = b'[[annotations]]\npath = "a.c"\nSPDX-License-Identifier = ["MIT", "ISC"]\n'
     (annotation,) = read_reuse_toml("REUSE.toml", content)
     assert (annotation.expressions, annotation.precedence) == (("MIT", "ISC"), Precedence.CLOSEST)

@@ -13,7 +13,7 @@ from tests.normalize.planted import key_block, lines_by_plugin
 AT = "@"
 MAIL = f"ada.lovelace{AT}analytical.engine.org"
 PUBLIC = ".".join(["93", "184", "216", "34"])
-LICENCE_HEADER = f"// Copyright (c) 2020 Ada <{MAIL}>\n// Licensed under the MIT licence.\n\n"
+LICENSE_HEADER = f"// Copyright (c) 2020 Ada <{MAIL}>\n// Licensed under the MIT license.\n\n"
 
 
 def scrub(text: str, params: ScrubParams | None = None) -> str:
@@ -73,7 +73,7 @@ KEPT = {
     "times": '"2023:10:11"',
     "other folders": '"/usr/home/lib" "/opt/x" "a/home/b" "http://host.org/home/ada/"',
     "decorators": "/// @param x.y the value\n/// @see foo",
-    "a licence header's address": LICENCE_HEADER + "int x;",
+    "a license header's address": LICENSE_HEADER + "int x;",
     "placeholders": '"<redacted-secret-1>" <redacted-email-2> "<redacted-path-1>/x"',
 }
 
@@ -132,13 +132,13 @@ def test_code_between_the_two_markers_of_a_parser_stays() -> None:
     assert "    read_body(line);" in scrub(text)
 
 
-def test_addresses_in_the_licence_header_go_where_the_params_say_so() -> None:
-    params = ScrubParams(keep_addresses_in_licence_header=False)
-    assert MAIL not in scrub(LICENCE_HEADER + "int x;", params)
+def test_addresses_in_the_license_header_go_where_the_params_say_so() -> None:
+    params = ScrubParams(keep_addresses_in_license_header=False)
+    assert MAIL not in scrub(LICENSE_HEADER + "int x;", params)
 
 
-def test_a_secret_in_the_licence_header_goes() -> None:
-    header = LICENCE_HEADER.replace("\n\n", f"\n// {lines_by_plugin()['StripeDetector'][0]}\n\n")
+def test_a_secret_in_the_license_header_goes() -> None:
+    header = LICENSE_HEADER.replace("\n\n", f"\n// {lines_by_plugin()['StripeDetector'][0]}\n\n")
     after = scrub(header + "int x;")
     assert "<redacted-secret-1>" in after
     assert MAIL in after

@@ -46,7 +46,7 @@ def test_a_raw_string_is_one_token_by_its_content() -> None:
     assert tokens('R"(a)"') == tokens('R"y(a)y"') != tokens('R"(b)"')
 
 
-def test_the_licence_header_does_not_count() -> None:
+def test_the_license_header_does_not_count() -> None:
     body = "int a = b + c;"
     assert tokens("// Copyright 2020\n" + body) == tokens("/* SPDX */" + body)
 

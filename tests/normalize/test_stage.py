@@ -29,8 +29,8 @@ def test_every_file_is_kept_or_dropped_once(normalize: Normalize) -> None:
     assert report.dropped == {
         "binary": 1,
         "exact_duplicate": 1,
-        "licence_quarantined": 1,
-        "licence_refused": 1,
+        "license_quarantined": 1,
+        "license_refused": 1,
         "too_small": 1,
     }
     assert (report.rows_in, report.rows_out) == (7, 2)
@@ -53,7 +53,7 @@ def test_every_gate_of_the_stage_finds_its_measure(normalize: Normalize) -> None
     assert wanted <= set(measures_of(normalize(SOURCES).result.report))
 
 
-def test_the_same_again_is_recognised(normalize: Normalize) -> None:
+def test_the_same_again_is_recognized(normalize: Normalize) -> None:
     first, second = normalize(SOURCES).result, normalize(SOURCES).result
     assert (first.object_id, first.unchanged, second.unchanged) == (second.object_id, False, True)
 

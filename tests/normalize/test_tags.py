@@ -1,8 +1,8 @@
-"""What a file says of its licence: tags in any comment style, and prose that contradicts a permission."""
+"""What a file says of its license: tags in any comment style, and prose that contradicts a permission."""
 
 import pytest
 
-from pipeline.normalize.expressions import LicenceClass
+from pipeline.normalize.expressions import LicenseClass
 from pipeline.normalize.tags import Tag, find_notice, find_tags, find_title
 
 TAG = "SPDX-License-" + "Identifier:"
@@ -37,19 +37,19 @@ TAGGED = {
 NOTICES = {
     "GPL in full": (
         "/* ... under the terms of the GNU General Public\n * License as published */\n",
-        LicenceClass.REFUSED,
+        LicenseClass.REFUSED,
     ),
-    "GPL in short": ("// Licensed under GPLv3\nint a;", LicenceClass.REFUSED),
-    "AGPL": ("// GNU Affero General Public License\n", LicenceClass.REFUSED),
-    "LGPL in full": ("// the GNU Lesser General\n// Public License\n", LicenceClass.TAGGED),
-    "LGPL in short": ("// LGPL-2.1\n", LicenceClass.TAGGED),
-    "both": ("// LGPL or GPL\n", LicenceClass.REFUSED),
-    "a denial": ("// This file is not under MIT.\n", LicenceClass.REFUSED),
+    "GPL in short": ("// Licensed under GPLv3\nint a;", LicenseClass.REFUSED),
+    "AGPL": ("// GNU Affero General Public License\n", LicenseClass.REFUSED),
+    "LGPL in full": ("// the GNU Lesser General\n// Public License\n", LicenseClass.TAGGED),
+    "LGPL in short": ("// LGPL-2.1\n", LicenseClass.TAGGED),
+    "both": ("// LGPL or GPL\n", LicenseClass.REFUSED),
+    "a denial": ("// This file is not under MIT.\n", LicenseClass.REFUSED),
     "a longer denial": (
-        "/* This part is NOT covered\n   not licensed under the terms of the MIT licence */",
-        LicenceClass.REFUSED,
+        "/* This part is NOT covered\n   not licensed under the terms of the MIT license */",
+        LicenseClass.REFUSED,
     ),
-    "a secret": ("// Proprietary and confidential. proprietary and confidential\n", LicenceClass.REFUSED),
+    "a secret": ("// Proprietary and confidential. proprietary and confidential\n", LicenseClass.REFUSED),
     "MIT": ("// Permission is hereby granted, free of charge\n", None),
     "Apache": (
         "// you may not use this file except in compliance with the License.\n// distributed under the License\n",
@@ -65,14 +65,14 @@ def test_tags_are_found_with_their_line(text: str, tags: list[Tag]) -> None:
     assert find_tags(text) == tags
 
 
-@pytest.mark.parametrize(("text", "licence_class"), NOTICES.values(), ids=NOTICES)
-def test_a_notice_asks_for_its_class(text: str, licence_class: LicenceClass | None) -> None:
+@pytest.mark.parametrize(("text", "license_class"), NOTICES.values(), ids=NOTICES)
+def test_a_notice_asks_for_its_class(text: str, license_class: LicenseClass | None) -> None:
     notice = find_notice(text)
-    assert (notice.licence_class if notice else None) == licence_class
+    assert (notice.license_class if notice else None) == license_class
 
 
-def test_the_title_of_a_licence_text_counts_and_its_prose_does_not() -> None:
+def test_the_title_of_a_license_text_counts_and_its_prose_does_not() -> None:
     assert find_title("MIT is compatible with the GPL.\nGNU General Public License users may ...") is None
     title = find_title("   GNU LESSER GENERAL PUBLIC LICENSE\n       Version 3, 29 June 2007\n")
     assert title is not None
-    assert title.licence_class is LicenceClass.TAGGED
+    assert title.license_class is LicenseClass.TAGGED

@@ -6,7 +6,7 @@ from tests.normalize.conftest import Normalize
 from tests.normalize.test_clean import TAG
 from tests.normalize.test_duplicates import similarity, statements
 
-GPL, MIT, LGPL = (f"// {TAG} {licence}\n" for licence in ("GPL-2.0-only", "MIT", "LGPL-2.1-only"))
+GPL, MIT, LGPL = (f"// {TAG} {license}\n" for license in ("GPL-2.0-only", "MIT", "LGPL-2.1-only"))
 NOTICE = (
     "/* This program is free software; you can redistribute it and/or modify it under the terms of the GNU General\n"
     " * Public License as published by the Free Software Foundation; version 2 of the License. */\n"
@@ -23,9 +23,9 @@ TWINS = {
 }
 
 
-@pytest.mark.parametrize(("copyleft", "relabelled", "fate"), TWINS.values(), ids=TWINS)
-def test_a_relabelled_twin_is_held(copyleft: str, relabelled: str, fate: str, normalize: Normalize) -> None:
-    made = normalize({"a": {"theirs.c": copyleft}, "b": {"ours.c": relabelled}})
+@pytest.mark.parametrize(("copyleft", "relabeled", "fate"), TWINS.values(), ids=TWINS)
+def test_a_relabeled_twin_is_held(copyleft: str, relabeled: str, fate: str, normalize: Normalize) -> None:
+    made = normalize({"a": {"theirs.c": copyleft}, "b": {"ours.c": relabeled}})
     fates = made.fates()
     assert fates["b/ours.c"].replace("exact", "near") == fate
     assert made.result.report.num_rows_unaccounted == 0
@@ -33,15 +33,15 @@ def test_a_relabelled_twin_is_held(copyleft: str, relabelled: str, fate: str, no
         (row,) = made.rows("duplicates", "duplicates.parquet")
         (twin,) = made.rows("a", "dropped.parquet")
         assert (row["keeper_source"], row["keeper_path"], row["keeper_id"]) == ("a", "theirs.c", twin["record_id"])
-        assert row["jaccard"] == pytest.approx(similarity(copyleft, relabelled))
+        assert row["jaccard"] == pytest.approx(similarity(copyleft, relabeled))
 
 
 def test_a_text_that_only_inherits_copyleft_holds_what_only_inherits_its_permission(normalize: Normalize) -> None:
     files = {"x.c": statements("x")}
-    licences = {"a": "GPL-2.0-only"}
-    assert normalize({"a": files, "b": files}, licences=licences).fates()["b/x.c"] == "copyleft_twin"
+    licenses = {"a": "GPL-2.0-only"}
+    assert normalize({"a": files, "b": files}, licenses=licenses).fates()["b/x.c"] == "copyleft_twin"
     own = {"x.c": MIT + statements("x")}
-    assert normalize({"a": files, "c": own}, licences=licences).fates()["c/x.c"] == "kept"
+    assert normalize({"a": files, "c": own}, licenses=licenses).fates()["c/x.c"] == "kept"
 
 
 def test_a_held_text_keeps_no_other_out(normalize: Normalize) -> None:
@@ -52,4 +52,4 @@ def test_a_held_text_keeps_no_other_out(normalize: Normalize) -> None:
             "c": {"far.c": statements("x", changed=45)},
         }
     )
-    assert made.fates() == {"a/gpl.c": "licence_refused", "b/near.c": "copyleft_twin", "c/far.c": "kept"}
+    assert made.fates() == {"a/gpl.c": "license_refused", "b/near.c": "copyleft_twin", "c/far.c": "kept"}

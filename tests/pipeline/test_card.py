@@ -26,9 +26,9 @@ def printed(store: Store, form: str, capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().out
 
 
-def test_the_card_names_every_source_licence_drop_and_gate(facts: Facts) -> None:
+def test_the_card_names_every_source_license_drop_and_gate(facts: Facts) -> None:
     card = markdown_card(facts)
-    wanted = {source.name for source in facts.snapshot.sources} | set(facts.licences)
+    wanted = {source.name for source in facts.snapshot.sources} | set(facts.licenses)
     wanted |= {reason for report in facts.reports.values() for reason in report.dropped}
     wanted |= {verdict.gate for verdict in facts.verdicts}
     assert [name for name in sorted(wanted) if f"| {name} |" not in card] == []
@@ -49,7 +49,7 @@ def test_the_croissant_names_every_file_of_the_view_by_its_digest_and_every_colu
     assert json.loads((tmp_path / "out" / "croissant.json").read_text()) == content
 
 
-def test_the_bill_of_materials_has_a_package_a_source_with_its_licences(
+def test_the_bill_of_materials_has_a_package_a_source_with_its_licenses(
     tiny_store: Store, facts: Facts, capsys: pytest.CaptureFixture[str]
 ) -> None:
     content = json.loads(printed(tiny_store, "spdx", capsys))
@@ -58,7 +58,7 @@ def test_the_bill_of_materials_has_a_package_a_source_with_its_licences(
     assert identifiers == {True: 1 + len(facts.snapshot.sources)}
     for source in facts.snapshot.sources:
         concluded = packages[f"SPDXRef-Source-{source.name}"]["licenseConcluded"]
-        assert all(licence in concluded for licence in source.licences)
+        assert all(license in concluded for license in source.licenses)
     generated = [entry for entry in content["relationships"] if entry["relationshipType"] == "GENERATED_FROM"]
     assert {entry["relatedSpdxElement"] for entry in generated} == packages.keys() - {"SPDXRef-Snapshot"}
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", content["creationInfo"]["created"])

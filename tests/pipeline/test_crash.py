@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.fsck import fsck
 from pipeline.stages import StageResult
 from pipeline.store import Store
 
@@ -56,7 +57,7 @@ def test_ten_kills_at_random_moments_do_not_move_the_snapshot_id(
 
     assert num_killed > 0
     assert json.loads(output)["snapshot_id"] == tiny_results[-1].snapshot_id
-    assert Store(root).fsck() == []
+    assert fsck(Store(root)) == []
 
 
 @pytest.mark.slow  # two builds for each of five renames, the first killed before it
@@ -81,7 +82,7 @@ def test_a_kill_before_a_rename_leaves_the_old_state(
     arguments = ["build", "--recipe", "tiny", "--workers", "1", "--store", str(root), "--json"]
     died = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, check=False)
     assert died.returncode == -signal.SIGKILL
-    assert Store(root).fsck() == []
+    assert fsck(Store(root)) == []
 
     output, _ = start(root).communicate()
     assert json.loads(output)["snapshot_id"] == tiny_results[-1].snapshot_id

@@ -43,7 +43,7 @@ def orders(store: Store, function: str, count: int = 4) -> list[Order]:
     parts = [
         Part(str(n), "test/part", f"{__name__}:{function}", Params(), identity={"number": n}) for n in range(count)
     ]
-    return [Order(part, store.root, store.root / "tmp" / part.name) for part in parts]
+    return [Order(part, part.function, store.root, store.root / "tmp" / part.name) for part in parts]
 
 
 def bytes_written(store: Store) -> dict[str, bytes]:

@@ -36,15 +36,15 @@ def test_a_kept_file_is_followed_to_its_rows(tiny_store: Store) -> None:
 
     assert trail.kept
     assert [step.stage for step in trail.steps] == ["collect", "normalize", "duplicates", "enrich", "tokenize"]
-    assert trail.steps[1].evidence["licence"]
+    assert trail.steps[1].evidence["license"]
     assert trail.steps[-1].evidence["rows"]
 
 
-def test_a_refused_licence_shows_the_expression_that_was_found(tiny_store: Store) -> None:
+def test_a_refused_license_shows_the_expression_that_was_found(tiny_store: Store) -> None:
     step = why(tiny_store, "tiny", "quarry", "src/merge_runs.c").steps[-1]
 
-    assert (step.stage, step.reason) == ("normalize", "licence_refused")
-    assert "GPL" in step.evidence["licence"]
+    assert (step.stage, step.reason) == ("normalize", "license_refused")
+    assert "GPL" in step.evidence["license"]
     assert "src/merge_runs.c:3" in step.evidence["detail"]
 
 

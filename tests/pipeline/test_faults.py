@@ -21,6 +21,7 @@ from pipeline.build import BuildOrder, open_build
 from pipeline.collect.local import tree_digest
 from pipeline.collect.pins import LocalPin
 from pipeline.durable import write_synced
+from pipeline.fsck import fsck
 from pipeline.promotion import promote
 from pipeline.recipes import TINY
 from pipeline.stages import StageResult, run_stages
@@ -168,10 +169,10 @@ def refuse_lies(root: Path, expected: dict[str, str], prepared: str, number: int
     """What is sound stays sound, what was damaged is at most still so, and working again mends all."""
     store = Store(root)
     if prepared != "damaged":
-        assert store.fsck() == [], f"call {number}"
+        assert fsck(store) == [], f"call {number}"
         assert set(store.refs("mine").values()) <= set(expected.values())
     assert work_of_a_build(root) == expected, f"call {number}"
-    assert store.fsck() == [], f"call {number}"
+    assert fsck(store) == [], f"call {number}"
     assert [path for path in root.glob("tmp/*") if path.name != ".blobs"] == [], f"call {number}"
     for ref, object_id in expected.items():
         assert [entry["new"] for entry in store.history("mine") if entry["ref"] == ref][-1] == object_id
@@ -186,9 +187,9 @@ def test_killed_at_a_call_a_build_ends_in_the_same_id(tmp_path: Path, tree: Path
 
     expected = build(tmp_path / "whole", tree)
     assert in_child(work) == -signal.SIGKILL
-    assert Store(tmp_path / "store").fsck() == []
+    assert fsck(Store(tmp_path / "store")) == []
     assert build(tmp_path / "store", tree) == expected
-    assert Store(tmp_path / "store").fsck() == []
+    assert fsck(Store(tmp_path / "store")) == []
 
 
 def test_killed_at_every_call_a_promotion_moves_live_or_leaves_it(
@@ -213,4 +214,4 @@ def test_killed_at_every_call_a_promotion_moves_live_or_leaves_it(
         assert store.ref("tiny", "live") is None or moves[-1] == snapshot_id
         assert promote(store, "tiny").new == snapshot_id
     assert number > 5
-    assert Store(root).fsck() == []
+    assert fsck(Store(root)) == []

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import LockedError, MissingError
+from pipeline.fsck import fsck
 from pipeline.promotion import promote
 from pipeline.reclaim import forget, reclaim
 from pipeline.store import Store
@@ -39,7 +40,7 @@ def test_an_older_snapshot_goes_once_nothing_names_it_and_the_newer_one_stays_wh
     assert done == rehearsed
     assert old in done.object_ids
     assert done.num_bytes > 0
-    assert rebuilt.fsck() == []
+    assert fsck(rebuilt) == []
     assert promote(rebuilt, "tiny", new).unchanged
     assert reclaim(rebuilt).object_ids == ()
 
@@ -52,7 +53,7 @@ def test_leftovers_of_killed_writers_go(rebuilt: Store) -> None:
         (rebuilt.root / place).write_bytes(b"half")
     reclaim(rebuilt)
     assert not [place for place in places if (rebuilt.root / place).exists()]
-    assert rebuilt.fsck() == []
+    assert fsck(rebuilt) == []
 
 
 def test_a_store_that_is_written_is_left_alone(rebuilt: Store) -> None:

@@ -79,16 +79,16 @@ def test_every_source_and_every_step_adds_up(tiny: Report) -> None:
         assert source["num_files_in"] == source["num_files_kept"] + dropped
     for step in tiny.stages:
         assert step["rows_in"] == step["rows_out"] + sum(step["dropped"].values())
-    kept = sum(row["num_files"] for row in tiny.licences if row["fate"] == "kept")
+    kept = sum(row["num_files"] for row in tiny.licenses if row["fate"] == "kept")
     assert kept == sum(source["num_files_kept"] for source in tiny.sources)
 
 
-def test_it_answers_what_was_dropped_for_the_licence_and_on_what_evidence(tiny: Report) -> None:
+def test_it_answers_what_was_dropped_for_the_license_and_on_what_evidence(tiny: Report) -> None:
     refused = [row for row in tiny.refusals if row["source"] == "quarry" and "src/merge_runs.c" in row["paths"]]
-    assert "GPL" in refused[0]["licence"]
+    assert "GPL" in refused[0]["license"]
     assert "this file:3" in refused[0]["evidence"]
     assert sum(row["num_files"] for row in tiny.refusals) == sum(
-        rule["num_files"] for rule in tiny.rules if rule["reason"].startswith("licence")
+        rule["num_files"] for rule in tiny.rules if rule["reason"].startswith("license")
     )
 
 

@@ -1,4 +1,4 @@
-"""A stage recognises what it made before by key, and believes no key that leads elsewhere."""
+"""A stage recognizes what it made before by key, and believes no key that leads elsewhere."""
 
 import shutil
 from pathlib import Path

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import DamagedError, DigestError, LockedError, MissingError, RefMovedError
+from pipeline.errors import DamagedError, DigestError, FormatError, LockedError, MissingError, RefMovedError
+from pipeline.fsck import fsck
 from pipeline.objects import MANIFEST
 from pipeline.store import Store
 
@@ -35,6 +36,27 @@ def test_an_object_is_named_by_its_manifest(store: Store) -> None:
 
 def test_equal_content_in_two_stores_has_one_id(tmp_path: Path) -> None:
     assert commit(Store(tmp_path / "a"), b"text") == commit(Store(tmp_path / "elsewhere" / "b"), b"text")
+
+
+def test_a_store_of_another_version_is_refused_and_one_without_objects_is_not(tmp_path: Path) -> None:
+    (tmp_path / "old" / "objects").mkdir(parents=True)
+    (tmp_path / "new" / "blobs").mkdir(parents=True)
+
+    with pytest.raises(FormatError, match=r"it has format 1; expected 2.* Move it aside and build again\."):
+        Store(tmp_path / "old")
+    commit(Store(tmp_path / "new"), b"text")
+    assert (tmp_path / "new" / "format").read_text() == "2\n"
+    (tmp_path / "new" / "format").write_text("3\n")
+    with pytest.raises(FormatError, match="it has format 3"):
+        Store(tmp_path / "new")
+
+
+def test_an_object_of_another_version_is_refused_by_name(store: Store) -> None:
+    path = store.read(commit(store, b"text")).path / MANIFEST
+    path.write_bytes(path.read_bytes().replace(b'"identity_version":2', b'"manifest_version":1'))
+
+    with pytest.raises(FormatError, match="its identity has version 1; expected 2"):
+        store.read(path.parent.name)
 
 
 def test_other_content_kind_or_input_has_another_id(store: Store) -> None:
@@ -59,7 +81,7 @@ def test_a_flipped_bit_is_refused_by_readers_and_named_by_fsck(store: Store) -> 
 
     with pytest.raises(DamagedError, match="content"):
         store.read(object_id).file("content.txt")
-    (problem,) = store.fsck()
+    (problem,) = fsck(store)
     assert object_id[:12] in problem
     assert f"Needed by test/object {user_id[:12]}" in problem
 
@@ -70,7 +92,7 @@ def test_a_damaged_object_is_made_anew_by_the_next_commit(store: Store) -> None:
 
     assert commit(store, b"text") == object_id
     assert store.read(object_id).file("content.txt").read_bytes() == b"text"
-    assert store.fsck() == []
+    assert fsck(store) == []
 
 
 def test_a_missing_object_is_named_with_who_needs_it(store: Store) -> None:
@@ -79,7 +101,7 @@ def test_a_missing_object_is_named_with_who_needs_it(store: Store) -> None:
     store.move_ref("corpus", "collect", None, object_id, "built")
     (store.read(object_id).path / MANIFEST).unlink()
 
-    (problem,) = store.fsck()
+    (problem,) = fsck(store)
     assert "missing" in problem
     assert user_id[:12] in problem
     assert "ref corpus/collect" in problem
@@ -102,11 +124,11 @@ def test_a_damaged_ref_is_refused_named_by_fsck_and_mended_by_the_next_move(stor
 
     with pytest.raises(DamagedError, match="ref corpus/live"):
         store.ref("corpus", "live")
-    (problem,) = store.fsck()
+    (problem,) = fsck(store)
     assert "ref corpus/live" in problem
     store.move_ref("corpus", "live", store.ref_text("corpus", "live"), second, "again")
     assert store.ref("corpus", "live") == second
-    assert store.fsck() == []
+    assert fsck(store) == []
 
 
 def test_a_ref_to_nothing_is_refused(store: Store) -> None:
@@ -143,7 +165,7 @@ def test_a_damaged_line_of_the_history_is_named_by_its_number(store: Store, line
 
     with pytest.raises(DamagedError, match="line 2 of log"):
         store.history("corpus")
-    (problem,) = store.fsck()
+    (problem,) = fsck(store)
     assert "line 2" in problem
 
 
@@ -155,7 +177,7 @@ def test_damaged_verdicts_are_refused_and_named(store: Store, content: bytes) ->
 
     with pytest.raises(DamagedError, match=f"verdicts of object {object_id[:12]}"):
         store.verdicts(object_id)
-    (problem,) = store.fsck()
+    (problem,) = fsck(store)
     assert object_id[:12] in problem
 
 
@@ -176,12 +198,12 @@ def test_a_blob_whose_bytes_changed_is_taken_for_absent_so_that_it_is_fetched_an
     sha256 = hashlib.sha256(b"right").hexdigest()
     path = store.put_blob([b"right"], sha256, "one")
     path.write_bytes(b"riGht")
-    assert "bytes changed" in store.fsck()[0]
+    assert "bytes changed" in fsck(store)[0]
     assert store.blob(sha256) is None
 
     assert store.put_blob([b"right"], sha256, "one").read_bytes() == b"right"
     assert store.blob(sha256) == path
-    assert store.fsck() == []
+    assert fsck(store) == []
 
 
 def test_what_is_no_file_among_the_blobs_is_named_and_not_waited_for(store: Store) -> None:
@@ -189,7 +211,7 @@ def test_what_is_no_file_among_the_blobs_is_named_and_not_waited_for(store: Stor
     os.mkfifo(store.root / "blobs" / ("b" * 64))
     (store.root / "blobs" / ("c" * 64)).symlink_to("nowhere")
 
-    assert [problem[:10] for problem in store.fsck()] == ["blob aaaaa", "blob bbbbb", "blob ccccc"]
+    assert [problem[:10] for problem in fsck(store)] == ["blob aaaaa", "blob bbbbb", "blob ccccc"]
     assert all(store.blob(letter * 64) is None for letter in "abc")
 
 
@@ -308,7 +330,7 @@ def test_racing_commits_of_one_object_all_succeed_and_keep_one_copy(store: Store
         child.join()
 
     assert [child.exitcode for child in children] == [0, 0]
-    assert store.fsck() == []
+    assert fsck(store) == []
     assert not [path for path in (store.root / "tmp").iterdir() if not path.name.startswith(".")]
 
 
@@ -349,4 +371,4 @@ def test_a_named_blob_is_found_by_its_name_until_it_is_gone(store: Store) -> Non
     store.name_blob("git/one", second)
     assert store.named_blob("git/one") is None
     assert store.put_blob([b"second"], second, "a test") == store.named_blob("git/one")
-    assert store.fsck() == []
+    assert fsck(store) == []

@@ -51,7 +51,7 @@ def _set(row: int, slot: int, value: int) -> Edit:
     return edit
 
 
-def test_a_sound_table_has_no_offence(
+def test_a_sound_table_has_no_offense(
     tokens: pa.Table, packed: pa.Table, hot: pa.Table, vocabulary: Vocabulary
 ) -> None:
     assert checks.count_boundary_mismatches(packed, vocabulary) == 0
@@ -60,7 +60,7 @@ def test_a_sound_table_has_no_offence(
     assert checks.count_misaligned_columns(tokens) == 0
 
 
-OFFENCES: dict[str, tuple[str, Edit]] = {
+OFFENSES: dict[str, tuple[str, Edit]] = {
     "a shifted document boundary": ("doc_ids", _shift_boundary),
     "a loss on a target of the next document": ("loss_mask", lambda lists: lists[0].__setitem__(lists[0].index(0), 1)),
     "a masked token": ("loss_mask", _set(0, 0, 0)),
@@ -77,9 +77,9 @@ OFFENCES: dict[str, tuple[str, Edit]] = {
 }
 
 
-@pytest.mark.parametrize("offence", OFFENCES)
-def test_the_boundary_oracle_catches(offence: str, packed: pa.Table, vocabulary: Vocabulary) -> None:
-    column, edit = OFFENCES[offence]
+@pytest.mark.parametrize("offense", OFFENSES)
+def test_the_boundary_oracle_catches(offense: str, packed: pa.Table, vocabulary: Vocabulary) -> None:
+    column, edit = OFFENSES[offense]
     assert checks.count_boundary_mismatches(_edited(packed, column, edit), vocabulary) == 1
 
 

@@ -23,13 +23,16 @@ SPELLINGS = "".join(f"<|{name}|>" for name in ("pad", "bos", "eos", "fim_prefix"
 
 
 @pytest.mark.parametrize("row_length", [16, 128])
-@pytest.mark.parametrize("shape", ["a row shorter than every chunk", "one token", "every special spelt"])
+@pytest.mark.parametrize("shape", ["a row shorter than every chunk", "one token", "every special spelled"])
 def test_odd_documents_are_packed_whole(
     shape: str, row_length: int, enriched: pa.Table, vocabulary: Vocabulary, make_document: Callable[..., Any]
 ) -> None:
     documents: dict[str, list[EnrichedDocument]] = {
         "one token": [make_document(1, ["x"]), make_document(2, ["\n"])],
-        "every special spelt": [make_document(1, [SPELLINGS * 9, f"// {SPELLINGS}\n"]), make_document(2, [SPELLINGS])],
+        "every special spelled": [
+            make_document(1, [SPELLINGS * 9, f"// {SPELLINGS}\n"]),
+            make_document(2, [SPELLINGS]),
+        ],
     }
     texts = table_of_records(EnrichedDocument, documents[shape]) if shape in documents else enriched
     tokens = tokenize(texts, vocabulary)

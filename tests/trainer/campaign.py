@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pipeline.fsck import fsck
 from pipeline.store import Store
 from tests.trainer.nursery import Nursery
 from trainer.acceptance import Bench
@@ -54,7 +55,7 @@ def run_campaign(store: Store, snapshot_id: str, folder: Path, num_kills: int, s
             _one_run(bench, nursery, f"killed-{found.num_runs}", (chance, boundaries, num_kills), found)
             ended = bench.train(f"killed-{found.num_runs}", *_MORE, "--resume", "latest")
             _compare(ended, straight, found)
-    found.damage = [line for line in bench.store.fsck() if "missing" not in line]
+    found.damage = [line for line in fsck(bench.store) if "missing" not in line]
     return found
 
 

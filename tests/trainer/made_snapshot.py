@@ -51,7 +51,7 @@ def _content(rows_id: str) -> dict[str, object]:
         "num_text_bytes": 2 * num_tokens,
         "num_rows_train": NUM_ROWS_TRAIN,
         "num_rows_held_out": NUM_ROWS_HELD_OUT,
-        "licences": {},
+        "licenses": {},
     }
     vocabulary = {name: told[name] for name in ("name", "sha256", "size", "specials")}
     return {

@@ -61,7 +61,7 @@ class Nursery:
 
 def main() -> int:
     """Serve orders until stdin ends."""
-    for name in ("torch._dynamo", "trainer.loop"):  # the first is loaded by torch's optimisers
+    for name in ("torch._dynamo", "trainer.loop"):  # the first is loaded by torch's optimizers
         importlib.import_module(name)
     from trainer.__main__ import main as trainer_main
 

@@ -77,7 +77,7 @@ def poisoned(model: HybridModel, name: str, factor: float) -> str | None:
 
 
 def state_of(model: HybridModel, optimizer: torch.optim.Optimizer) -> str:
-    """The digest of a model and its optimiser."""
+    """The digest of a model and its optimizer."""
     return digest_tensors(Whole(model.state_dict())) + digest_tensors(Whole(optimizer_tensors(optimizer, model)))
 
 

@@ -94,7 +94,7 @@ def test_a_termination_signal_saves_and_ends_well(root: Path, straight: dict[str
     assert resumed["parameters_sha256"] == straight["parameters_sha256"]
 
 
-def test_a_finished_run_is_recognised(root: Path, straight: dict[str, Any]) -> None:
+def test_a_finished_run_is_recognized(root: Path, straight: dict[str, Any]) -> None:
     again = train(root, "straight", STEPS, "--resume", "latest")
 
     assert again["unchanged"] is True

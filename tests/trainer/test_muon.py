@@ -120,7 +120,7 @@ def test_without_muon_every_step_is_torchs_adamw_to_the_bit() -> None:
     assert digest_tensors(model.state_dict()) == digest_tensors(peer.state_dict())
 
 
-def test_an_optimiser_that_is_put_back_goes_on_to_the_same_bits() -> None:
+def test_an_optimizer_that_is_put_back_goes_on_to_the_same_bits() -> None:
     model, optimizer = model_and_optimizer(MUON, torch.float32)
     give_gradients(model, 0)
     optimizer.step()

@@ -53,7 +53,7 @@ def test_structure_is_trained_on_and_resumed_and_certified(store: Store, tmp_pat
     assert resumed["checkpoint_id"] == straight["checkpoint_id"]
     trained = open_trained(store, straight["checkpoint_id"])
     assert trained.model.structure is not None
-    assert trained.model.structure.out_DN.abs().sum() > 0, "what starts at zero has learnt"
+    assert trained.model.structure.out_DN.abs().sum() > 0, "what starts at zero has learned"
     assert held_out_loss(trained, 4)["bits_per_byte"] > 0
     assert exact_middles(trained, Extent(num_middles=2, num_tokens=20))["num_middles"] == 2
 

@@ -31,7 +31,7 @@ def count(hot: dict[str, Any], tokens: dict[str, Any] = TOKENS) -> int:
     return count_hot_structures_that_differ(*tables, pa.table(hot), (PAD, BEGIN, END))
 
 
-def test_structure_that_is_the_documents_own_has_no_offence() -> None:
+def test_structure_that_is_the_documents_own_has_no_offense() -> None:
     assert count(HOT) == 0
     absent = pa.nulls(2, pa.list_(pa.uint8()))
     assert count({**HOT, "structure_kinds": absent, "structure_levels": absent}) == 0
@@ -54,7 +54,7 @@ def test_a_row_with_other_structure_is_counted(damage: Callable[[list[list[int]]
         assert count({**HOT, name: rows}) == 1
 
 
-def test_structure_of_another_length_makes_every_row_an_offence() -> None:
+def test_structure_of_another_length_makes_every_row_an_offense() -> None:
     short = [HOT["structure_kinds"][0][:-1], HOT["structure_kinds"][1]]
     assert count({**HOT, "structure_kinds": short}) == 2
     assert count({**HOT, "structure_kinds": pa.array([None, HOT["structure_kinds"][1]])}) == 2

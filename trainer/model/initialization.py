@@ -2,7 +2,7 @@
 
 Each parameter has its own generator, seeded by a digest of the seed and its name. So a module that is added moves no
 other parameter, a shard of any mesh is a slice, and no global generator is read. Modules declare how their own
-parameters begin and what they are for (`ParameterKind`, which the optimiser reads) in `parameter_specs()`.
+parameters begin and what they are for (`ParameterKind`, which the optimizer reads) in `parameter_specs()`.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """Compile databases: from `compile_commands.json` to one command a unit, with the paths inside the tree and nothing else.
 
 A command is read as its compiler would: `arguments` as they stand, `command` with a shell's quotes, response files in
-their place. Of the options those stay that change what the text means; warnings, optimisation, outputs and what only
+their place. Of the options those stay that change what the text means; warnings, optimization, outputs and what only
 one compiler knows go. A path becomes relative to the tree, whatever machine the database was made on.
 """
 

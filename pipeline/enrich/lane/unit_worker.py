@@ -157,11 +157,11 @@ class Unit:
             return None
         content = self._content(path)
         at = location.offset
-        spelt = name.encode()
-        if content[at : at + len(spelt)] != spelt:
+        spelled = name.encode()
+        if content[at : at + len(spelled)] != spelled:
             return None
-        after = content[at + len(spelt) : at + len(spelt) + 1]
-        return None if spelt[-1:].isalnum() and (after.isalnum() or after == b"_") else at
+        after = content[at + len(spelled) : at + len(spelled) + 1]
+        return None if spelled[-1:].isalnum() and (after.isalnum() or after == b"_") else at
 
     def _id(self, named: Any) -> int:
         name = named.get_usr() or named.spelling

@@ -140,7 +140,7 @@ def archive(folder: Path) -> Path:
 
 
 def _tagged(name: str) -> str:
-    """The text, so that it has a licence and is nobody's duplicate: what stands behind could be swallowed by the fault."""
+    """The text, so that it has a license and is nobody's duplicate: what stands behind could be swallowed by the fault."""
     own = "".join(f"extern int own_{hashlib.sha256(f'{name}{n}'.encode()).hexdigest()[:12]}(int);\n" for n in range(6))
     text = FILES[name]
     return "// SPDX-License-Identifier: MIT\n" + (f"{text}{own}" if text.startswith("#") else f"{own}{text}")
@@ -320,7 +320,7 @@ def test_show_says_what_became_of_a_file(
     ("words", "sentence"),
     [
         (("bad", "nested.cc"), "normalize dropped it: "),
-        (("bad", "LICENSE"), "it is evidence about licences and no document"),
+        (("bad", "LICENSE"), "it is evidence about licenses and no document"),
         (("bad", "god.cc"), "Did you mean good.cc"),
         (("god", "good.cc"), "one of bad"),
     ],

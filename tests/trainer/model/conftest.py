@@ -60,7 +60,7 @@ def _shaken(module: nn.Module) -> nn.Module:
 
 @pytest.fixture
 def shaken() -> Shaken:
-    """Initialise a module and move every parameter, so that none sits at a zero or a one that would hide a fault."""
+    """Initialize a module and move every parameter, so that none sits at a zero or a one that would hide a fault."""
     return _shaken
 
 

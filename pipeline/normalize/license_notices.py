@@ -1,11 +1,11 @@
-"""Notices by which a file puts itself under a licence without its text: the standard headers of Apache, MPL, Boost, GNU.
+"""Notices by which a file puts itself under a license without its text: the standard headers of Apache, MPL, Boost, GNU.
 
-Sources: the appendix of Apache-2.0, exhibit A of MPL-2.0, the Boost licence page, "How to apply" of the GNU licences.
+Sources: the appendix of Apache-2.0, exhibit A of MPL-2.0, the Boost license page, "How to apply" of the GNU licenses.
 """
 
 import re
 
-from pipeline.normalize.licence_words import plain_words
+from pipeline.normalize.license_words import plain_words
 
 _UNDER = (
     r"\b(?:licensed|distributed|released|available(?: as open source)?|provided|modify it|code is|file is) (?:to you )?under "
@@ -60,7 +60,7 @@ def find_notices(header: str) -> tuple[str, ...]:
 
 
 def _find_in(words: str) -> tuple[str, ...]:
-    found = {licence for licence, pattern in _NOTICES if pattern.search(words)}
+    found = {license for license, pattern in _NOTICES if pattern.search(words)}
     found.update(_gnu_expression(match) for match in _GNU.finditer(words))
     return tuple(sorted(found))
 

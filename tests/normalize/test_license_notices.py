@@ -2,10 +2,10 @@
 
 import pytest
 
-from pipeline.normalize.licence_notices import find_notices
+from pipeline.normalize.license_notices import find_notices
 from pipeline.normalize.licenses import Licensed
 from pipeline.normalize.refusal import Refusal
-from tests.normalize.test_licence_texts import BSD, CHOICE, MIT, spdx_text
+from tests.normalize.test_license_texts import BSD, CHOICE, MIT, spdx_text
 from tests.normalize.test_licenses import index
 
 GNU = (
@@ -35,7 +35,7 @@ NOTICES = {
         "(C) Copyright Somebody 1999. Distributed under the Boost\n//  Software License, Version 1.0.",
         "BSL-1.0",
     ),
-    "a licence among others": ("Available as open-source under the MIT License", "MIT"),
+    "a license among others": ("Available as open-source under the MIT License", "MIT"),
     "older Boost": (
         "Use, modification and distribution are subject to the\n//  Boost Software License, Version 1.0.",
         "BSL-1.0",
@@ -93,7 +93,7 @@ def test_a_text_in_the_header_is_evidence_of_the_file(path: str) -> None:
 def test_texts_and_notices_of_a_header_all_hold() -> None:
     licensed = index({}).decide("a.c", headed(MIT, NOTICES["MPL"][0]))
     assert isinstance(licensed, Licensed)
-    assert (licensed.expression, licensed.licence_class) == ("MIT AND MPL-2.0", "tagged")
+    assert (licensed.expression, licensed.license_class) == ("MIT AND MPL-2.0", "tagged")
 
 
 def test_a_choice_in_a_header_is_taken_and_its_branch_recorded() -> None:
@@ -107,8 +107,8 @@ def test_a_choice_in_a_header_is_taken_and_its_branch_recorded() -> None:
 def test_a_copyleft_notice_is_refused_and_is_the_files_own() -> None:
     refusal = index({}, "MIT").decide("a.c", headed(NOTICES["GPL or later"][0]))
     assert isinstance(refusal, Refusal)
-    assert (refusal.reason, refusal.licence, refusal.is_copyleft, refusal.is_own) == (
-        "licence_refused",
+    assert (refusal.reason, refusal.license, refusal.is_copyleft, refusal.is_own) == (
+        "license_refused",
         "GPL-3.0-or-later",
         True,
         True,
@@ -118,7 +118,7 @@ def test_a_copyleft_notice_is_refused_and_is_the_files_own() -> None:
 def test_a_permissive_text_beside_words_of_copyleft_is_quarantined() -> None:
     refusal = index({}).decide("a.c", headed(MIT, "Alternatively this file may be used under the GPL."))
     assert isinstance(refusal, Refusal)
-    assert (refusal.reason, "says `GPL`" in refusal.detail) == ("licence_quarantined", True)
+    assert (refusal.reason, "says `GPL`" in refusal.detail) == ("license_quarantined", True)
 
 
 INHERITED = {
@@ -142,9 +142,9 @@ INHERITED = {
     "one of two texts is unknown": (
         {"third_party/x/LICENSE": MIT.encode(), "third_party/x/COPYING": b"Ask us."},
         "MIT",
-        "no licence text that is known",
+        "no license text that is known",
     ),
-    "a notice file is no licence text": (
+    "a notice file is no license text": (
         {"third_party/x/LICENSE": MIT.encode(), "third_party/x/NOTICE": b"Thanks."},
         "",
         "MIT",
@@ -158,9 +158,9 @@ def test_what_lies_below_a_vendored_root_needs_a_text_of_its_own(
 ) -> None:
     decided = index(evidence, declared).decide("third_party/x/src/a.c", "int a;")
     if isinstance(decided, Licensed):
-        assert (decided.expression, decided.evidence) == (expected, "licence_text")
+        assert (decided.expression, decided.evidence) == (expected, "license_text")
     else:
-        assert decided.reason == "licence_quarantined"
+        assert decided.reason == "license_quarantined"
         assert expected in decided.detail
 
 
@@ -176,12 +176,12 @@ def test_a_changed_text_of_the_source_is_quarantined_although_the_package_declar
         "a.c", "int a;"
     )
     assert isinstance(refusal, Refusal)
-    assert refusal.reason == "licence_quarantined"
+    assert refusal.reason == "license_quarantined"
     assert "almost BSD-3-Clause: `may drop` where it says `must retain`" in refusal.detail
 
 
-def test_an_unclear_text_beside_a_package_that_names_its_licences_is_said_and_kept() -> None:
-    unclear = {"lib/COPYING.md": (BSD + "You may choose the other licence as well.").encode()}
+def test_an_unclear_text_beside_a_package_that_names_its_licenses_is_said_and_kept() -> None:
+    unclear = {"lib/COPYING.md": (BSD + "You may choose the other license as well.").encode()}
     licensed = index(unclear, "MIT AND BSD-3-Clause").decide("lib/a.c", "int a;")
     assert isinstance(licensed, Licensed)
     assert (licensed.evidence, "beside BSD-3-Clause it says" in licensed.detail) == ("package", True)
