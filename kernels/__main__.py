@@ -2,7 +2,7 @@
 
 `python -m kernels benchmark`: how long each takes on the GPU beside its reference, a row at a time.
 
-`python -m kernels tune`: times the launch configurations on the GPU and writes the table `kernels/configurations.json`.
+`python -m kernels tune`: times the launch configurations on the GPU and writes the table `kernels/framework/configurations.json`.
 """
 
 import argparse
@@ -19,12 +19,12 @@ if DEVICE == "cpu":
     # Triton reads this when it decorates a kernel, hence before the imports below.
     os.environ["TRITON_INTERPRET"] = "1"
 
-from kernels.benchmark import has_failed, rows_here, run_benchmark  # noqa: E402 (see above)
-from kernels.configurations import MEASURED_PATH  # noqa: E402 (see above)
-from kernels.measurements import COMMITTED, read_rows, surroundings  # noqa: E402 (see above)
-from kernels.parity import ParityResult, compare_everywhere  # noqa: E402 (see above)
-from kernels.spec import KernelSpec, all_specs  # noqa: E402
-from kernels.tuning import run_tuning, write_table  # noqa: E402 (see above)
+from kernels.framework.configurations import MEASURED_PATH  # noqa: E402 (see above)
+from kernels.framework.spec import KernelSpec, all_specs  # noqa: E402
+from kernels.measure.benchmark import has_failed, rows_here, run_benchmark  # noqa: E402 (see above)
+from kernels.measure.parity import ParityResult, compare_everywhere  # noqa: E402 (see above)
+from kernels.measure.rows import COMMITTED, read_rows, surroundings  # noqa: E402 (see above)
+from kernels.measure.tuning import run_tuning, write_table  # noqa: E402 (see above)
 
 SEED = 42
 

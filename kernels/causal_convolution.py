@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from kernels.backend import tl, triton
-from kernels.configurations import launch_options
-from kernels.launch import register_on_cpu, runs_kernel, sample_positions, sum_dtype, sum_partials
-from kernels.spec import Argument, KernelSpec, ShapeCase
+from kernels.framework.backend import tl, triton
+from kernels.framework.configurations import launch_options
+from kernels.framework.launch import register_on_cpu, runs_kernel, sample_positions, sum_dtype, sum_partials
+from kernels.framework.spec import Argument, KernelSpec, ShapeCase
 
 TILE_TOKENS, TILE_CHANNELS = 32, 64
 

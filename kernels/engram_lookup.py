@@ -18,10 +18,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from kernels.backend import tl, triton
-from kernels.configurations import launch_options
-from kernels.launch import register_on_cpu, runs_kernel, sample_positions
-from kernels.spec import Argument, KernelSpec, ShapeCase
+from kernels.framework.backend import tl, triton
+from kernels.framework.configurations import launch_options
+from kernels.framework.launch import register_on_cpu, runs_kernel, sample_positions
+from kernels.framework.spec import Argument, KernelSpec, ShapeCase
 
 FORWARD_TOKENS, BACKWARD_LOOKUPS, PIECE = 32, 16, 32
 

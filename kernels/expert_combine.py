@@ -14,8 +14,6 @@ Lepikhin et al. 2020, arXiv 2006.16668.
 import torch
 from torch import Tensor
 
-from kernels.backend import tl, triton
-from kernels.configurations import launch_options, tile_class
 from kernels.expert_dispatch import (
     PLACEMENT_CASES,
     REAL_PLACEMENT_CASES,
@@ -24,8 +22,10 @@ from kernels.expert_dispatch import (
     rows_of_slots,
     sample_placement,
 )
-from kernels.launch import register_on_cpu, runs_kernel, sum_dtype
-from kernels.spec import Argument, KernelSpec, ShapeCase
+from kernels.framework.backend import tl, triton
+from kernels.framework.configurations import launch_options, tile_class
+from kernels.framework.launch import register_on_cpu, runs_kernel, sum_dtype
+from kernels.framework.spec import Argument, KernelSpec, ShapeCase
 
 
 def expert_combine_reference(results_SD: Tensor, weights_MK: Tensor, slots_MK: Tensor, pairs_S: Tensor) -> Tensor:

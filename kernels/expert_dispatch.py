@@ -13,10 +13,10 @@ Source: the capacity slots of Lepikhin et al. 2020, arXiv 2006.16668.
 import torch
 from torch import Tensor
 
-from kernels.backend import tl, triton
-from kernels.configurations import launch_options, tile_class
-from kernels.launch import register_on_cpu, runs_kernel, sum_dtype
-from kernels.spec import Argument, KernelSpec, ShapeCase
+from kernels.framework.backend import tl, triton
+from kernels.framework.configurations import launch_options, tile_class
+from kernels.framework.launch import register_on_cpu, runs_kernel, sum_dtype
+from kernels.framework.spec import Argument, KernelSpec, ShapeCase
 
 TILE_ROWS, MAX_TILE_COLUMNS = 16, 256
 

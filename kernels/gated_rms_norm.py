@@ -15,11 +15,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from kernels.backend import tl, triton
-from kernels.configurations import launch_options, tile_class
-from kernels.launch import as_rows, register_on_cpu, runs_kernel, sum_dtype, sum_partials
+from kernels.framework.backend import tl, triton
+from kernels.framework.configurations import launch_options, tile_class
+from kernels.framework.launch import as_rows, register_on_cpu, runs_kernel, sum_dtype, sum_partials
+from kernels.framework.spec import Argument, KernelSpec, ShapeCase
 from kernels.rms_norm import tile_sizes, tiles_of_a_program
-from kernels.spec import Argument, KernelSpec, ShapeCase
 
 
 def gated_rms_norm_reference(x: Tensor, gate: Tensor, weight: Tensor, eps: float) -> Tensor:

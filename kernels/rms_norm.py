@@ -13,10 +13,10 @@ atomics: each program adds its rows in order, then the P partial sums are added 
 import torch
 from torch import Tensor
 
-from kernels.backend import tl, triton
-from kernels.configurations import launch_options, tile_class
-from kernels.launch import as_rows, register_on_cpu, runs_kernel, sum_dtype, sum_partials
-from kernels.spec import Argument, KernelSpec, ShapeCase
+from kernels.framework.backend import tl, triton
+from kernels.framework.configurations import launch_options, tile_class
+from kernels.framework.launch import as_rows, register_on_cpu, runs_kernel, sum_dtype, sum_partials
+from kernels.framework.spec import Argument, KernelSpec, ShapeCase
 
 TILE_ELEMENTS, MAX_TILE_ROWS = 4096, 32
 MAX_BACKWARD_PROGRAMS = 512

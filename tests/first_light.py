@@ -24,8 +24,8 @@ from typing import Any
 
 import torch
 
-from kernels.measurements import append, read_rows, surroundings
-from kernels.spec import all_specs
+from kernels.framework.spec import all_specs
+from kernels.measure.rows import append, read_rows, surroundings
 
 ROOT = Path(__file__).parent.parent
 ROWS = Path("docs/benchmarks")

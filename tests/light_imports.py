@@ -25,7 +25,7 @@ FORBIDDEN = {
     ),
     "pipeline.collect.stage": ("pyarrow", "numpy", "httpx2", "unearth", "requests"),
     "pipeline.normalize.stage": ("pyarrow", "numpy", "llvmlite", "detect_secrets", "re2"),
-    "kernels.mamba3_scan": ("dagster", "pipeline", "trainer", "pyarrow", "pydantic"),
+    "kernels.mamba3_scan.op": ("dagster", "pipeline", "trainer", "pyarrow", "pydantic"),
     "kernels.rms_norm": ("dagster", "pipeline", "trainer", "pyarrow", "pydantic"),
 }
 

@@ -118,7 +118,7 @@ def missing(choice: AttentionChoice, head_size: int, dtype: Precision, device: s
         return ""
     import torch
 
-    from kernels.backend import HAS_TRITON
+    from kernels.framework.backend import HAS_TRITON
 
     if way.needs_triton and not HAS_TRITON:
         return "Triton is not installed"

@@ -25,7 +25,7 @@ from typing import Any
 
 import torch
 
-from kernels.measurements import COMMITTED, append, read_rows, surroundings
+from kernels.measure.rows import COMMITTED, append, read_rows, surroundings
 from pipeline.errors import TrainingError
 from trainer.bench_claims import Claims, measure_packing, measure_training
 from trainer.compile_cache import FOLDERS

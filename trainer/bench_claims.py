@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kernels.measurements import surroundings
+from kernels.measure.rows import surroundings
 from pipeline.errors import TrainingError
 from pipeline.snapshot import resolve
 from pipeline.store import Store

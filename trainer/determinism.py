@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import kernels
 from pipeline.errors import TrainingError
 from trainer import compile_cache
 
@@ -123,8 +124,8 @@ def _gpu_manifest(device: str) -> dict[str, Any]:
     import torch
     import triton
 
-    from kernels.configurations import configuration_manifest
-    from kernels.measurements import driver_version
+    from kernels.framework.configurations import configuration_manifest
+    from kernels.measure.rows import driver_version
 
     major, minor = torch.cuda.get_device_capability(device)
     return {
@@ -148,8 +149,9 @@ def _cublas() -> str | None:
 def _kernels() -> str:
     """The digest of our kernels' source: tile sizes, warps, stages and dtypes all stand in it."""
     hasher = hashlib.sha256()
-    for path in sorted((Path(__file__).parent.parent / "kernels").glob("*.py")):
-        hasher.update(path.name.encode() + b"\0" + path.read_bytes())
+    root = Path(kernels.__path__[0])
+    for path in sorted(root.rglob("*.py")):
+        hasher.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
     return hasher.hexdigest()
 
 

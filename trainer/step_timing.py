@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from kernels.measurements import surroundings
+from kernels.measure.rows import surroundings
 from trainer.attention_choices import default_choice, plan
 from trainer.config import BlockKind, CompileBackend, CompileMode, Precision
 from trainer.determinism import make_deterministic

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from kernels.chunked_cross_entropy import SPEC, chunked_cross_entropy, cross_entropy_of_all_logits
-from kernels.spec import ShapeCase
+from kernels.framework.spec import ShapeCase
 from tests.benchmarks.figure import Figure
 
 CASE = ShapeCase((2048, 256, 16_384, 64, 90), "the eager way holds about 400 MB")

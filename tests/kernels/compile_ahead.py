@@ -22,9 +22,9 @@ from triton.backends.nvidia.compiler import get_ptxas
 from triton.compiler import ASTSource, compile
 from triton.runtime.jit import JITFunction
 
-from kernels import backend
-from kernels.parity import leaves, run_with_gradients
-from kernels.spec import all_specs
+from kernels.framework import backend
+from kernels.framework.spec import all_specs
+from kernels.measure.parity import leaves, run_with_gradients
 
 TARGET = GPUTarget("cuda", 90, 32)
 POINTERS = {

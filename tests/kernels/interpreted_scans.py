@@ -11,10 +11,11 @@ os.environ["TRITON_INTERPRET"] = "1"
 
 import torch
 
-from kernels import m2rnn, mamba3_scan
-from kernels.backend import is_interpreting
-from kernels.parity import leaves, run_with_gradients
-from kernels.spec import Argument, KernelSpec, ShapeCase
+from kernels.framework.backend import is_interpreting
+from kernels.framework.spec import Argument, KernelSpec, ShapeCase
+from kernels.m2rnn import op as m2rnn
+from kernels.mamba3_scan import op as mamba3_scan
+from kernels.measure.parity import leaves, run_with_gradients
 
 # For each scan: sizes with chunks of 16, and which arguments have a row for each token.
 SCANS = {"mamba3_scan": ((2, 34, 1, 16, 16, 16), (0, 1, 4, 5, 6, 7, 8)), "m2rnn": ((2, 34, 1, 16, 16), (0, 1, 2, 3))}

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from kernels import mamba3_scan, rms_norm
-from kernels.benchmark import _implementations, _timings, run_benchmark, smallest_case
-from kernels.parity import leaves
-from kernels.spec import KernelSpec, all_specs
+from kernels import rms_norm
+from kernels.framework.spec import KernelSpec, all_specs
+from kernels.mamba3_scan import op as mamba3_scan
+from kernels.measure.benchmark import _implementations, _timings, run_benchmark, smallest_case
+from kernels.measure.parity import leaves
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,7 +43,7 @@ def test_a_row_of_the_interpreter_never_lies_among_those_of_gpus() -> None:
 
 
 def test_a_row_without_an_end_fails_and_the_next_one_follows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kernels.benchmark.ROW_SECONDS", 0.1)
+    monkeypatch.setattr("kernels.measure.benchmark.ROW_SECONDS", 0.1)
     spec = dataclasses.replace(rms_norm.SPEC, op=lambda *arguments: time.sleep(60), dtypes=(torch.float32,))
     rows = run_benchmark([spec], tmp_path / "rows.jsonl", budget_seconds=1e9, seed=1)
     first = next(rows)

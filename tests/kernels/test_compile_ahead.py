@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import kernels
-from kernels.backend import HAS_TRITON
+from kernels.framework.backend import HAS_TRITON
 
 ROOT = Path(__file__).parents[2]
 SHARED_BYTES, REGISTERS, REGISTERS_OF_A_PROCESSOR, THREADS_OF_A_WARP = 227 * 1024, 255, 65_536, 32
@@ -34,8 +34,8 @@ def assembler_is_missing() -> bool:
 def launched_kernels() -> set[str]:
     """Functions under @triton.jit whose names say that they are launched; the others are inlined into these."""
     return {
-        f"kernels.{path.stem}.{node.name}"
-        for path in Path(kernels.__path__[0]).glob("*.py")
+        ".".join(("kernels", *path.relative_to(kernels.__path__[0]).with_suffix("").parts, node.name))
+        for path in Path(kernels.__path__[0]).rglob("*.py")
         for node in ast.parse(path.read_text()).body
         if isinstance(node, ast.FunctionDef) and node.name.endswith("_kernel")
         if any(ast.unparse(each) == "triton.jit" for each in node.decorator_list)

@@ -9,15 +9,16 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from kernels import launch, rms_norm
+from kernels import rms_norm
 from kernels.causal_convolution import causal_convolution
 from kernels.chunked_cross_entropy import chunked_cross_entropy
 from kernels.engram_lookup import engram_lookup_backward_op
 from kernels.expert_combine import expert_combine
 from kernels.expert_dispatch import expert_dispatch
+from kernels.framework import launch
+from kernels.framework.spec import KernelSpec, all_specs
 from kernels.gated_rms_norm import gated_rms_norm
-from kernels.parity import leaves, run_with_gradients
-from kernels.spec import KernelSpec, all_specs
+from kernels.measure.parity import leaves, run_with_gradients
 
 NAMES = {
     "causal_convolution",

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from kernels.parity import leaves, run_with_gradients
-from kernels.spec import KernelSpec, all_specs
+from kernels.framework.spec import KernelSpec, all_specs
+from kernels.measure.parity import leaves, run_with_gradients
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from kernels.chunked_cross_entropy import SPEC, chunked_cross_entropy, cross_entropy_of_all_logits
-from kernels.parity import leaves, run_with_gradients
-from kernels.spec import KernelSpec, all_specs
+from kernels.framework.spec import KernelSpec, all_specs
+from kernels.measure.parity import leaves, run_with_gradients
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]
 

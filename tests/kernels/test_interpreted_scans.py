@@ -29,7 +29,10 @@ def test_kernels_import_without_triton_and_a_gpu_tensor_names_the_reference_mode
 import sys
 sys.modules["triton"] = None
 import torch
-from kernels import backend, m2rnn, mamba3_scan, rms_norm
+from kernels import rms_norm
+from kernels.framework import backend
+from kernels.m2rnn import op as m2rnn
+from kernels.mamba3_scan import op as mamba3_scan
 from torch._subclasses.fake_tensor import FakeTensorMode
 assert not backend.HAS_TRITON and not backend.runs_kernel("rms_norm", torch.zeros(1))
 with FakeTensorMode(allow_non_fake_inputs=True):

@@ -5,11 +5,11 @@ import math
 import pytest
 import torch
 
-from kernels.backend import UnavailableKernelError
-from kernels.m2rnn import SPEC, m2rnn
-from kernels.m2rnn_torch import RecurrenceArguments
-from kernels.parity import leaves, run_with_gradients
-from kernels.spec import ShapeCase
+from kernels.framework.backend import UnavailableKernelError
+from kernels.framework.spec import ShapeCase
+from kernels.m2rnn.op import SPEC, m2rnn
+from kernels.m2rnn.scan_torch import RecurrenceArguments
+from kernels.measure.parity import leaves, run_with_gradients
 
 
 def arguments_of(*sizes: int, dtype: torch.dtype = torch.float64) -> tuple:

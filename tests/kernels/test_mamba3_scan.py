@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from kernels.backend import UnavailableKernelError
-from kernels.mamba3_scan import SPEC, mamba3_scan, mamba3_scan_op
-from kernels.mamba3_scan_torch import ScanArguments
-from kernels.parity import leaves, run_with_gradients
-from kernels.spec import ShapeCase
+from kernels.framework.backend import UnavailableKernelError
+from kernels.framework.spec import ShapeCase
+from kernels.mamba3_scan.chunks_torch import ScanArguments
+from kernels.mamba3_scan.op import SPEC, mamba3_scan, mamba3_scan_op
+from kernels.measure.parity import leaves, run_with_gradients
 
 DOCUMENT_FIELD, VALUES_FIELD = 9, 4
 

@@ -5,8 +5,8 @@ import dataclasses
 import torch
 
 from kernels import rms_norm
-from kernels.parity import ParityResult, compare_everywhere, measure_parity
-from kernels.spec import KernelSpec
+from kernels.framework.spec import KernelSpec
+from kernels.measure.parity import ParityResult, compare_everywhere, measure_parity
 
 SELF_COMPARISON = dataclasses.replace(rms_norm.SPEC, op=rms_norm.rms_norm_reference)
 

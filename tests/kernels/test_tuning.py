@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from kernels import rms_norm
-from kernels.configurations import TABLE, Configuration, launch_options, read_measured, trial
-from kernels.spec import KernelSpec, all_specs
-from kernels.tuning import candidates, run_tuning, write_table
+from kernels.framework.configurations import TABLE, Configuration, launch_options, read_measured, trial
+from kernels.framework.spec import KernelSpec, all_specs
+from kernels.measure.tuning import candidates, run_tuning, write_table
 
 ROOT = Path(__file__).parents[2]
 CPU = torch.device("cpu")

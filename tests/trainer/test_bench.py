@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 import torch
 
-from kernels import chunked_cross_entropy, mamba3_scan
-from kernels.measurements import surroundings
-from kernels.spec import ShapeCase
+from kernels import chunked_cross_entropy
+from kernels.framework.spec import ShapeCase
+from kernels.mamba3_scan import op as mamba3_scan
+from kernels.measure.rows import surroundings
 from pipeline.errors import TrainingError
 from pipeline.store import Store
 from tests.benchmarks.on_gpu import FIGURES, HEAD, section

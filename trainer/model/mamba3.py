@@ -1,4 +1,4 @@
-"""M: Mamba-3, single input and output. The scan itself, its formulas and its definition are `kernels.mamba3_scan`.
+"""M: Mamba-3, single input and output. The scan itself, its formulas and its definition are `kernels.mamba3_scan.op`.
 
 One projection makes z, x, B, C, and raw values of the step size D, the decay rate A, the current token's share l and the
 velocity u of the phases; the result is W_o ((y + Dskip x) silu(z)). Sums, phases and states are float32, products of the
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from kernels.mamba3_scan import ScanArguments, mamba3_scan
+from kernels.mamba3_scan.op import ScanArguments, mamba3_scan
 from trainer.config import ModelConfig
 from trainer.model.decoding import StepToken
 from trainer.model.initialization import Constant, ParameterKind, ParameterSpec, StepSizeBias

@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kernels.backend import is_interpreting, tl, triton
-from kernels.configurations import launch_options, state_class
-from kernels.mamba3_scan_torch import ScanArguments, combine_scalar_gradients
-from kernels.mamba3_scan_triton import carry_kernel, chunk_output_kernel, chunk_state_kernel, chunk_turns_kernel
-from kernels.mamba3_scan_triton_backward import chunk_gradient_kernel, turn_gradient_kernel
+from kernels.framework.backend import is_interpreting, tl, triton
+from kernels.framework.configurations import launch_options, state_class
+from kernels.mamba3_scan.chunks_torch import ScanArguments, combine_scalar_gradients
+from kernels.mamba3_scan.triton_backward import chunk_gradient_kernel, turn_gradient_kernel
+from kernels.mamba3_scan.triton_forward import carry_kernel, chunk_output_kernel, chunk_state_kernel, chunk_turns_kernel
 
 SMALLEST_TILE, LONGEST_CHUNK, LONGEST_FLOAT32_CHUNK = 16, 64, 16
 CARRY_BLOCK, TURN_BLOCK = 512, 16

@@ -7,7 +7,7 @@ feeds itself, so what is rounded stays. A reset selects, it does not multiply. N
 Shapes: see `m2rnn`. KEY and VALUE are K and V as powers of two of at least 16.
 """
 
-from kernels.backend import tl, triton
+from kernels.framework.backend import tl, triton
 
 
 @triton.jit

@@ -2,11 +2,11 @@
 
 Those of r and cs are read off the vectors': dr_j = k_j . dk_j / r_j and dcs_i = q_i . dq_i - k_i . dk_i, each without
 the diagonal's part. Vectors are kept in DOT_TYPE, in which they are multiplied anyway: half the registers where that is
-bfloat16. Shapes, constants and rules are those of `mamba3_scan_triton`.
+bfloat16. Shapes, constants and rules are those of `triton_forward`.
 """
 
-from kernels.backend import tl, triton
-from kernels.mamba3_scan_triton import (
+from kernels.framework.backend import tl, triton
+from kernels.mamba3_scan.triton_forward import (
     _clean,
     _document_sums,
     _documents,

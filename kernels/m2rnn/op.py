@@ -16,12 +16,12 @@ Shapes: B rows, T tokens of a row, H heads, K key size, V value size. Source: M2
 import torch
 from torch import Tensor
 
-from kernels.backend import UnavailableKernelError, runs_kernel, triton
-from kernels.configurations import launch_options
-from kernels.m2rnn_torch import RecurrenceArguments, document_starts, scan_backward, scan_forward
-from kernels.m2rnn_triton import backward_kernel, forward_kernel
-from kernels.mamba3_scan import sample_documents
-from kernels.spec import Argument, KernelSpec, ShapeCase
+from kernels.framework.backend import UnavailableKernelError, runs_kernel, triton
+from kernels.framework.configurations import launch_options
+from kernels.framework.spec import Argument, KernelSpec, ShapeCase
+from kernels.m2rnn.scan_torch import RecurrenceArguments, document_starts, scan_backward, scan_forward
+from kernels.m2rnn.triton_scan import backward_kernel, forward_kernel
+from kernels.mamba3_scan.op import sample_documents
 
 SMALLEST_TILE, LONGEST_SEGMENT = 16, 64
 
@@ -117,7 +117,7 @@ def _runs_kernel(tensor: Tensor) -> bool:
         if tensor.is_cuda:
             raise UnavailableKernelError(
                 f"m2rnn on {tensor.device}: no kernel for float64. Expected float32 or bfloat16, or the plain-torch "
-                "implementation with kernels.backend.reference_mode()."
+                "implementation with kernels.framework.backend.reference_mode()."
             )
         return False
     return runs_kernel("m2rnn", tensor)

@@ -63,6 +63,6 @@ def runs_kernel(operation: str, tensor: torch.Tensor) -> bool:
     if tensor.is_cuda and not HAS_TRITON:
         raise UnavailableKernelError(
             f"{operation} on {tensor.device}: Triton is not installed, and its kernel needs it. Install triton, or ask for "
-            "the plain-torch implementation with kernels.backend.reference_mode()."
+            "the plain-torch implementation with kernels.framework.backend.reference_mode()."
         )
     return tensor.is_cuda or is_interpreting()

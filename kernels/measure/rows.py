@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from kernels.backend import HAS_TRITON, triton
+from kernels.framework.backend import HAS_TRITON, triton
 
-COMMITTED = Path(__file__).parent.parent / "docs" / "benchmarks"
+COMMITTED = Path(__file__).parents[2] / "docs" / "benchmarks"
 """Where the rows of GPUs lie, and none of a dry run."""
 
 

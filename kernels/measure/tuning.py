@@ -15,11 +15,11 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from kernels.benchmark import milliseconds
-from kernels.configurations import ANY_GPU, TABLE, Configuration, architecture_of, read_measured, trial
-from kernels.measurements import append, read_rows, surroundings
-from kernels.parity import leaves, relative_error, run_with_gradients
-from kernels.spec import Argument, KernelSpec, ShapeCase
+from kernels.framework.configurations import ANY_GPU, TABLE, Configuration, architecture_of, read_measured, trial
+from kernels.framework.spec import Argument, KernelSpec, ShapeCase
+from kernels.measure.benchmark import milliseconds
+from kernels.measure.parity import leaves, relative_error, run_with_gradients
+from kernels.measure.rows import append, read_rows, surroundings
 
 Row = dict[str, object]
 MOST_WARPS, STAGES = 16, (1, 2, 3)

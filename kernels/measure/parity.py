@@ -9,7 +9,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from kernels.spec import Argument, KernelSpec, Operation, ShapeCase
+from kernels.framework.spec import Argument, KernelSpec, Operation, ShapeCase
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import torch
 
-from kernels.measurements import append, read_rows, surroundings
-from kernels.parity import leaves, run_with_gradients
-from kernels.spec import Argument, KernelSpec, Operation, ShapeCase
+from kernels.framework.spec import Argument, KernelSpec, Operation, ShapeCase
+from kernels.measure.parity import leaves, run_with_gradients
+from kernels.measure.rows import append, read_rows, surroundings
 
 NUM_REPEATS, NUM_LEAST_REPEATS, REPEATING_SECONDS = 20, 5, 5.0
 ROW_SECONDS = 180.0

@@ -32,11 +32,11 @@ import math
 import torch
 from torch import Tensor
 
-from kernels.backend import UnavailableKernelError, runs_kernel
-from kernels.mamba3_scan_launch import launch_backward, launch_forward, tile_length
-from kernels.mamba3_scan_peers import PEERS
-from kernels.mamba3_scan_torch import ScanArguments, same_as_previous, saved_shapes, scan_backward, scan_forward
-from kernels.spec import Argument, KernelSpec, ShapeCase
+from kernels.framework.backend import UnavailableKernelError, runs_kernel
+from kernels.framework.spec import Argument, KernelSpec, ShapeCase
+from kernels.mamba3_scan.chunks_torch import ScanArguments, same_as_previous, saved_shapes, scan_backward, scan_forward
+from kernels.mamba3_scan.launch import launch_backward, launch_forward, tile_length
+from kernels.mamba3_scan.peers import PEERS
 
 
 def mamba3_scan(arguments: ScanArguments, chunk_size: int) -> Tensor:
@@ -189,7 +189,7 @@ def _runs_kernel(tensor: Tensor) -> bool:
         if tensor.is_cuda:
             raise UnavailableKernelError(
                 f"mamba3_scan on {tensor.device}: no kernel for float64. Expected float32 or bfloat16, or the plain-torch "
-                "implementation with kernels.backend.reference_mode()."
+                "implementation with kernels.framework.backend.reference_mode()."
             )
         return False
     return runs_kernel("mamba3_scan", tensor)

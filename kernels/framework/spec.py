@@ -8,6 +8,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 
 import torch
 from torch import Tensor
@@ -73,7 +74,8 @@ class KernelSpec:
 
 
 def all_specs() -> tuple[KernelSpec, ...]:
-    """The `SPEC` of every module of this package that declares one, in the order of the modules' names."""
-    names = sorted(module.name for module in pkgutil.iter_modules(kernels.__path__) if module.name != "__main__")
-    modules = [importlib.import_module(f"kernels.{name}") for name in names]
+    """Find the `SPEC` of every operation: a module of `kernels`, or the module `op` of a folder, sorted by its name."""
+    found = sorted((module.name, module.ispkg) for module in pkgutil.iter_modules(kernels.__path__))
+    names = [f"{name}.op" if is_folder else name for name, is_folder in found if name != "__main__"]
+    modules = [importlib.import_module(f"kernels.{name}") for name in names if find_spec(f"kernels.{name}") is not None]
     return tuple(module.SPEC for module in modules if hasattr(module, "SPEC"))

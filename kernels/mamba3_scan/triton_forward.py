@@ -11,7 +11,7 @@ or bfloat16) and accumulate in float32; the interpreter multiplies the raw bits 
 Shapes: see `mamba3_scan`. LENGTH is L; HEAD and STATE are P and N as powers of two of at least 16; PAIRS is STATE / 2.
 """
 
-from kernels.backend import tl, triton
+from kernels.framework.backend import tl, triton
 
 
 @triton.jit

@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 from torch.library import CustomOpDef
 
-from kernels import backend
-from kernels.backend import tl, triton
+from kernels.framework import backend
+from kernels.framework.backend import tl, triton
 
 KERNEL_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 PARTIALS_AT_ONCE, PARTIAL_COLUMNS = 32, 64
