@@ -13,8 +13,8 @@ import dagster as dg
 from pydantic import BaseModel, Field, ValidationError, create_model
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
-from pipeline.errors import ParamsError
-from pipeline.params import Params
+from pipeline.core.errors import ParamsError
+from pipeline.core.params import Params
 
 P = TypeVar("P", bound=Params)
 

@@ -14,8 +14,8 @@ from rich.console import Console
 
 from assets.trainer_process import run_trainer, trainer_command
 from pipeline.console import StageBars, UpdatingLine, person, verdict_table, waterfall
-from pipeline.errors import FetchError, SluiceError
-from pipeline.progress import Progress
+from pipeline.core.errors import FetchError, SluiceError
+from pipeline.core.progress import Progress
 from pipeline.recipes import RECIPES, ROOT, Recipe, recipe_named
 from pipeline.stages import StageResult
 from pipeline.store import Store

@@ -10,7 +10,7 @@ from assets.config import form, params_from
 from assets.instance import tag_corpus
 from assets.reporting import snapshot_metadata, table, verdict_rows
 from assets.resources import StoreResource, refusals
-from pipeline.params import Params
+from pipeline.core.params import Params
 from pipeline.promotion import promote
 from pipeline.snapshot import open_snapshot
 

@@ -12,8 +12,8 @@ from assets.config import form, params_from
 from assets.reporting import failures_text, snapshot_metadata, stage_metadata
 from assets.resources import BuildResource, refusals
 from pipeline.build import Build
-from pipeline.params import Params
-from pipeline.progress import Progress
+from pipeline.core.params import Params
+from pipeline.core.progress import Progress
 from pipeline.recipes import CorpusParams
 from pipeline.snapshot import open_snapshot
 from pipeline.stages import STAGE_NAMES, StageResult, stage_named

@@ -17,7 +17,7 @@ from assets.reporting import table
 from assets.resources import StoreResource, refusals, store_root
 from assets.snapshot import LIVE
 from assets.trainer_process import TrainerStoppedError, run_trainer, trainer_command
-from pipeline.params import Params
+from pipeline.core.params import Params
 from pipeline.watcher import Watcher
 from trainer.recipes import RECIPES
 

@@ -1,6 +1,6 @@
 """The command line: `python -m pipeline COMMAND`; `--help` lists the commands.
 
-Machine-readable output goes to stdout with `--json`, people's to stderr. For the exit codes see `pipeline.command`.
+Machine-readable output goes to stdout with `--json`, people's to stderr. For the exit codes see `pipeline.core.command_line`.
 """
 
 import argparse
@@ -18,11 +18,11 @@ from rich.console import Console
 from pipeline import console
 from pipeline import provenance_commands as provenance
 from pipeline.build import BuildOrder, open_build
-from pipeline.command import Parser, amount, run_command, whole_number
-from pipeline.errors import MissingError
+from pipeline.core.command_line import Parser, amount, run_command, whole_number
+from pipeline.core.errors import MissingError
+from pipeline.core.params import fingerprint
 from pipeline.formats import FORMATS
 from pipeline.fsck import fsck
-from pipeline.params import fingerprint
 from pipeline.recipes import RECIPES, ROOT, params_of, pins_of, recipe_named
 from pipeline.stages import STAGE_NAMES, StageResult, parts_of, report_of, run_stages
 from pipeline.store import Store

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pipeline.collect.pins import SourcePin
 from pipeline.collect.withdrawn import Selector
+from pipeline.core.progress import Listener, silent
 from pipeline.engine import Engine
-from pipeline.progress import Listener, silent
 from pipeline.recipes import CorpusParams
 from pipeline.store import Store
 from pipeline.withdrawal import standing

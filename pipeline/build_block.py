@@ -18,7 +18,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from pipeline.params import Params
+from pipeline.core.params import Params
 
 TreePath = Annotated[str, Field(max_length=1000)]
 _OPTION = re.compile(r"-[DU][A-Za-z_][A-Za-z0-9_.+-]*(:[A-Z]+)?(=[^\x00\n]*)?")

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from pipeline.card import Facts
-from pipeline.records import PackedRow, TokenizedDocument
-from pipeline.schema import arrow_schema
+from pipeline.core.records import PackedRow, TokenizedDocument
+from pipeline.core.schema import arrow_schema
 from pipeline.views import FOLDERS, TOKENS, ViewFile, view_files
 
 _CONTEXT = {

@@ -10,8 +10,8 @@ from typing import Any
 
 import duckdb
 
+from pipeline.core.params import flat
 from pipeline.objects import StoredObject
-from pipeline.params import flat
 from pipeline.promotion import evidence
 from pipeline.snapshot import SNAPSHOT, Snapshot, open_snapshot
 from pipeline.stages import parts_of, stage_params

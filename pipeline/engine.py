@@ -16,11 +16,11 @@ from multiprocessing import forkserver, get_context, parent_process, resource_tr
 from pathlib import Path
 from types import TracebackType
 
-from pipeline.durable import sync_file, write_synced
-from pipeline.errors import SourceError, StageError
+from pipeline.core.durable import sync_file, write_synced
+from pipeline.core.errors import SourceError, StageError
+from pipeline.core.params import canonical_json
 from pipeline.objects import REPORT
 from pipeline.outcome import StageReport
-from pipeline.params import canonical_json
 from pipeline.part import Part, PartJob, PartOutput
 from pipeline.store import Store
 from pipeline.tables import write_table

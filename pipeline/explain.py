@@ -7,7 +7,7 @@ from typing import Any
 
 import duckdb
 
-from pipeline.errors import MissingError
+from pipeline.core.errors import MissingError
 from pipeline.objects import StoredObject
 from pipeline.stages import parts_of
 from pipeline.store import Store

@@ -9,10 +9,10 @@ from typing import Any
 
 from pipeline.bill_of_materials import bill_of_materials
 from pipeline.card import facts_of, markdown_card
+from pipeline.core.errors import StageError
+from pipeline.core.records import Split
 from pipeline.croissant import croissant
-from pipeline.errors import StageError
 from pipeline.megatron import Ids, read_megatron, write_megatron
-from pipeline.records import Split
 from pipeline.snapshot import Snapshot
 from pipeline.tokenize.columns import ListColumn
 from pipeline.views import TOKENS, view_files

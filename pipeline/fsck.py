@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from pipeline.errors import ParamsError, StoreError
+from pipeline.core.errors import ParamsError, StoreError
 from pipeline.objects import MANIFEST, StoredObject, read_manifest, sha256_of
 from pipeline.store import HISTORY, WITHDRAWALS, Store, visible
 

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from pipeline.errors import BlockedError, MeasureError
-from pipeline.params import Params
+from pipeline.core.errors import BlockedError, MeasureError
+from pipeline.core.params import Params
 
 
 class Comparison(StrEnum):

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.errors import StageError
+from pipeline.core.errors import StageError
 
 Ids = npt.NDArray[np.uint16]
 

@@ -2,7 +2,7 @@
 
 import re
 
-from pipeline.errors import ParamsError
+from pipeline.core.errors import ParamsError
 
 RUNS = "runs"
 """Trainings hold and move refs like corpora do, under this folder; so no corpus is called that."""

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.errors import DamagedError, FormatError, MissingError
-from pipeline.params import digest
+from pipeline.core.errors import DamagedError, FormatError, MissingError
+from pipeline.core.params import digest
 from pipeline.tables import TABLE_SUFFIXES, count_rows, read_table
 
 if TYPE_CHECKING:

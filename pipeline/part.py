@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from pipeline.errors import SourceError
+from pipeline.core.errors import SourceError
+from pipeline.core.params import Params
 from pipeline.outcome import StageReport
-from pipeline.params import Params
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from pipeline.errors import DamagedError, MissingError, SnapshotError
+from pipeline.core.errors import DamagedError, MissingError, SnapshotError
 from pipeline.gates import Verdict, judge, refuse_blocked
 from pipeline.objects import StoredObject
 from pipeline.snapshot import KIND, resolve

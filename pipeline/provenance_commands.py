@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from pipeline import console
-from pipeline.command import whole_number
+from pipeline.core.command_line import whole_number
 from pipeline.store import Store
 
 Answer = tuple[int, dict[str, Any] | list[Any]]

@@ -8,10 +8,10 @@ from pydantic import Field
 from pipeline.build_block import BuildBlock
 from pipeline.collect.params import CollectParams
 from pipeline.collect.pins import SourcePin, load_pins
+from pipeline.core.errors import ParamsError, PinError
+from pipeline.core.params import Params
 from pipeline.enrich.params import EnrichParams
-from pipeline.errors import ParamsError, PinError
 from pipeline.normalize.params import DropBands, NormalizeParams
-from pipeline.params import Params
 from pipeline.tokenize.params import TokenizeParams
 from pipeline.verify.params import VerifyParams
 

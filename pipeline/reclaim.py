@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipeline.durable import remove
-from pipeline.errors import MissingError
+from pipeline.core.durable import remove
+from pipeline.core.errors import MissingError
 from pipeline.objects import MANIFEST, read_manifest
 from pipeline.store import Store
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import duckdb
 
-from pipeline.errors import MissingError
+from pipeline.core.errors import MissingError
 from pipeline.normalize.decode import decode
 from pipeline.normalize.params import NormalizeParams
 from pipeline.normalize.refusal import Refusal

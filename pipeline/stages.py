@@ -16,14 +16,14 @@ from pydantic import ValidationError
 
 from pipeline.build import Build
 from pipeline.collect.pins import SourcePin
+from pipeline.core.errors import MissingError, RefMovedError, SourceError, StageError
+from pipeline.core.params import Params, digest, fingerprint
+from pipeline.core.progress import Progress
 from pipeline.engine import Order, write_output
-from pipeline.errors import MissingError, RefMovedError, SourceError, StageError
 from pipeline.gates import Verdict, judge, refuse_blocked
 from pipeline.objects import REPORT, StoredObject
 from pipeline.outcome import StageReport
-from pipeline.params import Params, digest, fingerprint
 from pipeline.part import MadePart, Part, PartOutput, StageOutput
-from pipeline.progress import Progress
 from pipeline.recipes import CorpusParams
 from pipeline.store import Store
 

@@ -27,7 +27,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pipeline.durable import (
+from pipeline.core.durable import (
     acquire,
     cut_torn_line,
     hidden_sibling,
@@ -37,10 +37,18 @@ from pipeline.durable import (
     sync_folder,
     write_synced,
 )
-from pipeline.errors import DamagedError, DigestError, FormatError, MissingError, ParamsError, RefMovedError, StoreError
+from pipeline.core.errors import (
+    DamagedError,
+    DigestError,
+    FormatError,
+    MissingError,
+    ParamsError,
+    RefMovedError,
+    StoreError,
+)
+from pipeline.core.params import canonical_json
 from pipeline.names import is_name, refuse_bad_corpus
 from pipeline.objects import MANIFEST, Manifest, StoredObject, describe, read_manifest, sha256_of
-from pipeline.params import canonical_json
 
 _ID = re.compile(r"[0-9a-f]{64}")
 HISTORY = Path("log") / "promotions.jsonl"

@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from pipeline.errors import MissingError
+from pipeline.core.errors import MissingError
+from pipeline.core.records import PROVENANCE_CODES, ChunkKind, Mention, Provenance
 from pipeline.explain import why
-from pipeline.records import PROVENANCE_CODES, ChunkKind, Mention, Provenance
 from pipeline.stages import parts_of
 from pipeline.store import Store
 

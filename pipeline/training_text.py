@@ -3,8 +3,8 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.errors import MissingError
-from pipeline.records import Split
+from pipeline.core.errors import MissingError
+from pipeline.core.records import Split
 from pipeline.stages import parts_of
 from pipeline.store import Store
 from pipeline.tokenize.vocabulary import TrainedOn

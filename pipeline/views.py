@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.records import Split
+from pipeline.core.records import Split
 from pipeline.snapshot import Snapshot
 from pipeline.tables import count_rows
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.records import ChunkKind
+from pipeline.core.records import ChunkKind
 from pipeline.tokenize.align import align_values
 from pipeline.tokenize.encode import Encoder, token_starts
 from pipeline.tokenize.vocabulary import Vocabulary

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from pipeline.progress import Progress
+from pipeline.core.progress import Progress
 from pipeline.stages import StageResult
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.collect.withdrawn import Selector
-from pipeline.errors import MissingError, SnapshotError, StoreError
+from pipeline.core.errors import MissingError, SnapshotError, StoreError
 from pipeline.objects import StoredObject
 from pipeline.snapshot import KIND, Snapshot, open_snapshot
 from pipeline.store import Store

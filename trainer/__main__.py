@@ -1,7 +1,7 @@
 """The command line: `python -m trainer train|compare|checkpoints|presets|doctor|accept|smoke|sample|...`.
 
 Needs none of the pipeline's libraries. Machine-readable output goes to stdout with `--json`, people's to stderr. For the exit
-codes see `pipeline.command`; 1 is also the answer to a comparison that finds a difference.
+codes see `pipeline.core.command_line`; 1 is also the answer to a comparison that finds a difference.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.command import Parser, amount, run_command, whole_number
+from pipeline.core.command_line import Parser, amount, run_command, whole_number
 from trainer.determinism import ensure_environment
 
 
@@ -284,7 +284,7 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _config(options: argparse.Namespace) -> Any:
-    from pipeline.errors import ParamsError
+    from pipeline.core.errors import ParamsError
     from trainer.attention_choices import default_choice
     from trainer.config import Precision
     from trainer.recipes import TrainingConfig, recipe_named

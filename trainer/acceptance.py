@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from pipeline.fsck import fsck
 from pipeline.snapshot import open_snapshot
 from pipeline.store import Store

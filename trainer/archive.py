@@ -14,8 +14,8 @@ from typing import IO, Any
 
 from safetensors import SafetensorError, safe_open
 
-from pipeline.durable import sync_file
-from pipeline.errors import DamagedError, TrainingError
+from pipeline.core.durable import sync_file
+from pipeline.core.errors import DamagedError, TrainingError
 from pipeline.objects import MANIFEST, FileEntry, Manifest, sha256_of
 from pipeline.store import Store
 from trainer.checkpoint import KIND, open_stored

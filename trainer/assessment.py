@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pipeline.records import Split
+from pipeline.core.records import Split
 from pipeline.store import Store
 from pipeline.tokenize.fim import Form, Infilling, InfillingParams, remap_ids, source_slots
 from trainer.compiling import Verdict, compile_check

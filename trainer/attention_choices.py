@@ -7,7 +7,7 @@ that can run, and `docs/decisions/0012-attention-on-cuda.md` has the reasons.
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from trainer.config import AttentionChoice, Precision
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from trainer.attention_choices import WAYS, plan
 from trainer.config import AttentionChoice, Precision
 from trainer.model.document_attention import AttentionPlan, DenseMask, lay_out

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from pipeline.tokenize.fim import Form, Infilling
 from trainer.filling import Filled
 from trainer.rows import Integers, spread

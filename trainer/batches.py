@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Sampler, get_worker_info
 
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from trainer.loader import Batch, Loader
 
 PREFETCH_PER_WORKER = 4

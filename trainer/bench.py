@@ -26,7 +26,7 @@ from typing import Any
 import torch
 
 from kernels.measure.rows import COMMITTED, append, read_rows, surroundings
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from trainer.bench_claims import Claims, measure_packing, measure_training
 from trainer.compile_cache import FOLDERS
 from trainer.config import CompileBackend, CompileMode

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from kernels.measure.rows import surroundings
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from pipeline.snapshot import resolve
 from pipeline.store import Store
 from trainer.acceptance import SAME, Bench, Failed

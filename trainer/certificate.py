@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from trainer.loader import Batch
 
 CERTIFICATE_VERSION = 1

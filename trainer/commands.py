@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from pipeline.snapshot import resolve
 from pipeline.store import Store
 from trainer import acceptance, archive, checkpoint, comparison, diagnosis, rerun, retention

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pipeline.errors import TrainingError
-from pipeline.params import flat
+from pipeline.core.errors import TrainingError
+from pipeline.core.params import flat
 from pipeline.store import Store
 from trainer import checkpoint as checkpoints
 from trainer.certificate import State, differing_tensors

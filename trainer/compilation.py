@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from trainer.config import BlockKind, CompileBackend, CompileMode
 from trainer.frame_watch import Budget, FrameWatch
 from trainer.model.attention import Attention

@@ -17,8 +17,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pipeline.durable import held, hidden_sibling, replace
-from pipeline.errors import StoreError
+from pipeline.core.durable import held, hidden_sibling, replace
+from pipeline.core.errors import StoreError
 
 FOLDERS = {"TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
 SWITCHES = {

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
 
-from pipeline.params import Params
+from pipeline.core.params import Params
 
 
 class BlockKind(StrEnum):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import kernels
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from trainer import compile_cache
 
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}

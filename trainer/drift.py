@@ -11,8 +11,8 @@ identity   everything else, the tokenizer too whatever snapshot is allowed: anot
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from pipeline.errors import TrainingError
-from pipeline.params import flat
+from pipeline.core.errors import TrainingError
+from pipeline.core.params import flat
 
 FORKING = ("config.batch_rows", "config.micro_batch_rows")
 ALLOWABLE = ("manifest", "snapshot_id", "mixture", "config.attention")

@@ -7,8 +7,8 @@ from itertools import islice
 
 import torch
 
-from pipeline.errors import TrainingError
-from pipeline.records import Split
+from pipeline.core.errors import TrainingError
+from pipeline.core.records import Split
 from pipeline.snapshot import Snapshot
 from trainer.loader import RowLayout, held_out_batches
 from trainer.model.hybrid import HybridModel

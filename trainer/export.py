@@ -7,7 +7,7 @@ from typing import Any
 
 from safetensors.torch import save_file
 
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from pipeline.store import Store
 from trainer.sampling import Trained, open_trained
 

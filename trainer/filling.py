@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.errors import SnapshotError
+from pipeline.core.errors import SnapshotError
 from pipeline.tokenize.fim import InfillingParams, Sentinels, draw, infill
 from pipeline.tokenize.splits import Pieces, Spans
 from trainer.rows import Integers, Rows

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.errors import SluiceError, TrainingError
+from pipeline.core.errors import SluiceError, TrainingError
 from pipeline.store import Store
 from trainer.certificate import History
 from trainer.checkpoint import load, open_stored, read_state

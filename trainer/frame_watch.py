@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from trainer.config import CompileBackend
 
 

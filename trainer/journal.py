@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from pipeline.durable import acquire
+from pipeline.core.durable import acquire
 from trainer.tensorboard import EventFile
 
 

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
-from pipeline.errors import SnapshotError, TrainingError
-from pipeline.params import Params, digest
+from pipeline.core.errors import SnapshotError, TrainingError
+from pipeline.core.params import Params, digest
 from pipeline.tokenize.fim import InfillingParams, Sentinels
 from pipeline.tokenize.keys import keyed
 from trainer.batch import Batch, Contents, ResumeTriple, finish

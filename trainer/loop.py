@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pipeline.errors import StoreError, TrainingError
-from pipeline.params import digest, flat
+from pipeline.core.errors import StoreError, TrainingError
+from pipeline.core.params import digest, flat
 from pipeline.snapshot import Snapshot, open_snapshot
 from pipeline.store import Store
 from trainer import checkpoint as checkpoints

@@ -6,10 +6,10 @@ from typing import Any
 
 from pyarrow import ipc
 
-from pipeline.durable import write_synced
+from pipeline.core.durable import write_synced
+from pipeline.core.params import canonical_json
+from pipeline.core.records import Split
 from pipeline.objects import MANIFEST
-from pipeline.params import canonical_json
-from pipeline.records import Split
 from pipeline.snapshot import SNAPSHOT, open_snapshot
 from pipeline.store import Store
 

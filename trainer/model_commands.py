@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from pipeline.store import Store
 from trainer import assessment, sampling, sizes
 from trainer.export import export_model

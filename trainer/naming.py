@@ -4,7 +4,7 @@ import math
 import re
 from typing import NamedTuple
 
-from pipeline.errors import ParamsError
+from pipeline.core.errors import ParamsError
 from pipeline.snapshot import resolve
 from pipeline.store import Store
 from trainer.checkpoint import open_stored, read_state

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipeline.records import Split
+from pipeline.core.records import Split
 from pipeline.snapshot import Snapshot
 from trainer.loader import Batch, Loader, LoaderConfig
 from trainer.recipes import recipe_named

@@ -20,7 +20,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from pipeline.errors import ParamsError
+from pipeline.core.errors import ParamsError
 from trainer.config import AttentionConfig, EngramConfig, ExpertsConfig, M2RNNConfig, Mamba3Config, ModelConfig
 
 NAM_MAMBA3 = Mamba3Config(head_size=64, state_size=64, chunk_size=64)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from pipeline.snapshot import Snapshot, open_snapshot
 from trainer.batches import Batches
 from trainer.evaluation import HeldOut

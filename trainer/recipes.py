@@ -4,8 +4,8 @@ from typing import Any, Self
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from pipeline.errors import ParamsError
-from pipeline.params import Params
+from pipeline.core.errors import ParamsError
+from pipeline.core.params import Params
 from pipeline.tokenize.fim import InfillingParams
 from trainer.config import (
     AttentionChoice,

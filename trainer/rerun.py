@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from pipeline.snapshot import open_snapshot
 from pipeline.store import Store
 from trainer.certificate import History, State, describe_state, differing_tensors

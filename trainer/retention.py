@@ -8,7 +8,7 @@ from typing import Any
 
 from safetensors.numpy import load_file
 
-from pipeline.errors import SluiceError
+from pipeline.core.errors import SluiceError
 from pipeline.store import Store
 from trainer.checkpoint import HISTORY, KIND, open_stored, read_state
 

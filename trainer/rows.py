@@ -15,8 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import ipc
 
-from pipeline.errors import SnapshotError
-from pipeline.records import TrainingRow
+from pipeline.core.errors import SnapshotError
+from pipeline.core.records import TrainingRow
 
 Integers = npt.NDArray[np.int64]
 Slots = list[memoryview]
@@ -31,7 +31,7 @@ _CHRONOLOGY = ("file_identity", "first_commit_index")
 
 
 class Rows(NamedTuple):
-    """R rows, as `pipeline.records.TrainingRow` describes them; columns of pieces and chunks one row behind the other.
+    """R rows, as `pipeline.core.records.TrainingRow` describes them; columns of pieces and chunks one row behind the other.
 
     `input_ids` has the T slots of each row where they lie; so has each of `structure`, which is empty unless asked for.
     `last_slots_P` is the slot of its row where a piece ends, `last_ids_P` the id there. `files_R` and `commits_R` say

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-from pipeline.errors import StoreError, TrainingError
+from pipeline.core.errors import StoreError, TrainingError
 from pipeline.store import Store
 from trainer import checkpoint as checkpoints
 from trainer.checkpoint import Checkpoint

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import NamedTuple
 
-from pipeline.errors import SnapshotError
-from pipeline.params import digest
-from pipeline.records import Split
+from pipeline.core.errors import SnapshotError
+from pipeline.core.params import digest
+from pipeline.core.records import Split
 from pipeline.snapshot import Snapshot
 from trainer.loader import Loader, LoaderConfig, RowLayout, Source, Start
 from trainer.rows import TrainingRows

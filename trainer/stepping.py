@@ -11,7 +11,7 @@ from itertools import islice
 import torch
 from torch import Tensor, nn
 
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from trainer.certificate import History
 from trainer.loader import Batch
 from trainer.model.experts import Experts

@@ -13,7 +13,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from trainer.observation import Sight
 
 _OTHER_BATCH_ROWS = 5

@@ -6,8 +6,8 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from pipeline.collect.pins import Slug, describe, read_tables
-from pipeline.errors import PinError
-from pipeline.params import Params
+from pipeline.core.errors import PinError
+from pipeline.core.params import Params
 
 
 class CatalogEntry(Params):

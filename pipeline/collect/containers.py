@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from pipeline.collect.params import CollectParams
-from pipeline.errors import ArchiveError
+from pipeline.core.errors import ArchiveError
 
 MAX_HEADER_BYTES = 1024**2
 """Longest extended header (a long name, a pax record, the target of a link in a zip) that is read into memory."""

@@ -12,7 +12,7 @@ from unearth.link import Link
 
 from pipeline.collect.blocks import file_sha256
 from pipeline.collect.patience import Patience
-from pipeline.errors import FetchError
+from pipeline.core.errors import FetchError
 
 MAX_REDIRECTS = 10
 """Redirects in a row that are followed."""

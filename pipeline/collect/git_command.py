@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, BinaryIO
 
-from pipeline.errors import SourceError
+from pipeline.core.errors import SourceError
 
 _QUIET = {
     "LC_ALL": "C",

@@ -17,7 +17,7 @@ from pipeline.collect.local import printable_path
 from pipeline.collect.params import CollectParams
 from pipeline.collect.selection import Selection
 from pipeline.collect.unpack import Contents, ReadFile, SkippedFile, keeps_content, reason_to_skip
-from pipeline.errors import ArchiveError, SourceError
+from pipeline.core.errors import ArchiveError, SourceError
 
 _FOLDER, _LINK, _SUBMODULE = "40000", "120000", "160000"
 _FILES = frozenset({"100644", "100755", "100664"})  # the last is found in very old trees

@@ -15,7 +15,7 @@ from io import BufferedReader
 from pathlib import Path
 
 from pipeline.collect.selection import Selection
-from pipeline.errors import DigestError, SourceError
+from pipeline.core.errors import DigestError, SourceError
 
 # Controls, and marks that turn the direction of writing or break a line.
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")

@@ -18,7 +18,7 @@ from pipeline.collect.pins import pin_of, toml_of
 from pipeline.collect.sdist import PackageIndex, link_sha256, pip_configuration
 from pipeline.collect.selection import Selection
 from pipeline.collect.unpack import Contents, unpack
-from pipeline.errors import FetchError, PinError
+from pipeline.core.errors import FetchError, PinError
 from pipeline.languages import is_source
 
 CATALOG = Path(__file__).parent / "catalog.toml"

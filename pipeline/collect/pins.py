@@ -23,9 +23,9 @@ from pydantic import Field, TypeAdapter, ValidationError, model_validator
 from pipeline.build_block import BuildBlock
 from pipeline.collect.local import tree_digest
 from pipeline.collect.selection import Selection
-from pipeline.errors import PinError, SourceError
+from pipeline.core.errors import PinError, SourceError
+from pipeline.core.params import Params
 from pipeline.languages import Language
-from pipeline.params import Params
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Commit = Annotated[str, Field(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})$")]

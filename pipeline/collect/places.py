@@ -12,8 +12,8 @@ from pipeline.collect.local import check_tree, tree_digest
 from pipeline.collect.params import CollectParams
 from pipeline.collect.patience import Patience
 from pipeline.collect.pins import ArchivePin, GitPin, JsonlPin, LocalPin, SdistPin, SourcePin
-from pipeline.durable import held
-from pipeline.errors import FetchError, SourceError
+from pipeline.core.durable import held
+from pipeline.core.errors import FetchError, SourceError
 from pipeline.part import StageContext
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from functools import cached_property
 
-from pipeline.globs import any_of
+from pipeline.core.globs import any_of
 from pipeline.languages import is_license_evidence
 
 

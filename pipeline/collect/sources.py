@@ -12,9 +12,9 @@ from pipeline.collect.local import TreeEntry, check_tree, digest_of, file_sha256
 from pipeline.collect.params import CollectParams
 from pipeline.collect.selection import Selection
 from pipeline.collect.unpack import Contents, ReadFile, SkippedFile, keeps_content, reason_to_skip, unpack
-from pipeline.errors import ArchiveError
+from pipeline.core.errors import ArchiveError
+from pipeline.core.records import FileModification
 from pipeline.part import PartJob
-from pipeline.records import FileModification
 
 Reading = tuple[Contents, list[FileModification] | None]
 

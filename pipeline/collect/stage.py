@@ -11,12 +11,12 @@ from pipeline.collect.places import Context, Network, places_of
 from pipeline.collect.sources import read_source
 from pipeline.collect.unpack import ReadFile, SkippedFile
 from pipeline.collect.withdrawn import Selector
-from pipeline.errors import SourceError
+from pipeline.core.errors import SourceError
+from pipeline.core.records import DroppedRecord, FileModification, SourceFile, TreeFile
+from pipeline.core.schema import table_of_records
 from pipeline.languages import is_source
 from pipeline.outcome import StageReport, count_reasons, total
 from pipeline.part import Part, PartJob, PartOutput, StageOutput
-from pipeline.records import DroppedRecord, FileModification, SourceFile, TreeFile
-from pipeline.schema import table_of_records
 
 
 def run(context: Context, patience: Patience | None = None) -> StageOutput:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pipeline.collect.selection import Selection
-from pipeline.errors import ParamsError
+from pipeline.core.errors import ParamsError
 
 _SELECTOR = re.compile(r"sha256:[0-9a-f]{64}|[a-z0-9]+(-[a-z0-9]+)*(/[^/\x00]+)*")
 

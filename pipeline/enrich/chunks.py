@@ -26,9 +26,9 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
+from pipeline.core.records import ChunkKind
 from pipeline.enrich.spans import Chunk, Spans
 from pipeline.enrich.syntax import Syntax
-from pipeline.records import ChunkKind
 
 __all__ = ["Chunk", "chunks_of"]
 

@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
+from pipeline.core.params import Params
 from pipeline.enrich.lane.params import LaneParams
-from pipeline.params import Params
 
 
 class SyntaxParams(Params):

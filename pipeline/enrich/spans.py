@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pipeline.core.records import ChunkKind
 from pipeline.enrich.branches import ByteRange
-from pipeline.records import ChunkKind
 
 MAX_LEVEL = 255
 _KINDS = tuple(ChunkKind)

@@ -15,16 +15,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.build_block import BuildBlock
+from pipeline.core.params import canonical_json
+from pipeline.core.records import PROVENANCE_CODES, EnrichedDocument, Provenance
+from pipeline.core.schema import table_of_records
 from pipeline.enrich.lane.lane import Lane, Source, read_lane
 from pipeline.enrich.lane.tools import tool_versions
 from pipeline.enrich.order import order_documents
 from pipeline.enrich.params import BuiltParams, EnrichParams, SyntaxParams
 from pipeline.enrich.reading import Reading, provenance_columns, read_document, record_of
 from pipeline.outcome import StageReport, total
-from pipeline.params import canonical_json
 from pipeline.part import Part, PartJob, PartOutput, StageContext, StageOutput
-from pipeline.records import PROVENANCE_CODES, EnrichedDocument, Provenance
-from pipeline.schema import table_of_records
 
 DUPLICATES = "duplicates"
 LANE = "lane.json"

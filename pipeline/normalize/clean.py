@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from pipeline.core.records import Document, DroppedRecord, LicenseEvidence
+from pipeline.core.schema import table_of_records
 from pipeline.languages import C_EXTENSIONS, SHARED_EXTENSIONS
 from pipeline.normalize.decode import Decoded, decode, is_lossless
 from pipeline.normalize.decontaminate import Contamination, Decontaminator, Overlap, WholeSolutions
@@ -33,8 +35,6 @@ from pipeline.normalize.shingles import (
 from pipeline.normalize.twins import CopyleftText
 from pipeline.outcome import StageReport, count_reasons
 from pipeline.part import PartJob, PartOutput
-from pipeline.records import Document, DroppedRecord, LicenseEvidence
-from pipeline.schema import table_of_records
 
 DOCUMENTS = "documents.parquet"
 DROPPED = "dropped.parquet"

@@ -12,7 +12,7 @@ import numpy as np
 import re2
 from numpy.typing import NDArray
 
-from pipeline.errors import ParamsError
+from pipeline.core.errors import ParamsError
 from pipeline.normalize.duplicates import MARGIN_OF_ESTIMATE
 from pipeline.normalize.evaluation_items import EvaluationItem
 from pipeline.normalize.lexer import comment_hashes, token_hashes

@@ -13,12 +13,12 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.core.records import DuplicateRecord, Split, UInt32
 from pipeline.normalize.banding import find_buckets
 from pipeline.normalize.licenses import vendored_root
 from pipeline.normalize.params import DuplicateParams
 from pipeline.normalize.shingles import jaccard
 from pipeline.normalize.upstreams import Upstreams
-from pipeline.records import DuplicateRecord, Split, UInt32
 
 MARGIN_OF_ESTIMATE = 0.15
 """A pair whose estimate by 256 values lies so far below a limit is not looked at: that is five standard deviations."""

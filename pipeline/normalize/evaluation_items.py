@@ -11,8 +11,8 @@ from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
-from pipeline.errors import ParamsError
-from pipeline.params import canonical_json
+from pipeline.core.errors import ParamsError
+from pipeline.core.params import canonical_json
 
 SHIPPED = "evaluation/cpp_small.jsonl"
 EVALUATION_ITEMS = "evaluation items"

@@ -22,7 +22,7 @@ from license_expression import (
     get_spdx_licensing,
 )
 
-from pipeline.errors import ParamsError, StageError
+from pipeline.core.errors import ParamsError, StageError
 from pipeline.normalize.refusal import Refusal
 
 POLICY_FILE = "license_policy.toml"

@@ -19,11 +19,11 @@ import numpy as np
 import re2
 from numpy.typing import NDArray
 
+from pipeline.core.params import canonical_json
 from pipeline.normalize.comments import comments, license_header_end
 from pipeline.normalize.lexer import num_visible_in_comments
 from pipeline.normalize.params import FilterParams
 from pipeline.normalize.refusal import Refusal
-from pipeline.params import canonical_json
 
 _NOT_ALPHANUMERIC = bytes(code for code in range(128) if not chr(code).isalnum())
 _NUM_OPENING_CHARACTERS = 2_000

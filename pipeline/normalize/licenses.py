@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import PurePosixPath
 
+from pipeline.core.records import LicenseEvidence
 from pipeline.normalize.comments import leading_comments_end
 from pipeline.normalize.decode import Decoded, decode
 from pipeline.normalize.expressions import MAX_EXPRESSION, Judged, LicenseClass, Policy, judge_expression
@@ -23,7 +24,6 @@ from pipeline.normalize.params import EvidencePolicy, LicenseParams
 from pipeline.normalize.refusal import Refusal
 from pipeline.normalize.reuse import Annotation, Precedence, closest, read_dep5, read_reuse_toml
 from pipeline.normalize.tags import find_notice, find_tags
-from pipeline.records import LicenseEvidence
 
 INHERITED = frozenset({LicenseEvidence.LICENSE_TEXT, LicenseEvidence.PACKAGE})
 """Evidence that speaks of more than the one file."""

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from pipeline.params import Params
+from pipeline.core.params import Params
 
 VENDORED_ROOTS = (
     "3rd_party",

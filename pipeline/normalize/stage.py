@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from pipeline.core.records import Split
 from pipeline.normalize.bands import drops_outside, languages_outside
 from pipeline.normalize.evaluation_items import EVALUATION_ITEMS, all_items, items_digest
 from pipeline.normalize.expressions import policy_bytes
@@ -17,7 +18,6 @@ from pipeline.normalize.identity import RulesIdentity
 from pipeline.normalize.params import NormalizeParams, RulesParams
 from pipeline.outcome import StageReport, total
 from pipeline.part import MadePart, Part, StageContext, StageOutput
-from pipeline.records import Split
 
 RULES_KIND = "normalize/rules"
 DUPLICATES_KIND = "normalize/duplicates"

@@ -5,7 +5,7 @@ from enum import IntEnum
 from pathlib import PurePosixPath
 from typing import Protocol
 
-from pipeline.globs import any_of
+from pipeline.core.globs import any_of
 
 
 class Claim(IntEnum):

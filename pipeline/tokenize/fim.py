@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from pipeline.params import Params
+from pipeline.core.params import Params
 from pipeline.tokenize.keys import Words, keyed, mix
 from pipeline.tokenize.splits import Pieces, Spans, pieces_of, split
 

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pipeline.records import PROVENANCE_CODES, PackedRow, Provenance, TrainingRow
-from pipeline.schema import arrow_schema, table_of
+from pipeline.core.records import PROVENANCE_CODES, PackedRow, Provenance, TrainingRow
+from pipeline.core.schema import arrow_schema, table_of
 from pipeline.tokenize.columns import ListColumn
 from pipeline.tokenize.pack import Piece, Rows
 from pipeline.tokenize.vocabulary import SPECIALS

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import tokenizers
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from pipeline.errors import DamagedError, MissingError, StageError
+from pipeline.core.errors import DamagedError, MissingError, StageError
 
 VOCABULARIES = Path(__file__).parent / "vocabularies"
 

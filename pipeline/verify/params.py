@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from pipeline.params import Params
+from pipeline.core.params import Params
 
 
 class VerifyParams(Params):

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from typing import Any
 
-from pipeline.errors import StageError
+from pipeline.core.errors import StageError
 from pipeline.outcome import StageReport
 from pipeline.part import PartJob, PartOutput
 from pipeline.verify.params import VerifyParams

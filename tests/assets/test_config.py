@@ -9,8 +9,8 @@ from pydantic import Field
 
 from assets.config import filled, form, params_from
 from assets.training import TrainingParams, command_of
-from pipeline.errors import ParamsError
-from pipeline.params import Params, fingerprint
+from pipeline.core.errors import ParamsError
+from pipeline.core.params import Params, fingerprint
 from pipeline.recipes import RECIPES
 from pipeline.stages import STAGE_NAMES
 

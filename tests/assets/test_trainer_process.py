@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from assets.trainer_process import run_trainer, trainer_command
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 
 
 def python(code: str) -> list[str]:

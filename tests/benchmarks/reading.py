@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from pipeline.core.records import TrainingRow
+from pipeline.core.schema import arrow_schema, table_of
 from pipeline.recipes import ROOT
-from pipeline.records import TrainingRow
-from pipeline.schema import arrow_schema, table_of
 from pipeline.tokenize.columns import ListColumn
 from pipeline.tokenize.fim import InfillingParams
 from tests.benchmarks.figure import Figure

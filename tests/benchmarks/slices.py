@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pipeline.errors import SluiceError
+from pipeline.core.errors import SluiceError
 from pipeline.normalize.decode import Decoded, decode
 from pipeline.recipes import ROOT
 from pipeline.stages import parts_of

@@ -16,6 +16,7 @@ import tree_sitter_cpp
 from tree_sitter import Language, Parser
 
 from pipeline.build_block import BuildBlock
+from pipeline.core.records import ChunkKind
 from pipeline.enrich.branches import conditionals_of, unbalanced_branches
 from pipeline.enrich.grammar import Grammar
 from pipeline.enrich.lane.lane import Lane, Source, prepare, read_lane
@@ -25,7 +26,6 @@ from pipeline.enrich.params import SyntaxParams
 from pipeline.enrich.reading import Reading, read_document, record_of
 from pipeline.enrich.syntax import Syntax
 from pipeline.recipes import FULL_BUILT
-from pipeline.records import ChunkKind
 from pipeline.stages import parts_of
 from pipeline.store import Store
 from tests.benchmarks.figure import Figure

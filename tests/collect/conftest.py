@@ -17,8 +17,8 @@ from pipeline.collect.params import CollectParams
 from pipeline.collect.patience import Patience
 from pipeline.collect.pins import SourcePin
 from pipeline.collect.withdrawn import Selector
-from pipeline.errors import DigestError, SourceError
-from pipeline.params import digest, fingerprint
+from pipeline.core.errors import DigestError, SourceError
+from pipeline.core.params import digest, fingerprint
 from pipeline.part import MadePart, Part, PartJob, PartOutput
 from pipeline.stages import stage_named
 

@@ -19,7 +19,7 @@ from pipeline.collect.local import tree_digest
 from pipeline.collect.patience import Patience
 from pipeline.collect.pins import load_pins
 from pipeline.collect.stage import run
-from pipeline.errors import ArchiveError, DigestError, FetchError, PinError, SluiceError, SourceError
+from pipeline.core.errors import ArchiveError, DigestError, FetchError, PinError, SluiceError, SourceError
 from tests.collect import repository as made
 from tests.collect.repository import Repository
 

@@ -17,7 +17,7 @@ from pipeline.collect.params import CollectParams
 from pipeline.collect.patience import Patience
 from pipeline.collect.pins import GitPin
 from pipeline.collect.stage import run
-from pipeline.errors import ArchiveError, FetchError, SourceError
+from pipeline.core.errors import ArchiveError, FetchError, SourceError
 from pipeline.fsck import fsck
 from pipeline.store import Store
 from tests.collect import repository as made

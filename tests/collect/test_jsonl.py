@@ -15,7 +15,7 @@ from pipeline.collect.pins import JsonlPin
 from pipeline.collect.selection import Selection
 from pipeline.collect.stage import run
 from pipeline.collect.unpack import Contents
-from pipeline.errors import ArchiveError, DigestError, SourceError
+from pipeline.core.errors import ArchiveError, DigestError, SourceError
 from pipeline.stages import parts_of
 from pipeline.store import Store
 

@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.collect.local import read_file, tree_digest, tree_entries
 from pipeline.collect.selection import Selection
-from pipeline.errors import SourceError
+from pipeline.core.errors import SourceError
 
 
 @pytest.fixture

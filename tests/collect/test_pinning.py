@@ -14,7 +14,7 @@ from pipeline.collect.patience import Patience
 from pipeline.collect.pinning import Proposal, Shelf, propose_own, propose_release
 from pipeline.collect.pins import load_pins
 from pipeline.collect.sdist import PackageIndex, pip_configuration
-from pipeline.errors import ArchiveError, DigestError, FetchError
+from pipeline.core.errors import ArchiveError, DigestError, FetchError
 from pipeline.store import Store
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import pipeline.collect
 from pipeline.collect.catalog import CatalogEntry, load_catalog
 from pipeline.collect.local import tree_digest
 from pipeline.collect.pins import ArchivePin, LocalPin, SdistPin, load_pins, toml_of
-from pipeline.errors import PinError
-from pipeline.params import canonical_json
+from pipeline.core.errors import PinError
+from pipeline.core.params import canonical_json
 
 HEX = "a" * 64
 COMMIT = "b" * 40

@@ -10,7 +10,7 @@ from pipeline.collect.blocks import file_sha256
 from pipeline.collect.patience import Patience
 from pipeline.collect.pins import SdistPin
 from pipeline.collect.sdist import IndexConfiguration, PackageIndex, configuration_of, default_index, pip_configuration
-from pipeline.errors import DigestError, FetchError
+from pipeline.core.errors import DigestError, FetchError
 
 if TYPE_CHECKING:
     from tests.collect.conftest import Index

@@ -11,10 +11,10 @@ from pipeline.collect.params import CollectParams
 from pipeline.collect.patience import Patience
 from pipeline.collect.pins import ArchivePin, GitPin, LocalPin, SdistPin
 from pipeline.collect.stage import collect_source, run
-from pipeline.errors import ArchiveError, DigestError, FetchError, SourceError
+from pipeline.core.errors import ArchiveError, DigestError, FetchError, SourceError
+from pipeline.core.records import DroppedRecord, SourceFile
+from pipeline.core.schema import check_table
 from pipeline.part import PartJob
-from pipeline.records import DroppedRecord, SourceFile
-from pipeline.schema import check_table
 
 if TYPE_CHECKING:
     from tests.collect.conftest import Index, Surroundings

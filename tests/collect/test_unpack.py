@@ -15,7 +15,7 @@ from pipeline.collect.local import printable_path
 from pipeline.collect.params import CollectParams
 from pipeline.collect.selection import Selection
 from pipeline.collect.unpack import Contents, unpack
-from pipeline.errors import ArchiveError
+from pipeline.core.errors import ArchiveError
 
 LIMITS = CollectParams()
 ALL = Selection()

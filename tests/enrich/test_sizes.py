@@ -3,12 +3,12 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline.core.records import ChunkKind
 from pipeline.enrich.chunks import chunks_of
 from pipeline.enrich.grammar import Grammar
 from pipeline.enrich.params import SyntaxParams
 from pipeline.enrich.sizes import sized_chunks
 from pipeline.enrich.syntax import read_syntax
-from pipeline.records import ChunkKind
 from tests.enrich.test_chunks import FRAGMENTS, assert_conserved
 
 STATEMENTS = [f"  call_number_{number}(argument, {number});\n" for number in range(100)]

@@ -10,6 +10,8 @@ import pytest
 from pipeline.build import BuildOrder, open_build
 from pipeline.collect.local import tree_digest
 from pipeline.collect.pins import LocalPin
+from pipeline.core.records import ChunkKind, Document, EnrichedDocument
+from pipeline.core.schema import arrow_schema, table_of_records
 from pipeline.engine import write_output
 from pipeline.enrich.params import EnrichParams, SyntaxParams
 from pipeline.enrich.stage import enrich_source
@@ -17,8 +19,6 @@ from pipeline.normalize.identity import document_id, text_sha256
 from pipeline.outcome import StageReport
 from pipeline.part import PartJob, PartOutput
 from pipeline.recipes import CorpusParams
-from pipeline.records import ChunkKind, Document, EnrichedDocument
-from pipeline.schema import arrow_schema, table_of_records
 from pipeline.stages import StageResult, run_stages
 from pipeline.store import Store
 

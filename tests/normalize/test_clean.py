@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from pipeline.core.records import Document
 from pipeline.normalize.clean import is_licensed
 from pipeline.normalize.expressions import parse_policy, policy_bytes
 from pipeline.normalize.identity import document_id
-from pipeline.records import Document
 from tests.normalize.conftest import Normalize
 
 AT = "@"

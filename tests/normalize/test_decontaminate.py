@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from pipeline.canaries import send
-from pipeline.errors import ParamsError
+from pipeline.core.errors import ParamsError
+from pipeline.core.params import fingerprint
 from pipeline.normalize.decontaminate import WholeSolutions
 from pipeline.normalize.evaluation_items import all_items, items_in, shipped_items
 from pipeline.normalize.params import DecontaminationParams, NormalizeParams
-from pipeline.params import fingerprint
 from pipeline.recipes import CorpusParams
 from tests.normalize.conftest import Normalize
 from tests.normalize.test_clean import code

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.errors import ParamsError, StageError
+from pipeline.core.errors import ParamsError, StageError
 from pipeline.normalize.expressions import (
     Judged,
     LicenseClass,

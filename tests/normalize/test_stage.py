@@ -1,13 +1,13 @@
 """The stage as a whole: nothing is lost, equal inputs give equal objects, and only what must is made anew."""
 
+from pipeline.core.records import Document, DroppedRecord, DuplicateRecord
+from pipeline.core.schema import check_table
 from pipeline.gates import GATES
 from pipeline.normalize.clean import COPYLEFT, DOCUMENTS, DROPPED, SIGNATURES
 from pipeline.normalize.compare import DUPLICATES, KEPT, KeptDocument
 from pipeline.normalize.duplicates import Signature
 from pipeline.normalize.params import DuplicateParams, FilterParams, NormalizeParams
 from pipeline.normalize.twins import CopyleftText
-from pipeline.records import Document, DroppedRecord, DuplicateRecord
-from pipeline.schema import check_table
 from pipeline.stages import measures_of
 from tests.normalize.conftest import Normalize
 from tests.normalize.test_clean import TAG, code

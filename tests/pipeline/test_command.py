@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from pipeline.__main__ import main
-from pipeline.command import Parser, run_command
-from pipeline.errors import SourceError
+from pipeline.core.command_line import Parser, run_command
+from pipeline.core.errors import SourceError
 
 Ask = Callable[..., tuple[int, Any]]
 

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from pipeline.__main__ import main
+from pipeline.core.errors import SnapshotError
 from pipeline.difference import difference
-from pipeline.errors import SnapshotError
 from pipeline.snapshot import open_snapshot
 from pipeline.store import Store
 

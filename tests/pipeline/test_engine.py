@@ -10,10 +10,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from pipeline.core.errors import SourceError, StageError
+from pipeline.core.params import Params
 from pipeline.engine import Engine, Order, write_output
-from pipeline.errors import SourceError, StageError
 from pipeline.outcome import StageReport
-from pipeline.params import Params
 from pipeline.part import Part, PartJob, PartOutput
 from pipeline.store import Store
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.__main__ import main
-from pipeline.errors import MissingError
+from pipeline.core.errors import MissingError
 from pipeline.explain import why
 from pipeline.store import Store
 

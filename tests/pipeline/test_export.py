@@ -13,9 +13,9 @@ import pytest
 from tokenizers import Tokenizer
 
 from pipeline.__main__ import main
-from pipeline.errors import StageError
+from pipeline.core.errors import StageError
+from pipeline.core.records import ChunkKind
 from pipeline.export import export
-from pipeline.records import ChunkKind
 from pipeline.snapshot import Snapshot, open_snapshot
 from pipeline.store import Store
 from pipeline.tokenize.vocabulary import load_vocabulary

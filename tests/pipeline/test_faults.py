@@ -20,7 +20,7 @@ import pytest
 from pipeline.build import BuildOrder, open_build
 from pipeline.collect.local import tree_digest
 from pipeline.collect.pins import LocalPin
-from pipeline.durable import write_synced
+from pipeline.core.durable import write_synced
 from pipeline.fsck import fsck
 from pipeline.promotion import promote
 from pipeline.recipes import TINY

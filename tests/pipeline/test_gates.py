@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.errors import BlockedError, MeasureError
+from pipeline.core.errors import BlockedError, MeasureError
 from pipeline.gates import GATES, Comparison, Gate, judge, refuse_blocked
 from pipeline.recipes import RECIPES, CorpusParams
 from pipeline.stages import STAGE_NAMES

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline.errors import StageError
+from pipeline.core.errors import StageError
 from pipeline.megatron import count_documents_that_differ, index_bytes, read_megatron, write_megatron
 
 EOS = 2

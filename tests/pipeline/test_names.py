@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import LockedError, MissingError, ParamsError
+from pipeline.core.errors import LockedError, MissingError, ParamsError
 from pipeline.names import refuse_bad_corpus
 from pipeline.store import Store
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import DamagedError, SnapshotError
+from pipeline.core.errors import DamagedError, SnapshotError
 from pipeline.promotion import promote
 from pipeline.stages import StageResult, parts_of
 from pipeline.store import Store

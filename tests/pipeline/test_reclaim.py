@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import LockedError, MissingError
+from pipeline.core.errors import LockedError, MissingError
 from pipeline.fsck import fsck
 from pipeline.promotion import promote
 from pipeline.reclaim import forget, reclaim

@@ -13,7 +13,7 @@ from pipeline.__main__ import main
 from pipeline.build import BuildOrder, open_build
 from pipeline.collect.local import tree_digest
 from pipeline.collect.pins import LocalPin
-from pipeline.errors import MissingError
+from pipeline.core.errors import MissingError
 from pipeline.recipes import TINY
 from pipeline.report import Report, report_corpus
 from pipeline.report_page import render_page

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import DamagedError, DigestError, FormatError, LockedError, MissingError, RefMovedError
+from pipeline.core.errors import DamagedError, DigestError, FormatError, LockedError, MissingError, RefMovedError
 from pipeline.fsck import fsck
 from pipeline.objects import MANIFEST
 from pipeline.store import Store

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 import pytest
 
-from pipeline.records import EnrichedDocument
-from pipeline.schema import table_of_records
+from pipeline.core.records import EnrichedDocument
+from pipeline.core.schema import table_of_records
 from pipeline.tokenize.vocabulary import Vocabulary, load_vocabulary
 
 FUNCTION = """\

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pipeline.records import Split
+from pipeline.core.records import Split
 from pipeline.tokenize import checks
 from pipeline.tokenize.columns import ListColumn
 from pipeline.tokenize.params import TokenizeParams

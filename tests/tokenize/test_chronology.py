@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.records import EnrichedDocument, Split
-from pipeline.schema import table_of_records
+from pipeline.core.records import EnrichedDocument, Split
+from pipeline.core.schema import table_of_records
 from pipeline.tokenize import checks
 from pipeline.tokenize.columns import ListColumn
 from pipeline.tokenize.pack import NUM_SENTINELS, Documents, pack

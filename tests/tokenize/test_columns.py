@@ -1,8 +1,8 @@
 import numpy as np
 import pyarrow as pa
 
-from pipeline.records import TrainingRow
-from pipeline.schema import arrow_schema
+from pipeline.core.records import TrainingRow
+from pipeline.core.schema import arrow_schema
 from pipeline.tokenize.columns import ListColumn
 
 TYPE = arrow_schema(TrainingRow).field("input_ids").type

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pipeline.records import EnrichedDocument, Split
-from pipeline.schema import table_of_records
+from pipeline.core.records import EnrichedDocument, Split
+from pipeline.core.schema import table_of_records
 from pipeline.tokenize import checks
 from pipeline.tokenize.columns import ListColumn
 from pipeline.tokenize.pack import NUM_SENTINELS, Documents, pack

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Regex, Tokenizer, pre_tokenizers
 
-from pipeline.errors import DamagedError, MissingError, StageError
+from pipeline.core.errors import DamagedError, MissingError, StageError
 from pipeline.tokenize.vocabulary import (
     MAX_TOKEN_BYTES,
     PATTERN,

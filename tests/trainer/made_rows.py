@@ -2,8 +2,8 @@
 
 import pyarrow as pa
 
-from pipeline.records import TrainingRow
-from pipeline.schema import arrow_schema, table_of
+from pipeline.core.records import TrainingRow
+from pipeline.core.schema import arrow_schema, table_of
 from pipeline.tokenize.fim import InfillingParams
 from trainer.loader import LoaderConfig, RowLayout, Source
 from trainer.rows import TrainingRows

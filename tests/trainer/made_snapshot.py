@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import ipc
 
-from pipeline.params import canonical_json
+from pipeline.core.params import canonical_json
 from pipeline.snapshot import FORMAT_VERSION, KIND, SNAPSHOT
 from pipeline.store import Store
 from tests.trainer.made_rows import T, rows_of

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from trainer.batch import Batch
 from trainer.checkpoint import digest_tensors, optimizer_tensors, restore_model, restore_optimizer
 from trainer.config import MuonConfig, OptimizerConfig

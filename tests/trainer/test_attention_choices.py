@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from tests.benchmarks.graphs import batch_of, narrow_model
 from tests.trainer.made_rows import sources_of
 from tests.trainer.model.flash_on_cpu import gpu_ways_on_cpu

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.errors import SnapshotError, TrainingError
+from pipeline.core.errors import SnapshotError, TrainingError
 from tests.trainer.made_rows import CONFIG, FIRST_TEXT, LAYOUT, T, rows_of, sources_of
 from trainer.batch import check_chronology, chronological
 from trainer.loader import Loader, Source, held_out_batches

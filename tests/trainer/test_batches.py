@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from tests.trainer.made_rows import CONFIG, LAYOUT, sources_of
 from trainer.batches import Batches
 from trainer.loader import Batch, Loader

@@ -14,7 +14,7 @@ from kernels import chunked_cross_entropy
 from kernels.framework.spec import ShapeCase
 from kernels.mamba3_scan import op as mamba3_scan
 from kernels.measure.rows import surroundings
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from pipeline.store import Store
 from tests.benchmarks.on_gpu import FIGURES, HEAD, section
 from trainer import bench

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from tests.trainer.made_rows import LAYOUT, PLAIN, sources_of
 from trainer.certificate import History, describe_state, differing_tensors, digest_batch
 from trainer.comparison import Subject, compare

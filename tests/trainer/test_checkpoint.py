@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from pipeline.durable import acquire
-from pipeline.errors import SluiceError, StoreError, TrainingError
+from pipeline.core.durable import acquire
+from pipeline.core.errors import SluiceError, StoreError, TrainingError
 from pipeline.objects import read_manifest
 from pipeline.store import Store
 from trainer import archive, retention

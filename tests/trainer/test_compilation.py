@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from tests.benchmarks.graphs import batch_of, narrow_model
 from trainer.compilation import DISABLED_REGIONS, Compilation, apply_settings, assert_settings
 from trainer.config import CompileBackend, CompileMode

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import StoreError
+from pipeline.core.errors import StoreError
 from trainer.compile_cache import environment, record, status, sync
 
 

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from pipeline.errors import ParamsError
+from pipeline.core.errors import ParamsError
 from trainer.config import AttentionConfig, EngramConfig, ExpertsConfig, Mamba3Config, ModelConfig, OptimizerConfig
 from trainer.presets import PRESETS, preset
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from tests.trainer.made_rows import CONFIG, LAYOUT, sources_of
 from trainer.batches import Batches
 from trainer.loader import Loader

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from pipeline.snapshot import open_snapshot
 from pipeline.store import Store
 from trainer.certificate import History

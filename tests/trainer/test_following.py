@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.durable import write_synced
-from pipeline.params import canonical_json
+from pipeline.core.durable import write_synced
+from pipeline.core.params import canonical_json
 from pipeline.snapshot import SNAPSHOT, open_snapshot
 from pipeline.store import Store
 from tests.trainer.made_rows import CONFIG, LAYOUT, sources_of

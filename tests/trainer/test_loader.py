@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from pipeline.errors import SnapshotError, TrainingError
-from pipeline.params import digest
+from pipeline.core.errors import SnapshotError, TrainingError
+from pipeline.core.params import digest
 from tests.trainer.made_rows import CONFIG, LAYOUT, MIDDLE, PLAIN, PREFIX, SPECIALS, SUFFIX, T, sources_of
 from trainer.loader import STATE_VERSION, EpochOrder, Loader, LoaderConfig, RowLayout, Source, held_out_batches
 

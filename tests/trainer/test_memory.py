@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from pipeline.snapshot import open_snapshot
 from pipeline.store import Store
 from trainer.checkpoint import digest_tensors

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from pipeline.errors import ParamsError, TrainingError
+from pipeline.core.errors import ParamsError, TrainingError
 from trainer.parallel import Ranks, tree_sum
 from trainer.recipes import RECIPES, TrainingConfig
 

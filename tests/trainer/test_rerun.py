@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from pipeline.snapshot import open_snapshot
 from pipeline.store import Store
 from trainer.checkpoint import Checkpoint, save

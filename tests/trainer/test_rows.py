@@ -4,7 +4,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline.errors import SnapshotError
+from pipeline.core.errors import SnapshotError
 from tests.trainer.made_rows import rows_of
 from trainer.rows import TrainingRows
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 from trainer.presets import preset

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from pipeline.store import Store
 from tests.trainer.sharded import NUM_RANKS, two_steps
 from trainer import stepping

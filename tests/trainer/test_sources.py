@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.errors import SnapshotError
+from pipeline.core.errors import SnapshotError
 from pipeline.snapshot import Snapshot, open_snapshot
 from pipeline.store import Store
 from trainer.loader import LoaderConfig

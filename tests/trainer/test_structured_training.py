@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pipeline.build import BuildOrder, open_build
-from pipeline.errors import SnapshotError
+from pipeline.core.errors import SnapshotError
 from pipeline.recipes import TINY, pins_of
 from pipeline.snapshot import open_snapshot
 from pipeline.stages import run_stages

@@ -6,8 +6,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline.records import PackedRow, TrainingRow
-from pipeline.schema import arrow_schema
+from pipeline.core.records import PackedRow, TrainingRow
+from pipeline.core.schema import arrow_schema
 from pipeline.verify.rows import (
     count_boundary_mismatches,
     count_hot_rows_that_differ,

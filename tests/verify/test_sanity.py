@@ -5,8 +5,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline.records import PackedRow
-from pipeline.schema import arrow_schema
+from pipeline.core.records import PackedRow
+from pipeline.core.schema import arrow_schema
 from pipeline.verify.sanity import count_documents_not_rebuilt, count_trained_tokens
 from tests.verify.test_rows import BEGIN, END, packed, row
 

@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from trainer.config import AttentionChoice
 
 BLOCK_TOKENS = 128

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from kernels.chunked_cross_entropy import chunked_cross_entropy
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from trainer.config import BlockKind, ModelConfig
 from trainer.model.attention import Attention
 from trainer.model.decoding import StepToken

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pipeline.build_block import BuildBlock
+from pipeline.core.params import digest
 from pipeline.enrich.lane.configure import Configured, configure
 from pipeline.enrich.lane.memory import remember
 from pipeline.enrich.lane.sandbox import Limits
-from pipeline.params import digest
 
 FORMAT = 3
 

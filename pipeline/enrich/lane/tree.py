@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from posixpath import isabs, join, normpath
 
-from pipeline.errors import StageError
+from pipeline.core.errors import StageError
 
 SOURCE = "source"
 """First part of the path of a file of the source."""

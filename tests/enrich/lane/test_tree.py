@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from pipeline.core.errors import StageError
 from pipeline.enrich.lane.tree import Tree, files_below, lay_out, write_overlay
-from pipeline.errors import StageError
 
 TREE = Tree(frozenset(), (("/src", "source"),), {})
 

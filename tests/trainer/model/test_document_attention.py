@@ -14,7 +14,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn.attention.flex_attention import create_block_mask
 
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from tests.trainer.model.flash_on_cpu import gpu_ways_on_cpu
 from trainer.attention_trials import Shape, keeps_apart, made_inputs, run, segments_of
 from trainer.config import AttentionChoice, Precision

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from pipeline.errors import TrainingError
+from pipeline.core.errors import TrainingError
 from trainer.checkpoint import digest_tensors
 from trainer.config import ModelConfig, OptimizerConfig, StructureConfig
 from trainer.model.hybrid import HybridModel, TrainingBatch

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 from pydantic_core import to_jsonable_python
 
-from pipeline.errors import ParamsError
+from pipeline.core.errors import ParamsError
 
 
 class Params(BaseModel):

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from pipeline.errors import SluiceError
+from pipeline.core.errors import SluiceError
 
 Say = Callable[[str], None]
 

@@ -8,7 +8,7 @@ from dataclasses import fields
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin, get_type_hints
 
-from pipeline.errors import StageError
+from pipeline.core.errors import StageError
 
 if TYPE_CHECKING:
     import pyarrow as pa

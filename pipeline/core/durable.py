@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from pipeline.errors import LockedError
+from pipeline.core.errors import LockedError
 
 _TAIL_SIZE = 1 << 20
 _POLL_SECONDS = 0.1

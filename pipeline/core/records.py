@@ -3,7 +3,7 @@
     SourceFile -> Document -> EnrichedDocument -> TokenizedDocument -> PackedRow
         FileModification beside SourceFile, DroppedRecord beside each, DuplicateRecord beside Document
 
-Large amounts of them live as Arrow tables; `pipeline.schema` derives a table's schema from the record, so a record is the
+Large amounts of them live as Arrow tables; `pipeline.core.schema` derives a table's schema from the record, so a record is the
 contract at every edge. Fields that a later version fills are there already, and None.
 """
 
