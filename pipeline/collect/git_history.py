@@ -16,7 +16,7 @@ from pipeline.collect.git_command import run_git, started
 from pipeline.collect.git_objects import Objects
 from pipeline.collect.local import printable_path
 from pipeline.core.records import FileModification
-from pipeline.languages import SOURCE_EXTENSIONS, is_source
+from pipeline.cpp.languages import SOURCE_EXTENSIONS, is_source
 
 MAX_FILES_IN_COMMIT = 5
 """C/C++ files that an accepted commit touches at most: more is a sweep, and no change of one thing."""

@@ -19,7 +19,7 @@ from pipeline.collect.sdist import PackageIndex, link_sha256, pip_configuration
 from pipeline.collect.selection import Selection
 from pipeline.collect.unpack import Contents, unpack
 from pipeline.core.errors import FetchError, PinError
-from pipeline.languages import is_source
+from pipeline.cpp.languages import is_source
 
 CATALOG = Path(__file__).parent / "catalog.toml"
 _ARCHIVES = (".tar.gz", ".tar.bz2", ".tar.xz", ".zip")

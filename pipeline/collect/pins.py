@@ -25,7 +25,7 @@ from pipeline.collect.local import tree_digest
 from pipeline.collect.selection import Selection
 from pipeline.core.errors import PinError, SourceError
 from pipeline.core.params import Params
-from pipeline.languages import Language
+from pipeline.cpp.languages import Language
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Commit = Annotated[str, Field(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})$")]

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from pipeline.core.globs import any_of
-from pipeline.languages import is_license_evidence
+from pipeline.cpp.languages import is_license_evidence
 
 
 class Selection:

@@ -14,7 +14,7 @@ from pipeline.collect.withdrawn import Selector
 from pipeline.core.errors import SourceError
 from pipeline.core.records import DroppedRecord, FileModification, SourceFile, TreeFile
 from pipeline.core.schema import table_of_records
-from pipeline.languages import is_source
+from pipeline.cpp.languages import is_source
 from pipeline.outcome import StageReport, count_reasons, total
 from pipeline.part import Part, PartJob, PartOutput, StageOutput
 

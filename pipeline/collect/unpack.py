@@ -15,7 +15,7 @@ from pipeline.collect.local import printable_path
 from pipeline.collect.params import CollectParams
 from pipeline.collect.selection import Selection
 from pipeline.core.errors import ArchiveError
-from pipeline.languages import is_license_evidence, is_source
+from pipeline.cpp.languages import is_license_evidence, is_source
 
 _DRIVE = re.compile(r"[A-Za-z]:")
 

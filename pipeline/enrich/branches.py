@@ -67,7 +67,7 @@ def conditionals_of(content: bytes) -> Conditionals:
 
 @cache
 def _opaque() -> Any:
-    from pipeline.enrich import opaque
+    from pipeline.cpp import blanking_loops as opaque
 
     return opaque
 

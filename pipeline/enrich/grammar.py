@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 import numpy as np
 
-from pipeline.languages import C_EXTENSIONS, SHARED_EXTENSIONS
+from pipeline.cpp.languages import C_EXTENSIONS, SHARED_EXTENSIONS
 
 
 class Grammar(StrEnum):
@@ -40,7 +40,7 @@ def grammar_of(path: str, content: bytes) -> Grammar:
 
 def _has_cpp_sign(content: bytes) -> bool:
     """Whether anything outside of comments, strings and what only C++ compilers see is C++ and no C."""
-    from pipeline.enrich import opaque  # late: numba takes half a second
+    from pipeline.cpp import blanking_loops as opaque
 
     bare: bytes = opaque.shortened(np.frombuffer(content, np.uint8)).tobytes()
     if b"__cplusplus" in bare:

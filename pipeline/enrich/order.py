@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from posixpath import commonpath, dirname, join, normpath
 
-from pipeline.languages import C_EXTENSIONS
+from pipeline.cpp.languages import C_EXTENSIONS
 
 _UNIT_EXTENSIONS = C_EXTENSIONS | {".cc", ".cp", ".cpp", ".cxx", ".c++", ".cu"}
 

@@ -6,7 +6,7 @@ A rule that goes wrong, or a source that turned into something else, shows first
 from collections.abc import Mapping
 from typing import get_args
 
-from pipeline.languages import Language
+from pipeline.cpp.languages import Language
 from pipeline.normalize.params import DropBands
 from pipeline.outcome import StageReport
 

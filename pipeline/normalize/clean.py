@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from pipeline.core.records import Document, DroppedRecord, LicenseEvidence
 from pipeline.core.schema import table_of_records
-from pipeline.languages import C_EXTENSIONS, SHARED_EXTENSIONS
+from pipeline.cpp.languages import C_EXTENSIONS, SHARED_EXTENSIONS
+from pipeline.cpp.lexer import token_hashes
 from pipeline.normalize.decode import Decoded, decode, is_lossless
 from pipeline.normalize.decontaminate import Contamination, Decontaminator, Overlap, WholeSolutions
 from pipeline.normalize.duplicates import Signature
@@ -20,7 +21,6 @@ from pipeline.normalize.evaluation_items import EVALUATION_ITEMS, EvaluationItem
 from pipeline.normalize.expressions import Judged, LicenseClass, Policy, judge_expression, load_policy
 from pipeline.normalize.filters import judge, score, scores_json
 from pipeline.normalize.identity import RulesIdentity, document_id, text_sha256
-from pipeline.normalize.lexer import token_hashes
 from pipeline.normalize.licenses import INHERITED, Licensed, LicenseIndex, PackageFacts
 from pipeline.normalize.params import RulesParams
 from pipeline.normalize.refusal import Refusal

@@ -13,9 +13,9 @@ import re2
 from numpy.typing import NDArray
 
 from pipeline.core.errors import ParamsError
+from pipeline.cpp.lexer import comment_hashes, token_hashes
 from pipeline.normalize.duplicates import MARGIN_OF_ESTIMATE
 from pipeline.normalize.evaluation_items import EvaluationItem
-from pipeline.normalize.lexer import comment_hashes, token_hashes
 from pipeline.normalize.params import DecontaminationRules
 from pipeline.normalize.shingles import (
     NUM_TOKENS_IN_SHINGLE,

@@ -20,8 +20,8 @@ import re2
 from numpy.typing import NDArray
 
 from pipeline.core.params import canonical_json
-from pipeline.normalize.comments import comments, license_header_end
-from pipeline.normalize.lexer import num_visible_in_comments
+from pipeline.cpp.comments import comments, license_header_end
+from pipeline.cpp.lexer import num_visible_in_comments
 from pipeline.normalize.params import FilterParams
 from pipeline.normalize.refusal import Refusal
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 
 from pipeline.core.records import LicenseEvidence
-from pipeline.normalize.comments import leading_comments_end
+from pipeline.cpp.comments import leading_comments_end
 from pipeline.normalize.decode import Decoded, decode
 from pipeline.normalize.expressions import MAX_EXPRESSION, Judged, LicenseClass, Policy, judge_expression
 from pipeline.normalize.license_folder import FolderTexts, read_folder

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from types import TracebackType
 
+from pipeline.cpp.comments import license_header_end
 from pipeline.normalize.addresses import Finding, Kind, find_emails, find_local_paths, find_network_addresses
-from pipeline.normalize.comments import license_header_end
 from pipeline.normalize.keys import find_private_keys
 from pipeline.normalize.params import ScrubParams
 from pipeline.normalize.secrets import MIN_DISTINCT, STARTS_WORD, Secret, SecretScanner

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.normalize.lexer import token_hashes
+from pipeline.cpp.lexer import token_hashes
 
 NUM_PERMUTATIONS = 256
 NUM_TOKENS_IN_SHINGLE = 5
@@ -71,6 +71,6 @@ def _permutations(seed: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
 
 @cache
 def _compiled() -> Any:
-    from pipeline.normalize import compiled
+    from pipeline.cpp import lexer_loops as compiled
 
     return compiled

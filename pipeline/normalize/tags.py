@@ -9,9 +9,9 @@ from functools import lru_cache
 
 import re2
 
-from pipeline.normalize.comments import leading_comments_end
+from pipeline.cpp.comments import leading_comments_end
+from pipeline.cpp.lexer import raw_literal_spans
 from pipeline.normalize.expressions import LicenseClass
-from pipeline.normalize.lexer import raw_literal_spans
 
 # Only punctuation may stand before the tag in its line or comment: string literals and sentences are no tags.
 _TAG_LINE = re.compile(

@@ -9,9 +9,9 @@ from pathlib import PurePosixPath
 
 import numpy as np
 
+from pipeline.cpp.lexer import tokens
 from pipeline.normalize.banding import find_buckets
 from pipeline.normalize.duplicates import Entry, find_duplicates
-from pipeline.normalize.lexer import tokens
 from pipeline.normalize.params import VENDORED_ROOTS, DuplicateParams
 from pipeline.normalize.shingles import hashes_for_minhash, shingle_hashes, signature
 from pipeline.recipes import ROOT

@@ -8,7 +8,7 @@ import numpy as np
 from datasketch import MinHash
 from numpy.typing import NDArray
 
-from pipeline.normalize.lexer import lexed, tokens
+from pipeline.cpp.lexer import lexed, tokens
 from pipeline.normalize.shingles import NUM_PERMUTATIONS, hashes_for_minhash, shingle_hashes, signature
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.slices import sample

@@ -3,7 +3,7 @@
 import tomllib
 from pathlib import Path
 
-from pipeline.languages import is_source
+from pipeline.cpp.languages import is_source
 from pipeline.recipes import TINY, pins_of
 from pipeline.stages import StageResult
 from pipeline.store import Store

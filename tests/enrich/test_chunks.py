@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline.cpp.languages import is_source
 from pipeline.enrich.chunks import Chunk, chunks_of
 from pipeline.enrich.grammar import Grammar, grammar_of
 from pipeline.enrich.params import SyntaxParams
 from pipeline.enrich.spans import MAX_LEVEL
 from pipeline.enrich.syntax import read_syntax
-from pipeline.languages import is_source
 
 CORPUS = Path(__file__).parent.parent / "corpus"
 DECODED = [

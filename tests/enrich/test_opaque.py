@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.enrich.opaque import shortened, spaced
+from pipeline.cpp.blanking_loops import shortened, spaced
 
 CORPUS = Path(__file__).parent.parent / "corpus"
 CONTINUED = re.compile(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.normalize.comments import comments, leading_comments_end, license_header_end
+from pipeline.cpp.comments import comments, leading_comments_end, license_header_end
 
 FOUND = {
     "a line": ("a; // b\nc;", ["// b"]),

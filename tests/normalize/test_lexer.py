@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pipeline.normalize.lexer import (
+from pipeline.cpp.lexer import (
     comment_hashes,
     comment_spans,
     lexed,
@@ -85,8 +85,8 @@ def test_hashes_are_the_same_where_no_machine_code_can_be_kept(tmp_path: Path) -
 import numba.core.caching as caching
 for locator in caching.CacheImpl._locator_classes:
     locator.from_function = classmethod(lambda cls, *args: None)
-from pipeline.normalize.lexer import token_hashes
-from pipeline.normalize import compiled
+from pipeline.cpp.lexer import token_hashes
+from pipeline.cpp import lexer_loops as compiled
 assert not compiled.lex._cache.cache_path
 print(token_hashes({CODE!r}).tolist())
 """

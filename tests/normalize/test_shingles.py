@@ -6,7 +6,7 @@ from datasketch import MinHash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.normalize.lexer import tokens
+from pipeline.cpp.lexer import tokens
 from pipeline.normalize.shingles import hashes_for_minhash, jaccard, shingle_hashes, signature
 
 TOKENS = {

@@ -16,8 +16,8 @@ from pathlib import PurePosixPath
 from posixpath import isabs, join, normpath
 from typing import TypeGuard
 
+from pipeline.cpp.languages import C_EXTENSIONS, SOURCE_EXTENSIONS
 from pipeline.enrich.lane.tree import Tree
-from pipeline.languages import C_EXTENSIONS, SOURCE_EXTENSIONS
 
 MAX_DATABASE_BYTES = 64 << 20
 """A larger one is not read: it would need gigabytes. Chromium's has 40 MB."""

@@ -6,7 +6,7 @@ second.
 
 import numpy as np
 
-from pipeline.machine_code import compiled as _compiled
+from pipeline.cpp.jit import compiled as _compiled
 
 # ruff: noqa: SIM109, SIM114  (comparisons with each of a few compile to better code than `in`)
 

@@ -5,7 +5,7 @@ What is not closed ends with its line, or with the text where it may hold line e
 
 import numpy as np
 
-from pipeline.machine_code import compiled
+from pipeline.cpp.jit import compiled
 
 _NEWLINE, _BLANK, _QUOTE, _APOSTROPHE = (ord(each) for each in "\n \"'")
 _SLASH, _STAR, _BACKSLASH, _OPEN, _CLOSE, _RAW = (ord(each) for each in "/*\\()R")

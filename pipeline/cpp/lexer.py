@@ -98,7 +98,7 @@ def comment_hashes(text: str) -> NDArray[np.uint64]:
 
 @cache
 def _compiled() -> Any:
-    from pipeline.normalize import compiled
+    from pipeline.cpp import lexer_loops as compiled
 
     return compiled
 

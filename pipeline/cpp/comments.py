@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from pipeline.normalize.lexer import comment_spans
+from pipeline.cpp.lexer import comment_spans
 
 _LEADING = re.compile(
     r"[ \t\n\f\v]*(?:"
