@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.collect.pins import SourcePin
-from pipeline.collect.withdrawn import Selector
 from pipeline.core.progress import Listener, silent
 from pipeline.engine import Engine
+from pipeline.pins.pins import SourcePin
+from pipeline.pins.withdrawn import Selector
 from pipeline.recipes import CorpusParams
 from pipeline.store import Store
 from pipeline.withdrawal import standing

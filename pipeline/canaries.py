@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.build import Build, BuildOrder, open_build
-from pipeline.collect.local import tree_digest
-from pipeline.collect.pins import ArchivePin, LocalPin, SourcePin
 from pipeline.normalize.evaluation_items import shipped_items
 from pipeline.outcome import StageReport
 from pipeline.part import PartJob, PartOutput
+from pipeline.pins.local_tree import tree_digest
+from pipeline.pins.pins import ArchivePin, LocalPin, SourcePin
 from pipeline.recipes import CorpusParams
 from pipeline.stages import parts_of, run_stage
 from pipeline.store import Store

@@ -16,8 +16,8 @@ from pipeline.outcome import StageReport
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from pipeline.collect.pins import SourcePin
-    from pipeline.collect.withdrawn import Selector
+    from pipeline.pins.pins import SourcePin
+    from pipeline.pins.withdrawn import Selector
 
 P_co = TypeVar("P_co", bound=Params, covariant=True)
 

@@ -5,18 +5,17 @@ from pathlib import Path
 
 from pydantic import Field
 
-from pipeline.build_block import BuildBlock
 from pipeline.collect.params import CollectParams
-from pipeline.collect.pins import SourcePin, load_pins
 from pipeline.core.errors import ParamsError, PinError
 from pipeline.core.params import Params
 from pipeline.enrich.params import EnrichParams
 from pipeline.normalize.params import DropBands, NormalizeParams
+from pipeline.pins.build_block import BuildBlock
+from pipeline.pins.pins import OPERATIONAL, SourcePin, load_pins
 from pipeline.tokenize.params import TokenizeParams
 from pipeline.verify.params import VerifyParams
 
 ROOT = Path(__file__).parent.parent
-OPERATIONAL = ROOT / "pipeline" / "collect" / "operational.toml"
 MADE_CORPUS = ROOT / "tests" / "corpus" / "pins.toml"
 
 

@@ -15,7 +15,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from pipeline.build import Build
-from pipeline.collect.pins import SourcePin
 from pipeline.core.errors import MissingError, RefMovedError, SourceError, StageError
 from pipeline.core.params import Params, digest, fingerprint
 from pipeline.core.progress import Progress
@@ -24,6 +23,7 @@ from pipeline.gates import Verdict, judge, refuse_blocked
 from pipeline.objects import REPORT, StoredObject
 from pipeline.outcome import StageReport
 from pipeline.part import MadePart, Part, PartOutput, StageOutput
+from pipeline.pins.pins import SourcePin
 from pipeline.recipes import CorpusParams
 from pipeline.store import Store
 

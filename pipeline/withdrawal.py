@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.collect.withdrawn import Selector
 from pipeline.core.errors import MissingError, SnapshotError, StoreError
 from pipeline.objects import StoredObject
+from pipeline.pins.withdrawn import Selector
 from pipeline.snapshot import KIND, Snapshot, open_snapshot
 from pipeline.store import Store
 

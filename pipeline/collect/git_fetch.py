@@ -4,8 +4,8 @@ from pathlib import Path
 
 from pipeline.collect.git_command import create_repository, run_git, run_online
 from pipeline.collect.patience import Patience
-from pipeline.collect.pins import GitPin
 from pipeline.core.errors import ArchiveError, FetchError, SourceError
+from pipeline.pins.pins import GitPin
 
 _SSH = "ssh -o BatchMode=yes -o ConnectTimeout=30 -o ServerAliveInterval=15 -o ServerAliveCountMax=2"
 _ABSENT = ("not our ref", "no such remote ref", "couldn't find remote ref", "bad object", "unadvertised object")

@@ -14,9 +14,9 @@ from typing import IO
 
 from pipeline.collect.git_command import run_git, started
 from pipeline.collect.git_objects import Objects
-from pipeline.collect.local import printable_path
 from pipeline.core.records import FileModification
 from pipeline.cpp.languages import SOURCE_EXTENSIONS, is_source
+from pipeline.pins.local_tree import printable_path
 
 MAX_FILES_IN_COMMIT = 5
 """C/C++ files that an accepted commit touches at most: more is a sweep, and no change of one thing."""

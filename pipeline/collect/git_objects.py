@@ -13,11 +13,11 @@ from typing import IO, NamedTuple
 
 from pipeline.collect.containers import over_limit
 from pipeline.collect.git_command import converse, create_repository, run_git, started
-from pipeline.collect.local import printable_path
 from pipeline.collect.params import CollectParams
-from pipeline.collect.selection import Selection
 from pipeline.collect.unpack import Contents, ReadFile, SkippedFile, keeps_content, reason_to_skip
 from pipeline.core.errors import ArchiveError, SourceError
+from pipeline.pins.local_tree import printable_path
+from pipeline.pins.selection import Selection
 
 _FOLDER, _LINK, _SUBMODULE = "40000", "120000", "160000"
 _FILES = frozenset({"100644", "100755", "100664"})  # the last is found in very old trees

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from pipeline.collect.containers import over_limit
-from pipeline.collect.local import printable_path
 from pipeline.collect.params import CollectParams
-from pipeline.collect.selection import Selection
 from pipeline.collect.unpack import Contents, ReadFile, SkippedFile, flaw_of_path, reason_to_skip
+from pipeline.pins.local_tree import printable_path
+from pipeline.pins.selection import Selection
 
 BAD_LINE = "bad_line"
 _MAX_ESCAPE_BYTES = 6

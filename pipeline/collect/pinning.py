@@ -10,18 +10,17 @@ from packaging.version import InvalidVersion, Version
 from unearth import Package
 
 from pipeline.collect.blocks import file_blocks, file_sha256
-from pipeline.collect.catalog import CatalogEntry, load_catalog
-from pipeline.collect.local import tree_digest
 from pipeline.collect.params import CollectParams
 from pipeline.collect.patience import Patience
-from pipeline.collect.pins import pin_of, toml_of
 from pipeline.collect.sdist import PackageIndex, link_sha256, pip_configuration
-from pipeline.collect.selection import Selection
 from pipeline.collect.unpack import Contents, unpack
 from pipeline.core.errors import FetchError, PinError
 from pipeline.cpp.languages import is_source
+from pipeline.pins.catalog import CATALOG, CatalogEntry, load_catalog
+from pipeline.pins.local_tree import tree_digest
+from pipeline.pins.pins import pin_of, toml_of
+from pipeline.pins.selection import Selection
 
-CATALOG = Path(__file__).parent / "catalog.toml"
 _ARCHIVES = (".tar.gz", ".tar.bz2", ".tar.xz", ".zip")
 _TAKEN = "Review it, put it into operational.toml, and take the source out of catalog.toml."
 

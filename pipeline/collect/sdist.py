@@ -18,8 +18,8 @@ from unearth.link import Link
 
 from pipeline.collect.download import TransientError, download, open_session, reason_of, status_failure
 from pipeline.collect.patience import Patience
-from pipeline.collect.pins import SdistPin
 from pipeline.core.errors import DigestError, FetchError
+from pipeline.pins.pins import SdistPin
 
 _SECTIONS = ("global", "install", "download", ":env:")
 """pip's sections, the later ones winning: files first, then the environment."""

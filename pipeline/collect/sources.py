@@ -8,13 +8,13 @@ from typing import cast
 from pipeline.collect.git_history import modifications
 from pipeline.collect.git_objects import Wanted, commit_contents, opened_pack
 from pipeline.collect.jsonl import Fields, read_lines
-from pipeline.collect.local import TreeEntry, check_tree, digest_of, file_sha256, read_file, tree_entries
 from pipeline.collect.params import CollectParams
-from pipeline.collect.selection import Selection
 from pipeline.collect.unpack import Contents, ReadFile, SkippedFile, keeps_content, reason_to_skip, unpack
 from pipeline.core.errors import ArchiveError
 from pipeline.core.records import FileModification
 from pipeline.part import PartJob
+from pipeline.pins.local_tree import TreeEntry, check_tree, digest_of, file_sha256, read_file, tree_entries
+from pipeline.pins.selection import Selection
 
 Reading = tuple[Contents, list[FileModification] | None]
 

@@ -6,17 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from pipeline.collect.patience import Patience
-from pipeline.collect.pins import SourcePin
 from pipeline.collect.places import Context, Network, places_of
 from pipeline.collect.sources import read_source
 from pipeline.collect.unpack import ReadFile, SkippedFile
-from pipeline.collect.withdrawn import Selector
 from pipeline.core.errors import SourceError
 from pipeline.core.records import DroppedRecord, FileModification, SourceFile, TreeFile
 from pipeline.core.schema import table_of_records
 from pipeline.cpp.languages import is_source
 from pipeline.outcome import StageReport, count_reasons, total
 from pipeline.part import Part, PartJob, PartOutput, StageOutput
+from pipeline.pins.pins import SourcePin
+from pipeline.pins.withdrawn import Selector
 
 
 def run(context: Context, patience: Patience | None = None) -> StageOutput:

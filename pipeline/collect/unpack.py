@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pipeline.collect.containers import Member, members_of, over_limit, refusing_broken
-from pipeline.collect.local import printable_path
 from pipeline.collect.params import CollectParams
-from pipeline.collect.selection import Selection
 from pipeline.core.errors import ArchiveError
 from pipeline.cpp.languages import is_license_evidence, is_source
+from pipeline.pins.local_tree import printable_path
+from pipeline.pins.selection import Selection
 
 _DRIVE = re.compile(r"[A-Za-z]:")
 

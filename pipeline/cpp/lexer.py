@@ -78,7 +78,7 @@ def raw_literal_spans(text: str) -> list[tuple[int, int]]:
 def num_visible_in_comments(text: str, start: int = 0) -> int:
     """Characters of the comments that begin at `start` or later, blanks, tabs and line ends aside."""
     found = lexed(text)
-    counts = _compiled().num_visible(found.data, found.comment_spans)
+    counts = _loops().num_visible(found.data, found.comment_spans)
     return int(counts[found.in_characters(found.comment_spans)[:, 0] >= start].sum())
 
 
@@ -90,29 +90,29 @@ def comment_hashes(text: str) -> NDArray[np.uint64]:
     found = lexed(text)
     length = int(np.diff(found.comment_spans).sum()) + len(found.comment_spans)
     data, kinds = np.empty(length, np.uint8), np.empty(length, np.uint8)
-    length, num_semicolons = _compiled().bare_comments(found.data, found.kinds, found.comment_spans, data, kinds)
+    length, num_semicolons = _loops().bare_comments(found.data, found.kinds, found.comment_spans, data, kinds)
     if num_semicolons < _MIN_SEMICOLONS:
         return np.empty(0, np.uint64)
     return _lex(_read_only(data[:length]), _read_only(kinds[:length])).hashes
 
 
 @cache
-def _compiled() -> Any:
-    from pipeline.cpp import lexer_loops as compiled
+def _loops() -> Any:
+    from pipeline.cpp import lexer_loops
 
-    return compiled
+    return lexer_loops
 
 
 def _lex(data: NDArray[np.uint8], kinds: NDArray[np.uint8]) -> Lexed:
     num = len(data)
     hashes, spans, comments = np.empty(num, np.uint64), np.empty((num, 2), np.int64), np.empty((num, 2), np.int64)
-    num_tokens, num_comments = _compiled().lex(data, kinds, hashes, spans, comments)
+    num_tokens, num_comments = _loops().lex(data, kinds, hashes, spans, comments)
     return Lexed(data, kinds, hashes[:num_tokens].copy(), spans[:num_tokens].copy(), comments[:num_comments].copy())
 
 
 def _kinds(text: str, data: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """What each byte of a text is taken for. Characters beyond ASCII are classed as Python's `re` does."""
-    kinds = _compiled()
+    kinds = _loops()
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
     distinct, places = np.unique(codes, return_inverse=True)
     of_distinct = [code if code < 0x80 else _kind(chr(code)) for code in distinct.tolist()]
@@ -125,7 +125,7 @@ def _kinds(text: str, data: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def _kind(character: str) -> int:
-    kinds = _compiled()
+    kinds = _loops()
     if character.isdecimal():
         return int(kinds.DIGIT)
     return int(kinds.WORD if character.isalnum() else kinds.SPACE if character.isspace() else kinds.SIGN)

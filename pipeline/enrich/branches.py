@@ -61,15 +61,15 @@ def conditionals_of(content: bytes) -> Conditionals:
     """Look for the conditionals of a text. One that is not closed is left out."""
     if _BEGIN.search(content) is None:
         return Conditionals(content, ())
-    bare: bytes = _opaque().spaced(np.frombuffer(content, np.uint8)).tobytes()
+    bare: bytes = _loops().spaced(np.frombuffer(content, np.uint8)).tobytes()
     return Conditionals(bare, _conditionals(bare))
 
 
 @cache
-def _opaque() -> Any:
-    from pipeline.cpp import blanking_loops as opaque
+def _loops() -> Any:
+    from pipeline.cpp import blanking_loops
 
-    return opaque
+    return blanking_loops
 
 
 def unbalanced_branches(conditionals: Conditionals, errors: Sequence[ByteRange] = ()) -> list[ByteRange]:

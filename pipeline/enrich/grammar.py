@@ -40,9 +40,9 @@ def grammar_of(path: str, content: bytes) -> Grammar:
 
 def _has_cpp_sign(content: bytes) -> bool:
     """Whether anything outside of comments, strings and what only C++ compilers see is C++ and no C."""
-    from pipeline.cpp import blanking_loops as opaque
+    from pipeline.cpp import blanking_loops
 
-    bare: bytes = opaque.shortened(np.frombuffer(content, np.uint8)).tobytes()
+    bare: bytes = blanking_loops.shortened(np.frombuffer(content, np.uint8)).tobytes()
     if b"__cplusplus" in bare:
         bare = _without_cpp_branches(bare)
     end_of_code = max(bare.rfind(b";"), bare.rfind(b"{"))

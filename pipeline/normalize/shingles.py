@@ -30,13 +30,13 @@ def run_hashes(hashes: NDArray[np.uint64], length: int) -> NDArray[np.uint64]:
 
 def hashes_of_runs(hashes: NDArray[np.uint64], length: int) -> NDArray[np.uint64]:
     """The 64-bit hash of each run of `length` tokens, in order."""
-    found: NDArray[np.uint64] = _compiled().runs(hashes, length)
+    found: NDArray[np.uint64] = _loops().runs(hashes, length)
     return found
 
 
 def runs_with_prefix(hashes: NDArray[np.uint64], length: int, prefixes: NDArray[np.bool_]) -> NDArray[np.uint64]:
     """Those of `hashes_of_runs` whose leading 16 bits are set in the table `prefixes`, in order."""
-    found: NDArray[np.uint64] = _compiled().runs_with_prefix(hashes, length, prefixes)
+    found: NDArray[np.uint64] = _loops().runs_with_prefix(hashes, length, prefixes)
     return found
 
 
@@ -57,7 +57,7 @@ def signature(hashes: NDArray[np.uint32], seed: int) -> NDArray[np.uint32]:
 
     Bit-identical to `datasketch.MinHash(num_perm=256, scheme="affine32", seed=seed)`.
     """
-    found: NDArray[np.uint32] = _compiled().lowest(hashes, *_permutations(seed))
+    found: NDArray[np.uint32] = _loops().lowest(hashes, *_permutations(seed))
     return found
 
 
@@ -70,7 +70,7 @@ def _permutations(seed: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
 
 
 @cache
-def _compiled() -> Any:
-    from pipeline.cpp import lexer_loops as compiled
+def _loops() -> Any:
+    from pipeline.cpp import lexer_loops
 
-    return compiled
+    return lexer_loops

@@ -15,7 +15,6 @@ import tree_sitter_c
 import tree_sitter_cpp
 from tree_sitter import Language, Parser
 
-from pipeline.build_block import BuildBlock
 from pipeline.core.records import ChunkKind
 from pipeline.enrich.branches import conditionals_of, unbalanced_branches
 from pipeline.enrich.grammar import Grammar
@@ -25,6 +24,7 @@ from pipeline.enrich.lane.tools import system_arguments, tool_versions
 from pipeline.enrich.params import SyntaxParams
 from pipeline.enrich.reading import Reading, read_document, record_of
 from pipeline.enrich.syntax import Syntax
+from pipeline.pins.build_block import BuildBlock
 from pipeline.recipes import FULL_BUILT
 from pipeline.stages import parts_of
 from pipeline.store import Store

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.collect.local import tree_digest
 from pipeline.collect.patience import Patience
-from pipeline.collect.pins import load_pins
 from pipeline.collect.stage import run
 from pipeline.core.errors import ArchiveError, DigestError, FetchError, PinError, SluiceError, SourceError
+from pipeline.pins.local_tree import tree_digest
+from pipeline.pins.pins import load_pins
 from tests.collect import repository as made
 from tests.collect.repository import Repository
 

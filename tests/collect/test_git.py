@@ -15,10 +15,10 @@ from pipeline.__main__ import main
 from pipeline.collect.git_command import last_words
 from pipeline.collect.params import CollectParams
 from pipeline.collect.patience import Patience
-from pipeline.collect.pins import GitPin
 from pipeline.collect.stage import run
 from pipeline.core.errors import ArchiveError, FetchError, SourceError
 from pipeline.fsck import fsck
+from pipeline.pins.pins import GitPin
 from pipeline.store import Store
 from tests.collect import repository as made
 from tests.collect.repository import Repository

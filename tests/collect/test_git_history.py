@@ -6,10 +6,10 @@ import pytest
 
 from pipeline.collect.git_history import Change, is_accepted
 from pipeline.collect.patience import Patience
-from pipeline.collect.pins import GitPin
 from pipeline.collect.stage import run
 from pipeline.core.records import FileModification
 from pipeline.core.schema import check_table
+from pipeline.pins.pins import GitPin
 from tests.collect import repository as made
 from tests.collect.repository import Repository
 

@@ -11,11 +11,11 @@ from pipeline.collect.jsonl import Fields, read_lines
 from pipeline.collect.params import CollectParams
 from pipeline.collect.patience import Patience
 from pipeline.collect.pinning import propose_own
-from pipeline.collect.pins import JsonlPin
-from pipeline.collect.selection import Selection
 from pipeline.collect.stage import run
 from pipeline.collect.unpack import Contents
 from pipeline.core.errors import ArchiveError, DigestError, SourceError
+from pipeline.pins.pins import JsonlPin
+from pipeline.pins.selection import Selection
 from pipeline.stages import parts_of
 from pipeline.store import Store
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.collect.local import read_file, tree_digest, tree_entries
-from pipeline.collect.selection import Selection
 from pipeline.core.errors import SourceError
+from pipeline.pins.local_tree import read_file, tree_digest, tree_entries
+from pipeline.pins.selection import Selection
 
 
 @pytest.fixture

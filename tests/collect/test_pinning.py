@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeline.__main__ import main
-from pipeline.collect.catalog import CatalogEntry
 from pipeline.collect.patience import Patience
 from pipeline.collect.pinning import Proposal, Shelf, propose_own, propose_release
-from pipeline.collect.pins import load_pins
 from pipeline.collect.sdist import PackageIndex, pip_configuration
 from pipeline.core.errors import ArchiveError, DigestError, FetchError
+from pipeline.pins.catalog import CatalogEntry
+from pipeline.pins.pins import load_pins
 from pipeline.store import Store
 
 if TYPE_CHECKING:

@@ -4,16 +4,16 @@ from pathlib import Path
 import pytest
 from license_expression import get_spdx_licensing
 
-import pipeline.collect
-from pipeline.collect.catalog import CatalogEntry, load_catalog
-from pipeline.collect.local import tree_digest
-from pipeline.collect.pins import ArchivePin, LocalPin, SdistPin, load_pins, toml_of
+import pipeline.pins
 from pipeline.core.errors import PinError
 from pipeline.core.params import canonical_json
+from pipeline.pins.catalog import CatalogEntry, load_catalog
+from pipeline.pins.local_tree import tree_digest
+from pipeline.pins.pins import ArchivePin, LocalPin, SdistPin, load_pins, toml_of
 
 HEX = "a" * 64
 COMMIT = "b" * 40
-COLLECT = Path(pipeline.collect.__file__).parent
+PINS = Path(pipeline.pins.__file__).parent
 SDIST = f"""
 kind = "sdist"
 project = "demo"
@@ -172,7 +172,7 @@ def test_identity_ignores_weight_and_place_and_nothing_else() -> None:
 
 def test_the_operational_slice_is_22_sdists_whose_declared_licenses_are_spdx() -> None:
     licensing = get_spdx_licensing()
-    pins = load_pins(COLLECT / "operational.toml")
+    pins = load_pins(PINS / "operational.toml")
     assert len(pins) == 22
     for pin in pins:
         assert isinstance(pin, SdistPin)
@@ -181,21 +181,21 @@ def test_the_operational_slice_is_22_sdists_whose_declared_licenses_are_spdx() -
 
 
 def test_the_operational_file_is_sorted_by_name() -> None:
-    names = [pin["name"] for pin in tomllib.loads((COLLECT / "operational.toml").read_text())["pin"]]
+    names = [pin["name"] for pin in tomllib.loads((PINS / "operational.toml").read_text())["pin"]]
     assert names == sorted(names)
 
 
 def test_a_catalog_can_never_reach_a_run() -> None:
-    message = refusal(COLLECT / "catalog.toml")
+    message = refusal(PINS / "catalog.toml")
     assert "holds 'source'" in message
     locators = {"sha256", "digest", "commit", "url", "path", "file_name", "version"}
     assert not locators & set(CatalogEntry.model_fields)
 
 
 def test_the_catalog_loads_and_lists_nothing_that_is_pinned() -> None:
-    listed = {entry.name for entry in load_catalog(COLLECT / "catalog.toml")}
+    listed = {entry.name for entry in load_catalog(PINS / "catalog.toml")}
     assert "grpcio" in listed
-    assert not listed & {pin.name for pin in load_pins(COLLECT / "operational.toml")}
+    assert not listed & {pin.name for pin in load_pins(PINS / "operational.toml")}
 
 
 def test_a_catalog_entry_with_a_digest_is_refused(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from pipeline.collect.blocks import file_sha256
 from pipeline.collect.patience import Patience
-from pipeline.collect.pins import SdistPin
 from pipeline.collect.sdist import IndexConfiguration, PackageIndex, configuration_of, default_index, pip_configuration
 from pipeline.core.errors import DigestError, FetchError
+from pipeline.pins.pins import SdistPin
 
 if TYPE_CHECKING:
     from tests.collect.conftest import Index

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.collect.local import tree_digest
 from pipeline.collect.params import CollectParams
 from pipeline.collect.patience import Patience
-from pipeline.collect.pins import ArchivePin, GitPin, LocalPin, SdistPin
 from pipeline.collect.stage import collect_source, run
 from pipeline.core.errors import ArchiveError, DigestError, FetchError, SourceError
 from pipeline.core.records import DroppedRecord, SourceFile
 from pipeline.core.schema import check_table
 from pipeline.part import PartJob
+from pipeline.pins.local_tree import tree_digest
+from pipeline.pins.pins import ArchivePin, GitPin, LocalPin, SdistPin
 
 if TYPE_CHECKING:
     from tests.collect.conftest import Index, Surroundings

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.collect.local import tree_digest
 from pipeline.collect.params import CollectParams
-from pipeline.collect.pins import ArchivePin, LocalPin, load_pins
 from pipeline.collect.stage import collect_source
 from pipeline.core.errors import PinError
 from pipeline.part import PartJob
+from pipeline.pins.local_tree import tree_digest
+from pipeline.pins.pins import ArchivePin, LocalPin, load_pins
 
 FILES = {"a.cc": b"int a;\n", "CMakeLists.txt": b"project(a)\n", "data.bin": b"\0\1", "LICENSE": b"MIT\n"}
 

@@ -8,8 +8,6 @@ import pyarrow as pa
 import pytest
 
 from pipeline.build import BuildOrder, open_build
-from pipeline.collect.local import tree_digest
-from pipeline.collect.pins import LocalPin
 from pipeline.core.records import ChunkKind, Document, EnrichedDocument
 from pipeline.core.schema import arrow_schema, table_of_records
 from pipeline.engine import write_output
@@ -18,6 +16,8 @@ from pipeline.enrich.stage import enrich_source
 from pipeline.normalize.identity import document_id, text_sha256
 from pipeline.outcome import StageReport
 from pipeline.part import PartJob, PartOutput
+from pipeline.pins.local_tree import tree_digest
+from pipeline.pins.pins import LocalPin
 from pipeline.recipes import CorpusParams
 from pipeline.stages import StageResult, run_stages
 from pipeline.store import Store

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from pipeline.build import BuildOrder, open_build
-from pipeline.collect.local import tree_digest
-from pipeline.collect.pins import LocalPin
 from pipeline.normalize.params import NormalizeParams
+from pipeline.pins.local_tree import tree_digest
+from pipeline.pins.pins import LocalPin
 from pipeline.recipes import CorpusParams
 from pipeline.stages import StageResult, run_stage
 from pipeline.store import Store

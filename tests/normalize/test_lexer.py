@@ -86,8 +86,8 @@ import numba.core.caching as caching
 for locator in caching.CacheImpl._locator_classes:
     locator.from_function = classmethod(lambda cls, *args: None)
 from pipeline.cpp.lexer import token_hashes
-from pipeline.cpp import lexer_loops as compiled
-assert not compiled.lex._cache.cache_path
+from pipeline.cpp import lexer_loops
+assert not lexer_loops.lex._cache.cache_path
 print(token_hashes({CODE!r}).tolist())
 """
     done = subprocess.run(

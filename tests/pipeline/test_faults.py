@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 
 from pipeline.build import BuildOrder, open_build
-from pipeline.collect.local import tree_digest
-from pipeline.collect.pins import LocalPin
 from pipeline.core.durable import write_synced
 from pipeline.fsck import fsck
+from pipeline.pins.local_tree import tree_digest
+from pipeline.pins.pins import LocalPin
 from pipeline.promotion import promote
 from pipeline.recipes import TINY
 from pipeline.stages import StageResult, run_stages

@@ -11,9 +11,9 @@ import pytest
 
 from pipeline.__main__ import main
 from pipeline.build import BuildOrder, open_build
-from pipeline.collect.local import tree_digest
-from pipeline.collect.pins import LocalPin
 from pipeline.core.errors import MissingError
+from pipeline.pins.local_tree import tree_digest
+from pipeline.pins.pins import LocalPin
 from pipeline.recipes import TINY
 from pipeline.report import Report, report_corpus
 from pipeline.report_page import render_page

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 from pipeline.build import BuildOrder, open_build
-from pipeline.collect.pins import RESERVED_NAMES
+from pipeline.pins.pins import RESERVED_NAMES
 from pipeline.recipes import TINY, pins_of
 from pipeline.stages import StageResult, run_stages
 from pipeline.store import Store

@@ -8,9 +8,9 @@ import pytest
 
 from pipeline.__main__ import main
 from pipeline.build import BuildOrder, open_build
-from pipeline.collect.withdrawn import Selector
 from pipeline.core.errors import MissingError, ParamsError, SnapshotError
 from pipeline.explain import why
+from pipeline.pins.withdrawn import Selector
 from pipeline.promotion import promote
 from pipeline.recipes import TINY, pins_of
 from pipeline.snapshot import open_snapshot

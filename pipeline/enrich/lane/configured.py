@@ -8,11 +8,11 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from pipeline.build_block import BuildBlock
 from pipeline.core.params import digest
 from pipeline.enrich.lane.configure import Configured, configure
 from pipeline.enrich.lane.memory import remember
 from pipeline.enrich.lane.sandbox import Limits
+from pipeline.pins.build_block import BuildBlock
 
 FORMAT = 3
 

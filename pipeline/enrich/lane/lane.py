@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pipeline.build_block import BuildBlock
 from pipeline.core.errors import StageError
 from pipeline.enrich.lane.commands import Command, Database, place_of_source, read_database
 from pipeline.enrich.lane.configured import configured
@@ -22,6 +21,7 @@ from pipeline.enrich.lane.params import LaneParams
 from pipeline.enrich.lane.tools import missing_tools
 from pipeline.enrich.lane.tree import BUILD, SOURCE, Tree, files_below, lay_out
 from pipeline.enrich.lane.units import Compiler, Seen, Task
+from pipeline.pins.build_block import BuildBlock
 
 NOT_IN_DATABASE = "not_in_database"
 NOT_SAMPLED = "not_sampled"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.build_block import BuildBlock
 from pipeline.enrich.lane.lane import Lane, Source, read_lane
 from pipeline.enrich.lane.params import LaneParams
 from pipeline.enrich.lane.tools import tool_versions
+from pipeline.pins.build_block import BuildBlock
 
 pytestmark = pytest.mark.usefixtures("sandbox")
 ENVIRONMENT = {

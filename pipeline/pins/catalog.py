@@ -5,9 +5,11 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from pipeline.collect.pins import Slug, describe, read_tables
 from pipeline.core.errors import PinError
 from pipeline.core.params import Params
+from pipeline.pins.pins import Slug, describe, read_tables
+
+CATALOG = Path(__file__).parent / "catalog.toml"
 
 
 class CatalogEntry(Params):

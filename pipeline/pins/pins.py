@@ -20,12 +20,12 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
-from pipeline.build_block import BuildBlock
-from pipeline.collect.local import tree_digest
-from pipeline.collect.selection import Selection
 from pipeline.core.errors import PinError, SourceError
 from pipeline.core.params import Params
 from pipeline.cpp.languages import Language
+from pipeline.pins.build_block import BuildBlock
+from pipeline.pins.local_tree import tree_digest
+from pipeline.pins.selection import Selection
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Commit = Annotated[str, Field(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})$")]
@@ -38,6 +38,9 @@ GitUrl = Annotated[
 ]
 Share = Annotated[float, Field(ge=0, le=1)]
 FieldName = Annotated[str, Field(min_length=1)]
+
+OPERATIONAL = Path(__file__).parent / "operational.toml"
+"""The pins that recipes build."""
 
 _NO_IDENTITY = {"weight", "upstreams", "languages"}
 """Fields that change nothing in what is collected."""

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from pipeline.collect.selection import Selection
 from pipeline.core.errors import ParamsError
+from pipeline.pins.selection import Selection
 
 _SELECTOR = re.compile(r"sha256:[0-9a-f]{64}|[a-z0-9]+(-[a-z0-9]+)*(/[^/\x00]+)*")
 

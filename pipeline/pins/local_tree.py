@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 
-from pipeline.collect.selection import Selection
 from pipeline.core.errors import DigestError, SourceError
+from pipeline.pins.selection import Selection
 
 # Controls, and marks that turn the direction of writing or break a line.
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
