@@ -19,11 +19,11 @@ from types import TracebackType
 from pipeline.core.durable import sync_file, write_synced
 from pipeline.core.errors import SourceError, StageError
 from pipeline.core.params import canonical_json
+from pipeline.formats.tables import write_table
 from pipeline.objects import REPORT
 from pipeline.outcome import StageReport
 from pipeline.part import Part, PartJob, PartOutput
 from pipeline.store import Store
-from pipeline.tables import write_table
 
 DEADLINE_SECONDS = 3_600.0
 

@@ -12,7 +12,7 @@ from pipeline.card import facts_of, markdown_card
 from pipeline.core.errors import StageError
 from pipeline.core.records import Split
 from pipeline.croissant import croissant
-from pipeline.megatron import Ids, read_megatron, write_megatron
+from pipeline.formats.megatron import Ids, read_megatron, write_megatron
 from pipeline.snapshot import Snapshot
 from pipeline.tokenize.columns import ListColumn
 from pipeline.views import TOKENS, view_files

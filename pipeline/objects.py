@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.core.errors import DamagedError, FormatError, MissingError
 from pipeline.core.params import digest
-from pipeline.tables import TABLE_SUFFIXES, count_rows, read_table
+from pipeline.formats.tables import TABLE_SUFFIXES, count_rows, read_table
 
 if TYPE_CHECKING:
     import pyarrow as pa

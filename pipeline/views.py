@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.core.records import Split
+from pipeline.formats.tables import count_rows
 from pipeline.snapshot import Snapshot
-from pipeline.tables import count_rows
 
 TOKENS = "tokens.parquet"
 FOLDERS = {TOKENS: "documents"} | {f"packed_{split}.parquet": f"packed/{split}" for split in Split}

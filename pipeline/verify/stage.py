@@ -13,7 +13,7 @@ from pipeline.core.errors import StageError
 from pipeline.core.params import Params
 from pipeline.core.records import PackedRow, Split, TokenizedDocument, TrainingRow
 from pipeline.core.schema import check_table
-from pipeline.megatron import count_documents_that_differ, write_megatron
+from pipeline.formats.megatron import count_documents_that_differ, write_megatron
 from pipeline.outcome import StageReport, total
 from pipeline.part import MadePart, Part, PartJob, PartOutput, StageContext, StageOutput
 from pipeline.tokenize.vocabulary import Vocabulary, load_vocabulary

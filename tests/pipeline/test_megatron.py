@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipeline.core.errors import StageError
-from pipeline.megatron import count_documents_that_differ, index_bytes, read_megatron, write_megatron
+from pipeline.formats.megatron import count_documents_that_differ, index_bytes, read_megatron, write_megatron
 
 EOS = 2
 DOCUMENTS = st.lists(
