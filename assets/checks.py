@@ -4,7 +4,7 @@ from typing import Any
 
 import dagster as dg
 
-from pipeline.gates import Gate, Verdict, gates_of
+from pipeline.contracts.gates import Gate, Verdict, gates_of
 
 
 def check_specs(stage: str, key: dg.AssetKey) -> list[dg.AssetCheckSpec]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import dagster as dg
 
-from pipeline.gates import Verdict
-from pipeline.outcome import StageReport
+from pipeline.contracts.gates import Verdict
+from pipeline.contracts.report import StageReport
 from pipeline.promotion import evidence
 from pipeline.snapshot import Snapshot
 from pipeline.stages import StageResult, report_of

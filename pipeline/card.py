@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.gates import Verdict
-from pipeline.outcome import StageReport
+from pipeline.contracts.gates import Verdict
+from pipeline.contracts.report import StageReport
 from pipeline.promotion import evidence, judge_again
 from pipeline.snapshot import SNAPSHOT, Snapshot
 from pipeline.stages import report_of

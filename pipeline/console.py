@@ -11,8 +11,8 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.contracts.gates import GATES, Verdict
 from pipeline.core.progress import Progress as Heard
-from pipeline.gates import GATES, Verdict
 from pipeline.stages import STAGE_NAMES, StageResult
 
 SECONDS_BETWEEN_LINES = 10.0

@@ -16,13 +16,13 @@ from multiprocessing import forkserver, get_context, parent_process, resource_tr
 from pathlib import Path
 from types import TracebackType
 
+from pipeline.contracts.part import Part, PartJob, PartOutput
+from pipeline.contracts.report import StageReport
 from pipeline.core.durable import sync_file, write_synced
 from pipeline.core.errors import SourceError, StageError
 from pipeline.core.params import canonical_json
 from pipeline.formats.tables import write_table
 from pipeline.objects import REPORT
-from pipeline.outcome import StageReport
-from pipeline.part import Part, PartJob, PartOutput
 from pipeline.store import Store
 
 DEADLINE_SECONDS = 3_600.0

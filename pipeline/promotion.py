@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from pipeline.contracts.gates import Verdict, judge, refuse_blocked
 from pipeline.core.errors import DamagedError, MissingError, SnapshotError
-from pipeline.gates import Verdict, judge, refuse_blocked
 from pipeline.objects import StoredObject
 from pipeline.snapshot import KIND, resolve
 from pipeline.stages import STAGES, measures_of, report_of, stage_params

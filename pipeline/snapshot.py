@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pipeline.contracts.part import PartJob, PartOutput, Tables
+from pipeline.contracts.report import StageReport
 from pipeline.core.errors import MissingError, SnapshotError
 from pipeline.core.params import canonical_json
 from pipeline.core.records import Split
 from pipeline.objects import StoredObject
-from pipeline.outcome import StageReport
-from pipeline.part import PartJob, PartOutput, Tables
 from pipeline.store import Store
 
 KIND = "snapshot/snapshot"

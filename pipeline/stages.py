@@ -15,14 +15,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from pipeline.build import Build
+from pipeline.contracts.gates import Verdict, judge, refuse_blocked
+from pipeline.contracts.part import MadePart, Part, PartOutput, StageOutput
+from pipeline.contracts.report import StageReport
 from pipeline.core.errors import MissingError, RefMovedError, SourceError, StageError
 from pipeline.core.params import Params, digest, fingerprint
 from pipeline.core.progress import Progress
 from pipeline.engine import Order, write_output
-from pipeline.gates import Verdict, judge, refuse_blocked
 from pipeline.objects import REPORT, StoredObject
-from pipeline.outcome import StageReport
-from pipeline.part import MadePart, Part, PartOutput, StageOutput
 from pipeline.pins.pins import SourcePin
 from pipeline.recipes import CorpusParams
 from pipeline.store import Store
@@ -270,7 +270,7 @@ def _identity(stage: Stage, params: Params) -> dict[str, Any]:
 
 
 class _Context:
-    """The surroundings of one stage in one build: see `pipeline.part.StageContext`."""
+    """The surroundings of one stage in one build: see `pipeline.contracts.part.StageContext`."""
 
     def __init__(self, stage: Stage, build: Build, input_id: str | None) -> None:
         self.stage = stage

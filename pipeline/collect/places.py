@@ -10,9 +10,9 @@ from pipeline.collect.blocks import file_blocks, file_sha256
 from pipeline.collect.git_fetch import fetch_commit
 from pipeline.collect.params import CollectParams
 from pipeline.collect.patience import Patience
+from pipeline.contracts.part import StageContext
 from pipeline.core.durable import held
 from pipeline.core.errors import FetchError, SourceError
-from pipeline.part import StageContext
 from pipeline.pins.local_tree import check_tree, tree_digest
 from pipeline.pins.pins import ArchivePin, GitPin, JsonlPin, LocalPin, SdistPin, SourcePin
 

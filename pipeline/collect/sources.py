@@ -10,9 +10,9 @@ from pipeline.collect.git_objects import Wanted, commit_contents, opened_pack
 from pipeline.collect.jsonl import Fields, read_lines
 from pipeline.collect.params import CollectParams
 from pipeline.collect.unpack import Contents, ReadFile, SkippedFile, keeps_content, reason_to_skip, unpack
+from pipeline.contracts.part import PartJob
 from pipeline.core.errors import ArchiveError
 from pipeline.core.records import FileModification
-from pipeline.part import PartJob
 from pipeline.pins.local_tree import TreeEntry, check_tree, digest_of, file_sha256, read_file, tree_entries
 from pipeline.pins.selection import Selection
 

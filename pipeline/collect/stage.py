@@ -9,12 +9,12 @@ from pipeline.collect.patience import Patience
 from pipeline.collect.places import Context, Network, places_of
 from pipeline.collect.sources import read_source
 from pipeline.collect.unpack import ReadFile, SkippedFile
+from pipeline.contracts.part import Part, PartJob, PartOutput, StageOutput
+from pipeline.contracts.report import StageReport, count_reasons, total
 from pipeline.core.errors import SourceError
 from pipeline.core.records import DroppedRecord, FileModification, SourceFile, TreeFile
 from pipeline.core.schema import table_of_records
 from pipeline.cpp.languages import is_source
-from pipeline.outcome import StageReport, count_reasons, total
-from pipeline.part import Part, PartJob, PartOutput, StageOutput
 from pipeline.pins.pins import SourcePin
 from pipeline.pins.withdrawn import Selector
 

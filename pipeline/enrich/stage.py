@@ -14,6 +14,8 @@ from typing import cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.contracts.part import Part, PartJob, PartOutput, StageContext, StageOutput
+from pipeline.contracts.report import StageReport, total
 from pipeline.core.params import canonical_json
 from pipeline.core.records import PROVENANCE_CODES, EnrichedDocument, Provenance
 from pipeline.core.schema import table_of_records
@@ -22,8 +24,6 @@ from pipeline.enrich.lane.tools import tool_versions
 from pipeline.enrich.order import order_documents
 from pipeline.enrich.params import BuiltParams, EnrichParams, SyntaxParams
 from pipeline.enrich.reading import Reading, provenance_columns, read_document, record_of
-from pipeline.outcome import StageReport, total
-from pipeline.part import Part, PartJob, PartOutput, StageContext, StageOutput
 from pipeline.pins.build_block import BuildBlock
 
 DUPLICATES = "duplicates"

@@ -6,9 +6,9 @@ A rule that goes wrong, or a source that turned into something else, shows first
 from collections.abc import Mapping
 from typing import get_args
 
+from pipeline.contracts.report import StageReport
 from pipeline.cpp.languages import Language
 from pipeline.normalize.params import DropBands
-from pipeline.outcome import StageReport
 
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 

@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from pipeline.contracts.part import PartJob, PartOutput
+from pipeline.contracts.report import StageReport, count_reasons
 from pipeline.core.records import Document, DroppedRecord, LicenseEvidence
 from pipeline.core.schema import table_of_records
 from pipeline.cpp.languages import C_EXTENSIONS, SHARED_EXTENSIONS
@@ -33,8 +35,6 @@ from pipeline.normalize.shingles import (
     signature,
 )
 from pipeline.normalize.twins import CopyleftText
-from pipeline.outcome import StageReport, count_reasons
-from pipeline.part import PartJob, PartOutput
 
 DOCUMENTS = "documents.parquet"
 DROPPED = "dropped.parquet"

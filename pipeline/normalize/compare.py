@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from pipeline.contracts.part import PartJob, PartOutput, Tables
+from pipeline.contracts.report import StageReport, count_reasons
 from pipeline.core.records import DuplicateRecord, Split
 from pipeline.core.schema import table_of_records
 from pipeline.normalize.clean import COPYLEFT, DOCUMENTS, SIGNATURES
@@ -16,8 +18,6 @@ from pipeline.normalize.duplicates import Entry, Reason, find_duplicates
 from pipeline.normalize.params import DuplicateParams
 from pipeline.normalize.shingles import NUM_PERMUTATIONS, shingle_hashes
 from pipeline.normalize.twins import find_copyleft_twins, read_copyleft
-from pipeline.outcome import StageReport, count_reasons
-from pipeline.part import PartJob, PartOutput, Tables
 
 DUPLICATES = "duplicates.parquet"
 KEPT = "kept.parquet"

@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from pipeline.contracts.part import MadePart, Part, StageContext, StageOutput
+from pipeline.contracts.report import StageReport, total
 from pipeline.core.records import Split
 from pipeline.normalize.bands import drops_outside, languages_outside
 from pipeline.normalize.evaluation_items import EVALUATION_ITEMS, all_items, items_digest
 from pipeline.normalize.expressions import policy_bytes
 from pipeline.normalize.identity import RulesIdentity
 from pipeline.normalize.params import NormalizeParams, RulesParams
-from pipeline.outcome import StageReport, total
-from pipeline.part import MadePart, Part, StageContext, StageOutput
 
 RULES_KIND = "normalize/rules"
 DUPLICATES_KIND = "normalize/duplicates"

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.contracts.part import Tables
 from pipeline.core.records import DuplicateRecord, UInt32, UInt64
 from pipeline.normalize.banding import NUM_BANDS, band_keys
 from pipeline.normalize.duplicates import Entry, Reason, ShinglesOf
 from pipeline.normalize.params import DuplicateParams
 from pipeline.normalize.shingles import jaccard
-from pipeline.part import Tables
 
 if TYPE_CHECKING:
     import pyarrow as pa

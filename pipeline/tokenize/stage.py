@@ -6,11 +6,11 @@ from typing import cast
 import numpy as np
 import pyarrow as pa
 
+from pipeline.contracts.part import Part, PartJob, PartOutput, StageContext, StageOutput
+from pipeline.contracts.report import StageReport, total
 from pipeline.core.errors import StageError
 from pipeline.core.records import PackedRow, Split, TokenizedDocument, TrainingRow
 from pipeline.core.schema import arrow_schema, check_table, table_of
-from pipeline.outcome import StageReport, total
-from pipeline.part import Part, PartJob, PartOutput, StageContext, StageOutput
 from pipeline.tokenize import checks
 from pipeline.tokenize.align import line_starts
 from pipeline.tokenize.aligned import BYTE_STRUCTURE, aligned_columns

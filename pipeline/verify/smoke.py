@@ -6,9 +6,9 @@ import subprocess
 import sys
 from typing import Any
 
+from pipeline.contracts.part import PartJob, PartOutput
+from pipeline.contracts.report import StageReport
 from pipeline.core.errors import StageError
-from pipeline.outcome import StageReport
-from pipeline.part import PartJob, PartOutput
 from pipeline.verify.params import VerifyParams
 
 NUM_LOADER_ROWS = 1000

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from tokenizers import Tokenizer
 
+from pipeline.contracts.part import MadePart, Part, PartJob, PartOutput, StageContext, StageOutput
+from pipeline.contracts.report import StageReport, total
 from pipeline.core.errors import StageError
 from pipeline.core.params import Params
 from pipeline.core.records import PackedRow, Split, TokenizedDocument, TrainingRow
 from pipeline.core.schema import check_table
 from pipeline.formats.megatron import count_documents_that_differ, write_megatron
-from pipeline.outcome import StageReport, total
-from pipeline.part import MadePart, Part, PartJob, PartOutput, StageContext, StageOutput
 from pipeline.tokenize.vocabulary import Vocabulary, load_vocabulary
 from pipeline.verify.params import VerifyParams
 from pipeline.verify.roundtrip import count_round_trip_failures, count_specials_as_control

@@ -5,7 +5,7 @@ from pathlib import Path
 import dagster as dg
 
 from assets.definitions import defs
-from pipeline.gates import GATES
+from pipeline.contracts.gates import GATES
 
 GRAPH = Path(__file__).parent / "graph.txt"
 

@@ -15,9 +15,9 @@ import pytest
 
 from pipeline.collect.params import CollectParams
 from pipeline.collect.patience import Patience
+from pipeline.contracts.part import MadePart, Part, PartJob, PartOutput
 from pipeline.core.errors import DigestError, SourceError
 from pipeline.core.params import digest, fingerprint
-from pipeline.part import MadePart, Part, PartJob, PartOutput
 from pipeline.pins.pins import SourcePin
 from pipeline.pins.withdrawn import Selector
 from pipeline.stages import stage_named

@@ -9,10 +9,10 @@ import pytest
 from pipeline.collect.params import CollectParams
 from pipeline.collect.patience import Patience
 from pipeline.collect.stage import collect_source, run
+from pipeline.contracts.part import PartJob
 from pipeline.core.errors import ArchiveError, DigestError, FetchError, SourceError
 from pipeline.core.records import DroppedRecord, SourceFile
 from pipeline.core.schema import check_table
-from pipeline.part import PartJob
 from pipeline.pins.local_tree import tree_digest
 from pipeline.pins.pins import ArchivePin, GitPin, LocalPin, SdistPin
 

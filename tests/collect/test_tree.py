@@ -9,8 +9,8 @@ import pytest
 
 from pipeline.collect.params import CollectParams
 from pipeline.collect.stage import collect_source
+from pipeline.contracts.part import PartJob
 from pipeline.core.errors import PinError
-from pipeline.part import PartJob
 from pipeline.pins.local_tree import tree_digest
 from pipeline.pins.pins import ArchivePin, LocalPin, load_pins
 

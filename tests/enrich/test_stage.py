@@ -8,14 +8,14 @@ import pyarrow as pa
 import pytest
 
 from pipeline.build import BuildOrder, open_build
+from pipeline.contracts.part import PartJob, PartOutput
+from pipeline.contracts.report import StageReport
 from pipeline.core.records import ChunkKind, Document, EnrichedDocument
 from pipeline.core.schema import arrow_schema, table_of_records
 from pipeline.engine import write_output
 from pipeline.enrich.params import EnrichParams, SyntaxParams
 from pipeline.enrich.stage import enrich_source
 from pipeline.normalize.identity import document_id, text_sha256
-from pipeline.outcome import StageReport
-from pipeline.part import PartJob, PartOutput
 from pipeline.pins.local_tree import tree_digest
 from pipeline.pins.pins import LocalPin
 from pipeline.recipes import CorpusParams

@@ -1,8 +1,8 @@
 """The stage as a whole: nothing is lost, equal inputs give equal objects, and only what must is made anew."""
 
+from pipeline.contracts.gates import GATES
 from pipeline.core.records import Document, DroppedRecord, DuplicateRecord
 from pipeline.core.schema import check_table
-from pipeline.gates import GATES
 from pipeline.normalize.clean import COPYLEFT, DOCUMENTS, DROPPED, SIGNATURES
 from pipeline.normalize.compare import DUPLICATES, KEPT, KeptDocument
 from pipeline.normalize.duplicates import Signature

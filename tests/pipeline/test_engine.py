@@ -10,11 +10,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from pipeline.contracts.part import Part, PartJob, PartOutput
+from pipeline.contracts.report import StageReport
 from pipeline.core.errors import SourceError, StageError
 from pipeline.core.params import Params
 from pipeline.engine import Engine, Order, write_output
-from pipeline.outcome import StageReport
-from pipeline.part import Part, PartJob, PartOutput
 from pipeline.store import Store
 
 

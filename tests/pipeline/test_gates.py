@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from pipeline.contracts.gates import GATES, Comparison, Gate, judge, refuse_blocked
 from pipeline.core.errors import BlockedError, MeasureError
-from pipeline.gates import GATES, Comparison, Gate, judge, refuse_blocked
 from pipeline.recipes import RECIPES, CorpusParams
 from pipeline.stages import STAGE_NAMES
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from pipeline.__main__ import main
-from pipeline.gates import GATES
+from pipeline.contracts.gates import GATES
 from pipeline.stages import STAGE_NAMES, StageResult
 from pipeline.store import Store
 
@@ -201,7 +201,7 @@ def test_a_gate_that_crashes_fails_loudly_and_moves_nothing(
 ) -> None:
     from dataclasses import replace
 
-    from pipeline import gates
+    from pipeline.contracts import gates
 
     broken = tuple(
         replace(gate, measure="no_such_measure") if gate.name == "documents_are_kept" else gate for gate in GATES

@@ -6,11 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from pipeline.contracts.gates import GATES
+from pipeline.contracts.part import MadePart, Part, PartJob, PartOutput
 from pipeline.core.errors import SourceError, StageError
 from pipeline.core.records import EnrichedDocument, PackedRow, Split, TokenizedDocument, TrainingRow
 from pipeline.core.schema import check_table, table_of, table_of_records
-from pipeline.gates import GATES
-from pipeline.part import MadePart, Part, PartJob, PartOutput
 from pipeline.tokenize.layout import BOS, EOS, PAD
 from pipeline.tokenize.params import TokenizeParams
 from pipeline.tokenize.stage import ENRICHED, run, tokenize_source

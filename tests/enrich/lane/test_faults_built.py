@@ -12,9 +12,9 @@ import pytest
 
 from pipeline.__main__ import main
 from pipeline.build import BuildOrder, open_build
+from pipeline.contracts.gates import judge
 from pipeline.enrich.params import EnrichParams
 from pipeline.enrich.stage import LANE
-from pipeline.gates import judge
 from pipeline.pins.build_block import BuildBlock
 from pipeline.pins.pins import ArchivePin
 from pipeline.recipes import CorpusParams

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from pipeline.contracts.report import StageReport
 from pipeline.core.errors import SourceError
 from pipeline.core.params import Params
-from pipeline.outcome import StageReport
 
 if TYPE_CHECKING:
     import pyarrow as pa
