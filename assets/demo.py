@@ -18,7 +18,7 @@ from pipeline.core.errors import FetchError, SluiceError
 from pipeline.core.progress import Progress
 from pipeline.recipes import RECIPES, ROOT, Recipe, recipe_named
 from pipeline.stages import StageResult
-from pipeline.store import Store
+from pipeline.store.store import Store
 
 STEPS, STOP_AT = 20, 10
 _RUN = "demo-resumed"

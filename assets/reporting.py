@@ -9,9 +9,9 @@ import dagster as dg
 from pipeline.contracts.gates import Verdict
 from pipeline.contracts.report import StageReport
 from pipeline.promotion import evidence
-from pipeline.snapshot import Snapshot
 from pipeline.stages import StageResult, report_of
-from pipeline.store import Store
+from pipeline.store.snapshot import Snapshot
+from pipeline.store.store import Store
 
 SIGNS = {"at most": "≤", "at least": "≥"}
 _KINDS: dict[type, str] = {str: "string", bool: "bool", int: "int", float: "float"}

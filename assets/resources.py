@@ -17,7 +17,7 @@ from pipeline.core.params import Params
 from pipeline.core.progress import Listener
 from pipeline.recipes import RECIPES, ROOT, pins_of, recipe_named
 from pipeline.stages import STAGE_NAMES, StageResult, chain_params, run_stage
-from pipeline.store import Store
+from pipeline.store.store import Store
 
 
 def store_root() -> Path:

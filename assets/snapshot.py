@@ -12,7 +12,7 @@ from assets.reporting import snapshot_metadata, table, verdict_rows
 from assets.resources import StoreResource, refusals
 from pipeline.core.params import Params
 from pipeline.promotion import promote
-from pipeline.snapshot import open_snapshot
+from pipeline.store.snapshot import open_snapshot
 
 LIVE = dg.AssetKey(["snapshot", "live"])
 

@@ -15,8 +15,8 @@ from pipeline.build import Build
 from pipeline.core.params import Params
 from pipeline.core.progress import Progress
 from pipeline.recipes import CorpusParams
-from pipeline.snapshot import open_snapshot
 from pipeline.stages import STAGE_NAMES, StageResult, stage_named
+from pipeline.store.snapshot import open_snapshot
 from pipeline.watcher import Watcher
 
 

@@ -22,10 +22,10 @@ from pipeline.core.command_line import Parser, amount, run_command, whole_number
 from pipeline.core.errors import MissingError
 from pipeline.core.params import fingerprint
 from pipeline.formats import FORMATS
-from pipeline.fsck import fsck
 from pipeline.recipes import RECIPES, ROOT, params_of, pins_of, recipe_named
 from pipeline.stages import STAGE_NAMES, StageResult, parts_of, report_of, run_stages
-from pipeline.store import Store
+from pipeline.store.fsck import fsck
+from pipeline.store.store import Store
 
 # A handler imports what it alone needs: `why` answers at once, and does not wait for the libraries of the others.
 Answer = tuple[int, dict[str, Any] | list[Any]]
@@ -354,7 +354,7 @@ def _vocabulary(options: argparse.Namespace, store: Store, person: Console) -> A
 
 def _export(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     from pipeline.export import export
-    from pipeline.snapshot import open_snapshot, resolve
+    from pipeline.store.snapshot import open_snapshot, resolve
 
     snapshot = open_snapshot(store, resolve(store, options.corpus, options.snapshot))
     answer = export(snapshot, options.format, options.out)

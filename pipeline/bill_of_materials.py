@@ -9,7 +9,7 @@ from importlib.metadata import version
 from typing import Any
 
 from pipeline.card import Facts, locator
-from pipeline.snapshot import SnapshotSource
+from pipeline.store.snapshot import SnapshotSource
 
 _DATA = "SPDXRef-Snapshot"
 _REFERENCE = re.compile(r"LicenseRef-[A-Za-z0-9.-]+")

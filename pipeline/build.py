@@ -10,7 +10,7 @@ from pipeline.engine import Engine
 from pipeline.pins.pins import SourcePin
 from pipeline.pins.withdrawn import Selector
 from pipeline.recipes import CorpusParams
-from pipeline.store import Store
+from pipeline.store.store import Store
 from pipeline.withdrawal import standing
 
 

@@ -23,7 +23,7 @@ from pipeline.pins.local_tree import tree_digest
 from pipeline.pins.pins import ArchivePin, LocalPin, SourcePin
 from pipeline.recipes import CorpusParams
 from pipeline.stages import parts_of, run_stage
-from pipeline.store import Store
+from pipeline.store.store import Store
 
 KEPT = "kept"
 Document = Mapping[str, Any]

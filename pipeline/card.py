@@ -11,8 +11,8 @@ from typing import Any
 from pipeline.contracts.gates import Verdict
 from pipeline.contracts.report import StageReport
 from pipeline.promotion import evidence, judge_again
-from pipeline.snapshot import SNAPSHOT, Snapshot
 from pipeline.stages import report_of
+from pipeline.store.snapshot import SNAPSHOT, Snapshot
 
 _INTENDED = """Training and evaluating models of C and C++ code. Not meant for: finding people, secrets or hosts (what looked
 like one is a placeholder), judging the quality of a project, or any use that the licenses below do not allow."""

@@ -11,11 +11,11 @@ from typing import Any
 import duckdb
 
 from pipeline.core.params import flat
-from pipeline.objects import StoredObject
 from pipeline.promotion import evidence
-from pipeline.snapshot import SNAPSHOT, Snapshot, open_snapshot
 from pipeline.stages import parts_of, stage_params
-from pipeline.store import Store
+from pipeline.store.objects import StoredObject
+from pipeline.store.snapshot import SNAPSHOT, Snapshot, open_snapshot
+from pipeline.store.store import Store
 
 Row = dict[str, Any]
 

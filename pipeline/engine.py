@@ -22,8 +22,8 @@ from pipeline.core.durable import sync_file, write_synced
 from pipeline.core.errors import SourceError, StageError
 from pipeline.core.params import canonical_json
 from pipeline.formats.tables import write_table
-from pipeline.objects import REPORT
-from pipeline.store import Store
+from pipeline.store.objects import REPORT
+from pipeline.store.store import Store
 
 DEADLINE_SECONDS = 3_600.0
 

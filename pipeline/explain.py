@@ -8,9 +8,9 @@ from typing import Any
 import duckdb
 
 from pipeline.core.errors import MissingError
-from pipeline.objects import StoredObject
 from pipeline.stages import parts_of
-from pipeline.store import Store
+from pipeline.store.objects import StoredObject
+from pipeline.store.store import Store
 
 _COLLECTED = "select revision, blob_sha256, git_blob_id, num_bytes, is_evidence from {table} where path = $path"
 _DROPPED = "select reason, detail, license, num_bytes from {table} where path = $path"

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from pipeline.contracts.gates import Verdict, judge, refuse_blocked
 from pipeline.core.errors import DamagedError, MissingError, SnapshotError
-from pipeline.objects import StoredObject
-from pipeline.snapshot import KIND, resolve
 from pipeline.stages import STAGES, measures_of, report_of, stage_params
-from pipeline.store import Store
+from pipeline.store.objects import StoredObject
+from pipeline.store.snapshot import KIND, resolve
+from pipeline.store.store import Store
 from pipeline.withdrawal import refuse_withdrawn
 
 

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from pipeline import console
 from pipeline.core.command_line import whole_number
-from pipeline.store import Store
+from pipeline.store.store import Store
 
 Answer = tuple[int, dict[str, Any] | list[Any]]
 _SHOWN = ("kind", "object_id", "num_documents", "refs")
@@ -29,7 +29,7 @@ def add_diff(parser: argparse.ArgumentParser) -> None:
 def run_diff(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     """What changed between two snapshots, by cause."""
     from pipeline.difference import difference
-    from pipeline.snapshot import resolve
+    from pipeline.store.snapshot import resolve
 
     a, b = (resolve(store, options.corpus, name) for name in (options.a, options.b))
     found = difference(store, a, b, options.documents)
@@ -60,7 +60,7 @@ def run_card(options: argparse.Namespace, store: Store, person: Console) -> Answ
     from pipeline.bill_of_materials import bill_of_materials
     from pipeline.card import facts_of, markdown_card
     from pipeline.croissant import croissant
-    from pipeline.snapshot import open_snapshot, resolve
+    from pipeline.store.snapshot import open_snapshot, resolve
 
     facts = facts_of(open_snapshot(store, resolve(store, options.corpus, options.snapshot)))
     if options.form == "markdown":
@@ -115,7 +115,7 @@ def add_gc(parser: argparse.ArgumentParser) -> None:
 
 def run_gc(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     """Remove every object that no ref leads to, and what killed processes left."""
-    from pipeline.reclaim import forget, reclaim
+    from pipeline.store.garbage import forget, reclaim
 
     if options.forget is not None and not options.dry_run:
         forget(store, options.forget, options.reason)

@@ -15,9 +15,9 @@ from pipeline.normalize.decode import decode
 from pipeline.normalize.params import NormalizeParams
 from pipeline.normalize.refusal import Refusal
 from pipeline.normalize.scrub import Scrubber
-from pipeline.objects import StoredObject
 from pipeline.stages import STAGE_NAMES, parts_of, report_of, stage_params
-from pipeline.store import Store
+from pipeline.store.objects import StoredObject
+from pipeline.store.store import Store
 
 DUPLICATES = "duplicates"
 NUM_LINES, MAX_LINE, MAX_SAMPLE_BYTES = 12, 140, 20_000

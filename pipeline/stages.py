@@ -22,10 +22,10 @@ from pipeline.core.errors import MissingError, RefMovedError, SourceError, Stage
 from pipeline.core.params import Params, digest, fingerprint
 from pipeline.core.progress import Progress
 from pipeline.engine import Order, write_output
-from pipeline.objects import REPORT, StoredObject
 from pipeline.pins.pins import SourcePin
 from pipeline.recipes import CorpusParams
-from pipeline.store import Store
+from pipeline.store.objects import REPORT, StoredObject
+from pipeline.store.store import Store
 
 PARAMS = "params.json"
 
@@ -105,7 +105,7 @@ STAGES: tuple[Stage, ...] = (
         2,
         "pipeline.verify.stage:run",
         {
-            "compose": "pipeline.snapshot:compose",
+            "compose": "pipeline.store.snapshot:compose",
             "prove": "pipeline.verify.stage:prove_source",
             "canaries": "pipeline.canaries:run_canaries",
             "smoke": "pipeline.verify.smoke:run_smoke",

@@ -13,7 +13,7 @@ from pipeline.core.errors import MissingError
 from pipeline.core.records import PROVENANCE_CODES, ChunkKind, Mention, Provenance
 from pipeline.explain import why
 from pipeline.stages import parts_of
-from pipeline.store import Store
+from pipeline.store.store import Store
 
 _COPIED = (
     "source",

@@ -6,7 +6,7 @@ import pyarrow.compute as pc
 from pipeline.core.errors import MissingError
 from pipeline.core.records import Split
 from pipeline.stages import parts_of
-from pipeline.store import Store
+from pipeline.store.store import Store
 from pipeline.tokenize.vocabulary import TrainedOn
 
 

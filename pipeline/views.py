@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pipeline.core.records import Split
 from pipeline.formats.tables import count_rows
-from pipeline.snapshot import Snapshot
+from pipeline.store.snapshot import Snapshot
 
 TOKENS = "tokens.parquet"
 FOLDERS = {TOKENS: "documents"} | {f"packed_{split}.parquet": f"packed/{split}" for split in Split}

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.core.errors import MissingError, SnapshotError, StoreError
-from pipeline.objects import StoredObject
 from pipeline.pins.withdrawn import Selector
-from pipeline.snapshot import KIND, Snapshot, open_snapshot
-from pipeline.store import Store
+from pipeline.store.objects import StoredObject
+from pipeline.store.snapshot import KIND, Snapshot, open_snapshot
+from pipeline.store.store import Store
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import pytest
 
 if TYPE_CHECKING:
     from pipeline.stages import StageResult
-    from pipeline.store import Store
+    from pipeline.store.store import Store
 
 BUILDING = ("detect_secrets", "duckdb", "license_expression", "numba", "re2", "spdx_matcher", "tree_sitter")
 """Libraries of the stages, which neither the trainer nor the kernels need."""
@@ -36,7 +36,7 @@ def build_tiny(root: Path, num_workers: int = 1) -> "list[StageResult]":
     from pipeline.build import BuildOrder, open_build
     from pipeline.recipes import TINY, pins_of
     from pipeline.stages import run_stages
-    from pipeline.store import Store
+    from pipeline.store.store import Store
 
     order = BuildOrder("tiny", TINY.params, pins_of(TINY), "a test", num_workers)
     with open_build(order, Store(root)) as build:
@@ -46,7 +46,7 @@ def build_tiny(root: Path, num_workers: int = 1) -> "list[StageResult]":
 @pytest.fixture
 def store(tmp_path: Path) -> "Store":
     """An empty store."""
-    from pipeline.store import Store
+    from pipeline.store.store import Store
 
     return Store(tmp_path / "store")
 
@@ -58,7 +58,7 @@ def tiny_results(tmp_path_factory: pytest.TempPathFactory) -> "list[StageResult]
     results = build_tiny(root)
     assert not results[-1].blocked, [verdict.sentence for verdict in results[-1].verdicts if not verdict.passed]
     from pipeline.promotion import promote
-    from pipeline.store import Store
+    from pipeline.store.store import Store
 
     promote(Store(root), "tiny")
     _ROOTS["tiny"] = root
@@ -77,6 +77,6 @@ def tiny_store(request: pytest.FixtureRequest) -> "Store":
     built_elsewhere = os.environ.get("SLUICE_TINY_STORE")
     if not built_elsewhere:
         request.getfixturevalue("tiny_results")
-    from pipeline.store import Store
+    from pipeline.store.store import Store
 
     return Store(Path(built_elsewhere) if built_elsewhere else _ROOTS["tiny"])

@@ -252,7 +252,7 @@ def _of_commands(name: str) -> Any:
 
 
 def _train(options: argparse.Namespace) -> dict[str, Any]:
-    from pipeline.store import Store
+    from pipeline.store.store import Store
     from trainer.evaluation import Evaluation
     from trainer.loop import Sitting, train
     from trainer.naming import Asked, named
@@ -307,8 +307,8 @@ def _config(options: argparse.Namespace) -> Any:
 
 
 def _smoke(options: argparse.Namespace) -> dict[str, Any]:
-    from pipeline.snapshot import open_snapshot
-    from pipeline.store import Store
+    from pipeline.store.snapshot import open_snapshot
+    from pipeline.store.store import Store
     from trainer.loop import Sitting, Training
     from trainer.recipes import recipe_named
 
@@ -333,16 +333,16 @@ def _verify_loader(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _observe(options: argparse.Namespace) -> dict[str, Any]:
-    from pipeline.snapshot import open_snapshot
-    from pipeline.store import Store
+    from pipeline.store.snapshot import open_snapshot
+    from pipeline.store.store import Store
     from trainer.observation import observe
 
     return observe(open_snapshot(Store(options.store), _snapshot_id(options)), _sight(options))
 
 
 def _snapshot_id(options: argparse.Namespace) -> str:
-    from pipeline.snapshot import resolve
-    from pipeline.store import Store
+    from pipeline.store.snapshot import resolve
+    from pipeline.store.store import Store
 
     return resolve(Store(options.store), options.corpus, options.snapshot)
 

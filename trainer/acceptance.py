@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.core.errors import TrainingError
-from pipeline.fsck import fsck
-from pipeline.snapshot import open_snapshot
-from pipeline.store import Store
+from pipeline.store.fsck import fsck
+from pipeline.store.snapshot import open_snapshot
+from pipeline.store.store import Store
 from trainer import planted
 from trainer.checkpoint import load
 from trainer.determinism import ENVIRONMENT

@@ -16,8 +16,8 @@ from safetensors import SafetensorError, safe_open
 
 from pipeline.core.durable import sync_file
 from pipeline.core.errors import DamagedError, TrainingError
-from pipeline.objects import MANIFEST, FileEntry, Manifest, sha256_of
-from pipeline.store import Store
+from pipeline.store.objects import MANIFEST, FileEntry, Manifest, sha256_of
+from pipeline.store.store import Store
 from trainer.checkpoint import KIND, open_stored
 
 _MAX_MANIFEST_BYTES = 16 << 20

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from pipeline.core.records import Split
-from pipeline.store import Store
+from pipeline.store.store import Store
 from pipeline.tokenize.fim import Form, Infilling, InfillingParams, remap_ids, source_slots
 from trainer.compiling import Verdict, compile_check
 from trainer.filling import decide

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from kernels.measure.rows import surroundings
 from pipeline.core.errors import TrainingError
-from pipeline.snapshot import resolve
-from pipeline.store import Store
+from pipeline.store.snapshot import resolve
+from pipeline.store.store import Store
 from trainer.acceptance import SAME, Bench, Failed
 from trainer.config import Precision
 from trainer.determinism import make_deterministic

@@ -25,8 +25,8 @@ from torch import Tensor, nn
 from pipeline.core.durable import sync_file, write_synced
 from pipeline.core.errors import MissingError, TrainingError
 from pipeline.core.params import canonical_json
-from pipeline.objects import StoredObject, read_manifest, sha256_of
-from pipeline.store import Store
+from pipeline.store.objects import StoredObject, read_manifest, sha256_of
+from pipeline.store.store import Store
 from trainer.certificate import History
 from trainer.shards import is_sharded, own_rows, rows_like, slice_like
 

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from pipeline.core.errors import TrainingError
-from pipeline.snapshot import resolve
-from pipeline.store import Store
+from pipeline.store.snapshot import resolve
+from pipeline.store.store import Store
 from trainer import acceptance, archive, checkpoint, comparison, diagnosis, rerun, retention
 from trainer.retention import Keep
 

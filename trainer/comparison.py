@@ -11,7 +11,7 @@ from torch import Tensor
 
 from pipeline.core.errors import TrainingError
 from pipeline.core.params import flat
-from pipeline.store import Store
+from pipeline.store.store import Store
 from trainer import checkpoint as checkpoints
 from trainer.certificate import State, differing_tensors
 from trainer.checkpoint import Checkpoint

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pipeline.snapshot import open_snapshot, resolve
-from pipeline.store import Store
+from pipeline.store.snapshot import open_snapshot, resolve
+from pipeline.store.store import Store
 from trainer import compile_cache
 
 

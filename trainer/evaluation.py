@@ -9,7 +9,7 @@ import torch
 
 from pipeline.core.errors import TrainingError
 from pipeline.core.records import Split
-from pipeline.snapshot import Snapshot
+from pipeline.store.snapshot import Snapshot
 from trainer.loader import RowLayout, held_out_batches
 from trainer.model.hybrid import HybridModel
 from trainer.shards import release

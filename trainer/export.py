@@ -8,7 +8,7 @@ from typing import Any
 from safetensors.torch import save_file
 
 from pipeline.core.errors import TrainingError
-from pipeline.store import Store
+from pipeline.store.store import Store
 from trainer.sampling import Trained, open_trained
 
 MODELING = "modeling_sluice.py"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.core.errors import SluiceError, TrainingError
-from pipeline.store import Store
+from pipeline.store.store import Store
 from trainer.certificate import History
 from trainer.checkpoint import load, open_stored, read_state
 from trainer.parallel import Ranks

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from pipeline.core.errors import StoreError, TrainingError
 from pipeline.core.params import digest, flat
-from pipeline.snapshot import Snapshot, open_snapshot
-from pipeline.store import Store
+from pipeline.store.snapshot import Snapshot, open_snapshot
+from pipeline.store.store import Store
 from trainer import checkpoint as checkpoints
 from trainer.assembly import assemble, compile_words
 from trainer.attention_choices import plan_of

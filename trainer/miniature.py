@@ -9,9 +9,9 @@ from pyarrow import ipc
 from pipeline.core.durable import write_synced
 from pipeline.core.params import canonical_json
 from pipeline.core.records import Split
-from pipeline.objects import MANIFEST
-from pipeline.snapshot import SNAPSHOT, open_snapshot
-from pipeline.store import Store
+from pipeline.store.objects import MANIFEST
+from pipeline.store.snapshot import SNAPSHOT, open_snapshot
+from pipeline.store.store import Store
 
 
 def copy_snapshot(store: Store, snapshot_id: str, root: Path) -> Store:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from pipeline.core.errors import TrainingError
-from pipeline.store import Store
+from pipeline.store.store import Store
 from trainer import assessment, sampling, sizes
 from trainer.export import export_model
 from trainer.presets import PRESETS, preset

@@ -5,8 +5,8 @@ import re
 from typing import NamedTuple
 
 from pipeline.core.errors import ParamsError
-from pipeline.snapshot import resolve
-from pipeline.store import Store
+from pipeline.store.snapshot import resolve
+from pipeline.store.store import Store
 from trainer.checkpoint import open_stored, read_state
 
 _ID = re.compile("[0-9a-f]{64}")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.core.records import Split
-from pipeline.snapshot import Snapshot
+from pipeline.store.snapshot import Snapshot
 from trainer.loader import Batch, Loader, LoaderConfig
 from trainer.recipes import recipe_named
 from trainer.sources import open_loader

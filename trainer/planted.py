@@ -77,7 +77,7 @@ DECODED = """
 import json, sys
 from pathlib import Path
 import torch
-from pipeline.store import Store
+from pipeline.store.store import Store
 from trainer.loader import LoaderConfig
 from trainer.sampling import decoding_difference, open_trained
 from trainer.sources import open_loader

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 from pipeline.core.errors import TrainingError
-from pipeline.snapshot import Snapshot, open_snapshot
+from pipeline.store.snapshot import Snapshot, open_snapshot
 from trainer.batches import Batches
 from trainer.evaluation import HeldOut
 from trainer.loader import Batch, Loader, LoaderConfig, Start

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.core.errors import TrainingError
-from pipeline.snapshot import open_snapshot
-from pipeline.store import Store
+from pipeline.store.snapshot import open_snapshot
+from pipeline.store.store import Store
 from trainer.certificate import History, State, describe_state, differing_tensors
 from trainer.checkpoint import Checkpoint, load
 from trainer.following import Following, recorded_by

@@ -9,7 +9,7 @@ from typing import Any
 from safetensors.numpy import load_file
 
 from pipeline.core.errors import SluiceError
-from pipeline.store import Store
+from pipeline.store.store import Store
 from trainer.checkpoint import HISTORY, KIND, open_stored, read_state
 
 NUM_RECENT = 10

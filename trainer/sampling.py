@@ -16,8 +16,8 @@ from pydantic import ValidationError
 from torch import Tensor
 
 from pipeline.core.errors import TrainingError
-from pipeline.snapshot import Snapshot, open_snapshot
-from pipeline.store import Store
+from pipeline.store.snapshot import Snapshot, open_snapshot
+from pipeline.store.store import Store
 from trainer import checkpoint as checkpoints
 from trainer.determinism import make_deterministic
 from trainer.model.hybrid import DecodingState, HybridModel

@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from pipeline.core.errors import StoreError, TrainingError
-from pipeline.store import Store
+from pipeline.store.store import Store
 from trainer import checkpoint as checkpoints
 from trainer.checkpoint import Checkpoint
 from trainer.retention import Keep, prune

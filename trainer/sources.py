@@ -7,7 +7,7 @@ from typing import NamedTuple
 from pipeline.core.errors import SnapshotError
 from pipeline.core.params import digest
 from pipeline.core.records import Split
-from pipeline.snapshot import Snapshot
+from pipeline.store.snapshot import Snapshot
 from trainer.loader import Loader, LoaderConfig, RowLayout, Source, Start
 from trainer.rows import TrainingRows
 

@@ -23,7 +23,7 @@ from assets.training import TrainingParams, command_of
 from pipeline.contracts.gates import gates_of
 from pipeline.recipes import ROOT, TINY
 from pipeline.stages import STAGE_NAMES, StageResult
-from pipeline.store import Store
+from pipeline.store.store import Store
 
 
 @pytest.fixture

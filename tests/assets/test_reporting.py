@@ -8,9 +8,9 @@ from assets.plots import sparkline
 from assets.reporting import license_rows, snapshot_metadata, stage_metadata, verdict_rows, waterfall_rows
 from assets.training import training_metadata
 from pipeline.contracts.gates import Verdict
-from pipeline.snapshot import open_snapshot
 from pipeline.stages import STAGE_NAMES, StageResult
-from pipeline.store import Store
+from pipeline.store.snapshot import open_snapshot
+from pipeline.store.store import Store
 
 
 def test_a_picture_of_a_long_training_is_shown_without_a_click() -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import torch
 
-from pipeline.snapshot import open_snapshot
-from pipeline.store import Store
+from pipeline.store.snapshot import open_snapshot
+from pipeline.store.store import Store
 from tests.benchmarks.figure import Figure
 from tests.conftest import build_tiny
 from trainer.loop import Sitting, Training

@@ -12,7 +12,7 @@ from typing import Any
 
 from pipeline.recipes import ROOT
 from pipeline.stages import parts_of
-from pipeline.store import Store
+from pipeline.store.store import Store
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.slices import build, collected, copy_blobs, scratch
 

@@ -5,7 +5,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from pipeline.store import Store
+from pipeline.store.store import Store
 from tests.benchmarks.figure import Figure
 from tests.conftest import build_tiny
 from tests.trainer.campaign import run_campaign

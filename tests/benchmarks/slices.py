@@ -16,7 +16,7 @@ from pipeline.core.errors import SluiceError
 from pipeline.normalize.decode import Decoded, decode
 from pipeline.recipes import ROOT
 from pipeline.stages import parts_of
-from pipeline.store import Store
+from pipeline.store.store import Store
 
 
 @cache

@@ -27,7 +27,7 @@ from pipeline.enrich.syntax import Syntax
 from pipeline.pins.build_block import BuildBlock
 from pipeline.recipes import FULL_BUILT
 from pipeline.stages import parts_of
-from pipeline.store import Store
+from pipeline.store.store import Store
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.slices import collected, place_digest, texts
 

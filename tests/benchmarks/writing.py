@@ -9,7 +9,7 @@ from contextlib import suppress
 import numpy as np
 
 from pipeline.stages import parts_of
-from pipeline.store import Store
+from pipeline.store.store import Store
 from pipeline.tokenize.columns import ListColumn
 from pipeline.tokenize.encode import Encoder
 from pipeline.tokenize.pack import NUM_SENTINELS, Documents, pack

@@ -17,9 +17,9 @@ from pipeline.collect.params import CollectParams
 from pipeline.collect.patience import Patience
 from pipeline.collect.stage import run
 from pipeline.core.errors import ArchiveError, FetchError, SourceError
-from pipeline.fsck import fsck
 from pipeline.pins.pins import GitPin
-from pipeline.store import Store
+from pipeline.store.fsck import fsck
+from pipeline.store.store import Store
 from tests.collect import repository as made
 from tests.collect.repository import Repository
 

@@ -17,7 +17,7 @@ from pipeline.core.errors import ArchiveError, DigestError, SourceError
 from pipeline.pins.pins import JsonlPin
 from pipeline.pins.selection import Selection
 from pipeline.stages import parts_of
-from pipeline.store import Store
+from pipeline.store.store import Store
 
 if TYPE_CHECKING:
     from tests.collect.conftest import Index, Surroundings

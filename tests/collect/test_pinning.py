@@ -15,7 +15,7 @@ from pipeline.collect.sdist import PackageIndex, pip_configuration
 from pipeline.core.errors import ArchiveError, DigestError, FetchError
 from pipeline.pins.catalog import CatalogEntry
 from pipeline.pins.pins import load_pins
-from pipeline.store import Store
+from pipeline.store.store import Store
 
 if TYPE_CHECKING:
     from tests.collect.conftest import Index

@@ -6,7 +6,7 @@ from pathlib import Path
 from pipeline.cpp.languages import is_source
 from pipeline.recipes import TINY, pins_of
 from pipeline.stages import StageResult
-from pipeline.store import Store
+from pipeline.store.store import Store
 
 CORPUS = Path(__file__).parent
 EXPECTED = {

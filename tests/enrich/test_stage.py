@@ -20,7 +20,7 @@ from pipeline.pins.local_tree import tree_digest
 from pipeline.pins.pins import LocalPin
 from pipeline.recipes import CorpusParams
 from pipeline.stages import StageResult, run_stages
-from pipeline.store import Store
+from pipeline.store.store import Store
 
 BROKEN = "".join(f"@ unparsable{n} ) ] > ` number{n * n}\n" for n in range(20))
 

@@ -14,7 +14,7 @@ from pipeline.pins.local_tree import tree_digest
 from pipeline.pins.pins import LocalPin
 from pipeline.recipes import CorpusParams
 from pipeline.stages import StageResult, run_stage
-from pipeline.store import Store
+from pipeline.store.store import Store
 
 Sources = Mapping[str, Mapping[str, str | bytes]]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.store import Store
+from pipeline.store.store import Store
 from pipeline.withdrawal import withdraw
 from tests.conftest import build_tiny
 

@@ -11,9 +11,9 @@ import pytest
 from pipeline.__main__ import main
 from pipeline.card import Facts, facts_of, markdown_card
 from pipeline.export import export
-from pipeline.objects import sha256_of
-from pipeline.snapshot import open_snapshot
-from pipeline.store import Store
+from pipeline.store.objects import sha256_of
+from pipeline.store.snapshot import open_snapshot
+from pipeline.store.store import Store
 
 
 @pytest.fixture(scope="module")

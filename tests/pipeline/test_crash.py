@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.fsck import fsck
 from pipeline.stages import StageResult
-from pipeline.store import Store
+from pipeline.store.fsck import fsck
+from pipeline.store.store import Store
 
 NUM_KILLS = 10
 

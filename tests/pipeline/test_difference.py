@@ -8,8 +8,8 @@ import pytest
 from pipeline.__main__ import main
 from pipeline.core.errors import SnapshotError
 from pipeline.difference import difference
-from pipeline.snapshot import open_snapshot
-from pipeline.store import Store
+from pipeline.store.snapshot import open_snapshot
+from pipeline.store.store import Store
 
 
 def documents(store: Store, snapshot_id: str) -> dict[tuple[str, str], int]:

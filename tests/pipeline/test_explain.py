@@ -9,7 +9,7 @@ import pytest
 from pipeline.__main__ import main
 from pipeline.core.errors import MissingError
 from pipeline.explain import why
-from pipeline.store import Store
+from pipeline.store.store import Store
 
 TABLES = tomllib.loads((Path(__file__).parent.parent / "corpus" / "expectations.toml").read_text())
 FATES = [(source, path, entry["fate"]) for source, files in TABLES.items() for path, entry in files.items()]

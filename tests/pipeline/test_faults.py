@@ -19,13 +19,13 @@ import pytest
 
 from pipeline.build import BuildOrder, open_build
 from pipeline.core.durable import write_synced
-from pipeline.fsck import fsck
 from pipeline.pins.local_tree import tree_digest
 from pipeline.pins.pins import LocalPin
 from pipeline.promotion import promote
 from pipeline.recipes import TINY
 from pipeline.stages import StageResult, run_stages
-from pipeline.store import Store
+from pipeline.store.fsck import fsck
+from pipeline.store.store import Store
 
 CODE = "// SPDX-License-" + "Identifier: MIT\n" + "".join(f"int f{n}(int a) {{ return a * {n}; }}\n" for n in range(60))
 CALLS = ("fsync", "replace", "rename", "mkdir")

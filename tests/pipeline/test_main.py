@@ -15,7 +15,7 @@ import pytest
 from pipeline.__main__ import main
 from pipeline.contracts.gates import GATES
 from pipeline.stages import STAGE_NAMES, StageResult
-from pipeline.store import Store
+from pipeline.store.store import Store
 
 Run = Callable[..., tuple[int, Any, str]]
 CODE = (

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from pipeline.core.errors import LockedError, MissingError, ParamsError
-from pipeline.names import refuse_bad_corpus
-from pipeline.store import Store
+from pipeline.store.names import refuse_bad_corpus
+from pipeline.store.store import Store
 
 BAD = [
     "",

@@ -9,7 +9,7 @@ import pytest
 from pipeline.core.errors import DamagedError, SnapshotError
 from pipeline.promotion import promote
 from pipeline.stages import StageResult, parts_of
-from pipeline.store import Store
+from pipeline.store.store import Store
 
 
 @pytest.fixture

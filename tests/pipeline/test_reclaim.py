@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from pipeline.core.errors import LockedError, MissingError
-from pipeline.fsck import fsck
 from pipeline.promotion import promote
-from pipeline.reclaim import forget, reclaim
-from pipeline.store import Store
+from pipeline.store.fsck import fsck
+from pipeline.store.garbage import forget, reclaim
+from pipeline.store.store import Store
 
 
 @pytest.fixture

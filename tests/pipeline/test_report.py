@@ -18,7 +18,7 @@ from pipeline.recipes import TINY
 from pipeline.report import Report, report_corpus
 from pipeline.report_page import render_page
 from pipeline.stages import run_stages
-from pipeline.store import Store
+from pipeline.store.store import Store
 
 TABLES = tomllib.loads((Path(__file__).parent.parent / "corpus" / "expectations.toml").read_text())
 FATES = Counter(entry["fate"] for files in TABLES.values() for entry in files.values())

@@ -7,7 +7,7 @@ from pipeline.build import BuildOrder, open_build
 from pipeline.pins.pins import RESERVED_NAMES
 from pipeline.recipes import TINY, pins_of
 from pipeline.stages import StageResult, run_stages
-from pipeline.store import Store
+from pipeline.store.store import Store
 
 
 def test_every_part_that_is_of_no_source_has_a_reserved_name(tiny_results: list[StageResult]) -> None:

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from pipeline.core.errors import DamagedError, DigestError, FormatError, LockedError, MissingError, RefMovedError
-from pipeline.fsck import fsck
-from pipeline.objects import MANIFEST
-from pipeline.store import Store
+from pipeline.store.fsck import fsck
+from pipeline.store.objects import MANIFEST
+from pipeline.store.store import Store
 
 
 def commit(store: Store, content: bytes, kind: str = "test/object", **inputs: str) -> str:
@@ -268,7 +268,7 @@ def test_another_corpus_is_not_held(store: Store) -> None:
 
 def test_a_killed_writer_lets_go_and_its_leftovers_are_swept(store: Store) -> None:
     code = (
-        "import sys, time; from pathlib import Path; from pipeline.store import Store\n"
+        "import sys, time; from pathlib import Path; from pipeline.store.store import Store\n"
         "with Store(Path(sys.argv[1])).writer('tiny', 'the dead') as folder:\n"
         "    (folder / 'half').write_text('x'); print('held', flush=True); time.sleep(60)"
     )

@@ -13,9 +13,9 @@ from pipeline.explain import why
 from pipeline.pins.withdrawn import Selector
 from pipeline.promotion import promote
 from pipeline.recipes import TINY, pins_of
-from pipeline.snapshot import open_snapshot
 from pipeline.stages import parts_of, run_stages
-from pipeline.store import Store
+from pipeline.store.snapshot import open_snapshot
+from pipeline.store.store import Store
 from pipeline.withdrawal import holders, restore, standing, withdraw
 from tests.pipeline.conftest import WITHDRAWN
 

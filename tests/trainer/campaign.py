@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pipeline.fsck import fsck
-from pipeline.store import Store
+from pipeline.store.fsck import fsck
+from pipeline.store.store import Store
 from tests.trainer.nursery import Nursery
 from trainer.acceptance import Bench
 from trainer.miniature import copy_snapshot, shorten

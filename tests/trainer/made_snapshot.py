@@ -11,8 +11,8 @@ import pyarrow as pa
 from pyarrow import ipc
 
 from pipeline.core.params import canonical_json
-from pipeline.snapshot import FORMAT_VERSION, KIND, SNAPSHOT
-from pipeline.store import Store
+from pipeline.store.snapshot import FORMAT_VERSION, KIND, SNAPSHOT
+from pipeline.store.store import Store
 from tests.trainer.made_rows import T, rows_of
 
 CORPUS = "made"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.store import Store
+from pipeline.store.store import Store
 from tests.accept import Phase, run_phases
 from trainer import acceptance
 from trainer.acceptance import GATES, SHORT, Bench, Failed, run_gates

@@ -15,7 +15,7 @@ from kernels.framework.spec import ShapeCase
 from kernels.mamba3_scan import op as mamba3_scan
 from kernels.measure.rows import surroundings
 from pipeline.core.errors import TrainingError
-from pipeline.store import Store
+from pipeline.store.store import Store
 from tests.benchmarks.on_gpu import FIGURES, HEAD, section
 from trainer import bench
 from trainer.bench_claims import Claims, measure_packing, measure_training

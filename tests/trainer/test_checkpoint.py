@@ -18,8 +18,8 @@ import torch
 
 from pipeline.core.durable import acquire
 from pipeline.core.errors import SluiceError, StoreError, TrainingError
-from pipeline.objects import read_manifest
-from pipeline.store import Store
+from pipeline.store.objects import read_manifest
+from pipeline.store.store import Store
 from trainer import archive, retention
 from trainer.certificate import History
 from trainer.checkpoint import KIND, STATE_FIELDS, Checkpoint, load, save

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.snapshot import Snapshot, open_snapshot
-from pipeline.store import Store
+from pipeline.store.snapshot import Snapshot, open_snapshot
+from pipeline.store.store import Store
 from trainer.__main__ import main
 
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from pipeline.core.errors import TrainingError
-from pipeline.snapshot import open_snapshot
-from pipeline.store import Store
+from pipeline.store.snapshot import open_snapshot
+from pipeline.store.store import Store
 from trainer.certificate import History
 from trainer.checkpoint import digest_tensors
 from trainer.determinism import broken_promises

@@ -11,8 +11,8 @@ import pytest
 
 from pipeline.core.durable import write_synced
 from pipeline.core.params import canonical_json
-from pipeline.snapshot import SNAPSHOT, open_snapshot
-from pipeline.store import Store
+from pipeline.store.snapshot import SNAPSHOT, open_snapshot
+from pipeline.store.store import Store
 from tests.trainer.made_rows import CONFIG, LAYOUT, sources_of
 from trainer.__main__ import main
 from trainer.checkpoint import load, read_state

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.store import Store
+from pipeline.store.store import Store
 from tests.trainer.campaign import run_campaign
 
 NUM_KILLS = int(os.environ.get("SLUICE_KILLS", "10"))

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.store import Store
+from pipeline.store.store import Store
 from trainer.journal import hold_folder
 
 STEPS = 20

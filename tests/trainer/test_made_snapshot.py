@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.store import Store
+from pipeline.store.store import Store
 from tests.trainer.made_snapshot import CORPUS, commit_made
 from trainer.acceptance import SAME
 from trainer.determinism import ENVIRONMENT

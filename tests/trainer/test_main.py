@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from pipeline.store import Store
+from pipeline.store.store import Store
 from trainer.__main__ import main
 from trainer.sampling import open_trained
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from pipeline.core.errors import TrainingError
-from pipeline.snapshot import open_snapshot
-from pipeline.store import Store
+from pipeline.store.snapshot import open_snapshot
+from pipeline.store.store import Store
 from trainer.checkpoint import digest_tensors
 from trainer.loop import Sitting, Training
 from trainer.recipes import TrainingConfig, recipe_named

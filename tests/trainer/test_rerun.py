@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from pipeline.core.errors import TrainingError
-from pipeline.snapshot import open_snapshot
-from pipeline.store import Store
+from pipeline.store.snapshot import open_snapshot
+from pipeline.store.store import Store
 from trainer.checkpoint import Checkpoint, save
 from trainer.loop import Sitting, Training
 from trainer.recipes import recipe_named

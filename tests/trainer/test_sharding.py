@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from pipeline.core.errors import TrainingError
-from pipeline.store import Store
+from pipeline.store.store import Store
 from tests.trainer.sharded import NUM_RANKS, two_steps
 from trainer import stepping
 from trainer.__main__ import main

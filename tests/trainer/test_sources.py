@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from pipeline.core.errors import SnapshotError
-from pipeline.snapshot import Snapshot, open_snapshot
-from pipeline.store import Store
+from pipeline.store.snapshot import Snapshot, open_snapshot
+from pipeline.store.store import Store
 from trainer.loader import LoaderConfig
 from trainer.sources import WeightedSnapshot, open_loader, open_mixture
 

@@ -11,9 +11,9 @@ import pytest
 from pipeline.build import BuildOrder, open_build
 from pipeline.core.errors import SnapshotError
 from pipeline.recipes import TINY, pins_of
-from pipeline.snapshot import open_snapshot
 from pipeline.stages import run_stages
-from pipeline.store import Store
+from pipeline.store.snapshot import open_snapshot
+from pipeline.store.store import Store
 from trainer.assessment import Extent, exact_middles, held_out_loss
 from trainer.config import StructureConfig
 from trainer.evaluation import Evaluation

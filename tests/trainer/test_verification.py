@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.snapshot import open_snapshot
-from pipeline.store import Store
+from pipeline.store.snapshot import open_snapshot
+from pipeline.store.store import Store
 from trainer.observation import Sight, observe
 from trainer.verification import compare
 

@@ -19,7 +19,7 @@ from pipeline.pins.build_block import BuildBlock
 from pipeline.pins.pins import ArchivePin
 from pipeline.recipes import CorpusParams
 from pipeline.stages import StageResult, run_stages
-from pipeline.store import Store
+from pipeline.store.store import Store
 
 WRAP = 60
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from pipeline.core.errors import ParamsError, StoreError
-from pipeline.objects import MANIFEST, StoredObject, read_manifest, sha256_of
-from pipeline.store import HISTORY, WITHDRAWALS, Store, visible
+from pipeline.store.objects import MANIFEST, StoredObject, read_manifest, sha256_of
+from pipeline.store.store import HISTORY, WITHDRAWALS, Store, visible
 
 
 def fsck(store: Store) -> list[str]:

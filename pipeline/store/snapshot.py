@@ -14,8 +14,8 @@ from pipeline.contracts.report import StageReport
 from pipeline.core.errors import MissingError, SnapshotError
 from pipeline.core.params import canonical_json
 from pipeline.core.records import Split
-from pipeline.objects import StoredObject
-from pipeline.store import Store
+from pipeline.store.objects import StoredObject
+from pipeline.store.store import Store
 
 KIND = "snapshot/snapshot"
 SNAPSHOT = "snapshot.json"

@@ -47,8 +47,8 @@ from pipeline.core.errors import (
     StoreError,
 )
 from pipeline.core.params import canonical_json
-from pipeline.names import is_name, refuse_bad_corpus
-from pipeline.objects import MANIFEST, Manifest, StoredObject, describe, read_manifest, sha256_of
+from pipeline.store.names import is_name, refuse_bad_corpus
+from pipeline.store.objects import MANIFEST, Manifest, StoredObject, describe, read_manifest, sha256_of
 
 _ID = re.compile(r"[0-9a-f]{64}")
 HISTORY = Path("log") / "promotions.jsonl"

@@ -11,8 +11,8 @@ from typing import Any
 
 from pipeline.core.durable import remove
 from pipeline.core.errors import MissingError
-from pipeline.objects import MANIFEST, read_manifest
-from pipeline.store import Store
+from pipeline.store.objects import MANIFEST, read_manifest
+from pipeline.store.store import Store
 
 
 @dataclass(frozen=True)
