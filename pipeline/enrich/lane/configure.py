@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from pipeline.enrich.lane.confined import PLACE
-from pipeline.enrich.lane.sandbox import TOOLS, Limits, run_confined
 from pipeline.enrich.lane.tools import package_folder, toolchain_folder
 from pipeline.enrich.lane.tree import BUILD, SOURCE
 from pipeline.pins.build_block import BuildBlock
+from pipeline.sandbox.sandbox import TOOLS, Limits, run_confined
+from pipeline.sandbox.sandbox_child import PLACE
 
 DATABASE = f"{BUILD}/compile_commands.json"
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from pipeline.core.params import digest
 from pipeline.enrich.lane.configure import Configured, configure
 from pipeline.enrich.lane.memory import remember
-from pipeline.enrich.lane.sandbox import Limits
 from pipeline.pins.build_block import BuildBlock
+from pipeline.sandbox.sandbox import Limits
 
 FORMAT = 3
 

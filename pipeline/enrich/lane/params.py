@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from pipeline.core.params import Params
-from pipeline.enrich.lane.sandbox import Limits
+from pipeline.sandbox.sandbox import Limits
 
 _WALL_PER_CPU = 5
 """Seconds on the wall for each of the processor: they only end what sleeps, so that a busy machine changes nothing."""

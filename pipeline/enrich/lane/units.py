@@ -22,9 +22,9 @@ from pipeline.core.params import digest
 from pipeline.enrich.lane import unit_worker
 from pipeline.enrich.lane.commands import Command, is_c
 from pipeline.enrich.lane.memory import remember
-from pipeline.enrich.lane.sandbox import Limits
 from pipeline.enrich.lane.tools import system_arguments, toolchain_folder
 from pipeline.enrich.lane.tree import BUILD, SOURCE, Tree, files_below, write_overlay
+from pipeline.sandbox.sandbox import Limits
 
 MAX_SIDE_BY_SIDE = 4
 FORMAT = 3

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.enrich.lane import confined, unit_worker
-from pipeline.enrich.lane.confined import PLACE
-from pipeline.enrich.lane.sandbox import Limits, Run, run_confined, unpacked
+from pipeline.enrich.lane import unit_worker
+from pipeline.sandbox import sandbox_child
+from pipeline.sandbox.sandbox import Limits, Run, run_confined, unpacked
+from pipeline.sandbox.sandbox_child import PLACE
 
 ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.usefixtures("sandbox")
@@ -139,17 +140,17 @@ def test_what_has_no_end_is_ended(code: str, limits: Limits, failure: str) -> No
 
 def test_where_the_kernel_grants_no_sandbox_nothing_is_run() -> None:
     """Inside of a sandbox no other can be had."""
-    script = Path(confined.__file__).read_bytes()
+    script = Path(sandbox_child.__file__).read_bytes()
     run = python(
         "import json, subprocess, sys\n"
         "job = dict(command=['/bin/touch', 'build/ran'], environment={}, kept=[])\n"
         "job |= dict(cpu_seconds=5, wall_seconds=5, memory_bytes=1 << 30)\n"
-        "ended = subprocess.run([sys.executable, '-I', 'source/confined.py', json.dumps(job)], capture_output=True, text=True)\n"
+        "ended = subprocess.run([sys.executable, '-I', 'source/sandbox_child.py', json.dumps(job)], capture_output=True, text=True)\n"
         "print(ended.returncode, ended.stdout, ended.stderr)\n",
-        tree={"source/confined.py": script},
+        tree={"source/sandbox_child.py": script},
     )
 
-    assert run.output.startswith(f"{confined.NOT_GRANTED}  the kernel refused: ")
+    assert run.output.startswith(f"{sandbox_child.NOT_GRANTED}  the kernel refused: ")
     assert run.made == {}
 
 
@@ -229,9 +230,9 @@ def test_root_that_cannot_become_nobody_runs_nothing_and_says_which_step_was_ref
         "wall_seconds": 5,
         "memory_bytes": 1 << 30,
     }
-    words = [sys.executable, "-I", confined.__file__, json.dumps(job)]
+    words = [sys.executable, "-I", sandbox_child.__file__, json.dumps(job)]
     code = f"import ctypes, os; assert ctypes.CDLL(None).prctl(24, 7, 0, 0, 0) == 0; os.execv({words[0]!r}, {words!r})"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, stdin=subprocess.DEVNULL)
 
-    assert ended.returncode == confined.NOT_GRANTED
+    assert ended.returncode == sandbox_child.NOT_GRANTED
     assert "mapping ids" in ended.stderr

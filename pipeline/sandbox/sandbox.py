@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from pipeline.enrich.lane import confined
-from pipeline.enrich.lane.confined import PLACE
 from pipeline.enrich.lane.tools import CONFIGURING, has_package, package_folder
+from pipeline.sandbox import sandbox_child
+from pipeline.sandbox.sandbox_child import PLACE
 
 TOOLS = "tools"
 """First part of the path of a program that the command is given."""
@@ -38,7 +38,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Run:
-    """How a confined command ended: `failure` is empty, or one word for why it has no result."""
+    """How a sandbox_child command ended: `failure` is empty, or one word for why it has no result."""
 
     failure: str
     output: str
@@ -47,7 +47,7 @@ class Run:
 
 
 def run_confined(command: Sequence[str], tree: Mapping[str, bytes], path: Sequence[str], limits: Limits) -> Run:
-    """Run a command that finds `tree` at `confined.PLACE` and may write there alone, with a home and temporary files.
+    """Run a command that finds `tree` at `sandbox_child.PLACE` and may write there alone, with a home and temporary files.
 
     It has no network, and of the machine nothing but its programs and the installed packages. What it writes lies in memory.
     """
@@ -62,7 +62,7 @@ def run_confined(command: Sequence[str], tree: Mapping[str, bytes], path: Sequen
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as made:
         _pack(tree, given)
         process = subprocess.Popen(
-            [sys.executable, "-I", confined.__file__, json.dumps(job)],
+            [sys.executable, "-I", sandbox_child.__file__, json.dumps(job)],
             cwd="/",
             env={"LC_ALL": "C.UTF-8"},
             stdin=given,
@@ -80,7 +80,7 @@ def run_confined(command: Sequence[str], tree: Mapping[str, bytes], path: Sequen
 
 
 def _judge(code: int, verdict: str, made: IO[bytes]) -> Run:
-    if code == confined.NOT_GRANTED:
+    if code == sandbox_child.NOT_GRANTED:
         return Run("no_sandbox", verdict.strip())
     try:
         found = json.loads(verdict)
@@ -122,7 +122,7 @@ def unpacked(file: IO[bytes]) -> dict[str, bytes]:
         for member in packed:
             content = packed.extractfile(member) if member.isreg() else None
             top, *parts = member.name.split("/")
-            is_inside = top in confined.TAKEN and parts and ".." not in parts
+            is_inside = top in sandbox_child.TAKEN and parts and ".." not in parts
             if content is not None and is_inside and member.name.isprintable():
                 found[member.name] = content.read()
     return found
