@@ -145,7 +145,8 @@ def test_where_the_kernel_grants_no_sandbox_nothing_is_run() -> None:
         "import json, subprocess, sys\n"
         "job = dict(command=['/bin/touch', 'build/ran'], environment={}, kept=[])\n"
         "job |= dict(cpu_seconds=5, wall_seconds=5, memory_bytes=1 << 30)\n"
-        "ended = subprocess.run([sys.executable, '-I', 'source/sandbox_child.py', json.dumps(job)], capture_output=True, text=True)\n"
+        "ended = subprocess.run([sys.executable, '-I', 'source/sandbox_child.py', json.dumps(job)],"
+        "capture_output=True, text=True)\n"
         "print(ended.returncode, ended.stdout, ended.stderr)\n",
         tree={"source/sandbox_child.py": script},
     )
