@@ -371,13 +371,13 @@ def _withdraw(options: argparse.Namespace, store: Store, person: Console) -> Ans
 
 
 def _pin(options: argparse.Namespace, store: Store, person: Console) -> Answer:
-    from pipeline.collect import pinning  # the libraries of the network: no other command should wait for them
+    from pipeline.collect import propose_pin
 
     if options.path is not None:
-        proposal = pinning.propose_own(options.name, options.path.resolve(), options.license or "NOASSERTION")
+        proposal = propose_pin.propose_own(options.name, options.path.resolve(), options.license or "NOASSERTION")
     else:
-        shelf = pinning.Shelf(store.partial_blob(f"pin-{options.name}"), store.put_blob)
-        proposal = pinning.propose_cataloged(options.name, options.version, options.license, shelf)
+        shelf = propose_pin.Shelf(store.partial_blob(f"pin-{options.name}"), store.put_blob)
+        proposal = propose_pin.propose_cataloged(options.name, options.version, options.license, shelf)
     if not options.json:
         print(proposal.as_toml())
     for note in proposal.notes:

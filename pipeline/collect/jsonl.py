@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from pipeline.collect.containers import over_limit
+from pipeline.collect.archives.containers import over_limit
+from pipeline.collect.archives.unpack import Contents, ReadFile, SkippedFile, flaw_of_path, reason_to_skip
 from pipeline.collect.params import CollectParams
-from pipeline.collect.unpack import Contents, ReadFile, SkippedFile, flaw_of_path, reason_to_skip
 from pipeline.pins.local_tree import printable_path
 from pipeline.pins.selection import Selection
 

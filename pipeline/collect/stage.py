@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pipeline.collect.patience import Patience
-from pipeline.collect.places import Context, Network, places_of
-from pipeline.collect.sources import read_source
-from pipeline.collect.unpack import ReadFile, SkippedFile
+from pipeline.collect.archives.unpack import ReadFile, SkippedFile
+from pipeline.collect.fetch_pin import Context, Network, places_of
+from pipeline.collect.network.retry import Patience
+from pipeline.collect.read_source import read_source
 from pipeline.contracts.part import Part, PartJob, PartOutput, StageOutput
 from pipeline.contracts.report import StageReport, count_reasons, total
 from pipeline.core.errors import SourceError

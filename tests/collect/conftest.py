@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.collect.network.retry import Patience
 from pipeline.collect.params import CollectParams
-from pipeline.collect.patience import Patience
 from pipeline.contracts.part import MadePart, Part, PartJob, PartOutput
 from pipeline.core.errors import DigestError, SourceError
 from pipeline.core.params import digest, fingerprint

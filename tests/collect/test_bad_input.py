@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.collect.patience import Patience
+from pipeline.collect.network.retry import Patience
 from pipeline.collect.stage import run
 from pipeline.core.errors import ArchiveError, DigestError, FetchError, PinError, SluiceError, SourceError
 from pipeline.pins.local_tree import tree_digest

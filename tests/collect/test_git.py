@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeline.__main__ import main
-from pipeline.collect.git_command import last_words
+from pipeline.collect.git.command import last_words
+from pipeline.collect.network.retry import Patience
 from pipeline.collect.params import CollectParams
-from pipeline.collect.patience import Patience
 from pipeline.collect.stage import run
 from pipeline.core.errors import ArchiveError, FetchError, SourceError
 from pipeline.pins.pins import GitPin

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipeline.collect.git_history import Change, is_accepted
-from pipeline.collect.patience import Patience
+from pipeline.collect.git.history import Change, is_accepted
+from pipeline.collect.network.retry import Patience
 from pipeline.collect.stage import run
 from pipeline.core.records import FileModification
 from pipeline.core.schema import check_table

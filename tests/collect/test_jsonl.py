@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeline.__main__ import main
+from pipeline.collect.archives.unpack import Contents
 from pipeline.collect.jsonl import Fields, read_lines
+from pipeline.collect.network.retry import Patience
 from pipeline.collect.params import CollectParams
-from pipeline.collect.patience import Patience
-from pipeline.collect.pinning import propose_own
+from pipeline.collect.propose_pin import propose_own
 from pipeline.collect.stage import run
-from pipeline.collect.unpack import Contents
 from pipeline.core.errors import ArchiveError, DigestError, SourceError
 from pipeline.pins.pins import JsonlPin
 from pipeline.pins.selection import Selection

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeline.__main__ import main
-from pipeline.collect.patience import Patience
-from pipeline.collect.pinning import Proposal, Shelf, propose_own, propose_release
-from pipeline.collect.sdist import PackageIndex, pip_configuration
+from pipeline.collect.network.package_index import PackageIndex, pip_configuration
+from pipeline.collect.network.retry import Patience
+from pipeline.collect.propose_pin import Proposal, Shelf, propose_own, propose_release
 from pipeline.core.errors import ArchiveError, DigestError, FetchError
 from pipeline.pins.catalog import CatalogEntry
 from pipeline.pins.pins import load_pins

@@ -6,9 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.collect.blocks import file_sha256
-from pipeline.collect.patience import Patience
-from pipeline.collect.sdist import IndexConfiguration, PackageIndex, configuration_of, default_index, pip_configuration
+from pipeline.collect.archives.blocks import file_sha256
+from pipeline.collect.network.package_index import (
+    IndexConfiguration,
+    PackageIndex,
+    configuration_of,
+    default_index,
+    pip_configuration,
+)
+from pipeline.collect.network.retry import Patience
 from pipeline.core.errors import DigestError, FetchError
 from pipeline.pins.pins import SdistPin
 

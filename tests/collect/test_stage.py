@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pipeline.collect.network.retry import Patience
 from pipeline.collect.params import CollectParams
-from pipeline.collect.patience import Patience
 from pipeline.collect.stage import collect_source, run
 from pipeline.contracts.part import PartJob
 from pipeline.core.errors import ArchiveError, DigestError, FetchError, SourceError

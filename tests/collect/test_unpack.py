@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline.collect.archives.unpack import Contents, unpack
 from pipeline.collect.params import CollectParams
-from pipeline.collect.unpack import Contents, unpack
 from pipeline.core.errors import ArchiveError
 from pipeline.pins.local_tree import printable_path
 from pipeline.pins.selection import Selection

@@ -6,10 +6,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, cast
 
-from pipeline.collect.blocks import file_blocks, file_sha256
-from pipeline.collect.git_fetch import fetch_commit
+from pipeline.collect.archives.blocks import file_blocks, file_sha256
+from pipeline.collect.git.fetch import fetch_commit
+from pipeline.collect.network.retry import Patience
 from pipeline.collect.params import CollectParams
-from pipeline.collect.patience import Patience
 from pipeline.contracts.part import StageContext
 from pipeline.core.durable import held
 from pipeline.core.errors import FetchError, SourceError
@@ -17,7 +17,7 @@ from pipeline.pins.local_tree import check_tree, tree_digest
 from pipeline.pins.pins import ArchivePin, GitPin, JsonlPin, LocalPin, SdistPin, SourcePin
 
 if TYPE_CHECKING:
-    from pipeline.collect.sdist import PackageIndex
+    from pipeline.collect.network.package_index import PackageIndex
 
 Context = StageContext[CollectParams]
 _FilePin = ArchivePin | JsonlPin
@@ -31,7 +31,7 @@ class Network:
 
     @cached_property
     def index(self) -> "PackageIndex":
-        from pipeline.collect.sdist import PackageIndex, pip_configuration
+        from pipeline.collect.network.package_index import PackageIndex, pip_configuration
 
         return PackageIndex(pip_configuration(), self.patience)
 
@@ -41,7 +41,7 @@ class Network:
 
     def fetch_url(self, pin: _FilePin, partial: Path) -> None:
         """Bring what is at the pin's URL into the file `partial`, unjudged."""
-        from pipeline.collect.download import download, open_session
+        from pipeline.collect.network.download import download, open_session
 
         with open_session(self.patience) as session:
             download(session, str(pin.url), partial, pin.sha256, self.patience)

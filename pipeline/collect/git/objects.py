@@ -11,10 +11,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, NamedTuple
 
-from pipeline.collect.containers import over_limit
-from pipeline.collect.git_command import converse, create_repository, run_git, started
+from pipeline.collect.archives.containers import over_limit
+from pipeline.collect.archives.unpack import Contents, ReadFile, SkippedFile, keeps_content, reason_to_skip
+from pipeline.collect.git.command import converse, create_repository, run_git, started
 from pipeline.collect.params import CollectParams
-from pipeline.collect.unpack import Contents, ReadFile, SkippedFile, keeps_content, reason_to_skip
 from pipeline.core.errors import ArchiveError, SourceError
 from pipeline.pins.local_tree import printable_path
 from pipeline.pins.selection import Selection

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from pipeline.collect.git_command import create_repository, run_git, run_online
-from pipeline.collect.patience import Patience
+from pipeline.collect.git.command import create_repository, run_git, run_online
+from pipeline.collect.network.retry import Patience
 from pipeline.core.errors import ArchiveError, FetchError, SourceError
 from pipeline.pins.pins import GitPin
 

@@ -16,8 +16,8 @@ import httpx2
 from unearth import Package, PackageFinder
 from unearth.link import Link
 
-from pipeline.collect.download import TransientError, download, open_session, reason_of, status_failure
-from pipeline.collect.patience import Patience
+from pipeline.collect.network.download import TransientError, download, open_session, reason_of, status_failure
+from pipeline.collect.network.retry import Patience
 from pipeline.core.errors import DigestError, FetchError
 from pipeline.pins.pins import SdistPin
 

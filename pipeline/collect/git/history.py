@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO
 
-from pipeline.collect.git_command import run_git, started
-from pipeline.collect.git_objects import Objects
+from pipeline.collect.git.command import run_git, started
+from pipeline.collect.git.objects import Objects
 from pipeline.core.records import FileModification
 from pipeline.cpp.languages import SOURCE_EXTENSIONS, is_source
 from pipeline.pins.local_tree import printable_path

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pipeline.collect.containers import Member, members_of, over_limit, refusing_broken
+from pipeline.collect.archives.containers import Member, members_of, over_limit, refusing_broken
 from pipeline.collect.params import CollectParams
 from pipeline.core.errors import ArchiveError
 from pipeline.cpp.languages import is_license_evidence, is_source

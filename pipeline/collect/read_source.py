@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import cast
 
-from pipeline.collect.git_history import modifications
-from pipeline.collect.git_objects import Wanted, commit_contents, opened_pack
+from pipeline.collect.archives.unpack import Contents, ReadFile, SkippedFile, keeps_content, reason_to_skip, unpack
+from pipeline.collect.git.history import modifications
+from pipeline.collect.git.objects import Wanted, commit_contents, opened_pack
 from pipeline.collect.jsonl import Fields, read_lines
 from pipeline.collect.params import CollectParams
-from pipeline.collect.unpack import Contents, ReadFile, SkippedFile, keeps_content, reason_to_skip, unpack
 from pipeline.contracts.part import PartJob
 from pipeline.core.errors import ArchiveError
 from pipeline.core.records import FileModification
