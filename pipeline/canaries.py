@@ -18,7 +18,7 @@ from typing import Any
 from pipeline.build import Build, BuildOrder, open_build
 from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.contracts.report import StageReport
-from pipeline.normalize.evaluation_items import shipped_items
+from pipeline.normalize.contamination.evaluation_items import shipped_items
 from pipeline.pins.local_tree import tree_digest
 from pipeline.pins.pins import ArchivePin, LocalPin, SourcePin
 from pipeline.recipes import CorpusParams

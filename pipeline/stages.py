@@ -66,7 +66,10 @@ STAGES: tuple[Stage, ...] = (
         "normalize",
         3,
         "pipeline.normalize.stage:run",
-        {"clean": "pipeline.normalize.clean:clean_source", "compare": "pipeline.normalize.compare:compare_sources"},
+        {
+            "clean": "pipeline.normalize.clean_source:clean_source",
+            "compare": "pipeline.normalize.compare_sources:compare_sources",
+        },
         "collect/part",
         "normalize/rules, normalize/duplicates",
         (

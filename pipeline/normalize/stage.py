@@ -13,10 +13,10 @@ from pathlib import Path
 from pipeline.contracts.part import MadePart, Part, StageContext, StageOutput
 from pipeline.contracts.report import StageReport, total
 from pipeline.core.records import Split
-from pipeline.normalize.bands import drops_outside, languages_outside
-from pipeline.normalize.evaluation_items import EVALUATION_ITEMS, all_items, items_digest
-from pipeline.normalize.expressions import policy_bytes
+from pipeline.normalize.contamination.evaluation_items import EVALUATION_ITEMS, all_items, items_digest
+from pipeline.normalize.expected_shares import drops_outside, languages_outside
 from pipeline.normalize.identity import RulesIdentity
+from pipeline.normalize.license.policy import policy_bytes
 from pipeline.normalize.params import NormalizeParams, RulesParams
 
 RULES_KIND = "normalize/rules"

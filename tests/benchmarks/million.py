@@ -12,9 +12,9 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.normalize.duplicates import Entry, find_duplicates
+from pipeline.normalize.duplicates.duplicates import Entry, find_duplicates
+from pipeline.normalize.duplicates.shingles import NUM_PERMUTATIONS, hashes_for_minhash, signature
 from pipeline.normalize.params import VENDORED_ROOTS, DuplicateParams
-from pipeline.normalize.shingles import NUM_PERMUTATIONS, hashes_for_minhash, signature
 
 NUM_SHINGLES = 40
 COPIED = 0.3

@@ -10,10 +10,10 @@ from pathlib import PurePosixPath
 import numpy as np
 
 from pipeline.cpp.lexer import tokens
-from pipeline.normalize.banding import find_buckets
-from pipeline.normalize.duplicates import Entry, find_duplicates
+from pipeline.normalize.duplicates.duplicates import Entry, find_duplicates
+from pipeline.normalize.duplicates.minhash_bands import find_buckets
+from pipeline.normalize.duplicates.shingles import hashes_for_minhash, shingle_hashes, signature
 from pipeline.normalize.params import VENDORED_ROOTS, DuplicateParams
-from pipeline.normalize.shingles import hashes_for_minhash, shingle_hashes, signature
 from pipeline.recipes import ROOT
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.slices import place_digest, texts

@@ -8,7 +8,7 @@ from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_cla
 from detect_secrets.core.scan import scan_file
 from detect_secrets.settings import default_settings
 
-from pipeline.normalize.secrets import SecretScanner
+from pipeline.normalize.scrub.secrets import SecretScanner
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.slices import sample
 from tests.normalize.planted import lines_by_plugin

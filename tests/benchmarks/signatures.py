@@ -9,7 +9,7 @@ from datasketch import MinHash
 from numpy.typing import NDArray
 
 from pipeline.cpp.lexer import lexed, tokens
-from pipeline.normalize.shingles import NUM_PERMUTATIONS, hashes_for_minhash, shingle_hashes, signature
+from pipeline.normalize.duplicates.shingles import NUM_PERMUTATIONS, hashes_for_minhash, shingle_hashes, signature
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.slices import sample
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.normalize.addresses import find_emails, find_local_paths, find_network_addresses
+from pipeline.normalize.scrub.addresses import find_emails, find_local_paths, find_network_addresses
 
 AT = "@"
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from pipeline.normalize.banding import find_buckets
+from pipeline.normalize.duplicates.minhash_bands import find_buckets
 
 
 def rows_of(table: list[list[int]]) -> NDArray[np.uint32]:

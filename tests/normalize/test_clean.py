@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from pipeline.core.records import Document
-from pipeline.normalize.clean import is_licensed
-from pipeline.normalize.expressions import parse_policy, policy_bytes
+from pipeline.normalize.clean_source import is_licensed
 from pipeline.normalize.identity import document_id
+from pipeline.normalize.license.policy import parse_policy, policy_bytes
 from tests.normalize.conftest import Normalize
 
 AT = "@"

@@ -9,8 +9,8 @@ import pytest
 from pipeline.canaries import send
 from pipeline.core.errors import ParamsError
 from pipeline.core.params import fingerprint
-from pipeline.normalize.decontaminate import WholeSolutions
-from pipeline.normalize.evaluation_items import all_items, items_in, shipped_items
+from pipeline.normalize.contamination.decontaminate import WholeSolutions
+from pipeline.normalize.contamination.evaluation_items import all_items, items_in, shipped_items
 from pipeline.normalize.params import DecontaminationParams, NormalizeParams
 from pipeline.recipes import CorpusParams
 from tests.normalize.conftest import Normalize

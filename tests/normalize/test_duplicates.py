@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.core.records import DuplicateRecord
-from pipeline.normalize.duplicates import Entry, find_duplicates
+from pipeline.normalize.duplicates.duplicates import Entry, find_duplicates
+from pipeline.normalize.duplicates.shingles import hashes_for_minhash, jaccard, shingle_hashes, signature
 from pipeline.normalize.params import VENDORED_ROOTS, DuplicateParams
-from pipeline.normalize.shingles import hashes_for_minhash, jaccard, shingle_hashes, signature
 
 
 def statements(name: str, count: int = 200, changed: int = 0) -> str:

@@ -3,7 +3,7 @@
 import pytest
 
 from pipeline.core.errors import ParamsError, StageError
-from pipeline.normalize.expressions import (
+from pipeline.normalize.license.policy import (
     Judged,
     LicenseClass,
     judge_expression,

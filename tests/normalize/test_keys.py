@@ -1,6 +1,6 @@
 """Private keys over lines: what belongs to the key and what is code."""
 
-from pipeline.normalize.keys import find_private_keys
+from pipeline.normalize.scrub.private_keys import find_private_keys
 from tests.normalize.planted import ALPHANUMERIC, characters, key_block
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipeline.normalize.license_notices import find_notices
-from pipeline.normalize.licenses import Licensed
+from pipeline.normalize.license.decide import Licensed
+from pipeline.normalize.license.notices import find_notices
 from pipeline.normalize.refusal import Refusal
 from tests.normalize.test_license_texts import BSD, CHOICE, MIT, spdx_text
 from tests.normalize.test_licenses import index

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.normalize.license_texts import licenses_inside, recognize
+from pipeline.normalize.license.texts import licenses_inside, recognize
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 MIT = (CORPUS / "lantern" / "LICENSE").read_text()

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipeline.normalize.expressions import parse_policy, policy_bytes
-from pipeline.normalize.licenses import Licensed, LicenseIndex, PackageFacts, vendored_root
+from pipeline.normalize.license.decide import Licensed, LicenseIndex, PackageFacts, vendored_root
+from pipeline.normalize.license.policy import parse_policy, policy_bytes
 from pipeline.normalize.params import VENDORED_ROOTS, EvidencePolicy, LicenseParams
 from pipeline.normalize.refusal import Refusal
 from tests.normalize.test_license_texts import MIT, spdx_text

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.normalize.reuse import Precedence, closest, read_dep5, read_reuse_toml
+from pipeline.normalize.license.reuse import Precedence, closest, read_dep5, read_reuse_toml
 
 
 def reuse_toml(*entries: tuple[str, str, str]) -> bytes:

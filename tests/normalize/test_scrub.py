@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.normalize.params import ScrubParams
-from pipeline.normalize.scrub import Scrubber
+from pipeline.normalize.scrub.scrub import Scrubber
 from tests.normalize.planted import key_block, lines_by_plugin
 
 AT = "@"

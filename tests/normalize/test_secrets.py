@@ -7,7 +7,7 @@ from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_cla
 from detect_secrets.core.scan import scan_file
 from detect_secrets.settings import default_settings, get_settings
 
-from pipeline.normalize.secrets import CONDITIONS, SecretScanner
+from pipeline.normalize.scrub.secrets import CONDITIONS, SecretScanner
 from tests.normalize.planted import lines_by_plugin
 
 PLANTED = [(plugin, line) for plugin, lines in lines_by_plugin().items() for line in lines]

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.cpp.lexer import tokens
-from pipeline.normalize.shingles import hashes_for_minhash, jaccard, shingle_hashes, signature
+from pipeline.normalize.duplicates.shingles import hashes_for_minhash, jaccard, shingle_hashes, signature
 
 TOKENS = {
     "a->b": ["a", "->", "b"],

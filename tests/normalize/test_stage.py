@@ -3,11 +3,11 @@
 from pipeline.contracts.gates import GATES
 from pipeline.core.records import Document, DroppedRecord, DuplicateRecord
 from pipeline.core.schema import check_table
-from pipeline.normalize.clean import COPYLEFT, DOCUMENTS, DROPPED, SIGNATURES
-from pipeline.normalize.compare import DUPLICATES, KEPT, KeptDocument
-from pipeline.normalize.duplicates import Signature
+from pipeline.normalize.clean_source import COPYLEFT, DOCUMENTS, DROPPED, SIGNATURES
+from pipeline.normalize.compare_sources import DUPLICATES, KEPT, KeptDocument
+from pipeline.normalize.duplicates.copyleft import CopyleftText
+from pipeline.normalize.duplicates.duplicates import Signature
 from pipeline.normalize.params import DuplicateParams, FilterParams, NormalizeParams
-from pipeline.normalize.twins import CopyleftText
 from pipeline.stages import measures_of
 from tests.normalize.conftest import Normalize
 from tests.normalize.test_clean import TAG, code

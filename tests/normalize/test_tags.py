@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipeline.normalize.expressions import LicenseClass
-from pipeline.normalize.tags import Tag, find_notice, find_tags, find_title
+from pipeline.normalize.license.policy import LicenseClass
+from pipeline.normalize.license.tags import Tag, find_notice, find_tags, find_title
 
 TAG = "SPDX-License-" + "Identifier:"
 

@@ -13,11 +13,11 @@ from pipeline.contracts.part import PartJob, PartOutput, Tables
 from pipeline.contracts.report import StageReport, count_reasons
 from pipeline.core.records import DuplicateRecord, Split
 from pipeline.core.schema import table_of_records
-from pipeline.normalize.clean import COPYLEFT, DOCUMENTS, SIGNATURES
-from pipeline.normalize.duplicates import Entry, Reason, find_duplicates
+from pipeline.normalize.clean_source import COPYLEFT, DOCUMENTS, SIGNATURES
+from pipeline.normalize.duplicates.copyleft import find_copyleft_twins, read_copyleft
+from pipeline.normalize.duplicates.duplicates import Entry, Reason, find_duplicates
+from pipeline.normalize.duplicates.shingles import NUM_PERMUTATIONS, shingle_hashes
 from pipeline.normalize.params import DuplicateParams
-from pipeline.normalize.shingles import NUM_PERMUTATIONS, shingle_hashes
-from pipeline.normalize.twins import find_copyleft_twins, read_copyleft
 
 DUPLICATES = "duplicates.parquet"
 KEPT = "kept.parquet"

@@ -16,25 +16,25 @@ from pipeline.core.records import Document, DroppedRecord, LicenseEvidence
 from pipeline.core.schema import table_of_records
 from pipeline.cpp.languages import C_EXTENSIONS, SHARED_EXTENSIONS
 from pipeline.cpp.lexer import token_hashes
+from pipeline.normalize.contamination.decontaminate import Contamination, Decontaminator, Overlap, WholeSolutions
+from pipeline.normalize.contamination.evaluation_items import EVALUATION_ITEMS, EvaluationItem, load_items
 from pipeline.normalize.decode import Decoded, decode, is_lossless
-from pipeline.normalize.decontaminate import Contamination, Decontaminator, Overlap, WholeSolutions
-from pipeline.normalize.duplicates import Signature
-from pipeline.normalize.evaluation_items import EVALUATION_ITEMS, EvaluationItem, load_items
-from pipeline.normalize.expressions import Judged, LicenseClass, Policy, judge_expression, load_policy
-from pipeline.normalize.filters import judge, score, scores_json
-from pipeline.normalize.identity import RulesIdentity, document_id, text_sha256
-from pipeline.normalize.licenses import INHERITED, Licensed, LicenseIndex, PackageFacts
-from pipeline.normalize.params import RulesParams
-from pipeline.normalize.refusal import Refusal
-from pipeline.normalize.scrub import Scrubber
-from pipeline.normalize.shingles import (
+from pipeline.normalize.duplicates.copyleft import CopyleftText
+from pipeline.normalize.duplicates.duplicates import Signature
+from pipeline.normalize.duplicates.shingles import (
     NUM_TOKENS_IN_SHINGLE,
     hashes_for_minhash,
     run_hashes,
     shingle_hashes,
     signature,
 )
-from pipeline.normalize.twins import CopyleftText
+from pipeline.normalize.filters import judge, score, scores_json
+from pipeline.normalize.identity import RulesIdentity, document_id, text_sha256
+from pipeline.normalize.license.decide import INHERITED, Licensed, LicenseIndex, PackageFacts
+from pipeline.normalize.license.policy import Judged, LicenseClass, Policy, judge_expression, load_policy
+from pipeline.normalize.params import RulesParams
+from pipeline.normalize.refusal import Refusal
+from pipeline.normalize.scrub.scrub import Scrubber
 
 DOCUMENTS = "documents.parquet"
 DROPPED = "dropped.parquet"

@@ -64,7 +64,7 @@ class Judged:
 
 def policy_bytes() -> bytes:
     """The policy file as it is shipped."""
-    return files("pipeline.normalize").joinpath(POLICY_FILE).read_bytes()
+    return files("pipeline.normalize.license").joinpath(POLICY_FILE).read_bytes()
 
 
 @cache

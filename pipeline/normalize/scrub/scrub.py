@@ -13,11 +13,11 @@ from itertools import pairwise
 from types import TracebackType
 
 from pipeline.cpp.comments import license_header_end
-from pipeline.normalize.addresses import Finding, Kind, find_emails, find_local_paths, find_network_addresses
-from pipeline.normalize.keys import find_private_keys
 from pipeline.normalize.params import ScrubParams
-from pipeline.normalize.secrets import MIN_DISTINCT, STARTS_WORD, Secret, SecretScanner
-from pipeline.normalize.splices import find_spliced
+from pipeline.normalize.scrub.addresses import Finding, Kind, find_emails, find_local_paths, find_network_addresses
+from pipeline.normalize.scrub.line_continuations import find_spliced
+from pipeline.normalize.scrub.private_keys import find_private_keys
+from pipeline.normalize.scrub.secrets import MIN_DISTINCT, STARTS_WORD, Secret, SecretScanner
 
 _MAX_ROUNDS = 8
 _PLACEHOLDER = re.compile(r"<redacted-(secret|email|network-address|path)-([0-9]+)>")

@@ -9,7 +9,7 @@ takes the marker.
 import re
 from collections.abc import Iterator
 
-from pipeline.normalize.addresses import Finding, Kind
+from pipeline.normalize.scrub.addresses import Finding, Kind
 
 _BEGIN = re.compile(
     r"-{4,5} ?BEGIN (?P<label>[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?) ?-{4,5}|PuTTY-User-Key-File-[0-9]+:[^\n\"]*",

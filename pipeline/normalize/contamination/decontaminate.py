@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from pipeline.core.errors import ParamsError
 from pipeline.cpp.lexer import comment_hashes, token_hashes
-from pipeline.normalize.duplicates import MARGIN_OF_ESTIMATE
-from pipeline.normalize.evaluation_items import EvaluationItem
-from pipeline.normalize.params import DecontaminationRules
-from pipeline.normalize.shingles import (
+from pipeline.normalize.contamination.evaluation_items import EvaluationItem
+from pipeline.normalize.duplicates.duplicates import MARGIN_OF_ESTIMATE
+from pipeline.normalize.duplicates.shingles import (
     NUM_TOKENS_IN_SHINGLE,
     hashes_for_minhash,
     jaccard,
@@ -25,6 +24,7 @@ from pipeline.normalize.shingles import (
     runs_with_prefix,
     signature,
 )
+from pipeline.normalize.params import DecontaminationRules
 
 NUM_TOKENS_IN_RUN = 13
 _NUM_PREFIX_BITS = 16

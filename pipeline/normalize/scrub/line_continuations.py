@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 
-from pipeline.normalize.addresses import Finding
+from pipeline.normalize.scrub.addresses import Finding
 
 _TOKEN = r"[A-Za-z0-9+/=_.\-]"
 _SPLICE = re.compile(rf"\\\n(?<={_TOKEN}\\\n)(?={_TOKEN})")  # begins with its literal: the search skips to it

@@ -5,7 +5,7 @@ Sources: the appendix of Apache-2.0, exhibit A of MPL-2.0, the Boost license pag
 
 import re
 
-from pipeline.normalize.license_words import plain_words
+from pipeline.normalize.license.words import plain_words
 
 _UNDER = (
     r"\b(?:licensed|distributed|released|available(?: as open source)?|provided|modify it|code is|file is) (?:to you )?under "

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from pipeline.normalize.license_texts import recognize
-from pipeline.normalize.tags import Notice, find_tags, find_title
+from pipeline.normalize.license.tags import Notice, find_tags, find_title
+from pipeline.normalize.license.texts import recognize
 
 
 @dataclass(frozen=True)

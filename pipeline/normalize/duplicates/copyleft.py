@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from pipeline.contracts.part import Tables
 from pipeline.core.records import DuplicateRecord, UInt32, UInt64
-from pipeline.normalize.banding import NUM_BANDS, band_keys
-from pipeline.normalize.duplicates import Entry, Reason, ShinglesOf
+from pipeline.normalize.duplicates.duplicates import Entry, Reason, ShinglesOf
+from pipeline.normalize.duplicates.minhash_bands import NUM_BANDS, band_keys
+from pipeline.normalize.duplicates.shingles import jaccard
 from pipeline.normalize.params import DuplicateParams
-from pipeline.normalize.shingles import jaccard
 
 if TYPE_CHECKING:
     import pyarrow as pa

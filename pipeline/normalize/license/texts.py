@@ -14,8 +14,8 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
-from pipeline.normalize.license_notices import find_notices
-from pipeline.normalize.license_words import license_words
+from pipeline.normalize.license.notices import find_notices
+from pipeline.normalize.license.words import license_words
 
 MIN_SIMILARITY = 0.75
 """Share of a license's runs of four words from which a text that is not the license is almost the license."""

@@ -16,14 +16,14 @@ from pathlib import PurePosixPath
 from pipeline.core.records import LicenseEvidence
 from pipeline.cpp.comments import leading_comments_end
 from pipeline.normalize.decode import Decoded, decode
-from pipeline.normalize.expressions import MAX_EXPRESSION, Judged, LicenseClass, Policy, judge_expression
-from pipeline.normalize.license_folder import FolderTexts, read_folder
-from pipeline.normalize.license_notices import find_notices
-from pipeline.normalize.license_texts import licenses_inside
+from pipeline.normalize.license.folder import FolderTexts, read_folder
+from pipeline.normalize.license.notices import find_notices
+from pipeline.normalize.license.policy import MAX_EXPRESSION, Judged, LicenseClass, Policy, judge_expression
+from pipeline.normalize.license.reuse import Annotation, Precedence, closest, read_dep5, read_reuse_toml
+from pipeline.normalize.license.tags import find_notice, find_tags
+from pipeline.normalize.license.texts import licenses_inside
 from pipeline.normalize.params import EvidencePolicy, LicenseParams
 from pipeline.normalize.refusal import Refusal
-from pipeline.normalize.reuse import Annotation, Precedence, closest, read_dep5, read_reuse_toml
-from pipeline.normalize.tags import find_notice, find_tags
 
 INHERITED = frozenset({LicenseEvidence.LICENSE_TEXT, LicenseEvidence.PACKAGE})
 """Evidence that speaks of more than the one file."""

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.core.records import DuplicateRecord, Split, UInt32
-from pipeline.normalize.banding import find_buckets
-from pipeline.normalize.licenses import vendored_root
+from pipeline.normalize.duplicates.minhash_bands import find_buckets
+from pipeline.normalize.duplicates.shingles import jaccard
+from pipeline.normalize.duplicates.upstreams import Upstreams
+from pipeline.normalize.license.decide import vendored_root
 from pipeline.normalize.params import DuplicateParams
-from pipeline.normalize.shingles import jaccard
-from pipeline.normalize.upstreams import Upstreams
 
 MARGIN_OF_ESTIMATE = 0.15
 """A pair whose estimate by 256 values lies so far below a limit is not looked at: that is five standard deviations."""

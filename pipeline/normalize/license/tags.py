@@ -11,7 +11,7 @@ import re2
 
 from pipeline.cpp.comments import leading_comments_end
 from pipeline.cpp.lexer import raw_literal_spans
-from pipeline.normalize.expressions import LicenseClass
+from pipeline.normalize.license.policy import LicenseClass
 
 # Only punctuation may stand before the tag in its line or comment: string literals and sentences are no tags.
 _TAG_LINE = re.compile(

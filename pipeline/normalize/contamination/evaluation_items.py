@@ -14,7 +14,7 @@ from pathlib import Path
 from pipeline.core.errors import ParamsError
 from pipeline.core.params import canonical_json
 
-SHIPPED = "evaluation/cpp_small.jsonl"
+SHIPPED = "cpp_small.jsonl"
 EVALUATION_ITEMS = "evaluation items"
 """The place of a folder of evaluation items, among the places of a part."""
 
@@ -32,7 +32,7 @@ class EvaluationItem:
 
 def shipped_items() -> tuple[EvaluationItem, ...]:
     """The small C++ set that the project ships, sorted by id."""
-    return _sorted(_parse(files("pipeline.normalize").joinpath(SHIPPED).read_text("utf-8"), SHIPPED))
+    return _sorted(_parse(files("pipeline.normalize.contamination").joinpath(SHIPPED).read_text("utf-8"), SHIPPED))
 
 
 def items_in(folder: Path) -> tuple[EvaluationItem, ...]:
