@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from pipeline.core.params import Params
-from pipeline.enrich.lane.params import LaneParams
+from pipeline.enrich.compiler.params import LaneParams
 
 
 class SyntaxParams(Params):

@@ -19,11 +19,11 @@ from pipeline.contracts.report import StageReport, total
 from pipeline.core.params import canonical_json
 from pipeline.core.records import PROVENANCE_CODES, EnrichedDocument, Provenance
 from pipeline.core.schema import table_of_records
-from pipeline.enrich.lane.lane import Lane, Source, read_lane
-from pipeline.enrich.lane.tools import tool_versions
-from pipeline.enrich.order import order_documents
+from pipeline.enrich.compiler.compile_lane import Lane, Source, read_lane
+from pipeline.enrich.compiler.tools import tool_versions
+from pipeline.enrich.document import Reading, provenance_columns, read_document, record_of
+from pipeline.enrich.include_order import order_documents
 from pipeline.enrich.params import BuiltParams, EnrichParams, SyntaxParams
-from pipeline.enrich.reading import Reading, provenance_columns, read_document, record_of
 from pipeline.pins.build_block import BuildBlock
 
 DUPLICATES = "duplicates"

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from pipeline.enrich.lane.tools import CONFIGURING, has_package, package_folder
+from pipeline.enrich.compiler.tools import CONFIGURING, has_package, package_folder
 from pipeline.sandbox import sandbox_child
 from pipeline.sandbox.sandbox_child import PLACE
 

@@ -16,14 +16,14 @@ import tree_sitter_cpp
 from tree_sitter import Language, Parser
 
 from pipeline.core.records import ChunkKind
-from pipeline.enrich.branches import conditionals_of, unbalanced_branches
-from pipeline.enrich.grammar import Grammar
-from pipeline.enrich.lane.lane import Lane, Source, prepare, read_lane
-from pipeline.enrich.lane.params import LaneParams
-from pipeline.enrich.lane.tools import system_arguments, tool_versions
+from pipeline.enrich.compiler.compile_lane import Lane, Source, prepare, read_lane
+from pipeline.enrich.compiler.params import LaneParams
+from pipeline.enrich.compiler.tools import system_arguments, tool_versions
+from pipeline.enrich.document import Reading, read_document, record_of
 from pipeline.enrich.params import SyntaxParams
-from pipeline.enrich.reading import Reading, read_document, record_of
-from pipeline.enrich.syntax import Syntax
+from pipeline.enrich.syntax.branches import conditionals_of, unbalanced_branches
+from pipeline.enrich.syntax.grammar import Grammar
+from pipeline.enrich.syntax.parse import Syntax
 from pipeline.pins.build_block import BuildBlock
 from pipeline.recipes import FULL_BUILT
 from pipeline.stages import parts_of
@@ -176,7 +176,7 @@ def _units(name: str) -> Iterator[list[bool]]:
         made = prepare(folder, source, (block, LaneParams(), tool_versions(block.cmake), None))
         if isinstance(made, str):
             raise SystemExit(f"{name} was not configured: {made}")
-        from pipeline.enrich.lane.commands import read_database
+        from pipeline.enrich.compiler.compile_commands import read_database
 
         commands = read_database(*made).commands
         before = os.getcwd()

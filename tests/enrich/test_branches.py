@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.enrich.branches import MAX_NUM_LINES, conditionals_of, unbalanced_branches, with_spaces
+from pipeline.enrich.syntax.branches import MAX_NUM_LINES, conditionals_of, unbalanced_branches, with_spaces
 
 
 def blanked(text: str) -> str:

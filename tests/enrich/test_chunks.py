@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.cpp.languages import is_source
-from pipeline.enrich.chunks import Chunk, chunks_of
-from pipeline.enrich.grammar import Grammar, grammar_of
+from pipeline.enrich.chunking.chunks import Chunk, chunks_of
+from pipeline.enrich.chunking.spans import MAX_LEVEL
 from pipeline.enrich.params import SyntaxParams
-from pipeline.enrich.spans import MAX_LEVEL
-from pipeline.enrich.syntax import read_syntax
+from pipeline.enrich.syntax.grammar import Grammar, grammar_of
+from pipeline.enrich.syntax.parse import read_syntax
 
 CORPUS = Path(__file__).parent.parent / "corpus"
 DECODED = [

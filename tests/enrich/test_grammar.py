@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.enrich.grammar import Grammar, grammar_of
+from pipeline.enrich.syntax.grammar import Grammar, grammar_of
 
 
 @pytest.mark.parametrize(

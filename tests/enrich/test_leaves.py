@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tree_sitter import Node
 
-from pipeline.enrich.grammar import Grammar
 from pipeline.enrich.params import SyntaxParams
-from pipeline.enrich.syntax import leaves_of_syntax, read_syntax
+from pipeline.enrich.syntax.grammar import Grammar
+from pipeline.enrich.syntax.parse import leaves_of_syntax, read_syntax
 from tests.enrich.test_chunks import FRAGMENTS
 
 TEXT = b"int f(int a)\n{\n  return a  + 1;\n}\n  \n"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.enrich.order import include_graph, order_documents, strongly_connected
+from pipeline.enrich.include_order import include_graph, order_documents, strongly_connected
 
 
 def test_a_header_stands_before_its_users() -> None:

@@ -4,11 +4,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.core.records import ChunkKind
-from pipeline.enrich.chunks import chunks_of
-from pipeline.enrich.grammar import Grammar
+from pipeline.enrich.chunking.chunks import chunks_of
+from pipeline.enrich.chunking.sizes import sized_chunks
 from pipeline.enrich.params import SyntaxParams
-from pipeline.enrich.sizes import sized_chunks
-from pipeline.enrich.syntax import read_syntax
+from pipeline.enrich.syntax.grammar import Grammar
+from pipeline.enrich.syntax.parse import read_syntax
 from tests.enrich.test_chunks import FRAGMENTS, assert_conserved
 
 STATEMENTS = [f"  call_number_{number}(argument, {number});\n" for number in range(100)]

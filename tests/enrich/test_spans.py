@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.core.records import ChunkKind
-from pipeline.enrich.spans import Spans
+from pipeline.enrich.chunking.spans import Spans
 
 TEXTS = st.text(alphabet="ab;/ \t\r\n\v", max_size=40)
 KINDS = list(ChunkKind)

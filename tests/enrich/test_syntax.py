@@ -2,9 +2,9 @@
 
 import pytest
 
-from pipeline.enrich.grammar import Grammar, grammar_of
 from pipeline.enrich.params import SyntaxParams
-from pipeline.enrich.syntax import Syntax, read_syntax
+from pipeline.enrich.syntax.grammar import Grammar, grammar_of
+from pipeline.enrich.syntax.parse import Syntax, read_syntax
 
 
 def syntax_of(text: str, grammar: Grammar = Grammar.CPP, **params: int | bool) -> Syntax:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.enrich.lane.tools import missing_tools, tool_versions
+from pipeline.enrich.compiler.tools import missing_tools, tool_versions
 from pipeline.sandbox.sandbox import Limits, run_confined
 
 WITHOUT_TOOLS = frozenset({"test_commands.py", "test_sandbox.py", "test_tree.py"})

@@ -5,9 +5,9 @@ import shlex
 
 import pytest
 
-from pipeline.enrich.lane.commands import MAX_DATABASE_BYTES, Command, place_of_source, read_database
-from pipeline.enrich.lane.context import context_of, count_local
-from pipeline.enrich.lane.tree import Tree
+from pipeline.enrich.compiler.compile_commands import MAX_DATABASE_BYTES, Command, place_of_source, read_database
+from pipeline.enrich.compiler.context import context_of, count_local
+from pipeline.enrich.compiler.source_tree import Tree
 
 FILES = frozenset(
     {"source/src/a.cc", "source/more.rsp", "source/include/b.h", "source/pre.h", "source/flags.rsp", "build/gen/v.h"}

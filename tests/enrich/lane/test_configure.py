@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.enrich.lane.lane import Lane, Source, read_lane
-from pipeline.enrich.lane.params import LaneParams
-from pipeline.enrich.lane.tools import tool_versions
+from pipeline.enrich.compiler.compile_lane import Lane, Source, read_lane
+from pipeline.enrich.compiler.params import LaneParams
+from pipeline.enrich.compiler.tools import tool_versions
 from pipeline.pins.build_block import BuildBlock
 
 pytestmark = pytest.mark.usefixtures("sandbox")

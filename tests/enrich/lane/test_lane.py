@@ -12,9 +12,9 @@ import pytest
 
 from pipeline.core.errors import StageError
 from pipeline.core.records import Mention
-from pipeline.enrich.lane.lane import Lane, Source, View, cover_headers, read_lane
-from pipeline.enrich.lane.params import LaneParams
-from pipeline.enrich.lane.tools import ABSENT, tool_versions
+from pipeline.enrich.compiler.compile_lane import Lane, Source, View, cover_headers, read_lane
+from pipeline.enrich.compiler.params import LaneParams
+from pipeline.enrich.compiler.tools import ABSENT, tool_versions
 from pipeline.pins.build_block import BuildBlock
 
 HEADER = "#pragma once\nint twice(int value);\ninline int thrice(int value) { return twice(value) + value; }\n"

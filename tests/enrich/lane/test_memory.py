@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.enrich.lane.commands import read_database
-from pipeline.enrich.lane.params import LaneParams
-from pipeline.enrich.lane.tools import tool_versions
-from pipeline.enrich.lane.tree import Tree, files_below, lay_out
-from pipeline.enrich.lane.units import Compiler, Seen, Task
+from pipeline.enrich.compiler.compile_commands import read_database
+from pipeline.enrich.compiler.params import LaneParams
+from pipeline.enrich.compiler.source_tree import Tree, files_below, lay_out
+from pipeline.enrich.compiler.tools import tool_versions
+from pipeline.enrich.compiler.units import Compiler, Seen, Task
 
 PLACE = "/w"
 TEXTS = {

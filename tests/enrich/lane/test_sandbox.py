@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.enrich.lane import unit_worker
+from pipeline.enrich.compiler import unit_worker
 from pipeline.sandbox import sandbox_child
 from pipeline.sandbox.sandbox import Limits, Run, run_confined, unpacked
 from pipeline.sandbox.sandbox_child import PLACE

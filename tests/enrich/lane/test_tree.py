@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from pipeline.core.errors import StageError
-from pipeline.enrich.lane.tree import Tree, files_below, lay_out, write_overlay
+from pipeline.enrich.compiler.source_tree import Tree, files_below, lay_out, write_overlay
 
 TREE = Tree(frozenset(), (("/src", "source"),), {})
 

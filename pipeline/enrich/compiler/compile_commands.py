@@ -17,7 +17,7 @@ from posixpath import isabs, join, normpath
 from typing import TypeGuard
 
 from pipeline.cpp.languages import C_EXTENSIONS, SOURCE_EXTENSIONS
-from pipeline.enrich.lane.tree import Tree
+from pipeline.enrich.compiler.source_tree import Tree
 
 MAX_DATABASE_BYTES = 64 << 20
 """A larger one is not read: it would need gigabytes. Chromium's has 40 MB."""

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pipeline.core.params import digest
-from pipeline.enrich.lane.configure import Configured, configure
-from pipeline.enrich.lane.memory import remember
+from pipeline.enrich.compiler.cache_entry import remember
+from pipeline.enrich.compiler.cmake import Configured, configure
 from pipeline.pins.build_block import BuildBlock
 from pipeline.sandbox.sandbox import Limits
 

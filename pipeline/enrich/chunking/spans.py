@@ -1,6 +1,6 @@
 """What is found in a text, in its order, and the chunks that it makes.
 
-The rules stand in `pipeline.enrich.chunks`; this is a list of numbers, and `pipeline.enrich.compiled` applies them.
+The rules stand in `pipeline.enrich.chunking.chunks`; this is a list of numbers, and `pipeline.enrich.syntax.tree_loops` applies them.
 """
 
 from array import array
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pipeline.core.records import ChunkKind
-from pipeline.enrich.branches import ByteRange
+from pipeline.enrich.syntax.branches import ByteRange
 
 MAX_LEVEL = 255
 _KINDS = tuple(ChunkKind)
@@ -72,6 +72,6 @@ class Spans:
 
 @cache
 def _compiled() -> Any:
-    from pipeline.enrich import compiled
+    from pipeline.enrich.syntax import tree_loops
 
-    return compiled
+    return tree_loops

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.core.errors import StageError
-from pipeline.enrich.lane.commands import Command, Database, place_of_source, read_database
-from pipeline.enrich.lane.configured import configured
-from pipeline.enrich.lane.context import context_of, count_local, tree_path, users_named_in
-from pipeline.enrich.lane.params import LaneParams
-from pipeline.enrich.lane.tools import missing_tools
-from pipeline.enrich.lane.tree import BUILD, SOURCE, Tree, files_below, lay_out
-from pipeline.enrich.lane.units import Compiler, Seen, Task
+from pipeline.enrich.compiler.cmake_cache import configured
+from pipeline.enrich.compiler.compile_commands import Command, Database, place_of_source, read_database
+from pipeline.enrich.compiler.context import context_of, count_local, tree_path, users_named_in
+from pipeline.enrich.compiler.params import LaneParams
+from pipeline.enrich.compiler.source_tree import BUILD, SOURCE, Tree, files_below, lay_out
+from pipeline.enrich.compiler.tools import missing_tools
+from pipeline.enrich.compiler.units import Compiler, Seen, Task
 from pipeline.pins.build_block import BuildBlock
 from pipeline.sandbox.sandbox_child import PLACE
 

@@ -11,8 +11,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.enrich.chunks import Chunk
-from pipeline.enrich.syntax import Syntax
+from pipeline.enrich.chunking.chunks import Chunk
+from pipeline.enrich.syntax.parse import Syntax
 
 _IS_BLANK = np.isin(np.arange(256), [*b" \t\n\r\v\f"])
 

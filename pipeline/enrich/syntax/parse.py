@@ -11,10 +11,10 @@ import tree_sitter_c
 import tree_sitter_cpp
 from tree_sitter import Language, Node, Parser, Point, Tree
 
-from pipeline.enrich.branches import ByteRange, conditionals_of, unbalanced_branches, with_spaces
-from pipeline.enrich.grammar import Grammar
-from pipeline.enrich.leaves import Leaves, leaves_of
 from pipeline.enrich.params import SyntaxParams
+from pipeline.enrich.syntax.branches import ByteRange, conditionals_of, unbalanced_branches, with_spaces
+from pipeline.enrich.syntax.grammar import Grammar
+from pipeline.enrich.syntax.leaves import Leaves, leaves_of
 
 OPERATIONS_PER_CALLBACK = 100
 """How often tree-sitter asks whether to go on (`OP_COUNT_PER_PARSER_CALLBACK_CHECK` in its lib/src/parser.c)."""

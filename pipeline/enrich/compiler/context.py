@@ -4,8 +4,8 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from pipeline.enrich.lane.commands import Command
-from pipeline.enrich.lane.tree import BUILD, SOURCE
+from pipeline.enrich.compiler.compile_commands import Command
+from pipeline.enrich.compiler.source_tree import BUILD, SOURCE
 
 _FORCED = {"-include": "forced_includes", "-imacros": "forced_macros"}
 _ROOTS = {"-I": "include_roots", "-iquote": "include_roots", "-isystem": "system_roots", "-idirafter": "system_roots"}

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from pipeline.enrich.lane.tools import package_folder, toolchain_folder
-from pipeline.enrich.lane.tree import BUILD, SOURCE
+from pipeline.enrich.compiler.source_tree import BUILD, SOURCE
+from pipeline.enrich.compiler.tools import package_folder, toolchain_folder
 from pipeline.pins.build_block import BuildBlock
 from pipeline.sandbox.sandbox import TOOLS, Limits, run_confined
 from pipeline.sandbox.sandbox_child import PLACE

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from pipeline.core.records import PROVENANCE_CODES, ChunkKind, EnrichedDocument, Provenance
-from pipeline.enrich.chunks import Chunk, chunks_of
-from pipeline.enrich.grammar import Grammar, grammar_of
-from pipeline.enrich.lane.lane import View
+from pipeline.enrich.chunking.chunks import Chunk, chunks_of
+from pipeline.enrich.chunking.sizes import sized_chunks
+from pipeline.enrich.compiler.compile_lane import View
 from pipeline.enrich.params import SyntaxParams
-from pipeline.enrich.sizes import sized_chunks
-from pipeline.enrich.syntax import Syntax, leaves_of_syntax, read_syntax
+from pipeline.enrich.syntax.grammar import Grammar, grammar_of
+from pipeline.enrich.syntax.parse import Syntax, leaves_of_syntax, read_syntax
 
 NO_DATABASE = "no_database"
 """Detail of a document without a compile database: nothing failed, there was nothing to run."""

@@ -31,10 +31,10 @@ class Leaves:
 
 def leaves_of(tree: Tree, language: Language) -> Leaves:
     """The leaves of a tree in the order of the text. Those without bytes, such as missing ones, own nothing."""
-    from pipeline.enrich import compiled
+    from pipeline.enrich.syntax import tree_loops
 
-    moves = np.frombuffer(_moves(tree, compiled.DOWN, compiled.UP), dtype=np.uint32)
-    return Leaves(*compiled.leaf_columns(moves, _buckets(language)))
+    moves = np.frombuffer(_moves(tree, tree_loops.DOWN, tree_loops.UP), dtype=np.uint32)
+    return Leaves(*tree_loops.leaf_columns(moves, _buckets(language)))
 
 
 def _moves(tree: Tree, down: int, up: int) -> "array[int]":

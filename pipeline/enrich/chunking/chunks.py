@@ -27,8 +27,8 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from pipeline.core.records import ChunkKind
-from pipeline.enrich.spans import Chunk, Spans
-from pipeline.enrich.syntax import Syntax
+from pipeline.enrich.chunking.spans import Chunk, Spans
+from pipeline.enrich.syntax.parse import Syntax
 
 __all__ = ["Chunk", "chunks_of"]
 

@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from pipeline.core.params import digest
-from pipeline.enrich.lane import unit_worker
-from pipeline.enrich.lane.commands import Command, is_c
-from pipeline.enrich.lane.memory import remember
-from pipeline.enrich.lane.tools import system_arguments, toolchain_folder
-from pipeline.enrich.lane.tree import BUILD, SOURCE, Tree, files_below, write_overlay
+from pipeline.enrich.compiler import unit_worker
+from pipeline.enrich.compiler.cache_entry import remember
+from pipeline.enrich.compiler.compile_commands import Command, is_c
+from pipeline.enrich.compiler.source_tree import BUILD, SOURCE, Tree, files_below, write_overlay
+from pipeline.enrich.compiler.tools import system_arguments, toolchain_folder
 from pipeline.sandbox.sandbox import Limits
 
 MAX_SIDE_BY_SIDE = 4
