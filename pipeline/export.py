@@ -14,7 +14,7 @@ from pipeline.core.records import Split
 from pipeline.croissant import croissant
 from pipeline.formats.megatron import Ids, read_megatron, write_megatron
 from pipeline.store.snapshot import Snapshot
-from pipeline.tokenize.columns import ListColumn
+from pipeline.tokenize.columns.list_column import ListColumn
 from pipeline.views import TOKENS, view_files
 
 

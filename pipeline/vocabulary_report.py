@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.core.records import ChunkKind
-from pipeline.tokenize.align import align_values
+from pipeline.tokenize.columns.align import align_values
 from pipeline.tokenize.encode import Encoder, token_starts
 from pipeline.tokenize.vocabulary import Vocabulary
 

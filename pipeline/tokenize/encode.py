@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from tokenizers import Tokenizer
 
-from pipeline.tokenize.columns import ListColumn
+from pipeline.tokenize.columns.list_column import ListColumn
 from pipeline.tokenize.vocabulary import Vocabulary
 
 

@@ -11,14 +11,14 @@ from pipeline.contracts.report import StageReport, total
 from pipeline.core.errors import StageError
 from pipeline.core.records import PackedRow, Split, TokenizedDocument, TrainingRow
 from pipeline.core.schema import arrow_schema, check_table, table_of
-from pipeline.tokenize import checks
-from pipeline.tokenize.align import line_starts
-from pipeline.tokenize.aligned import BYTE_STRUCTURE, aligned_columns
-from pipeline.tokenize.columns import ListColumn
+from pipeline.tokenize.columns.align import line_starts
+from pipeline.tokenize.columns.aligned import BYTE_STRUCTURE, aligned_columns
+from pipeline.tokenize.columns.list_column import ListColumn
 from pipeline.tokenize.encode import Encoder, token_starts
-from pipeline.tokenize.layout import STRUCTURE, Texts, packed_table, training_table
-from pipeline.tokenize.pack import Documents, pack
 from pipeline.tokenize.params import TokenizeParams
+from pipeline.tokenize.rows import checks
+from pipeline.tokenize.rows.layout import STRUCTURE, Texts, packed_table, training_table
+from pipeline.tokenize.rows.pack import Documents, pack
 from pipeline.tokenize.vocabulary import Vocabulary, load_vocabulary, special_ids_from_text
 
 ENRICHED = "enriched.parquet"

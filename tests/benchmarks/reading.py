@@ -16,7 +16,7 @@ import pyarrow as pa
 from pipeline.core.records import TrainingRow
 from pipeline.core.schema import arrow_schema, table_of
 from pipeline.recipes import ROOT
-from pipeline.tokenize.columns import ListColumn
+from pipeline.tokenize.columns.list_column import ListColumn
 from pipeline.tokenize.fim import InfillingParams
 from tests.benchmarks.figure import Figure
 from trainer.loader import Loader, LoaderConfig, RowLayout, Source

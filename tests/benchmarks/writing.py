@@ -10,10 +10,10 @@ import numpy as np
 
 from pipeline.stages import parts_of
 from pipeline.store.store import Store
-from pipeline.tokenize.columns import ListColumn
+from pipeline.tokenize.columns.list_column import ListColumn
 from pipeline.tokenize.encode import Encoder
-from pipeline.tokenize.pack import NUM_SENTINELS, Documents, pack
 from pipeline.tokenize.params import TokenizeParams
+from pipeline.tokenize.rows.pack import NUM_SENTINELS, Documents, pack
 from pipeline.tokenize.vocabulary import load_vocabulary
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.slices import collected

@@ -3,7 +3,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.tokenize.align import align_extents, align_starts, align_values, line_starts
+from pipeline.tokenize.columns.align import align_extents, align_starts, align_values, line_starts
 from pipeline.tokenize.encode import Encoder
 from pipeline.tokenize.vocabulary import Vocabulary
 

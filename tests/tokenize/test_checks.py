@@ -5,9 +5,9 @@ import pyarrow as pa
 import pytest
 
 from pipeline.core.records import Split
-from pipeline.tokenize import checks
-from pipeline.tokenize.columns import ListColumn
+from pipeline.tokenize.columns.list_column import ListColumn
 from pipeline.tokenize.params import TokenizeParams
+from pipeline.tokenize.rows import checks
 from pipeline.tokenize.stage import pack_split, tokenize
 from pipeline.tokenize.vocabulary import Vocabulary, load_vocabulary
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from pipeline.core.records import EnrichedDocument, Split
 from pipeline.core.schema import table_of_records
-from pipeline.tokenize import checks
-from pipeline.tokenize.columns import ListColumn
-from pipeline.tokenize.pack import NUM_SENTINELS, Documents, pack
+from pipeline.tokenize.columns.list_column import ListColumn
 from pipeline.tokenize.params import TokenizeParams
+from pipeline.tokenize.rows import checks
+from pipeline.tokenize.rows.pack import NUM_SENTINELS, Documents, pack
 from pipeline.tokenize.stage import pack_split, tokenize
 from pipeline.tokenize.vocabulary import Vocabulary
 

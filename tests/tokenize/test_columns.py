@@ -3,7 +3,7 @@ import pyarrow as pa
 
 from pipeline.core.records import TrainingRow
 from pipeline.core.schema import arrow_schema
-from pipeline.tokenize.columns import ListColumn
+from pipeline.tokenize.columns.list_column import ListColumn
 
 TYPE = arrow_schema(TrainingRow).field("input_ids").type
 

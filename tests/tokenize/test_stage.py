@@ -11,8 +11,8 @@ from pipeline.contracts.part import MadePart, Part, PartJob, PartOutput
 from pipeline.core.errors import SourceError, StageError
 from pipeline.core.records import EnrichedDocument, PackedRow, Split, TokenizedDocument, TrainingRow
 from pipeline.core.schema import check_table, table_of, table_of_records
-from pipeline.tokenize.layout import BOS, EOS, PAD
 from pipeline.tokenize.params import TokenizeParams
+from pipeline.tokenize.rows.layout import BOS, EOS, PAD
 from pipeline.tokenize.stage import ENRICHED, run, tokenize_source
 from pipeline.tokenize.vocabulary import Vocabulary
 

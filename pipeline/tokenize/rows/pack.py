@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.tokenize.columns import ListColumn
+from pipeline.tokenize.columns.list_column import ListColumn
 from pipeline.tokenize.params import Packing, TokenizeParams
 
 NUM_SENTINELS = 3

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from pipeline.core.records import PROVENANCE_CODES, PackedRow, Provenance, TrainingRow
 from pipeline.core.schema import arrow_schema, table_of
-from pipeline.tokenize.columns import ListColumn
-from pipeline.tokenize.pack import Piece, Rows
+from pipeline.tokenize.columns.list_column import ListColumn
+from pipeline.tokenize.rows.pack import Piece, Rows
 from pipeline.tokenize.vocabulary import SPECIALS
 
 PAD, BOS, EOS = (SPECIALS.index(special) for special in ("<|pad|>", "<|bos|>", "<|eos|>"))

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pipeline.tokenize.columns import ListColumn
+from pipeline.tokenize.columns.list_column import ListColumn
 from pipeline.tokenize.vocabulary import Vocabulary
 
 

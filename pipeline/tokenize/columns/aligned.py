@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pipeline.tokenize.align import align_extents, align_starts, align_values
-from pipeline.tokenize.columns import ListColumn
+from pipeline.tokenize.columns.align import align_extents, align_starts, align_values
+from pipeline.tokenize.columns.list_column import ListColumn
 
 _RUNS = {
     "structure_kinds": ("chunk_kinds", "chunk_starts"),

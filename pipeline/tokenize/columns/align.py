@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.tokenize.columns import ListColumn
+from pipeline.tokenize.columns.list_column import ListColumn
 
 
 def align_values(
