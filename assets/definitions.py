@@ -6,7 +6,7 @@ from assets import collect, enrich, jobs, normalize, tokenize, verify
 from assets.resources import BuildResource, StoreResource
 from assets.snapshot import live_snapshot
 from assets.training import training
-from pipeline.watcher import Nobody, Watcher
+from pipeline.build.watcher import Nobody, Watcher
 
 LOCATION = "sluice"
 _KINDS = {

@@ -7,8 +7,8 @@ import dagster as dg
 from assets.config import filled
 from assets.snapshot import LIVE, PromotionParams
 from assets.training import TRAINING, TrainingParams
-from pipeline.recipes import QUICK, Recipe
-from pipeline.stages import STAGE_NAMES
+from pipeline.build.recipes import QUICK, Recipe
+from pipeline.build.stages import STAGE_NAMES
 
 STAGE_SELECTION = dg.AssetSelection.assets(*STAGE_NAMES)
 # A run writes 50 kB of debug lines to the terminal otherwise; they stay in the event log all the same.

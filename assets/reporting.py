@@ -6,10 +6,10 @@ from typing import Any
 
 import dagster as dg
 
+from pipeline.build.promotion import evidence
+from pipeline.build.stages import StageResult, report_of
 from pipeline.contracts.gates import Verdict
 from pipeline.contracts.report import StageReport
-from pipeline.promotion import evidence
-from pipeline.stages import StageResult, report_of
 from pipeline.store.snapshot import Snapshot
 from pipeline.store.store import Store
 

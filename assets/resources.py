@@ -11,12 +11,12 @@ import dagster as dg
 from pydantic import Field, PrivateAttr
 
 from assets.instance import mark_worker, sweep, tag_corpus
-from pipeline.build import Build, BuildOrder, open_build
+from pipeline.build.build import Build, BuildOrder, open_build
+from pipeline.build.recipes import RECIPES, ROOT, pins_of, recipe_named
+from pipeline.build.stages import STAGE_NAMES, StageResult, chain_params, run_stage
 from pipeline.core.errors import SluiceError
 from pipeline.core.params import Params
 from pipeline.core.progress import Listener
-from pipeline.recipes import RECIPES, ROOT, pins_of, recipe_named
-from pipeline.stages import STAGE_NAMES, StageResult, chain_params, run_stage
 from pipeline.store.store import Store
 
 

@@ -10,8 +10,8 @@ from assets.config import form, params_from
 from assets.instance import tag_corpus
 from assets.reporting import snapshot_metadata, table, verdict_rows
 from assets.resources import StoreResource, refusals
+from pipeline.build.promotion import promote
 from pipeline.core.params import Params
-from pipeline.promotion import promote
 from pipeline.store.snapshot import open_snapshot
 
 LIVE = dg.AssetKey(["snapshot", "live"])

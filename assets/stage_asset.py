@@ -11,13 +11,13 @@ from assets.checks import check_result, check_specs
 from assets.config import form, params_from
 from assets.reporting import failures_text, snapshot_metadata, stage_metadata
 from assets.resources import BuildResource, refusals
-from pipeline.build import Build
+from pipeline.build.build import Build
+from pipeline.build.recipes import CorpusParams
+from pipeline.build.stages import STAGE_NAMES, StageResult, stage_named
+from pipeline.build.watcher import Watcher
 from pipeline.core.params import Params
 from pipeline.core.progress import Progress
-from pipeline.recipes import CorpusParams
-from pipeline.stages import STAGE_NAMES, StageResult, stage_named
 from pipeline.store.snapshot import open_snapshot
-from pipeline.watcher import Watcher
 
 
 def stage_asset(name: str, description: str, watcher: Watcher) -> dg.AssetsDefinition:

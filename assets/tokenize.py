@@ -3,7 +3,7 @@
 import dagster as dg
 
 from assets.stage_asset import stage_asset
-from pipeline.watcher import Watcher
+from pipeline.build.watcher import Watcher
 
 
 def tokenize(watcher: Watcher) -> dg.AssetsDefinition:

@@ -17,8 +17,8 @@ from assets.reporting import table
 from assets.resources import StoreResource, refusals, store_root
 from assets.snapshot import LIVE
 from assets.trainer_process import TrainerStoppedError, run_trainer, trainer_command
+from pipeline.build.watcher import Watcher
 from pipeline.core.params import Params
-from pipeline.watcher import Watcher
 from trainer.recipes import RECIPES
 
 TRAINING = dg.AssetKey("training")

@@ -17,13 +17,13 @@ from rich.console import Console
 
 from pipeline import console
 from pipeline import provenance_commands as provenance
-from pipeline.build import BuildOrder, open_build
+from pipeline.build.build import BuildOrder, open_build
+from pipeline.build.recipes import RECIPES, ROOT, params_of, pins_of, recipe_named
+from pipeline.build.stages import STAGE_NAMES, StageResult, parts_of, report_of, run_stages
 from pipeline.core.command_line import Parser, amount, run_command, whole_number
 from pipeline.core.errors import MissingError
 from pipeline.core.params import fingerprint
 from pipeline.formats import FORMATS
-from pipeline.recipes import RECIPES, ROOT, params_of, pins_of, recipe_named
-from pipeline.stages import STAGE_NAMES, StageResult, parts_of, report_of, run_stages
 from pipeline.store.fsck import fsck
 from pipeline.store.store import Store
 
@@ -194,7 +194,7 @@ def _build(options: argparse.Namespace, store: Store, person: Console) -> Answer
     results[-1].refuse_blocked(corpus)
     snapshot_id = results[-1].snapshot_id
     if snapshot_id is not None and options.promote:
-        from pipeline.promotion import promote
+        from pipeline.build.promotion import promote
 
         promote(store, corpus, snapshot_id, "build --promote")
     promoted = snapshot_id is not None and store.ref_text(corpus, "live") == snapshot_id
@@ -234,7 +234,7 @@ def _stage_row(result: StageResult, seconds: float) -> dict[str, Any]:
 
 
 def _promote(options: argparse.Namespace, store: Store, person: Console) -> Answer:
-    from pipeline.promotion import promote
+    from pipeline.build.promotion import promote
 
     done = promote(store, options.corpus, options.to, options.reason)
     person.print(f"corpus {done.corpus}: live {'stays' if done.unchanged else 'is now'} {done.new}")

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pipeline.build.promotion import evidence, judge_again
+from pipeline.build.stages import report_of
 from pipeline.contracts.gates import Verdict
 from pipeline.contracts.report import StageReport
-from pipeline.promotion import evidence, judge_again
-from pipeline.stages import report_of
 from pipeline.store.snapshot import SNAPSHOT, Snapshot
 
 _INTENDED = """Training and evaluating models of C and C++ code. Not meant for: finding people, secrets or hosts (what looked

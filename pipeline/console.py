@@ -11,9 +11,9 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.build.stages import STAGE_NAMES, StageResult
 from pipeline.contracts.gates import GATES, Verdict
 from pipeline.core.progress import Progress as Heard
-from pipeline.stages import STAGE_NAMES, StageResult
 
 SECONDS_BETWEEN_LINES = 10.0
 """How often a stream that is no terminal hears that a stage or a training goes on."""

@@ -10,9 +10,9 @@ from typing import Any
 
 import duckdb
 
+from pipeline.build.promotion import evidence
+from pipeline.build.stages import parts_of, stage_params
 from pipeline.core.params import flat
-from pipeline.promotion import evidence
-from pipeline.stages import parts_of, stage_params
 from pipeline.store.objects import StoredObject
 from pipeline.store.snapshot import SNAPSHOT, Snapshot, open_snapshot
 from pipeline.store.store import Store

@@ -7,8 +7,8 @@ from typing import Any
 
 import duckdb
 
+from pipeline.build.stages import parts_of
 from pipeline.core.errors import MissingError
-from pipeline.stages import parts_of
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 

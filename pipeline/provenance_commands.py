@@ -83,7 +83,7 @@ def add_withdraw(parser: argparse.ArgumentParser) -> None:
 
 def run_withdraw(options: argparse.Namespace, store: Store, person: Console) -> dict[str, Any]:
     """Withdraw something from every corpus of the store, and say which snapshots and checkpoints hold it."""
-    from pipeline.withdrawal import restore, standing, withdraw
+    from pipeline.build.withdrawal import restore, standing, withdraw
 
     if options.selector is None:
         stands = [selector.text for selector in standing(store)]

@@ -10,12 +10,12 @@ from typing import Any
 
 import duckdb
 
+from pipeline.build.stages import STAGE_NAMES, parts_of, report_of, stage_params
 from pipeline.core.errors import MissingError
 from pipeline.normalize.decode import decode
 from pipeline.normalize.params import NormalizeParams
 from pipeline.normalize.refusal import Refusal
 from pipeline.normalize.scrub.scrub import Scrubber
-from pipeline.stages import STAGE_NAMES, parts_of, report_of, stage_params
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 

@@ -3,9 +3,9 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.build.stages import parts_of
 from pipeline.core.errors import MissingError
 from pipeline.core.records import Split
-from pipeline.stages import parts_of
 from pipeline.store.store import Store
 from pipeline.tokenize.vocabulary import TrainedOn
 

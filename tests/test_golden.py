@@ -5,7 +5,7 @@ Where a stage's id moved, raise its version in STAGES if its output changed, and
 
 from pathlib import Path
 
-from pipeline.stages import StageResult
+from pipeline.build.stages import StageResult
 from tests.conftest import build_tiny
 
 GOLDEN = Path(__file__).parent / "golden.txt"

@@ -1,4 +1,4 @@
 """The store on disk: content-addressed objects, blobs, refs, snapshots, checks and garbage collection.
 
-What an object means is decided by the stage that wrote it; when refs move, by `pipeline.build`.
+What an object means is decided by the stage that wrote it; when refs move, by `pipeline.build.build`.
 """

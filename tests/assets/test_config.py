@@ -9,10 +9,10 @@ from pydantic import Field
 
 from assets.config import filled, form, params_from
 from assets.training import TrainingParams, command_of
+from pipeline.build.recipes import RECIPES
+from pipeline.build.stages import STAGE_NAMES
 from pipeline.core.errors import ParamsError
 from pipeline.core.params import Params, fingerprint
-from pipeline.recipes import RECIPES
-from pipeline.stages import STAGE_NAMES
 
 
 class Mode(StrEnum):

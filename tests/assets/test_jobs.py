@@ -20,9 +20,9 @@ from assets import jobs
 from assets.definitions import defs
 from assets.instance import WORKER_TAG, sweep
 from assets.training import TrainingParams, command_of
+from pipeline.build.recipes import ROOT, TINY
+from pipeline.build.stages import STAGE_NAMES, StageResult
 from pipeline.contracts.gates import gates_of
-from pipeline.recipes import ROOT, TINY
-from pipeline.stages import STAGE_NAMES, StageResult
 from pipeline.store.store import Store
 
 

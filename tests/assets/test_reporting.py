@@ -7,8 +7,8 @@ from pathlib import Path
 from assets.plots import sparkline
 from assets.reporting import license_rows, snapshot_metadata, stage_metadata, verdict_rows, waterfall_rows
 from assets.training import training_metadata
+from pipeline.build.stages import STAGE_NAMES, StageResult
 from pipeline.contracts.gates import Verdict
-from pipeline.stages import STAGE_NAMES, StageResult
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 

@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pipeline.recipes import ROOT
-from pipeline.stages import parts_of
+from pipeline.build.recipes import ROOT
+from pipeline.build.stages import parts_of
 from pipeline.store.store import Store
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.slices import build, collected, copy_blobs, scratch

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from assets import jobs
-from pipeline.recipes import ROOT, TINY
+from pipeline.build.recipes import ROOT, TINY
 from tests.benchmarks.figure import Figure
 
 NUM_PAIRS = 3

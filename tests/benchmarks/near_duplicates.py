@@ -9,12 +9,12 @@ from pathlib import PurePosixPath
 
 import numpy as np
 
+from pipeline.build.recipes import ROOT
 from pipeline.cpp.lexer import tokens
 from pipeline.normalize.duplicates.duplicates import Entry, find_duplicates
 from pipeline.normalize.duplicates.minhash_bands import find_buckets
 from pipeline.normalize.duplicates.shingles import hashes_for_minhash, shingle_hashes, signature
 from pipeline.normalize.params import VENDORED_ROOTS, DuplicateParams
-from pipeline.recipes import ROOT
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.slices import place_digest, texts
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from pipeline.build.recipes import ROOT
 from pipeline.core.records import TrainingRow
 from pipeline.core.schema import arrow_schema, table_of
-from pipeline.recipes import ROOT
 from pipeline.tokenize.columns.list_column import ListColumn
 from pipeline.tokenize.fim import InfillingParams
 from tests.benchmarks.figure import Figure

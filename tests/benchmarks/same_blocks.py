@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from pipeline.build.recipes import ROOT
 from pipeline.normalize.duplicates.duplicates import Entry, find_duplicates
 from pipeline.normalize.duplicates.shingles import hashes_for_minhash, shingle_hashes, signature
 from pipeline.normalize.params import VENDORED_ROOTS, DuplicateParams, ScrubParams
 from pipeline.normalize.scrub.scrub import Scrubber
-from pipeline.recipes import ROOT
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.slices import sample
 

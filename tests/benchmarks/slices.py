@@ -12,10 +12,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from pipeline.build.recipes import ROOT
+from pipeline.build.stages import parts_of
 from pipeline.core.errors import SluiceError
 from pipeline.normalize.decode import Decoded, decode
-from pipeline.recipes import ROOT
-from pipeline.stages import parts_of
 from pipeline.store.store import Store
 
 

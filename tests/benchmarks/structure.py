@@ -15,6 +15,8 @@ import tree_sitter_c
 import tree_sitter_cpp
 from tree_sitter import Language, Parser
 
+from pipeline.build.recipes import FULL_BUILT
+from pipeline.build.stages import parts_of
 from pipeline.core.records import ChunkKind
 from pipeline.enrich.compiler.compile_lane import Lane, Source, prepare, read_lane
 from pipeline.enrich.compiler.params import LaneParams
@@ -25,8 +27,6 @@ from pipeline.enrich.syntax.branches import conditionals_of, unbalanced_branches
 from pipeline.enrich.syntax.grammar import Grammar
 from pipeline.enrich.syntax.parse import Syntax
 from pipeline.pins.build_block import BuildBlock
-from pipeline.recipes import FULL_BUILT
-from pipeline.stages import parts_of
 from pipeline.store.store import Store
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.slices import collected, place_digest, texts

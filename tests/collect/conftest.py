@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.build.stages import stage_named
 from pipeline.collect.network.retry import Patience
 from pipeline.collect.params import CollectParams
 from pipeline.contracts.part import MadePart, Part, PartJob, PartOutput
@@ -20,7 +21,6 @@ from pipeline.core.errors import DigestError, SourceError
 from pipeline.core.params import digest, fingerprint
 from pipeline.pins.pins import SourcePin
 from pipeline.pins.withdrawn import Selector
-from pipeline.stages import stage_named
 
 
 @dataclass

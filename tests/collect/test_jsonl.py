@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeline.__main__ import main
+from pipeline.build.stages import parts_of
 from pipeline.collect.archives.unpack import Contents
 from pipeline.collect.jsonl import Fields, read_lines
 from pipeline.collect.network.retry import Patience
@@ -16,7 +17,6 @@ from pipeline.collect.stage import run
 from pipeline.core.errors import ArchiveError, DigestError, SourceError
 from pipeline.pins.pins import JsonlPin
 from pipeline.pins.selection import Selection
-from pipeline.stages import parts_of
 from pipeline.store.store import Store
 
 if TYPE_CHECKING:

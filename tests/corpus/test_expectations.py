@@ -3,15 +3,15 @@
 import tomllib
 from pathlib import Path
 
+from pipeline.build.recipes import MADE_CORPUS, TINY, pins_of
+from pipeline.build.stages import StageResult
 from pipeline.cpp.languages import is_source
-from pipeline.recipes import TINY, pins_of
-from pipeline.stages import StageResult
 from pipeline.store.store import Store
 
-CORPUS = Path(__file__).parent
+CORPUS = MADE_CORPUS.parent
 EXPECTED = {
     (source, path): entry["fate"]
-    for source, entries in tomllib.loads((CORPUS / "expectations.toml").read_text()).items()
+    for source, entries in tomllib.loads(Path(__file__).with_name("expectations.toml").read_text()).items()
     for path, entry in entries.items()
 }
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline.build.recipes import MADE_CORPUS
 from pipeline.cpp.languages import is_source
 from pipeline.enrich.chunking.chunks import Chunk, chunks_of
 from pipeline.enrich.chunking.spans import MAX_LEVEL
@@ -14,7 +15,7 @@ from pipeline.enrich.params import SyntaxParams
 from pipeline.enrich.syntax.grammar import Grammar, grammar_of
 from pipeline.enrich.syntax.parse import read_syntax
 
-CORPUS = Path(__file__).parent.parent / "corpus"
+CORPUS = MADE_CORPUS.parent
 DECODED = [
     path
     for path in sorted(CORPUS.rglob("*"))

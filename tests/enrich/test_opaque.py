@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline.build.recipes import MADE_CORPUS
 from pipeline.cpp.blanking_loops import shortened, spaced
 
-CORPUS = Path(__file__).parent.parent / "corpus"
+CORPUS = MADE_CORPUS.parent
 CONTINUED = re.compile(
     rb"//(?:[^\\\n]|\\.)*"
     rb"|/\*.*?(?:\*/|\Z)"

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import pipeline.normalize
+from pipeline.build.recipes import QUICK, params_of
 from pipeline.normalize.filters import RULES
 from pipeline.normalize.params import DropBands, NormalizeParams
-from pipeline.recipes import QUICK, params_of
 from tests.normalize.conftest import Normalize
 from tests.normalize.test_clean import code
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.canaries import send
+from pipeline.build.canaries import send
+from pipeline.build.recipes import CorpusParams
 from pipeline.core.errors import ParamsError
 from pipeline.core.params import fingerprint
 from pipeline.normalize.contamination.decontaminate import WholeSolutions
 from pipeline.normalize.contamination.evaluation_items import all_items, items_in, shipped_items
 from pipeline.normalize.params import DecontaminationParams, NormalizeParams
-from pipeline.recipes import CorpusParams
 from tests.normalize.conftest import Normalize
 from tests.normalize.test_clean import code
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from pipeline.build.recipes import ROOT
 from pipeline.cpp.lexer import (
     comment_hashes,
     comment_spans,
@@ -18,7 +19,6 @@ from pipeline.cpp.lexer import (
     token_hashes,
     tokens,
 )
-from pipeline.recipes import ROOT
 from tests.normalize.plain_lexer import plain_bare, plain_hash, plain_lex
 
 PIECES = [

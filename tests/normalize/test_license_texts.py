@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.build.recipes import MADE_CORPUS
 from pipeline.normalize.license.texts import licenses_inside, recognize
 
-CORPUS = Path(__file__).parents[1] / "corpus"
+CORPUS = MADE_CORPUS.parent
 MIT = (CORPUS / "lantern" / "LICENSE").read_text()
 BSD = (CORPUS / "heron" / "LICENSE").read_text()
 ISC = (CORPUS / "quarry" / "third_party" / "minilz" / "LICENSE").read_text()

@@ -1,5 +1,6 @@
 """The stage as a whole: nothing is lost, equal inputs give equal objects, and only what must is made anew."""
 
+from pipeline.build.stages import measures_of
 from pipeline.contracts.gates import GATES
 from pipeline.core.records import Document, DroppedRecord, DuplicateRecord
 from pipeline.core.schema import check_table
@@ -8,7 +9,6 @@ from pipeline.normalize.compare_sources import DUPLICATES, KEPT, KeptDocument
 from pipeline.normalize.duplicates.copyleft import CopyleftText
 from pipeline.normalize.duplicates.duplicates import Signature
 from pipeline.normalize.params import DuplicateParams, FilterParams, NormalizeParams
-from pipeline.stages import measures_of
 from tests.normalize.conftest import Normalize
 from tests.normalize.test_clean import TAG, code
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.build.withdrawal import withdraw
 from pipeline.store.store import Store
-from pipeline.withdrawal import withdraw
 from tests.conftest import build_tiny
 
 WITHDRAWN = "lantern/src/**"

@@ -2,10 +2,10 @@
 
 import pytest
 
-from pipeline import canaries
-from pipeline.canaries import send
+from pipeline.build import canaries
+from pipeline.build.canaries import send
+from pipeline.build.recipes import CorpusParams
 from pipeline.normalize.params import NormalizeParams
-from pipeline.recipes import CorpusParams
 
 
 def test_every_canary_is_caught() -> None:

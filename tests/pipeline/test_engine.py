@@ -10,11 +10,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from pipeline.build.engine import Engine, Order, write_output
 from pipeline.contracts.part import Part, PartJob, PartOutput
 from pipeline.contracts.report import StageReport
 from pipeline.core.errors import SourceError, StageError
 from pipeline.core.params import Params
-from pipeline.engine import Engine, Order, write_output
 from pipeline.store.store import Store
 
 
@@ -87,7 +87,7 @@ def test_workers_die_with_a_killed_parent(tmp_path: Path) -> None:
     script = tmp_path / "parent.py"
     script.write_text(
         "import sys; from pathlib import Path\n"
-        "from pipeline.engine import Engine; from pipeline.store.store import Store\n"
+        "from pipeline.build.engine import Engine; from pipeline.store.store import Store\n"
         "from tests.pipeline.test_engine import orders\n"
         "if __name__ == '__main__':\n"
         "    with Engine(2) as engine:\n"
@@ -119,7 +119,7 @@ def test_a_report_is_written_beside_the_tables(tmp_path: Path) -> None:
 
 def test_the_keyboard_stops_the_parent_alone_and_at_once(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from pipeline.store.store import Store; from pipeline.engine import Engine\n"
+        "import sys; from pathlib import Path; from pipeline.store.store import Store; from pipeline.build.engine import Engine\n"
         "from tests.pipeline.test_engine import orders\n"
         "with Engine(2) as engine:\n"
         "    print('started', flush=True); list(engine.run(orders(Store(Path(sys.argv[1])), 'hang')))"

@@ -17,13 +17,13 @@ from typing import Any
 
 import pytest
 
-from pipeline.build import BuildOrder, open_build
+from pipeline.build.build import BuildOrder, open_build
+from pipeline.build.promotion import promote
+from pipeline.build.recipes import TINY
+from pipeline.build.stages import StageResult, run_stages
 from pipeline.core.durable import write_synced
 from pipeline.pins.local_tree import tree_digest
 from pipeline.pins.pins import LocalPin
-from pipeline.promotion import promote
-from pipeline.recipes import TINY
-from pipeline.stages import StageResult, run_stages
 from pipeline.store.fsck import fsck
 from pipeline.store.store import Store
 

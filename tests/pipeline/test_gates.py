@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from pipeline.build.recipes import RECIPES, CorpusParams
+from pipeline.build.stages import STAGE_NAMES
 from pipeline.contracts.gates import GATES, Comparison, Gate, judge, refuse_blocked
 from pipeline.core.errors import BlockedError, MeasureError
-from pipeline.recipes import RECIPES, CorpusParams
-from pipeline.stages import STAGE_NAMES
 
 
 def params_of(gate: Gate):

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from pipeline.__main__ import main
+from pipeline.build.stages import STAGE_NAMES, StageResult
 from pipeline.contracts.gates import GATES
-from pipeline.stages import STAGE_NAMES, StageResult
 from pipeline.store.store import Store
 
 Run = Callable[..., tuple[int, Any, str]]

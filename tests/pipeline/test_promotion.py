@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.build.promotion import promote
+from pipeline.build.stages import StageResult, parts_of
 from pipeline.core.errors import DamagedError, SnapshotError
-from pipeline.promotion import promote
-from pipeline.stages import StageResult, parts_of
 from pipeline.store.store import Store
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.build.promotion import promote
 from pipeline.core.errors import LockedError, MissingError
-from pipeline.promotion import promote
 from pipeline.store.fsck import fsck
 from pipeline.store.garbage import forget, reclaim
 from pipeline.store.store import Store

@@ -3,10 +3,10 @@
 import shutil
 from pathlib import Path
 
-from pipeline.build import BuildOrder, open_build
+from pipeline.build.build import BuildOrder, open_build
+from pipeline.build.recipes import TINY, pins_of
+from pipeline.build.stages import StageResult, run_stages
 from pipeline.pins.pins import RESERVED_NAMES
-from pipeline.recipes import TINY, pins_of
-from pipeline.stages import StageResult, run_stages
 from pipeline.store.store import Store
 
 

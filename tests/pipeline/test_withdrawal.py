@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from pipeline.__main__ import main
-from pipeline.build import BuildOrder, open_build
+from pipeline.build.build import BuildOrder, open_build
+from pipeline.build.promotion import promote
+from pipeline.build.recipes import TINY, pins_of
+from pipeline.build.stages import parts_of, run_stages
+from pipeline.build.withdrawal import holders, restore, standing, withdraw
 from pipeline.core.errors import MissingError, ParamsError, SnapshotError
 from pipeline.explain import why
 from pipeline.pins.withdrawn import Selector
-from pipeline.promotion import promote
-from pipeline.recipes import TINY, pins_of
-from pipeline.stages import parts_of, run_stages
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
-from pipeline.withdrawal import holders, restore, standing, withdraw
 from tests.pipeline.conftest import WITHDRAWN
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline.build import BuildOrder, open_build
+from pipeline.build.build import BuildOrder, open_build
+from pipeline.build.recipes import TINY, pins_of
+from pipeline.build.stages import run_stages
 from pipeline.core.errors import SnapshotError
-from pipeline.recipes import TINY, pins_of
-from pipeline.stages import run_stages
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from trainer.assessment import Extent, exact_middles, held_out_loss

@@ -1,6 +1,6 @@
 """What is found in a text, in its order, and the chunks that it makes.
 
-The rules stand in `pipeline.enrich.chunking.chunks`; this is a list of numbers, and `pipeline.enrich.syntax.tree_loops` applies them.
+The rules are in `pipeline.enrich.chunking.chunks`; this is a list of numbers, which `pipeline.enrich.syntax.tree_loops` reads.
 """
 
 from array import array

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from pipeline.__main__ import main
-from pipeline.build import BuildOrder, open_build
+from pipeline.build.build import BuildOrder, open_build
+from pipeline.build.recipes import CorpusParams
+from pipeline.build.stages import StageResult, run_stages
 from pipeline.contracts.gates import judge
 from pipeline.enrich.params import EnrichParams
 from pipeline.enrich.stage import LANE
 from pipeline.pins.build_block import BuildBlock
 from pipeline.pins.pins import ArchivePin
-from pipeline.recipes import CorpusParams
-from pipeline.stages import StageResult, run_stages
 from pipeline.store.store import Store
 
 WRAP = 60

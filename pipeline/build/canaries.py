@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pipeline.build import Build, BuildOrder, open_build
+from pipeline.build.build import Build, BuildOrder, open_build
+from pipeline.build.recipes import CorpusParams
+from pipeline.build.stages import parts_of, run_stage
 from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.contracts.report import StageReport
 from pipeline.normalize.contamination.evaluation_items import shipped_items
 from pipeline.pins.local_tree import tree_digest
 from pipeline.pins.pins import ArchivePin, LocalPin, SourcePin
-from pipeline.recipes import CorpusParams
-from pipeline.stages import parts_of, run_stage
 from pipeline.store.store import Store
 
 KEPT = "kept"

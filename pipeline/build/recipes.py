@@ -15,8 +15,8 @@ from pipeline.pins.pins import OPERATIONAL, SourcePin, load_pins
 from pipeline.tokenize.params import TokenizeParams
 from pipeline.verify.params import VerifyParams
 
-ROOT = Path(__file__).parent.parent
-MADE_CORPUS = ROOT / "tests" / "corpus" / "pins.toml"
+ROOT = Path(__file__).parents[2]
+MADE_CORPUS = Path(__file__).parent / "made_corpus" / "pins.toml"
 
 
 class CorpusParams(Params):

@@ -119,7 +119,7 @@ class Engine:
     def _started_pool(self) -> ProcessPoolExecutor:
         if self._pool is None:
             context = get_context("forkserver")
-            context.set_forkserver_preload(["pipeline.engine"])
+            context.set_forkserver_preload(["pipeline.build.engine"])
             _start_server_deaf_to_the_keyboard()
             self._pool = ProcessPoolExecutor(self.num_workers, mp_context=context, initializer=_die_with_parent)
         return self._pool

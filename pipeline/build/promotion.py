@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
+from pipeline.build.stages import STAGES, measures_of, report_of, stage_params
+from pipeline.build.withdrawal import refuse_withdrawn
 from pipeline.contracts.gates import Verdict, judge, refuse_blocked
 from pipeline.core.errors import DamagedError, MissingError, SnapshotError
-from pipeline.stages import STAGES, measures_of, report_of, stage_params
 from pipeline.store.objects import StoredObject
 from pipeline.store.snapshot import KIND, resolve
 from pipeline.store.store import Store
-from pipeline.withdrawal import refuse_withdrawn
 
 
 @dataclass(frozen=True)

@@ -14,16 +14,16 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from pipeline.build import Build
+from pipeline.build.build import Build
+from pipeline.build.engine import Order, write_output
+from pipeline.build.recipes import CorpusParams
 from pipeline.contracts.gates import Verdict, judge, refuse_blocked
 from pipeline.contracts.part import MadePart, Part, PartOutput, StageOutput
 from pipeline.contracts.report import StageReport
 from pipeline.core.errors import MissingError, RefMovedError, SourceError, StageError
 from pipeline.core.params import Params, digest, fingerprint
 from pipeline.core.progress import Progress
-from pipeline.engine import Order, write_output
 from pipeline.pins.pins import SourcePin
-from pipeline.recipes import CorpusParams
 from pipeline.store.objects import REPORT, StoredObject
 from pipeline.store.store import Store
 
@@ -110,7 +110,7 @@ STAGES: tuple[Stage, ...] = (
         {
             "compose": "pipeline.store.snapshot:compose",
             "prove": "pipeline.verify.stage:prove_source",
-            "canaries": "pipeline.canaries:run_canaries",
+            "canaries": "pipeline.build.canaries:run_canaries",
             "smoke": "pipeline.verify.smoke:run_smoke",
             "loader": "pipeline.verify.smoke:run_loader_checks",
         },

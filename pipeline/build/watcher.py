@@ -2,8 +2,8 @@
 
 from typing import Protocol
 
+from pipeline.build.stages import StageResult
 from pipeline.core.progress import Progress
-from pipeline.stages import StageResult
 
 
 class Watcher(Protocol):

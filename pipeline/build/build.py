@@ -5,13 +5,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipeline.build.engine import Engine
+from pipeline.build.recipes import CorpusParams
+from pipeline.build.withdrawal import standing
 from pipeline.core.progress import Listener, silent
-from pipeline.engine import Engine
 from pipeline.pins.pins import SourcePin
 from pipeline.pins.withdrawn import Selector
-from pipeline.recipes import CorpusParams
 from pipeline.store.store import Store
-from pipeline.withdrawal import standing
 
 
 @dataclass(frozen=True)
