@@ -267,7 +267,7 @@ def _show(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     if options.lane != (options.path is not None):
         options.refuse("SOURCE PATH and --lane go together")
     if options.lane:
-        from pipeline.structure import file_structure, structure_lines
+        from pipeline.lineage.show_file import file_structure, structure_lines
 
         structure = file_structure(store, options.corpus, options.what, options.path)
         person.print("\n".join(structure_lines(structure)), markup=False, highlight=False, soft_wrap=True)
@@ -294,7 +294,7 @@ def _show(options: argparse.Namespace, store: Store, person: Console) -> Answer:
 
 
 def _why(options: argparse.Namespace, store: Store, person: Console) -> Answer:
-    from pipeline.explain import why
+    from pipeline.lineage.why import why
 
     trail = why(store, options.corpus, options.source, options.path)
     person.print(
@@ -310,8 +310,8 @@ def _why(options: argparse.Namespace, store: Store, person: Console) -> Answer:
 
 def _report(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     # Imported here: a plotting library is nothing that the other commands should wait for.
-    from pipeline.report import report_corpus
-    from pipeline.report_page import render_page
+    from pipeline.lineage.report import report_corpus
+    from pipeline.lineage.report_page import render_page
 
     report = report_corpus(store, options.corpus, max(0, options.samples))
     if options.out is not None or not options.json:
@@ -333,9 +333,9 @@ def _fsck(options: argparse.Namespace, store: Store, person: Console) -> Answer:
 
 
 def _vocabulary(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    from pipeline.lineage.corpus_texts import corpus_texts, training_texts
+    from pipeline.lineage.vocabulary_report import vocabulary_report
     from pipeline.tokenize.vocabulary import load_vocabulary, write_vocabulary
-    from pipeline.training_text import corpus_texts, training_texts
-    from pipeline.vocabulary_report import vocabulary_report
 
     if options.report:
         report = vocabulary_report(load_vocabulary(options.name), *corpus_texts(store, options.corpus))

@@ -28,7 +28,7 @@ def add_diff(parser: argparse.ArgumentParser) -> None:
 
 def run_diff(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     """What changed between two snapshots, by cause."""
-    from pipeline.difference import difference
+    from pipeline.lineage.diff import difference
     from pipeline.store.snapshot import resolve
 
     a, b = (resolve(store, options.corpus, name) for name in (options.a, options.b))

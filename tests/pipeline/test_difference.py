@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.__main__ import main
 from pipeline.core.errors import SnapshotError
-from pipeline.difference import difference
+from pipeline.lineage.diff import difference
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 

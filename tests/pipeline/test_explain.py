@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.__main__ import main
 from pipeline.core.errors import MissingError
-from pipeline.explain import why
+from pipeline.lineage.why import why
 from pipeline.store.store import Store
 
 TABLES = tomllib.loads((Path(__file__).parent.parent / "corpus" / "expectations.toml").read_text())

@@ -16,10 +16,10 @@ from pipeline.__main__ import main
 from pipeline.core.errors import StageError
 from pipeline.core.records import ChunkKind
 from pipeline.export import export
+from pipeline.lineage.vocabulary_report import vocabulary_report
 from pipeline.store.snapshot import Snapshot, open_snapshot
 from pipeline.store.store import Store
 from pipeline.tokenize.vocabulary import load_vocabulary
-from pipeline.vocabulary_report import vocabulary_report
 
 ROOT = Path(__file__).parent.parent.parent
 

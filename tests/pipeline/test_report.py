@@ -14,10 +14,10 @@ from pipeline.build.build import BuildOrder, open_build
 from pipeline.build.recipes import TINY
 from pipeline.build.stages import run_stages
 from pipeline.core.errors import MissingError
+from pipeline.lineage.report import Report, report_corpus
+from pipeline.lineage.report_page import render_page
 from pipeline.pins.local_tree import tree_digest
 from pipeline.pins.pins import LocalPin
-from pipeline.report import Report, report_corpus
-from pipeline.report_page import render_page
 from pipeline.store.store import Store
 
 TABLES = tomllib.loads((Path(__file__).parent.parent / "corpus" / "expectations.toml").read_text())

@@ -13,7 +13,7 @@ from pipeline.build.recipes import TINY, pins_of
 from pipeline.build.stages import parts_of, run_stages
 from pipeline.build.withdrawal import holders, restore, standing, withdraw
 from pipeline.core.errors import MissingError, ParamsError, SnapshotError
-from pipeline.explain import why
+from pipeline.lineage.why import why
 from pipeline.pins.withdrawn import Selector
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store

@@ -8,8 +8,8 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from pipeline.report import Report
-from pipeline.report_plots import bytes_by_family, family, plots
+from pipeline.lineage.report import Report
+from pipeline.lineage.report_plots import bytes_by_family, family, plots
 
 TEMPLATE = "report.html"
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pipeline.build.stages import parts_of
 from pipeline.core.errors import MissingError
 from pipeline.core.records import PROVENANCE_CODES, ChunkKind, Mention, Provenance
-from pipeline.explain import why
+from pipeline.lineage.why import why
 from pipeline.store.store import Store
 
 _COPIED = (

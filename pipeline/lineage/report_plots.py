@@ -12,7 +12,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pipeline.report import Report
+from pipeline.lineage.report import Report
 
 FAMILIES = {
     "kept": "kept",
