@@ -23,7 +23,7 @@ from pipeline.build.stages import STAGE_NAMES, StageResult, parts_of, report_of,
 from pipeline.core.command_line import Parser, amount, run_command, whole_number
 from pipeline.core.errors import MissingError
 from pipeline.core.params import fingerprint
-from pipeline.formats import FORMATS
+from pipeline.export.export_formats import FORMATS
 from pipeline.store.fsck import fsck
 from pipeline.store.store import Store
 
@@ -353,7 +353,7 @@ def _vocabulary(options: argparse.Namespace, store: Store, person: Console) -> A
 
 
 def _export(options: argparse.Namespace, store: Store, person: Console) -> Answer:
-    from pipeline.export import export
+    from pipeline.export.export import export
     from pipeline.store.snapshot import open_snapshot, resolve
 
     snapshot = open_snapshot(store, resolve(store, options.corpus, options.snapshot))

@@ -57,9 +57,9 @@ def add_card(parser: argparse.ArgumentParser) -> None:
 
 def run_card(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     """A description of a snapshot on stdout: a data card, Croissant JSON-LD, or an SPDX bill of materials."""
-    from pipeline.bill_of_materials import bill_of_materials
-    from pipeline.card import facts_of, markdown_card
-    from pipeline.croissant import croissant
+    from pipeline.export.card import facts_of, markdown_card
+    from pipeline.export.croissant import croissant
+    from pipeline.export.spdx import bill_of_materials
     from pipeline.store.snapshot import open_snapshot, resolve
 
     facts = facts_of(open_snapshot(store, resolve(store, options.corpus, options.snapshot)))

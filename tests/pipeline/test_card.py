@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.__main__ import main
-from pipeline.card import Facts, facts_of, markdown_card
-from pipeline.export import export
+from pipeline.export.card import Facts, facts_of, markdown_card
+from pipeline.export.export import export
 from pipeline.store.objects import sha256_of
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store

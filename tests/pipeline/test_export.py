@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 from pipeline.__main__ import main
 from pipeline.core.errors import StageError
 from pipeline.core.records import ChunkKind
-from pipeline.export import export
+from pipeline.export.export import export
 from pipeline.lineage.vocabulary_report import vocabulary_report
 from pipeline.store.snapshot import Snapshot, open_snapshot
 from pipeline.store.store import Store

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from pipeline.bill_of_materials import bill_of_materials
-from pipeline.card import facts_of, markdown_card
 from pipeline.core.errors import StageError
 from pipeline.core.records import Split
-from pipeline.croissant import croissant
+from pipeline.export.card import facts_of, markdown_card
+from pipeline.export.croissant import croissant
+from pipeline.export.huggingface import TOKENS, view_files
+from pipeline.export.spdx import bill_of_materials
 from pipeline.formats.megatron import Ids, read_megatron, write_megatron
 from pipeline.store.snapshot import Snapshot
 from pipeline.tokenize.columns.list_column import ListColumn
-from pipeline.views import TOKENS, view_files
 
 
 def export(snapshot: Snapshot, form: str, out: Path) -> dict[str, Any]:

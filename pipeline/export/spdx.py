@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
-from pipeline.card import Facts, locator
+from pipeline.export.card import Facts, locator
 from pipeline.store.snapshot import SnapshotSource
 
 _DATA = "SPDXRef-Snapshot"

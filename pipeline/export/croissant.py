@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipeline.card import Facts
 from pipeline.core.records import PackedRow, TokenizedDocument
 from pipeline.core.schema import arrow_schema
-from pipeline.views import FOLDERS, TOKENS, ViewFile, view_files
+from pipeline.export.card import Facts
+from pipeline.export.huggingface import FOLDERS, TOKENS, ViewFile, view_files
 
 _CONTEXT = {
     "@language": "en",
