@@ -15,7 +15,7 @@ from rich.console import Console
 from assets.trainer_process import run_trainer, trainer_command
 from pipeline.build.recipes import RECIPES, ROOT, Recipe, recipe_named
 from pipeline.build.stages import StageResult
-from pipeline.console import StageBars, UpdatingLine, person, verdict_table, waterfall
+from pipeline.cli.console import StageBars, UpdatingLine, person, verdict_table, waterfall
 from pipeline.core.errors import FetchError, SluiceError
 from pipeline.core.progress import Progress
 from pipeline.store.store import Store

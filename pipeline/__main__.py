@@ -15,11 +15,10 @@ from typing import Any
 
 from rich.console import Console
 
-from pipeline import console
-from pipeline import provenance_commands as provenance
 from pipeline.build.build import BuildOrder, open_build
 from pipeline.build.recipes import RECIPES, ROOT, params_of, pins_of, recipe_named
 from pipeline.build.stages import STAGE_NAMES, StageResult, parts_of, report_of, run_stages
+from pipeline.cli import console, provenance
 from pipeline.core.command_line import Parser, amount, run_command, whole_number
 from pipeline.core.errors import MissingError
 from pipeline.core.params import fingerprint

@@ -2,7 +2,7 @@
 
 import io
 
-from pipeline.console import UpdatingLine, person
+from pipeline.cli.console import UpdatingLine, person
 
 
 def test_a_long_line_is_never_cut_in_two() -> None:

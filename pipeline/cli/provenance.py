@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
-from pipeline import console
+from pipeline.cli import console
 from pipeline.core.command_line import whole_number
 from pipeline.store.store import Store
 
