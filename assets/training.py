@@ -19,7 +19,7 @@ from assets.snapshot import LIVE
 from assets.trainer_process import TrainerStoppedError, run_trainer, trainer_command
 from pipeline.build.watcher import Watcher
 from pipeline.core.params import Params
-from trainer.recipes import RECIPES
+from trainer.config.training import RECIPES
 
 TRAINING = dg.AssetKey("training")
 SECONDS_BETWEEN_EVENTS = 15.0

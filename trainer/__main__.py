@@ -286,8 +286,8 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
 def _config(options: argparse.Namespace) -> Any:
     from pipeline.core.errors import ParamsError
     from trainer.attention_choices import default_choice
-    from trainer.config import Precision
-    from trainer.recipes import TrainingConfig, recipe_named
+    from trainer.config.model import Precision
+    from trainer.config.training import TrainingConfig, recipe_named
 
     asked = {"batch_rows": options.batch_rows, "micro_batch_rows": options.micro_batch_rows}
     mode = options.compile or ("fullgraph" if options.device.startswith("cuda") else None)
@@ -309,8 +309,8 @@ def _config(options: argparse.Namespace) -> Any:
 def _smoke(options: argparse.Namespace) -> dict[str, Any]:
     from pipeline.store.snapshot import open_snapshot
     from pipeline.store.store import Store
+    from trainer.config.training import recipe_named
     from trainer.loop import Sitting, Training
-    from trainer.recipes import recipe_named
 
     snapshot = open_snapshot(Store(options.store), options.snapshot)
     with tempfile.TemporaryDirectory() as folder:

@@ -4,11 +4,11 @@ from typing import Any
 
 import torch
 
-from trainer.config import CompileMode
+from trainer.config.model import CompileMode
+from trainer.config.training import TrainingConfig
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 from trainer.parallel import Ranks
-from trainer.recipes import TrainingConfig
 
 
 def assemble(

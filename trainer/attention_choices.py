@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from pipeline.core.errors import TrainingError
-from trainer.config import AttentionChoice, Precision
+from trainer.config.model import AttentionChoice, Precision
 
 if TYPE_CHECKING:
+    from trainer.config.training import TrainingConfig
     from trainer.model.document_attention import AttentionPlan
     from trainer.reading import Reading
-    from trainer.recipes import TrainingConfig
 
 
 class Way(NamedTuple):

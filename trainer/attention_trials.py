@@ -16,7 +16,7 @@ from torch import Tensor
 
 from pipeline.core.errors import TrainingError
 from trainer.attention_choices import WAYS, plan
-from trainer.config import AttentionChoice, Precision
+from trainer.config.model import AttentionChoice, Precision
 from trainer.model.document_attention import AttentionPlan, DenseMask, lay_out
 
 NUM_RUNS, NUM_TIMED = 3, 10

@@ -19,13 +19,13 @@ from pipeline.core.errors import TrainingError
 from pipeline.store.snapshot import resolve
 from pipeline.store.store import Store
 from trainer.acceptance import SAME, Bench, Failed
-from trainer.config import Precision
+from trainer.config.model import Precision
+from trainer.config.presets import TARGETS, preset
 from trainer.determinism import make_deterministic
 from trainer.miniature import copy_snapshot
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 from trainer.model.segments import PADDING_DOC_ID
-from trainer.presets import TARGETS, preset
 from trainer.step_timing import plan_attention
 
 SEED = 42

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from pipeline.core.errors import TrainingError
-from trainer.config import BlockKind, CompileBackend, CompileMode
+from trainer.config.model import BlockKind, CompileBackend, CompileMode
 from trainer.frame_watch import Budget, FrameWatch
 from trainer.model.attention import Attention
 from trainer.model.document_attention import DocumentBounds

@@ -13,11 +13,11 @@ from torch.nn import functional
 from trainer.attention_choices import default_choice
 from trainer.attention_trials import AttentionTrial, pick, try_attention
 from trainer.compile_cache import FOLDERS, SWITCHES
-from trainer.config import Precision
+from trainer.config.model import Precision
+from trainer.config.presets import preset
 from trainer.determinism import ENVIRONMENT, broken_promises, kernel_manifest, make_deterministic
 from trainer.model.hybrid import HybridModel, TrainingBatch
 from trainer.model.initialization import initialize
-from trainer.presets import preset
 
 _SEED = 42
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 
 from pipeline.core.errors import TrainingError
-from trainer.config import CompileBackend
+from trainer.config.model import CompileBackend
 
 
 class Budget(NamedTuple):

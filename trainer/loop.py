@@ -21,6 +21,7 @@ from trainer.batch import check_chronology
 from trainer.certificate import History, digest_batch
 from trainer.checkpoint import Checkpoint
 from trainer.compile_cache import record_run
+from trainer.config.training import TrainingConfig
 from trainer.determinism import broken_promises, kernel_manifest, make_deterministic, require_device
 from trainer.drift import judge_drift
 from trainer.evaluation import Evaluation
@@ -32,7 +33,6 @@ from trainer.not_finite import first_not_finite
 from trainer.optimizer import build_optimizer, clip_gradients, learning_rate, set_learning_rate
 from trainer.parallel import Ranks
 from trainer.reading import Adoption, Reading
-from trainer.recipes import TrainingConfig
 from trainer.result import result_of
 from trainer.retention import Keep, is_sound, list_checkpoints
 from trainer.saver import Saver

@@ -9,8 +9,8 @@ from typing import Any
 from pipeline.core.errors import TrainingError
 from pipeline.store.store import Store
 from trainer import assessment, sampling, sizes
+from trainer.config.presets import PRESETS, preset
 from trainer.export import export_model
-from trainer.presets import PRESETS, preset
 
 
 def presets(options: argparse.Namespace) -> list[dict[str, Any]]:

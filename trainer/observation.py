@@ -12,8 +12,8 @@ from typing import Any
 
 from pipeline.core.records import Split
 from pipeline.store.snapshot import Snapshot
+from trainer.config.training import recipe_named
 from trainer.loader import Batch, Loader, LoaderConfig
-from trainer.recipes import recipe_named
 from trainer.sources import open_loader
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from trainer.config import OptimizerConfig, Schedule
+from trainer.config.model import OptimizerConfig, Schedule
 from trainer.model.initialization import ParameterKind, parameter_specs
 from trainer.muon import MuonAdamW
 from trainer.shards import own_rows, whole

@@ -58,7 +58,7 @@ import json
 import torch
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
-from trainer.presets import preset
+from trainer.config.presets import preset
 on = preset("tiny")
 engram = on.attention.engram.model_copy(update={"layers": ()})
 off = on.model_copy(update={"attention": on.attention.model_copy(update={"engram": engram})})

@@ -15,9 +15,9 @@ from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from trainer.certificate import History, State, describe_state, differing_tensors
 from trainer.checkpoint import Checkpoint, load
+from trainer.config.training import TrainingConfig
 from trainer.following import Following, recorded_by
 from trainer.loop import Sitting, Training
-from trainer.recipes import TrainingConfig
 from trainer.retention import list_checkpoints
 
 

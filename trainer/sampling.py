@@ -19,10 +19,10 @@ from pipeline.core.errors import TrainingError
 from pipeline.store.snapshot import Snapshot, open_snapshot
 from pipeline.store.store import Store
 from trainer import checkpoint as checkpoints
+from trainer.config.training import TrainingConfig
 from trainer.determinism import make_deterministic
 from trainer.model.hybrid import DecodingState, HybridModel
 from trainer.model.segments import derive_segments
-from trainer.recipes import TrainingConfig
 
 _LEAST_TEMPERATURE = 1e-6
 """Below it the likeliest token is taken: scores divided by less leave the range of a float."""

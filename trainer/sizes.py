@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import torch
 
-from trainer.config import BlockKind, ModelConfig
+from trainer.config.model import BlockKind, ModelConfig
+from trainer.config.presets import PRESETS, TARGETS
 from trainer.model.engram import Engram
 from trainer.model.experts import Experts
 from trainer.model.hybrid import HybridModel, count_parameters
-from trainer.presets import PRESETS, TARGETS
 
 
 class Sizes(NamedTuple):

@@ -17,13 +17,13 @@ import torch
 
 from kernels.measure.rows import surroundings
 from trainer.attention_choices import default_choice, plan
-from trainer.config import BlockKind, CompileBackend, CompileMode, Precision
+from trainer.config.model import BlockKind, CompileBackend, CompileMode, Precision
+from trainer.config.presets import TARGETS, preset
+from trainer.config.training import recipe_named
 from trainer.determinism import make_deterministic
 from trainer.model.hybrid import HybridModel, TrainingBatch
 from trainer.optimizer import build_optimizer, clip_gradients
 from trainer.parallel import Ranks
-from trainer.presets import TARGETS, preset
-from trainer.recipes import recipe_named
 from trainer.sizes import sizes_of
 
 PEAK_FLOPS = {"H100": 989e12, "H200": 989e12, "A100": 312e12}

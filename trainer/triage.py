@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from trainer.compilation import DISABLED_REGIONS
-from trainer.config import CompileMode
+from trainer.config.model import CompileMode
 
 JUMP = 1.5
 """Times the median of the first half of the steps that the second half may take."""

@@ -13,8 +13,8 @@ from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from tests.benchmarks.figure import Figure
 from tests.conftest import build_tiny
+from trainer.config.training import recipe_named
 from trainer.loop import Sitting, Training
-from trainer.recipes import recipe_named
 from trainer.retention import Keep, list_checkpoints
 from trainer.saver import Saver
 

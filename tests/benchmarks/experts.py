@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from tests.benchmarks.figure import Figure
-from trainer.config import ExpertsConfig
+from trainer.config.model import ExpertsConfig
 from trainer.model.experts import CAPACITY_MULTIPLE, choose_experts, expert_capacity, place_pairs
 
 NUM_TOKENS, NUM_DOCUMENTS, NUM_ENTRIES, WIDTH = 4096, 8, 32_768, 128

@@ -4,7 +4,7 @@ import torch
 
 from tests.benchmarks.figure import Figure
 from trainer.compilation import Compilation
-from trainer.config import (
+from trainer.config.model import (
     AttentionConfig,
     BlockKind,
     CompileBackend,
@@ -15,10 +15,10 @@ from trainer.config import (
     Mamba3Config,
     ModelConfig,
 )
+from trainer.config.presets import preset
 from trainer.model.hybrid import HybridModel, TrainingBatch
 from trainer.model.initialization import initialize
 from trainer.parallel import Ranks
-from trainer.presets import preset
 
 MAX_FRAMES = 6
 VOCABULARY = 32

@@ -14,13 +14,13 @@ import torch.distributed as dist
 from pipeline.core.errors import TrainingError
 from trainer.batch import Batch
 from trainer.checkpoint import digest_tensors, optimizer_tensors, restore_model, restore_optimizer
-from trainer.config import MuonConfig, OptimizerConfig
+from trainer.config.model import MuonConfig, OptimizerConfig
+from trainer.config.presets import preset
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 from trainer.not_finite import first_not_finite
 from trainer.optimizer import build_optimizer, clip_gradients, set_learning_rate
 from trainer.parallel import Ranks
-from trainer.presets import preset
 from trainer.sharding import shard
 from trainer.shards import Whole, own_rows
 from trainer.stepping import backward

@@ -13,12 +13,12 @@ from trainer.__main__ import _config, _parser
 from trainer.attention_choices import WAYS, default_choice, plan
 from trainer.attention_trials import ON_CPU, AttentionTrial, pick, try_attention
 from trainer.compilation import Compilation
-from trainer.config import AttentionChoice, CompileBackend, CompileMode, Precision
+from trainer.config.model import AttentionChoice, CompileBackend, CompileMode, Precision
+from trainer.config.training import TrainingConfig, recipe_named
 from trainer.determinism import kernel_manifest
 from trainer.drift import judge_drift
 from trainer.model.document_attention import AttentionPlan
 from trainer.parallel import Ranks
-from trainer.recipes import TrainingConfig, recipe_named
 
 MATH, FLEX, VARLEN = AttentionChoice.MATH, AttentionChoice.FLEX, AttentionChoice.VARLEN
 FLOAT32, BFLOAT16 = Precision.FLOAT32, Precision.BFLOAT16

@@ -4,8 +4,15 @@ import pytest
 from pydantic import ValidationError
 
 from pipeline.core.errors import ParamsError
-from trainer.config import AttentionConfig, EngramConfig, ExpertsConfig, Mamba3Config, ModelConfig, OptimizerConfig
-from trainer.presets import PRESETS, preset
+from trainer.config.model import (
+    AttentionConfig,
+    EngramConfig,
+    ExpertsConfig,
+    Mamba3Config,
+    ModelConfig,
+    OptimizerConfig,
+)
+from trainer.config.presets import PRESETS, preset
 
 
 def test_a_pattern_is_tiled_to_the_depth_and_its_last_tile_may_be_cut() -> None:

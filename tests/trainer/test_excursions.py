@@ -13,11 +13,11 @@ from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from trainer.certificate import History
 from trainer.checkpoint import digest_tensors
+from trainer.config.training import recipe_named
 from trainer.determinism import broken_promises
 from trainer.evaluation import Evaluation
 from trainer.loop import Sitting, Training, _judge_excursion
 from trainer.model.layers import BlockOutput
-from trainer.recipes import recipe_named
 from trainer.stepping import is_excursion
 
 

@@ -9,8 +9,8 @@ from pipeline.core.errors import TrainingError
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from trainer.checkpoint import digest_tensors
+from trainer.config.training import TrainingConfig, recipe_named
 from trainer.loop import Sitting, Training
-from trainer.recipes import TrainingConfig, recipe_named
 
 
 def training_of(store: Store, folder: Path, **changes: int) -> tuple[Training, Sitting]:

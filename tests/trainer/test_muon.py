@@ -4,12 +4,12 @@ import pytest
 import torch
 
 from trainer.checkpoint import digest_tensors, optimizer_tensors, restore_optimizer
-from trainer.config import MuonConfig, OptimizerConfig
+from trainer.config.model import MuonConfig, OptimizerConfig
+from trainer.config.presets import preset
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 from trainer.muon import orthogonalize, orthogonalized
 from trainer.optimizer import build_optimizer, set_learning_rate
-from trainer.presets import preset
 
 RATE, DECAY, MOMENTUM = 0.01, 0.1, 0.9
 # Iterations enough to converge: then what is left of the difference is rounding.

@@ -6,11 +6,11 @@ import pytest
 import torch
 from torch import nn
 
-from trainer.config import OptimizerConfig, Schedule
+from trainer.config.model import OptimizerConfig, Schedule
+from trainer.config.presets import preset
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 from trainer.optimizer import build_optimizer, clip_gradients, learning_rate, set_learning_rate
-from trainer.presets import preset
 
 
 def groups_by_name(optimizer: torch.optim.Optimizer) -> dict[str, dict]:

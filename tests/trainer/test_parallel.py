@@ -5,8 +5,8 @@ import torch
 from torch import Tensor
 
 from pipeline.core.errors import ParamsError, TrainingError
+from trainer.config.training import RECIPES, TrainingConfig
 from trainer.parallel import Ranks, tree_sum
-from trainer.recipes import RECIPES, TrainingConfig
 
 
 def leaf(place: int) -> list[Tensor]:

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from trainer.__main__ import main
+from trainer.config.presets import PRESETS, TARGETS, preset
 from trainer.model.hybrid import HybridModel, count_parameters
-from trainer.presets import PRESETS, TARGETS, preset
 from trainer.sizes import describe_preset, sizes_of
 
 

@@ -10,8 +10,8 @@ from pipeline.core.errors import TrainingError
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from trainer.checkpoint import Checkpoint, save
+from trainer.config.training import recipe_named
 from trainer.loop import Sitting, Training
-from trainer.recipes import recipe_named
 from trainer.rerun import rerun
 
 

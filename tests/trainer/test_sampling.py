@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from pipeline.core.errors import TrainingError
+from trainer.config.presets import preset
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
-from trainer.presets import preset
 from trainer.sampling import Draw, decoding_difference, draw_token, draw_tokens
 
 SPECIALS = {"<|pad|>": 0, "<|bos|>": 1, "<|eos|>": 2}

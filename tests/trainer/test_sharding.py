@@ -18,7 +18,7 @@ from pipeline.store.store import Store
 from tests.trainer.sharded import NUM_RANKS, two_steps
 from trainer import stepping
 from trainer.__main__ import main
-from trainer.config import CompileMode
+from trainer.config.model import CompileMode
 from trainer.determinism import ENVIRONMENT
 from trainer.parallel import Ranks
 from trainer.sharding import require_shardable

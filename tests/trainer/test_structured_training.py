@@ -15,11 +15,11 @@ from pipeline.core.errors import SnapshotError
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from trainer.assessment import Extent, exact_middles, held_out_loss
-from trainer.config import StructureConfig
+from trainer.config.model import StructureConfig
+from trainer.config.training import recipe_named
 from trainer.evaluation import Evaluation
 from trainer.loader import Batch
 from trainer.loop import Sitting, Training, train
-from trainer.recipes import recipe_named
 from trainer.sampling import open_trained
 
 _TINY = recipe_named("tiny")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from trainer.config import CompileMode
+from trainer.config.model import CompileMode
 from trainer.triage import has_jumped, judge
 
 BREAK = "Graph break in user code at hybrid.py:80"

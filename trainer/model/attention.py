@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from trainer.config import AttentionConfig, ModelConfig
+from trainer.config.model import AttentionConfig, ModelConfig
 from trainer.model.decoding import StepToken
 from trainer.model.engram import Engram, EngramState
 from trainer.model.layers import BlockOutput, Projection

@@ -22,7 +22,7 @@ from torch.nn import functional
 
 from kernels.expert_combine import expert_combine
 from kernels.expert_dispatch import expert_dispatch
-from trainer.config import ExpertsConfig, ModelConfig
+from trainer.config.model import ExpertsConfig, ModelConfig
 from trainer.model.decoding import StepToken
 from trainer.model.initialization import ParameterKind, ParameterSpec, fan_in_normal
 from trainer.model.layers import BlockOutput, Projection

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from kernels.chunked_cross_entropy import chunked_cross_entropy
 from pipeline.core.errors import TrainingError
-from trainer.config import BlockKind, ModelConfig
+from trainer.config.model import BlockKind, ModelConfig
 from trainer.model.attention import Attention
 from trainer.model.decoding import StepToken
 from trainer.model.document_attention import AttentionPlan

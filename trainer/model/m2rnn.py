@@ -18,7 +18,7 @@ from torch.nn import functional
 from kernels.causal_convolution import causal_convolution
 from kernels.gated_rms_norm import gated_rms_norm
 from kernels.m2rnn.op import RecurrenceArguments, m2rnn
-from trainer.config import ModelConfig
+from trainer.config.model import ModelConfig
 from trainer.model.decoding import StepToken, push, window_segments
 from trainer.model.initialization import (
     Constant,

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from kernels.mamba3_scan.op import ScanArguments, mamba3_scan
-from trainer.config import ModelConfig
+from trainer.config.model import ModelConfig
 from trainer.model.decoding import StepToken
 from trainer.model.initialization import Constant, ParameterKind, ParameterSpec, StepSizeBias
 from trainer.model.layers import BlockOutput, Projection, RMSNorm

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from trainer.config import StructureConfig
+from trainer.config.model import StructureConfig
 from trainer.model.initialization import Constant, Normal, ParameterKind, ParameterSpec
 
 

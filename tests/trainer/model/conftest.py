@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from trainer.config import AttentionConfig, EngramConfig, ExpertsConfig, M2RNNConfig, Mamba3Config, ModelConfig
+from trainer.config.model import AttentionConfig, EngramConfig, ExpertsConfig, M2RNNConfig, Mamba3Config, ModelConfig
 from trainer.model.initialization import initialize
 
 DocIdsFrom = Callable[[Sequence[Sequence[int]], int], Tensor]

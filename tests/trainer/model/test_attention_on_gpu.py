@@ -12,7 +12,8 @@ from tests.trainer.model.conftest import _doc_ids_from, _shaken
 from trainer.attention_choices import missing
 from trainer.attention_trials import ON_GPU, Shape, _measured, keeps_apart, made_inputs, run, segments_of
 from trainer.compilation import Compilation, budget_of
-from trainer.config import AttentionChoice, CompileMode, Precision
+from trainer.config.model import AttentionChoice, CompileMode, Precision
+from trainer.config.presets import preset
 from trainer.determinism import kernel_manifest, make_deterministic
 from trainer.model.attention import Attention
 from trainer.model.decoding import StepToken
@@ -21,7 +22,6 @@ from trainer.model.hybrid import HybridModel, TrainingBatch
 from trainer.model.initialization import initialize
 from trainer.model.segments import describe_rows
 from trainer.parallel import Ranks
-from trainer.presets import preset
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]
 

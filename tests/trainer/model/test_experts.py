@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from trainer.config import ExpertsConfig
+from trainer.config.model import ExpertsConfig
 from trainer.model import experts
 from trainer.model.experts import Experts, choose_experts, expert_capacity, place_pairs, router_z_loss
 from trainer.model.segments import describe_rows

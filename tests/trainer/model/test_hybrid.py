@@ -4,12 +4,12 @@ import pytest
 import torch
 from torch.nn import functional
 
-from trainer.config import OptimizerConfig
+from trainer.config.model import OptimizerConfig
+from trainer.config.presets import preset
 from trainer.model.hybrid import HybridModel, TrainingBatch, count_parameters
 from trainer.model.initialization import initialize
 from trainer.model.segments import describe_rows
 from trainer.optimizer import build_optimizer, clip_gradients, learning_rate, set_learning_rate
-from trainer.presets import preset
 
 VOCABULARY = 60
 NUM_TOKENS = 27

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+from trainer.config.presets import preset
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import (
     Identity,
@@ -14,7 +15,6 @@ from trainer.model.initialization import (
     initialize,
     parameter_specs,
 )
-from trainer.presets import preset
 
 
 def initialized(config, seed: int = 42, vocabulary_size: int = 64) -> dict[str, torch.Tensor]:

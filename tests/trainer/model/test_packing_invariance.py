@@ -2,8 +2,8 @@
 
 import torch
 
+from trainer.config.presets import preset
 from trainer.model.hybrid import HybridModel
-from trainer.presets import preset
 
 VOCABULARY, NUM_TOKENS = 300, 64
 LENGTHS = [[20, 31, 13], [64], [1, 2, 50]]

@@ -5,7 +5,7 @@ import torch
 
 from pipeline.core.errors import TrainingError
 from trainer.checkpoint import digest_tensors
-from trainer.config import ModelConfig, OptimizerConfig, StructureConfig
+from trainer.config.model import ModelConfig, OptimizerConfig, StructureConfig
 from trainer.model.hybrid import HybridModel, TrainingBatch
 from trainer.model.initialization import initialize
 from trainer.model.structure import StructureEmbedding

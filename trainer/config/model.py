@@ -4,7 +4,7 @@
                   Mamba3Config, M2RNNConfig; StructureConfig where the embedding knows chunks
     OptimizerConfig = AdamW, MuonConfig for matrices, and the learning-rate schedule
 
-The defaults are small sizes; a preset (`trainer.presets`) names every size that its model depends on.
+The defaults are small sizes; a preset (`trainer.config.presets`) names every size that its model depends on.
 """
 
 from enum import StrEnum

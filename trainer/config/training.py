@@ -7,7 +7,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 from pipeline.core.errors import ParamsError
 from pipeline.core.params import Params
 from pipeline.tokenize.fim import InfillingParams
-from trainer.config import (
+from trainer.config.model import (
     AttentionChoice,
     CompileBackend,
     CompileMode,
@@ -16,7 +16,7 @@ from trainer.config import (
     OptimizerConfig,
     Precision,
 )
-from trainer.presets import preset
+from trainer.config.presets import preset
 
 
 class TrainingConfig(Params):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from pipeline.core.errors import ParamsError
-from trainer.config import AttentionConfig, EngramConfig, ExpertsConfig, M2RNNConfig, Mamba3Config, ModelConfig
+from trainer.config.model import AttentionConfig, EngramConfig, ExpertsConfig, M2RNNConfig, Mamba3Config, ModelConfig
 
 NAM_MAMBA3 = Mamba3Config(head_size=64, state_size=64, chunk_size=64)
 NAM_ENGRAM = EngramConfig(layers=(4, 20), head_size=32, min_table_rows=100_000)
