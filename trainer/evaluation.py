@@ -10,10 +10,10 @@ import torch
 from pipeline.core.errors import TrainingError
 from pipeline.core.records import Split
 from pipeline.store.snapshot import Snapshot
-from trainer.loader import RowLayout, held_out_batches
+from trainer.data.loader import RowLayout, held_out_batches
+from trainer.data.open_loader import sources_of
 from trainer.model.hybrid import HybridModel
 from trainer.shards import release
-from trainer.sources import sources_of
 from trainer.stepping import to_device
 
 

@@ -17,17 +17,17 @@ from pipeline.store.store import Store
 from trainer import checkpoint as checkpoints
 from trainer.assembly import assemble, compile_words
 from trainer.attention_choices import plan_of
-from trainer.batch import check_chronology
 from trainer.certificate import History, digest_batch
 from trainer.checkpoint import Checkpoint
 from trainer.compile_cache import record_run
 from trainer.config.training import TrainingConfig
+from trainer.data.batch import check_chronology
+from trainer.data.loader import Batch, Loader, LoaderConfig
 from trainer.determinism import broken_promises, kernel_manifest, make_deterministic, require_device
 from trainer.drift import judge_drift
 from trainer.evaluation import Evaluation
 from trainer.following import Following, Turn, following_of
 from trainer.journal import Journal, hold_folder
-from trainer.loader import Batch, Loader, LoaderConfig
 from trainer.model.hybrid import count_parameters
 from trainer.not_finite import first_not_finite
 from trainer.optimizer import build_optimizer, clip_gradients, learning_rate, set_learning_rate

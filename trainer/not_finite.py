@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from trainer.loader import Batch
+from trainer.data.loader import Batch
 from trainer.model.hybrid import HybridModel
 from trainer.shards import release, whole
 from trainer.stepping import to_device

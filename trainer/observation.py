@@ -13,8 +13,8 @@ from typing import Any
 from pipeline.core.records import Split
 from pipeline.store.snapshot import Snapshot
 from trainer.config.training import recipe_named
-from trainer.loader import Batch, Loader, LoaderConfig
-from trainer.sources import open_loader
+from trainer.data.loader import Batch, Loader, LoaderConfig
+from trainer.data.open_loader import open_loader
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def _read(loader: Loader, first: int, sight: Sight) -> Iterator[Batch]:
         for position in range(first, last, sight.batch_rows):
             yield loader.batch_at(position, sight.batch_rows)
         return
-    from trainer.batches import Batches
+    from trainer.data.prefetch import Batches
 
     for batch in Batches(loader, sight.batch_rows, sight.num_workers, first):
         yield batch

@@ -78,9 +78,9 @@ import json, sys
 from pathlib import Path
 import torch
 from pipeline.store.store import Store
-from trainer.loader import LoaderConfig
+from trainer.data.loader import LoaderConfig
 from trainer.sampling import decoding_difference, open_trained
-from trainer.sources import open_loader
+from trainer.data.open_loader import open_loader
 trained = open_trained(Store(Path(sys.argv[1])), sys.argv[2])
 batch = open_loader(trained.snapshot, LoaderConfig()).batch_at(0, 2)
 ids, documents = (torch.from_numpy(array) for array in (batch.input_ids_BT, batch.doc_ids_BT))

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple, Self
 
 from pipeline.core.errors import TrainingError
 from pipeline.store.snapshot import Snapshot, open_snapshot
-from trainer.batches import Batches
+from trainer.data.loader import Batch, Loader, LoaderConfig, Start
+from trainer.data.open_loader import WeightedSnapshot, check_same, open_loader, open_mixture
+from trainer.data.prefetch import Batches
 from trainer.evaluation import HeldOut
-from trainer.loader import Batch, Loader, LoaderConfig, Start
-from trainer.sources import WeightedSnapshot, check_same, open_loader, open_mixture
 
 
 class Adoption(NamedTuple):

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from pipeline.core.errors import TrainingError
 from trainer.certificate import History
-from trainer.loader import Batch
+from trainer.data.loader import Batch
 from trainer.model.experts import Experts
 from trainer.model.hybrid import HybridModel, TrainingBatch
 from trainer.parallel import Ranks, tree_sum

@@ -17,10 +17,10 @@ from pipeline.build.recipes import ROOT
 from pipeline.core.records import TrainingRow
 from pipeline.core.schema import arrow_schema, table_of
 from pipeline.tokenize.columns.list_column import ListColumn
-from pipeline.tokenize.fim import InfillingParams
 from tests.benchmarks.figure import Figure
-from trainer.loader import Loader, LoaderConfig, RowLayout, Source
-from trainer.rows import TrainingRows
+from trainer.data.infilling import InfillingParams
+from trainer.data.loader import Loader, LoaderConfig, RowLayout, Source
+from trainer.data.mapped_rows import TrainingRows
 
 ROW_LENGTH, BATCH_ROWS, NUM_ROWS = 2048, 16, 4096
 NUM_ROUNDS = 3

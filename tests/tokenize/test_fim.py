@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.tokenize.fim import (
+from trainer.data.infilling import (
     Form,
     Infillable,
     Infilling,
@@ -18,8 +18,8 @@ from pipeline.tokenize.fim import (
     remap_ids,
     source_slots,
 )
-from pipeline.tokenize.keys import keyed, mix
-from pipeline.tokenize.splits import num_splits, pieces_of, split
+from trainer.data.infilling_spans import num_splits, pieces_of, split
+from trainer.data.keyed_hash import keyed, mix
 
 PARAMS = InfillingParams()
 ALWAYS = InfillingParams(rate=1)

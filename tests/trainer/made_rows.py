@@ -4,9 +4,9 @@ import pyarrow as pa
 
 from pipeline.core.records import TrainingRow
 from pipeline.core.schema import arrow_schema, table_of
-from pipeline.tokenize.fim import InfillingParams
-from trainer.loader import LoaderConfig, RowLayout, Source
-from trainer.rows import TrainingRows
+from trainer.data.infilling import InfillingParams
+from trainer.data.loader import LoaderConfig, RowLayout, Source
+from trainer.data.mapped_rows import TrainingRows
 
 T = 32
 PAD, BOS, EOS, PREFIX, MIDDLE, SUFFIX = range(6)

@@ -12,10 +12,10 @@ import torch
 import torch.distributed as dist
 
 from pipeline.core.errors import TrainingError
-from trainer.batch import Batch
 from trainer.checkpoint import digest_tensors, optimizer_tensors, restore_model, restore_optimizer
 from trainer.config.model import MuonConfig, OptimizerConfig
 from trainer.config.presets import preset
+from trainer.data.batch import Batch
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 from trainer.not_finite import first_not_finite

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from pipeline.core.errors import SnapshotError, TrainingError
 from tests.trainer.made_rows import CONFIG, FIRST_TEXT, LAYOUT, T, rows_of, sources_of
-from trainer.batch import check_chronology, chronological
-from trainer.loader import Loader, Source, held_out_batches
-from trainer.rows import TrainingRows
+from trainer.data.batch import check_chronology, chronological
+from trainer.data.loader import Loader, Source, held_out_batches
+from trainer.data.mapped_rows import TrainingRows
 
 
 def test_structure_follows_its_tokens_through_infilling_and_sentinels_have_none() -> None:

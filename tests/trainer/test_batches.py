@@ -7,8 +7,8 @@ import torch
 
 from pipeline.core.errors import TrainingError
 from tests.trainer.made_rows import CONFIG, LAYOUT, sources_of
-from trainer.batches import Batches
-from trainer.loader import Batch, Loader
+from trainer.data.loader import Batch, Loader
+from trainer.data.prefetch import Batches
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from pipeline.core.errors import TrainingError
 from tests.trainer.made_rows import LAYOUT, PLAIN, sources_of
 from trainer.certificate import History, describe_state, differing_tensors, digest_batch
 from trainer.comparison import Subject, compare
-from trainer.loader import Loader
+from trainer.data.loader import Loader
 
 TENSORS = {"parameters/a": torch.arange(6.0), "parameters/b": torch.ones(2, 2)}
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from pipeline.core.errors import TrainingError
 from tests.trainer.made_rows import CONFIG, LAYOUT, sources_of
-from trainer.batches import Batches
-from trainer.loader import Loader
+from trainer.data.loader import Loader
+from trainer.data.prefetch import Batches
 from trainer.parallel import Ranks
 from trainer.stepping import to_device
 

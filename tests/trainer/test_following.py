@@ -16,7 +16,7 @@ from pipeline.store.store import Store
 from tests.trainer.made_rows import CONFIG, LAYOUT, sources_of
 from trainer.__main__ import main
 from trainer.checkpoint import load, read_state
-from trainer.loader import Loader, Source, Start
+from trainer.data.loader import Loader, Source, Start
 from trainer.miniature import shorten
 
 STEPS = 12

@@ -9,7 +9,7 @@ import torch
 from pipeline.core.errors import SnapshotError, TrainingError
 from pipeline.core.params import digest
 from tests.trainer.made_rows import CONFIG, LAYOUT, MIDDLE, PLAIN, PREFIX, SPECIALS, SUFFIX, T, sources_of
-from trainer.loader import STATE_VERSION, EpochOrder, Loader, LoaderConfig, RowLayout, Source, held_out_batches
+from trainer.data.loader import STATE_VERSION, EpochOrder, Loader, LoaderConfig, RowLayout, Source, held_out_batches
 
 
 @pytest.fixture(scope="module")

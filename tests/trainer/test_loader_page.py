@@ -7,7 +7,7 @@ from math import ceil, isqrt
 from pathlib import Path
 
 from tests.trainer.made_rows import LAYOUT, sources_of
-from trainer.loader import Loader, LoaderConfig
+from trainer.data.loader import Loader, LoaderConfig
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "loader.md"
 MASK = 2**64 - 1

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trainer.mixture import MAX_CYCLE, Mixture, quotas
+from trainer.data.mixture import MAX_CYCLE, Mixture, quotas
 
 AMOUNTS = st.lists(st.fractions(min_value=Fraction(1, 4), max_value=300, max_denominator=4), min_size=1, max_size=8)
 

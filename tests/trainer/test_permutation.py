@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.tokenize.keys import mix
-from trainer.permutation import Permutation, permute
+from trainer.data.keyed_hash import mix
+from trainer.data.permutation import Permutation, permute
 
 
 def order_of(permutation: Permutation) -> list[int]:

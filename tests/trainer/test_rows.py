@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.core.errors import SnapshotError
 from tests.trainer.made_rows import rows_of
-from trainer.rows import TrainingRows
+from trainer.data.mapped_rows import TrainingRows
 
 
 def contents(column: Any) -> Any:

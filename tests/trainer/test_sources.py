@@ -8,8 +8,8 @@ import pytest
 from pipeline.core.errors import SnapshotError
 from pipeline.store.snapshot import Snapshot, open_snapshot
 from pipeline.store.store import Store
-from trainer.loader import LoaderConfig
-from trainer.sources import WeightedSnapshot, open_loader, open_mixture
+from trainer.data.loader import LoaderConfig
+from trainer.data.open_loader import WeightedSnapshot, open_loader, open_mixture
 
 CONFIG = LoaderConfig(seed=3)
 

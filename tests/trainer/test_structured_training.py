@@ -17,8 +17,8 @@ from pipeline.store.store import Store
 from trainer.assessment import Extent, exact_middles, held_out_loss
 from trainer.config.model import StructureConfig
 from trainer.config.training import recipe_named
+from trainer.data.loader import Batch
 from trainer.evaluation import Evaluation
-from trainer.loader import Batch
 from trainer.loop import Sitting, Training, train
 from trainer.sampling import open_trained
 

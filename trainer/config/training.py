@@ -6,7 +6,6 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 
 from pipeline.core.errors import ParamsError
 from pipeline.core.params import Params
-from pipeline.tokenize.fim import InfillingParams
 from trainer.config.model import (
     AttentionChoice,
     CompileBackend,
@@ -17,6 +16,7 @@ from trainer.config.model import (
     Precision,
 )
 from trainer.config.presets import preset
+from trainer.data.infilling import InfillingParams
 
 
 class TrainingConfig(Params):

@@ -13,7 +13,7 @@ from math import isqrt
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.tokenize.keys import Words, mix
+from trainer.data.keyed_hash import Words, mix
 
 _NUM_ROUNDS = 6
 

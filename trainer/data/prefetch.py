@@ -7,7 +7,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Sampler, get_worker_info
 
 from pipeline.core.errors import TrainingError
-from trainer.loader import Batch, Loader
+from trainer.data.loader import Batch, Loader
 
 PREFETCH_PER_WORKER = 4
 STALLED_AFTER_SECONDS = 300.0

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.tokenize.keys import Words, keyed, mix
+from trainer.data.keyed_hash import Words, keyed, mix
 
 Integers = npt.NDArray[np.int64]
 

@@ -21,8 +21,8 @@ import numpy.typing as npt
 from pydantic import Field
 
 from pipeline.core.params import Params
-from pipeline.tokenize.keys import Words, keyed, mix
-from pipeline.tokenize.splits import Pieces, Spans, pieces_of, split
+from trainer.data.infilling_spans import Pieces, Spans, pieces_of, split
+from trainer.data.keyed_hash import Words, keyed, mix
 
 _DRAW = 1
 _HALF, _LOW_HALF = np.uint64(32), np.uint64(0xFFFF_FFFF)

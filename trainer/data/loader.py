@@ -19,13 +19,13 @@ from pydantic import Field
 
 from pipeline.core.errors import SnapshotError, TrainingError
 from pipeline.core.params import Params, digest
-from pipeline.tokenize.fim import InfillingParams, Sentinels
-from pipeline.tokenize.keys import keyed
-from trainer.batch import Batch, Contents, ResumeTriple, finish
-from trainer.filling import Block, Filled, Slots, decide, fill, lay_out, plain
-from trainer.mixture import Mixture
-from trainer.permutation import Permutation, permute
-from trainer.rows import Integers, TrainingRows, gather
+from trainer.data.batch import Batch, Contents, ResumeTriple, finish
+from trainer.data.infilling import InfillingParams, Sentinels
+from trainer.data.keyed_hash import keyed
+from trainer.data.mapped_rows import Integers, TrainingRows, gather
+from trainer.data.mixture import Mixture
+from trainer.data.permutation import Permutation, permute
+from trainer.data.row_layout import Block, Filled, Slots, decide, fill, lay_out, plain
 
 __all__ = ["Batch", "ResumeTriple"]
 

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pipeline.core.errors import TrainingError
-from pipeline.tokenize.fim import Form, Infilling
-from trainer.filling import Filled
-from trainer.rows import Integers, spread
+from trainer.data.infilling import Form, Infilling
+from trainer.data.mapped_rows import Integers, spread
+from trainer.data.row_layout import Filled
 
 
 class ResumeTriple(NamedTuple):

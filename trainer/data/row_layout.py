@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pipeline.core.errors import SnapshotError
-from pipeline.tokenize.fim import InfillingParams, Sentinels, draw, infill
-from pipeline.tokenize.splits import Pieces, Spans
-from trainer.rows import Integers, Rows
+from trainer.data.infilling import InfillingParams, Sentinels, draw, infill
+from trainer.data.infilling_spans import Pieces, Spans
+from trainer.data.mapped_rows import Integers, Rows
 
 NO_DOCUMENT = -1
 """`doc_ids` of a padding slot; pieces count from 1."""

@@ -8,8 +8,8 @@ from pipeline.core.errors import SnapshotError
 from pipeline.core.params import digest
 from pipeline.core.records import Split
 from pipeline.store.snapshot import Snapshot
-from trainer.loader import Loader, LoaderConfig, RowLayout, Source, Start
-from trainer.rows import TrainingRows
+from trainer.data.loader import Loader, LoaderConfig, RowLayout, Source, Start
+from trainer.data.mapped_rows import TrainingRows
 
 _SHORT = 12
 
