@@ -6,9 +6,9 @@ import torch
 
 from trainer.config.model import CompileMode
 from trainer.config.training import TrainingConfig
+from trainer.distributed.ranks import Ranks
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
-from trainer.parallel import Ranks
 
 
 def assemble(

@@ -28,7 +28,7 @@ from pipeline.core.params import canonical_json
 from pipeline.store.objects import StoredObject, read_manifest, sha256_of
 from pipeline.store.store import Store
 from trainer.certificate import History
-from trainer.shards import is_sharded, own_rows, rows_like, slice_like
+from trainer.distributed.shards import is_sharded, own_rows, rows_like, slice_like
 
 KIND = "training/checkpoint"
 PARAMETERS, OPTIMIZER, HISTORY, STATE = "parameters", "optimizer", "history.safetensors", "state.json"

@@ -21,13 +21,13 @@ from torch import Tensor
 
 from pipeline.core.errors import TrainingError
 from trainer.config.model import BlockKind, CompileBackend, CompileMode
+from trainer.distributed.ranks import Ranks, require_equal
 from trainer.frame_watch import Budget, FrameWatch
 from trainer.model.attention import Attention
 from trainer.model.document_attention import DocumentBounds
 from trainer.model.experts import Experts
 from trainer.model.hybrid import HybridModel, Layer
 from trainer.model.segments import PackedRows
-from trainer.parallel import Ranks, require_equal
 
 Stack = Callable[[Tensor, PackedRows], tuple[Tensor, Tensor]]
 

@@ -12,8 +12,8 @@ from pipeline.core.records import Split
 from pipeline.store.snapshot import Snapshot
 from trainer.data.loader import RowLayout, held_out_batches
 from trainer.data.open_loader import sources_of
+from trainer.distributed.shards import release
 from trainer.model.hybrid import HybridModel
-from trainer.shards import release
 from trainer.stepping import to_device
 
 

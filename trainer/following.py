@@ -14,7 +14,7 @@ from pipeline.core.errors import SluiceError, TrainingError
 from pipeline.store.store import Store
 from trainer.certificate import History
 from trainer.checkpoint import load, open_stored, read_state
-from trainer.parallel import Ranks
+from trainer.distributed.ranks import Ranks
 from trainer.reading import Adoption, Reading
 
 REFS = ("live", "candidate")

@@ -24,6 +24,8 @@ from trainer.config.training import TrainingConfig
 from trainer.data.batch import check_chronology
 from trainer.data.loader import Batch, Loader, LoaderConfig
 from trainer.determinism import broken_promises, kernel_manifest, make_deterministic, require_device
+from trainer.distributed.ranks import Ranks
+from trainer.distributed.shards import Whole
 from trainer.drift import judge_drift
 from trainer.evaluation import Evaluation
 from trainer.following import Following, Turn, following_of
@@ -31,12 +33,10 @@ from trainer.journal import Journal, hold_folder
 from trainer.model.hybrid import count_parameters
 from trainer.not_finite import first_not_finite
 from trainer.optimizer import build_optimizer, clip_gradients, learning_rate, set_learning_rate
-from trainer.parallel import Ranks
 from trainer.reading import Adoption, Reading
 from trainer.result import result_of
 from trainer.retention import Keep, is_sound, list_checkpoints
 from trainer.saver import Saver
-from trainer.shards import Whole
 from trainer.stepping import MemorySpentError, StepLoss, backward, is_excursion
 
 

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 from torch.optim.adamw import adamw
 
-from trainer.shards import is_sharded, own_rows, range_of, whole
+from trainer.distributed.shards import is_sharded, own_rows, range_of, whole
 
 COEFFICIENTS = (
     (8.28721201814563, -23.595886519098837, 17.300387312530933),

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from trainer.data.loader import Batch
+from trainer.distributed.shards import release, whole
 from trainer.model.hybrid import HybridModel
-from trainer.shards import release, whole
 from trainer.stepping import to_device
 
 

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from trainer.config.model import OptimizerConfig, Schedule
+from trainer.distributed.shards import own_rows, whole
 from trainer.model.initialization import ParameterKind, parameter_specs
 from trainer.muon import MuonAdamW
-from trainer.shards import own_rows, whole
 
 
 def build_optimizer(model: nn.Module, config: OptimizerConfig) -> MuonAdamW:

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from trainer import checkpoint as checkpoints
 from trainer.determinism import broken_promises
+from trainer.distributed.ranks import Ranks
 from trainer.model.hybrid import count_parameters
-from trainer.parallel import Ranks
 
 if TYPE_CHECKING:
     from trainer.loop import Sitting, Training

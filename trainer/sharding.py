@@ -3,7 +3,7 @@
 A layer's parameters are gathered when it runs and let go behind it. Compile a model first, then shard it: a graph that was
 traced over gathered parameters holds for any number of ranks.
 
-Gradients are added by `trainer.parallel`'s tree and no other: what ranks send each other are shares of gradients, and each
+Gradients are added by `trainer.distributed.ranks`'s tree and no other: what ranks send each other are shares of gradients, and each
 adds those of its own rows in the order of the ranks. So a sharded training has the bits of one that is not.
 """
 
@@ -18,8 +18,8 @@ from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
 
 from pipeline.core.errors import TrainingError
 from trainer.config.model import CompileMode
+from trainer.distributed.ranks import Ranks, add_as_tree
 from trainer.model.hybrid import HybridModel
-from trainer.parallel import Ranks, add_as_tree
 
 
 def shard(model: HybridModel, ranks: Ranks, device: str = "cpu") -> None:

@@ -14,10 +14,10 @@ from torch import Tensor, nn
 from pipeline.core.errors import TrainingError
 from trainer.certificate import History
 from trainer.data.loader import Batch
+from trainer.distributed.ranks import Ranks, tree_sum
+from trainer.distributed.shards import is_sharded
 from trainer.model.experts import Experts
 from trainer.model.hybrid import HybridModel, TrainingBatch
-from trainer.parallel import Ranks, tree_sum
-from trainer.shards import is_sharded
 
 NUM_RECENT = 20
 """Good steps that a loss is compared with; before there are as many, only numbers that are not finite count."""

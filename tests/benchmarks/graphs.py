@@ -16,9 +16,9 @@ from trainer.config.model import (
     ModelConfig,
 )
 from trainer.config.presets import preset
+from trainer.distributed.ranks import Ranks
 from trainer.model.hybrid import HybridModel, TrainingBatch
 from trainer.model.initialization import initialize
-from trainer.parallel import Ranks
 
 MAX_FRAMES = 6
 VOCABULARY = 32

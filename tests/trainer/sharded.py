@@ -16,13 +16,13 @@ from trainer.checkpoint import digest_tensors, optimizer_tensors, restore_model,
 from trainer.config.model import MuonConfig, OptimizerConfig
 from trainer.config.presets import preset
 from trainer.data.batch import Batch
+from trainer.distributed.ranks import Ranks
+from trainer.distributed.shards import Whole, own_rows
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 from trainer.not_finite import first_not_finite
 from trainer.optimizer import build_optimizer, clip_gradients, set_learning_rate
-from trainer.parallel import Ranks
 from trainer.sharding import shard
-from trainer.shards import Whole, own_rows
 from trainer.stepping import backward
 
 NUM_RANKS, NUM_MICRO_BATCHES, VOCABULARY_SIZE = 4, 8, 61

@@ -16,9 +16,9 @@ from trainer.compilation import Compilation
 from trainer.config.model import AttentionChoice, CompileBackend, CompileMode, Precision
 from trainer.config.training import TrainingConfig, recipe_named
 from trainer.determinism import kernel_manifest
+from trainer.distributed.ranks import Ranks
 from trainer.drift import judge_drift
 from trainer.model.document_attention import AttentionPlan
-from trainer.parallel import Ranks
 
 MATH, FLEX, VARLEN = AttentionChoice.MATH, AttentionChoice.FLEX, AttentionChoice.VARLEN
 FLOAT32, BFLOAT16 = Precision.FLOAT32, Precision.BFLOAT16

@@ -12,8 +12,8 @@ from pipeline.core.errors import TrainingError
 from tests.benchmarks.graphs import batch_of, narrow_model
 from trainer.compilation import DISABLED_REGIONS, Compilation, apply_settings, assert_settings
 from trainer.config.model import CompileBackend, CompileMode
+from trainer.distributed.ranks import Ranks, require_equal
 from trainer.model.hybrid import HybridModel
-from trainer.parallel import Ranks, require_equal
 
 ROOT = Path(__file__).parent.parent.parent
 FULLGRAPH, BUDGETED = CompileMode.FULLGRAPH, CompileMode.BUDGETED

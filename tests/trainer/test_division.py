@@ -13,7 +13,7 @@ from pipeline.core.errors import TrainingError
 from tests.trainer.made_rows import CONFIG, LAYOUT, sources_of
 from trainer.data.loader import Loader
 from trainer.data.prefetch import Batches
-from trainer.parallel import Ranks
+from trainer.distributed.ranks import Ranks
 from trainer.stepping import to_device
 
 LOADER = Loader(sources_of(heron=23, lantern=9, quarry=700), LAYOUT, CONFIG)

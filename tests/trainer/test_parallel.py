@@ -6,7 +6,7 @@ from torch import Tensor
 
 from pipeline.core.errors import ParamsError, TrainingError
 from trainer.config.training import RECIPES, TrainingConfig
-from trainer.parallel import Ranks, tree_sum
+from trainer.distributed.ranks import Ranks, tree_sum
 
 
 def leaf(place: int) -> list[Tensor]:

@@ -20,7 +20,7 @@ from trainer import stepping
 from trainer.__main__ import main
 from trainer.config.model import CompileMode
 from trainer.determinism import ENVIRONMENT
-from trainer.parallel import Ranks
+from trainer.distributed.ranks import Ranks
 from trainer.sharding import require_shardable
 
 SAME = ("certificate", "losses", "parameters_sha256", "optimizer_sha256", "checkpoint_id", "num_parameters")

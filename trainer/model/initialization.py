@@ -15,7 +15,7 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-from trainer.shards import own_rows, rows_like
+from trainer.distributed.shards import own_rows, rows_like
 
 
 class ParameterKind(StrEnum):

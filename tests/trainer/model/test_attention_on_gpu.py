@@ -15,13 +15,13 @@ from trainer.compilation import Compilation, budget_of
 from trainer.config.model import AttentionChoice, CompileMode, Precision
 from trainer.config.presets import preset
 from trainer.determinism import kernel_manifest, make_deterministic
+from trainer.distributed.ranks import Ranks
 from trainer.model.attention import Attention
 from trainer.model.decoding import StepToken
 from trainer.model.document_attention import AttentionPlan, lay_out
 from trainer.model.hybrid import HybridModel, TrainingBatch
 from trainer.model.initialization import initialize
 from trainer.model.segments import describe_rows
-from trainer.parallel import Ranks
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]
 
