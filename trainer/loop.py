@@ -32,7 +32,7 @@ from trainer.following import Following, Turn, following_of
 from trainer.journal import Journal, hold_folder
 from trainer.model.hybrid import count_parameters
 from trainer.not_finite import first_not_finite
-from trainer.optimizer import build_optimizer, clip_gradients, learning_rate, set_learning_rate
+from trainer.optim.parameter_groups import build_optimizer, clip_gradients, learning_rate, set_learning_rate
 from trainer.reading import Adoption, Reading
 from trainer.result import result_of
 from trainer.retention import Keep, is_sound, list_checkpoints

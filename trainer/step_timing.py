@@ -23,7 +23,7 @@ from trainer.config.training import recipe_named
 from trainer.determinism import make_deterministic
 from trainer.distributed.ranks import Ranks
 from trainer.model.hybrid import HybridModel, TrainingBatch
-from trainer.optimizer import build_optimizer, clip_gradients
+from trainer.optim.parameter_groups import build_optimizer, clip_gradients
 from trainer.sizes import sizes_of
 
 PEAK_FLOPS = {"H100": 989e12, "H200": 989e12, "A100": 312e12}

@@ -21,7 +21,7 @@ from trainer.distributed.shards import Whole, own_rows
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 from trainer.not_finite import first_not_finite
-from trainer.optimizer import build_optimizer, clip_gradients, set_learning_rate
+from trainer.optim.parameter_groups import build_optimizer, clip_gradients, set_learning_rate
 from trainer.sharding import shard
 from trainer.stepping import backward
 

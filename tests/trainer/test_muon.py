@@ -8,8 +8,8 @@ from trainer.config.model import MuonConfig, OptimizerConfig
 from trainer.config.presets import preset
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
-from trainer.muon import orthogonalize, orthogonalized
-from trainer.optimizer import build_optimizer, set_learning_rate
+from trainer.optim.muon import orthogonalize, orthogonalized
+from trainer.optim.parameter_groups import build_optimizer, set_learning_rate
 
 RATE, DECAY, MOMENTUM = 0.01, 0.1, 0.9
 # Iterations enough to converge: then what is left of the difference is rounding.

@@ -10,7 +10,7 @@ from trainer.config.model import OptimizerConfig, Schedule
 from trainer.config.presets import preset
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
-from trainer.optimizer import build_optimizer, clip_gradients, learning_rate, set_learning_rate
+from trainer.optim.parameter_groups import build_optimizer, clip_gradients, learning_rate, set_learning_rate
 
 
 def groups_by_name(optimizer: torch.optim.Optimizer) -> dict[str, dict]:

@@ -9,7 +9,7 @@ from trainer.config.presets import preset
 from trainer.model.hybrid import HybridModel, TrainingBatch, count_parameters
 from trainer.model.initialization import initialize
 from trainer.model.segments import describe_rows
-from trainer.optimizer import build_optimizer, clip_gradients, learning_rate, set_learning_rate
+from trainer.optim.parameter_groups import build_optimizer, clip_gradients, learning_rate, set_learning_rate
 
 VOCABULARY = 60
 NUM_TOKENS = 27

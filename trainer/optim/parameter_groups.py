@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from trainer.config.model import OptimizerConfig, Schedule
 from trainer.distributed.shards import own_rows, whole
 from trainer.model.initialization import ParameterKind, parameter_specs
-from trainer.muon import MuonAdamW
+from trainer.optim.muon import MuonAdamW
 
 
 def build_optimizer(model: nn.Module, config: OptimizerConfig) -> MuonAdamW:

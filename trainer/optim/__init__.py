@@ -1,0 +1,3 @@
+"""Optimizers: parameter groups, AdamW, Muon and the learning-rate schedule.
+
+The step that calls them is `trainer.train.step`."""
