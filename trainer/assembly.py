@@ -42,6 +42,6 @@ def _compiled(model: HybridModel, config: TrainingConfig) -> Any:
     """The model's compilation, or None. Its module loads the compiler, a second of every process."""
     if config.compile is CompileMode.OFF:
         return None
-    from trainer.compilation import Compilation
+    from trainer.compile.policy import Compilation
 
     return Compilation(model, config.compile, config.compile_backend, config.deterministic)

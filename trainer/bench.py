@@ -28,7 +28,7 @@ import torch
 from kernels.measure.rows import COMMITTED, append, read_rows, surroundings
 from pipeline.core.errors import TrainingError
 from trainer.bench_claims import Claims, measure_packing, measure_training
-from trainer.compile_cache import FOLDERS
+from trainer.compile.cache import FOLDERS
 from trainer.config.model import CompileBackend, CompileMode
 from trainer.step_timing import Case, measure_determinism_cost, measure_steps
 

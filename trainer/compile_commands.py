@@ -9,7 +9,7 @@ from typing import Any
 
 from pipeline.store.snapshot import open_snapshot, resolve
 from pipeline.store.store import Store
-from trainer import compile_cache
+from trainer.compile import cache as compile_cache
 
 
 def cache_status(options: argparse.Namespace) -> dict[str, Any]:

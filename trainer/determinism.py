@@ -15,7 +15,7 @@ from typing import Any
 
 import kernels
 from pipeline.core.errors import TrainingError
-from trainer import compile_cache
+from trainer.compile import cache
 
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
 """Read by Python at its start and by torch at its import; later changes do nothing."""
@@ -27,7 +27,7 @@ NUMERIC = ("MKL_CBWR", "MKL_DYNAMIC", "MKL_ENABLE_INSTRUCTIONS", "OMP_DYNAMIC", 
 def ensure_environment(arguments: list[str], environment: MutableMapping[str, str] = os.environ) -> None:
     """Re-execute `python -m trainer` once with the environment it needs. Returns only where it is right already."""
     missing = {name: value for name, value in ENVIRONMENT.items() if environment.get(name) != value}
-    added, words = compile_cache.environment(arguments, environment)
+    added, words = cache.environment(arguments, environment)
     missing |= added
     if words:
         print(words, file=sys.stderr, flush=True)

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from trainer.attention_choices import default_choice
 from trainer.attention_trials import AttentionTrial, pick, try_attention
-from trainer.compile_cache import FOLDERS, SWITCHES
+from trainer.compile.cache import FOLDERS, SWITCHES
 from trainer.config.model import Precision
 from trainer.config.presets import preset
 from trainer.determinism import ENVIRONMENT, broken_promises, kernel_manifest, make_deterministic

@@ -19,7 +19,7 @@ from trainer.assembly import assemble, compile_words
 from trainer.attention_choices import plan_of
 from trainer.certificate import History, digest_batch
 from trainer.checkpoint import Checkpoint
-from trainer.compile_cache import record_run
+from trainer.compile.cache import record_run
 from trainer.config.training import TrainingConfig
 from trainer.data.batch import check_chronology
 from trainer.data.loader import Batch, Loader, LoaderConfig

@@ -172,7 +172,7 @@ def flops_a_token(case: Case, vocabulary_size: int) -> float:
 def _compilation(model: HybridModel, case: Case) -> Any:
     if case.compile is CompileMode.OFF:
         return None
-    from trainer.compilation import Compilation
+    from trainer.compile.policy import Compilation
 
     return Compilation(model, case.compile, case.backend, case.deterministic)
 

@@ -17,7 +17,7 @@ from os import environ
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from trainer.compilation import DISABLED_REGIONS
+from trainer.compile.policy import DISABLED_REGIONS
 from trainer.config.model import CompileMode
 
 JUMP = 1.5

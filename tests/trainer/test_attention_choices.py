@@ -12,7 +12,7 @@ from tests.trainer.model.flash_on_cpu import gpu_ways_on_cpu
 from trainer.__main__ import _config, _parser
 from trainer.attention_choices import WAYS, default_choice, plan
 from trainer.attention_trials import ON_CPU, AttentionTrial, pick, try_attention
-from trainer.compilation import Compilation
+from trainer.compile.policy import Compilation
 from trainer.config.model import AttentionChoice, CompileBackend, CompileMode, Precision
 from trainer.config.training import TrainingConfig, recipe_named
 from trainer.determinism import kernel_manifest

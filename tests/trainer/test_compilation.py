@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from pipeline.core.errors import TrainingError
 from tests.benchmarks.graphs import batch_of, narrow_model
-from trainer.compilation import DISABLED_REGIONS, Compilation, apply_settings, assert_settings
+from trainer.compile.policy import DISABLED_REGIONS, Compilation, apply_settings, assert_settings
 from trainer.config.model import CompileBackend, CompileMode
 from trainer.distributed.ranks import Ranks, require_equal
 from trainer.model.hybrid import HybridModel

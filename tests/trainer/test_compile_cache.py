@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.core.errors import StoreError
-from trainer.compile_cache import environment, record, status, sync
+from trainer.compile.cache import environment, record, status, sync
 
 
 def warm(place: Path, vocabulary: str = "v" * 64) -> Path:

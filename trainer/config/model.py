@@ -25,7 +25,7 @@ class BlockKind(StrEnum):
 
 
 class CompileMode(StrEnum):
-    """What is compiled of a model, and what an interruption of it means: see `trainer.compilation`."""
+    """What is compiled of a model, and what an interruption of it means: see `trainer.compile.policy`."""
 
     OFF = "off"
     FULLGRAPH = "fullgraph"

@@ -11,7 +11,7 @@ from torch import Tensor
 from tests.trainer.model.conftest import _doc_ids_from, _shaken
 from trainer.attention_choices import missing
 from trainer.attention_trials import ON_GPU, Shape, _measured, keeps_apart, made_inputs, run, segments_of
-from trainer.compilation import Compilation, budget_of
+from trainer.compile.policy import Compilation, budget_of
 from trainer.config.model import AttentionChoice, CompileMode, Precision
 from trainer.config.presets import preset
 from trainer.determinism import kernel_manifest, make_deterministic

@@ -6,7 +6,7 @@
 
 Embedding, final norm and loss run as they are: each is one operation or two. So do evaluation, which has no gradients, and
 decoding. One axis is dynamic, the batch, marked on the inputs of the warm-up; a batch of one row is a graph of its own.
-`trainer.frame_watch` counts, and raises where a run leaves its budget.
+`trainer.compile.graph_budget` counts, and raises where a run leaves its budget.
 """
 
 import functools
@@ -20,9 +20,9 @@ import torch
 from torch import Tensor
 
 from pipeline.core.errors import TrainingError
+from trainer.compile.graph_budget import Budget, FrameWatch
 from trainer.config.model import BlockKind, CompileBackend, CompileMode
 from trainer.distributed.ranks import Ranks, require_equal
-from trainer.frame_watch import Budget, FrameWatch
 from trainer.model.attention import Attention
 from trainer.model.document_attention import DocumentBounds
 from trainer.model.experts import Experts
