@@ -253,10 +253,10 @@ def _of_commands(name: str) -> Any:
 
 def _train(options: argparse.Namespace) -> dict[str, Any]:
     from pipeline.store.store import Store
+    from trainer.checkpoint.retention import Keep
     from trainer.evaluation import Evaluation
     from trainer.loop import Sitting, train
     from trainer.naming import Asked, named
-    from trainer.retention import Keep
 
     store = Store(options.store)
     names = named(store, Asked(options.corpus, options.snapshot, options.follow, tuple(options.mix)))

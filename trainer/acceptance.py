@@ -21,7 +21,7 @@ from pipeline.store.fsck import fsck
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from trainer import planted
-from trainer.checkpoint import load
+from trainer.checkpoint.checkpoint import load
 from trainer.determinism import ENVIRONMENT
 from trainer.miniature import copy_snapshot, shorten
 

@@ -9,8 +9,9 @@ from typing import Any
 from pipeline.core.errors import TrainingError
 from pipeline.store.snapshot import resolve
 from pipeline.store.store import Store
-from trainer import acceptance, archive, checkpoint, comparison, diagnosis, rerun, retention
-from trainer.retention import Keep
+from trainer import acceptance, comparison, diagnosis, rerun
+from trainer.checkpoint import archive, checkpoint, retention
+from trainer.checkpoint.retention import Keep
 
 
 def compare(options: argparse.Namespace) -> dict[str, Any]:

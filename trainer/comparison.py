@@ -12,9 +12,9 @@ from torch import Tensor
 from pipeline.core.errors import TrainingError
 from pipeline.core.params import flat
 from pipeline.store.store import Store
-from trainer import checkpoint as checkpoints
-from trainer.certificate import State, differing_tensors
-from trainer.checkpoint import Checkpoint
+from trainer.checkpoint import checkpoint as checkpoints
+from trainer.checkpoint.certificate import State, differing_tensors
+from trainer.checkpoint.checkpoint import Checkpoint
 
 _NUM_SHOWN = 5
 

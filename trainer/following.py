@@ -12,8 +12,8 @@ from typing import Any
 
 from pipeline.core.errors import SluiceError, TrainingError
 from pipeline.store.store import Store
-from trainer.certificate import History
-from trainer.checkpoint import load, open_stored, read_state
+from trainer.checkpoint.certificate import History
+from trainer.checkpoint.checkpoint import load, open_stored, read_state
 from trainer.distributed.ranks import Ranks
 from trainer.reading import Adoption, Reading
 

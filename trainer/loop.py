@@ -14,11 +14,14 @@ from pipeline.core.errors import StoreError, TrainingError
 from pipeline.core.params import digest, flat
 from pipeline.store.snapshot import Snapshot, open_snapshot
 from pipeline.store.store import Store
-from trainer import checkpoint as checkpoints
 from trainer.assembly import assemble, compile_words
 from trainer.attention_choices import plan_of
-from trainer.certificate import History, digest_batch
-from trainer.checkpoint import Checkpoint
+from trainer.checkpoint import checkpoint as checkpoints
+from trainer.checkpoint.certificate import History, digest_batch
+from trainer.checkpoint.checkpoint import Checkpoint
+from trainer.checkpoint.resume_rules import judge_drift
+from trainer.checkpoint.retention import Keep, is_sound, list_checkpoints
+from trainer.checkpoint.saver import Saver
 from trainer.compile.cache import record_run
 from trainer.config.training import TrainingConfig
 from trainer.data.batch import check_chronology
@@ -26,7 +29,6 @@ from trainer.data.loader import Batch, Loader, LoaderConfig
 from trainer.determinism import broken_promises, kernel_manifest, make_deterministic, require_device
 from trainer.distributed.ranks import Ranks
 from trainer.distributed.shards import Whole
-from trainer.drift import judge_drift
 from trainer.evaluation import Evaluation
 from trainer.following import Following, Turn, following_of
 from trainer.journal import Journal, hold_folder
@@ -35,8 +37,6 @@ from trainer.not_finite import first_not_finite
 from trainer.optim.parameter_groups import build_optimizer, clip_gradients, learning_rate, set_learning_rate
 from trainer.reading import Adoption, Reading
 from trainer.result import result_of
-from trainer.retention import Keep, is_sound, list_checkpoints
-from trainer.saver import Saver
 from trainer.stepping import MemorySpentError, StepLoss, backward, is_excursion
 
 

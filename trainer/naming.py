@@ -7,7 +7,7 @@ from typing import NamedTuple
 from pipeline.core.errors import ParamsError
 from pipeline.store.snapshot import resolve
 from pipeline.store.store import Store
-from trainer.checkpoint import open_stored, read_state
+from trainer.checkpoint.checkpoint import open_stored, read_state
 
 _ID = re.compile("[0-9a-f]{64}")
 REFS = ("live", "candidate")

@@ -13,12 +13,12 @@ from typing import Any
 from pipeline.core.errors import TrainingError
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
-from trainer.certificate import History, State, describe_state, differing_tensors
-from trainer.checkpoint import Checkpoint, load
+from trainer.checkpoint.certificate import History, State, describe_state, differing_tensors
+from trainer.checkpoint.checkpoint import Checkpoint, load
+from trainer.checkpoint.retention import list_checkpoints
 from trainer.config.training import TrainingConfig
 from trainer.following import Following, recorded_by
 from trainer.loop import Sitting, Training
-from trainer.retention import list_checkpoints
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from trainer import checkpoint as checkpoints
+from trainer.checkpoint import checkpoint as checkpoints
 from trainer.determinism import broken_promises
 from trainer.distributed.ranks import Ranks
 from trainer.model.hybrid import count_parameters

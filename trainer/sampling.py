@@ -18,7 +18,7 @@ from torch import Tensor
 from pipeline.core.errors import TrainingError
 from pipeline.store.snapshot import Snapshot, open_snapshot
 from pipeline.store.store import Store
-from trainer import checkpoint as checkpoints
+from trainer.checkpoint import checkpoint as checkpoints
 from trainer.config.training import TrainingConfig
 from trainer.determinism import make_deterministic
 from trainer.model.hybrid import DecodingState, HybridModel

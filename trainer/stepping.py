@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from pipeline.core.errors import TrainingError
-from trainer.certificate import History
+from trainer.checkpoint.certificate import History
 from trainer.data.loader import Batch
 from trainer.distributed.ranks import Ranks, tree_sum
 from trainer.distributed.shards import is_sharded

@@ -12,7 +12,7 @@ import torch
 import torch.distributed as dist
 
 from pipeline.core.errors import TrainingError
-from trainer.checkpoint import digest_tensors, optimizer_tensors, restore_model, restore_optimizer
+from trainer.checkpoint.checkpoint import digest_tensors, optimizer_tensors, restore_model, restore_optimizer
 from trainer.config.model import MuonConfig, OptimizerConfig
 from trainer.config.presets import preset
 from trainer.data.batch import Batch

@@ -12,12 +12,12 @@ from tests.trainer.model.flash_on_cpu import gpu_ways_on_cpu
 from trainer.__main__ import _config, _parser
 from trainer.attention_choices import WAYS, default_choice, plan
 from trainer.attention_trials import ON_CPU, AttentionTrial, pick, try_attention
+from trainer.checkpoint.resume_rules import judge_drift
 from trainer.compile.policy import Compilation
 from trainer.config.model import AttentionChoice, CompileBackend, CompileMode, Precision
 from trainer.config.training import TrainingConfig, recipe_named
 from trainer.determinism import kernel_manifest
 from trainer.distributed.ranks import Ranks
-from trainer.drift import judge_drift
 from trainer.model.document_attention import AttentionPlan
 
 MATH, FLEX, VARLEN = AttentionChoice.MATH, AttentionChoice.FLEX, AttentionChoice.VARLEN

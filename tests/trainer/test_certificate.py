@@ -10,7 +10,7 @@ import torch
 
 from pipeline.core.errors import TrainingError
 from tests.trainer.made_rows import LAYOUT, PLAIN, sources_of
-from trainer.certificate import History, describe_state, differing_tensors, digest_batch
+from trainer.checkpoint.certificate import History, describe_state, differing_tensors, digest_batch
 from trainer.comparison import Subject, compare
 from trainer.data.loader import Loader
 

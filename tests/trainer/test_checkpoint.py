@@ -20,14 +20,14 @@ from pipeline.core.durable import acquire
 from pipeline.core.errors import SluiceError, StoreError, TrainingError
 from pipeline.store.objects import read_manifest
 from pipeline.store.store import Store
-from trainer import archive, retention
-from trainer.certificate import History
-from trainer.checkpoint import KIND, STATE_FIELDS, Checkpoint, load, save
+from trainer.checkpoint import archive, retention
+from trainer.checkpoint.certificate import History
+from trainer.checkpoint.checkpoint import KIND, STATE_FIELDS, Checkpoint, load, save
+from trainer.checkpoint.resume_rules import judge_drift
+from trainer.checkpoint.retention import Keep
+from trainer.checkpoint.saver import Saver
 from trainer.comparison import diff
-from trainer.drift import judge_drift
 from trainer.loop import _load
-from trainer.retention import Keep
-from trainer.saver import Saver
 
 IDENTITY = {"config": {"batch_rows": 4, "model": {"depth": 2}}, "seed": 42, "snapshot_id": "a" * 64}
 

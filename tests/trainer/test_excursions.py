@@ -11,8 +11,8 @@ import torch
 from pipeline.core.errors import TrainingError
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
-from trainer.certificate import History
-from trainer.checkpoint import digest_tensors
+from trainer.checkpoint.certificate import History
+from trainer.checkpoint.checkpoint import digest_tensors
 from trainer.config.training import recipe_named
 from trainer.determinism import broken_promises
 from trainer.evaluation import Evaluation

@@ -15,7 +15,7 @@ from pipeline.store.snapshot import SNAPSHOT, open_snapshot
 from pipeline.store.store import Store
 from tests.trainer.made_rows import CONFIG, LAYOUT, sources_of
 from trainer.__main__ import main
-from trainer.checkpoint import load, read_state
+from trainer.checkpoint.checkpoint import load, read_state
 from trainer.data.loader import Loader, Source, Start
 from trainer.miniature import shorten
 

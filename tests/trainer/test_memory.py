@@ -8,7 +8,7 @@ import torch
 from pipeline.core.errors import TrainingError
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
-from trainer.checkpoint import digest_tensors
+from trainer.checkpoint.checkpoint import digest_tensors
 from trainer.config.training import TrainingConfig, recipe_named
 from trainer.loop import Sitting, Training
 

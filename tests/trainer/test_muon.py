@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from trainer.checkpoint import digest_tensors, optimizer_tensors, restore_optimizer
+from trainer.checkpoint.checkpoint import digest_tensors, optimizer_tensors, restore_optimizer
 from trainer.config.model import MuonConfig, OptimizerConfig
 from trainer.config.presets import preset
 from trainer.model.hybrid import HybridModel

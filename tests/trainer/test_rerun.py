@@ -9,7 +9,7 @@ import pytest
 from pipeline.core.errors import TrainingError
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
-from trainer.checkpoint import Checkpoint, save
+from trainer.checkpoint.checkpoint import Checkpoint, save
 from trainer.config.training import recipe_named
 from trainer.loop import Sitting, Training
 from trainer.rerun import rerun

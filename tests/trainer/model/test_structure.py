@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from pipeline.core.errors import TrainingError
-from trainer.checkpoint import digest_tensors
+from trainer.checkpoint.checkpoint import digest_tensors
 from trainer.config.model import ModelConfig, OptimizerConfig, StructureConfig
 from trainer.model.hybrid import HybridModel, TrainingBatch
 from trainer.model.initialization import initialize

@@ -10,7 +10,7 @@ from safetensors.numpy import load_file
 
 from pipeline.core.errors import SluiceError
 from pipeline.store.store import Store
-from trainer.checkpoint import HISTORY, KIND, open_stored, read_state
+from trainer.checkpoint.checkpoint import HISTORY, KIND, open_stored, read_state
 
 NUM_RECENT = 10
 """Steps whose mean loss ranks a checkpoint."""

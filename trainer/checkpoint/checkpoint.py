@@ -27,7 +27,7 @@ from pipeline.core.errors import MissingError, TrainingError
 from pipeline.core.params import canonical_json
 from pipeline.store.objects import StoredObject, read_manifest, sha256_of
 from pipeline.store.store import Store
-from trainer.certificate import History
+from trainer.checkpoint.certificate import History
 from trainer.distributed.shards import is_sharded, own_rows, rows_like, slice_like
 
 KIND = "training/checkpoint"

@@ -18,7 +18,7 @@ from pipeline.core.durable import sync_file
 from pipeline.core.errors import DamagedError, TrainingError
 from pipeline.store.objects import MANIFEST, FileEntry, Manifest, sha256_of
 from pipeline.store.store import Store
-from trainer.checkpoint import KIND, open_stored
+from trainer.checkpoint.checkpoint import KIND, open_stored
 
 _MAX_MANIFEST_BYTES = 16 << 20
 _BLOCK = 1 << 20

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from pipeline.core.errors import StoreError, TrainingError
 from pipeline.store.store import Store
-from trainer import checkpoint as checkpoints
-from trainer.checkpoint import Checkpoint
-from trainer.retention import Keep, prune
+from trainer.checkpoint import checkpoint as checkpoints
+from trainer.checkpoint.checkpoint import Checkpoint
+from trainer.checkpoint.retention import Keep, prune
 
 
 class Saver:
