@@ -285,9 +285,9 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
 
 def _config(options: argparse.Namespace) -> Any:
     from pipeline.core.errors import ParamsError
-    from trainer.attention_choices import default_choice
     from trainer.config.model import Precision
     from trainer.config.training import TrainingConfig, recipe_named
+    from trainer.model.attention_backends import default_choice
 
     asked = {"batch_rows": options.batch_rows, "micro_batch_rows": options.micro_batch_rows}
     mode = options.compile or ("fullgraph" if options.device.startswith("cuda") else None)

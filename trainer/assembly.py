@@ -19,7 +19,7 @@ def assemble(
     Raises TrainingError where it cannot be sharded.
     """
     if is_sharded:
-        from trainer.sharding import require_shardable, shard
+        from trainer.model.parallelize import require_shardable, shard
 
         require_shardable(ranks, config.compile)
     model = HybridModel(config.model, vocabulary_size)

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from pipeline.core.errors import TrainingError
-from trainer.attention_choices import WAYS, plan
 from trainer.config.model import AttentionChoice, Precision
+from trainer.model.attention_backends import WAYS, plan
 from trainer.model.document_attention import AttentionPlan, DenseMask, lay_out
 
 NUM_RUNS, NUM_TIMED = 3, 10

@@ -15,7 +15,6 @@ from pipeline.core.params import digest, flat
 from pipeline.store.snapshot import Snapshot, open_snapshot
 from pipeline.store.store import Store
 from trainer.assembly import assemble, compile_words
-from trainer.attention_choices import plan_of
 from trainer.checkpoint import checkpoint as checkpoints
 from trainer.checkpoint.certificate import History, digest_batch
 from trainer.checkpoint.checkpoint import Checkpoint
@@ -32,6 +31,7 @@ from trainer.distributed.shards import Whole
 from trainer.evaluation import Evaluation
 from trainer.following import Following, Turn, following_of
 from trainer.journal import Journal, hold_folder
+from trainer.model.attention_backends import plan_of
 from trainer.model.hybrid import count_parameters
 from trainer.not_finite import first_not_finite
 from trainer.optim.parameter_groups import build_optimizer, clip_gradients, learning_rate, set_learning_rate

@@ -8,17 +8,18 @@ from typing import Any
 
 from pipeline.core.errors import TrainingError
 from pipeline.store.store import Store
-from trainer import assessment, sampling, sizes
+from trainer import assessment, sampling
 from trainer.config.presets import PRESETS, preset
 from trainer.export import export_model
+from trainer.model import parameter_count
 
 
 def presets(options: argparse.Namespace) -> list[dict[str, Any]]:
     """The presets, or those that are named, with their counts and the distance to the counts they were made for."""
     for name in options.name or ():
         preset(name)
-    described = [sizes.describe_preset(name, options.vocabulary_size) for name in options.name or PRESETS]
-    _say(sizes.sentence(entry) for entry in described)
+    described = [parameter_count.describe_preset(name, options.vocabulary_size) for name in options.name or PRESETS]
+    _say(parameter_count.sentence(entry) for entry in described)
     return described
 
 

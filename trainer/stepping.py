@@ -16,7 +16,7 @@ from trainer.checkpoint.certificate import History
 from trainer.data.loader import Batch
 from trainer.distributed.ranks import Ranks, tree_sum
 from trainer.distributed.shards import is_sharded
-from trainer.model.experts import Experts
+from trainer.model.blocks.experts import Experts
 from trainer.model.hybrid import HybridModel, TrainingBatch
 
 NUM_RECENT = 20

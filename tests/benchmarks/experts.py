@@ -5,7 +5,7 @@ from torch import Tensor
 
 from tests.benchmarks.figure import Figure
 from trainer.config.model import ExpertsConfig
-from trainer.model.experts import CAPACITY_MULTIPLE, choose_experts, expert_capacity, place_pairs
+from trainer.model.blocks.experts import CAPACITY_MULTIPLE, choose_experts, expert_capacity, place_pairs
 
 NUM_TOKENS, NUM_DOCUMENTS, NUM_ENTRIES, WIDTH = 4096, 8, 32_768, 128
 NUM_BALANCED_STEPS, NUM_MEASURED_STEPS = 100, 20

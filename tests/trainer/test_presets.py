@@ -8,7 +8,7 @@ import torch
 from trainer.__main__ import main
 from trainer.config.presets import PRESETS, TARGETS, preset
 from trainer.model.hybrid import HybridModel, count_parameters
-from trainer.sizes import describe_preset, sizes_of
+from trainer.model.parameter_count import describe_preset, sizes_of
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from trainer.__main__ import main
 from trainer.config.model import CompileMode
 from trainer.determinism import ENVIRONMENT
 from trainer.distributed.ranks import Ranks
-from trainer.sharding import require_shardable
+from trainer.model.parallelize import require_shardable
 
 SAME = ("certificate", "losses", "parameters_sha256", "optimizer_sha256", "checkpoint_id", "num_parameters")
 RANKS = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")

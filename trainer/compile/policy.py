@@ -23,9 +23,9 @@ from pipeline.core.errors import TrainingError
 from trainer.compile.graph_budget import Budget, FrameWatch
 from trainer.config.model import BlockKind, CompileBackend, CompileMode
 from trainer.distributed.ranks import Ranks, require_equal
-from trainer.model.attention import Attention
+from trainer.model.blocks.attention import Attention
+from trainer.model.blocks.experts import Experts
 from trainer.model.document_attention import DocumentBounds
-from trainer.model.experts import Experts
 from trainer.model.hybrid import HybridModel, Layer
 from trainer.model.segments import PackedRows
 

@@ -41,7 +41,7 @@ class CompileBackend(StrEnum):
 
 
 class AttentionChoice(StrEnum):
-    """How attention is computed; `trainer.attention_choices` says what each needs and when its bits repeat."""
+    """How attention is computed; `trainer.model.attention_backends` says what each needs and when its bits repeat."""
 
     MATH = "math"
     FLEX = "flex"

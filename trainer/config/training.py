@@ -22,7 +22,7 @@ from trainer.data.infilling import InfillingParams
 class TrainingConfig(Params):
     """Everything that decides a training besides its snapshot and seed.
 
-    A resume refuses another value of any field but the two that fork (`trainer.checkpoint.resume_rules`): the batch and the micro-batch.
+    A resume refuses another value of any field but the two that fork (`resume_rules`): the batch and the micro-batch.
     """
 
     model: ModelConfig

@@ -6,7 +6,7 @@ process with four micro-batches, two with two and four with one end in the same 
 floating-point numbers: ranks exchange tensors pairwise, and an addition of two gives both sides the same.
 
 Where parameters are sharded, ranks take neighboring places instead, turn by turn: sums over ranks are then the lowest
-levels of the same tree, and what a rank keeps from turn to turn is its own rows (`trainer.sharding`).
+levels of the same tree, and what a rank keeps from turn to turn is its own rows (`trainer.model.parallelize`).
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Causal attention within documents, computed in one of three ways. Which one, and what each needs: `trainer.attention_choices`.
+"""Causal attention within documents, computed in one of three ways. Which one, and what each needs: `trainer.model.attention_backends`.
 
     mixed_t = sum_u p_tu value_u,    p_t = softmax over u of query_t . key_u / sqrt(E),    u <= t and segment(u) = segment(t)
 

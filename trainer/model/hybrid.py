@@ -12,16 +12,16 @@ from torch.nn import functional
 from kernels.chunked_cross_entropy import chunked_cross_entropy
 from pipeline.core.errors import TrainingError
 from trainer.config.model import BlockKind, ModelConfig
-from trainer.model.attention import Attention
+from trainer.model.blocks.attention import Attention
+from trainer.model.blocks.experts import ExpertCounters, Experts
+from trainer.model.blocks.m2rnn import M2RNN
+from trainer.model.blocks.mamba3 import Mamba3
 from trainer.model.decoding import StepToken
 from trainer.model.document_attention import AttentionPlan
-from trainer.model.experts import ExpertCounters, Experts
 from trainer.model.initialization import Normal, ParameterKind, ParameterSpec
 from trainer.model.layers import RMSNorm
-from trainer.model.m2rnn import M2RNN
-from trainer.model.mamba3 import Mamba3
 from trainer.model.segments import PackedRows, describe_rows
-from trainer.model.structure import StructureEmbedding
+from trainer.model.structure_embedding import StructureEmbedding
 
 # Small enough that the first logits are almost equal, whatever the width: the loss starts at log(vocabulary).
 TOKEN_STANDARD_DEVIATION = 0.02

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from trainer.model.attention import Attention
+from trainer.model.blocks.attention import Attention
 from trainer.model.segments import describe_rows
 
 

@@ -9,14 +9,14 @@ import torch
 from torch import Tensor
 
 from tests.trainer.model.conftest import _doc_ids_from, _shaken
-from trainer.attention_choices import missing
 from trainer.attention_trials import ON_GPU, Shape, _measured, keeps_apart, made_inputs, run, segments_of
 from trainer.compile.policy import Compilation, budget_of
 from trainer.config.model import AttentionChoice, CompileMode, Precision
 from trainer.config.presets import preset
 from trainer.determinism import kernel_manifest, make_deterministic
 from trainer.distributed.ranks import Ranks
-from trainer.model.attention import Attention
+from trainer.model.attention_backends import missing
+from trainer.model.blocks.attention import Attention
 from trainer.model.decoding import StepToken
 from trainer.model.document_attention import AttentionPlan, lay_out
 from trainer.model.hybrid import HybridModel, TrainingBatch

@@ -4,8 +4,8 @@ import torch
 from torch._dynamo.testing import CompileCounterWithBackend
 
 from kernels.chunked_cross_entropy import chunked_cross_entropy
-from trainer.model.engram import Engram
-from trainer.model.experts import Experts
+from trainer.model.blocks.engram import Engram
+from trainer.model.blocks.experts import Experts
 from trainer.model.layers import RMSNorm
 from trainer.model.segments import describe_rows
 

@@ -18,7 +18,7 @@ from pipeline.core.errors import TrainingError
 from tests.trainer.model.flash_on_cpu import gpu_ways_on_cpu
 from trainer.attention_trials import Shape, keeps_apart, made_inputs, run, segments_of
 from trainer.config.model import AttentionChoice, Precision
-from trainer.model.attention import Attention
+from trainer.model.blocks.attention import Attention
 from trainer.model.decoding import StepToken
 from trainer.model.document_attention import (
     BLOCK_TOKENS,

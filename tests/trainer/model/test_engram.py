@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from kernels.engram_lookup import engram_rows
-from trainer.model.engram import Engram, distinct_primes, hash_multipliers
+from trainer.model.blocks.engram import Engram, distinct_primes, hash_multipliers
 from trainer.model.segments import derive_segments, describe_rows
 
 VOCABULARY = 40

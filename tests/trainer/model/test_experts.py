@@ -5,8 +5,8 @@ import torch
 from torch.nn import functional
 
 from trainer.config.model import ExpertsConfig
-from trainer.model import experts
-from trainer.model.experts import Experts, choose_experts, expert_capacity, place_pairs, router_z_loss
+from trainer.model.blocks import experts
+from trainer.model.blocks.experts import Experts, choose_experts, expert_capacity, place_pairs, router_z_loss
 from trainer.model.segments import describe_rows
 
 

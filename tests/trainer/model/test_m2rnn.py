@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from trainer.model.m2rnn import M2RNN
+from trainer.model.blocks.m2rnn import M2RNN
 from trainer.model.segments import describe_rows
 
 

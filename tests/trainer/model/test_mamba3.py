@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from trainer.model.mamba3 import Mamba3, heavy_tail
+from trainer.model.blocks.mamba3 import Mamba3, heavy_tail
 from trainer.model.segments import describe_rows
 
 

@@ -35,7 +35,7 @@ def test_a_change_in_one_document_changes_no_bit_of_another(shaken, doc_ids_from
 def test_with_too_few_slots_the_promise_does_not_hold(shaken, doc_ids_from, monkeypatch) -> None:
     """So that the test above is known to see a slot lost to a neighbor."""
     model, doc_ids_BT = dropless_model(shaken), doc_ids_from([[32, 32]], NUM_TOKENS)
-    monkeypatch.setattr("trainer.model.experts.expert_capacity", lambda *_: 24)
+    monkeypatch.setattr("trainer.model.blocks.experts.expert_capacity", lambda *_: 24)
     ids_BT = torch.randint(0, VOCABULARY, doc_ids_BT.shape, generator=torch.Generator().manual_seed(0))
 
     with torch.no_grad():

@@ -8,7 +8,7 @@ from trainer.checkpoint.checkpoint import digest_tensors
 from trainer.config.model import ModelConfig, OptimizerConfig, StructureConfig
 from trainer.model.hybrid import HybridModel, TrainingBatch
 from trainer.model.initialization import initialize
-from trainer.model.structure import StructureEmbedding
+from trainer.model.structure_embedding import StructureEmbedding
 
 STRUCTURE = StructureConfig(num_kinds=9, num_levels=4, bottleneck_size=5)
 

@@ -12,8 +12,8 @@ import torch
 
 from trainer.config.model import BlockKind, ModelConfig
 from trainer.config.presets import PRESETS, TARGETS
-from trainer.model.engram import Engram
-from trainer.model.experts import Experts
+from trainer.model.blocks.engram import Engram
+from trainer.model.blocks.experts import Experts
 from trainer.model.hybrid import HybridModel, count_parameters
 
 
