@@ -13,7 +13,7 @@ FORBIDDEN = {
     "pipeline.__main__": ("torch", "dagster", "duckdb", "pyarrow", "numpy", "tokenizers", "detect_secrets"),
     "trainer.observation": ("torch", "dagster", "duckdb"),
     "trainer.verification": ("torch", "dagster", "duckdb"),
-    "trainer.loop": (
+    "trainer.train.loop": (
         "dagster",
         "duckdb",
         "tree_sitter",

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.core.command_line import Parser, amount, run_command, whole_number
-from trainer.determinism import ensure_environment
+from trainer.train.determinism import ensure_environment
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -254,9 +254,9 @@ def _of_commands(name: str) -> Any:
 def _train(options: argparse.Namespace) -> dict[str, Any]:
     from pipeline.store.store import Store
     from trainer.checkpoint.retention import Keep
-    from trainer.evaluation import Evaluation
-    from trainer.loop import Sitting, train
     from trainer.naming import Asked, named
+    from trainer.train.evaluation import Evaluation
+    from trainer.train.loop import Sitting, train
 
     store = Store(options.store)
     names = named(store, Asked(options.corpus, options.snapshot, options.follow, tuple(options.mix)))
@@ -310,7 +310,7 @@ def _smoke(options: argparse.Namespace) -> dict[str, Any]:
     from pipeline.store.snapshot import open_snapshot
     from pipeline.store.store import Store
     from trainer.config.training import recipe_named
-    from trainer.loop import Sitting, Training
+    from trainer.train.loop import Sitting, Training
 
     snapshot = open_snapshot(Store(options.store), options.snapshot)
     with tempfile.TemporaryDirectory() as folder:

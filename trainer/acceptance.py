@@ -22,8 +22,8 @@ from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from trainer import planted
 from trainer.checkpoint.checkpoint import load
-from trainer.determinism import ENVIRONMENT
 from trainer.miniature import copy_snapshot, shorten
+from trainer.train.determinism import ENVIRONMENT
 
 SAME = ("certificate", "losses", "parameters_sha256", "optimizer_sha256", "checkpoint_id")
 NUM_STEPS, NUM_SHORT_STEPS, SAVE_EVERY, EVALUATE_EVERY = 12, 6, 4, 5

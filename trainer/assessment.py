@@ -27,7 +27,7 @@ from trainer.data.mapped_rows import Rows
 from trainer.data.open_loader import sources_of
 from trainer.data.row_layout import decide
 from trainer.sampling import Draw, Trained, draw_tokens, load_tokenizer, open_trained
-from trainer.stepping import to_device
+from trainer.train.step import to_device
 
 MIDDLES = InfillingParams(rate=1.0, spm_rate=0.0, chunk_rate=1.0)
 

@@ -21,12 +21,12 @@ from pipeline.store.store import Store
 from trainer.acceptance import SAME, Bench, Failed
 from trainer.config.model import Precision
 from trainer.config.presets import TARGETS, preset
-from trainer.determinism import make_deterministic
 from trainer.miniature import copy_snapshot
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 from trainer.model.segments import PADDING_DOC_ID
 from trainer.step_timing import plan_attention
+from trainer.train.determinism import make_deterministic
 
 SEED = 42
 

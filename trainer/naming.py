@@ -23,7 +23,7 @@ class Asked(NamedTuple):
 
 
 class Named(NamedTuple):
-    """What they stand for; of a mixture `snapshot_id` is the first in order. See `trainer.loop.Sitting`."""
+    """What they stand for; of a mixture `snapshot_id` is the first in order. See `trainer.train.loop.Sitting`."""
 
     snapshot_id: str
     mixture: tuple[tuple[str, float], ...] = ()

@@ -71,7 +71,7 @@ def _read(loader: Loader, first: int, sight: Sight) -> Iterator[Batch]:
 
 def _train(snapshot: Snapshot, sight: Sight) -> dict[str, Any]:
     from trainer.checkpoint.checkpoint import digest_tensors
-    from trainer.loop import Sitting, Training
+    from trainer.train.loop import Sitting, Training
 
     config = recipe_named(sight.recipe)
     sitting = Sitting(

@@ -17,8 +17,8 @@ from trainer.checkpoint.certificate import History, State, describe_state, diffe
 from trainer.checkpoint.checkpoint import Checkpoint, load
 from trainer.checkpoint.retention import list_checkpoints
 from trainer.config.training import TrainingConfig
-from trainer.following import Following, recorded_by
-from trainer.loop import Sitting, Training
+from trainer.train.follow_ref import Following, recorded_by
+from trainer.train.loop import Sitting, Training
 
 
 @dataclass(frozen=True)

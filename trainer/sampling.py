@@ -20,9 +20,9 @@ from pipeline.store.snapshot import Snapshot, open_snapshot
 from pipeline.store.store import Store
 from trainer.checkpoint import checkpoint as checkpoints
 from trainer.config.training import TrainingConfig
-from trainer.determinism import make_deterministic
 from trainer.model.hybrid import DecodingState, HybridModel
 from trainer.model.segments import derive_segments
+from trainer.train.determinism import make_deterministic
 
 _LEAST_TEMPERATURE = 1e-6
 """Below it the likeliest token is taken: scores divided by less leave the range of a float."""

@@ -19,12 +19,12 @@ from kernels.measure.rows import surroundings
 from trainer.config.model import BlockKind, CompileBackend, CompileMode, Precision
 from trainer.config.presets import TARGETS, preset
 from trainer.config.training import recipe_named
-from trainer.determinism import make_deterministic
 from trainer.distributed.ranks import Ranks
 from trainer.model.attention_backends import default_choice, plan
 from trainer.model.hybrid import HybridModel, TrainingBatch
 from trainer.model.parameter_count import sizes_of
 from trainer.optim.parameter_groups import build_optimizer, clip_gradients
+from trainer.train.determinism import make_deterministic
 
 PEAK_FLOPS = {"H100": 989e12, "H200": 989e12, "A100": 312e12}
 NUM_STEPS = 10

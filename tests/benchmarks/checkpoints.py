@@ -16,7 +16,7 @@ from tests.conftest import build_tiny
 from trainer.checkpoint.retention import Keep, list_checkpoints
 from trainer.checkpoint.saver import Saver
 from trainer.config.training import recipe_named
-from trainer.loop import Sitting, Training
+from trainer.train.loop import Sitting, Training
 
 NUM_SAVES, NUM_PAIRS, STEPS_PER_SIDE, NUM_WARM_STEPS = 5, 5, 6, 3
 REACH_COST_FRACTION = 0.05

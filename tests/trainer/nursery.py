@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from trainer.determinism import ENVIRONMENT
+from trainer.train.determinism import ENVIRONMENT
 
 _POLL_SECONDS = 0.001
 _TIMEOUT_SECONDS = 300
@@ -61,7 +61,7 @@ class Nursery:
 
 def main() -> int:
     """Serve orders until stdin ends."""
-    for name in ("torch._dynamo", "trainer.loop"):  # the first is loaded by torch's optimizers
+    for name in ("torch._dynamo", "trainer.train.loop"):  # the first is loaded by torch's optimizers
         importlib.import_module(name)
     from trainer.__main__ import main as trainer_main
 

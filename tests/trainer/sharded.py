@@ -21,9 +21,9 @@ from trainer.distributed.shards import Whole, own_rows
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 from trainer.model.parallelize import shard
-from trainer.not_finite import first_not_finite
 from trainer.optim.parameter_groups import build_optimizer, clip_gradients, set_learning_rate
-from trainer.stepping import backward
+from trainer.train.not_finite import first_not_finite
+from trainer.train.step import backward
 
 NUM_RANKS, NUM_MICRO_BATCHES, VOCABULARY_SIZE = 4, 8, 61
 CONFIG = OptimizerConfig(muon=MuonConfig())

@@ -15,10 +15,10 @@ from trainer.checkpoint.resume_rules import judge_drift
 from trainer.compile.policy import Compilation
 from trainer.config.model import AttentionChoice, CompileBackend, CompileMode, Precision
 from trainer.config.training import TrainingConfig, recipe_named
-from trainer.determinism import kernel_manifest
 from trainer.distributed.ranks import Ranks
 from trainer.model.attention_backends import WAYS, default_choice, plan
 from trainer.model.document_attention import AttentionPlan
+from trainer.train.determinism import kernel_manifest
 
 MATH, FLEX, VARLEN = AttentionChoice.MATH, AttentionChoice.FLEX, AttentionChoice.VARLEN
 FLOAT32, BFLOAT16 = Precision.FLOAT32, Precision.BFLOAT16

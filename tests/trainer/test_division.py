@@ -14,7 +14,7 @@ from tests.trainer.made_rows import CONFIG, LAYOUT, sources_of
 from trainer.data.loader import Loader
 from trainer.data.prefetch import Batches
 from trainer.distributed.ranks import Ranks
-from trainer.stepping import to_device
+from trainer.train.step import to_device
 
 LOADER = Loader(sources_of(heron=23, lantern=9, quarry=700), LAYOUT, CONFIG)
 WORLDS, MICRO_ROWS = (1, 2, 3, 8), (1, 2, 5)

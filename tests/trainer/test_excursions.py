@@ -14,11 +14,11 @@ from pipeline.store.store import Store
 from trainer.checkpoint.certificate import History
 from trainer.checkpoint.checkpoint import digest_tensors
 from trainer.config.training import recipe_named
-from trainer.determinism import broken_promises
-from trainer.evaluation import Evaluation
-from trainer.loop import Sitting, Training, _judge_excursion
 from trainer.model.layers import BlockOutput
-from trainer.stepping import is_excursion
+from trainer.train.determinism import broken_promises
+from trainer.train.evaluation import Evaluation
+from trainer.train.loop import Sitting, Training, _judge_excursion
+from trainer.train.step import is_excursion
 
 
 def history_of(losses: list[float], skipped: tuple[int, ...] = ()) -> History:

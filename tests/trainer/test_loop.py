@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from pipeline.store.store import Store
-from trainer.journal import hold_folder
+from trainer.train.metrics import hold_folder
 
 STEPS = 20
 SAME = ("certificate", "losses", "final_loss", "parameters_sha256", "optimizer_sha256", "checkpoint_id", "loader")

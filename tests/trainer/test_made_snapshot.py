@@ -11,7 +11,7 @@ import pytest
 from pipeline.store.store import Store
 from tests.trainer.made_snapshot import CORPUS, commit_made
 from trainer.acceptance import SAME
-from trainer.determinism import ENVIRONMENT
+from trainer.train.determinism import ENVIRONMENT
 
 ROOT = Path(__file__).parents[2]
 

@@ -10,7 +10,7 @@ from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from trainer.checkpoint.checkpoint import digest_tensors
 from trainer.config.training import TrainingConfig, recipe_named
-from trainer.loop import Sitting, Training
+from trainer.train.loop import Sitting, Training
 
 
 def training_of(store: Store, folder: Path, **changes: int) -> tuple[Training, Sitting]:

@@ -11,8 +11,8 @@ from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from trainer.checkpoint.checkpoint import Checkpoint, save
 from trainer.config.training import recipe_named
-from trainer.loop import Sitting, Training
 from trainer.rerun import rerun
+from trainer.train.loop import Sitting, Training
 
 
 @pytest.fixture(scope="module")

@@ -16,12 +16,12 @@ import torch
 from pipeline.core.errors import TrainingError
 from pipeline.store.store import Store
 from tests.trainer.sharded import NUM_RANKS, two_steps
-from trainer import stepping
 from trainer.__main__ import main
 from trainer.config.model import CompileMode
-from trainer.determinism import ENVIRONMENT
 from trainer.distributed.ranks import Ranks
 from trainer.model.parallelize import require_shardable
+from trainer.train import step as stepping
+from trainer.train.determinism import ENVIRONMENT
 
 SAME = ("certificate", "losses", "parameters_sha256", "optimizer_sha256", "checkpoint_id", "num_parameters")
 RANKS = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")

@@ -18,9 +18,9 @@ from trainer.assessment import Extent, exact_middles, held_out_loss
 from trainer.config.model import StructureConfig
 from trainer.config.training import recipe_named
 from trainer.data.loader import Batch
-from trainer.evaluation import Evaluation
-from trainer.loop import Sitting, Training, train
 from trainer.sampling import open_trained
+from trainer.train.evaluation import Evaluation
+from trainer.train.loop import Sitting, Training, train
 
 _TINY = recipe_named("tiny")
 CONFIG = _TINY.model_copy(update={"model": _TINY.model.model_copy(update={"structure": StructureConfig()})})

@@ -4,7 +4,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from trainer.tensorboard import EventFile, crc32c
+from trainer.train.tensorboard import EventFile, crc32c
 
 
 def crc_by_bits(content: bytes) -> int:

@@ -13,7 +13,7 @@ from trainer.config.model import AttentionChoice, Precision
 if TYPE_CHECKING:
     from trainer.config.training import TrainingConfig
     from trainer.model.document_attention import AttentionPlan
-    from trainer.reading import Reading
+    from trainer.train.run_data import Reading
 
 
 class Way(NamedTuple):

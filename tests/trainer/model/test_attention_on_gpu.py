@@ -13,7 +13,6 @@ from trainer.attention_trials import ON_GPU, Shape, _measured, keeps_apart, made
 from trainer.compile.policy import Compilation, budget_of
 from trainer.config.model import AttentionChoice, CompileMode, Precision
 from trainer.config.presets import preset
-from trainer.determinism import kernel_manifest, make_deterministic
 from trainer.distributed.ranks import Ranks
 from trainer.model.attention_backends import missing
 from trainer.model.blocks.attention import Attention
@@ -22,6 +21,7 @@ from trainer.model.document_attention import AttentionPlan, lay_out
 from trainer.model.hybrid import HybridModel, TrainingBatch
 from trainer.model.initialization import initialize
 from trainer.model.segments import describe_rows
+from trainer.train.determinism import kernel_manifest, make_deterministic
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]
 

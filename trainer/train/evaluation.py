@@ -14,7 +14,7 @@ from trainer.data.loader import RowLayout, held_out_batches
 from trainer.data.open_loader import sources_of
 from trainer.distributed.shards import release
 from trainer.model.hybrid import HybridModel
-from trainer.stepping import to_device
+from trainer.train.step import to_device
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from pipeline.store.store import Store
 from trainer.checkpoint.certificate import History
 from trainer.checkpoint.checkpoint import load, open_stored, read_state
 from trainer.distributed.ranks import Ranks
-from trainer.reading import Adoption, Reading
+from trainer.train.run_data import Adoption, Reading
 
 REFS = ("live", "candidate")
 

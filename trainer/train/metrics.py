@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from pipeline.core.durable import acquire
-from trainer.tensorboard import EventFile
+from trainer.train.tensorboard import EventFile
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from pipeline.store.snapshot import Snapshot, open_snapshot
 from trainer.data.loader import Batch, Loader, LoaderConfig, Start
 from trainer.data.open_loader import WeightedSnapshot, check_same, open_loader, open_mixture
 from trainer.data.prefetch import Batches
-from trainer.evaluation import HeldOut
+from trainer.train.evaluation import HeldOut
 
 
 class Adoption(NamedTuple):

@@ -14,7 +14,6 @@ from pipeline.core.errors import StoreError, TrainingError
 from pipeline.core.params import digest, flat
 from pipeline.store.snapshot import Snapshot, open_snapshot
 from pipeline.store.store import Store
-from trainer.assembly import assemble, compile_words
 from trainer.checkpoint import checkpoint as checkpoints
 from trainer.checkpoint.certificate import History, digest_batch
 from trainer.checkpoint.checkpoint import Checkpoint
@@ -25,19 +24,20 @@ from trainer.compile.cache import record_run
 from trainer.config.training import TrainingConfig
 from trainer.data.batch import check_chronology
 from trainer.data.loader import Batch, Loader, LoaderConfig
-from trainer.determinism import broken_promises, kernel_manifest, make_deterministic, require_device
 from trainer.distributed.ranks import Ranks
 from trainer.distributed.shards import Whole
-from trainer.evaluation import Evaluation
-from trainer.following import Following, Turn, following_of
-from trainer.journal import Journal, hold_folder
 from trainer.model.attention_backends import plan_of
 from trainer.model.hybrid import count_parameters
-from trainer.not_finite import first_not_finite
 from trainer.optim.parameter_groups import build_optimizer, clip_gradients, learning_rate, set_learning_rate
-from trainer.reading import Adoption, Reading
-from trainer.result import result_of
-from trainer.stepping import MemorySpentError, StepLoss, backward, is_excursion
+from trainer.train.build_model import assemble, compile_words
+from trainer.train.determinism import broken_promises, kernel_manifest, make_deterministic, require_device
+from trainer.train.evaluation import Evaluation
+from trainer.train.follow_ref import Following, Turn, following_of
+from trainer.train.metrics import Journal, hold_folder
+from trainer.train.not_finite import first_not_finite
+from trainer.train.result import result_of
+from trainer.train.run_data import Adoption, Reading
+from trainer.train.step import MemorySpentError, StepLoss, backward, is_excursion
 
 
 @dataclass(frozen=True)

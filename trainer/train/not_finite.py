@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from trainer.data.loader import Batch
 from trainer.distributed.shards import release, whole
 from trainer.model.hybrid import HybridModel
-from trainer.stepping import to_device
+from trainer.train.step import to_device
 
 
 def first_not_finite(

@@ -3,12 +3,12 @@
 from typing import TYPE_CHECKING, Any
 
 from trainer.checkpoint import checkpoint as checkpoints
-from trainer.determinism import broken_promises
 from trainer.distributed.ranks import Ranks
 from trainer.model.hybrid import count_parameters
+from trainer.train.determinism import broken_promises
 
 if TYPE_CHECKING:
-    from trainer.loop import Sitting, Training
+    from trainer.train.loop import Sitting, Training
 
 
 def result_of(training: "Training", sitting: "Sitting", checkpoint_id: str, unchanged: bool) -> dict[str, Any]:
