@@ -8,9 +8,9 @@ from typing import Any
 
 from pipeline.core.errors import TrainingError
 from pipeline.store.store import Store
-from trainer import assessment, sampling
 from trainer.config.presets import PRESETS, preset
-from trainer.export import export_model
+from trainer.inference import sampling, scores
+from trainer.inference.huggingface import export_model
 from trainer.model import parameter_count
 
 
@@ -50,9 +50,9 @@ def export(options: argparse.Namespace) -> dict[str, Any]:
 
 def evaluate(options: argparse.Namespace) -> dict[str, Any]:
     """Held-out bits a byte, middles that were written exactly, and completions that a compiler takes."""
-    size = assessment.Extent(options.rows, options.middles, options.samples, options.tokens, options.seed)
-    answer = assessment.evaluate(Store(options.store), options.checkpoint, size)
-    _say(assessment.sentences(answer))
+    size = scores.Extent(options.rows, options.middles, options.samples, options.tokens, options.seed)
+    answer = scores.evaluate(Store(options.store), options.checkpoint, size)
+    _say(scores.sentences(answer))
     return answer
 
 

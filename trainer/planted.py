@@ -79,7 +79,7 @@ from pathlib import Path
 import torch
 from pipeline.store.store import Store
 from trainer.data.loader import LoaderConfig
-from trainer.sampling import decoding_difference, open_trained
+from trainer.inference.sampling import decoding_difference, open_trained
 from trainer.data.open_loader import open_loader
 trained = open_trained(Store(Path(sys.argv[1])), sys.argv[2])
 batch = open_loader(trained.snapshot, LoaderConfig()).batch_at(0, 2)

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from trainer.compiling import Verdict, compile_check
+from trainer.inference.syntax_check import Verdict, compile_check
 
 HAS_COMPILER = shutil.which("g++") is not None or shutil.which("clang++") is not None
 

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 
 from pipeline.store.store import Store
 from trainer.__main__ import main
-from trainer.sampling import open_trained
+from trainer.inference.sampling import open_trained
 
 Ask = Callable[..., tuple[int, Any]]
 

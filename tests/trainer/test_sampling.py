@@ -7,9 +7,9 @@ import torch
 
 from pipeline.core.errors import TrainingError
 from trainer.config.presets import preset
+from trainer.inference.sampling import Draw, decoding_difference, draw_token, draw_tokens
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
-from trainer.sampling import Draw, decoding_difference, draw_token, draw_tokens
 
 SPECIALS = {"<|pad|>": 0, "<|bos|>": 1, "<|eos|>": 2}
 SCORES = torch.log(torch.tensor([0.05, 0.4, 0.3, 0.15, 0.1]))

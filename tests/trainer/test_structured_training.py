@@ -14,11 +14,11 @@ from pipeline.build.stages import run_stages
 from pipeline.core.errors import SnapshotError
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
-from trainer.assessment import Extent, exact_middles, held_out_loss
 from trainer.config.model import StructureConfig
 from trainer.config.training import recipe_named
 from trainer.data.loader import Batch
-from trainer.sampling import open_trained
+from trainer.inference.sampling import open_trained
+from trainer.inference.scores import Extent, exact_middles, held_out_loss
 from trainer.train.evaluation import Evaluation
 from trainer.train.loop import Sitting, Training, train
 

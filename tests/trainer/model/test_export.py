@@ -11,7 +11,7 @@ import torch
 
 from trainer.model.hybrid import HybridModel
 
-FILE = Path("trainer/modeling_sluice.py")
+FILE = Path("trainer/inference/modeling_sluice.py")
 VOCABULARY = 60
 
 

@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 
 from pipeline.core.errors import TrainingError
 from pipeline.store.store import Store
-from trainer.sampling import Trained, open_trained
+from trainer.inference.sampling import Trained, open_trained
 
 MODELING = "modeling_sluice.py"
 

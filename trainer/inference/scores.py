@@ -20,13 +20,13 @@ import torch
 
 from pipeline.core.records import Split
 from pipeline.store.store import Store
-from trainer.compiling import Verdict, compile_check
 from trainer.data.infilling import Form, Infilling, InfillingParams, remap_ids, source_slots
 from trainer.data.loader import RowLayout, held_out_batches
 from trainer.data.mapped_rows import Rows
 from trainer.data.open_loader import sources_of
 from trainer.data.row_layout import decide
-from trainer.sampling import Draw, Trained, draw_tokens, load_tokenizer, open_trained
+from trainer.inference.sampling import Draw, Trained, draw_tokens, load_tokenizer, open_trained
+from trainer.inference.syntax_check import Verdict, compile_check
 from trainer.train.step import to_device
 
 MIDDLES = InfillingParams(rate=1.0, spm_rate=0.0, chunk_rate=1.0)
