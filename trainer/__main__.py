@@ -321,7 +321,7 @@ def _smoke(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _verify_loader(options: argparse.Namespace) -> dict[str, Any]:
-    from trainer.verification import verify_loader
+    from trainer.proof.verify_loader import verify_loader
 
     checks = verify_loader(options.store, _snapshot_id(options), _sight(options))
     for check in checks:
@@ -335,7 +335,7 @@ def _verify_loader(options: argparse.Namespace) -> dict[str, Any]:
 def _observe(options: argparse.Namespace) -> dict[str, Any]:
     from pipeline.store.snapshot import open_snapshot
     from pipeline.store.store import Store
-    from trainer.observation import observe
+    from trainer.proof.read_trace import observe
 
     return observe(open_snapshot(Store(options.store), _snapshot_id(options)), _sight(options))
 
@@ -348,7 +348,7 @@ def _snapshot_id(options: argparse.Namespace) -> str:
 
 
 def _sight(options: argparse.Namespace) -> Any:
-    from trainer.observation import Sight
+    from trainer.proof.read_trace import Sight
 
     return Sight(
         num_rows=options.rows,

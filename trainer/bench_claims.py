@@ -18,13 +18,13 @@ from kernels.measure.rows import surroundings
 from pipeline.core.errors import TrainingError
 from pipeline.store.snapshot import resolve
 from pipeline.store.store import Store
-from trainer.acceptance import SAME, Bench, Failed
 from trainer.config.model import Precision
 from trainer.config.presets import TARGETS, preset
-from trainer.miniature import copy_snapshot
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 from trainer.model.segments import PADDING_DOC_ID
+from trainer.proof.acceptance import SAME, Bench, Failed
+from trainer.proof.small_snapshot import copy_snapshot
 from trainer.step_timing import plan_attention
 from trainer.train.determinism import make_deterministic
 

@@ -9,9 +9,10 @@ from typing import Any
 from pipeline.core.errors import TrainingError
 from pipeline.store.snapshot import resolve
 from pipeline.store.store import Store
-from trainer import acceptance, comparison, diagnosis, rerun
 from trainer.checkpoint import archive, checkpoint, retention
 from trainer.checkpoint.retention import Keep
+from trainer.proof import acceptance, comparison, rerun
+from trainer.proof import doctor as diagnosis
 
 
 def compare(options: argparse.Namespace) -> dict[str, Any]:

@@ -9,8 +9,8 @@ import pytest
 
 from pipeline.store.store import Store
 from tests.accept import Phase, run_phases
-from trainer import acceptance
-from trainer.acceptance import GATES, SHORT, Bench, Failed, run_gates
+from trainer.proof import acceptance
+from trainer.proof.acceptance import GATES, SHORT, Bench, Failed, run_gates
 
 
 @pytest.mark.slow  # about fifteen trainings of a few steps, each in a process of its own
@@ -43,7 +43,7 @@ def test_phases_stop_at_the_first_red_and_what_is_to_come_is_not_green() -> None
 
 
 def test_the_doctor_promises_nothing_where_torch_began_in_another_environment() -> None:
-    code = "import json; from trainer.diagnosis import diagnose; found = diagnose(); "
+    code = "import json; from trainer.proof.doctor import diagnose; found = diagnose(); "
     code += "print(json.dumps([found.is_promised, found.broken_promises]))"
     line = [sys.executable, "-c", code]
     late = subprocess.run(line, capture_output=True, text=True, check=True, env={"PATH": "", "HOME": "/tmp"}, cwd=".")

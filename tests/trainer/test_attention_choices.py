@@ -10,7 +10,6 @@ from tests.benchmarks.graphs import batch_of, narrow_model
 from tests.trainer.made_rows import sources_of
 from tests.trainer.model.flash_on_cpu import gpu_ways_on_cpu
 from trainer.__main__ import _config, _parser
-from trainer.attention_trials import ON_CPU, AttentionTrial, pick, try_attention
 from trainer.checkpoint.resume_rules import judge_drift
 from trainer.compile.policy import Compilation
 from trainer.config.model import AttentionChoice, CompileBackend, CompileMode, Precision
@@ -18,6 +17,7 @@ from trainer.config.training import TrainingConfig, recipe_named
 from trainer.distributed.ranks import Ranks
 from trainer.model.attention_backends import WAYS, default_choice, plan
 from trainer.model.document_attention import AttentionPlan
+from trainer.proof.attention_trials import ON_CPU, AttentionTrial, pick, try_attention
 from trainer.train.determinism import kernel_manifest
 
 MATH, FLEX, VARLEN = AttentionChoice.MATH, AttentionChoice.FLEX, AttentionChoice.VARLEN

@@ -11,8 +11,8 @@ import torch
 from pipeline.core.errors import TrainingError
 from tests.trainer.made_rows import LAYOUT, PLAIN, sources_of
 from trainer.checkpoint.certificate import History, describe_state, differing_tensors, digest_batch
-from trainer.comparison import Subject, compare
 from trainer.data.loader import Loader
+from trainer.proof.comparison import Subject, compare
 
 TENSORS = {"parameters/a": torch.arange(6.0), "parameters/b": torch.ones(2, 2)}
 

@@ -26,7 +26,7 @@ from trainer.checkpoint.checkpoint import KIND, STATE_FIELDS, Checkpoint, load, 
 from trainer.checkpoint.resume_rules import judge_drift
 from trainer.checkpoint.retention import Keep
 from trainer.checkpoint.saver import Saver
-from trainer.comparison import diff
+from trainer.proof.comparison import diff
 from trainer.train.loop import _load
 
 IDENTITY = {"config": {"batch_rows": 4, "model": {"depth": 2}}, "seed": 42, "snapshot_id": "a" * 64}

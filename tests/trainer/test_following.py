@@ -17,7 +17,7 @@ from tests.trainer.made_rows import CONFIG, LAYOUT, sources_of
 from trainer.__main__ import main
 from trainer.checkpoint.checkpoint import load, read_state
 from trainer.data.loader import Loader, Source, Start
-from trainer.miniature import shorten
+from trainer.proof.small_snapshot import shorten
 
 STEPS = 12
 SAME = ("certificate", "losses", "parameters_sha256", "checkpoint_id", "loader", "adoptions")

@@ -10,7 +10,7 @@ import torch
 
 from pipeline.store.store import Store
 from tests.trainer.made_snapshot import CORPUS, commit_made
-from trainer.acceptance import SAME
+from trainer.proof.acceptance import SAME
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]
 

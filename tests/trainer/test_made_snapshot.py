@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.store.store import Store
 from tests.trainer.made_snapshot import CORPUS, commit_made
-from trainer.acceptance import SAME
+from trainer.proof.acceptance import SAME
 from trainer.train.determinism import ENVIRONMENT
 
 ROOT = Path(__file__).parents[2]

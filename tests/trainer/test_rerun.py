@@ -11,7 +11,7 @@ from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from trainer.checkpoint.checkpoint import Checkpoint, save
 from trainer.config.training import recipe_named
-from trainer.rerun import rerun
+from trainer.proof.rerun import rerun
 from trainer.train.loop import Sitting, Training
 
 

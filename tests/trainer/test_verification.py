@@ -12,8 +12,8 @@ import pytest
 
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
-from trainer.observation import Sight, observe
-from trainer.verification import compare
+from trainer.proof.read_trace import Sight, observe
+from trainer.proof.verify_loader import compare
 
 SIGHT = Sight(num_rows=40)
 

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from tests.trainer.model.conftest import _doc_ids_from, _shaken
-from trainer.attention_trials import ON_GPU, Shape, _measured, keeps_apart, made_inputs, run, segments_of
 from trainer.compile.policy import Compilation, budget_of
 from trainer.config.model import AttentionChoice, CompileMode, Precision
 from trainer.config.presets import preset
@@ -21,6 +20,7 @@ from trainer.model.document_attention import AttentionPlan, lay_out
 from trainer.model.hybrid import HybridModel, TrainingBatch
 from trainer.model.initialization import initialize
 from trainer.model.segments import describe_rows
+from trainer.proof.attention_trials import ON_GPU, Shape, _measured, keeps_apart, made_inputs, run, segments_of
 from trainer.train.determinism import kernel_manifest, make_deterministic
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]

@@ -16,7 +16,6 @@ from torch.nn.attention.flex_attention import create_block_mask
 
 from pipeline.core.errors import TrainingError
 from tests.trainer.model.flash_on_cpu import gpu_ways_on_cpu
-from trainer.attention_trials import Shape, keeps_apart, made_inputs, run, segments_of
 from trainer.config.model import AttentionChoice, Precision
 from trainer.model.blocks.attention import Attention
 from trainer.model.decoding import StepToken
@@ -30,6 +29,7 @@ from trainer.model.document_attention import (
 )
 from trainer.model.hybrid import HybridModel
 from trainer.model.segments import describe_rows
+from trainer.proof.attention_trials import Shape, keeps_apart, made_inputs, run, segments_of
 
 PLANS = [AttentionPlan(choice, 8 if choice is AttentionChoice.VARLEN else 0) for choice in AttentionChoice]
 # Documents of one token, one that crosses the border of a block, padding, and a row that ends inside a block.

@@ -1,6 +1,6 @@
 """What one process sees of a snapshot: which rows it reads, what becomes of them, and what a model makes of them.
 
-Two processes that were told the same must see the same; `trainer.verification` compares them. Reading needs no torch.
+Two processes that were told the same must see the same; `trainer.proof.verify_loader` compares them. Reading needs no torch.
 """
 
 import hashlib

@@ -20,9 +20,9 @@ from pipeline.core.errors import TrainingError
 from pipeline.store.fsck import fsck
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
-from trainer import planted
 from trainer.checkpoint.checkpoint import load
-from trainer.miniature import copy_snapshot, shorten
+from trainer.proof import planted_faults
+from trainer.proof.small_snapshot import copy_snapshot, shorten
 from trainer.train.determinism import ENVIRONMENT
 
 SAME = ("certificate", "losses", "parameters_sha256", "optimizer_sha256", "checkpoint_id")
@@ -183,7 +183,7 @@ def two_runs_are_equal(bench: Bench) -> str:
 def two_runs_in_one_process_equal_two_processes(bench: Bench) -> str:
     """Nothing is left in a process that a second run could feel."""
     lines = [bench.command(run)[3:] for run in ("first", "second")]
-    bench.answer([sys.executable, "-c", planted.TWICE, json.dumps(lines)])
+    bench.answer([sys.executable, "-c", planted_faults.TWICE, json.dumps(lines)])
     results = [json.loads((bench.folder / run / "result.json").read_bytes()) for run in ("first", "second")]
     return " and ".join(_equal(bench.straight, result) for result in results)
 
@@ -298,7 +298,7 @@ def a_planted_race_is_caught(bench: Bench) -> str:
     """A sum in an order that nobody decides must move the certificate."""
     runs = ("racy-1", "racy-2")
     results = [
-        bench.answer([sys.executable, "-c", planted.RACY, json.dumps([bench.command(run, steps=3)[3:]])])
+        bench.answer([sys.executable, "-c", planted_faults.RACY, json.dumps([bench.command(run, steps=3)[3:]])])
         for run in runs
     ]
     if results[0]["certificate"] == results[1]["certificate"]:
@@ -309,7 +309,7 @@ def a_planted_race_is_caught(bench: Bench) -> str:
 def decoding_equals_the_full_pass(bench: Bench) -> str:
     """Token by token, with carried state, a checkpoint scores the first rows as it does all at once."""
     checkpoint_id, root = bench.straight["checkpoint_id"], str(bench.store.root)
-    found = bench.answer([sys.executable, "-c", planted.DECODED, root, checkpoint_id])
+    found = bench.answer([sys.executable, "-c", planted_faults.DECODED, root, checkpoint_id])
     if not found["difference"] < found["limit"]:
         raise Failed(f"scores differ by {found['difference']:.1e} of the largest")
     return f"{found['tokens']} tokens of packed rows: within {found['difference']:.0e} of the largest score"
@@ -317,7 +317,7 @@ def decoding_equals_the_full_pass(bench: Bench) -> str:
 
 def a_feature_that_is_off_is_never_built(bench: Bench) -> str:
     """Without its Engram branch a model has no tensor of it, and the others begin as with it."""
-    found = bench.answer([sys.executable, "-c", planted.WITHOUT_ENGRAM])
+    found = bench.answer([sys.executable, "-c", planted_faults.WITHOUT_ENGRAM])
     if found["left"] or found["moved"]:
         raise Failed(f"left {found['left']}, moved {found['moved']}")
     return f"no tensor of the Engram branch, the other {found['count']} begin as with it"
@@ -328,7 +328,7 @@ def a_damaged_checkpoint_is_refused(bench: Bench) -> str:
     first = bench.train("damaged", steps=1)["checkpoint_id"]
     path = bench.store.read(first).path
     line = ["checkpoints", "show", first, "--store", str(bench.store.root)]  # reads as every resume does
-    found = bench.answer([sys.executable, "-c", planted.DAMAGED, str(path), json.dumps(line)])
+    found = bench.answer([sys.executable, "-c", planted_faults.DAMAGED, str(path), json.dumps(line)])
     for file, code, words in found:
         if code != 1 or not (file in words or first[:12] in words):
             raise Failed(f"a damaged {file} was not refused by name: {words[-200:]}")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.core.errors import TrainingError
-from trainer.observation import Sight
+from trainer.proof.read_trace import Sight
 
 _OTHER_BATCH_ROWS = 5
 
