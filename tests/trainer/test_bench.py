@@ -17,9 +17,9 @@ from kernels.measure.rows import surroundings
 from pipeline.core.errors import TrainingError
 from pipeline.store.store import Store
 from tests.benchmarks.on_gpu import FIGURES, HEAD, section
-from trainer import bench
-from trainer.bench_claims import Claims, measure_packing, measure_training
-from trainer.step_timing import measure_determinism_cost, measure_steps
+from trainer.bench import rows as bench
+from trainer.bench.claims import Claims, measure_packing, measure_training
+from trainer.bench.step_timing import measure_determinism_cost, measure_steps
 
 ROOT = Path(__file__).parents[2]
 HERE = {"gpu": "NVIDIA H200", "torch": "2", "triton": "3", "driver": "1"}

@@ -2,8 +2,8 @@
 
 import pytest
 
+from trainer.bench.triage import has_jumped, judge
 from trainer.config.model import CompileMode
-from trainer.triage import has_jumped, judge
 
 BREAK = "Graph break in user code at hybrid.py:80"
 LISTED = "Skip calling function (reason: sluice-opaque M: the scan over chunks, as published)"

@@ -87,7 +87,7 @@ def triage(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _walk() -> dict[str, Any]:
-    from trainer.bench import rows_of  # late: it loads torch
+    from trainer.bench.rows import rows_of  # late: it loads torch
 
     row, steps = rows_of(is_dry=True)[0].name, []
     for name, how in ORDER:

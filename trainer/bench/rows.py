@@ -27,10 +27,10 @@ import torch
 
 from kernels.measure.rows import COMMITTED, append, read_rows, surroundings
 from pipeline.core.errors import TrainingError
-from trainer.bench_claims import Claims, measure_packing, measure_training
+from trainer.bench.claims import Claims, measure_packing, measure_training
+from trainer.bench.step_timing import Case, measure_determinism_cost, measure_steps
 from trainer.compile.cache import FOLDERS
 from trainer.config.model import CompileBackend, CompileMode
-from trainer.step_timing import Case, measure_determinism_cost, measure_steps
 
 _FULLGRAPH, _BUDGETED, _OFF = CompileMode.FULLGRAPH, CompileMode.BUDGETED, CompileMode.OFF
 CASES = (

@@ -18,6 +18,7 @@ from kernels.measure.rows import surroundings
 from pipeline.core.errors import TrainingError
 from pipeline.store.snapshot import resolve
 from pipeline.store.store import Store
+from trainer.bench.step_timing import plan_attention
 from trainer.config.model import Precision
 from trainer.config.presets import TARGETS, preset
 from trainer.model.hybrid import HybridModel
@@ -25,7 +26,6 @@ from trainer.model.initialization import initialize
 from trainer.model.segments import PADDING_DOC_ID
 from trainer.proof.acceptance import SAME, Bench, Failed
 from trainer.proof.small_snapshot import copy_snapshot
-from trainer.step_timing import plan_attention
 from trainer.train.determinism import make_deterministic
 
 SEED = 42
