@@ -231,7 +231,7 @@ def _add_machine_commands(commands: Any) -> None:
 def _command(
     commands: Any, name: str, handler: Any, help_text: str, needs_store: bool = True
 ) -> argparse.ArgumentParser:
-    """A command; a handler that is a name is a function of `trainer.commands` or of the module named, loaded when it runs."""
+    """A command; a handler that is a name is a function of `trainer.cli.checkpoints` or of the module named, loaded when it runs."""
     parser: argparse.ArgumentParser = commands.add_parser(name, help=help_text, description=help_text)
     handler = _of_commands(handler) if isinstance(handler, str) else handler
     parser.add_argument("--store", type=Path, required=needs_store, help="where the store lies")
@@ -254,7 +254,7 @@ def _of_commands(name: str) -> Any:
 def _train(options: argparse.Namespace) -> dict[str, Any]:
     from pipeline.store.store import Store
     from trainer.checkpoint.retention import Keep
-    from trainer.naming import Asked, named
+    from trainer.cli.snapshot_names import Asked, named
     from trainer.train.evaluation import Evaluation
     from trainer.train.loop import Sitting, train
 
