@@ -231,7 +231,7 @@ def _add_machine_commands(commands: Any) -> None:
 def _command(
     commands: Any, name: str, handler: Any, help_text: str, needs_store: bool = True
 ) -> argparse.ArgumentParser:
-    """A command; a handler that is a name is a function of `trainer.cli.checkpoints` or of the module named, loaded when it runs."""
+    """Add a command. A handler given by name is a function of `trainer.cli.checkpoints` or of the module named, loaded late."""
     parser: argparse.ArgumentParser = commands.add_parser(name, help=help_text, description=help_text)
     handler = _of_commands(handler) if isinstance(handler, str) else handler
     parser.add_argument("--store", type=Path, required=needs_store, help="where the store lies")

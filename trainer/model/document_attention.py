@@ -1,4 +1,5 @@
-"""Causal attention within documents, computed in one of three ways. Which one, and what each needs: `trainer.model.attention_backends`.
+"""Causal attention within documents, computed in one of three ways; `attention_backends` says what each needs.
+
 
     mixed_t = sum_u p_tu value_u,    p_t = softmax over u of query_t . key_u / sqrt(E),    u <= t and segment(u) = segment(t)
 
