@@ -14,10 +14,10 @@ test: check ## every check that needs no GPU
 	$(RUN) -m pytest -n auto --maxprocesses 4 --dist loadfile -m "not gpu and not slow" && $(RUN) -m pytest -m "slow and not gpu"
 
 check: .venv/installed ## style, types, import contracts, light imports
-	.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/lint-imports && $(RUN) -m tests.light_imports
+	.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/lint-imports && $(RUN) -m tests.tools.light_imports
 
 accept: $(READY) ## the whole system in eight ordered phases; stops at the first red
-	$(RUN) -m tests.accept
+	$(RUN) -m tests.tools.accept
 
 campaign: $(READY) ## 200 kills of 60-step runs; each run ends in the same certificate
 	$(RUN) -m tests.benchmarks kill-campaign --json
@@ -49,7 +49,7 @@ bench-gpu-dry: $(READY) ## the same two halves without a GPU, tiny: rows marked 
 	$(call bench_gpu,build/dry,--interpret,--dry-run)
 
 first-light: $(READY) ## the first session on a GPU, in phases: correct and repeatable before it is fast; again goes on where it stopped
-	$(RUN) -m tests.first_light --budget $(BUDGET)
+	$(RUN) -m tests.tools.first_light --budget $(BUDGET)
 
 dev: .venv/installed ## the UI and the daemon, on localhost
 	DAGSTER_HOME=$(CURDIR) exec .venv/bin/dagster dev -h 127.0.0.1 -w workspace.yaml

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.light_imports import FORBIDDEN, heavy_modules
+from tests.support.paths import ROOT
+from tests.tools.light_imports import FORBIDDEN, heavy_modules
 
-ROOT = Path(__file__).parent.parent
 PACKAGES = ("pipeline", "assets", "kernels", "trainer")
 MAX_LINES = 450
 MAX_FUNCTION_LINES = 60

@@ -8,7 +8,7 @@ from pathlib import Path
 from pipeline.store.store import Store
 from tests.benchmarks.figure import Figure
 from tests.conftest import build_tiny
-from tests.trainer.campaign import run_campaign
+from tests.tools.campaign import run_campaign
 
 
 def kill_campaign() -> list[Figure]:

@@ -11,7 +11,7 @@ from detect_secrets.settings import default_settings
 from pipeline.normalize.scrub.secrets import SecretScanner
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.slices import sample
-from tests.normalize.planted import lines_by_plugin
+from tests.support.planted_secrets import lines_by_plugin
 
 NUM_BYTES = 1_000_000
 NUM_TURNS = 3

@@ -15,7 +15,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn.attention.flex_attention import create_block_mask
 
 from pipeline.core.errors import TrainingError
-from tests.trainer.model.flash_on_cpu import gpu_ways_on_cpu
+from tests.support.flash_on_cpu import gpu_ways_on_cpu
 from trainer.config.model import AttentionChoice, Precision
 from trainer.model.blocks.attention import Attention
 from trainer.model.decoding import StepToken

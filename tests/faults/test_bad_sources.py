@@ -1,0 +1,428 @@
+"""What collect does with what it should never be given: one row each, from the pin to the refusal, with a sound source beside."""
+
+import gzip
+import hashlib
+import io
+import lzma
+import struct
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipeline.collect.network.retry import Patience
+from pipeline.collect.stage import run
+from pipeline.core.errors import ArchiveError, DigestError, FetchError, PinError, SluiceError, SourceError
+from pipeline.pins.local_tree import tree_digest
+from pipeline.pins.pins import load_pins
+from tests.support import git_repository as made
+from tests.support.git_repository import Repository
+
+if TYPE_CHECKING:
+    from tests.pipeline.collect.conftest import Index, Surroundings
+
+Create = Callable[..., "Surroundings"]
+OTHER = "1" * 64
+SOUND = {"d/a.c": b"int a;\n"}
+
+
+@dataclass
+class Bench:
+    """Where bad input is made."""
+
+    folder: Path
+    index: "Index"
+
+    def archive(self, content: bytes, name: str = "bad.tar", sha256: str = "") -> str:
+        """The pin of an archive at a path."""
+        (self.folder / name).write_bytes(content)
+        sha256 = sha256 or hashlib.sha256(content).hexdigest()
+        return f'kind = "archive"\npath = "{name}"\nsha256 = "{sha256}"'
+
+    def served(self, path: str, content: bytes | None = None, *faults: str) -> str:
+        """The pin of an archive at a URL of the server."""
+        content = tar(SOUND) if content is None else content
+        sha256 = self.index.add("x.tar", content)
+        self.index.faults = list(faults)
+        return f'kind = "archive"\nurl = "{self.index.address}{path}"\nsha256 = "{sha256}"'
+
+    def sdist(self, content: bytes, sha256: str, link_digest: str | None = None) -> str:
+        """The pin of an sdist in the index."""
+        self.index.add("demo_pkg-1.0.tar.gz", content, link_digest)
+        lines = ['kind = "sdist"', 'project = "demo-pkg"', 'version = "1.0"', 'file_name = "demo_pkg-1.0.tar.gz"']
+        return "\n".join([*lines, f'sha256 = "{sha256}"'])
+
+    def repository(self) -> Repository:
+        return made.create(self.folder / "repository")
+
+    def git(self, commit: str, url: str = "", **more: str) -> str:
+        """The pin of a commit."""
+        url = url or (self.folder / "repository").as_uri()
+        return "\n".join(
+            ['kind = "git"', f'url = "{url}"', f'commit = "{commit}"', *(f"{k} = {v}" for k, v in more.items())]
+        )
+
+
+def tar(files: dict[str, bytes], *entries: tarfile.TarInfo, form: int = tarfile.GNU_FORMAT) -> bytes:
+    target = io.BytesIO()
+    with tarfile.open(fileobj=target, mode="w", format=form, encoding="utf-8", errors="surrogateescape") as archive:
+        for name, content in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+        for entry in entries:
+            archive.addfile(entry)
+    return target.getvalue()
+
+
+def entry(name: str, kind: bytes, target: str = "", **more: object) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, target
+    for field, value in more.items():
+        setattr(info, field, value)
+    return info
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return target.getvalue()
+
+
+def listed_zip(names: list[bytes], content: bytes) -> bytes:
+    """A zip that lists one and the same member many times, under names of one length."""
+    packed = zlib.compressobj(9, zlib.DEFLATED, -15)
+    data = packed.compress(content) + packed.flush()
+    facts = struct.pack("<HHHHHIII", 20, 0, 8, 0, 33, zlib.crc32(content), len(data), len(content))
+    local = b"PK\x03\x04" + facts + struct.pack("<HH", 1, 0) + b"m" + data
+    facts += struct.pack("<HHHHHII", len(names[0]), 0, 0, 0, 0, 0, 0)
+    listing = b"".join(b"PK\x01\x02\x14\0" + facts + name for name in names)
+    end = struct.pack("<HHHHIIH", 0, 0, 0xFFFF, 0xFFFF, len(listing), len(local), 0)
+    return local + listing + b"PK\x05\x06" + end
+
+
+def commented(archive: bytes, comment: bytes = b"said by the way") -> bytes:
+    target = io.BytesIO(archive)
+    with zipfile.ZipFile(target, "a") as opened:
+        opened.comment = comment
+    return target.getvalue()
+
+
+def sparse() -> bytes:
+    """A member that is one hole of 8 GiB, in 512 bytes."""
+    header = bytearray(entry("d/x.c", tarfile.GNUTYPE_SPARSE).tobuf(tarfile.GNU_FORMAT))
+    header[483:495] = b"%011o\0" % (8 * 1024**3)
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    return bytes(header) + b"\0" * 1024
+
+
+def flipped(content: bytes, at: int) -> bytes:
+    return content[:at] + bytes([content[at] ^ 0xFF]) + content[at + 1 :]
+
+
+def redirected(bench: Bench, target: str) -> str:
+    bench.index.redirects["/moved"] = target.format(address=bench.index.address)
+    return bench.served("/moved")
+
+
+def wide_tree(bench: Bench) -> str:
+    """Five objects that stand for 1 000 000 000 000 files."""
+    repository = bench.repository()
+    name = repository.git("hash-object", "-w", "--stdin", stdin=b"int a;\n")
+    mode = "100644"
+    for _ in range(4):
+        name = repository.tree(*((mode, b"%03d.c" % number, name) for number in range(1000)))
+        mode = "40000"
+    return bench.git(repository.commit_tree(name))
+
+
+def deep_tree(bench: Bench) -> str:
+    repository = bench.repository()
+    repository.write("d/" * 70 + "a.c", b"int a;\n")
+    return bench.git(repository.commit())
+
+
+def climbing_tree(bench: Bench, name: bytes) -> str:
+    repository = bench.repository()
+    blob = repository.git("hash-object", "-w", "--stdin", stdin=b"int a;\n")
+    return bench.git(repository.commit_tree(repository.tree(("100644", name, blob))))
+
+
+def names_a(bench: Bench, revision: str) -> str:
+    repository = bench.repository()
+    repository.commit(a__c="int a;\n")
+    repository.git("tag", "-a", "-m", "Tag", "v1")
+    return bench.git(repository.git("rev-parse", revision))
+
+
+def absent_commit(bench: Bench) -> str:
+    bench.repository().commit(a__c="int a;\n")
+    return bench.git("b" * 40)
+
+
+def lost_object(bench: Bench) -> str:
+    repository = bench.repository()
+    commit = repository.commit(a__c="int a;\n")
+    blob = repository.git("rev-parse", "HEAD:a.c")
+    (repository.folder / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    return bench.git(commit)
+
+
+def changed_tree(bench: Bench) -> str:
+    tree = bench.folder / "tree"
+    tree.mkdir()
+    (tree / "a.c").write_bytes(b"int a;\n")
+    digest = tree_digest(tree)
+    (tree / "a.c").write_bytes(b"int b;\n")
+    return f'kind = "local"\npath = "tree"\ndigest = "{digest}"'
+
+
+PAGE = b"<!DOCTYPE html><title>Not found</title>" + b" " * 600
+LINK, HARD = tarfile.SYMTYPE, tarfile.LNKTYPE
+
+
+def lying_zip() -> bytes:
+    """A member that is declared longer than it is."""
+    content = bytearray(zipped(SOUND))
+    start = content.index(b"PK\x01\x02")
+    content[start + 24 : start + 28] = struct.pack("<I", 5000)
+    return bytes(content)
+
+
+REFUSED: list[tuple[str, Callable[[Bench], str], type[SluiceError], str]] = [
+    ("zip slip", lambda b: b.archive(zipped({"d/../../x.c": b""})), ArchiveError, "leaves the archive through `..`"),
+    ("tar slip", lambda b: b.archive(tar({"d/../../x.c": b""})), ArchiveError, "leaves the archive through `..`"),
+    ("absolute path", lambda b: b.archive(tar({"/etc/x.c": b""})), ArchiveError, "'/etc/x.c': has an absolute path"),
+    ("Windows drive", lambda b: b.archive(tar({"C:\\x.c": b""})), ArchiveError, "has an absolute path"),
+    ("Windows share", lambda b: b.archive(zipped({"\\\\h\\x.c": b""})), ArchiveError, "has an absolute path"),
+    ("Windows climb", lambda b: b.archive(tar({"d\\..\\..\\x.c": b""})), ArchiveError, "leaves the archive"),
+    ("NUL in a name", lambda b: b.archive(zipped({"a.c_.h": b""}).replace(b"c_", b"c\0")), ArchiveError, "NUL"),
+    ("link out", lambda b: b.archive(tar({}, entry("d/l.h", LINK, "../../x"))), ArchiveError, "is a link to '../../x'"),
+    (
+        "link to /",
+        lambda b: b.archive(tar({}, entry("d/l.h", LINK, "/etc/passwd"))),
+        ArchiveError,
+        "is a link to '/etc",
+    ),
+    ("hard link out", lambda b: b.archive(tar({}, entry("d/l.h", HARD, "../x"))), ArchiveError, "is a hard link to"),
+    (
+        "file through a link",
+        lambda b: b.archive(tar({}, entry("d/l", LINK, "."), entry("d/l/x.c", tarfile.REGTYPE))),
+        ArchiveError,
+        "'d/l/x.c' lies below 'd/l', which is no folder",
+    ),
+    ("device", lambda b: b.archive(tar({}, entry("d/x.c", tarfile.CHRTYPE))), ArchiveError, "is a device"),
+    ("FIFO", lambda b: b.archive(tar({}, entry("d/x.c", tarfile.FIFOTYPE))), ArchiveError, "is a FIFO"),
+    ("sparse bomb", lambda b: b.archive(sparse()), ArchiveError, "'d/x.c': declares 8589934592 bytes"),
+    (
+        "ratio bomb",
+        lambda b: b.archive(gzip.compress(tar({"d/x.c": b"\0" * 20_000_000}))),
+        ArchiveError,
+        "at most 200 bytes for each packed byte",
+    ),
+    (
+        "zip of overlapping members",
+        lambda b: b.archive(listed_zip([b"%04d.c" % number for number in range(5000)], b"\0" * 1_000_000)),
+        ArchiveError,
+        "5000000000 bytes are declared in",
+    ),
+    (
+        "a million tiny members",
+        lambda b: b.archive(listed_zip([b"%06d.c" % number for number in range(1_000_000)], b"")),
+        ArchiveError,
+        "has more members than 200000",
+    ),
+    ("colliding case", lambda b: b.archive(tar({"A.c": b"", "a.c": b""})), ArchiveError, "'A.c' and 'a.c' collide"),
+    (
+        "colliding accents",
+        lambda b: b.archive(tar({"\u00e9.c": b"", "e\u0301.c": b""})),
+        ArchiveError,
+        "collide; expected paths that differ in more than case",
+    ),
+    ("endless path", lambda b: b.archive(tar({"d/" * 900 + "x.c": b""})), ArchiveError, "its path has 1803 bytes"),
+    ("deep path", lambda b: b.archive(tar({"d/" * 65 + "x.c": b""})), ArchiveError, "lies 65 folders deep"),
+    ("truncated tar", lambda b: b.archive(tar(SOUND)[:600]), ArchiveError, "is broken"),
+    ("truncated gzip", lambda b: b.archive(gzip.compress(tar(SOUND))[:-20]), ArchiveError, "is broken"),
+    ("truncated zip", lambda b: b.archive(zipped(SOUND)[:-30]), ArchiveError, "is broken"),
+    ("tail behind tar", lambda b: b.archive(tar(SOUND) + b"more"), ArchiveError, "follows the end of the tar archive"),
+    ("tail behind gzip", lambda b: b.archive(gzip.compress(tar(SOUND)) + b"more"), ArchiveError, "is broken"),
+    ("tail behind xz", lambda b: b.archive(lzma.compress(tar(SOUND)) + b"more"), ArchiveError, "is broken"),
+    (
+        "tail behind zip",
+        lambda b: b.archive(zipped(SOUND) + b"more"),
+        ArchiveError,
+        "follows the end of the zip archive",
+    ),
+    (
+        "two ends of a zip",
+        lambda b: b.archive(commented(zipped(SOUND), b"PK\x05\x06" + b"x" * 18)),
+        ArchiveError,
+        "is broken",
+    ),
+    ("zip that declares more than it holds", lambda b: b.archive(lying_zip()), ArchiveError, "of 5000 that 'd/a.c'"),
+    (
+        "zip folder with content",
+        lambda b: b.archive(zipped({"d/": b"x", **SOUND})),
+        ArchiveError,
+        "folder with content",
+    ),
+    ("member twice", lambda b: b.archive(tar(SOUND)[:1024] + tar(SOUND)), ArchiveError, "collide"),
+    ("flipped bit", lambda b: b.archive(flipped(gzip.compress(tar(SOUND)), -5)), ArchiveError, "is broken"),
+    ("page as archive", lambda b: b.archive(PAGE, "x.tar.gz"), ArchiveError, "it begins with b'<!DOCTYPE html>"),
+    ("wrong digest", lambda b: b.archive(tar(SOUND), sha256=OTHER), DigestError, f"expected {OTHER}"),
+    ("absent archive", lambda b: b.archive(b"").replace("bad", "none"), SourceError, "none.tar is not a file"),
+    ("changed folder", changed_tree, DigestError, "its tree has the digest"),
+    ("index with another file", lambda b: b.sdist(b"other bytes", OTHER), DigestError, "the index offers demo_pkg-1.0"),
+    (
+        "index without digest and with another file",
+        lambda b: b.sdist(b"other bytes", OTHER, link_digest=""),
+        DigestError,
+        f"expected {OTHER}",
+    ),
+    (
+        "index with a page for a file",
+        lambda b: b.sdist(PAGE, hashlib.sha256(PAGE).hexdigest()),
+        ArchiveError,
+        "it begins with b'<!DOCTYPE html>",
+    ),
+    (
+        "server that stalls",
+        lambda b: b.served("/files/x.tar", None, *["stall"] * 9),
+        FetchError,
+        "stalled (ReadTimeout)",
+    ),
+    (
+        "server that cuts",
+        lambda b: b.served("/files/x.tar", None, *["truncate"] * 9),
+        FetchError,
+        "closed connection without sending complete",
+    ),
+    ("server that is away", lambda b: b.served("/files/x.tar", None, *["unavailable"] * 9), FetchError, "answered 503"),
+    ("server without end", lambda b: b.served("/files/x.tar", None, "endless"), FetchError, "sends no end of bytes"),
+    ("redirects in a ring", lambda b: redirected(b, "/moved"), FetchError, "redirects more than 10 times"),
+    ("redirect to a file", lambda b: redirected(b, "file:///etc/passwd"), FetchError, "redirects to a `file:` address"),
+    ("branch for a commit", lambda b: b.git("main"), PinError, "commit is 'main'"),
+    ("abbreviated commit", lambda b: b.git("b" * 12), PinError, "full commit id of 40 or 64 lower-case hex digits"),
+    ("password in a URL", lambda b: b.git("b" * 40, "https://me:word@host/r"), PinError, "without a password"),
+    ("option for a URL", lambda b: b.git("b" * 40, "ssh://-oProxyCommand=x/r"), PinError, "an https, ssh or file URL"),
+    ("command for a URL", lambda b: b.git("b" * 40, "ext::sh -c x"), PinError, "an https, ssh or file URL"),
+    ("commit that is not there", absent_commit, FetchError, f"does not hand out commit {'b' * 40}"),
+    ("object that is not there", lost_object, FetchError, "could not be fetched"),
+    ("tag for a commit", lambda b: names_a(b, "v1"), SourceError, "is the id of a tag; expected the id of a commit"),
+    ("tree for a commit", lambda b: names_a(b, "HEAD^{tree}"), SourceError, "is the id of a tree"),
+    (
+        "no repository",
+        lambda b: b.git("b" * 40, "file:///nowhere"),
+        FetchError,
+        "does not appear to be a git repository",
+    ),
+    (
+        "git server that stalls",
+        lambda b: b.git("b" * 40, f"{b.index.address}/git-that-stalls/r"),
+        FetchError,
+        "too slow",
+    ),
+    ("tree that climbs", lambda b: climbing_tree(b, b".."), ArchiveError, "'..': is no name for a file"),
+    ("tree with a path for a name", lambda b: climbing_tree(b, b"../x.c"), ArchiveError, "is no name for a file"),
+    ("tree bomb", wide_tree, ArchiveError, "has more entries than 200000"),
+    ("deep tree", deep_tree, ArchiveError, "folders deep; expected at most 64"),
+]
+
+
+@pytest.mark.parametrize(("make", "kind", "said"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
+def test_bad_input_is_refused_by_name_and_a_sound_source_beside_it_is_collected(
+    make: Callable[[Bench], str],
+    kind: type[SluiceError],
+    said: str,
+    surroundings: Create,
+    index: "Index",
+    patience: Patience,
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path, index)
+    entries = {"bad": make(bench), "sound": bench.archive(tar(SOUND), "sound.tar")}
+    pins = tmp_path / "pins.toml"
+    pins.write_text("\n".join(f'[[pin]]\nname = "{name}"\n{entry}\n' for name, entry in entries.items()))
+    if kind is PinError:
+        with pytest.raises(PinError) as caught:
+            load_pins(pins)
+        error: SluiceError = caught.value
+    else:
+        context = surroundings(*load_pins(pins))
+        output = run(context, replace(patience, num_attempts=2, max_num_bytes=100_000))
+        assert set(output.parts) == {"sound"}
+        error = output.failures["bad"]
+    assert type(error) is kind
+    assert said in str(error)
+    assert error.remedy
+
+
+KEPT: list[tuple[str, Callable[[Bench], str], list[str], dict[str, str]]] = [
+    (
+        "links in a ring",
+        lambda b: b.archive(tar(SOUND, entry("d/l.h", LINK, "m.h"), entry("d/m.h", LINK, "l.h"))),
+        ["a.c"],
+        {"l.h": "link", "m.h": "link"},
+    ),
+    (
+        "a link to itself and one to the top",
+        lambda b: b.archive(tar(SOUND, entry("d/l.h", LINK, "l.h"), entry("d/m", LINK, "."))),
+        ["a.c"],
+        {"l.h": "link", "m": "link"},
+    ),
+    (
+        "names that are not UTF-8",
+        lambda b: b.archive(tar({b"d/\xe9\xff.c".decode("utf-8", "surrogateescape"): b"", "d/b.c": b""})),
+        ["\\xe9\\xff.c", "b.c"],
+        {},
+    ),
+    (
+        "a name that looks like an escape",
+        lambda b: b.archive(tar({b"d/\xe9.c".decode("utf-8", "surrogateescape"): b"", "d/\\xe9.c": b""})),
+        ["\\\\xe9.c", "\\xe9.c"],
+        {},
+    ),
+    ("names of devices", lambda b: b.archive(tar({"d/con.c": b"", "d/aux.h": b""})), ["aux.h", "con.c"], {}),
+    (
+        "names that drive a terminal",
+        lambda b: b.archive(tar({"d/\x1b[31m.c": b"", "d/a\nb.h": b"", "d/\u202eh.c": b""})),
+        ["\\x1b[31m.c", "a\\x0ab.h", "\\xe2\\x80\\xaeh.c"],
+        {},
+    ),
+    (
+        "gzip in two members",
+        lambda b: b.archive(gzip.compress(tar(SOUND)[:700]) + gzip.compress(tar(SOUND)[700:])),
+        ["a.c"],
+        {},
+    ),
+    ("a comment in a zip", lambda b: b.archive(commented(zipped(SOUND))), ["a.c"], {}),
+    ("a redirect", lambda b: redirected(b, "{address}/files/x.tar"), ["a.c"], {}),
+    ("a cut and a passing trouble", lambda b: b.served("/files/x.tar", None, "truncate"), ["a.c"], {}),
+]
+
+
+@pytest.mark.parametrize(("make", "files", "drops"), [row[1:] for row in KEPT], ids=[row[0] for row in KEPT])
+def test_odd_input_that_harms_nobody_is_collected(
+    make: Callable[[Bench], str],
+    files: list[str],
+    drops: dict[str, str],
+    surroundings: Create,
+    index: "Index",
+    patience: Patience,
+    tmp_path: Path,
+) -> None:
+    pins = tmp_path / "pins.toml"
+    pins.write_text(f'[[pin]]\nname = "odd"\n{make(Bench(tmp_path, index))}\n')
+    context = surroundings(*load_pins(pins))
+    assert run(context, patience).failures == {}
+    tables = context.made["odd"].tables
+    assert sorted(tables["files.parquet"]["path"].to_pylist()) == sorted(files)
+    assert {row["path"]: row["reason"] for row in tables["dropped.parquet"].to_pylist()} == drops

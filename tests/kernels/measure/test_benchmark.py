@@ -1,0 +1,102 @@
+"""The benchmark says that it needs a GPU, and goes on where it stopped."""
+
+import dataclasses
+import importlib.util
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from kernels import rms_norm
+from kernels.framework.spec import KernelSpec, all_specs
+from kernels.mamba3_scan import op as mamba3_scan
+from kernels.measure.benchmark import _implementations, _timings, run_benchmark, smallest_case
+from kernels.measure.parity import leaves
+from tests.support.paths import ROOT
+
+
+def benchmark(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "kernels", "--json", "--only", "rms_norm", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a CUDA device is here")
+def test_without_a_gpu_it_says_so_and_fails(tmp_path: Path) -> None:
+    done = benchmark("--output", str(tmp_path / "rows.jsonl"))
+
+    assert done.returncode == 1
+    assert "no CUDA device" in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a CUDA device is here")
+def test_a_row_of_the_interpreter_never_lies_among_those_of_gpus() -> None:
+    done = benchmark("--interpret", "--output", "docs/benchmarks/kernels.jsonl")
+
+    assert done.returncode == 2
+    assert "among what GPUs measured" in done.stderr
+
+
+def test_a_row_without_an_end_fails_and_the_next_one_follows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kernels.measure.benchmark.ROW_SECONDS", 0.1)
+    spec = dataclasses.replace(rms_norm.SPEC, op=lambda *arguments: time.sleep(60), dtypes=(torch.float32,))
+    rows = run_benchmark([spec], tmp_path / "rows.jsonl", budget_seconds=1e9, seed=1)
+    first = next(rows)
+    monkeypatch.undo()
+    second = next(rows)
+
+    assert first["failed"] == "no end within 0 s"
+    assert second["implementation"] == "reference"
+    assert "failed" not in second
+
+
+@pytest.mark.parametrize("spec", all_specs(), ids=lambda spec: spec.name)
+def test_each_reference_is_timed_in_every_dtype_of_its_kernel(spec: KernelSpec) -> None:
+    for dtype in spec.dtypes:
+        arguments = leaves(spec.sample_inputs(torch.Generator().manual_seed(1), dtype, smallest_case(spec)))
+        row = _timings(lambda: spec.reference, lambda arguments=arguments: arguments, "cpu")
+
+        assert "failed" not in row, (dtype, row)
+
+
+def test_a_row_that_the_budget_cuts_is_left_for_the_next_run(tmp_path: Path) -> None:
+    spec = dataclasses.replace(rms_norm.SPEC, op=lambda *arguments: time.sleep(60))
+
+    assert list(run_benchmark([spec], tmp_path / "rows.jsonl", budget_seconds=0.1, seed=1)) == []
+    assert not (tmp_path / "rows.jsonl").exists()
+
+
+def test_a_reference_that_loops_over_tokens_is_not_handed_to_a_compiler() -> None:
+    assert [spec.name for spec in all_specs() if spec.has_serial_reference] == ["m2rnn", "mamba3_scan"]
+    assert "compiled reference" not in _implementations(mamba3_scan.SPEC, "cuda")
+    assert "compiled reference" in _implementations(rms_norm.SPEC, "cuda")
+
+
+def test_a_run_goes_on_at_the_first_missing_row_and_names_its_surroundings(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    spec = dataclasses.replace(rms_norm.SPEC, op=rms_norm.rms_norm_reference)
+
+    first = next(run_benchmark([spec], rows, budget_seconds=1e9, seed=1))
+    second = next(run_benchmark([spec], rows, budget_seconds=1e9, seed=1))
+    spent = list(run_benchmark([spec], rows, budget_seconds=0, seed=1))
+
+    assert [first["implementation"], second["implementation"], spent] == ["kernel", "reference", []]
+    assert [json.loads(line) for line in rows.read_text().splitlines()] == [first, second]
+    assert {"gpu", "torch", "triton", "forward_ms", "forward_backward_ms", "extra_bytes"} <= first.keys()
+    assert first.get("dry", False) is not torch.cuda.is_available()
+
+
+@pytest.mark.skipif(
+    bool(importlib.util.find_spec("mamba_ssm") or importlib.util.find_spec("fla")), reason="a peer is here"
+)
+def test_a_peer_that_is_absent_is_a_row_that_says_so() -> None:
+    rows = {name: _timings(make, lambda: (), "cpu") for name, make in mamba3_scan.SPEC.peers.items()}
+
+    assert {name.split()[0]: row["failed"] for name, row in rows.items()} == {
+        "mamba_ssm": "not installed: mamba_ssm",
+        "fla": "not installed: fla",
+    }

@@ -1,0 +1,137 @@
+"""Parts come out the same from any number of workers; a worker that dies, hangs or loses its parent harms nothing else."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from pipeline.build.engine import Engine, Order, write_output
+from pipeline.contracts.part import Part, PartJob, PartOutput
+from pipeline.contracts.report import StageReport
+from pipeline.core.errors import SourceError, StageError
+from pipeline.core.params import Params
+from pipeline.store.store import Store
+
+
+def number(job: PartJob) -> PartOutput:
+    table = pa.table({"number": [job.identity["number"]] * 3})
+    return PartOutput({"numbers.parquet": table}, StageReport(3, 3), {"note.txt": b"note"})
+
+
+def refuse(job: PartJob) -> PartOutput:
+    if job.identity["number"] == 1:
+        raise SourceError("source one", "it is broken", "a sound one", "Mend it.")
+    return number(job)
+
+
+def die(job: PartJob) -> PartOutput:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return number(job)
+
+
+def hang(job: PartJob) -> PartOutput:
+    time.sleep(30)
+    return number(job)
+
+
+def orders(store: Store, function: str, count: int = 4) -> list[Order]:
+    parts = [
+        Part(str(n), "test/part", f"{__name__}:{function}", Params(), identity={"number": n}) for n in range(count)
+    ]
+    return [Order(part, part.function, store.root, store.root / "tmp" / part.name) for part in parts]
+
+
+def bytes_written(store: Store) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(store.root)): path.read_bytes() for path in sorted(store.root.rglob("*")) if path.is_file()
+    }
+
+
+def test_one_worker_and_two_write_the_same_bytes(tmp_path: Path) -> None:
+    one, two = Store(tmp_path / "one"), Store(tmp_path / "two")
+    with Engine(1) as engine:
+        list(engine.run(orders(one, "number")))
+    with Engine(2) as engine:
+        list(engine.run(orders(two, "number")))
+
+    assert bytes_written(one) == bytes_written(two)
+    assert len(bytes_written(one)) == 4 * 3
+
+
+@pytest.mark.parametrize("num_workers", [1, 2])
+def test_a_source_that_fails_is_a_result_and_the_others_go_on(store: Store, num_workers: int) -> None:
+    with Engine(num_workers) as engine:
+        results = {order.part.name: result for order, result in engine.run(orders(store, "refuse"))}
+
+    assert isinstance(results.pop("1"), SourceError)
+    assert all(isinstance(result, StageReport) for result in results.values())
+    assert len(results) == 3
+
+
+def test_a_dead_worker_is_an_error_that_says_what_to_do(store: Store) -> None:
+    with Engine(2) as engine, pytest.raises(StageError, match=r"a worker process died.*Run again"):
+        list(engine.run(orders(store, "die")))
+
+
+def test_a_hanging_part_is_ended_at_the_deadline(store: Store) -> None:
+    with Engine(2, deadline_seconds=1.0) as engine, pytest.raises(StageError, match="no part was finished within 1 s"):
+        list(engine.run(orders(store, "hang")))
+
+
+def test_workers_die_with_a_killed_parent(tmp_path: Path) -> None:
+    script = tmp_path / "parent.py"
+    script.write_text(
+        "import sys; from pathlib import Path\n"
+        "from pipeline.build.engine import Engine; from pipeline.store.store import Store\n"
+        "from tests.pipeline.build.test_engine import orders\n"
+        "if __name__ == '__main__':\n"
+        "    with Engine(2) as engine:\n"
+        "        engine._started_pool(); print(engine._pool.submit(int).result(), flush=True)\n"
+        "        print(*engine._pool._processes, flush=True); list(engine.run(orders(Store(Path(sys.argv[1])), 'hang')))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.getcwd()}
+    parent = subprocess.Popen(
+        [sys.executable, str(script), str(tmp_path)], stdout=subprocess.PIPE, text=True, env=environment
+    )
+    assert parent.stdout is not None
+    parent.stdout.readline()
+    workers = [int(word) for word in parent.stdout.readline().split()]
+    parent.kill()
+    parent.wait()
+
+    deadline = time.monotonic() + 10
+    while any(Path(f"/proc/{worker}").exists() for worker in workers) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert workers
+    assert [worker for worker in workers if Path(f"/proc/{worker}").exists()] == []
+
+
+def test_a_report_is_written_beside_the_tables(tmp_path: Path) -> None:
+    write_output(tmp_path / "part", PartOutput({}, StageReport(2, 1, {"too_small": 1})))
+
+    assert (tmp_path / "part" / "report.json").read_bytes().startswith(b'{"dropped":{"too_small":1}')
+
+
+def test_the_keyboard_stops_the_parent_alone_and_at_once(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from pipeline.store.store import Store; from pipeline.build.engine import Engine\n"
+        "from tests.pipeline.build.test_engine import orders\n"
+        "with Engine(2) as engine:\n"
+        "    print('started', flush=True); list(engine.run(orders(Store(Path(sys.argv[1])), 'hang')))"
+    )
+    line = [sys.executable, "-c", code, str(tmp_path / "store")]
+    child = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    assert child.stdout is not None
+    child.stdout.readline()
+    time.sleep(2)
+    started = time.monotonic()
+    os.killpg(child.pid, signal.SIGINT)
+    _, said = child.communicate(timeout=25)
+
+    assert time.monotonic() - started < 15  # the parts would hang for 30 seconds
+    assert said.count("Traceback") == 1  # the parent's own; the workers heard nothing

@@ -1,0 +1,157 @@
+"""The report counts every file once, shows on what evidence it left, and is a page that harms nobody."""
+
+import json
+import re
+import tomllib
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from pipeline.__main__ import main
+from pipeline.build.build import BuildOrder, open_build
+from pipeline.build.recipes import TINY
+from pipeline.build.stages import run_stages
+from pipeline.core.errors import MissingError
+from pipeline.lineage.report import Report, report_corpus
+from pipeline.lineage.report_page import render_page
+from pipeline.pins.local_tree import tree_digest
+from pipeline.pins.pins import LocalPin
+from pipeline.store.store import Store
+from tests.support.paths import ROOT
+
+TABLES = tomllib.loads((ROOT / "tests" / "pipeline" / "build" / "made_corpus.toml").read_text())
+FATES = Counter(entry["fate"] for files in TABLES.values() for entry in files.values())
+HOSTILE = '</pre><script>alert("x")</script><img src=x onerror=alert(1)>'
+ADDRESS = "someone" + "@" + "mail-of-a-person.org"
+
+
+class Page(HTMLParser):
+    """Tags with their attributes, and the text between them."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.fixture(scope="module")
+def tiny(tiny_store: Store) -> Report:
+    return report_corpus(tiny_store, "tiny")
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """A source whose only file leaves for one long line, with markup in its name and text and a person's address."""
+    root = tmp_path_factory.mktemp("hostile")
+    (root / "code").mkdir()
+    text = f"// {HOSTILE} by {ADDRESS}\nint a = {' + '.join(map(str, range(900)))};\n"
+    (root / "code" / "<script>x<b>.c").write_text(text)
+    pin = LocalPin(name="code", path=root / "code", digest=tree_digest(root / "code"), declared_license="MIT")
+    store = Store(root / "store")
+    with open_build(BuildOrder("mine", TINY.params, (pin,), "a test"), store) as build:
+        list(run_stages(build, "normalize"))
+    store.move_ref("mine", "normalize", store.ref("mine", "normalize"), _stage(store), "a test")
+    return report_corpus(store, "mine")
+
+
+def _stage(store: Store) -> str:
+    # A corpus that keeps nothing is blocked, and its ref does not move; the report is asked of such a build too.
+    return next(store.root.glob("objects/normalize/stage/*")).name
+
+
+def test_each_rule_dropped_what_the_corpus_expects_and_the_rest_is_kept(tiny: Report) -> None:
+    counted = {rule["reason"]: rule["num_files"] for rule in tiny.rules}
+    assert counted | {"kept": sum(source["num_files_kept"] for source in tiny.sources)} == {**counted, **FATES}
+    assert {reason: count for reason, count in FATES.items() if reason != "kept"}.items() <= counted.items()
+
+
+def test_every_source_and_every_step_adds_up(tiny: Report) -> None:
+    for source in tiny.sources:
+        dropped = sum(drop["num_files"] for drop in source["drops"] if drop["stage"] != "collect")
+        assert source["num_files_in"] == source["num_files_kept"] + dropped
+    for step in tiny.stages:
+        assert step["rows_in"] == step["rows_out"] + sum(step["dropped"].values())
+    kept = sum(row["num_files"] for row in tiny.licenses if row["fate"] == "kept")
+    assert kept == sum(source["num_files_kept"] for source in tiny.sources)
+
+
+def test_it_answers_what_was_dropped_for_the_license_and_on_what_evidence(tiny: Report) -> None:
+    refused = [row for row in tiny.refusals if row["source"] == "quarry" and "src/merge_runs.c" in row["paths"]]
+    assert "GPL" in refused[0]["license"]
+    assert "this file:3" in refused[0]["evidence"]
+    assert sum(row["num_files"] for row in tiny.refusals) == sum(
+        rule["num_files"] for rule in tiny.rules if rule["reason"].startswith("license")
+    )
+
+
+def test_samples_are_few_and_show_the_measured_value_and_the_first_lines(tiny_store: Store, tiny: Report) -> None:
+    assert all(0 < len(rule["samples"]) <= 5 for rule in tiny.rules)
+    (sample, *_) = next(rule for rule in tiny.rules if rule["reason"] == "long_line")["samples"]
+    assert any(letter.isdigit() for letter in sample["detail"])
+    assert sample["first_lines"]
+    fewer = report_corpus(tiny_store, "tiny", 1)
+    assert all(len(rule["samples"]) == 1 for rule in fewer.rules)
+    for few, many in zip(fewer.rules, tiny.rules, strict=True):
+        assert few["samples"][0] in many["samples"]
+
+
+def test_a_cluster_names_its_keeper_and_how_alike_each_loser_is(tiny: Report) -> None:
+    losers = [loser for cluster in tiny.clusters for loser in cluster["losers"]]
+    assert len(losers) == FATES["exact_duplicate"] + FATES["near_duplicate"] + FATES["copyleft_twin"]
+    assert all(
+        0.7 <= loser["jaccard"] < 1 if loser["reason"] == "near_duplicate" else loser["jaccard"] == 1
+        for loser in losers
+    )
+
+
+def test_the_same_store_gives_the_same_page(tiny_store: Store, tiny: Report) -> None:
+    assert render_page(report_corpus(tiny_store, "tiny")) == render_page(tiny)
+
+
+def test_the_page_loads_nothing_from_elsewhere(tiny: Report) -> None:
+    text = render_page(tiny)
+    page = Page(text)
+    places = [
+        value or "" for _, attributes in page.tags for name, value in attributes.items() if name in ("src", "href")
+    ]
+    assert all(place.startswith("#") for place in places)
+    assert not {"link", "iframe", "object", "embed", "image"} & {tag for tag, _ in page.tags}
+    assert re.search(r"@import|url\((?!#)", text) is None
+
+
+def test_text_and_names_of_the_corpus_are_escaped(hostile: Report) -> None:
+    page = Page(render_page(hostile))
+    assert HOSTILE in page.text
+    assert "<script>x<b>.c" in page.text
+    assert [tag for tag, _ in page.tags].count("script") == 1
+    assert not {"img", "b"} & {tag for tag, attributes in page.tags if "onerror" in attributes or tag == "img"}
+
+
+def test_a_sample_shows_no_address_of_a_person(hostile: Report) -> None:
+    text = render_page(hostile)
+    assert ADDRESS not in text
+    assert "redacted-email-1" in text
+
+
+def test_a_corpus_that_was_not_built_is_named(store: Store) -> None:
+    with pytest.raises(MissingError, match="corpus nowhere: it was not built to normalize"):
+        report_corpus(store, "nowhere")
+
+
+def test_the_command_prints_json_or_writes_the_page(
+    tiny_store: Store, tiny: Report, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = ["report", "--corpus", "tiny", "--store", str(tiny_store.root)]
+    assert main([*where, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(tiny.as_json()))
+    assert main([*where, "--out", str(tmp_path / "a" / "page.html")]) == 0
+    assert (tmp_path / "a" / "page.html").read_text() == render_page(tiny)

@@ -1,0 +1,74 @@
+"""A snapshot of made rows, for a training where nothing is built: the rows of `made_rows` under the smallest vocabulary.
+
+python -m tests.support.made_snapshot STORE      makes it live, as corpus `made`, and prints its id
+"""
+
+import sys
+import tomllib
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import ipc
+
+from pipeline.core.params import canonical_json
+from pipeline.store.snapshot import FORMAT_VERSION, KIND, SNAPSHOT
+from pipeline.store.store import Store
+from pipeline.tokenize.vocabulary import VOCABULARIES
+from tests.support.made_rows import T, rows_of
+
+CORPUS = "made"
+NUM_ROWS_TRAIN, NUM_ROWS_HELD_OUT = 32, 8
+VOCABULARY = VOCABULARIES / "tiny-1024"
+
+
+def commit_made(store: Store) -> str:
+    """Commit the snapshot, make it live and candidate, and return its id. What is there already stays."""
+    tables = {"train": rows_of(NUM_ROWS_TRAIN, 100), "held_out": rows_of(NUM_ROWS_HELD_OUT, 800)}
+    with store.writer(CORPUS, "made rows") as scratch:
+        rows, snapshot = scratch / "rows", scratch / "snapshot"
+        rows.mkdir()
+        snapshot.mkdir()
+        for split, table in tables.items():
+            _write(table, rows / f"rows_{split}.arrow")
+        rows_id = store.commit(rows, "tokenize/part", {"made": True}, {})
+        for name in ("tokenizer.json", "vocabulary.toml"):
+            (snapshot / name).write_bytes((VOCABULARY / name).read_bytes())
+        (snapshot / SNAPSHOT).write_bytes(canonical_json(_content(rows_id)))
+        snapshot_id = store.commit(snapshot, KIND, {"made": True}, {f"rows/{CORPUS}": rows_id})
+    for ref in ("candidate", "live"):
+        store.move_ref(CORPUS, ref, store.ref(CORPUS, ref), snapshot_id, "made rows")
+    return snapshot_id
+
+
+def _content(rows_id: str) -> dict[str, object]:
+    told = tomllib.loads((VOCABULARY / "vocabulary.toml").read_text(encoding="utf-8"))
+    num_tokens = 20 * (NUM_ROWS_TRAIN + NUM_ROWS_HELD_OUT)
+    source = {
+        "name": CORPUS,
+        "rows": rows_id,
+        "weight": 1.0,
+        "num_documents": NUM_ROWS_TRAIN + NUM_ROWS_HELD_OUT,
+        "num_tokens": num_tokens,
+        "num_text_bytes": 2 * num_tokens,
+        "num_rows_train": NUM_ROWS_TRAIN,
+        "num_rows_held_out": NUM_ROWS_HELD_OUT,
+        "licenses": {},
+    }
+    vocabulary = {name: told[name] for name in ("name", "sha256", "size", "specials")}
+    return {
+        "format_version": FORMAT_VERSION,
+        "sources": [source],
+        "vocabulary": vocabulary,
+        "row_length": T,
+        "pins": {},
+        "held_out": [],
+    }
+
+
+def _write(table: pa.Table, path: Path) -> None:
+    with ipc.new_file(str(path), table.schema) as writer:
+        writer.write_table(table)
+
+
+if __name__ == "__main__":
+    print(commit_made(Store(Path(sys.argv[1]))))

@@ -1,0 +1,4 @@
+"""Programs that are no tests: acceptance phases, first light, light imports, kill campaigns, kernels compiled ahead.
+
+What a test imports to make its input is in `tests.support`; figures are in `tests.benchmarks`.
+"""

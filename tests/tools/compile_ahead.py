@@ -1,0 +1,130 @@
+"""What the compiler makes of every Triton kernel for sm_90, on a machine without a GPU: errors, registers, spills, memory.
+
+Kernels are not listed: each operation is run on CPU tensors with its launches caught, so what is compiled is what would be
+launched, with its constants, argument types, warps and stages. Run by `test_compile_ahead.py` in a process of its own, without
+Triton's interpreter.
+
+python -m tests.tools.compile_ahead [KERNEL ...] [--dtype D] [--real] [--table]      a row a launch; --real at sizes of training
+"""
+
+import argparse
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from triton.backends.compiler import GPUTarget
+from triton.backends.nvidia.compiler import get_ptxas
+from triton.compiler import ASTSource, compile
+from triton.runtime.jit import JITFunction
+
+from kernels.framework import backend
+from kernels.framework.spec import all_specs
+from kernels.measure.parity import leaves, run_with_gradients
+
+TARGET = GPUTarget("cuda", 90, 32)
+POINTERS = {
+    torch.float32: "*fp32",
+    torch.bfloat16: "*bf16",
+    torch.float16: "*fp16",
+    torch.int64: "*i64",
+    torch.int32: "*i32",
+    torch.uint8: "*u8",
+    torch.bool: "*i1",
+}
+COLUMNS = ("kernel", "dtype", "case", "num_warps", "num_stages", "registers", "spilled_bytes", "shared_bytes")
+Row = dict[str, Any]
+launches: dict[str, tuple[JITFunction, ASTSource, dict[str, int]]] = {}
+
+
+def catch_launch(self: JITFunction, *arguments: Any, grid: Any, warmup: bool, **named: Any) -> None:
+    """Stands for a launch: notes what would be compiled, once for each set of constants and types."""
+    values = dict(zip(self.arg_names, arguments, strict=False)) | named
+    options = {name: values.pop(name) for name in ("num_warps", "num_stages") if name in values}
+    constants = {name: values[name] for name in self.arg_names if self.params[self.arg_names.index(name)].is_constexpr}
+    signature = {name: "constexpr" if name in constants else type_of(values[name]) for name in self.arg_names}
+    pointers = [(place,) for place, name in enumerate(self.arg_names) if isinstance(values[name], Tensor)]
+    attributes = {place: [["tt.divisibility", 16]] for place in pointers}
+    source = ASTSource(self, signature, constants, attributes)
+    launches.setdefault(f"{self.__module__}.{self.__name__} {signature} {constants} {options}", (self, source, options))
+
+
+def type_of(value: Any) -> str:
+    """An argument's type as a signature says it."""
+    if isinstance(value, Tensor):
+        return POINTERS[value.dtype]
+    return "fp32" if isinstance(value, float) else "i32"
+
+
+class NoProducts(TorchDispatchMode):
+    """Leaves matrix products out: between launches that are only caught, their numbers mean nothing and take minutes."""
+
+    def __torch_dispatch__(self, function: Any, types: Any, arguments: Any = (), named: Any = None) -> Any:
+        if function is torch.ops.aten.mm.default:
+            return arguments[0].new_zeros(arguments[0].shape[0], arguments[1].shape[1])
+        return function(*arguments, **(named or {}))
+
+
+def rows_of(names: list[str], dtypes: list[str], is_real: bool) -> Iterator[Row]:
+    """One row for each launch that no sample before has made."""
+    for spec in all_specs():
+        if names and spec.name not in names:
+            continue
+        for dtype in spec.dtypes:
+            if dtypes and str(dtype).removeprefix("torch.") not in dtypes:
+                continue
+            for case in spec.real_cases if is_real else spec.cases:
+                known = set(launches)
+                arguments = spec.sample_inputs(torch.Generator().manual_seed(1), dtype, case)
+                with NoProducts():
+                    run_with_gradients(spec.op, leaves(arguments))
+                row = {"dtype": str(dtype).removeprefix("torch."), "case": case.label}
+                for launch in [launches[key] for key in launches if key not in known]:
+                    yield row | compiled(*launch)
+
+
+def compiled(kernel: JITFunction, source: ASTSource, options: dict[str, int]) -> Row:
+    """What became of one launch. Errors are said of each kernel, so that one does not hide the next."""
+    row: Row = {"kernel": f"{kernel.__module__}.{kernel.__name__}", **options}
+    try:
+        found = compile(source, target=TARGET, options=options)
+        row |= {"num_warps": found.metadata.num_warps, "num_stages": found.metadata.num_stages}
+        ptx = found.asm["ptx"]
+        products = len(re.findall(r"\b(?:wgmma\.mma_async|mma\.sync)", ptx))
+        return row | {"shared_bytes": found.metadata.shared, "tensor_core_products": products, **assembled(ptx)}
+    except Exception as error:
+        return row | {"failed": f"{type(error).__name__}: {str(error)[-500:]}"}
+
+
+def assembled(ptx: str) -> dict[str, int]:
+    """Registers of a thread and bytes that it spills, as the assembler counts them."""
+    line = [get_ptxas(TARGET.arch).path, "-v", "--gpu-name=sm_90a", "-o", "/dev/null", "/dev/stdin"]
+    words = subprocess.run(line, input=ptx, capture_output=True, text=True, check=True).stderr
+    spilled = sum(int(number) for number in re.findall(r"(\d+) bytes spill", words))
+    return {"registers": int(re.findall(r"Used (\d+) registers", words)[-1]), "spilled_bytes": spilled}
+
+
+def main() -> None:
+    """Print the rows as they are found."""
+    parser = argparse.ArgumentParser(prog="python -m tests.tools.compile_ahead")
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--real", action="store_true")
+    parser.add_argument("--dtype", action="append", default=[])
+    parser.add_argument("--table", action="store_true")
+    asked = parser.parse_args()
+    JITFunction.run = catch_launch
+    all_specs()  # imports the kernels, which ask themselves whether they are interpreted, before the answer is bent
+    backend.is_interpreting = lambda: True  # only says that launches happen on CPU tensors
+    if asked.table:
+        print("| " + " | ".join(COLUMNS) + " |\n|" + "---|" * len(COLUMNS))
+    for row in rows_of(asked.names, asked.dtype, asked.real):
+        cells = [str(row.get(name, row.get("failed", ""))) for name in COLUMNS]
+        print("| " + " | ".join(cells) + " |" if asked.table else json.dumps(row), flush=True)
+
+
+if __name__ == "__main__":
+    main()

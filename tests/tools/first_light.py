@@ -1,0 +1,200 @@
+"""`make first-light`: the first session on a GPU, in phases: correct and repeatable before it is fast.
+
+A phase that fails does not keep the next from running. Each phase ends in a line of JSON, appended to the file at once. The same
+command goes on where the last one stopped: what passed here with these sources stays, what never ran comes next, what failed
+comes again behind it. Everything ends within the budget. Needs torch, triton, numpy, pyarrow, safetensors, pydantic and pytest.
+
+python -m tests.tools.first_light [--budget SECONDS] [--output FILE] [--only PHASE ...] [--list] [--rehearse]
+
+Exit codes: 0 all phases have passed, 1 one has failed, 3 none has failed and some are left for the next call.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from kernels.framework.spec import all_specs
+from kernels.measure.rows import append, read_rows, surroundings
+from tests.support.paths import ROOT
+
+ROWS = Path("docs/benchmarks")
+BUDGET = "{budget}"
+LEAST_SECONDS = 15.0
+"""Less than this is not enough to begin a phase with."""
+PASSED, FAILED, UNFINISHED = "passed", "failed", "unfinished"
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A command of this interpreter. One that names BUDGET stops by itself when it is spent, and goes on when it comes again.
+
+    Any other that takes longer than its limit has failed.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    limit_seconds: float = 450.0
+
+    @property
+    def goes_on(self) -> bool:
+        return BUDGET in self.command
+
+
+def phases() -> tuple[Phase, ...]:
+    """All of them, in order."""
+    parity = (
+        Phase(f"parity/{spec.name}", ("-m", "kernels", "parity", "--only", spec.name, "--json")) for spec in all_specs()
+    )
+    marked = (path for path in sorted((ROOT / "tests").rglob("test_*.py")) if "mark.gpu" in path.read_text("utf-8"))
+    # Parity has phases of its own.
+    asked = ("-m", "pytest", "-m", "gpu", "-k", "not agrees_with_its_reference")
+    tests = (Phase(str(path.relative_to(ROOT).with_suffix("")), (*asked, str(path))) for path in marked)
+    training = ("-m", "trainer", "bench", "--out", f"{ROWS}/training.jsonl", "--budget")
+    has_store = (ROOT / "build" / "bench" / "refs").exists()
+    return (
+        *parity,
+        *tests,
+        Phase("doctor", ("-m", "trainer", "doctor", "--json")),
+        Phase("tune", ("-m", "kernels", "tune", "--json", "--output", f"{ROWS}/tuning.jsonl", "--budget", BUDGET)),
+        Phase("bench/kernels", ("-m", "kernels", "--json", "--output", f"{ROWS}/kernels.jsonl", "--budget", BUDGET)),
+        Phase("bench/training", (*training, BUDGET)),
+        *([Phase("bench/training-on-rows", (*training, BUDGET, "--store", "build/bench"))] if has_store else []),
+    )
+
+
+def in_order(wanted: Sequence[Phase], rows: Sequence[dict[str, Any]]) -> list[Phase]:
+    """The phases that are still to run: those without a verdict, then those that failed; none that passed."""
+    verdicts = {row["phase"]: row["outcome"] for row in rows}
+    new = [phase for phase in wanted if verdicts.get(phase.name) not in (PASSED, FAILED)]
+    return new + [phase for phase in wanted if verdicts.get(phase.name) == FAILED]
+
+
+def run_phases(wanted: Sequence[Phase], budget_seconds: float) -> Iterator[dict[str, Any]]:
+    """Run the phases until the budget is spent; a row for each that was begun."""
+    began = time.monotonic()
+    for place, phase in enumerate(wanted):
+        left = budget_seconds - (time.monotonic() - began)
+        if left < LEAST_SECONDS:
+            return
+        # Several that stop by themselves share what is left, so that none starves the next.
+        sharing = sum(each.goes_on for each in wanted[place:])
+        yield _run(phase, left, left / sharing if phase.goes_on else left)
+
+
+def _run(phase: Phase, left: float, share: float) -> dict[str, Any]:
+    """Run one phase within `left` seconds; `share` of them is its own budget."""
+    own = max(1.0, share - LEAST_SECONDS)  # the rest is for its start and its end
+    line = [sys.executable, *(part.replace(BUDGET, f"{own:.0f}") for part in phase.command)]
+    limit = min(share if phase.goes_on else phase.limit_seconds, left)
+    started = time.monotonic()
+    code, answer, words = _ended(line, limit)
+    seconds = time.monotonic() - started
+    outcome = PASSED if code == 0 else FAILED
+    is_cut = code is None and (phase.goes_on or limit < phase.limit_seconds)
+    if is_cut or (phase.goes_on and outcome == PASSED and seconds > own):
+        outcome = UNFINISHED
+    row: dict[str, Any] = {"phase": phase.name, "outcome": outcome, "exit_code": code, "seconds": round(seconds, 1)}
+    return row | {"command": " ".join(["python", *line[1:]]), "answer": _parsed(answer), "words": words[-2000:]}
+
+
+def _ended(line: Sequence[str], limit: float) -> tuple[int | None, str, str]:
+    """Exit code, stdout and stderr of a process; the code is None where it, and all that it began, was killed at the limit."""
+    process = subprocess.Popen(
+        line, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
+    try:
+        answer, words = process.communicate(timeout=limit)
+        return process.returncode, answer, words
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        answer, words = process.communicate()
+        return None, answer, f"{words}\nnot done within {limit:.0f} s"
+
+
+def _parsed(answer: str) -> Any:
+    """What a phase printed: a JSON value or lines of them, else the end of its text."""
+    try:
+        return json.loads(answer)
+    except ValueError:
+        return answer[-2000:]
+
+
+def here() -> dict[str, Any]:
+    """What a verdict holds for: GPU, driver, torch, Triton, the sources, and the launches that tuning chose."""
+    hasher = hashlib.sha256()
+    for folder in ("kernels", "trainer", "pipeline", "tests"):
+        for path in sorted(path for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".json")):
+            hasher.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
+    return {**surroundings(), "sources": hasher.hexdigest()}
+
+
+def main(arguments: Sequence[str] | None = None, known: Sequence[Phase] | None = None) -> int:
+    """Run what is to be run and say what became of all of it."""
+    known = phases() if known is None else known
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.tools.first_light", description=(__doc__ or "").splitlines()[0]
+    )
+    parser.add_argument("--budget", type=float, default=540.0, help="seconds for all of it")
+    parser.add_argument(
+        "--output", type=Path, help="a line a phase; first-light.jsonl beside the rows, or in build/dry"
+    )
+    parser.add_argument("--only", action="append", metavar="PHASE", help="this one or those below it, passed or not")
+    parser.add_argument("--list", action="store_true", help="name the phases and end")
+    parser.add_argument("--rehearse", action="store_true", help="without a GPU: rows that say nothing of one")
+    options = parser.parse_args(arguments)
+    named = [phase for phase in known if not options.only or any(_is_of(phase, name) for name in options.only)]
+    if not named:
+        parser.error(f"no phase {', '.join(options.only)}; expected one of {', '.join(phase.name for phase in known)}")
+    if options.list:
+        print("\n".join(phase.name for phase in named))
+        return 0
+    if not (torch.cuda.is_available() or options.rehearse):
+        print("first light: torch sees no CUDA device. --rehearse runs the phases without.", file=sys.stderr)
+        return 1
+    began, place = time.monotonic(), here()
+    output = options.output or (Path("build/dry") if options.rehearse else ROWS) / "first-light.jsonl"
+    rows = read_rows(output, place)
+    todo = named if options.only else in_order(named, rows)
+    for row in run_phases(todo, options.budget - (time.monotonic() - began)):
+        rows.append({**row, **place})
+        append(output, rows[-1])
+        last = (row["words"].strip().splitlines() or [""])[-1] if row["outcome"] != PASSED else ""
+        print(
+            f"{row['outcome']:<10} {row['phase']:<36} {row['seconds']:6.0f} s  {last[:160]}",
+            file=sys.stderr,
+            flush=True,
+        )
+    return _summarize(named, rows)
+
+
+def _is_of(phase: Phase, name: str) -> bool:
+    return phase.name == name or phase.name.startswith(f"{name.rstrip('/')}/")
+
+
+def _summarize(named: Sequence[Phase], rows: Sequence[dict[str, Any]]) -> int:
+    verdicts = {row["phase"]: row["outcome"] for row in rows}
+    found: dict[str, list[str]] = {PASSED: [], FAILED: [], UNFINISHED: [], "not run": []}
+    for phase in named:
+        found[verdicts.get(phase.name, "not run")].append(phase.name)
+    told = [f"{len(names)} {outcome}" for outcome, names in found.items()]
+    left = [*found[UNFINISHED], *found["not run"]]
+    print(", ".join(told), file=sys.stderr)
+    if left:
+        print(f"left: {', '.join(left)}; the same command goes on there", file=sys.stderr)
+    print(json.dumps({"summary": found}, sort_keys=True))
+    return 1 if found[FAILED] else 3 if left else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

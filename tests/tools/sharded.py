@@ -1,0 +1,118 @@
+"""Four ranks, forked from one process: two steps of a sharded model, told as JSON by rank 0.
+
+python -m tests.tools.sharded FILE      FILE is where the ranks meet; it must not be there yet
+"""
+
+import json
+import os
+import sys
+
+import numpy as np
+import torch
+import torch.distributed as dist
+
+from pipeline.core.errors import TrainingError
+from trainer.checkpoint.checkpoint import digest_tensors, optimizer_tensors, restore_model, restore_optimizer
+from trainer.config.model import MuonConfig, OptimizerConfig
+from trainer.config.presets import preset
+from trainer.data.batch import Batch
+from trainer.distributed.ranks import Ranks
+from trainer.distributed.shards import Whole, own_rows
+from trainer.model.hybrid import HybridModel
+from trainer.model.initialization import initialize
+from trainer.model.parallelize import shard
+from trainer.optim.parameter_groups import build_optimizer, clip_gradients, set_learning_rate
+from trainer.train.not_finite import first_not_finite
+from trainer.train.step import backward
+
+NUM_RANKS, NUM_MICRO_BATCHES, VOCABULARY_SIZE = 4, 8, 61
+CONFIG = OptimizerConfig(muon=MuonConfig())
+
+
+def batch_of() -> Batch:
+    """Eight rows of two documents; the last of padding alone."""
+    chance = np.random.default_rng(0)
+    ids_BT = chance.integers(0, VOCABULARY_SIZE, (8, 24), dtype=np.int64)
+    doc_ids_BT = np.array([[1] * 10 + [2] * 14] * 7 + [[-1] * 24], dtype=np.int32)
+    return Batch(0, ids_BT, np.roll(ids_BT, -1, 1), doc_ids_BT > 0, doc_ids_BT, None, None, contents=None)
+
+
+def two_steps(ranks: Ranks) -> dict[str, object]:
+    """Digests of the state at first, after each step, and put back into a model of other weights; losses and norms."""
+    model = HybridModel(preset("tiny"), VOCABULARY_SIZE)
+    if ranks.count > 1:
+        shard(model, ranks)
+    initialize(model, seed=7)
+    optimizer = build_optimizer(model, CONFIG)
+    told: dict[str, object] = {"digests": [state_of(model, optimizer)], "losses": [], "norms": []}
+    for _ in range(2):
+        loss = backward(model, batch_of(), NUM_MICRO_BATCHES, ranks, "cpu").loss
+        norm = clip_gradients(model.named_parameters(), 1.0)
+        set_learning_rate(optimizer, 1e-3)
+        optimizer.step()
+        optimizer.zero_grad()
+        told["losses"].append(float(loss))  # type: ignore[attr-defined]
+        told["norms"].append(float(norm))  # type: ignore[attr-defined]
+        told["digests"].append(state_of(model, optimizer))  # type: ignore[attr-defined]
+    states = (model.state_dict(), optimizer_tensors(optimizer, model))
+    kept = [{name: tensor.clone() for name, tensor in Whole(state).items()} for state in states]
+    initialize(model, seed=8)
+    fresh = build_optimizer(model, CONFIG)
+    restore_model(model, kept[0])
+    restore_optimizer(fresh, model, kept[1])
+    told["restored"] = state_of(model, fresh)
+    told["not_finite"] = [
+        poisoned(model, name, factor) for name, factor in (("norm.weight", 3e38), ("embedding_VD", torch.nan))
+    ]
+    told["fewest_rows"] = min(len(own_rows(each)) for each in model.parameters())
+    told["share"] = sum(own_rows(each).numel() for each in model.parameters())
+    return told
+
+
+def poisoned(model: HybridModel, name: str, factor: float) -> str | None:
+    """The first tensor that is not finite where a parameter is multiplied so."""
+    with torch.no_grad():
+        own_rows(model.get_parameter(name)).mul_(factor)
+    return first_not_finite(model, batch_of(), NUM_MICRO_BATCHES, "cpu")
+
+
+def state_of(model: HybridModel, optimizer: torch.optim.Optimizer) -> str:
+    """The digest of a model and its optimizer."""
+    return digest_tensors(Whole(model.state_dict())) + digest_tensors(Whole(optimizer_tensors(optimizer, model)))
+
+
+def disagreement(ranks: Ranks) -> str:
+    """What this rank is told where the last one was told something else."""
+    try:
+        ranks.agree({"seed": 42, "stop_after": 5 + (ranks.rank == ranks.count - 1)})
+    except TrainingError as error:
+        return str(error)
+    return "nothing"
+
+
+def main(place: str) -> int:
+    """Fork the other ranks, then be the first."""
+    children = []
+    rank = 0
+    for number in range(1, NUM_RANKS):
+        child = os.fork()
+        if child == 0:
+            rank, children = number, []
+            break
+        children.append(child)
+    dist.init_process_group("gloo", init_method=f"file://{place}", rank=rank, world_size=NUM_RANKS)
+    ranks = Ranks(rank, NUM_RANKS)
+    answer = {**two_steps(ranks), "disagreements": ranks.all_say(disagreement(ranks))}
+    answer["shares"] = ranks.all_say(answer["share"])
+    answer["fewest_rows"] = min(ranks.all_say(answer["fewest_rows"]))
+    if rank == 0:
+        print(json.dumps(answer), flush=True)
+    dist.destroy_process_group()
+    if rank:
+        os._exit(0)
+    return max((os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children), default=0)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,85 @@
+"""Every Triton kernel compiles for sm_90, down to the assembler, at sizes of training, and fits; on a machine without a GPU."""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kernels
+from kernels.framework.backend import HAS_TRITON
+from tests.support.paths import ROOT
+
+SHARED_BYTES, REGISTERS, REGISTERS_OF_A_PROCESSOR, THREADS_OF_A_WARP = 227 * 1024, 255, 65_536, 32
+"""What a program may have on sm_90."""
+MOST_SPILLED = {"chunk_gradient_kernel": 5200, "chunk_output_kernel": 128}
+"""Bytes that a thread writes to memory and reads again because registers are spent; of all others none."""
+
+
+def assembler_is_missing() -> bool:
+    if not HAS_TRITON:
+        return True
+    import triton
+
+    return (
+        not (Path(triton.__file__).parent / "backends/nvidia/bin/ptxas").exists()
+        and "TRITON_PTXAS_PATH" not in os.environ
+    )
+
+
+def launched_kernels() -> set[str]:
+    """Functions under @triton.jit whose names say that they are launched; the others are inlined into these."""
+    return {
+        ".".join(("kernels", *path.relative_to(kernels.__path__[0]).with_suffix("").parts, node.name))
+        for path in Path(kernels.__path__[0]).rglob("*.py")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.FunctionDef) and node.name.endswith("_kernel")
+        if any(ast.unparse(each) == "triton.jit" for each in node.decorator_list)
+    }
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    told = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.tools.compile_ahead", "--real", "--dtype", "bfloat16"],
+        cwd=ROOT,
+        env=told | {"TRITON_CACHE_DIR": str(tmp_path_factory.mktemp("triton"))},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(assembler_is_missing(), reason="Triton or its ptxas is not installed"),
+]
+
+
+def test_every_kernel_compiles_for_sm_90(rows: list[dict[str, Any]]) -> None:
+    assert [row for row in rows if "failed" in row] == []
+    assert {row["kernel"] for row in rows} == launched_kernels()
+
+
+def test_every_launch_fits_the_gpu_and_spills_no_more_than_is_known(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        assert row["shared_bytes"] <= SHARED_BYTES, row
+        assert row["registers"] <= REGISTERS, row
+        assert row["registers"] * THREADS_OF_A_WARP * row["num_warps"] <= REGISTERS_OF_A_PROCESSOR, row
+        assert row["spilled_bytes"] <= MOST_SPILLED.get(row["kernel"].rpartition(".")[2], 0), row
+
+
+def test_bfloat16_reaches_the_tensor_cores(rows: list[dict[str, Any]]) -> None:
+    """The products of the scan are compiled as a GPU runs them, and not as the interpreter would."""
+    products = [row for row in rows if row["kernel"].endswith(("chunk_state_kernel", "chunk_output_kernel"))]
+
+    assert products
+    assert all(row["tensor_core_products"] > 0 for row in products), products

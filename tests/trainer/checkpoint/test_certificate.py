@@ -1,0 +1,96 @@
+"""Two runs agree if one string agrees; where they do not, the history says where they parted."""
+
+import hashlib
+import struct
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from pipeline.core.errors import TrainingError
+from tests.support.made_rows import LAYOUT, PLAIN, sources_of
+from trainer.checkpoint.certificate import History, describe_state, differing_tensors, digest_batch
+from trainer.data.loader import Loader
+from trainer.proof.comparison import Subject, compare
+
+TENSORS = {"parameters/a": torch.arange(6.0), "parameters/b": torch.ones(2, 2)}
+
+
+def history_of(*losses: float, changed: int | None = None, state: dict[str, torch.Tensor] | None = None) -> History:
+    history = History()
+    for step, loss in enumerate(losses, 1):
+        batch = hashlib.sha256(b"other" if step == changed else bytes([step])).digest()
+        history.extend(batch, loss, False, (state or TENSORS) if step % 2 == 0 else None)
+    return history
+
+
+def subject(history: History, **told: object) -> Subject:
+    states = {state.step: state for state in history.states}
+    return Subject("run", told, history.certificate, history.losses, history.batches, states, sorted(TENSORS))
+
+
+def test_the_chains_are_what_the_module_says() -> None:
+    history = History()
+    history.extend(b"b" * 32, 1.5, False, None)
+    data = hashlib.sha256(hashlib.sha256(b"sluice/certificate/data/1").digest() + b"b" * 32)
+    numbers = hashlib.sha256(hashlib.sha256(b"sluice/certificate/numbers/1").digest() + struct.pack("<f", 1.5) + b"\0")
+
+    assert history.certificate == f"{data.hexdigest()}:{numbers.hexdigest()}"
+
+
+@pytest.mark.parametrize("other", [(1.0, 2.0, 3.0, 4.0 + 2**-21), (1.0, 2.0, 3.0), (1.0, 2.0, 4.0, 3.0)])
+def test_another_loss_another_order_or_another_length_is_another_certificate(other: tuple[float, ...]) -> None:
+    assert history_of(1.0, 2.0, 3.0, 4.0).certificate != history_of(*other).certificate
+
+
+def test_the_data_chain_stays_the_same_where_only_numbers_differ() -> None:
+    one, other = history_of(1.0, 2.0), history_of(1.0, 2.5)
+
+    assert one.data == other.data
+    assert one.numbers != other.numbers
+
+
+def test_one_bit_of_one_tensor_moves_the_numbers_and_is_named() -> None:
+    moved = {**TENSORS, "parameters/b": TENSORS["parameters/b"].clone()}
+    moved["parameters/b"][1, 1] = float(np.nextafter(np.float32(1), np.float32(2)))
+    one, other = history_of(1.0, 2.0), history_of(1.0, 2.0, state=moved)
+    found = compare(subject(one), subject(other))
+
+    assert (found.is_equal, found.first_loss, found.first_state) == (False, None, 2)
+    assert found.first_tensors == ["parameters/b"]
+    assert differing_tensors(describe_state(2, TENSORS), describe_state(2, moved), list(TENSORS)) == ["parameters/b"]
+
+
+def test_a_history_survives_its_tensors_and_a_changed_one_is_refused() -> None:
+    history = history_of(1.0, float("nan"), 3.0)
+    tensors = history.as_tensors()
+    again = History.of_tensors(tensors, history.certificate)
+
+    assert again.certificate == history.certificate
+    for name in tensors:
+        with pytest.raises(TrainingError):
+            History.of_tensors({key: value for key, value in tensors.items() if key != name}, history.certificate)
+    changed = {**tensors, "losses": tensors["losses"] + 1}
+    with pytest.raises(TrainingError, match="do not end in its certificate"):
+        History.of_tensors(changed, history.certificate)
+
+
+def test_what_was_told_differently_is_named_before_the_first_step() -> None:
+    one, other = history_of(1.0, 2.0, 3.0), history_of(1.0, 2.5, 3.5, changed=2)
+    found = compare(subject(one, manifest={"torch": "1"}, seed=1), subject(other, manifest={"torch": "2"}, seed=2))
+
+    assert found.lines[:2] == ["seed: 1 | 2", "manifest.torch: '1' | '2'"]
+    assert found.lines[2] == "first batch that differs: step 2"
+    assert found.first_loss == 2
+
+
+def test_a_batch_is_known_by_its_content_and_its_position() -> None:
+    loader = Loader(sources_of(a=5, b=3), LAYOUT, PLAIN)
+    batch = loader.batch_at(0, 2)
+    masked = batch.loss_mask_BT.copy()
+    masked[0, 0] ^= True
+
+    assert digest_batch(batch) == digest_batch(Loader(sources_of(a=5, b=3), LAYOUT, PLAIN).batch_at(0, 2))
+    changed = [replace(batch, position=1), replace(batch, loss_mask_BT=masked), loader.batch_at(2, 2)]
+    assert len({digest_batch(batch), *map(digest_batch, changed)}) == 4
