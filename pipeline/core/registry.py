@@ -1,0 +1,62 @@
+"""Registry: an ordered list of declarations by name, which a program can add to without editing the package."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Generic, Protocol, TypeVar
+
+from pipeline.core.errors import ParamsError
+
+
+class Named(Protocol):
+    """A declaration that can be registered."""
+
+    @property
+    def name(self) -> str: ...
+
+
+T = TypeVar("T", bound=Named)
+
+
+class Registry(Generic[T]):
+    """Declarations of one kind, such as stages or detectors, in the order in which they were registered."""
+
+    def __init__(self, kind: str, *entries: T) -> None:
+        self.kind = kind
+        self._entries: dict[str, T] = {}
+        for entry in entries:
+            self.register(entry)
+
+    def register(self, entry: T) -> None:
+        """Add a declaration at the end. Raises ParamsError for a name that is taken."""
+        if entry.name in self._entries:
+            raise ParamsError(f"{self.kind} {entry.name}", "it is registered already", "", "Choose another name.")
+        self._entries[entry.name] = entry
+
+    @contextmanager
+    def registered(self, entry: T) -> Iterator[T]:
+        """Register a declaration for the duration of a `with` block."""
+        self.register(entry)
+        try:
+            yield entry
+        finally:
+            del self._entries[entry.name]
+
+    def __getitem__(self, name: str) -> T:
+        """Return the declaration of that name. Raises ParamsError naming those that exist."""
+        if name not in self._entries:
+            raise ParamsError(f"{self.kind} {name}", "there is none of that name", f"one of {', '.join(self.names)}")
+        return self._entries[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(tuple(self._entries.values()))
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names, in the order of registration."""
+        return tuple(self._entries)

@@ -1,0 +1,41 @@
+"""A registry keeps its order, refuses a name twice, and forgets what was registered for a while."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from pipeline.core.errors import ParamsError
+from pipeline.core.registry import Registry
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A declaration."""
+
+    name: str
+
+
+def test_order_is_that_of_registration() -> None:
+    registry = Registry("thing", Entry("z"), Entry("a"))
+    registry.register(Entry("m"))
+
+    assert registry.names == ("z", "a", "m")
+    assert [entry.name for entry in registry] == ["z", "a", "m"]
+
+
+def test_a_name_is_taken_once_and_an_unknown_one_is_refused_with_those_that_exist() -> None:
+    registry = Registry("thing", Entry("a"), Entry("b"))
+
+    with pytest.raises(ParamsError, match="thing a: it is registered already"):
+        registry.register(Entry("a"))
+    with pytest.raises(ParamsError, match="thing c: there is none of that name; expected one of a, b"):
+        registry["c"]
+
+
+def test_what_is_registered_for_a_while_is_gone_afterwards_even_after_an_error() -> None:
+    registry = Registry("thing", Entry("a"))
+
+    with pytest.raises(ZeroDivisionError), registry.registered(Entry("b")):
+        assert "b" in registry
+        1 / 0  # noqa: B018
+    assert registry.names == ("a",)
