@@ -144,9 +144,9 @@ def _add_build(parser: argparse.ArgumentParser, recipe: str | None) -> None:
 
 def _add_show(commands: Any) -> None:
     show = _command(commands, "show", _show, "print an object, the refs and history of a corpus, or a file's structure")
-    show.add_argument("what", nargs="?", help="an object id, or nothing for the refs; with --lane, a source")
-    show.add_argument("path", nargs="?", help="with --lane: a file of the source")
-    show.add_argument("--lane", action="store_true", help="chunks, lane and build context of SOURCE PATH")
+    show.add_argument("what", nargs="?", help="an object id, or nothing for the refs; with --structure, a source")
+    show.add_argument("path", nargs="?", help="with --structure: a file of the source")
+    show.add_argument("--structure", action="store_true", help="chunks, provenance and build context of SOURCE PATH")
     show.set_defaults(refuse=show.error)
     show.add_argument("--corpus", "--recipe", default="quick")
 
@@ -263,9 +263,9 @@ def _config(options: argparse.Namespace, store: Store, person: Console) -> Answe
 
 def _show(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     answer: dict[str, Any]
-    if options.lane != (options.path is not None):
-        options.refuse("SOURCE PATH and --lane go together")
-    if options.lane:
+    if options.structure != (options.path is not None):
+        options.refuse("SOURCE PATH and --structure go together")
+    if options.structure:
         from pipeline.lineage.show_file import file_structure, structure_lines
 
         structure = file_structure(store, options.corpus, options.what, options.path)

@@ -7,7 +7,7 @@ from typing import Any, cast
 from pipeline.core.records import PROVENANCE_CODES, ChunkKind, EnrichedDocument, Provenance
 from pipeline.enrich.chunking.chunks import Chunk, chunks_of
 from pipeline.enrich.chunking.sizes import sized_chunks
-from pipeline.enrich.compiler.compile_lane import View
+from pipeline.enrich.compiler.compiler_index import View
 from pipeline.enrich.params import SyntaxParams
 from pipeline.enrich.syntax.grammar import Grammar, grammar_of
 from pipeline.enrich.syntax.parse import Syntax, leaves_of_syntax, read_syntax
@@ -23,7 +23,7 @@ Row = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Reading:
-    """What the two lanes found in one document. `view` is None where there was nothing to compile."""
+    """What the parser and the compiler found in one document. `view` is None where there was nothing to compile."""
 
     document: Row
     grammar: Grammar

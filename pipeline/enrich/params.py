@@ -3,11 +3,11 @@
 from pydantic import Field
 
 from pipeline.core.params import Params
-from pipeline.enrich.compiler.params import LaneParams
+from pipeline.enrich.compiler.params import CompilerParams
 
 
 class SyntaxParams(Params):
-    """Limits of the syntax lane. Each is a count and none a time: a text has the same fate on every machine."""
+    """Limits of a parse. Each is a count and none a time, so that a text gets the same result on every machine."""
 
     max_num_bytes: int = Field(default=4_000_000, ge=1_000, le=100_000_000)
     """Bytes of the largest text that is parsed. A larger one goes on as a single chunk, degraded."""
@@ -25,17 +25,17 @@ class BuiltParams(Params):
     """What the part of a source depends on whose pin has a `build` block."""
 
     syntax: SyntaxParams
-    """The syntax lane."""
-    lane: LaneParams
-    """The build lane."""
+    """Limits of the syntax parse."""
+    compiler: CompilerParams
+    """Limits of the compiler index."""
 
 
 class EnrichParams(Params):
     """Everything enrich can be told."""
 
     syntax: SyntaxParams = SyntaxParams()
-    """The syntax lane."""
-    lane: LaneParams = LaneParams()
-    """The build lane. It runs for sources whose pin has a `build` block, and for no others."""
+    """Limits of the syntax parse."""
+    compiler: CompilerParams = CompilerParams()
+    """Limits of the compiler index. It runs for sources whose pin has a `build` block, and for no others."""
     max_degraded_fraction: float = Field(default=0.2, ge=0, le=1)
     """Share of the documents whose structure may be degraded before the stage is blocked."""

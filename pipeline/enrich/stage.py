@@ -1,7 +1,7 @@
 """Enrich: structure beside the text of every document that won against its duplicates. Each source is a part.
 
 A source's part depends on its own documents and on which of them lost, never on other sources: a new source leaves it
-alone unless one of its documents lost against it. Only a source whose pin has a `build` block depends on the build lane: on
+alone unless one of its documents lost against it. Only a source whose pin has a `build` block depends on the compiler index: on
 that block, on the tree that was collected, and on the versions of the tools, those that are absent included.
 """
 
@@ -19,7 +19,7 @@ from pipeline.contracts.report import StageReport, total
 from pipeline.core.params import canonical_json
 from pipeline.core.records import PROVENANCE_CODES, EnrichedDocument, Provenance
 from pipeline.core.schema import table_of_records
-from pipeline.enrich.compiler.compile_lane import Lane, Source, read_lane
+from pipeline.enrich.compiler.compiler_index import CompilerIndex, Source, index_source
 from pipeline.enrich.compiler.tools import tool_versions
 from pipeline.enrich.document import Reading, provenance_columns, read_document, record_of
 from pipeline.enrich.include_order import order_documents
@@ -27,10 +27,10 @@ from pipeline.enrich.params import BuiltParams, EnrichParams, SyntaxParams
 from pipeline.pins.build_block import BuildBlock
 
 DUPLICATES = "duplicates"
-LANE = "lane.json"
+COMPILER_RECORD = "compiler.json"
 """File of a built source's part: the tools, the counts, what went wrong, and each unit that failed with its reason."""
-LANE_VERSION = 3
-"""Raised with what the build lane finds: parts of sources without a `build` block do not depend on it."""
+COMPILER_VERSION = 3
+"""Raised when the compiler index changes: parts of sources without a `build` block do not depend on it."""
 
 _CHRONOLOGY = ("filepath_stable_id", "file_local_commit_index")
 _READ = ["document_id", "source", "path", "split", "text", "text_sha256", *_CHRONOLOGY]
@@ -55,7 +55,7 @@ def run(context: Context) -> StageOutput:
         parts={name: part.object_id for name, part in made.items()},
         report=replace(report, measures={**report.measures, **_shares(report)}),
         failures=failures,
-        notes=tuple(note for object_id in built for note in context.read(object_id).json(LANE)["notes"]),
+        notes=tuple(note for object_id in built for note in context.read(object_id).json(COMPILER_RECORD)["notes"]),
     )
 
 
@@ -78,25 +78,27 @@ def enrich_built_source(job: PartJob) -> PartOutput:
     texts = {row["path"]: row["text"].encode() for row in documents.to_pylist()}
     source = Source(job.name, files, texts)
     versions = dict(job.identity["tools"])
-    lane = read_lane(source, block, params.lane, versions, job.places.get("cache"))
-    output = _enriched(documents, params.syntax, lane)
+    index = index_source(source, block, params.compiler, versions, job.places.get("cache"))
+    output = _enriched(documents, params.syntax, index)
     coverage = _coverage(output.report, block)
     if coverage["num_sources_out_of_band"]:
-        lane.notes.append(f"The build lane of {job.name}: {_sentence(output.report, block)}.")
+        index.notes.append(f"The compiler index of {job.name}: {_sentence(output.report, block)}.")
     record = {
         "tools": versions,
-        "counts": {**dict(sorted(lane.counts.items())), **coverage},
-        "notes": lane.notes,
-        "failed": lane.failures,
-        "failed_with_bodies": lane.failures_with_bodies,
+        "counts": {**dict(sorted(index.counts.items())), **coverage},
+        "notes": index.notes,
+        "failed": index.failures,
+        "failed_with_bodies": index.failures_with_bodies,
     }
-    measures = {**output.report.measures, **lane.counts, **coverage}
-    return PartOutput(output.tables, replace(output.report, measures=measures), {LANE: canonical_json(record)})
+    measures = {**output.report.measures, **index.counts, **coverage}
+    return PartOutput(
+        output.tables, replace(output.report, measures=measures), {COMPILER_RECORD: canonical_json(record)}
+    )
 
 
-def _enriched(documents: pa.Table, params: SyntaxParams, lane: Lane | None) -> PartOutput:
+def _enriched(documents: pa.Table, params: SyntaxParams, index: CompilerIndex | None) -> PartOutput:
     readings = [
-        read_document(row, params, None if lane is None else lane.view(row["path"])) for row in documents.to_pylist()
+        read_document(row, params, None if index is None else index.view(row["path"])) for row in documents.to_pylist()
     ]
     position = {path: index for index, path in enumerate(order_documents(_includes(readings)))}
     records = [record_of(reading, position[reading.document["path"]]) for reading in readings]
@@ -126,13 +128,13 @@ def _built_part(part: Part, block: BuildBlock, context: Context) -> Part:
     return replace(
         part,
         function="built_source",
-        params=BuiltParams(syntax=context.params.syntax, lane=context.params.lane),
+        params=BuiltParams(syntax=context.params.syntax, compiler=context.params.compiler),
         inputs={**part.inputs, "collected": context.upstream("collect")[part.name]},
         identity={
             **part.identity,
             "build": block.model_dump(mode="json"),
             "tools": tool_versions(block.cmake),
-            "lane": LANE_VERSION,
+            "compiler": COMPILER_VERSION,
         },
         places=_cache(context),
     )

@@ -1,4 +1,4 @@
-"""What enrich found in one file: its chunks, which lane saw it, and how a compiler was told to read it."""
+"""Structure of one file: its chunks, its provenance, and its build context."""
 
 import json
 import shlex
@@ -76,14 +76,14 @@ def structure_lines(structure: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _sentence(path: str, provenance: str, detail: str, unit: str | None) -> str:
-    """What became of the file in the build lane, in words."""
+    """Describe what the compiler index has for the file."""
     where = "compiled as a unit of its own" if unit == path else f"read by a compiler in the context of unit {unit}"
     if provenance == Provenance.BUILD_AWARE:
         return f"{where}{_AFTER_PARTIAL if detail.startswith('partial') else ''}"
     if detail.startswith(_TOOL_FAILED):
         reason = detail.removeprefix(_TOOL_FAILED)
         if unit is None:
-            return f"the build lane of its source failed: {reason}"
+            return f"the compiler index of its source failed: {reason}"
         return f"to be {where}, which gave nothing: {reason}"
     return _SENTENCES.get(detail, f"not parsed as a whole: {detail}" if detail else "no compiler looked at it")
 

@@ -1,7 +1,7 @@
 """Running a fetched tree's own scripts: in a sandbox of the kernel, or not at all.
 
 There is no weaker way to fall back to. Limits and a clean environment keep an honest script from doing harm by accident,
-and a hostile one from nothing; where the namespaces cannot be had, the source goes the way of the syntax lane, and says so.
+and a hostile one from nothing; where the namespaces cannot be had, the source is parsed only, and a note says so.
 """
 
 import io

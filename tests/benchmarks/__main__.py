@@ -20,7 +20,7 @@ from tests.benchmarks.reading import loader, loader_memory, resume_position
 from tests.benchmarks.same_blocks import same_blocks
 from tests.benchmarks.secret_scan import secrets
 from tests.benchmarks.signatures import signatures
-from tests.benchmarks.structure import build_lane, chunks, error_bytes, syntax
+from tests.benchmarks.structure import chunks, compiler_index, error_bytes, syntax
 from tests.benchmarks.writing import encode, packing
 
 BENCHMARKS: dict[str, Benchmark] = {
@@ -37,7 +37,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "syntax": syntax,
     "chunks": chunks,
     "error-bytes": error_bytes,
-    "build-lane": build_lane,
+    "compiler": compiler_index,
     "encode": encode,
     "packing": packing,
     "loader": loader,

@@ -1,6 +1,6 @@
-"""Enrich: the syntax lane beside the bare parser, chunks beside the functions that a compiler sees, and the build lane.
+"""Enrich: the syntax parse beside the bare parser, chunks beside the functions that a compiler sees, and the compiler index.
 
-Times are of the processor, on one core, but for the build lane's, which runs processes side by side.
+Times are of the processor, on one core, except for the compiler index, which runs processes side by side.
 """
 
 import os
@@ -18,8 +18,8 @@ from tree_sitter import Language, Parser
 from pipeline.build.recipes import FULL_BUILT
 from pipeline.build.stages import parts_of
 from pipeline.core.records import ChunkKind
-from pipeline.enrich.compiler.compile_lane import Lane, Source, prepare, read_lane
-from pipeline.enrich.compiler.params import LaneParams
+from pipeline.enrich.compiler.compiler_index import CompilerIndex, Source, index_source, prepare
+from pipeline.enrich.compiler.params import CompilerParams
 from pipeline.enrich.compiler.tools import system_arguments, tool_versions
 from pipeline.enrich.document import Reading, read_document, record_of
 from pipeline.enrich.params import SyntaxParams
@@ -40,25 +40,25 @@ LANGUAGES = {Grammar.C: Language(tree_sitter_c.language()), Grammar.CPP: Languag
 
 
 def syntax() -> list[Figure]:
-    """The lane from a text to its row, and tree-sitter's parse of the same texts with the same grammars, in turn."""
-    seconds, num_bytes = {_lane: 0.0, _bare_parse: 0.0}, 0
-    _lane(_rows()[0], Grammar.CPP)  # unmeasured: what is imported and loaded once a process
+    """Time from a text to its row, and tree-sitter's parse of the same texts with the same grammars, in turn."""
+    seconds, num_bytes = {_parse_row: 0.0, _bare_parse: 0.0}, 0
+    _parse_row(_rows()[0], Grammar.CPP)  # unmeasured: what is imported and loaded once a process
     for number, row in enumerate(_rows()):
         grammar = read_document(row, SyntaxParams()).grammar  # unmeasured: both find the text in the caches
         num_bytes += len(row["text"].encode())
-        for way in (_lane, _bare_parse) if number % 2 else (_bare_parse, _lane):
+        for way in (_parse_row, _bare_parse) if number % 2 else (_bare_parse, _parse_row):
             started = time.process_time()
             way(row, grammar)
             seconds[way] += time.process_time() - started
-    lane, bare = seconds.values()
-    speed, peer, ratio = num_bytes / 1e6 / lane, num_bytes / 1e6 / bare, bare / lane
+    parsed, bare = seconds.values()
+    speed, peer, ratio = num_bytes / 1e6 / parsed, num_bytes / 1e6 / bare, bare / parsed
     return [
         Figure("syntax", round(speed, 2), "MB/s", "reported", True, "tree-sitter's bare parse", round(peer, 2)),
         Figure("syntax/ratio", round(ratio, 3), "x", ">= 0.5 x", ratio >= 0.5),
     ]
 
 
-def _lane(row: dict[str, str], grammar: Grammar) -> None:
+def _parse_row(row: dict[str, str], grammar: Grammar) -> None:
     record_of(read_document(row, SyntaxParams()), 0)
 
 
@@ -103,7 +103,7 @@ def chunks() -> list[Figure]:
     return figures
 
 
-def build_lane() -> list[Figure]:
+def compiler_index() -> list[Figure]:
     """lightgbm whole and a sample of z3: from nothing, and again with all units remembered.
 
     SLUICE_BENCH_UNITS bounds the units of each source, SLUICE_BENCH_SOURCES names the sources, where time is short.
@@ -116,28 +116,28 @@ def build_lane() -> list[Figure]:
         if most is not None:
             block = block.model_copy(update={"max_units": int(most)})
         with tempfile.TemporaryDirectory() as folder:
-            cold, first = _timed_lane(_source(name), block, Path(folder))
-            warm, second = _timed_lane(_source(name), block, Path(folder))
+            cold, first = _timed_index(_source(name), block, Path(folder))
+            warm, second = _timed_index(_source(name), block, Path(folder))
         ratio = cold / warm
         seen = sum(view.is_seen for view in first.views.values())
         num_units = first.counts["num_units_compiled"]
         failed = sum(number for word, number in first.counts.items() if word.startswith("num_units_failed"))
         figures += [
-            Figure(f"build-lane/{name}", round(cold / num_units, 2), "s/unit", "reported", True),
+            Figure(f"compiler/{name}", round(cold / num_units, 2), "s/unit", "reported", True),
             Figure(
-                f"build-lane/{name}/warm", round(ratio, 1), "x", ">= 20 x", ratio >= 20 and first.views == second.views
+                f"compiler/{name}/warm", round(ratio, 1), "x", ">= 20 x", ratio >= 20 and first.views == second.views
             ),
-            Figure(f"build-lane/{name}/units", num_units, "units", "reported", True),
-            Figure(f"build-lane/{name}/units-failed", failed, "units", "0", failed == 0),
-            Figure(f"build-lane/{name}/files", seen, "files seen", "reported", True),
+            Figure(f"compiler/{name}/units", num_units, "units", "reported", True),
+            Figure(f"compiler/{name}/units-failed", failed, "units", "0", failed == 0),
+            Figure(f"compiler/{name}/files", seen, "files seen", "reported", True),
         ]
     return figures
 
 
-def _timed_lane(source: Source, block: BuildBlock, cache: Path) -> tuple[float, Lane]:
+def _timed_index(source: Source, block: BuildBlock, cache: Path) -> tuple[float, CompilerIndex]:
     started = time.monotonic()
-    lane = read_lane(source, block, LaneParams(), tool_versions(block.cmake), cache)
-    return time.monotonic() - started, lane
+    index = index_source(source, block, CompilerParams(), tool_versions(block.cmake), cache)
+    return time.monotonic() - started, index
 
 
 @cache
@@ -173,7 +173,7 @@ def _units(name: str) -> Iterator[list[bool]]:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch).resolve()
         block = FULL_BUILT.builds[name]
-        made = prepare(folder, source, (block, LaneParams(), tool_versions(block.cmake), None))
+        made = prepare(folder, source, (block, CompilerParams(), tool_versions(block.cmake), None))
         if isinstance(made, str):
             raise SystemExit(f"{name} was not configured: {made}")
         from pipeline.enrich.compiler.compile_commands import read_database

@@ -17,13 +17,13 @@ from pipeline.build.stages import StageResult, run_stages
 from pipeline.contracts.gates import judge
 from pipeline.enrich.compiler.tools import missing_tools, tool_versions
 from pipeline.enrich.params import EnrichParams
-from pipeline.enrich.stage import LANE
+from pipeline.enrich.stage import COMPILER_RECORD
 from pipeline.pins.build_block import BuildBlock
 from pipeline.pins.pins import ArchivePin
 from pipeline.store.store import Store
 
 MISSING = missing_tools(tool_versions(cmake=True))
-pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"the extra build-lane is not installed: {', '.join(MISSING)}")
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"the extra `compiler` is not installed: {', '.join(MISSING)}")
 
 WRAP = 60
 
@@ -158,7 +158,7 @@ def build(store: Store, path: Path, num_workers: int) -> StageResult:
         declared_license="MIT",
         build=BuildBlock(database="compile_commands.json"),
     )
-    enrich = EnrichParams.model_validate({"lane": {"unit_cpu_seconds": 4, "unit_memory_megabytes": 2048}})
+    enrich = EnrichParams.model_validate({"compiler": {"unit_cpu_seconds": 4, "unit_memory_megabytes": 2048}})
     params = CorpusParams(held_out=()).model_copy(update={"enrich": enrich})
     with open_build(BuildOrder("made", params, (pin,), "a test", num_workers), store) as opened:
         return list(run_stages(opened, until="enrich"))[-1]
@@ -233,10 +233,10 @@ def test_what_kills_its_compiler_is_named_with_its_reason(
     built: tuple[Store, StageResult, Path], rows: dict[str, dict[str, Any]]
 ) -> None:
     store, result, _ = built
-    lane = store.read(result.parts["bad"]).json(LANE)
+    record = store.read(result.parts["bad"]).json(COMPILER_RECORD)
 
-    assert lane["failed"] == FAILED
-    assert lane["failed_with_bodies"] == {"poison.cc": "crash"}
+    assert record["failed"] == FAILED
+    assert record["failed_with_bodies"] == {"poison.cc": "crash"}
     for path in FAILED.keys() & rows.keys():
         assert (rows[path]["provenance"], rows[path]["provenance_detail"]) == (
             "degraded",
@@ -251,7 +251,7 @@ def test_what_kills_its_compiler_is_named_with_its_reason(
         "missing_file": 1,
         "outside_the_source": 1,
     }
-    counts = lane["counts"]
+    counts = record["counts"]
     assert {word: counts[f"num_entries_{word}"] for word in bad} == bad
     assert counts["num_units"] == len(EXPECTED.keys() | FAILED.keys() | {"array.cc", "nested.cc"}) - len(
         {"good.h", "fine.h"}
@@ -282,7 +282,7 @@ def test_one_process_at_a_time_makes_the_same_bytes(built: tuple[Store, StageRes
         os.sched_setaffinity(0, before)
 
     assert again.object_id == result.object_id
-    for name in ("enriched.parquet", LANE):
+    for name in ("enriched.parquet", COMPILER_RECORD):
         first, second = (
             ((one.locate(part.parts["bad"]) or tmp_path) / name).read_bytes()
             for one, part in ((store, result), (other, again))
@@ -293,7 +293,7 @@ def test_one_process_at_a_time_makes_the_same_bytes(built: tuple[Store, StageRes
 def shown(built: tuple[Store, StageResult, Path], capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
     store = built[0]
     capsys.readouterr()
-    code = main(["show", *words, "--lane", "--corpus", "made", "--store", str(store.root)])
+    code = main(["show", *words, "--structure", "--corpus", "made", "--store", str(store.root)])
     captured = capsys.readouterr()
     return code, captured.out + captured.err
 

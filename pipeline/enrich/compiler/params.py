@@ -1,4 +1,4 @@
-"""What the build lane can be told: the limits of configuring a source and of compiling a unit."""
+"""Parameters of the compiler index: limits of configuring a source and of compiling a unit."""
 
 from pydantic import Field
 
@@ -9,8 +9,8 @@ _WALL_PER_CPU = 5
 """Seconds on the wall for each of the processor: they only end what sleeps, so that a busy machine changes nothing."""
 
 
-class LaneParams(Params):
-    """Limits of the build lane. Times are of the processor."""
+class CompilerParams(Params):
+    """Limits of the compiler index. Times are processor time."""
 
     configure_cpu_seconds: int = Field(default=300, ge=1, le=36_000)
     """Seconds that each process of cmake and its scripts may compute."""

@@ -1,4 +1,4 @@
-"""What the build lane needs, all of it from packages with a version: nothing of the machine's own compiler is read.
+"""Tools of the compiler index, all from packages with a version: nothing of the machine's own compiler is read.
 
 `libclang` parses. `ziglang` brings what libclang lacks: clang's own headers of the same major version, libc++ and glibc's
 headers, the same bytes on every machine; and a compiler for cmake to try its questions on. `cmake` and `ninja` make
@@ -33,7 +33,7 @@ _LIBCXX = (
 
 
 def tool_versions(cmake: bool) -> dict[str, str]:
-    """The versions of the packages that a source's build lane uses, `absent` for those that are not installed."""
+    """Return the versions of the packages that compile a source, `absent` for those that are not installed."""
     return {name: _version(name) for name in (*PARSING, *(CONFIGURING if cmake else ()))}
 
 

@@ -1,4 +1,4 @@
-"""The syntax lane: one text to its tree, the share of it that did not parse, and the files that it includes.
+"""Syntax parse: one text to its tree, the share of it that did not parse, and the files that it includes.
 
 Every loop over a tree is iterative: a hostile text nests a hundred thousand levels deep.
 """

@@ -88,7 +88,7 @@ def test_a_row_holds_the_text_and_the_structure_beside_it(store: Store) -> None:
     assert row["error_fraction"] == 0
 
 
-def test_the_columns_of_the_build_lane_are_absent(store: Store) -> None:
+def test_the_columns_of_the_compiler_index_are_absent(store: Store) -> None:
     (row,) = rows(enrich(store, {"a.c": "int x;\n"}))
 
     assert [row[name] for name in ("build_context", "symbols", "calls", "type_references")] == [None] * 4

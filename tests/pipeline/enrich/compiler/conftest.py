@@ -1,4 +1,4 @@
-"""Tests that compile need the packages of the extra `build-lane`; without them they say so and are left out."""
+"""Tests that compile need the packages of the extra `compiler`; without them they say so and are left out."""
 
 import pytest
 
@@ -11,7 +11,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     missing = missing_tools(tool_versions(cmake=True))
     if not missing:
         return
-    skip = pytest.mark.skip(reason=f"the extra build-lane is not installed: {', '.join(missing)}")
+    skip = pytest.mark.skip(reason=f"the extra `compiler` is not installed: {', '.join(missing)}")
     for item in items:
         if item.path.parent.name == "compiler" and item.path.name not in WITHOUT_TOOLS:
             item.add_marker(skip)

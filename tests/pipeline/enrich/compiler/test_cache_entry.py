@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.enrich.compiler.compile_commands import read_database
-from pipeline.enrich.compiler.params import LaneParams
+from pipeline.enrich.compiler.params import CompilerParams
 from pipeline.enrich.compiler.source_tree import Tree, files_below, lay_out
 from pipeline.enrich.compiler.tools import tool_versions
 from pipeline.enrich.compiler.units import Compiler, Seen, Task
@@ -55,7 +55,7 @@ def compiled(
         for path, words in (OPTIONS | (options or {})).items()
     ]
     commands = read_database(json.dumps(entries).encode(), tree).commands
-    compiler = Compiler(folder, tree, tool_versions(cmake=False), LaneParams().unit_limits(), cache)
+    compiler = Compiler(folder, tree, tool_versions(cmake=False), CompilerParams().unit_limits(), cache)
     tasks = [Task(command, (path,), is_whole=False) for path, command in commands.items()]
     return {
         task.command.path[len("source/") :]: seen for task, seen in zip(tasks, compiler.compile(tasks), strict=True)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.enrich.compiler.compile_lane import Lane, Source, read_lane
-from pipeline.enrich.compiler.params import LaneParams
+from pipeline.enrich.compiler.compiler_index import CompilerIndex, Source, index_source
+from pipeline.enrich.compiler.params import CompilerParams
 from pipeline.enrich.compiler.tools import tool_versions
 from pipeline.pins.build_block import BuildBlock
 
@@ -23,28 +23,32 @@ BEGIN = "cmake_minimum_required(VERSION 3.20)\nproject(made CXX)\n"
 UNIT = b'#include "made.h"\nint a = MADE + GIVEN;\n'
 
 
-def lane_of(script: str, cache: Path | None = None, texts: dict[str, bytes] | None = None, **others: str) -> Lane:
+def index_of(
+    script: str, cache: Path | None = None, texts: dict[str, bytes] | None = None, **others: str
+) -> CompilerIndex:
     texts = texts or {"src/a.cpp": UNIT}
     files = {"CMakeLists.txt": (BEGIN + script).encode(), **{name: text.encode() for name, text in others.items()}}
     block = BuildBlock(cmake=True, options=("-DWANTED=3",))
-    return read_lane(Source("made", {**files, **texts}, texts), block, LaneParams(), tool_versions(cmake=True), cache)
+    return index_source(
+        Source("made", {**files, **texts}, texts), block, CompilerParams(), tool_versions(cmake=True), cache
+    )
 
 
 def test_a_configured_source_is_compiled_with_what_configuring_made() -> None:
-    lane = lane_of(
+    index = index_of(
         'file(WRITE "${CMAKE_BINARY_DIR}/made.h" "#define MADE 1\\n")\nadd_library(made src/a.cpp)\n'
         "target_include_directories(made PRIVATE ${CMAKE_BINARY_DIR})\ntarget_compile_definitions(made PRIVATE GIVEN=${WANTED})\n"
     )
 
-    assert (lane.view("src/a.cpp").is_seen, lane.view("src/a.cpp").detail, lane.notes) == (True, "", [])
-    assert json.loads(lane.view("src/a.cpp").context or "") == {
+    assert (index.view("src/a.cpp").is_seen, index.view("src/a.cpp").detail, index.notes) == (True, "", [])
+    assert json.loads(index.view("src/a.cpp").context or "") == {
         "compiler": "clang",
         "defines": ["GIVEN=3"],
         "generated": ["<build>/made.h"],
         "include_roots": ["<build>"],
         "unit": "src/a.cpp",
     }
-    assert lane.counts["num_local_paths_in_context"] == 0
+    assert index.counts["num_local_paths_in_context"] == 0
 
 
 ABSOLUTE = """
@@ -63,22 +67,22 @@ def test_what_was_made_is_found_by_its_absolute_path_and_beside_the_source_and_c
 ) -> None:
     texts = {"src/a.cpp": UNIT.replace(b"GIVEN", b"(GIVEN)"), "src/own.h": b"#define OWN 7\nint own();\n"}
     texts["src/a.cpp"] += b'#include "/tmp/sluice/build/gen/inner.h"\n'
-    lanes = [lane_of(ABSOLUTE, tmp_path, texts) for _ in range(2)]
+    indexes = [index_of(ABSOLUTE, tmp_path, texts) for _ in range(2)]
 
-    (view, own), context = map(lanes[0].view, texts), json.loads(lanes[0].view("src/a.cpp").context or "")
-    assert (view.detail, own.detail, lanes[0].counts["num_missing_includes"]) == ("", "", 0)
+    (view, own), context = map(indexes[0].view, texts), json.loads(indexes[0].view("src/a.cpp").context or "")
+    assert (view.detail, own.detail, indexes[0].counts["num_missing_includes"]) == ("", "", 0)
     assert [texts["src/a.cpp"][start:end] for start, end, *_ in view.mentions] == [b"a"]
     assert context["generated"] == ["<build>/gen/inner.h", "<build>/gen/made.h", "src/beside.h"]
-    assert lanes[0].counts["num_local_paths_in_context"] == 0
-    assert lanes[0].views == lanes[1].views  # from memory too
+    assert indexes[0].counts["num_local_paths_in_context"] == 0
+    assert indexes[0].views == indexes[1].views  # from memory too
 
 
-def test_a_configure_that_fails_says_why_and_costs_the_lane_alone() -> None:
-    lane = lane_of("add_subdirectory(examples)\n")
+def test_a_configure_that_fails_says_why_and_fails_the_index_alone() -> None:
+    index = index_of("add_subdirectory(examples)\n")
 
-    assert lane.view("src/a.cpp").detail == "tool_failed: failed"
-    assert "examples" in lane.notes[0]
-    assert "/tmp" not in lane.notes[0]
+    assert index.view("src/a.cpp").detail == "tool_failed: failed"
+    assert "examples" in index.notes[0]
+    assert "/tmp" not in index.notes[0]
 
 
 def test_what_was_configured_is_remembered_until_a_file_of_the_source_changes(tmp_path: Path) -> None:
@@ -88,15 +92,15 @@ def test_what_was_configured_is_remembered_until_a_file_of_the_source_changes(tm
         "add_library(made src/a.cpp)\ntarget_include_directories(made PRIVATE ${CMAKE_BINARY_DIR})\n"
         "target_compile_definitions(made PRIVATE GIVEN=${drawn}=${CMAKE_SOURCE_DIR})\n"
     )
-    first = lane_of(script, cache)
+    first = index_of(script, cache)
 
-    assert lane_of(script, cache).views == first.views  # what cmake drew at random stayed
-    assert lane_of(script, cache, other="x").views != first.views
+    assert index_of(script, cache).views == first.views  # what cmake drew at random stayed
+    assert index_of(script, cache, other="x").views != first.views
     assert "=source" in (first.view("src/a.cpp").context or "")
     assert not any(sys.prefix.encode() in entry.read_bytes() for entry in cache.iterdir())
     for entry in cache.glob("*.configured"):
         entry.write_bytes(entry.read_bytes().replace(b"MADE 1", b"MADE 2"))
-    assert lane_of(script, cache).views != first.views  # a damaged memory is none
+    assert index_of(script, cache).views != first.views  # a damaged memory is none
 
 
 def test_a_hostile_script_gets_nothing_and_what_it_does_is_gone(tmp_path: Path) -> None:
@@ -120,14 +124,14 @@ add_library(made src/a.cpp)
 target_include_directories(made PRIVATE ${{CMAKE_BINARY_DIR}})
 target_compile_definitions(made PRIVATE GIVEN=1 SEEN="${{keys}}${{held}}${{more}}" HOST="${{host}}")
 """
-    lane = lane_of(script, tmp_path / "cache")
+    index = index_of(script, tmp_path / "cache")
     with pytest.raises(BlockingIOError):
         server.accept()
     server.close()
 
     (entry,) = (tmp_path / "cache").glob("*.configured")
     made = json.loads(entry.read_text())["files"]
-    assert lane.view("src/a.cpp").is_seen
+    assert index.view("src/a.cpp").is_seen
     assert made["build/made.h"].splitlines()[0] == "/* [] [] [sluice] */"
     assert "status_0;" not in made["build/made.h"]
     assert set(re.findall(r"^\W*(\w+)=", made["build/environment.h"], re.MULTILINE)) <= ENVIRONMENT
@@ -146,9 +150,9 @@ target_compile_definitions(made PRIVATE GIVEN=1 SEEN="${{keys}}${{held}}${{more}
         ('execute_process(COMMAND truncate -s 3G "${CMAKE_BINARY_DIR}/x" COMMAND_ERROR_IS_FATAL ANY)\n', "failed"),
     ],
 )
-def test_a_script_without_end_costs_its_lane_and_says_so(script: str, failure: str) -> None:
-    lane = lane_of(script)
+def test_a_script_without_end_fails_its_index_and_says_so(script: str, failure: str) -> None:
+    index = index_of(script)
 
-    assert lane.view("src/a.cpp").detail == f"tool_failed: {failure}"
-    assert f"({failure})" in lane.notes[0]
-    assert lane.counts[f"num_lanes_failed_{failure}"] == 1
+    assert index.view("src/a.cpp").detail == f"tool_failed: {failure}"
+    assert f"({failure})" in index.notes[0]
+    assert index.counts[f"num_compilations_failed_{failure}"] == 1

@@ -1,4 +1,4 @@
-"""The syntax lane: how much of a text did not parse, what it includes, and where it gives up."""
+"""The syntax parse: how much of a text did not parse, what it includes, and where it gives up."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The lane over made trees: what a compiler sees, what it costs when one unit goes wrong, and that a rerun says the same."""
+"""The compiler index of made trees: what a compiler sees, what a failing unit costs, and that a rerun gives the same."""
 
 import json
 import os
@@ -12,8 +12,8 @@ import pytest
 
 from pipeline.core.errors import StageError
 from pipeline.core.records import Mention
-from pipeline.enrich.compiler.compile_lane import Lane, Source, View, cover_headers, read_lane
-from pipeline.enrich.compiler.params import LaneParams
+from pipeline.enrich.compiler.compiler_index import CompilerIndex, Source, View, cover_headers, index_source
+from pipeline.enrich.compiler.params import CompilerParams
 from pipeline.enrich.compiler.tools import ABSENT, tool_versions
 from pipeline.pins.build_block import BuildBlock
 
@@ -34,13 +34,17 @@ def database(*paths: str, extra: str = "-DFACTOR=2") -> bytes:
     return json.dumps([{"directory": "/w", "command": f"c++ {extra} {path}", "file": path} for path in paths]).encode()
 
 
-def lane_of(
-    texts: Mapping[str, str], given: bytes, cache: Path | None = None, params: LaneParams | None = None, **block: int
-) -> Lane:
+def index_of(
+    texts: Mapping[str, str],
+    given: bytes,
+    cache: Path | None = None,
+    params: CompilerParams | None = None,
+    **block: int,
+) -> CompilerIndex:
     contents = {path: text.encode() for path, text in texts.items()}
     source = Source("made", {**contents, "db.json": given}, contents)
     wanted = BuildBlock(database="db.json", **block)
-    return read_lane(source, wanted, params or LaneParams(), tool_versions(cmake=False), cache)
+    return index_source(source, wanted, params or CompilerParams(), tool_versions(cmake=False), cache)
 
 
 def names(text: str, view: View) -> list[tuple[str, Mention, bool, bool]]:
@@ -52,8 +56,8 @@ def names(text: str, view: View) -> list[tuple[str, Mention, bool, bool]]:
 
 
 def test_a_compiler_sees_names_calls_types_and_what_is_skipped() -> None:
-    lane = lane_of({"a.h": HEADER, "a.cc": UNIT}, database("a.cc"))
-    unit, header = lane.view("a.cc"), lane.view("a.h")
+    index = index_of({"a.h": HEADER, "a.cc": UNIT}, database("a.cc"))
+    unit, header = index.view("a.cc"), index.view("a.h")
 
     assert (unit.is_seen, unit.detail, header.is_seen) == (True, "", True)
     assert names(UNIT, unit) == [
@@ -86,7 +90,7 @@ def test_what_the_library_has_no_name_for_costs_no_unit() -> None:
         "struct Pair { int a; int b; };\nint both() { return Pair(1, 2).a; }\n"  # an aggregate in parentheses, of C++20
     )
 
-    view = lane_of({"a.cc": text}, database("a.cc", extra="-std=c++20")).view("a.cc")
+    view = index_of({"a.cc": text}, database("a.cc", extra="-std=c++20")).view("a.cc")
 
     assert view.is_seen
     assert [name for name, *_ in names(text, view)].count("Pair") == 2
@@ -94,20 +98,20 @@ def test_what_the_library_has_no_name_for_costs_no_unit() -> None:
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b'{"read": {}, "report": {"files": {}}, "digest": "0"}', b"\xff"])
 def test_a_damaged_memory_is_no_memory(tmp_path: Path, damage: bytes) -> None:
-    first = lane_of({"b.cc": GOOD}, database("b.cc"), tmp_path)
+    first = index_of({"b.cc": GOOD}, database("b.cc"), tmp_path)
     for path in tmp_path.iterdir():
         path.write_bytes(damage)
 
-    assert lane_of({"b.cc": GOOD}, database("b.cc"), tmp_path).views == first.views
+    assert index_of({"b.cc": GOOD}, database("b.cc"), tmp_path).views == first.views
 
 
 def test_a_sample_is_the_same_in_any_order_and_the_rest_says_so() -> None:
     texts = {f"{number}.cc": GOOD for number in range(6)}
-    lanes = [lane_of(texts, database(*order), max_units=2) for order in (sorted(texts), sorted(texts, reverse=True))]
+    indexes = [index_of(texts, database(*order), max_units=2) for order in (sorted(texts), sorted(texts, reverse=True))]
 
-    assert lanes[0].views == lanes[1].views
-    assert sum(lanes[0].view(path).is_seen for path in texts) == 2
-    assert {lanes[0].view(path).detail for path in texts} == {"", "not_sampled"}
+    assert indexes[0].views == indexes[1].views
+    assert sum(indexes[0].view(path).is_seen for path in texts) == 2
+    assert {indexes[0].view(path).detail for path in texts} == {"", "not_sampled"}
 
 
 def test_each_header_has_one_unit_and_few_units_have_all() -> None:
@@ -118,18 +122,18 @@ def test_each_header_has_one_unit_and_few_units_have_all() -> None:
 
 def test_a_missing_tool_is_said_and_told_from_a_missing_database() -> None:
     source = Source("made", {"db.json": database("a.cc")}, {"a.cc": b"int a;\n"})
-    lane = read_lane(
-        source, BuildBlock(database="db.json"), LaneParams(), {"libclang": "18.1.1", "ziglang": ABSENT}, None
+    index = index_source(
+        source, BuildBlock(database="db.json"), CompilerParams(), {"libclang": "18.1.1", "ziglang": ABSENT}, None
     )
 
-    assert lane.view("a.cc").detail == "tool_failed: tool_missing"
-    assert "ziglang not installed" in lane.notes[0]
+    assert index.view("a.cc").detail == "tool_failed: tool_missing"
+    assert "ziglang not installed" in index.notes[0]
 
 
 def test_a_pin_that_names_what_the_source_lacks_is_refused() -> None:
     source = Source("made", {}, {"a.cc": b"int a;\n"})
     with pytest.raises(StageError, match=r"build/db\.json"):
-        read_lane(source, BuildBlock(database="build/db.json"), LaneParams(), tool_versions(cmake=False), None)
+        index_source(source, BuildBlock(database="build/db.json"), CompilerParams(), tool_versions(cmake=False), None)
 
 
 MEMORY = "int table[] = {{[{0}] = 1}};\n"
@@ -147,36 +151,36 @@ def test_the_limit_of_memory_ends_a_unit_and_only_what_is_over_it(
     num_elements: int, megabytes: int, detail: str
 ) -> None:
     texts = {"a.cc": MEMORY.format(num_elements), "b.cc": GOOD}
-    lane = lane_of(texts, database("a.cc", "b.cc"), params=LaneParams(unit_memory_megabytes=megabytes))
+    index = index_of(texts, database("a.cc", "b.cc"), params=CompilerParams(unit_memory_megabytes=megabytes))
 
-    assert (lane.view("a.cc").detail, lane.view("b.cc").detail) == (detail, "")
-    assert lane.counts["num_units_failed_out_of_memory"] == bool(detail)
-    assert lane.failures == ({"a.cc": "out_of_memory"} if detail else {})
+    assert (index.view("a.cc").detail, index.view("b.cc").detail) == (detail, "")
+    assert index.counts["num_units_failed_out_of_memory"] == bool(detail)
+    assert index.failures == ({"a.cc": "out_of_memory"} if detail else {})
 
 
 def test_a_file_that_is_called_memory_and_crashes_has_crashed() -> None:
-    lane = lane_of({"memory.cc": "#pragma clang __debug crash\n"}, database("memory.cc"))
+    index = index_of({"memory.cc": "#pragma clang __debug crash\n"}, database("memory.cc"))
 
-    assert lane.failures == {"memory.cc": "crash"}
+    assert index.failures == {"memory.cc": "crash"}
 
 
 def test_what_somebody_else_kills_is_tried_again_and_changes_nothing() -> None:
     texts = {f"{number}.cc": f"{GOOD}int n{number};\n" for number in range(4)}
     given = database(*texts)
-    undisturbed = lane_of(texts, given)
+    undisturbed = index_of(texts, given)
     killed: list[int] = []
     done = threading.Event()
     watch = threading.Thread(target=_kill_two, args=(os.getpid(), killed, done))
     watch.start()
     try:
-        lane = lane_of(texts, given)
+        index = index_of(texts, given)
     finally:
         done.set()
         watch.join()
 
     assert len(killed) == 2
-    assert lane.views == undisturbed.views
-    assert lane.failures == {}
+    assert index.views == undisturbed.views
+    assert index.failures == {}
 
 
 def _kill_two(parent: int, killed: list[int], done: threading.Event) -> None:
@@ -210,19 +214,19 @@ def test_a_header_that_cannot_be_read_with_bodies_is_read_by_another_unit_or_wit
         "more.h": "inline int more() { int inside_more = 1; return inside_more; }\n",
         "poison.h": "inline int poison() { return " + "!" * 300_000 + "1; }\n",
     }
-    lane = lane_of(texts, database("a.cc", "b.cc"))
+    index = index_of(texts, database("a.cc", "b.cc"))
 
-    assert (lane.failures, lane.failures_with_bodies) == ({}, {"a.cc": "crash"})
-    assert [lane.view(path).detail for path in ("a.cc", "b.cc", "shared.h")] == ["", "", ""]
-    assert "inside_shared" in [name for name, *_ in names(texts["shared.h"], lane.view("shared.h"))]
-    assert json.loads(lane.view("shared.h").context or "")["unit"] == "b.cc"
-    assert {lane.view(path).detail for path in ("more.h", "poison.h")} == {"partial: without bodies: crash"}
-    assert [name for name, *_ in names(texts["more.h"], lane.view("more.h"))] == ["more"]
+    assert (index.failures, index.failures_with_bodies) == ({}, {"a.cc": "crash"})
+    assert [index.view(path).detail for path in ("a.cc", "b.cc", "shared.h")] == ["", "", ""]
+    assert "inside_shared" in [name for name, *_ in names(texts["shared.h"], index.view("shared.h"))]
+    assert json.loads(index.view("shared.h").context or "")["unit"] == "b.cc"
+    assert {index.view(path).detail for path in ("more.h", "poison.h")} == {"partial: without bodies: crash"}
+    assert [name for name, *_ in names(texts["more.h"], index.view("more.h"))] == ["more"]
 
 
 @pytest.mark.parametrize("given", [b"[1, 2, 3]", b"{}", b"no JSON", b"[]", b"\xff\xfe"])
 def test_a_database_without_a_command_is_said(given: bytes) -> None:
-    lane = lane_of({"a.cc": GOOD}, given)
+    index = index_of({"a.cc": GOOD}, given)
 
-    assert (lane.view("a.cc").detail, lane.views) == ("not_in_database", {})
-    assert "has no command for any file of the source" in lane.notes[0]
+    assert (index.view("a.cc").detail, index.views) == ("not_in_database", {})
+    assert "has no command for any file of the source" in index.notes[0]

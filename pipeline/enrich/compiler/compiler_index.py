@@ -1,4 +1,4 @@
-"""The build lane of one source: lay out its tree, have a compile database, compile its units, and say what each file got.
+"""The compiler index of one source: lay out its tree, have a compile database, compile its units, and say what each file got.
 
 Each unit is compiled once for itself, without the bodies of functions in what it includes. Headers get theirs from units
 that include them: the fewest that reach all, so that each is read in one context, and it is recorded in which.
@@ -16,7 +16,7 @@ from pipeline.core.errors import StageError
 from pipeline.enrich.compiler.cmake_cache import configured
 from pipeline.enrich.compiler.compile_commands import Command, Database, place_of_source, read_database
 from pipeline.enrich.compiler.context import context_of, count_local, tree_path, users_named_in
-from pipeline.enrich.compiler.params import LaneParams
+from pipeline.enrich.compiler.params import CompilerParams
 from pipeline.enrich.compiler.source_tree import BUILD, SOURCE, Tree, files_below, lay_out
 from pipeline.enrich.compiler.tools import missing_tools
 from pipeline.enrich.compiler.units import Compiler, Seen, Task
@@ -31,7 +31,7 @@ NUM_COVERS = 3
 
 @dataclass(frozen=True)
 class View:
-    """What the lane has to say about one document."""
+    """View of one document: what a compiler saw in it, or why none did."""
 
     is_seen: bool
     detail: str
@@ -44,8 +44,8 @@ class View:
 
 
 @dataclass
-class Lane:
-    """What the lane has to say about a source: views by path, counts, and sentences for people."""
+class CompilerIndex:
+    """Views of a source by path, with counts and notes for the report."""
 
     views: dict[str, View] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
@@ -69,42 +69,40 @@ class Source:
     texts: Mapping[str, bytes]
 
 
-def read_lane(
-    source: Source, block: BuildBlock, params: LaneParams, versions: dict[str, str], cache: Path | None
-) -> Lane:
-    """Compile what the block asks for. A tool that is missing or fails costs the lane, never the source.
+def index_source(
+    source: Source, block: BuildBlock, params: CompilerParams, versions: dict[str, str], cache: Path | None
+) -> CompilerIndex:
+    """Compile what the block asks for. A tool that is missing or fails fails the index, never the source.
 
     Raises StageError where the pin names what the source does not hold.
     """
-    lane = Lane()
+    index = CompilerIndex()
     _refuse_misnamed(source, block)
     missing = missing_tools(versions)
     if missing:
         return _failed(
-            lane, source, "tool_missing", f"{', '.join(missing)} not installed: pip install {' '.join(missing)}"
+            index, source, "tool_missing", f"{', '.join(missing)} not installed: pip install {' '.join(missing)}"
         )
-    with tempfile.TemporaryDirectory(prefix="sluice-lane-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="sluice-compiler-") as scratch:
         folder = Path(scratch).resolve()
         made = prepare(folder, source, (block, params, versions, cache))
         if isinstance(made, str):
             word, _, message = made.partition(": ")
-            return _failed(lane, source, word, message)
+            return _failed(index, source, word, message)
         content, tree = made
         database = read_database(content, tree)
         if not database.commands:
-            lane.notes.append(_no_commands(source, database))
+            index.notes.append(_no_commands(source, database))
         compiler = Compiler(folder, tree, versions, params.unit_limits(), cache)
-        _compile(lane, source, database, (block, compiler))
-        contexts = {view.context for view in lane.views.values() if view.context is not None}
-        lane.counts["num_local_paths_in_context"] = count_local(sorted(contexts), tree.users)
-    return lane
+        _compile(index, source, database, (block, compiler))
+        contexts = {view.context for view in index.views.values() if view.context is not None}
+        index.counts["num_local_paths_in_context"] = count_local(sorted(contexts), tree.users)
+    return index
 
 
 def _no_commands(source: Source, database: Database) -> str:
     reasons = ", ".join(f"{number} {word}" for word, number in sorted(database.left_out.items())) or "it is empty"
-    return (
-        f"The build lane of {source.name}: the compile database has no command for any file of the source ({reasons})."
-    )
+    return f"The compiler index of {source.name}: the compile database has no command for any file of the source ({reasons})."
 
 
 def _refuse_misnamed(source: Source, block: BuildBlock) -> None:
@@ -118,15 +116,15 @@ def _refuse_misnamed(source: Source, block: BuildBlock) -> None:
         )
 
 
-def _failed(lane: Lane, source: Source, word: str, message: str) -> Lane:
-    lane.views = {path: View(False, f"tool_failed: {word}") for path in source.texts}
-    lane.counts[f"num_lanes_failed_{word}"] = 1
-    lane.notes.append(f"The build lane of {source.name} failed ({word}){': ' + message if message else ''}.")
-    return lane
+def _failed(index: CompilerIndex, source: Source, word: str, message: str) -> CompilerIndex:
+    index.views = {path: View(False, f"tool_failed: {word}") for path in source.texts}
+    index.counts[f"num_compilations_failed_{word}"] = 1
+    index.notes.append(f"The compiler index of {source.name} failed ({word}){': ' + message if message else ''}.")
+    return index
 
 
 def prepare(
-    folder: Path, source: Source, how: tuple[BuildBlock, LaneParams, Mapping[str, str], Path | None]
+    folder: Path, source: Source, how: tuple[BuildBlock, CompilerParams, Mapping[str, str], Path | None]
 ) -> tuple[bytes, Tree] | str:
     """The database, and the tree that its paths are in, laid out in a folder; or why there is none.
 
@@ -150,25 +148,25 @@ def prepare(
     return content, Tree(files, tuple(places), others, users, frozenset(made) & files)
 
 
-def _compile(lane: Lane, source: Source, database: Database, how: tuple[BuildBlock, Compiler]) -> None:
+def _compile(index: CompilerIndex, source: Source, database: Database, how: tuple[BuildBlock, Compiler]) -> None:
     block, compiler = how
     chosen = _chosen(source.name, database.commands, block.max_units)
     tasks = [Task(command, (command.path,), is_whole=False) for command in chosen]
     seen = dict(zip((command.path for command in chosen), compiler.compile(tasks), strict=True))
     for path in database.commands:
         if path not in seen:
-            _put(lane, path, View(False, NOT_SAMPLED, context_of(database.commands[path])))
+            _put(index, path, View(False, NOT_SAMPLED, context_of(database.commands[path])))
     for command in chosen:
-        _put(lane, command.path, _view(seen[command.path], command, command.path))
+        _put(index, command.path, _view(seen[command.path], command, command.path))
     headers = {f"{SOURCE}/{path}" for path in source.texts} - set(database.commands)
     good = {path: database.commands[path] for path, unit in seen.items() if not unit.failure}
     views, failures = _views_of_headers(headers, {path: (good[path], seen[path]) for path in good}, compiler)
     for path, view in views.items():
-        _put(lane, path, view)
-    lane.counts += _counts(database, seen)
-    lane.counts["num_units_failed_with_bodies"] = len(failures)
-    lane.failures = {tree_path(path): unit.failure for path, unit in sorted(seen.items()) if unit.failure}
-    lane.failures_with_bodies = {tree_path(path): failure for path, failure in sorted(failures.items())}
+        _put(index, path, view)
+    index.counts += _counts(database, seen)
+    index.counts["num_units_failed_with_bodies"] = len(failures)
+    index.failures = {tree_path(path): unit.failure for path, unit in sorted(seen.items()) if unit.failure}
+    index.failures_with_bodies = {tree_path(path): failure for path, failure in sorted(failures.items())}
 
 
 def _views_of_headers(
@@ -240,9 +238,9 @@ def _apart(mentions: Sequence[Sequence[int]]) -> list[Sequence[int]]:
     return apart
 
 
-def _put(lane: Lane, path: str, view: View) -> None:
+def _put(index: CompilerIndex, path: str, view: View) -> None:
     if path.startswith(f"{SOURCE}/"):
-        lane.views.setdefault(tree_path(path), view)
+        index.views.setdefault(tree_path(path), view)
 
 
 def _counts(database: Database, seen: Mapping[str, Seen]) -> Counter[str]:
