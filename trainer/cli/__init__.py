@@ -1,4 +1,4 @@
-"""The commands of `python -m trainer`: their arguments, and what they print.
+"""The commands of `python -m trainer`: their arguments, and what they print. One file a group of commands.
 
-What a command does is in the room of its subject.
+The work itself is in the room of its subject, which a command imports when it runs: `--help` loads no torch.
 """

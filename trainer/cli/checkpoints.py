@@ -1,117 +1,127 @@
-"""What the commands besides training and sampling do. Each returns what `--json` prints, and tells people on stderr."""
+"""The commands about checkpoints: `compare`, and `checkpoints list|show|diff|export|import|prune`."""
 
 import argparse
-import sys
-from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from pipeline.core.errors import TrainingError
-from pipeline.store.snapshot import resolve
-from pipeline.store.store import Store
-from trainer.checkpoint import archive, checkpoint, retention
-from trainer.checkpoint.retention import Keep
-from trainer.proof import acceptance, comparison, rerun
-from trainer.proof import doctor as diagnosis
+from trainer.cli.arguments import add_command, add_retention, report
 
 
-def compare(options: argparse.Namespace) -> dict[str, Any]:
-    """Where two trainings part. Exit code 1 where they do."""
+def add_commands(commands: Any) -> None:
+    """Declare the commands of this group."""
+    compare = add_command(commands, "compare", _compare, "say where two trainings differ first", needs_store=False)
+    compare.add_argument("first", help="a checkpoint id or a result.json")
+    compare.add_argument("second", help="another")
+    compare.add_argument(
+        "--rerun", action="store_true", help="train both again from their last common checkpoint, to the first tensor"
+    )
+    group = commands.add_parser("checkpoints", help="list, show, diff, export, import, prune")
+    verbs = group.add_subparsers(required=True, metavar="VERB")
+    listing = add_command(verbs, "list", _list, "every checkpoint, by step")
+    listing.add_argument("--run", help="only those that this run has written")
+    add_command(verbs, "show", _show, "the state and files of a checkpoint").add_argument("checkpoint")
+    diff = add_command(verbs, "diff", _diff, "two checkpoints, tensor by tensor")
+    diff.add_argument("first")
+    diff.add_argument("second")
+    export = add_command(verbs, "export", _export, "one tar whose sha256 never varies")
+    export.add_argument("checkpoint")
+    export.add_argument("file", type=Path)
+    importing = add_command(verbs, "import", _import, "verify an exported tar, then store it")
+    importing.add_argument("file", type=Path)
+    pruning = add_command(verbs, "prune", _prune, "remove checkpoints of a run that nothing needs")
+    pruning.add_argument("--run", required=True)
+    pruning.add_argument("--rehearse", action="store_true", help="list what would be removed, and remove nothing")
+    add_retention(pruning)
+
+
+def _compare(options: argparse.Namespace) -> dict[str, Any]:
+    from pipeline.store.store import Store
+    from trainer.proof import comparison, rerun
+
     store = Store(options.store) if options.store else None
     one, other = (comparison.read(name, store) for name in (options.first, options.second))
     found = comparison.compare(one, other)
-    _say(found.lines)
+    report(found.lines)
     answer = {"equal": found.is_equal, **asdict(found), "exit_code": int(not found.is_equal)}
     if options.rerun and not found.is_equal:
         if store is None or one.checkpoint is None or other.checkpoint is None:
-            raise TrainingError("re-run", "the checkpoints are not at hand", "--store, and both checkpoints in it")
+            raise TrainingError("re-run", "a checkpoint is missing", "--store, and both checkpoints in it")
         again = rerun.rerun(store, one.checkpoint, other.checkpoint)
-        _say(again.lines)
+        report(again.lines)
         answer["rerun"] = asdict(again)
     return answer
 
 
-def list_all(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Every checkpoint of the store or of one run."""
-    entries = retention.list_checkpoints(Store(options.store), options.run)
-    _say(
+def _list(options: argparse.Namespace) -> list[dict[str, Any]]:
+    from pipeline.store.store import Store
+    from trainer.checkpoint.retention import list_checkpoints
+
+    entries = list_checkpoints(Store(options.store), options.run)
+    report(
         f"{entry.checkpoint_id[:12]}  step {entry.step:>7}  loss {entry.recent_loss:.4f}  {entry.num_bytes / 1e6:8.1f} MB, "
-        f"{entry.num_own_bytes / 1e6:.1f} its own  {', '.join(entry.refs)}"
+        f"{entry.num_own_bytes / 1e6:.1f} not shared  {', '.join(entry.refs)}"
         for entry in entries
     )
     return [asdict(entry) for entry in entries]
 
 
-def show(options: argparse.Namespace) -> dict[str, Any]:
-    """The state of a checkpoint and its files, verified."""
+def _show(options: argparse.Namespace) -> dict[str, Any]:
+    from pipeline.store.store import Store
+    from trainer.checkpoint import checkpoint
+
     store = Store(options.store)
-    checkpoint.load(store, options.checkpoint)
+    checkpoint.load(store, options.checkpoint)  # which verifies it
     stored = checkpoint.open_stored(store, options.checkpoint)
     state = checkpoint.read_state(stored)
     files = {entry.name: entry.num_bytes for entry in stored.manifest.files}
-    _say([f"{name}: {value}" for name, value in state.items()])
-    _say([f"{name}  {size:,} bytes" for name, size in files.items()])
+    report(f"{name}: {value}" for name, value in state.items())
+    report(f"{name}  {size:,} bytes" for name, size in files.items())
     return {**state, "files": files}
 
 
-def diff(options: argparse.Namespace) -> dict[str, Any]:
-    """The largest difference of each tensor; exit code 1 where any differs."""
+def _diff(options: argparse.Namespace) -> dict[str, Any]:
+    """Report the largest difference of each tensor. Exit code 1 where any differs."""
+    from pipeline.store.store import Store
+    from trainer.checkpoint.checkpoint import load
+    from trainer.proof import comparison
+
     store = Store(options.store)
-    rows = comparison.diff(checkpoint.load(store, options.first), checkpoint.load(store, options.second))
-    _say(f"{row.name:<60} {'equal' if row.is_equal else row.found}" for row in rows)
+    rows = comparison.diff(load(store, options.first), load(store, options.second))
+    report(f"{row.name:<60} {'equal' if row.is_equal else row.found}" for row in rows)
     return {"tensors": [asdict(row) for row in rows], "exit_code": int(not all(row.is_equal for row in rows))}
 
 
-def export(options: argparse.Namespace) -> dict[str, Any]:
-    """Write a checkpoint as a tar."""
+def _export(options: argparse.Namespace) -> dict[str, Any]:
+    from pipeline.store.store import Store
+    from trainer.checkpoint import archive
+
     sha256 = archive.export(Store(options.store), options.checkpoint, options.file)
-    _say([f"{options.file}: sha256 {sha256}"])
+    report([f"{options.file}: sha256 {sha256}"])
     return {"sha256": sha256}
 
 
-def import_file(options: argparse.Namespace) -> dict[str, Any]:
-    """Verify and store an exported tar."""
+def _import(options: argparse.Namespace) -> dict[str, Any]:
+    from pipeline.store.store import Store
+    from trainer.checkpoint import archive
+
     checkpoint_id = archive.import_file(Store(options.store), options.file)
-    _say([f"checkpoint {checkpoint_id}"])
+    report([f"checkpoint {checkpoint_id}"])
     return {"checkpoint_id": checkpoint_id}
 
 
-def prune_run(options: argparse.Namespace) -> dict[str, Any]:
-    """Remove what a run has written and nothing needs."""
+def _prune(options: argparse.Namespace) -> dict[str, Any]:
+    from pipeline.store.store import Store
+    from trainer.checkpoint.retention import Keep, prune
+
     store, keep = Store(options.store), Keep(options.keep_last, options.keep_every, options.keep_best)
     if not keep.is_limited:
         raise TrainingError(
-            "prune", "nothing says what to keep", "--keep-last, --keep-every or --keep-best", "Set one of them."
+            "prune", "no limit is given", "--keep-last, --keep-every or --keep-best", "Set at least one of them."
         )
     with store.writer(f"runs/{options.run}", f"prune of {options.run}"):
-        removed = retention.prune(store, options.run, keep, options.rehearse)
-    word = "would remove" if options.rehearse else "removed"
-    _say(f"{word} {entry.checkpoint_id[:12]}  step {entry.step}" for entry in removed)
+        removed = prune(store, options.run, keep, options.rehearse)
+    verb = "would remove" if options.rehearse else "removed"
+    report(f"{verb} {entry.checkpoint_id[:12]}  step {entry.step}" for entry in removed)
     return {"removed": [entry.checkpoint_id for entry in removed], "rehearsal": options.rehearse}
-
-
-def doctor(options: argparse.Namespace) -> dict[str, Any]:
-    """What is set, what this machine can promise, what would break it. Exit code 1 where bitwise equality is not promised."""
-    found = diagnosis.diagnose()
-    _say(diagnosis.lines(found))
-    return {**asdict(found), "exit_code": int(not found.is_promised)}
-
-
-def accept(options: argparse.Namespace) -> dict[str, Any]:
-    """The acceptance gates; exit code 1 unless all that ran passed."""
-    store = Store(options.store)
-    snapshot_id = resolve(store, options.corpus, options.snapshot)
-    outcomes = acceptance.run_gates(store, snapshot_id, options.only, options.short, on_outcome=_say_outcome)
-    return {
-        "gates": [asdict(outcome) for outcome in outcomes],
-        "exit_code": int(not all(outcome.passed for outcome in outcomes)),
-    }
-
-
-def _say_outcome(outcome: acceptance.Outcome) -> None:
-    _say([f"{'green' if outcome.passed else 'RED  '}  {outcome.name:<44} {outcome.seconds:5.0f} s  {outcome.detail}"])
-
-
-def _say(lines: Iterable[str] | Sequence[str]) -> None:
-    for line in lines:
-        print(line, file=sys.stderr, flush=True)

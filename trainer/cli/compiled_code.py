@@ -1,44 +1,72 @@
-"""The commands around compiled code: `cache status|sync`. Each returns what `--json` prints, and tells people on stderr."""
+"""The commands about compiled code: `cache status`, `cache sync` and `triage`."""
 
 import argparse
 import os
-import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pipeline.store.snapshot import open_snapshot, resolve
-from pipeline.store.store import Store
-from trainer.compile import cache as compile_cache
+from pipeline.core.command_line import whole_number
+from trainer.cli.arguments import add_command, add_snapshot, report, snapshot_id
+
+if TYPE_CHECKING:
+    from trainer.compile.cache import CacheStatus
 
 
-def cache_status(options: argparse.Namespace) -> dict[str, Any]:
-    """How warm the place of compiled code is."""
+def add_commands(commands: Any) -> None:
+    """Declare the commands of this group."""
+    verbs = commands.add_parser("cache", help="compiled code: status, sync").add_subparsers(
+        required=True, metavar="VERB"
+    )
+    add_command(verbs, "status", _status, "folder, size, free space, hash and hits", needs_store=False)
+    sync = add_command(verbs, "sync", _sync, "copy a populated cache into the store")
+    sync.add_argument("--from", dest="source", type=Path, required=True, help="a store, or its folder `compiled`")
+    add_snapshot(sync, "quick")
+    triage = add_command(commands, "triage", _triage, "diagnose compilation from a log", needs_store=False)
+    triage.add_argument("--log", type=Path, help="what a run printed; without it the steps of a diagnosis are listed")
+    triage.add_argument("--metrics", type=Path, help="metrics.jsonl of that run: whether steps became slower")
+    triage.add_argument("--compile", choices=("fullgraph", "budgeted"), default="fullgraph", help="its mode")
+    triage.add_argument("--breaks", type=whole_number(0, 10_000), help="its budget of breaks")
+
+
+def _status(options: argparse.Namespace) -> dict[str, Any]:
+    from trainer.compile import cache
+
     arguments = ["--store", str(options.store)] if options.store else []
-    found = compile_cache.status(compile_cache.place_of(arguments, os.environ))
-    _say(found)
+    found = cache.status(cache.place_of(arguments, os.environ))
+    _report_status(found)
     return asdict(found)
 
 
-def cache_sync(options: argparse.Namespace) -> dict[str, Any]:
-    """Bring a warm cache into the store."""
-    store = Store(options.store)
-    snapshot = open_snapshot(store, resolve(store, options.corpus, options.snapshot))
+def _sync(options: argparse.Namespace) -> dict[str, Any]:
+    from pipeline.store.snapshot import open_snapshot
+    from pipeline.store.store import Store
+    from trainer.compile import cache
+
+    snapshot = open_snapshot(Store(options.store), snapshot_id(options))
     source: Path = options.source
     source = source / "compiled" if (source / "compiled").is_dir() else source
-    place = compile_cache.place_of(["--store", str(options.store)], os.environ)
-    answer = compile_cache.sync(source, place, snapshot.vocabulary["sha256"])
-    print("copied" if answer["copied"] else "equal already: nothing was copied", file=sys.stderr)
-    _say(compile_cache.status(place))
+    place = cache.place_of(["--store", str(options.store)], os.environ)
+    answer = cache.sync(source, place, snapshot.vocabulary["sha256"])
+    report(["copied" if answer["copied"] else "equal already: nothing was copied"])
+    _report_status(cache.status(place))
     return answer
 
 
-def _say(found: compile_cache.CacheStatus) -> None:
-    lines = [
-        f"place   {found.place}{'' if found.is_writable else ', NOT WRITABLE'}",
-        f"size    {found.num_bytes / 1e6:,.1f} MB in {found.num_files:,} files; free: {found.num_free_bytes / 1e9:,.1f} GB",
-        f"hash    {found.sha256 or 'none: it is cold'}",
-        f"words   vocabulary {found.vocabulary_sha256 or 'not known'}",
-        f"hits    {found.hits:,} of {found.hits + found.misses:,} look-ups",
-    ]
-    print("\n".join(lines), file=sys.stderr)
+def _report_status(found: "CacheStatus") -> None:
+    free = f"{found.num_free_bytes / 1e9:,.1f} GB"
+    report(
+        [
+            f"folder      {found.place}{'' if found.is_writable else ', NOT WRITABLE'}",
+            f"size        {found.num_bytes / 1e6:,.1f} MB in {found.num_files:,} files; free: {free}",
+            f"hash        {found.sha256 or 'none: the cache is empty'}",
+            f"vocabulary  {found.vocabulary_sha256 or 'not known'}",
+            f"hits        {found.hits:,} of {found.hits + found.misses:,} look-ups",
+        ]
+    )
+
+
+def _triage(options: argparse.Namespace) -> Any:
+    from trainer.bench.triage import triage
+
+    return triage(options)

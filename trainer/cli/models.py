@@ -1,30 +1,63 @@
-"""The commands about models: what presets there are, and what a checkpoint writes. Each returns what `--json` prints."""
+"""The commands about models: `presets`, `export`, `evaluate` and `sample`."""
 
 import argparse
-import sys
-from collections.abc import Iterable
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
+from pipeline.core.command_line import amount, whole_number
 from pipeline.core.errors import TrainingError
-from pipeline.store.store import Store
-from trainer.config.presets import PRESETS, preset
-from trainer.inference import sampling, scores
-from trainer.inference.huggingface import export_model
-from trainer.model import parameter_count
+from trainer.cli.arguments import SEED, STEPS, add_command, report
 
 
-def presets(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """The presets, or those that are named, with their counts and the distance to the counts they were made for."""
+def add_commands(commands: Any) -> None:
+    """Declare the commands of this group."""
+    presets = add_command(commands, "presets", _presets, "the named models and their sizes", needs_store=False)
+    presets.add_argument("--name", action="append", help="only this preset; may be repeated")
+    presets.add_argument("--vocabulary-size", type=whole_number(2, 2**24), help="in place of the preset's usual one")
+    export = add_command(commands, "export", _export, "write a checkpoint as a folder for transformers")
+    export.add_argument("--checkpoint", required=True, help="a checkpoint id")
+    export.add_argument("--out", type=Path, required=True, help="the folder, which must not exist yet")
+    evaluate = add_command(commands, "evaluate", _evaluate, "score a checkpoint on held-out rows")
+    evaluate.add_argument("--checkpoint", required=True, help="a checkpoint id")
+    evaluate.add_argument("--rows", type=STEPS, default=64, help="most rows of the held-out split to read")
+    evaluate.add_argument("--middles", type=whole_number(0, 100_000), default=16, help="pieces to infill")
+    evaluate.add_argument("--samples", type=whole_number(0, 100_000), default=4, help="completions to compile")
+    evaluate.add_argument("--tokens", type=whole_number(1, 2**20), default=48, help="most tokens of a completion")
+    evaluate.add_argument("--seed", type=SEED, default=42)
+    _add_sample(commands)
+
+
+def _add_sample(commands: Any) -> None:
+    sample = add_command(commands, "sample", _sample, "complete a prompt with a checkpoint")
+    sample.add_argument("--checkpoint", required=True, help="a checkpoint id")
+    prompts = sample.add_mutually_exclusive_group()
+    prompts.add_argument("--prompt", default="#include <vector>\n\n")
+    prompts.add_argument("--prompt-ids", metavar="IDS", help="token ids, separated by commas, in place of a text")
+    sample.add_argument("--tokens", type=whole_number(1, 2**20), default=48, help="most tokens to draw")
+    sample.add_argument("--seed", type=SEED, default=42, help="of the first completion; the next has the next seed")
+    sample.add_argument("--temperature", type=amount, default=0.7, help="0 takes the likeliest token")
+    sample.add_argument("--top-k", type=whole_number(1, 2**24), help="draw among this many of the likeliest")
+    sample.add_argument("--top-p", type=amount, help="draw among the likeliest that hold this much probability, 0-1")
+    sample.add_argument("--best-of", type=whole_number(1, 256), default=1, help="draw so many, print the likeliest")
+
+
+def _presets(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Describe presets: their parameter counts, and how far those are from the published ones."""
+    from trainer.config.presets import PRESETS, preset
+    from trainer.model import parameter_count
+
     for name in options.name or ():
         preset(name)
     described = [parameter_count.describe_preset(name, options.vocabulary_size) for name in options.name or PRESETS]
-    _say(parameter_count.sentence(entry) for entry in described)
+    report(parameter_count.sentence(entry) for entry in described)
     return described
 
 
-def draw_samples(options: argparse.Namespace) -> dict[str, Any]:
-    """The likeliest of the completions, and all of them beside it."""
+def _sample(options: argparse.Namespace) -> dict[str, Any]:
+    from pipeline.store.store import Store
+    from trainer.inference import sampling
+
     draw = sampling.Draw(
         num_tokens=options.tokens,
         seed=options.seed,
@@ -35,24 +68,29 @@ def draw_samples(options: argparse.Namespace) -> dict[str, Any]:
     )
     prompt = options.prompt if options.prompt_ids is None else _ids(options.prompt_ids)
     completions = sampling.sample(Store(options.store), options.checkpoint, prompt, draw)
-    if not options.json:
-        print((prompt if isinstance(prompt, str) else "") + completions[0].text)
     completion = completions[0].text
+    if not options.json:
+        print((prompt if isinstance(prompt, str) else "") + completion)
     return {"prompt": prompt, "completion": completion, "completions": [asdict(found) for found in completions]}
 
 
-def export(options: argparse.Namespace) -> dict[str, Any]:
-    """Write a checkpoint as a folder for transformers."""
+def _export(options: argparse.Namespace) -> dict[str, Any]:
+    from pipeline.store.store import Store
+    from trainer.inference.huggingface import export_model
+
     answer = export_model(Store(options.store), options.checkpoint, options.out)
-    _say([f"{answer['folder']}: {', '.join(answer['files'])}, {answer['num_bytes'] / 1e6:.1f} MB"])
+    report([f"{answer['folder']}: {', '.join(answer['files'])}, {answer['num_bytes'] / 1e6:.1f} MB"])
     return answer
 
 
-def evaluate(options: argparse.Namespace) -> dict[str, Any]:
-    """Held-out bits a byte, middles that were written exactly, and completions that a compiler takes."""
+def _evaluate(options: argparse.Namespace) -> dict[str, Any]:
+    """Report held-out bits per byte, the share of middles infilled exactly, and completions that compile."""
+    from pipeline.store.store import Store
+    from trainer.inference import scores
+
     size = scores.Extent(options.rows, options.middles, options.samples, options.tokens, options.seed)
     answer = scores.evaluate(Store(options.store), options.checkpoint, size)
-    _say(scores.sentences(answer))
+    report(scores.sentences(answer))
     return answer
 
 
@@ -61,8 +99,3 @@ def _ids(text: str) -> list[int]:
         return [int(part) for part in text.split(",") if part.strip()]
     except ValueError as error:
         raise TrainingError("--prompt-ids", repr(text), "whole numbers, separated by commas") from error
-
-
-def _say(lines: Iterable[str]) -> None:
-    for line in lines:
-        print(line, file=sys.stderr, flush=True)

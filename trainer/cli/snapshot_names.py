@@ -1,4 +1,4 @@
-"""What a command line names to be read: one snapshot, several with weights, or one with a ref to follow."""
+"""Names of snapshots on a command line: one snapshot, several with weights, or one with a ref to follow."""
 
 import math
 import re
@@ -8,13 +8,13 @@ from pipeline.core.errors import ParamsError
 from pipeline.store.snapshot import resolve
 from pipeline.store.store import Store
 from trainer.checkpoint.checkpoint import open_stored, read_state
+from trainer.train.follow_ref import REFS
 
 _ID = re.compile("[0-9a-f]{64}")
-REFS = ("live", "candidate")
 
 
-class Asked(NamedTuple):
-    """The words: `mix` as NAME=WEIGHT, the others None where they were not given."""
+class SnapshotArguments(NamedTuple):
+    """The arguments as given: `mix` as NAME=WEIGHT, the others None where they are missing."""
 
     corpus: str
     snapshot: str | None = None
@@ -22,49 +22,54 @@ class Asked(NamedTuple):
     mix: tuple[str, ...] = ()
 
 
-class Named(NamedTuple):
-    """What they stand for; of a mixture `snapshot_id` is the first in order. See `trainer.train.loop.Sitting`."""
+class ResolvedSnapshots(NamedTuple):
+    """Their ids, as fields of `trainer.train.session.TrainSession`; of a mixture `snapshot_id` is the first in order."""
 
     snapshot_id: str
     mixture: tuple[tuple[str, float], ...] = ()
     follow: str | None = None
 
 
-def named(store: Store, asked: Asked) -> Named:
-    """The ids. Raises ParamsError for words that cannot be meant, MissingError for what is not there."""
-    if asked.mix:
-        return _mixed(store, asked)
-    if asked.follow is None:
-        return Named(resolve(store, asked.corpus, asked.snapshot or "live"))
-    if asked.follow in REFS:
-        first = resolve(store, asked.corpus, asked.snapshot or asked.follow)
-        return Named(first, follow=f"{asked.corpus}/{asked.follow}")
-    if asked.snapshot is not None:
+def resolve_snapshots(store: Store, arguments: SnapshotArguments) -> ResolvedSnapshots:
+    """Resolve the names. Raises ParamsError for arguments that contradict each other, MissingError for an unknown name."""
+    corpus, snapshot, follow, mix = arguments
+    if mix:
+        return _resolve_mixture(store, arguments)
+    if follow is None:
+        return ResolvedSnapshots(resolve(store, corpus, snapshot or "live"))
+    if follow in REFS:
+        return ResolvedSnapshots(resolve(store, corpus, snapshot or follow), follow=f"{corpus}/{follow}")
+    if snapshot is not None:
         raise ParamsError(
-            "--snapshot", "the run of a checkpoint is repeated", "nothing beside it", "Leave --snapshot out."
+            "--snapshot",
+            "--follow names a checkpoint, whose snapshots are repeated",
+            "no --snapshot",
+            "Leave --snapshot out.",
         )
-    begun = read_state(open_stored(store, asked.follow))["identity"]["snapshot_id"]
-    return Named(begun, follow=asked.follow)
+    first = read_state(open_stored(store, follow))["identity"]["snapshot_id"]
+    return ResolvedSnapshots(first, follow=follow)
 
 
-def _mixed(store: Store, asked: Asked) -> Named:
-    if asked.follow is not None or asked.snapshot is not None:
+def _resolve_mixture(store: Store, arguments: SnapshotArguments) -> ResolvedSnapshots:
+    if arguments.follow is not None or arguments.snapshot is not None:
         raise ParamsError(
-            "--mix", "--snapshot or --follow stands beside it", "--mix alone", "Name every snapshot by --mix."
+            "--mix", "--snapshot or --follow is given too", "--mix alone", "Name every snapshot by --mix."
         )
     mixture: dict[str, float] = {}
-    for word in asked.mix:
-        name, _, text = word.rpartition("=")
-        weight = _weight(word, text)
-        found = _snapshot_named(store, name)
+    for argument in arguments.mix:
+        name, _, text = argument.rpartition("=")
+        weight = _weight(argument, text)
+        found = _resolve_member(store, name)
         if found in mixture:
-            raise ParamsError(f"--mix {word}", f"snapshot {found[:12]} is named twice", "each once, with its weight")
+            raise ParamsError(
+                f"--mix {argument}", f"snapshot {found[:12]} is named twice", "each once, with its weight"
+            )
         mixture[found] = weight
     ordered = tuple(sorted(mixture.items()))
-    return Named(ordered[0][0], ordered)
+    return ResolvedSnapshots(ordered[0][0], ordered)
 
 
-def _snapshot_named(store: Store, name: str) -> str:
+def _resolve_member(store: Store, name: str) -> str:
     corpus, _, ref = name.partition("/")
     if ref not in ("", *REFS):
         raise ParamsError(
@@ -73,11 +78,11 @@ def _snapshot_named(store: Store, name: str) -> str:
     return resolve(store, "", name) if _ID.fullmatch(name) else resolve(store, corpus, ref or "live")
 
 
-def _weight(word: str, text: str) -> float:
+def _weight(argument: str, text: str) -> float:
     try:
         weight = float(text)
     except ValueError:
         weight = math.nan
     if not (weight > 0 and math.isfinite(weight)):
-        raise ParamsError(f"--mix {word}", f"its weight is {text or 'missing'}", "NAME=WEIGHT, a number above zero")
+        raise ParamsError(f"--mix {argument}", f"its weight is {text or 'missing'}", "NAME=WEIGHT, a number above zero")
     return weight

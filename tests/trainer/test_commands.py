@@ -1,0 +1,52 @@
+"""The trainer's commands: each is shown by --help, and what only --help needs loads nothing heavy."""
+
+import argparse
+import importlib
+import pkgutil
+from collections.abc import Iterator
+
+import pytest
+
+import trainer.cli
+from tests.tools.light_imports import heavy_modules
+from trainer.__main__ import GROUPS, build_parser
+
+NAMES = {
+    *("train", "smoke", "compare", "presets", "export", "evaluate", "sample", "doctor", "accept", "bench"),
+    *("verify-loader", "observe", "cache status", "cache sync", "triage"),
+    *(f"checkpoints {verb}" for verb in ("list", "show", "diff", "export", "import", "prune")),
+}
+
+
+def leaves(parser: argparse.ArgumentParser, path: str = "") -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """Every command of a parser, with the words that name it."""
+    groups = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    for name, child in ((name, child) for group in groups for name, child in group.choices.items()):
+        assert name in parser.format_help()
+        if child.get_default("handler"):
+            yield f"{path}{name}", child
+        yield from leaves(child, f"{path}{name} ")
+
+
+def test_every_command_is_shown_by_help() -> None:
+    assert {name for name, _ in leaves(build_parser())} == NAMES
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_every_command_says_what_it_does(name: str) -> None:
+    parser = dict(leaves(build_parser()))[name]
+
+    assert parser.description
+    assert "--json" in parser.format_help()
+
+
+def test_every_file_of_commands_is_a_group() -> None:
+    modules = [
+        importlib.import_module(f"trainer.cli.{found.name}") for found in pkgutil.iter_modules(trainer.cli.__path__)
+    ]
+
+    assert {module for module in modules if hasattr(module, "add_commands")} == set(GROUPS)
+
+
+def test_the_parser_loads_no_torch() -> None:
+    assert heavy_modules("trainer.__main__", ("torch", "numpy", "pydantic", "safetensors", "pyarrow")) == []

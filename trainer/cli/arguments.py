@@ -1,0 +1,50 @@
+"""Arguments that several commands share, and the way in which a command is declared."""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from pipeline.core.command_line import whole_number
+
+SEED = whole_number(0, 2**63 - 1)
+STEPS = whole_number(1, 10_000_000)
+
+
+def add_command(
+    commands: Any, name: str, handler: Callable[[argparse.Namespace], Any], help_text: str, needs_store: bool = True
+) -> argparse.ArgumentParser:
+    """Declare a command. `handler` returns what `--json` prints, and imports what it needs when it is called."""
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=help_text, description=help_text)
+    parser.add_argument("--store", type=Path, required=needs_store, help="folder of the store")
+    parser.add_argument("--json", action="store_true", help="print one JSON value on stdout")
+    parser.set_defaults(handler=handler)
+    return parser
+
+
+def add_snapshot(parser: argparse.ArgumentParser, corpus: str, ref: str = "live") -> None:
+    """Add the two arguments that name a snapshot, which `snapshot_id` resolves."""
+    parser.add_argument("--corpus", default=corpus, help="the corpus whose refs `live` and `candidate` are")
+    parser.add_argument("--snapshot", default=ref, help="live, candidate or a snapshot id")
+
+
+def snapshot_id(options: argparse.Namespace) -> str:
+    """Return the id of the snapshot that the arguments of `add_snapshot` name."""
+    from pipeline.store.snapshot import resolve
+    from pipeline.store.store import Store
+
+    return resolve(Store(options.store), options.corpus, options.snapshot)
+
+
+def add_retention(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that say which checkpoints are kept, which `retention` reads."""
+    parser.add_argument("--keep-last", type=STEPS, metavar="N", help="keep the N newest checkpoints")
+    parser.add_argument("--keep-every", type=STEPS, metavar="K", help="keep those at multiples of K steps")
+    parser.add_argument("--keep-best", type=STEPS, metavar="N", help="keep the N of least recent loss")
+
+
+def report(lines: Iterable[str]) -> None:
+    """Print lines for people on stderr."""
+    for line in lines:
+        print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,156 @@
+"""The commands that train: `train` and `smoke`."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from pipeline.core.command_line import whole_number
+from trainer.cli.arguments import SEED, STEPS, add_command, add_retention
+
+
+def add_commands(commands: Any) -> None:
+    """Declare the commands of this group."""
+    train = add_command(commands, "train", _train, "train to a step, saving checkpoints on the way")
+    _add_data(train)
+    _add_run(train)
+    _add_configuration(train)
+    add_retention(train)
+    smoke = add_command(commands, "smoke", _smoke, "one step of the smallest model on a snapshot; nothing is kept")
+    smoke.add_argument("--snapshot", required=True, help="a snapshot id")
+
+
+def _add_data(train: argparse.ArgumentParser) -> None:
+    train.add_argument("--corpus", default="quick", help="the corpus whose refs `live` and `candidate` are")
+    train.add_argument("--snapshot", help="live (the default), candidate or a snapshot id")
+    train.add_argument(
+        "--follow",
+        metavar="REF",
+        help="live or candidate: at the end of an epoch, continue with the snapshot that the ref names then; "
+        "or a checkpoint id, whose adoptions are repeated",
+    )
+    train.add_argument(
+        "--mix",
+        action="append",
+        default=[],
+        metavar="NAME=WEIGHT",
+        help="read several snapshots: a corpus (its live), CORPUS/candidate or a snapshot id, and the weight of its rows",
+    )
+    train.add_argument(
+        "--workers",
+        type=whole_number(0, 256),
+        default=0,
+        help="loader processes; the batches are the same for any number",
+    )
+
+
+def _add_run(train: argparse.ArgumentParser) -> None:
+    train.add_argument(
+        "--stop-after", type=STEPS, default=20, help="step at which this session ends, from the start of the run"
+    )
+    train.add_argument("--save-every", type=STEPS, default=10, help="steps between checkpoints")
+    train.add_argument("--out", type=Path, required=True, help="folder for metrics.jsonl and result.json")
+    train.add_argument("--seed", type=SEED, default=42)
+    train.add_argument(
+        "--resume", help="`latest`, which starts a new run where there is no checkpoint, or a checkpoint id"
+    )
+    train.add_argument("--run", help="name of the run; made from its configuration unless given")
+    train.add_argument(
+        "--allow-drift",
+        action="append",
+        default=[],
+        metavar="FIELD",
+        help="manifest[.NAME], snapshot_id, mixture or config.attention; recorded",
+    )
+    train.add_argument("--telemetry", choices=("on", "off"), default="on", help="metrics, TensorBoard file, progress")
+    train.add_argument("--evaluate-every", type=STEPS, metavar="N", help="evaluate held-out rows every N steps")
+    train.add_argument("--evaluate-rows", type=STEPS, default=32, metavar="N", help="how many of them")
+
+
+def _add_configuration(train: argparse.ArgumentParser) -> None:
+    train.add_argument("--recipe", default="tiny", help="training recipe")
+    train.add_argument("--device", default="cpu", help="cpu, cuda (under torchrun each rank's own) or cuda:N")
+    train.add_argument(
+        "--shard",
+        action="store_true",
+        help="spread parameters and optimizer state over torchrun's ranks; the same bits",
+    )
+    train.add_argument("--batch-rows", type=STEPS, help="rows of one step, in place of the recipe's")
+    train.add_argument("--micro-batch-rows", type=STEPS, help="rows of one logical micro-batch")
+    train.add_argument("--deterministic", choices=("on", "off"), help="in place of the recipe's")
+    train.add_argument("--dtype", choices=("float32", "bfloat16"), help="of matrix products, in place of the recipe's")
+    train.add_argument(
+        "--attention", choices=("math", "flex", "varlen"), help="how it is computed; varlen in bfloat16 on a GPU"
+    )
+    train.add_argument(
+        "--compile", choices=("off", "fullgraph", "budgeted"), help="fullgraph on a GPU, else the recipe's"
+    )
+    train.add_argument("--compile-backend", choices=("eager", "aot_eager", "inductor"), help="in place of the recipe's")
+    train.add_argument("--structure", choices=("on", "off"), help="the structure embedding, in place of the recipe's")
+
+
+def _train(options: argparse.Namespace) -> dict[str, Any]:
+    from pipeline.store.store import Store
+    from trainer.checkpoint.retention import Keep
+    from trainer.cli.snapshot_names import SnapshotArguments, resolve_snapshots
+    from trainer.train.evaluation import Evaluation
+    from trainer.train.loop import Sitting, train
+
+    store = Store(options.store)
+    arguments = SnapshotArguments(options.corpus, options.snapshot, options.follow, tuple(options.mix))
+    snapshots = resolve_snapshots(store, arguments)
+    sitting = Sitting(
+        snapshot_id=snapshots.snapshot_id,
+        mixture=snapshots.mixture,
+        follow=snapshots.follow,
+        recipe=options.recipe,
+        config=_config(options),
+        seed=options.seed,
+        stop_after=options.stop_after,
+        save_every=options.save_every,
+        out=options.out,
+        run=options.run,
+        resume=options.resume,
+        num_workers=options.workers,
+        device=options.device,
+        keep=Keep(options.keep_last, options.keep_every, options.keep_best),
+        allowed_drift=tuple(options.allow_drift),
+        has_telemetry=options.telemetry == "on",
+        evaluation=Evaluation(options.evaluate_every, options.evaluate_rows),
+        is_sharded=options.shard,
+    )
+    return train(store, sitting)
+
+
+def _config(options: argparse.Namespace) -> Any:
+    from pipeline.core.errors import ParamsError
+    from trainer.config.model import Precision
+    from trainer.config.training import TrainingConfig, recipe_named
+    from trainer.model.attention_backends import default_choice
+
+    recipe = recipe_named(options.recipe)
+    names = ("batch_rows", "micro_batch_rows", "dtype", "compile_backend")
+    given = {name: getattr(options, name) for name in names}
+    given["compile"] = options.compile or ("fullgraph" if options.device.startswith("cuda") else None)
+    given["attention"] = options.attention or default_choice(options.device, Precision(options.dtype or recipe.dtype))
+    given["deterministic"] = options.deterministic and options.deterministic == "on"
+    fields = recipe.model_dump() | {name: value for name, value in given.items() if value is not None}
+    if options.structure:
+        fields["model"] = {**fields["model"], "structure": {} if options.structure == "on" else None}
+    try:
+        return TrainingConfig.model_validate(fields)
+    except ValueError as error:
+        found = "; ".join(str(problem["msg"]) for problem in getattr(error, "errors", list)())
+        raise ParamsError(f"recipe {options.recipe}", found or str(error)) from error
+
+
+def _smoke(options: argparse.Namespace) -> dict[str, Any]:
+    from pipeline.store.snapshot import open_snapshot
+    from pipeline.store.store import Store
+    from trainer.config.training import recipe_named
+    from trainer.train.loop import Sitting, Training
+
+    snapshot = open_snapshot(Store(options.store), options.snapshot)
+    sitting = Sitting(options.snapshot, "tiny", recipe_named("tiny"), 42, 1, 1, Path("unused"))
+    training = Training(snapshot, sitting)
+    metrics = training.step(training.loader.batch_at(0, training.config.num_micro_batches))
+    return {"losses": [metrics["loss"]], "snapshot_id": options.snapshot}
