@@ -6,11 +6,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, cast
 
-from pipeline.collect.archives.blocks import file_blocks, file_sha256
+from pipeline.collect.archives.blocks import file_blocks
 from pipeline.collect.git.fetch import fetch_commit
 from pipeline.collect.network.retry import Patience
 from pipeline.collect.params import CollectParams
 from pipeline.contracts.part import StageContext
+from pipeline.core.digests import file_sha256
 from pipeline.core.durable import held
 from pipeline.core.errors import FetchError, SourceError
 from pipeline.pins.local_tree import check_tree, tree_digest

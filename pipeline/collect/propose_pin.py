@@ -9,11 +9,12 @@ from typing import Any
 from packaging.version import InvalidVersion, Version
 from unearth import Package
 
-from pipeline.collect.archives.blocks import file_blocks, file_sha256
+from pipeline.collect.archives.blocks import file_blocks
 from pipeline.collect.archives.unpack import Contents, unpack
 from pipeline.collect.network.package_index import PackageIndex, link_sha256, pip_configuration
 from pipeline.collect.network.retry import Patience
 from pipeline.collect.params import CollectParams
+from pipeline.core.digests import file_sha256
 from pipeline.core.errors import FetchError, PinError
 from pipeline.cpp.languages import is_source
 from pipeline.pins.catalog import CATALOG, CatalogEntry, load_catalog

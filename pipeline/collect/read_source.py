@@ -13,7 +13,7 @@ from pipeline.collect.params import CollectParams
 from pipeline.contracts.part import PartJob
 from pipeline.core.errors import ArchiveError
 from pipeline.core.records import FileModification
-from pipeline.pins.local_tree import TreeEntry, check_tree, digest_of, file_sha256, read_file, tree_entries
+from pipeline.pins.local_tree import TreeEntry, check_tree, digest_of, entry_sha256, read_file, tree_entries
 from pipeline.pins.selection import Selection
 
 Reading = tuple[Contents, list[FileModification] | None]
@@ -84,7 +84,7 @@ def _read_tree(job: PartJob, root: Path, params: CollectParams) -> Contents:
         kept = read_file(entry) if keeps_tree and keeps_content(reason, entry.num_bytes, params) else None
         skipped.append(SkippedFile(entry.path, entry.num_bytes, reason, content=kept))
         if not not_ours:
-            lines.append((entry, file_sha256(entry) if kept is None else hashlib.sha256(kept).hexdigest()))
+            lines.append((entry, entry_sha256(entry) if kept is None else hashlib.sha256(kept).hexdigest()))
     check_tree(source, digest_of(lines), job.identity["revision"])
     return Contents(tuple(files), tuple(skipped))
 

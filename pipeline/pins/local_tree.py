@@ -51,7 +51,7 @@ def tree_digest(root: Path, selection: Selection | None = None) -> str:
     Times, owners, empty folders and links do not count. Raises SourceError for what cannot be read.
     """
     entries = tree_entries(root, selection or Selection())
-    return digest_of((entry, file_sha256(entry)) for entry in entries if not entry.skipped)
+    return digest_of((entry, entry_sha256(entry)) for entry in entries if not entry.skipped)
 
 
 def digest_of(files: Iterable[tuple[TreeEntry, str]]) -> str:
@@ -75,8 +75,8 @@ def read_file(entry: TreeEntry) -> bytes:
         return file.read()
 
 
-def file_sha256(entry: TreeEntry) -> str:
-    """SHA-256 of a file of any size, in hex. Raises SourceError."""
+def entry_sha256(entry: TreeEntry) -> str:
+    """Return the SHA-256 of an entry of any size, in hex. Raises SourceError."""
     with _opened(entry) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

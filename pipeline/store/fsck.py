@@ -1,14 +1,17 @@
-"""A check of a whole store: every object, ref, record and blob against what it should be."""
+"""Check of a whole store: every object, ref, record and blob."""
 
 from collections.abc import Iterator
 
+from pipeline.core.digests import file_sha256
 from pipeline.core.errors import ParamsError, StoreError
-from pipeline.store.objects import MANIFEST, StoredObject, read_manifest, sha256_of
-from pipeline.store.store import HISTORY, WITHDRAWALS, Store, visible
+from pipeline.store.log import HISTORY, WITHDRAWALS
+from pipeline.store.objects import MANIFEST, StoredObject, read_manifest
+from pipeline.store.store import Store
+from pipeline.store.store_format import visible
 
 
 def fsck(store: Store) -> list[str]:
-    """Every damage in the store, one line each: what is damaged or missing, and who needs it."""
+    """Return all damage in the store, one line each: what is damaged or missing, and which objects or refs need it."""
     damaged: dict[str, str] = {}
     needed_by: dict[str, list[str]] = {}
     for path in sorted(path.parent for path in store.root.glob(f"objects/*/*/*/{MANIFEST}")):
@@ -27,7 +30,7 @@ def fsck(store: Store) -> list[str]:
 
 
 def _bad_refs(store: Store, needed_by: dict[str, list[str]]) -> Iterator[str]:
-    """Refs that hold no id; those that do are entered into `needed_by`."""
+    """Iterate over refs that do not hold an id; enter the others into `needed_by`."""
     for path in visible(store.root.glob("refs/**/*")):
         place = path.relative_to(store.root / "refs")
         if path.is_dir():
@@ -41,7 +44,7 @@ def _bad_refs(store: Store, needed_by: dict[str, list[str]]) -> Iterator[str]:
 
 
 def _bad_records(store: Store) -> Iterator[str]:
-    """The history and the verdicts that cannot be read."""
+    """Iterate over verdicts and logs that cannot be read."""
     for path in visible(store.root.glob("verdicts/*.json")):
         try:
             store.verdicts(path.stem)
@@ -57,6 +60,6 @@ def _bad_records(store: Store) -> Iterator[str]:
 def _bad_blobs(store: Store) -> Iterator[str]:
     for path in visible(store.root.glob("blobs/*")):
         if not path.is_file():
-            yield f"blob {path.name[:12]}: it is no file. Remove it: the next build fetches it again."
-        elif sha256_of(path) != path.name:
-            yield f"blob {path.name[:12]}: its bytes changed. The next build that needs it fetches it again."
+            yield f"blob {path.name[:12]}: it is not a file. Remove it: the next build downloads it again."
+        elif file_sha256(path) != path.name:
+            yield f"blob {path.name[:12]}: its bytes changed. The next build that needs it downloads it again."

@@ -1,7 +1,7 @@
-"""Reclaiming space: what no ref leads to goes, with its keys and verdicts, and what killed writers left behind.
+"""Garbage collection: objects that no ref reaches, with their keys and verdicts, and leftovers of killed writers.
 
-An object stays while a ref names it or anything that a ref names is made of it: a live snapshot keeps its rows, a checkpoint
-keeps its snapshot. Nobody else may write meanwhile, since a build's newest objects have no ref yet.
+A ref reaches what it names and all inputs of that: a live snapshot keeps its rows, a checkpoint keeps its snapshot. No other
+process may write meanwhile, since a build's newest objects have no ref yet.
 """
 
 from collections.abc import Iterator
@@ -13,11 +13,12 @@ from pipeline.core.durable import remove
 from pipeline.core.errors import MissingError
 from pipeline.store.objects import MANIFEST, read_manifest
 from pipeline.store.store import Store
+from pipeline.store.store_format import text_of, visible
 
 
 @dataclass(frozen=True)
 class Reclaimed:
-    """What went, or in a rehearsal would go."""
+    """What was removed, or would be removed without `is_rehearsal`."""
 
     num_kept: int
     object_ids: tuple[str, ...]
@@ -27,11 +28,9 @@ class Reclaimed:
 
 
 def reclaim(store: Store, with_blobs: bool = False, is_rehearsal: bool = False) -> Reclaimed:
-    """Remove every object that no ref leads to, and what killed writers left.
+    """Remove every object that no ref reaches, and leftovers of killed writers; with `with_blobs` also unused archives.
 
-    `with_blobs`: also archives that no collected source was read from.
-
-    Raises LockedError while a build or a training holds the store.
+    Raises LockedError while a build or a training run holds the store.
     """
     if not store.root.is_dir():
         raise MissingError(f"store {store.root}", "there is no such folder", "", "Correct --store, or build first.")
@@ -49,9 +48,9 @@ def reclaim(store: Store, with_blobs: bool = False, is_rehearsal: bool = False) 
 
 
 def forget(store: Store, ref: str, reason: str) -> int:
-    """Remove the refs of a corpus, or of a run as `runs/NAME`, so that nothing is kept for it. Returns how many there were.
+    """Remove the refs of a corpus, or of a run as `runs/NAME`, and return how many there were.
 
-    Raises LockedError while it is being written, MissingError where it has no refs.
+    Raises LockedError while it is being written, MissingError if it has no refs.
     """
     refs = store.refs(ref)
     if not refs:
@@ -63,7 +62,7 @@ def forget(store: Store, ref: str, reason: str) -> int:
 
 
 def _needed(store: Store) -> set[str]:
-    """Every id that a ref leads to: what it names, what that was made of, and the stages that vouch for a snapshot."""
+    """Return every id that a ref reaches: what it names, the inputs of that, and the verify stages of snapshots."""
     needed: set[str] = set()
     waiting = sorted(store.named_by())
     while waiting:
@@ -72,18 +71,18 @@ def _needed(store: Store) -> set[str]:
         needed.add(name)
         if path is not None:
             waiting.extend(read_manifest(path).inputs.values())
-            waiting.extend(_vouching(store.verdicts(name)))
+            waiting.extend(_verify_stage_of(store.verdicts(name)))
     return needed
 
 
-def _vouching(verdicts: Any) -> Iterator[str]:
+def _verify_stage_of(verdicts: Any) -> Iterator[str]:
     found = verdicts["verdicts"] if verdicts is not None else None
     if isinstance(found, dict) and isinstance(found.get("verify"), str):
         yield found["verify"]
 
 
 def _blobs_without_source(store: Store, needed: set[str]) -> Iterator[str]:
-    """Archives that no needed source was read from, and that have no other name."""
+    """Iterate over archives that no reachable source was read from and that have no name."""
     named = {path.read_text().strip() for path in sorted(store.root.glob("names/**/*")) if path.is_file()}
     revisions: set[str] = set()
     for path in sorted(store.root.glob(f"objects/collect/part/*/{MANIFEST}")):
@@ -95,17 +94,15 @@ def _blobs_without_source(store: Store, needed: set[str]) -> Iterator[str]:
 
 
 def _leftovers(store: Store, gone: list[str]) -> Iterator[Path]:
-    """Hidden temporary files of killed writers, folders without a manifest, downloads, and the keys of what goes."""
+    """Iterate over temporary files of killed writers, folders without a manifest, downloads, and keys of removed objects."""
     for folder in ("refs", "keys", "verdicts", "names", "blobs"):
         yield from (path for path in (store.root / folder).glob("**/.*") if path.is_file())
     yield from (store.root / "tmp").glob("*")
     yield from (path for path in store.root.glob("objects/*/*/*") if not (path / MANIFEST).exists())
     verdicts = (store.root / "verdicts" / f"{name}.json" for name in gone)
     yield from (path for path in verdicts if path.exists())
-    doomed = set(gone)
-    for key in (store.root / "keys").glob("*"):
-        if not key.name.startswith(".") and (key.read_text(errors="replace").strip() in doomed):
-            yield key
+    removed = set(gone)
+    yield from (key for key in visible((store.root / "keys").glob("*")) if text_of(key) in removed)
 
 
 def _remove(store: Store, gone: list[str], blobs: list[str], leftovers: list[Path]) -> None:
@@ -118,6 +115,6 @@ def _remove(store: Store, gone: list[str], blobs: list[str], leftovers: list[Pat
 
 
 def _num_bytes(path: Path) -> int:
-    """Bytes that go with a file or folder: what other objects share by a hard link stays."""
+    """Return the bytes freed with a file or folder. Bytes that other objects share by a hard link are not freed."""
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
     return sum(status.st_size for status in (file.lstat() for file in files) if status.st_nlink == 1)

@@ -1,29 +1,36 @@
-"""An object on disk: its manifest, and reading that verifies every byte against it."""
+"""Objects of a store: their manifests, reading that verifies every byte, writing, and the keys of work done before."""
 
-import hashlib
 import json
+import os
+import re
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.core.errors import DamagedError, FormatError, MissingError
-from pipeline.core.params import digest
+from pipeline.core.digests import file_sha256
+from pipeline.core.durable import make_folder, remove, replace, sync_folder, write_synced
+from pipeline.core.errors import DamagedError, FormatError, MissingError, StoreError
+from pipeline.core.params import canonical_json, digest
 from pipeline.formats.tables import TABLE_SUFFIXES, count_rows, read_table
+from pipeline.store.locks import OBJECTS_LOCK, Locks
+from pipeline.store.names import is_id
+from pipeline.store.store_format import mark_format, text_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 MANIFEST = "manifest.json"
 IDENTITY_VERSION = 2
-"""Version of what an id is the hash of: raising it moves every id. The layout on disk has its own, `STORE_FORMAT`."""
+"""Version of what an id is the hash of: raising it moves every id. `STORE_FORMAT` is the version of the layout on disk."""
 REPORT = "report.json"
-_MEND = "Build again: damaged objects are made anew. `fsck` lists all damage."
+_REMEDY = "Build again: damaged objects are replaced. `fsck` lists all damage."
 
 
 @dataclass(frozen=True)
 class FileEntry:
-    """One file of an object. `num_rows` is None for what is no table."""
+    """One file of an object. `num_rows` is None for a file that is not a table."""
 
     name: str
     sha256: str
@@ -33,7 +40,10 @@ class FileEntry:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What an object is made of and from. `identity` holds everything its bytes depend on; no clock, host, place or verdict."""
+    """The files of an object and what it was made from.
+
+    `identity` holds everything that its bytes depend on: no clock, host, path or verdict.
+    """
 
     kind: str
     identity: Mapping[str, Any]
@@ -51,7 +61,7 @@ class Manifest:
 
 
 class StoredObject:
-    """Read access to one object. Each file is verified against the manifest the first time it is read."""
+    """A reader of one object. Each file is verified against the manifest the first time it is read."""
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path
@@ -63,15 +73,15 @@ class StoredObject:
         return self.path.name
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> "pa.Table":
-        """The table `name` in stored order. Raises MissingError if the object has none, DamagedError if its bytes changed."""
+        """Read the table `name` in stored order. Raises MissingError if it is missing, DamagedError if its bytes changed."""
         return read_table(self.paths(name), columns)
 
     def paths(self, name: str) -> list[Path]:
-        """The verified files of the table `name`, in order."""
+        """Return the verified files of the table `name`, in order."""
         return [self.file(shard) for shard in self._shards(name)]
 
     def file(self, name: str) -> Path:
-        """The verified path of one file."""
+        """Return the verified path of one file. Raises MissingError, DamagedError."""
         entry = next((entry for entry in self.manifest.files if entry.name == name), None)
         if entry is None:
             names = ", ".join(entry.name for entry in self.manifest.files)
@@ -84,7 +94,7 @@ class StoredObject:
         return self.path / name
 
     def json(self, name: str) -> Any:
-        """The parsed content of a JSON file of the object."""
+        """Parse a JSON file of the object."""
         return json.loads(self.file(name).read_bytes())
 
     def verify(self) -> None:
@@ -100,18 +110,73 @@ class StoredObject:
         return sorted(shard for shard in shards if shard[len(stem) + 1 : -len(suffix) - 1].isdigit()) or [name]
 
 
+class Objects(Locks):
+    """Objects under `root`/objects, and keys under `root`/keys."""
+
+    root: Path
+
+    def locate(self, object_id: str) -> Path | None:
+        """Return the folder of an object, or None if it is missing."""
+        if not is_id(object_id):
+            return None
+        found = sorted(self.root.glob(f"objects/*/*/{object_id}/{MANIFEST}"))
+        return found[0].parent if found else None
+
+    def read(self, object_id: str) -> StoredObject:
+        """Open an object. Raises MissingError, or DamagedError if its manifest does not hash to its id."""
+        path = self.locate(object_id)
+        if path is None:
+            raise _missing(self.root, object_id)
+        return StoredObject(path, read_manifest(path))
+
+    def commit(self, folder: Path, kind: str, identity: Mapping[str, Any], inputs: Mapping[str, str]) -> str:
+        """Turn a folder of finished files into an object and return its id. The folder is gone afterwards.
+
+        An equal object that is already there is verified and kept; a damaged one is replaced.
+        """
+        mark_format(self.root)
+        entries = tuple(_describe(path) for path in sorted(folder.iterdir()))
+        manifest = Manifest(kind, identity, dict(sorted(inputs.items())), entries)
+        target = self.root / "objects" / kind / manifest.object_id
+        write_synced(folder / MANIFEST, canonical_json(manifest.as_json()))
+        sync_folder(folder)
+        make_folder(target.parent)
+        if not _move_in(folder, target):
+            with self.lock(OBJECTS_LOCK):
+                _replace_damaged(folder, target)
+        sync_folder(target.parent)
+        return target.name
+
+    def discard(self, object_id: str) -> None:
+        """Remove an object. The caller has made sure that nothing needs it. Without its manifest it is gone at once."""
+        path = self.locate(object_id)
+        if path is not None:
+            (path / MANIFEST).unlink()
+            shutil.rmtree(path)
+
+    def known(self, key: str) -> str | None:
+        """Return the id that a key names if its object is there and sound, otherwise None."""
+        object_id = text_of(self.root / "keys" / key)
+        path = self.locate(object_id) if object_id is not None else None
+        return object_id if path is not None and _is_sound(path) else None
+
+    def remember(self, key: str, object_id: str) -> None:
+        """Record that the work named by `key` gave this object."""
+        replace(self.root / "keys" / key, f"{object_id}\n".encode())
+
+
 def read_manifest(path: Path) -> Manifest:
-    """The manifest of the object in a folder. Raises DamagedError unless it hashes to the folder's name."""
+    """Read the manifest of the object in a folder. Raises DamagedError unless it hashes to the folder's name."""
     try:
         content = json.loads((path / MANIFEST).read_bytes())
         _refuse_other_version(path, content.get("identity_version", 1))
         entries = tuple(FileEntry(**entry) for entry in content["files"])
         manifest = Manifest(content["kind"], content["identity"], content["inputs"], entries)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DamagedError(f"object {path.name[:12]}", f"its manifest cannot be read ({error})", "", _MEND) from error
+        raise DamagedError(f"object {path.name[:12]}", f"its manifest cannot be read ({error})", "", _REMEDY) from error
     if manifest.object_id != path.name:
         raise DamagedError(
-            f"object {path.name[:12]}", f"its manifest hashes to {manifest.object_id[:12]}", "its own name", _MEND
+            f"object {path.name[:12]}", f"its manifest hashes to {manifest.object_id[:12]}", "its own name", _REMEDY
         )
     return manifest
 
@@ -126,29 +191,62 @@ def _refuse_other_version(path: Path, found: Any) -> None:
         )
 
 
-def describe(path: Path) -> FileEntry:
-    """The entry of a finished file."""
+def _missing(root: Path, name: str) -> MissingError:
+    """Build the error for an id that is missing. Messages show the first digits of an id, so the user may give only those."""
+    if is_id(name):
+        return MissingError(f"object {name[:12]}", "it is not in the store", "", "Build again to make it.")
+    near: list[str] = []
+    if re.fullmatch(r"[0-9a-f]{4,63}", name):
+        near = sorted(path.parent.name for path in root.glob(f"objects/*/*/{name}*/{MANIFEST}"))
+    remedy = f"Did you mean {' or '.join(near[:3])}?" if near else "`show` lists the refs of a corpus and their ids."
+    return MissingError(f"object {name[:80]!r}", "it is not an id", "the 64 hex digits of an id, in lower case", remedy)
+
+
+def _describe(path: Path) -> FileEntry:
     num_rows = count_rows(path) if path.suffix in TABLE_SUFFIXES else None
-    return FileEntry(path.name, sha256_of(path), path.stat().st_size, num_rows)
+    return FileEntry(path.name, file_sha256(path), path.stat().st_size, num_rows)
 
 
-def sha256_of(path: Path) -> str:
-    """SHA-256 of a file, in hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _move_in(folder: Path, target: Path) -> bool:
+    """Rename a finished folder; False if the target exists: an equal object, perhaps of a concurrent build."""
+    try:
+        folder.rename(target)
+    except OSError:
+        if not os.path.lexists(target):
+            raise
+        return False
+    return True
+
+
+def _replace_damaged(folder: Path, target: Path) -> None:
+    if not target.is_symlink() and _is_sound(target):
+        shutil.rmtree(folder)
+        return
+    damaged = folder.with_name(f"damaged-{target.name}")  # in the writer's folder, so that it is removed with it
+    target.rename(damaged)
+    folder.rename(target)
+    remove(damaged)
+
+
+def _is_sound(path: Path) -> bool:
+    try:
+        StoredObject(path, read_manifest(path)).verify()
+    except StoreError:
+        return False
+    return True
 
 
 def _verify_file(path: Path, entry: FileEntry) -> None:
     try:
-        found = sha256_of(path)
+        found = file_sha256(path)
     except OSError as error:
         raise DamagedError(
-            f"file {path.name} of object {path.parent.name[:12]}", error.strerror or str(error), "", _MEND
+            f"file {path.name} of object {path.parent.name[:12]}", error.strerror or str(error), "", _REMEDY
         ) from error
     if found != entry.sha256:
         raise DamagedError(
             f"file {path.name} of object {path.parent.name[:12]}",
             f"sha256 {found[:12]}",
             f"{entry.sha256[:12]}, as written",
-            _MEND,
+            _REMEDY,
         )

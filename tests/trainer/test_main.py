@@ -51,10 +51,10 @@ def test_wrong_usage_is_exit_code_2_and_one_json_value(ask: Ask, tmp_path: Path,
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--run", "a/b"], "run 'a/b': it is no name"),
-        (["--run", "../x"], "run '../x': it is no name"),
-        (["--corpus", "../x"], "corpus '../x': it is no name"),
-        (["--snapshot", "live?"], "it is no id"),
+        (["--run", "a/b"], "run 'a/b': it is not a valid name"),
+        (["--run", "../x"], "run '../x': it is not a valid name"),
+        (["--corpus", "../x"], "corpus '../x': it is not a valid name"),
+        (["--snapshot", "live?"], "it is not an id"),
         (["--recipe", "huge"], "expected one of base, nam52, nam56r, small, tiny"),
     ],
 )

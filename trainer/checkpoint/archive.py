@@ -14,9 +14,10 @@ from typing import IO, Any
 
 from safetensors import SafetensorError, safe_open
 
+from pipeline.core.digests import file_sha256
 from pipeline.core.durable import sync_file
 from pipeline.core.errors import DamagedError, TrainingError
-from pipeline.store.objects import MANIFEST, FileEntry, Manifest, sha256_of
+from pipeline.store.objects import MANIFEST, FileEntry, Manifest
 from pipeline.store.store import Store
 from trainer.checkpoint.checkpoint import KIND, open_stored
 
@@ -35,7 +36,7 @@ def export(store: Store, checkpoint_id: str, target: Path) -> str:
         )
     sync_file(temporary)
     temporary.replace(target)
-    return sha256_of(target)
+    return file_sha256(target)
 
 
 def import_file(store: Store, source: Path) -> str:
@@ -142,8 +143,8 @@ def _compare_bytes(tar: tarfile.TarFile, manifest: Manifest, content: bytes, sou
         return file
 
     _write(again, manifest, content, opened)  # type: ignore[arg-type]  # tarfile needs write and tell alone
-    if again.hasher.hexdigest() != sha256_of(source):
-        found = f"it has {source.stat().st_size} bytes with sha256 {sha256_of(source)[:12]}"
+    if again.hasher.hexdigest() != file_sha256(source):
+        found = f"it has {source.stat().st_size} bytes with sha256 {file_sha256(source)[:12]}"
         expected = f"{again.num_bytes} with {again.hasher.hexdigest()[:12]}, as an export of its content writes"
         raise TrainingError(f"archive {source.name}", found, expected, _AGAIN)
 

@@ -22,10 +22,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from pipeline.core.digests import file_sha256
 from pipeline.core.durable import sync_file, write_synced
 from pipeline.core.errors import MissingError, TrainingError
 from pipeline.core.params import canonical_json
-from pipeline.store.objects import StoredObject, read_manifest, sha256_of
+from pipeline.store.objects import StoredObject, read_manifest
 from pipeline.store.store import Store
 from trainer.checkpoint.certificate import History
 from trainer.distributed.shards import is_sharded, own_rows, rows_like, slice_like
@@ -231,7 +232,7 @@ def _share(store: Store, before_id: str, folder: Path) -> None:
     entries = {entry.name: entry.sha256 for entry in read_manifest(before).files} if before else {}
     for path in sorted(folder.iterdir()):
         sha256 = entries.get(path.name)
-        if before and sha256 and sha256 == sha256_of(path) == sha256_of(before / path.name):
+        if before and sha256 and sha256 == file_sha256(path) == file_sha256(before / path.name):
             link = path.with_name(f".{path.name}")
             os.link(before / path.name, link)
             os.replace(link, path)

@@ -10,8 +10,8 @@ from unearth.auth import MultiDomainBasicAuth
 from unearth.fetchers import PyPIClient
 from unearth.link import Link
 
-from pipeline.collect.archives.blocks import file_sha256
 from pipeline.collect.network.retry import Patience
+from pipeline.core.digests import file_sha256
 from pipeline.core.errors import FetchError
 
 MAX_REDIRECTS = 10

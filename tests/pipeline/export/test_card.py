@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.__main__ import main
+from pipeline.core.digests import file_sha256
 from pipeline.export.card import Facts, facts_of, markdown_card
 from pipeline.export.export import export
-from pipeline.store.objects import sha256_of
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 
@@ -43,7 +43,7 @@ def test_the_croissant_names_every_file_of_the_view_by_its_digest_and_every_colu
     files = {entry["contentUrl"]: entry for entry in content["distribution"] if entry["@type"] == "cr:FileObject"}
 
     assert sorted(files) == sorted(str(path.relative_to(tmp_path / "out")) for path in tmp_path.rglob("*.parquet"))
-    assert all(sha256_of(tmp_path / "out" / name) == entry["sha256"] for name, entry in files.items())
+    assert all(file_sha256(tmp_path / "out" / name) == entry["sha256"] for name, entry in files.items())
     columns = {field["source"]["extract"]["column"] for field in content["recordSet"][0]["field"]}
     assert columns == set(pq.read_schema(next(tmp_path.rglob("documents/*.parquet"))).names)
     assert json.loads((tmp_path / "out" / "croissant.json").read_text()) == content

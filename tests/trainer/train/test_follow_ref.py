@@ -167,7 +167,7 @@ def test_a_snapshot_adopted_goes_on_counting_epochs_from_its_position() -> None:
         (["--mix", "nowhere=1"], "snapshot live of corpus nowhere"),
         (["--mix", "tiny=1", "--follow", "live"], "expected --mix alone"),
         (["--follow", "f" * 64], "not in the store"),
-        (["--follow", "newest"], "it is no id"),
+        (["--follow", "newest"], "it is not an id"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_by_name(

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.collect.archives.blocks import file_sha256
 from pipeline.collect.network.package_index import (
     IndexConfiguration,
     PackageIndex,
@@ -15,6 +14,7 @@ from pipeline.collect.network.package_index import (
     pip_configuration,
 )
 from pipeline.collect.network.retry import Patience
+from pipeline.core.digests import file_sha256
 from pipeline.core.errors import DigestError, FetchError
 from pipeline.pins.pins import SdistPin
 

@@ -1,0 +1,63 @@
+"""Append-only logs of a store: moves of refs, and withdrawals."""
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pipeline.core.durable import cut_torn_line, make_folder, sync_folder
+from pipeline.core.errors import DamagedError
+from pipeline.core.params import canonical_json
+from pipeline.store.locks import REFS_LOCK, Locks
+
+HISTORY = Path("log") / "promotions.jsonl"
+WITHDRAWALS = Path("log") / "withdrawals.jsonl"
+
+
+class Log(Locks):
+    """Logs under `root`/log, one JSON object a line."""
+
+    root: Path
+    clock: Callable[[], datetime]
+
+    def history(self, corpus: str) -> list[dict[str, Any]]:
+        """Return every move of the refs of a corpus, oldest first, without a line torn by a power cut. Raises DamagedError."""
+        return [entry for entry in self.entries(HISTORY, "corpus") if entry["corpus"] == corpus]
+
+    def withdrawals(self) -> list[dict[str, Any]]:
+        """Return every withdrawal, and each one taken back (`is_undone`), oldest first. Raises DamagedError."""
+        return list(self.entries(WITHDRAWALS, "selector"))
+
+    def log_withdrawal(self, selector: str, reason: str, is_undone: bool = False) -> None:
+        """Record that no corpus may hold what `selector` names, or that they may again."""
+        with self.lock(REFS_LOCK):
+            self.append(WITHDRAWALS, {"selector": selector, "reason": reason, "is_undone": is_undone})
+
+    def entries(self, log: Path, required: str) -> Iterator[dict[str, Any]]:
+        """Iterate over the entries of a log. Raises DamagedError for a line without the field `required`."""
+        path = self.root / log
+        lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+        for number, line in enumerate(lines, start=1):
+            try:
+                entry: dict[str, Any] = json.loads(line)
+                yield {**entry, required: entry[required]}
+            except (ValueError, TypeError, KeyError) as error:
+                raise DamagedError(
+                    f"line {number} of {log}",
+                    "it is not an entry",
+                    f"JSON with a {required}",
+                    "Remove the line by hand.",
+                ) from error
+
+    def append(self, log: Path, entry: dict[str, Any]) -> None:
+        """Append an entry with its time, and sync it. The caller holds the lock of the refs."""
+        path = self.root / log
+        make_folder(path.parent)
+        with path.open("a+b") as file:
+            cut_torn_line(file)
+            file.write(canonical_json(entry | {"when": self.clock().isoformat()}) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        sync_folder(path.parent)
