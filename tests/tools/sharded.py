@@ -21,7 +21,9 @@ from trainer.distributed.shards import Whole, own_rows
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 from trainer.model.parallelize import shard
-from trainer.optim.parameter_groups import build_optimizer, clip_gradients, set_learning_rate
+from trainer.optim.clipping import clip_gradients
+from trainer.optim.optimizer import build_optimizer
+from trainer.optim.schedule import set_learning_rate
 from trainer.train.not_finite import first_not_finite
 from trainer.train.step import backward
 

@@ -23,7 +23,8 @@ from trainer.distributed.ranks import Ranks
 from trainer.model.attention_backends import default_choice, plan
 from trainer.model.hybrid import HybridModel, TrainingBatch
 from trainer.model.parameter_count import sizes_of
-from trainer.optim.parameter_groups import build_optimizer, clip_gradients
+from trainer.optim.clipping import clip_gradients
+from trainer.optim.optimizer import build_optimizer
 from trainer.train.determinism import make_deterministic
 
 PEAK_FLOPS = {"H100": 989e12, "H200": 989e12, "A100": 312e12}

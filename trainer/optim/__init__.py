@@ -1,3 +1,3 @@
-"""Optimizers: parameter groups, AdamW, Muon and the learning-rate schedule.
+"""Optimizers: algorithms, parameter groups, gradient clipping and the learning-rate schedule.
 
 The step that calls them is `trainer.train.step`."""

@@ -1,12 +1,12 @@
-"""Muon: momentum whose update is made orthogonal, matrix by matrix, and AdamW for everything that is no matrix.
+"""Muon: momentum whose update is made orthogonal, matrix by matrix.
 
     m <- momentum m + g        u = g + momentum m (Nesterov)        W <- (1 - rate decay) W - rate scale O(u)
     O(u): u = U S V^T becomes about U V^T                           scale = 0.2 sqrt(max(rows, columns))
 
 O is an odd polynomial of degree five, iterated; its coefficients are the best ones for few iterations, then those that
 converge. A parameter that holds several matrices (query, key and value; gate and up; one for each expert) is cut first: each
-is orthogonal in itself. Matrices of one shape, of whatever parameter, are one batched product. Sharded matrices are gathered for
-theirs, in the same batches and so with the same bits, and each rank keeps its rows of what comes out.
+is orthogonal in itself. Matrices of one shape are one batched product, whatever their parameters. Sharded matrices are gathered
+in the same batches, which gives the same bits, and each rank keeps its rows of the result.
 
 Sources: Jordan et al. 2024 (Muon); Liu et al. 2025 (scale to AdamW's root mean square), arXiv 2502.16982; Amsel et al. 2025
 (coefficients), arXiv 2505.16932.
@@ -16,13 +16,12 @@ Shapes: N matrices of one shape, R rows, C columns.
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.optim.adamw import adamw
 
 from trainer.distributed.shards import is_sharded, own_rows, range_of, whole
 
@@ -35,87 +34,49 @@ COEFFICIENTS = (
     (1.891301407787398, -1.2679958271945868, 0.37680408948524835),
     (1.875, -1.25, 0.375),
 )
-"""Of x, x^3 and x^5, for the singular values x of each iteration; the last for all that follow."""
+"""Coefficients of x, x^3 and x^5 for the singular values x, by iteration; the last row serves all later iterations."""
 SAFETY = 1.01
-"""The polynomials hold up to one: a norm that was rounded down must not let a singular value above it."""
+"""The polynomials converge for singular values up to one; a norm that was rounded down must not let one exceed it."""
 MAX_BATCH_ELEMENTS = 2**26
-"""Of the matrices that are orthogonalised at once: the copies of more would not fit beside a large model."""
+"""Limit of the matrices that are orthogonalized at once: copies of more would not fit beside a large model."""
 
 
-class MuonAdamW(torch.optim.Optimizer):
-    """Groups say which of the two: `algorithm` is `muon` or `adamw`. State exists from the start, zero.
+class Muon:
+    """Muon for the parameters of a group, each cut as the group's `cuts` say: an axis and sizes along it, or None."""
 
-    Muon groups carry `cuts`: for each parameter the axis and the sizes that it is cut along, or None.
-    """
+    name = "muon"
 
-    def __init__(self, groups: Iterable[dict[str, Any]], defaults: dict[str, Any], is_fused: bool = False) -> None:
-        super().__init__(groups, defaults)
-        self.is_fused = is_fused
-        for group in self.param_groups:
-            for parameter in group["params"]:
-                names = ("momentum",) if group["algorithm"] == "muon" else ("exp_avg", "exp_avg_sq")
-                self.state[parameter] = {name: torch.zeros_like(parameter) for name in names}
-                if group["algorithm"] == "adamw":
-                    self.state[parameter]["step"] = torch.zeros((), device=parameter.device if is_fused else "cpu")
+    def initial_state(self, parameter: Tensor, group: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Return the sum of gradients, zero."""
+        return {"momentum": torch.zeros_like(parameter)}
 
-    @torch.no_grad()
-    def step(self, closure: None = None) -> None:  # type: ignore[override]  # there is no closure to evaluate
-        """One update of every parameter that has a gradient."""
-        for group in self.param_groups:
-            if group["algorithm"] == "muon":
-                self._step_muon(group)
-            else:
-                self._step_adamw(group)
-
-    def _step_muon(self, group: dict[str, Any]) -> None:
-        places = [place for place, parameter in enumerate(group["params"]) if parameter.grad is not None]
-        parameters = [group["params"][place] for place in places]
-        updates = [self._look_ahead(parameter, group) for parameter in parameters]
-        cuts = [group["cuts"][place] for place in places]
-        orthogonalize(updates, cuts, group["num_iterations"], group["update_scale"])
-        for parameter, update in zip(parameters, updates, strict=True):
+    def step(self, group: Mapping[str, Any], state: Mapping[Tensor, dict[str, Tensor]]) -> None:
+        """Update every parameter of the group that has a gradient."""
+        trained = [
+            (each, cut) for each, cut in zip(group["params"], group["cuts"], strict=True) if each.grad is not None
+        ]
+        updates = [_momentum_update(parameter, state[parameter]["momentum"], group) for parameter, _ in trained]
+        orthogonalize(updates, [cut for _, cut in trained], group["num_iterations"], group["update_scale"])
+        for (parameter, _), update in zip(trained, updates, strict=True):
             own_rows(parameter).mul_(1 - group["lr"] * group["weight_decay"])
             own_rows(parameter).add_(own_rows(update), alpha=-group["lr"])
 
-    def _look_ahead(self, parameter: Tensor, group: dict[str, Any]) -> Tensor:
-        """The update before it is orthogonal, in the place of the gradient: a copy of all matrices does not fit on a card."""
-        gradient = parameter.grad
-        assert gradient is not None
-        own_gradient, momentum = own_rows(gradient), own_rows(self.state[parameter]["momentum"])
-        momentum.mul_(group["momentum"]).add_(own_gradient)
-        if group["has_nesterov_momentum"]:
-            own_gradient.add_(momentum * group["momentum"])
-        else:
-            own_gradient.copy_(momentum)
-        return gradient
 
-    def _step_adamw(self, group: dict[str, Any]) -> None:
-        parameters = [parameter for parameter in group["params"] if parameter.grad is not None]
-        if not parameters:
-            return
-        beta1, beta2 = group["betas"]
-        adamw(
-            [own_rows(parameter) for parameter in parameters],
-            [own_rows(parameter.grad) for parameter in parameters],
-            [own_rows(self.state[parameter]["exp_avg"]) for parameter in parameters],
-            [own_rows(self.state[parameter]["exp_avg_sq"]) for parameter in parameters],
-            [],
-            [self.state[parameter]["step"] for parameter in parameters],
-            # One tensor at a time unless fused: foreach kernels may round in another order.
-            foreach=False,
-            fused=self.is_fused,
-            amsgrad=False,
-            beta1=beta1,
-            beta2=beta2,
-            lr=group["lr"],
-            weight_decay=group["weight_decay"],
-            eps=group["eps"],
-            maximize=False,
-        )
+def _momentum_update(parameter: Tensor, momentum: Tensor, group: Mapping[str, Any]) -> Tensor:
+    """Write the update over the gradient, not yet orthogonal: a copy of all matrices would not fit on a GPU."""
+    gradient = parameter.grad
+    assert gradient is not None
+    own_gradient, own_momentum = own_rows(gradient), own_rows(momentum)
+    own_momentum.mul_(group["momentum"]).add_(own_gradient)
+    if group["has_nesterov_momentum"]:
+        own_gradient.add_(own_momentum * group["momentum"])
+    else:
+        own_gradient.copy_(own_momentum)
+    return gradient
 
 
-class Piece(NamedTuple):
-    """Matrices of one shape in an update: `num_matrices` of (R, C), `start` to `start + length` along `axis` of update `place`."""
+class MatrixPiece(NamedTuple):
+    """`num_matrices` matrices (R, C) of update `place`: its slice `start` to `start + length` along `axis`."""
 
     place: int
     axis: int
@@ -132,7 +93,7 @@ def orthogonalize(
 
     No second copy of all matrices is made: each piece is read before it is written, and pieces do not overlap.
     """
-    by_shape: dict[tuple[int, int], list[Piece]] = defaultdict(list)
+    by_shape: dict[tuple[int, int], list[MatrixPiece]] = defaultdict(list)
     for place, (update, cut) in enumerate(zip(updates, cuts, strict=True)):
         for piece in _pieces(place, update.shape, cut):
             by_shape[piece.shape].append(piece)
@@ -144,7 +105,7 @@ def orthogonalize(
 
 
 def orthogonalized(matrices_NRC: Tensor, num_iterations: int) -> Tensor:
-    """About U V^T of each matrix U S V^T, in its own dtype. A matrix of zeros stays one."""
+    """Return about U V^T for each matrix U S V^T, in its own dtype. A matrix of zeros stays zero."""
     is_tall = matrices_NRC.shape[-2] > matrices_NRC.shape[-1]
     x_NRC = matrices_NRC.mT if is_tall else matrices_NRC
     norms_N11 = torch.linalg.vector_norm(x_NRC, dim=(-2, -1), keepdim=True)
@@ -156,18 +117,18 @@ def orthogonalized(matrices_NRC: Tensor, num_iterations: int) -> Tensor:
     return x_NRC.mT if is_tall else x_NRC
 
 
-def _pieces(place: int, shape: torch.Size, cut: tuple[int, tuple[int, ...]] | None) -> Iterable[Piece]:
-    """The matrices that lie in an update of this shape."""
+def _pieces(place: int, shape: torch.Size, cut: tuple[int, tuple[int, ...]] | None) -> Iterable[MatrixPiece]:
+    """Yield the pieces of an update of this shape."""
     axis, lengths = cut or (0, (shape[0],))
     start = 0
     for length in lengths:
         own = [*shape[:axis], length, *shape[axis + 1 :]]
-        yield Piece(place, axis, start, length, math.prod(own[:-2]), (own[-2], own[-1]))
+        yield MatrixPiece(place, axis, start, length, math.prod(own[:-2]), (own[-2], own[-1]))
         start += length
 
 
-def _gathered(updates: Sequence[Tensor], batch: Sequence[Piece]) -> Tensor:
-    """The matrices (N, R, C) of a batch, one after the other; an update is gathered once, however many of its pieces they are."""
+def _gathered(updates: Sequence[Tensor], batch: Sequence[MatrixPiece]) -> Tensor:
+    """Return the matrices (N, R, C) of a batch. An update is gathered once, however many of its pieces there are."""
     parts: list[Tensor] = []
     for place, own in groupby(batch, key=lambda piece: piece.place):
         update = whole(updates[place])
@@ -175,8 +136,8 @@ def _gathered(updates: Sequence[Tensor], batch: Sequence[Piece]) -> Tensor:
     return torch.cat(parts)
 
 
-def _put(update: Tensor, piece: Piece, part_NRC: Tensor) -> None:
-    """Write a piece where it belongs; where the update is sharded, the rows that are this rank's."""
+def _put(update: Tensor, piece: MatrixPiece, part_NRC: Tensor) -> None:
+    """Write a piece into its update; if that is sharded, only this rank's rows."""
     shape = [*update.shape]
     shape[piece.axis] = piece.length
     part = part_NRC.reshape(shape)
@@ -192,9 +153,9 @@ def _put(update: Tensor, piece: Piece, part_NRC: Tensor) -> None:
         own[first - rows.start : end - rows.start] = part[first - piece.start : end - piece.start]
 
 
-def _batches(pieces: Sequence[Piece]) -> Iterable[list[Piece]]:
-    """Pieces of one shape, in order, as many together as the limit allows, and at least one."""
-    batch: list[Piece] = []
+def _batches(pieces: Sequence[MatrixPiece]) -> Iterable[list[MatrixPiece]]:
+    """Yield pieces of one shape, in order, as many together as the limit allows, and at least one."""
+    batch: list[MatrixPiece] = []
     num_elements = 0
     for piece in pieces:
         size = piece.num_matrices * math.prod(piece.shape)

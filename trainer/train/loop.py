@@ -28,7 +28,9 @@ from trainer.distributed.ranks import Ranks
 from trainer.distributed.shards import Whole
 from trainer.model.attention_backends import plan_of
 from trainer.model.hybrid import count_parameters
-from trainer.optim.parameter_groups import build_optimizer, clip_gradients, learning_rate, set_learning_rate
+from trainer.optim.clipping import clip_gradients
+from trainer.optim.optimizer import build_optimizer
+from trainer.optim.schedule import learning_rate, set_learning_rate
 from trainer.train.build_model import assemble, compile_words
 from trainer.train.determinism import broken_promises, kernel_manifest, make_deterministic, require_device
 from trainer.train.evaluation import Evaluation

@@ -9,7 +9,9 @@ from trainer.config.presets import preset
 from trainer.model.hybrid import HybridModel, TrainingBatch, count_parameters
 from trainer.model.initialization import initialize
 from trainer.model.segments import describe_rows
-from trainer.optim.parameter_groups import build_optimizer, clip_gradients, learning_rate, set_learning_rate
+from trainer.optim.clipping import clip_gradients
+from trainer.optim.optimizer import build_optimizer
+from trainer.optim.schedule import learning_rate, set_learning_rate
 
 VOCABULARY = 60
 NUM_TOKENS = 27

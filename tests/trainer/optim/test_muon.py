@@ -1,17 +1,13 @@
-"""Muon against a decomposition that shares no step with it, in float64, and its state from one process to the next."""
+"""Muon against a decomposition that shares no step with it, in float64."""
 
 import pytest
 import torch
 
-from trainer.checkpoint.checkpoint import digest_tensors, optimizer_tensors, restore_optimizer
+from tests.support.optimized import RATE, give_gradients, model_and_optimizer
 from trainer.config.model import MuonConfig, OptimizerConfig
-from trainer.config.presets import preset
-from trainer.model.hybrid import HybridModel
-from trainer.model.initialization import initialize
 from trainer.optim.muon import orthogonalize, orthogonalized
-from trainer.optim.parameter_groups import build_optimizer, set_learning_rate
 
-RATE, DECAY, MOMENTUM = 0.01, 0.1, 0.9
+DECAY, MOMENTUM = 0.1, 0.9
 # Iterations enough to converge: then what is left of the difference is rounding.
 MUON = OptimizerConfig(weight_decay=DECAY, muon=MuonConfig(momentum=MOMENTUM, num_iterations=12))
 
@@ -59,20 +55,6 @@ def test_cut_matrices_are_each_orthogonal_and_batches_mix_nothing() -> None:
     torch.testing.assert_close(plain, by_decomposition(updates[2]) * 0.2 * 2, rtol=1e-9, atol=1e-9)
 
 
-def model_and_optimizer(config: OptimizerConfig, dtype: torch.dtype = torch.float64):
-    model = HybridModel(preset("tiny"), 64).to(dtype)
-    initialize(model, seed=1)
-    optimizer = build_optimizer(model, config)
-    set_learning_rate(optimizer, RATE)
-    return model, optimizer
-
-
-def give_gradients(model: torch.nn.Module, seed: int) -> None:
-    generator = torch.Generator().manual_seed(seed)
-    for _, parameter in sorted(model.named_parameters()):
-        parameter.grad = torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype)
-
-
 def test_three_steps_are_muon_for_matrices_and_plain_adamw_for_the_rest() -> None:
     model, optimizer = model_and_optimizer(MUON)
     peer, _ = model_and_optimizer(MUON)
@@ -94,45 +76,3 @@ def test_three_steps_are_muon_for_matrices_and_plain_adamw_for_the_rest() -> Non
     torch.testing.assert_close(model.layers[0].block.query.weight, query, rtol=1e-7, atol=1e-9)
     torch.testing.assert_close(model.layers[2].block.into.weight, into, rtol=1e-7, atol=1e-9)
     torch.testing.assert_close(model.embedding_VD, peer.embedding_VD, rtol=1e-12, atol=1e-14)
-
-
-def test_without_muon_every_step_is_torchs_adamw_to_the_bit() -> None:
-    config = OptimizerConfig(weight_decay=DECAY)
-    model, optimizer = model_and_optimizer(config, torch.float32)
-    peer, _ = model_and_optimizer(config, torch.float32)
-    decays = {group["name"]: group for group in optimizer.param_groups}
-    by_name = dict(peer.named_parameters())
-    groups = [
-        {
-            "params": [by_name[name] for name in group["param_names"]],
-            "lr": group["lr"],
-            "weight_decay": group["weight_decay"],
-        }
-        for group in decays.values()
-    ]
-    plain = torch.optim.AdamW(groups, betas=(0.9, 0.95), eps=1e-8, foreach=False, fused=False)
-    for step in range(2):
-        give_gradients(model, step)
-        give_gradients(peer, step)
-        optimizer.step()
-        plain.step()
-
-    assert digest_tensors(model.state_dict()) == digest_tensors(peer.state_dict())
-
-
-def test_an_optimizer_that_is_put_back_goes_on_to_the_same_bits() -> None:
-    model, optimizer = model_and_optimizer(MUON, torch.float32)
-    give_gradients(model, 0)
-    optimizer.step()
-    kept = {name: tensor.clone() for name, tensor in optimizer_tensors(optimizer, model).items()}
-    other, resumed = model_and_optimizer(MUON, torch.float32)
-    other.load_state_dict(model.state_dict())
-    restore_optimizer(resumed, other, kept)
-    for each, its in ((model, optimizer), (other, resumed)):
-        give_gradients(each, 1)
-        its.step()
-
-    assert digest_tensors(model.state_dict()) == digest_tensors(other.state_dict())
-    assert digest_tensors(optimizer_tensors(optimizer, model)) == digest_tensors(optimizer_tensors(resumed, other))
-    assert "momentum/layers.0.block.query.weight" in kept
-    assert "exp_avg/layers.0.block.query.weight" not in kept

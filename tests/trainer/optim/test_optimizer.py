@@ -1,0 +1,57 @@
+"""The optimizer of a model: its algorithms are registered, and its state can be restored."""
+
+import torch
+
+from tests.support.optimized import RATE, give_gradients, model_and_optimizer
+from trainer.checkpoint.checkpoint import digest_tensors, optimizer_tensors, restore_optimizer
+from trainer.config.model import MuonConfig, OptimizerConfig
+from trainer.optim.optimizer import ALGORITHMS, GroupedOptimizer
+
+
+class Sign:
+    """Gradient signs, summed: an algorithm that the package does not have."""
+
+    name = "sign"
+
+    def initial_state(self, parameter, group):
+        return {"total": torch.zeros_like(parameter)}
+
+    def step(self, group, state):
+        for parameter in group["params"]:
+            state[parameter]["total"].add_(parameter.grad.sign())
+            parameter.sub_(state[parameter]["total"], alpha=group["lr"])
+
+
+def test_an_algorithm_can_be_registered_and_updates_its_group_alone() -> None:
+    model, _ = model_and_optimizer(OptimizerConfig())
+    signed, other = model.embedding_VD, model.norm.weight
+    before, others_before = signed.detach().clone(), other.detach().clone()
+    groups = [{"params": [("embedding_VD", signed)], "algorithm": "sign"}, {"params": [("norm.weight", other)]}]
+    defaults = {"algorithm": "adamw", "lr": RATE, "betas": (0.9, 0.95), "eps": 1e-8, "weight_decay": 0.0}
+    with ALGORITHMS.registered(Sign()):
+        optimizer = GroupedOptimizer(groups, {**defaults, "is_fused": False})
+        give_gradients(model, 0)
+        optimizer.step()
+        found = optimizer_tensors(optimizer, model)
+
+    torch.testing.assert_close(signed.detach(), before - RATE * signed.grad.sign())
+    assert not torch.equal(other, others_before)
+    assert sorted(found) == ["exp_avg/norm.weight", "exp_avg_sq/norm.weight", "step/norm.weight", "total/embedding_VD"]
+
+
+def test_a_restored_optimizer_continues_to_the_same_bits() -> None:
+    model, optimizer = model_and_optimizer(OptimizerConfig(muon=MuonConfig()), torch.float32)
+    give_gradients(model, 0)
+    optimizer.step()
+    kept = {name: tensor.clone() for name, tensor in optimizer_tensors(optimizer, model).items()}
+    other, resumed = model_and_optimizer(OptimizerConfig(muon=MuonConfig()), torch.float32)
+    other.load_state_dict(model.state_dict())
+    restore_optimizer(resumed, other, kept)
+    for each, its in ((model, optimizer), (other, resumed)):
+        give_gradients(each, 1)
+        its.step()
+
+    assert digest_tensors(model.state_dict()) == digest_tensors(other.state_dict())
+    assert digest_tensors(optimizer_tensors(optimizer, model)) == digest_tensors(optimizer_tensors(resumed, other))
+    assert "momentum/layers.0.block.query.weight" in kept
+    assert "exp_avg/layers.0.block.query.weight" not in kept

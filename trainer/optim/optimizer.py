@@ -1,0 +1,58 @@
+"""Optimizer of a model: each parameter group is updated by the algorithm that it names.
+
+To add an algorithm, write a file with a class like `AdamW` or `Muon`, add it to ALGORITHMS, and let `parameter_groups` name it
+for the groups that it is to update.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from pipeline.core.registry import Registry
+from trainer.config.model import OptimizerConfig
+from trainer.optim.adamw import AdamW
+from trainer.optim.muon import Muon
+from trainer.optim.parameter_groups import parameter_groups
+
+
+class Algorithm(Protocol):
+    """An update rule. `group` holds the settings of a parameter group, its `lr` and its `params`."""
+
+    @property
+    def name(self) -> str: ...
+
+    def initial_state(self, parameter: Tensor, group: Mapping[str, Any]) -> dict[str, Tensor]: ...
+
+    def step(self, group: Mapping[str, Any], state: Mapping[Tensor, dict[str, Tensor]]) -> None: ...
+
+
+ALGORITHMS: Registry[Algorithm] = Registry("optimizer algorithm", AdamW(), Muon())
+
+
+class GroupedOptimizer(torch.optim.Optimizer):
+    """Parameter groups, each with the name of its `algorithm`. All state is allocated at once, so that it can be restored."""
+
+    def __init__(self, groups: Iterable[dict[str, Any]], defaults: dict[str, Any]) -> None:
+        super().__init__(groups, defaults)
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                self.state[parameter] = ALGORITHMS[group["algorithm"]].initial_state(parameter, group)
+
+    @torch.no_grad()
+    def step(self, closure: None = None) -> None:  # type: ignore[override]  # there is no closure to evaluate
+        """Update every parameter that has a gradient."""
+        for group in self.param_groups:
+            ALGORITHMS[group["algorithm"]].step(group, self.state)
+
+
+def build_optimizer(model: nn.Module, config: OptimizerConfig) -> GroupedOptimizer:
+    """Build the optimizer of a model's parameters.
+
+    AdamW is fused on a GPU, where that is one kernel for all tensors and as exact: its sums are within one element.
+    """
+    is_fused = all(parameter.is_cuda for parameter in model.parameters())
+    betas = (config.beta1, config.beta2)
+    defaults = {"algorithm": "adamw", "lr": 0.0, "betas": betas, "eps": config.epsilon, "is_fused": is_fused}
+    return GroupedOptimizer(parameter_groups(model, config), defaults)
