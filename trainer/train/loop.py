@@ -152,9 +152,8 @@ class Training:
         """The first tensor that is not finite, where the loss or the gradients' norm is not; else nothing."""
         if bool(torch.isfinite(loss.loss)) and bool(torch.isfinite(norm)):
             return {}
-        is_compiled = self.compilation is not None
         self.not_finite = first_not_finite(
-            self.model, batch, self.config.num_micro_batches, self.device, is_compiled=is_compiled
+            self.model, batch, self.config.num_micro_batches, self.device, is_compiled=self.compilation is not None
         )
         return {"not_finite": self.not_finite} if self.not_finite else {}
 
