@@ -230,7 +230,7 @@ def _relabeled() -> list[Canary]:
         ),
         *(
             Canary(
-                "canary-twins", path, head.encode() + _statements("free", range(200), 20), frozenset({"copyleft_twin"})
+                "canary-twins", path, head.encode() + _statements("free", range(200), 20), frozenset({"copyleft_copy"})
             )
             for path, head in {"relabeled.cpp": permissive, "unlabeled.cpp": ""}.items()
         ),

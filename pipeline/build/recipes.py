@@ -64,7 +64,7 @@ _OPERATIONAL_BANDS = DropBands(
     contaminated=0.01,
     exact_duplicate=0.1,
     near_duplicate=0.15,
-    copyleft_twin=0.05,
+    copyleft_copy=0.05,
 )
 
 QUICK = Recipe(

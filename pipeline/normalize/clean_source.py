@@ -16,11 +16,11 @@ from pipeline.core.records import Document, DroppedRecord, LicenseEvidence
 from pipeline.core.schema import table_of_records
 from pipeline.cpp.languages import C_EXTENSIONS, SHARED_EXTENSIONS
 from pipeline.cpp.lexer import token_hashes
-from pipeline.normalize.contamination.decontaminate import Contamination, Decontaminator, Overlap, WholeSolutions
+from pipeline.normalize.contamination.decontaminate import ContaminationRecord, Decontaminator, Overlap, WholeSolutions
 from pipeline.normalize.contamination.evaluation_items import EVALUATION_ITEMS, EvaluationItem, load_items
 from pipeline.normalize.decode import Decoded, decode, is_lossless
-from pipeline.normalize.duplicates.copyleft import CopyleftText
-from pipeline.normalize.duplicates.duplicates import Signature
+from pipeline.normalize.duplicates.copyleft import CopyleftRecord
+from pipeline.normalize.duplicates.duplicates import SignatureRecord
 from pipeline.normalize.duplicates.shingles import (
     NUM_TOKENS_IN_SHINGLE,
     hashes_for_minhash,
@@ -92,11 +92,11 @@ class SourceCleaner:
         self._scrubber = Scrubber(params.scrub)
         self._decontaminator = Decontaminator(items, params.decontamination, params.permutation_seed)
         self._left_over = WholeSolutions(items)
-        self.contamination: list[Contamination] = []
+        self.contamination: list[ContaminationRecord] = []
         self.documents: list[Document] = []
         self.dropped: list[DroppedRecord] = []
-        self.signatures: list[Signature] = []
-        self.copyleft: list[CopyleftText] = []
+        self.signatures: list[SignatureRecord] = []
+        self.copyleft: list[CopyleftRecord] = []
         self._num_lossy = 0
 
     def __enter__(self) -> "SourceCleaner":
@@ -129,9 +129,9 @@ class SourceCleaner:
         return {
             DOCUMENTS: table_of_records(Document, self.documents),
             DROPPED: table_of_records(DroppedRecord, self.dropped),
-            SIGNATURES: table_of_records(Signature, self.signatures),
-            COPYLEFT: table_of_records(CopyleftText, self.copyleft),
-            CONTAMINATION: table_of_records(Contamination, self.contamination),
+            SIGNATURES: table_of_records(SignatureRecord, self.signatures),
+            COPYLEFT: table_of_records(CopyleftRecord, self.copyleft),
+            CONTAMINATION: table_of_records(ContaminationRecord, self.contamination),
         }
 
     def report(self, num_bytes_in: int) -> StageReport:
@@ -162,7 +162,7 @@ class SourceCleaner:
         if not scrubbed.is_clean:
             self._drop(
                 file,
-                Refusal("unscrubbable", "something was still found after eight rounds", licensed.expression),
+                Refusal("unscrubbable", "secrets or addresses were still found after 8 rounds", licensed.expression),
                 scrubbed.text,
             )
             return
@@ -170,7 +170,7 @@ class SourceCleaner:
         overlap, signed = self._compare(scrubbed.text, code)
         if overlap:
             record_id = self._drop(file, Refusal("contaminated", overlap.detail, licensed.expression), scrubbed.text)
-            self.contamination.append(Contamination(record_id, file.source, file.path, **asdict(overlap)))
+            self.contamination.append(ContaminationRecord(record_id, file.source, file.path, **asdict(overlap)))
             return
         self._num_lossy += not is_lossless(file.content, decoded)
         document = Document(
@@ -225,16 +225,16 @@ class SourceCleaner:
         if refusal.is_copyleft and text is not None and digest:
             shingles, values = _signed(text, self._params) if refusal.is_own else ((), ())
             self.copyleft.append(
-                CopyleftText(record_id, file.source, file.path, digest, refusal.is_own, values, shingles)
+                CopyleftRecord(record_id, file.source, file.path, digest, refusal.is_own, values, shingles)
             )
         return record_id
 
 
 def _signature_row(
     document: Document, num_tokens: int, shingles: NDArray[np.uint64], values: NDArray[np.uint32] | None
-) -> Signature:
+) -> SignatureRecord:
     """The row that duplicates of a document are found by."""
-    return Signature(
+    return SignatureRecord(
         document_id=document.document_id,
         source=document.source,
         path=document.path,
@@ -249,7 +249,7 @@ def _signature_row(
 
 
 def _signed(text: str, params: RulesParams) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Shingles and signature of a text whose twins are looked for; empty below the token floor."""
+    """Shingles and signature of a copyleft text whose copies are looked for; empty below the token floor."""
     if len(token_hashes(text)) < params.min_num_tokens:
         return (), ()
     shingles = shingle_hashes(text)

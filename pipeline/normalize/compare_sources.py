@@ -1,4 +1,4 @@
-"""All sources side by side: duplicates and copyleft twins among the documents that the rules left."""
+"""All sources side by side: duplicates and copies of copyleft texts among the documents that the rules left."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from pipeline.contracts.report import StageReport, count_reasons
 from pipeline.core.records import DuplicateRecord, Split
 from pipeline.core.schema import table_of_records
 from pipeline.normalize.clean_source import COPYLEFT, DOCUMENTS, SIGNATURES
-from pipeline.normalize.duplicates.copyleft import find_copyleft_twins, read_copyleft
+from pipeline.normalize.duplicates.copyleft import find_copyleft_copies, read_copyleft
 from pipeline.normalize.duplicates.duplicates import Entry, Reason, find_duplicates
 from pipeline.normalize.duplicates.shingles import NUM_PERMUTATIONS, shingle_hashes
 from pipeline.normalize.params import DuplicateParams
@@ -37,13 +37,13 @@ class KeptDocument:
 def compare_sources(job: PartJob) -> PartOutput:
     """The part function of `normalize/duplicates`.
 
-    Copyleft twins go first: a text that is held may keep no other out.
+    Copies of copyleft texts are dropped first, so that none of them displaces another document.
     """
     assert isinstance(job.params, DuplicateParams)
     entries, signatures = _read_entries(job.inputs)
     texts = _Texts(job.inputs, {entry.document_id: entry.source for entry in entries})
     copyleft = read_copyleft(job.inputs, COPYLEFT)
-    held = find_copyleft_twins(entries, signatures, copyleft, texts.shingles, job.params)
+    held = find_copyleft_copies(entries, signatures, copyleft, texts.shingles, job.params)
     held_ids = {record.document_id for record in held}
     free = [entry for entry in entries if entry.document_id not in held_ids]
     lost = held + find_duplicates(
@@ -128,9 +128,11 @@ def _report(entries: list[Entry], kept: list[Entry], lost: list[DuplicateRecord]
         num_bytes_out=sum(entry.num_bytes for entry in kept),
         measures={
             "num_bytes_kept": sum(entry.num_bytes for entry in kept),
+            "num_copyleft_copies": reasons.get(Reason.COPYLEFT_COPY, 0),
             "num_documents": len(kept),
+            "num_exact_duplicates": reasons.get(Reason.EXACT_DUPLICATE, 0),
             "num_exact_duplicates_left": len(kept) - len({entry.text_sha256 for entry in kept}),
             "num_held_out_documents": sum(entry.split == Split.HELD_OUT for entry in kept),
-            **{f"num_{reason}s": reasons.get(reason, 0) for reason in Reason},
+            "num_near_duplicates": reasons.get(Reason.NEAR_DUPLICATE, 0),
         },
     )

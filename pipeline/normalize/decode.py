@@ -77,7 +77,7 @@ def _decode_marked(content: bytes, encoding: str) -> tuple[str, str, tuple[str, 
     try:
         text = content.decode(encoding)
     except UnicodeDecodeError as error:
-        return Refusal("undecodable", f"byte order mark of {encoding}, but byte {error.start} does not fit it")
+        return Refusal("undecodable", f"byte order mark of {encoding}, but byte {error.start} is invalid")
     edits = ("bom_removed",) if encoding == "utf_8" else ("bom_removed", f"decoded_from_{encoding}")
     return text, encoding, edits
 
@@ -87,10 +87,10 @@ def _detect(content: bytes) -> tuple[str, str, tuple[str, ...]] | Refusal:
         return Refusal("binary", f"NUL at byte {content.index(0)}")
     match = from_bytes(content, cp_isolation=list(LIKELY_ENCODINGS)).best()
     if match is None:
-        return Refusal("undecodable", f"none of {', '.join(LIKELY_ENCODINGS)} fits")
+        return Refusal("undecodable", f"not valid in any of {', '.join(LIKELY_ENCODINGS)}")
     text = content.decode(match.encoding)
     if text.encode(match.encoding) != content:
-        return Refusal("undecodable", f"{match.encoding} does not give the same bytes back")
+        return Refusal("undecodable", f"{match.encoding} does not encode to the same bytes again")
     return text, match.encoding, (f"decoded_from_{match.encoding}",)
 
 

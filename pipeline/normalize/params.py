@@ -176,8 +176,8 @@ class DropBands(Params):
     """Equal texts."""
     near_duplicate: float = Field(default=0.9, ge=0, le=1)
     """Similar texts."""
-    copyleft_twin: float = Field(default=0.5, ge=0, le=1)
-    """Texts that are copyleft elsewhere."""
+    copyleft_copy: float = Field(default=0.5, ge=0, le=1)
+    """Copies of texts that another file puts under copyleft."""
 
 
 class NormalizeParams(Params):

@@ -9,7 +9,7 @@ class Refusal:
 
     `license`, where known.
 
-    `is_copyleft` says that the file, or what it inherits, was seen to be under copyleft: its twins elsewhere are held
+    `is_copyleft` says that the file, or what it inherits, was seen to be under copyleft: its copies elsewhere are held
     too. `is_own` says that the file itself, or a statement about this one file, says so.
     """
 

@@ -64,11 +64,13 @@ ROWS: dict[str, Row] = {
         "int a;\n/* " + "\n".join(f"line {n} of many" for n in range(40)) + " */\n", "mostly_comments"
     ),
     # Licenses
-    "a license as an exception": Row(tagged("MIT WITH Apache-2.0") + CODE, "license_unknown", "is no SPDX expression"),
+    "a license as an exception": Row(
+        tagged("MIT WITH Apache-2.0") + CODE, "license_unknown", "is not an SPDX expression"
+    ),
     "an exception of another license": Row(
         tagged("MIT WITH LLVM-exception") + CODE, "license_refused", "LLVM-exception does not go with MIT"
     ),
-    "two names with a stroke": Row(tagged("MIT/X11") + CODE, "license_unknown", "'MIT/X11' is no SPDX expression"),
+    "two names with a stroke": Row(tagged("MIT/X11") + CODE, "license_unknown", "'MIT/X11' is not an SPDX expression"),
     "a reference": Row(tagged("LicenseRef-x") + CODE, "license_refused", "LicenseRef-x is refused"),
     "NONE": Row(tagged("NONE") + CODE, "license_refused", "NONE is refused"),
     "an empty tag": Row(tagged("") + CODE, "license_unknown", "the expression is empty"),
@@ -91,7 +93,7 @@ ROWS: dict[str, Row] = {
     "a license text with a restriction behind it": Row(
         CODE,
         "license_quarantined",
-        "beside MIT it says `non commercial`",
+        "in addition to MIT it says `non commercial`",
         beside={"LICENSE": MIT + "\nFor non-commercial use only.\n"},
     ),
     "a license text in UTF-16": Row(CODE, "kept", "LICENSE: the text of MIT", beside={"LICENSE": MIT.encode("utf-16")}),
@@ -108,17 +110,17 @@ ROWS: dict[str, Row] = {
     "a license text with one word changed": Row(
         CODE,
         "license_quarantined",
-        "almost MIT: `limited` where it says `limitation`",
+        "nearly MIT: `limited` instead of `limitation`",
         beside={"LICENSE": MIT.replace("limitation", "limited", 1)},
     ),
     "a header with one word changed below a vendored root": Row(
         "/*\n" + BSD.replace("must retain", "may drop", 1) + "*/\n" + CODE,
         "license_quarantined",
-        "no license of its own below the vendored root",
+        "the file states no license, and it is below the vendored root",
         path="third_party/x.cpp",
     ),
     "a license text of NULs": Row(
-        CODE, "license_quarantined", "no license text", beside={"lib/LICENSE": b"\0" * 99}, path="lib/x.c"
+        CODE, "license_quarantined", "not a known license text", beside={"lib/LICENSE": b"\0" * 99}, path="lib/x.c"
     ),
     # Secrets
     "a secret over a line continuation": Row(

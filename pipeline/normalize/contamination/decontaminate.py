@@ -32,7 +32,7 @@ _NUM_PREFIX_BITS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Contamination:
+class ContaminationRecord:
     """A document and the item that it holds most of. `overlap` and `jaccard` are exact; `where` is code or comments."""
 
     record_id: str

@@ -1,4 +1,4 @@
-"""Texts labeled permissive whose equal or near twin says that it is under copyleft: they are held.
+"""Copies of copyleft texts: documents labeled permissive whose equal or near-equal text is under copyleft elsewhere.
 
 A label can be put on in a second; who copied from whom is not known here. So a file that states copyleft itself holds
 every equal or similar text, whatever that one states; one that only inherits copyleft holds equal texts that only
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class CopyleftText:
+class CopyleftRecord:
     """A text that left as copyleft.
 
     `is_own` says that the file states it itself. Only then it has a signature, and its shingles, since its text is not
@@ -42,8 +42,8 @@ class CopyleftText:
 
 
 @dataclass(frozen=True)
-class CopyleftTwin:
-    """A CopyleftText with its values as arrays."""
+class CopyleftText:
+    """A CopyleftRecord with its values as arrays."""
 
     record_id: str
     source: str
@@ -57,14 +57,14 @@ class CopyleftTwin:
 _PLAIN_COLUMNS = ("record_id", "source", "path", "text_sha256", "is_own")
 
 
-def read_copyleft(inputs: Mapping[str, Tables], table_name: str) -> list[CopyleftTwin]:
+def read_copyleft(inputs: Mapping[str, Tables], table_name: str) -> list[CopyleftText]:
     """The copyleft texts of all sources, sorted by source and path."""
     found = []
     for source in sorted(inputs):
         table = inputs[source].table(table_name)
         columns = [table[name].to_pylist() for name in _PLAIN_COLUMNS]
         lists = [_rows_of_lists(table[name].combine_chunks()) for name in ("signature", "shingles")]
-        found += [CopyleftTwin(*row) for row in zip(*columns, *lists, strict=True)]
+        found += [CopyleftText(*row) for row in zip(*columns, *lists, strict=True)]
     return sorted(found, key=lambda text: (text.source, text.path))
 
 
@@ -75,10 +75,10 @@ def _rows_of_lists(lists: "pa.LargeListArray") -> list[NDArray[Any]]:
     return np.split(lists.flatten().to_numpy(), np.cumsum(lists.value_lengths().to_numpy())[:-1])
 
 
-def find_copyleft_twins(
+def find_copyleft_copies(
     entries: Sequence[Entry],
     signatures: NDArray[np.uint32],
-    copyleft: Sequence[CopyleftTwin],
+    copyleft: Sequence[CopyleftText],
     shingles_of: ShinglesOf,
     params: DuplicateParams,
 ) -> list[DuplicateRecord]:
@@ -108,8 +108,8 @@ def find_copyleft_twins(
 
 
 def _candidates(
-    entries: Sequence[Entry], signatures: NDArray[np.uint32], copyleft: Sequence[CopyleftTwin]
-) -> Iterator[tuple[Entry, CopyleftTwin]]:
+    entries: Sequence[Entry], signatures: NDArray[np.uint32], copyleft: Sequence[CopyleftText]
+) -> Iterator[tuple[Entry, CopyleftText]]:
     """Pairs that share a band, in the order of the entries."""
     texts = [text for text in copyleft if text.is_own and len(text.signature)]
     compared = [entry for entry in entries if entry.row is not None]
@@ -131,16 +131,16 @@ def _candidates(
         yield compared[row], texts[index]
 
 
-def _record(entry: Entry, twin: CopyleftTwin, similarity: float) -> DuplicateRecord:
+def _record(entry: Entry, text: CopyleftText, similarity: float) -> DuplicateRecord:
     return DuplicateRecord(
         entry.document_id,
         entry.source,
         entry.path,
         entry.num_bytes,
-        twin.record_id,
-        twin.source,
-        twin.path,
+        text.record_id,
+        text.source,
+        text.path,
         similarity,
-        Reason.COPYLEFT_TWIN,
-        twin.record_id,
+        Reason.COPYLEFT_COPY,
+        text.record_id,
     )

@@ -35,11 +35,11 @@ class Reason(StrEnum):
 
     EXACT_DUPLICATE = "exact_duplicate"
     NEAR_DUPLICATE = "near_duplicate"
-    COPYLEFT_TWIN = "copyleft_twin"
+    COPYLEFT_COPY = "copyleft_copy"
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class SignatureRecord:
     """A document as duplicates are found by.
 
     `signature` is empty for texts below the token floor. `is_inherited` is of its license.
@@ -59,7 +59,7 @@ class Signature:
 
 @dataclass(frozen=True)
 class Entry:
-    """A Signature without its 256 values, which stay in one array.
+    """A SignatureRecord without its 256 values, which stay in one array.
 
     `row` is its row there, None below the token floor.
     """

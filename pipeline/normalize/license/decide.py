@@ -127,23 +127,28 @@ class LicenseIndex:
 
     def _inherited_statement(self, path: str) -> Statement | Refusal:
         texts = self._nearest_texts(path)
-        seen = f"; nearest license text: {', '.join(texts.paths)}" if texts else "; no license text above it"
+        seen = (
+            f"; nearest license text: {', '.join(texts.paths)}" if texts else "; no license text in its folder or above"
+        )
         if self._params.license_evidence is EvidencePolicy.FILE:
-            return Refusal("license_refused", f"{path}: no license of its own, and the recipe inherits none{seen}")
+            return Refusal("license_refused", f"{path}: the file states no license, and the recipe inherits none{seen}")
         if not self._facts.inherit_license:
-            return Refusal("license_quarantined", f"{path}: no license of its own, and its pin inherits none{seen}")
+            return Refusal(
+                "license_quarantined",
+                f"{path}: the file states no license, and its pin inherits none{seen}",
+            )
         if texts and texts.problem is None:
             return self._stated(texts)
         problem = "\n".join(texts.lines) if texts else ""
         root = vendored_root(path, self._params.vendored_roots)
         if root:
-            detail = f"{path}: no license of its own below the vendored root {root}/{seen}"
+            detail = f"{path}: the file states no license, and it is below the vendored root {root}/{seen}"
             return Refusal("license_quarantined", "\n".join(filter(None, (detail, problem))))
         if texts and (texts.is_near or not (texts.is_of_source or self._covers(texts))):
             detail = f"{path}: the license text that it inherits is unclear: {texts.problem}{seen}"
             return Refusal("license_quarantined", f"{detail}\n{problem}", is_copyleft=texts.title is not None)
         if self._package is None:
-            detail = f"{path}: no license of its own and none declared by the package{seen}"
+            detail = f"{path}: neither the file nor the package states a license{seen}"
             return Refusal("license_quarantined", "\n".join(filter(None, (detail, problem))))
         return replace(self._package, lines=self._package.lines + (texts.lines if texts else ()))
 
@@ -245,8 +250,10 @@ def _headed(path: str, text: str) -> Statement | None:
     if len(header) < _MIN_HEADER:
         return None
     texts, notices = _inside(header)
-    lines = tuple(f"{path}: its header holds the text of {license}" for license in texts)
-    lines += tuple(f"{path}: its header holds the notice of {license}" for license in notices if license not in texts)
+    lines = tuple(f"{path}: the header contains the text of {license}" for license in texts)
+    lines += tuple(
+        f"{path}: the header contains the notice of {license}" for license in notices if license not in texts
+    )
     found = tuple(dict.fromkeys((*texts, *notices)))
     return Statement(found, LicenseEvidence.HEADER, lines) if found else None
 

@@ -109,7 +109,9 @@ def _parse(text: str, policy: Policy) -> Any | Refusal:
         return parsed
     unknown = [key for key in _unknown_keys(text) if not _is_known_by_design(key, policy)]
     if unknown:
-        return Refusal("license_unknown", f"{text!r} names {', '.join(sorted(unknown))}, which is no SPDX id", text)
+        return Refusal(
+            "license_unknown", f"{text!r} names {', '.join(sorted(unknown))}, which is not an SPDX identifier", text
+        )
     return parsed
 
 
@@ -117,13 +119,14 @@ def _parse(text: str, policy: Policy) -> Any | Refusal:
 def _parsed(text: str) -> Any | Refusal:
     if len(text) > MAX_EXPRESSION:
         return Refusal(
-            "license_unknown", f"{text[:60]!r}... has {len(text)} characters, which no SPDX expression needs"
+            "license_unknown",
+            f"{text[:60]!r}... has {len(text)} characters; longer ones than {MAX_EXPRESSION} are not read",
         )
     try:
         # Not validate(): it crashes on `MIT/X11`. Strict, else `MIT WITH Apache-2.0` passes.
         parsed = _licensing().parse(text, strict=True)
     except (ExpressionError, AttributeError, TypeError) as error:
-        return Refusal("license_unknown", f"{text!r} is no SPDX expression: {' '.join(str(error).split())}")
+        return Refusal("license_unknown", f"{text!r} is not an SPDX expression: {' '.join(str(error).split())}")
     if parsed is None:
         return Refusal("license_unknown", "the expression is empty")
     return parsed

@@ -64,17 +64,17 @@ def read_reuse_toml(path: str, content: bytes) -> list[Annotation]:
 def _annotations_of(entry: object, folder: str, where: str) -> list[Annotation]:
     """One for each glob; none for an entry that is about copyright alone."""
     if not isinstance(entry, dict):
-        return [_broken(folder, where, "is no table")]
+        return [_broken(folder, where, "is not a table")]
     globs = _as_strings(entry.get("path"))
     expressions = tuple(_as_strings(entry.get("SPDX-License-Identifier")))
     named = entry.get("precedence", "closest")
     problem = None
     if not isinstance(named, str) or named not in set(Precedence):
-        problem = f"has the precedence {str(named)[:60]!r}, which is none"
+        problem = f"has the unknown precedence {str(named)[:60]!r}"
     elif not globs:
         problem = "has no path"
     elif not expressions and "SPDX-License-Identifier" in entry:
-        problem = "has a license that is no text"
+        problem = "has a license that is not a string"
     if problem:
         return [_broken(folder, where, problem, glob) for glob in globs or ["**"]]
     precedence = Precedence(str(named))

@@ -130,20 +130,22 @@ def recognize(text: str) -> Recognition:
     licenses, left = _read(text)
     near = _nearest(left)
     if near:
-        return Recognition(licenses, f"almost {near[0]}: {near[1]}", near[0])
+        return Recognition(licenses, f"nearly {near[0]}: {near[1]}", near[0])
     if restricting := _RESTRICTING.search(left):
         named = " AND ".join(licenses) or "no license"
-        return Recognition(licenses, f"beside {named} it says `{restricting[0]}`", named)
+        return Recognition(licenses, f"in addition to {named} it says `{restricting[0]}`", named)
     if not licenses:
         notices = find_notices(text)
         is_notice = len(notices) == 1 and len(left.split()) <= _MAX_NUM_WORDS_OF_NOTICE
-        return Recognition(notices) if is_notice else Recognition((), "it is no license text that is known")
+        return Recognition(notices) if is_notice else Recognition((), "it is not a known license text")
     left = _without_titles(left)
     alarming = _ALARMING.search(left)
     num_left = len(left.split())
     if alarming or num_left > MAX_NUM_WORDS_LEFT:
         start = max(0, alarming.start() - 60) if alarming else 0
-        return Recognition(licenses, f"beside {' AND '.join(licenses)} it says `...{left[start:][:160].strip()}...`")
+        return Recognition(
+            licenses, f"in addition to {' AND '.join(licenses)} it says `...{left[start:][:160].strip()}...`"
+        )
     return Recognition(licenses)
 
 
@@ -200,7 +202,7 @@ def _difference(reference: str, found: str) -> str:
     for kind, start, stop, begin, end in inner:
         if kind != "equal":
             was, now = " ".join(wanted[start:stop][:12]), " ".join(words[begin:end][:12])
-            differences.append(f"`{now}` where it says `{was}`")
+            differences.append(f"`{now}` instead of `{was}`")
     shown = "; ".join(differences[:_NUM_DIFFERENCES])
     return f"{len(differences)} differences, {shown}" if len(differences) > _NUM_DIFFERENCES else shown
 

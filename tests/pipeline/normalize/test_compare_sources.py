@@ -24,7 +24,7 @@ def test_of_copies_in_both_splits_the_held_out_one_goes(normalize: Normalize) ->
 def test_a_text_that_left_as_copyleft_is_held_elsewhere_and_keeps_no_copy_out(normalize: Normalize) -> None:
     sources = {"gpl": {"x.cpp": code("x")}, "mit": {"y.cpp": code("x")}, "own": {"z.cpp": code("z")}}
     made = normalize(sources, licenses={"gpl": "GPL-2.0-or-later"})
-    assert made.fates() == {"gpl/x.cpp": "license_refused", "mit/y.cpp": "copyleft_twin", "own/z.cpp": "kept"}
+    assert made.fates() == {"gpl/x.cpp": "license_refused", "mit/y.cpp": "copyleft_copy", "own/z.cpp": "kept"}
     (held,) = made.rows("duplicates", "duplicates.parquet")
     (refused,) = made.rows("gpl", "dropped.parquet")
     assert held["keeper_id"] == refused["record_id"]

@@ -59,7 +59,7 @@ REFUSED = {
     "a mark that lies": (
         codecs.BOM_UTF8 + b"\xff",
         "undecodable",
-        "byte order mark of utf_8, but byte 0 does not fit it",
+        "byte order mark of utf_8, but byte 0 is invalid",
     ),
 }
 

@@ -22,10 +22,10 @@ def failed(made: object) -> set[str]:
 
 def test_every_reason_in_the_code_has_a_band() -> None:
     folder = Path(pipeline.normalize.__file__).parent
-    said = {name for path in folder.glob("*.py") for name in re.findall(r'Refusal\(\s*"(\w+)"', path.read_text())}
-    twins = {"exact_duplicate", "near_duplicate", "copyleft_twin"}
+    said = {name for path in folder.rglob("*.py") for name in re.findall(r'Refusal\(\s*"(\w+)"', path.read_text())}
+    copies = {"exact_duplicate", "near_duplicate", "copyleft_copy"}
     assert {"binary", "license_refused", "contaminated"} <= said
-    assert said | twins | {rule.reason for rule in RULES} == set(DropBands.model_fields) - {"min_num_files"}
+    assert said | copies | {rule.reason for rule in RULES} == set(DropBands.model_fields) - {"min_num_files"}
 
 
 @pytest.mark.parametrize(("limit", "outside"), [(0.25, set()), (0.24, {"drops_lie_in_their_bands"})])

@@ -6,8 +6,8 @@ from pipeline.core.records import Document, DroppedRecord, DuplicateRecord
 from pipeline.core.schema import check_table
 from pipeline.normalize.clean_source import COPYLEFT, DOCUMENTS, DROPPED, SIGNATURES
 from pipeline.normalize.compare_sources import DUPLICATES, KEPT, KeptDocument
-from pipeline.normalize.duplicates.copyleft import CopyleftText
-from pipeline.normalize.duplicates.duplicates import Signature
+from pipeline.normalize.duplicates.copyleft import CopyleftRecord
+from pipeline.normalize.duplicates.duplicates import SignatureRecord
 from pipeline.normalize.params import DuplicateParams, FilterParams, NormalizeParams
 from tests.pipeline.normalize.conftest import Normalize
 from tests.pipeline.normalize.test_clean_source import TAG, code
@@ -40,7 +40,7 @@ def test_every_file_is_kept_or_dropped_once(normalize: Normalize) -> None:
 
 def test_the_tables_have_the_schema_of_their_records(normalize: Normalize) -> None:
     made = normalize(SOURCES)
-    rules = {DOCUMENTS: Document, DROPPED: DroppedRecord, SIGNATURES: Signature, COPYLEFT: CopyleftText}
+    rules = {DOCUMENTS: Document, DROPPED: DroppedRecord, SIGNATURES: SignatureRecord, COPYLEFT: CopyleftRecord}
     for name in "ab":
         for table, record in rules.items():
             check_table(made.store.read(made.result.parts[name]).table(table), record, table)

@@ -51,7 +51,7 @@ def similarity(first: str, second: str) -> float:
     return jaccard(shingle_hashes(first), shingle_hashes(second))
 
 
-def test_a_twin_of_0_72_in_another_source_loses_and_one_of_0_68_stays() -> None:
+def test_a_copy_of_0_72_in_another_source_loses_and_one_of_0_68_stays() -> None:
     near, far = statements("x", changed=32), statements("x", changed=38)
     assert 0.71 < similarity(statements("x"), near) < 0.74
     assert 0.66 < similarity(statements("x"), far) < 0.69

@@ -171,14 +171,14 @@ REFUSED = {
         "license_refused",
         "MIT AND GPL-2.0-only",
     ),
-    "an unknown id": ({}, "MIT", "a.c", tagged("MIT/X11"), "license_unknown", "'MIT/X11' is no SPDX expression"),
+    "an unknown id": ({}, "MIT", "a.c", tagged("MIT/X11"), "license_unknown", "'MIT/X11' is not an SPDX expression"),
     "brackets across two tags": (
         {},
         "",
         "a.c",
         tagged("(MIT") + tagged("ISC)"),
         "license_unknown",
-        "'(MIT' is no SPDX",
+        "'(MIT' is not an SPDX",
     ),
     "a choice of which one text lies here": (
         {"LICENSE": spdx_text("GPL-2.0-only").encode()},
@@ -195,7 +195,7 @@ REFUSED = {
         "a.c",
         "int a;",
         "license_quarantined",
-        "none declared by the package; no license text above it",
+        "neither the file nor the package states a license; no license text in its folder or above",
     ),
     "no assertion": (
         {},
@@ -219,7 +219,7 @@ REFUSED = {
         "src/third_party/lib/a.c",
         "int a;",
         "license_quarantined",
-        "no license of its own below the vendored root src/third_party/; no license text above it",
+        "the file states no license, and it is below the vendored root src/third_party/; no license text in its folder or above",
     ),
     "below a vendored root with an untagged text": (
         {"vendor/lib/COPYING": b"some text"},

@@ -87,7 +87,7 @@ def test_a_text_in_the_header_is_evidence_of_the_file(path: str) -> None:
     licensed = index({}).decide(path, headed(BSD))
     assert isinstance(licensed, Licensed)
     assert (licensed.expression, licensed.evidence) == ("BSD-3-Clause", "header")
-    assert licensed.detail == f"{path}: its header holds the text of BSD-3-Clause"
+    assert licensed.detail == f"{path}: the header contains the text of BSD-3-Clause"
 
 
 def test_texts_and_notices_of_a_header_all_hold() -> None:
@@ -132,17 +132,17 @@ INHERITED = {
     "a changed text frees nothing": (
         {"third_party/x/LICENSE": MIT.replace("free of charge", "at a charge").encode()},
         "MIT",
-        "almost MIT: `at a` where it says `free of`",
+        "nearly MIT: `at a` instead of `free of`",
     ),
     "an unclear text frees nothing": (
         {"third_party/x/LICENSE": (MIT + "Not for commercial use.").encode()},
         "MIT",
-        "beside MIT it says",
+        "in addition to MIT it says",
     ),
     "one of two texts is unknown": (
         {"third_party/x/LICENSE": MIT.encode(), "third_party/x/COPYING": b"Ask us."},
         "MIT",
-        "no license text that is known",
+        "not a known license text",
     ),
     "a notice file is no license text": (
         {"third_party/x/LICENSE": MIT.encode(), "third_party/x/NOTICE": b"Thanks."},
@@ -177,12 +177,12 @@ def test_a_changed_text_of_the_source_is_quarantined_although_the_package_declar
     )
     assert isinstance(refusal, Refusal)
     assert refusal.reason == "license_quarantined"
-    assert "almost BSD-3-Clause: `may drop` where it says `must retain`" in refusal.detail
+    assert "nearly BSD-3-Clause: `may drop` instead of `must retain`" in refusal.detail
 
 
 def test_an_unclear_text_beside_a_package_that_names_its_licenses_is_said_and_kept() -> None:
     unclear = {"lib/COPYING.md": (BSD + "You may choose the other license as well.").encode()}
     licensed = index(unclear, "MIT AND BSD-3-Clause").decide("lib/a.c", "int a;")
     assert isinstance(licensed, Licensed)
-    assert (licensed.evidence, "beside BSD-3-Clause it says" in licensed.detail) == ("package", True)
+    assert (licensed.evidence, "in addition to BSD-3-Clause it says" in licensed.detail) == ("package", True)
     assert isinstance(index(unclear, "MIT").decide("lib/a.c", "int a;"), Refusal)

@@ -47,20 +47,20 @@ JUDGED = [
 ]
 
 REFUSED = [
-    ("MIT WITH Apache-2.0", "license_unknown", "is no SPDX expression"),
+    ("MIT WITH Apache-2.0", "license_unknown", "is not an SPDX expression"),
     ("MIT WITH LLVM-exception", "license_refused", "LLVM-exception does not go with MIT"),
     ("MIT AND (MIT WITH GCC-exception-3.1)", "license_refused", "GCC-exception-3.1 does not go with MIT"),
-    ("Classpath-exception-2.0", "license_unknown", "is no SPDX expression"),
-    ("MIT/X11", "license_unknown", "'MIT/X11' is no SPDX expression"),
-    ("not under MIT", "license_unknown", "is no SPDX expression"),
-    ("MIT GPL-2.0", "license_unknown", "is no SPDX expression"),
-    ("MIT, BSD", "license_unknown", "is no SPDX expression"),
-    ("MIT AND", "license_unknown", "is no SPDX expression"),
-    ("MIT) OR (GPL-2.0-only", "license_unknown", "is no SPDX expression"),
+    ("Classpath-exception-2.0", "license_unknown", "is not an SPDX expression"),
+    ("MIT/X11", "license_unknown", "'MIT/X11' is not an SPDX expression"),
+    ("not under MIT", "license_unknown", "is not an SPDX expression"),
+    ("MIT GPL-2.0", "license_unknown", "is not an SPDX expression"),
+    ("MIT, BSD", "license_unknown", "is not an SPDX expression"),
+    ("MIT AND", "license_unknown", "is not an SPDX expression"),
+    ("MIT) OR (GPL-2.0-only", "license_unknown", "is not an SPDX expression"),
     ("", "license_unknown", "the expression is empty"),
-    ("BSD", "license_unknown", "names BSD, which is no SPDX id"),
-    ("Boost OR MIT", "license_unknown", "names Boost, which is no SPDX id"),
-    ("GPL-2.0-with-classpath-exception", "license_unknown", "is no SPDX expression"),
+    ("BSD", "license_unknown", "names BSD, which is not an SPDX identifier"),
+    ("Boost OR MIT", "license_unknown", "names Boost, which is not an SPDX identifier"),
+    ("GPL-2.0-with-classpath-exception", "license_unknown", "is not an SPDX expression"),
 ]
 
 

@@ -105,13 +105,13 @@ BESIDE = {
 def test_what_stands_beside_a_license_makes_it_unclear(words: str, shown: str) -> None:
     found = recognize(f"{MIT}\n{words}\n")
     assert found.licenses == ("MIT",)
-    assert "beside MIT it says" in str(found.problem)
+    assert "in addition to MIT it says" in str(found.problem)
     assert shown in str(found.problem)
 
 
 def test_prose_is_no_license() -> None:
     assert recognize("All rights reserved.").licenses == ()
-    assert recognize("MIT\n").problem == "it is no license text that is known"
+    assert recognize("MIT\n").problem == "it is not a known license text"
     assert licenses_inside("// " + "words of an ordinary comment " * 30) == ()
 
 
