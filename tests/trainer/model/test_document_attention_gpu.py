@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.trainer.model.conftest import _doc_ids_from, _shaken
+from tests.trainer.conftest import _doc_ids_from, _shaken
 from trainer.compile.policy import Compilation, budget_of
 from trainer.config.model import AttentionChoice, CompileMode, Precision
 from trainer.config.presets import preset
