@@ -18,7 +18,7 @@ from pipeline.core.records import TrainingRow
 from pipeline.core.schema import arrow_schema, table_of
 from pipeline.tokenize.columns.list_column import ListColumn
 from tests.benchmarks.figure import Figure
-from trainer.data.infilling import InfillingParams
+from trainer.config.training import InfillingParams
 from trainer.data.loader import Loader, LoaderConfig, RowLayout, Source
 from trainer.data.mapped_rows import TrainingRows
 

@@ -4,7 +4,7 @@ import pyarrow as pa
 
 from pipeline.core.records import TrainingRow
 from pipeline.core.schema import arrow_schema, table_of
-from trainer.data.infilling import InfillingParams
+from trainer.config.training import InfillingParams
 from trainer.data.loader import LoaderConfig, RowLayout, Source
 from trainer.data.mapped_rows import TrainingRows
 

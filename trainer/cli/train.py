@@ -103,7 +103,7 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
         mixture=snapshots.mixture,
         follow=snapshots.follow,
         recipe=options.recipe,
-        config=_config(options),
+        config=training_config(options),
         seed=options.seed,
         stop_after=options.stop_after,
         save_every=options.save_every,
@@ -121,7 +121,8 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
     return train(store, sitting)
 
 
-def _config(options: argparse.Namespace) -> Any:
+def training_config(options: argparse.Namespace) -> Any:
+    """Return the recipe's TrainingConfig with what the arguments replace. Raises ParamsError."""
     from pipeline.core.errors import ParamsError
     from trainer.config.model import Precision
     from trainer.config.training import TrainingConfig, recipe_named

@@ -16,7 +16,17 @@ from trainer.config.model import (
     Precision,
 )
 from trainer.config.presets import preset
-from trainer.data.infilling import InfillingParams
+
+
+class InfillingParams(Params):
+    """Shares of infilled pieces and of their forms; see `trainer.data.infilling`."""
+
+    rate: float = Field(default=0.5, ge=0, le=1)
+    """Share of pieces that are infilled in an epoch."""
+    spm_rate: float = Field(default=0.5, ge=0, le=1)
+    """Share of infilled pieces that show the suffix first."""
+    chunk_rate: float = Field(default=0.9, ge=0, le=1)
+    """Share of infilled pieces whose middle is a run of whole chunks; the others have a random span. In thousandths."""
 
 
 class TrainingConfig(Params):

@@ -18,9 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field
 
-from pipeline.core.params import Params
+from trainer.config.training import InfillingParams
 from trainer.data.infilling_spans import Pieces, Spans, pieces_of, split
 from trainer.data.keyed_hash import Words, keyed, mix
 
@@ -28,17 +27,6 @@ _DRAW = 1
 _HALF, _LOW_HALF = np.uint64(32), np.uint64(0xFFFF_FFFF)
 _EPOCHS_AT_ONCE = 1024
 _PREFIX, _MIDDLE, _SUFFIX = -1, -2, -3
-
-
-class InfillingParams(Params):
-    """How often and where pieces are infilled."""
-
-    rate: float = Field(default=0.5, ge=0, le=1)
-    """Share of pieces that are infilled in an epoch."""
-    spm_rate: float = Field(default=0.5, ge=0, le=1)
-    """Share of infilled pieces that show the suffix first."""
-    chunk_rate: float = Field(default=0.9, ge=0, le=1)
-    """Share of infilled pieces whose middle is a run of whole chunks; the others have a random span. In thousandths."""
 
 
 class Form(StrEnum):

@@ -19,8 +19,9 @@ from pydantic import Field
 
 from pipeline.core.errors import SnapshotError, TrainingError
 from pipeline.core.params import Params, digest
+from trainer.config.training import InfillingParams
 from trainer.data.batch import Batch, Contents, ResumeTriple, finish
-from trainer.data.infilling import InfillingParams, Sentinels
+from trainer.data.infilling import Sentinels
 from trainer.data.keyed_hash import keyed
 from trainer.data.mapped_rows import Integers, TrainingRows, gather
 from trainer.data.mixture import Mixture

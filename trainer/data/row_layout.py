@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pipeline.core.errors import SnapshotError
-from trainer.data.infilling import InfillingParams, Sentinels, draw, infill
+from trainer.config.training import InfillingParams
+from trainer.data.infilling import Sentinels, draw, infill
 from trainer.data.infilling_spans import Pieces, Spans
 from trainer.data.mapped_rows import Integers, Rows
 

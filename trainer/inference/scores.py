@@ -20,7 +20,8 @@ import torch
 
 from pipeline.core.records import Split
 from pipeline.store.store import Store
-from trainer.data.infilling import Form, Infilling, InfillingParams, remap_ids, source_slots
+from trainer.config.training import InfillingParams
+from trainer.data.infilling import Form, Infilling, remap_ids, source_slots
 from trainer.data.loader import RowLayout, held_out_batches
 from trainer.data.mapped_rows import Rows
 from trainer.data.open_loader import sources_of

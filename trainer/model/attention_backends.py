@@ -11,9 +11,7 @@ from pipeline.core.errors import TrainingError
 from trainer.config.model import AttentionChoice, Precision
 
 if TYPE_CHECKING:
-    from trainer.config.training import TrainingConfig
     from trainer.model.document_attention import AttentionPlan
-    from trainer.train.run_data import Reading
 
 
 class Way(NamedTuple):
@@ -76,12 +74,6 @@ def default_choice(device: str, dtype: Precision) -> AttentionChoice:
     """
     is_flash = device.startswith("cuda") and dtype in WAYS[AttentionChoice.VARLEN].dtypes
     return AttentionChoice.VARLEN if is_flash else AttentionChoice.MATH
-
-
-def plan_of(config: "TrainingConfig", device: str, reading: "Reading") -> "AttentionPlan":
-    """The plan of a training: its room for documents is a function of the rows that are read, like the rows themselves."""
-    head_size = config.model.attention.head_size
-    return plan(config.attention, head_size, config.dtype, device, lambda: reading.max_documents)
 
 
 def plan(

@@ -1,5 +1,6 @@
 """A training's model where it is to lie: compiled first, then sharded or moved, then given its initial values."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -7,6 +8,8 @@ import torch
 from trainer.config.model import CompileMode
 from trainer.config.training import TrainingConfig
 from trainer.distributed.ranks import Ranks
+from trainer.model.attention_backends import plan
+from trainer.model.document_attention import AttentionPlan
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 
@@ -31,6 +34,11 @@ def assemble(
         model.to(device)
     initialize(model, seed)
     return model, compilation
+
+
+def plan_attention(config: TrainingConfig, device: str, max_documents: Callable[[], int]) -> AttentionPlan:
+    """Plan the attention of a training for rows of at most `max_documents`, which is called only where it matters."""
+    return plan(config.attention, config.model.attention.head_size, config.dtype, device, max_documents)
 
 
 def compile_words(config: TrainingConfig) -> str | None:

@@ -26,12 +26,11 @@ from trainer.data.batch import check_chronology
 from trainer.data.loader import Batch, Loader, LoaderConfig
 from trainer.distributed.ranks import Ranks
 from trainer.distributed.shards import Whole
-from trainer.model.attention_backends import plan_of
 from trainer.model.hybrid import count_parameters
 from trainer.optim.clipping import clip_gradients
 from trainer.optim.optimizer import build_optimizer
 from trainer.optim.schedule import learning_rate, set_learning_rate
-from trainer.train.build_model import assemble, compile_words
+from trainer.train.build_model import assemble, compile_words, plan_attention
 from trainer.train.determinism import broken_promises, kernel_manifest, make_deterministic, require_device
 from trainer.train.evaluation import Evaluation
 from trainer.train.follow_ref import Following, Turn, following_of
@@ -106,7 +105,7 @@ class Training:
             with_structure=config.model.structure is not None,
             with_held_out=sitting.evaluation.every is not None,
         )
-        self.model.attention = plan_of(config, self.device, self.reading)
+        self.model.attention = plan_attention(config, self.device, lambda: self.reading.max_documents)
         self.history = History()
         self.position = 0
         self.forks: list[dict[str, Any]] = []
@@ -162,7 +161,7 @@ class Training:
         before = self.position - self.config.batch_rows
         turn = following.turn(self.reading, before, self.position, self.ranks)
         if turn.adoption:
-            self.model.attention = plan_of(self.config, self.device, self.reading)
+            self.model.attention = plan_attention(self.config, self.device, lambda: self.reading.max_documents)
         return turn
 
     def _backward(self, batch: Batch) -> StepLoss:
@@ -239,7 +238,7 @@ class Training:
         has_other_data = any(name.partition(".")[0] in ("snapshot_id", "mixture") for name in drift or {})
         if not has_other_data:
             self.reading.restore([Adoption.of(adoption) for adoption in checkpoint.adoptions])
-            self.model.attention = plan_of(self.config, self.device, self.reading)
+            self.model.attention = plan_attention(self.config, self.device, lambda: self.reading.max_documents)
         self.position = (
             int(checkpoint.loader["position"]) if has_other_data else self.loader.position_of(checkpoint.loader)
         )

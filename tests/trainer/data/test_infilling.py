@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from trainer.config.training import InfillingParams
 from trainer.data.infilling import (
     Form,
     Infillable,
     Infilling,
-    InfillingParams,
     Sentinels,
     decide,
     decide_all,

@@ -9,8 +9,9 @@ from pipeline.core.errors import TrainingError
 from tests.benchmarks.graphs import batch_of, narrow_model
 from tests.support.flash_on_cpu import gpu_ways_on_cpu
 from tests.support.made_rows import sources_of
-from trainer.__main__ import _config, _parser
+from trainer.__main__ import build_parser
 from trainer.checkpoint.resume_rules import judge_drift
+from trainer.cli.train import training_config
 from trainer.compile.policy import Compilation
 from trainer.config.model import AttentionChoice, CompileBackend, CompileMode, Precision
 from trainer.config.training import TrainingConfig, recipe_named
@@ -25,7 +26,7 @@ FLOAT32, BFLOAT16 = Precision.FLOAT32, Precision.BFLOAT16
 
 
 def config(*arguments: str) -> TrainingConfig:
-    return _config(_parser().parse_args(["train", "--store", "s", "--out", "o", *arguments]))
+    return training_config(build_parser().parse_args(["train", "--store", "s", "--out", "o", *arguments]))
 
 
 def test_every_choice_is_described_once() -> None:
