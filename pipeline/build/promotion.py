@@ -6,8 +6,9 @@ from pipeline.build.stages import STAGES, measures_of, report_of, stage_params
 from pipeline.build.withdrawal import refuse_withdrawn
 from pipeline.contracts.gates import Verdict, judge, refuse_blocked
 from pipeline.core.errors import DamagedError, MissingError, SnapshotError
+from pipeline.formats.snapshot_json import SNAPSHOT_KIND
 from pipeline.store.objects import StoredObject
-from pipeline.store.snapshot import KIND, resolve
+from pipeline.store.snapshot import resolve
 from pipeline.store.store import Store
 
 
@@ -69,7 +70,7 @@ def evidence(store: Store, snapshot_id: str) -> list[StoredObject]:
 
 def _verify_id(store: Store, snapshot_id: str) -> str:
     kind = store.read(snapshot_id).manifest.kind
-    if kind != KIND:
+    if kind != SNAPSHOT_KIND:
         raise SnapshotError(
             f"object {snapshot_id[:12]}", f"it is a {kind}", "a snapshot", "`show` lists a corpus's refs."
         )

@@ -108,7 +108,7 @@ STAGES: tuple[Stage, ...] = (
         2,
         "pipeline.verify.stage:run",
         {
-            "compose": "pipeline.store.snapshot:compose",
+            "compose": "pipeline.verify.compose:compose",
             "prove": "pipeline.verify.stage:prove_source",
             "canaries": "pipeline.build.canaries:run_canaries",
             "smoke": "pipeline.verify.smoke:run_smoke",

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.core.errors import MissingError, SnapshotError, StoreError
+from pipeline.formats.snapshot_json import SNAPSHOT_KIND
 from pipeline.pins.withdrawn import Selector
 from pipeline.store.objects import StoredObject
-from pipeline.store.snapshot import KIND, Snapshot, open_snapshot
+from pipeline.store.snapshot import Snapshot, open_snapshot
 from pipeline.store.store import Store
 
 
@@ -63,7 +64,7 @@ def holders(store: Store, selector: Selector) -> list[Holder]:
     """Every snapshot with withdrawn documents and every checkpoint trained on one, with the refs that name each."""
     refs = store.named_by()
     found: list[Holder] = []
-    for snapshot_id in _ids(store, KIND):
+    for snapshot_id in _ids(store, SNAPSHOT_KIND):
         snapshot = open_snapshot(store, snapshot_id)
         withdrawn = set(_withdrawn(snapshot, selector))
         if withdrawn:

@@ -12,7 +12,7 @@ from pipeline.build.promotion import evidence, judge_again
 from pipeline.build.stages import report_of
 from pipeline.contracts.gates import Verdict
 from pipeline.contracts.report import StageReport
-from pipeline.store.snapshot import SNAPSHOT, Snapshot
+from pipeline.store.snapshot import Snapshot
 
 _INTENDED = """Training and evaluating models of C and C++ code. Not meant for: finding people, secrets or hosts (what looked
 like one is a placeholder), judging the quality of a project, or any use that the licenses below do not allow."""
@@ -47,14 +47,13 @@ class Facts:
 def facts_of(snapshot: Snapshot) -> Facts:
     """Gather what the store says about a snapshot. Raises MissingError where a stage behind it is gone."""
     store = snapshot.store
-    content = snapshot.stored.json(SNAPSHOT)
     stages = evidence(store, snapshot.snapshot_id)
     return Facts(
         snapshot=snapshot,
         reports={stored.manifest.kind.split("/")[0]: report_of(stored) for stored in stages},
         verdicts=judge_again(store, snapshot.snapshot_id),
-        pins=content["pins"],
-        held_out=tuple(content["held_out"]),
+        pins=snapshot.content["pins"],
+        held_out=tuple(snapshot.content["held_out"]),
         when=str(store.verdicts(snapshot.snapshot_id)["when"]),
     )
 

@@ -14,7 +14,7 @@ from pipeline.build.promotion import evidence
 from pipeline.build.stages import parts_of, stage_params
 from pipeline.core.params import flat
 from pipeline.store.objects import StoredObject
-from pipeline.store.snapshot import SNAPSHOT, Snapshot, open_snapshot
+from pipeline.store.snapshot import Snapshot, open_snapshot
 from pipeline.store.store import Store
 
 Row = dict[str, Any]
@@ -138,7 +138,7 @@ class _Side:
             found[f"{name}.version"] = identity["version"]
             found |= {f"{name}.libraries.{library}": version for library, version in identity["libraries"].items()}
             found |= flat(stage_params(stored).model_dump(mode="json"), name)
-        content = self.snapshot.stored.json(SNAPSHOT)
+        content = self.snapshot.content
         found |= {f"vocabulary.{name}": content["vocabulary"][name] for name in ("name", "sha256")}
         return found | flat({"pins": content["pins"], "held_out": content["held_out"]})
 

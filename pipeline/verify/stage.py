@@ -16,6 +16,7 @@ from pipeline.core.params import Params
 from pipeline.core.records import PackedRow, Split, TokenizedDocument, TrainingRow
 from pipeline.core.schema import check_table
 from pipeline.formats.megatron import count_documents_that_differ, write_megatron
+from pipeline.formats.snapshot_json import SNAPSHOT_KIND
 from pipeline.tokenize.vocabulary import Vocabulary, load_vocabulary
 from pipeline.verify.params import VerifyParams
 from pipeline.verify.roundtrip import count_round_trip_failures, count_specials_as_control
@@ -70,7 +71,7 @@ def _snapshot_part(context: Context, vocabulary: Vocabulary) -> Part:
     weights = {pin.name: pin.weight for pin in context.pins}
     return Part(
         name="snapshot",
-        kind="snapshot/snapshot",
+        kind=SNAPSHOT_KIND,
         function="compose",
         params=Params(),  # limits of gates do not change the data
         version=1,

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyarrow import ipc
 
 from pipeline.core.params import canonical_json
-from pipeline.store.snapshot import FORMAT_VERSION, KIND, SNAPSHOT
+from pipeline.formats.snapshot_json import SNAPSHOT_FILE, SNAPSHOT_FORMAT, SNAPSHOT_KIND
 from pipeline.store.store import Store
 from pipeline.tokenize.vocabulary import VOCABULARIES
 from tests.support.made_rows import T, rows_of
@@ -33,8 +33,8 @@ def commit_made(store: Store) -> str:
         rows_id = store.commit(rows, "tokenize/part", {"made": True}, {})
         for name in ("tokenizer.json", "vocabulary.toml"):
             (snapshot / name).write_bytes((VOCABULARY / name).read_bytes())
-        (snapshot / SNAPSHOT).write_bytes(canonical_json(_content(rows_id)))
-        snapshot_id = store.commit(snapshot, KIND, {"made": True}, {f"rows/{CORPUS}": rows_id})
+        (snapshot / SNAPSHOT_FILE).write_bytes(canonical_json(_content(rows_id)))
+        snapshot_id = store.commit(snapshot, SNAPSHOT_KIND, {"made": True}, {f"rows/{CORPUS}": rows_id})
     for ref in ("candidate", "live"):
         store.move_ref(CORPUS, ref, store.ref(CORPUS, ref), snapshot_id, "made rows")
     return snapshot_id
@@ -56,7 +56,7 @@ def _content(rows_id: str) -> dict[str, object]:
     }
     vocabulary = {name: told[name] for name in ("name", "sha256", "size", "specials")}
     return {
-        "format_version": FORMAT_VERSION,
+        "format_version": SNAPSHOT_FORMAT,
         "sources": [source],
         "vocabulary": vocabulary,
         "row_length": T,

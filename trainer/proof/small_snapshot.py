@@ -9,8 +9,9 @@ from pyarrow import ipc
 from pipeline.core.durable import write_synced
 from pipeline.core.params import canonical_json
 from pipeline.core.records import Split
+from pipeline.formats.snapshot_json import SNAPSHOT_FILE
 from pipeline.store.objects import MANIFEST
-from pipeline.store.snapshot import SNAPSHOT, open_snapshot
+from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 
 
@@ -28,7 +29,7 @@ def copy_snapshot(store: Store, snapshot_id: str, root: Path) -> Store:
 def shorten(store: Store, snapshot_id: str, num_rows: int) -> str:
     """Commit a snapshot that has at most `num_rows` rows of each source and split, and return its id."""
     snapshot = open_snapshot(store, snapshot_id)
-    content: dict[str, Any] = snapshot.stored.json(SNAPSHOT)
+    content: dict[str, Any] = snapshot.stored.json(SNAPSHOT_FILE)
     with store.writer("shortened", f"the first rows of {snapshot_id[:12]}") as scratch:
         for source in content["sources"]:
             folder = scratch / source["name"]
@@ -43,7 +44,7 @@ def shorten(store: Store, snapshot_id: str, num_rows: int) -> str:
         folder.mkdir()
         for entry in snapshot.stored.manifest.files:
             write_synced(folder / entry.name, snapshot.stored.file(entry.name).read_bytes())
-        write_synced(folder / SNAPSHOT, canonical_json(content))
+        write_synced(folder / SNAPSHOT_FILE, canonical_json(content))
         inputs = {f"rows/{source['name']}": source["rows"] for source in content["sources"]}
         return store.commit(folder, snapshot.stored.manifest.kind, {"first_rows": num_rows}, inputs)
 

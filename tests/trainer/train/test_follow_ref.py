@@ -11,7 +11,8 @@ import pytest
 
 from pipeline.core.durable import write_synced
 from pipeline.core.params import canonical_json
-from pipeline.store.snapshot import SNAPSHOT, open_snapshot
+from pipeline.formats.snapshot_json import SNAPSHOT_FILE
+from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from tests.support.made_rows import CONFIG, LAYOUT, sources_of
 from trainer.__main__ import main
@@ -114,11 +115,11 @@ def test_a_snapshot_that_does_not_fit_is_named_and_the_run_goes_on_with_the_one_
     store: Store, snapshots: list[str], field: str, words: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     stored = open_snapshot(store, snapshots[1]).stored
-    content = stored.json(SNAPSHOT)
+    content = stored.json(SNAPSHOT_FILE)
     content[field] = 64 if field == "row_length" else {**content["vocabulary"], "sha256": "f" * 64}
     with store.writer("other", "a test") as scratch:
         (scratch / "snapshot").mkdir()
-        write_synced(scratch / "snapshot" / SNAPSHOT, canonical_json(content))
+        write_synced(scratch / "snapshot" / SNAPSHOT_FILE, canonical_json(content))
         point(store, store.commit(scratch / "snapshot", stored.manifest.kind, {"of": field}, {}))
     found = train(store, f"other-{field}", 5, "--snapshot", snapshots[0], "--follow", "live")
     alone = train(store, f"alone-{field}", 5, "--snapshot", snapshots[0])
