@@ -17,8 +17,9 @@ from trainer.config.model import (
 )
 from trainer.config.presets import preset
 from trainer.distributed.ranks import Ranks
-from trainer.model.hybrid import HybridModel, TrainingBatch
+from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
+from trainer.model.loss import TrainingBatch
 
 MAX_FRAMES = 6
 VOCABULARY = 32

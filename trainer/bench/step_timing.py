@@ -21,7 +21,8 @@ from trainer.config.presets import TARGETS, preset
 from trainer.config.training import recipe_named
 from trainer.distributed.ranks import Ranks
 from trainer.model.attention_backends import default_choice, plan
-from trainer.model.hybrid import HybridModel, TrainingBatch
+from trainer.model.hybrid import HybridModel
+from trainer.model.loss import TrainingBatch
 from trainer.model.parameter_count import sizes_of
 from trainer.optim.clipping import clip_gradients
 from trainer.optim.optimizer import build_optimizer

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from kernels.chunked_cross_entropy import chunked_cross_entropy
 from pipeline.core.errors import TrainingError
 from trainer.config.model import BlockKind, ModelConfig
 from trainer.model.blocks.attention import Attention
@@ -20,6 +19,7 @@ from trainer.model.decoding import StepToken
 from trainer.model.document_attention import AttentionPlan
 from trainer.model.initialization import Normal, ParameterKind, ParameterSpec
 from trainer.model.layers import RMSNorm
+from trainer.model.loss import LossMetrics, ModelOutputs, TrainingBatch, training_loss
 from trainer.model.segments import PackedRows, describe_rows
 from trainer.model.structure_embedding import StructureEmbedding
 
@@ -27,33 +27,11 @@ from trainer.model.structure_embedding import StructureEmbedding
 TOKEN_STANDARD_DEVIATION = 0.02
 
 
-class TrainingBatch(NamedTuple):
-    """A batch of packed rows. `loss_mask_BT` is zero where the target is not trained: a piece's last token, padding.
-
-    The last two are there where the recipe asks for them; a model with a structure embedding needs both.
-    """
-
-    input_ids_BT: Tensor
-    target_ids_BT: Tensor
-    loss_mask_BT: Tensor
-    doc_ids_BT: Tensor
-    structure_kind_BT: Tensor | None = None
-    dependency_level_BT: Tensor | None = None
-
-
 class DecodingState(NamedTuple):
     """What a model carries from token to token: positions in the document, -1 before the first, and each block's state."""
 
     positions_B: Tensor
     blocks: tuple[tuple[Any, ...], ...]
-
-
-class LossMetrics(NamedTuple):
-    """Parts of a loss, detached scalars: summed cross-entropy in nats, trained tokens, weighted router z-loss."""
-
-    cross_entropy_sum: Tensor
-    num_trained_tokens: Tensor
-    router_z_loss: Tensor
 
 
 def build_block(config: ModelConfig, layer: int, vocabulary_size: int) -> nn.Module:
@@ -150,11 +128,7 @@ class HybridModel(nn.Module):
         return functional.linear(hidden_BTD, self._head().to(hidden_BTD.dtype))
 
     def loss(self, batch: TrainingBatch, num_divisor_tokens: Tensor | None = None) -> tuple[Tensor, LossMetrics]:
-        """Mean cross-entropy over the trained tokens plus the router's z-loss, and its parts.
-
-        `num_divisor_tokens` is the number of trained tokens of the whole step where this batch is one share of it: the
-        losses of all shares then add up to the step's loss. Absent, it is this batch's own number.
-        """
+        """Return the training loss of a batch and its parts; see `trainer.model.loss.training_loss`."""
         structure = batch.structure_kind_BT, batch.dependency_level_BT
         if self.structure is not None and None in structure:
             raise TrainingError(
@@ -164,15 +138,15 @@ class HybridModel(nn.Module):
                 "Let the loader carry them, or leave `structure` out of the model.",
             )
         hidden_BTD, penalty = self._run(batch.input_ids_BT, batch.doc_ids_BT, *structure)
-        is_trained_M = batch.loss_mask_BT.flatten().bool()
-        targets_M = batch.target_ids_BT.flatten()
-        cross_entropy_sum = chunked_cross_entropy(
-            hidden_BTD.flatten(0, 1), self._head(), targets_M, is_trained_M, self.config.loss_chunk_tokens
+        outputs = ModelOutputs(
+            self.config,
+            hidden_BTD.flatten(0, 1),
+            self._head(),
+            batch.target_ids_BT.flatten(),
+            batch.loss_mask_BT.flatten().bool(),
+            penalty,
         )
-        num_trained = is_trained_M.sum()
-        divisor = (num_trained if num_divisor_tokens is None else num_divisor_tokens).clamp(min=1)
-        loss = (cross_entropy_sum + penalty * num_trained) / divisor
-        return loss, LossMetrics(cross_entropy_sum.detach(), num_trained, penalty.detach())
+        return training_loss(outputs, num_divisor_tokens)
 
     def balance_experts(self, rate: float) -> None:
         """Move the selection biases of all E layers after a training step and zero their counters."""

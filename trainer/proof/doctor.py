@@ -14,8 +14,9 @@ from trainer.compile.cache import FOLDERS, SWITCHES
 from trainer.config.model import Precision
 from trainer.config.presets import preset
 from trainer.model.attention_backends import default_choice
-from trainer.model.hybrid import HybridModel, TrainingBatch
+from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
+from trainer.model.loss import TrainingBatch
 from trainer.proof.attention_trials import AttentionTrial, pick, try_attention
 from trainer.train.determinism import ENVIRONMENT, broken_promises, kernel_manifest, make_deterministic
 

@@ -435,7 +435,7 @@ def _metrics(loss: StepLoss, norm: Tensor, rate: float, is_skipped: bool) -> dic
         "loss": float(loss.loss),
         "cross_entropy": float(loss.cross_entropy_sum) / max(1, loss.num_trained_tokens),
         "num_trained_tokens": loss.num_trained_tokens,
-        "router_z_loss": float(loss.router_z_loss),
+        **{name: float(value) for name, value in loss.terms.items()},
         **loss.expert_shares,
         "gradient_norm": float(norm),
         "learning_rate": rate,

@@ -17,7 +17,8 @@ from trainer.data.loader import Batch
 from trainer.distributed.ranks import Ranks, tree_sum
 from trainer.distributed.shards import is_sharded
 from trainer.model.blocks.experts import Experts
-from trainer.model.hybrid import HybridModel, TrainingBatch
+from trainer.model.hybrid import HybridModel
+from trainer.model.loss import LOSS_TERMS, TrainingBatch
 
 NUM_RECENT = 20
 """Good steps that a loss is compared with; before there are as many, only numbers that are not finite count."""
@@ -25,11 +26,11 @@ NUM_RECENT = 20
 
 @dataclass(frozen=True)
 class StepLoss:
-    """What the gradients of a step belong to: the mean loss, the summed cross-entropy in nats, the weighted z-loss."""
+    """Loss of a step: its mean, the summed cross-entropy in nats, and the weighted terms by name."""
 
     loss: Tensor
     cross_entropy_sum: Tensor
-    router_z_loss: Tensor
+    terms: dict[str, Tensor]
     num_trained_tokens: int
     untouched: tuple[str, ...] = ()
     """The parameters that this rank's share gave no gradient."""
@@ -68,8 +69,9 @@ def backward(model: HybridModel, batch: Batch, num_micro_batches: int, ranks: Ra
         loss, parts = model.loss(share, divisor)
         loss.backward()  # type: ignore[no-untyped-call]  # torch's own signature
         untouched[:] = [name for name, each in zip(names, parameters, strict=True) if each.grad is None]
-        penalty = parts.router_z_loss * (parts.num_trained_tokens / divisor.clamp(min=1))
-        return [_gradient(parameter) for parameter in parameters] + [loss.detach(), parts.cross_entropy_sum, penalty]
+        fraction = parts.num_trained_tokens / divisor.clamp(min=1)
+        terms = [value * fraction for value in parts.terms.values()]
+        return [*map(_gradient, parameters), loss.detach(), parts.cross_entropy_sum, *terms]
 
     share = ranks.share_of(num_micro_batches)
     total = (
@@ -79,11 +81,12 @@ def backward(model: HybridModel, batch: Batch, num_micro_batches: int, ranks: Ra
         for parameter in parameters:
             parameter.grad = None
         raise MemorySpentError
-    *gradients, loss, cross_entropy_sum, penalty = total
-    for parameter, gradient in zip(parameters, gradients, strict=True):
+    for parameter, gradient in zip(parameters, total, strict=False):
         parameter.grad = gradient
+    loss, cross_entropy_sum, *terms = total[len(parameters) :]
     ranks.add_integers(_counters(model))
-    return StepLoss(loss, cross_entropy_sum, penalty, num_trained, tuple(untouched), _expert_shares(model))
+    by_name = dict(zip(LOSS_TERMS.names, terms, strict=True))
+    return StepLoss(loss, cross_entropy_sum, by_name, num_trained, tuple(untouched), _expert_shares(model))
 
 
 def is_excursion(loss: float, norm: float, history: History, spike_factor: float) -> bool:
@@ -108,8 +111,9 @@ def _sum_in_turns(share: range, leaf: Callable[[int], list[Tensor]], ranks: Rank
     """In each turn the ranks take neighboring places, and add their gradients on the way back: the tree's lowest levels."""
 
     def turn(number: int) -> list[Tensor]:
-        *gradients, loss, cross_entropy_sum, penalty = leaf(number * ranks.count + ranks.rank)
-        return [*gradients, *ranks.add([loss, cross_entropy_sum, penalty])]
+        parts = leaf(number * ranks.count + ranks.rank)
+        num_scalars = 2 + len(LOSS_TERMS)
+        return [*parts[:-num_scalars], *ranks.add(parts[-num_scalars:])]
 
     try:
         return tree_sum(range(len(share)), turn)

@@ -6,8 +6,9 @@ from torch.nn import functional
 
 from trainer.config.model import OptimizerConfig
 from trainer.config.presets import preset
-from trainer.model.hybrid import HybridModel, TrainingBatch, count_parameters
+from trainer.model.hybrid import HybridModel, count_parameters
 from trainer.model.initialization import initialize
+from trainer.model.loss import TrainingBatch
 from trainer.model.segments import describe_rows
 from trainer.optim.clipping import clip_gradients
 from trainer.optim.optimizer import build_optimizer
@@ -97,19 +98,6 @@ def test_a_block_answers_in_the_dtype_it_was_asked_in_and_close_to_float32(model
     assert (half.float() - full).square().mean() < 1e-3 * full.square().mean()
 
 
-def test_the_loss_is_cross_entropy_of_the_trained_tokens_plus_the_z_loss(model_of, doc_ids_from) -> None:
-    model, batch = model_of("AEMR"), batch_of(token_ids(), doc_ids_from(LENGTHS, NUM_TOKENS))
-
-    loss, metrics = model.loss(batch)
-
-    logits_BTV = model.logits(model(batch.input_ids_BT, batch.doc_ids_BT))
-    expected = functional.cross_entropy(logits_BTV[batch.loss_mask_BT], batch.target_ids_BT[batch.loss_mask_BT])
-    assert metrics.num_trained_tokens == 9 + 1 + 14 + 27 - 4
-    torch.testing.assert_close(metrics.cross_entropy_sum / metrics.num_trained_tokens, expected)
-    torch.testing.assert_close(loss, expected + metrics.router_z_loss)
-    assert 0 < metrics.router_z_loss < 0.1
-
-
 def test_counters_are_read_for_each_expert_layer_and_start_again_after_balancing(model_of, doc_ids_from) -> None:
     model, batch = model_of("EME"), batch_of(token_ids(), doc_ids_from(LENGTHS, NUM_TOKENS))
 
@@ -120,24 +108,6 @@ def test_counters_are_read_for_each_expert_layer_and_start_again_after_balancing
     assert list(counters) == [0, 2]
     assert all(layer.load_E.sum() == 2 * (24 + 27) for layer in counters.values()), "two choices for each real token"
     assert all(layer.load_E.sum() == 0 for layer in model.expert_counters().values())
-
-
-def test_without_experts_there_is_no_penalty(model_of, doc_ids_from) -> None:
-    _, metrics = model_of("AMR").loss(batch_of(token_ids(), doc_ids_from(LENGTHS, NUM_TOKENS)))
-
-    assert metrics.router_z_loss == 0
-
-
-def test_shares_of_a_step_add_up_to_its_loss(model_of, doc_ids_from) -> None:
-    model, batch = model_of("AMR"), batch_of(token_ids(), doc_ids_from(LENGTHS, NUM_TOKENS))
-
-    whole, metrics = model.loss(batch)
-    shares = [
-        model.loss(TrainingBatch(*(tensor[row : row + 1] for tensor in batch[:4])), metrics.num_trained_tokens)[0]
-        for row in range(2)
-    ]
-
-    torch.testing.assert_close(sum(shares), whole)
 
 
 def trained(num_steps: int) -> tuple[list[float], dict[str, torch.Tensor]]:

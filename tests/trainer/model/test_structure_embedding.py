@@ -6,8 +6,9 @@ import torch
 from pipeline.core.errors import TrainingError
 from trainer.checkpoint.checkpoint import digest_tensors
 from trainer.config.model import ModelConfig, OptimizerConfig, StructureConfig
-from trainer.model.hybrid import HybridModel, TrainingBatch
+from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
+from trainer.model.loss import TrainingBatch
 from trainer.model.structure_embedding import StructureEmbedding
 
 STRUCTURE = StructureConfig(num_kinds=9, num_levels=4, bottleneck_size=5)
