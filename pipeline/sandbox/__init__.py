@@ -1,4 +1,4 @@
-"""Sandboxes: commands of fetched sources run without network, home or privileges, and compilers asked for syntax alone.
+"""Sandboxes: commands of fetched sources and compile checks of texts run without network, home or privileges.
 
-What is run in them and why belongs to `pipeline.enrich.compiler` and `trainer.inference`.
+What is configured in them belongs to `pipeline.enrich.compiler`; which samples are compiled to `trainer.inference.scores`.
 """

@@ -1,92 +1,96 @@
-"""Running a fetched tree's own scripts: in a sandbox of the kernel, or not at all.
+"""Sandbox of the kernel for commands of fetched sources: new namespaces and a file system of its own, or no run at all.
 
-There is no weaker way to fall back to. Limits and a clean environment keep an honest script from doing harm by accident,
-and a hostile one from nothing; where the namespaces cannot be had, the source is parsed only, and a note says so.
+There is no weaker fallback: limits and a clean environment stop an accident, but not a hostile script. Where the kernel grants
+no sandbox, the run fails with `no_sandbox`.
 """
 
 import io
 import json
 import os
-import signal
 import subprocess
 import sys
 import tarfile
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO
 
-from pipeline.enrich.compiler.tools import CONFIGURING, has_package, package_folder
+from pipeline.core.child_process import run_child
 from pipeline.sandbox import sandbox_child
 from pipeline.sandbox.sandbox_child import PLACE
 
 TOOLS = "tools"
-"""First part of the path of a program that the command is given."""
+"""First part of the path of a file in the tree that is made executable."""
 _GRACE_SECONDS = 60
-"""What laying out and packing may take on top of the command's own time."""
+"""Time for writing the tree and packing the output, on top of the command's own."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one run may use up."""
+    """Limits of one run."""
 
     cpu_seconds: int
     wall_seconds: int
     memory_bytes: int
+    file_bytes: int = 1 << 30
+    """Size of the largest file that it may write."""
 
 
 @dataclass(frozen=True)
-class Run:
-    """How a sandbox_child command ended: `failure` is empty, or one word for why it has no result."""
+class SandboxRun:
+    """Result of a command in the sandbox. `failure` is empty, or one word for why it has no result."""
 
     failure: str
     output: str
     made: Mapping[str, bytes] = field(default_factory=dict)
-    """The files that it made below `build/` and `source/`, by path; not those of its tree that it changed."""
+    """The files that it created below `build/` and `source/`, by path; not those of its tree that it changed."""
+    exit_code: int = 0
+    """That of the command if it ended by itself; negative for a signal."""
 
 
-def run_confined(command: Sequence[str], tree: Mapping[str, bytes], path: Sequence[str], limits: Limits) -> Run:
-    """Run a command that finds `tree` at `sandbox_child.PLACE` and may write there alone, with a home and temporary files.
+def run_confined(
+    command: Sequence[str],
+    tree: Mapping[str, bytes],
+    path: Sequence[str],
+    limits: Limits,
+    folders: Sequence[Path] = (),
+) -> SandboxRun:
+    """Run a command that finds `tree` at `sandbox_child.PLACE` and can write nowhere else; what it writes stays in memory.
 
-    It has no network, and of the machine nothing but its programs and the installed packages. What it writes lies in memory.
+    It has no network, and sees of the machine its programs, Python and `folders`, all read-only.
     """
     job = {
         "command": list(command),
         "environment": _environment(path),
-        "kept": _kept_folders(),
-        "cpu_seconds": limits.cpu_seconds,
-        "wall_seconds": limits.wall_seconds,
-        "memory_bytes": limits.memory_bytes,
+        "kept": _shown_folders(folders),
+        **asdict(limits),
     }
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as made:
         _pack(tree, given)
-        process = subprocess.Popen(
+        done = run_child(
             [sys.executable, "-I", sandbox_child.__file__, json.dumps(job)],
+            limits.wall_seconds + _GRACE_SECONDS,
             cwd="/",
             env={"LC_ALL": "C.UTF-8"},
             stdin=given,
             stdout=made,
             stderr=subprocess.PIPE,
-            start_new_session=True,
         )
-        try:
-            verdict = process.communicate(timeout=limits.wall_seconds + _GRACE_SECONDS)[1]
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-            return Run("timeout", "")
-        return _judge(process.returncode, verdict.decode("utf-8", "replace"), made)
+        if done.exit_code is None:
+            return SandboxRun("timeout", "")
+        return _result(done.exit_code, done.stderr.decode("utf-8", "replace"), made)
 
 
-def _judge(code: int, verdict: str, made: IO[bytes]) -> Run:
+def _result(code: int, answer: str, made: IO[bytes]) -> SandboxRun:
     if code == sandbox_child.NOT_GRANTED:
-        return Run("no_sandbox", verdict.strip())
+        return SandboxRun("no_sandbox", answer.strip())
     try:
-        found = json.loads(verdict)
+        found = json.loads(answer)
     except ValueError:
-        return Run("sandbox_failed", verdict.strip())
-    return Run(found["failure"], found["output"], {} if found["failure"] else unpacked(made))
+        return SandboxRun("sandbox_failed", answer.strip())
+    files = {} if found["failure"] else unpacked(made)
+    return SandboxRun(found["failure"], found["output"], files, found["exit_code"])
 
 
 def _environment(path: Sequence[str]) -> dict[str, str]:
@@ -115,7 +119,7 @@ def _pack(tree: Mapping[str, bytes], file: IO[bytes]) -> None:
 
 
 def unpacked(file: IO[bytes]) -> dict[str, bytes]:
-    """The files of an archive whose names are text and lie below the folders that are taken. They are read into memory."""
+    """Return the files of an archive below the folders that are taken whose names are printable, read into memory."""
     file.seek(0)
     found: dict[str, bytes] = {}
     with tarfile.open(fileobj=file, mode="r:") as packed:
@@ -128,8 +132,7 @@ def unpacked(file: IO[bytes]) -> dict[str, bytes]:
     return found
 
 
-def _kept_folders() -> list[str]:
-    """Where Python and the packages that configuring runs are installed, which can be below a home."""
-    found = {Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).resolve().parent}
-    found |= {package_folder(name) for name in ("ziglang", *CONFIGURING) if has_package(name)}
+def _shown_folders(others: Sequence[Path]) -> list[str]:
+    """Return the folders of Python, which can be below a home, and the others, as far as they exist."""
+    found = {Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).resolve().parent, *others}
     return sorted(str(folder) for folder in found if folder.is_dir())

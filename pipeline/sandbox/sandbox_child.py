@@ -1,14 +1,15 @@
-"""Runs one command where it reaches nothing of the machine but its programs. A script, started by `sandbox`.
+"""Script that runs one command isolated from the machine. `sandbox` starts it.
 
-    confined.py JOB        JOB: {"command", "environment", "kept", "cpu_seconds", "wall_seconds", "memory_bytes"}
+    sandbox_child.py JOB    JOB: {"command", "environment", "kept", "cpu_seconds", "wall_seconds", "memory_bytes", "file_bytes"}
 
-New namespaces of the kernel (user, mount, network, processes, IPC, names) and a file system of its own, made of what is listed
-here and of nothing else: the system's programs and libraries and the folders `kept`, all read-only; five devices; its own
-processes; and PLACE, the one folder that can be written to, in memory and of a fixed size. No interface but a loopback that is
-down, no socket of a service, no home, no environment but the one given, no capability and no further namespaces.
+The command has new namespaces (user, mount, network, processes, IPC, names) and a file system that holds only: the system's
+programs and libraries and the folders `kept`, all read-only; five devices; its own processes; and PLACE, the one folder that
+can be written to, in memory and of a fixed size. It has no network interface but a loopback that is down, no socket of a
+service, no home, no environment but the given one, no capabilities, and can create no namespaces.
 
-The tree comes in on stdin and what the command made goes out on stdout, both as tar: the two sides share no folder. The verdict
-goes out on stderr as JSON. Exits with NOT_GRANTED, and a sentence, where the kernel does not grant all that; nothing is run then.
+The tree is read from stdin and the files that the command created are written to stdout, both as tar: the two sides share no
+folder. The result is written to stderr as JSON. If the kernel does not grant all of this, nothing is run: the script exits with
+NOT_GRANTED and a message.
 """
 
 import ctypes
@@ -33,12 +34,12 @@ from typing import Any
 
 NOT_GRANTED = 97
 PLACE = "/tmp/sluice"
-"""Where the command finds its tree, the same on every machine."""
+"""Folder of the command's tree, the same on every machine."""
 TAKEN = ("build", "source")
-"""Folders of PLACE from which what the command made is given back."""
+"""Folders of PLACE whose new files are returned."""
 
 MAX_WRITTEN_BYTES = 2 << 30
-"""Room in PLACE beside the tree."""
+"""Size of PLACE in addition to the tree."""
 MAX_TAKEN_BYTES = 256 << 20
 MAX_NUM_TAKEN = 50_000
 MAX_OUTPUT_BYTES = 16 << 20
@@ -49,12 +50,12 @@ MAX_RESIDENT_BYTES = 4 << 30
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/alternatives", "/etc/ld.so.cache", "/nix/store")
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _BASE = "/tmp"
-"""Where the new root is put together; the old one is gone afterwards."""
+"""Folder in which the new root is assembled; the old root is unmounted afterwards."""
 _INNER_ID, _NOBODY = 1000, 65534
-_MAX_NUM_THREADS, _MAX_FILE_BYTES, _KEPT_OUTPUT_BYTES = 8192, 1 << 30, 1 << 20
+_MAX_NUM_THREADS, _KEPT_OUTPUT_BYTES = 8192, 1 << 20
 _POLL_SECONDS = 0.1
 _MISNAMED = frozenset({errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST})
-"""A name that is too long, or that a folder or a file above it has: such a file is missing."""
+"""Errors of a name that is too long or already taken by a folder or file: such a file is left out."""
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 _CLONE_NEW = 0x10000000 | 0x00020000 | 0x40000000 | 0x20000000 | 0x08000000 | 0x04000000
@@ -68,7 +69,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def main() -> int:
-    """Confine this process, and leave the rest to the first process of the new namespace."""
+    """Create the namespaces, and run the command from their first process."""
     job = json.loads(sys.argv[1])
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     try:
@@ -88,7 +89,7 @@ def _refused(error: OSError) -> int:
 
 @contextmanager
 def _step(name: str) -> Iterator[None]:
-    """What the kernel refuses in here is refused with the step's name."""
+    """Add the name of the step to what the kernel refuses in the block."""
     try:
         yield
     except OSError as error:
@@ -96,7 +97,7 @@ def _step(name: str) -> Iterator[None]:
 
 
 def _unshare() -> None:
-    """New namespaces, in which the command is nobody where root calls, and the caller where another user does."""
+    """Create the namespaces. The command runs as nobody if root calls, else as the caller."""
     user, group = os.getuid(), os.getgid()
     is_root = user == 0 and _has_nobody()
     reading, writing = os.pipe()
@@ -122,13 +123,13 @@ def _unshare() -> None:
 
 
 def _has_nobody() -> bool:
-    """Whether there is such a user. The root of a container that has only itself is no root outside of it."""
+    """Return whether the user nobody exists. The root of a container without it is not root outside of the container."""
     ranges = (line.split() for line in Path("/proc/self/uid_map").read_text().splitlines())
     return any(int(start) <= _NOBODY < int(start) + int(length) for start, _, length in ranges)
 
 
 def _map_nobody(process: int, reading: int) -> int:
-    """From outside, as root: the command is to be nobody. The number of the error, or 0."""
+    """Map the command's user to nobody, from outside and as root. Return the number of the error, or 0."""
     try:
         if os.read(reading, 1):
             line = f"0 0 1\n{_INNER_ID} {_NOBODY} 1"
@@ -144,7 +145,7 @@ def _map(process: str, users: str, groups: str) -> None:
 
 
 def _keep(job: dict[str, Any]) -> int:
-    """Build the root, run the command and watch over it; what it made and the verdict go out when nothing of it runs any more."""
+    """Build the root, run the command under supervision, and write its files and the result after all its processes ended."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     try:
@@ -156,8 +157,8 @@ def _keep(job: dict[str, Any]) -> int:
         given = _unpack()
     except OSError as error:
         return _finish("out_of_space" if error.errno in _NO_SPACE else "tree_not_laid_out", str(error).encode())
-    failure, output = _watch(job, *_start(job))
-    return _finish(failure or _pack(given), output)
+    failure, output, exit_code = _watch(job, *_start(job))
+    return _finish(failure or _pack(given), output, exit_code)
 
 
 def _become_nobody() -> None:
@@ -171,8 +172,9 @@ def _become_nobody() -> None:
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # forgotten with each change of the user
 
 
-def _finish(failure: str, output: bytes) -> int:
-    print(json.dumps({"failure": failure, "output": output.decode("utf-8", "replace")}), file=sys.stderr, flush=True)
+def _finish(failure: str, output: bytes, exit_code: int = 0) -> int:
+    result = {"failure": failure, "output": output.decode("utf-8", "replace"), "exit_code": exit_code}
+    print(json.dumps(result), file=sys.stderr, flush=True)
     return 0
 
 
@@ -205,7 +207,7 @@ def _build_root(kept: list[str], num_bytes: int) -> None:
 
 
 def _show(path: str) -> None:
-    """A folder, file or link of the system at the same place of the new root."""
+    """Mount a folder, file or link of the system at the same path of the new root."""
     place = Path(_BASE + path)
     place.parent.mkdir(parents=True, exist_ok=True)
     if os.path.islink(path):
@@ -229,7 +231,7 @@ def _enter(root: str) -> None:
 
 
 def _unpack() -> frozenset[str]:
-    """Lay out the tree; the names of its files. One whose name no file system can hold is missing then."""
+    """Write the tree and return the names of its files, without those that no file system can hold."""
     for name in (*TAKEN, "home", "tmp"):
         os.mkdir(name)
     names = set()
@@ -252,7 +254,7 @@ def _unpack() -> frozenset[str]:
 
 
 def _start(job: dict[str, Any]) -> tuple[int, int]:
-    """The command's process, and the end to read what it prints from."""
+    """Start the command; return its process and the pipe end to read its output from."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -271,26 +273,28 @@ def _become(job: dict[str, Any]) -> None:
         limits = {
             resource.RLIMIT_CPU: job["cpu_seconds"],
             resource.RLIMIT_AS: job["memory_bytes"],
-            resource.RLIMIT_FSIZE: _MAX_FILE_BYTES,
+            resource.RLIMIT_FSIZE: job["file_bytes"],
             resource.RLIMIT_CORE: 0,
             resource.RLIMIT_NPROC: _MAX_NUM_THREADS,
         }
         for limit, value in limits.items():
-            hard = resource.getrlimit(limit)[1]  # never above the one that holds already
+            hard = resource.getrlimit(limit)[1]  # never above the limit already in force
             resource.setrlimit(limit, (value if hard == resource.RLIM_INFINITY else min(value, hard),) * 2)
         os.closerange(3, 4096)
-        os.execve(job["command"][0], job["command"], job["environment"])  # as no root: capabilities end here
+        os.execve(job["command"][0], job["command"], job["environment"])  # not as root: capabilities end here
     except (OSError, ValueError) as error:
-        print(f"confined: {job['command'][0]}: {error}", file=sys.stderr, flush=True)
+        print(f"sandbox_child: {job['command'][0]}: {error}", file=sys.stderr, flush=True)
     os._exit(127)
 
 
-def _watch(job: dict[str, Any], child: int, reading: int) -> tuple[str, bytes]:
-    """Wait for the command's end or its first excess, then end all that it started; the failure, and what it printed."""
-    output, num_bytes, failure = bytearray(), 0, None
+def _watch(job: dict[str, Any], child: int, reading: int) -> tuple[str, bytes, int]:
+    """Wait until the command ends or exceeds a limit, then kill all its processes; return failure, output and exit code."""
+    output, num_bytes = bytearray(), 0
+    failure: str | None = None
+    exit_code: int | None = None
     deadline = time.monotonic() + job["wall_seconds"]
     next_look = 0.0
-    while failure is None:
+    while failure is None and exit_code is None:
         if select.select([reading], [], [], _POLL_SECONDS)[0]:
             block = os.read(reading, 1 << 16)
             num_bytes += len(block)
@@ -298,32 +302,33 @@ def _watch(job: dict[str, Any], child: int, reading: int) -> tuple[str, bytes]:
             if not block:
                 time.sleep(_POLL_SECONDS / 10)
         now = time.monotonic()
-        failure = _ended(child)
-        if failure is None and num_bytes > MAX_OUTPUT_BYTES:
+        exit_code = _exit_code(child)
+        if exit_code is not None:
+            failure = (_excess(job) or "failed") if exit_code else ""
+        elif num_bytes > MAX_OUTPUT_BYTES:
             failure = "endless_output"
-        elif failure is None and now > deadline:
+        elif now > deadline:
             failure = "timeout"
-        elif failure is None and now > next_look:
+        elif now > next_look:
             failure, next_look = _excess(job), now + _POLL_SECONDS
-    failure = _excess(job) or failure if failure == "failed" else failure
     _end_all()
     while select.select([reading], [], [], 0)[0] and (block := os.read(reading, 1 << 16)):
         output += block[: _KEPT_OUTPUT_BYTES - len(output)]
-    return failure, bytes(output)
+    return failure or "", bytes(output), exit_code or 0
 
 
-def _ended(child: int) -> str | None:
-    """None while the command runs; empty when it ended well. Other processes that ended are taken note of."""
+def _exit_code(child: int) -> int | None:
+    """Return the exit code of the command, or None while it runs. Other processes that ended are reaped."""
     while True:
         found, status = os.waitpid(-1, os.WNOHANG)
         if found == 0:
             return None
         if found == child:
-            return "" if status == 0 else "failed"
+            return os.waitstatus_to_exitcode(status)
 
 
 def _excess(job: dict[str, Any]) -> str | None:
-    """What the processes, all of which are the command's but this one, have too much of."""
+    """Return the name of the limit that the processes of the command exceed together, or None."""
     pages = num_processes = 0
     for name in os.listdir("/proc"):
         if name.isdigit() and name != "1":
@@ -350,7 +355,7 @@ def _end_all() -> None:
 
 
 def _pack(given: frozenset[str]) -> str:
-    """Write out the files that the command made, regular ones alone. A file of the tree that it changed is none."""
+    """Write the regular files that the command created, not those of the tree that it changed. Return the failure or ""."""
     num_files = num_bytes = 0
     with tarfile.open(fileobj=sys.stdout.buffer, mode="w|", format=tarfile.PAX_FORMAT) as made:
         for path, size in _regular_files():
@@ -362,7 +367,7 @@ def _pack(given: frozenset[str]) -> str:
             member = tarfile.TarInfo(path)
             member.size = size
             try:
-                os.chmod(path, 0o600)  # it may be readable for nobody, and is the user's own
+                os.chmod(path, 0o600)  # it may be unreadable, and belongs to this user
                 with open(path, "rb") as file:
                     made.addfile(member, file)
             except OSError:
@@ -386,7 +391,7 @@ def _regular_files() -> Iterator[tuple[str, int]]:
 
 
 def _open_folder(path: str) -> None:
-    """Make a folder readable, before it is walked."""
+    """Make a folder readable before it is walked."""
     with suppress(OSError):
         if not os.path.islink(path):
             os.chmod(path, 0o700)

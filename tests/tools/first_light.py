@@ -12,8 +12,6 @@ Exit codes: 0 all phases have passed, 1 one has failed, 3 none has failed and so
 import argparse
 import hashlib
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -26,6 +24,7 @@ import torch
 
 from kernels.framework.spec import all_specs
 from kernels.measure.rows import append, read_rows, surroundings
+from pipeline.core.child_process import run_child
 from tests.support.paths import ROOT
 
 ROWS = Path("docs/benchmarks")
@@ -110,16 +109,9 @@ def _run(phase: Phase, left: float, share: float) -> dict[str, Any]:
 
 def _ended(line: Sequence[str], limit: float) -> tuple[int | None, str, str]:
     """Exit code, stdout and stderr of a process; the code is None where it, and all that it began, was killed at the limit."""
-    process = subprocess.Popen(
-        line, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
-    )
-    try:
-        answer, words = process.communicate(timeout=limit)
-        return process.returncode, answer, words
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        answer, words = process.communicate()
-        return None, answer, f"{words}\nnot done within {limit:.0f} s"
+    done = run_child(line, limit, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    late = f"\nnot done within {limit:.0f} s" if done.exit_code is None else ""
+    return done.exit_code, done.stdout, done.stderr + late
 
 
 def _parsed(answer: str) -> Any:

@@ -13,7 +13,6 @@ is missing. `--dry-run` takes the same ways with the smallest model, and marks i
 import argparse
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -26,6 +25,7 @@ from typing import Any
 import torch
 
 from kernels.measure.rows import COMMITTED, append, read_rows, surroundings
+from pipeline.core.child_process import run_child
 from pipeline.core.errors import TrainingError
 from trainer.bench.claims import Claims, measure_packing, measure_training
 from trainer.bench.step_timing import Case, measure_determinism_cost, measure_steps
@@ -134,31 +134,24 @@ def _measured(row: Row, options: argparse.Namespace, seconds_left: float) -> dic
     with tempfile.TemporaryDirectory() as folder:
         places = {name: str(Path(folder) / part) for name, part in FOLDERS.items()}
         for _ in range(1 + row.has_warm_start):
-            done = _process(_line(row, options), {**os.environ, **places}, deadline - time.monotonic())
-            if done is None:
+            done = run_child(
+                _line(row, options),
+                max(1.0, deadline - time.monotonic()),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                env={**os.environ, **places},
+            )
+            if done.exit_code is None:
                 return None
-            if done.returncode:
-                words = done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"]
+            if done.exit_code:
+                words = done.stderr.strip().splitlines() or [f"it ended with exit code {done.exit_code}"]
                 return {"name": row.name, **surroundings(), "failed": words[-1][:300]}
             answers.append(json.loads(done.stdout))
     if not row.has_warm_start:
         return dict(answers[0])
     cold, warm = (answer["first_step_seconds"] for answer in answers)
     return {**answers[1], "cold_start_seconds": cold, "warm_start_seconds": warm}
-
-
-def _process(line: list[str], environment: dict[str, str], seconds: float) -> subprocess.CompletedProcess[str] | None:
-    """A fresh process run to its end, or None where its time is over; those that it started end with it."""
-    child = subprocess.Popen(
-        line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True
-    )
-    try:
-        out, words = child.communicate(timeout=max(1.0, seconds))
-    except subprocess.TimeoutExpired:
-        os.killpg(child.pid, signal.SIGKILL)
-        child.communicate()
-        return None
-    return subprocess.CompletedProcess(line, child.returncode, out, words)
 
 
 def _line(row: Row, options: argparse.Namespace) -> list[str]:

@@ -1,4 +1,4 @@
 """torch.compile: the policy, budgets of graphs and breaks, and the cache of compiled code.
 
-Compiling C++ samples is `trainer.inference.syntax_check`.
+Compiling C++ samples is `pipeline.sandbox.compile_check`.
 """

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 
 from pipeline.core.records import Split
+from pipeline.sandbox.compile_check import CompileVerdict, compile_check
 from pipeline.store.store import Store
 from trainer.config.training import InfillingParams
 from trainer.data.infilling import Form, Infilling, remap_ids, source_slots
@@ -27,7 +28,6 @@ from trainer.data.mapped_rows import Rows
 from trainer.data.open_loader import sources_of
 from trainer.data.row_layout import decide
 from trainer.inference.sampling import Draw, Trained, draw_tokens, load_tokenizer, open_trained
-from trainer.inference.syntax_check import Verdict, compile_check
 from trainer.train.step import to_device
 
 MIDDLES = InfillingParams(rate=1.0, spm_rate=0.0, chunk_rate=1.0)
@@ -115,7 +115,7 @@ def exact_middles(trained: Trained, extent: Extent) -> dict[str, Any]:
 
 def compiled_samples(trained: Trained, extent: Extent) -> dict[str, Any]:
     """What a compiler says of first halves of held-out pieces with what the model goes on with."""
-    verdicts: Counter[Verdict] = Counter()
+    verdicts: Counter[CompileVerdict] = Counter()
     tokenizer = load_tokenizer(trained.snapshot) if extent.num_samples else None
     draw = Draw(num_tokens=extent.num_tokens)
     pieces = (ids for ids in _pieces(trained) if len(ids) // 2 + extent.num_tokens <= trained.max_tokens)
@@ -124,9 +124,9 @@ def compiled_samples(trained: Trained, extent: Extent) -> dict[str, Any]:
         drawn = draw_tokens(trained.model, half, draw, extent.seed + number, trained.specials)
         text = tokenizer.decode([*half[1:], *drawn.token_ids], skip_special_tokens=False)
         verdicts[compile_check(text)] += 1
-    asked = sum(verdicts.values()) - verdicts[Verdict.NO_COMPILER]
+    asked = sum(verdicts.values()) - verdicts[CompileVerdict.NO_COMPILER]
     return {
-        "compiled_fraction": verdicts[Verdict.COMPILED] / asked if asked else None,
+        "compiled_fraction": verdicts[CompileVerdict.COMPILED] / asked if asked else None,
         "compile_verdicts": {str(verdict): count for verdict, count in sorted(verdicts.items())},
     }
 

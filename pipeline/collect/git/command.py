@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, BinaryIO
 
+from pipeline.core.child_process import kill_group
 from pipeline.core.errors import SourceError
 
 _QUIET = {
@@ -83,9 +84,7 @@ def run_online(folder: Path, arguments: Sequence[str], max_file_bytes: int, dead
         except subprocess.TimeoutExpired:
             status = -signal.SIGKILL
         finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            kill_group(process)
         said.seek(0)
         return status, last_words(said.read())
 

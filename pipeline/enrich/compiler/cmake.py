@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from pipeline.enrich.compiler.source_tree import BUILD, SOURCE
-from pipeline.enrich.compiler.tools import package_folder, toolchain_folder
+from pipeline.enrich.compiler.tools import CONFIGURING, has_package, package_folder, toolchain_folder
 from pipeline.pins.build_block import BuildBlock
 from pipeline.sandbox.sandbox import TOOLS, Limits, run_confined
 from pipeline.sandbox.sandbox_child import PLACE
@@ -40,7 +40,8 @@ def configure(files: Mapping[str, bytes], block: BuildBlock, limits: Limits) -> 
     if str(PurePosixPath(block.folder) / "CMakeLists.txt") not in files:
         return Configured(None, "failed", f"there is no {PurePosixPath(block.folder) / 'CMakeLists.txt'}")
     tree = {f"{SOURCE}/{path}": content for path, content in files.items()}
-    run = run_confined(_command(block), {**tree, **_wrapped_compiler()}, _SEARCH_PATH, limits)
+    folders = [package_folder(name) for name in ("ziglang", *CONFIGURING) if has_package(name)]
+    run = run_confined(_command(block), {**tree, **_wrapped_compiler()}, _SEARCH_PATH, limits, folders)
     if run.failure:
         return Configured(None, run.failure, _complaint(run.output))
     if DATABASE not in run.made:

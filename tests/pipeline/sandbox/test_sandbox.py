@@ -15,7 +15,7 @@ import pytest
 
 from pipeline.enrich.compiler import unit_worker
 from pipeline.sandbox import sandbox_child
-from pipeline.sandbox.sandbox import Limits, Run, run_confined, unpacked
+from pipeline.sandbox.sandbox import Limits, SandboxRun, run_confined, unpacked
 from pipeline.sandbox.sandbox_child import PLACE
 from tests.support.paths import ROOT
 
@@ -24,7 +24,7 @@ SMALL = Limits(cpu_seconds=20, wall_seconds=60, memory_bytes=1 << 28)
 LIMITS = Limits(cpu_seconds=20, wall_seconds=60, memory_bytes=4 << 30)
 
 
-def python(code: str, limits: Limits = LIMITS, tree: Mapping[str, bytes] | None = None) -> Run:
+def python(code: str, limits: Limits = LIMITS, tree: Mapping[str, bytes] | None = None) -> SandboxRun:
     return run_confined([sys.executable, "-I", "-c", code], tree or {}, ["/usr/bin", "/bin"], limits)
 
 
@@ -144,7 +144,7 @@ def test_where_the_kernel_grants_no_sandbox_nothing_is_run() -> None:
     run = python(
         "import json, subprocess, sys\n"
         "job = dict(command=['/bin/touch', 'build/ran'], environment={}, kept=[])\n"
-        "job |= dict(cpu_seconds=5, wall_seconds=5, memory_bytes=1 << 30)\n"
+        "job |= dict(cpu_seconds=5, wall_seconds=5, memory_bytes=1 << 30, file_bytes=1 << 30)\n"
         "ended = subprocess.run([sys.executable, '-I', 'source/sandbox_child.py', json.dumps(job)],"
         "capture_output=True, text=True)\n"
         "print(ended.returncode, ended.stdout, ended.stderr)\n",
@@ -155,7 +155,7 @@ def test_where_the_kernel_grants_no_sandbox_nothing_is_run() -> None:
     assert run.made == {}
 
 
-@pytest.mark.parametrize("script", ["confined", "unit_worker"])
+@pytest.mark.parametrize("script", ["sandbox_child", "unit_worker"])
 def test_a_limit_that_holds_already_is_lowered_and_never_raised(script: str, tmp_path: Path) -> None:
     """Those of a user are often below what a command may use."""
     words, given, expected = ["-c", f"import {__name__} as t; print(t.python('print(1 + 1)').output)"], "", "2"
@@ -230,6 +230,7 @@ def test_root_that_cannot_become_nobody_runs_nothing_and_says_which_step_was_ref
         "cpu_seconds": 5,
         "wall_seconds": 5,
         "memory_bytes": 1 << 30,
+        "file_bytes": 1 << 30,
     }
     words = [sys.executable, "-I", sandbox_child.__file__, json.dumps(job)]
     code = f"import ctypes, os; assert ctypes.CDLL(None).prctl(24, 7, 0, 0, 0) == 0; os.execv({words[0]!r}, {words!r})"
