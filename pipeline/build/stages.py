@@ -21,6 +21,7 @@ from pipeline.contracts.gates import Verdict, judge, refuse_blocked
 from pipeline.contracts.part import MadePart, Part, PartOutput, StageOutput
 from pipeline.contracts.report import StageReport
 from pipeline.core.errors import MissingError, RefMovedError, SourceError, StageError
+from pipeline.core.languages import grammar_distributions
 from pipeline.core.params import Params, digest, fingerprint
 from pipeline.core.progress import Progress
 from pipeline.pins.pins import SourcePin
@@ -92,7 +93,7 @@ STAGES: tuple[Stage, ...] = (
         },
         "normalize/rules, normalize/duplicates",
         "enrich/part",
-        ("pyarrow", "tree-sitter", "tree-sitter-c", "tree-sitter-cpp"),
+        ("pyarrow", "tree-sitter", *grammar_distributions()),
     ),
     Stage(
         "tokenize",

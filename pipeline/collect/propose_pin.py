@@ -16,7 +16,7 @@ from pipeline.collect.network.retry import Patience
 from pipeline.collect.params import CollectParams
 from pipeline.core.digests import file_sha256
 from pipeline.core.errors import FetchError, PinError
-from pipeline.cpp.languages import is_source
+from pipeline.core.languages import is_source
 from pipeline.pins.catalog import CATALOG, CatalogEntry, load_catalog
 from pipeline.pins.local_tree import tree_digest
 from pipeline.pins.pins import pin_of, toml_of

@@ -12,9 +12,9 @@ from pipeline.collect.read_source import read_source
 from pipeline.contracts.part import Part, PartJob, PartOutput, StageOutput
 from pipeline.contracts.report import StageReport, count_reasons, total
 from pipeline.core.errors import SourceError
+from pipeline.core.languages import is_source
 from pipeline.core.records import DroppedRecord, FileModification, SourceFile, TreeFile
 from pipeline.core.schema import table_of_records
-from pipeline.cpp.languages import is_source
 from pipeline.pins.pins import SourcePin
 from pipeline.pins.withdrawn import Selector
 

@@ -9,7 +9,7 @@ from pipeline.enrich.chunking.chunks import Chunk, chunks_of
 from pipeline.enrich.chunking.sizes import sized_chunks
 from pipeline.enrich.compiler.compiler_index import View
 from pipeline.enrich.params import SyntaxParams
-from pipeline.enrich.syntax.grammar import Grammar, grammar_of
+from pipeline.enrich.syntax.grammar import languages_to_parse
 from pipeline.enrich.syntax.parse import Syntax, leaves_of_syntax, read_syntax
 
 NO_DATABASE = "no_database"
@@ -26,7 +26,6 @@ class Reading:
     """What the parser and the compiler found in one document. `view` is None where there was nothing to compile."""
 
     document: Row
-    grammar: Grammar
     syntax: Syntax
     chunks: Sequence[Chunk]
     provenance: Provenance
@@ -47,10 +46,10 @@ class Reading:
 def read_document(document: Row, params: SyntaxParams, view: View | None = None) -> Reading:
     """Parse one document and cut it into chunks. A document that cannot be parsed is degraded, never dropped."""
     content = document["text"].encode()
-    grammar, syntax = _best_syntax(document["path"], content, params)
+    syntax = _best_syntax(document["path"], content, params)
     provenance, detail = _provenance(syntax, params, view)
     chunks = sized_chunks(syntax, chunks_of(syntax), params.max_chunk_bytes)
-    return Reading(document, grammar, syntax, chunks, provenance, detail, view)
+    return Reading(document, syntax, chunks, provenance, detail, view)
 
 
 def record_of(reading: Reading, order_in_source: int) -> EnrichedDocument:
@@ -63,7 +62,7 @@ def record_of(reading: Reading, order_in_source: int) -> EnrichedDocument:
         split=document["split"],
         text=document["text"],
         text_sha256=document["text_sha256"],
-        language=reading.grammar.value,
+        language=reading.syntax.language.name,
         provenance=reading.provenance.value,
         provenance_detail=reading.provenance_detail,
         chunk_starts=tuple(chunk.start for chunk in chunks),
@@ -82,15 +81,14 @@ def record_of(reading: Reading, order_in_source: int) -> EnrichedDocument:
     )
 
 
-def _best_syntax(path: str, content: bytes, params: SyntaxParams) -> tuple[Grammar, Syntax]:
-    """A header that looks like C and has errors as such is parsed as C++ too; the grammar with fewer errors has it."""
-    grammar = grammar_of(path, content)
-    syntax = read_syntax(content, grammar, params)
-    if grammar is Grammar.C and syntax.num_error_bytes and not path.endswith(".c"):
-        other = read_syntax(content, Grammar.CPP, params)
-        if other.num_error_bytes < syntax.num_error_bytes:
-            return Grammar.CPP, other
-    return grammar, syntax
+def _best_syntax(path: str, content: bytes, params: SyntaxParams) -> Syntax:
+    """Parse a text in the language with the fewest errors. Another one is tried only where the one before leaves some."""
+    first, *others = languages_to_parse(path, content)
+    best = read_syntax(content, first, params)
+    for language in others:
+        if best.num_error_bytes:
+            best = min(best, read_syntax(content, language, params), key=lambda syntax: syntax.num_error_bytes)
+    return best
 
 
 def _provenance(syntax: Syntax, params: SyntaxParams, view: View | None) -> tuple[Provenance, str]:
@@ -106,7 +104,7 @@ def _provenance(syntax: Syntax, params: SyntaxParams, view: View | None) -> tupl
 
 
 def _node_columns(reading: Reading) -> dict[str, Any]:
-    leaves = leaves_of_syntax(reading.syntax, reading.grammar)
+    leaves = leaves_of_syntax(reading.syntax)
     if leaves is None:
         return dict.fromkeys(("node_starts", "node_depths", "node_siblings", "node_types"))
     return {

@@ -6,9 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from posixpath import commonpath, dirname, join, normpath
 
-from pipeline.cpp.languages import C_EXTENSIONS
-
-_UNIT_EXTENSIONS = C_EXTENSIONS | {".cc", ".cp", ".cpp", ".cxx", ".c++", ".cu"}
+from pipeline.core.languages import is_unit
 
 Graph = Mapping[str, Sequence[str]]
 
@@ -122,16 +120,11 @@ def _priority(component: tuple[str, ...], graph: Graph) -> tuple[bool, str]:
 
 def _includes_own_header(path: str, targets: Iterable[str]) -> bool:
     stem = PurePosixPath(path).stem
-    return _is_unit(path) and any(PurePosixPath(target).stem == stem for target in targets)
+    return is_unit(path) and any(PurePosixPath(target).stem == stem for target in targets)
 
 
 def _headers_first(path: str) -> tuple[bool, str]:
-    return (_is_unit(path), path)
-
-
-def _is_unit(path: str) -> bool:
-    """Whether the file is compiled by itself, by its extension."""
-    return PurePosixPath(path).suffix.lower() in _UNIT_EXTENSIONS
+    return (is_unit(path), path)
 
 
 def _num_shared_folders(path: str, other: str) -> int:

@@ -1,9 +1,7 @@
 """One source by the rules: decode, filter, license, scrub, sign. Each file becomes a Document or a DroppedRecord."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -12,9 +10,9 @@ from numpy.typing import NDArray
 
 from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.contracts.report import StageReport, count_reasons
+from pipeline.core.languages import LANGUAGES, language_of
 from pipeline.core.records import Document, DroppedRecord, LicenseEvidence
 from pipeline.core.schema import table_of_records
-from pipeline.cpp.languages import C_EXTENSIONS, SHARED_EXTENSIONS
 from pipeline.cpp.lexer import token_hashes
 from pipeline.normalize.contamination.decontaminate import ContaminationRecord, Decontaminator, Overlap, WholeSolutions
 from pipeline.normalize.contamination.evaluation_items import EVALUATION_ITEMS, EvaluationItem, load_items
@@ -268,10 +266,8 @@ def is_licensed(document: Document, policy: Policy) -> bool:
 
 
 def _bytes_by_language(documents: list[Document]) -> dict[str, float]:
-    """Bytes of `.c`, of `.h` (either language) and of C++ files."""
-    num_bytes = Counter[str]()
+    num_bytes = dict.fromkeys(LANGUAGES.names, 0)
     for document in documents:
-        suffix = PurePosixPath(document.path).suffix
-        language = "c" if suffix in C_EXTENSIONS else "c_or_cpp" if suffix.lower() in SHARED_EXTENSIONS else "cpp"
-        num_bytes[language] += document.num_bytes
-    return {f"num_bytes_cleaned_{language}": num_bytes[language] for language in ("c", "c_or_cpp", "cpp")}
+        if (language := language_of(document.path)) is not None:
+            num_bytes[language.name] += document.num_bytes
+    return {f"num_bytes_cleaned_{language}": number for language, number in num_bytes.items()}

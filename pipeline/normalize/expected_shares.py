@@ -4,13 +4,10 @@ A rule that goes wrong, or a source that turned into something else, shows first
 """
 
 from collections.abc import Mapping
-from typing import get_args
 
 from pipeline.contracts.report import StageReport
-from pipeline.cpp.languages import Language
+from pipeline.core.languages import LANGUAGES
 from pipeline.normalize.params import DropBands
-
-LANGUAGES: tuple[Language, ...] = get_args(Language)
 
 
 def drops_outside(report: StageReport, bands: DropBands) -> tuple[str, ...]:
@@ -25,14 +22,14 @@ def drops_outside(report: StageReport, bands: DropBands) -> tuple[str, ...]:
     )
 
 
-def language_shares(report: StageReport) -> dict[Language, float]:
+def language_shares(report: StageReport) -> dict[str, float]:
     """The share of each language in the bytes that the rules left of a source; all zero where nothing is left."""
-    num_bytes = {language: report.measures[f"num_bytes_cleaned_{language}"] for language in LANGUAGES}
-    return {language: num_bytes[language] / max(1, sum(num_bytes.values())) for language in LANGUAGES}
+    num_bytes = {language: report.measures[f"num_bytes_cleaned_{language}"] for language in LANGUAGES.names}
+    return {language: num_bytes[language] / max(1, sum(num_bytes.values())) for language in LANGUAGES.names}
 
 
 def languages_outside(
-    reports: Mapping[str, StageReport], bands: Mapping[str, Mapping[Language, tuple[float, float]]]
+    reports: Mapping[str, StageReport], bands: Mapping[str, Mapping[str, tuple[float, float]]]
 ) -> tuple[str, ...]:
     """A sentence for each source and language whose share lies outside the band of the source's pin."""
     return tuple(

@@ -21,8 +21,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from pipeline.core.errors import PinError, SourceError
+from pipeline.core.languages import LANGUAGES
 from pipeline.core.params import Params
-from pipeline.cpp.languages import Language
 from pipeline.pins.build_block import BuildBlock
 from pipeline.pins.local_tree import tree_digest
 from pipeline.pins.selection import Selection
@@ -71,8 +71,8 @@ class SourcePin(Params):
 
     upstreams: dict[Glob, Slug] = Field(default={})
     """Glob of this source's files -> name of the pin that they were copied from: of copies, that pin's is kept."""
-    languages: dict[Language, tuple[Share, Share]] = Field(default={})
-    """Band of each language's share in what the rules leave: `.c`, `.h`, and all that is C++. One not named is not judged."""
+    languages: dict[str, tuple[Share, Share]] = Field(default={})
+    """Band of each language's share in what the rules leave, by the name in `LANGUAGES`. One not named is not judged."""
 
     places: ClassVar[frozenset[str]] = frozenset()
     """Fields that say where the bytes are had, not which they are."""
@@ -82,6 +82,8 @@ class SourcePin(Params):
     @model_validator(mode="after")
     def _has_sound_bands(self) -> "SourcePin":
         for language, (low, high) in self.languages.items():
+            if language not in LANGUAGES:
+                raise ValueError(f"there is no language {language}; expected {', '.join(LANGUAGES.names)}")
             if low > high:
                 raise ValueError(f"a band of {language} that does not end before it begins")
         return self

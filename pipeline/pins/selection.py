@@ -3,9 +3,12 @@
 import re
 from collections.abc import Iterable
 from functools import cached_property
+from pathlib import PurePosixPath
 
 from pipeline.core.globs import any_of
-from pipeline.cpp.languages import is_license_evidence
+
+_LICENSE_STEMS = frozenset({"license", "licence", "copying", "unlicense", "notice"})
+_METADATA_NAMES = frozenset({"PKG-INFO", "REUSE.toml"})
 
 
 class Selection:
@@ -32,3 +35,14 @@ class Selection:
     @cached_property
     def _exclude_pattern(self) -> re.Pattern[str]:
         return any_of(self.exclude)
+
+
+def is_license_evidence(path: str) -> bool:
+    """Return whether a file is evidence about licenses: a license text, a `.license` sidecar, REUSE or package metadata."""
+    pure = PurePosixPath(path)
+    if pure.name in _METADATA_NAMES or path.endswith(".reuse/dep5") or pure.suffix == ".license":
+        return True
+    if pure.parent.name == "LICENSES":
+        return True
+    stem = pure.name.lower().split(".")[0].split("-")[0].split("_")[0]
+    return stem in _LICENSE_STEMS and pure.suffix.lower() in {"", ".txt", ".md", ".rst"}

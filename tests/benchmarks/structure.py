@@ -11,12 +11,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import tree_sitter_c
-import tree_sitter_cpp
-from tree_sitter import Language, Parser
+from tree_sitter import Parser
 
 from pipeline.build.recipes import FULL_BUILT
 from pipeline.build.stages import parts_of
+from pipeline.core.languages import C, Language
 from pipeline.core.records import ChunkKind
 from pipeline.enrich.compiler.compiler_index import CompilerIndex, Source, index_source, prepare
 from pipeline.enrich.compiler.params import CompilerParams
@@ -24,7 +23,7 @@ from pipeline.enrich.compiler.tools import system_arguments, tool_versions
 from pipeline.enrich.document import Reading, read_document, record_of
 from pipeline.enrich.params import SyntaxParams
 from pipeline.enrich.syntax.branches import conditionals_of, unbalanced_branches
-from pipeline.enrich.syntax.grammar import Grammar
+from pipeline.enrich.syntax.grammar import load_grammar
 from pipeline.enrich.syntax.parse import Syntax
 from pipeline.pins.build_block import BuildBlock
 from pipeline.store.store import Store
@@ -36,19 +35,18 @@ NUM_UNITS = 20
 BLANK_ROW = dict.fromkeys(
     ("document_id", "source", "split", "text_sha256", "filepath_stable_id", "file_local_commit_index"), ""
 )
-LANGUAGES = {Grammar.C: Language(tree_sitter_c.language()), Grammar.CPP: Language(tree_sitter_cpp.language())}
 
 
 def syntax() -> list[Figure]:
     """Time from a text to its row, and tree-sitter's parse of the same texts with the same grammars, in turn."""
     seconds, num_bytes = {_parse_row: 0.0, _bare_parse: 0.0}, 0
-    _parse_row(_rows()[0], Grammar.CPP)  # unmeasured: what is imported and loaded once a process
+    _parse_row(_rows()[0], C)  # unmeasured: what is imported and loaded once a process
     for number, row in enumerate(_rows()):
-        grammar = read_document(row, SyntaxParams()).grammar  # unmeasured: both find the text in the caches
+        language = read_document(row, SyntaxParams()).syntax.language  # unmeasured: both find the text in the caches
         num_bytes += len(row["text"].encode())
         for way in (_parse_row, _bare_parse) if number % 2 else (_bare_parse, _parse_row):
             started = time.process_time()
-            way(row, grammar)
+            way(row, language)
             seconds[way] += time.process_time() - started
     parsed, bare = seconds.values()
     speed, peer, ratio = num_bytes / 1e6 / parsed, num_bytes / 1e6 / bare, bare / parsed
@@ -58,12 +56,12 @@ def syntax() -> list[Figure]:
     ]
 
 
-def _parse_row(row: dict[str, str], grammar: Grammar) -> None:
+def _parse_row(row: dict[str, str], language: Language) -> None:
     record_of(read_document(row, SyntaxParams()), 0)
 
 
-def _bare_parse(row: dict[str, str], grammar: Grammar) -> None:
-    Parser(LANGUAGES[grammar]).parse(row["text"].encode())
+def _bare_parse(row: dict[str, str], language: Language) -> None:
+    Parser(load_grammar(language)).parse(row["text"].encode())
 
 
 def error_bytes() -> list[Figure]:

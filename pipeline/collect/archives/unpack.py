@@ -13,9 +13,9 @@ from pathlib import Path
 from pipeline.collect.archives.containers import Member, members_of, over_limit, refusing_broken
 from pipeline.collect.params import CollectParams
 from pipeline.core.errors import ArchiveError
-from pipeline.cpp.languages import is_license_evidence, is_source
+from pipeline.core.languages import is_source
 from pipeline.pins.local_tree import printable_path
-from pipeline.pins.selection import Selection
+from pipeline.pins.selection import Selection, is_license_evidence
 
 _DRIVE = re.compile(r"[A-Za-z]:")
 

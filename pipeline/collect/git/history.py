@@ -14,8 +14,8 @@ from typing import IO
 
 from pipeline.collect.git.command import run_git, started
 from pipeline.collect.git.objects import Objects
+from pipeline.core.languages import is_source, source_suffixes
 from pipeline.core.records import FileModification
-from pipeline.cpp.languages import SOURCE_EXTENSIONS, is_source
 from pipeline.pins.local_tree import printable_path
 
 MAX_FILES_IN_COMMIT = 5
@@ -205,7 +205,7 @@ def _ambiguous_paths(changes: dict[str, list[Change]]) -> frozenset[str]:
 
 def _diff_sizes(objects: Objects, commits: Sequence[str]) -> dict[tuple[str, str, str], int]:
     """Characters of the hunks by commit, and ids of the file before and after."""
-    globs = [f":(glob,icase)**/*{extension}" for extension in sorted(SOURCE_EXTENSIONS)]
+    globs = [f":(glob,icase)**/*{suffix}" for suffix in source_suffixes()]
     sizes: Counter[tuple[str, str, str]] = Counter()
     commit, file, in_hunk = "", ("", "", ""), False
     with started(objects.folder, [*_DIFF, *_PATCH, *_PLAIN_PATCH, "--", *globs], commits) as lines:

@@ -26,41 +26,16 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
+from pipeline.core.languages import NodeTypes
 from pipeline.core.records import ChunkKind
 from pipeline.enrich.chunking.spans import Chunk, Spans
 from pipeline.enrich.syntax.parse import Syntax
 
 __all__ = ["Chunk", "chunks_of"]
 
-_CLASSES = frozenset({"class_specifier", "struct_specifier", "union_specifier"})
-_CONDITIONALS = frozenset({"preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef"})
 _DECLARATIONS = frozenset({"declaration", "field_declaration"})
 _TYPED = _DECLARATIONS | {"function_definition"}
-_WRAPPERS = frozenset({"template_declaration", "linkage_specification"})
-_BESIDE_DECLARATIONS = frozenset({"comment", "template_parameter_list", "requires_clause"})
 _NAMES = frozenset({"identifier", "field_identifier", "type_identifier"})
-_PUNCTUATION = frozenset({";", ":", ","})
-_KINDS = {
-    "preproc_include": ChunkKind.PREAMBLE,
-    "preproc_def": ChunkKind.PREAMBLE,
-    "preproc_function_def": ChunkKind.PREAMBLE,
-    "preproc_call": ChunkKind.PREAMBLE,
-    "#endif": ChunkKind.PREAMBLE,
-    "namespace_alias_definition": ChunkKind.NAMESPACE,
-    "type_definition": ChunkKind.TYPEDEF,
-    "alias_declaration": ChunkKind.TYPEDEF,
-    "concept_definition": ChunkKind.TYPEDEF,
-    "class_specifier": ChunkKind.CLASS_DECL,
-    "struct_specifier": ChunkKind.CLASS_DECL,
-    "union_specifier": ChunkKind.CLASS_DECL,
-    "enum_specifier": ChunkKind.CLASS_DECL,
-    "compound_statement": ChunkKind.FUNC_BODY,
-}
-_ONE_SPAN = {
-    name: kind for name, kind in _KINDS.items() if name.startswith(("preproc", "#", "type_def", "alias", "concept"))
-}
-"""What is one span whatever stands in it."""
-_DOCUMENTED_DIRECTIVES = frozenset({"preproc_def", "preproc_function_def"})
 
 
 class Closing(NamedTuple):
@@ -82,144 +57,143 @@ class Container:
 
 
 def chunks_of(syntax: Syntax) -> list[Chunk]:
-    """The chunks of a parsed text; one of kind `other` where there is no tree. An empty text has none."""
+    """Return the chunks of a parsed text; one of kind `other` if there is no tree. An empty text has none."""
     spans = Spans()
     if syntax.tree is not None:
-        _walk(syntax.tree.root_node, spans)
+        assert syntax.language.grammar is not None  # it was parsed with it
+        _Walk(syntax.language.grammar.nodes, spans).run(syntax.tree.root_node)
     return spans.chunks(syntax.content, syntax.blanked)
 
 
-def _walk(root: Node, spans: Spans) -> None:
-    """Visit the children of containers and of nothing else: the bodies of functions are most of a text."""
-    stack = [Container(iter(root.children), 0, in_class=False)]
-    while stack:
-        container = stack[-1]
-        node = next(container.children, None)
-        if node is not None:
-            opened = _visit(node, container, spans)
-            if opened is not None:
-                stack.append(opened)
-            continue
-        stack.pop()
-        if container.closing is not None:
-            outer_level = stack[-1].level
-            spans.add(*container.closing, outer_level, takes_comment=False)
+@dataclass(slots=True)
+class _Walk:
+    """A walk over a tree that adds spans. It visits the children of containers only: function bodies are most of a text."""
 
+    nodes: NodeTypes
+    spans: Spans
 
-def _visit(node: Node, container: Container, spans: Spans) -> Container | None:
-    """Add a node's span; a container adds its opening and is returned."""
-    kind = node.type
-    if kind == "comment":
-        spans.add_comment(node.start_byte, node.end_byte, container.level)
-    elif kind in _ONE_SPAN:
-        span_kind = _ONE_SPAN[kind]
-        takes_comment = span_kind is not ChunkKind.PREAMBLE or kind in _DOCUMENTED_DIRECTIVES
-        spans.add(node.start_byte, node.end_byte, span_kind, container.level, takes_comment)
-    elif kind in _PUNCTUATION or (kind == "expression_statement" and node.end_byte - node.start_byte == 1):
-        spans.absorb(node.end_byte)
-    elif kind == "ERROR":
-        return Container(iter(node.children), container.level, container.in_class)
-    elif kind in _CONDITIONALS:
-        return _open_conditional(node, container, spans)
-    else:
-        return _visit_declaration(node, kind, container, spans)
-    return None
+    def run(self, root: Node) -> None:
+        """Add the spans of a tree, in the order of the text."""
+        stack = [Container(iter(root.children), 0, in_class=False)]
+        while stack:
+            container = stack[-1]
+            node = next(container.children, None)
+            if node is not None:
+                opened = self._visit(node, container)
+                if opened is not None:
+                    stack.append(opened)
+                continue
+            stack.pop()
+            if container.closing is not None:
+                outer_level = stack[-1].level
+                self.spans.add(*container.closing, outer_level, takes_comment=False)
 
+    def _visit(self, node: Node, container: Container) -> Container | None:
+        """Add a node's span. Return the container that it opens, if any, with its opening added."""
+        kind, nodes, spans = node.type, self.nodes, self.spans
+        if kind in nodes.comments:
+            spans.add_comment(node.start_byte, node.end_byte, container.level)
+        elif kind in nodes.single:
+            span_kind = nodes.single[kind]
+            takes_comment = span_kind is not ChunkKind.PREAMBLE or kind in nodes.documented_preamble
+            spans.add(node.start_byte, node.end_byte, span_kind, container.level, takes_comment)
+        elif kind in nodes.punctuation or (kind == "expression_statement" and node.end_byte - node.start_byte == 1):
+            spans.absorb(node.end_byte)
+        elif kind == "ERROR":
+            return Container(iter(node.children), container.level, container.in_class)
+        elif kind in nodes.conditionals:
+            return self._open_conditional(node, container)
+        else:
+            return self._visit_declaration(node, kind, container)
+        return None
 
-def _visit_declaration(outer: Node, type_: str, container: Container, spans: Spans) -> Container | None:
-    """`type_` is the outer node's; asking a node for it makes a string each time."""
-    node = outer
-    if type_ in _WRAPPERS:
-        node = _unwrap(outer)
-        type_ = node.type
-    if type_ in ("namespace_definition", "linkage_specification"):
-        body = node.child_by_field_name("body")
+    def _visit_declaration(self, outer: Node, type_: str, container: Container) -> Container | None:
+        """Add a declaration. `type_` is the outer node's: each request to a node for it builds a string."""
+        node, nodes, spans = outer, self.nodes, self.spans
+        if type_ in nodes.wrappers:
+            node = self._unwrap(outer)
+            type_ = node.type
+        if type_ in nodes.namespaces:
+            body = node.child_by_field_name("body")
+            if body is not None:
+                inner = Container(iter(()), container.level + nodes.namespaces[type_], in_class=False)
+                return self._open(outer, body, ChunkKind.NAMESPACE, container.level, inner)
+        declared = node.child_by_field_name("type") if type_ in _TYPED else None
+        body = self._class_body(node, type_, declared)
         if body is not None:
-            num_levels = int(type_ == "namespace_definition")
-            inner = Container(iter(()), container.level + num_levels, in_class=False)
-            return _open(outer, body, ChunkKind.NAMESPACE, container.level, inner, spans)
-    declared = node.child_by_field_name("type") if type_ in _TYPED else None
-    body = _class_body(node, type_, declared)
-    if body is not None:
-        inner = Container(iter(()), container.level + 1, in_class=True)
-        return _open(outer, body, ChunkKind.CLASS_DECL, container.level, inner, spans)
-    body = _function_body(node) if type_ == "function_definition" else None
-    if body is not None:
-        spans.add(outer.start_byte, body.start_byte, ChunkKind.FUNC_SIG, container.level)
-        spans.add(body.start_byte, outer.end_byte, ChunkKind.FUNC_BODY, container.level, takes_comment=False)
+            inner = Container(iter(()), container.level + 1, in_class=True)
+            return self._open(outer, body, ChunkKind.CLASS_DECL, container.level, inner)
+        body = self._function_body(node) if type_ in nodes.functions else None
+        if body is not None:
+            spans.add(outer.start_byte, body.start_byte, ChunkKind.FUNC_SIG, container.level)
+            spans.add(body.start_byte, outer.end_byte, ChunkKind.FUNC_BODY, container.level, takes_comment=False)
+            return None
+        kind = nodes.single.get(type_) or nodes.declarations.get(type_)
+        kind = kind or self._kind_of(node, type_, declared, container.in_class)
+        spans.add(outer.start_byte, outer.end_byte, kind, container.level, takes_comment=kind is not ChunkKind.PREAMBLE)
         return None
-    kind = _KINDS.get(type_) or _kind_of(node, type_, declared, container.in_class)
-    spans.add(outer.start_byte, outer.end_byte, kind, container.level, takes_comment=kind is not ChunkKind.PREAMBLE)
-    return None
 
+    def _open(self, outer: Node, body: Node, kind: ChunkKind, level: int, inner: Container) -> Container:
+        """Add a declaration up to its opening brace; its closing brace and what follows come when `inner` is done."""
+        children = body.children
+        opening_end = body.start_byte
+        if children and children[0].type == "{":
+            opening_end = children.pop(0).end_byte
+        self.spans.add(outer.start_byte, opening_end, kind, level, takes_comment=kind is ChunkKind.CLASS_DECL)
+        if children and children[-1].type == "}":
+            inner.closing = Closing(children.pop().start_byte, outer.end_byte, kind)
+        inner.children = iter(children)
+        return inner
 
-def _open(outer: Node, body: Node, kind: ChunkKind, level: int, inner: Container, spans: Spans) -> Container:
-    """Add a declaration up to its opening brace; its closing brace and what follows come when `inner` is done."""
-    children = body.children
-    opening_end = body.start_byte
-    if children and children[0].type == "{":
-        opening_end = children.pop(0).end_byte
-    spans.add(outer.start_byte, opening_end, kind, level, takes_comment=kind is ChunkKind.CLASS_DECL)
-    if children and children[-1].type == "}":
-        inner.closing = Closing(children.pop().start_byte, outer.end_byte, kind)
-    inner.children = iter(children)
-    return inner
+    def _open_conditional(self, node: Node, container: Container) -> Container:
+        """Add the first line of a conditional as preamble. Its branches are walked as if they were outside of it."""
+        condition = node.child_by_field_name("condition") or node.child_by_field_name("name") or node.child(0)
+        line_end = condition.end_byte if condition is not None else node.start_byte
+        self.spans.add(node.start_byte, line_end, ChunkKind.PREAMBLE, container.level, takes_comment=False)
+        rest = (child for child in node.children if child.start_byte >= line_end)
+        return Container(rest, container.level, container.in_class)
 
+    def _unwrap(self, node: Node) -> Node:
+        """Return the declaration inside of `template <...>` and of `extern "C"` without braces."""
+        while node.type in self.nodes.wrappers:
+            inner = node.child_by_field_name("body") or self._last_declaration(node)
+            if inner is None or inner.type == "declaration_list":
+                return node
+            node = inner
+        return node
 
-def _open_conditional(node: Node, container: Container, spans: Spans) -> Container:
-    """A conditional is walked in place: its directive lines are preamble, its branches what they are without it."""
-    condition = node.child_by_field_name("condition") or node.child_by_field_name("name") or node.child(0)
-    line_end = condition.end_byte if condition is not None else node.start_byte
-    spans.add(node.start_byte, line_end, ChunkKind.PREAMBLE, container.level, takes_comment=False)
-    rest = (child for child in node.children if child.start_byte >= line_end)
-    return Container(rest, container.level, container.in_class)
+    def _last_declaration(self, node: Node) -> Node | None:
+        inner = [child for child in node.named_children if child.type not in self.nodes.wrapper_parts]
+        return inner[-1] if inner else None
 
+    def _class_body(self, node: Node, type_: str, declared: Node | None) -> Node | None:
+        """Return the body of a class, also of one that declares variables, or after a macro: `class EXPORT Name { ... };`."""
+        classes = self.nodes.classes
+        if type_ in classes:
+            return node.child_by_field_name("body")
+        if declared is None or declared.type not in classes:
+            return None
+        if type_ in _DECLARATIONS:
+            return declared.child_by_field_name("body")
+        declarator = node.child_by_field_name("declarator")
+        is_after_macro = declarator is not None and declarator.type in _NAMES
+        return node.child_by_field_name("body") if is_after_macro else None
 
-def _unwrap(node: Node) -> Node:
-    """The declaration inside of `template <...>` and of `extern "C"` without braces."""
-    while node.type in _WRAPPERS:
-        inner = node.child_by_field_name("body") or _last_declaration(node)
-        if inner is None or inner.type == "declaration_list":
-            return node
-        node = inner
-    return node
+    def _function_body(self, node: Node) -> Node | None:
+        last = node.child(node.child_count - 1)
+        is_body = last is not None and last.type in self.nodes.function_bodies
+        return last if is_body else node.child_by_field_name("body")
 
-
-def _last_declaration(node: Node) -> Node | None:
-    inner = [child for child in node.named_children if child.type not in _BESIDE_DECLARATIONS]
-    return inner[-1] if inner else None
-
-
-def _class_body(node: Node, type_: str, declared: Node | None) -> Node | None:
-    """The body of a class, also of one that declares variables, or behind a macro: `class EXPORT Name { ... };`."""
-    if type_ in _CLASSES:
-        return node.child_by_field_name("body")
-    if declared is None or declared.type not in _CLASSES:
-        return None
-    if type_ in _DECLARATIONS:
-        return declared.child_by_field_name("body")
-    declarator = node.child_by_field_name("declarator")
-    is_behind_macro = declarator is not None and declarator.type in _NAMES
-    return node.child_by_field_name("body") if is_behind_macro else None
-
-
-def _function_body(node: Node) -> Node | None:
-    last = node.child(node.child_count - 1)
-    is_body = last is not None and last.type in ("compound_statement", "try_statement", "constructor_try_statement")
-    return last if is_body else node.child_by_field_name("body")
-
-
-def _kind_of(node: Node, type_: str, declared: Node | None, in_class: bool) -> ChunkKind:
-    """The kind of a declaration without a body of its own."""
-    is_declaration = type_ in _DECLARATIONS
-    if is_declaration and declared is not None and _is_enumeration(declared):
-        return ChunkKind.CLASS_DECL
-    if in_class:
-        return ChunkKind.CLASS_MEMBER
-    if type_ == "using_declaration":
-        return ChunkKind.NAMESPACE
-    is_function = type_ == "function_definition" or (type_ == "declaration" and _declares_function(node))
-    return ChunkKind.FUNC_SIG if is_function else ChunkKind.OTHER
+    def _kind_of(self, node: Node, type_: str, declared: Node | None, in_class: bool) -> ChunkKind:
+        """Return the kind of a declaration without a body of its own."""
+        if type_ in _DECLARATIONS and declared is not None and _is_enumeration(declared):
+            return ChunkKind.CLASS_DECL
+        if in_class:
+            return ChunkKind.CLASS_MEMBER
+        if type_ == "using_declaration":
+            return ChunkKind.NAMESPACE
+        is_function = type_ in self.nodes.functions or (type_ == "declaration" and _declares_function(node))
+        return ChunkKind.FUNC_SIG if is_function else ChunkKind.OTHER
 
 
 def _is_enumeration(declared: Node) -> bool:

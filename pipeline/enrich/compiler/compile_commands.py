@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 from posixpath import isabs, join, normpath
 from typing import TypeGuard
 
-from pipeline.cpp.languages import C_EXTENSIONS, SOURCE_EXTENSIONS
+from pipeline.core.languages import C_OR_CPP, CPP, C, language_of
 from pipeline.enrich.compiler.source_tree import Tree
 
 MAX_DATABASE_BYTES = 64 << 20
@@ -129,7 +129,7 @@ def is_c(path: str, arguments: Sequence[str]) -> bool:
     """Whether a unit is C: by `-x`, else by its extension."""
     if "-x" in arguments:
         return arguments[len(arguments) - arguments[::-1].index("-x")] in ("c", "c-header")
-    return PurePosixPath(path).suffix in C_EXTENSIONS
+    return language_of(path) is C
 
 
 def _entries(content: bytes) -> list[object] | None:
@@ -230,8 +230,9 @@ def _compiler_of(word: str) -> str:
 def _as_language(path: str, arguments: list[str]) -> tuple[str, ...]:
     """The arguments with a language that libclang reads and a standard of that language. Compilers only warn of others."""
     suffix = PurePosixPath(path).suffix.lower()
+    is_known = language_of(path) in (C, C_OR_CPP, CPP) and suffix not in _OTHER_SUFFIXES
     languages = {value for name, value in pairwise(arguments) if name == "-x"}
-    if languages - _LANGUAGES or (not languages and suffix not in SOURCE_EXTENSIONS - _OTHER_SUFFIXES):
+    if languages - _LANGUAGES or (not languages and not is_known):
         raise LeftOutError("other_language")
     if not languages and suffix in _LINKED_SUFFIXES:
         arguments = [*arguments, "-x", "c++"]

@@ -1,20 +1,14 @@
-"""Which grammar a text is parsed with: by its extension, and where that says nothing, by what stands in it."""
+"""Grammars of texts: by the suffix, and for a header that may be C or C++ by its text."""
 
 import re
-from enum import StrEnum
-from pathlib import PurePosixPath
+from functools import cache
+from importlib import import_module
 
 import numpy as np
+import tree_sitter
 
-from pipeline.cpp.languages import C_EXTENSIONS, SHARED_EXTENSIONS
-
-
-class Grammar(StrEnum):
-    """The language that a text is parsed as."""
-
-    C = "c"
-    CPP = "cpp"
-
+from pipeline.core.errors import StageError
+from pipeline.core.languages import LANGUAGES, Language, language_of
 
 _DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b(.*)$", re.MULTILINE)
 _CPP_SIGN = re.compile(
@@ -28,14 +22,26 @@ _REFERENCE = re.compile(rb"\w>?\s*+&\s*+(?:\w++\s*+)?[,)]")
 """A parameter by reference, if a declaration or a body follows."""
 
 
-def grammar_of(path: str, content: bytes) -> Grammar:
-    """C for `.c`, what the text looks like for `.h`, C++ for all else. `.C` is C++ by long custom."""
-    suffix = PurePosixPath(path).suffix
-    if suffix in C_EXTENSIONS:
-        return Grammar.C
-    if suffix.lower() in SHARED_EXTENSIONS and not _has_cpp_sign(content):
-        return Grammar.C
-    return Grammar.CPP
+def languages_to_parse(path: str, content: bytes) -> list[Language]:
+    """Return the languages in which a text is to be parsed: the next one only if the one before leaves errors.
+
+    Raises StageError for a file in no language.
+    """
+    language = language_of(path)
+    if language is None:
+        raise StageError(path, "its suffix belongs to no language", f"a suffix of {', '.join(LANGUAGES.names)}")
+    if not language.one_of:
+        return [language]
+    first, second = (LANGUAGES[name] for name in language.one_of)
+    return [second] if _has_cpp_sign(content) else [first, second]
+
+
+@cache
+def load_grammar(language: Language) -> tree_sitter.Language:
+    """Return the grammar of a language, loaded once a process."""
+    assert language.grammar is not None  # `languages_to_parse` gives none of these
+    module, _, function = language.grammar.function.partition(":")
+    return tree_sitter.Language(getattr(import_module(module), function)())
 
 
 def _has_cpp_sign(content: bytes) -> bool:

@@ -7,13 +7,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import tree_sitter_c
-import tree_sitter_cpp
-from tree_sitter import Language, Node, Parser, Point, Tree
+from tree_sitter import Node, Parser, Point, Tree
 
+from pipeline.core.languages import Language
 from pipeline.enrich.params import SyntaxParams
 from pipeline.enrich.syntax.branches import ByteRange, conditionals_of, unbalanced_branches, with_spaces
-from pipeline.enrich.syntax.grammar import Grammar
+from pipeline.enrich.syntax.grammar import load_grammar
 from pipeline.enrich.syntax.leaves import Leaves, leaves_of
 
 OPERATIONS_PER_CALLBACK = 100
@@ -28,14 +27,12 @@ _MAX_NUM_ERRORS = 200
 _INCLUDE = re.compile(rb"#[ \t]*include[ \t]*(<[^>\n]+>|\"[^\"\n]+\")")
 
 
-_LANGUAGES = {Grammar.C: Language(tree_sitter_c.language()), Grammar.CPP: Language(tree_sitter_cpp.language())}
-
-
 @dataclass(frozen=True)
 class Syntax:
     """What parsing made of a text."""
 
     content: bytes
+    language: Language
     tree: Tree | None
     """None where a limit was hit; all bytes count as errors then."""
     num_error_bytes: int
@@ -57,23 +54,24 @@ class Syntax:
         return self.num_error_bytes / max(1, len(self.content))
 
 
-def leaves_of_syntax(syntax: Syntax, grammar: Grammar) -> Leaves | None:
+def leaves_of_syntax(syntax: Syntax) -> Leaves | None:
     """The leaves of the text's tree; None where there is no tree."""
-    return None if syntax.tree is None else leaves_of(syntax.tree, _LANGUAGES[grammar])
+    return None if syntax.tree is None else leaves_of(syntax.tree, load_grammar(syntax.language))
 
 
-def read_syntax(content: bytes, grammar: Grammar, params: SyntaxParams) -> Syntax:
+def read_syntax(content: bytes, language: Language, params: SyntaxParams) -> Syntax:
     """Parse a text; where it has errors, without the branches of #if that do not balance, if that leaves fewer."""
     if len(content) > params.max_num_bytes:
-        return _without_tree(content, "max_num_bytes")
-    tree = _parse(content, grammar, params)
+        return _without_tree(content, language, "max_num_bytes")
+    tree = _parse(content, language, params)
     if tree is None:
-        return _without_tree(content, "max_operations_per_byte")
+        return _without_tree(content, language, "max_operations_per_byte")
     includes = _includes(content, tree.root_node)
     errors, num_missing_nodes = _errors(tree.root_node)
     num_error_bytes = _num_bytes(errors)
     syntax = Syntax(
         content,
+        language,
         tree,
         num_error_bytes,
         num_missing_nodes,
@@ -83,19 +81,17 @@ def read_syntax(content: bytes, grammar: Grammar, params: SyntaxParams) -> Synta
     )
     if syntax.num_error_bytes + syntax.num_missing_nodes and params.blank_unbalanced_branches:
         conditionals = conditionals_of(content)
-        first = _with_blanked_branches(syntax, grammar, params, unbalanced_branches(conditionals))
+        first = _with_blanked_branches(syntax, params, unbalanced_branches(conditionals))
         if first.errors and len(first.errors) <= _MAX_NUM_ERRORS:
-            return _with_blanked_branches(first, grammar, params, unbalanced_branches(conditionals, first.errors))
+            return _with_blanked_branches(first, params, unbalanced_branches(conditionals, first.errors))
         return first
     return syntax
 
 
-def _with_blanked_branches(
-    syntax: Syntax, grammar: Grammar, params: SyntaxParams, blanked: Sequence[ByteRange]
-) -> Syntax:
+def _with_blanked_branches(syntax: Syntax, params: SyntaxParams, blanked: Sequence[ByteRange]) -> Syntax:
     """The text parsed without what is blanked, if that is something new and leaves less in errors."""
     is_new = bool(blanked) and tuple(blanked) != syntax.blanked
-    tree = _parse(with_spaces(syntax.content, blanked), grammar, params) if is_new else None
+    tree = _parse(with_spaces(syntax.content, blanked), syntax.language, params) if is_new else None
     if tree is None:
         return syntax
     errors, num_missing_nodes = _errors(tree.root_node)
@@ -112,13 +108,13 @@ def _with_blanked_branches(
     )
 
 
-def _without_tree(content: bytes, limit: str) -> Syntax:
+def _without_tree(content: bytes, language: Language, limit: str) -> Syntax:
     includes = tuple(match[1].decode() for match in _INCLUDE.finditer(content) if _begins_line(content, match.start()))
     everything = ((0, len(content)),) if content else ()
-    return Syntax(content, None, len(content), 0, includes, limit, (), everything, len(content))
+    return Syntax(content, language, None, len(content), 0, includes, limit, (), everything, len(content))
 
 
-def _parse(content: bytes, grammar: Grammar, params: SyntaxParams) -> Tree | None:
+def _parse(content: bytes, language: Language, params: SyntaxParams) -> Tree | None:
     """The tree, or None where the parser used up its operations. Each text has its own parser: nothing carries over."""
     max_callbacks = params.max_operations_per_byte * max(_LEAST_NUM_BYTES, len(content)) // OPERATIONS_PER_CALLBACK
     num_callbacks = 0
@@ -132,7 +128,7 @@ def _parse(content: bytes, grammar: Grammar, params: SyntaxParams) -> Tree | Non
         return num_callbacks > max_callbacks
 
     try:
-        return Parser(_LANGUAGES[grammar]).parse(read, progress_callback=must_stop)
+        return Parser(load_grammar(language)).parse(read, progress_callback=must_stop)
     except ValueError:
         if num_callbacks > max_callbacks:
             return None

@@ -239,4 +239,4 @@ def test_an_upstream_is_another_pin_of_the_file_and_bands_begin_before_they_end(
     backwards = 'name = "a"' + SDIST + "languages = { cpp = [0.9, 0.1] }"
     assert "a band of cpp that does not end before it begins" in refusal(pins_file(tmp_path, backwards))
     unknown = 'name = "a"' + SDIST + "languages = { rust = [0.0, 0.1] }"
-    assert "'c', 'c_or_cpp' or 'cpp'" in refusal(pins_file(tmp_path, unknown))
+    assert "there is no language rust; expected c, c_or_cpp, cpp" in refusal(pins_file(tmp_path, unknown))

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.build.recipes import MADE_CORPUS
-from pipeline.cpp.languages import is_source
+from pipeline.core.languages import CPP, C, Language, is_source
 from pipeline.enrich.chunking.chunks import Chunk, chunks_of
 from pipeline.enrich.chunking.spans import MAX_LEVEL
 from pipeline.enrich.params import SyntaxParams
-from pipeline.enrich.syntax.grammar import Grammar, grammar_of
+from pipeline.enrich.syntax.grammar import languages_to_parse
 from pipeline.enrich.syntax.parse import read_syntax
 
 CORPUS = MADE_CORPUS.parent
@@ -28,13 +28,13 @@ FRAGMENTS = [
 ]
 
 
-def cut(text: str, grammar: Grammar = Grammar.CPP) -> list[Chunk]:
-    return chunks_of(read_syntax(text.encode(), grammar, SyntaxParams()))
+def cut(text: str, language: Language = CPP) -> list[Chunk]:
+    return chunks_of(read_syntax(text.encode(), language, SyntaxParams()))
 
 
-def kinds_and_texts(text: str, grammar: Grammar = Grammar.CPP) -> list[tuple[str, str]]:
+def kinds_and_texts(text: str, language: Language = CPP) -> list[tuple[str, str]]:
     content = text.encode()
-    return [(chunk.kind.value, content[chunk.start : chunk.end].decode()) for chunk in cut(text, grammar)]
+    return [(chunk.kind.value, content[chunk.start : chunk.end].decode()) for chunk in cut(text, language)]
 
 
 def assert_conserved(content: bytes, chunks: list[Chunk]) -> None:
@@ -229,7 +229,7 @@ def test_a_text_of_blanks_is_one_chunk() -> None:
 def test_a_text_past_a_limit_is_one_chunk() -> None:
     content = b"int x;\n" * 1_000
 
-    chunks = chunks_of(read_syntax(content, Grammar.CPP, SyntaxParams(max_num_bytes=1_000)))
+    chunks = chunks_of(read_syntax(content, CPP, SyntaxParams(max_num_bytes=1_000)))
 
     assert [(chunk.start, chunk.end, chunk.kind.value) for chunk in chunks] == [(0, 7_000, "other")]
 
@@ -238,7 +238,9 @@ def test_a_text_past_a_limit_is_one_chunk() -> None:
 def test_real_files_keep_their_bytes(path: Path) -> None:
     content = path.read_bytes()
 
-    assert_conserved(content, chunks_of(read_syntax(content, grammar_of(path.name, content), SyntaxParams())))
+    assert_conserved(
+        content, chunks_of(read_syntax(content, languages_to_parse(path.name, content)[0], SyntaxParams()))
+    )
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=300))
@@ -247,12 +249,12 @@ def test_any_text_keeps_its_bytes(text: str) -> None:
     assert_conserved(text.encode(), cut(text))
 
 
-@given(st.lists(st.sampled_from(FRAGMENTS), max_size=60), st.sampled_from(Grammar))
+@given(st.lists(st.sampled_from(FRAGMENTS), max_size=60), st.sampled_from([C, CPP]))
 @settings(max_examples=300, deadline=None)
-def test_any_heap_of_fragments_keeps_its_bytes(fragments: list[str], grammar: Grammar) -> None:
+def test_any_heap_of_fragments_keeps_its_bytes(fragments: list[str], language: Language) -> None:
     text = "".join(fragments)
 
-    assert_conserved(text.encode(), cut(text, grammar))
+    assert_conserved(text.encode(), cut(text, language))
 
 
 @given(st.integers(0, len(DECODED) - 1), st.integers(0, 2**32))
@@ -265,7 +267,7 @@ def test_mutated_real_code_keeps_its_bytes(index: int, seed: int) -> None:
         end = min(len(text), start + random.randrange(40))
         text = text[:start] + random.choice(["", *FRAGMENTS]) + text[end:]
 
-    assert_conserved(text.encode(), cut(text, grammar_of(DECODED[index].name, text.encode())))
+    assert_conserved(text.encode(), cut(text, languages_to_parse(DECODED[index].name, text.encode())[0]))
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,11 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline.core.languages import CPP
 from pipeline.core.records import ChunkKind
 from pipeline.enrich.chunking.chunks import chunks_of
 from pipeline.enrich.chunking.sizes import sized_chunks
 from pipeline.enrich.params import SyntaxParams
-from pipeline.enrich.syntax.grammar import Grammar
 from pipeline.enrich.syntax.parse import read_syntax
 from tests.pipeline.enrich.chunking.test_chunks import FRAGMENTS, assert_conserved
 
@@ -16,7 +16,7 @@ FUNCTION = "int f()\n{\n" + "".join(STATEMENTS) + "}\n"
 
 
 def pieces(text: str, limit: int) -> list[tuple[ChunkKind, str]]:
-    syntax = read_syntax(text.encode(), Grammar.CPP, SyntaxParams())
+    syntax = read_syntax(text.encode(), CPP, SyntaxParams())
     sized = sized_chunks(syntax, chunks_of(syntax), limit)
     assert_conserved(text.encode(), sized)
     return [(chunk.kind, text.encode()[chunk.start : chunk.end].decode()) for chunk in sized]

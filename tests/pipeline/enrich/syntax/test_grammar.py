@@ -2,7 +2,8 @@
 
 import pytest
 
-from pipeline.enrich.syntax.grammar import Grammar, grammar_of
+from pipeline.core.languages import C
+from pipeline.enrich.syntax.grammar import languages_to_parse
 
 
 @pytest.mark.parametrize(
@@ -11,9 +12,9 @@ from pipeline.enrich.syntax.grammar import Grammar, grammar_of
 )
 def test_a_large_header_without_any_code_is_judged(piece: str) -> None:
     """A search that starts again at each piece would take hours."""
-    assert grammar_of("a.h", (piece * (2_000_000 // len(piece))).encode()) is Grammar.C
+    assert languages_to_parse("a.h", (piece * (2_000_000 // len(piece))).encode())[0] is C
 
 
 def test_a_heap_of_conditionals_that_nobody_closes_is_judged() -> None:
     """A look at all that are open, at each of them, would take hours."""
-    assert grammar_of("a.h", b"#if\n" * 1_000_000 + b"__cplusplus") is Grammar.C
+    assert languages_to_parse("a.h", b"#if\n" * 1_000_000 + b"__cplusplus")[0] is C

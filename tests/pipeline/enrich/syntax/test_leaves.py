@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tree_sitter import Node
 
+from pipeline.core.languages import CPP, C, Language
 from pipeline.enrich.params import SyntaxParams
-from pipeline.enrich.syntax.grammar import Grammar
 from pipeline.enrich.syntax.parse import leaves_of_syntax, read_syntax
 from tests.pipeline.enrich.chunking.test_chunks import FRAGMENTS
 
@@ -23,13 +23,13 @@ def all_leaves(node: Node, depth: int = 0, sibling: int = 0) -> list[tuple[int, 
     return [leaf for index, child in enumerate(node.children) for leaf in all_leaves(child, depth + 1, index)]
 
 
-@pytest.mark.parametrize("grammar", Grammar)
+@pytest.mark.parametrize("language", [C, CPP])
 @settings(max_examples=60, deadline=None)
 @given(fragments=st.lists(st.sampled_from(FRAGMENTS), max_size=40))
-def test_each_byte_has_the_first_leaf_that_ends_behind_it(grammar: Grammar, fragments: list[str]) -> None:
+def test_each_byte_has_the_first_leaf_that_ends_behind_it(language: Language, fragments: list[str]) -> None:
     for content in (TEXT, "".join(fragments).encode()):
-        syntax = read_syntax(content, grammar, SyntaxParams(blank_unbalanced_branches=False))
-        leaves = leaves_of_syntax(syntax, grammar)
+        syntax = read_syntax(content, language, SyntaxParams(blank_unbalanced_branches=False))
+        leaves = leaves_of_syntax(syntax)
         assert syntax.tree is not None
         assert leaves is not None
         edges = [*leaves.starts.tolist(), len(content)]
@@ -43,8 +43,8 @@ def test_each_byte_has_the_first_leaf_that_ends_behind_it(grammar: Grammar, frag
 
 
 def test_a_leaf_owns_the_blanks_before_it() -> None:
-    syntax = read_syntax(TEXT, Grammar.CPP, SyntaxParams())
-    leaves = leaves_of_syntax(syntax, Grammar.CPP)
+    syntax = read_syntax(TEXT, CPP, SyntaxParams())
+    leaves = leaves_of_syntax(syntax)
 
     assert leaves is not None
     edges = [*leaves.starts.tolist(), len(TEXT)]
@@ -55,8 +55,8 @@ def test_a_leaf_owns_the_blanks_before_it() -> None:
 
 def test_a_child_far_to_the_right_and_a_leaf_far_below_have_the_greatest_values() -> None:
     wide, deep = b"int a[] = {" + b"1," * 100 + b"};\n", b"int b = " + b"(" * 300 + b"1" + b")" * 300 + b";"
-    syntax = read_syntax(wide + deep, Grammar.CPP, SyntaxParams())
-    leaves = leaves_of_syntax(syntax, Grammar.CPP)
+    syntax = read_syntax(wide + deep, CPP, SyntaxParams())
+    leaves = leaves_of_syntax(syntax)
 
     assert leaves is not None
     assert (leaves.siblings.max(), leaves.depths.max()) == (63, 255)

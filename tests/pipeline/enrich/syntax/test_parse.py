@@ -2,17 +2,18 @@
 
 import pytest
 
+from pipeline.core.languages import CPP, C, Language
 from pipeline.enrich.params import SyntaxParams
-from pipeline.enrich.syntax.grammar import Grammar, grammar_of
+from pipeline.enrich.syntax.grammar import languages_to_parse
 from pipeline.enrich.syntax.parse import Syntax, read_syntax
 
 
-def syntax_of(text: str, grammar: Grammar = Grammar.CPP, **params: int | bool) -> Syntax:
-    return read_syntax(text.encode(), grammar, SyntaxParams.model_validate(params))
+def syntax_of(text: str, language: Language = CPP, **params: int | bool) -> Syntax:
+    return read_syntax(text.encode(), language, SyntaxParams.model_validate(params))
 
 
 @pytest.mark.parametrize(
-    ("path", "text", "grammar"),
+    ("path", "text", "language"),
     [
         ("a/b.c", "class A;", "c"),
         *((path, "int x;", "cpp") for path in ("a/b.cc", "a/b.C", "b.c/a.inl", "b.cu", "a.hpp")),
@@ -28,13 +29,13 @@ def syntax_of(text: str, grammar: Grammar = Grammar.CPP, **params: int | bool) -
     ],
 )
 def test_the_grammar_is_that_of_the_extension_and_of_a_header_that_of_its_content(
-    path: str, text: str, grammar: str
+    path: str, text: str, language: str
 ) -> None:
-    assert grammar_of(path, text.encode()) == grammar
+    assert languages_to_parse(path, text.encode())[0].name == language
 
 
 def test_a_class_is_one_in_cpp_alone() -> None:
-    trees = [syntax_of("class A { int x; };\n", grammar).tree for grammar in (Grammar.CPP, Grammar.C)]
+    trees = [syntax_of("class A { int x; };\n", language).tree for language in (CPP, C)]
 
     assert ["class_specifier" in str(tree and tree.root_node) for tree in trees] == [True, False]
 
