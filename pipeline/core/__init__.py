@@ -1,4 +1,4 @@
-"""Foundations of every room: errors, Params, records, schemas, globs, durable writes and the command line's frame.
+"""Foundations of every room: errors, Params, records, schemas, registries, durable writes and the frame of command lines.
 
-Nothing here knows a stage, the store or a library that is heavy; what does stands in the room of its subject.
+No stage, store or heavy library is known here; contracts between stages are in `pipeline.contracts`.
 """

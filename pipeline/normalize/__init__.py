@@ -1,4 +1,4 @@
-"""Source files in, clean and licensed documents out: decode, filter, license, scrub, duplicates.
+"""The stage normalize: source files in, clean and licensed documents out, without their duplicates.
 
-Knows no syntax tree and no token id.
+Reading archives is `pipeline.collect`; the lexer is in `pipeline.cpp`; syntax trees are in `pipeline.enrich`.
 """

@@ -1,1 +1,4 @@
-"""Enriched documents in, token rows out: encode, align, pack. Decides nothing about which document is good."""
+"""The stage tokenize: enriched documents in, token rows out. It encodes, aligns and packs.
+
+Which documents are good is decided in `pipeline.normalize`; infilling happens at load time, in `trainer.data`.
+"""

@@ -1,1 +1,4 @@
-"""Proofs about a candidate snapshot, from its bytes alone. Changes nothing."""
+"""The stage verify: composes the candidate snapshot and proves it from its stored bytes alone.
+
+Gates are declared in `pipeline.contracts`; promotion is in `pipeline.build`.
+"""

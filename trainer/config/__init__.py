@@ -1,4 +1,4 @@
 """Configurations: models, presets and training recipes, as closed Params without torch.
 
-The code that a field configures is in the room of its subject.
+The code that a field configures is elsewhere: models in `trainer.model`, batches in `trainer.data`, steps in `trainer.train`.
 """
