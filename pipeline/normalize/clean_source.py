@@ -1,5 +1,6 @@
 """One source by the rules: decode, filter, license, scrub, sign. Each file becomes a Document or a DroppedRecord."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -32,6 +33,7 @@ from pipeline.normalize.license.decide import INHERITED, Licensed, LicenseIndex,
 from pipeline.normalize.license.policy import Judged, LicenseClass, Policy, judge_expression, load_policy
 from pipeline.normalize.params import RulesParams
 from pipeline.normalize.refusal import Refusal
+from pipeline.normalize.scrub.detectors import placeholders
 from pipeline.normalize.scrub.scrub import Scrubber
 
 DOCUMENTS = "documents.parquet"
@@ -96,6 +98,7 @@ class SourceCleaner:
         self.signatures: list[SignatureRecord] = []
         self.copyleft: list[CopyleftRecord] = []
         self._num_lossy = 0
+        self._redactions = Counter(dict.fromkeys(placeholders(), 0))
 
     def __enter__(self) -> "SourceCleaner":
         self._scrubber.__enter__()
@@ -147,6 +150,7 @@ class SourceCleaner:
                 "num_contaminated_left": sum(self._left_over.holds(document.text) for document in self.documents),
                 "num_lossy_decodings": self._num_lossy,
                 "num_redactions": sum(document.num_redactions for document in self.documents),
+                **{f"num_redactions_{word.replace('-', '_')}": self._redactions[word] for word in self._redactions},
                 "num_undecodable": reasons.get("undecodable", 0),
                 "num_unlicensed_kept": sum(not is_licensed(document, self._policy) for document in self.documents),
                 "num_unwaived_secrets": sum(self._scrubber.scan(document.text) for document in self.documents),
@@ -171,6 +175,7 @@ class SourceCleaner:
             self.contamination.append(ContaminationRecord(record_id, file.source, file.path, **asdict(overlap)))
             return
         self._num_lossy += not is_lossless(file.content, decoded)
+        self._redactions.update(scrubbed.redactions)
         document = Document(
             document_id=document_id(file.source, file.path, digest),
             source=file.source,

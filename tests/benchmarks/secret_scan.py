@@ -8,7 +8,7 @@ from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_cla
 from detect_secrets.core.scan import scan_file
 from detect_secrets.settings import default_settings
 
-from pipeline.normalize.scrub.secrets import SecretScanner
+from pipeline.normalize.scrub.secrets import scan_secrets
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.slices import sample
 from tests.support.planted_secrets import lines_by_plugin
@@ -52,10 +52,10 @@ def secrets() -> list[Figure]:
 
 
 def _scan(chosen: list[str]) -> tuple[set[tuple[int, str, str]], float]:
-    with SecretScanner() as scanner:
+    with default_settings():
         started = time.process_time()
         found = {
-            (index, secret.plugin, secret.value) for index, text in enumerate(chosen) for secret in scanner.find(text)
+            (index, secret.plugin, secret.value) for index, text in enumerate(chosen) for secret in scan_secrets(text)
         }
         return found, time.process_time() - started
 

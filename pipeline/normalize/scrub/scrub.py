@@ -1,194 +1,150 @@
-"""Secrets, e-mail addresses, public network addresses and home folders become numbered placeholders.
+"""Scrubber: replaces secrets, e-mail addresses, network addresses and home folders by numbered placeholders.
 
-The same value in a document has the same number, in order of first occurrence; numbers go on behind placeholders that
-are there already. Lines keep their count, string literals stay closed. Texts are scrubbed until nothing is found, so
-that twice is once.
+Equal values in a document get the same number, in order of first occurrence; numbering continues after placeholders that
+the text already has. The number of lines does not change and string literals stay closed. A text is scrubbed until
+nothing is found, so that scrubbing twice changes nothing more.
 """
 
 import re
 from bisect import bisect
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import pairwise
 from types import TracebackType
 
 from pipeline.cpp.comments import license_header_end
 from pipeline.normalize.params import ScrubParams
-from pipeline.normalize.scrub.addresses import Finding, Kind, find_emails, find_local_paths, find_network_addresses
-from pipeline.normalize.scrub.line_continuations import find_spliced
-from pipeline.normalize.scrub.private_keys import find_private_keys
-from pipeline.normalize.scrub.secrets import MIN_DISTINCT, STARTS_WORD, Secret, SecretScanner
+from pipeline.normalize.scrub.detectors import DETECTORS, placeholders
+from pipeline.normalize.scrub.finding import Finding
 
-_MAX_ROUNDS = 8
-_PLACEHOLDER = re.compile(r"<redacted-(secret|email|network-address|path)-([0-9]+)>")
+MAX_ROUNDS = 8
 _ANGLED_INCLUDE = re.compile(r"^([ \t]*#[ \t]*include[ \t]*)<(<redacted-path-[0-9]+>[^>\n]*)>", re.MULTILINE)
-_DELIMITERS = " \t\"'=:"
 
 
 @dataclass(frozen=True)
 class Scrubbed:
-    """A text without what was found, and how many stretches were replaced.
+    """A text with its findings replaced, and how many were, by placeholder word.
 
-    `is_clean` is False if something would not go away.
+    `is_clean` is False if something was still found at the end.
     """
 
     text: str
-    num_redactions: int
+    redactions: Mapping[str, int]
     is_clean: bool
+
+    @property
+    def num_redactions(self) -> int:
+        """Number of stretches that were replaced."""
+        return sum(self.redactions.values())
+
+
+@dataclass(frozen=True)
+class _Redaction:
+    placeholder: str
+    finding: Finding
 
 
 class Scrubber:
-    """Scrubs texts under one set of Params. A context manager, as its SecretScanner is."""
+    """Runs the detectors that ScrubParams switch on. A context manager: some detectors need settings of the process."""
 
     def __init__(self, params: ScrubParams) -> None:
         self._params = params
-        self._secrets = SecretScanner()
+        self._detectors = [each for each in DETECTORS if each.param is None or getattr(params, each.param)]
+        self._pattern = re.compile(rf"<redacted-({'|'.join(placeholders())})-([0-9]+)>")
+        self._stack = ExitStack()
 
     def __enter__(self) -> "Scrubber":
-        self._secrets.__enter__()
+        for settings in dict.fromkeys(detector.settings for detector in self._detectors):
+            self._stack.enter_context(settings())
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._secrets.__exit__(kind, error, trace)
+        self._stack.close()
 
     def scrub(self, text: str) -> Scrubbed:
-        """Replace what is found until nothing is."""
-        numbers = _Numbers(text)
-        num_redactions = 0
-        for _ in range(_MAX_ROUNDS):
-            findings = self._find(text)
-            if not findings:
-                return Scrubbed(numbers.in_order(text), num_redactions, is_clean=True)
-            num_redactions += len(findings)
-            text = _replace(text, findings, numbers)
-        return Scrubbed(numbers.in_order(text), num_redactions, is_clean=not self._find(text))
+        """Replace findings until there are none."""
+        numbers = _Numbers(text, self._pattern)
+        counts = Counter[str]()
+        for _ in range(MAX_ROUNDS):
+            redactions = self._find(text)
+            if not redactions:
+                return Scrubbed(numbers.in_order(text), counts, is_clean=True)
+            counts.update(redaction.placeholder for redaction in redactions)
+            text = _replace(text, redactions, numbers)
+        return Scrubbed(numbers.in_order(text), counts, is_clean=not self._find(text))
 
     def scan(self, text: str) -> int:
-        """Number of findings in a text; 0 for everything that `scrub` returned as clean."""
+        """Return the number of findings in a text; 0 for every text that `scrub` returned as clean."""
         return len(self._find(text))
 
-    def _find(self, text: str) -> list[Finding]:
-        fresh = self._find_secrets(text)
-        keys = list(find_private_keys(text)) if fresh or "PRIVATE KEY" in text or "PuTTY-User" in text else []
-        return _disjoint([keys, find_spliced(text, self._find_secrets), fresh, *self._addresses(text)])
-
-    def _find_secrets(self, text: str) -> list[Finding]:
-        taken = [_as_finding(text, secret) for secret in self._secrets.find(text) if not _is_waived(text, secret)]
-        return [finding for finding in taken if not _PLACEHOLDER.fullmatch(finding.value)]
-
-    def _addresses(self, text: str) -> list[list[Finding]]:
-        emails = list(find_emails(text)) if self._params.redact_emails and "@" in text else []
-        network = list(find_network_addresses(text)) if self._params.redact_network_addresses else []
-        paths = list(find_local_paths(text)) if self._params.redact_local_paths else []
-        if (emails or network) and self._params.keep_addresses_in_license_header:
-            end = license_header_end(text)
-            emails = [finding for finding in emails if finding.start >= end]
-            network = [finding for finding in network if finding.start >= end]
-        return [emails, network, paths]
+    def _find(self, text: str) -> list[_Redaction]:
+        header_end: int | None = None
+        groups = []
+        for detector in self._detectors:
+            found = [each for each in detector.find(text) if not self._pattern.fullmatch(each.value)]
+            if found and detector.stays_in_license_header and self._params.keep_addresses_in_license_header:
+                header_end = license_header_end(text) if header_end is None else header_end
+                found = [each for each in found if each.start >= header_end]
+            groups.append([_Redaction(detector.placeholder, each) for each in found])
+        return _disjoint(groups)
 
 
 class _Numbers:
-    """Gives each value of a kind its number."""
+    """The number of each value, counted per placeholder word."""
 
-    def __init__(self, text: str) -> None:
-        self._numbers: dict[tuple[Kind, str], int] = {}
-        self._there_already = dict.fromkeys(Kind, 0)
-        for kind, number in _PLACEHOLDER.findall(text):
-            self._there_already[Kind(kind)] = max(self._there_already[Kind(kind)], int(number))
-        self._last = dict(self._there_already)
+    def __init__(self, text: str, pattern: re.Pattern[str]) -> None:
+        self._pattern = pattern
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._in_original = Counter[str]()
+        for word, number in pattern.findall(text):
+            self._in_original[word] = max(self._in_original[word], int(number))
+        self._last = Counter(self._in_original)
 
-    def placeholder(self, finding: Finding) -> str:
-        key = (finding.kind, finding.value)
-        if key not in self._numbers:
-            self._last[finding.kind] += 1
-            self._numbers[key] = self._last[finding.kind]
-        return f"<redacted-{finding.kind}-{self._numbers[key]}>{finding.tail}"
+    def placeholder(self, redaction: _Redaction) -> str:
+        word, finding = redaction.placeholder, redaction.finding
+        if (word, finding.value) not in self._numbers:
+            self._last[word] += 1
+            self._numbers[word, finding.value] = self._last[word]
+        return f"<redacted-{word}-{self._numbers[word, finding.value]}>{finding.tail}"
 
     def in_order(self, text: str) -> str:
-        """The text with the numbers that were given counted anew in order of place: a later round finds what stands earlier."""
-        last = dict(self._there_already)
-        given: dict[tuple[Kind, int], int] = {}
+        """Return the text with new numbers in order of place: a later round may have found something earlier in the text."""
+        last = Counter(self._in_original)
+        given: dict[tuple[str, int], int] = {}
 
         def renumber(match: re.Match[str]) -> str:
-            kind, number = Kind(match[1]), int(match[2])
-            if number <= self._there_already[kind]:
+            word, number = match[1], int(match[2])
+            if number <= self._in_original[word]:
                 return match[0]
-            if (kind, number) not in given:
-                last[kind] += 1
-                given[kind, number] = last[kind]
-            return f"<redacted-{kind}-{given[kind, number]}>"
+            if (word, number) not in given:
+                last[word] += 1
+                given[word, number] = last[word]
+            return f"<redacted-{word}-{given[word, number]}>"
 
-        return _PLACEHOLDER.sub(renumber, text) if self._numbers else text
-
-
-def _as_finding(text: str, secret: Secret) -> Finding:
-    """A secret with its ends moved so that no escape is cut and no quote of a string literal is swallowed."""
-    start, end = secret.start, secret.end
-    while start < end and text[start] in _DELIMITERS:
-        start += 1
-    while start < end and text[end - 1] in _DELIMITERS:
-        end -= 1
-    quote = text[start - 1] if start else ""
-    if quote in ("'", '"') and _num_backslashes(text, start - 1) % 2 == 0:
-        closing = _closing_quote(text, start, quote)
-        end = closing if closing is not None and (closing < end or text[end - 1] == "\\") else end
-    else:
-        start -= _num_backslashes(text, start) % 2
-        end = min(
-            (position for position in (text.find(quote, start, end) for quote in "'\"") if position >= 0), default=end
-        )
-    end += _num_backslashes(text, end) % 2 if text[end : end + 1] not in ("", "\n") else 0
-    return Finding(Kind.SECRET, start, end, text[start:end])
+        return self._pattern.sub(renumber, text) if self._numbers else text
 
 
-def _is_waived(text: str, secret: Secret) -> bool:
-    """Whether a finding is no secret after all: the middle of an identifier, or an alphabet such as that of base 32.
-
-    In an alphabet most characters are followed by their successor; among random ones of base 64 it is one in 64.
-    """
-    if secret.plugin in STARTS_WORD:
-        return bool(re.match(r"\w", text[secret.start - 1 : secret.start]))
-    num_in_order = sum(ord(after) == ord(before) + 1 for before, after in pairwise(secret.value))
-    return secret.plugin in MIN_DISTINCT and num_in_order > len(secret.value) / 2
-
-
-def _closing_quote(text: str, start: int, quote: str) -> int | None:
-    line_end = text.find("\n", start)
-    line_end = len(text) if line_end < 0 else line_end
-    position = text.find(quote, start, line_end)
-    while position >= 0 and _num_backslashes(text, position) % 2:
-        position = text.find(quote, position + 1, line_end)
-    return position if position >= 0 else None
-
-
-def _num_backslashes(text: str, end: int) -> int:
-    count = 0
-    while end - count > 0 and text[end - count - 1] == "\\":
-        count += 1
-    return count
-
-
-def _disjoint(groups: Sequence[Iterable[Finding]]) -> list[Finding]:
-    """Findings in order of place. Of overlapping ones that of the earlier group stays, then the earlier, the longer."""
-    kept: list[Finding] = []
+def _disjoint(groups: Iterable[Iterable[_Redaction]]) -> list[_Redaction]:
+    """Return redactions in order of place. Of overlapping ones keep that of the earlier group, then the earlier, the longer."""
+    kept: list[_Redaction] = []
     for group in groups:
-        for finding in sorted(group, key=lambda finding: (finding.start, -finding.end)):
-            position = bisect(kept, finding.start, key=lambda other: other.start)
-            before, behind = kept[max(0, position - 1) : position], kept[position : position + 1]
-            is_apart = all(other.end <= finding.start for other in before) and all(
-                finding.end <= other.start for other in behind
-            )
-            if finding.start < finding.end and is_apart:
-                kept.insert(position, finding)
+        for redaction in sorted(group, key=lambda each: (each.finding.start, -each.finding.end)):
+            start, end = redaction.finding.start, redaction.finding.end
+            position = bisect(kept, start, key=lambda other: other.finding.start)
+            neighbors = kept[max(0, position - 1) : position + 1]
+            is_apart = all(other.finding.end <= start or end <= other.finding.start for other in neighbors)
+            if start < end and is_apart:
+                kept.insert(position, redaction)
     return kept
 
 
-def _replace(text: str, findings: list[Finding], numbers: _Numbers) -> str:
+def _replace(text: str, redactions: list[_Redaction], numbers: _Numbers) -> str:
     pieces, position = [], 0
-    for finding in findings:
-        pieces += [text[position : finding.start], numbers.placeholder(finding)]
-        position = finding.end
+    for redaction in redactions:
+        pieces += [text[position : redaction.finding.start], numbers.placeholder(redaction)]
+        position = redaction.finding.end
     # The placeholder's own bracket would close an angled include: quotes name the same file.
     return _ANGLED_INCLUDE.sub(r'\1"\2"', "".join([*pieces, text[position:]]))

@@ -7,7 +7,7 @@ from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_cla
 from detect_secrets.core.scan import scan_file
 from detect_secrets.settings import default_settings, get_settings
 
-from pipeline.normalize.scrub.secrets import CONDITIONS, SecretScanner
+from pipeline.normalize.scrub.secrets import CONDITIONS, scan_secrets
 from tests.support.planted_secrets import lines_by_plugin
 
 PLANTED = [(plugin, line) for plugin, lines in lines_by_plugin().items() for line in lines]
@@ -33,8 +33,8 @@ def whole_file_findings(path: Path, text: str) -> set[tuple[str, str]]:
 
 
 def gated_findings(text: str) -> set[tuple[str, str]]:
-    with SecretScanner() as scanner:
-        return {(secret.plugin, secret.value) for secret in scanner.find(text)}
+    with default_settings():
+        return {(secret.plugin, secret.value) for secret in scan_secrets(text)}
 
 
 def test_every_default_plugin_has_a_condition() -> None:
@@ -70,25 +70,25 @@ def test_a_near_miss_is_judged_as_the_tool_judges_it(line: str, tmp_path: Path) 
 def test_a_finding_says_where_it_stands_behind_other_than_ascii() -> None:
     line = lines_by_plugin()["HexHighEntropyString"][0]
     text = f"// äöü ✓\n\n{line}\n"
-    with SecretScanner() as scanner:
-        (found,) = [secret for secret in scanner.find(text) if secret.plugin == "HexHighEntropyString"]
+    with default_settings():
+        (found,) = [secret for secret in scan_secrets(text) if secret.plugin == "HexHighEntropyString"]
     assert (found.line, text[found.start : found.end]) == (3, found.value)
 
 
 def test_a_token_is_located_whole_though_the_tool_reports_its_prefix() -> None:
     line = lines_by_plugin()["GitHubTokenDetector"][0]
-    with SecretScanner() as scanner:
-        (found,) = [secret for secret in scanner.find(line) if secret.plugin == "GitHubTokenDetector"]
+    with default_settings():
+        (found,) = [secret for secret in scan_secrets(line) if secret.plugin == "GitHubTokenDetector"]
     assert found.value == "ghp"
     assert line[found.start : found.end] == line.split('"')[1]
 
 
 def test_findings_do_not_print_their_value() -> None:
-    with SecretScanner() as scanner:
-        found = scanner.find(lines_by_plugin()["StripeDetector"][0])
+    with default_settings():
+        found = scan_secrets(lines_by_plugin()["StripeDetector"][0])
     assert all(secret.value not in repr(secret) for secret in found)
 
 
 def test_no_setting_lets_the_tool_ask_the_network() -> None:
-    with SecretScanner():
+    with default_settings():
         assert "detect_secrets.filters.common.is_ignored_due_to_verification_policies" not in get_settings().filters

@@ -1,8 +1,22 @@
-"""E-mail and network addresses and home folders: where each begins and ends."""
+"""E-mail and network addresses and home folders: where each begins and ends. A registered detector is used everywhere."""
+
+import re
+from collections.abc import Iterator
 
 import pytest
 
-from pipeline.normalize.scrub.addresses import find_emails, find_local_paths, find_network_addresses
+from pipeline.normalize.params import ScrubParams
+from pipeline.normalize.scrub.detectors import (
+    DETECTORS,
+    Detector,
+    find_emails,
+    find_local_paths,
+    find_network_addresses,
+)
+from pipeline.normalize.scrub.finding import Finding
+from pipeline.normalize.scrub.scrub import Scrubber
+from tests.pipeline.normalize.conftest import Normalize
+from tests.pipeline.normalize.test_clean_source import code
 
 AT = "@"
 
@@ -81,3 +95,40 @@ def test_two_spellings_of_one_address_are_one_value() -> None:
 def test_a_finding_does_not_print_its_value() -> None:
     (found,) = find_emails(f"ada{AT}host.org")
     assert "ada" not in repr(found)
+
+
+def find_ibans(text: str) -> Iterator[Finding]:
+    """Yield account numbers of one country, without their check."""
+    for match in re.finditer(r"\bDE[0-9]{20}\b", text):
+        yield Finding(*match.span(), match[0])
+
+
+IBAN = Detector("iban", find_ibans, "bank-account")
+
+
+def test_a_registered_detector_is_replaced_counted_and_found_by_the_gate(normalize: Normalize) -> None:
+    number = "DE" + "8937040044" * 2
+    text = f"// pay to {number}\n{code('x')}\n// again {number}\n"
+    (before,) = normalize({"without": {"x.cpp": text}}).rows("without", "documents.parquet")
+    assert number in before["text"]
+    with DETECTORS.registered(IBAN):
+        made = normalize({"a": {"x.cpp": text}})
+        (row,) = made.rows("a", "documents.parquet")
+        with Scrubber(ScrubParams()) as scrubber:
+            assert scrubber.scan(text) == 2
+            assert scrubber.scrub(row["text"]).redactions == {}
+            continued = scrubber.scrub(f"<redacted-bank-account-1> {number}").text
+    assert row["text"].startswith("// pay to <redacted-bank-account-1>\n")
+    assert row["text"].endswith("// again <redacted-bank-account-1>\n")
+    assert row["num_redactions"] == 2
+    assert continued == "<redacted-bank-account-1> <redacted-bank-account-2>"
+    assert made.result.report.measures["num_redactions_bank_account"] == 2
+    assert made.result.report.measures["num_unwaived_secrets"] == 0
+
+
+def test_a_detector_is_switched_off_by_its_param() -> None:
+    switches = {detector.param for detector in DETECTORS if detector.param}
+    assert switches <= set(ScrubParams.model_fields)
+    text = f'f("ada{AT}host.org", "8.8.8.8", "/home/ada/x");'
+    with Scrubber(ScrubParams(**dict.fromkeys(switches, False))) as scrubber:
+        assert scrubber.scrub(text).text == text
