@@ -1,4 +1,4 @@
-"""The command line of `python -m pipeline`: its commands, and what a person sees on the terminal.
+"""Command line `python -m pipeline`: its commands, one file a group, and the console.
 
-What a command does is in the room of its subject; the frame that all command lines share is `pipeline.core.command_line`.
+The work of a command is in the folder of its subject; what all command lines share is in `pipeline.core.command_line`.
 """

@@ -1,4 +1,4 @@
-"""What a person sees on the terminal: bars, the waterfall, the gates. Everything goes to stderr; stdout is for machines."""
+"""Console: progress bars, the waterfall and tables for people. Everything goes to stderr; stdout is for `--json`."""
 
 import sys
 import time
@@ -7,20 +7,21 @@ from typing import Any, TextIO
 
 from rich.console import Console
 from rich.live import Live
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as ProgressBars
 from rich.table import Table
 from rich.text import Text
 
 from pipeline.build.stages import STAGE_NAMES, StageResult
-from pipeline.contracts.gates import GATES, Verdict
-from pipeline.core.progress import Progress as Heard
+from pipeline.contracts.gates import Verdict
+from pipeline.core.progress import Progress
 
 SECONDS_BETWEEN_LINES = 10.0
-"""How often a stream that is no terminal hears that a stage or a training goes on."""
+"""Time between two lines about a running stage or training session, on a stream that is not a terminal."""
 
 
 class _WholeLines(Console):
-    """Fits tables to the width and leaves lines whole: a path or a command that is cut in two cannot be copied."""
+    """A console that fits tables to the width and does not wrap lines, so that paths and commands can be copied."""
 
     def print(self, *objects: Any, **options: Any) -> None:
         options.setdefault("soft_wrap", all(isinstance(item, str) for item in objects))
@@ -28,21 +29,21 @@ class _WholeLines(Console):
 
 
 def person(file: TextIO | None = None) -> Console:
-    """A console for people, on stderr unless another stream is given."""
+    """Return a console for people, on stderr unless another stream is given."""
     return _WholeLines(file=file or sys.stderr, highlight=False)
 
 
 class UpdatingLine:
-    """A line that is written over while something goes on. A stream that is no terminal gets one in ten seconds, and the last."""
+    """A line that is updated in place. A stream that is not a terminal gets one line in ten seconds, and the last one."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
         self._live = Live(console=console, transient=True, refresh_per_second=8)
         self._last = ""
-        self._told = 0.0
+        self._last_time = 0.0
 
     def __enter__(self) -> "UpdatingLine":
-        self._told = time.monotonic()
+        self._last_time = time.monotonic()
         self._last = ""
         if self.console.is_terminal:
             self._live.start()
@@ -55,31 +56,31 @@ class UpdatingLine:
             self.say(self._last)
 
     def update(self, text: str) -> None:
-        """Write the line over."""
+        """Replace the text of the line."""
         self._last = text
         if self.console.is_terminal:
             self._live.update(Text(text, no_wrap=True, overflow="ellipsis"))
-        elif time.monotonic() - self._told >= SECONDS_BETWEEN_LINES:
+        elif time.monotonic() - self._last_time >= SECONDS_BETWEEN_LINES:
             self.say(text)
             self._last = ""
 
     def say(self, text: str) -> None:
-        """Print a line that stays, above the one that is written over."""
-        self._told = time.monotonic()
+        """Print a line that stays, above the one that is updated."""
+        self._last_time = time.monotonic()
         self.console.print(text, markup=False)
 
 
 class StageBars:
-    """A watcher that draws one line a stage: bar, parts, rate and time left. Use as a context manager.
+    """A context manager that draws one line a stage: bar, parts, rate and time left.
 
-    The bar of a stage stands there from its start, and moves when a part is done. A stream that is no terminal gets a line every
+    The bar of a stage appears when it starts and moves when a part is done. A stream that is not a terminal gets a line every
     ten seconds.
     """
 
     def __init__(self, console: Console) -> None:
         self.console = console
-        self._told = time.monotonic()
-        self._bars = Progress(
+        self._last_time = time.monotonic()
+        self._bars = ProgressBars(
             TextColumn("{task.description:<10}"),
             BarColumn(bar_width=24),
             TextColumn("{task.fields[parts]:>8} parts"),
@@ -103,28 +104,28 @@ class StageBars:
         self._tasks.clear()
         self._bars.stop()
 
-    def progress(self, heard: Heard) -> None:
+    def progress(self, event: Progress) -> None:
         """Move the bar of the stage."""
-        if heard.stage not in self._tasks:
-            self._open(heard.stage)
-        task = self._tasks[heard.stage]
+        if event.stage not in self._tasks:
+            self._open(event.stage)
+        task = self._tasks[event.stage]
         elapsed = next(bar.elapsed for bar in self._bars.tasks if bar.id == task) or 0.0
-        rate = _speed(heard.num_bytes, elapsed) if elapsed > 0.05 else ""
-        parts = f"{heard.num_done}/{heard.num_parts}"
-        self._bars.update(task, total=heard.num_parts, completed=heard.num_done, parts=parts, rate=rate, left="left")
-        if not self.console.is_terminal and time.monotonic() - self._told >= SECONDS_BETWEEN_LINES:
-            self._told = time.monotonic()
-            self.console.print(f"{heard.stage:<10} {parts} parts  {rate}")
+        rate = _speed(event.num_bytes, elapsed) if elapsed > 0.05 else ""
+        parts = f"{event.num_done}/{event.num_parts}"
+        self._bars.update(task, total=event.num_parts, completed=event.num_done, parts=parts, rate=rate, left="left")
+        if not self.console.is_terminal and time.monotonic() - self._last_time >= SECONDS_BETWEEN_LINES:
+            self._last_time = time.monotonic()
+            self.console.print(f"{event.stage:<10} {parts} parts  {rate}")
 
     def _open(self, stage: str) -> None:
         self._tasks[stage] = self._bars.add_task(stage, total=None, parts="", rate="", left="")
 
     def finished(self, result: StageResult, seconds: float) -> None:
-        """Replace the stage's bar by the line that stays: what went in and out, how fast, and whether it was known already."""
+        """Replace the stage's bar by a line that stays: rows in and out, speed, and whether the stage is unchanged."""
         task = self._tasks.pop(result.stage, None)
         if task is not None:
             self._bars.remove_task(task)
-        self._told = time.monotonic()
+        self._last_time = time.monotonic()
         self.console.print(stage_line(result, seconds))
         following = STAGE_NAMES[STAGE_NAMES.index(result.stage) + 1 :]
         if following and not result.blocked:
@@ -132,7 +133,7 @@ class StageBars:
 
 
 def stage_line(result: StageResult, seconds: float) -> str:
-    """One line about a finished stage."""
+    """Format one line about a finished stage."""
     report = result.report
     bar = "[red]" + "━" * 12 + "[/red]" if result.blocked else "[green]" + "━" * 12 + "[/green]"
     speed = "unchanged" if result.unchanged else _speed(report.num_bytes_in, seconds)
@@ -148,7 +149,7 @@ def _speed(num_bytes: int, seconds: float) -> str:
 
 
 def waterfall(results: Sequence[StageResult]) -> Table:
-    """Files, bytes and tokens in and out of each stage, and its drops by reason, most frequent first."""
+    """Build a table of files, bytes and tokens in and out of each stage, and its drops by reason, most frequent first."""
     table = Table(title="Waterfall", title_justify="left")
     for name, justify in (
         ("stage", "left"),
@@ -177,38 +178,23 @@ def waterfall(results: Sequence[StageResult]) -> Table:
 
 
 def verdict_table(verdicts: Iterable[Verdict]) -> Table:
-    """Every gate with its measured value, limit and verdict."""
+    """Build a table of gates with measured value, limit and verdict."""
     table = Table(title="Gates", title_justify="left")
     for name in ("stage", "gate", "measured", "limit", "verdict"):
         table.add_column(name, justify="right" if name in ("measured", "limit") else "left")
     for verdict in verdicts:
-        word = (
+        text = (
             "[green]passed[/green]"
             if verdict.passed
             else ("[red]BLOCKED[/red]" if verdict.blocking else "[yellow]warning[/yellow]")
         )
         sign = "≤" if verdict.comparison == "at most" else "≥"
-        table.add_row(verdict.stage, verdict.gate, f"{verdict.measured:g}", f"{sign} {verdict.limit:g}", word)
+        table.add_row(verdict.stage, verdict.gate, f"{verdict.measured:g}", f"{sign} {verdict.limit:g}", text)
     return table
 
 
-def gate_rows() -> list[dict[str, Any]]:
-    """GATES as the `gates` command prints them."""
-    return [
-        {
-            "name": gate.name,
-            "stage": gate.stage,
-            "blocking": gate.blocking,
-            "measure": gate.measure,
-            "limit": f"{gate.comparison} {gate.limit}",
-            "why": gate.why,
-        }
-        for gate in GATES
-    ]
-
-
 def plain_table(title: str, rows: Sequence[Mapping[str, object]]) -> Table:
-    """A table of rows that share their keys."""
+    """Build a table of rows that share their keys."""
     table = Table(title=title, title_justify="left")
     for name in rows[0] if rows else ():
         table.add_column(name)

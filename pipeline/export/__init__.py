@@ -1,4 +1,4 @@
-"""Snapshots for others: Megatron-LM, Hugging Face, data card, Croissant and SPDX.
+"""Exports of a snapshot: Megatron-LM, Hugging Face, data card, Croissant and SPDX.
 
-Questions about a corpus are in `pipeline.lineage`; the formats' bytes are in `pipeline.formats`.
+Questions about a corpus are in `pipeline.lineage`; the bytes of file formats are in `pipeline.formats`.
 """

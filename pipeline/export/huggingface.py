@@ -1,49 +1,36 @@
-"""The Hugging Face view of a snapshot: which stored files it is made of, and where they lie in it."""
+"""A snapshot as a folder that Hugging Face's loaders read: its Parquet files, and a card, Croissant and SPDX about them."""
 
-from dataclasses import dataclass
+import json
+import shutil
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
-from pipeline.core.records import Split
-from pipeline.formats.tables import count_rows
+from pipeline.export.card import facts_of, markdown_card
+from pipeline.export.croissant import croissant
+from pipeline.export.spdx import bill_of_materials
+from pipeline.export.view_files import view_files
 from pipeline.store.snapshot import Snapshot
 
-TOKENS = "tokens.parquet"
-FOLDERS = {TOKENS: "documents"} | {f"packed_{split}.parquet": f"packed/{split}" for split in Split}
+
+def write_huggingface(snapshot: Snapshot, out: Path) -> dict[str, int]:
+    """Copy the Parquet files into `documents/` and `packed/SPLIT/`, write their descriptions, and count files by folder."""
+    files = view_files(snapshot)
+    for file in files:
+        (out / file.folder).mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file.stored, out / file.path)
+    facts = facts_of(snapshot)
+    folders = list(dict.fromkeys(file.folder for file in files))
+    (out / "README.md").write_text(_configs(folders) + markdown_card(facts), encoding="utf-8")
+    for name, content in (("croissant.json", croissant(facts)), ("sbom.spdx.json", bill_of_materials(facts))):
+        (out / name).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    return dict(Counter(file.folder for file in files))
 
 
-@dataclass(frozen=True)
-class ViewFile:
-    """One Parquet file of the view: where it lies in it, and the stored file that it is a copy of."""
-
-    folder: str
-    path: str
-    stored: Path
-    sha256: str
-    num_bytes: int
-
-
-def view_files(snapshot: Snapshot) -> list[ViewFile]:
-    """Every file of the view, by folder and then by source. Tables without rows are left out: `datasets` reads no such file."""
-    return [
-        file
-        for table, folder in FOLDERS.items()
-        for source in snapshot.sources
-        for file in _files(snapshot, source.name, source.rows, table, folder)
-    ]
-
-
-def _files(snapshot: Snapshot, source: str, rows: str, table: str, folder: str) -> list[ViewFile]:
-    stored = snapshot.store.read(rows)
-    entries = {entry.name: entry for entry in stored.manifest.files}
-    paths = enumerate(stored.paths(table))
-    return [
-        ViewFile(
-            folder=folder,
-            path=f"{folder}/{source}-{number:05d}.parquet",
-            stored=path,
-            sha256=entries[path.name].sha256,
-            num_bytes=entries[path.name].num_bytes,
-        )
-        for number, path in paths
-        if count_rows(path)
-    ]
+def _configs(folders: Iterable[str]) -> str:
+    """Return the header by which `datasets.load_dataset(DIR)` finds the splits. A split without rows has no folder."""
+    packed = [folder for folder in folders if folder.startswith("packed/")]
+    splits = [f"      - split: {folder.removeprefix('packed/')}\n        path: {folder}/*.parquet" for folder in packed]
+    lines = ["---", "configs:"]
+    lines += ["  - config_name: packed", "    default: true", "    data_files:", *splits] if splits else []
+    return "\n".join([*lines, "  - config_name: documents", "    data_files: documents/*.parquet", "---", "", ""])

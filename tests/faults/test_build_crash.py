@@ -76,7 +76,7 @@ def test_a_kill_before_a_rename_leaves_the_old_state(
         "        return function(*arguments, **named)\n"
         "    return call\n"
         "os.replace, os.rename = dying(real), dying(rename)\n"
-        "from pipeline.__main__ import main\n"
+        "from pipeline.cli.main import main\n"
         "sys.exit(main(sys.argv[1:]))\n"
     )
     arguments = ["build", "--recipe", "tiny", "--workers", "1", "--store", str(root), "--json"]

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from pipeline.__main__ import main
 from pipeline.build.build import BuildOrder, open_build
 from pipeline.build.recipes import CorpusParams
 from pipeline.build.stages import StageResult, run_stages
+from pipeline.cli.main import main
 from pipeline.contracts.gates import judge
 from pipeline.enrich.compiler.tools import missing_tools, tool_versions
 from pipeline.enrich.params import EnrichParams

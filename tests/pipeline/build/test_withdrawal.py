@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.__main__ import main
 from pipeline.build.build import BuildOrder, open_build
 from pipeline.build.promotion import promote
 from pipeline.build.recipes import TINY, pins_of
 from pipeline.build.stages import parts_of, run_stages
 from pipeline.build.withdrawal import holders, restore, standing, withdraw
+from pipeline.cli.main import main
 from pipeline.core.errors import MissingError, ParamsError, SnapshotError
 from pipeline.lineage.why import why
 from pipeline.pins.withdrawn import Selector
@@ -106,5 +106,5 @@ def test_the_command_records_once_and_lists_what_stands(copied: Store, capsys: p
         assert json.loads(capsys.readouterr().out)["holders"][0]["kind"] == "snapshot"
     assert main(["withdraw", "--store", str(copied.root), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert answer["standing"] == [WITHDRAWN]
+    assert answer["active"] == [WITHDRAWN]
     assert len(answer["history"]) == 1

@@ -24,7 +24,7 @@ def test_a_line_that_is_written_over_leaves_its_last_state() -> None:
     assert stream.getvalue().splitlines() == ["run tiny, from the start", "train 20/20"]
 
 
-def test_a_second_sitting_does_not_repeat_the_line_of_the_first() -> None:
+def test_a_second_session_does_not_repeat_the_line_of_the_first() -> None:
     stream = io.StringIO()
     line = UpdatingLine(person(stream))
     with line:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.__main__ import main
 from pipeline.build.stages import parts_of
+from pipeline.cli.main import main
 from pipeline.collect.archives.unpack import Contents
 from pipeline.collect.jsonl import Fields, read_lines
 from pipeline.collect.network.retry import Patience

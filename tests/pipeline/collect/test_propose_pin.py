@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.__main__ import main
+from pipeline.cli.main import main
 from pipeline.collect.network.package_index import PackageIndex, pip_configuration
 from pipeline.collect.network.retry import Patience
 from pipeline.collect.propose_pin import Proposal, Shelf, propose_own, propose_release

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.__main__ import main
+from pipeline.cli.main import main
 from pipeline.core.command_line import Parser, run_command
 from pipeline.core.errors import SourceError
 

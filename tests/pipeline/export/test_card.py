@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.__main__ import main
+from pipeline.cli.main import main
 from pipeline.core.digests import file_sha256
 from pipeline.export.card import Facts, facts_of, markdown_card
 from pipeline.export.export import export

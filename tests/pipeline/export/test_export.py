@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 from tokenizers import Tokenizer
 
-from pipeline.__main__ import main
+from pipeline.cli.main import main
 from pipeline.core.errors import StageError
 from pipeline.core.records import ChunkKind
-from pipeline.export.export import export
+from pipeline.export.export import EXPORT_FORMATS, ExportFormat, export
 from pipeline.lineage.vocabulary_report import vocabulary_report
 from pipeline.store.snapshot import Snapshot, open_snapshot
 from pipeline.store.store import Store
@@ -92,6 +92,30 @@ def test_hugging_face_datasets_loads_the_view_where_it_is_installed(snapshot: Sn
 
     assert loaded.num_rows == sum(source.num_rows_train for source in snapshot.sources)
     assert np.shape(loaded[0]["input_ids"]) == (snapshot.row_length,)
+
+
+def write_names(snapshot: Snapshot, out: Path) -> list[str]:
+    """The writer of a format that the package does not have."""
+    names = [source.name for source in snapshot.sources]
+    (out / "names.txt").write_text("\n".join(names))
+    return names
+
+
+def test_a_format_registered_at_run_time_is_offered_and_written_by_the_command_line(
+    tiny_store: Store, snapshot: Snapshot, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ["export", "names", "--corpus", "tiny", "--store", str(tiny_store.root), "--json", "--out"]
+    assert main([*line, str(tmp_path / "before")]) == 2
+    with EXPORT_FORMATS.registered(ExportFormat("names", f"{__name__}:write_names", "names of sources")):
+        with pytest.raises(SystemExit):
+            main(["export", "--help"])
+        assert "names: names of sources" in " ".join(capsys.readouterr().out.split())
+        assert main([*line, str(tmp_path / "out")]) == 0
+    answer = json.loads(capsys.readouterr().out)
+
+    assert answer["written"] == [source.name for source in snapshot.sources]
+    assert (tmp_path / "out" / "names.txt").read_text().splitlines() == answer["written"]
+    assert (tmp_path / "out" / "tokenizer.json").is_file()
 
 
 def test_a_folder_with_something_in_it_is_refused(snapshot: Snapshot, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import json
 import pyarrow as pa
 import pytest
 
-from pipeline.__main__ import main
+from pipeline.cli.main import main
 from pipeline.core.errors import SnapshotError
 from pipeline.lineage.diff import difference
 from pipeline.store.snapshot import open_snapshot

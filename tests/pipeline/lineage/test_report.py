@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.__main__ import main
 from pipeline.build.build import BuildOrder, open_build
 from pipeline.build.recipes import TINY
 from pipeline.build.stages import run_stages
+from pipeline.cli.main import main
 from pipeline.core.errors import MissingError
 from pipeline.lineage.report import Report, report_corpus
 from pipeline.lineage.report_page import render_page

@@ -5,7 +5,7 @@ import tomllib
 
 import pytest
 
-from pipeline.__main__ import main
+from pipeline.cli.main import main
 from pipeline.core.errors import MissingError
 from pipeline.lineage.why import why
 from pipeline.store.store import Store

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.__main__ import main
+from pipeline.cli.main import main
 from pipeline.collect.git.command import last_words
 from pipeline.collect.network.retry import Patience
 from pipeline.collect.params import CollectParams

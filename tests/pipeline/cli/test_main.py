@@ -1,5 +1,6 @@
 """The command line tells the truth: one JSON value, an exit code, and one line about a mistake with what to do."""
 
+import argparse
 import hashlib
 import io
 import json
@@ -11,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
-from pipeline.__main__ import main
 from pipeline.build.stages import STAGE_NAMES, StageResult
+from pipeline.cli.declaration import Command, add_corpus
+from pipeline.cli.main import COMMANDS, main
 from pipeline.contracts.gates import GATES
 from pipeline.store.store import Store
 
@@ -86,6 +89,18 @@ def test_documents_that_hold_a_given_evaluation_item_are_dropped(run: Run, tmp_p
         assert (code, answer["stages"][-1]["dropped"].get("contaminated", 0)) == (0, sum(dropped.values()))
     code, answer, _ = build(run, pins, "--evaluation-items", str(tmp_path / "nowhere"))
     assert (code, answer["error"]) == (1, "ParamsError")
+
+
+def test_a_command_registered_at_run_time_is_listed_and_run(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    def count(options: argparse.Namespace, store: Store, person: Console) -> tuple[int, dict[str, Any]]:
+        return 0, {"corpus": options.corpus, "num_refs": len(store.refs(options.corpus))}
+
+    assert run("count")[0] == 2
+    with COMMANDS.registered(Command("count", "count the refs of a corpus", count, add_corpus)):
+        with pytest.raises(SystemExit):
+            main(["--help"])
+        assert "count the refs of a corpus" in capsys.readouterr().out
+        assert run("count", "--corpus", "tiny")[:2] == (0, {"corpus": "tiny", "num_refs": 0})
 
 
 def test_until_stops_after_the_stage(run: Run) -> None:

@@ -1,0 +1,138 @@
+"""Commands that make snapshots: `build` and `promote`."""
+
+import argparse
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from pipeline.build.build import BuildOrder, open_build
+from pipeline.build.recipes import RECIPES, params_of, pins_of, recipe_named
+from pipeline.build.stages import STAGE_NAMES, StageResult, run_stages
+from pipeline.cli.console import StageBars, verdict_table, waterfall
+from pipeline.cli.declaration import Answer, Command, add_corpus
+from pipeline.core.command_line import amount, whole_number
+from pipeline.store.store import Store
+
+
+def add_build_arguments(parser: argparse.ArgumentParser, recipe: str | None = "quick") -> None:
+    """Add the arguments of `run_build`."""
+    parser.add_argument("--recipe", default=recipe, help=f"one of {', '.join(RECIPES)}")
+    parser.add_argument("--pins", type=Path, help="a pins file to build instead of the recipe's sources")
+    parser.add_argument("--corpus", help="name of the corpus that is written; the recipe's name unless given")
+    parser.add_argument(
+        "--workers", type=whole_number(1, 256), default=2, help="processes; they do not change any byte"
+    )
+    parser.add_argument("--until", choices=STAGE_NAMES, default=STAGE_NAMES[-1], help="the last stage to run")
+    parser.add_argument("--offline", action="store_true", help="use only archives that are in the store")
+    parser.add_argument(
+        "--evaluation-items", type=Path, help="a folder of JSONL files: documents that contain a solution are dropped"
+    )
+    parser.add_argument("--promote", action="store_true", help="make the candidate live if every gate passes")
+    parser.add_argument("--wait", type=amount, default=3600.0, help="seconds to wait for another build of the corpus")
+
+
+def run_build(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    """Run the stages, and promote the candidate with `--promote`."""
+    recipe = recipe_named(options.recipe)
+    corpus = options.corpus or recipe.name
+    order = BuildOrder(
+        corpus=corpus,
+        params=params_of(recipe, options.pins, options.evaluation_items),
+        pins=pins_of(recipe, options.pins),
+        who=f"`build` (process {os.getpid()})",
+        num_workers=options.workers,
+        offline=options.offline,
+        wait_seconds=options.wait,
+    )
+    started = time.monotonic()
+    results, rows = _run_stages(order, options.until, store, person)
+    _print_results(person, results)
+    results[-1].refuse_blocked(corpus)
+    snapshot_id = results[-1].snapshot_id
+    if snapshot_id is not None and options.promote:
+        from pipeline.build.promotion import promote
+
+        promote(store, corpus, snapshot_id, "build --promote")
+    promoted = snapshot_id is not None and store.ref_text(corpus, "live") == snapshot_id
+    if snapshot_id is not None:
+        person.print(f"snapshot {snapshot_id} is {'live' if promoted else 'the candidate; `promote` makes it live'}")
+    return 0, {
+        "corpus": corpus,
+        "snapshot_id": snapshot_id,
+        "promoted": promoted,
+        "seconds": round(time.monotonic() - started, 3),
+        "stages": rows,
+    }
+
+
+def _run_stages(
+    order: BuildOrder, until: str, store: Store, person: Console
+) -> tuple[list[StageResult], list[dict[str, Any]]]:
+    results: list[StageResult] = []
+    rows: list[dict[str, Any]] = []
+    with (
+        StageBars(person) as bars,
+        open_build(order, store, bars.progress, lambda who: person.print(f"waiting for {who}")) as build,
+    ):
+        before = time.monotonic()
+        for result in run_stages(build, until):
+            seconds = time.monotonic() - before
+            bars.finished(result, seconds)
+            results.append(result)
+            rows.append(_stage_row(result, seconds))
+            before = time.monotonic()
+    return results, rows
+
+
+def _stage_row(result: StageResult, seconds: float) -> dict[str, Any]:
+    return {
+        "name": result.stage,
+        "object_id": result.object_id,
+        "rows_in": result.report.rows_in,
+        "rows_out": result.report.rows_out,
+        "dropped": dict(result.report.dropped),
+        "num_bytes_in": result.report.num_bytes_in,
+        "num_bytes_out": result.report.num_bytes_out,
+        "measures": dict(result.report.measures),
+        "seconds": round(seconds, 3),
+        "unchanged": result.unchanged,
+    }
+
+
+def _print_results(person: Console, results: Sequence[StageResult]) -> None:
+    person.print(waterfall(results))
+    failing = [verdict for result in results for verdict in result.verdicts if not verdict.passed]
+    num_gates = sum(len(result.verdicts) for result in results)
+    person.print(f"{num_gates - len(failing)} of {num_gates} gates passed")
+    if failing:
+        person.print(verdict_table(failing))
+
+
+def _add_promote_arguments(parser: argparse.ArgumentParser) -> None:
+    add_corpus(parser, text="the corpus whose live snapshot moves")
+    parser.add_argument("--to", default="candidate", help="a snapshot id, to roll back too; the candidate unless given")
+    parser.add_argument("--reason", default="promoted by hand", help="kept in the history")
+
+
+def _promote(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    from pipeline.build.promotion import promote
+
+    done = promote(store, options.corpus, options.to, options.reason)
+    person.print(f"corpus {done.corpus}: live {'stays' if done.unchanged else 'is now'} {done.new}")
+    return 0, {
+        "corpus": done.corpus,
+        "old": done.old,
+        "new": done.new,
+        "unchanged": done.unchanged,
+        "verdicts": [verdict.as_json() for verdict in done.verdicts],
+    }
+
+
+COMMANDS = (
+    Command("build", "run the stages and make a candidate snapshot", run_build, add_build_arguments),
+    Command("promote", "judge a snapshot again and make it live", _promote, _add_promote_arguments),
+)

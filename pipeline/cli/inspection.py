@@ -1,0 +1,129 @@
+"""Commands that answer a question about a corpus and change nothing: `show`, `why`, `report` and `diff`."""
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from pipeline.cli.console import plain_table
+from pipeline.cli.declaration import Answer, Command, add_corpus
+from pipeline.core.command_line import whole_number
+from pipeline.core.errors import MissingError
+from pipeline.store.store import Store
+
+
+def _add_show_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", nargs="?", help="an object id, or nothing for the refs; with --structure, a source")
+    parser.add_argument("path", nargs="?", help="with --structure: a file of the source")
+    parser.add_argument("--structure", action="store_true", help="chunks, provenance and build context of SOURCE PATH")
+    add_corpus(parser)
+
+
+def _show(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    if options.structure != (options.path is not None):
+        options.refuse("SOURCE PATH and --structure go together")
+    if options.structure:
+        from pipeline.lineage.show_file import file_structure, structure_lines
+
+        structure = file_structure(store, options.corpus, options.what, options.path)
+        person.print("\n".join(structure_lines(structure)), markup=False, highlight=False, soft_wrap=True)
+        return 0, structure
+    answer = _refs(options, store) if options.what is None else _stored(options, store)
+    if not options.json:
+        import json
+
+        person.print_json(json.dumps(answer, default=str))
+    return 0, answer
+
+
+def _refs(options: argparse.Namespace, store: Store) -> dict[str, Any]:
+    refs = store.refs(options.corpus)
+    if not refs:
+        known = ", ".join(store.corpora()) or "none yet"
+        raise MissingError(f"corpus {options.corpus}", f"it has no refs in {store.root}", f"one of: {known}")
+    return {"corpus": options.corpus, "refs": refs, "history": store.history(options.corpus)}
+
+
+def _stored(options: argparse.Namespace, store: Store) -> dict[str, Any]:
+    from pipeline.build.stages import parts_of, report_of
+
+    stored = store.read(store.ref(options.corpus, options.what) or options.what)
+    answer = {"id": stored.object_id, **stored.manifest.as_json(), "verdicts": store.verdicts(stored.object_id)}
+    answer |= {"parts": parts_of(stored)}
+    if any(entry.name == "report.json" for entry in stored.manifest.files):
+        answer |= {"report": asdict(report_of(stored))}
+    return answer
+
+
+def _add_why_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", help="name of the source")
+    parser.add_argument("path", help="path of the file in the source")
+    add_corpus(parser)
+
+
+def _why(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    from pipeline.lineage.why import why
+
+    trail = why(store, options.corpus, options.source, options.path)
+    person.print(
+        f"{trail.source}/{trail.path} is {'in' if trail.kept else 'not in'} the snapshot", style="bold", markup=False
+    )
+    for step in trail.steps:
+        person.print(f"  {step.stage:<10} {step.verdict} {step.reason}".rstrip(), markup=False)
+        for name, value in step.evidence.items():
+            if value not in (None, "", []):
+                person.print(f"               {name}: {value}", markup=False)
+    return 0, asdict(trail) | {"kept": trail.kept}
+
+
+def _add_report_arguments(parser: argparse.ArgumentParser) -> None:
+    add_corpus(parser)
+    parser.add_argument("--out", type=Path, help="file of the page; reports/CORPUS.html in the store unless given")
+    parser.add_argument("--samples", type=int, default=5, help="most samples of the files that a rule dropped")
+
+
+def _report(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    from pipeline.lineage.report import report_corpus
+    from pipeline.lineage.report_page import render_page
+
+    report = report_corpus(store, options.corpus, max(0, options.samples))
+    if options.out is not None or not options.json:
+        out = options.out or store.root / "reports" / f"{options.corpus}.html"
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(render_page(report), encoding="utf-8")
+        person.print(f"the report is {out}", markup=False, soft_wrap=True)
+    return 0, report.as_json()
+
+
+def _add_diff_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("a", help="live, candidate or a snapshot id")
+    parser.add_argument("b", help="the other")
+    add_corpus(parser, text="the corpus of the refs `live` and `candidate`")
+    parser.add_argument("--documents", type=whole_number(0, 10**9), default=20, help="most documents that are listed")
+
+
+def _diff(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    from pipeline.lineage.diff import difference
+    from pipeline.store.snapshot import resolve
+
+    a, b = (resolve(store, options.corpus, name) for name in (options.a, options.b))
+    found = difference(store, a, b, options.documents)
+    person.print(plain_table("Totals", [{"snapshot": name} | row for name, row in found.totals.items()]))
+    for title, rows in (("Made with", found.settings), ("Changes", found.causes), ("Documents", found.documents)):
+        if rows:
+            person.print(plain_table(title, rows))
+    if not found.causes:
+        person.print("no document differs")
+    return 0, found.as_json()
+
+
+COMMANDS = (
+    Command(
+        "show", "print an object, the refs and history of a corpus, or a file's structure", _show, _add_show_arguments
+    ),
+    Command("why", "explain which stages kept or dropped a file, with the evidence", _why, _add_why_arguments),
+    Command("report", "report what happened to every file, as a page or as JSON", _report, _add_report_arguments),
+    Command("diff", "list what changed between two snapshots, and why", _diff, _add_diff_arguments),
+)

@@ -1,0 +1,53 @@
+"""Command line `python -m pipeline`: COMMANDS, each declared in the file of its group, and the parser of all of them.
+
+`--json` prints one JSON value on stdout; messages for people go to stderr. For the exit codes see `pipeline.core.command_line`.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from pipeline.build.recipes import ROOT
+from pipeline.cli import building, configuration, inspection, maintenance, publication
+from pipeline.cli.console import person
+from pipeline.cli.declaration import Answer, Command
+from pipeline.core.command_line import Parser, run_command
+from pipeline.core.registry import Registry
+from pipeline.store.store import Store
+
+COMMANDS: Registry[Command] = Registry(
+    "command",
+    *building.COMMANDS,
+    *inspection.COMMANDS,
+    *configuration.COMMANDS,
+    *maintenance.COMMANDS,
+    *publication.COMMANDS,
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code. A user's mistake is one line on stderr, never a traceback."""
+    console = person()
+
+    def run(options: argparse.Namespace) -> Answer:
+        return COMMANDS[options.command].run(options, Store(Path(options.store)), console)
+
+    def say(text: str) -> None:
+        console.print(text, markup=False, style="red")
+
+    return run_command(_parser(), sys.argv[1:] if arguments is None else arguments, run, say)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(prog="python -m pipeline", description="From pinned sources to promoted snapshots.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    folder = os.environ.get("SLUICE_STORE", str(ROOT / "store"))
+    for command in COMMANDS:
+        added = commands.add_parser(command.name, help=command.help, description=command.help)
+        added.add_argument("--store", default=folder, help="folder of the store")
+        added.add_argument("--json", action="store_true", help="print one JSON value on stdout")
+        added.set_defaults(command=command.name, refuse=added.error)
+        command.add_arguments(added)
+    return parser

@@ -1,0 +1,125 @@
+"""Commands that maintain pins and the store: `pin`, `withdraw`, `gc` and `fsck`."""
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from pipeline.cli.building import add_build_arguments, run_build
+from pipeline.cli.console import plain_table
+from pipeline.cli.declaration import Answer, Command
+from pipeline.core.errors import MissingError
+from pipeline.store.store import Store
+
+
+def _add_pin_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", help="a source of the catalog, whose release is downloaded; with PATH, any name")
+    parser.add_argument("path", type=Path, nargs="?", help="a folder, an archive or a .jsonl file of your own")
+    parser.add_argument("--version", help="the release; the newest stable one unless given")
+    parser.add_argument("--license", help="SPDX expression of the source as a whole")
+
+
+def _pin(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    from pipeline.collect import propose_pin
+
+    if options.path is not None:
+        proposal = propose_pin.propose_own(options.name, options.path.resolve(), options.license or "NOASSERTION")
+    else:
+        shelf = propose_pin.Shelf(store.partial_blob(f"pin-{options.name}"), store.put_blob)
+        proposal = propose_pin.propose_cataloged(options.name, options.version, options.license, shelf)
+    if not options.json:
+        print(proposal.as_toml())
+    for note in proposal.notes:
+        person.print(note, markup=False)
+    return 0, proposal.entry
+
+
+def _add_withdraw_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "selector", nargs="?", help="SOURCE, SOURCE/GLOB, or sha256: and a file's digest; without it, all are listed"
+    )
+    parser.add_argument("--reason", default="withdrawn by hand", help="kept in the store")
+    parser.add_argument("--undo", action="store_true", help="take the withdrawal back")
+    add_build_arguments(parser, recipe=None)
+
+
+def _withdraw(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    answer = _change_withdrawals(options, store, person)
+    if options.recipe is None or options.selector is None:
+        return 0, answer
+    code, built = run_build(options, store, person)
+    return code, answer | {"build": built}
+
+
+def _change_withdrawals(options: argparse.Namespace, store: Store, person: Console) -> dict[str, Any]:
+    from pipeline.build.withdrawal import restore, standing, withdraw
+
+    if options.selector is None:
+        active = [selector.text for selector in standing(store)]
+        person.print("\n".join(active) or "nothing is withdrawn", markup=False)
+        return {"active": active, "history": store.withdrawals()}
+    if options.undo:
+        restore(store, options.selector, options.reason)
+        person.print(f"{options.selector} may be collected again", markup=False)
+        return {"selector": options.selector, "is_undone": True, "holders": []}
+    rows = [asdict(holder) for holder in withdraw(store, options.selector, options.reason)]
+    person.print(f"{options.selector} is withdrawn: no build of this store collects it from now on", markup=False)
+    if rows:
+        shown = ("kind", "object_id", "num_documents", "refs")
+        person.print(plain_table("Objects that contain it", [{name: row[name] for name in shown} for row in rows]))
+        person.print(
+            "Build and promote each corpus again, then `gc` removes the rest; `gc --forget` removes a run's refs."
+        )
+    return {"selector": options.selector, "is_undone": False, "holders": rows}
+
+
+def _add_gc_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--blobs", action="store_true", help="also archives that no collected source was read from")
+    parser.add_argument(
+        "--forget", metavar="REF", help="first remove the refs of a corpus, or of a training run as runs/NAME"
+    )
+    parser.add_argument("--reason", default="forgotten by hand", help="kept in the history, with --forget")
+    parser.add_argument("--dry-run", action="store_true", help="report what would be removed and remove nothing")
+
+
+def _gc(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    from pipeline.store.garbage import forget, reclaim
+
+    if options.forget is not None and not options.dry_run:
+        forget(store, options.forget, options.reason)
+    done = reclaim(store, options.blobs, options.dry_run)
+    verb = "would be removed" if options.dry_run else "removed"
+    person.print(
+        f"{len(done.object_ids)} objects, {len(done.blobs)} archives and {done.num_leftovers} leftovers {verb}: "
+        f"{done.num_bytes / 1e6:.1f} MB; {done.num_kept} objects kept"
+    )
+    return 0, asdict(done) | {"is_rehearsal": options.dry_run}
+
+
+def _fsck(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    from pipeline.store.fsck import fsck
+
+    if not store.root.is_dir():
+        raise MissingError(f"store {store.root}", "there is no such folder", "", "Correct --store, or build first.")
+    problems = fsck(store)
+    for problem in problems:
+        person.print(problem, markup=False, style="red")
+    person.print(f"{len(problems)} problems in {store.root}")
+    return int(bool(problems)), {"problems": problems}
+
+
+COMMANDS = (
+    Command(
+        "pin", "print a pins file entry, with its digest, of a release or of your own code", _pin, _add_pin_arguments
+    ),
+    Command(
+        "withdraw",
+        "exclude something from every corpus, list what contains it, and rebuild a corpus",
+        _withdraw,
+        _add_withdraw_arguments,
+    ),
+    Command("gc", "remove what no ref reaches", _gc, _add_gc_arguments),
+    Command("fsck", "verify every byte in the store", _fsck),
+)
