@@ -17,6 +17,11 @@ class ChildResult:
     stdout: Any
     stderr: Any
 
+    @property
+    def last_line(self) -> str:
+        """Last line of stderr, captured as text."""
+        return str((self.stderr.strip().splitlines() or ["it printed nothing"])[-1])
+
 
 def run_child(command: Sequence[str], seconds: float, **settings: Any) -> ChildResult:
     """Run a command for at most `seconds`. Nothing that it has started outlives the call.

@@ -17,7 +17,7 @@ from typing import Any
 from pipeline.store.fsck import fsck
 from pipeline.store.store import Store
 from tests.tools.nursery import Nursery
-from trainer.proof.acceptance import Bench
+from trainer.proof.acceptance import AcceptanceRun
 from trainer.proof.small_snapshot import copy_snapshot, shorten
 
 STEPS, SAVE_EVERY, EVALUATE_EVERY, EPOCH_ROWS = 60, 3, 5, 96
@@ -41,53 +41,53 @@ class Campaign:
 
 
 def run_campaign(store: Store, snapshot_id: str, folder: Path, num_kills: int, seed: int = 6) -> Campaign:
-    """Kill `num_kills` sittings, and compare what each run of theirs ends in with a run that nobody killed."""
+    """Kill `num_kills` sessions, and compare what each run of theirs ends in with a run that nobody killed."""
     copy = copy_snapshot(store, snapshot_id, folder / "store")
     short_id = shorten(copy, snapshot_id, EPOCH_ROWS // 3)
-    bench = Bench(copy, short_id, folder / "runs", STEPS)
-    straight = bench.train("straight", *_MORE)
+    acceptance = AcceptanceRun(copy, short_id, folder / "runs", STEPS)
+    straight = acceptance.train("straight", *_MORE)
     num_rows, batch_rows = straight["packing"]["num_rows"], straight["config"]["batch_rows"]
     boundaries = [-(-num_rows * epoch // batch_rows) for epoch in range(1, STEPS)]
     chance, found = random.Random(seed), Campaign()
     with Nursery() as nursery:
         while found.num_kills < num_kills:
             found.num_runs += 1
-            _one_run(bench, nursery, f"killed-{found.num_runs}", (chance, boundaries, num_kills), found)
-            ended = bench.train(f"killed-{found.num_runs}", *_MORE, "--resume", "latest")
+            _one_run(acceptance, nursery, f"killed-{found.num_runs}", (chance, boundaries, num_kills), found)
+            ended = acceptance.train(f"killed-{found.num_runs}", *_MORE, "--resume", "latest")
             _compare(ended, straight, found)
-    found.damage = [line for line in fsck(bench.store) if "missing" not in line]
+    found.damage = [line for line in fsck(acceptance.store) if "missing" not in line]
     return found
 
 
 def _one_run(
-    bench: Bench, nursery: Nursery, run: str, plan: tuple[random.Random, list[int], int], found: Campaign
+    acceptance: AcceptanceRun, nursery: Nursery, run: str, plan: tuple[random.Random, list[int], int], found: Campaign
 ) -> None:
     """Kill one run until it is nearly at its end or all kills are done."""
     chance, boundaries, num_kills = plan
-    told = bench.folder / f"{run}.told"
-    line = bench.command(run, *_MORE, "--resume", "latest")[3:]
+    log = acceptance.folder / f"{run}.log"
+    line = acceptance.command(run, *_MORE, "--resume", "latest")[3:]
     reached = 0
     while found.num_kills < num_kills and reached < STEPS - SAVE_EVERY:
-        moment, is_time = chance.choice(_moments(bench, run, told, reached, (chance, boundaries)))
-        if nursery.kill(line, told, is_time):
+        moment, is_time = chance.choice(_moments(acceptance, run, log, reached, (chance, boundaries)))
+        if nursery.kill(line, log, is_time):
             found.moments[moment] += 1
-        reached = max(reached, _step_told(told))
+        reached = max(reached, _step_logged(log))
 
 
 def _moments(
-    bench: Bench, run: str, told: Path, reached: int, how: tuple[random.Random, list[int]]
+    acceptance: AcceptanceRun, run: str, log: Path, reached: int, how: tuple[random.Random, list[int]]
 ) -> list[tuple[str, Callable[[], bool]]]:
-    """When to kill the sitting that is about to start."""
+    """When to kill the session that is about to start."""
     chance, boundaries = how
-    scratch, refs = (bench.store.root / kind / "runs" / run for kind in ("tmp", "refs"))
+    scratch, refs = (acceptance.store.root / kind / "runs" / run for kind in ("tmp", "refs"))
     boundary = next((step for step in boundaries if step > reached), STEPS)
     step = min(STEPS - 1, reached + chance.randint(1, 8))
     return [
-        ("between steps", _later(lambda: _step_told(told) >= step, chance)),
-        ("at an epoch's end", lambda: _step_told(told) >= boundary),
+        ("between steps", _later(lambda: _step_logged(log) >= step, chance)),
+        ("at an epoch's end", lambda: _step_logged(log) >= boundary),
         ("inside a save", _later(lambda: _has_files(scratch, "step-"), chance, 0.03)),
         ("inside the move of a ref", lambda: _has_files(refs, ".")),
-        ("inside an evaluation", lambda: _last_line(told).startswith("evaluating")),
+        ("inside an evaluation", lambda: _last_line(log).startswith("evaluating")),
         ("while it starts", _later(scratch.exists, chance)),
     ]
 
@@ -104,8 +104,8 @@ def _later(is_time: Callable[[], bool], chance: random.Random, seconds: float = 
     return is_later
 
 
-def _last_line(told: Path) -> str:
-    return "".join(told.read_text().splitlines()[-1:])
+def _last_line(log: Path) -> str:
+    return "".join(log.read_text().splitlines()[-1:])
 
 
 def _has_files(folder: Path, start: str) -> bool:
@@ -115,9 +115,9 @@ def _has_files(folder: Path, start: str) -> bool:
         return False
 
 
-def _step_told(told: Path) -> int:
-    """The last step that the sitting has told."""
-    steps = re.findall(r"^train \[.*\] (\d+)/", told.read_text(), re.MULTILINE)
+def _step_logged(log: Path) -> int:
+    """Return the last step that the session has logged."""
+    steps = re.findall(r"^train \[.*\] (\d+)/", log.read_text(), re.MULTILINE)
     return int(steps[-1]) if steps else 0
 
 

@@ -1,13 +1,13 @@
-"""`python -m trainer bench`: what a GPU has to show of training, a row of JSON each.
+"""Rows of `python -m trainer bench`: measurements of training on a GPU, one JSON object each.
 
     train-…               whole steps on made rows: tokens a second, MFU, memory, frames, and seconds of a cold and a warm start
-    determinism-cost      strict mode beside none, in turn
-    packing-invariance    whether a document, packed among others, comes out as alone
-    training-in-bfloat16  a training stopped twice beside one that was not, and how its experts' slots were filled
+    determinism-cost      strict mode compared with none, in turn
+    packing-invariance    whether a packed document has the same outputs as alone
+    training-in-bfloat16  a training stopped twice compared with an uninterrupted one, and the use of the experts' slots
 
-A row is measured in fresh processes, steps in two: the first with an empty cache of compiled code, the second with what the first
-left. Rows that the file has for the same GPU, driver, torch and Triton stay, so that a run that stopped goes on at the first that
-is missing. `--dry-run` takes the same ways with the smallest model, and marks its rows.
+A row is measured in a fresh process, steps in two: the first with an empty cache of compiled code, the second with the cache of
+the first. Rows that the file has for the same GPU, driver, torch and Triton are kept, so that a stopped run continues at the
+first missing one. `--dry-run` runs the same code with the smallest model, and marks its rows.
 """
 
 import argparse
@@ -27,7 +27,7 @@ import torch
 from kernels.measure.rows import COMMITTED, append, read_rows, surroundings
 from pipeline.core.child_process import run_child
 from pipeline.core.errors import TrainingError
-from trainer.bench.claims import Claims, measure_packing, measure_training
+from trainer.bench.device_checks import CheckSizes, measure_packing, measure_training
 from trainer.bench.step_timing import Case, measure_determinism_cost, measure_steps
 from trainer.compile.cache import FOLDERS
 from trainer.config.model import CompileBackend, CompileMode
@@ -45,8 +45,8 @@ STRICT_CASE = Case("determinism-cost", "base", _FULLGRAPH, 4, 4096)
 
 
 @dataclass(frozen=True)
-class Row:
-    """One row: its name, how it is measured in this process, and whether a second one with a warm cache follows."""
+class BenchRow:
+    """Row of the table: its name, its measurement in this process, and whether a second one with a warm cache follows."""
 
     name: str
     measure: Callable[[argparse.Namespace], dict[str, Any]]
@@ -54,49 +54,54 @@ class Row:
     needs_snapshot: bool = False
 
 
-def rows_of(is_dry: bool) -> list[Row]:
-    """All rows, in the order in which they are measured. Those of a dry run say so in their names."""
-    claims = Claims.dry() if is_dry else Claims()
+def rows_of(is_dry: bool) -> list[BenchRow]:
+    """Return all rows in the order of measurement. Names of dry rows begin with `dry-`."""
+    sizes = CheckSizes.dry() if is_dry else CheckSizes()
     cases = [_shrunk(case) if is_dry else case for case in CASES if not (is_dry and case.name in _SAME_WAYS)]
     strict = _shrunk(STRICT_CASE) if is_dry else STRICT_CASE
     prefix = "dry-" if is_dry else ""
     return [
-        *(Row(case.name, lambda options, case=case: measure_steps(_asked(case, options)), True) for case in cases),  # type: ignore[misc]
-        Row(strict.name, lambda options: measure_determinism_cost(_asked(strict, options))),
-        Row(f"{prefix}packing-invariance", lambda options: measure_packing(claims)),
-        Row(f"{prefix}training-in-bfloat16", lambda options: measure_training(claims, options), needs_snapshot=True),
+        *(
+            BenchRow(case.name, lambda options, case=case: measure_steps(_with_backend(case, options)), True)
+            for case in cases
+        ),  # type: ignore[misc]
+        BenchRow(strict.name, lambda options: measure_determinism_cost(_with_backend(strict, options))),
+        BenchRow(f"{prefix}packing-invariance", lambda options: measure_packing(sizes)),
+        BenchRow(
+            f"{prefix}training-in-bfloat16", lambda options: measure_training(sizes, options), needs_snapshot=True
+        ),
     ]
 
 
 _SAME_WAYS = ("train-small", "train-nam52")
-"""Cases that a dry run leaves out: others take the same way."""
+"""Cases that a dry run leaves out: others run the same code."""
 
 
 def bench(options: argparse.Namespace) -> Any:
-    """Measure the rows that the file lacks, or that failed, until the budget is spent; the last of a name counts.
+    """Measure the rows that are missing in the file, or failed, until the budget is spent; the last of a name counts.
 
-    Exit code 1 where one failed, or there is no GPU.
+    Exit code 1 if one failed or there is no GPU.
     """
     wanted = [row for row in rows_of(options.dry_run) if options.only in (None, row.name)]
     if not wanted:
         known = ", ".join(row.name for row in rows_of(options.dry_run))
-        raise TrainingError(f"row {options.only}", "there is none of that name", known)
+        raise TrainingError(f"row {options.only}", "it is not known", known)
     if options.measure:
         return {"name": wanted[0].name} | wanted[0].measure(options)
-    _refuse_what_would_mislead(options)
+    _refuse_misleading(options)
     began = time.monotonic()
     found = {row["name"]: row for row in read_rows(options.out, surroundings())} if options.out else {}
     for row in wanted:
         if row.name in found and not _has_failed(found[row.name]):
             continue
         if row.needs_snapshot and not options.store:
-            _say(f"{row.name}: left out, it reads a snapshot; name its --store")
+            _say(f"{row.name}: left out, it reads a snapshot: give --store")
             continue
         left = options.budget - (time.monotonic() - began)
         measured = _measured(row, options, left) if left > 0 else None
         if measured is None:
             _say(
-                f"{row.name}: the budget is spent; run again to go on here, with a larger one if it takes this row whole"
+                f"{row.name}: the budget is spent; run again to continue here; use a larger one if this row alone needs more"
             )
             break
         found[row.name] = measured
@@ -106,30 +111,30 @@ def bench(options: argparse.Namespace) -> Any:
     return {"rows": list(found.values()), "exit_code": int(any(map(_has_failed, found.values())))}
 
 
-def _refuse_what_would_mislead(options: argparse.Namespace) -> None:
+def _refuse_misleading(options: argparse.Namespace) -> None:
     if not options.dry_run and not torch.cuda.is_available():
-        raise TrainingError(
-            "bench", "torch sees no CUDA device", "one, for timings", "--dry-run runs the rows without."
-        )
+        raise TrainingError("bench", "torch sees no CUDA device", "one, for timings", "Use --dry-run.")
     if options.dry_run and torch.cuda.is_available():
         raise TrainingError(
             "bench --dry-run", "torch sees a CUDA device", "none", "Set CUDA_VISIBLE_DEVICES to nothing."
         )
     if options.dry_run and options.out and COMMITTED.resolve() in options.out.resolve().parents:
-        raise TrainingError(f"--out {options.out}", "it is among what GPUs measured", "", "Name a file elsewhere.")
+        raise TrainingError(
+            f"--out {options.out}", "it is among the measurements of GPUs", "", "Name a file elsewhere."
+        )
 
 
 def _shrunk(case: Case) -> Case:
-    """The same way at a size for a CPU."""
+    """Return the case at a size for a CPU."""
     return replace(case, name=f"dry-{case.name}", preset="tiny", num_rows=2, length=32, backend=CompileBackend.EAGER)
 
 
-def _asked(case: Case, options: argparse.Namespace) -> Case:
+def _with_backend(case: Case, options: argparse.Namespace) -> Case:
     return replace(case, backend=CompileBackend(options.backend)) if options.backend else case
 
 
-def _measured(row: Row, options: argparse.Namespace, seconds_left: float) -> dict[str, Any] | None:
-    """A row of fresh processes, or None where the time did not suffice. A failure is a row too."""
+def _measured(row: BenchRow, options: argparse.Namespace, seconds_left: float) -> dict[str, Any] | None:
+    """Measure a row in fresh processes; None if the time is over. A failure is a row too."""
     deadline, answers = time.monotonic() + seconds_left, []
     with tempfile.TemporaryDirectory() as folder:
         places = {name: str(Path(folder) / part) for name, part in FOLDERS.items()}
@@ -145,8 +150,7 @@ def _measured(row: Row, options: argparse.Namespace, seconds_left: float) -> dic
             if done.exit_code is None:
                 return None
             if done.exit_code:
-                words = done.stderr.strip().splitlines() or [f"it ended with exit code {done.exit_code}"]
-                return {"name": row.name, **surroundings(), "failed": words[-1][:300]}
+                return {"name": row.name, **surroundings(), "failed": done.last_line[:300]}
             answers.append(json.loads(done.stdout))
     if not row.has_warm_start:
         return dict(answers[0])
@@ -154,7 +158,7 @@ def _measured(row: Row, options: argparse.Namespace, seconds_left: float) -> dic
     return {**answers[1], "cold_start_seconds": cold, "warm_start_seconds": warm}
 
 
-def _line(row: Row, options: argparse.Namespace) -> list[str]:
+def _line(row: BenchRow, options: argparse.Namespace) -> list[str]:
     line = [sys.executable, "-m", "trainer", "bench", "--measure", "--only", row.name, "--json"]
     line += ["--dry-run"] if options.dry_run else []
     line += ["--backend", options.backend] if options.backend else []
@@ -164,7 +168,7 @@ def _line(row: Row, options: argparse.Namespace) -> list[str]:
 
 
 def _has_failed(row: dict[str, Any]) -> bool:
-    """Whether a row is to be measured again. One that the card's memory does not hold says so for good."""
+    """Return whether a row is to be measured again. A lack of GPU memory is final."""
     return "failed" in row and "out of memory" not in row["failed"]
 
 

@@ -9,7 +9,7 @@ from pipeline.core.command_line import amount, whole_number
 from trainer.cli.arguments import SEED, STEPS, add_command, add_snapshot, report, snapshot_id
 
 if TYPE_CHECKING:
-    from trainer.proof.acceptance import Outcome
+    from trainer.proof.acceptance import GateOutcome
 
 
 def add_commands(commands: Any) -> None:
@@ -72,7 +72,7 @@ def _accept(options: argparse.Namespace) -> dict[str, Any]:
     return {"gates": [asdict(outcome) for outcome in outcomes], "exit_code": int(is_failed)}
 
 
-def _report_outcome(outcome: "Outcome") -> None:
+def _report_outcome(outcome: "GateOutcome") -> None:
     verdict = "green" if outcome.passed else "RED  "
     report([f"{verdict}  {outcome.name:<44} {outcome.seconds:5.0f} s  {outcome.detail}"])
 

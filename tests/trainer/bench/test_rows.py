@@ -19,7 +19,7 @@ from pipeline.store.store import Store
 from tests.benchmarks.on_gpu import FIGURES, HEAD, section
 from tests.support.paths import ROOT
 from trainer.bench import rows as bench
-from trainer.bench.claims import Claims, measure_packing, measure_training
+from trainer.bench.device_checks import CheckSizes, measure_packing, measure_training
 from trainer.bench.step_timing import measure_determinism_cost, measure_steps
 
 HERE = {"gpu": "NVIDIA H200", "torch": "2", "triton": "3", "driver": "1"}
@@ -60,7 +60,7 @@ def operations() -> list[dict[str, Any]]:
 def trainings() -> list[dict[str, Any]]:
     """Rows of every name that `trainer bench` has on a GPU, with the fields that the dry rows of this file are checked to have."""
     steps = {"step_seconds": 2.0, "mfu": 0.4, "tokens_per_second": 9000.0, "frames": 5, "breaks": 0, "recompiles": 0}
-    claims = {
+    checks = {
         "determinism-cost": {"cost_fraction": 0.03},
         "packing-invariance": {"num_touched": 0, "num_different_alone": 2, "moved_eps": 1.5},
         "training-in-bfloat16": {
@@ -70,7 +70,7 @@ def trainings() -> list[dict[str, Any]]:
         },
     }
     starts = {"warm_start_seconds": 25.0, "cold_start_seconds": 900.0}
-    return [{**HERE, "name": row.name, **claims.get(row.name, {**steps, **starts})} for row in bench.rows_of(False)]
+    return [{**HERE, "name": row.name, **checks.get(row.name, {**steps, **starts})} for row in bench.rows_of(False)]
 
 
 def table(folder: Path, rows: list[dict[str, Any]]) -> dict[str, list[str]]:
@@ -147,20 +147,20 @@ def test_the_cost_of_determinism_is_measured_in_turns_of_one_model() -> None:
 
 
 def test_packed_documents_come_out_as_alone_and_a_leak_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    claims = replace(Claims.dry(), lengths=(5, 1, 9))
-    row = measure_packing(claims)
+    sizes = replace(CheckSizes.dry(), lengths=(5, 1, 9))
+    row = measure_packing(sizes)
     assert (row["num_touched"], row["num_different_alone"], row["dtype"]) == (0, 0, "bfloat16")
 
     one = "trainer.model.hybrid.describe_rows"
     honest = sys.modules["trainer.model.hybrid"].describe_rows
     monkeypatch.setattr(one, lambda ids, documents, *more: honest(ids, torch.ones_like(documents), *more))
-    leaking = measure_packing(claims)
+    leaking = measure_packing(sizes)
     assert leaking["num_touched"] > 0
 
 
 @pytest.mark.parametrize(
     ("is_dry", "out", "words"),
-    [(True, "docs/benchmarks/training.jsonl", "among what GPUs measured"), (False, None, "no CUDA device")],
+    [(True, "docs/benchmarks/training.jsonl", "among the measurements of GPUs"), (False, None, "no CUDA device")],
 )
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a CUDA device is here")
 def test_dry_rows_never_lie_among_measured_ones(is_dry: bool, out: str | None, words: str) -> None:
@@ -185,9 +185,9 @@ def test_a_run_goes_on_at_the_first_row_that_its_file_lacks(tmp_path: Path, caps
 def test_a_compiled_training_in_bfloat16_resumes_to_its_bits_and_says_how_its_experts_were_filled(
     tiny_store: Store,
 ) -> None:
-    claims = replace(Claims.dry(), steps=(1, 2), options=(*Claims.dry().options, "--batch-rows", "1"))
+    sizes = replace(CheckSizes.dry(), steps=(1, 2), options=(*CheckSizes.dry().options, "--batch-rows", "1"))
     options = argparse.Namespace(store=tiny_store.root, corpus="tiny", snapshot="live")
-    row = measure_training(claims, options)
+    row = measure_training(sizes, options)
 
     assert (row["num_steps"], row["num_processes"], row["different"]) == (2, 2, [])
     assert "certificate" in row["compared"]

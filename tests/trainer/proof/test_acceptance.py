@@ -10,7 +10,7 @@ import pytest
 from pipeline.store.store import Store
 from tests.tools.accept import Phase, run_phases
 from trainer.proof import acceptance
-from trainer.proof.acceptance import GATES, SHORT, Bench, Failed, run_gates
+from trainer.proof.acceptance import GATES, SHORT, AcceptanceRun, GateFailed, run_gates
 
 
 @pytest.mark.slow  # about fifteen trainings of a few steps, each in a process of its own
@@ -24,10 +24,10 @@ def test_the_gates_hold(tiny_store: Store) -> None:
 def test_a_run_that_differs_turns_a_gate_red(tmp_path: Path) -> None:
     one = dict.fromkeys(acceptance.SAME, "x") | {"steps": 6}
 
-    with pytest.raises(Failed, match="certificate differ"):
+    with pytest.raises(GateFailed, match="certificate differ"):
         acceptance._equal(one, one | {"certificate": "y"})
-    bench = Bench(Store(tmp_path / "store"), "f" * 64, tmp_path / "runs", 2)
-    outcome = acceptance._judge("two_runs_are_equal", bench)
+    run = AcceptanceRun(Store(tmp_path / "store"), "f" * 64, tmp_path / "runs", 2)
+    outcome = acceptance._judge("two_runs_are_equal", run)
     assert (outcome.passed, "exit 1" in outcome.detail) == (False, True)
 
 

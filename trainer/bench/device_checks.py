@@ -1,4 +1,4 @@
-"""Claims that `python -m trainer bench` puts to a device: documents do not touch, a training that is stopped ends alike.
+"""Device checks of `python -m trainer bench`: document isolation, and bitwise-equal resume in bfloat16.
 
 Shapes: B rows, T tokens of a row, D width.
 """
@@ -24,7 +24,7 @@ from trainer.config.presets import TARGETS, preset
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 from trainer.model.segments import PADDING_DOC_ID
-from trainer.proof.acceptance import SAME, Bench, Failed
+from trainer.proof.acceptance import SAME, AcceptanceRun, GateFailed
 from trainer.proof.small_snapshot import copy_snapshot
 from trainer.train.determinism import make_deterministic
 
@@ -32,45 +32,38 @@ SEED = 42
 
 
 @dataclass(frozen=True)
-class Claims:
-    """The sizes at which the claims are tried. `lengths` are of the documents of one row; `steps` ends of sittings."""
+class CheckSizes:
+    """Sizes of the checks: `lengths` of the documents of one row, `steps` at which training sessions end."""
 
     model: str = "small"
     lengths: tuple[int, ...] = (200, 1, 63, 64, 65, 300, 331)
     steps: tuple[int, ...] = (40, 80, 120)
     num_averaged_steps: int = 20
-    options: tuple[str, ...] = (
-        "--device",
-        "cuda",
-        "--recipe",
-        "small",
-        "--batch-rows",
-        "16",
-        "--micro-batch-rows",
-        "16",
+    options: tuple[str, ...] = tuple(
+        "--device cuda --recipe small --batch-rows 16 --micro-batch-rows 16".split()  # noqa: SIM905
     )
 
     @classmethod
-    def dry(cls) -> "Claims":
-        """The same with the smallest model, on the CPU."""
+    def dry(cls) -> "CheckSizes":
+        """Return sizes for the smallest model on the CPU."""
         options = ("--recipe", "tiny", "--compile", "fullgraph", "--compile-backend", "eager")
         return cls("tiny", (20, 1, 64, 43), (2, 4, 6), 2, options)
 
 
-def measure_packing(claims: Claims) -> dict[str, Any]:
-    """In bfloat16: numbers of a document's outputs that differ where another document is changed, and where all others are gone.
+def measure_packing(sizes: CheckSizes) -> dict[str, Any]:
+    """Count the outputs of a document, in bfloat16, that differ if another document changes or all others are removed.
 
-    The experts have room for every token: what finds no room is lost by whoever comes later, which is their stated rule.
+    The experts have capacity for every token: by their rule, later tokens are dropped where an expert is full.
     """
     device = "cuda" if torch.cuda.is_available() else "cpu"
     make_deterministic(SEED, torch.get_num_threads())
-    model = _roomy_model(claims.model, device)
-    plan_attention(model, Precision.BFLOAT16, device, len(claims.lengths) + 1)  # and padding
-    places_T = torch.repeat_interleave(torch.arange(len(claims.lengths)), torch.tensor(claims.lengths)).to(device)
+    model = _roomy_model(sizes.model, device)
+    plan_attention(model, Precision.BFLOAT16, device, len(sizes.lengths) + 1)  # and padding
+    places_T = torch.repeat_interleave(torch.arange(len(sizes.lengths)), torch.tensor(sizes.lengths)).to(device)
     ids_T, other_ids_T = _made_ids(model.vocabulary_size, len(places_T), device)
     packed_TD = _outputs(model, ids_T, places_T + 1)
     touched, parted, moved = 0, 0, 0.0
-    for document in range(len(claims.lengths)):
+    for document in range(len(sizes.lengths)):
         own_T = places_T == document
         changed_TD = _outputs(model, torch.where(own_T, other_ids_T, ids_T), places_T + 1)
         touched += _num_different(changed_TD[~own_T], packed_TD[~own_T])
@@ -80,36 +73,36 @@ def measure_packing(claims: Claims) -> dict[str, Any]:
         moved = max(moved, _relative(first_TD, packed_TD[own_T]))
     return {
         **surroundings(),
-        "preset": claims.model,
+        "preset": sizes.model,
         "dtype": "bfloat16",
-        "num_documents": len(claims.lengths),
+        "num_documents": len(sizes.lengths),
         "num_touched": touched,
         "num_different_alone": parted,
         "moved_eps": moved / torch.finfo(torch.bfloat16).eps,
     }
 
 
-def measure_training(claims: Claims, options: argparse.Namespace) -> dict[str, Any]:
-    """A training in bfloat16 that is stopped and resumed in fresh processes beside one that is not, and the experts' slots."""
+def measure_training(sizes: CheckSizes, options: argparse.Namespace) -> dict[str, Any]:
+    """Compare a bfloat16 training that is stopped and resumed in fresh processes with an uninterrupted one."""
     store = Store(options.store)
     snapshot_id = resolve(store, options.corpus, options.snapshot)
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         copy = copy_snapshot(store, snapshot_id, Path(folder) / "store")
-        bench = Bench(copy, snapshot_id, Path(folder) / "runs", claims.steps[-1])
-        more = ("--dtype", "bfloat16", "--save-every", str(claims.steps[-1]), *claims.options)
+        acceptance = AcceptanceRun(copy, snapshot_id, Path(folder) / "runs", sizes.steps[-1])
+        more = ("--dtype", "bfloat16", "--save-every", str(sizes.steps[-1]), *sizes.options)
         try:
-            straight = bench.train("straight", *more)
-            for step in claims.steps:
-                stopped = bench.train("stopped", *more, "--resume", "latest", steps=step)
-        except Failed as error:
+            straight = acceptance.train("straight", *more)
+            for step in sizes.steps:
+                stopped = acceptance.train("stopped", *more, "--resume", "latest", steps=step)
+        except GateFailed as error:
             raise TrainingError("training in bfloat16", str(error)) from error
         lines = (Path(folder) / "runs" / "straight" / "metrics.jsonl").read_text().splitlines()
-    last = [json.loads(line) for line in lines[-claims.num_averaged_steps :]]
+    last = [json.loads(line) for line in lines[-sizes.num_averaged_steps :]]
     return {
         **surroundings(),
         "recipe": straight["recipe"],
         "num_steps": straight["steps"],
-        "num_processes": len(claims.steps),
+        "num_processes": len(sizes.steps),
         "compared": list(SAME),
         "different": [name for name in SAME if straight[name] != stopped[name]],
         "expert_padding_fraction": statistics.mean(line["expert_padding_fraction"] for line in last),
@@ -130,7 +123,7 @@ def _roomy_model(name: str, device: str) -> HybridModel:
 
 
 def _made_ids(vocabulary_size: int, length: int, device: str) -> tuple[Tensor, Tensor]:
-    """Random ids, and others that differ at every place."""
+    """Return random ids, and others that differ at every position."""
     ids_T = torch.randint(0, vocabulary_size, (length,), generator=torch.Generator().manual_seed(SEED))
     return ids_T.to(device), ((ids_T + 1) % vocabulary_size).to(device)
 
@@ -142,7 +135,7 @@ def _outputs(model: HybridModel, ids_T: Tensor, documents_T: Tensor) -> Tensor:
 
 
 def _num_different(one: Tensor, other: Tensor) -> int:
-    """Numbers of other bits."""
+    """Return how many numbers differ in their bits."""
     return int((one.contiguous().view(torch.int16) != other.contiguous().view(torch.int16)).sum())
 
 
