@@ -19,8 +19,9 @@ from pipeline.core.schema import arrow_schema, table_of
 from pipeline.tokenize.columns.list_column import ListColumn
 from tests.benchmarks.figure import Figure
 from trainer.config.training import InfillingParams
-from trainer.data.loader import Loader, LoaderConfig, RowLayout, Source
+from trainer.data.loader import Loader, LoaderConfig, Source
 from trainer.data.mapped_rows import TrainingRows
+from trainer.data.row_layout import RowLayout
 
 ROW_LENGTH, BATCH_ROWS, NUM_ROWS = 2048, 16, 4096
 NUM_ROUNDS = 3

@@ -1,12 +1,15 @@
 """Rows for the loader's tests: every text token of a table is different, so that nothing can be lost unseen."""
 
+from typing import NamedTuple
+
 import pyarrow as pa
 
 from pipeline.core.records import TrainingRow
 from pipeline.core.schema import arrow_schema, table_of
 from trainer.config.training import InfillingParams
-from trainer.data.loader import LoaderConfig, RowLayout, Source
+from trainer.data.loader import Loader, LoaderConfig, Source
 from trainer.data.mapped_rows import TrainingRows
+from trainer.data.row_layout import RowLayout
 
 T = 32
 PAD, BOS, EOS, PREFIX, MIDDLE, SUFFIX = range(6)
@@ -19,7 +22,7 @@ PLAIN = LoaderConfig(seed=5, infilling=InfillingParams(rate=0))
 
 
 def rows_of(num_rows: int, first_token: int, with_structure: bool = False) -> pa.Table:
-    """Rows of two pieces, 9 and 11 text tokens with EOS behind the second; every text token of a table is different.
+    """Rows of two pieces, 9 and 11 text tokens with EOS after the second; every text token of a table is different.
 
     The structure of a text token is 1 + its id modulo 200, its level 1 + its id modulo 7.
     """
@@ -48,3 +51,16 @@ def sources_of(with_structure: bool = False, **num_rows: int) -> list[Source]:
         for place, (name, count) in enumerate(num_rows.items())
     }
     return [Source(name, TrainingRows(table)) for name, table in tables.items()]
+
+
+class RowPlace(NamedTuple):
+    """Index of a source in `Loader.sources`, its epoch and its row."""
+
+    source: int
+    epoch: int
+    row: int
+
+
+def place_at(loader: Loader, position: int) -> RowPlace:
+    """Return the row at one position of a loader."""
+    return RowPlace(*(int(column[0]) for column in loader.locate(position, 1)))

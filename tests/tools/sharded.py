@@ -36,7 +36,7 @@ def batch_of() -> Batch:
     chance = np.random.default_rng(0)
     ids_BT = chance.integers(0, VOCABULARY_SIZE, (8, 24), dtype=np.int64)
     doc_ids_BT = np.array([[1] * 10 + [2] * 14] * 7 + [[-1] * 24], dtype=np.int32)
-    return Batch(0, ids_BT, np.roll(ids_BT, -1, 1), doc_ids_BT > 0, doc_ids_BT, None, None, contents=None)
+    return Batch(0, None, ids_BT, np.roll(ids_BT, -1, 1), doc_ids_BT > 0, doc_ids_BT)
 
 
 def two_steps(ranks: Ranks) -> dict[str, object]:

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from pipeline.core.errors import TrainingError
-from trainer.data.loader import Batch
+from trainer.data.batch import Batch
 
 CERTIFICATE_VERSION = 1
 """Version of what the chains are made of, apart from the formats of checkpoints and snapshots."""

@@ -1,20 +1,16 @@
-"""Where pieces may be split for infilling, and the walk through all their splits: for many pieces at once, in integers.
+"""Splits of pieces for infilling, and the walk through all of them: for many pieces at once, in integers.
 
-A middle is a run of whole chunks or any other span, the whole piece excepted. Pieces of many rows are decided in one
-go, because a hundred small array operations cost the same for one piece as for a thousand.
+A middle is a run of whole chunks or any other span except the whole piece. Pieces of many rows are split together, because
+a hundred small array operations cost the same for one piece as for a thousand.
 
 Shapes: P pieces, C chunk starts of all of them.
 """
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from trainer.data.keyed_hash import Words, keyed, mix
-
-Integers = npt.NDArray[np.int64]
+from trainer.data.keyed_hash import Integers, Words, keyed, mix
 
 _PHASE, _CHUNKS, _SPANS = range(2, 5)
 _PER_MILLE = 1000
@@ -22,10 +18,10 @@ _HIGH, _LOW = np.uint64(32), np.uint64(0xFFFF_FFFF)
 
 
 class Pieces(NamedTuple):
-    """What infilling knows of P pieces.
+    """P pieces to be infilled.
 
-    Piece `p` has `num_tokens_P[p]` text tokens, and of `chunk_starts_C` the `num_chunks_P[p]` from `first_chunks_P[p]`
-    on: ascending, counted from its first text token.
+    Piece `p` has `num_tokens_P[p]` text tokens and `num_chunks_P[p]` of `chunk_starts_C`, from index `first_chunks_P[p]`:
+    ascending, counted from its first text token.
     """
 
     identities_P: Words
@@ -35,7 +31,7 @@ class Pieces(NamedTuple):
     chunk_starts_C: Integers
 
     def at(self, places: Integers) -> "Pieces":
-        """Some of the pieces."""
+        """Return some of the pieces."""
         return Pieces(
             self.identities_P[places],
             self.num_tokens_P[places],
@@ -45,23 +41,16 @@ class Pieces(NamedTuple):
         )
 
 
-class Spans(NamedTuple):
-    """The middle of each piece, from text token `starts_P` to `ends_P`; -1 for both where no split is left."""
-
-    starts_P: Integers
-    ends_P: Integers
-
-
 def num_splits(pieces: Pieces) -> tuple[Integers, Integers]:
-    """How many splits each piece has: middles of whole chunks, and other spans. The whole piece is not a middle."""
+    """Return how many splits each piece has: middles of whole chunks, and other spans. The whole piece is not a middle."""
     return _counts(_num_bounds(pieces), pieces.num_tokens_P)
 
 
-def split(pieces: Pieces, numbers_P: Integers, seed: int, chunk_rate: float) -> Spans:
-    """The middle of the `numbers_P`-th infilling of each piece, counted from 0. All of a piece are different.
+def split(pieces: Pieces, numbers_P: Integers, seed: int, chunk_rate: float) -> tuple[Integers, Integers]:
+    """Return first and end token of the middle in each piece's `numbers_P`-th infilling, counted from 0; -1 if none is left.
 
-    Of the first k infillings floor(k q + phase) are random spans (q is one minus `chunk_rate`, the phase a keyed
-    constant), until splits of one kind are used up; then the other kind goes on.
+    No two infillings of a piece are equal. Of the first k, floor(k q + phase) are random spans (q is one minus `chunk_rate`,
+    the phase a keyed constant), until the splits of one kind are used up; the rest are of the other kind.
     """
     starts_P, ends_P = np.full_like(numbers_P, -1), np.full_like(numbers_P, -1)
     bounds_P = _num_bounds(pieces)
@@ -71,7 +60,7 @@ def split(pieces: Pieces, numbers_P: Integers, seed: int, chunk_rate: float) -> 
         available = counts[0][left], counts[1][left]
         some = pieces.at(left)
         starts_P[left], ends_P[left] = _walk(some, bounds_P[left], numbers_P[left], available, (seed, chunk_rate))
-    return Spans(starts_P, ends_P)
+    return starts_P, ends_P
 
 
 def _walk(
@@ -79,15 +68,15 @@ def _walk(
     bounds_P: Integers,
     numbers_P: Integers,
     available: tuple[Integers, Integers],
-    how: tuple[int, float],
-) -> Spans:
-    seed, chunk_rate = how
+    seed_and_chunk_rate: tuple[int, float],
+) -> tuple[Integers, Integers]:
+    seed, chunk_rate = seed_and_chunk_rate
     at_chunks_P, spans_P = available
     phases_P = (_keys(pieces, seed, _PHASE) % np.uint64(_PER_MILLE)).astype(np.int64)
     per_mille = round((1 - chunk_rate) * _PER_MILLE)
 
     def num_free(counts_P: Integers) -> Integers:
-        """How many of the first so many infillings are random spans. Rises by 0 or 1."""
+        """Return how many of the first `counts_P` infillings are random spans. Rises by 0 or 1."""
         wanted_P = (counts_P * per_mille + phases_P) // _PER_MILLE
         found_P: Integers = np.minimum(np.maximum(wanted_P, counts_P - at_chunks_P), spans_P)
         return found_P
@@ -105,7 +94,7 @@ def _walk(
     free = np.flatnonzero(is_free_P)
     if len(free):
         starts_P[free], ends_P[free] = _free_span(pieces.at(free), bounds_P[free], ranks_P[free])
-    return Spans(starts_P, ends_P)
+    return starts_P, ends_P
 
 
 def _keys(pieces: Pieces, seed: int, purpose: int) -> Words:
@@ -118,7 +107,7 @@ def _counts(bounds_P: Integers, num_tokens_P: Integers) -> tuple[Integers, Integ
 
 
 def _num_bounds(pieces: Pieces) -> Integers:
-    """How many places there are where a middle of whole chunks can begin or end: chunk starts, and both ends."""
+    """Count the bounds at which a middle of whole chunks can begin or end: chunk starts, and both ends of the piece."""
     chunks_P, tokens_P = pieces.num_chunks_P, pieces.num_tokens_P
     has_none_P = chunks_P == 0
     first_P, last_P = _edges(pieces)
@@ -127,7 +116,7 @@ def _num_bounds(pieces: Pieces) -> Integers:
 
 
 def _edges(pieces: Pieces) -> tuple[Integers, Integers]:
-    """The first and the last chunk start of each piece; anything for a piece that has none."""
+    """Return the first and the last chunk start of each piece; anything for a piece without chunks."""
     if not len(pieces.chunk_starts_C):
         return np.zeros_like(pieces.num_tokens_P), np.zeros_like(pieces.num_tokens_P)
     last_P = pieces.first_chunks_P + pieces.num_chunks_P - 1
@@ -137,7 +126,7 @@ def _edges(pieces: Pieces) -> tuple[Integers, Integers]:
 
 
 def _bound(pieces: Pieces, places_P: Integers, bounds_P: Integers) -> Integers:
-    """The bound at a place of each piece, ascending from 0 to the piece's end."""
+    """Return the bound at a place of each piece, ascending from 0 to the piece's end."""
     is_inner_P = (places_P > 0) & (places_P < bounds_P - 1)
     result_P = np.where(places_P == 0, 0, pieces.num_tokens_P)
     inner = np.flatnonzero(is_inner_P)
@@ -149,9 +138,7 @@ def _bound(pieces: Pieces, places_P: Integers, bounds_P: Integers) -> Integers:
 
 
 def _permuted(indices_P: Integers, sizes_P: Integers, keys_P: Words) -> Integers:
-    """A keyed permutation of each range(size): index * step + shift, with a step that has no divisor in common with
-    the size.
-    """
+    """Apply a keyed permutation of each range(size): index * step + shift, where step and size have no common divisor."""
     sizes: Words = sizes_P.astype(np.uint64)
     steps: Words = np.uint64(1) + (keys_P >> _HIGH) % sizes
     shared = np.flatnonzero(np.gcd(steps, sizes) != 1)
@@ -162,23 +149,23 @@ def _permuted(indices_P: Integers, sizes_P: Integers, keys_P: Words) -> Integers
 
 
 def _pair(ranks_P: Integers, bounds_P: Integers) -> tuple[Integers, Integers]:
-    """Pair `rank` of indices i < j below `bounds_P`, in lexicographic order without (0, last)."""
+    """Return pair `rank` of indices i < j below `bounds_P`, in lexicographic order without (0, last)."""
     ranks_P = ranks_P + (ranks_P >= bounds_P - 2)
     return _triangle(bounds_P * (bounds_P - 1) // 2 - 1 - ranks_P, bounds_P)
 
 
 def _triangle(left_P: Integers, bounds_P: Integers) -> tuple[Integers, Integers]:
-    """The pair of indices i < j below `bounds_P` behind which `left_P` others stand in lexicographic order."""
+    """Return the pair of indices i < j below `bounds_P` that `left_P` others follow in lexicographic order."""
     # Exact: a row has at most 2^16 slots, so that the argument stays far below 2^52.
     rows_P = (np.sqrt(8 * left_P + 1).astype(np.int64) - 1) // 2
     return bounds_P - 2 - rows_P, bounds_P - 1 - (left_P - rows_P * (rows_P + 1) // 2)
 
 
 def _free_span(pieces: Pieces, bounds_P: Integers, ranks_P: Integers) -> tuple[Integers, Integers]:
-    """Span `rank` of each piece among those that do not begin and end at a bound, in lexicographic order.
+    """Return span `rank` of each piece among those that do not begin and end at a bound, in lexicographic order.
 
-    Before a bound i at token b stand b N - b (b - 1) / 2 spans less those of the bounds before it. That finds the last
-    bound whose spans begin at or before the rank; the start is that bound, or a token behind it that is no bound.
+    b N - b (b - 1) / 2 spans, less those of earlier bounds, precede a bound at token b. That finds the last bound whose
+    spans begin at or before the rank; the start is that bound, or a later token that is not a bound.
     """
     offsets_P = np.cumsum(bounds_P) - bounds_P
     piece_of = np.repeat(np.arange(len(bounds_P)), bounds_P)
@@ -192,7 +179,7 @@ def _free_span(pieces: Pieces, bounds_P: Integers, ranks_P: Integers) -> tuple[I
     rest_P = ranks_P - before[nearest_P]
     starts_P, tokens_P = bound[nearest_P], pieces.num_tokens_P
     num_here_P = tokens_P - starts_P - taken[nearest_P]
-    # From a bound every end is free but the later bounds; `gap` counts the free ends in front of each of those.
+    # From a bound every end is free but the later bounds; `gap` counts the free ends before each of those.
     gap = bound - index - (starts_P - index[nearest_P])[piece_of]
     is_passed = (index > index[nearest_P][piece_of]) & (gap <= rest_P[piece_of])
     ends_P = starts_P + 1 + rest_P + np.add.reduceat(is_passed, offsets_P)
@@ -201,18 +188,3 @@ def _free_span(pieces: Pieces, bounds_P: Integers, ranks_P: Integers) -> tuple[I
     later_P, later_ends_P = _triangle(np.maximum(left_P, 0), tokens_P + 1)
     is_here_P = rest_P < num_here_P
     return np.where(is_here_P, starts_P, later_P), np.where(is_here_P, ends_P, later_ends_P)
-
-
-def pieces_of(identities: Sequence[int], num_tokens: Sequence[int], chunk_starts: Sequence[Any]) -> Pieces:
-    """Pieces given one by one."""
-    counts_P = np.array([len(starts) for starts in chunk_starts], dtype=np.int64)
-    flat = (
-        np.concatenate([np.asarray(starts, dtype=np.int64) for starts in chunk_starts]) if len(counts_P) else counts_P
-    )
-    return Pieces(
-        np.array(identities, dtype=np.uint64),
-        np.array(num_tokens, dtype=np.int64),
-        np.cumsum(counts_P) - counts_P,
-        counts_P,
-        flat,
-    )

@@ -1,4 +1,4 @@
-"""Keyed 64-bit words: what order and infilling are drawn from, in place of a generator with a state."""
+"""Keyed 64-bit hashes, from which order and infilling are derived in place of a generator with a state."""
 
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+Integers = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 Word = TypeVar("Word", int, Words)
 
@@ -13,9 +14,7 @@ _MASK = 0xFFFF_FFFF_FFFF_FFFF
 
 
 def mix(word: Word) -> Word:
-    """SplitMix64's finalising permutation of 64-bit words (Steele, Lea, Flood 2014), on an int or on an array of
-    uint64.
-    """
+    """Apply SplitMix64's finalizing permutation of 64-bit words (Steele, Lea, Flood 2014) to an int or an array of uint64."""
     value: Any = word
     value = (value + 0x9E37_79B9_7F4A_7C15) & _MASK
     value = ((value ^ (value >> 30)) * 0xBF58_476D_1CE4_E5B9) & _MASK
@@ -25,11 +24,11 @@ def mix(word: Word) -> Word:
 
 
 def keyed(*words: int) -> int:
-    """One 64-bit key out of several words, in their order."""
+    """Return one 64-bit key of several words, in their order."""
     return mix(_key_of(words[:-1]) ^ (words[-1] & _MASK)) if words else 0
 
 
 @lru_cache(maxsize=4096)
 def _key_of(words: tuple[int, ...]) -> int:
-    """The key of the words before the last: of a seed and a purpose, and so the same for all pieces."""
+    """Return the key of the words before the last, such as a seed and a purpose: the same for all pieces."""
     return keyed(*words)

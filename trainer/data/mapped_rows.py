@@ -1,4 +1,4 @@
-"""The hot surface of a source as numpy views: rows are read where they lie, memory-mapped; their slots are not copied.
+"""Memory-mapped training rows of a source, as numpy views: slots are not copied.
 
 Shapes: R rows, T slots of a row, P pieces and C chunks of all rows.
 """
@@ -17,29 +17,27 @@ from pyarrow import ipc
 
 from pipeline.core.errors import SnapshotError
 from pipeline.core.records import TrainingRow
-
-Integers = npt.NDArray[np.int64]
-Slots = list[memoryview]
-"""The slots of each row: slices of the mapped file, which are cut and joined in less time than arrays."""
+from trainer.data.keyed_hash import Integers
 
 _HINTS = get_type_hints(TrainingRow)
 _CORE = tuple(field.name for field in fields(TrainingRow) if type(None) not in get_args(_HINTS[field.name]))
 _PIECE_COLUMNS = ("lengths", "piece_ids", "chunk_counts")
 STRUCTURE = ("structure_kinds", "structure_levels")
-"""The columns of T slots that are read only where they are asked for."""
+"""The columns of T slots that are read only on request."""
 _CHRONOLOGY = ("file_identity", "first_commit_index")
 
 
-class Rows(NamedTuple):
-    """R rows, as `pipeline.core.records.TrainingRow` describes them; columns of pieces and chunks one row behind the other.
+class MappedRows(NamedTuple):
+    """R rows, as `pipeline.core.records.TrainingRow` describes them; columns of pieces and chunks concatenated row by row.
 
-    `input_ids` has the T slots of each row where they lie; so has each of `structure`, which is empty unless asked for.
-    `last_slots_P` is the slot of its row where a piece ends, `last_ids_P` the id there. `files_R` and `commits_R` say
-    where in the history of which file a row begins; the commit is -1 for a row without chronology.
+    `input_ids` has the T slots of each row as a slice of the mapped file, which is cut and joined in less time than an array;
+    so has each of `structure`, which is empty unless requested. `last_slots_P` is the slot of its row at which a piece ends,
+    `last_ids_P` the id there. `files_R` and `commits_R` are the file and the commit of its history with which a row begins;
+    the commit is -1 for a row without chronology.
     """
 
-    input_ids: Slots
-    structure: tuple[Slots, ...]
+    input_ids: list[memoryview]
+    structure: tuple[list[memoryview], ...]
     num_pieces_R: Integers
     lengths_P: Integers
     piece_ids_P: npt.NDArray[np.uint64]
@@ -52,10 +50,7 @@ class Rows(NamedTuple):
 
 
 class TrainingRows:
-    """The rows of one source and split.
-
-    Worker processes map the same files again; rows without a file travel to them whole.
-    """
+    """The rows of one source and split. Worker processes map the same files again; a table without files is sent to them."""
 
     def __init__(self, table: pa.Table, paths: Sequence[Path] = ()) -> None:
         missing = sorted(set(_CORE) - set(table.column_names))
@@ -74,12 +69,12 @@ class TrainingRows:
 
     @property
     def has_structure(self) -> bool:
-        """Whether every row has the columns of structure."""
+        """True if every row has the columns of structure."""
         return all(name in batch.lists for batch in self._batches for name in STRUCTURE)
 
     @property
     def max_pieces(self) -> int:
-        """The most pieces of one row; nothing but offsets is read for it."""
+        """The largest number of pieces in a row. Reads nothing but offsets."""
         return max((int(np.diff(batch.lists["lengths"][1]).max()) for batch in self._batches), default=0)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -88,23 +83,23 @@ class TrainingRows:
     def __len__(self) -> int:
         return int(self._first_rows[-1])
 
-    def __getitem__(self, index: int) -> Rows:
-        """One row."""
+    def __getitem__(self, index: int) -> MappedRows:
+        """Return one row."""
         if not 0 <= index < len(self):
             raise IndexError(f"row {index} of {len(self)}")
         return gather([self], np.zeros(1, np.int64), np.array([index]), "rows")
 
     def locate(self, rows_R: Integers) -> tuple[list["_RecordBatch"], Integers, Integers]:
-        """The record batches that hold these rows, which of them holds each, and its place there."""
+        """Return the record batches with these rows and, for each row, the number of its batch and its index there."""
         used, batch_R = np.unique(np.searchsorted(self._first_rows, rows_R, side="right") - 1, return_inverse=True)
         return [self._batches[place] for place in used.tolist()], batch_R, rows_R - self._first_rows[used[batch_R]]
 
 
 def gather(
     sources: Sequence[TrainingRows], sources_R: Integers, rows_R: Integers, subject: str, with_structure: bool = False
-) -> Rows:
-    """Rows of several sources, in the order asked for. Raises SnapshotError for a row that contradicts itself."""
-    parts: list[Rows] = []
+) -> MappedRows:
+    """Return rows of several sources, in the given order. Raises SnapshotError for a row that contradicts itself."""
+    parts: list[MappedRows] = []
     places: list[Integers] = []
     for source in np.unique(sources_R).tolist():
         mine = np.flatnonzero(sources_R == source)
@@ -117,7 +112,7 @@ def gather(
 
 
 def spread(firsts_N: Integers, lengths_N: Integers) -> Integers:
-    """The indices of N runs, one behind the other."""
+    """Return the indices of N runs, concatenated."""
     return np.repeat(firsts_N - (np.cumsum(lengths_N) - lengths_N), lengths_N) + np.arange(lengths_N.sum())
 
 
@@ -132,7 +127,7 @@ def _mapped(path: Path) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class _RecordBatch:
-    """One record batch: the values and the offsets of each list column, and the plain columns."""
+    """An Arrow record batch: values and offsets of each list column, and the plain columns."""
 
     num_rows: int
     lists: dict[str, tuple[npt.NDArray[Any], Integers]]
@@ -149,7 +144,7 @@ class _RecordBatch:
         }
         return cls(batch.num_rows, lists, _chronology(batch))
 
-    def rows(self, index_R: Integers, subject: str, with_structure: bool) -> Rows:
+    def rows(self, index_R: Integers, subject: str, with_structure: bool) -> MappedRows:
         values, offsets = self.lists["input_ids"]
         view = memoryview(values)
         starts_R, stops_R = offsets[index_R], offsets[index_R + 1]
@@ -161,10 +156,10 @@ class _RecordBatch:
         ends_R = np.append(0, ends_P)[np.cumsum(num_pieces_R)]
         last_slots_P = ends_P - np.append(0, ends_R[:-1])[row_P] - 1
         if (np.diff(ends_R, prepend=0) > stops_R - starts_R).any() or (len(lengths_P) and lengths_P.min() < 1):
-            raise SnapshotError(subject, "pieces of a row reach behind its end", "pieces inside", _FSCK)
+            raise SnapshotError(subject, "pieces of a row reach beyond its end", "pieces inside", _FSCK)
         chunk_starts_C = self._chunks(index_R, num_chunks_P, subject)
         files_R, commits_R = _absent(len(index_R)) if self.chronology is None else (c[index_R] for c in self.chronology)
-        return Rows(
+        return MappedRows(
             [view[start:stop] for start, stop in bounds],
             tuple(self._slots(name, index_R, bounds) for name in STRUCTURE) if with_structure else (),
             num_pieces_R,
@@ -200,8 +195,8 @@ class _RecordBatch:
             raise SnapshotError(subject, "chunk_counts do not add up to chunk_starts", "one start a chunk", _FSCK)
         return values[spread(starts_R, lengths_R)].astype(np.int64)
 
-    def _slots(self, name: str, index_R: Integers, bounds: list[tuple[int, int]]) -> Slots:
-        """A column of T slots; zeros, with a warning, where it is absent or not as long as the ids."""
+    def _slots(self, name: str, index_R: Integers, bounds: list[tuple[int, int]]) -> list[memoryview]:
+        """Return a column of T slots; zeros, with a warning, for a row where it is absent or not as long as the ids."""
         lengths = [stop - start for start, stop in bounds]
         if name not in self.lists:
             warnings.warn(f"column {name} is absent: row {index_R[0]} and others have no structure", stacklevel=2)
@@ -224,15 +219,15 @@ def _absent(num_rows: int) -> tuple[npt.NDArray[np.uint64], Integers]:
 
 
 def _chronology(batch: pa.RecordBatch) -> tuple[npt.NDArray[np.uint64], Integers] | None:
-    """File and first commit of each row; -1 for the commit where a row has none. None where no row has one."""
+    """Return file and first commit of each row, -1 for the commit of a row without one. None if no row has one."""
     if any(name not in batch.schema.names or batch.column(name).null_count == batch.num_rows for name in _CHRONOLOGY):
         return None
     files, commits = (batch.column(name) for name in _CHRONOLOGY)
     return files.fill_null(0).to_numpy(), commits.fill_null(-1).to_numpy().astype(np.int64)
 
 
-def _in_order(parts: Sequence[Rows], order_R: Integers) -> Rows:
-    """The rows of several parts, in this order."""
+def _in_order(parts: Sequence[MappedRows], order_R: Integers) -> MappedRows:
+    """Return the rows of several parts, in this order."""
     num_pieces_R = np.concatenate([part.num_pieces_R for part in parts])
     pieces = spread((np.cumsum(num_pieces_R) - num_pieces_R)[order_R], num_pieces_R[order_R])
 
@@ -243,16 +238,16 @@ def _in_order(parts: Sequence[Rows], order_R: Integers) -> Rows:
     chunks = spread((np.cumsum(num_chunks_P) - num_chunks_P)[pieces], num_chunks_P[pieces])
     order = order_R.tolist()
 
-    def of_slots(pick: Callable[[Rows], Slots]) -> Slots:
+    def of_slots(pick: Callable[[MappedRows], list[memoryview]]) -> list[memoryview]:
         flat = [values for part in parts for values in pick(part)]
         return [flat[place] for place in order]
 
-    columns = {name: of_pieces(name)[pieces] for name in Rows._fields if name.endswith("_P")}
-    columns |= {name: of_pieces(name)[order_R] for name in Rows._fields if name.endswith("_R")}
+    columns = {name: of_pieces(name)[pieces] for name in MappedRows._fields if name.endswith("_P")}
+    columns |= {name: of_pieces(name)[order_R] for name in MappedRows._fields if name.endswith("_R")}
     structure = tuple(
         of_slots(lambda part, place=place: part.structure[place]) for place in range(len(parts[0].structure))
     )  # type: ignore[misc]
-    return Rows(
+    return MappedRows(
         input_ids=of_slots(lambda part: part.input_ids),
         structure=structure,
         chunk_starts_C=of_pieces("chunk_starts_C")[chunks],

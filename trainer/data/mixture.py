@@ -1,35 +1,23 @@
-"""Which source a sample comes from: integer quotas over a cycle, spread so evenly that any prefix is within one sample
-of its share.
+"""Mixture of sources: integer quotas over a cycle, spread so evenly that any prefix is within one sample of its share.
 
 With equal weights a source's quota is its number of rows, so that one cycle is one epoch of every source. Each source
-counts its own samples; how often it has been through all its rows is its own epoch.
+counts its own samples, and its epoch is how often all its rows have been read.
 """
 
 import heapq
 from collections.abc import Sequence
 from fractions import Fraction
 from math import gcd, lcm
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 MAX_CYCLE = 1 << 20
-"""Longest cycle that is laid out.
-
-Quotas of a longer one are rounded, largest remainder first: to within one part in a million.
-"""
-
-
-class Draw(NamedTuple):
-    """Sample `number`, counted from 0, of the source at place `source`."""
-
-    source: int
-    number: int
+"""Longest cycle. Quotas of a longer one are rounded, largest remainder first: to within one part in a million."""
 
 
 class Mixture:
-    """The sources' shares are in proportion to `amounts`, such as weight times number of rows."""
+    """Sources with shares in proportion to `amounts`, such as weight times number of rows."""
 
     def __init__(self, amounts: Sequence[Fraction]) -> None:
         self.quotas = quotas(amounts)
@@ -37,24 +25,20 @@ class Mixture:
         self._quotas = np.array(self.quotas, dtype=np.int64)
         self._sources, self._numbers = _spread(self.quotas)
 
-    def draw(self, position: int) -> Draw:
-        """The sample at a logical position, counted from 0."""
-        return Draw(*(int(column[0]) for column in self.draw_all(position, 1)))
-
-    def draw_all(self, position: int, count: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Source and number of the samples at `count` positions from `position` on."""
+    def draw(self, position: int, count: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return the source and, within it, the number of the samples at `count` positions, beginning with `position`."""
         cycles, places = np.divmod(position + np.arange(count), self.cycle)
         sources = self._sources[places].astype(np.int64)
         return sources, cycles * self._quotas[sources] + self._numbers[places]
 
     def count_before(self, position: int) -> npt.NDArray[np.int64]:
-        """How many samples of each source stand in front of a position."""
+        """Return how many samples of each source come before a position."""
         cycles, place = divmod(position, self.cycle)
         return cycles * self._quotas + np.bincount(self._sources[:place], minlength=len(self.quotas))
 
 
 def quotas(amounts: Sequence[Fraction]) -> tuple[int, ...]:
-    """The smallest integers in proportion to the amounts; of at most `MAX_CYCLE` in all, and at least 1 each."""
+    """Return the smallest integers in proportion to the amounts, at least 1 each and at most `MAX_CYCLE` in all."""
     if not amounts or min(amounts) <= 0:
         raise ValueError(f"amounts {list(map(str, amounts))}: all of them must be above zero")
     scale = lcm(*(amount.denominator for amount in amounts))
@@ -75,11 +59,10 @@ def _rounded(amounts: Sequence[int]) -> tuple[int, ...]:
 
 
 def _spread(counts: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """The source and its sample number at each place of a cycle: earliest deadline first.
+    """Return the source and its sample number at each place of a cycle, by earliest deadline first.
 
-    Sample n of a source with quota q may stand from place floor(n C / q) to ceil((n + 1) C / q) - 1. Such a schedule
-    always exists, and earliest-deadline-first finds it; inside it every prefix is less than one sample off (Steiner and
-    Yeomans 1993).
+    Sample n of a source with quota q may be at places floor(n C / q) to ceil((n + 1) C / q) - 1. Such a schedule always
+    exists, earliest deadline first finds it, and every prefix of it is less than one sample off (Steiner and Yeomans 1993).
     """
     cycle = sum(counts)
     sources, numbers = np.empty(cycle, dtype=np.uint32), np.empty(cycle, dtype=np.uint32)

@@ -1,4 +1,4 @@
-"""The rows of a snapshot, or of several, as the sources of one loader. Light: nothing of torch is needed to read."""
+"""Loaders over the rows of one snapshot, or of several. Light: nothing of torch is imported."""
 
 from collections.abc import Sequence
 from math import isfinite
@@ -8,8 +8,9 @@ from pipeline.core.errors import SnapshotError
 from pipeline.core.params import digest
 from pipeline.core.records import Split
 from pipeline.store.snapshot import Snapshot
-from trainer.data.loader import Loader, LoaderConfig, RowLayout, Source, Start
+from trainer.data.loader import Loader, LoaderConfig, Source, Start
 from trainer.data.mapped_rows import TrainingRows
+from trainer.data.row_layout import RowLayout
 
 _SHORT = 12
 
@@ -27,7 +28,7 @@ def open_loader(
     with_structure: bool = False,
     start: Start = Start(),  # noqa: B008  # a tuple
 ) -> Loader:
-    """The loader over one snapshot's training rows. Raises SnapshotError for structure that its rows lack."""
+    """Open the loader over one snapshot's training rows. Raises SnapshotError for structure that its rows lack."""
     layout = RowLayout.of(
         snapshot.snapshot_id, snapshot.row_length, snapshot.vocabulary["specials"], snapshot.vocabulary["size"]
     )
@@ -35,7 +36,7 @@ def open_loader(
 
 
 def open_mixture(members: Sequence[WeightedSnapshot], config: LoaderConfig, with_structure: bool = False) -> Loader:
-    """The loader over the training rows of several snapshots, whose sources keep apart by the snapshot's id.
+    """Open the loader over the training rows of several snapshots; the names of sources begin with the snapshot's id.
 
     Raises SnapshotError unless all have one vocabulary, one row length, training rows and a weight above zero.
     """
@@ -60,13 +61,13 @@ def open_mixture(members: Sequence[WeightedSnapshot], config: LoaderConfig, with
         for snapshot, weight in members
         for source in sources_of(snapshot, Split.TRAIN, with_structure)
     ]
-    # Quotas stand in the mixture's digest beside this name, so that the weights need not.
+    # The quotas are part of the mixture's digest beside this name, so that the weights need not be.
     layout = RowLayout.of(digest(sorted(ids)), first.row_length, first.vocabulary["specials"], first.vocabulary["size"])
     return Loader(sources, layout, config, with_structure)
 
 
 def sources_of(snapshot: Snapshot, split: Split = Split.TRAIN, with_structure: bool = False) -> list[Source]:
-    """The sources of a snapshot in one split, mapped. Raises SnapshotError for structure that they were to have."""
+    """Map the sources of a snapshot in one split. Raises SnapshotError if structure is requested and missing."""
     sources = [
         Source(entry.name, TrainingRows.open(snapshot.row_files(entry.name, split)), entry.weight)
         for entry in snapshot.sources

@@ -1,8 +1,8 @@
-"""A keyed permutation of `range(size)` that answers for one index at a time: no table, no state, no shuffle buffer.
+"""Keyed permutation of `range(size)`, computed for any index alone: no table, no state, no shuffle buffer.
 
 A generalized Feistel network on Z_a x Z_b with a * b just above the size (Black and Rogaway 2002), and cycle walking
-for the few values beyond it, so that any size is served exactly. Many indices are answered at once, each by a
-permutation of its own.
+for the few values beyond it, so that any size is exact. Many indices are computed at once, each under a permutation of
+its own.
 
 Shapes: N indices, Q permutations.
 """
@@ -11,13 +11,10 @@ from collections.abc import Sequence
 from math import isqrt
 
 import numpy as np
-import numpy.typing as npt
 
-from trainer.data.keyed_hash import Words, mix
+from trainer.data.keyed_hash import Integers, Words, mix
 
 _NUM_ROUNDS = 6
-
-Integers = npt.NDArray[np.int64]
 
 
 class Permutation:
@@ -25,22 +22,22 @@ class Permutation:
 
     def __init__(self, size: int, key: int) -> None:
         if not 1 <= size < 2**62:
-            raise ValueError(f"a permutation of {size} things: 1 to 2^62 - 1 were expected")
+            raise ValueError(f"a permutation of {size} elements: expected 1 to 2^62 - 1")
         left_size = isqrt(size - 1) + 1
         self.size = size
         self.sizes = size, left_size, -(-size // left_size)
-        """Of the range, and of the two halves of an index."""
+        """Sizes of the range and of the two halves of an index."""
         self.round_keys = [mix(key ^ mix(number)) for number in range(_NUM_ROUNDS)]
 
     def __call__(self, index: int) -> int:
-        """Where `index` goes."""
+        """Return the image of `index`."""
         if not 0 <= index < self.size:
             raise IndexError(f"index {index} of a permutation of {self.size}")
         return int(permute([self], np.zeros(1, dtype=np.int64), np.array([index]))[0])
 
 
 def permute(permutations: Sequence[Permutation], which_N: Integers, indices_N: Integers) -> Integers:
-    """Where each index goes under permutation `which_N` of the list. The indices must lie inside its range."""
+    """Return the image of each index under permutation `which_N` of the list. The indices must be inside its range."""
     sizes_Q3 = np.array([permutation.sizes for permutation in permutations], dtype=np.uint64)
     keys_Q6 = np.array([permutation.round_keys for permutation in permutations], dtype=np.uint64)
     result_N: Words = indices_N.astype(np.uint64)

@@ -1,4 +1,4 @@
-"""Batches one after the other, made here or in worker processes ahead of time: the same ones, in the same order."""
+"""Prefetch: consecutive batches, made in this process or ahead of time in worker processes, always in the same order."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -7,14 +7,15 @@ import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Sampler, get_worker_info
 
 from pipeline.core.errors import TrainingError
-from trainer.data.loader import Batch, Loader
+from trainer.data.batch import Batch
+from trainer.data.loader import Loader
 
 PREFETCH_PER_WORKER = 4
 STALLED_AFTER_SECONDS = 300.0
 
 
 class Batches(IterableDataset[Batch]):
-    """An endless reading of `loader` from a position on. Batch size and workers may change whenever it is resumed."""
+    """Endless batches of `loader` from a position on. Batch size and workers may change at each resume."""
 
     def __init__(
         self,
@@ -29,13 +30,13 @@ class Batches(IterableDataset[Batch]):
         self.batch_size = batch_size
         self.num_workers = num_workers
         self.position = position
-        """Of the next batch that has not been handed out, however many workers have read ahead."""
+        """Position of the next batch to be yielded, however far workers have read ahead."""
 
     def __iter__(self) -> Iterator[Batch]:
         if get_worker_info() is not None:
             raise TrainingError(
                 "batches",
-                "a DataLoader's worker iterates them",
+                "a DataLoader worker iterates over them",
                 "the process that trains",
                 "Give `num_workers` to Batches.",
             )
@@ -44,14 +45,11 @@ class Batches(IterableDataset[Batch]):
             yield batch
 
     def state_dict(self) -> dict[str, int | str]:
-        """What a checkpoint keeps: mixture digest, seed, position, version."""
+        """Return what a checkpoint stores: mixture digest, seed, position, version."""
         return self.loader.state_at(self.position)
 
     def load_state_dict(self, state: Mapping[str, int | str]) -> None:
-        """Go on where the state was taken.
-
-        Raises TrainingError for a state of other data. Takes effect with the next `iter`.
-        """
+        """Continue at a state, from the next `iter` on. Raises TrainingError for a state of other data."""
         self.position = self.loader.position_of(state)
 
     def _made_here(self) -> Iterator[Batch]:
@@ -80,7 +78,7 @@ class Batches(IterableDataset[Batch]):
                 "loader",
                 f"no batch came within {self.stalled_after_seconds:.0f} s",
                 "one from its workers",
-                "Look at the disk that holds the store; resume, with --workers 0 to see where it hangs.",
+                "Check the disk that holds the store; resume with --workers 0 to see where it hangs.",
             ) from error
 
 
@@ -94,7 +92,7 @@ class _BatchesByPosition(Dataset[Batch]):
 
 
 class _Positions(Sampler[int]):
-    """The first position of each batch, without an end."""
+    """The first position of each batch, endlessly."""
 
     def __init__(self, start: int, batch_size: int) -> None:
         self._start = start

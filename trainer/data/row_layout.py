@@ -1,12 +1,12 @@
-"""Rows as the model will see them: a batch's pieces infilled where it was decided, one behind the other, padding last.
+"""Layout of rows as the model sees them: a batch's pieces, infilled or plain, one after the other, padding last.
 
-What becomes of the pieces is found for many rows at once; then the slots are copied in runs, straight from the mapped
-rows, and no index of single slots is built.
+Infilling is decided for many rows at once; then the slots are copied in runs, straight from the mapped rows, without an
+index of single slots.
 
 Shapes: R rows of a block, B rows of a batch, T slots of a row, P pieces of the rows, I of them infilled.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,9 +15,11 @@ import numpy.typing as npt
 
 from pipeline.core.errors import SnapshotError
 from trainer.config.training import InfillingParams
-from trainer.data.infilling import Sentinels, draw, infill
-from trainer.data.infilling_spans import Pieces, Spans
-from trainer.data.mapped_rows import Integers, Rows
+from trainer.data.batch import Arrays, RowOrigins
+from trainer.data.infilling import Infillings, Sentinels, infill, no_infillings
+from trainer.data.infilling_spans import Pieces
+from trainer.data.keyed_hash import Integers
+from trainer.data.mapped_rows import MappedRows
 
 NO_DOCUMENT = -1
 """`doc_ids` of a padding slot; pieces count from 1."""
@@ -26,83 +28,56 @@ NUM_SENTINELS = 3
 NO_STRUCTURE = b"\0"
 
 
-class Filled(NamedTuple):
-    """The arrays of a batch, each (B, T). The last two are None unless structure was asked for."""
-
-    input_ids_BT: npt.NDArray[np.int64]
-    target_ids_BT: npt.NDArray[np.int64]
-    loss_mask_BT: npt.NDArray[np.bool_]
-    doc_ids_BT: npt.NDArray[np.int32]
-    structure_kind_BT: npt.NDArray[np.uint8] | None = None
-    dependency_level_BT: npt.NDArray[np.uint8] | None = None
-
-    @classmethod
-    def empty(cls, num_rows: int, row_length: int, with_structure: bool) -> "Filled":
-        """Arrays to be written."""
-        kinds = [np.int64, np.int64, np.bool_, np.int32] + [np.uint8, np.uint8] * with_structure
-        return cls(*(np.empty((num_rows, row_length), dtype=kind) for kind in kinds))  # type: ignore[arg-type]
-
-    def rows(self, rows: slice | Integers) -> "Filled":
-        """Some of the rows."""
-        return Filled(*(None if array is None else array[rows] for array in self))  # type: ignore[arg-type]
-
-
 @dataclass(frozen=True, slots=True)
-class Slots:
-    """How slots are written: how many a row has, the ids of padding and of what infilling writes,
-    and how many ids there are."""
+class RowLayout:
+    """Format of the rows of snapshot `snapshot_id`: slots of a row, the ids of the special tokens, and the number of ids."""
 
+    snapshot_id: str
     row_length: int
     pad: int
     sentinels: Sentinels
     vocabulary_size: int = 1 << 16
 
+    @classmethod
+    def of(
+        cls, snapshot_id: str, row_length: int, specials: Mapping[str, int], vocabulary_size: int = 1 << 16
+    ) -> "RowLayout":
+        """Return the layout for the special tokens of a vocabulary."""
+        names = ("<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|eos|>")
+        sentinels = Sentinels(*(specials[name] for name in names))
+        return cls(snapshot_id, row_length, specials["<|pad|>"], sentinels, vocabulary_size)
+
 
 Cut = tuple[int, int, int, int, bool]
-"""An infilled piece in slots of its plain row: where its text begins, its middle begins and ends, and its text ends;
-and whether it becomes SPM. Plain tuples, which the garbage collector need not look at.
-"""
-
-
-class Decided(NamedTuple):
-    """What becomes of the pieces of R rows: their middles, -1 where plain, and whether in the form SPM."""
-
-    spans: Spans
-    are_spm_P: npt.NDArray[np.bool_]
+"""An infilled piece in slots of its plain row: begin of its text, begin and end of its middle, end of its text; and whether
+its form is SPM. A plain tuple, which the garbage collector need not visit."""
 
 
 class Block(NamedTuple):
-    """R rows and how they are laid out: the cuts of each row, and runs of equal `doc_ids`, padding the last of a row."""
+    """R rows and their layout: the cuts of each row, and runs of equal `doc_ids`, padding the last of a row."""
 
-    rows: Rows
-    decided: Decided
+    rows: MappedRows
+    origins: RowOrigins
     cuts: list[list[Cut]]
     run_values: npt.NDArray[np.int32]
     run_lengths: Integers
     first_runs_R: Integers
 
 
-def decide(rows: Rows, epochs_R: Integers, eos: int, seed: int, params: InfillingParams) -> Decided:
-    """What becomes of each piece of the rows."""
+def infill_rows(rows: MappedRows, epochs_R: Integers, eos: int, seed: int, params: InfillingParams) -> Infillings:
+    """Decide the infilling of each piece of the rows."""
     if not params.rate:
-        return plain(rows)
-    drawn = draw(rows.piece_ids_P, np.repeat(epochs_R, rows.num_pieces_R), seed, params)
-    return Decided(infill(_pieces(rows, eos), drawn, seed, params), drawn.are_spm_P)
+        return no_infillings(len(rows.lengths_P))
+    return infill(_pieces(rows, eos), np.repeat(epochs_R, rows.num_pieces_R), seed, params)
 
 
-def plain(rows: Rows) -> Decided:
-    """No piece is infilled."""
-    none = np.full(len(rows.lengths_P), -1, dtype=np.int64)
-    return Decided(Spans(none, none), np.zeros(len(none), dtype=np.bool_))
-
-
-def lay_out(rows: Rows, decided: Decided, slots: Slots) -> Block:
-    """The rows with their pieces in their new places."""
+def lay_out(rows: MappedRows, origins: RowOrigins, layout: RowLayout) -> Block:
+    """Return the rows with the new places of their pieces."""
     num_rows = len(rows.num_pieces_R)
-    chosen = np.flatnonzero(decided.spans.starts_P >= 0)
+    chosen = np.flatnonzero(origins.starts_P >= 0)
     row_P = np.repeat(np.arange(num_rows), rows.num_pieces_R)
     cuts: list[list[Cut]] = [[] for _ in range(num_rows)]
-    for row, cut in zip(row_P[chosen].tolist(), _cuts(rows, decided, chosen, slots.sentinels.eos), strict=True):
+    for row, cut in zip(row_P[chosen].tolist(), _cuts(rows, origins, chosen, layout.sentinels.eos), strict=True):
         cuts[row].append(cut)
     lengths_P = rows.lengths_P.copy()
     lengths_P[chosen] += NUM_SENTINELS
@@ -113,42 +88,41 @@ def lay_out(rows: Rows, decided: Decided, slots: Slots) -> Block:
     run_values[run_of_P], run_lengths[run_of_P] = number_P, lengths_P
     ends_R = np.cumsum(rows.num_pieces_R + 1)
     used_R = np.bincount(row_P, weights=lengths_P, minlength=num_rows).astype(np.int64)
-    run_lengths[ends_R - 1] = slots.row_length - used_R
+    run_lengths[ends_R - 1] = layout.row_length - used_R
     if (run_lengths < 0).any():
         raise SnapshotError(
             "rows", "a row has no room for the sentinels of its pieces", f"{NUM_SENTINELS} slots a piece"
         )
-    return Block(rows, decided, cuts, run_values, run_lengths, np.append(0, ends_R))
+    return Block(rows, origins, cuts, run_values, run_lengths, np.append(0, ends_R))
 
 
-def fill(block: Block, first: int, last: int, slots: Slots, out: Filled) -> None:
-    """Write rows `first` to `last` of the block into the rows of `out`.
+def fill(block: Block, first: int, last: int, layout: RowLayout, arrays: Arrays) -> None:
+    """Write rows `first` to `last` of the block into the arrays of a batch.
 
     `target_ids` is the shift; the mask is False on a piece's last slot and on padding.
     """
-    sentinels = [np.uint16(spelled).tobytes() for spelled in slots.sentinels[:NUM_SENTINELS]]
-    ids_BT, targets_BT = out.input_ids_BT, out.target_ids_BT
+    sentinels = [np.uint16(spelled).tobytes() for spelled in layout.sentinels[:NUM_SENTINELS]]
+    ids_BT, targets_BT, mask_BT, doc_ids_BT, *structure = arrays
     ids = _in_runs(block.rows.input_ids, block.cuts[first:last], first, sentinels, ids_BT.shape, np.uint16)
-    if ids.max() >= slots.vocabulary_size:
-        raise SnapshotError("rows", f"id {ids.max()} is in them", f"less than {slots.vocabulary_size}")
+    if ids.max() >= layout.vocabulary_size:
+        raise SnapshotError("rows", f"id {ids.max()} is in them", f"less than {layout.vocabulary_size}")
     ids_BT[...] = ids
     targets_BT[:, :-1] = ids_BT[:, 1:]
-    targets_BT[:, -1] = slots.pad
+    targets_BT[:, -1] = layout.pad
     runs = slice(block.first_runs_R[first], block.first_runs_R[last])
     values, lengths = block.run_values[runs], block.run_lengths[runs]
-    out.doc_ids_BT[...] = np.repeat(values, lengths).reshape(ids_BT.shape)
-    np.greater(out.doc_ids_BT, 0, out=out.loss_mask_BT)
+    doc_ids_BT[...] = np.repeat(values, lengths).reshape(ids_BT.shape)
+    np.greater(doc_ids_BT, 0, out=mask_BT)
     ends = np.cumsum(lengths)[values > 0] - 1
-    out.loss_mask_BT[np.divmod(ends, slots.row_length)] = False
-    for column, array_BT in zip(block.rows.structure, out[4:], strict=False):
-        assert array_BT is not None  # the arrays were made for this block
+    mask_BT[np.divmod(ends, layout.row_length)] = False
+    for column, array_BT in zip(block.rows.structure, structure, strict=True):
         array_BT[...] = _in_runs(
             column, block.cuts[first:last], first, [NO_STRUCTURE] * NUM_SENTINELS, ids_BT.shape, np.uint8
         )
 
 
-def _pieces(rows: Rows, eos: int) -> Pieces:
-    """The pieces as infilling sees them: text alone, chunks counted from its first token."""
+def _pieces(rows: MappedRows, eos: int) -> Pieces:
+    """Return the pieces without BOS and EOS, chunks counted from the first text token."""
     first_slots_P = rows.last_slots_P - rows.lengths_P + 1
     starts_C = rows.chunk_starts_C - np.repeat(first_slots_P + 1, rows.num_chunks_P)
     num_tokens_P = rows.lengths_P - 1 - (rows.last_ids_P == eos)
@@ -156,11 +130,11 @@ def _pieces(rows: Rows, eos: int) -> Pieces:
     return Pieces(rows.piece_ids_P, num_tokens_P, first_chunks_P, rows.num_chunks_P, starts_C)
 
 
-def _cuts(rows: Rows, decided: Decided, chosen_I: Integers, eos: int) -> list[Cut]:
+def _cuts(rows: MappedRows, origins: RowOrigins, chosen_I: Integers, eos: int) -> list[Cut]:
     first_I = rows.last_slots_P[chosen_I] - rows.lengths_P[chosen_I] + 2
     stop_I = rows.last_slots_P[chosen_I] + (rows.last_ids_P[chosen_I] != eos)
-    begin_I, end_I = (first_I + edges_P[chosen_I] for edges_P in decided.spans)
-    columns = (first_I, begin_I, end_I, stop_I, decided.are_spm_P[chosen_I])
+    begin_I, end_I = (first_I + edges_P[chosen_I] for edges_P in (origins.starts_P, origins.ends_P))
+    columns = (first_I, begin_I, end_I, stop_I, origins.are_spm_P[chosen_I])
     return list(zip(*(column.tolist() for column in columns), strict=True))  # type: ignore[arg-type]
 
 
@@ -172,9 +146,9 @@ def _in_runs(
     shape: tuple[int, ...],
     kind: Any,
 ) -> npt.NDArray[Any]:
-    """The slots of some rows in their new order, as one array. Slots between two infilled pieces are one run.
+    """Return the slots of some rows in their new order, as one array. Slots between two infilled pieces are one run.
 
-    What stands behind the text of a piece, EOS if anything, stays where its piece ends; of the padding there is less.
+    EOS after the text of a piece stays at the end of the piece; the padding of the row is shortened.
     """
     prefix, middle, suffix = sentinels
     both = prefix + suffix

@@ -23,10 +23,10 @@ from pipeline.sandbox.compile_check import CompileVerdict, compile_check
 from pipeline.store.store import Store
 from trainer.config.training import InfillingParams
 from trainer.data.infilling import Form, Infilling, remap_ids, source_slots
-from trainer.data.loader import RowLayout, held_out_batches
-from trainer.data.mapped_rows import Rows
+from trainer.data.loader import held_out_batches
+from trainer.data.mapped_rows import MappedRows
 from trainer.data.open_loader import sources_of
-from trainer.data.row_layout import decide
+from trainer.data.row_layout import RowLayout, infill_rows
 from trainer.inference.sampling import Draw, Trained, draw_tokens, load_tokenizer, open_trained
 from trainer.train.step import to_device
 
@@ -135,7 +135,7 @@ def _middles(trained: Trained, extent: Extent) -> Iterator[tuple[list[int], list
     """Prompts that end with the middle's sentinel, and the middles, of those that fit."""
     sentinels = RowLayout.of("", trained.snapshot.row_length, trained.specials).sentinels
     for row in _rows(trained):
-        starts_P, ends_P = decide(row, np.ones(1, np.int64), sentinels.eos, extent.seed, MIDDLES).spans
+        starts_P, ends_P = infill_rows(row, np.ones(1, np.int64), sentinels.eos, extent.seed, MIDDLES)[:2]
         for ids, start, end in zip(_split(row), starts_P.tolist(), ends_P.tolist(), strict=True):
             if start < 0 or not 0 < end - start <= extent.num_tokens:
                 continue
@@ -152,10 +152,10 @@ def _pieces(trained: Trained) -> Iterator[list[int]]:
     return (ids.tolist() for row in _rows(trained) for ids in _split(row))
 
 
-def _split(row: Rows) -> list[np.ndarray]:
+def _split(row: MappedRows) -> list[np.ndarray]:
     return np.split(np.asarray(row.input_ids[0]), np.cumsum(row.lengths_P))[:-1]
 
 
-def _rows(trained: Trained) -> Iterator[Rows]:
+def _rows(trained: Trained) -> Iterator[MappedRows]:
     for source in sorted(sources_of(trained.snapshot, Split.HELD_OUT), key=lambda source: source.name):
         yield from (source.rows[row] for row in range(len(source.rows)))

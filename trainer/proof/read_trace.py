@@ -13,7 +13,8 @@ from typing import Any
 from pipeline.core.records import Split
 from pipeline.store.snapshot import Snapshot
 from trainer.config.training import recipe_named
-from trainer.data.loader import Batch, Loader, LoaderConfig
+from trainer.data.batch import Batch
+from trainer.data.loader import Loader, LoaderConfig
 from trainer.data.open_loader import open_loader
 
 
@@ -44,7 +45,7 @@ def observe(snapshot: Snapshot, sight: Sight) -> dict[str, Any]:
     first = loader.position_of(json.loads(sight.state)) if sight.state else 0
     seen: dict[str, list[Any]] = {"triples": [], "rows": [], "infillings": []}
     for batch in _read(loader, first, sight):
-        for place, triple in enumerate(batch.triples):
+        for place, triple in enumerate(batch.row_origins):
             row = loader.sources[_place_of(loader, triple.source)].rows[triple.row]
             pieces = [f"{piece:016x}" for piece in row.piece_ids_P.tolist()]
             seen["triples"].append([str(Split.TRAIN), triple.source, triple.row, *pieces])

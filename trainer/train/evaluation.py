@@ -10,8 +10,9 @@ import torch
 from pipeline.core.errors import TrainingError
 from pipeline.core.records import Split
 from pipeline.store.snapshot import Snapshot
-from trainer.data.loader import RowLayout, held_out_batches
+from trainer.data.loader import held_out_batches
 from trainer.data.open_loader import sources_of
+from trainer.data.row_layout import RowLayout
 from trainer.distributed.shards import release
 from trainer.model.hybrid import HybridModel
 from trainer.train.step import to_device

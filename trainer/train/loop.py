@@ -22,8 +22,8 @@ from trainer.checkpoint.retention import Keep, is_sound, list_checkpoints
 from trainer.checkpoint.saver import Saver
 from trainer.compile.cache import record_run
 from trainer.config.training import TrainingConfig
-from trainer.data.batch import check_chronology
-from trainer.data.loader import Batch, Loader, LoaderConfig
+from trainer.data.batch import Batch, check_chronology
+from trainer.data.loader import Loader, LoaderConfig
 from trainer.distributed.ranks import Ranks
 from trainer.distributed.shards import Whole
 from trainer.model.hybrid import count_parameters

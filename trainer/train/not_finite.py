@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from trainer.data.loader import Batch
+from trainer.data.batch import Batch
 from trainer.distributed.shards import release, whole
 from trainer.model.hybrid import HybridModel
 from trainer.train.step import to_device

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple, Self
 
 from pipeline.core.errors import TrainingError
 from pipeline.store.snapshot import Snapshot, open_snapshot
-from trainer.data.loader import Batch, Loader, LoaderConfig, Start
+from trainer.data.batch import Batch
+from trainer.data.loader import Loader, LoaderConfig, Start
 from trainer.data.open_loader import WeightedSnapshot, check_same, open_loader, open_mixture
 from trainer.data.prefetch import Batches
 from trainer.train.evaluation import HeldOut

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from pipeline.core.errors import TrainingError
 from trainer.checkpoint.certificate import History
-from trainer.data.loader import Batch
+from trainer.data.batch import Batch
 from trainer.distributed.ranks import Ranks, tree_sum
 from trainer.distributed.shards import is_sharded
 from trainer.model.blocks.experts import Experts

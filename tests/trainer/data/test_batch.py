@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.core.errors import SnapshotError, TrainingError
-from tests.support.made_rows import CONFIG, FIRST_TEXT, LAYOUT, T, rows_of, sources_of
+from tests.support.made_rows import CONFIG, FIRST_TEXT, LAYOUT, T, place_at, rows_of, sources_of
 from trainer.data.batch import check_chronology, chronological
 from trainer.data.loader import Loader, Source, held_out_batches
 from trainer.data.mapped_rows import TrainingRows
@@ -29,7 +29,7 @@ def test_structure_follows_its_tokens_through_infilling_and_sentinels_have_none(
         for found, modulus in ((batch.structure_kind_BT, 200), (batch.dependency_level_BT, 7)):
             assert found is not None
             assert np.array_equal(found, np.where(is_text, 1 + batch.input_ids_BT % modulus, 0))
-        num_infilled += sum("m:" in triple.infilling for triple in batch.triples)
+        num_infilled += sum("m:" in origin.infilling for origin in batch.row_origins)
     assert num_infilled > 50
     assert without.batch_at(0, 1).structure_kind_BT is None
     (held_out,) = held_out_batches(sources[:1], LAYOUT, 50, with_structure=True)
@@ -62,27 +62,29 @@ def loader() -> Loader:
 
 
 def test_the_global_batch_is_sorted_by_file_and_commit_and_other_rows_keep_their_places(loader: Loader) -> None:
-    samples = [loader.sample_at(position) for position in range(14)]
+    samples = [place_at(loader, position) for position in range(14)]
     batch = loader.batch_at(0, 14)
-    found = [HISTORY[triple.row] if triple.source == "chains" else (None, None) for triple in batch.triples]
+    found = [HISTORY[origin.row] if origin.source == "chains" else (None, None) for origin in batch.row_origins]
     before = [HISTORY[sample.row] if sample.source == 0 else (None, None) for sample in samples]
     assert [row for row in found if row[0]] == [(4, 6), (4, 7), (4, 8), (9, 0), (9, 1), (9, 2)]
     assert [bool(row[0]) for row in found] == [bool(row[0]) for row in before]
     kept = [place for place, row in enumerate(before) if row[0] is None]
-    assert [(batch.triples[place].source, batch.triples[place].row) for place in kept] == [
+    assert [(batch.row_origins[place].source, batch.row_origins[place].row) for place in kept] == [
         (loader.sources[samples[place].source].name, samples[place].row) for place in kept
     ]
-    plain = {triple: loader.batch_at(place, 1) for place in range(14) for triple in loader.batch_at(place, 1).triples}
-    for place, triple in enumerate(batch.triples):
-        assert np.array_equal(batch.input_ids_BT[place], plain[triple].input_ids_BT[0])
-        assert np.array_equal(batch.loss_mask_BT[place], plain[triple].loss_mask_BT[0])
+    plain = {
+        origin: loader.batch_at(place, 1) for place in range(14) for origin in loader.batch_at(place, 1).row_origins
+    }
+    for place, origin in enumerate(batch.row_origins):
+        assert np.array_equal(batch.input_ids_BT[place], plain[origin].input_ids_BT[0])
+        assert np.array_equal(batch.loss_mask_BT[place], plain[origin].loss_mask_BT[0])
     check_chronology(batch)
 
 
 def test_a_batch_put_together_out_of_order_is_refused(loader: Loader) -> None:
     batch = loader.batch_at(0, 14)
-    with pytest.raises(TrainingError, match=r"global batch at position 0: commit .* stands behind"):
-        check_chronology(replace(batch, contents=batch.contents.in_order(np.arange(14)[::-1])))
+    with pytest.raises(TrainingError, match=r"global batch at position 0: commit .* comes after"):
+        check_chronology(replace(batch, origins=batch.origins.in_order(np.arange(14)[::-1])))
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(-1, 5)), max_size=20))
@@ -103,11 +105,11 @@ def test_the_order_is_stable_and_leaves_places_without_chronology(rows: list[tup
 @settings(deadline=None)
 def test_any_division_into_batches_gives_the_same_rows(world: int, start: int, random_: random.Random) -> None:
     loader = Loader(sources_of(heron=23, lantern=9, quarry=700), LAYOUT, CONFIG)
-    rows = loader.batch_at(start, 24 * world).triples
+    rows = loader.batch_at(start, 24 * world).row_origins
     place, parts = start, []
     while place < start + 24 * world:
         size = min(random_.randint(1, 30), start + 24 * world - place)
-        parts += loader.batch_at(place, size).triples
+        parts += loader.batch_at(place, size).row_origins
         place += size
     assert tuple(parts) == rows
 
@@ -134,8 +136,8 @@ def edited(column: str, row: list[int]) -> TrainingRows:
 @pytest.mark.parametrize(
     ("column", "row", "reason"),
     [
-        ("lengths", [10, 40], "reach behind its end"),
-        ("lengths", [23, 0], "reach behind its end"),
+        ("lengths", [10, 40], "reach beyond its end"),
+        ("lengths", [23, 0], "reach beyond its end"),
         ("lengths", [23], "piece_ids is not as long"),
         ("piece_ids", [1], "piece_ids is not as long"),
         ("chunk_counts", [2, 4], "do not add up"),
@@ -145,7 +147,7 @@ def edited(column: str, row: list[int]) -> TrainingRows:
     ],
 )
 def test_a_row_that_contradicts_itself_is_refused(column: str, row: list[int], reason: str) -> None:
-    layout = replace(LAYOUT, slots=replace(LAYOUT.slots, vocabulary_size=999))
+    layout = replace(LAYOUT, vocabulary_size=999)
     with pytest.raises(SnapshotError, match=reason):
         Loader([Source("bad", edited(column, row))], layout, CONFIG).batch_at(0, 2)
 

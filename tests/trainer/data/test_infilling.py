@@ -1,30 +1,60 @@
+from collections.abc import Sequence
 from math import gcd
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainer.config.training import InfillingParams
-from trainer.data.infilling import (
-    Form,
-    Infillable,
-    Infilling,
-    Sentinels,
-    decide,
-    decide_all,
-    remap_chunks,
-    remap_column,
-    remap_ids,
-    source_slots,
-)
-from trainer.data.infilling_spans import num_splits, pieces_of, split
+from trainer.data.infilling import Form, Infilling, Sentinels, infill, remap_ids, source_slots
+from trainer.data.infilling_spans import Pieces, num_splits, split
 from trainer.data.keyed_hash import keyed, mix
 
 PARAMS = InfillingParams()
 ALWAYS = InfillingParams(rate=1)
 SENTINELS = Sentinels(prefix=3, middle=4, suffix=5, eos=2)
 SEEDS = st.integers(0, 2**63 - 1)
+
+
+class Infillable(NamedTuple):
+    """A piece of N text tokens. `chunk_starts` count from the first text token, ascending."""
+
+    identity: int
+    num_tokens: int
+    chunk_starts: npt.NDArray[Any]
+
+
+def decide(piece: Infillable, epoch: int, seed: int, params: InfillingParams) -> Infilling | None:
+    """Return the infilling of one piece in an epoch, counted from 1; None: it stays plain."""
+    return decide_all([piece], epoch, seed, params)[0]
+
+
+def decide_all(pieces: Sequence[Infillable], epoch: int, seed: int, params: InfillingParams) -> list[Infilling | None]:
+    """Return the infillings of several pieces in one epoch."""
+    flat = pieces_of(*([getattr(piece, name) for piece in pieces] for name in Infillable._fields))
+    infillings = infill(flat, np.full(len(pieces), epoch), seed, params)
+    return [
+        Infilling(Form.SPM if is_spm else Form.PSM, int(start), int(end)) if start >= 0 else None
+        for start, end, is_spm in zip(*infillings, strict=True)
+    ]
+
+
+def pieces_of(identities: Sequence[int], num_tokens: Sequence[int], chunk_starts: Sequence[Any]) -> Pieces:
+    """Build pieces that are given one by one."""
+    counts_P = np.array([len(starts) for starts in chunk_starts], dtype=np.int64)
+    flat = (
+        np.concatenate([np.asarray(starts, dtype=np.int64) for starts in chunk_starts]) if len(counts_P) else counts_P
+    )
+    return Pieces(
+        np.array(identities, dtype=np.uint64),
+        np.array(num_tokens, dtype=np.int64),
+        np.cumsum(counts_P) - counts_P,
+        counts_P,
+        flat,
+    )
 
 
 @st.composite
@@ -181,27 +211,6 @@ def test_the_two_forms_are_those_of_the_papers() -> None:
     )
     assert psm == [1, 3, 10, 5, 13, 4, 11, 12, 2]
     assert spm == [1, 3, 5, 13, 4, 10, 11, 12, 2]
-
-
-@given(decisions(), st.sets(st.integers(1, 30)))
-def test_chunks_move_with_their_tokens_or_are_dropped(decision: tuple[Infilling, int, bool], cuts: set[int]) -> None:
-    infilling, num_slots, has_eos = decision
-    bounds = sorted({1, num_slots - has_eos} | {cut for cut in cuts if cut < num_slots - has_eos})
-    starts, ends = np.array(bounds[:-1]), np.array(bounds[1:])
-    slots = source_slots(infilling, num_slots, has_eos)
-    edges = (1 + infilling.start, 1 + infilling.end)
-    whole = [
-        (start, end) for start, end in zip(starts, ends, strict=True) if not any(start < edge < end for edge in edges)
-    ]
-    new_starts, new_ends = remap_chunks(starts, ends, infilling, slots)
-    moved = [tuple(slots[start:end]) for start, end in zip(new_starts, new_ends, strict=True)]
-    assert sorted(moved) == sorted(tuple(range(start, end)) for start, end in whole)
-    assert new_starts.tolist() == sorted(new_starts)
-
-
-def test_sentinels_have_no_structure() -> None:
-    slots = source_slots(Infilling(Form.PSM, 0, 1), 4, has_eos=False)
-    assert remap_column(np.array([9, 1, 2, 3]), slots).tolist() == [9, 0, 0, 2, 3, 0, 1]
 
 
 def test_mixing_an_int_and_an_array_agree() -> None:

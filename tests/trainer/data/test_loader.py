@@ -8,8 +8,9 @@ import torch
 
 from pipeline.core.errors import SnapshotError, TrainingError
 from pipeline.core.params import digest
-from tests.support.made_rows import CONFIG, LAYOUT, MIDDLE, PLAIN, PREFIX, SPECIALS, SUFFIX, T, sources_of
-from trainer.data.loader import STATE_VERSION, EpochOrder, Loader, LoaderConfig, RowLayout, Source, held_out_batches
+from tests.support.made_rows import CONFIG, LAYOUT, MIDDLE, PLAIN, PREFIX, SPECIALS, SUFFIX, T, place_at, sources_of
+from trainer.data.loader import STATE_VERSION, EpochOrder, Loader, LoaderConfig, Source, held_out_batches
+from trainer.data.row_layout import RowLayout
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +19,7 @@ def loader() -> Loader:
 
 
 def test_each_row_comes_once_an_epoch_and_epochs_differ(loader: Loader) -> None:
-    epochs = [[loader.sample_at(epoch * 72 + place) for place in range(72)] for epoch in range(3)]
+    epochs = [[place_at(loader, epoch * 72 + place) for place in range(72)] for epoch in range(3)]
     for number, samples in enumerate(epochs, start=1):
         assert {sample.epoch for sample in samples} == {number}
         assert len({(sample.source, sample.row) for sample in samples}) == 72
@@ -29,7 +30,7 @@ def test_each_row_comes_once_an_epoch_and_epochs_differ(loader: Loader) -> None:
 def test_sources_count_their_own_epochs_by_their_weight() -> None:
     heavy, light = sources_of(heron=10, lantern=10)
     loader = Loader([Source("heron", heavy.rows, 3.0), light], LAYOUT, CONFIG)
-    samples = [loader.sample_at(position) for position in range(40)]
+    samples = [place_at(loader, position) for position in range(40)]
     assert Counter((loader.sources[sample.source].name, sample.epoch) for sample in samples) == {
         ("heron", 1): 10,
         ("heron", 2): 10,
@@ -42,13 +43,13 @@ def test_another_source_moves_no_row_of_this_one() -> None:
     alone = Loader(sources_of(heron=23), LAYOUT, CONFIG)
     beside = Loader(sources_of(heron=23, aurora=7), LAYOUT, CONFIG)
     heron = [place for place, source in enumerate(beside.sources) if source.name == "heron"]
-    rows = [sample.row for sample in map(beside.sample_at, range(60)) if sample.source in heron]
-    assert rows == [alone.sample_at(position).row for position in range(len(rows))]
+    rows = [sample.row for sample in (place_at(beside, position) for position in range(60)) if sample.source in heron]
+    assert rows == [place_at(alone, position).row for position in range(len(rows))]
 
 
 def test_published_order_is_stored_order_twice_and_then_permuted() -> None:
     loader = Loader(sources_of(heron=23), LAYOUT, LoaderConfig(epoch_order=EpochOrder.PUBLISHED))
-    rows = [loader.sample_at(position).row for position in range(69)]
+    rows = [place_at(loader, position).row for position in range(69)]
     assert rows[:46] == [*range(23), *range(23)]
     assert rows[46:] != list(range(23))
     assert sorted(rows[46:]) == list(range(23))
@@ -67,8 +68,8 @@ def test_infilling_keeps_every_token_and_its_document(loader: Loader) -> None:
     infilled = 0
     for position in range(0, 288, 8):
         batch, original = loader.batch_at(position, 8), plain.batch_at(position, 8)
-        for row, triple in enumerate(batch.triples):
-            for piece, what in enumerate(triple.infilling.split(), start=1):
+        for row, origin in enumerate(batch.row_origins):
+            for piece, what in enumerate(origin.infilling.split(), start=1):
                 mine = batch.input_ids_BT[row][batch.doc_ids_BT[row] == piece].tolist()
                 theirs = original.input_ids_BT[row][original.doc_ids_BT[row] == piece].tolist()
                 sentinels = [] if what == "plain" else [PREFIX, MIDDLE, SUFFIX]
@@ -78,9 +79,9 @@ def test_infilling_keeps_every_token_and_its_document(loader: Loader) -> None:
 
 
 def test_a_row_is_infilled_anew_in_each_epoch(loader: Loader) -> None:
-    samples = [loader.sample_at(position) for position in range(72 * 6)]
+    samples = [place_at(loader, position) for position in range(72 * 6)]
     chosen = [position for position, sample in enumerate(samples) if (sample.source, sample.row) == (0, 3)]
-    spans = [loader.batch_at(position, 1).triples[0].infilling.split()[0] for position in chosen]
+    spans = [loader.batch_at(position, 1).row_origins[0].infilling.split()[0] for position in chosen]
     middles = [span.partition(":")[2] for span in spans if span != "plain"]
     assert len(chosen) == 6
     assert len(middles) == len(set(middles)) > 0
@@ -88,7 +89,7 @@ def test_a_row_is_infilled_anew_in_each_epoch(loader: Loader) -> None:
 
 def test_batch_size_changes_no_row(loader: Loader) -> None:
     large, first, second = loader.batch_at(40, 8), loader.batch_at(40, 4), loader.batch_at(44, 4)
-    assert large.triples == first.triples + second.triples
+    assert large.row_origins == first.row_origins + second.row_origins
     assert np.array_equal(large.input_ids_BT, np.concatenate([first.input_ids_BT, second.input_ids_BT]))
     assert np.array_equal(large.doc_ids_BT, np.concatenate([first.doc_ids_BT, second.doc_ids_BT]))
 
@@ -126,13 +127,13 @@ def test_draws_from_global_generators_change_nothing(loader: Loader) -> None:
         torch.manual_seed(seed)
         random.random(), np.random.random(3), torch.rand(3)
         again = loader.batch_at(batch.position, 4)
-        assert again.triples == batch.triples
+        assert again.row_origins == batch.row_origins
         assert np.array_equal(again.input_ids_BT, batch.input_ids_BT)
 
 
 def test_the_first_thousand_triples_are_equal_over_two_runs(loader: Loader) -> None:
     runs = [
-        [triple for position in range(0, 1000, 8) for triple in run.batch_at(position, 8).triples]
+        [origin for position in range(0, 1000, 8) for origin in run.batch_at(position, 8).row_origins]
         for run in (loader, Loader(sources_of(heron=23, lantern=9, quarry=40)[::-1], LAYOUT, CONFIG))
     ]
     assert runs[0] == runs[1]
@@ -140,19 +141,19 @@ def test_the_first_thousand_triples_are_equal_over_two_runs(loader: Loader) -> N
 
 
 def test_another_order_than_last_year_needs_another_state_version(loader: Loader) -> None:
-    triples = [triple for position in range(0, 400, 8) for triple in loader.batch_at(position, 8).triples]
-    assert (STATE_VERSION, digest(triples)) == (1, "444f0f0dac2694147c365efcf6a37300c63af0c0c7f744922dad78cdc0570891")
+    origins = [origin for position in range(0, 400, 8) for origin in loader.batch_at(position, 8).row_origins]
+    assert (STATE_VERSION, digest(origins)) == (1, "444f0f0dac2694147c365efcf6a37300c63af0c0c7f744922dad78cdc0570891")
 
 
 def test_held_out_rows_come_once_in_stored_order_and_plain() -> None:
     batches = list(held_out_batches(sources_of(lantern=3, heron=4), LAYOUT, 3))
-    triples = [triple for batch in batches for triple in batch.triples]
-    assert [(triple.source, triple.row) for triple in triples] == [("heron", row) for row in range(4)] + [
+    origins = [origin for batch in batches for origin in batch.row_origins]
+    assert [(origin.source, origin.row) for origin in origins] == [("heron", row) for row in range(4)] + [
         ("lantern", row) for row in range(3)
     ]
     ids = np.concatenate([batch.input_ids_BT for batch in batches])
     assert not np.isin(ids, [PREFIX, MIDDLE, SUFFIX]).any()
-    assert [len(batch.triples) for batch in batches] == [3, 3, 1]
+    assert [len(batch.row_origins) for batch in batches] == [3, 3, 1]
 
 
 def test_a_source_without_rows_takes_no_part() -> None:
@@ -179,4 +180,4 @@ def test_a_weight_however_small_keeps_its_source() -> None:
     heron, lantern = sources_of(heron=4, lantern=4)
     loader = Loader([Source("heron", heron.rows, 1e-9), Source("lantern", lantern.rows, 1e-300)], LAYOUT, CONFIG)
     assert [source.name for source in loader.sources] == ["heron", "lantern"]
-    assert len(loader.batch_at(0, 4).triples) == 4
+    assert len(loader.batch_at(0, 4).row_origins) == 4

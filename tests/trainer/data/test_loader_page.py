@@ -64,10 +64,10 @@ def test_the_worked_example_of_the_page_is_what_its_rules_give_and_what_the_load
     )
     on_page = [[int(cell) if cell.isdigit() else cell for cell in row] for row in table]
     loader = Loader(sources_of(**SIZES), LAYOUT, LoaderConfig(seed=SEED))
-    triples = loader.batch_at(BATCH * BATCH_ROWS, BATCH_ROWS).triples
+    origins = loader.batch_at(BATCH * BATCH_ROWS, BATCH_ROWS).row_origins
 
     assert on_page == expected
-    assert [[triple.source, triple.epoch, triple.row] for triple in triples] == [
+    assert [[origin.source, origin.epoch, origin.row] for origin in origins] == [
         [row[3], row[5], row[7]] for row in expected
     ]
 

@@ -10,15 +10,21 @@ from trainer.data.mixture import MAX_CYCLE, Mixture, quotas
 AMOUNTS = st.lists(st.fractions(min_value=Fraction(1, 4), max_value=300, max_denominator=4), min_size=1, max_size=8)
 
 
+def drawn_at(mixture: Mixture, position: int) -> tuple[int, int]:
+    """Return the source and the sample number at one position."""
+    source, number = mixture.draw(position, 1)
+    return int(source[0]), int(number[0])
+
+
 @given(AMOUNTS)
 @settings(max_examples=40, deadline=None)
 def test_every_prefix_is_within_one_sample_of_its_share(amounts: list[Fraction]) -> None:
     mixture = Mixture(amounts)
     counts = np.zeros(len(amounts), dtype=np.int64)
     for position in range(mixture.cycle + 5):
-        draw = mixture.draw(position)
-        assert draw.number == counts[draw.source]
-        counts[draw.source] += 1
+        source, number = drawn_at(mixture, position)
+        assert number == counts[source]
+        counts[source] += 1
         # |count - share| < 1, in integers: both sides times the cycle.
         assert (np.abs(counts * mixture.cycle - (position + 1) * np.array(mixture.quotas)) < mixture.cycle).all()
 
@@ -32,8 +38,8 @@ def test_quotas_are_the_smallest_integers_in_proportion(amounts: list[Fraction])
 
 def test_a_position_far_away_is_found_at_once() -> None:
     mixture = Mixture([Fraction(3), Fraction(5)])
-    near, far = mixture.draw(6), mixture.draw(6 + 8 * 10**12)
-    assert (far.source, far.number) == (near.source, near.number + 10**12 * mixture.quotas[near.source])
+    (source, near), (later_source, far) = drawn_at(mixture, 6), drawn_at(mixture, 6 + 8 * 10**12)
+    assert (later_source, far) == (source, near + 10**12 * mixture.quotas[source])
 
 
 def test_a_cycle_too_long_to_lay_out_is_rounded_and_no_source_is_lost() -> None:

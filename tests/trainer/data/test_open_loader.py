@@ -8,6 +8,7 @@ import pytest
 from pipeline.core.errors import SnapshotError
 from pipeline.store.snapshot import Snapshot, open_snapshot
 from pipeline.store.store import Store
+from tests.support.made_rows import place_at
 from trainer.data.loader import LoaderConfig
 from trainer.data.open_loader import WeightedSnapshot, open_loader, open_mixture
 
@@ -28,14 +29,15 @@ def second(first: Snapshot) -> Snapshot:
 def test_weights_share_the_rows_and_each_source_keeps_its_order(first: Snapshot, second: Snapshot) -> None:
     mixture = open_mixture([WeightedSnapshot(first, 3.0), WeightedSnapshot(second)], CONFIG)
     num_rows = open_loader(first, CONFIG).num_rows
-    samples = [mixture.sample_at(position) for position in range(4 * num_rows)]
+    samples = [place_at(mixture, position) for position in range(4 * num_rows)]
     found = Counter(mixture.sources[sample.source].name.partition("/")[0] for sample in samples)
     assert found == {first.snapshot_id[:12]: 3 * num_rows, second.snapshot_id[:12]: num_rows}
     alone = open_mixture([WeightedSnapshot(second)], CONFIG)
+    alone_samples = [place_at(alone, position) for position in range(num_rows)]
     for name in {source.name for source in alone.sources}:
         mixed, pure = (
             [sample.row for sample in taken if loader.sources[sample.source].name == name]
-            for loader, taken in ((mixture, samples), (alone, map(alone.sample_at, range(num_rows))))
+            for loader, taken in ((mixture, samples), (alone, alone_samples))
         )
         assert mixed == pure
 

@@ -7,7 +7,8 @@ import torch
 
 from pipeline.core.errors import TrainingError
 from tests.support.made_rows import CONFIG, LAYOUT, sources_of
-from trainer.data.loader import Batch, Loader
+from trainer.data.batch import Batch
+from trainer.data.loader import Loader
 from trainer.data.prefetch import Batches
 
 
@@ -31,7 +32,7 @@ def test_a_reading_resumes_at_any_position_with_another_batch_size(loader: Loade
         state = json.loads(json.dumps(batches.state_dict()))
         resumed = Batches(Loader(loader.sources, LAYOUT, CONFIG), 4)
         resumed.load_state_dict(state)
-        assert next(iter(resumed)).triples == loader.batch_at(batches.position, 8).triples[:4]
+        assert next(iter(resumed)).row_origins == loader.batch_at(batches.position, 8).row_origins[:4]
 
 
 def test_no_global_generator_is_touched_with_or_without_workers(loader: Loader) -> None:
@@ -44,16 +45,16 @@ def test_no_global_generator_is_touched_with_or_without_workers(loader: Loader) 
 
 
 def test_torchs_own_loader_and_the_stateful_one_give_the_same_order(loader: Loader) -> None:
-    expected = [loader.batch_at(position, 4).triples for position in range(0, 24, 4)]
+    expected = [loader.batch_at(position, 4).row_origins for position in range(0, 24, 4)]
     plain = torch.utils.data.DataLoader(Batches(loader, 4), batch_size=None, collate_fn=lambda batch: batch)
-    assert [batch.triples for _, batch in zip(range(6), plain, strict=False)] == expected
+    assert [batch.row_origins for _, batch in zip(range(6), plain, strict=False)] == expected
     stateful = pytest.importorskip("torchdata.stateful_dataloader").StatefulDataLoader
     reading = stateful(Batches(loader, 4), batch_size=None, collate_fn=lambda batch: batch)
-    assert [batch.triples for _, batch in zip(range(6), reading, strict=False)] == expected
+    assert [batch.row_origins for _, batch in zip(range(6), reading, strict=False)] == expected
 
 
 def assert_equal(left: Batch, right: Batch) -> None:
-    assert (left.position, left.triples) == (right.position, right.triples)
+    assert (left.position, left.row_origins) == (right.position, right.row_origins)
     for name in ("input_ids_BT", "target_ids_BT", "loss_mask_BT", "doc_ids_BT"):
         assert np.array_equal(getattr(left, name), getattr(right, name)), name
 

@@ -14,7 +14,7 @@ from pipeline.core.params import canonical_json
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
-from tests.support.made_rows import CONFIG, LAYOUT, sources_of
+from tests.support.made_rows import CONFIG, LAYOUT, place_at, sources_of
 from trainer.__main__ import main
 from trainer.checkpoint.checkpoint import load, read_state
 from trainer.data.loader import Loader, Source, Start
@@ -137,7 +137,7 @@ def test_the_epoch_turns_when_the_source_furthest_behind_was_read_once_more() ->
     for position in range(130):
         counts = [read[source, row] for source in range(2) for row in range(10)]
         assert loader.finished_epochs(position) == min(counts)
-        sample = loader.sample_at(position)
+        sample = place_at(loader, position)
         read[sample.source, sample.row] += 1
         assert loader.started_epochs(position + 1) == max(read.values())
 
@@ -145,10 +145,10 @@ def test_the_epoch_turns_when_the_source_furthest_behind_was_read_once_more() ->
 def test_a_snapshot_adopted_goes_on_counting_epochs_from_its_position() -> None:
     sources = sources_of(heron=23, quarry=700)
     first, adopted = Loader(sources, LAYOUT, CONFIG), Loader(sources, LAYOUT, CONFIG, start=Start(1001, 2))
-    assert {triple.epoch for triple in adopted.batch_at(1001, 723).triples} == {3}
+    assert {origin.epoch for origin in adopted.batch_at(1001, 723).row_origins} == {3}
     beside = first.batch_at(2 * 723, 723)  # the same epoch of the same rows, without an adoption
-    assert adopted.batch_at(1001, 723).triples == beside.triples
-    assert adopted.batch_at(1001 + 600, 9).triples == beside.triples[600:609]
+    assert adopted.batch_at(1001, 723).row_origins == beside.row_origins
+    assert adopted.batch_at(1001 + 600, 9).row_origins == beside.row_origins[600:609]
     assert adopted.mixture_digest != first.mixture_digest
     with pytest.raises(Exception, match="at 1001 or later"):
         adopted.batch_at(1000, 4)

@@ -16,7 +16,7 @@ from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from trainer.config.model import StructureConfig
 from trainer.config.training import recipe_named
-from trainer.data.loader import Batch
+from trainer.data.batch import Batch
 from trainer.inference.sampling import open_trained
 from trainer.inference.scores import Extent, exact_middles, held_out_loss
 from trainer.train.evaluation import Evaluation
