@@ -45,7 +45,7 @@ endef
 
 bench-gpu: $(READY) ## operations and training on the GPU, row by row; again goes on at the first missing row
 	$(call bench_gpu,docs/benchmarks); status=$$?; \
-	$(RUN) -m tests.benchmarks.on_gpu --write docs/benchmarks.md && exit $$status
+	$(RUN) -m tests.benchmarks.trainer.on_gpu --write docs/benchmarks.md && exit $$status
 
 bench-gpu-dry: export CUDA_VISIBLE_DEVICES =
 bench-gpu-dry: $(READY) ## the same two halves without a GPU, tiny: rows marked dry in build/dry, minutes on two cores

@@ -6,22 +6,22 @@ import re
 import sys
 from pathlib import Path
 
-from tests.benchmarks.checkpoints import checkpoint_sharing, checkpoint_size, determinism_cost, save_stall
-from tests.benchmarks.cleaning import collect_normalize_full, one_more_source
-from tests.benchmarks.end_to_end import dagster_overhead, end_to_end_full, end_to_end_quick
-from tests.benchmarks.experts import expert_padding
 from tests.benchmarks.figure import Benchmark, Figure, machine
-from tests.benchmarks.graphs import graph
-from tests.benchmarks.kills import kill_campaign
-from tests.benchmarks.loss import loss
-from tests.benchmarks.near_duplicates import million_documents, near_duplicates
-from tests.benchmarks.on_gpu import section, without_section
-from tests.benchmarks.reading import loader, loader_memory, resume_position
-from tests.benchmarks.same_blocks import same_blocks
-from tests.benchmarks.secret_scan import secrets
-from tests.benchmarks.signatures import signatures
-from tests.benchmarks.structure import chunks, compiler_index, error_bytes, syntax
-from tests.benchmarks.writing import encode, packing
+from tests.benchmarks.pipeline.cleaning import collect_normalize_full, one_more_source
+from tests.benchmarks.pipeline.end_to_end import dagster_overhead, end_to_end_full, end_to_end_quick
+from tests.benchmarks.pipeline.near_duplicates import million_documents, near_duplicates
+from tests.benchmarks.pipeline.same_blocks import same_blocks
+from tests.benchmarks.pipeline.secret_scan import secrets
+from tests.benchmarks.pipeline.signatures import signatures
+from tests.benchmarks.pipeline.structure import chunks, compiler_index, error_bytes, syntax
+from tests.benchmarks.pipeline.writing import encode, packing
+from tests.benchmarks.trainer.checkpoints import checkpoint_sharing, checkpoint_size, determinism_cost, save_stall
+from tests.benchmarks.trainer.experts import expert_padding
+from tests.benchmarks.trainer.graphs import graph
+from tests.benchmarks.trainer.kills import kill_campaign
+from tests.benchmarks.trainer.loss import loss
+from tests.benchmarks.trainer.on_gpu import section, without_section
+from tests.benchmarks.trainer.reading import loader, loader_memory, resume_position
 
 BENCHMARKS: dict[str, Benchmark] = {
     "end-to-end-quick": end_to_end_quick,

@@ -16,7 +16,7 @@ from kernels.mamba3_scan import op as mamba3_scan
 from kernels.measure.rows import surroundings
 from pipeline.core.errors import TrainingError
 from pipeline.store.store import Store
-from tests.benchmarks.on_gpu import FIGURES, HEAD, section
+from tests.benchmarks.trainer.on_gpu import FIGURES, HEAD, section
 from tests.support.paths import ROOT
 from trainer.bench import rows as bench
 from trainer.bench.device_checks import CheckSizes, measure_packing, measure_training

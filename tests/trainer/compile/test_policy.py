@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from pipeline.core.errors import TrainingError
-from tests.benchmarks.graphs import batch_of, narrow_model
+from tests.benchmarks.trainer.graphs import batch_of, narrow_model
 from tests.support.paths import ROOT
 from trainer.compile.policy import DISABLED_REGIONS, Compilation, apply_settings, assert_settings
 from trainer.config.model import CompileBackend, CompileMode

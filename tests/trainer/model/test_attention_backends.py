@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from pipeline.core.errors import TrainingError
-from tests.benchmarks.graphs import batch_of, narrow_model
+from tests.benchmarks.trainer.graphs import batch_of, narrow_model
 from tests.support.flash_on_cpu import gpu_ways_on_cpu
 from tests.support.made_rows import sources_of
 from trainer.__main__ import build_parser

@@ -1,6 +1,6 @@
 """What is to be reached on a GPU, and what the rows of `make bench-gpu` say of it, for each GPU that has rows.
 
-`python -m tests.benchmarks.on_gpu [--write FILE]` prints that table, or puts it in its place at the end of the page.
+`python -m tests.benchmarks.trainer.on_gpu [--write FILE]` prints that table, or puts it in its place at the end of the page.
 """
 
 import argparse
@@ -203,7 +203,7 @@ def without_section(page: str) -> str:
 
 def main() -> None:
     """Print the table, or put it into a page."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.on_gpu")
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.trainer.on_gpu")
     parser.add_argument("--write", type=Path, help="the page that gets the table; the rest of it stays")
     options = parser.parse_args()
     if options.write:

@@ -10,7 +10,7 @@ from detect_secrets.settings import default_settings
 
 from pipeline.normalize.scrub.secrets import scan_secrets
 from tests.benchmarks.figure import Figure
-from tests.benchmarks.slices import sample
+from tests.benchmarks.pipeline.slices import sample
 from tests.support.planted_secrets import lines_by_plugin
 
 NUM_BYTES = 1_000_000

@@ -28,7 +28,7 @@ from pipeline.enrich.syntax.parse import Syntax
 from pipeline.pins.build_block import BuildBlock
 from pipeline.store.store import Store
 from tests.benchmarks.figure import Figure
-from tests.benchmarks.slices import collected, place_digest, texts
+from tests.benchmarks.pipeline.slices import collected, place_digest, texts
 
 NUM_BYTES = 6_000_000
 NUM_UNITS = 20

@@ -14,7 +14,7 @@ from pipeline.build.recipes import ROOT
 from pipeline.build.stages import parts_of
 from pipeline.store.store import Store
 from tests.benchmarks.figure import Figure
-from tests.benchmarks.slices import build, collected, copy_blobs, scratch
+from tests.benchmarks.pipeline.slices import build, collected, copy_blobs, scratch
 
 REACH_MB_PER_SECOND, REACH_GIBIBYTES = 7.0, 3.0
 REACH_FRACTION, REACH_WHY_SECONDS = 0.15, 1.0

@@ -16,7 +16,7 @@ from pipeline.normalize.duplicates.minhash_bands import find_buckets
 from pipeline.normalize.duplicates.shingles import hashes_for_minhash, shingle_hashes, signature
 from pipeline.normalize.params import VENDORED_ROOTS, DuplicateParams
 from tests.benchmarks.figure import Figure
-from tests.benchmarks.slices import place_digest, texts
+from tests.benchmarks.pipeline.slices import place_digest, texts
 
 NUM_FILES = 3_000
 REACH_HIGH, REACH_MIDDLE = 0.995, 0.94
@@ -33,7 +33,7 @@ def near_duplicates() -> list[Figure]:
 
 def million_documents() -> list[Figure]:
     """A million made documents through banding, verification and components, in a process of their own."""
-    command = [sys.executable, "-m", "tests.benchmarks.million"]
+    command = [sys.executable, "-m", "tests.benchmarks.pipeline.million"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
     seconds, gibibytes = found["seconds"], found["gibibytes"]

@@ -89,7 +89,7 @@ def loader_memory() -> list[Figure]:
         for num_rows in (2_000, 32_000):
             path = Path(folder) / f"{num_rows}.arrow"
             write_rows(path, num_rows)
-            line = [sys.executable, "-m", "tests.benchmarks.reading", str(path)]
+            line = [sys.executable, "-m", "tests.benchmarks.trainer.reading", str(path)]
             done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=True)
             peaks.append(int(done.stdout) / 1024)
     more = peaks[1] - peaks[0]

@@ -16,7 +16,7 @@ from pipeline.tokenize.params import TokenizeParams
 from pipeline.tokenize.rows.pack import NUM_SENTINELS, Documents, pack
 from pipeline.tokenize.vocabulary import load_vocabulary
 from tests.benchmarks.figure import Figure
-from tests.benchmarks.slices import collected
+from tests.benchmarks.pipeline.slices import collected
 
 NUM_DOCUMENTS = 1_000_000
 MEAN_TOKENS = 400

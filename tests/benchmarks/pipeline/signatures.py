@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pipeline.cpp.lexer import lexed, tokens
 from pipeline.normalize.duplicates.shingles import NUM_PERMUTATIONS, hashes_for_minhash, shingle_hashes, signature
 from tests.benchmarks.figure import Figure
-from tests.benchmarks.slices import sample
+from tests.benchmarks.pipeline.slices import sample
 
 NUM_BYTES = 2_000_000
 NUM_TURNS = 3

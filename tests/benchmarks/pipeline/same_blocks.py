@@ -14,7 +14,7 @@ from pipeline.normalize.duplicates.shingles import hashes_for_minhash, shingle_h
 from pipeline.normalize.params import VENDORED_ROOTS, DuplicateParams, ScrubParams
 from pipeline.normalize.scrub.scrub import Scrubber
 from tests.benchmarks.figure import Figure
-from tests.benchmarks.slices import sample
+from tests.benchmarks.pipeline.slices import sample
 
 NUM_BYTES = 1_500_000
 REACH_RATIO = 10.0
@@ -56,6 +56,6 @@ def _datatrove(texts: list[str]) -> float:
         (Path(folder) / "texts").mkdir()
         lines = [json.dumps({"id": str(index), "text": text}) for index, text in enumerate(texts)]
         (Path(folder) / "texts" / "all.jsonl").write_text("\n".join(lines) + "\n")
-        command = [str(INTERPRETER), "-m", "tests.benchmarks.datatrove_blocks", folder]
+        command = [str(INTERPRETER), "-m", "tests.benchmarks.pipeline.datatrove_blocks", folder]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return float(sum(json.loads(done.stdout.splitlines()[-1]).values()))

@@ -1,4 +1,4 @@
-"""`PYTHON -m tests.benchmarks.datatrove_blocks FOLDER`: datatrove's own blocks over FOLDER/texts/*.jsonl; prints seconds by block.
+"""`PYTHON -m tests.benchmarks.pipeline.datatrove_blocks FOLDER`: datatrove's own blocks over FOLDER/texts/*.jsonl; prints seconds by block.
 
 Run by an interpreter that has datatrove and nothing of ours: personal data, then MinHash in its four steps.
 """
