@@ -1,4 +1,4 @@
-"""`PYTHON -m tests.benchmarks.pipeline.datatrove_blocks FOLDER`: datatrove's own blocks over FOLDER/texts/*.jsonl; prints seconds by block.
+"""Blocks of datatrove over FOLDER/texts/*.jsonl: `datatrove_blocks.py FOLDER` prints seconds by block.
 
 Run by an interpreter that has datatrove and nothing of ours: personal data, then MinHash in its four steps.
 """

@@ -1,6 +1,6 @@
 """The chunked loss beside torch's own over all logits: time of forward and backward, and memory beyond the gradients.
 
-On the CPU; `python -m kernels` compares the two on a GPU. `python -m tests.benchmarks.trainer.loss WAY` prints the memory of one way.
+On the CPU; `python -m kernels` compares the two on a GPU. `... tests.benchmarks.trainer.loss WAY` prints the memory of one way.
 """
 
 import os
