@@ -10,7 +10,7 @@ from pipeline.build.recipes import CorpusParams
 from pipeline.build.withdrawal import standing
 from pipeline.core.progress import Listener, silent
 from pipeline.pins.pins import SourcePin
-from pipeline.pins.withdrawn import Selector
+from pipeline.pins.selection import Selector
 from pipeline.store.store import Store
 
 

@@ -18,11 +18,13 @@ from typing import Any
 from pipeline.build.build import Build, BuildOrder, open_build
 from pipeline.build.recipes import CorpusParams
 from pipeline.build.stages import parts_of, run_stage
+from pipeline.collect.kinds.archive import ArchivePin
+from pipeline.collect.kinds.local import LocalPin
 from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.contracts.report import StageReport
 from pipeline.normalize.contamination.evaluation_items import shipped_items
 from pipeline.pins.local_tree import tree_digest
-from pipeline.pins.pins import ArchivePin, LocalPin, SourcePin
+from pipeline.pins.pins import SourcePin
 from pipeline.store.store import Store
 
 KEPT = "kept"

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from pipeline.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.collect.params import CollectParams
 from pipeline.core.errors import ParamsError, PinError
 from pipeline.core.params import Params
@@ -140,8 +141,8 @@ def params_of(recipe: Recipe, pins_file: Path | None = None, items_folder: Path 
 def pins_of(recipe: Recipe, pins_file: Path | None = None) -> tuple[SourcePin, ...]:
     """The pins that a build collects: the recipe's slice, or every pin of a file given in its place."""
     if pins_file is not None:
-        return load_pins(pins_file)
-    pins = tuple(_with_build(pin, recipe.builds.get(pin.name)) for pin in load_pins(recipe.pins))
+        return load_pins(pins_file, SOURCE_KINDS)
+    pins = tuple(_with_build(pin, recipe.builds.get(pin.name)) for pin in load_pins(recipe.pins, SOURCE_KINDS))
     if not recipe.sources:
         return pins
     missing = sorted(set(recipe.sources) - {pin.name for pin in pins})

@@ -10,7 +10,7 @@ from typing import Any
 
 from pipeline.core.errors import MissingError, SnapshotError, StoreError
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
-from pipeline.pins.withdrawn import Selector
+from pipeline.pins.selection import Selector
 from pipeline.store.objects import StoredObject
 from pipeline.store.snapshot import Snapshot, open_snapshot
 from pipeline.store.store import Store
@@ -109,7 +109,7 @@ def _withdrawn(snapshot: Snapshot, selector: Selector) -> Iterator[str]:
         ids = rows["document_id"].to_pylist()
         if selector.sha256 is None:
             paths = rows["path"].to_pylist()
-            yield from (name for name, path in zip(ids, paths, strict=True) if selector.takes_path(path))
+            yield from (name for name, path in zip(ids, paths, strict=True) if selector.matches_path(path))
         else:
             rules = snapshot.store.read(snapshot.stored.manifest.inputs[f"rules/{source.name}"])
             yield from sorted(set(ids) & _ids_of_bytes(rules, selector.sha256))
@@ -122,7 +122,8 @@ def _copies(snapshot: Snapshot, selector: Selector, withdrawn: set[str]) -> tupl
     return tuple(
         f"{row['source']}/{row['path']} ({row['jaccard']:.3f})"
         for row in losers
-        if row["keeper_id"] in withdrawn and not (selector.concerns(row["source"]) and selector.takes_path(row["path"]))
+        if row["keeper_id"] in withdrawn
+        and not (selector.concerns(row["source"]) and selector.matches_path(row["path"]))
     )
 
 
@@ -140,7 +141,7 @@ def _is_collected(store: Store, selector: Selector) -> bool:
         if selector.source not in (None, stored.manifest.identity["name"]):
             continue
         files: dict[str, list[Any]] = stored.table("files.parquet", ["path", "blob_sha256"]).to_pydict()
-        if any(map(selector.takes, files["path"], files["blob_sha256"])):
+        if any(map(selector.matches, files["path"], files["blob_sha256"])):
             return True
     return False
 

@@ -1,4 +1,4 @@
-"""The stage collect: pinned sources in, source files out. It verifies every byte, and executes, extracts and judges none.
+"""The collect stage: pinned sources in, source files out; every byte verified, none executed or judged.
 
-Pins themselves are in `pipeline.pins`; licenses and filters are in `pipeline.normalize`.
+Pins are defined in `pipeline.pins`; licenses and filters are in `pipeline.normalize`.
 """

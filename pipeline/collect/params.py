@@ -1,4 +1,8 @@
-"""What collect can be told: the limits of an archive or a tree. How bytes are fetched is no parameter of the data."""
+"""Settings of collect: CollectParams, the limits on a source; and RetryPolicy, which the data do not depend on."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from pydantic import Field
 
@@ -18,7 +22,7 @@ class CollectParams(Params):
     """Bytes of a whole archive once decompressed, or of all files of a tree."""
 
     max_compression_ratio: int = Field(default=200, ge=2, le=1_000_000)
-    """Decompressed bytes for each packed byte, judged once a MiB is out. C++ packs about 5 to 1, a bomb 1,000 to 1."""
+    """Decompressed bytes for each packed byte, checked after the first MiB. C++ packs about 5 to 1, a bomb 1,000 to 1."""
 
     max_path_bytes: int = Field(default=1024, ge=16, le=65_536)
     """Length of a member's path in bytes of UTF-8."""
@@ -27,4 +31,23 @@ class CollectParams(Params):
     """Folders above a file."""
 
     max_file_bytes: int = Field(default=64 * 1024**2, ge=1, le=1024**3)
-    """Bytes of one source or license file; a bigger one is dropped as `too_large`."""
+    """Bytes of one source or license file; a larger one is dropped as `too_large`."""
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """Attempts, delays and limits of a transfer. The delay doubles after each attempt."""
+
+    num_attempts: int = 5
+    first_delay_seconds: float = 1.0
+    stall_timeout_seconds: float = 30.0
+    """Time without a byte after which an attempt has failed."""
+    deadline_seconds: float = 3_600.0
+    """Time for one attempt of a program that transfers on its own, such as git."""
+    max_num_bytes: int = 4 * 1024**3
+    """Bytes of one file. A transfer that sends or declares more is refused."""
+    sleep: Callable[[float], None] = time.sleep
+
+    def wait(self, attempt: int) -> None:
+        """Wait after the attempt of that number, counted from 1."""
+        self.sleep(self.first_delay_seconds * 2 ** (attempt - 1))

@@ -1,14 +1,15 @@
-"""Collect: from pins to source files. Each source is a part of its own, and the failure of one never stops another."""
+"""The collect stage: pins become source files. Each source is one part, and the failure of one does not stop another."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
-from pipeline.collect.archives.unpack import ReadFile, SkippedFile
-from pipeline.collect.fetch_pin import Context, Network, places_of
-from pipeline.collect.network.retry import Patience
-from pipeline.collect.read_source import read_source
+from pipeline.collect.contents import ReadFile, ReadOptions, SkippedFile, SourceContents
+from pipeline.collect.kinds.source_kind import CollectContext, Fetcher
+from pipeline.collect.kinds.source_kinds import SOURCE_KINDS
+from pipeline.collect.params import CollectParams, RetryPolicy
 from pipeline.contracts.part import Part, PartJob, PartOutput, StageOutput
 from pipeline.contracts.report import StageReport, count_reasons, total
 from pipeline.core.errors import SourceError
@@ -16,22 +17,22 @@ from pipeline.core.languages import is_source
 from pipeline.core.records import DroppedRecord, FileModification, SourceFile, TreeFile
 from pipeline.core.schema import table_of_records
 from pipeline.pins.pins import SourcePin
-from pipeline.pins.withdrawn import Selector
+from pipeline.pins.selection import Selection, Selector
 
 
-def run(context: Context, patience: Patience | None = None) -> StageOutput:
-    """Have every pinned archive in the store, then make one part a source. Those that fail are listed in `failures`."""
-    network = Network(patience or Patience())
+def run(context: CollectContext, retry: RetryPolicy | None = None) -> StageOutput:
+    """Fetch every pinned source into the store, then make one part for each. Sources that fail are listed in `failures`."""
+    fetcher = Fetcher(context, retry or RetryPolicy())
     parts: list[Part] = []
     failures: dict[str, SourceError] = {}
     for pin in context.pins:
         try:
-            parts.append(_part(pin, places_of(pin, context, network), context))
+            parts.append(_part(pin, SOURCE_KINDS[pin.kind].fetch(pin, fetcher), context))
         except SourceError as error:
             failures[pin.name] = error
     made, failed = context.make(parts)
     failures.update(failed)
-    # The empty report first: where every source failed, the gates still find their measures, at zero.
+    # The empty report comes first: if every source failed, the gates still find their measures, at zero.
     report = total([_report([], []), *(part.report for part in made.values())])
     measures = {
         "num_sources": len(context.pins),
@@ -46,8 +47,8 @@ def run(context: Context, patience: Patience | None = None) -> StageOutput:
 
 
 def collect_source(job: PartJob) -> PartOutput:
-    """One source's files and drops, from the bytes at its place; and its history, if the pin wants it. Raises a SourceError."""
-    contents, history = read_source(job)
+    """Read one source's files and drops from its verified bytes, and its history if the pin asks for it. Raises SourceError."""
+    contents = _read(job)
     revision: str = job.identity["revision"]
     read = [_source_file(job.name, revision, file) for file in contents.files]
     selectors = [Selector(text) for text in job.identity.get("withdrawn", ())]
@@ -60,26 +61,34 @@ def collect_source(job: PartJob) -> PartOutput:
     report = _report(files, drops)
     if job.identity.get("build") is not None:
         tables["tree.parquet"] = table_of_records(TreeFile, _tree_files(contents.skipped, selectors))
-    if history is not None:
-        gone = {skipped.path for skipped in withdrawn}
-        history = [change for change in history if change.path not in gone]
+    if contents.history is not None:
+        removed = {skipped.path for skipped in withdrawn}
+        history = [change for change in contents.history if change.path not in removed]
         tables["history.parquet"] = table_of_records(FileModification, history)
         report = replace(report, measures={**report.measures, "num_modifications": len(history)})
     return PartOutput(tables, report)
 
 
+def _read(job: PartJob) -> SourceContents:
+    (path,) = job.places.values()
+    identity, limits = job.identity, cast(CollectParams, job.params)
+    selection = Selection(identity["include"], identity["exclude"])
+    options = ReadOptions(job.name, selection, limits, keeps_tree=identity.get("build") is not None)
+    return SOURCE_KINDS[identity["kind"]].read(job, path, options)
+
+
 def _tree_files(skipped: Iterable[SkippedFile], selectors: Sequence[Selector]) -> list[TreeFile]:
-    """What is needed to build and is no source: the files that kept their bytes, without those that were withdrawn."""
+    """Return the files in other languages that a build needs: those that kept their bytes and are not withdrawn."""
     kept = [TreeFile(file.path, file.content) for file in skipped if file.content is not None]
     return [
         file
         for file in kept
-        if not any(one.takes(file.path, hashlib.sha256(file.content).hexdigest()) for one in selectors)
+        if not any(selector.matches(file.path, hashlib.sha256(file.content).hexdigest()) for selector in selectors)
     ]
 
 
-def _part(pin: SourcePin, places: Mapping[str, Path], context: Context) -> Part:
-    # Withdrawals stand in the identity of what they may change alone: the other sources keep their ids.
+def _part(pin: SourcePin, path: Path, context: CollectContext) -> Part:
+    # A withdrawal enters only the identities of the sources that it may change: the others keep their ids.
     withdrawn = [selector.text for selector in context.withdrawn if selector.concerns(pin.name)]
     return Part(
         name=pin.name,
@@ -87,7 +96,7 @@ def _part(pin: SourcePin, places: Mapping[str, Path], context: Context) -> Part:
         function="source",
         params=context.params,
         identity=pin.identity() | ({"withdrawn": withdrawn} if withdrawn else {}),
-        places=places,
+        places={"source": path},
     )
 
 
@@ -109,14 +118,14 @@ def _without_withdrawn(
     files: list[SourceFile], selectors: Sequence[Selector]
 ) -> tuple[list[SourceFile], list[SkippedFile]]:
     kept: list[SourceFile] = []
-    gone: list[SkippedFile] = []
+    removed: list[SkippedFile] = []
     for file in files:
-        by = next((selector for selector in selectors if selector.takes(file.path, file.blob_sha256)), None)
+        by = next((selector for selector in selectors if selector.matches(file.path, file.blob_sha256)), None)
         if by is None:
             kept.append(file)
         else:
-            gone.append(SkippedFile(file.path, file.num_bytes, "withdrawn", f"by {by.text}"))
-    return kept, gone
+            removed.append(SkippedFile(file.path, file.num_bytes, "withdrawn", f"by {by.text}"))
+    return kept, removed
 
 
 def _dropped(source: str, skipped: SkippedFile) -> DroppedRecord:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pipeline.pins.pins import SourcePin
-    from pipeline.pins.withdrawn import Selector
+    from pipeline.pins.selection import Selector
 
 P_co = TypeVar("P_co", bound=Params, covariant=True)
 

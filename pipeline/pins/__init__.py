@@ -1,4 +1,4 @@
-"""Pins: entries of a TOML file that name immutable bytes, what they select of them, and what is withdrawn.
+"""Pins: entries of a TOML file that name immutable bytes, the files that they select, and the catalog of further sources.
 
-Fetching and reading the bytes is `pipeline.collect`; which pins a recipe builds is `pipeline.build.build.recipes`.
+The kinds of pin, with their fetching and reading, are in `pipeline.collect.kinds`; recipes are in `pipeline.build`.
 """

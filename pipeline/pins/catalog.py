@@ -1,4 +1,4 @@
-"""Sources that are known and only listed. An entry has neither a locator nor a digest, so it can never reach a run."""
+"""Catalog of known sources, for people to read. An entry has neither a locator nor a digest, so a build cannot use it."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -7,34 +7,34 @@ from pydantic import Field, ValidationError
 
 from pipeline.core.errors import PinError
 from pipeline.core.params import Params
-from pipeline.pins.pins import Slug, describe, read_tables
+from pipeline.pins.pins import Slug, first_error, read_tables
 
 CATALOG = Path(__file__).parent / "catalog.toml"
 
 
 class CatalogEntry(Params):
-    """What a person wants to know before pinning a source."""
+    """Facts about a source that help to decide whether to pin it."""
 
     name: Slug
     homepage: str = Field(pattern=r"^https?://\S+$")
     license: str
-    """SPDX expression that the project declares; empty when it is not known."""
+    """SPDX expression that the project declares; empty when unknown."""
     note: str = ""
-    """What makes it interesting or troublesome."""
+    """What is special or difficult about it."""
     num_source_files: int | None = Field(default=None, ge=0)
-    """C/C++ files in the release that was looked at."""
+    """C/C++ files in the release that was inspected."""
     source_megabytes: float | None = Field(default=None, ge=0)
     """Their size in MB (10^6 bytes)."""
 
 
 def load_catalog(path: Path) -> tuple[CatalogEntry, ...]:
-    """The `[[source]]` tables of a catalog, sorted by name. Raises PinError for a bad entry or a repeated name."""
+    """Read the `[[source]]` tables of a catalog, sorted by name. Raises PinError for a bad entry or a repeated name."""
     tables = read_tables(path, "source")
     entries = [_entry_of(table, number, path) for number, table in enumerate(tables, start=1)]
     names = sorted(entry.name for entry in entries)
     for name, following in pairwise(names):
         if name == following:
-            raise PinError(f"{path}: {name}", "is listed twice", "one entry a source", "Remove one of them.")
+            raise PinError(f"{path}: {name}", "is listed twice", "one entry for each source", "Remove one of them.")
     return tuple(sorted(entries, key=lambda entry: entry.name))
 
 
@@ -42,6 +42,6 @@ def _entry_of(table: dict[str, object], number: int, path: Path) -> CatalogEntry
     try:
         return CatalogEntry.model_validate(table)
     except ValidationError as error:
-        _, found, expected = describe(error)
-        remedy = "A catalog lists; what is to run belongs into a pins file."
+        _, found, expected = first_error(error)
+        remedy = "A catalog only lists: to use a source, add it to a pins file."
         raise PinError(f"{path}: {table.get('name', f'entry {number}')}", found, expected, remedy) from None

@@ -1,7 +1,7 @@
-"""A folder on this machine as a source: its files in order, and the digest that stands for all of them.
+"""Local trees: the sorted files of a folder on this machine, and one digest over all of them.
 
-`.git` is skipped at any depth, since a checkout's bookkeeping changes without its files. Nothing else is: a build
-folder or a virtual environment that should not count is for the pin to exclude. Links are never followed.
+`.git` is skipped at any depth, since it changes while the files of the checkout stay the same. Nothing else is: the pin has
+to exclude a build folder or a virtual environment. Links are never followed.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from pathlib import Path
 from pipeline.core.errors import DigestError, SourceError
 from pipeline.pins.selection import Selection
 
-# Controls, and marks that turn the direction of writing or break a line.
+# Control characters, and characters that change the direction of text or break a line.
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 GIT_FILE = "100644"
@@ -26,36 +26,37 @@ GIT_EXECUTABLE = "100755"
 
 @dataclass(frozen=True, slots=True)
 class TreeEntry:
-    """A file, or something that is none: then `skipped` is the reason why it is not read, `link` or `special`."""
+    """An entry of a folder."""
 
     path: str
-    """Relative to the root, as `printable_path` has it."""
-    place: Path
+    """Relative to the root, as `printable_path` returns it."""
+    local_path: Path
     num_bytes: int
     mode: str
-    """As git has it: 100644 or 100755."""
+    """Mode as in git: 100644 or 100755."""
     skipped: str = ""
+    """Why it is not read if it is not a regular file: `link` or `special`."""
 
 
 def tree_entries(root: Path, selection: Selection) -> list[TreeEntry]:
-    """The selected files, links and special files of a folder, sorted by path. Raises SourceError."""
+    """List the selected files, links and special files of a folder, sorted by path. Raises SourceError."""
     if not root.is_dir():
         raise SourceError(str(root), "is not a folder", "the root of a source tree", "Correct the pin's `path`.")
-    entries = (_entry(root, place) for place in _places(root))
+    entries = (_entry(root, path) for path in _walk(root))
     return sorted((entry for entry in entries if selection.accepts(entry.path)), key=lambda entry: entry.path)
 
 
 def tree_digest(root: Path, selection: Selection | None = None) -> str:
-    """SHA-256 over the sorted lines `mode path sha256` of the selected files, NUL between the three and at each end.
+    """Return the SHA-256 over the sorted lines `mode path sha256` of the selected files, NUL between the three and at each end.
 
-    Times, owners, empty folders and links do not count. Raises SourceError for what cannot be read.
+    Times, owners, empty folders and links do not count. Raises SourceError for a file that cannot be read.
     """
     entries = tree_entries(root, selection or Selection())
-    return digest_of((entry, entry_sha256(entry)) for entry in entries if not entry.skipped)
+    return combine_digests((entry, entry_sha256(entry)) for entry in entries if not entry.skipped)
 
 
-def digest_of(files: Iterable[tuple[TreeEntry, str]]) -> str:
-    """The digest of a tree from its files, in order, and the sha256 of each."""
+def combine_digests(files: Iterable[tuple[TreeEntry, str]]) -> str:
+    """Return the digest of a tree from its files, in order, and the sha256 of each."""
     total = hashlib.sha256()
     for entry, sha256 in files:
         total.update(f"{entry.mode}\0{entry.path}\0{sha256}\0".encode())
@@ -63,44 +64,44 @@ def digest_of(files: Iterable[tuple[TreeEntry, str]]) -> str:
 
 
 def check_tree(source: str, found: str, pinned: str) -> None:
-    """Raise DigestError, with the digest to paste, unless a tree has the pinned one."""
+    """Raise DigestError, with the digest to paste, unless a tree has the pinned digest."""
     if found != pinned:
         remedy = f'Review what changed, then write digest = "{found}" into the pin.'
         raise DigestError(source, f"its tree has the digest {found}", pinned, remedy)
 
 
-def read_file(entry: TreeEntry) -> bytes:
-    """The bytes of a file. Raises SourceError."""
-    with _opened(entry) as file:
+def read_entry(entry: TreeEntry) -> bytes:
+    """Read the bytes of a file. Raises SourceError."""
+    with _open_regular(entry) as file:
         return file.read()
 
 
 def entry_sha256(entry: TreeEntry) -> str:
-    """Return the SHA-256 of an entry of any size, in hex. Raises SourceError."""
-    with _opened(entry) as file:
+    """Return the SHA-256 of a file of any size, in hex. Raises SourceError."""
+    with _open_regular(entry) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def printable_path(name: str) -> str:
-    """A name that can be stored, printed and undone: each backslash doubled, bytes that are not UTF-8 as `\\xNN`.
+    """Escape a name reversibly so that it can be stored and printed: backslashes doubled, bytes that are not UTF-8 as `\\xNN`.
 
-    Control characters, and those that turn the direction of writing, are escaped too: a name drives no terminal.
+    Control characters, and those that change the direction of text, are escaped too: a name cannot control a terminal.
     """
     text = name.replace("\\", "\\\\").encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return _UNPRINTABLE.sub(lambda match: "".join(f"\\x{byte:02x}" for byte in match[0].encode()), text)
 
 
 @contextmanager
-def _opened(entry: TreeEntry) -> Iterator[BufferedReader]:
-    """A file that became a link or a FIFO meanwhile is neither followed nor waited for."""
+def _open_regular(entry: TreeEntry) -> Iterator[BufferedReader]:
+    # If the file became a link or a FIFO since it was listed, it is neither followed nor waited for.
     try:
-        with open(os.open(entry.place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        with open(os.open(entry.local_path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             yield file
     except OSError as error:
-        raise _unreadable(entry.place, error) from error
+        raise _unreadable(entry.local_path, error) from error
 
 
-def _places(root: Path) -> Iterator[Path]:
+def _walk(root: Path) -> Iterator[Path]:
     def refuse(error: OSError) -> None:
         raise _unreadable(Path(error.filename or root), error)
 
@@ -110,18 +111,21 @@ def _places(root: Path) -> Iterator[Path]:
         yield from (Path(folder, name) for name in names + links if name != ".git")
 
 
-def _entry(root: Path, place: Path) -> TreeEntry:
+def _entry(root: Path, path: Path) -> TreeEntry:
     try:
-        status = place.lstat()
+        status = path.lstat()
     except OSError as error:
-        raise _unreadable(place, error) from error
+        raise _unreadable(path, error) from error
     skipped = "link" if stat.S_ISLNK(status.st_mode) else "" if stat.S_ISREG(status.st_mode) else "special"
     mode = GIT_EXECUTABLE if status.st_mode & stat.S_IXUSR else GIT_FILE
-    return TreeEntry(printable_path(place.relative_to(root).as_posix()), place, status.st_size, mode, skipped)
+    return TreeEntry(printable_path(path.relative_to(root).as_posix()), path, status.st_size, mode, skipped)
 
 
-def _unreadable(place: Path, error: OSError) -> SourceError:
-    subject = printable_path(str(place))
+def _unreadable(path: Path, error: OSError) -> SourceError:
+    subject = printable_path(str(path))
     return SourceError(
-        subject, f"cannot be read ({error.strerror})", "a readable file", "Mend its permissions, or move it out."
+        subject,
+        f"cannot be read ({error.strerror})",
+        "a readable file",
+        "Correct its permissions, or move it out of the folder.",
     )

@@ -1,21 +1,24 @@
-"""Which files of a source are wanted, by a pin's globs."""
+"""Selections of files: Selection, the globs of a pin; and Selector, the argument of a withdrawal."""
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
 
+from pipeline.core.errors import ParamsError
 from pipeline.core.globs import any_of
 
 _LICENSE_STEMS = frozenset({"license", "licence", "copying", "unlicense", "notice"})
 _METADATA_NAMES = frozenset({"PKG-INFO", "REUSE.toml"})
+_SELECTOR = re.compile(r"sha256:[0-9a-f]{64}|[a-z0-9]+(-[a-z0-9]+)*(/[^/\x00]+)*")
 
 
 class Selection:
     """A pin's `include` and `exclude`.
 
     `include` never removes license evidence: a source narrowed to `src/**` keeps the license text at its top. `exclude`
-    removes what it names, evidence too.
+    removes every match, evidence too.
     """
 
     def __init__(self, include: Iterable[str] = (), exclude: Iterable[str] = ()) -> None:
@@ -23,7 +26,7 @@ class Selection:
         self.exclude = tuple(exclude)
 
     def accepts(self, path: str) -> bool:
-        """Whether the file at `path`, relative to the source's root, is wanted."""
+        """Return whether the file at `path`, relative to the source's root, is selected."""
         if self.exclude and self._exclude_pattern.fullmatch(path):
             return False
         return not self.include or bool(self._include_pattern.fullmatch(path)) or is_license_evidence(path)
@@ -46,3 +49,52 @@ def is_license_evidence(path: str) -> bool:
         return True
     stem = pure.name.lower().split(".")[0].split("-")[0].split("_")[0]
     return stem in _LICENSE_STEMS and pure.suffix.lower() in {"", ".txt", ".md", ".rst"}
+
+
+@dataclass(frozen=True)
+class Selector:
+    """What is withdrawn: a source (`zlib`), files of a source by a glob as in a pin (`zlib/contrib/**`), or the bytes of a
+    file in any source (`sha256:` and the digest of the file as received). Raises ParamsError for any other text.
+    """
+
+    text: str
+
+    def __post_init__(self) -> None:
+        if not _SELECTOR.fullmatch(self.text):
+            raise ParamsError(
+                f"selector {self.text[:200]!r}",
+                "cannot be parsed",
+                "SOURCE, SOURCE/GLOB, or sha256: and 64 hex digits",
+                "`zlib`, `zlib/contrib/**` and `sha256:9f86...` are selectors.",
+            )
+
+    @property
+    def sha256(self) -> str | None:
+        """The digest of the withdrawn bytes, or None for a selector by name."""
+        return self.text.removeprefix("sha256:") if self.text.startswith("sha256:") else None
+
+    @property
+    def source(self) -> str | None:
+        """The source that it names, or None for a digest, which may be in any source."""
+        return None if self.sha256 else self.text.partition("/")[0]
+
+    @property
+    def is_whole_source(self) -> bool:
+        """Whether it withdraws a source completely."""
+        return self.source == self.text
+
+    def concerns(self, source: str) -> bool:
+        """Return whether it may match a file of that source."""
+        return self.source in (None, source)
+
+    def matches(self, path: str, sha256: str) -> bool:
+        """Return whether it matches the file of its source at `path`, whose bytes have that digest."""
+        return self.matches_path(path) if self.sha256 is None else self.sha256 == sha256
+
+    def matches_path(self, path: str) -> bool:
+        """Return whether it matches the file at `path` of its source by name."""
+        return self.sha256 is None and not self._selection.accepts(path)
+
+    @cached_property
+    def _selection(self) -> Selection:
+        return Selection(exclude=(self.text.partition("/")[2] or "**",))

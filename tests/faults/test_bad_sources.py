@@ -1,4 +1,4 @@
-"""What collect does with what it should never be given: one row each, from the pin to the refusal, with a sound source beside."""
+"""Refusals of collect: one row for each bad input, from the pin to the error, collected together with a sound source."""
 
 import gzip
 import hashlib
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.collect.network.retry import Patience
+from pipeline.collect.kinds.source_kinds import SOURCE_KINDS
+from pipeline.collect.params import RetryPolicy
 from pipeline.collect.stage import run
 from pipeline.core.errors import ArchiveError, DigestError, FetchError, PinError, SluiceError, SourceError
 from pipeline.pins.local_tree import tree_digest
@@ -32,8 +33,8 @@ SOUND = {"d/a.c": b"int a;\n"}
 
 
 @dataclass
-class Bench:
-    """Where bad input is made."""
+class BadInputs:
+    """A folder and a server in which bad input is made."""
 
     folder: Path
     index: "Index"
@@ -128,56 +129,56 @@ def flipped(content: bytes, at: int) -> bytes:
     return content[:at] + bytes([content[at] ^ 0xFF]) + content[at + 1 :]
 
 
-def redirected(bench: Bench, target: str) -> str:
-    bench.index.redirects["/moved"] = target.format(address=bench.index.address)
-    return bench.served("/moved")
+def redirected(inputs: BadInputs, target: str) -> str:
+    inputs.index.redirects["/moved"] = target.format(address=inputs.index.address)
+    return inputs.served("/moved")
 
 
-def wide_tree(bench: Bench) -> str:
+def wide_tree(inputs: BadInputs) -> str:
     """Five objects that stand for 1 000 000 000 000 files."""
-    repository = bench.repository()
+    repository = inputs.repository()
     name = repository.git("hash-object", "-w", "--stdin", stdin=b"int a;\n")
     mode = "100644"
     for _ in range(4):
         name = repository.tree(*((mode, b"%03d.c" % number, name) for number in range(1000)))
         mode = "40000"
-    return bench.git(repository.commit_tree(name))
+    return inputs.git(repository.commit_tree(name))
 
 
-def deep_tree(bench: Bench) -> str:
-    repository = bench.repository()
+def deep_tree(inputs: BadInputs) -> str:
+    repository = inputs.repository()
     repository.write("d/" * 70 + "a.c", b"int a;\n")
-    return bench.git(repository.commit())
+    return inputs.git(repository.commit())
 
 
-def climbing_tree(bench: Bench, name: bytes) -> str:
-    repository = bench.repository()
+def climbing_tree(inputs: BadInputs, name: bytes) -> str:
+    repository = inputs.repository()
     blob = repository.git("hash-object", "-w", "--stdin", stdin=b"int a;\n")
-    return bench.git(repository.commit_tree(repository.tree(("100644", name, blob))))
+    return inputs.git(repository.commit_tree(repository.tree(("100644", name, blob))))
 
 
-def names_a(bench: Bench, revision: str) -> str:
-    repository = bench.repository()
+def names_a(inputs: BadInputs, revision: str) -> str:
+    repository = inputs.repository()
     repository.commit(a__c="int a;\n")
     repository.git("tag", "-a", "-m", "Tag", "v1")
-    return bench.git(repository.git("rev-parse", revision))
+    return inputs.git(repository.git("rev-parse", revision))
 
 
-def absent_commit(bench: Bench) -> str:
-    bench.repository().commit(a__c="int a;\n")
-    return bench.git("b" * 40)
+def absent_commit(inputs: BadInputs) -> str:
+    inputs.repository().commit(a__c="int a;\n")
+    return inputs.git("b" * 40)
 
 
-def lost_object(bench: Bench) -> str:
-    repository = bench.repository()
+def lost_object(inputs: BadInputs) -> str:
+    repository = inputs.repository()
     commit = repository.commit(a__c="int a;\n")
     blob = repository.git("rev-parse", "HEAD:a.c")
     (repository.folder / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
-    return bench.git(commit)
+    return inputs.git(commit)
 
 
-def changed_tree(bench: Bench) -> str:
-    tree = bench.folder / "tree"
+def changed_tree(inputs: BadInputs) -> str:
+    tree = inputs.folder / "tree"
     tree.mkdir()
     (tree / "a.c").write_bytes(b"int a;\n")
     digest = tree_digest(tree)
@@ -197,7 +198,7 @@ def lying_zip() -> bytes:
     return bytes(content)
 
 
-REFUSED: list[tuple[str, Callable[[Bench], str], type[SluiceError], str]] = [
+REFUSED: list[tuple[str, Callable[[BadInputs], str], type[SluiceError], str]] = [
     ("zip slip", lambda b: b.archive(zipped({"d/../../x.c": b""})), ArchiveError, "leaves the archive through `..`"),
     ("tar slip", lambda b: b.archive(tar({"d/../../x.c": b""})), ArchiveError, "leaves the archive through `..`"),
     ("absolute path", lambda b: b.archive(tar({"/etc/x.c": b""})), ArchiveError, "'/etc/x.c': has an absolute path"),
@@ -217,7 +218,7 @@ REFUSED: list[tuple[str, Callable[[Bench], str], type[SluiceError], str]] = [
         "file through a link",
         lambda b: b.archive(tar({}, entry("d/l", LINK, "."), entry("d/l/x.c", tarfile.REGTYPE))),
         ArchiveError,
-        "'d/l/x.c' lies below 'd/l', which is no folder",
+        "'d/l/x.c' is below 'd/l', which is not a folder",
     ),
     ("device", lambda b: b.archive(tar({}, entry("d/x.c", tarfile.CHRTYPE))), ArchiveError, "is a device"),
     ("FIFO", lambda b: b.archive(tar({}, entry("d/x.c", tarfile.FIFOTYPE))), ArchiveError, "is a FIFO"),
@@ -248,7 +249,7 @@ REFUSED: list[tuple[str, Callable[[Bench], str], type[SluiceError], str]] = [
         "collide; expected paths that differ in more than case",
     ),
     ("endless path", lambda b: b.archive(tar({"d/" * 900 + "x.c": b""})), ArchiveError, "its path has 1803 bytes"),
-    ("deep path", lambda b: b.archive(tar({"d/" * 65 + "x.c": b""})), ArchiveError, "lies 65 folders deep"),
+    ("deep path", lambda b: b.archive(tar({"d/" * 65 + "x.c": b""})), ArchiveError, "is 65 folders deep"),
     ("truncated tar", lambda b: b.archive(tar(SOUND)[:600]), ArchiveError, "is broken"),
     ("truncated gzip", lambda b: b.archive(gzip.compress(tar(SOUND))[:-20]), ArchiveError, "is broken"),
     ("truncated zip", lambda b: b.archive(zipped(SOUND)[:-30]), ArchiveError, "is broken"),
@@ -306,7 +307,12 @@ REFUSED: list[tuple[str, Callable[[Bench], str], type[SluiceError], str]] = [
         "closed connection without sending complete",
     ),
     ("server that is away", lambda b: b.served("/files/x.tar", None, *["unavailable"] * 9), FetchError, "answered 503"),
-    ("server without end", lambda b: b.served("/files/x.tar", None, "endless"), FetchError, "sends no end of bytes"),
+    (
+        "server without end",
+        lambda b: b.served("/files/x.tar", None, "endless"),
+        FetchError,
+        "sends more than 100000 bytes",
+    ),
     ("redirects in a ring", lambda b: redirected(b, "/moved"), FetchError, "redirects more than 10 times"),
     ("redirect to a file", lambda b: redirected(b, "file:///etc/passwd"), FetchError, "redirects to a `file:` address"),
     ("branch for a commit", lambda b: b.git("main"), PinError, "commit is 'main'"),
@@ -314,7 +320,7 @@ REFUSED: list[tuple[str, Callable[[Bench], str], type[SluiceError], str]] = [
     ("password in a URL", lambda b: b.git("b" * 40, "https://me:word@host/r"), PinError, "without a password"),
     ("option for a URL", lambda b: b.git("b" * 40, "ssh://-oProxyCommand=x/r"), PinError, "an https, ssh or file URL"),
     ("command for a URL", lambda b: b.git("b" * 40, "ext::sh -c x"), PinError, "an https, ssh or file URL"),
-    ("commit that is not there", absent_commit, FetchError, f"does not hand out commit {'b' * 40}"),
+    ("commit that is not there", absent_commit, FetchError, f"does not offer commit {'b' * 40}"),
     ("object that is not there", lost_object, FetchError, "could not be fetched"),
     ("tag for a commit", lambda b: names_a(b, "v1"), SourceError, "is the id of a tag; expected the id of a commit"),
     ("tree for a commit", lambda b: names_a(b, "HEAD^{tree}"), SourceError, "is the id of a tree"),
@@ -330,8 +336,8 @@ REFUSED: list[tuple[str, Callable[[Bench], str], type[SluiceError], str]] = [
         FetchError,
         "too slow",
     ),
-    ("tree that climbs", lambda b: climbing_tree(b, b".."), ArchiveError, "'..': is no name for a file"),
-    ("tree with a path for a name", lambda b: climbing_tree(b, b"../x.c"), ArchiveError, "is no name for a file"),
+    ("tree that climbs", lambda b: climbing_tree(b, b".."), ArchiveError, "'..': is not a valid file name"),
+    ("tree with a path for a name", lambda b: climbing_tree(b, b"../x.c"), ArchiveError, "is not a valid file name"),
     ("tree bomb", wide_tree, ArchiveError, "has more entries than 200000"),
     ("deep tree", deep_tree, ArchiveError, "folders deep; expected at most 64"),
 ]
@@ -339,25 +345,25 @@ REFUSED: list[tuple[str, Callable[[Bench], str], type[SluiceError], str]] = [
 
 @pytest.mark.parametrize(("make", "kind", "said"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
 def test_bad_input_is_refused_by_name_and_a_sound_source_beside_it_is_collected(
-    make: Callable[[Bench], str],
+    make: Callable[[BadInputs], str],
     kind: type[SluiceError],
     said: str,
     surroundings: Create,
     index: "Index",
-    patience: Patience,
+    retry: RetryPolicy,
     tmp_path: Path,
 ) -> None:
-    bench = Bench(tmp_path, index)
-    entries = {"bad": make(bench), "sound": bench.archive(tar(SOUND), "sound.tar")}
+    inputs = BadInputs(tmp_path, index)
+    entries = {"bad": make(inputs), "sound": inputs.archive(tar(SOUND), "sound.tar")}
     pins = tmp_path / "pins.toml"
     pins.write_text("\n".join(f'[[pin]]\nname = "{name}"\n{entry}\n' for name, entry in entries.items()))
     if kind is PinError:
         with pytest.raises(PinError) as caught:
-            load_pins(pins)
+            load_pins(pins, SOURCE_KINDS)
         error: SluiceError = caught.value
     else:
-        context = surroundings(*load_pins(pins))
-        output = run(context, replace(patience, num_attempts=2, max_num_bytes=100_000))
+        context = surroundings(*load_pins(pins, SOURCE_KINDS))
+        output = run(context, replace(retry, num_attempts=2, max_num_bytes=100_000))
         assert set(output.parts) == {"sound"}
         error = output.failures["bad"]
     assert type(error) is kind
@@ -365,7 +371,7 @@ def test_bad_input_is_refused_by_name_and_a_sound_source_beside_it_is_collected(
     assert error.remedy
 
 
-KEPT: list[tuple[str, Callable[[Bench], str], list[str], dict[str, str]]] = [
+KEPT: list[tuple[str, Callable[[BadInputs], str], list[str], dict[str, str]]] = [
     (
         "links in a ring",
         lambda b: b.archive(tar(SOUND, entry("d/l.h", LINK, "m.h"), entry("d/m.h", LINK, "l.h"))),
@@ -411,18 +417,18 @@ KEPT: list[tuple[str, Callable[[Bench], str], list[str], dict[str, str]]] = [
 
 @pytest.mark.parametrize(("make", "files", "drops"), [row[1:] for row in KEPT], ids=[row[0] for row in KEPT])
 def test_odd_input_that_harms_nobody_is_collected(
-    make: Callable[[Bench], str],
+    make: Callable[[BadInputs], str],
     files: list[str],
     drops: dict[str, str],
     surroundings: Create,
     index: "Index",
-    patience: Patience,
+    retry: RetryPolicy,
     tmp_path: Path,
 ) -> None:
     pins = tmp_path / "pins.toml"
-    pins.write_text(f'[[pin]]\nname = "odd"\n{make(Bench(tmp_path, index))}\n')
-    context = surroundings(*load_pins(pins))
-    assert run(context, patience).failures == {}
+    pins.write_text(f'[[pin]]\nname = "odd"\n{make(BadInputs(tmp_path, index))}\n')
+    context = surroundings(*load_pins(pins, SOURCE_KINDS))
+    assert run(context, retry).failures == {}
     tables = context.made["odd"].tables
     assert sorted(tables["files.parquet"]["path"].to_pylist()) == sorted(files)
     assert {row["path"]: row["reason"] for row in tables["dropped.parquet"].to_pylist()} == drops

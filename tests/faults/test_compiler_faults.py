@@ -14,12 +14,12 @@ from pipeline.build.build import BuildOrder, open_build
 from pipeline.build.recipes import CorpusParams
 from pipeline.build.stages import StageResult, run_stages
 from pipeline.cli.main import main
+from pipeline.collect.kinds.archive import ArchivePin
 from pipeline.contracts.gates import judge
 from pipeline.enrich.compiler.tools import missing_tools, tool_versions
 from pipeline.enrich.params import EnrichParams
 from pipeline.enrich.stage import COMPILER_RECORD
 from pipeline.pins.build_block import BuildBlock
-from pipeline.pins.pins import ArchivePin
 from pipeline.store.store import Store
 
 MISSING = missing_tools(tool_versions(cmake=True))

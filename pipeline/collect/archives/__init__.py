@@ -1,4 +1,4 @@
-"""Archives as streams of members: tar and zip, judged name by name and never extracted.
+"""Archives: tar and zip as streams of members, each checked by name and size, never extracted to disk.
 
-Downloads are in `pipeline.collect.network`; folders on this machine are `pipeline.pins.local_tree`.
+Downloads are in `pipeline.collect.network`; folders on this machine are read in `pipeline.collect.kinds`.
 """

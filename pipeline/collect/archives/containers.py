@@ -1,4 +1,4 @@
-"""Tar and zip archives as a sequence of members. Nothing is extracted; a broken container never just ends early.
+"""Tar and zip archives as a sequence of members. Nothing is extracted; a broken container is an error, never an early end.
 
 `tarfile` on its own takes a damaged header for the end of the archive, and ignores what follows the end. Both are
 refused here.
@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
+from pipeline.collect.contents import over_limit
 from pipeline.collect.params import CollectParams
 from pipeline.core.errors import ArchiveError
 
@@ -27,26 +28,26 @@ MAX_HEADER_BYTES = 1024**2
 
 _ZIP_END_BYTES = 22
 
-MIN_JUDGED_BYTES = 1024**2
-"""Decompressed bytes before the compression ratio is judged: a short run of zeros is no bomb."""
+MIN_BYTES_FOR_RATIO = 1024**2
+"""Decompressed bytes before the compression ratio is checked: a short run of zeros is not a bomb."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """An entry of an archive, as it stands there. `name` may hold surrogates for bytes that are not UTF-8."""
+    """An entry of an archive, unchanged. `name` may hold surrogates for bytes that are not UTF-8."""
 
     name: str
     kind: str
-    """`file`, `folder`, `link` (a symbolic one), `hard link` or what else it is."""
+    """`file`, `folder`, `link` (a symbolic one), `hard link` or another type."""
     num_bytes: int
     target: str
-    """Where a link leads, as it stands in the archive."""
+    """Target of a link, unchanged."""
     read: Callable[[], bytes]
-    """The bytes; to be called before the next member is asked for, if at all."""
+    """Read the bytes. Call it before the next member is requested, if at all."""
 
 
 def members_of(archive: Path, limits: CollectParams, subject: str) -> Iterator[Member]:
-    """The members in stored order, then a check that the archive ends there. To be used within `refusing_broken`."""
+    """Yield the members in stored order, then check that the archive ends there. Use it within `refusing_broken`."""
     with archive.open("rb") as file:
         start = file.read(512)
         file.seek(0)
@@ -58,10 +59,10 @@ def members_of(archive: Path, limits: CollectParams, subject: str) -> Iterator[M
 
 @contextmanager
 def refusing_broken(subject: str) -> Iterator[None]:
-    """Turn what the readers raise on nonsense into an ArchiveError naming `subject`. An error of the disk stays one."""
+    """Convert what the readers raise on invalid data into an ArchiveError about `subject`. A disk error stays an OSError."""
     try:
         yield
-    except _NONSENSE as error:
+    except _INVALID_DATA as error:
         raise broken(subject, str(error) or type(error).__name__) from error
     except OSError as error:
         if error.errno is not None:
@@ -70,17 +71,12 @@ def refusing_broken(subject: str) -> Iterator[None]:
 
 
 def broken(subject: str, found: str) -> ArchiveError:
-    """The refusal of an archive whose bytes do not make sense."""
+    """Return the error for an archive whose bytes are invalid."""
     remedy = "Check the pinned digest; choose another release."
     return ArchiveError(subject, f"is broken ({found})", "a complete tar or zip archive", remedy)
 
 
-def over_limit(subject: str, found: str, limit: str) -> ArchiveError:
-    """The refusal of an archive that is too large in some way."""
-    return ArchiveError(subject, found, f"at most {limit}", "Exclude this source, or raise the limit if you trust it.")
-
-
-_NONSENSE = (
+_INVALID_DATA = (
     tarfile.TarError,
     zipfile.BadZipFile,
     zlib.error,
@@ -89,7 +85,7 @@ _NONSENSE = (
     ValueError,
     OverflowError,
     RecursionError,  # thousands of extended headers in a row
-    NotImplementedError,  # a compression method that zipfile does not know
+    NotImplementedError,  # a compression method unknown to zipfile
 )
 
 
@@ -98,7 +94,7 @@ class _Readable(Protocol):
 
 
 class _MeteredStream:
-    """A decompressed stream that stops at the size and ratio limits instead of filling the memory."""
+    """A decompressed stream that stops at the size and ratio limits instead of filling memory."""
 
     def __init__(self, stream: _Readable, packed: BinaryIO, limits: CollectParams, subject: str) -> None:
         self._stream = stream
@@ -111,16 +107,16 @@ class _MeteredStream:
         block = self._stream.read(size)
         self._num_bytes += len(block)
         if self._num_bytes > self._limits.max_total_bytes:
-            raise over_limit(self._subject, "decompresses without end", f"{self._limits.max_total_bytes} bytes in all")
+            raise over_limit(self._subject, "decompresses to more", f"{self._limits.max_total_bytes} bytes in all")
         ratio = self._limits.max_compression_ratio
-        if self._num_bytes > max(MIN_JUDGED_BYTES, ratio * self._packed.tell()):
-            found = f"{self._num_bytes} bytes came out of {self._packed.tell()}"
+        if self._num_bytes > max(MIN_BYTES_FOR_RATIO, ratio * self._packed.tell()):
+            found = f"decompresses {self._packed.tell()} bytes to {self._num_bytes}"
             raise over_limit(self._subject, found, f"{ratio} bytes for each packed byte")
         return block
 
 
 class _Decompressed:
-    """xz or bzip2 data. Unlike the standard library's file classes it does not ignore what follows the last stream."""
+    """Decompressed xz or bzip2 data. Unlike the standard library's file classes it does not ignore what follows the last stream."""
 
     def __init__(self, packed: BinaryIO, create: type[lzma.LZMADecompressor] | type[bz2.BZ2Decompressor]) -> None:
         self._packed = packed
@@ -155,14 +151,14 @@ def _tar_stream(file: BinaryIO, start: bytes, limits: CollectParams, subject: st
 
 
 class _BadHeader(tarfile.TarError):
-    """A tar header that makes no sense. Unlike the standard library's header errors it never passes for the end."""
+    """An invalid tar header. Unlike the standard library's header errors it is never taken for the end of the archive."""
 
 
 class _StrictTarInfo(tarfile.TarInfo):
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str | None, errors: str) -> "_StrictTarInfo":
         try:
-            member = super().frombuf(buf, encoding, errors)  # type: ignore[arg-type]  # None is the stub's oversight
+            member = super().frombuf(buf, encoding, errors)  # type: ignore[arg-type]  # the stub omits None
         except tarfile.EOFHeaderError:  # type: ignore[attr-defined]  # the block of zeros at the end
             raise
         except tarfile.HeaderError as error:
@@ -203,7 +199,7 @@ def _tar_bytes(archive: tarfile.TarFile, info: tarfile.TarInfo) -> bytes:
 
 
 def _require_zeros(archive: tarfile.TarFile, subject: str) -> None:
-    """After its last member a tar holds zeros only; reading on to the end also makes gzip judge its checksum."""
+    """Require zeros after the last member of a tar; reading to the end also makes gzip check its checksum."""
     stream = archive.fileobj
     while stream and (block := stream.read(io.DEFAULT_BUFFER_SIZE)):
         if block.strip(b"\0"):
@@ -216,7 +212,7 @@ def _zip_members(file: BinaryIO, limits: CollectParams, subject: str) -> Iterato
         packed = file.seek(0, io.SEEK_END)
         _require_zip_end(file, packed, archive.comment, subject)
         declared = sum(info.file_size for info in infos)
-        if declared > max(MIN_JUDGED_BYTES, limits.max_compression_ratio * packed):
+        if declared > max(MIN_BYTES_FOR_RATIO, limits.max_compression_ratio * packed):
             found = f"{declared} bytes are declared in {packed}"
             raise over_limit(subject, found, f"{limits.max_compression_ratio} bytes for each packed byte")
         for info in infos:
@@ -227,7 +223,7 @@ def _zip_members(file: BinaryIO, limits: CollectParams, subject: str) -> Iterato
 
 
 class _BoundedZip(zipfile.ZipFile):
-    """A zip whose list of members is not read further than the limit: the reader takes all of it into memory at once."""
+    """A zip whose list of members is read only up to the limit: the base class reads all of it into memory at once."""
 
     def __init__(self, file: BinaryIO, max_members: int, subject: str) -> None:
         self._members = _BoundedList(max_members, subject)
@@ -257,7 +253,7 @@ class _BoundedList(list[zipfile.ZipInfo]):
 
 
 def _require_zip_end(file: BinaryIO, packed: int, comment: bytes, subject: str) -> None:
-    """The record at the end of a zip is its end: the reader would find it behind any 64 KiB of something else."""
+    """Require that the end record ends the zip: the base class would find it before up to 64 KiB of other data."""
     start = packed - _ZIP_END_BYTES - len(comment)
     file.seek(max(0, start))
     record = file.read(_ZIP_END_BYTES)
@@ -272,12 +268,12 @@ def _zip_kind(info: zipfile.ZipInfo) -> str:
         return "folder with content" if info.file_size else "folder"
     type_bits = stat.S_IFMT(info.external_attr >> 16)
     if type_bits == stat.S_IFLNK and info.file_size > MAX_HEADER_BYTES:
-        return "link without end"
+        return "link with an overlong target"
     return {0: "file", stat.S_IFREG: "file", stat.S_IFLNK: "link"}.get(type_bits, "special file")
 
 
 def _zip_bytes(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """No more than declared is decompressed; asking for one byte more has the checksum of an empty one judged too."""
+    """Decompress no more than declared; requesting one byte more makes an empty member's checksum be checked too."""
     with archive.open(info) as file:
         content = file.read(info.file_size + 1)
     if len(content) != info.file_size:

@@ -1,4 +1,4 @@
-"""Git commits as sources: `git` run without hooks or settings, packs verified object by object, histories of files.
+"""Git: the isolated command, objects of a pack verified by their ids, and the history of files.
 
-Archives are in `pipeline.collect.archives`; the dispatch by kind of pin is in `pipeline.collect`.
+The source kind `git`, which fetches and reads commits with these, is in `pipeline.collect.kinds`.
 """

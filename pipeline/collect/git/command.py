@@ -1,6 +1,6 @@
-"""Running `git` so that nothing but what is asked happens: no hooks, filters, prompts, helpers or settings of anyone's.
+"""The `git` command in isolation: without hooks, filters, prompts, helpers or anyone's settings.
 
-Neither the system's nor the user's configuration is read, and no repository here is made from a template.
+Neither the system's nor the user's configuration is read, and no repository here is created from a template.
 """
 
 import os
@@ -16,7 +16,7 @@ from typing import IO, BinaryIO
 from pipeline.core.child_process import kill_group
 from pipeline.core.errors import SourceError
 
-_QUIET = {
+_ISOLATED = {
     "LC_ALL": "C",
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": os.devnull,
@@ -26,31 +26,31 @@ _QUIET = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
 }
-_ALONE = {"HOME": os.devnull, "XDG_CONFIG_HOME": os.devnull, "GIT_ALLOW_PROTOCOL": "none"}
+_LOCAL_ONLY = {"HOME": os.devnull, "XDG_CONFIG_HOME": os.devnull, "GIT_ALLOW_PROTOCOL": "none"}
 _ONLINE = {"GIT_ALLOW_PROTOCOL": "file:http:https:ssh", "GIT_PROTOCOL_FROM_USER": "0", "GIT_ASKPASS": "true"}
 _KEPT = frozenset({"GIT_SSH_COMMAND", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_PROXY_SSL_CAINFO"})
 _SETTINGS = ("core.hooksPath=/dev/null", f"core.attributesFile={os.devnull}", "core.fsmonitor=false", "gc.auto=0")
 
 
 def create_repository(folder: Path, commit: str) -> None:
-    """An empty bare repository for objects of the commit's kind: SHA-1 ids have 40 digits, SHA-256 ids 64."""
+    """Create an empty bare repository for the hash algorithm of the commit: SHA-1 ids have 40 digits, SHA-256 ids 64."""
     hash_name = "sha1" if len(commit) == 40 else "sha256"
     run_git(folder.parent, ["init", "--quiet", "--bare", "--template=", f"--object-format={hash_name}", folder.name])
 
 
 def run_git(folder: Path, arguments: Sequence[str], lines: Iterable[str] = ()) -> bytes:
-    """What git prints for local work. Raises SourceError with git's own words."""
-    with started(folder, arguments, lines) as output:
+    """Run git locally and return what it prints. Raises SourceError with git's message."""
+    with stream_git(folder, arguments, lines) as output:
         return output.read()
 
 
 @contextmanager
-def started(folder: Path, arguments: Sequence[str], lines: Iterable[str] = ()) -> Iterator[BinaryIO]:
-    """The output of git at local work while it comes; `lines` are what it reads. Raises SourceError where it fails."""
-    with TemporaryFile() as asked, TemporaryFile() as said:
-        asked.writelines(f"{line}\n".encode() for line in lines)
-        asked.seek(0)
-        process = _popen(folder, arguments, _local_environment(), asked, said)
+def stream_git(folder: Path, arguments: Sequence[str], lines: Iterable[str] = ()) -> Iterator[BinaryIO]:
+    """Run git locally and stream its output; `lines` are its standard input. Raises SourceError if it fails."""
+    with TemporaryFile() as stdin, TemporaryFile() as stderr:
+        stdin.writelines(f"{line}\n".encode() for line in lines)
+        stdin.seek(0)
+        process = _popen(folder, arguments, _local_environment(), stdin, stderr)
         assert process.stdout is not None  # it is a pipe
         try:
             yield process.stdout  # type: ignore[misc]  # a pipe reads like a file
@@ -61,22 +61,22 @@ def started(folder: Path, arguments: Sequence[str], lines: Iterable[str] = ()) -
         finally:
             process.stdout.close()
         if process.wait():
-            said.seek(0)
-            raise SourceError(f"git {arguments[0]}", last_words(said.read()), "git to succeed", "Build again.")
+            stderr.seek(0)
+            raise SourceError(f"git {arguments[0]}", error_message(stderr.read()), "git to succeed", "Build again.")
 
 
-def converse(folder: Path, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
-    """Git at local work that answers what is written to its standard input. The caller ends it."""
+def start_git(folder: Path, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+    """Start git locally with pipes for its standard input and output. The caller ends it."""
     return _popen(folder, arguments, _local_environment(), subprocess.PIPE, subprocess.DEVNULL)
 
 
 def run_online(folder: Path, arguments: Sequence[str], max_file_bytes: int, deadline_seconds: float) -> tuple[int, str]:
-    """Exit status and last words of git at work with another repository, within a size and a time.
+    """Run git against another repository, within a size and a time; return its exit status and error message.
 
-    The status of one that was stopped at the deadline is -9; a file over the limit ends it too, with a status of its own.
+    The status is -9 if it was stopped at the deadline; a file over the limit ends it too, with another status.
     """
-    with TemporaryFile() as said:
-        process = _popen(folder, arguments, _online_environment(), subprocess.DEVNULL, said, subprocess.DEVNULL)
+    with TemporaryFile() as stderr:
+        process = _popen(folder, arguments, _online_environment(), subprocess.DEVNULL, stderr, subprocess.DEVNULL)
         with suppress(ProcessLookupError):
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (max_file_bytes, max_file_bytes))
         try:
@@ -85,31 +85,31 @@ def run_online(folder: Path, arguments: Sequence[str], max_file_bytes: int, dead
             status = -signal.SIGKILL
         finally:
             kill_group(process)
-        said.seek(0)
-        return status, last_words(said.read())
+        stderr.seek(0)
+        return status, error_message(stderr.read())
 
 
-def last_words(said: bytes) -> str:
-    """The errors that git reported, on one line, fit for a terminal whatever the other side said."""
-    lines = [line.strip() for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
+def error_message(stderr: bytes) -> str:
+    """Return the errors that git reported on one line, safe to print whatever the server sent."""
+    lines = [line.strip() for line in stderr.decode("utf-8", "replace").splitlines() if line.strip()]
     lines = ["".join(letter if letter.isprintable() else "?" for letter in line) for line in lines]
     errors = [line for line in lines if line.startswith(("fatal: ", "error: ", "remote: ", "ssh: "))]
-    return "; ".join(errors or lines[-1:])[:600] or "git said nothing"
+    return "; ".join(errors or lines[-1:])[:600] or "git printed no message"
 
 
 def _popen(
     folder: Path,
     arguments: Sequence[str],
     environment: dict[str, str],
-    asked: int | IO[bytes],
-    said: int | IO[bytes],
-    answered: int = subprocess.PIPE,
+    stdin: int | IO[bytes],
+    stderr: int | IO[bytes],
+    stdout: int = subprocess.PIPE,
 ) -> subprocess.Popen[bytes]:
-    settings = [word for setting in _SETTINGS for word in ("-c", setting)]
+    settings = [argument for setting in _SETTINGS for argument in ("-c", setting)]
     command = ["git", *settings, *arguments]
     try:
         return subprocess.Popen(
-            command, cwd=folder, env=environment, stdin=asked, stdout=answered, stderr=said, start_new_session=True
+            command, cwd=folder, env=environment, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True
         )
     except FileNotFoundError as error:
         remedy = "Install git, or pin an archive of the same tree."
@@ -117,10 +117,10 @@ def _popen(
 
 
 def _local_environment() -> dict[str, str]:
-    return {"PATH": os.environ.get("PATH", os.defpath), **_QUIET, **_ALONE}
+    return {"PATH": os.environ.get("PATH", os.defpath), **_ISOLATED, **_LOCAL_ONLY}
 
 
 def _online_environment() -> dict[str, str]:
-    """Keys, netrc, proxies and certificates stay those of the user; what steers git itself does not."""
+    # The user's keys, netrc, proxies and certificates are kept; variables that configure git itself are not.
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT}
-    return {**kept, **_QUIET, **_ONLINE}
+    return {**kept, **_ISOLATED, **_ONLINE}

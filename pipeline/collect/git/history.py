@@ -1,7 +1,7 @@
-"""How the files of a commit came to be: for each file the chain of its modifications, oldest first.
+"""History of the files of a commit: for each file the chain of its modifications, oldest first.
 
 An accepted commit has one parent, touches few C/C++ files, and neither formats nor bumps a version; an accepted modification
-has a diff of some size. The index of a chain advances for accepted modifications only, so that its numbers have no gaps.
+has a diff within two bounds. The index of a chain counts accepted modifications only, so it has no gaps.
 """
 
 import hashlib
@@ -12,14 +12,14 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO
 
-from pipeline.collect.git.command import run_git, started
-from pipeline.collect.git.objects import Objects
+from pipeline.collect.git.command import run_git, stream_git
+from pipeline.collect.git.objects import PackObjects
 from pipeline.core.languages import is_source, source_suffixes
 from pipeline.core.records import FileModification
 from pipeline.pins.local_tree import printable_path
 
 MAX_FILES_IN_COMMIT = 5
-"""C/C++ files that an accepted commit touches at most: more is a sweep, and no change of one thing."""
+"""Maximum number of C/C++ files that an accepted commit touches: a larger one is a sweep over the code."""
 
 MIN_DIFF_CHARS, MAX_DIFF_CHARS = 50, 50_000
 """Characters of the hunks of one file's diff with three lines of context, file names not counted."""
@@ -43,7 +43,7 @@ _PLAIN_PATCH = ("--no-indent-heuristic", "--inter-hunk-context=0", "--src-prefix
 
 @dataclass(frozen=True, slots=True)
 class CommitRecord:
-    """What the chains need to know of a commit. Times are seconds since 1970, zero where the commit has none."""
+    """The fields of a commit that the chains use. Times are seconds since 1970, zero if the commit has none."""
 
     commit: str
     parents: tuple[str, ...]
@@ -61,12 +61,12 @@ class Change:
     old_blob_id: str
     new_blob_id: str
     old_path: str = ""
-    """Where a renamed file was before; empty for all others."""
+    """Previous path of a renamed file; else empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """A file of the pinned commit whose past is told. `is_ambiguous` says that the path may have been several files."""
+    """The modifications of one file of the pinned commit. `is_ambiguous`: the path may have been several files."""
 
     source: str
     revision: str
@@ -74,7 +74,7 @@ class Chain:
     is_ambiguous: bool
 
     def modification(self, index: int, record: CommitRecord, change: Change, num_diff_chars: int) -> FileModification:
-        """What a commit did to the file, as number `index` of the chain."""
+        """Return the record of what a commit changed in the file, as number `index` of the chain."""
         return FileModification(
             source=self.source,
             revision=self.revision,
@@ -94,8 +94,8 @@ class Chain:
         )
 
 
-def modifications(objects: Objects, commit: str, paths: Collection[str], source: str) -> list[FileModification]:
-    """The chains of the files at `paths` of a commit, sorted by path and index."""
+def modifications(objects: PackObjects, commit: str, paths: Collection[str], source: str) -> list[FileModification]:
+    """Return the chains of the files at `paths` of a commit, sorted by path and index."""
     commits = [record for record in commit_records(objects, commit) if len(record.parents) <= 1]
     changes = _changes(objects, [record.commit for record in commits])
     ambiguous = _ambiguous_paths(changes)
@@ -119,20 +119,20 @@ def modifications(objects: Objects, commit: str, paths: Collection[str], source:
 
 
 def is_accepted(subject: str, changes: Sequence[Change]) -> bool:
-    """Whether a commit with one parent is a change of something: not too wide, no formatting, no new version."""
+    """Return whether a commit with one parent is accepted: it touches few files, and is neither formatting nor a new version."""
     num_files = sum(is_source(change.path) for change in changes)
     return 1 <= num_files <= MAX_FILES_IN_COMMIT and not _CHORES.search(subject)
 
 
-def commit_records(objects: Objects, commit: str) -> list[CommitRecord]:
-    """A commit and all its ancestors, parents first; among those that could come next, the oldest commit time first."""
+def commit_records(objects: PackObjects, commit: str) -> list[CommitRecord]:
+    """Return a commit and all its ancestors in topological order, parents first, ties by the oldest commit time."""
     form = "--format=%H%x00%P%x00%at%x00%ct%x00%s"
     listing = run_git(objects.folder, ["log", "-z", form, "--encoding=UTF-8", "--no-show-signature", commit])
     fields = listing.decode("utf-8", "replace").split("\0")
     every = (_commit_record(*fields[at : at + 5]) for at in range(0, len(fields) - 4, 5))
     records = {record.commit: record for record in every}
     children: dict[str, list[str]] = {name: [] for name in records}
-    num_waited_for = {name: len(set(record.parents)) for name, record in records.items()}
+    num_pending_parents = {name: len(set(record.parents)) for name, record in records.items()}
     for name, record in records.items():
         for parent in set(record.parents):
             children[parent].append(name)
@@ -143,14 +143,14 @@ def commit_records(objects: Objects, commit: str) -> list[CommitRecord]:
         _, name = heapq.heappop(ready)
         ordered.append(records[name])
         for child in children[name]:
-            num_waited_for[child] -= 1
-            if not num_waited_for[child]:
+            num_pending_parents[child] -= 1
+            if not num_pending_parents[child]:
                 heapq.heappush(ready, (records[child].commit_time, child))
     return ordered
 
 
 def stable_id(*parts: str) -> str:
-    """The first 16 hex digits of the SHA-256 of the parts: a name for a repository or a file in it, whatever its URL."""
+    """Return the first 16 hex digits of the SHA-256 of the parts: an id of a repository or a file in it, whatever its URL."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
@@ -159,17 +159,17 @@ def _commit_record(commit: str, parents: str, author_time: str, commit_time: str
 
 
 def _seconds(text: str) -> int:
-    """A time as git prints it; zero for one that it cannot read, or that no table could hold."""
+    """Parse a time as git prints it; zero if it is not a number, or too large for a table."""
     seconds = int(text) if text.lstrip("-").isdecimal() else 0
     return seconds if abs(seconds) < 2**62 else 0
 
 
-def _changes(objects: Objects, commits: Sequence[str]) -> dict[str, list[Change]]:
-    """What each commit did to C/C++ files; a root commit adds all of its own."""
+def _changes(objects: PackObjects, commits: Sequence[str]) -> dict[str, list[Change]]:
+    """Return the changes of C/C++ files by commit; a root commit adds all of its files."""
     arguments = [*_DIFF, "--raw", "-z", "--no-abbrev", "--root", "-M50%", "-l1000"]
     found: dict[str, list[Change]] = {commit: [] for commit in commits}
     commit = ""
-    with started(objects.folder, arguments, commits) as output:
+    with stream_git(objects.folder, arguments, commits) as output:
         tokens = _tokens(output)
         for token in tokens:
             if not token.startswith(b":"):
@@ -184,7 +184,7 @@ def _changes(objects: Objects, commits: Sequence[str]) -> dict[str, list[Change]
 
 
 def _tokens(output: IO[bytes]) -> Iterator[bytes]:
-    """What stands between NULs, while it comes."""
+    """Yield the tokens between NULs while the output arrives."""
     rest = b""
     while block := output.read(1024**2):
         *whole, rest = (rest + block).split(b"\0")
@@ -196,19 +196,19 @@ def _path(raw: bytes) -> str:
 
 
 def _ambiguous_paths(changes: dict[str, list[Change]]) -> frozenset[str]:
-    """Paths whose chain may not be one file's: renamed from or to, or created more than once."""
-    every = [change for ours in changes.values() for change in ours]
+    """Return the paths whose chain may mix several files: renamed from or to, or created more than once."""
+    every = [change for of_commit in changes.values() for change in of_commit]
     renamed = {path for change in every if change.status == "R" for path in (change.path, change.old_path)}
     created = Counter(change.path for change in every if change.status == "A")
     return frozenset(renamed | {path for path, count in created.items() if count > 1})
 
 
-def _diff_sizes(objects: Objects, commits: Sequence[str]) -> dict[tuple[str, str, str], int]:
-    """Characters of the hunks by commit, and ids of the file before and after."""
+def _diff_sizes(objects: PackObjects, commits: Sequence[str]) -> dict[tuple[str, str, str], int]:
+    """Return the number of characters of the hunks, by commit and the ids of the file before and after."""
     globs = [f":(glob,icase)**/*{suffix}" for suffix in source_suffixes()]
     sizes: Counter[tuple[str, str, str]] = Counter()
     commit, file, in_hunk = "", ("", "", ""), False
-    with started(objects.folder, [*_DIFF, *_PATCH, *_PLAIN_PATCH, "--", *globs], commits) as lines:
+    with stream_git(objects.folder, [*_DIFF, *_PATCH, *_PLAIN_PATCH, "--", *globs], commits) as lines:
         for line in lines:
             if line.startswith(b"index "):
                 old, _, new = line.split()[1].decode().partition("..")

@@ -1,6 +1,6 @@
-"""The objects of a pack, read by id and judged by their hash: a commit id stands for every byte that is reached from it.
+"""Objects of a git pack, read by id and verified by their hash: a commit id determines every byte reachable from it.
 
-Nothing is checked out, so no hook, filter or attribute has a say, and paths that would collide on a disk do not matter.
+Nothing is checked out, so hooks, filters and attributes have no effect, and paths may collide on a file system.
 """
 
 import hashlib
@@ -9,15 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, NamedTuple
+from typing import IO
 
-from pipeline.collect.archives.containers import over_limit
-from pipeline.collect.archives.unpack import Contents, ReadFile, SkippedFile, keeps_content, reason_to_skip
-from pipeline.collect.git.command import converse, create_repository, run_git, started
-from pipeline.collect.params import CollectParams
+from pipeline.collect.contents import ReadFile, ReadOptions, SkippedFile, SourceContents, over_limit
+from pipeline.collect.git.command import create_repository, run_git, start_git, stream_git
 from pipeline.core.errors import ArchiveError, SourceError
 from pipeline.pins.local_tree import printable_path
-from pipeline.pins.selection import Selection
 
 _FOLDER, _LINK, _SUBMODULE = "40000", "120000", "160000"
 _FILES = frozenset({"100644", "100755", "100664"})  # the last is found in very old trees
@@ -25,40 +22,40 @@ _MAX_TARGET_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class TreeFile:
-    """What a tree holds at a path, folders apart: its mode as git has it, and the id of its object."""
+class GitTreeEntry:
+    """An entry of a commit's tree other than a folder: its path, its mode, and the id of its object."""
 
     path: str
     mode: str
     object_id: str
 
 
-class Objects:
-    """The objects of one pack, in a bare repository made for them."""
+class PackObjects:
+    """The objects of one pack, in a temporary bare repository."""
 
-    def __init__(self, folder: Path, asked: IO[bytes], answered: IO[bytes], subject: str) -> None:
+    def __init__(self, folder: Path, requests: IO[bytes], responses: IO[bytes], subject: str) -> None:
         self.folder = folder
-        self._asked = asked
-        self._answered = answered
+        self._requests = requests
+        self._responses = responses
         self._subject = subject
 
     def read(self, object_id: str, kind: str) -> bytes:
-        """The content of an object. Raises ArchiveError unless it is there, of that kind, and hashes to its id."""
-        self._asked.write(f"{object_id}\n".encode())
-        self._asked.flush()
-        found, _, rest = self._answered.readline().decode().strip().partition(" ")
+        """Return the content of an object. Raises ArchiveError if it is missing, of another kind, or does not hash to its id."""
+        self._requests.write(f"{object_id}\n".encode())
+        self._requests.flush()
+        found, _, rest = self._responses.readline().decode().strip().partition(" ")
         if found != object_id or rest in ("", "missing") or rest.partition(" ")[0] != kind:
             raise self.broken(f"{kind} {object_id} is {rest or 'missing'}")
         num_bytes = int(rest.partition(" ")[2])
-        content = self._answered.read(num_bytes + 1)[:-1]
+        content = self._responses.read(num_bytes + 1)[:-1]
         if object_hash(kind, content, object_id) != object_id:
-            raise self.broken(f"{kind} {object_id} has other bytes than its id says")
+            raise self.broken(f"{kind} {object_id} has bytes that do not hash to its id")
         return content
 
     def sizes(self, object_ids: Iterable[str]) -> dict[str, int]:
-        """Bytes of each blob, without reading it. Raises ArchiveError for one that is missing or no blob."""
+        """Return the size of each blob without reading it. Raises ArchiveError if one is missing or not a blob."""
         sizes: dict[str, int] = {}
-        with started(self.folder, ["cat-file", "--batch-check"], sorted(set(object_ids))) as lines:
+        with stream_git(self.folder, ["cat-file", "--batch-check"], sorted(set(object_ids))) as lines:
             for line in lines:
                 object_id, _, rest = line.decode().strip().partition(" ")
                 kind, _, num_bytes = rest.partition(" ")
@@ -68,34 +65,34 @@ class Objects:
         return sizes
 
     def broken(self, found: str) -> ArchiveError:
-        """The refusal of objects that do not make sense."""
-        remedy = "Run `fsck`; remove the pack's blob if it is named there, and build again. Else pin another commit."
-        return ArchiveError(
-            self._subject, f"its pack is broken ({found})", "every object that the commit names", remedy
+        """Return the error for objects that are missing or invalid."""
+        remedy = (
+            "Run `fsck`; remove the pack's blob if it is named there, and build again. Otherwise pin another commit."
         )
+        return ArchiveError(self._subject, f"its pack is broken ({found})", "every object of the commit", remedy)
 
 
 def object_hash(kind: str, content: bytes, like: str) -> str:
-    """The id of an object, with the hash that the id `like` is of."""
+    """Return the id of an object, with the hash algorithm of the id `like`."""
     data = f"{kind} {len(content)}\0".encode() + content
     return hashlib.new("sha1" if len(like) == 40 else "sha256", data, usedforsecurity=False).hexdigest()
 
 
 @contextmanager
-def opened_pack(pack: Path, commit: str, subject: str) -> Iterator[Objects]:
-    """The objects of a pack; its index is made here, which computes every id anew. Raises ArchiveError for a broken one."""
+def open_pack(pack: Path, commit: str, subject: str) -> Iterator[PackObjects]:
+    """Open a pack; its index is built here, which computes every id again. Raises ArchiveError for a broken pack."""
     with TemporaryDirectory() as scratch:
         folder = Path(scratch, "objects.git")
         create_repository(folder, commit)
-        place = folder / "objects" / "pack" / "pack-all.pack"
-        place.symlink_to(pack.absolute())
+        link = folder / "objects" / "pack" / "pack-all.pack"
+        link.symlink_to(pack.absolute())
         process = None
         try:
-            run_git(folder, ["index-pack", "--threads=1", str(place)])
-            process = converse(folder, ["cat-file", "--batch"])
+            run_git(folder, ["index-pack", "--threads=1", str(link)])
+            process = start_git(folder, ["cat-file", "--batch"])
             assert process.stdin is not None
             assert process.stdout is not None
-            yield Objects(folder, process.stdin, process.stdout, subject)
+            yield PackObjects(folder, process.stdin, process.stdout, subject)
         except SourceError as error:
             if not error.subject.startswith("git "):
                 raise
@@ -107,60 +104,50 @@ def opened_pack(pack: Path, commit: str, subject: str) -> Iterator[Objects]:
                 process.communicate()
 
 
-class Wanted(NamedTuple):
-    """What is wanted of a commit: the files that the globs accept; with `keeps_tree`, those in other languages too."""
-
-    selection: Selection
-    keeps_tree: bool
-
-
-def commit_contents(objects: Objects, commit: str, wanted: Wanted, limits: CollectParams, subject: str) -> Contents:
-    """The files of a commit: those that are wanted, and the others with the reason; links and submodules are not followed."""
-    entries = sorted(tree_files(objects, commit, limits, subject), key=lambda entry: entry.path)
+def commit_contents(objects: PackObjects, commit: str, options: ReadOptions) -> SourceContents:
+    """Read the files of a commit: the selected ones, and the others with the reason; links and submodules are not followed."""
+    entries = sorted(tree_files(objects, commit, options), key=lambda entry: entry.path)
     sizes = objects.sizes(entry.object_id for entry in entries if entry.mode != _SUBMODULE)
-    total_bytes = sum(sizes.get(entry.object_id, 0) for entry in entries)
-    if total_bytes > limits.max_total_bytes:
-        raise over_limit(subject, f"commit {commit} has {total_bytes} bytes", f"{limits.max_total_bytes} bytes in all")
+    total_bytes, limit = sum(sizes.get(entry.object_id, 0) for entry in entries), options.limits.max_total_bytes
+    if total_bytes > limit:
+        raise over_limit(options.source, f"commit {commit} has {total_bytes} bytes", f"{limit} bytes in all")
     files: list[ReadFile] = []
     skipped: list[SkippedFile] = []
     for entry in entries:
         num_bytes = sizes.get(entry.object_id, 0)
-        reason, detail = _reason_to_skip(entry, num_bytes, objects, wanted.selection, limits)
+        reason, detail = _reason_to_skip(entry, num_bytes, objects, options)
         if reason:
-            is_kept = wanted.keeps_tree and keeps_content(reason, num_bytes, limits)
-            kept = objects.read(entry.object_id, "blob") if is_kept else None
+            kept = objects.read(entry.object_id, "blob") if options.keeps_content(reason, num_bytes) else None
             skipped.append(SkippedFile(entry.path, num_bytes, reason, detail, kept))
         else:
             files.append(ReadFile(entry.path, objects.read(entry.object_id, "blob")))
-    return Contents(tuple(files), tuple(skipped))
+    return SourceContents(tuple(files), tuple(skipped))
 
 
-def tree_files(objects: Objects, commit: str, limits: CollectParams, subject: str) -> Iterator[TreeFile]:
-    """Everything in a commit's tree but folders. Raises ArchiveError over the limits and for names that no tree may hold."""
+def tree_files(objects: PackObjects, commit: str, options: ReadOptions) -> Iterator[GitTreeEntry]:
+    """Yield every entry of a commit's tree but folders. Raises ArchiveError over the limits and for invalid names."""
     header = objects.read(commit, "commit").partition(b"\n")[0].decode("ascii", "replace")
     if not header.startswith("tree "):
         raise objects.broken(f"commit {commit} begins with {header[:40]!r}")
     pending = [("", header.removeprefix("tree "), 0)]
-    num_members = 0
+    num_members, limit = 0, options.limits.max_members
     while pending:
         above, tree, depth = pending.pop()
         for mode, name, object_id in _entries(objects, tree):
             num_members += 1
-            if num_members > limits.max_members:
-                raise over_limit(
-                    subject, f"has more entries than {limits.max_members}", f"{limits.max_members} entries"
-                )
+            if num_members > limit:
+                raise over_limit(options.source, f"has more entries than {limit}", f"{limit} entries")
             path = above + printable_path(name.decode("utf-8", "surrogateescape"))
-            _judge(name, path, depth, limits, subject)
+            _check_name(name, path, depth, options)
             if mode == _FOLDER:
                 pending.append((f"{path}/", object_id, depth + 1))
             elif mode in _FILES or mode in (_LINK, _SUBMODULE):
-                yield TreeFile(path, mode, object_id)
+                yield GitTreeEntry(path, mode, object_id)
             else:
                 raise objects.broken(f"{path!r} has the mode {mode[:20]!r}")
 
 
-def _entries(objects: Objects, tree: str) -> Iterator[tuple[str, bytes, str]]:
+def _entries(objects: PackObjects, tree: str) -> Iterator[tuple[str, bytes, str]]:
     content = objects.read(tree, "tree")
     num_id_bytes = len(tree) // 2
     seen: set[bytes] = set()
@@ -170,31 +157,29 @@ def _entries(objects: Objects, tree: str) -> Iterator[tuple[str, bytes, str]]:
         mode, space, name = content[at:end].partition(b" ")
         object_id = content[end + 1 : end + 1 + num_id_bytes]
         if end < 0 or not space or len(object_id) != num_id_bytes or name in seen:
-            raise objects.broken(f"tree {tree} makes no sense at byte {at}")
+            raise objects.broken(f"tree {tree} is invalid at byte {at}")
         seen.add(name)
         yield mode.decode("latin-1").lstrip("0"), name, object_id.hex()
         at = end + 1 + num_id_bytes
 
 
-def _judge(name: bytes, path: str, depth: int, limits: CollectParams, subject: str) -> None:
-    where = f"{subject}: {path[:200]!r}"
+def _check_name(name: bytes, path: str, depth: int, options: ReadOptions) -> None:
+    subject, limits = f"{options.source}: {path[:200]!r}", options.limits
     if name in (b"", b".", b"..") or b"/" in name:
         remedy = "The commit is not used; choose another or leave this source out."
-        raise ArchiveError(where, "is no name for a file", "names that stay in their folder", remedy)
+        raise ArchiveError(subject, "is not a valid file name", "names that stay in their folder", remedy)
     if len(path.encode()) > limits.max_path_bytes:
-        raise over_limit(where, f"its path has {len(path.encode())} bytes", f"{limits.max_path_bytes}")
+        raise over_limit(subject, f"its path has {len(path.encode())} bytes", f"{limits.max_path_bytes}")
     if depth > limits.max_depth:
-        raise over_limit(where, f"lies {depth} folders deep", f"{limits.max_depth}")
+        raise over_limit(subject, f"is {depth} folders deep", f"{limits.max_depth}")
 
 
-def _reason_to_skip(
-    entry: TreeFile, num_bytes: int, objects: Objects, selection: Selection, limits: CollectParams
-) -> tuple[str, str]:
-    if not selection.accepts(entry.path):
+def _reason_to_skip(entry: GitTreeEntry, num_bytes: int, objects: PackObjects, options: ReadOptions) -> tuple[str, str]:
+    if not options.selection.accepts(entry.path):
         return "excluded", ""
     if entry.mode == _SUBMODULE:
         return "submodule", f"commit {entry.object_id}"
     if entry.mode == _LINK:
         target = objects.read(entry.object_id, "blob") if num_bytes <= _MAX_TARGET_BYTES else b""
         return "link", printable_path(target.decode("utf-8", "surrogateescape"))
-    return reason_to_skip(entry.path, num_bytes, limits), ""
+    return options.reason_to_skip(entry.path, num_bytes), ""

@@ -1,4 +1,4 @@
-"""Transfers: the package index that pip is configured with, resumable downloads, retries.
+"""Network transfers: the package index that pip is configured with, and resumable downloads.
 
-What the bytes hold is read in `pipeline.collect.archives`; git has its own transport in `pipeline.collect.git`.
+What the bytes hold is read in `pipeline.collect.archives`; git has its own transport in `pipeline.collect.kinds.git`.
 """

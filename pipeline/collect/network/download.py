@@ -1,4 +1,4 @@
-"""Bytes over the network: whole, or not at all. An interrupted download is kept and continued."""
+"""Downloads: a file arrives completely or not at all. An interrupted download is kept and continued."""
 
 import re
 import ssl
@@ -10,53 +10,53 @@ from unearth.auth import MultiDomainBasicAuth
 from unearth.fetchers import PyPIClient
 from unearth.link import Link
 
-from pipeline.collect.network.retry import Patience
+from pipeline.collect.params import RetryPolicy
 from pipeline.core.digests import file_sha256
 from pipeline.core.errors import FetchError
 
 MAX_REDIRECTS = 10
-"""Redirects in a row that are followed."""
+"""Maximum number of redirects in a row."""
 
 _RETRIED_CLIENT_ERRORS = frozenset({408, 425, 429})
 
 
 class TransientError(Exception):
-    """A transfer failed in a way that another attempt may mend."""
+    """A failed transfer that a retry may help."""
 
 
 def open_session(
-    patience: Patience,
+    retry: RetryPolicy,
     index_urls: tuple[str, ...] = (),
     trusted_hosts: tuple[str, ...] = (),
     certificate: str | None = None,
 ) -> PyPIClient:
-    """A session that follows redirects; credentials come from index URLs, netrc or keyring, never from a prompt."""
+    """Open a session that follows redirects; credentials come from index URLs, netrc or keyring, never from a prompt."""
     session = PyPIClient(
         trusted_hosts=trusted_hosts,
         verify=_tls_context(certificate) if certificate else True,
-        timeout=patience.stall_timeout_seconds,
+        timeout=retry.stall_timeout_seconds,
         follow_redirects=True,
         max_redirects=MAX_REDIRECTS,
-        event_hooks={"response": [_refuse_to_leave_the_network]},
+        event_hooks={"response": [_refuse_redirect_to_file]},
     )
     session.auth = MultiDomainBasicAuth(prompting=False, index_urls=index_urls)
     return session
 
 
-def download(session: PyPIClient, url: str, partial: Path, sha256: str, patience: Patience) -> None:
-    """Bring the bytes at `url` into the file `partial`, continuing what it holds where the server can.
+def download(session: PyPIClient, url: str, partial: Path, sha256: str, retry: RetryPolicy) -> None:
+    """Download `url` into the file `partial`, continuing what it holds if the server supports that.
 
-    The whole length declared must arrive, and no more than the patience allows. A continued file with another digest
-    is fetched anew; the digest of one that came in one go is the caller's to judge. Raises FetchError after the last attempt.
+    The declared length must arrive completely, and no more than `retry.max_num_bytes`. A continued file with another digest
+    is downloaded again; the caller checks the digest of any other. Raises FetchError after the last attempt.
     """
     shown = Link(url).redacted
     failures: list[str] = []
-    for attempt in range(1, patience.num_attempts + 1):
+    for attempt in range(1, retry.num_attempts + 1):
         num_bytes_before = partial.stat().st_size if partial.exists() else 0
         try:
-            _continue_download(session, url, partial, patience.max_num_bytes)
+            _continue_download(session, url, partial, retry.max_num_bytes)
         except httpx2.TooManyRedirects as error:
-            remedy = "Look at the address in a browser, and correct the pin."
+            remedy = "Open the address in a browser, and correct the pin."
             raise FetchError(shown, f"redirects more than {MAX_REDIRECTS} times", "the file", remedy) from error
         except (TransientError, httpx2.HTTPError) as error:
             failures.append(reason_of(error))
@@ -65,45 +65,45 @@ def download(session: PyPIClient, url: str, partial: Path, sha256: str, patience
                 return
             partial.unlink()
             failures.append(f"the download continued from byte {num_bytes_before} has another digest")
-        if attempt < patience.num_attempts:
-            patience.wait(attempt)
+        if attempt < retry.num_attempts:
+            retry.wait(attempt)
     tried = "; ".join(f"attempt {number}: {failure}" for number, failure in enumerate(failures, start=1))
     remedy = "Check the network and run again: what has arrived is kept and continued."
     raise FetchError(shown, f"could not be downloaded ({tried})", "the whole file", remedy)
 
 
 def reason_of(error: Exception) -> str:
-    """A short reason without any address, since addresses may carry credentials."""
+    """Return a short reason without any address, since addresses may contain credentials."""
     if isinstance(error, httpx2.TimeoutException):
         return f"stalled ({type(error).__name__})"
     return str(error) or type(error).__name__
 
 
 def status_failure(response: httpx2.Response) -> str | None:
-    """The server's trouble where another attempt may help: 408, 425, 429 and 5xx. None for any other status."""
+    """Return the failure if a retry may help: statuses 408, 425, 429 and 5xx. None for any other status."""
     status = response.status_code
     return f"the server answered {status}" if status >= 500 or status in _RETRIED_CLIENT_ERRORS else None
 
 
 def _tls_context(certificate: str) -> ssl.SSLContext:
-    place = Path(certificate).expanduser()
-    if not place.exists():
+    path = Path(certificate).expanduser()
+    if not path.exists():
         remedy = "Correct it with `python -m pip config set global.cert FILE`."
         found = f"names {certificate!r}, which does not exist"
         raise FetchError("pip's option `cert`", found, "a bundle of certificates", remedy)
-    if place.is_dir():
-        return ssl.create_default_context(capath=str(place))
-    return ssl.create_default_context(cafile=str(place))
+    if path.is_dir():
+        return ssl.create_default_context(capath=str(path))
+    return ssl.create_default_context(cafile=str(path))
 
 
-def _refuse_to_leave_the_network(response: httpx2.Response) -> None:
-    """The session reads `file:` addresses too, which is for indexes on this machine; no server may send us there."""
+def _refuse_redirect_to_file(response: httpx2.Response) -> None:
+    # The session reads `file:` addresses too, for indexes on this machine; a server must not redirect to them.
     if not response.has_redirect_location:
         return
     target = response.request.url.join(response.headers["Location"])
     if target.scheme not in ("http", "https"):
         shown = Link(str(response.request.url)).redacted
-        remedy = "Correct the pin, and tell whoever runs that server."
+        remedy = "Correct the pin, and report it to the administrator of that server."
         raise FetchError(shown, f"redirects to a `{target.scheme}:` address", "one of http or https", remedy)
 
 
@@ -115,7 +115,7 @@ def _continue_download(session: PyPIClient, url: str, partial: Path, max_num_byt
     with session.get_stream(url, headers=headers) as response:
         if response.status_code == 416:
             partial.unlink()
-            raise TransientError(f"the server has nothing from byte {start} on")
+            raise TransientError(f"the server has no bytes from {start} on")
         _check_status(response, Link(url).redacted)
         continued = response.status_code == 206 and _first_byte(response) == start
         if response.status_code == 206 and not continued:
@@ -127,7 +127,7 @@ def _continue_download(session: PyPIClient, url: str, partial: Path, max_num_byt
 
 
 def _receive(response: httpx2.Response, file: BinaryIO, max_num_bytes: int) -> int:
-    """Write the body and return its length. Raises FetchError for one that is longer, or declares that it will be."""
+    """Write the body and return its length. Raises FetchError if it is longer than allowed, or declares to be."""
     declared = _declared_length(response) or 0
     num_bytes = 0
     # iter_raw: an archive served with `Content-Encoding: gzip` must not be decompressed
@@ -136,7 +136,7 @@ def _receive(response: httpx2.Response, file: BinaryIO, max_num_bytes: int) -> i
         if num_bytes > max_num_bytes:
             break
     if max(declared, num_bytes) > max_num_bytes:
-        found = f"sends {declared or 'no end of'} bytes"
+        found = f"sends {declared or f'more than {max_num_bytes}'} bytes"
         remedy = "Check the address; what has arrived is kept."
         raise FetchError(Link(str(response.url)).redacted, found, f"at most {max_num_bytes} bytes more", remedy)
     return num_bytes
@@ -147,7 +147,7 @@ def _check_status(response: httpx2.Response, shown: str) -> None:
     if failure:
         raise TransientError(failure)
     if not response.is_success:
-        remedy = "Check that the release still exists there, or correct the pin."
+        remedy = "Check that the release still exists, or correct the pin."
         raise FetchError(shown, f"the server answered {response.status_code}", "the file", remedy)
 
 

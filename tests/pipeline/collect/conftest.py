@@ -14,13 +14,12 @@ from pathlib import Path
 import pytest
 
 from pipeline.build.stages import stage_named
-from pipeline.collect.network.retry import Patience
-from pipeline.collect.params import CollectParams
+from pipeline.collect.params import CollectParams, RetryPolicy
 from pipeline.contracts.part import MadePart, Part, PartJob, PartOutput
 from pipeline.core.errors import DigestError, SourceError
 from pipeline.core.params import digest, fingerprint
 from pipeline.pins.pins import SourcePin
-from pipeline.pins.withdrawn import Selector
+from pipeline.pins.selection import Selector
 
 
 @dataclass
@@ -227,6 +226,6 @@ def delays() -> list[float]:
 
 
 @pytest.fixture
-def patience(delays: list[float]) -> Patience:
+def retry(delays: list[float]) -> RetryPolicy:
     """Three attempts that do not wait, and a short stall timeout."""
-    return Patience(num_attempts=3, first_delay_seconds=1.0, stall_timeout_seconds=0.4, sleep=delays.append)
+    return RetryPolicy(num_attempts=3, first_delay_seconds=1.0, stall_timeout_seconds=0.4, sleep=delays.append)

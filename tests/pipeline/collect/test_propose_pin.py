@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeline.cli.main import main
+from pipeline.collect.kinds.sdist import BlobWriter, propose_release
+from pipeline.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.collect.network.package_index import PackageIndex, pip_configuration
-from pipeline.collect.network.retry import Patience
-from pipeline.collect.propose_pin import Proposal, Shelf, propose_own, propose_release
+from pipeline.collect.params import RetryPolicy
+from pipeline.collect.propose_pin import ProposedPin, propose_local
 from pipeline.core.errors import ArchiveError, DigestError, FetchError
 from pipeline.pins.catalog import CatalogEntry
 from pipeline.pins.pins import load_pins
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from tests.pipeline.collect.conftest import Index
 
 Pack = Callable[[Mapping[str, bytes]], bytes]
-Propose = Callable[..., Proposal]
+Propose = Callable[..., ProposedPin]
 ENTRY = CatalogEntry(name="demo-pkg", homepage="https://example.com", license="BSD-3-Clause", note="Has two files.")
 
 
@@ -31,11 +33,11 @@ def sdist(tar_gz: Pack, version: str, metadata: bytes = b"") -> bytes:
 
 
 @pytest.fixture
-def propose(index: "Index", patience: Patience, tmp_path: Path) -> Propose:
-    def call(version: str | None = None) -> Proposal:
+def propose(index: "Index", retry: RetryPolicy, tmp_path: Path) -> Propose:
+    def call(version: str | None = None) -> ProposedPin:
         store = Store(tmp_path / "store")
-        shelf = Shelf(store.partial_blob("pin-demo-pkg"), store.put_blob)
-        return propose_release(ENTRY, version, PackageIndex(pip_configuration(), patience), shelf)
+        blobs = BlobWriter(store.partial_blob("pin-demo-pkg"), store.put_blob)
+        return ProposedPin(*propose_release(ENTRY, version, PackageIndex(pip_configuration(), retry), blobs))
 
     return call
 
@@ -68,9 +70,9 @@ def test_what_is_printed_is_a_pins_file_that_loads(
     sha256 = index.add("demo_pkg-1.0.tar.gz", sdist(tar_gz, "1.0"))
     proposal = propose("1.0")
     (tmp_path / "pins.toml").write_text(proposal.as_toml())
-    (pin,) = load_pins(tmp_path / "pins.toml")
+    (pin,) = load_pins(tmp_path / "pins.toml", SOURCE_KINDS)
     assert (pin.name, pin.revision, pin.declared_license) == ("demo-pkg", sha256, "BSD-3-Clause")
-    assert "no License-Expression; BSD-3-Clause is what the catalog says" in " ".join(proposal.notes)
+    assert "no License-Expression; the catalog says BSD-3-Clause" in " ".join(proposal.notes)
 
 
 def test_an_index_without_digests_is_told_of(index: "Index", tar_gz: Pack, propose: Propose) -> None:
@@ -99,7 +101,7 @@ def test_a_release_that_is_not_there_is_told_with_those_that_are(
         index.add(f"demo_pkg-{version}.tar.gz", sdist(tar_gz, version))
     with pytest.raises(FetchError) as caught:
         propose("7")
-    assert "no source distribution of version 7; expected one; it has 1.10, 1.2." in str(caught.value)
+    assert "no source distribution of version 7; expected one of the versions there (1.10, 1.2)." in str(caught.value)
     assert "--version" in str(caught.value)
 
 
@@ -129,8 +131,8 @@ def test_a_folder_an_archive_and_lines_of_ones_own_are_pinned_as_they_are_now(tm
     lines.write_text('{"path": "a.c", "text": ""}\n')
     pins = tmp_path / "pins.toml"
     places = {"folder": folder, "archive": archive, "lines": lines}
-    pins.write_text("\n".join(propose_own(name, path, "MIT").as_toml() for name, path in places.items()))
-    found = {pin.name: pin for pin in load_pins(pins)}
+    pins.write_text("\n".join(propose_local(name, path, "MIT").as_toml() for name, path in places.items()))
+    found = {pin.name: pin for pin in load_pins(pins, SOURCE_KINDS)}
     assert {name: pin.kind for name, pin in found.items()} == {
         "folder": "local",
         "archive": "archive",

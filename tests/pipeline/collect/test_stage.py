@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.collect.network.retry import Patience
-from pipeline.collect.params import CollectParams
+from pipeline.collect.kinds.archive import ArchivePin
+from pipeline.collect.kinds.git import GitPin
+from pipeline.collect.kinds.local import LocalPin
+from pipeline.collect.kinds.sdist import SdistPin
+from pipeline.collect.params import CollectParams, RetryPolicy
 from pipeline.collect.stage import collect_source, run
 from pipeline.contracts.part import PartJob
 from pipeline.core.errors import ArchiveError, DigestError, FetchError, SourceError
 from pipeline.core.records import DroppedRecord, SourceFile
 from pipeline.core.schema import check_table
 from pipeline.pins.local_tree import tree_digest
-from pipeline.pins.pins import ArchivePin, GitPin, LocalPin, SdistPin
 
 if TYPE_CHECKING:
     from tests.pipeline.collect.conftest import Index, Surroundings
@@ -47,12 +49,12 @@ def rows(surroundings: "Surroundings", name: str, table: str) -> list[dict[str, 
 
 
 def test_an_sdist_goes_from_the_index_through_the_store_into_a_part(
-    surroundings: Create, index: "Index", tar_gz: Pack, patience: Patience
+    surroundings: Create, index: "Index", tar_gz: Pack, retry: RetryPolicy
 ) -> None:
     sha256 = index.add("demo-1.0.tar.gz", tar_gz(FILES))
     pin = SdistPin(name="demo", project="demo", version="1.0", file_name="demo-1.0.tar.gz", sha256=sha256)
     context = surroundings(pin)
-    output = run(context, patience)
+    output = run(context, retry)
     assert output.failures == {}
     assert output.parts == {"demo": "id-of-demo"}
     assert context.blob(sha256) is not None
@@ -60,12 +62,12 @@ def test_an_sdist_goes_from_the_index_through_the_store_into_a_part(
     assert [row["path"] for row in rows(context, "demo", "files.parquet")] == ["LICENSE", "a.h", "src/b.cpp"]
 
 
-def test_a_second_build_asks_no_index(surroundings: Create, index: "Index", tar_gz: Pack, patience: Patience) -> None:
+def test_a_second_build_asks_no_index(surroundings: Create, index: "Index", tar_gz: Pack, retry: RetryPolicy) -> None:
     sha256 = index.add("demo-1.0.tar.gz", tar_gz(FILES))
     pin = SdistPin(name="demo", project="demo", version="1.0", file_name="demo-1.0.tar.gz", sha256=sha256)
-    run(surroundings(pin), patience)
+    run(surroundings(pin), retry)
     index.requests.clear()
-    assert run(surroundings(pin, offline=True), patience).failures == {}
+    assert run(surroundings(pin, offline=True), retry).failures == {}
     assert index.requests == []
 
 
@@ -135,24 +137,24 @@ def test_failures_are_told_by_source_and_the_others_go_on(surroundings: Create, 
     assert output.report.measures["num_sources"] == 5
 
 
-def test_an_offline_build_names_every_archive_that_is_missing(surroundings: Create, patience: Patience) -> None:
+def test_an_offline_build_names_every_archive_that_is_missing(surroundings: Create, retry: RetryPolicy) -> None:
     pins = [
         SdistPin(name=name, project=name, version="1.0", file_name=f"{name}-1.0.tar.gz", sha256=digit * 64)
         for name, digit in (("one", "1"), ("two", "2"))
     ]
-    output = run(surroundings(*pins, offline=True), patience)
+    output = run(surroundings(*pins, offline=True), retry)
     assert {name: type(error) for name, error in output.failures.items()} == {"one": FetchError, "two": FetchError}
     assert f"two-1.0.tar.gz (sha256 {'2' * 64}) is not in the store" in str(output.failures["two"])
     assert "Build once with the network" in str(output.failures["two"])
 
 
 def test_other_bytes_than_the_pinned_ones_are_kept_aside_and_not_used(
-    surroundings: Create, index: "Index", tar_gz: Pack, patience: Patience
+    surroundings: Create, index: "Index", tar_gz: Pack, retry: RetryPolicy
 ) -> None:
     index.add("demo-1.0.tar.gz", tar_gz(FILES), link_digest="")
     pin = SdistPin(name="demo", project="demo", version="1.0", file_name="demo-1.0.tar.gz", sha256="0" * 64)
     context = surroundings(pin)
-    output = run(context, patience)
+    output = run(context, retry)
     assert isinstance(output.failures["demo"], DigestError)
     assert output.parts == {}
     assert (context.folder / f"{'0' * 64}.aside").exists()
@@ -160,10 +162,10 @@ def test_other_bytes_than_the_pinned_ones_are_kept_aside_and_not_used(
 
 
 def test_an_archive_comes_from_a_url_too(
-    surroundings: Create, index: "Index", tar_gz: Pack, patience: Patience
+    surroundings: Create, index: "Index", tar_gz: Pack, retry: RetryPolicy
 ) -> None:
     sha256 = index.add("x.tgz", tar_gz(FILES))
-    output = run(surroundings(ArchivePin(name="demo", url=f"{index.address}/files/x.tgz", sha256=sha256)), patience)
+    output = run(surroundings(ArchivePin(name="demo", url=f"{index.address}/files/x.tgz", sha256=sha256)), retry)
     assert output.failures == {}
     assert output.report.rows_out == 3
 
@@ -205,7 +207,7 @@ def test_a_tree_that_changes_after_it_was_verified_is_refused_too(tmp_path: Path
     pin = local_pin(root)
     (root / "a.cpp").write_bytes(b"int changed;")
     with pytest.raises(DigestError, match="its tree has the digest"):
-        collect_source(PartJob("tree", CollectParams(), {}, pin.identity(), {"tree": root}))
+        collect_source(PartJob("tree", CollectParams(), {}, pin.identity(), {"source": root}))
 
 
 def test_globs_narrow_a_tree_and_its_digest_alike(surroundings: Create, tmp_path: Path) -> None:
@@ -228,7 +230,7 @@ def test_a_tree_over_the_limits_is_refused(tmp_path: Path) -> None:
         (root / f"{number}.h").write_bytes(b"")
     params = CollectParams(max_members=2)
     with pytest.raises(ArchiveError, match="its tree has 3 entries"):
-        collect_source(PartJob("tree", params, {}, local_pin(root).identity(), {"tree": root}))
+        collect_source(PartJob("tree", params, {}, local_pin(root).identity(), {"source": root}))
 
 
 def test_the_order_of_members_does_not_move_the_output(surroundings: Create, tar_gz: Pack, tmp_path: Path) -> None:

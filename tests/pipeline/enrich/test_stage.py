@@ -11,6 +11,7 @@ from pipeline.build.build import BuildOrder, open_build
 from pipeline.build.engine import write_output
 from pipeline.build.recipes import CorpusParams
 from pipeline.build.stages import StageResult, run_stages
+from pipeline.collect.kinds.local import LocalPin
 from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.contracts.report import StageReport
 from pipeline.core.records import ChunkKind, Document, EnrichedDocument
@@ -19,7 +20,6 @@ from pipeline.enrich.params import EnrichParams, SyntaxParams
 from pipeline.enrich.stage import enrich_source
 from pipeline.normalize.identity import document_id, text_sha256
 from pipeline.pins.local_tree import tree_digest
-from pipeline.pins.pins import LocalPin
 from pipeline.store.store import Store
 
 BROKEN = "".join(f"@ unparsable{n} ) ] > ` number{n * n}\n" for n in range(20))

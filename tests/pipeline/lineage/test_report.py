@@ -13,11 +13,11 @@ from pipeline.build.build import BuildOrder, open_build
 from pipeline.build.recipes import TINY
 from pipeline.build.stages import run_stages
 from pipeline.cli.main import main
+from pipeline.collect.kinds.local import LocalPin
 from pipeline.core.errors import MissingError
 from pipeline.lineage.report import Report, report_corpus
 from pipeline.lineage.report_page import render_page
 from pipeline.pins.local_tree import tree_digest
-from pipeline.pins.pins import LocalPin
 from pipeline.store.store import Store
 from tests.support.paths import ROOT
 

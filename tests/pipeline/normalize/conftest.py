@@ -11,9 +11,9 @@ import pytest
 from pipeline.build.build import BuildOrder, open_build
 from pipeline.build.recipes import CorpusParams
 from pipeline.build.stages import StageResult, run_stage
+from pipeline.collect.kinds.local import LocalPin
 from pipeline.normalize.params import NormalizeParams
 from pipeline.pins.local_tree import tree_digest
-from pipeline.pins.pins import LocalPin
 from pipeline.store.store import Store
 
 Sources = Mapping[str, Mapping[str, str | bytes]]

@@ -5,11 +5,15 @@ import pytest
 from license_expression import get_spdx_licensing
 
 import pipeline.pins
+from pipeline.collect.kinds.archive import ArchivePin
+from pipeline.collect.kinds.local import LocalPin
+from pipeline.collect.kinds.sdist import SdistPin
+from pipeline.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.core.errors import PinError
 from pipeline.core.params import canonical_json
 from pipeline.pins.catalog import CatalogEntry, load_catalog
 from pipeline.pins.local_tree import tree_digest
-from pipeline.pins.pins import ArchivePin, LocalPin, SdistPin, load_pins, toml_of
+from pipeline.pins.pins import load_pins, pin_toml
 
 HEX = "a" * 64
 COMMIT = "b" * 40
@@ -31,13 +35,13 @@ def pins_file(folder: Path, *entries: str) -> Path:
 
 def refusal(path: Path) -> str:
     with pytest.raises(PinError) as caught:
-        load_pins(path)
+        load_pins(path, SOURCE_KINDS)
     return str(caught.value)
 
 
 def test_pins_are_sorted_by_name_whatever_their_order_in_the_file(tmp_path: Path) -> None:
     path = pins_file(tmp_path, 'name = "zeta"' + SDIST, 'name = "alpha"' + SDIST)
-    assert [pin.name for pin in load_pins(path)] == ["alpha", "zeta"]
+    assert [pin.name for pin in load_pins(path, SOURCE_KINDS)] == ["alpha", "zeta"]
 
 
 def test_every_kind_is_valid_with_its_own_locator(tmp_path: Path) -> None:
@@ -49,7 +53,7 @@ def test_every_kind_is_valid_with_its_own_locator(tmp_path: Path) -> None:
         f'name = "d"\nkind = "local"\npath = "tree"\ndigest = "{HEX}"',
         f'name = "e"\nkind = "jsonl"\npath = "e.jsonl"\nsha256 = "{HEX}"\ntext_field = "code"',
     )
-    assert [(pin.kind, pin.revision) for pin in load_pins(path)] == [
+    assert [(pin.kind, pin.revision) for pin in load_pins(path, SOURCE_KINDS)] == [
         ("sdist", HEX),
         ("archive", HEX),
         ("git", COMMIT),
@@ -63,8 +67,8 @@ def test_every_kind_is_valid_with_its_own_locator(tmp_path: Path) -> None:
     [
         (SDIST, ["entry 1", "`name` is missing"]),
         ('name = "Demo"' + SDIST, ["Demo", "name is 'Demo'", "lower-case letters, digits and single hyphens"]),
-        ('name = "demo"', ["demo", "`kind` is missing", "sdist, archive, git, local or jsonl"]),
-        ('name = "demo"\nkind = "svn"', ["kind is 'svn'", "sdist, archive, git, local or jsonl"]),
+        ('name = "demo"', ["demo", "`kind` is missing", "one of sdist, archive, git, local, jsonl"]),
+        ('name = "demo"\nkind = "svn"', ["kind is 'svn'", "one of sdist, archive, git, local, jsonl"]),
         ('name = "demo"' + SDIST.replace(HEX, "abc123"), ["sha256 is 'abc123'", "64 lower-case hex", "sha256sum"]),
         ('name = "demo"' + SDIST.replace(HEX, HEX.upper()), ["sha256 is 'AAA", "64 lower-case hex digits"]),
         ('name = "demo"' + SDIST.replace(f'sha256 = "{HEX}"', ""), ["`sha256` is missing", "package index"]),
@@ -155,7 +159,7 @@ def test_a_local_pin_of_no_folder_is_told_so(tmp_path: Path) -> None:
 
 def test_a_relative_path_counts_from_the_pins_file_and_stays_out_of_the_identity(tmp_path: Path) -> None:
     entry = f'name = "demo"\nkind = "local"\npath = "tree"\ndigest = "{HEX}"'
-    (pin,) = load_pins(pins_file(tmp_path, entry))
+    (pin,) = load_pins(pins_file(tmp_path, entry), SOURCE_KINDS)
     assert isinstance(pin, LocalPin)
     assert pin.path == tmp_path / "tree"
     assert str(tmp_path) not in canonical_json(pin.identity()).decode()
@@ -172,7 +176,7 @@ def test_identity_ignores_weight_and_place_and_nothing_else() -> None:
 
 def test_the_operational_slice_is_22_sdists_whose_declared_licenses_are_spdx() -> None:
     licensing = get_spdx_licensing()
-    pins = load_pins(PINS / "operational.toml")
+    pins = load_pins(PINS / "operational.toml", SOURCE_KINDS)
     assert len(pins) == 22
     for pin in pins:
         assert isinstance(pin, SdistPin)
@@ -195,7 +199,7 @@ def test_a_catalog_can_never_reach_a_run() -> None:
 def test_the_catalog_loads_and_lists_nothing_that_is_pinned() -> None:
     listed = {entry.name for entry in load_catalog(PINS / "catalog.toml")}
     assert "grpcio" in listed
-    assert not listed & {pin.name for pin in load_pins(PINS / "operational.toml")}
+    assert not listed & {pin.name for pin in load_pins(PINS / "operational.toml", SOURCE_KINDS)}
 
 
 def test_a_catalog_entry_with_a_digest_is_refused(tmp_path: Path) -> None:
@@ -219,24 +223,24 @@ def test_a_name_that_stands_for_a_part_of_no_source_is_refused(tmp_path: Path, n
 def test_an_entry_as_toml_is_read_back_as_it_was(tmp_path: Path, path: str) -> None:
     entry = {"name": "mine", "path": path}
 
-    assert tomllib.loads(toml_of(entry)) == {"pin": [entry]}
+    assert tomllib.loads(pin_toml(entry)) == {"pin": [entry]}
 
 
 def test_an_entry_that_no_toml_can_hold_is_refused() -> None:
     with pytest.raises(PinError, match="UTF-8"):
-        toml_of({"name": "mine", "path": "\udcff"})
+        pin_toml({"name": "mine", "path": "\udcff"})
 
 
 def test_an_upstream_is_another_pin_of_the_file_and_bands_begin_before_they_end(tmp_path: Path) -> None:
     zlib = 'name = "zlib"' + SDIST
     good = 'name = "a"' + SDIST + 'upstreams = { "third_party/zlib/**" = "zlib" }\nlanguages = { cpp = [0.5, 1.0] }'
-    (first, second) = load_pins(pins_file(tmp_path, good, zlib))
+    (first, second) = load_pins(pins_file(tmp_path, good, zlib), SOURCE_KINDS)
     assert first.upstreams == {"third_party/zlib/**": "zlib"}
     assert first.identity() | {"name": "zlib"} == second.identity()
     assert "upstreams names zlib; expected names of other pins" in refusal(pins_file(tmp_path, good))
     itself = 'name = "a"' + SDIST + 'upstreams = { "**/zlib/**" = "a" }'
     assert "upstreams names a" in refusal(pins_file(tmp_path, itself, zlib))
     backwards = 'name = "a"' + SDIST + "languages = { cpp = [0.9, 0.1] }"
-    assert "a band of cpp that does not end before it begins" in refusal(pins_file(tmp_path, backwards))
+    assert "the lower bound of the band of cpp to be at most the upper one" in refusal(pins_file(tmp_path, backwards))
     unknown = 'name = "a"' + SDIST + "languages = { rust = [0.0, 0.1] }"
-    assert "there is no language rust; expected c, c_or_cpp, cpp" in refusal(pins_file(tmp_path, unknown))
+    assert "expected bands of c, c_or_cpp, cpp, not of rust" in refusal(pins_file(tmp_path, unknown))

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.collect.archives.unpack import Contents, unpack
+from pipeline.collect.archives.unpack import unpack
+from pipeline.collect.contents import ReadOptions, SourceContents
 from pipeline.collect.params import CollectParams
 from pipeline.core.errors import ArchiveError
 from pipeline.pins.local_tree import printable_path
@@ -37,10 +38,10 @@ def tar_bytes(*entries: tuple[tarfile.TarInfo, bytes], form: int = tarfile.GNU_F
     return target.getvalue()
 
 
-def read(folder: Path, content: bytes, limits: CollectParams = LIMITS, selection: Selection = ALL) -> Contents:
+def read(folder: Path, content: bytes, limits: CollectParams = LIMITS, selection: Selection = ALL) -> SourceContents:
     path = folder / "archive"
     path.write_bytes(content)
-    return unpack(path, selection, limits, "demo")
+    return unpack(path, ReadOptions("demo", selection, limits))
 
 
 def refusal(folder: Path, content: bytes, limits: CollectParams = LIMITS) -> str:
@@ -163,7 +164,7 @@ def test_paths_stay_whole_where_there_is_no_single_top_folder(tmp_path: Path) ->
         ("d\\..\\..\\x.cpp", "leaves the archive through `..`"),
         ("\\\\server\\x.cpp", "has an absolute path"),
         ("d/" * 2000 + "x.cpp", "its path has 4005 bytes; expected at most 1024"),
-        ("d/" * 80 + "x.cpp", "lies 80 folders deep; expected at most 64"),
+        ("d/" * 80 + "x.cpp", "is 80 folders deep; expected at most 64"),
     ],
 )
 def test_a_path_that_leaves_the_archive_or_is_endless_is_refused_by_name(tmp_path: Path, name: str, said: str) -> None:
@@ -225,7 +226,7 @@ def test_paths_that_are_the_same_on_some_system_are_refused_and_both_named(
 def test_a_file_below_a_link_or_a_file_is_refused(tmp_path: Path) -> None:
     for kind in (tarfile.SYMTYPE, tarfile.REGTYPE):
         message = refusal(tmp_path, tar_bytes(entry("d/l", kind=kind, target="x"), entry("d/l/a.cpp", b"1")))
-        assert "'d/l/a.cpp' lies below 'd/l', which is no folder" in message
+        assert "'d/l/a.cpp' is below 'd/l', which is not a folder" in message
 
 
 def test_ten_gigabytes_are_refused_on_their_promise(tmp_path: Path) -> None:

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipeline.collect.git.history import Change, is_accepted
-from pipeline.collect.network.retry import Patience
+from pipeline.collect.kinds.git import GitPin
+from pipeline.collect.params import RetryPolicy
 from pipeline.collect.stage import run
 from pipeline.core.records import FileModification
 from pipeline.core.schema import check_table
-from pipeline.pins.pins import GitPin
 from tests.support import git_repository as made
 from tests.support.git_repository import Repository
 
@@ -26,14 +26,14 @@ def repository(tmp_path: Path) -> Repository:
 
 
 @pytest.fixture
-def chains(surroundings: Create, repository: Repository, patience: Patience) -> Chains:
+def chains(surroundings: Create, repository: Repository, retry: RetryPolicy) -> Chains:
     """The rows of the history of a commit, HEAD unless given."""
 
     def collect(commit: str = "", name: str = "demo", **more: object) -> list[dict[str, Any]]:
         commit = commit or repository.git("rev-parse", "HEAD")
         pin = GitPin(name=name, url=repository.url, commit=commit, history=True, **more)  # type: ignore[arg-type]
         context = surroundings(pin)
-        assert run(context, patience).failures == {}
+        assert run(context, retry).failures == {}
         table = context.made[name].tables["history.parquet"]
         check_table(table, FileModification, "history")
         assert context.made[name].report.measures["num_modifications"] == table.num_rows

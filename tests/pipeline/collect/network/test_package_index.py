@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pipeline.collect.kinds.sdist import SdistPin
 from pipeline.collect.network.package_index import (
     IndexConfiguration,
     PackageIndex,
@@ -13,10 +14,9 @@ from pipeline.collect.network.package_index import (
     default_index,
     pip_configuration,
 )
-from pipeline.collect.network.retry import Patience
+from pipeline.collect.params import RetryPolicy
 from pipeline.core.digests import file_sha256
 from pipeline.core.errors import DigestError, FetchError
-from pipeline.pins.pins import SdistPin
 
 if TYPE_CHECKING:
     from tests.pipeline.collect.conftest import Index
@@ -29,79 +29,79 @@ def pin(sha256: str, file_name: str = FILE_NAME) -> SdistPin:
     return SdistPin(name="demo", project="Demo.Pkg", version="1.0", file_name=file_name, sha256=sha256)
 
 
-def package_index(index: "Index", patience: Patience) -> PackageIndex:
-    return PackageIndex(IndexConfiguration(index_urls=(f"{index.address}/simple",)), patience)
+def package_index(index: "Index", retry: RetryPolicy) -> PackageIndex:
+    return PackageIndex(IndexConfiguration(index_urls=(f"{index.address}/simple",)), retry)
 
 
-def test_the_link_is_found_through_the_index_that_pip_is_configured_with(index: "Index", patience: Patience) -> None:
+def test_the_link_is_found_through_the_index_that_pip_is_configured_with(index: "Index", retry: RetryPolicy) -> None:
     sha256 = index.add(FILE_NAME, ARCHIVE)
     index.add("demo_pkg-1.0-py3-none-any.whl", b"a wheel")
-    link = PackageIndex(pip_configuration(), patience).find(pin(sha256))
+    link = PackageIndex(pip_configuration(), retry).find(pin(sha256))
     assert link.url_without_fragment == f"{index.address}/files/{FILE_NAME}"
     assert [path for path, _ in index.requests] == ["/simple/demo-pkg/"]
 
 
-def test_an_index_in_json_serves_as_well(index: "Index", patience: Patience, tmp_path: Path) -> None:
+def test_an_index_in_json_serves_as_well(index: "Index", retry: RetryPolicy, tmp_path: Path) -> None:
     sha256 = index.add(FILE_NAME, ARCHIVE)
     index.in_json = True
-    package_index(index, patience).fetch(pin(sha256), tmp_path / "partial")
+    package_index(index, retry).fetch(pin(sha256), tmp_path / "partial")
     assert file_sha256(tmp_path / "partial") == sha256
 
 
-def test_a_file_arrives_whole(index: "Index", patience: Patience, tmp_path: Path, delays: list[float]) -> None:
+def test_a_file_arrives_whole(index: "Index", retry: RetryPolicy, tmp_path: Path, delays: list[float]) -> None:
     sha256 = index.add(FILE_NAME, ARCHIVE)
-    package_index(index, patience).fetch(pin(sha256), tmp_path / "partial")
+    package_index(index, retry).fetch(pin(sha256), tmp_path / "partial")
     assert (tmp_path / "partial").read_bytes() == ARCHIVE
     assert delays == []
 
 
 @pytest.mark.parametrize("fault", ["truncate", "stall"])
 def test_a_broken_transfer_is_continued_where_it_stopped(
-    index: "Index", patience: Patience, tmp_path: Path, delays: list[float], fault: str
+    index: "Index", retry: RetryPolicy, tmp_path: Path, delays: list[float], fault: str
 ) -> None:
     sha256 = index.add(FILE_NAME, ARCHIVE)
     index.faults = [fault]
-    package_index(index, patience).fetch(pin(sha256), tmp_path / "partial")
+    package_index(index, retry).fetch(pin(sha256), tmp_path / "partial")
     assert file_sha256(tmp_path / "partial") == sha256
     assert index.file_requests == [None, f"bytes={len(ARCHIVE) // 2}-"]
     assert delays == [1.0]
 
 
 def test_a_server_that_cannot_continue_is_asked_for_the_whole(
-    index: "Index", patience: Patience, tmp_path: Path
+    index: "Index", retry: RetryPolicy, tmp_path: Path
 ) -> None:
     sha256 = index.add(FILE_NAME, ARCHIVE)
     index.faults, index.continues = ["truncate"], False
-    package_index(index, patience).fetch(pin(sha256), tmp_path / "partial")
+    package_index(index, retry).fetch(pin(sha256), tmp_path / "partial")
     assert (tmp_path / "partial").read_bytes() == ARCHIVE
     assert len(index.file_requests) == 2
 
 
-def test_a_download_of_an_earlier_run_is_continued(index: "Index", patience: Patience, tmp_path: Path) -> None:
+def test_a_download_of_an_earlier_run_is_continued(index: "Index", retry: RetryPolicy, tmp_path: Path) -> None:
     sha256 = index.add(FILE_NAME, ARCHIVE)
     (tmp_path / "partial").write_bytes(ARCHIVE[:1000])
-    package_index(index, patience).fetch(pin(sha256), tmp_path / "partial")
+    package_index(index, retry).fetch(pin(sha256), tmp_path / "partial")
     assert (tmp_path / "partial").read_bytes() == ARCHIVE
     assert index.file_requests == ["bytes=1000-"]
 
 
 @pytest.mark.parametrize("stale", [b"other bytes", ARCHIVE + b"too long"])
 def test_a_stale_partial_download_is_thrown_away_and_fetched_anew(
-    index: "Index", patience: Patience, tmp_path: Path, stale: bytes
+    index: "Index", retry: RetryPolicy, tmp_path: Path, stale: bytes
 ) -> None:
     sha256 = index.add(FILE_NAME, ARCHIVE)
     (tmp_path / "partial").write_bytes(stale)
-    package_index(index, patience).fetch(pin(sha256), tmp_path / "partial")
+    package_index(index, retry).fetch(pin(sha256), tmp_path / "partial")
     assert (tmp_path / "partial").read_bytes() == ARCHIVE
 
 
 def test_attempts_are_bounded_their_delay_doubles_and_what_came_is_kept(
-    index: "Index", patience: Patience, tmp_path: Path, delays: list[float]
+    index: "Index", retry: RetryPolicy, tmp_path: Path, delays: list[float]
 ) -> None:
     sha256 = index.add(FILE_NAME, ARCHIVE)
     index.faults = ["unavailable", "truncate", "unavailable"]
     with pytest.raises(FetchError) as caught:
-        package_index(index, patience).fetch(pin(sha256), tmp_path / "partial")
+        package_index(index, retry).fetch(pin(sha256), tmp_path / "partial")
     message = str(caught.value)
     assert f"{index.address}/files/{FILE_NAME}: could not be downloaded" in message
     assert "attempt 1: the server answered 503" in message
@@ -111,20 +111,20 @@ def test_attempts_are_bounded_their_delay_doubles_and_what_came_is_kept(
     assert (tmp_path / "partial").stat().st_size == len(ARCHIVE) // 2
 
 
-def test_a_file_that_is_gone_is_not_asked_for_twice(index: "Index", patience: Patience, tmp_path: Path) -> None:
+def test_a_file_that_is_gone_is_not_asked_for_twice(index: "Index", retry: RetryPolicy, tmp_path: Path) -> None:
     sha256 = index.add(FILE_NAME, ARCHIVE)
     index.faults = ["gone"]
     with pytest.raises(FetchError, match="the server answered 404"):
-        package_index(index, patience).fetch(pin(sha256), tmp_path / "partial")
+        package_index(index, retry).fetch(pin(sha256), tmp_path / "partial")
     assert len(index.file_requests) == 1
 
 
 def test_a_link_with_another_digest_is_refused_before_any_byte_with_both_digests(
-    index: "Index", patience: Patience, tmp_path: Path
+    index: "Index", retry: RetryPolicy, tmp_path: Path
 ) -> None:
     offered = index.add(FILE_NAME, ARCHIVE)
     with pytest.raises(DigestError) as caught:
-        package_index(index, patience).fetch(pin("0" * 64), tmp_path / "partial")
+        package_index(index, retry).fetch(pin("0" * 64), tmp_path / "partial")
     message = str(caught.value)
     assert f"offers {FILE_NAME} with sha256 {offered}" in message
     assert f"expected {'0' * 64}" in message
@@ -132,18 +132,18 @@ def test_a_link_with_another_digest_is_refused_before_any_byte_with_both_digests
 
 
 def test_a_link_without_a_digest_is_used_and_its_bytes_are_left_to_be_judged(
-    index: "Index", patience: Patience, tmp_path: Path
+    index: "Index", retry: RetryPolicy, tmp_path: Path
 ) -> None:
     sha256 = index.add(FILE_NAME, ARCHIVE, link_digest="")
-    package_index(index, patience).fetch(pin(sha256), tmp_path / "partial")
+    package_index(index, retry).fetch(pin(sha256), tmp_path / "partial")
     assert file_sha256(tmp_path / "partial") == sha256
 
 
-def test_a_missing_file_is_reported_with_all_that_was_tried(index: "Index", patience: Patience, tmp_path: Path) -> None:
+def test_a_missing_file_is_reported_with_all_that_was_tried(index: "Index", retry: RetryPolicy, tmp_path: Path) -> None:
     index.add("demo_pkg-2.0.tar.gz", ARCHIVE)
     configuration = IndexConfiguration((f"{index.address}/simple",), (str(tmp_path),))
     with pytest.raises(FetchError) as caught:
-        PackageIndex(configuration, patience).find(pin("0" * 64))
+        PackageIndex(configuration, retry).find(pin("0" * 64))
     message = str(caught.value)
     assert message.startswith(f"demo: {FILE_NAME} was not found")
     assert f"{index.address}/simple: not among 1 archives" in message
@@ -151,22 +151,22 @@ def test_a_missing_file_is_reported_with_all_that_was_tried(index: "Index", pati
     assert "Check project, version and file name" in message
 
 
-def test_an_index_page_that_fails_for_a_while_is_asked_again(index: "Index", patience: Patience) -> None:
+def test_an_index_page_that_fails_for_a_while_is_asked_again(index: "Index", retry: RetryPolicy) -> None:
     sha256 = index.add(FILE_NAME, ARCHIVE)
     index.page_faults = ["unavailable", "unavailable"]
-    assert package_index(index, patience).find(pin(sha256)).filename == FILE_NAME
+    assert package_index(index, retry).find(pin(sha256)).filename == FILE_NAME
 
 
-def test_an_index_that_stays_away_is_named_without_its_credentials(patience: Patience, delays: list[float]) -> None:
+def test_an_index_that_stays_away_is_named_without_its_credentials(retry: RetryPolicy, delays: list[float]) -> None:
     configuration = IndexConfiguration(index_urls=("http://user:word@127.0.0.1:9/simple",))
     with pytest.raises(FetchError) as caught:
-        PackageIndex(configuration, patience).find(pin("0" * 64))
+        PackageIndex(configuration, retry).find(pin("0" * 64))
     assert "http://***@127.0.0.1:9/simple: " in str(caught.value)
     assert "word" not in str(caught.value)
     assert delays == [1.0, 2.0]
 
 
-def test_a_folder_and_an_index_of_files_serve_without_a_network(patience: Patience, tmp_path: Path) -> None:
+def test_a_folder_and_an_index_of_files_serve_without_a_network(retry: RetryPolicy, tmp_path: Path) -> None:
     archive = tmp_path / "files" / FILE_NAME
     archive.parent.mkdir()
     archive.write_bytes(ARCHIVE)
@@ -179,12 +179,12 @@ def test_a_folder_and_an_index_of_files_serve_without_a_network(patience: Patien
         IndexConfiguration(index_urls=((tmp_path / "simple").as_uri(),)),
     ]
     for number, configuration in enumerate(places):
-        PackageIndex(configuration, patience).fetch(pin(sha256), tmp_path / str(number))
+        PackageIndex(configuration, retry).fetch(pin(sha256), tmp_path / str(number))
         assert (tmp_path / str(number)).read_bytes() == ARCHIVE
 
 
 def test_an_index_with_other_bytes_gives_way_to_one_with_the_pinned_ones_even_if_that_is_away_at_first(
-    index: "Index", patience: Patience, tmp_path: Path
+    index: "Index", retry: RetryPolicy, tmp_path: Path
 ) -> None:
     sha256 = index.add(FILE_NAME, ARCHIVE)
     page = tmp_path / "demo-pkg" / "index.html"
@@ -192,7 +192,7 @@ def test_an_index_with_other_bytes_gives_way_to_one_with_the_pinned_ones_even_if
     page.write_text(f'<a href="{FILE_NAME}#sha256={"1" * 64}">{FILE_NAME}</a>')
     configuration = IndexConfiguration((tmp_path.as_uri(), f"{index.address}/simple"))
     index.page_faults = ["unavailable"]
-    assert PackageIndex(configuration, patience).find(pin(sha256)).hash == sha256
+    assert PackageIndex(configuration, retry).find(pin(sha256)).hash == sha256
 
 
 @pytest.mark.parametrize(
@@ -226,14 +226,14 @@ def test_pip_is_asked_and_its_environment_wins_over_its_file(tmp_path: Path, mon
 
 
 def test_an_index_out_of_reach_is_waited_for_once_and_not_for_every_pin(
-    patience: Patience, delays: list[float]
+    retry: RetryPolicy, delays: list[float]
 ) -> None:
-    index = PackageIndex(IndexConfiguration(index_urls=("http://127.0.0.1:9/simple",)), patience)
+    index = PackageIndex(IndexConfiguration(index_urls=("http://127.0.0.1:9/simple",)), retry)
     for _ in range(3):
         with pytest.raises(FetchError, match="was not found"):
             index.find(pin("0" * 64))
 
-    assert len(delays) == patience.num_attempts - 1
+    assert len(delays) == retry.num_attempts - 1
 
 
 def test_without_pip_the_remedy_is_to_install_it(tmp_path: Path) -> None:
@@ -244,15 +244,15 @@ def test_without_pip_the_remedy_is_to_install_it(tmp_path: Path) -> None:
         pip_configuration(str(python))
 
 
-def test_a_certificate_that_does_not_exist_is_named(patience: Patience) -> None:
+def test_a_certificate_that_does_not_exist_is_named(retry: RetryPolicy) -> None:
     with pytest.raises(FetchError, match=r"pip's option `cert`: names '/nowhere.pem', which does not exist"):
-        PackageIndex(IndexConfiguration(certificate="/nowhere.pem"), patience)
+        PackageIndex(IndexConfiguration(certificate="/nowhere.pem"), retry)
 
 
 def test_an_archive_is_never_unpacked_on_its_way(
-    index: "Index", patience: Patience, tmp_path: Path, tar_gz: Callable[[Mapping[str, bytes]], bytes]
+    index: "Index", retry: RetryPolicy, tmp_path: Path, tar_gz: Callable[[Mapping[str, bytes]], bytes]
 ) -> None:
     packed = tar_gz({"demo-1.0/a.cpp": b"int a;"})
     sha256 = index.add(FILE_NAME, packed)
-    package_index(index, patience).fetch(pin(sha256), tmp_path / "partial")
+    package_index(index, retry).fetch(pin(sha256), tmp_path / "partial")
     assert (tmp_path / "partial").read_bytes() == packed

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeline.cli.main import main
-from pipeline.collect.git.command import last_words
-from pipeline.collect.network.retry import Patience
-from pipeline.collect.params import CollectParams
+from pipeline.collect.git.command import error_message
+from pipeline.collect.kinds.git import GitPin
+from pipeline.collect.params import CollectParams, RetryPolicy
 from pipeline.collect.stage import run
 from pipeline.core.errors import ArchiveError, FetchError, SourceError
-from pipeline.pins.pins import GitPin
 from pipeline.store.fsck import fsck
 from pipeline.store.store import Store
 from tests.support import git_repository as made
@@ -43,15 +42,15 @@ def rows(context: "Surroundings", table: str, *columns: str) -> list[tuple[objec
     return [tuple(row[column] for column in columns) for row in found]
 
 
-def failure(context: "Surroundings", patience: Patience) -> SourceError:
-    output = run(context, patience)
+def failure(context: "Surroundings", retry: RetryPolicy) -> SourceError:
+    output = run(context, retry)
     assert output.parts == {}
     return output.failures["demo"]
 
 
 @pytest.mark.parametrize("hash_name", ["sha1", "sha256"])
 def test_a_commit_gives_its_files_and_names_what_it_left_out(
-    surroundings: Create, tmp_path: Path, patience: Patience, hash_name: str
+    surroundings: Create, tmp_path: Path, retry: RetryPolicy, hash_name: str
 ) -> None:
     repository = made.create(tmp_path / "repository", hash_name)
     repository.commit(old__c="int old;\n")
@@ -66,7 +65,7 @@ def test_a_commit_gives_its_files_and_names_what_it_left_out(
     commit = repository.commit()
     repository.commit(later__c="int later;\n")
     context = surroundings(pin_of(repository, commit))
-    assert run(context, patience).failures == {}
+    assert run(context, retry).failures == {}
 
     blob = repository.git("hash-object", "--stdin", stdin=b"int a;\r\n")
     path, content, revision, blob_id = rows(context, "files.parquet", "path", "content", "revision", "git_blob_id")[1]
@@ -81,12 +80,12 @@ def test_a_commit_gives_its_files_and_names_what_it_left_out(
 
 
 def test_only_the_commit_is_fetched_and_neither_its_past_nor_its_future(
-    surroundings: Create, repository: Repository, patience: Patience
+    surroundings: Create, repository: Repository, retry: RetryPolicy
 ) -> None:
     before = repository.commit(a__c="int a;\n")
     commit = repository.commit(a__c="int aa;\n")
     context = surroundings(pin_of(repository, commit))
-    run(context, patience)
+    run(context, retry)
     (pack,) = [context.blob(sha256) for sha256 in context.names.values()]
     listing = subprocess.run(
         ["git", "index-pack", "--stdin", "-v"], cwd=_bare(repository), stdin=pack.open("rb"), check=True
@@ -110,13 +109,13 @@ def _bare(repository: Repository) -> Path:
 
 
 def test_paths_that_collide_on_some_disk_are_files_of_their_own(
-    surroundings: Create, repository: Repository, patience: Patience
+    surroundings: Create, repository: Repository, retry: RetryPolicy
 ) -> None:
     blob = repository.git("hash-object", "-w", "--stdin", stdin=b"int a;\n")
     names = [b"A.c", b"a.c", b"caf\xe9.c", b"back\\slash.c", b"con.c"]
     tree = repository.tree(*(("100644", name, blob) for name in sorted(names)))
     context = surroundings(pin_of(repository, repository.commit_tree(tree)))
-    assert run(context, patience).failures == {}
+    assert run(context, retry).failures == {}
     assert [path for (path,) in rows(context, "files.parquet", "path")] == [
         "A.c",
         "a.c",
@@ -127,7 +126,7 @@ def test_paths_that_collide_on_some_disk_are_files_of_their_own(
 
 
 def test_neither_hooks_nor_filters_nor_settings_have_a_say(
-    surroundings: Create, repository: Repository, patience: Patience, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    surroundings: Create, repository: Repository, retry: RetryPolicy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     witness = tmp_path / "executed"
     touch = f"touch {witness}; cat"
@@ -155,14 +154,14 @@ def test_neither_hooks_nor_filters_nor_settings_have_a_say(
     monkeypatch.setenv("GIT_EXTERNAL_DIFF", touch)
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "nowhere"))
     context = surroundings(pin_of(repository, commit, history=True))
-    assert run(context, patience).failures == {}
+    assert run(context, retry).failures == {}
     assert rows(context, "files.parquet", "content") == [(b"$Id$\nint a;\n",)]
     assert not witness.exists()
 
 
 @pytest.mark.parametrize("history", [False, True])
 def test_a_commit_comes_over_http(
-    surroundings: Create, repository: Repository, patience: Patience, monkeypatch: pytest.MonkeyPatch, history: bool
+    surroundings: Create, repository: Repository, retry: RetryPolicy, monkeypatch: pytest.MonkeyPatch, history: bool
 ) -> None:
     repository.commit(a__c="int a;\n")
     commit = repository.commit(a__c="int aa;\n")
@@ -174,7 +173,7 @@ def test_a_commit_comes_over_http(
     url = f"http://127.0.0.1:{server.server_port}/{repository.folder.name}/.git"
     context = surroundings(GitPin(name="demo", url=url, commit=commit, history=history))
     try:
-        assert run(context, patience).failures == {}
+        assert run(context, retry).failures == {}
     finally:
         server.shutdown()
         server.server_close()
@@ -182,7 +181,7 @@ def test_a_commit_comes_over_http(
 
 
 def test_a_commit_comes_over_ssh(
-    surroundings: Create, repository: Repository, patience: Patience, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    surroundings: Create, repository: Repository, retry: RetryPolicy, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     commit = repository.commit(a__c="int a;\n")
     ssh = tmp_path / "ssh"
@@ -190,7 +189,7 @@ def test_a_commit_comes_over_ssh(
     ssh.chmod(0o755)
     monkeypatch.setenv("GIT_SSH_COMMAND", str(ssh))
     context = surroundings(GitPin(name="demo", url=f"ssh://git@forge.test{repository.folder}", commit=commit))
-    assert run(context, patience).failures == {}
+    assert run(context, retry).failures == {}
     assert rows(context, "files.parquet", "path") == [("a.c",)]
     assert "git@forge.test git-upload-pack" in (tmp_path / "asked").read_text()
 
@@ -204,13 +203,13 @@ def test_an_attempt_that_never_ends_is_ended(
     monkeypatch.setenv("GIT_SSH_COMMAND", str(ssh))
     context = surroundings(GitPin(name="demo", url="ssh://forge.test/r", commit="b" * 40))
     started = time.monotonic()
-    error = failure(context, Patience(num_attempts=1, deadline_seconds=0.5))
-    assert "was not done within" in str(error)
+    error = failure(context, RetryPolicy(num_attempts=1, deadline_seconds=0.5))
+    assert "did not finish within" in str(error)
     assert time.monotonic() - started < 20
 
 
 def test_more_bytes_than_the_limit_are_refused_on_their_way_and_in_the_tree(
-    surroundings: Create, repository: Repository, patience: Patience
+    surroundings: Create, repository: Repository, retry: RetryPolicy
 ) -> None:
     noise = "".join(hashlib.sha256(str(number).encode()).hexdigest() for number in range(2000))
     one = repository.commit(a__c=noise)
@@ -218,45 +217,45 @@ def test_more_bytes_than_the_limit_are_refused_on_their_way_and_in_the_tree(
     for commit, said in ((one, "sends too much"), (other, "has 7000 bytes; expected at most 4096")):
         context = surroundings(pin_of(repository, commit))
         context.params = CollectParams(max_total_bytes=4096)
-        error = failure(context, patience)
+        error = failure(context, retry)
         assert said in str(error), str(error)
         assert isinstance(error, ArchiveError)
 
 
 def test_what_a_server_says_is_fit_for_a_terminal() -> None:
-    said = last_words(b"remote: \x1b]0;title\x07 red\nfatal: the \xff end\n")
+    said = error_message(b"remote: \x1b]0;title\x07 red\nfatal: the \xff end\n")
     assert said == "remote: ?]0;title? red; fatal: the \ufffd end"
 
 
 def test_a_second_build_needs_no_repository_and_one_with_history_serves_without(
-    surroundings: Create, repository: Repository, patience: Patience
+    surroundings: Create, repository: Repository, retry: RetryPolicy
 ) -> None:
     repository.commit(a__c="int a;\n")
     commit = repository.commit(a__c="int aa;\n")
     context = surroundings(pin_of(repository, commit, history=True))
-    assert run(context, patience).failures == {}
+    assert run(context, retry).failures == {}
     shutil.rmtree(repository.folder)
     offline = surroundings(pin_of(repository, commit), offline=True)
     offline.names = context.names
-    assert run(offline, patience).failures == {}
+    assert run(offline, retry).failures == {}
     assert rows(offline, "files.parquet", "content") == [(b"int aa;\n",)]
 
 
 def test_a_commit_without_its_past_in_the_store_does_not_serve_for_history(
-    surroundings: Create, repository: Repository, patience: Patience
+    surroundings: Create, repository: Repository, retry: RetryPolicy
 ) -> None:
     commit = repository.commit(a__c="int a;\n")
     context = surroundings(pin_of(repository, commit))
-    run(context, patience)
+    run(context, retry)
     offline = surroundings(pin_of(repository, commit, history=True), offline=True)
     offline.names = context.names
-    error = failure(offline, patience)
+    error = failure(offline, retry)
     assert isinstance(error, FetchError)
     assert f"commit {commit} with its history is not in the store" in str(error)
 
 
 def test_a_repository_that_packs_otherwise_gives_the_same_part(
-    surroundings: Create, repository: Repository, patience: Patience
+    surroundings: Create, repository: Repository, retry: RetryPolicy
 ) -> None:
     for number in range(5):
         commit = repository.commit(a__c=f"int a{number};\n" * 100, b__c="int b;\n")
@@ -266,39 +265,39 @@ def test_a_repository_that_packs_otherwise_gives_the_same_part(
         repository.git("config", "pack.window", setting)
         repository.git("repack", "-a", "-d", "-F", "-q")
         context = surroundings(pin_of(repository, commit, history=True))
-        assert run(context, patience).failures == {}
+        assert run(context, retry).failures == {}
         tables.append((context.made["demo"].tables, context.names))
     assert tables[0][0] == tables[1][0]
     assert tables[0][1] != tables[1][1]
 
 
 def test_a_pack_whose_bytes_changed_is_refused(
-    surroundings: Create, repository: Repository, patience: Patience
+    surroundings: Create, repository: Repository, retry: RetryPolicy
 ) -> None:
     commit = repository.commit(a__c="int a;\n" * 1000)
     context = surroundings(pin_of(repository, commit))
-    run(context, patience)
+    run(context, retry)
     context.known.clear()
     (sha256,) = context.names.values()
     content = bytearray((context.folder / sha256).read_bytes())
     content[len(content) // 2] ^= 1
     (context.folder / sha256).write_bytes(content)
-    error = failure(context, patience)
+    error = failure(context, retry)
     assert isinstance(error, ArchiveError)
     assert "demo: its pack is broken" in str(error)
     assert "fsck" in str(error)
 
 
 def test_a_pack_of_another_commit_under_the_right_name_is_refused(
-    surroundings: Create, repository: Repository, patience: Patience
+    surroundings: Create, repository: Repository, retry: RetryPolicy
 ) -> None:
     one = repository.commit(a__c="int a;\n")
     other = repository.commit(a__c="int b;\n")
     context = surroundings(pin_of(repository, one))
-    run(context, patience)
+    run(context, retry)
     context.names = {f"git/{other}": context.names[f"git/{one}"]}
     context.pins = [pin_of(repository, other)]
-    assert f"commit {other} is missing" in str(failure(context, patience))
+    assert f"commit {other} is missing" in str(failure(context, retry))
 
 
 def test_a_commit_goes_through_the_store_into_documents_and_a_second_build_needs_no_repository(

@@ -1,6 +1,6 @@
-"""A file of JSON lines as a source: each line that makes sense is a file, each that does not is a drop with its number.
+"""The source kind `jsonl`: a file of JSON lines. Each valid line becomes a file, each invalid one a drop with its number.
 
-A license that a line names becomes the file's `.license` sidecar, as REUSE has it, so that it is judged like any other.
+The license that a line names becomes the file's `.license` sidecar, as in REUSE, so that it is treated like any other.
 """
 
 import json
@@ -8,23 +8,43 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Annotated, Any, BinaryIO, Literal
 
-from pipeline.collect.archives.containers import over_limit
-from pipeline.collect.archives.unpack import Contents, ReadFile, SkippedFile, flaw_of_path, reason_to_skip
+from pydantic import Field, model_validator
+
+from pipeline.collect.contents import ReadFile, ReadOptions, SkippedFile, SourceContents, flaw_of_name, over_limit
+from pipeline.collect.kinds.source_kind import SourceKind
 from pipeline.collect.params import CollectParams
+from pipeline.contracts.part import PartJob
+from pipeline.core.digests import file_sha256
 from pipeline.pins.local_tree import printable_path
-from pipeline.pins.selection import Selection
+from pipeline.pins.pins import FilePin
 
+FieldName = Annotated[str, Field(min_length=1)]
 BAD_LINE = "bad_line"
 _MAX_ESCAPE_BYTES = 6
-"""JSON spells one byte of text with at most six of its own."""
+"""JSON writes one byte of text as at most six bytes."""
 _LICENSE = re.compile(r"[A-Za-z0-9.+:() -]{1,1000}")
 
 
+class JsonlPin(FilePin):
+    """A file of JSON lines, and the names of the fields that hold a document's text, path and license."""
+
+    kind: Literal["jsonl"] = "jsonl"
+    text_field: FieldName = "text"
+    path_field: FieldName = "path"
+    license_field: FieldName | None = None
+
+    @model_validator(mode="after")
+    def _has_no_build(self) -> "JsonlPin":
+        if self.build is not None:
+            raise ValueError("no `build`: JSON lines are not a tree that could be built")
+        return self
+
+
 @dataclass(frozen=True, slots=True)
-class Fields:
-    """The names of the fields of a line that hold the text, its path and, where there is one, its license."""
+class LineFields:
+    """Names of the fields of a line that hold the text, its path and, optionally, its license."""
 
     text: str
     path: str
@@ -32,17 +52,23 @@ class Fields:
 
 
 class _BadLineError(Exception):
-    """What is wrong with a line."""
+    """An error in a line."""
 
 
-def read_lines(place: Path, fields: Fields, selection: Selection, limits: CollectParams, subject: str) -> Contents:
-    """The files that the lines hold, sorted by path. Raises ArchiveError over the limits."""
-    if place.stat().st_size > limits.max_total_bytes:
-        raise over_limit(subject, f"has {place.stat().st_size} bytes", f"{limits.max_total_bytes} bytes in all")
+def _read(job: PartJob, path: Path, options: ReadOptions) -> SourceContents:
+    fields = LineFields(job.identity["text_field"], job.identity["path_field"], job.identity["license_field"])
+    return read_lines(path, fields, options)
+
+
+def read_lines(lines: Path, fields: LineFields, options: ReadOptions) -> SourceContents:
+    """Read the files that the lines hold, sorted by path. Raises ArchiveError over the limits."""
+    subject, limits = options.source, options.limits
+    if lines.stat().st_size > limits.max_total_bytes:
+        raise over_limit(subject, f"has {lines.stat().st_size} bytes", f"{limits.max_total_bytes} bytes in all")
     files: dict[str, ReadFile] = {}
     sidecars: dict[str, ReadFile] = {}
     skipped: list[SkippedFile] = []
-    with place.open("rb") as file:
+    with lines.open("rb") as file:
         for number, line in _lines(file, limits):
             if number > limits.max_members:
                 raise over_limit(subject, f"has more lines than {limits.max_members}", f"{limits.max_members} lines")
@@ -53,7 +79,7 @@ def read_lines(place: Path, fields: Fields, selection: Selection, limits: Collec
             except _BadLineError as flaw:
                 skipped.append(SkippedFile(f"line {number}", len(line), BAD_LINE, f"line {number}: {flaw}"))
                 continue
-            reason = reason_to_skip(path, len(text), limits) if selection.accepts(path) else "excluded"
+            reason = options.reason_to_skip(path, len(text)) if options.selection.accepts(path) else "excluded"
             if reason:
                 skipped.append(SkippedFile(path, len(text), reason, f"line {number}"))
                 continue
@@ -63,11 +89,11 @@ def read_lines(place: Path, fields: Fields, selection: Selection, limits: Collec
                 sidecars[sidecar] = ReadFile(sidecar, ("SPDX-License-" + f"Identifier: {license}\n").encode())
     every = {**files, **sidecars}
     skipped.sort(key=lambda drop: (drop.path, drop.detail))
-    return Contents(tuple(every[path] for path in sorted(every)), tuple(skipped))
+    return SourceContents(tuple(every[path] for path in sorted(every)), tuple(skipped))
 
 
 def _lines(file: BinaryIO, limits: CollectParams) -> Iterator[tuple[int, bytes]]:
-    """The lines that are not blank, with their numbers from 1. Of one that is too long, the beginning alone."""
+    """Yield the lines that are not blank, with their numbers from 1; of a line that is too long, only its beginning."""
     longest = _MAX_ESCAPE_BYTES * limits.max_file_bytes + limits.max_path_bytes + 65_536
     number = 0
     while line := file.readline(longest):
@@ -79,7 +105,7 @@ def _lines(file: BinaryIO, limits: CollectParams) -> Iterator[tuple[int, bytes]]
             yield number, line
 
 
-def _record_of(line: bytes, fields: Fields, limits: CollectParams) -> tuple[str, bytes, str]:
+def _record_of(line: bytes, fields: LineFields, limits: CollectParams) -> tuple[str, bytes, str]:
     try:
         record = json.loads(line.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -89,13 +115,21 @@ def _record_of(line: bytes, fields: Fields, limits: CollectParams) -> tuple[str,
     if not isinstance(record, dict):
         raise _BadLineError(f"it is of type {type(record).__name__}, not an object")
     path = _string(record, fields.path)
-    flaw = flaw_of_path(path, limits)
+    flaw = _flaw_of_path(path, limits)
     if flaw:
         raise _BadLineError(f"its path {path[:200]!r} {flaw}")
     license = _string(record, fields.license) if fields.license and record.get(fields.license) is not None else ""
     if license and not _LICENSE.fullmatch(license):
         raise _BadLineError(f"its `{fields.license}` is {license[:60]!r}, which is no license expression")
     return printable_path(path), _string(record, fields.text).encode(), license
+
+
+def _flaw_of_path(path: str, limits: CollectParams) -> str:
+    parts = path.replace("\\", "/").split("/")
+    num_bytes = len(path.encode("utf-8", "surrogateescape"))
+    if num_bytes > limits.max_path_bytes or len(parts) - 1 > limits.max_depth:
+        return f"has {num_bytes} bytes and lies {len(parts) - 1} folders deep"
+    return flaw_of_name(path) or ("has an empty part" if {"", "."} & set(parts) else "")
 
 
 def _string(record: dict[str, Any], field: str) -> str:
@@ -107,3 +141,12 @@ def _string(record: dict[str, Any], field: str) -> str:
     except UnicodeEncodeError as error:
         raise _BadLineError(f"`{field}` holds half of a surrogate pair at {error.start}") from error
     return value
+
+
+def _propose(path: Path) -> dict[str, str] | None:
+    if path.is_file() and path.suffix == ".jsonl":
+        return {"path": str(path), "sha256": file_sha256(path)}
+    return None
+
+
+KIND = SourceKind(JsonlPin, lambda pin, fetcher: fetcher.file(pin, "a file of JSON lines"), _read, _propose)

@@ -8,15 +8,12 @@ import pytest
 
 from pipeline.build.stages import parts_of
 from pipeline.cli.main import main
-from pipeline.collect.archives.unpack import Contents
-from pipeline.collect.jsonl import Fields, read_lines
-from pipeline.collect.network.retry import Patience
-from pipeline.collect.params import CollectParams
-from pipeline.collect.propose_pin import propose_own
+from pipeline.collect.contents import ReadOptions, SourceContents
+from pipeline.collect.kinds.jsonl import JsonlPin, LineFields, read_lines
+from pipeline.collect.params import CollectParams, RetryPolicy
+from pipeline.collect.propose_pin import propose_local
 from pipeline.collect.stage import run
 from pipeline.core.errors import ArchiveError, DigestError, SourceError
-from pipeline.pins.pins import JsonlPin
-from pipeline.pins.selection import Selection
 from pipeline.store.store import Store
 
 if TYPE_CHECKING:
@@ -30,10 +27,12 @@ def line(path: object = "a.c", text: object = "int a;\n", **more: object) -> byt
     return json.dumps({"path": path, "text": text, **more}).encode() + b"\n"
 
 
-def read(folder: Path, content: bytes, limits: CollectParams | None = None, license: str | None = None) -> Contents:
+def read(
+    folder: Path, content: bytes, limits: CollectParams | None = None, license: str | None = None
+) -> SourceContents:
     place = folder / "lines"
     place.write_bytes(content)
-    return read_lines(place, Fields("text", "path", license), Selection(), limits or CollectParams(), "demo")
+    return read_lines(place, LineFields("text", "path", license), ReadOptions("demo", limits=limits or CollectParams()))
 
 
 def test_each_line_is_a_file_wherever_it_stands(tmp_path: Path) -> None:
@@ -108,12 +107,12 @@ def test_a_file_over_the_limits_is_refused(tmp_path: Path, limits: dict[str, int
         read(tmp_path, b"".join(line(f"{number:03}.c") for number in range(75)), CollectParams(**limits))
 
 
-def test_lines_are_a_source_like_any_other(surroundings: Create, index: "Index", patience: Patience) -> None:
+def test_lines_are_a_source_like_any_other(surroundings: Create, index: "Index", retry: RetryPolicy) -> None:
     content = line("a.c") + b"nonsense\n"
     sha256 = index.add("lines.jsonl", content)
     url = f"{index.address}/files/lines.jsonl"
     context = surroundings(JsonlPin(name="demo", url=url, sha256=sha256, declared_license="MIT"))
-    output = run(context, patience)
+    output = run(context, retry)
     assert output.failures == {}
     (row,) = context.made["demo"].tables["files.parquet"].to_pylist()
     assert (row["path"], row["revision"], row["content"]) == ("a.c", sha256, b"int a;\n")
@@ -124,7 +123,7 @@ def test_the_license_of_a_line_is_that_of_its_document(tmp_path: Path) -> None:
     code = "".join(f"int f{number}(int a) {{ return a * {number} + {number % 7}; }}\n" for number in range(60))
     content = line("a.c", code, license="MIT") + line("b.c", code.replace("f", "g"), license="LicenseRef-Closed")
     (tmp_path / "lines.jsonl").write_bytes(content)
-    pin = propose_own("demo", tmp_path / "lines.jsonl", "NOASSERTION").as_toml() + '\nlicense_field = "license"\n'
+    pin = propose_local("demo", tmp_path / "lines.jsonl", "NOASSERTION").as_toml() + '\nlicense_field = "license"\n'
     (tmp_path / "pins.toml").write_text(pin)
     command = ["build", "--recipe", "tiny", "--corpus", "mine", "--pins", str(tmp_path / "pins.toml"), "--workers", "1"]
     assert main([*command, "--until", "normalize", "--store", str(tmp_path / "store")]) == 0

@@ -1,0 +1,90 @@
+"""SourceContents: the files of a source, each read or skipped with a reason; and ReadOptions, what a reader is given."""
+
+import re
+from dataclasses import dataclass, field
+
+from pipeline.collect.params import CollectParams
+from pipeline.core.errors import ArchiveError
+from pipeline.core.languages import is_source
+from pipeline.core.records import FileModification
+from pipeline.pins.selection import Selection, is_license_evidence
+
+_DRIVE = re.compile(r"[A-Za-z]:")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFile:
+    """A C/C++ file or a file of license evidence, with its bytes."""
+
+    path: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedFile:
+    """A file that was not read. `reason` is `other_language`, `link`, `submodule`, `special`, `excluded`, `too_large`,
+    `bad_line` or `withdrawn`.
+    """
+
+    path: str
+    num_bytes: int
+    reason: str
+    detail: str = ""
+    """Target of a link, commit of a submodule, error of a line, or selector of a withdrawal."""
+    content: bytes | None = None
+    """Bytes of an `other_language` file of a source that is to be built; else None."""
+
+
+@dataclass(frozen=True)
+class SourceContents:
+    """Every file and link of a source, either read or skipped, each sorted by path."""
+
+    files: tuple[ReadFile, ...]
+    skipped: tuple[SkippedFile, ...]
+    history: tuple[FileModification, ...] | None = None
+    """Modifications of the files where the pin asks for them."""
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """Settings for reading one source."""
+
+    source: str
+    """Name of the source, for error messages."""
+    selection: Selection = field(default_factory=Selection)
+    limits: CollectParams = field(default_factory=CollectParams)
+    keeps_tree: bool = False
+    """Whether files in other languages keep their bytes: a source that is to be built needs them."""
+
+    def reason_to_skip(self, path: str, num_bytes: int) -> str:
+        """Return `other_language` or `too_large` for a regular file that is not read, else the empty string."""
+        if not (is_source(path) or is_license_evidence(path)):
+            return "other_language"
+        return "too_large" if num_bytes > self.limits.max_file_bytes else ""
+
+    def keeps_content(self, reason: str, num_bytes: int) -> bool:
+        """Return whether a skipped file keeps its bytes for building the source."""
+        return self.keeps_tree and reason == "other_language" and num_bytes <= self.limits.max_file_bytes
+
+
+def over_limit(subject: str, found: str, limit: str) -> ArchiveError:
+    """Return the error for a source, or a member of it, that exceeds a limit."""
+    remedy = "Exclude this source, or raise the limit if you trust it."
+    return ArchiveError(subject, found, f"at most {limit}", remedy)
+
+
+def flaw_of_name(name: str) -> str:
+    """Return how a member's name leaves its archive, or the empty string. A backslash counts as a separator."""
+    parts = name.replace("\\", "/").split("/")
+    if not name:
+        return "has no name"
+    if "\0" in name:
+        return "has a NUL in its name"
+    if parts[0] == "" or is_on_drive(name):
+        return "has an absolute path"
+    return "leaves the archive through `..`" if ".." in parts else ""
+
+
+def is_on_drive(name: str) -> bool:
+    """Return whether a path begins with a Windows drive."""
+    return _DRIVE.match(name) is not None
