@@ -103,7 +103,7 @@ def training_metadata(result: dict[str, Any], corpus: str, out: Path) -> dict[st
     losses = result["losses"]
     every = max(1, len(losses) // 10)
     shown = [step for step in range(1, len(losses) + 1) if step % every == 0 or step in (1, len(losses))]
-    circumstances = {**{f"seed of {name}": seed for name, seed in result["seeds"].items()}, **result["versions"]}
+    circumstances = {**{f"seed of {name}": seed for name, seed in result["seeds"].items()}, **result["environment"]}
     return {
         "corpus": corpus,
         "steps": result["steps"],

@@ -12,7 +12,7 @@ from typing import Any
 
 from pipeline.core.command_line import Parser, run_command
 from trainer.cli import checkpoints, compiled_code, models, proofs, train
-from trainer.train.determinism import ensure_environment
+from trainer.train.determinism import ensure_variables
 
 GROUPS = (train, checkpoints, models, proofs, compiled_code)
 
@@ -40,5 +40,5 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    ensure_environment(sys.argv[1:])
+    ensure_variables(sys.argv[1:])
     sys.exit(main(sys.argv[1:]))

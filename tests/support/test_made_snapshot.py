@@ -12,12 +12,12 @@ from pipeline.store.store import Store
 from tests.support.made_snapshot import CORPUS, commit_made
 from tests.support.paths import ROOT
 from trainer.proof.acceptance import SAME
-from trainer.train.determinism import ENVIRONMENT
+from trainer.train.determinism import ENVIRONMENT_VARIABLES
 
 
 def ask(*arguments: str) -> tuple[int, dict[str, object], str]:
     line = [sys.executable, "-m", "trainer", *arguments, "--json"]
-    done = subprocess.run(line, cwd=ROOT, env={**os.environ, **ENVIRONMENT}, capture_output=True, text=True)
+    done = subprocess.run(line, cwd=ROOT, env={**os.environ, **ENVIRONMENT_VARIABLES}, capture_output=True, text=True)
     return done.returncode, json.loads(done.stdout or "null"), done.stderr
 
 

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from trainer.train.determinism import ENVIRONMENT
+from trainer.train.determinism import ENVIRONMENT_VARIABLES
 
 _POLL_SECONDS = 0.001
 _TIMEOUT_SECONDS = 300
@@ -32,7 +32,7 @@ class Nursery:
             stdout=subprocess.PIPE,
             text=True,
             bufsize=1,
-            env={**os.environ, **ENVIRONMENT, "OMP_WAIT_POLICY": "passive"},
+            env={**os.environ, **ENVIRONMENT_VARIABLES, "OMP_WAIT_POLICY": "passive"},
         )
         return self
 

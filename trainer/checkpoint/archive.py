@@ -1,7 +1,7 @@
-"""A checkpoint as one tar: sorted, uncompressed, times, owners and modes fixed. Equal checkpoints give equal bytes.
+"""Archive of a checkpoint: one uncompressed tar with sorted members and fixed times, owners and modes, so equal for equal content.
 
-`import_file` accepts exactly what `export` writes: it verifies every member first, then writes the same tar again into a
-hash and compares. So a link, a path with `..`, a changed mode or one byte more is refused without a rule for each.
+`import_archive` accepts exactly the bytes that `export_archive` writes: it verifies every member, then writes the same tar again
+into a hash and compares. So a link, a path with `..`, a changed mode or one byte more is refused without a rule for each.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ _MAX_MANIFEST_BYTES = 16 << 20
 _BLOCK = 1 << 20
 
 
-def export(store: Store, checkpoint_id: str, target: Path) -> str:
+def export_archive(store: Store, checkpoint_id: str, target: Path) -> str:
     """Write a verified checkpoint to `target` and return the tar's SHA-256. A file already there is replaced whole."""
     stored = open_stored(store, checkpoint_id)
     stored.verify()
@@ -39,7 +39,7 @@ def export(store: Store, checkpoint_id: str, target: Path) -> str:
     return file_sha256(target)
 
 
-def import_file(store: Store, source: Path) -> str:
+def import_archive(store: Store, source: Path) -> str:
     """Verify an exported tar whole, then store it, and return the checkpoint's id. Nothing is written before it is verified.
 
     Raises TrainingError or DamagedError. The ref `runs/imported/<id>` keeps it from being pruned.
@@ -54,7 +54,9 @@ def import_file(store: Store, source: Path) -> str:
                 old = store.ref("runs/imported", checkpoint_id[:12])
                 store.move_ref("runs/imported", checkpoint_id[:12], old, checkpoint_id, f"imported from {source.name}")
     except tarfile.TarError as error:
-        raise TrainingError(subject, f"it is no tar that can be read ({error})", "an export", _AGAIN) from error
+        raise TrainingError(
+            subject, f"it cannot be read as a tar ({error})", "an exported checkpoint", _AGAIN
+        ) from error
     return checkpoint_id
 
 
@@ -77,7 +79,7 @@ def _verify(tar: tarfile.TarFile, subject: str) -> tuple[Manifest, bytes]:
     members = tar.getmembers()
     odd = next((member for member in members if not member.isreg()), None)
     if odd is not None:
-        raise TrainingError(subject, f"{odd.name} is no regular file", "regular files alone", _AGAIN)
+        raise TrainingError(subject, f"{odd.name} is not a regular file", "regular files only", _AGAIN)
     if not members or members[0].size > _MAX_MANIFEST_BYTES:
         raise TrainingError(subject, "it does not begin with a manifest", f"<id>/{MANIFEST}", _AGAIN)
     content = _read(tar, members[0])
@@ -99,7 +101,9 @@ def _manifest(content: bytes, subject: str) -> Manifest:
         files = tuple(FileEntry(**entry) for entry in fields["files"])
         manifest = Manifest(fields["kind"], fields["identity"], fields["inputs"], files)
     except (ValueError, KeyError, TypeError) as error:
-        raise TrainingError(subject, f"its manifest cannot be read ({error})", "an export", _AGAIN) from error
+        raise TrainingError(
+            subject, f"its manifest cannot be read ({error})", "an exported checkpoint", _AGAIN
+        ) from error
     if manifest.kind != KIND:
         raise TrainingError(subject, f"it holds a {manifest.kind}", "a checkpoint", _AGAIN)
     return manifest
@@ -116,7 +120,7 @@ def _verify_member(tar: tarfile.TarFile, member: tarfile.TarInfo, entry: FileEnt
 
 
 class _Hash(io.RawIOBase):
-    """A file that keeps only the hash of what is written to it."""
+    """A file object that keeps only the hash and the number of the bytes written to it."""
 
     def __init__(self) -> None:
         self.hasher = hashlib.sha256()
@@ -156,16 +160,18 @@ def _unpack(tar: tarfile.TarFile, manifest: Manifest, store: Store, folder: Path
             file.write(_read(tar, tar.getmember(f"{manifest.object_id}/{entry.name}")))
         sync_file(folder / entry.name)
         if entry.name.endswith(".safetensors"):
-            _refuse_what_is_no_tensors(folder / entry.name)
+            _require_tensors(folder / entry.name)
     return store.commit(folder, manifest.kind, manifest.identity, manifest.inputs)
 
 
-def _refuse_what_is_no_tensors(path: Path) -> None:
+def _require_tensors(path: Path) -> None:
     try:
         with safe_open(str(path), "numpy"):
             pass
     except SafetensorError as error:
-        raise TrainingError(f"file {path.name}", f"it holds no tensors ({error})", "safetensors", _AGAIN) from error
+        raise TrainingError(
+            f"file {path.name}", f"it cannot be read as tensors ({error})", "safetensors", _AGAIN
+        ) from error
 
 
 def _read(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:

@@ -1,10 +1,10 @@
-"""The certificate: two hash chains that a run extends at each step. Two runs are the same if one string is the same.
+"""Certificate of a run: two hash chains, a link a step. Two runs are the same if their certificates are the same.
 
     data_n     sha256(data_(n-1) | digest of the step's batch)                       equal on any hardware
     numbers_n  sha256(numbers_(n-1) | bits of the loss [| digest of the state])      the state every `certify_every` steps
 
-The history keeps what each link was made of, so that two runs that disagree can say where they parted: 37 bytes a step,
-and for each recorded state 40 bytes and 4 bytes a tensor. It travels in the checkpoint and is held against the chains on loading.
+The history keeps the input of each link, so that two runs that differ can be compared step by step: 37 bytes a step, and for each
+recorded state 40 bytes and 4 bytes a tensor. It is part of the checkpoint, and is verified against the chains on loading.
 """
 
 import hashlib
@@ -27,8 +27,8 @@ _TENSOR_BYTES = 4
 
 
 @dataclass(frozen=True)
-class State:
-    """The tensors after a step: a digest of them all, and the first bytes of each one's own, in the order of their names."""
+class StateDigest:
+    """Digest of all tensors after a step, and the first bytes of each one's own digest, in the order of their names."""
 
     step: int
     digest: bytes
@@ -37,12 +37,12 @@ class State:
 
 @dataclass
 class History:
-    """What the chains were made of, one entry a step. A skipped step has its entry like any other."""
+    """The input of the chains, one entry a step, skipped steps included."""
 
     losses: list[float] = field(default_factory=list)
     batches: list[bytes] = field(default_factory=list)
     skipped: list[bool] = field(default_factory=list)
-    states: list[State] = field(default_factory=list)
+    states: list[StateDigest] = field(default_factory=list)
     data: bytes = _DATA_START
     numbers: bytes = _NUMBERS_START
 
@@ -56,7 +56,7 @@ class History:
         return len(self.losses)
 
     def certificates(self) -> dict[int, str]:
-        """The certificate that the run had after each of its steps: a checkpoint with one of them lies on its way."""
+        """Return the certificate after each step: a checkpoint belongs to this run if it has one of them."""
         again = History(self.losses, self.batches, self.skipped)
         recorded = {state.step: state.digest for state in self.states}
         found = {}
@@ -66,7 +66,7 @@ class History:
         return found
 
     def copy(self) -> "History":
-        """A history that later steps of this one do not change."""
+        """Return a copy, which later steps do not change."""
         return replace(
             self,
             losses=list(self.losses),
@@ -87,7 +87,7 @@ class History:
         self._link(self.num_steps, state)
 
     def as_tensors(self) -> dict[str, Tensor]:
-        """The history as a checkpoint keeps it."""
+        """Return the history as a checkpoint stores it."""
         return {
             "losses": torch.tensor(self.losses, dtype=torch.float32),
             "batches": _rows(self.batches, 32),
@@ -104,7 +104,7 @@ class History:
             columns = {name: tensors[name].numpy() for name in cls().as_tensors()}
             steps, digests, prefixes = (columns[f"state_{name}"] for name in ("steps", "digests", "tensors"))
             states = [
-                State(int(step), bytes(digest), bytes(prefix))
+                StateDigest(int(step), bytes(digest), bytes(prefix))
                 for step, digest, prefix in zip(steps, digests, prefixes, strict=True)
             ]
             losses = [float(loss) for loss in columns["losses"]]
@@ -115,7 +115,7 @@ class History:
                 history._link(step, recorded.get(step, b""))
             is_whole = len(losses) == len(skipped) == len(history.batches)
         except (KeyError, ValueError, IndexError) as error:
-            raise TrainingError("checkpoint's history", f"it is not whole ({error})", "one entry a step") from error
+            raise TrainingError("checkpoint's history", f"it is incomplete ({error})", "one entry a step") from error
         if not is_whole or history.certificate != certificate:
             raise TrainingError("checkpoint's history", "its chains do not end in its certificate", certificate)
         return history
@@ -128,7 +128,7 @@ class History:
 
 
 def digest_batch(batch: Batch) -> bytes:
-    """SHA-256 of what a step is trained on: ids, targets, mask, documents and any structure, at their position."""
+    """Return the SHA-256 of a batch and its position: ids, targets, mask, documents and any structure."""
     hasher = hashlib.sha256(struct.pack("<q", batch.position))
     for array in batch.arrays:
         hasher.update(f"{array.dtype.str}{array.shape}".encode())
@@ -137,23 +137,23 @@ def digest_batch(batch: Batch) -> bytes:
 
 
 def digest_tensor(name: str, tensor: Tensor) -> bytes:
-    """SHA-256 over name, dtype, shape and little-endian bytes."""
+    """Return the SHA-256 over name, dtype, shape and little-endian bytes."""
     values = tensor.detach().cpu().contiguous()
     hasher = hashlib.sha256(f"{name}\0{str(values.dtype).removeprefix('torch.')}\0{list(values.shape)}\0".encode())
     hasher.update(values.reshape(-1).view(torch.uint8).numpy().data if values.numel() else b"")
     return hasher.digest()
 
 
-def describe_state(step: int, tensors: Mapping[str, Tensor]) -> State:
-    """The digests of the tensors after a step."""
+def describe_state(step: int, tensors: Mapping[str, Tensor]) -> StateDigest:
+    """Return the digests of the tensors after a step."""
     digests = [digest_tensor(name, tensors[name]) for name in sorted(tensors)]
-    return State(
+    return StateDigest(
         step, hashlib.sha256(b"".join(digests)).digest(), b"".join(digest[:_TENSOR_BYTES] for digest in digests)
     )
 
 
-def differing_tensors(first: State, second: State, names: Sequence[str]) -> list[str]:
-    """The names, in order, of the tensors that two states do not share."""
+def differing_tensors(first: StateDigest, second: StateDigest, names: Sequence[str]) -> list[str]:
+    """Return the names, in order, of the tensors that differ between two states."""
     pieces = (
         (
             first.tensors[at : at + _TENSOR_BYTES],

@@ -1,11 +1,11 @@
-"""A checkpoint: an object of the store, so content-addressed, and written whole or not at all. Safetensors and JSON alone.
+"""Checkpoint: an object of the store, so content-addressed and written whole or not at all; safetensors and JSON only.
 
     parameters-<part>.safetensors, optimizer-<part>.safetensors    a file a layer, the embedding, the head, all small tensors
     history.safetensors                                            what the certificate's chains were made of
-    state.json                                                     everything else that a later step depends on
+    state.json                                                     everything else that later steps depend on
 
-A part that is the same as in the checkpoint before is stored once: the new file is a hard link. The id holds no run name
-and no clock: a run that stopped and one that never did end in the same id. No pickle is ever loaded.
+A file that is equal to that of the previous checkpoint is stored once: the new one is a hard link. The id depends on no run name
+and no clock: a run that was stopped and resumed ends in the same id as one that was not. No pickle is ever loaded.
 """
 
 import errno
@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -33,24 +33,24 @@ from trainer.distributed.shards import is_sharded, own_rows, rows_like, slice_li
 
 KIND = "training/checkpoint"
 PARAMETERS, OPTIMIZER, HISTORY, STATE = "parameters", "optimizer", "history.safetensors", "state.json"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 SMALL_BYTES = 4096
-"""Smaller tensors lie in one file: step counters and router biases move at each step, and a frozen layer must not."""
+"""Smaller tensors share one file: step counters and router biases change at each step, the file of a frozen layer must not."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A training after `step` steps, its tensors in host memory.
+    """A training after `step` steps, its tensors in host memory. To add a field of state.json, declare it here.
 
-    `identity` is what a resume must find unchanged: configuration, seed, snapshot. `surroundings` is the kernel manifest.
-    `packing` describes the rows. `forks` lists the drift that was allowed on the way, with the step at which it began;
-    `adoptions` the snapshots that a run went on with, with the position.
+    `identity` is that of the run's inputs, `environment` that of `trainer.train.environment`; `packing` describes the rows.
+    `forks` lists the changes on a resume, each with its step; `adoptions` the snapshots that the run continued with, each with
+    its position.
     """
 
     step: int
     identity: Mapping[str, Any]
     loader: Mapping[str, Any]
-    surroundings: Mapping[str, Any]
+    environment: Mapping[str, Any]
     packing: Mapping[str, Any]
     parameters: Mapping[str, Tensor]
     optimizer: Mapping[str, Tensor]
@@ -60,32 +60,31 @@ class Checkpoint:
 
     @property
     def snapshots(self) -> dict[str, str]:
-        """The snapshots that the steps up to here have read, by what they are to the run."""
+        """The snapshots that the steps up to here have read, by their role in the run."""
         mixture = sorted(self.identity.get("mixture", {}))
         adopted = {f"adopted/{adoption['position']}": adoption["new"] for adoption in self.adoptions}
         return {"snapshot": self.identity["snapshot_id"], **{f"mixture/{name}": name for name in mixture}, **adopted}
 
     def state(self) -> dict[str, Any]:
-        """What stands in state.json."""
+        """Return the content of state.json."""
         return {
             "format_version": FORMAT_VERSION,
-            "step": self.step,
-            "identity": self.identity,
-            "loader": self.loader,
-            "surroundings": self.surroundings,
-            "packing": self.packing,
-            "forks": self.forks,
-            **({"adoptions": self.adoptions} if self.adoptions else {}),
+            **{name: getattr(self, name) for name in PLAIN_FIELDS},
             "certificate": self.history.certificate,
             "parameters_sha256": digest_tensors(self.parameters),
             "optimizer_sha256": digest_tensors(self.optimizer),
         }
 
 
+PLAIN_FIELDS = tuple(each.name for each in fields(Checkpoint) if each.name not in (PARAMETERS, OPTIMIZER, "history"))
+"""The fields that state.json holds as they are."""
+STATE_FIELDS = (*PLAIN_FIELDS, "certificate", "parameters_sha256", "optimizer_sha256")
+
+
 def save(store: Store, scratch: Path, checkpoint: Checkpoint, before_id: str | None = None) -> str:
     """Write a checkpoint into the store and return its id. Files equal to those of `before_id` share its bytes.
 
-    Raises TrainingError for values that are no numbers: nothing is written.
+    Raises TrainingError for values that are not finite: nothing is written.
     """
     _refuse_not_finite(checkpoint)
     folder = scratch / f"step-{checkpoint.step}"
@@ -103,7 +102,7 @@ def save(store: Store, scratch: Path, checkpoint: Checkpoint, before_id: str | N
 
 
 def load(store: Store, checkpoint_id: str) -> Checkpoint:
-    """Read and verify a checkpoint. Raises MissingError, DamagedError, or TrainingError for an object that is none."""
+    """Read and verify a checkpoint. Raises MissingError, DamagedError, or TrainingError if the object is not a checkpoint."""
     stored = open_stored(store, checkpoint_id)
     state = read_state(stored)
     subject = f"checkpoint {checkpoint_id[:12]}"
@@ -114,13 +113,12 @@ def load(store: Store, checkpoint_id: str) -> Checkpoint:
     history = History.of_tensors(_load_tensors(stored, HISTORY), state["certificate"])
     if history.num_steps != state["step"]:
         raise TrainingError(subject, f"its history has {history.num_steps} steps", f"{state['step']}", _OTHER)
-    named = {name: state[name] for name in ("step", "identity", "loader", "surroundings", "packing", "forks")}
-    adoptions = state.get("adoptions", [])
-    return Checkpoint(**named, parameters=parameters, optimizer=optimizer, history=history, adoptions=adoptions)
+    stored_fields = {name: state[name] for name in PLAIN_FIELDS}
+    return Checkpoint(**stored_fields, parameters=parameters, optimizer=optimizer, history=history)
 
 
 def open_stored(store: Store, checkpoint_id: str) -> StoredObject:
-    """The object of a checkpoint. Raises MissingError, or TrainingError for an object that is none."""
+    """Return the object of a checkpoint. Raises MissingError, or TrainingError if the object is not a checkpoint."""
     stored = store.read(checkpoint_id)
     if stored.manifest.kind != KIND:
         raise TrainingError(f"object {checkpoint_id[:12]}", f"it is a {stored.manifest.kind}", "a checkpoint")
@@ -128,11 +126,16 @@ def open_stored(store: Store, checkpoint_id: str) -> StoredObject:
 
 
 def read_state(stored: StoredObject) -> dict[str, Any]:
-    """The state.json of a checkpoint. Raises TrainingError for another format or a missing entry."""
+    """Read the state.json of a checkpoint. Raises TrainingError for another format or a missing field."""
     subject = f"checkpoint {stored.object_id[:12]}"
     state: dict[str, Any] = json.loads(stored.file(STATE).read_bytes())
     if state.get("format_version") != FORMAT_VERSION:
-        raise TrainingError(subject, f"format {state.get('format_version')}", f"{FORMAT_VERSION}", _OTHER)
+        raise TrainingError(
+            subject,
+            f"it has format {state.get('format_version')}",
+            f"{FORMAT_VERSION}",
+            "Another version of this program wrote it: resume it with that version, or start a new run.",
+        )
     missing = sorted(set(STATE_FIELDS) - state.keys())
     if missing:
         raise TrainingError(subject, f"its state has no {', '.join(missing)}", f"{', '.join(STATE_FIELDS)}", _OTHER)
@@ -140,7 +143,7 @@ def read_state(stored: StoredObject) -> dict[str, Any]:
 
 
 def find(store: Store, run: str, name: str) -> str | None:
-    """The id that `latest` or an id stands for; None where the run has no checkpoint yet."""
+    """Return the id of `latest`, or an id itself after looking it up; None where the run has no checkpoint yet."""
     if name == "latest":
         return store.ref(f"runs/{run}", "latest")
     if store.locate(name) is None:
@@ -153,7 +156,7 @@ def find(store: Store, run: str, name: str) -> str | None:
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
-    """The optimizer's state by parameter name: `exp_avg/<name>`, `exp_avg_sq/<name>`, `step/<name>`, `momentum/<name>`."""
+    """Return the optimizer's state by parameter name: `exp_avg/<name>`, `exp_avg_sq/<name>`, `step/<name>`, `momentum/<name>`."""
     tensors: dict[str, Tensor] = {}
     for name, parameter in sorted(model.named_parameters()):
         for key, value in sorted(optimizer.state[parameter].items()):
@@ -162,7 +165,7 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer, model: nn.Module) -> dic
 
 
 def restore_model(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    """Put whole tensors into a model, sharded or not. Raises TrainingError unless they are those of the model."""
+    """Load whole tensors into a model, sharded or not. Raises TrainingError unless they are those of the model."""
     own = model.state_dict()
     try:
         model.load_state_dict({name: _as_held(value, own.get(name)) for name, value in tensors.items()})
@@ -171,7 +174,7 @@ def restore_model(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    """Put back what `optimizer_tensors` took. Raises TrainingError where an entry is missing or left over."""
+    """Load the state that `optimizer_tensors` returned. Raises TrainingError where an entry is missing or left over."""
     by_name = dict(model.named_parameters())
     expected = optimizer_tensors(optimizer, model).keys()
     if expected != tensors.keys():
@@ -184,7 +187,7 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, model: nn.Module, tensor
 
 
 def digest_tensors(tensors: Mapping[str, Tensor]) -> str:
-    """SHA-256 over (name, dtype, shape, little-endian bytes) of each tensor, sorted by name."""
+    """Return the SHA-256 over (name, dtype, shape, little-endian bytes) of each tensor, sorted by name."""
     hasher = hashlib.sha256()
     for name in sorted(tensors):
         tensor = tensors[name].detach().cpu().contiguous()
@@ -198,7 +201,7 @@ def _as_held(value: Tensor, own: Tensor | None) -> Tensor:
 
 
 def _refuse_not_finite(checkpoint: Checkpoint) -> None:
-    """A step may leave the range of a float though its gradient was finite; what follows from it is worth nothing."""
+    """Raise TrainingError for a value that is not finite: a step may overflow though its gradient was finite."""
     tensors = {**checkpoint.parameters, **checkpoint.optimizer}
     names = [name for name, tensor in sorted(tensors.items()) if not bool(torch.isfinite(tensor).all())]
     if names:
@@ -211,7 +214,7 @@ def _refuse_not_finite(checkpoint: Checkpoint) -> None:
 
 
 def _write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
-    """Write and sync one file. Raises OSError: the library has an error of its own for a disk that is full."""
+    """Write and sync one file. Raises OSError: the library has its own error for a full disk."""
     try:
         save_file(tensors, str(path))
     except SafetensorError as error:
@@ -222,12 +225,12 @@ def _write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
 def _part_of(name: str, tensor: Tensor) -> str:
     if tensor.numel() * tensor.element_size() < SMALL_BYTES:
         return "small"
-    words = name.rpartition("/")[2].split(".")
-    return ".".join(words[:2]) if words[0] == "layers" else words[0]
+    parts = name.rpartition("/")[2].split(".")
+    return ".".join(parts[:2]) if parts[0] == "layers" else parts[0]
 
 
 def _share(store: Store, before_id: str, folder: Path) -> None:
-    """Replace the files that the checkpoint before has too by links to its own, where those are sound."""
+    """Replace files that equal those of the previous checkpoint by links to them, if those are sound."""
     before = store.locate(before_id)
     entries = {entry.name: entry.sha256 for entry in read_manifest(before).files} if before else {}
     for path in sorted(folder.iterdir()):
@@ -248,18 +251,7 @@ def _load_tensors(stored: StoredObject, name: str) -> dict[str, Tensor]:
         return load_file(str(stored.file(name)))
     except SafetensorError as error:
         subject = f"file {name} of checkpoint {stored.object_id[:12]}"
-        raise TrainingError(subject, f"it holds no tensors ({error})", "safetensors", _OTHER) from error
+        raise TrainingError(subject, f"it cannot be read as tensors ({error})", "safetensors", _OTHER) from error
 
 
-STATE_FIELDS = (
-    "step",
-    "identity",
-    "loader",
-    "surroundings",
-    "packing",
-    "forks",
-    "certificate",
-    "parameters_sha256",
-    "optimizer_sha256",
-)
 _OTHER = "Resume an earlier checkpoint: `python -m trainer checkpoints list` shows them."

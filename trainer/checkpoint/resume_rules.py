@@ -1,48 +1,99 @@
-"""What a resume may find changed. Every field is one of three kinds.
+"""Rules for what may differ when a run is resumed: one list, from which the comparison, its message and the table derive.
 
-elastic    ranks, whether parameters are sharded over them, accumulation at one logical micro-batch, loader workers, prefetch:
-           the same bits, and stored nowhere
-forking    batch size and logical micro-batch: the data order goes on, the numbers fork, and that is recorded.
-           The kernel manifest, the way of attention, the data snapshot and the mixture too, where `--allow-drift FIELD` names them
-identity   everything else, the tokenizer too whatever snapshot is allowed: another value is refused, naming the field and
-           both values
+A field of the run's identity, of its environment or of its tokenizer that no rule names must be equal: another value is refused.
 """
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from pipeline.core.errors import TrainingError
-from pipeline.core.params import flat
-
-FORKING = ("config.batch_rows", "config.micro_batch_rows")
-ALLOWABLE = ("manifest", "snapshot_id", "mixture", "config.attention")
+from pipeline.core.registry import Registry
 
 
-def judge_drift(
-    checkpoint_id: str, found: Mapping[str, Any], wanted: Mapping[str, Any], allowed: Collection[str]
+class RuleKind(StrEnum):
+    """What a resume does with another value of a field."""
+
+    ELASTIC = "elastic"
+    """It resumes: the bits are the same, and nothing is recorded."""
+    FORKING = "forking"
+    """It resumes; the numbers fork there, which is recorded."""
+    ALLOWABLE = "forking, if allowed"
+    """The same, if `--allow-drift FIELD` names the field; else it is refused."""
+
+
+@dataclass(frozen=True)
+class ResumeRule:
+    """A field, with all fields below it, that may have another value when a run is resumed."""
+
+    name: str
+    kind: RuleKind
+    why: str
+
+
+RESUME_RULES: Registry[ResumeRule] = Registry(
+    "resume rule",
+    ResumeRule("ranks", RuleKind.ELASTIC, "gradients are added as one tree over the logical micro-batches"),
+    ResumeRule("is_sharded", RuleKind.ELASTIC, "a sharded training adds in the same order"),
+    ResumeRule("num_workers", RuleKind.ELASTIC, "a batch is a function of its position, whoever reads it ahead"),
+    ResumeRule("has_telemetry", RuleKind.ELASTIC, "metrics are read from a step and change nothing"),
+    ResumeRule("evaluation", RuleKind.ELASTIC, "held-out rows change nothing, not even the experts' counters"),
+    ResumeRule("config.batch_rows", RuleKind.FORKING, "the data order continues at the same position"),
+    ResumeRule("config.micro_batch_rows", RuleKind.FORKING, "the data order continues; sums are split otherwise"),
+    ResumeRule("environment", RuleKind.ALLOWABLE, "other versions or processors may round otherwise"),
+    ResumeRule("config.attention", RuleKind.ALLOWABLE, "another backend rounds otherwise"),
+    ResumeRule("snapshot_id", RuleKind.ALLOWABLE, "other rows are read from the same position on"),
+    ResumeRule("mixture", RuleKind.ALLOWABLE, "rows of the snapshots are drawn in other shares"),
+)
+
+
+def allowable_names() -> list[str]:
+    """Return the fields that `--allow-drift` may name, themselves or a field below them."""
+    return [rule.name for rule in RESUME_RULES if rule.kind is RuleKind.ALLOWABLE]
+
+
+def table() -> str:
+    """Return the rules as a table of Markdown."""
+    rows = [f"| `{rule.name}` | {rule.kind} | {rule.why} |" for rule in RESUME_RULES]
+    return "\n".join(["| field | on a resume | why |", "|---|---|---|", *rows, "| every other | refused | |"])
+
+
+def check_resume(
+    checkpoint_id: str, before: Mapping[str, Any], now: Mapping[str, Any], allowed: Collection[str]
 ) -> dict[str, list[Any]]:
-    """The fields that fork, each with its value before and now. Raises TrainingError naming every one that may not.
+    """Return the fields that fork, each with its value before and now. Raises TrainingError naming every one that may not.
 
-    `found` and `wanted` are the identity, with the kernel manifest under `manifest`, and the `tokenizer`. An allowed name stands
-    for all under it.
+    Both sides are the identity of the run, with its `environment` and its `tokenizer`.
     """
+    from pipeline.core.params import flat  # here, since the command line loads the rules at its start
+
     for name in allowed:
-        if not _is_under(name, ALLOWABLE):
-            raise TrainingError(f"--allow-drift {name}", "no such drift can be allowed", f"{', '.join(ALLOWABLE)}")
-    before, after = flat(found), flat(wanted)
-    names = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
-    refused = [name for name in names if name not in FORKING and not _is_under(name, allowed)]
+        if not _is_under(name, allowable_names()):
+            raise TrainingError(
+                f"--allow-drift {name}", "this field may not differ", f"one of {', '.join(allowable_names())}"
+            )
+    old, new = flat(before), flat(now)
+    kinds = {name: _kind_of(name) for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)}
+    refused = [
+        name
+        for name, kind in kinds.items()
+        if kind is None or (kind is RuleKind.ALLOWABLE and not _is_under(name, allowed))
+    ]
     if refused:
-        changes = "; ".join(f"{name} was {before.get(name)!r}, is now {after.get(name)!r}" for name in refused)
-        can = [name for name in refused if _is_under(name, ALLOWABLE)]
-        remedy = f"Resume it as it was, or allow the drift by {' '.join(f'--allow-drift {name}' for name in can)}."
+        changes = "; ".join(f"{name} was {old.get(name)!r}, is now {new.get(name)!r}" for name in refused)
+        options = " ".join(f"--allow-drift {name}" for name in refused)
         raise TrainingError(
             f"checkpoint {checkpoint_id[:12]}",
             f"it is of another configuration: {changes}",
             "",
-            remedy if can == refused else "Resume it as it was, or start a new run.",
+            f"Resume it unchanged, or {'start a new run' if None in map(kinds.get, refused) else f'allow it by {options}'}.",
         )
-    return {name: [before.get(name), after.get(name)] for name in names}
+    return {name: [old.get(name), new.get(name)] for name, kind in kinds.items() if kind is not RuleKind.ELASTIC}
+
+
+def _kind_of(name: str) -> RuleKind | None:
+    return next((rule.kind for rule in RESUME_RULES if _is_under(name, [rule.name])), None)
 
 
 def _is_under(name: str, parents: Collection[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Which checkpoints there are, and which may go."""
+"""Checkpoints of a store: the list of them, and the policy by which old ones are removed."""
 
 import fcntl
 from collections.abc import Sequence
@@ -17,10 +17,10 @@ NUM_RECENT = 10
 
 
 @dataclass(frozen=True)
-class Keep:
-    """What is kept of a run besides what is needed: the newest, those at multiples of a step, those of least recent loss.
+class RetentionPolicy:
+    """Checkpoints of a run to keep besides those that are needed: the newest, those at multiples of a step, those of least loss.
 
-    None of them set: everything is kept.
+    If nothing is set, all are kept.
     """
 
     last: int | None = None
@@ -33,7 +33,7 @@ class Keep:
 
 
 @dataclass(frozen=True)
-class Entry:
+class CheckpointEntry:
     """One checkpoint in the store. `num_own_bytes` leaves out the files that other checkpoints share."""
 
     checkpoint_id: str
@@ -45,8 +45,8 @@ class Entry:
     refs: tuple[str, ...]
 
 
-def list_checkpoints(store: Store, run: str | None = None) -> list[Entry]:
-    """All checkpoints, or those that a run has written, by step. Damaged ones are left out: `fsck` names them."""
+def list_checkpoints(store: Store, run: str | None = None) -> list[CheckpointEntry]:
+    """Return all checkpoints, or those that a run has written, by step. Damaged ones are left out: `fsck` names them."""
     names = sorted(path.name for path in store.root.glob(f"objects/{KIND}/*") if (path / "manifest.json").exists())
     if run is not None:
         names = [name for name in names if name in _written_by(store, run)]
@@ -56,7 +56,7 @@ def list_checkpoints(store: Store, run: str | None = None) -> list[Entry]:
 
 
 def is_sound(store: Store, checkpoint_id: str) -> bool:
-    """Whether every byte of a checkpoint is the one that was written."""
+    """Return whether every byte of a checkpoint is as it was written."""
     try:
         open_stored(store, checkpoint_id).verify()
     except SluiceError:
@@ -64,11 +64,11 @@ def is_sound(store: Store, checkpoint_id: str) -> bool:
     return True
 
 
-def prune(store: Store, run: str, keep: Keep, is_rehearsal: bool = False) -> list[Entry]:
-    """Remove what a run has written and nobody needs, and return it. The caller holds the run.
+def prune(store: Store, run: str, keep: RetentionPolicy, is_rehearsal: bool = False) -> list[CheckpointEntry]:
+    """Remove checkpoints of a run that are neither kept nor needed, and return them. The caller holds the run's lock.
 
-    Needed is what any ref names (so the newest of each run, what a sitting ended with and certified, and what one started
-    from), and everything of any other run that is being written now.
+    Needed are those that a ref names (the newest of each run, the last of each session, those that a run started from), and all
+    of any other run that is being written now.
     """
     entries = list_checkpoints(store, run)
     kept = _kept(entries, keep) | _needed_by_running(store, run)
@@ -78,7 +78,7 @@ def prune(store: Store, run: str, keep: Keep, is_rehearsal: bool = False) -> lis
     return removed
 
 
-def _kept(entries: Sequence[Entry], keep: Keep) -> set[str]:
+def _kept(entries: Sequence[CheckpointEntry], keep: RetentionPolicy) -> set[str]:
     newest = entries[-keep.last :] if keep.last else []
     regular = [entry for entry in entries if keep.every and entry.step % keep.every == 0]
     best = sorted(entries, key=lambda entry: (entry.recent_loss, entry.step))[: keep.best or 0]
@@ -104,7 +104,7 @@ def _written_by(store: Store, run: str) -> set[str]:
     return {entry["new"] for entry in store.history(f"runs/{run}") if entry["ref"] == "latest"}
 
 
-def _entry(store: Store, name: str, refs: tuple[str, ...]) -> Entry | None:
+def _entry(store: Store, name: str, refs: tuple[str, ...]) -> CheckpointEntry | None:
     try:
         stored = open_stored(store, name)
         state: dict[str, Any] = read_state(stored)
@@ -114,4 +114,4 @@ def _entry(store: Store, name: str, refs: tuple[str, ...]) -> Entry | None:
         return None
     own = sum(size.st_size for size in sizes if size.st_nlink == 1)
     total = sum(size.st_size for size in sizes)
-    return Entry(name, state["step"], float(losses.mean()), state["certificate"], total, own, refs)
+    return CheckpointEntry(name, state["step"], float(losses.mean()), state["certificate"], total, own, refs)

@@ -1,4 +1,4 @@
-"""Saving beside the training: the step waits for the copy into host memory, and no longer."""
+"""Saving in the background: a step waits only for the copy into host memory."""
 
 import shutil
 import threading
@@ -10,24 +10,29 @@ from pipeline.core.errors import StoreError, TrainingError
 from pipeline.store.store import Store
 from trainer.checkpoint import checkpoint as checkpoints
 from trainer.checkpoint.checkpoint import Checkpoint
-from trainer.checkpoint.retention import Keep, prune
+from trainer.checkpoint.retention import RetentionPolicy, prune
 
 
 class Saver:
     """Writes the checkpoints of one run, one at a time, and moves `latest` after each.
 
-    Where the disk is slower than the training, one checkpoint waits for its turn, and a newer one takes its place.
-    A save that the disk refuses is told and given up: training goes on, and `latest` stays at the last good one.
+    If the disk is slower than the training, one checkpoint waits, and a newer one replaces it. If a save fails, a warning is logged
+    and training continues: `latest` keeps pointing to the last good checkpoint.
     """
 
     def __init__(
-        self, store: Store, scratch: Path, run: str, keep: Keep, say: Callable[[str], None] = lambda text: None
+        self,
+        store: Store,
+        scratch: Path,
+        run: str,
+        keep: RetentionPolicy,
+        log: Callable[[str], None] = lambda text: None,
     ) -> None:
         self.store = store
         self.scratch = scratch
         self.run = run
         self.keep = keep
-        self.say = say
+        self.log = log
         self.saved_step = 0
         self._thread = ThreadPoolExecutor(1, "saver")
         self._lock = threading.Lock()
@@ -35,14 +40,14 @@ class Saver:
         self._pending: list[Future[None]] = []
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Hand over a checkpoint whose tensors nobody changes any more. Returns at once.
+        """Queue a checkpoint whose tensors no longer change, and return at once.
 
-        Raises what a save before raised: values that are no numbers.
+        Raises the TrainingError of an earlier save: values that are not finite.
         """
         with self._lock:
-            passed_over, self._waiting = self._waiting, checkpoint
-        if passed_over is not None:
-            self.say(f"warning: step {passed_over.step} was not saved: the step before is still being written")
+            replaced, self._waiting = self._waiting, checkpoint
+        if replaced is not None:
+            self.log(f"warning: step {replaced.step} was not saved: the step before is still being written")
             return
         while self._pending and self._pending[0].done():
             self._pending.pop(0).result()
@@ -54,7 +59,7 @@ class Saver:
             self._pending.pop(0).result()
 
     def finish(self, step: int) -> str:
-        """The id of the checkpoint after `step`, which was the last to be saved. Raises TrainingError if it was not."""
+        """Return the id of the checkpoint after `step`, the last that was queued. Raises TrainingError if it was not saved."""
         self.wait()
         latest = self.store.ref(f"runs/{self.run}", "latest")
         if latest is None or self.saved_step != step:
@@ -67,9 +72,9 @@ class Saver:
         return latest
 
     def certify(self, step: int, checkpoint_id: str) -> None:
-        """Name the checkpoint that a sitting ended with: it is needed as long as the name stands."""
+        """Set the ref of the last checkpoint of a session, which keeps it from being pruned."""
         run, name = f"runs/{self.run}", f"certified-{step}"
-        self.store.move_ref(run, name, self.store.ref_text(run, name), checkpoint_id, "a sitting ended here")
+        self.store.move_ref(run, name, self.store.ref_text(run, name), checkpoint_id, "a session ended here")
 
     def _write_waiting(self) -> None:
         with self._lock:
@@ -88,6 +93,6 @@ class Saver:
                 prune(self.store, self.run, self.keep)
         except (OSError, StoreError) as error:
             shutil.rmtree(self.scratch / f"step-{checkpoint.step}", ignore_errors=True)
-            self.say(
-                f"warning: step {checkpoint.step} was not saved ({error}); training goes on, the last good one is {before}"
+            self.log(
+                f"warning: step {checkpoint.step} was not saved ({error}); training continues, the last good one is {before}"
             )

@@ -97,7 +97,7 @@ def _export(options: argparse.Namespace) -> dict[str, Any]:
     from pipeline.store.store import Store
     from trainer.checkpoint import archive
 
-    sha256 = archive.export(Store(options.store), options.checkpoint, options.file)
+    sha256 = archive.export_archive(Store(options.store), options.checkpoint, options.file)
     report([f"{options.file}: sha256 {sha256}"])
     return {"sha256": sha256}
 
@@ -106,16 +106,17 @@ def _import(options: argparse.Namespace) -> dict[str, Any]:
     from pipeline.store.store import Store
     from trainer.checkpoint import archive
 
-    checkpoint_id = archive.import_file(Store(options.store), options.file)
+    checkpoint_id = archive.import_archive(Store(options.store), options.file)
     report([f"checkpoint {checkpoint_id}"])
     return {"checkpoint_id": checkpoint_id}
 
 
 def _prune(options: argparse.Namespace) -> dict[str, Any]:
     from pipeline.store.store import Store
-    from trainer.checkpoint.retention import Keep, prune
+    from trainer.checkpoint.retention import RetentionPolicy, prune
 
-    store, keep = Store(options.store), Keep(options.keep_last, options.keep_every, options.keep_best)
+    store = Store(options.store)
+    keep = RetentionPolicy(options.keep_last, options.keep_every, options.keep_best)
     if not keep.is_limited:
         raise TrainingError(
             "prune", "no limit is given", "--keep-last, --keep-every or --keep-best", "Set at least one of them."

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.core.command_line import whole_number
+from trainer.checkpoint.resume_rules import allowable_names
 from trainer.cli.arguments import SEED, STEPS, add_command, add_retention
 
 
@@ -59,7 +60,7 @@ def _add_run(train: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FIELD",
-        help="manifest[.NAME], snapshot_id, mixture or config.attention; recorded",
+        help=f"{', '.join(allowable_names())}, or a field below one of them; recorded",
     )
     train.add_argument("--telemetry", choices=("on", "off"), default="on", help="metrics, TensorBoard file, progress")
     train.add_argument("--evaluate-every", type=STEPS, metavar="N", help="evaluate held-out rows every N steps")
@@ -90,35 +91,33 @@ def _add_configuration(train: argparse.ArgumentParser) -> None:
 
 def _train(options: argparse.Namespace) -> dict[str, Any]:
     from pipeline.store.store import Store
-    from trainer.checkpoint.retention import Keep
+    from trainer.checkpoint.retention import RetentionPolicy
     from trainer.cli.snapshot_names import SnapshotArguments, resolve_snapshots
-    from trainer.train.evaluation import Evaluation
-    from trainer.train.loop import Sitting, train
+    from trainer.train.evaluation import EvaluationSchedule
+    from trainer.train.loop import train
+    from trainer.train.session import RunInputs, TrainSession
 
     store = Store(options.store)
     arguments = SnapshotArguments(options.corpus, options.snapshot, options.follow, tuple(options.mix))
     snapshots = resolve_snapshots(store, arguments)
-    sitting = Sitting(
-        snapshot_id=snapshots.snapshot_id,
-        mixture=snapshots.mixture,
-        follow=snapshots.follow,
+    session = TrainSession(
+        inputs=RunInputs(snapshots.snapshot_id, training_config(options), options.seed, snapshots.mixture),
         recipe=options.recipe,
-        config=training_config(options),
-        seed=options.seed,
         stop_after=options.stop_after,
         save_every=options.save_every,
         out=options.out,
         run=options.run,
+        follow=snapshots.follow,
         resume=options.resume,
         num_workers=options.workers,
         device=options.device,
-        keep=Keep(options.keep_last, options.keep_every, options.keep_best),
+        keep=RetentionPolicy(options.keep_last, options.keep_every, options.keep_best),
         allowed_drift=tuple(options.allow_drift),
         has_telemetry=options.telemetry == "on",
-        evaluation=Evaluation(options.evaluate_every, options.evaluate_rows),
+        evaluation=EvaluationSchedule(options.evaluate_every, options.evaluate_rows),
         is_sharded=options.shard,
     )
-    return train(store, sitting)
+    return train(store, session)
 
 
 def training_config(options: argparse.Namespace) -> Any:
@@ -145,13 +144,11 @@ def training_config(options: argparse.Namespace) -> Any:
 
 
 def _smoke(options: argparse.Namespace) -> dict[str, Any]:
-    from pipeline.store.snapshot import open_snapshot
     from pipeline.store.store import Store
     from trainer.config.training import recipe_named
-    from trainer.train.loop import Sitting, Training
+    from trainer.train.session import RunInputs
+    from trainer.train.training import Training
 
-    snapshot = open_snapshot(Store(options.store), options.snapshot)
-    sitting = Sitting(options.snapshot, "tiny", recipe_named("tiny"), 42, 1, 1, Path("unused"))
-    training = Training(snapshot, sitting)
+    training = Training(Store(options.store), RunInputs(options.snapshot, recipe_named("tiny"), seed=42))
     metrics = training.step(training.loader.batch_at(0, training.config.num_micro_batches))
     return {"losses": [metrics["loss"]], "snapshot_id": options.snapshot}

@@ -23,7 +23,7 @@ from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from trainer.checkpoint.checkpoint import load
 from trainer.proof.small_snapshot import copy_snapshot, shorten
-from trainer.train.determinism import ENVIRONMENT
+from trainer.train.determinism import ENVIRONMENT_VARIABLES
 
 SAME = ("certificate", "losses", "parameters_sha256", "optimizer_sha256", "checkpoint_id")
 NUM_STEPS, NUM_SHORT_STEPS, SAVE_EVERY, EVALUATE_EVERY = 12, 6, 4, 5
@@ -344,7 +344,7 @@ def a_damaged_checkpoint_is_refused(acceptance: AcceptanceRun) -> str:
 
 def _environment() -> dict[str, str]:
     # Waiting threads sleep: with several ranks, and a process that watches, spinning takes cores from computation.
-    return {**os.environ, **ENVIRONMENT, "OMP_WAIT_POLICY": "passive"}
+    return {**os.environ, **ENVIRONMENT_VARIABLES, "OMP_WAIT_POLICY": "passive"}
 
 
 GATES: dict[str, Callable[[AcceptanceRun], str]] = {

@@ -13,7 +13,7 @@ from pipeline.core.errors import TrainingError
 from pipeline.core.params import flat
 from pipeline.store.store import Store
 from trainer.checkpoint import checkpoint as checkpoints
-from trainer.checkpoint.certificate import State, differing_tensors
+from trainer.checkpoint.certificate import StateDigest, differing_tensors
 from trainer.checkpoint.checkpoint import Checkpoint
 
 _NUM_SHOWN = 5
@@ -28,7 +28,7 @@ class Subject:
     certificate: str
     losses: Sequence[float]
     batches: Sequence[bytes]
-    states: Mapping[int, State]
+    states: Mapping[int, StateDigest]
     tensors: Sequence[str]
     checkpoint: Checkpoint | None = None
 
@@ -67,7 +67,7 @@ def read(name: str, store: Store | None) -> Subject:
         result = json.loads(path.read_bytes())
         checkpoint_id = result["checkpoint_id"]
         told = {"seed": result["seeds"]["global"], "snapshot_id": result["snapshot_id"], "config": result["config"]}
-        told |= {"packing": result["packing"], "manifest": result["versions"], "forks": result["forks"]}
+        told |= {"packing": result["packing"], "environment": result["environment"], "forks": result["forks"]}
         told |= {"mixture": result.get("mixture", {}), "adoptions": _by_position(result.get("adoptions", []))}
         subject = Subject(name, told, result["certificate"], result["losses"], (), {}, ())
     except (ValueError, KeyError, TypeError) as error:
@@ -104,7 +104,7 @@ def diff(one: Checkpoint, other: Checkpoint) -> list[TensorDifference]:
 
 
 def _of_checkpoint(name: str, found: Checkpoint) -> Subject:
-    told = {**found.identity, "packing": found.packing, "manifest": found.surroundings, "forks": found.forks}
+    told = {**found.identity, "packing": found.packing, "environment": found.environment, "forks": found.forks}
     told["adoptions"] = _by_position(found.adoptions)
     tensors = sorted([f"parameters/{key}" for key in found.parameters] + list(found.optimizer))
     history = found.history
@@ -120,7 +120,7 @@ def _lines(one: Subject, other: Subject, found: Comparison) -> list[str]:
     if found.is_equal:
         return [f"equal: {len(one.losses)} steps, certificate {one.certificate}"]
     lines = [f"{name}: {before!r} | {now!r}" for name, (before, now) in found.told.items()]
-    lines = lines or ["both were told the same: seeds, configuration, packing and kernel manifest are equal"]
+    lines = lines or ["both were told the same: seeds, configuration, packing and environment are equal"]
     if len(one.losses) != len(other.losses):
         lines.append(f"steps: {len(one.losses)} | {len(other.losses)}; compared over those that both have")
     if not one.batches or not other.batches:

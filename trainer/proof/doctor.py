@@ -18,7 +18,8 @@ from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 from trainer.model.loss import TrainingBatch
 from trainer.proof.attention_trials import AttentionTrial, pick, try_attention
-from trainer.train.determinism import ENVIRONMENT, broken_promises, kernel_manifest, make_deterministic
+from trainer.train.determinism import ENVIRONMENT_VARIABLES, broken_promises, make_deterministic
+from trainer.train.environment import describe_environment
 
 _SEED = 42
 
@@ -40,7 +41,7 @@ class Diagnosis:
 
     is_promised: bool
     settings: dict[str, str]
-    manifest: dict[str, object]
+    environment: dict[str, object]
     broken_promises: list[str]
     trials: list[Trial]
     attention: list[AttentionTrial]
@@ -70,7 +71,7 @@ def diagnose() -> Diagnosis:
     return Diagnosis(
         is_promised=not broken and is_default_good and all(trial.is_repeatable for trial in trials),
         settings=_settings(),
-        manifest=kernel_manifest(devices[-1], num_threads),
+        environment=describe_environment(devices[-1], num_threads),
         broken_promises=broken,
         trials=trials,
         attention=ways,
@@ -82,7 +83,7 @@ def diagnose() -> Diagnosis:
 def lines(found: Diagnosis) -> Iterator[str]:
     """The diagnosis for people."""
     yield from (f"set      {name} = {value}" for name, value in found.settings.items())
-    yield from (f"machine  {name} = {value}" for name, value in found.manifest.items())
+    yield from (f"machine  {name} = {value}" for name, value in found.environment.items())
     for trial in found.trials:
         yield f"tried    {trial.device} {trial.dtype:<8} {trial.piece:<16} {trial.found}"
     for way in found.attention:
@@ -95,7 +96,7 @@ def lines(found: Diagnosis) -> Iterator[str]:
 
 
 def _settings() -> dict[str, str]:
-    names = [*ENVIRONMENT, *FOLDERS, *SWITCHES]
+    names = [*ENVIRONMENT_VARIABLES, *FOLDERS, *SWITCHES]
     settings = {name: os.environ.get(name, "not set") for name in names}
     return settings | {
         "deterministic algorithms": "strict" if torch.are_deterministic_algorithms_enabled() else "off",

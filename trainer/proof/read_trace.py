@@ -7,7 +7,6 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pipeline.core.records import Split
@@ -72,13 +71,11 @@ def _read(loader: Loader, first: int, sight: Sight) -> Iterator[Batch]:
 
 def _train(snapshot: Snapshot, sight: Sight) -> dict[str, Any]:
     from trainer.checkpoint.checkpoint import digest_tensors
-    from trainer.train.loop import Sitting, Training
+    from trainer.train.session import RunInputs
+    from trainer.train.training import Training
 
     config = recipe_named(sight.recipe)
-    sitting = Sitting(
-        snapshot.snapshot_id, sight.recipe, config, sight.seed, sight.num_steps, sight.num_steps, Path("unused")
-    )
-    training = Training(snapshot, sitting)
+    training = Training(snapshot.store, RunInputs(snapshot.snapshot_id, config, sight.seed))
     parameters = digest_tensors(training.model.state_dict())
     for step in range(sight.num_steps):
         training.step(training.loader.batch_at(step * config.batch_rows, config.batch_rows))

@@ -6,19 +6,19 @@ the record: the side that leaves it did not repeat.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 from pipeline.core.errors import TrainingError
-from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
-from trainer.checkpoint.certificate import History, State, describe_state, differing_tensors
+from trainer.checkpoint.certificate import History, StateDigest, describe_state, differing_tensors
 from trainer.checkpoint.checkpoint import Checkpoint, load
 from trainer.checkpoint.retention import list_checkpoints
 from trainer.config.training import TrainingConfig
-from trainer.train.follow_ref import Following, recorded_by
-from trainer.train.loop import Sitting, Training
+from trainer.train.build_model import Placement
+from trainer.train.follow_ref import RefFollower, recorded_adoptions
+from trainer.train.session import RunInputs
+from trainer.train.training import Training
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Trail:
     """What one side does when it is run again: loss and tensors of each step, and the first step that leaves its record."""
 
     losses: Mapping[int, float]
-    states: Mapping[int, State]
+    states: Mapping[int, StateDigest]
     names: list[str]
     left_record_at: int | None
 
@@ -105,16 +105,16 @@ def _bases(store: Store, side: Checkpoint, limit: int) -> dict[int, str]:
 
 
 def _trail(store: Store, side: Checkpoint, base_id: str, last: int) -> Trail:
-    training = Training(open_snapshot(store, side.identity["snapshot_id"]), _sitting(side, last))
+    training = _training_like(store, side)
     if base_id:
         training.restore(load(store, base_id))
     losses, states = {}, {}
-    record = recorded_by(side.state())
+    record = recorded_adoptions(side.state())
     left: int | None = None
     recorded = {state.step: state.digest for state in side.history.states}
     while training.num_steps < last:
         training.step(training.loader.batch_at(training.position, training.config.batch_rows))
-        training.turn(Following(record))
+        training.end_epoch(RefFollower(record))
         step = training.num_steps
         losses[step] = training.history.losses[-1]
         states[step] = describe_state(step, training.tensors())
@@ -124,13 +124,13 @@ def _trail(store: Store, side: Checkpoint, base_id: str, last: int) -> Trail:
     return Trail(losses, states, sorted(training.tensors()), left)
 
 
-def _sitting(side: Checkpoint, last: int) -> Sitting:
-    device = "cpu" if side.surroundings["device"] == "cpu" else "cuda"
-    config = TrainingConfig.model_validate(side.identity["config"])
+def _training_like(store: Store, side: Checkpoint) -> Training:
+    """Start a training with the inputs of a checkpoint, on a device of its kind."""
     identity: Mapping[str, Any] = side.identity
+    config = TrainingConfig.model_validate(identity["config"])
     mixture = tuple(sorted(identity.get("mixture", {}).items()))
-    sitting = Sitting(identity["snapshot_id"], "rerun", config, identity["seed"], last, last, Path("unused"))
-    return replace(sitting, device=device, mixture=mixture)
+    inputs = RunInputs(identity["snapshot_id"], config, identity["seed"], mixture)
+    return Training(store, inputs, Placement("cpu" if side.environment["device"] == "cpu" else "cuda"))
 
 
 def _lines(base: int, last: int, first: int | None, tensors: list[str], left: list[int | None]) -> list[str]:

@@ -1,6 +1,7 @@
-"""A training's model where it is to lie: compiled first, then sharded or moved, then given its initial values."""
+"""The model of a training: compiled first, then sharded or moved to its device, then given its initial values."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -14,24 +15,36 @@ from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 
 
-def assemble(
-    config: TrainingConfig, vocabulary_size: int, seed: int, ranks: Ranks, device: str, is_sharded: bool = False
+@dataclass(frozen=True)
+class Placement:
+    """Where a training runs: its device, its ranks, and whether parameters and optimizer state are spread over them."""
+
+    device: str = "cpu"
+    ranks: Ranks = Ranks()  # noqa: RUF009  # frozen
+    is_sharded: bool = False
+
+
+ON_CPU = Placement()
+
+
+def build_model(
+    config: TrainingConfig, vocabulary_size: int, seed: int, placement: Placement
 ) -> tuple[HybridModel, Any]:
-    """The model, and its compilation or None. A sharded one never lies whole on the device.
+    """Return the model, and its compilation or None. A sharded model is never whole on the device.
 
     Raises TrainingError where it cannot be sharded.
     """
-    if is_sharded:
+    if placement.is_sharded:
         from trainer.model.parallelize import require_shardable, shard
 
-        require_shardable(ranks, config.compile)
+        require_shardable(placement.ranks, config.compile)
     model = HybridModel(config.model, vocabulary_size)
     model.dtype = getattr(torch, config.dtype)
     compilation = _compiled(model, config)
-    if is_sharded:
-        shard(model, ranks, device)
+    if placement.is_sharded:
+        shard(model, placement.ranks, placement.device)
     else:
-        model.to(device)
+        model.to(placement.device)
     initialize(model, seed)
     return model, compilation
 
@@ -41,13 +54,13 @@ def plan_attention(config: TrainingConfig, device: str, max_documents: Callable[
     return plan(config.attention, config.model.attention.head_size, config.dtype, device, max_documents)
 
 
-def compile_words(config: TrainingConfig) -> str | None:
-    """What the kernel manifest says of compilation; nothing where nothing is compiled."""
+def describe_compilation(config: TrainingConfig) -> str | None:
+    """Return the entry of the environment for compilation, or None where nothing is compiled."""
     return None if config.compile is CompileMode.OFF else f"{config.compile}, {config.compile_backend}"
 
 
 def _compiled(model: HybridModel, config: TrainingConfig) -> Any:
-    """The model's compilation, or None. Its module loads the compiler, a second of every process."""
+    """Return the model's compilation, or None. Its module loads the compiler, a second of every process."""
     if config.compile is CompileMode.OFF:
         return None
     from trainer.compile.policy import Compilation

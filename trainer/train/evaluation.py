@@ -1,4 +1,4 @@
-"""The held-out rows in the middle of a training: a look that changes nothing, not even the experts' counters."""
+"""Evaluation during a training: held-out loss, which changes nothing, not even the experts' counters."""
 
 import math
 from collections.abc import Sequence
@@ -19,8 +19,8 @@ from trainer.train.step import to_device
 
 
 @dataclass(frozen=True)
-class Evaluation:
-    """How often to look, and at how many rows: the first ones, in stored order by source. `every` None: never."""
+class EvaluationSchedule:
+    """Steps between evaluations (None: never), and the number of rows: the first ones, in stored order by source."""
 
     every: int | None = None
     num_rows: int = 32
@@ -29,8 +29,8 @@ class Evaluation:
         return self.every is not None and step % self.every == 0
 
 
-class HeldOut:
-    """The held-out rows of what a training reads, mapped once. Raises TrainingError where there are none."""
+class HeldOutRows:
+    """Held-out rows of the snapshots that a training reads, mapped once. Raises TrainingError where there are none."""
 
     def __init__(self, snapshots: Sequence[Snapshot], with_structure: bool = False) -> None:
         self._with_structure = with_structure
@@ -46,13 +46,13 @@ class HeldOut:
         self._layout = RowLayout.of(first.snapshot_id, first.row_length, first.vocabulary["specials"])
         described = [source for snapshot in snapshots for source in snapshot.sources]
         num_bytes = sum(source.num_text_bytes for source in described)
-        self._tokens_a_byte = sum(source.num_tokens for source in described) / max(1, num_bytes)
+        self._tokens_per_byte = sum(source.num_tokens for source in described) / max(1, num_bytes)
 
     @torch.no_grad()
     def evaluate(self, model: HybridModel, num_rows: int, batch_rows: int, device: str) -> dict[str, float]:
-        """Mean cross-entropy in nats over the first rows, in whole batches, and as bits a byte of text.
+        """Return the mean cross-entropy in nats over the first rows, in whole batches, and as bits per byte of text.
 
-        Bytes are counted by the snapshot's own tokens a byte, over all its documents. The model is left as it was found.
+        Bytes are estimated by the tokens per byte of all documents of the snapshots. The model is unchanged.
         """
         batches = held_out_batches(self._sources, self._layout, batch_rows, self._with_structure)
         total, num_tokens = 0.0, 0
@@ -68,4 +68,4 @@ class HeldOut:
         model.train(was_training)
         release(model)
         mean = total / max(1, num_tokens)
-        return {"held_out_cross_entropy": mean, "held_out_bits_per_byte": mean / math.log(2) * self._tokens_a_byte}
+        return {"held_out_cross_entropy": mean, "held_out_bits_per_byte": mean / math.log(2) * self._tokens_per_byte}

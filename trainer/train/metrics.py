@@ -1,10 +1,10 @@
-"""What a run writes for people and machines: a line of metrics a step, a line of progress, result.json at the end."""
+"""Metrics of a run: a line of metrics.jsonl and a TensorBoard event a step, progress on stderr, and result.json at the end."""
 
 import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
@@ -15,7 +15,7 @@ from trainer.train.tensorboard import EventFile
 
 @contextmanager
 def hold_folder(folder: Path, who: str) -> Iterator[None]:
-    """Hold the folder that a run writes for people: two runs in one would mix their metrics. Raises LockedError."""
+    """Lock the output folder of a run: two runs in one would mix their metrics. Raises LockedError."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / ".lock"
     with path.open("a+") as file:
@@ -26,33 +26,26 @@ def hold_folder(folder: Path, who: str) -> Iterator[None]:
         yield
 
 
-class Journal:
-    """Writes `metrics.jsonl` and a TensorBoard file under `folder`, and progress to stderr.
+class MetricsWriter:
+    """Writer of the metrics of one session into `folder`, and of its log to stderr.
 
-    Times are measured here and enter nothing else. Without telemetry only the words and result.json are left; a rank other
-    than 0 says and writes nothing.
+    Times are measured here and enter nothing else. Without telemetry only messages and result.json are written; a silent writer
+    (of a rank other than 0) writes nothing.
     """
 
     def __init__(
-        self,
-        folder: Path,
-        first_step: int,
-        last_step: int,
-        has_telemetry: bool = True,
-        rank: int = 0,
-        stream: TextIO | None = None,
+        self, folder: Path, first_step: int, last_step: int, has_telemetry: bool = True, is_silent: bool = False
     ) -> None:
         self.folder = folder
         self.first_step = first_step
         self.last_step = last_step
-        self.stream = stream or sys.stderr
-        self.is_silent = rank > 0
+        self.is_silent = is_silent
         self._file: TextIO | None = None
         self._events: EventFile | None = None
-        if not self.is_silent:
+        if not is_silent:
             folder.mkdir(parents=True, exist_ok=True)
-        if has_telemetry and not self.is_silent:
-            _keep_steps_before(folder / "metrics.jsonl", first_step)
+        if has_telemetry and not is_silent:
+            _keep_steps_until(folder / "metrics.jsonl", first_step)
             self._file = (folder / "metrics.jsonl").open("a", encoding="utf-8")
             self._events = EventFile(folder / "tensorboard", first_step)
         self._num_tokens = 0
@@ -60,11 +53,11 @@ class Journal:
 
     @property
     def tokens_per_second(self) -> int:
-        """Mean over this sitting."""
+        """The mean over this session."""
         return round(self._num_tokens / max(1e-9, self._before - self._started))
 
-    def step(self, step: int, metrics: Mapping[str, Any], num_tokens: int) -> None:
-        """Record one finished step (counted from 1) and say how far the run is."""
+    def write_step(self, step: int, metrics: Mapping[str, Any], num_tokens: int) -> None:
+        """Write the metrics of a finished step (counted from 1), and log the progress."""
         now = time.monotonic()
         seconds, self._before = now - self._before, now
         self._num_tokens += num_tokens
@@ -77,23 +70,18 @@ class Journal:
             self._file.flush()
             self._events.add(step, {name: value for name, value in line.items() if name != "step"})
         except OSError as error:
-            self.say(f"warning: the metrics of step {step} could not be written ({error.strerror}); training goes on")
+            self.log(f"warning: the metrics of step {step} could not be written ({error.strerror}); training continues")
         left = (now - self._started) / (step - self.first_step) * (self.last_step - step)
         bar = "#" * (24 * step // self.last_step)
         skipped = "  skipped" if metrics.get("skipped") else ""
         skipped += f" ({metrics['not_finite']} is not finite)" if "not_finite" in metrics else ""
         text = f"train [{bar:<24}] {step}/{self.last_step}  loss {metrics['loss']:.4f}{skipped}  {rate:,.0f} tokens/s"
-        self.say(f"{text}  {left:.0f} s left")
+        self.log(f"{text}  {left:.0f} s left")
 
-    def say(self, text: str) -> None:
-        """Tell a person something."""
-        if not self.is_silent:
-            print(text, file=self.stream, flush=True)
-
-    def say_all(self, texts: Iterable[str]) -> None:
-        """Tell a person several things."""
-        for text in texts:
-            self.say(text)
+    def log(self, *messages: str) -> None:
+        """Print messages on stderr."""
+        for message in messages if not self.is_silent else ():
+            print(message, file=sys.stderr, flush=True)
 
     def finish(self, result: Mapping[str, Any]) -> None:
         """Write result.json, whole or not at all."""
@@ -107,12 +95,12 @@ class Journal:
         os.replace(temporary, self.folder / "result.json")
 
 
-def _keep_steps_before(path: Path, first_step: int) -> None:
-    """Drop the metrics of steps that will be run again, a line torn by a kill, and what is no line of metrics."""
+def _keep_steps_until(path: Path, last_step: int) -> None:
+    """Drop the metrics of steps that will be repeated, a line cut by a kill, and lines that are not metrics."""
     if not path.exists():
         return
     whole = path.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
-    kept = [line for line in whole if 1 <= _step_of(line) <= first_step]
+    kept = [line for line in whole if 1 <= _step_of(line) <= last_step]
     temporary = path.with_name(".metrics.jsonl")
     temporary.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
     os.replace(temporary, path)

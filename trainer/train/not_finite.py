@@ -1,7 +1,7 @@
-"""Where a step that is not finite went wrong: the first tensor of it, by name. Asked only of such a step, so it may cost one.
+"""Diagnosis of a step that is not finite: the name of its first such tensor. It costs one more forward pass.
 
-Weights come first, then the outputs of modules in the order they end in one more forward pass, then gradients in the order
-that the backward pass reaches them: a number that is not finite spreads in this order and never back.
+Weights are checked first, then the outputs of modules in the order in which they end, then gradients in the order of the backward
+pass: a value that is not finite spreads in this order only.
 """
 
 from collections.abc import Callable
@@ -19,10 +19,10 @@ from trainer.train.step import to_device
 def first_not_finite(
     model: HybridModel, batch: Batch, num_micro_batches: int, device: str, is_compiled: bool = False
 ) -> str | None:
-    """The name of the first tensor that is not finite: "weight of ...", "output of ...", "loss" or "gradient of ...".
+    """Return the name of the first tensor that is not finite: "weight of ...", "output of ...", "loss" or "gradient of ...".
 
-    "gradient norm" where every gradient is finite and their squares overflow. A compiled model is not run again, since that
-    would compile. Every rank of a sharded one asks, and is told the same. Leaves the experts' counters to be emptied.
+    "gradient norm" if every gradient is finite and their squares overflow. A compiled model is not run again, since that would
+    compile. Every rank of a sharded one must call this, and gets the same name. The caller resets the experts' counters.
     """
     for name, parameter in model.named_parameters():
         if not _is_finite(whole(parameter)):
@@ -32,7 +32,7 @@ def first_not_finite(
 
 
 def _first_gradient(model: nn.Module) -> str | None:
-    """The last layer's come first."""
+    """Return the first such gradient, from the last layer on."""
     named = [(name, parameter.grad) for name, parameter in model.named_parameters() if parameter.grad is not None]
     return next((f"gradient of {name}" for name, gradient in reversed(named) if not _is_finite(whole(gradient))), None)
 
@@ -41,11 +41,11 @@ def _first_output(model: HybridModel, batch: Batch, num_micro_batches: int, devi
     found: list[str] = []
 
     def hook_of(name: str) -> Callable[[nn.Module, Any, Any], None]:
-        def look(module: nn.Module, arguments: Any, output: Any) -> None:
+        def check(module: nn.Module, arguments: Any, output: Any) -> None:
             if not found and not _is_finite(output):
                 found.append(f"output of {name}")
 
-        return look
+        return check
 
     hooks = [module.register_forward_hook(hook_of(name)) for name, module in model.named_modules() if name]
     rows = len(batch.input_ids_BT) // num_micro_batches
@@ -55,7 +55,7 @@ def _first_output(model: HybridModel, batch: Batch, num_micro_batches: int, devi
                 loss, _ = model.loss(to_device(batch, device, slice(place * rows, (place + 1) * rows)))
                 if found or not _is_finite(loss):
                     return found[0] if found else "loss"
-    except torch.OutOfMemoryError:  # the gradients still tell something
+    except torch.OutOfMemoryError:  # the gradients may still name one
         return None
     finally:
         for hook in hooks:
@@ -65,7 +65,7 @@ def _first_output(model: HybridModel, batch: Batch, num_micro_batches: int, devi
 
 
 def _is_finite(value: Any) -> bool:
-    """Whether all floating-point numbers in a tensor, or in a tuple of them, are finite."""
+    """Return whether all floating-point numbers in a tensor, or in a tuple of tensors, are finite."""
     if isinstance(value, tuple | list):
         return all(_is_finite(each) for each in value)
     return not isinstance(value, Tensor) or not value.is_floating_point() or bool(torch.isfinite(value).all())

@@ -1,22 +1,20 @@
-"""What a sitting says at its end, and what stands in result.json: everything that it takes to repeat it."""
+"""The content of result.json: everything that is needed to reproduce a training session."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trainer.checkpoint import checkpoint as checkpoints
-from trainer.distributed.ranks import Ranks
 from trainer.model.hybrid import count_parameters
 from trainer.train.determinism import broken_promises
+from trainer.train.session import TrainSession
+from trainer.train.training import Training
 
-if TYPE_CHECKING:
-    from trainer.train.loop import Sitting, Training
 
-
-def result_of(training: "Training", sitting: "Sitting", checkpoint_id: str, unchanged: bool) -> dict[str, Any]:
-    """The result of a sitting that ended, or was not needed, at a checkpoint."""
-    losses = list(training.history.losses)
+def build_result(training: Training, session: TrainSession, checkpoint_id: str, unchanged: bool) -> dict[str, Any]:
+    """Build the result of a session that ended at a checkpoint; `unchanged` if it resumed there and ran no step."""
+    losses, inputs = list(training.history.losses), session.inputs
     return {
-        "run": sitting.run_name,
-        "recipe": sitting.recipe,
+        "run": session.run_name,
+        "recipe": session.recipe,
         "steps": training.num_steps,
         "certificate": training.history.certificate,
         "losses": losses,
@@ -25,25 +23,26 @@ def result_of(training: "Training", sitting: "Sitting", checkpoint_id: str, unch
         "parameters_sha256": checkpoints.digest_tensors(training.parameters()),
         "optimizer_sha256": checkpoints.digest_tensors(training.optimizer_state()),
         "num_parameters": count_parameters(training.model),
-        "snapshot_id": sitting.snapshot_id,
-        "mixture": dict(sitting.mixture),
-        "adoptions": [adoption.as_json() for adoption in training.reading.adoptions],
+        "snapshot_id": inputs.snapshot_id,
+        "mixture": dict(inputs.mixture),
+        "adoptions": [adoption.as_json() for adoption in training.run_data.adoptions],
         "checkpoint_id": checkpoint_id,
         "loader": training.loader.state_at(training.position),
-        "packing": training.reading.packing,
-        "config": sitting.identity["config"],
+        "packing": training.run_data.packing,
+        "config": inputs.identity["config"],
         "forks": training.forks,
-        "seeds": _seeds(sitting, training.ranks),
-        "versions": training.manifest(),
+        "seeds": _seeds(inputs.seed, training.ranks.count),
+        "environment": training.environment(),
         "num_ranks": training.ranks.count,
-        "sharded": training.is_sharded,
-        "broken_promises": broken_promises(sitting.config.deterministic),
+        "sharded": session.is_sharded,
+        "broken_promises": broken_promises(inputs.config.deterministic),
         "unchanged": unchanged,
-        "finished": training.num_steps >= sitting.stop_after,
+        "finished": training.num_steps >= session.stop_after,
     }
 
 
-def _seeds(sitting: "Sitting", ranks: Ranks) -> dict[str, int]:
-    """Every seed of the run: what is drawn anywhere follows from one of them."""
-    seeds = {"global": sitting.seed, "weights": sitting.seed, "loader": sitting.seed}
-    return seeds | {f"global of rank {rank}": sitting.seed + rank for rank in range(1, ranks.count)}
+def _seeds(seed: int, num_ranks: int) -> dict[str, int]:
+    """Return every seed of the run: whatever is drawn follows from one of them."""
+    return {"global": seed, "weights": seed, "loader": seed} | {
+        f"global of rank {rank}": seed + rank for rank in range(1, num_ranks)
+    }

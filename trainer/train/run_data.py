@@ -1,4 +1,4 @@
-"""What a training reads: one snapshot, or several as a mixture, and the snapshots that it adopted on the way."""
+"""Data of a run: the rows of one snapshot or of a mixture of several, and the snapshots that were adopted on the way."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
@@ -9,11 +9,11 @@ from trainer.data.batch import Batch
 from trainer.data.loader import Loader, LoaderConfig, Start
 from trainer.data.open_loader import WeightedSnapshot, check_same, open_loader, open_mixture
 from trainer.data.prefetch import Batches
-from trainer.train.evaluation import HeldOut
+from trainer.train.evaluation import HeldOutRows
 
 
 class Adoption(NamedTuple):
-    """At `position` a run left snapshot `old` and went on with `new`."""
+    """A change of snapshot: from `position` on, the run reads `new` in place of `old`."""
 
     position: int
     old: str
@@ -25,14 +25,14 @@ class Adoption(NamedTuple):
         return cls(int(content["position"]), str(content["old"]), str(content["new"]))
 
     def as_json(self) -> dict[str, Any]:
-        """The adoption as checkpoints and results keep it."""
+        """Return the adoption as checkpoints and results store it."""
         return self._asdict()
 
 
-class Reading:
-    """The rows of a run. What it reads at a position is decided by the snapshots it began with and its adoptions.
+class RunData:
+    """Rows of a run. The row at a position is decided by the snapshots with which the run began, and by its adoptions.
 
-    `with_held_out` opens the held-out rows too, of every snapshot that is read.
+    With `with_held_out`, the held-out rows of every snapshot that is read are opened too.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Reading:
         return 1 + max(source.rows.max_pieces for source in self.loader.sources)
 
     def batches(self, batch_rows: int, num_workers: int, position: int) -> Iterator[Batch]:
-        """The batches from a position on, without an end; behind an adoption, those of the snapshot adopted."""
+        """Yield the batches from a position on, without an end; after an adoption, those of the adopted snapshot."""
         while True:
             loader = self.loader
             for batch in Batches(loader, batch_rows, num_workers, position):
@@ -72,7 +72,7 @@ class Reading:
                     break
 
     def adopt(self, adoption: Adoption) -> None:
-        """Go on with another snapshot. Raises SnapshotError, MissingError or DamagedError and changes nothing then."""
+        """Continue with another snapshot. On SnapshotError, MissingError or DamagedError nothing has changed."""
         if adoption.old != self.snapshot.snapshot_id or len(self._snapshots) > 1:
             raise TrainingError(
                 f"adoption at position {adoption.position}",
@@ -86,7 +86,7 @@ class Reading:
         self.adoptions.append(adoption)
 
     def restore(self, adoptions: Sequence[Adoption]) -> None:
-        """Begin anew and adopt again what a checkpoint recorded."""
+        """Start again from the first snapshots, with the adoptions of a checkpoint."""
         if self.adoptions or adoptions:
             self._begin()
         for adoption in adoptions:
@@ -102,7 +102,7 @@ class Reading:
         self._read([snapshot for snapshot, _ in self._members], loader)
 
     def _read(self, snapshots: Sequence[Snapshot], loader: Loader) -> None:
-        held_out = HeldOut(snapshots, self._with_structure) if self._with_held_out else None
+        held_out = HeldOutRows(snapshots, self._with_structure) if self._with_held_out else None
         self._snapshots, self.loader, self.held_out = list(snapshots), loader, held_out
         vocabulary = self.snapshot.vocabulary
         names = {"vocabulary": vocabulary["name"], "vocabulary_sha256": vocabulary["sha256"]}

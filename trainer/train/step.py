@@ -1,4 +1,4 @@
-"""One step: the gradients of its logical micro-batches, added as a tree, and whether they may change anything.
+"""Gradients of one step: those of its logical micro-batches, added as a tree; and the test for a loss spike.
 
 Shapes: B rows of a batch, T slots of a row.
 """
@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -21,7 +22,7 @@ from trainer.model.hybrid import HybridModel
 from trainer.model.loss import LOSS_TERMS, TrainingBatch
 
 NUM_RECENT = 20
-"""Good steps that a loss is compared with; before there are as many, only numbers that are not finite count."""
+"""Good steps that a loss is compared with. With fewer, only a value that is not finite is a spike."""
 
 
 @dataclass(frozen=True)
@@ -35,15 +36,26 @@ class StepLoss:
     untouched: tuple[str, ...] = ()
     """The parameters that this rank's share gave no gradient."""
     expert_shares: dict[str, float] = field(default_factory=dict)
-    """How the experts' slots were filled, over all ranks; nothing where there are no experts."""
+    """How the experts' slots were filled, over all ranks; empty without experts."""
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """The metrics of the step that depend on its loss."""
+        return {
+            "loss": float(self.loss),
+            "cross_entropy": float(self.cross_entropy_sum) / max(1, self.num_trained_tokens),
+            "num_trained_tokens": self.num_trained_tokens,
+            **{name: float(value) for name, value in self.terms.items()},
+            **self.expert_shares,
+        }
 
 
-class MemorySpentError(Exception):
-    """The memory of a rank's device did not suffice for its share; every rank raises it. No gradient is left."""
+class ShareOutOfMemoryError(Exception):
+    """Lack of device memory on some rank; every rank raises it, and no gradient is left."""
 
 
 def to_device(batch: Batch, device: str, rows: slice = slice(None)) -> TrainingBatch:
-    """Rows of a batch as tensors on a device."""
+    """Return rows of a batch as tensors on a device."""
     tensors = (torch.from_numpy(array[rows]) for array in batch.arrays)
     if device.startswith("cuda"):  # from pinned memory a copy runs beside the kernels before it
         return TrainingBatch(*(tensor.pin_memory().to(device, non_blocking=True) for tensor in tensors))
@@ -51,7 +63,7 @@ def to_device(batch: Batch, device: str, rows: slice = slice(None)) -> TrainingB
 
 
 def backward(model: HybridModel, batch: Batch, num_micro_batches: int, ranks: Ranks, device: str) -> StepLoss:
-    """Leave the gradients of a batch in the model, the same on every rank, and return its loss.
+    """Compute the gradients of a batch into the model, the same on every rank, and return its loss.
 
     Every rank is given the whole batch and computes its share: reading rows is cheap, and all certify the same data. Of a
     sharded model each rank is left its rows of the gradients.
@@ -80,7 +92,7 @@ def backward(model: HybridModel, batch: Batch, num_micro_batches: int, ranks: Ra
     if total is None:
         for parameter in parameters:
             parameter.grad = None
-        raise MemorySpentError
+        raise ShareOutOfMemoryError
     for parameter, gradient in zip(parameters, total, strict=False):
         parameter.grad = gradient
     loss, cross_entropy_sum, *terms = total[len(parameters) :]
@@ -89,8 +101,8 @@ def backward(model: HybridModel, batch: Batch, num_micro_batches: int, ranks: Ra
     return StepLoss(loss, cross_entropy_sum, by_name, num_trained, tuple(untouched), _expert_shares(model))
 
 
-def is_excursion(loss: float, norm: float, history: History, spike_factor: float) -> bool:
-    """Whether a step must not change the weights: not finite, or far above the median of the last good steps."""
+def is_loss_spike(loss: float, norm: float, history: History, spike_factor: float) -> bool:
+    """Return whether a step must not change the weights: not finite, or far above the median of the last good steps."""
     if not torch.isfinite(torch.tensor([loss, norm])).all():
         return True
     places = range(history.num_steps - 1, -1, -1)
@@ -99,7 +111,7 @@ def is_excursion(loss: float, norm: float, history: History, spike_factor: float
 
 
 def _sum_of_shares(share: range, leaf: Callable[[int], list[Tensor]], ranks: Ranks) -> list[Tensor] | None:
-    """Each rank adds its own places, then the ranks their sums. None on all where the memory of one did not suffice."""
+    """Add the shares of each rank, then those sums over the ranks. None on all ranks if one is out of memory."""
     try:
         own = tree_sum(share, leaf)
     except torch.OutOfMemoryError:
@@ -108,7 +120,7 @@ def _sum_of_shares(share: range, leaf: Callable[[int], list[Tensor]], ranks: Ran
 
 
 def _sum_in_turns(share: range, leaf: Callable[[int], list[Tensor]], ranks: Ranks, device: str) -> list[Tensor]:
-    """In each turn the ranks take neighboring places, and add their gradients on the way back: the tree's lowest levels."""
+    """Give neighboring shares to the ranks, in turns; the backward pass adds their gradients: the tree's lowest levels."""
 
     def turn(number: int) -> list[Tensor]:
         parts = leaf(number * ranks.count + ranks.rank)
@@ -117,7 +129,9 @@ def _sum_in_turns(share: range, leaf: Callable[[int], list[Tensor]], ranks: Rank
 
     try:
         return tree_sum(range(len(share)), turn)
-    except torch.OutOfMemoryError as error:  # the others are waiting in the middle of a layer: there is no way back
+    except (
+        torch.OutOfMemoryError
+    ) as error:  # the others wait in the middle of a layer, so that the step cannot be repeated
         found = "it does not hold this rank's share of a step"
         raise TrainingError(f"memory of {device} of rank {ranks.rank}", found, "", _SMALLER) from error
 
@@ -132,7 +146,7 @@ def _counters(model: nn.Module) -> list[Tensor]:
 
 
 def _expert_shares(model: nn.Module) -> dict[str, float]:
-    """Empty slots over all slots, and pairs that found no room over all pairs, of all E layers together."""
+    """Return empty slots over all slots, and pairs without a slot over all pairs, of all E layers together."""
     blocks = [module for module in model.modules() if isinstance(module, Experts)]
     if not blocks:
         return {}

@@ -1,4 +1,4 @@
-"""Scalars for TensorBoard, written without it: an event file is a list of records, each a small protocol buffer.
+"""Event file of scalars for TensorBoard, written without it: a list of records, each a small protocol buffer.
 
 record = length (8 bytes) | masked CRC-32C of the length | event | masked CRC-32C of the event        (TFRecord)
 event  = 1: wall time (double), 2: step (varint), 3: file version (string) or 5: summary of scalars
@@ -15,7 +15,7 @@ _MASK = 0xA282EAD8
 
 
 class EventFile:
-    """One event file, named by the step it begins after, so that a resumed run replaces what it runs again."""
+    """One event file, named by the step that it begins after, so that a resumed run replaces the steps that it repeats."""
 
     def __init__(self, folder: Path, first_step: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -48,7 +48,7 @@ class EventFile:
 
 
 def crc32c(content: bytes) -> int:
-    """CRC-32C (Castagnoli), as RFC 3720 defines it."""
+    """Return the CRC-32C (Castagnoli), as RFC 3720 defines it."""
     remainder = 0xFFFFFFFF
     for byte in content:
         remainder = (remainder >> 8) ^ _TABLE[(remainder ^ byte) & 0xFF]

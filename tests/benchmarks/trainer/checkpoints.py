@@ -9,14 +9,14 @@ from pathlib import Path
 
 import torch
 
-from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from tests.benchmarks.figure import Figure
 from tests.conftest import build_tiny
-from trainer.checkpoint.retention import Keep, list_checkpoints
+from trainer.checkpoint.retention import RetentionPolicy, list_checkpoints
 from trainer.checkpoint.saver import Saver
 from trainer.config.training import recipe_named
-from trainer.train.loop import Sitting, Training
+from trainer.train.session import RunInputs
+from trainer.train.training import Training
 
 NUM_SAVES, NUM_PAIRS, STEPS_PER_SIDE, NUM_WARM_STEPS = 5, 5, 6, 3
 REACH_COST_FRACTION = 0.05
@@ -25,14 +25,14 @@ FLOAT_BYTES = 4
 
 def save_stall() -> list[Figure]:
     """How long a step waits for a save, against waiting until the bytes are on disk."""
-    with _training() as (training, sitting, store):
+    with _training() as (training, store):
         with store.writer("runs/stall", "a benchmark") as scratch:
-            saver = Saver(store, scratch, "stall", Keep(), print)
+            saver = Saver(store, scratch, "stall", RetentionPolicy(), print)
             stalls, whole = [], []
             for _ in range(NUM_SAVES):
                 training.step(training.loader.batch_at(training.position, training.config.batch_rows))
                 started = time.monotonic()
-                saver.save(training.checkpoint(sitting))
+                saver.save(training.checkpoint())
                 stalls.append(time.monotonic() - started)
                 saver.wait()
                 whole.append(time.monotonic() - started)
@@ -54,8 +54,8 @@ def save_stall() -> list[Figure]:
 
 def checkpoint_size() -> list[Figure]:
     """Bytes of a checkpoint over the least: each parameter and its two moments once."""
-    with _training() as (training, sitting, store):
-        _save(training, sitting, store)
+    with _training() as (training, store):
+        _save(training, store)
         (entry,) = list_checkpoints(store)
         least = 3 * FLOAT_BYTES * sum(parameter.numel() for parameter in training.model.parameters())
     ratio = entry.num_bytes / least
@@ -67,13 +67,13 @@ def checkpoint_sharing() -> list[Figure]:
     """The share of a second checkpoint that the first one holds already, when one layer of four is trained and when all are."""
     figures = []
     for name, is_frozen in (("one layer of four trained", True), ("all trained", False)):
-        with _training() as (training, sitting, store):
+        with _training() as (training, store):
             for parameter_name, parameter in training.model.named_parameters():
                 parameter.requires_grad_(not is_frozen or parameter_name.startswith("layers.3."))
             for group in training.optimizer.param_groups if is_frozen else ():
                 group["weight_decay"] = 0.0
             for _ in range(2):
-                _save(training, sitting, store)
+                _save(training, store)
             entries = list_checkpoints(store)
             shared = 1 - entries[1].num_own_bytes / entries[1].num_bytes
         reach = "> 0.5" if is_frozen else "none claimed"
@@ -104,19 +104,18 @@ def determinism_cost() -> list[Figure]:
 
 
 @contextmanager
-def _training() -> Iterator[tuple[Training, Sitting, Store]]:
+def _training() -> Iterator[tuple[Training, Store]]:
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder) / "store")
         snapshot_id = _built(store)
-        sitting = Sitting(snapshot_id, "tiny", recipe_named("tiny"), 42, 100, 100, Path(folder) / "out")
-        yield Training(open_snapshot(store, snapshot_id), sitting), sitting, store
+        yield Training(store, RunInputs(snapshot_id, recipe_named("tiny"), 42)), store
 
 
-def _save(training: Training, sitting: Sitting, store: Store) -> None:
+def _save(training: Training, store: Store) -> None:
     training.step(training.loader.batch_at(training.position, training.config.batch_rows))
     with store.writer("runs/sharing", "a benchmark") as scratch:
-        saver = Saver(store, scratch, "sharing", Keep(), print)
-        saver.save(training.checkpoint(sitting))
+        saver = Saver(store, scratch, "sharing", RetentionPolicy(), print)
+        saver.save(training.checkpoint())
         saver.wait()
 
 

@@ -10,7 +10,7 @@ from tests.benchmarks.trainer.graphs import batch_of, narrow_model
 from tests.support.flash_on_cpu import gpu_ways_on_cpu
 from tests.support.made_rows import sources_of
 from trainer.__main__ import build_parser
-from trainer.checkpoint.resume_rules import judge_drift
+from trainer.checkpoint.resume_rules import check_resume
 from trainer.cli.train import training_config
 from trainer.compile.policy import Compilation
 from trainer.config.model import AttentionChoice, CompileBackend, CompileMode, Precision
@@ -19,7 +19,7 @@ from trainer.distributed.ranks import Ranks
 from trainer.model.attention_backends import WAYS, default_choice, plan
 from trainer.model.document_attention import AttentionPlan
 from trainer.proof.attention_trials import ON_CPU, AttentionTrial, pick, try_attention
-from trainer.train.determinism import kernel_manifest
+from trainer.train.environment import describe_environment
 
 MATH, FLEX, VARLEN = AttentionChoice.MATH, AttentionChoice.FLEX, AttentionChoice.VARLEN
 FLOAT32, BFLOAT16 = Precision.FLOAT32, Precision.BFLOAT16
@@ -98,19 +98,19 @@ def test_the_most_pieces_of_a_row_are_found_without_reading_rows() -> None:
     assert source.rows.max_pieces == 2
 
 
-def test_the_manifest_of_a_cpu_has_no_choice_in_it() -> None:
-    assert kernel_manifest("cpu", 1, None, MATH) == kernel_manifest("cpu", 1)
+def test_the_environment_of_a_cpu_names_no_attention() -> None:
+    assert describe_environment("cpu", 1, None, MATH) == describe_environment("cpu", 1)
 
 
 def test_another_way_on_a_resume_is_refused_unless_it_is_allowed() -> None:
-    before: dict[str, Any] = {"config": {"attention": "varlen"}, "manifest": {"attention": "varlen"}}
-    now: dict[str, Any] = {"config": {"attention": "flex"}, "manifest": {"attention": "flex"}}
+    before: dict[str, Any] = {"config": {"attention": "varlen"}, "environment": {"attention": "varlen"}}
+    now: dict[str, Any] = {"config": {"attention": "flex"}, "environment": {"attention": "flex"}}
 
-    with pytest.raises(TrainingError, match=r"--allow-drift config\.attention --allow-drift manifest\.attention"):
-        judge_drift("c" * 64, before, now, [])
-    assert judge_drift("c" * 64, before, now, ["config.attention", "manifest"]) == {
+    with pytest.raises(TrainingError, match=r"--allow-drift config\.attention --allow-drift environment\.attention"):
+        check_resume("c" * 64, before, now, [])
+    assert check_resume("c" * 64, before, now, ["config.attention", "environment"]) == {
         "config.attention": ["varlen", "flex"],
-        "manifest.attention": ["varlen", "flex"],
+        "environment.attention": ["varlen", "flex"],
     }
 
 

@@ -22,7 +22,8 @@ from trainer.model.initialization import initialize
 from trainer.model.loss import TrainingBatch
 from trainer.model.segments import describe_rows
 from trainer.proof.attention_trials import ON_GPU, Shape, _measured, keeps_apart, made_inputs, run, segments_of
-from trainer.train.determinism import kernel_manifest, make_deterministic
+from trainer.train.determinism import make_deterministic
+from trainer.train.environment import describe_environment
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]
 
@@ -183,4 +184,4 @@ def test_a_block_decoded_step_by_step_is_near_its_full_pass(choice: AttentionCho
 
 
 def test_the_manifest_names_the_way() -> None:
-    assert kernel_manifest("cuda", 1, None, VARLEN)["attention"] == "varlen"
+    assert describe_environment("cuda", 1, None, VARLEN)["attention"] == "varlen"

@@ -21,12 +21,12 @@ from trainer.config.model import CompileMode
 from trainer.distributed.ranks import Ranks
 from trainer.model.parallelize import require_shardable
 from trainer.train import step as stepping
-from trainer.train.determinism import ENVIRONMENT
+from trainer.train.determinism import ENVIRONMENT_VARIABLES
 
 SAME = ("certificate", "losses", "parameters_sha256", "optimizer_sha256", "checkpoint_id", "num_parameters")
 RANKS = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 STEPS, TIMEOUT_SECONDS = 6, 300
-ENVIRONMENT_OF_RANKS = {**os.environ, **ENVIRONMENT, "OMP_WAIT_POLICY": "passive"}
+ENVIRONMENT_OF_RANKS = {**os.environ, **ENVIRONMENT_VARIABLES, "OMP_WAIT_POLICY": "passive"}
 
 
 @pytest.fixture(scope="module")

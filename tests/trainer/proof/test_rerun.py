@@ -2,17 +2,16 @@
 
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from pipeline.core.errors import TrainingError
-from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from trainer.checkpoint.checkpoint import Checkpoint, save
 from trainer.config.training import recipe_named
 from trainer.proof.rerun import rerun
-from trainer.train.loop import Sitting, Training
+from trainer.train.session import RunInputs
+from trainer.train.training import Training
 
 
 @pytest.fixture(scope="module")
@@ -26,13 +25,12 @@ def trained(store: Store, num_steps: int, shared: Checkpoint | None = None, **ch
     """A training of the smallest recipe whose tensors are recorded every second step; from `shared` on, if given."""
     config = recipe_named("tiny").model_copy(update={"certify_every": 2, **changes})
     snapshot_id = store.ref("tiny", "live") or ""
-    sitting = Sitting(snapshot_id, "tiny", config, 42, num_steps, num_steps, Path("unused"))
-    training = Training(open_snapshot(store, snapshot_id), sitting)
+    training = Training(store, RunInputs(snapshot_id, config, 42))
     if shared is not None:
         training.restore(replace(shared, history=shared.history.copy()))
     while training.num_steps < num_steps:
         training.step(training.loader.batch_at(training.position, config.batch_rows))
-    return training.checkpoint(sitting)
+    return training.checkpoint()
 
 
 @pytest.fixture(scope="module")

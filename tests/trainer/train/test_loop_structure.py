@@ -12,15 +12,16 @@ from pipeline.build.build import BuildOrder, open_build
 from pipeline.build.recipes import TINY, pins_of
 from pipeline.build.stages import run_stages
 from pipeline.core.errors import SnapshotError
-from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from trainer.config.model import StructureConfig
 from trainer.config.training import recipe_named
 from trainer.data.batch import Batch
 from trainer.inference.sampling import open_trained
 from trainer.inference.scores import Extent, exact_middles, held_out_loss
-from trainer.train.evaluation import Evaluation
-from trainer.train.loop import Sitting, Training, train
+from trainer.train.evaluation import EvaluationSchedule
+from trainer.train.loop import train
+from trainer.train.session import RunInputs, TrainSession
+from trainer.train.training import Training
 
 _TINY = recipe_named("tiny")
 CONFIG = _TINY.model_copy(update={"model": _TINY.model.model_copy(update={"structure": StructureConfig()})})
@@ -39,17 +40,16 @@ def store(tiny_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Store:
     return Store(root)
 
 
-def sitting_of(snapshot_id: str, out: Path, stop_after: int, **more: Any) -> Sitting:
-    config = more.pop("config", CONFIG)
-    return Sitting(snapshot_id, "structured", config, 42, stop_after, 2, out, run="structured", **more)
+def session_of(snapshot_id: str, out: Path, stop_after: int, **more: Any) -> TrainSession:
+    return TrainSession(RunInputs(snapshot_id, CONFIG, 42), "structured", stop_after, 2, out, run="structured", **more)
 
 
 def test_structure_is_trained_on_and_resumed_and_certified(store: Store, tmp_path: Path) -> None:
     candidate = store.ref("tiny", "candidate") or ""
-    sitting = sitting_of(candidate, tmp_path / "out", 4, evaluation=Evaluation(2, 4))
-    train(store, replace(sitting, stop_after=2))
-    resumed = train(store, replace(sitting, resume="latest", num_workers=1))
-    straight = train(store, replace(sitting, run="straight", out=tmp_path / "straight"))
+    session = session_of(candidate, tmp_path / "out", 4, evaluation=EvaluationSchedule(2, 4))
+    train(store, replace(session, stop_after=2))
+    resumed = train(store, replace(session, resume="latest", num_workers=1))
+    straight = train(store, replace(session, run="straight", out=tmp_path / "straight"))
     assert resumed["checkpoint_id"] == straight["checkpoint_id"]
     trained = open_trained(store, straight["checkpoint_id"])
     assert trained.model.structure is not None
@@ -58,12 +58,9 @@ def test_structure_is_trained_on_and_resumed_and_certified(store: Store, tmp_pat
     assert exact_middles(trained, Extent(num_middles=2, num_tokens=20))["num_middles"] == 2
 
 
-def test_the_certificate_sees_structure_and_the_same_ids_without_it(store: Store, tmp_path: Path) -> None:
+def test_the_certificate_sees_structure_and_the_same_ids_without_it(store: Store) -> None:
     candidate = store.ref("tiny", "candidate") or ""
-    with_, without = (
-        Training(open_snapshot(store, candidate), sitting_of(candidate, tmp_path, 1, config=config))
-        for config in (CONFIG, _TINY)
-    )
+    with_, without = (Training(store, RunInputs(candidate, config, 42)) for config in (CONFIG, _TINY))
     batch = with_.loader.batch_at(0, 4)
     plain = without.loader.batch_at(0, 4)
     assert np.array_equal(batch.input_ids_BT, plain.input_ids_BT)
@@ -71,7 +68,7 @@ def test_the_certificate_sees_structure_and_the_same_ids_without_it(store: Store
     assert batch.structure_kind_BT is not None
     assert len(np.unique(batch.structure_kind_BT)) > 2
     before = _step(with_, batch)
-    again = Training(open_snapshot(store, candidate), sitting_of(candidate, tmp_path, 1))
+    again = Training(store, RunInputs(candidate, CONFIG, 42))
     assert before != _step(again, replace(batch, structure_kind_BT=batch.structure_kind_BT + 1))
 
 
@@ -83,4 +80,4 @@ def _step(training: Training, batch: Batch) -> bytes:
 def test_rows_without_structure_are_refused_with_the_fields_that_would_mend_it(store: Store, tmp_path: Path) -> None:
     live = store.ref("tiny", "live") or ""
     with pytest.raises(SnapshotError, match=r"no structure.*tokenize\.with_structure.*model\.structure"):
-        train(store, sitting_of(live, tmp_path / "out", 1))
+        train(store, session_of(live, tmp_path / "out", 1))

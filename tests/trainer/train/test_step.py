@@ -2,23 +2,21 @@
 
 import math
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from pipeline.core.errors import TrainingError
-from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from trainer.checkpoint.certificate import History
 from trainer.checkpoint.checkpoint import digest_tensors
 from trainer.config.training import recipe_named
 from trainer.model.layers import BlockOutput
 from trainer.train.determinism import broken_promises
-from trainer.train.evaluation import Evaluation
-from trainer.train.loop import Sitting, Training, _judge_excursion
-from trainer.train.step import is_excursion
+from trainer.train.session import RunInputs
+from trainer.train.step import is_loss_spike
+from trainer.train.training import Training
 
 
 def history_of(losses: list[float], skipped: tuple[int, ...] = ()) -> History:
@@ -40,14 +38,13 @@ def history_of(losses: list[float], skipped: tuple[int, ...] = ()) -> History:
     ],
 )
 def test_a_step_is_judged_by_the_recent_good_ones(loss: float, norm: float, history: History, expected: bool) -> None:
-    assert is_excursion(loss, norm, history, spike_factor=3.0) is expected
+    assert is_loss_spike(loss, norm, history, spike_factor=3.0) is expected
 
 
-def test_a_step_that_is_not_finite_changes_nothing_but_the_record(tiny_store: Store, tmp_path: Path) -> None:
+def test_a_step_that_is_not_finite_changes_nothing_but_the_record(tiny_store: Store) -> None:
     snapshot_id = tiny_store.ref("tiny", "live") or ""
     config = recipe_named("tiny").model_copy(update={"max_skipped_steps": 1})
-    sitting = Sitting(snapshot_id, "tiny", config, 42, 4, 1, tmp_path)
-    training = Training(open_snapshot(tiny_store, snapshot_id), sitting)
+    training = Training(tiny_store, RunInputs(snapshot_id, config, 42))
     training.step(training.loader.batch_at(0, 4))
     with torch.no_grad():
         training.model.embedding_VD[5] = math.nan
@@ -55,23 +52,20 @@ def test_a_step_that_is_not_finite_changes_nothing_but_the_record(tiny_store: St
     metrics = training.step(training.loader.batch_at(4, 4))
 
     assert (metrics["skipped"], metrics["not_finite"]) == (True, "weight of embedding_VD")
-    assert (training.num_steps, training.position, training.is_inside_excursion) == (2, 8, True)
+    assert (training.num_steps, training.position, training.num_skipped_steps) == (2, 8, 1)
     assert digest_tensors(training.model.state_dict()) == before
     assert digest_tensors(training.tensors()) == state
-    _judge_excursion(training, sitting)
+    training.refuse_skipped_steps(is_final=False)
     training.step(training.loader.batch_at(8, 4))
     with pytest.raises(TrainingError, match=r"step 3: its loss is nan, and 2 steps .*: weight of embedding_VD"):
-        _judge_excursion(training, sitting)
+        training.refuse_skipped_steps(is_final=False)
 
 
 @pytest.mark.parametrize("is_backward", [False, True])
-def test_the_layer_where_numbers_cease_to_be_finite_is_named(
-    tiny_store: Store, tmp_path: Path, is_backward: bool
-) -> None:
+def test_the_layer_where_numbers_cease_to_be_finite_is_named(tiny_store: Store, is_backward: bool) -> None:
     """Later layers spread it forward and earlier ones backward; neither is named."""
     snapshot_id = tiny_store.ref("tiny", "live") or ""
-    sitting = Sitting(snapshot_id, "tiny", recipe_named("tiny"), 42, 4, 1, tmp_path)
-    training = Training(open_snapshot(tiny_store, snapshot_id), sitting)
+    training = Training(tiny_store, RunInputs(snapshot_id, recipe_named("tiny"), 42))
     broken = training.model.layers[1].block
 
     def spoil(gradient: torch.Tensor) -> torch.Tensor:
@@ -93,22 +87,21 @@ def test_the_layer_where_numbers_cease_to_be_finite_is_named(
     assert not any(module._forward_hooks for module in training.model.modules() if module is not broken)
 
 
-def test_no_global_generator_moves_while_training_so_that_none_is_state(tiny_store: Store, tmp_path: Path) -> None:
+def test_no_global_generator_moves_while_training_so_that_none_is_state(tiny_store: Store) -> None:
     snapshot_id = tiny_store.ref("tiny", "live") or ""
-    sitting = Sitting(snapshot_id, "tiny", recipe_named("tiny"), 42, 4, 1, tmp_path, evaluation=Evaluation(1, 4))
-    training = Training(open_snapshot(tiny_store, snapshot_id), sitting)
+    training = Training(tiny_store, RunInputs(snapshot_id, recipe_named("tiny"), 42), with_held_out=True)
     before = random.getstate(), str(np.random.get_state()), torch.get_rng_state().tolist()
     training.step(training.loader.batch_at(0, 4))
     training.evaluate(4)
-    training.checkpoint(sitting)
+    training.checkpoint()
 
     assert (random.getstate(), str(np.random.get_state()), torch.get_rng_state().tolist()) == before
 
 
-def test_a_recipe_without_strict_mode_promises_nothing(tiny_store: Store, tmp_path: Path) -> None:
+def test_a_recipe_without_strict_mode_promises_nothing(tiny_store: Store) -> None:
     snapshot_id = tiny_store.ref("tiny", "live") or ""
     config = recipe_named("tiny").model_copy(update={"deterministic": False})
-    Training(open_snapshot(tiny_store, snapshot_id), Sitting(snapshot_id, "tiny", config, 42, 4, 1, tmp_path))
+    Training(tiny_store, RunInputs(snapshot_id, config, 42))
 
     assert not torch.are_deterministic_algorithms_enabled()
     assert "`deterministic` is off in the recipe" in broken_promises(config.deterministic)

@@ -1,23 +1,20 @@
 """A step for which the memory does not suffice is done again in smaller pieces of the same data, and that is recorded."""
 
-from pathlib import Path
-
 import pytest
 import torch
 
 from pipeline.core.errors import TrainingError
-from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from trainer.checkpoint.checkpoint import digest_tensors
 from trainer.config.training import TrainingConfig, recipe_named
-from trainer.train.loop import Sitting, Training
+from trainer.train.session import RunInputs
+from trainer.train.training import Training
 
 
-def training_of(store: Store, folder: Path, **changes: int) -> tuple[Training, Sitting]:
+def training_of(store: Store, **changes: int) -> Training:
     snapshot_id = store.ref("tiny", "live") or ""
     config = TrainingConfig.model_validate({**dict(recipe_named("tiny")), **changes})
-    sitting = Sitting(snapshot_id, "tiny", config, 42, 4, 1, folder)
-    return Training(open_snapshot(store, snapshot_id), sitting), sitting
+    return Training(store, RunInputs(snapshot_id, config, 42))
 
 
 def limit_rows(training: Training, most: int) -> None:
@@ -30,9 +27,9 @@ def limit_rows(training: Training, most: int) -> None:
     training.model.layers[-1].register_forward_pre_hook(refuse)
 
 
-def test_a_step_without_the_memory_is_the_step_of_smaller_micro_batches(tiny_store: Store, tmp_path: Path) -> None:
-    training, sitting = training_of(tiny_store, tmp_path)
-    asked, _ = training_of(tiny_store, tmp_path, micro_batch_rows=1)
+def test_a_step_without_the_memory_is_the_step_of_smaller_micro_batches(tiny_store: Store) -> None:
+    training = training_of(tiny_store)
+    asked = training_of(tiny_store, micro_batch_rows=1)
     limit_rows(training, most=1)
 
     for each in (training, asked):
@@ -45,12 +42,12 @@ def test_a_step_without_the_memory_is_the_step_of_smaller_micro_batches(tiny_sto
         {"config.micro_batch_rows": [None, 2]},
         {"config.micro_batch_rows": [2, 1]},
     ]
-    assert training.checkpoint(sitting).identity["config"]["micro_batch_rows"] == 1
-    assert "out of memory" in training.notes[0]
+    assert training.checkpoint().identity["config"]["micro_batch_rows"] == 1
+    assert "out of memory" in training.messages[0]
 
 
-def test_a_row_that_does_not_fit_alone_is_refused(tiny_store: Store, tmp_path: Path) -> None:
-    training, _ = training_of(tiny_store, tmp_path)
+def test_a_row_that_does_not_fit_alone_is_refused(tiny_store: Store) -> None:
+    training = training_of(tiny_store)
     limit_rows(training, most=0)
 
     with pytest.raises(TrainingError, match="a micro-batch of 1 rows, which cannot be halved"):

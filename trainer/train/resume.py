@@ -1,0 +1,58 @@
+"""Resuming a run: the checkpoint that a session begins with is found, compared with its arguments, and restored."""
+
+from dataclasses import replace
+
+from pipeline.core.errors import StoreError, TrainingError
+from pipeline.store.store import Store
+from trainer.checkpoint import checkpoint as checkpoints
+from trainer.checkpoint.checkpoint import Checkpoint
+from trainer.checkpoint.resume_rules import check_resume
+from trainer.checkpoint.retention import is_sound, list_checkpoints
+from trainer.train.session import TrainSession
+from trainer.train.training import Training
+
+
+def find_checkpoint(store: Store, session: TrainSession) -> str:
+    """Return the id of the checkpoint to resume, or "". One of another run is marked as needed by this run."""
+    run = f"runs/{session.run_name}"
+    found_id = checkpoints.find(store, session.run_name, session.resume) if session.resume else None
+    if found_id and found_id not in store.refs(run).values():
+        checkpoints.open_stored(store, found_id)
+        store.move_ref(run, "started-from", store.ref_text(run, "started-from"), found_id, "resumed by id")
+    return found_id or ""
+
+
+def with_first_snapshot(store: Store, session: TrainSession, found_id: str) -> TrainSession:
+    """Return a session that follows a ref with the snapshot that its run began with."""
+    if not (session.follow and found_id):
+        return session
+    first = checkpoints.read_state(checkpoints.open_stored(store, found_id))["identity"]["snapshot_id"]
+    return replace(session, inputs=replace(session.inputs, snapshot_id=first))
+
+
+def restore(training: Training, session: TrainSession, store: Store, found_id: str) -> None:
+    """Restore a checkpoint. Raises TrainingError where it is of another configuration, or past `stop_after`."""
+    found = load_or_suggest(store, session.run_name, found_id)
+    tokenizer = training.run_data.packing["vocabulary_sha256"]
+    changes = check_resume(
+        found_id,
+        {**found.identity, "environment": found.environment, "tokenizer": found.packing["vocabulary_sha256"]},
+        {**session.inputs.identity, "environment": training.environment(), "tokenizer": tokenizer},
+        session.allowed_drift,
+    )
+    if found.step > session.stop_after:
+        subject, limit = f"run {session.run_name}", f"at most {session.stop_after}"
+        raise TrainingError(subject, f"it is at step {found.step}", limit, "Set a later --stop-after.")
+    training.restore(found, changes)
+
+
+def load_or_suggest(store: Store, run: str, found_id: str) -> Checkpoint:
+    """Load a checkpoint; if it is damaged or missing, the error names the newest sound one of the run."""
+    try:
+        return checkpoints.load(store, found_id)
+    except (StoreError, TrainingError) as error:
+        for entry in reversed(list_checkpoints(store, run)):
+            if entry.checkpoint_id != found_id and is_sound(store, entry.checkpoint_id):
+                remedy = f"The one of step {entry.step} is sound: --resume {entry.checkpoint_id}"
+                raise type(error)(error.subject, error.found, error.expected, remedy) from error
+        raise

@@ -1,0 +1,57 @@
+"""Arguments of a training session, and the inputs of the run that it belongs to."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pipeline.core.params import digest
+from trainer.checkpoint.retention import RetentionPolicy
+from trainer.config.training import TrainingConfig
+from trainer.train.evaluation import EvaluationSchedule
+
+
+@dataclass(frozen=True)
+class RunInputs:
+    """Everything that the numbers of a run depend on besides its environment. A resume with other inputs is refused."""
+
+    snapshot_id: str
+    """The snapshot that is read; of a mixture the first. With `TrainSession.follow`, the one that a new run begins with."""
+    config: TrainingConfig
+    seed: int
+    mixture: tuple[tuple[str, float], ...] = ()
+    """Snapshot ids with their weights, where several are read."""
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The inputs as a checkpoint stores them."""
+        identity = {"config": self.config.model_dump(mode="json"), "seed": self.seed, "snapshot_id": self.snapshot_id}
+        return identity | ({"mixture": dict(self.mixture)} if self.mixture else {})
+
+
+@dataclass(frozen=True)
+class TrainSession:
+    """Arguments of one training session: one process lifetime of a run. `stop_after` counts steps from the run's start."""
+
+    inputs: RunInputs
+    recipe: str
+    stop_after: int
+    save_every: int
+    out: Path
+    run: str | None = None
+    resume: str | None = None
+    num_workers: int = 0
+    device: str = "cpu"
+    keep: RetentionPolicy = field(default_factory=RetentionPolicy)
+    allowed_drift: tuple[str, ...] = ()
+    has_telemetry: bool = True
+    evaluation: EvaluationSchedule = field(default_factory=EvaluationSchedule)
+    follow: str | None = None
+    """`CORPUS/live` or `CORPUS/candidate`, or a checkpoint whose adoptions are repeated."""
+    is_sharded: bool = False
+    """Whether parameters and optimizer state are spread over the ranks: elastic, the same bits either way."""
+
+    @property
+    def run_name(self) -> str:
+        """The name given, else one derived from the inputs: equal runs share it, so that they find their checkpoints."""
+        identity = self.inputs.identity | ({"snapshot_id": f"follow {self.follow}"} if self.follow else {})
+        return self.run or f"{self.recipe}-{digest(identity)[:12]}"
