@@ -1,10 +1,11 @@
-"""How long each operation takes on the GPU at hand, beside its reference, the compiled reference and public kernels.
+"""Benchmark: time of each operation on a GPU, compared with its reference, the compiled reference and public kernels.
 
 One row for each operation, dtype, size and implementation, appended to a file of JSON lines as soon as it is measured, so
-that a run that was cut short goes on at the first row that is missing. A row names the GPU, driver, torch and Triton. Without
-a GPU the same rows come from Triton's interpreter, at the smallest size of each operation: they are marked as dry.
+that an interrupted run continues at the first missing row. A row names the GPU, driver, torch and Triton. Without a GPU the
+same rows come from Triton's interpreter, at the smallest size of each operation: they are marked as dry.
 """
 
+import functools
 import math
 import signal
 import statistics
@@ -17,80 +18,70 @@ import torch
 
 from kernels.framework.spec import Argument, KernelSpec, Operation, ShapeCase
 from kernels.measure.parity import leaves, run_with_gradients
-from kernels.measure.rows import append, read_rows, surroundings
+from kernels.measure.rows import Measurement, Row, measure_missing, read_rows, surroundings
 
 NUM_REPEATS, NUM_LEAST_REPEATS, REPEATING_SECONDS = 20, 5, 5.0
 ROW_SECONDS = 180.0
-"""What one row may take. A compiler that writes out a long loop ends in hours, if at all."""
+"""Limit of one row. A compiler that unrolls a long loop takes hours, if it ends."""
 
 
 class RowTimeoutError(BaseException):
-    """A row did not end in its time. No Exception: a compiler that is at work would take one for a failure of its own."""
+    """A row exceeded its time. Not an Exception: a compiler at work would take that for a failure of its own."""
 
 
-def run_benchmark(
-    specs: list[KernelSpec], output: Path, budget_seconds: float, seed: int
-) -> Iterator[dict[str, object]]:
-    """Measure the rows that `output` lacks, or that failed, until the budget is spent; append and yield each."""
+def run_benchmark(specs: list[KernelSpec], output: Path, budget_seconds: float, seed: int) -> Iterator[Row]:
+    """Measure the rows that are missing in `output`, or that failed, until the budget is spent; append and yield each."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    here = surroundings()
-    done = {_key(row) for row in rows_here(output) if not has_failed(row)}
-    start = time.monotonic()
-    for row, operation, arguments in _rows(specs, device, seed):
-        row = {**row, **here}
-        if _key(row) in done:
-            continue
-        left = budget_seconds - (time.monotonic() - start)
-        if left <= 0:
-            return
-        try:
-            with _time_limit(min(left, ROW_SECONDS)):
-                row |= _timings(operation, arguments, device)
-        except RowTimeoutError:
-            if left < ROW_SECONDS:  # the run's time is over and not the row's
-                return
-            row["failed"] = f"no end within {ROW_SECONDS:.0f} s"
-        append(output, row)
-        yield row
+    done = [row for row in rows_here(output) if not has_failed(row)]
+    return measure_missing(_measurements(specs, device, seed), output, done, budget_seconds)
 
 
-def rows_here(output: Path) -> list[dict[str, object]]:
-    """What the file says of these surroundings; of a row that was measured again, the last."""
-    return list({_key(row): row for row in read_rows(output, surroundings())}.values())
+def rows_here(output: Path) -> list[Row]:
+    """Return the rows of the file for this GPU and these versions; of a row that was measured again, the last."""
+    key = ("kernel", "dtype", "case", "implementation")
+    return list({tuple(map(row.get, key)): row for row in read_rows(output, surroundings())}.values())
 
 
-def has_failed(row: dict[str, object]) -> bool:
-    """Whether it is one of our own operations that failed. A peer may be missing, and a size more than the memory holds."""
-    words = str(row.get("failed", ""))
-    return row["implementation"] == "kernel" and bool(words) and "out of memory" not in words
+def has_failed(row: Row) -> bool:
+    """Return whether one of our own operations failed. A peer may be missing, and a size may exceed the memory."""
+    failure = str(row.get("failed", ""))
+    return row["implementation"] == "kernel" and bool(failure) and "out of memory" not in failure
 
 
-def _key(row: dict[str, object]) -> tuple[object, ...]:
-    return tuple(row.get(name) for name in ("kernel", "dtype", "case", "implementation"))
-
-
-def _rows(specs: list[KernelSpec], device: str, seed: int) -> Iterator[tuple[dict[str, object], Callable, Callable]]:
-    """Each row's names, its implementation (made when it runs) and its arguments (drawn when it runs)."""
+def _measurements(specs: list[KernelSpec], device: str, seed: int) -> Iterator[Measurement]:
     for spec in specs:
         for dtype in spec.dtypes:
             for case in spec.real_cases if device == "cuda" else (smallest_case(spec),):
+
+                def draw(spec: KernelSpec = spec, dtype: torch.dtype = dtype, case: ShapeCase = case) -> tuple:
+                    return leaves(spec.sample_inputs(torch.Generator(device).manual_seed(seed), dtype, case))
+
+                row = {
+                    "kernel": spec.name,
+                    "dtype": str(dtype).removeprefix("torch."),
+                    "case": case.label,
+                    **surroundings(),
+                }
                 for name, make in _implementations(spec, device).items():
-                    row = {"kernel": spec.name, "dtype": str(dtype).removeprefix("torch."), "case": case.label}
+                    measure = functools.partial(_timings_within, make, draw, device)
+                    yield Measurement({**row, "implementation": name}, measure)
 
-                    def draw(spec: KernelSpec = spec, dtype: torch.dtype = dtype, case: ShapeCase = case) -> tuple:
-                        generator = torch.Generator(device).manual_seed(seed)
-                        return leaves(spec.sample_inputs(generator, dtype, case))
 
-                    yield {**row, "implementation": name}, make, draw
+def _timings_within(make: Callable, draw: Callable, device: str, seconds_left: float) -> Row | None:
+    try:
+        with _time_limit(min(seconds_left, ROW_SECONDS)):
+            return _timings(make, draw, device)
+    except RowTimeoutError:  # of the run, if it had less time left than a row may take
+        return None if seconds_left < ROW_SECONDS else {"failed": f"no end within {ROW_SECONDS:.0f} s"}
 
 
 def smallest_case(spec: KernelSpec) -> ShapeCase:
-    """The case of the fewest elements: the interpreter takes a millisecond for each program."""
+    """Return the case of the fewest elements: the interpreter takes a millisecond for each program."""
     return min(spec.cases, key=lambda case: math.prod(case.sizes))
 
 
 def _implementations(spec: KernelSpec, device: str) -> dict[str, Callable[[], Operation]]:
-    backend = "inductor" if device == "cuda" else "aot_eager"  # which makes the same graphs, and no code
+    backend = "inductor" if device == "cuda" else "aot_eager"  # the same graphs, without code
     compiled = {"compiled reference": lambda: torch.compile(spec.reference, backend=backend)}
     return {
         "kernel": lambda: spec.op,
@@ -100,8 +91,8 @@ def _implementations(spec: KernelSpec, device: str) -> dict[str, Callable[[], Op
     }
 
 
-def _timings(make: Callable[[], Operation], draw: Callable[[], tuple], device: str) -> dict[str, object]:
-    """Milliseconds of forward and of forward with backward, and what the latter holds in memory. A failure is a row too."""
+def _timings(make: Callable[[], Operation], draw: Callable[[], tuple], device: str) -> Row:
+    """Return milliseconds of forward and of forward with backward, and the memory of the latter. A failure is a row too."""
     try:
         operation, arguments = make(), draw()
 
@@ -120,7 +111,7 @@ def _timings(make: Callable[[], Operation], draw: Callable[[], tuple], device: s
 
 
 def milliseconds(call: Callable[[], object], device: str) -> dict[str, float]:
-    """Median and least milliseconds of a call on the GPU; on a CPU of one call, which means nothing."""
+    """Return median and least milliseconds of a call on the GPU; on a CPU those of one call, which mean nothing."""
     if device == "cpu":
         start = time.perf_counter()
         call()
@@ -139,7 +130,7 @@ def milliseconds(call: Callable[[], object], device: str) -> dict[str, float]:
 
 
 def extra_bytes(call: Callable[[], dict[str, torch.Tensor]]) -> int:
-    """Memory of the GPU that a forward and backward pass holds at its peak, beyond its inputs, outputs and gradients."""
+    """Return the peak GPU memory of a forward and backward pass, beyond its inputs, outputs and gradients."""
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()

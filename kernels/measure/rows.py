@@ -1,20 +1,22 @@
-"""Files of JSON lines in which measurements are kept: a row names what it was measured on, and a run goes on where one ended."""
+"""Measurement rows: JSON lines that name GPU and versions, and a run that measures the missing ones within a budget."""
 
 import json
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from kernels.framework.backend import HAS_TRITON, triton
 
+Row = dict[str, Any]
 COMMITTED = Path(__file__).parents[2] / "docs" / "benchmarks"
-"""Where the rows of GPUs lie, and none of a dry run."""
+"""Folder of the rows of GPUs; rows of a dry run must not be written to it."""
 
 
 def surroundings() -> dict[str, Any]:
-    """What a timing depends on besides the code. A row without a GPU is marked as dry: its timings mean nothing."""
+    """Return what a timing depends on besides the code. A row without a GPU is marked as dry: its timings mean nothing."""
     versions = {"torch": torch.__version__, "triton": triton.__version__ if HAS_TRITON else "not installed"}
     if not torch.cuda.is_available():
         return {"gpu": "none", "dry": True, **versions}
@@ -27,21 +29,56 @@ def surroundings() -> dict[str, Any]:
 
 
 def driver_version() -> str | None:
-    """The version of the driver of NVIDIA's GPUs, where the system tells it."""
+    """Return the version of NVIDIA's driver, or None if the system does not report it."""
     try:
         return Path("/sys/module/nvidia/version").read_text().strip()
     except OSError:
         return None
 
 
-def read_rows(path: Path, place: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The rows of a file that hold for a place; none where there is no file. A torn last line is none."""
+class Measurement(NamedTuple):
+    """A row to be measured: the fields that identify it, and a function that returns its other fields.
+
+    The function is given the seconds left; None means that they did not suffice.
+    """
+
+    key: Row
+    measure: Callable[[float], Row | None]
+
+
+def measure_missing(
+    measurements: Iterable[Measurement], output: Path | None, rows: Sequence[Row], budget_seconds: float
+) -> Generator[Row, None, bool]:
+    """Measure what `rows` lack until the budget is spent; append each row to the file and yield it.
+
+    All keys have the same fields. Returns whether all were measured; if not, the same call continues at the first missing row.
+    """
+    start, known = time.monotonic(), set()
+    for number, (key, measure) in enumerate(measurements):
+        left = budget_seconds - (time.monotonic() - start)
+        if left <= 0:
+            return False
+        if not number:
+            known = {tuple(map(row.get, key)) for row in rows}
+        if tuple(key.values()) in known:
+            continue
+        measured = measure(left)
+        if measured is None:
+            return False
+        if output:
+            append(output, key | measured)
+        yield key | measured
+    return True
+
+
+def read_rows(path: Path, place: Mapping[str, Any]) -> list[Row]:
+    """Return the rows of a file that were measured at a place; no rows if there is no file. Ignores a torn last line."""
     lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
     return [row for row in map(json.loads, lines) if place.items() <= row.items()]
 
 
 def append(path: Path, row: Mapping[str, Any]) -> None:
-    """Add a row at the end of a file, which is made where it is missing."""
+    """Add a row at the end of a file, which is created if missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(row, sort_keys=True) + "\n")

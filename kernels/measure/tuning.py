@@ -1,8 +1,8 @@
-"""Which warps and stages are fastest on the GPU at hand: every candidate timed over the real cases, the table written.
+"""Tuning: times all candidate numbers of warps and stages on a GPU over the real cases, and writes the table of the fastest.
 
-One row for each launch, candidate, dtype and size, appended to a file of JSON lines as soon as it is measured, so that a run
-that was cut short goes on at the first row that is missing. A candidate counts only where the outputs and gradients stay
-within the operation's tolerance of those of the committed configuration, whose own parity `python -m kernels parity` shows.
+One row for each launch, candidate, dtype and size, appended to a file of JSON lines as soon as it is measured, so that an
+interrupted run continues at the first missing row. A candidate counts only if its outputs and gradients are within the
+operation's tolerance of those of the committed configuration, whose own parity `python -m kernels parity` checks.
 A kernel is timed within its whole operation, forward and backward, with every other launch as committed.
 """
 
@@ -16,18 +16,17 @@ import torch
 from torch import Tensor
 
 from kernels.framework.configurations import ANY_GPU, TABLE, Configuration, architecture_of, read_measured, trial
-from kernels.framework.spec import Argument, KernelSpec, ShapeCase
+from kernels.framework.spec import Argument, KernelSpec
 from kernels.measure.benchmark import milliseconds
 from kernels.measure.parity import leaves, relative_error, run_with_gradients
-from kernels.measure.rows import append, read_rows, surroundings
+from kernels.measure.rows import Measurement, Row, measure_missing, read_rows, surroundings
 
-Row = dict[str, object]
 MOST_WARPS, STAGES = 16, (1, 2, 3)
-LEAST_GAIN = 0.02  # below it a difference is noise, and the committed entry stays
+LEAST_GAIN = 0.02  # a smaller difference is noise, and the committed entry stays
 
 
 def candidates(kernel: str, shape_class: str) -> list[Configuration]:
-    """The entry for any GPU first, then half and twice its warps, each with one to three stages."""
+    """Return the entry for any GPU first, then half and twice its warps, each with one to three stages."""
     first = TABLE[kernel, shape_class, ANY_GPU]
     warps = {max(1, first.num_warps // 2), first.num_warps, min(MOST_WARPS, 2 * first.num_warps)}
     others = {Configuration(each, stages) for each in warps for stages in STAGES} - {first}
@@ -35,36 +34,22 @@ def candidates(kernel: str, shape_class: str) -> list[Configuration]:
 
 
 def run_tuning(specs: list[KernelSpec], output: Path, budget_seconds: float, seed: int) -> Iterator[Row]:
-    """Measure the rows that `output` lacks until the budget is spent; append and yield each, and at the end of each
-    operation a row {"finished": name}, which is not written."""
+    """Measure the rows that are missing in `output` until the budget is spent; append and yield each.
+
+    At the end of each operation also yields a row {"finished": name}, which is not written.
+    """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    here: Row = {**surroundings(), "sm": architecture_of(device)}
-    done = {_key(row) for row in read_rows(output, here)}
-    start = time.monotonic()
+    here = {**surroundings(), "sm": architecture_of(device)}
+    done, start = read_rows(output, here), time.monotonic()
     for spec in specs:
-        for dtype in spec.dtypes:
-            for case in spec.real_cases if device.type == "cuda" else spec.cases[:1]:
-                if time.monotonic() - start > budget_seconds:
-                    return
-                for row, measurement in _measurements(spec, dtype, case, device, seed):
-                    row |= here
-                    if _key(row) in done:
-                        continue
-                    if time.monotonic() - start > budget_seconds:
-                        return
-                    row |= measurement.take()
-                    append(output, row)
-                    yield row
+        left = budget_seconds - (time.monotonic() - start)
+        if not (yield from measure_missing(_measurements(spec, device, seed, here), output, done, left)):
+            return
         yield {"finished": spec.name}
 
 
-def _key(row: Row) -> tuple[object, ...]:
-    names = ("kernel", "shape_class", "num_warps", "num_stages", "dtype", "case")
-    return tuple(row.get(name) for name in names)
-
-
-class _Measurement:
-    """One candidate on one sample: whether it agrees with the committed configuration, and how long it takes."""
+class _Candidate:
+    """A candidate on one sample."""
 
     def __init__(
         self,
@@ -75,8 +60,8 @@ class _Measurement:
     ) -> None:
         self.spec, self.arguments, self.expected, self.entries = spec, arguments, expected, entries
 
-    def take(self) -> Row:
-        """Milliseconds of forward with backward, or why the candidate does not count."""
+    def measure(self) -> Row:
+        """Return milliseconds of forward with backward, or why the candidate does not count."""
         try:
             with trial(self.entries):
                 wrong = self._wrong_output()
@@ -97,20 +82,21 @@ class _Measurement:
         return None
 
 
-def _measurements(
-    spec: KernelSpec, dtype: torch.dtype, case: ShapeCase, device: torch.device, seed: int
-) -> Iterator[tuple[Row, _Measurement]]:
-    """Each candidate of each launch that this sample makes, one launch changed at a time."""
-    arguments = spec.sample_inputs(torch.Generator(device).manual_seed(seed), dtype, case)
-    with trial({}) as requests:
-        expected = run_with_gradients(spec.op, leaves(arguments))
-        launches = sorted(requests)
-    for kernel, shape_class in launches:
-        for entry in candidates(kernel, shape_class):
-            row: Row = {"kernel": kernel, "shape_class": shape_class, "case": case.label}
-            row |= {"num_warps": entry.num_warps, "num_stages": entry.num_stages}
-            row["dtype"] = str(dtype).removeprefix("torch.")
-            yield row, _Measurement(spec, arguments, expected, {(kernel, shape_class): entry})
+def _measurements(spec: KernelSpec, device: torch.device, seed: int, here: Row) -> Iterator[Measurement]:
+    """Yield each candidate of each launch of an operation's samples, one launch changed at a time."""
+    for dtype in spec.dtypes:
+        for case in spec.real_cases if device.type == "cuda" else spec.cases[:1]:
+            arguments = spec.sample_inputs(torch.Generator(device).manual_seed(seed), dtype, case)
+            with trial({}) as requests:
+                expected = run_with_gradients(spec.op, leaves(arguments))
+                launches = sorted(requests)
+            sample = {"case": case.label, "dtype": str(dtype).removeprefix("torch."), **here}
+            for kernel, shape_class in launches:
+                for entry in candidates(kernel, shape_class):
+                    row = {"kernel": kernel, "shape_class": shape_class, **sample}
+                    row |= {"num_warps": entry.num_warps, "num_stages": entry.num_stages}
+                    candidate = _Candidate(spec, arguments, expected, {(kernel, shape_class): entry})
+                    yield Measurement(row, lambda left, candidate=candidate: candidate.measure())  # type: ignore[misc]
 
 
 def _device_of(arguments: tuple[Argument, ...]) -> str:
@@ -118,7 +104,7 @@ def _device_of(arguments: tuple[Argument, ...]) -> str:
 
 
 def write_table(path: Path, rows: list[Row], operations: list[str]) -> list[Row]:
-    """Write what the rows say about these operations over what `path` holds of the same architecture; returns the entries.
+    """Replace the entries of these operations and architectures in the table `path` by those of the rows; return all entries.
 
     Sorted and without a clock: the same rows give the same bytes.
     """
@@ -147,7 +133,7 @@ def _belongs(row: Row, key: tuple[str, str, int]) -> bool:
 
 
 def _fastest(rows: list[Row]) -> Configuration:
-    """The candidate with the least mean logarithm of time over all samples, of those that failed on none."""
+    """Return the candidate with the least mean logarithm of time over all samples, of those that failed on none."""
     samples = {(row["dtype"], row["case"]) for row in rows}
     first = candidates(str(rows[0]["kernel"]), str(rows[0]["shape_class"]))[0]
     costs: dict[Configuration, float] = {}

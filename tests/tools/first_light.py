@@ -17,13 +17,14 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from kernels.framework.spec import all_specs
-from kernels.measure.rows import append, read_rows, surroundings
+from kernels.measure.rows import Measurement, measure_missing, read_rows, surroundings
 from pipeline.core.child_process import run_child
 from tests.support.paths import ROOT
 
@@ -79,16 +80,20 @@ def in_order(wanted: Sequence[Phase], rows: Sequence[dict[str, Any]]) -> list[Ph
     return new + [phase for phase in wanted if verdicts.get(phase.name) == FAILED]
 
 
-def run_phases(wanted: Sequence[Phase], budget_seconds: float) -> Iterator[dict[str, Any]]:
-    """Run the phases until the budget is spent; a row for each that was begun."""
-    began = time.monotonic()
-    for place, phase in enumerate(wanted):
-        left = budget_seconds - (time.monotonic() - began)
-        if left < LEAST_SECONDS:
-            return
+def run_phases(
+    wanted: Sequence[Phase], budget_seconds: float, place: dict[str, Any] | None = None, output: Path | None = None
+) -> Iterator[dict[str, Any]]:
+    """Run the phases until the budget is spent; append and yield a row for each that was begun."""
+
+    def measure(number: int, left: float) -> dict[str, Any] | None:
+        phase = wanted[number]
         # Several that stop by themselves share what is left, so that none starves the next.
-        sharing = sum(each.goes_on for each in wanted[place:])
-        yield _run(phase, left, left / sharing if phase.goes_on else left)
+        sharing = sum(each.goes_on for each in wanted[number:])
+        return None if left < LEAST_SECONDS else _run(phase, left, left / sharing if phase.goes_on else left)
+
+    keys = ({"phase": phase.name, **(place or {})} for phase in wanted)
+    phases = (Measurement(key, partial(measure, number)) for number, key in enumerate(keys))
+    return measure_missing(phases, output, [], budget_seconds)
 
 
 def _run(phase: Phase, left: float, share: float) -> dict[str, Any]:
@@ -103,7 +108,7 @@ def _run(phase: Phase, left: float, share: float) -> dict[str, Any]:
     is_cut = code is None and (phase.goes_on or limit < phase.limit_seconds)
     if is_cut or (phase.goes_on and outcome == PASSED and seconds > own):
         outcome = UNFINISHED
-    row: dict[str, Any] = {"phase": phase.name, "outcome": outcome, "exit_code": code, "seconds": round(seconds, 1)}
+    row: dict[str, Any] = {"outcome": outcome, "exit_code": code, "seconds": round(seconds, 1)}
     return row | {"command": " ".join(["python", *line[1:]]), "answer": _parsed(answer), "words": words[-2000:]}
 
 
@@ -158,9 +163,8 @@ def main(arguments: Sequence[str] | None = None, known: Sequence[Phase] | None =
     output = options.output or (Path("build/dry") if options.rehearse else ROWS) / "first-light.jsonl"
     rows = read_rows(output, place)
     todo = named if options.only else in_order(named, rows)
-    for row in run_phases(todo, options.budget - (time.monotonic() - began)):
-        rows.append({**row, **place})
-        append(output, rows[-1])
+    for row in run_phases(todo, options.budget - (time.monotonic() - began), place, output):
+        rows.append(row)
         last = (row["words"].strip().splitlines() or [""])[-1] if row["outcome"] != PASSED else ""
         print(
             f"{row['outcome']:<10} {row['phase']:<36} {row['seconds']:6.0f} s  {last[:160]}",

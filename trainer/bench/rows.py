@@ -19,12 +19,13 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from kernels.measure.rows import COMMITTED, append, read_rows, surroundings
+from kernels.measure.rows import COMMITTED, Measurement, measure_missing, read_rows, surroundings
 from pipeline.core.child_process import run_child
 from pipeline.core.errors import TrainingError
 from trainer.bench.device_checks import CheckSizes, measure_packing, measure_training
@@ -89,25 +90,21 @@ def bench(options: argparse.Namespace) -> Any:
     if options.measure:
         return {"name": wanted[0].name} | wanted[0].measure(options)
     _refuse_misleading(options)
-    began = time.monotonic()
-    found = {row["name"]: row for row in read_rows(options.out, surroundings())} if options.out else {}
-    for row in wanted:
-        if row.name in found and not _has_failed(found[row.name]):
-            continue
-        if row.needs_snapshot and not options.store:
-            _say(f"{row.name}: left out, it reads a snapshot: give --store")
-            continue
-        left = options.budget - (time.monotonic() - began)
-        measured = _measured(row, options, left) if left > 0 else None
-        if measured is None:
-            _say(
-                f"{row.name}: the budget is spent; run again to continue here; use a larger one if this row alone needs more"
-            )
-            break
-        found[row.name] = measured
-        _say(f"{row.name}: {measured.get('failed') or 'measured'}")
-        if options.out:
-            append(options.out, measured)
+    rows = read_rows(options.out, surroundings()) if options.out else []
+    found = {row["name"]: row for row in rows}
+    done = [row for row in found.values() if not _has_failed(row)]
+    left_out = [row.name for row in wanted if row.needs_snapshot and not options.store]
+    wanted = [row for row in wanted if row.name not in left_out]
+    measurements = (Measurement({"name": row.name}, partial(_measured, row, options)) for row in wanted)
+    for measured in measure_missing(measurements, options.out, done, options.budget):
+        found[measured["name"]] = measured
+        done.append(measured)
+        _say(f"{measured['name']}: {measured.get('failed') or 'measured'}")
+    missing = [row.name for row in wanted if row.name not in {each["name"] for each in done}]
+    for name in missing[:1]:
+        _say(f"{name}: the budget is spent; run again to continue here; use a larger one if this row alone needs more")
+    for name in () if missing else left_out:
+        _say(f"{name}: left out, it reads a snapshot: give --store")
     return {"rows": list(found.values()), "exit_code": int(any(map(_has_failed, found.values())))}
 
 
