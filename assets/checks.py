@@ -1,19 +1,19 @@
-"""Gates as Dagster shows them: a gate is a check spec, a verdict is a check result."""
+"""Asset checks: the check spec of each gate, and the check result of each verdict."""
 
 from typing import Any
 
 import dagster as dg
 
-from pipeline.contracts.gates import Gate, Verdict, gates_of
+from pipeline.contracts.gates import Gate, GateVerdict, gates_of
 
 
 def check_specs(stage: str, key: dg.AssetKey) -> list[dg.AssetCheckSpec]:
-    """The check of every gate of a stage, riding on the stage's asset."""
+    """Return the check spec of every gate of a stage, on the asset of the stage."""
     return [_spec(gate, key) for gate in gates_of(stage)]
 
 
-def check_result(verdict: Verdict, key: dg.AssetKey, cause: str = "") -> dg.AssetCheckResult:
-    """What a gate decided, with its measure and limit and, where it failed, what is known of the cause."""
+def check_result(verdict: GateVerdict, key: dg.AssetKey, cause: str = "") -> dg.AssetCheckResult:
+    """Return the result of a gate with its measure and limit and, if it failed, the known cause."""
     severity = dg.AssetCheckSeverity.ERROR if verdict.blocking else dg.AssetCheckSeverity.WARN
     metadata: dict[str, Any] = {
         "measure": verdict.measure,
@@ -34,6 +34,6 @@ def check_result(verdict: Verdict, key: dg.AssetKey, cause: str = "") -> dg.Asse
 
 
 def _spec(gate: Gate, key: dg.AssetKey) -> dg.AssetCheckSpec:
-    limit = f"`{gate.limit}` of the form" if isinstance(gate.limit, str) else f"{gate.limit:g}"
-    text = f"{gate.why} Passes where `{gate.measure}` is {gate.comparison} {limit}."
+    limit = f"`{gate.limit}` of the config" if isinstance(gate.limit, str) else f"{gate.limit:g}"
+    text = f"{gate.why} Passes if `{gate.measure}` is {gate.comparison} {limit}."
     return dg.AssetCheckSpec(gate.name, asset=key, blocking=gate.blocking, description=text)

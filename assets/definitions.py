@@ -1,33 +1,21 @@
-"""Where everything is assembled: assets, their policy, jobs, schedules, resources. Loads without torch or stage libraries."""
+"""Definitions: assets with their policy, jobs, schedules and resources. Loads without torch or the libraries of the stages."""
 
 import dagster as dg
 
-from assets import collect, enrich, jobs, normalize, tokenize, verify
+from assets import jobs
 from assets.resources import BuildResource, StoreResource
 from assets.snapshot import live_snapshot
-from assets.training import training
-from pipeline.build.watcher import Nobody, Watcher
+from assets.stages import stage_assets
+from assets.training import TRAINING, training
+from pipeline.build.run_stage import BuildCallback, NoCallback
 
 LOCATION = "sluice"
-_KINDS = {
-    "collect": {"python"},
-    "normalize": {"python"},
-    "enrich": {"cplus"},
-    "tokenize": {"arrow"},
-    "verify": {"python"},
-    "live": {"parquet"},
-    "training": {"pytorch"},
-}
 
 
-def definitions(watcher: Watcher) -> dg.Definitions:
-    """The code location, with somebody watching the stages."""
-    stages = [
-        module(watcher)
-        for module in (collect.collect, normalize.normalize, enrich.enrich, tokenize.tokenize, verify.verify)
-    ]
+def definitions(callback: BuildCallback) -> dg.Definitions:
+    """Build the code location, with a callback for the stages and the training."""
     return dg.Definitions(
-        assets=dg.map_asset_specs(_with_policy, [*stages, live_snapshot(), training(watcher)]),
+        assets=dg.map_asset_specs(_with_policy, [*stage_assets(callback), live_snapshot(), training(callback)]),
         jobs=jobs.jobs(),
         schedules=jobs.schedules(),
         resources={"build": BuildResource(), "store": StoreResource()},
@@ -36,10 +24,8 @@ def definitions(watcher: Watcher) -> dg.Definitions:
 
 
 def _with_policy(spec: dg.AssetSpec) -> dg.AssetSpec:
-    """Owners, group and kinds, the same way for every asset."""
-    name = spec.key.path[-1]
-    group = "model" if name == "training" else "corpus"
-    return spec.replace_attributes(owners=["team:data"], group_name=group, kinds=_KINDS[name])
+    """Set owners and group the same way for every asset."""
+    return spec.replace_attributes(owners=["team:data"], group_name="model" if spec.key == TRAINING else "corpus")
 
 
-defs = definitions(Nobody())
+defs = definitions(NoCallback())

@@ -1,4 +1,4 @@
-"""`make demo`: the whole road once, through Dagster's own job execution, with bars on the terminal and runs in the UI afterwards.
+"""`make demo`: the whole pipeline once, end to end, as Dagster jobs, with bars on the terminal; the UI shows the runs afterwards.
 
 collect -> normalize -> enrich -> tokenize -> verify -> promote -> train -> stop and resume -> a completion
 """
@@ -13,11 +13,11 @@ from typing import Any
 from rich.console import Console
 
 from assets.trainer_process import run_trainer, trainer_command
-from pipeline.build.recipes import RECIPES, ROOT, Recipe, recipe_named
-from pipeline.build.stages import StageResult
+from pipeline.build.recipes import RECIPES, ROOT, Recipe
+from pipeline.build.run_stage import StageResult
 from pipeline.cli.console import StageBars, UpdatingLine, person, verdict_table, waterfall
 from pipeline.core.errors import FetchError, SluiceError
-from pipeline.core.progress import Progress
+from pipeline.core.progress import ProgressEvent
 from pipeline.store.store import Store
 
 STEPS, STOP_AT = 20, 10
@@ -25,7 +25,7 @@ _RUN = "demo-resumed"
 _REPOSITORY_TAG = {".dagster/repository": "__repository__@sluice"}
 
 
-class DemoWatcher:
+class DemoCallback:
     """Draws the bars and keeps the results for the tables at the end."""
 
     def __init__(self, console: Console) -> None:
@@ -33,7 +33,7 @@ class DemoWatcher:
         self.line = UpdatingLine(console)
         self.results: list[StageResult] = []
 
-    def progress(self, progress: Progress) -> None:
+    def progress(self, progress: ProgressEvent) -> None:
         self.bars.progress(progress)
 
     def finished(self, result: StageResult, seconds: float) -> None:
@@ -41,7 +41,7 @@ class DemoWatcher:
         self.bars.finished(result, seconds)
 
     def said(self, text: str) -> None:
-        """A line of the trainer: one that is written over, and a few that stay."""
+        """Show a line of the trainer: steps overwrite each other, other lines stay."""
         if text.startswith("train ["):
             self.line.update(text)
         else:
@@ -50,9 +50,11 @@ class DemoWatcher:
 
 def main() -> int:
     """Run the demo and return its exit code."""
-    parser = argparse.ArgumentParser(prog="python -m assets.demo", description="The whole road, once.")
-    parser.add_argument("--recipe", default="quick", choices=sorted(RECIPES))
-    recipe = recipe_named(parser.parse_args().recipe)
+    parser = argparse.ArgumentParser(
+        prog="python -m assets.demo", description="Run the whole pipeline once, end to end."
+    )
+    parser.add_argument("--recipe", default="quick", choices=sorted(RECIPES.names))
+    recipe = RECIPES[parser.parse_args().recipe]
     os.chdir(ROOT)  # the instance file's paths count from here
     os.environ.setdefault("DAGSTER_HOME", str(ROOT))
     # In a step Dagster captures the descriptors 1 and 2, so the bars write to a copy made before.
@@ -70,15 +72,15 @@ def main() -> int:
 
 
 def _run(recipe: Recipe, console: Console) -> bool:
-    # Imported here: workers of the pool re-import this module, and need no Dagster.
+    # Imported here: workers of the pool import this module again and do not need Dagster.
     import dagster as dg
 
     from assets import definitions, jobs, training
     from assets.resources import store_root
 
     console.print(f"Sluice demo: corpus {recipe.name}, store {store_root()}\n")
-    watcher = DemoWatcher(console)
-    defs = definitions.definitions(watcher)
+    callback = DemoCallback(console)
+    defs = definitions.definitions(callback)
     params = training.TrainingParams(corpus=recipe.name, stop_after=STEPS, save_every=STOP_AT)
     configs = {
         "build": jobs.build_config(recipe),
@@ -87,21 +89,21 @@ def _run(recipe: Recipe, console: Console) -> bool:
     }
     with dg.DagsterInstance.get() as instance:
         for name, config in configs.items():
-            with watcher.bars if name == "build" else watcher.line:
+            with callback.bars if name == "build" else callback.line:
                 run_id, failure = _execute(defs, name, config, instance)
             if name == "build":
-                _print_results(watcher.results, console)
+                _print_results(callback.results, console)
             if failure is not None:
-                _print_failure(name, failure, watcher.results, console)
+                _print_failure(name, failure, callback.results, console)
                 return False
             if name == "promote":
                 console.print(f"promoted snapshot {Store(store_root()).ref(recipe.name, 'live')}\n")
     straight = json.loads((store_root() / "runs" / run_id / "result.json").read_text())
-    return _stop_and_resume(recipe, straight, watcher, console)
+    return _stop_and_resume(recipe, straight, callback, console)
 
 
 def _execute(defs: Any, name: str, config: dict[str, Any], instance: Any) -> tuple[str, str | None]:
-    """Run a job in this process, visible in the UI; returns the run's id, and None or what went wrong."""
+    """Run a job in this process, visible in the UI; return the run id, and None or the error."""
     quiet = {"console": {"config": {"log_level": "CRITICAL"}}}
     job = defs.resolve_job_def(name)
     done = job.execute_in_process(
@@ -129,7 +131,7 @@ def _print_results(results: list[StageResult], console: Console) -> None:
 
 
 def _print_failure(name: str, failure: str, results: list[StageResult], console: Console) -> None:
-    """What went wrong: of a blocked stage each source that failed and each gate, of all else the error."""
+    """Print the error: of a blocked stage each source and gate that failed."""
     blocked = next((result for result in results if result.blocked), None) if name == "build" else None
     console.print(f"\nthe job {name} failed{'' if blocked else ': ' + failure}", style="red", markup=False)
     errors = blocked.failures if blocked else {}
@@ -137,10 +139,10 @@ def _print_failure(name: str, failure: str, results: list[StageResult], console:
     for text in [*(str(error) for _, error in sorted(errors.items())), *(verdict.sentence for verdict in verdicts)]:
         console.print(f"  {text}", style="red", markup=False)
     if any(isinstance(error, FetchError) for error in errors.values()):
-        console.print("Without a package index, `make demo RECIPE=tiny` goes the same road over the made corpus.")
+        console.print("Without a package index, `make demo RECIPE=tiny` does the same with the made corpus.")
 
 
-def _stop_and_resume(recipe: Recipe, straight: dict[str, Any], watcher: DemoWatcher, console: Console) -> bool:
+def _stop_and_resume(recipe: Recipe, straight: dict[str, Any], callback: DemoCallback, console: Console) -> bool:
     """Train the same run again under another name, stop it, resume it in a fresh process, and compare every bit."""
     from assets.resources import store_root
 
@@ -149,20 +151,21 @@ def _stop_and_resume(recipe: Recipe, straight: dict[str, Any], watcher: DemoWatc
     console.print(f"trained {straight['steps']} steps: {losses}{unchanged}\n")
     run = f"{_RUN}-{recipe.name}"
     if Store(store_root()).ref(f"runs/{run}", "latest") != straight["checkpoint_id"]:
-        _trained(watcher, [*_train_arguments(recipe, STOP_AT), "--run", run])
-    resumed = _trained(watcher, [*_train_arguments(recipe, STEPS), "--run", run])
+        _trained(callback, [*_train_arguments(recipe, STOP_AT), "--run", run])
+    resumed = _trained(callback, [*_train_arguments(recipe, STEPS), "--run", run])
     names = ("losses", "parameters_sha256", "optimizer_sha256")
     different = [name for name in names if straight[name] != resumed[name]]
     if different:
         console.print(
-            f"stopped and resumed, but {', '.join(different)} differ: this machine is not repeatable", style="red"
+            f"stopped and resumed, but {', '.join(different)} differ: training is not reproducible on this machine",
+            style="red",
         )
         return False
     console.print(f"stopped at step {STOP_AT}, resumed to {STEPS}: losses and parameters bit-identical")
     prompt = "#include <vector>\n\nint main() {\n"
-    words = ("--checkpoint", straight["checkpoint_id"], "--prompt", prompt)
-    sampled = run_trainer(trainer_command("sample", store_root(), *words), watcher.said)
-    console.print("\na completion by the little model, after 20 steps of training:", style="bold")
+    arguments = ("--checkpoint", straight["checkpoint_id"], "--prompt", prompt)
+    sampled = run_trainer(trainer_command("sample", store_root(), *arguments), callback.said)
+    console.print("\na completion by the small model, after 20 steps of training:", style="bold")
     console.print(prompt + sampled["completion"], markup=False)
     return True
 
@@ -175,12 +178,12 @@ def _train_arguments(recipe: Recipe, stop_after: int) -> list[str]:
     return [*arguments, "--save-every", str(STOP_AT), "--out", str(out), "--resume", "latest"]
 
 
-def _trained(watcher: DemoWatcher, arguments: list[str]) -> dict[str, Any]:
-    """Run one sitting of the trainer, on the line that is written over."""
+def _trained(callback: DemoCallback, arguments: list[str]) -> dict[str, Any]:
+    """Run one training session, with its steps on one line that is overwritten."""
     from assets.resources import store_root
 
-    with watcher.line:
-        return run_trainer(trainer_command("train", store_root(), *arguments), watcher.said)
+    with callback.line:
+        return run_trainer(trainer_command("train", store_root(), *arguments), callback.said)
 
 
 def _print_next(recipe: Recipe, console: Console) -> None:
@@ -188,7 +191,7 @@ def _print_next(recipe: Recipe, console: Console) -> None:
         f"""
 What next
   make dev                                          the UI at http://localhost:3000, with these runs in it
-  .venv/bin/python -m pipeline report --corpus {recipe.name}            a page: what became of every file, and why
+  .venv/bin/python -m pipeline report --corpus {recipe.name}            a page: the fate of every file, and why
   .venv/bin/python -m pipeline why SOURCE PATH --corpus {recipe.name}   where a file went, and on what evidence
 Your own folder of code, in five lines:
   .venv/bin/python -m pipeline pin mine path/to/code --license MIT > mine.toml

@@ -1,6 +1,6 @@
-"""What is written on a run: its corpus, to be found by, and its worker, because a run killed with -9 stays STARTED.
+"""Run tags: the corpus of a run, and its worker process, because a run killed with -9 stays STARTED.
 
-Each start of a run sweeps those whose worker is gone.
+Each start of a run fails those whose worker is gone.
 """
 
 import os
@@ -9,22 +9,22 @@ from pathlib import Path
 import dagster as dg
 
 WORKER_TAG = ".dagster/sluice_worker"
-"""Hidden in the list of runs, as every tag of this prefix is."""
+"""Hidden in the list of runs, like every tag with this prefix."""
 CORPUS_TAG = "corpus"
 
 
 def mark_worker(instance: dg.DagsterInstance, run_id: str) -> None:
-    """Tag a run with this process: its id and start time, since ids are used again."""
+    """Tag a run with this process: its id and start time, since ids are reused."""
     instance.add_run_tags(run_id, {WORKER_TAG: f"{os.getpid()}:{_start_time(os.getpid())}"})
 
 
 def tag_corpus(instance: dg.DagsterInstance, run_id: str, corpus: str) -> None:
-    """Say in the list of runs which corpus a run is about."""
+    """Tag a run with its corpus, for the list of runs."""
     instance.add_run_tags(run_id, {CORPUS_TAG: corpus})
 
 
 def sweep(instance: dg.DagsterInstance) -> list[str]:
-    """Report every run as failed whose marked worker no longer lives; returns their ids."""
+    """Report every run as failed whose worker process is gone; return their ids."""
     states = [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING]
     dead = [run for run in instance.get_runs(dg.RunsFilter(statuses=states)) if _is_dead(run.tags.get(WORKER_TAG))]
     for run in dead:
@@ -40,7 +40,7 @@ def _is_dead(worker: str | None) -> bool:
 
 
 def _start_time(process: int) -> str | None:
-    """Field 22 of /proc/<pid>/stat, in clock ticks since boot (proc(5)); None for a process that is gone."""
+    """Read field 22 of /proc/<pid>/stat, in clock ticks since boot (proc(5)); None if the process is gone."""
     try:
         stat = Path(f"/proc/{process}/stat").read_text()
     except OSError:

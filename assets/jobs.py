@@ -1,4 +1,4 @@
-"""The jobs, each with a launchpad that opens filled: build, promote, train, and the scheduled nightly."""
+"""Jobs: build, promote, train and the scheduled nightly, each with a launchpad that opens filled."""
 
 from typing import Any
 
@@ -8,21 +8,21 @@ from assets.config import filled
 from assets.snapshot import LIVE, PromotionParams
 from assets.training import TRAINING, TrainingParams
 from pipeline.build.recipes import QUICK, Recipe
-from pipeline.build.stages import STAGE_NAMES
+from pipeline.build.stages import STAGES
 
-STAGE_SELECTION = dg.AssetSelection.assets(*STAGE_NAMES)
-# A run writes 50 kB of debug lines to the terminal otherwise; they stay in the event log all the same.
+# Otherwise a run writes 50 kB of debug lines to the terminal; the event log has them in any case.
 _QUIET = {"console": {"config": {"log_level": "WARNING"}}}
 
 
 def jobs() -> list[Any]:
-    """All jobs."""
+    """Build all jobs."""
+    stages = dg.AssetSelection.assets(*STAGES.names)
     return [
         _job(
             "build",
-            STAGE_SELECTION,
+            stages,
             build_config(QUICK),
-            "Collect, normalize, enrich, tokenize, verify: ends at the candidate snapshot. What did not change is not made again, "
+            f"Run the stages {', '.join(STAGES.names)} and end at the candidate snapshot. What did not change is not made again, "
             "and a second build of the same corpus waits for the first.",
         ),
         _job(
@@ -35,19 +35,19 @@ def jobs() -> list[Any]:
             "train",
             dg.AssetSelection.assets(TRAINING),
             train_config(TrainingParams()),
-            "Train on the live snapshot up to step `stop_after`, or go on from where the same training stopped.",
+            "Train on the live snapshot up to step `stop_after`, or resume the same run where it stopped.",
         ),
         _job(
             "nightly",
-            STAGE_SELECTION | dg.AssetSelection.assets(LIVE),
+            stages | dg.AssetSelection.assets(LIVE),
             {**build_config(QUICK), "ops": {**build_config(QUICK)["ops"], **promote_config("quick")["ops"]}},
-            "Build and promote. A gate that fails keeps the live snapshot of the night before.",
+            "Build and promote. If a gate fails, the live snapshot of the night before stays.",
         ),
     ]
 
 
 def schedules() -> list[dg.ScheduleDefinition]:
-    """The schedule of `nightly`; it ticks as soon as a daemon runs."""
+    """Build the schedule of `nightly`, which runs while a daemon does."""
     return [
         dg.ScheduleDefinition(
             name="nightly",
@@ -62,20 +62,20 @@ def schedules() -> list[dg.ScheduleDefinition]:
 def build_config(
     recipe: Recipe, pins: str = "", corpus: str = "", workers: int = 2, offline: bool = False
 ) -> dict[str, Any]:
-    """Run config of a build of `recipe`."""
-    ops = {name: {"config": _values(getattr(recipe.params, name))} for name in STAGE_NAMES}
+    """Return the run config of a build of `recipe`."""
+    ops = {name: {"config": _values(recipe.params.of_stage(name))} for name in STAGES.names}
     build = {"recipe": recipe.name, "corpus": corpus, "pins": pins, "workers": workers}
     build |= {"offline": offline, "wait_seconds": 3600.0}
     return {"ops": ops, "resources": {"build": {"config": build}}, "loggers": _QUIET}
 
 
 def promote_config(corpus: str) -> dict[str, Any]:
-    """Run config of a promotion of the candidate of `corpus`."""
+    """Return the run config of a promotion of the candidate of `corpus`."""
     return {"ops": {"snapshot__live": {"config": _values(PromotionParams(corpus=corpus))}}, "loggers": _QUIET}
 
 
 def train_config(params: TrainingParams) -> dict[str, Any]:
-    """Run config of a training."""
+    """Return the run config of a training session."""
     return {"ops": {"training": {"config": _values(params)}}, "loggers": _QUIET}
 
 

@@ -1,4 +1,4 @@
-"""Pictures small enough for the UI to show them without a click: Markdown of less than 1,000 characters."""
+"""Plots small enough for the UI to show without a click: Markdown of less than 1,000 characters."""
 
 import base64
 from collections.abc import Sequence
@@ -7,13 +7,11 @@ from typing import Any
 import dagster as dg
 
 _MAX_POINTS = 40
-
-
 _WIDTH, _HEIGHT = 240, 48
 
 
 def sparkline(values: Sequence[float], form: str = "{:.4f}") -> dg.MetadataValue[Any]:
-    """A small line plot with its first and last value in words. At most 40 points are drawn, the last one always."""
+    """Draw a small line plot, captioned with its first and last value. At most 40 points are drawn, always with the last one."""
     step = max(1, -(-len(values) // _MAX_POINTS))
     points = [*values[: len(values) - 1 : step], values[-1]]
     low, high = min(points), max(points)
@@ -27,5 +25,5 @@ def sparkline(values: Sequence[float], form: str = "{:.4f}") -> dg.MetadataValue
         f'<polyline fill="none" stroke="#36c" points="{path}"/></svg>'
     )
     encoded = base64.b64encode(picture.encode()).decode()
-    words = f"{form.format(values[0])} to {form.format(values[-1])} in {len(values):,} steps"
-    return dg.MetadataValue.md(f"![{words}](data:image/svg+xml;base64,{encoded})\n\n{words}")
+    caption = f"{form.format(values[0])} to {form.format(values[-1])} in {len(values):,} steps"
+    return dg.MetadataValue.md(f"![{caption}](data:image/svg+xml;base64,{encoded})\n\n{caption}")

@@ -1,4 +1,4 @@
-"""A stage's result as metadata that a person wants: counts and rates first, which the UI plots, then tables, ids last."""
+"""Metadata of assets: counts and rates first, which the UI plots, then tables, ids last."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -7,8 +7,9 @@ from typing import Any
 import dagster as dg
 
 from pipeline.build.promotion import evidence
-from pipeline.build.stages import StageResult, report_of
-from pipeline.contracts.gates import Verdict
+from pipeline.build.run_stage import StageResult
+from pipeline.build.stage_objects import report_of, stage_of
+from pipeline.contracts.gates import GateVerdict
 from pipeline.contracts.report import StageReport
 from pipeline.store.snapshot import Snapshot
 from pipeline.store.store import Store
@@ -18,7 +19,7 @@ _KINDS: dict[type, str] = {str: "string", bool: "bool", int: "int", float: "floa
 
 
 def stage_metadata(result: StageResult, seconds: float, corpus: str) -> dict[str, Any]:
-    """Metadata of a finished stage. A rate is left out where nothing was made, and a table where it has no rows."""
+    """Build the metadata of a finished stage. A rate is left out if nothing was made, and a table without rows."""
     report = result.report
     metadata: dict[str, Any] = {
         "dagster/row_count": report.rows_out,
@@ -45,7 +46,7 @@ def stage_metadata(result: StageResult, seconds: float, corpus: str) -> dict[str
 
 
 def snapshot_metadata(store: Store, snapshot: Snapshot) -> dict[str, Any]:
-    """What is in a snapshot and what it lost on the way: totals, the waterfall, licenses and sources."""
+    """Build the metadata of a snapshot: totals, rows in and out of each stage, licenses and sources."""
     sources = snapshot.sources
     totals: dict[str, Any] = {
         "documents": sum(source.num_documents for source in sources),
@@ -73,19 +74,19 @@ def snapshot_metadata(store: Store, snapshot: Snapshot) -> dict[str, Any]:
 
 
 def waterfall_rows(store: Store, snapshot_id: str) -> list[dict[str, Any]]:
-    """What went into and out of each stage behind a snapshot, and why the rest did not go on."""
+    """List the rows in and out of each stage that made a snapshot, and the reasons of the drops."""
     rows = []
     for stored in evidence(store, snapshot_id):
         report = report_of(stored)
         drops = ", ".join(f"{row['reason']} {row['rows']:,}" for row in drop_rows(report)[:3])
-        row = {"stage": stored.manifest.kind.split("/")[0], "in": report.rows_in, "out": report.rows_out}
+        row = {"stage": stage_of(stored), "in": report.rows_in, "out": report.rows_out}
         row |= {"dropped": sum(report.dropped.values()), "MB out": _megabytes(report.num_bytes_out)}
         rows.append(row | {"most dropped by": drops + (", …" if len(report.dropped) > 3 else "")})
     return rows
 
 
 def license_rows(snapshot: Snapshot) -> list[dict[str, Any]]:
-    """Documents of a snapshot by license expression, most frequent first."""
+    """Count the documents of a snapshot by license expression, most frequent first."""
     count: Counter[str] = Counter()
     for source in snapshot.sources:
         count.update(source.licenses)
@@ -94,13 +95,13 @@ def license_rows(snapshot: Snapshot) -> list[dict[str, Any]]:
 
 
 def drop_rows(report: StageReport) -> list[dict[str, Any]]:
-    """Drops by reason, most frequent first, and their share of what came in."""
+    """List the drops by reason, most frequent first, and their share of the rows in."""
     ordered = sorted(report.dropped.items(), key=lambda item: (-item[1], item[0]))
     return [{"reason": name, "rows": n, "percent": round(100 * n / max(1, report.rows_in), 1)} for name, n in ordered]
 
 
-def verdict_rows(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
-    """What each gate said: its measure, its limit, its verdict."""
+def verdict_rows(verdicts: Sequence[GateVerdict]) -> list[dict[str, Any]]:
+    """List each gate with its measure, limit and verdict."""
     return [
         {
             "stage": verdict.stage,
@@ -114,12 +115,12 @@ def verdict_rows(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
 
 
 def failures_text(result: StageResult) -> str:
-    """Why each source that failed did, a line a source; empty where none failed."""
+    """Return the error of each source that failed, one on each line."""
     return "\n".join(f"{name}: {error}" for name, error in sorted(result.failures.items()))
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> dg.MetadataValue[Any]:
-    """Rows that share their keys, as a table; there must be one at least."""
+    """Return rows with the same keys as a table; there must be at least one."""
     columns = [dg.TableColumn(name, _KINDS[type(value)]) for name, value in rows[0].items()]
     return dg.MetadataValue.table([dg.TableRecord(dict(row)) for row in rows], schema=dg.TableSchema(columns=columns))
 
@@ -143,5 +144,5 @@ def _megabytes(num_bytes: int) -> float:
 
 
 def _short(value: float) -> float:
-    """Five digits are enough to read; the store has them all."""
+    """Round to five digits to read; the store has them all."""
     return float(f"{value:.5g}") if value != int(value) else float(value)

@@ -1,4 +1,4 @@
-"""What an asset needs of the world: the store, and a build that holds its corpus for the whole run."""
+"""Resources of the assets: the store, and a build that keeps its corpus locked for the whole run."""
 
 import os
 from collections.abc import Iterator
@@ -11,9 +11,11 @@ import dagster as dg
 from pydantic import Field, PrivateAttr
 
 from assets.instance import mark_worker, sweep, tag_corpus
-from pipeline.build.build import Build, BuildOrder, open_build
-from pipeline.build.recipes import RECIPES, ROOT, pins_of, recipe_named
-from pipeline.build.stages import STAGE_NAMES, StageResult, chain_params, run_stage
+from pipeline.build.build import Build, BuildRequest, open_build
+from pipeline.build.recipes import RECIPES, ROOT, pins_of
+from pipeline.build.run_stage import StageResult, run_stage
+from pipeline.build.stage_objects import chain_params
+from pipeline.build.stages import stage_before
 from pipeline.core.errors import SluiceError
 from pipeline.core.params import Params
 from pipeline.core.progress import Listener
@@ -21,13 +23,13 @@ from pipeline.store.store import Store
 
 
 def store_root() -> Path:
-    """Where the store lies: SLUICE_STORE, else `store/` at the root of the project."""
+    """Return the path of the store: SLUICE_STORE, else `store/` at the root of the project."""
     return Path(os.environ.get("SLUICE_STORE", ROOT / "store"))
 
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Turn an error that a user can mend into a failure that says so in one sentence, without retries."""
+    """Turn an error that a user can fix into a one-sentence failure without retries."""
     try:
         yield
     except SluiceError as error:
@@ -35,22 +37,22 @@ def refusals() -> Iterator[None]:
 
 
 class StoreResource(dg.ConfigurableResource[Any]):
-    """The store, for runs that read it or move a ref. Marks the run's worker and sweeps dead runs."""
+    """The store, for runs that read it or move a ref. Tags the run with its worker and fails dead runs."""
 
     def open(self) -> Store:
         return Store(store_root())
 
     def setup_for_execution(self, context: dg.InitResourceContext) -> None:
-        _announce(context)
+        _prepare_run(context)
 
 
 class BuildResource(dg.ConfigurableResource[Any]):
-    """One build: the corpus stays held until the run ends, and the kernel lets go of it if the run is killed."""
+    """One build: the corpus stays locked until the run ends, and the kernel unlocks it if the run is killed."""
 
     recipe: str = Field(
         default="quick",
-        description=f"Recipe whose slice and held-out sources are built: {', '.join(RECIPES)}. "
-        "What the stages are told stands under `ops`, whatever the recipe is.",
+        description=f"Recipe whose slice and held-out sources are built: {', '.join(RECIPES.names)}. "
+        "The Params of the stages are under `ops`, whatever the recipe is.",
     )
     corpus: str = Field(default="", description="Name of the corpus that is written; the recipe's name if empty.")
     pins: str = Field(default="", description="Path of a pins file to build in place of the recipe's slice.")
@@ -63,10 +65,10 @@ class BuildResource(dg.ConfigurableResource[Any]):
 
     @contextmanager
     def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["BuildResource"]:
-        _announce(context)
+        _prepare_run(context)
         with refusals():
-            recipe = recipe_named(self.recipe)
-            order = BuildOrder(
+            recipe = RECIPES[self.recipe]
+            request = BuildRequest(
                 corpus=self.corpus or recipe.name,
                 params=recipe.params,
                 pins=pins_of(recipe, Path(self.pins) if self.pins else None),
@@ -77,38 +79,38 @@ class BuildResource(dg.ConfigurableResource[Any]):
             )
 
             if context.instance is not None and context.run is not None:
-                tag_corpus(context.instance, context.run.run_id, order.corpus)
+                tag_corpus(context.instance, context.run.run_id, request.corpus)
 
             def on_wait(holder: str) -> None:
                 if context.log is not None:
-                    context.log.warning(f"corpus {order.corpus} is being written by {holder}: waiting until it is done")
+                    context.log.warning(
+                        f"corpus {request.corpus} is being written by {holder}: waiting until it is done"
+                    )
 
-            with open_build(order, Store(store_root()), on_wait=on_wait) as build:
+            with open_build(request, Store(store_root()), on_wait=on_wait) as build:
                 self._build = build
                 yield self
 
     @property
     def build(self) -> Build:
-        """The build that this run holds."""
+        """The build of this run."""
         if self._build is None:
             raise RuntimeError("a build exists only inside a run")
         return self._build
 
     def run(self, stage: str, params: Params, listen: Listener) -> StageResult:
-        """Run a stage on what this run's stage before returned or, if it was not part of this run, on the corpus's ref."""
+        """Run a stage on the output of the stage before in this run or, if that was not part of it, on the ref of the corpus."""
         build = self.build
-        index = STAGE_NAMES.index(stage)
-        before = STAGE_NAMES[index - 1] if index else None
+        before = stage_before(stage)
         previous = (self._ids.get(before) or build.store.ref(build.corpus, before)) if before else None
-        known = chain_params(build.store, previous) if previous else {}
-        whole = build.params.model_copy(update={**known, stage: params})
-        order = replace(build.order, params=whole)
-        result = run_stage(stage, replace(build, order=order, listen=listen), previous)
+        whole = build.params.model_copy(update={**chain_params(build.store, previous), stage: params})
+        request = replace(build.request, params=whole)
+        result = run_stage(stage, replace(build, request=request, listen=listen), previous)
         self._ids[stage] = result.object_id
         return result
 
 
-def _announce(context: dg.InitResourceContext) -> None:
+def _prepare_run(context: dg.InitResourceContext) -> None:
     if context.instance is not None and context.run is not None:
         mark_worker(context.instance, context.run.run_id)
         sweep(context.instance)

@@ -1,4 +1,4 @@
-"""The asset `snapshot/live`: promotion. Judges every gate again from stored evidence, then moves the ref."""
+"""Asset `snapshot/live`: promotion, which judges every gate again from stored reports, then moves the ref."""
 
 from inspect import cleandoc
 from typing import Any
@@ -11,6 +11,7 @@ from assets.instance import tag_corpus
 from assets.reporting import snapshot_metadata, table, verdict_rows
 from assets.resources import StoreResource, refusals
 from pipeline.build.promotion import promote
+from pipeline.build.stages import STAGES
 from pipeline.core.params import Params
 from pipeline.store.snapshot import open_snapshot
 
@@ -18,7 +19,7 @@ LIVE = dg.AssetKey(["snapshot", "live"])
 
 
 class PromotionParams(Params):
-    """What is promoted. Rolling back is promoting an older id."""
+    """Arguments of a promotion. To roll back, promote an older id."""
 
     corpus: str = "quick"
     """The corpus whose live snapshot moves."""
@@ -29,14 +30,19 @@ class PromotionParams(Params):
 
 
 def live_snapshot() -> dg.AssetsDefinition:
-    """The snapshot that trainings use, moved only when every blocking gate passes on stored evidence.
+    """Promote the snapshot that training runs use, only if every blocking gate passes on stored reports.
 
-    Every gate of every stage is judged again from what the stages stored; then the ref `live` of the corpus moves, or nothing does.
-    Rolling back is promoting an older id. By hand: `python -m pipeline promote --to ID --reason WHY`.
+    Every gate of every stage is judged again from the stored reports; then the ref `live` of the corpus moves, or nothing does.
+    To roll back, promote an older id. By hand: `python -m pipeline promote --to ID --reason WHY`.
     """
     config_type: Any = form(PromotionParams)
 
-    @dg.asset(key=LIVE, deps=[dg.AssetKey("verify")], description=cleandoc(live_snapshot.__doc__ or ""))
+    @dg.asset(
+        key=LIVE,
+        deps=[dg.AssetKey(STAGES.names[-1])],
+        description=cleandoc(live_snapshot.__doc__ or ""),
+        kinds={"parquet"},
+    )
     def live(context: dg.AssetExecutionContext, config: config_type, store: StoreResource) -> dg.MaterializeResult:  # type: ignore[type-arg]  # Dagster reads the bare name
         with refusals():
             params = params_from(config, PromotionParams)

@@ -1,4 +1,4 @@
-"""The trainer as a child process: its lines as they come, its result at the end. Imports neither dagster nor torch."""
+"""Trainer process: runs the trainer as a child, passes on its log lines, returns its result. Imports neither dagster nor torch."""
 
 import json
 import subprocess
@@ -11,19 +11,19 @@ from pipeline.core.errors import TrainingError
 
 
 class TrainerStoppedError(TrainingError):
-    """The child was stopped from outside, by a signal: what it saved is good, and it can go on from there."""
+    """A signal stopped the child: its checkpoints are good, and it can resume from them."""
 
 
 def trainer_command(command: str, store: Path, *arguments: str) -> list[str]:
-    """The command line of `python -m trainer`, with its answer as JSON."""
+    """Build a command line of `python -m trainer` with JSON output."""
     return [sys.executable, "-m", "trainer", command, "--store", str(store), "--json", *arguments]
 
 
 def run_trainer(command: Sequence[str], said: Callable[[str], None]) -> dict[str, Any]:
-    """Run the trainer, pass on each line it says, and return its result.
+    """Run the trainer, pass on each line that it logs, and return its result.
 
-    Raises TrainingError with its refusal or last words, TrainerStoppedError where a signal ended it before its last step.
-    Whatever ends this process's wait (an interrupt, say) ends the child too: it saves the step in hand first.
+    Raises TrainingError with its error message or last line, TrainerStoppedError if a signal ended it before its last step.
+    An interrupt of this process also ends the child, which saves the current step first.
     """
     last = ""
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:

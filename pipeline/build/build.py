@@ -1,4 +1,4 @@
-"""A build: one corpus, its Params and pins, the store that it holds, and the workers that do the work."""
+"""Build: one corpus, its Params and pins, the store that it has locked for writing, and its workers."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pipeline.build.engine import Engine
 from pipeline.build.recipes import CorpusParams
-from pipeline.build.withdrawal import standing
+from pipeline.build.withdrawal import active_withdrawals
 from pipeline.core.progress import Listener, silent
 from pipeline.pins.pins import SourcePin
 from pipeline.pins.selection import Selector
@@ -15,8 +15,8 @@ from pipeline.store.store import Store
 
 
 @dataclass(frozen=True)
-class BuildOrder:
-    """What is asked of a build. `corpus` names its refs; `who` is shown to those who wait for the corpus."""
+class BuildRequest:
+    """The arguments of a build. `corpus` names its refs; `who` is shown to other builds that wait for the corpus."""
 
     corpus: str
     params: CorpusParams
@@ -29,9 +29,9 @@ class BuildOrder:
 
 @dataclass(frozen=True)
 class Build:
-    """An order, and the means: the store, held for writing, the workers, and an empty folder for this build alone."""
+    """A request and its resources: the store, locked for writing, the workers, and an empty folder for this build alone."""
 
-    order: BuildOrder
+    request: BuildRequest
     store: Store
     engine: Engine
     scratch: Path
@@ -40,29 +40,29 @@ class Build:
 
     @property
     def pins(self) -> tuple[SourcePin, ...]:
-        """The pins that are collected: those of the order without the sources that are withdrawn whole."""
+        """The pins to collect: those of the request without the sources that are withdrawn whole."""
         gone = {selector.source for selector in self.withdrawn if selector.is_whole_source}
-        return tuple(pin for pin in self.order.pins if pin.name not in gone)
+        return tuple(pin for pin in self.request.pins if pin.name not in gone)
 
     @property
     def corpus(self) -> str:
-        return self.order.corpus
+        return self.request.corpus
 
     @property
     def params(self) -> CorpusParams:
-        return self.order.params
+        return self.request.params
 
 
 @contextmanager
 def open_build(
-    order: BuildOrder, store: Store, listen: Listener = silent, on_wait: Callable[[str], None] = lambda holder: None
+    request: BuildRequest, store: Store, listen: Listener = silent, on_wait: Callable[[str], None] = lambda holder: None
 ) -> Iterator[Build]:
-    """Hold the corpus and start the workers. A second build of the corpus waits; `on_wait` hears once for whom.
+    """Lock the corpus and start the workers. A second build of the corpus waits; `on_wait` is called once with the holder.
 
-    Raises LockedError when it has waited `order.wait_seconds`.
+    Raises LockedError after `request.wait_seconds`.
     """
     with (
-        store.writer(order.corpus, order.who, order.wait_seconds, on_wait) as scratch,
-        Engine(order.num_workers) as engine,
+        store.writer(request.corpus, request.who, request.wait_seconds, on_wait) as scratch,
+        Engine(request.num_workers) as engine,
     ):
-        yield Build(order, store, engine, scratch, listen, standing(store))
+        yield Build(request, store, engine, scratch, listen, active_withdrawals(store))

@@ -1,7 +1,7 @@
-"""Canaries: planted offenses, made at run time, sent through `run_stage` in a scratch store beside every build and with its Params.
+"""Canaries: planted offenses, made at run time and sent through `run_stage` in a scratch store, with the Params of every build.
 
-Each is a file of a made source and the fate it must meet. One that gets through says that a gate has gone blind, whatever the
-corpus looks like. To add one, add it to `_plant()`.
+Each is a file of a made source and the fate that it must have. One that is missed means that a rule no longer works, whatever
+the corpus is. To add one, add it to `_plant()`.
 """
 
 import hashlib
@@ -15,20 +15,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pipeline.build.build import Build, BuildOrder, open_build
+from pipeline.build.build import Build, BuildRequest, open_build
 from pipeline.build.recipes import CorpusParams
-from pipeline.build.stages import parts_of, run_stage
+from pipeline.build.run_stage import run_stage
+from pipeline.build.stage_objects import parts_of
 from pipeline.collect.kinds.archive import ArchivePin
 from pipeline.collect.kinds.local import LocalPin
 from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.contracts.report import StageReport
+from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES
 from pipeline.normalize.contamination.evaluation_items import shipped_items
 from pipeline.pins.local_tree import tree_digest
 from pipeline.pins.pins import SourcePin
 from pipeline.store.store import Store
 
-KEPT = "kept"
-Document = Mapping[str, Any]
+_KEPT = "kept"
+CanaryRow = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Canary:
     path: str
     content: bytes
     fate: frozenset[str]
-    check: Callable[[Document], bool] = field(default=lambda document: True)
+    check: Callable[[CanaryRow], bool] = field(default=lambda document: True)
 
     @property
     def name(self) -> str:
@@ -56,7 +58,7 @@ def run_canaries(job: PartJob) -> PartOutput:
 
 
 def send(params: CorpusParams) -> dict[str, bool]:
-    """Whether each canary was caught, by its name."""
+    """Send all canaries and return of each by name whether it was caught."""
     with tempfile.TemporaryDirectory(prefix="sluice-canaries-") as folder:
         root = Path(folder)
         return dict(
@@ -80,7 +82,7 @@ def _send_files(root: Path, params: CorpusParams) -> dict[str, bool]:
 
 
 def _send_archives(root: Path, params: CorpusParams) -> dict[str, bool]:
-    """Hostile archives must fail their source and block the stage, and leave nothing outside the store."""
+    """Send hostile archives: each must fail its source and block the stage, and write nothing outside the store."""
     archives = {
         "canary-climbs-out": _archive(_member("project/../../escaped.c", b"int escaped;\n")),
         "canary-absolute-path": _archive(_member("/escaped.c", b"int escaped;\n")),
@@ -101,40 +103,35 @@ def _send_archives(root: Path, params: CorpusParams) -> dict[str, bool]:
 
 
 def _scratch_build(root: Path, params: CorpusParams, pins: tuple[SourcePin, ...]) -> AbstractContextManager[Build]:
-    order = BuildOrder(
-        "canaries", params.model_copy(update={"held_out": ()}), tuple(sorted(pins, key=_name)), "canaries"
-    )
-    return open_build(order, Store(root / "store"))
-
-
-def _name(pin: SourcePin) -> str:
-    return pin.name
+    ordered = tuple(sorted(pins, key=lambda pin: pin.name))
+    request = BuildRequest("canaries", params.model_copy(update={"held_out": ()}), ordered, "canaries")
+    return open_build(request, Store(root / "store"))
 
 
 def _local_pin(name: str, path: Path) -> LocalPin:
     return LocalPin(name=name, path=path, digest=tree_digest(path), declared_license="MIT")
 
 
-def _fates(store: Store, normalize_id: str) -> dict[str, tuple[str, Document]]:
+def _fates(store: Store, normalize_id: str) -> dict[str, tuple[str, CanaryRow]]:
     parts = parts_of(store.read(normalize_id))
-    duplicates = store.read(parts.pop("duplicates")).table("duplicates.parquet").to_pylist()
+    duplicates = store.read(parts.pop("duplicates")).table(DUPLICATES).to_pylist()
     lost = {f"{row['source']}/{row['path']}": str(row["reason"]) for row in duplicates}
-    fates: dict[str, tuple[str, Document]] = {}
+    fates: dict[str, tuple[str, CanaryRow]] = {}
     for object_id in parts.values():
         part = store.read(object_id)
-        for row in part.table("dropped.parquet").to_pylist():
+        for row in part.table(DROPPED).to_pylist():
             fates[f"{row['source']}/{row['path']}"] = (row["reason"], row)
-        for row in part.table("documents.parquet").to_pylist():
+        for row in part.table(DOCUMENTS).to_pylist():
             name = f"{row['source']}/{row['path']}"
-            fates[name] = (lost.get(name, KEPT), row)
+            fates[name] = (lost.get(name, _KEPT), row)
     return fates
 
 
-def _is_caught(canary: Canary, fates: Mapping[str, tuple[str, Document]]) -> bool:
+def _is_caught(canary: Canary, fates: Mapping[str, tuple[str, CanaryRow]]) -> bool:
     if canary.name not in fates:
         return False
     fate, document = fates[canary.name]
-    return fate in canary.fate and (fate != KEPT or canary.check(document))
+    return fate in canary.fate and (fate != _KEPT or canary.check(document))
 
 
 def _plant() -> list[Canary]:
@@ -142,7 +139,7 @@ def _plant() -> list[Canary]:
 
 
 def _secrets() -> list[Canary]:
-    # Assembled here, so that no whole secret stands in this repository or in its history.
+    # Assembled here, so that no whole secret is in this repository or in its history.
     planted = {
         "cloud_key.cpp": "AKIA" + "QWERTYUIOPASDFGH",
         "forge_token.cpp": "ghp_" + "0123456789abcdefghijABCDEFGHIJ012345",
@@ -154,7 +151,7 @@ def _secrets() -> list[Canary]:
         "home.cpp": "/home/" + "canary/project/build",
     }
     return [
-        Canary("canary-secrets", path, _code(path, f"/* {secret} */\n"), frozenset({KEPT}), _without(secret))
+        Canary("canary-secrets", path, _code(path, f"/* {secret} */\n"), frozenset({_KEPT}), _without(secret))
         for path, secret in planted.items()
     ]
 
@@ -172,7 +169,7 @@ def _licenses() -> list[Canary]:
         tagged("unknown.cpp", "MIT/X11", *refused),
         tagged("reference.cpp", "LicenseRef-Proprietary", *refused),
         tagged("both.cpp", "MIT AND GPL-2.0-only", *refused),
-        tagged("either.cpp", "MIT OR GPL-2.0-only", KEPT),
+        tagged("either.cpp", "MIT OR GPL-2.0-only", _KEPT),
         Canary("canary-licenses", "third_party/vendored.cpp", _code("vendored"), frozenset(refused)),
     ]
 
@@ -184,24 +181,24 @@ def _encodings() -> list[Canary]:
             "canary-encodings",
             "latin.cpp",
             accents.encode("cp1252") + _code("latin"),
-            frozenset({KEPT}),
+            frozenset({_KEPT}),
             _with("caf\u00e9"),
         ),
         Canary(
             "canary-encodings",
             "wide.cpp",
             (accents + _code("wide").decode()).encode("utf-16"),
-            frozenset({KEPT}),
+            frozenset({_KEPT}),
             _with("caf\u00e9"),
         ),
         Canary(
-            "canary-encodings", "marked.cpp", b"\xef\xbb\xbf" + _code("marked"), frozenset({KEPT}), _without("\ufeff")
+            "canary-encodings", "marked.cpp", b"\xef\xbb\xbf" + _code("marked"), frozenset({_KEPT}), _without("\ufeff")
         ),
         Canary(
             "canary-encodings",
             "returns.cpp",
             _code("returns").replace(b"\n", b"\r\n"),
-            frozenset({KEPT}),
+            frozenset({_KEPT}),
             _without("\r"),
         ),
         Canary("canary-encodings", "binary.cpp", b"\x7fELF\x00\x01\x02" * 100, frozenset({"binary"})),
@@ -209,19 +206,19 @@ def _encodings() -> list[Canary]:
 
 
 def _twins() -> list[Canary]:
-    """Pairs between sources: exact Jaccard 0.72 and 0.68, on both sides of the threshold of 0.7, and an equal one."""
+    """Make pairs between sources: exact Jaccard 0.72 and 0.68, on both sides of the threshold of 0.7, and an equal one."""
     return [
-        Canary("canary-originals", "near.cpp", _statements("near", range(200)), frozenset({KEPT})),
+        Canary("canary-originals", "near.cpp", _statements("near", range(200)), frozenset({_KEPT})),
         Canary("canary-twins", "near_copy.cpp", _statements("near", range(200), 32), frozenset({"near_duplicate"})),
-        Canary("canary-originals", "far.cpp", _statements("far", range(200)), frozenset({KEPT})),
-        Canary("canary-twins", "far_copy.cpp", _statements("far", range(200), 38), frozenset({KEPT})),
-        Canary("canary-originals", "same.cpp", _code("same"), frozenset({KEPT})),
+        Canary("canary-originals", "far.cpp", _statements("far", range(200)), frozenset({_KEPT})),
+        Canary("canary-twins", "far_copy.cpp", _statements("far", range(200), 38), frozenset({_KEPT})),
+        Canary("canary-originals", "same.cpp", _code("same"), frozenset({_KEPT})),
         Canary("canary-twins", "same_copy.cpp", _code("same"), frozenset({"exact_duplicate"})),
     ]
 
 
 def _relabeled() -> list[Canary]:
-    """A copyleft text, and near copies of it that say MIT, or nothing."""
+    """Make a copyleft text, and near copies of it under MIT or without a license."""
     copyleft, permissive = ("// SPDX-License-" + f"Identifier: {name}\n" for name in ("GPL-2.0-only", "MIT"))
     return [
         Canary(
@@ -240,7 +237,7 @@ def _relabeled() -> list[Canary]:
 
 
 def _evaluation() -> list[Canary]:
-    """The solution of a shipped item among other code, and once more in a comment."""
+    """Make a file with the solution of a shipped item among other code, and one with it in a comment."""
     solution = shipped_items()[0].solution
     commented = "/*\n" + "".join(f" * {line}\n" for line in solution.splitlines()) + " */\n"
     return [
@@ -250,24 +247,24 @@ def _evaluation() -> list[Canary]:
 
 
 def _statements(name: str, numbers: range, num_changed: int = 0) -> bytes:
-    """A function of one statement a number, the first `num_changed` of them others: a known share of shingles differs."""
+    """Make a function of one statement for each number; the first `num_changed` differ: a known share of shingles."""
     lines = [f"    {name}_{number} += weight_{number} * input_{number};" for number in numbers]
     lines[:num_changed] = [f"    other_{name}_{n} -= bias_{n} / output_{n};" for n in range(num_changed)]
     return ("void run() {\n" + "\n".join(lines) + "\n}\n").encode()
 
 
 def _code(name: str, head: str = "") -> bytes:
-    """A small file of ordinary code that is unlike that of any other name."""
+    """Make a small file of ordinary code that differs from that of any other name."""
     stem = "".join(letter if letter.isalnum() else "_" for letter in name)
     lines = [f"int {stem}_{n}(int {stem}_x{n}) {{ return {stem}_x{n} * {n + 3} + {n * n}; }}" for n in range(24)]
     return (head + "\n".join(lines) + "\n").encode()
 
 
-def _without(secret: str) -> Callable[[Document], bool]:
+def _without(secret: str) -> Callable[[CanaryRow], bool]:
     return lambda document: not any(line in document["text"] for line in secret.split("\n"))
 
 
-def _with(word: str) -> Callable[[Document], bool]:
+def _with(word: str) -> Callable[[CanaryRow], bool]:
     return lambda document: word in document["text"]
 
 

@@ -1,10 +1,9 @@
-"""Make parts side by side: a pure function over shards, in this process or in a pool. The bytes are the same either way.
+"""Engine: runs part functions in this process or in a pool of workers. The bytes are the same either way.
 
 The pool is made by `forkserver`, never `fork`: a forked worker would inherit locks and threads. Workers die with their parent.
-This is the seam where a cluster would come in: it must offer `run(orders)` and nothing else.
+This is the seam where a cluster would come in: it must offer `run(tasks)` and nothing else.
 """
 
-import importlib
 import os
 import signal
 import threading
@@ -14,6 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from multiprocessing import forkserver, get_context, parent_process, resource_tracker
 from pathlib import Path
+from pkgutil import resolve_name
 from types import TracebackType
 
 from pipeline.contracts.part import Part, PartJob, PartOutput
@@ -29,8 +29,8 @@ DEADLINE_SECONDS = 3_600.0
 
 
 @dataclass(frozen=True)
-class Order:
-    """A part to be made: where its inputs are read and into which empty folder its files are written."""
+class PartTask:
+    """A part to make: where its inputs are read and into which empty folder its files are written."""
 
     part: Part
     function: str
@@ -39,20 +39,19 @@ class Order:
     folder: Path
 
 
-Result = StageReport | SourceError
+PartResult = StageReport | SourceError
 
 
-def make_part(order: Order) -> Result:
-    """Run one part function and write its files into the order's folder. A SourceError is a result: other sources go on."""
-    part, store = order.part, Store(order.store_root)
+def make_part(task: PartTask) -> PartResult:
+    """Run one part function and write its files into the task's folder. A SourceError is a result: other sources continue."""
+    part, store = task.part, Store(task.store_root)
     inputs = {label: store.read(object_id) for label, object_id in part.inputs.items()}
-    module, _, function = order.function.partition(":")
     job = PartJob(part.name, part.params, inputs, part.identity, part.places)
     try:
-        output: PartOutput = getattr(importlib.import_module(module), function)(job)
+        output: PartOutput = resolve_name(task.function)(job)
     except SourceError as error:
         return error
-    write_output(order.folder, output)
+    write_output(task.folder, output)
     return output.report
 
 
@@ -68,7 +67,7 @@ def write_output(folder: Path, output: PartOutput) -> None:
 
 
 class Engine:
-    """Runs orders on `num_workers` processes; with one worker, in this process. Use as a context manager: one pool a build."""
+    """Runs tasks on `num_workers` processes; with one worker, in this process. Use as a context manager: one pool for a build."""
 
     def __init__(self, num_workers: int, deadline_seconds: float = DEADLINE_SECONDS) -> None:
         self.num_workers = num_workers
@@ -82,25 +81,25 @@ class Engine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is not None:
-            self._kill()  # nobody wants what is still being made
+            self._kill()  # the outputs of running tasks are not needed
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
 
-    def run(self, orders: Sequence[Order]) -> Iterator[tuple[Order, Result]]:
-        """Make the parts of all orders; yields each when it is done, in any order. Raises StageError if a worker dies or hangs."""
-        if self.num_workers == 1 or len(orders) == 1:
-            for order in orders:
-                yield order, make_part(order)
+    def run(self, tasks: Sequence[PartTask]) -> Iterator[tuple[PartTask, PartResult]]:
+        """Make the parts of all tasks, yielding each when it is done, in any order. Raises StageError if a worker dies or hangs."""
+        if self.num_workers == 1 or len(tasks) == 1:
+            for task in tasks:
+                yield task, make_part(task)
             return
         pool = self._started_pool()
-        # The largest first: else one worker ends with it while the others wait.
-        ordered = sorted(orders, key=lambda order: (-_num_bytes_read(order), order.part.name))
-        pending: dict[Future[Result], Order] = {pool.submit(make_part, order): order for order in ordered}
+        # The largest first: otherwise one worker finishes it last while the others wait.
+        ordered = sorted(tasks, key=lambda task: (-_num_bytes_read(task), task.part.name))
+        pending: dict[Future[PartResult], PartTask] = {pool.submit(make_part, task): task for task in ordered}
         yield from self._drain(pending)
 
-    def _drain(self, pending: dict[Future[Result], Order]) -> Iterator[tuple[Order, Result]]:
-        futures: Mapping[Future[Result], Order] = dict(pending)
+    def _drain(self, pending: dict[Future[PartResult], PartTask]) -> Iterator[tuple[PartTask, PartResult]]:
+        futures: Mapping[Future[PartResult], PartTask] = dict(pending)
         waiting = set(futures)
         while waiting:
             done, waiting = wait(waiting, timeout=self.deadline_seconds, return_when="FIRST_COMPLETED")
@@ -120,7 +119,7 @@ class Engine:
         if self._pool is None:
             context = get_context("forkserver")
             context.set_forkserver_preload(["pipeline.build.engine"])
-            _start_server_deaf_to_the_keyboard()
+            _start_forkserver_ignoring_sigint()
             self._pool = ProcessPoolExecutor(self.num_workers, mp_context=context, initializer=_die_with_parent)
         return self._pool
 
@@ -132,20 +131,20 @@ class Engine:
             self._pool = None
 
 
-def _num_bytes_read(order: Order) -> int:
-    """Bytes of the objects and of the single files that a part is made from, as far as they are known beforehand."""
-    store = Store(order.store_root)
-    folders = [store.locate(object_id) for object_id in order.part.inputs.values()]
-    files = [path for folder in folders if folder for path in folder.iterdir()] + list(order.part.places.values())
+def _num_bytes_read(task: PartTask) -> int:
+    """Add up the bytes of the objects and single files that a part is made from, as far as they are known beforehand."""
+    store = Store(task.store_root)
+    folders = [store.locate(object_id) for object_id in task.part.inputs.values()]
+    files = [path for folder in folders if folder for path in folder.iterdir()] + list(task.part.places.values())
     return sum(path.stat().st_size for path in files if path.is_file())
 
 
 _AGAIN = "Run again: finished parts are reused. Fewer workers need less memory."
 
 
-def _start_server_deaf_to_the_keyboard() -> None:
-    # Ctrl-C reaches every process of the terminal; the workers inherit the server's mask and leave it to their parent.
-    resource_tracker.ensure_running()  # on its way it unblocks the keyboard, so it goes first
+def _start_forkserver_ignoring_sigint() -> None:
+    # Ctrl-C reaches every process of the terminal; workers inherit the server's signal mask, so only their parent stops.
+    resource_tracker.ensure_running()  # starting it unblocks SIGINT, so it is started first
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         forkserver.ensure_running()
@@ -154,7 +153,7 @@ def _start_server_deaf_to_the_keyboard() -> None:
 
 
 def _die_with_parent() -> None:
-    # A killed parent leaves pool workers waiting for ever: they read from a pipe that they hold open themselves.
+    # Workers of a killed parent would wait for ever: they read from a pipe that they keep open themselves.
     parent = parent_process()
 
     def watch() -> None:

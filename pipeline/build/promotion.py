@@ -1,10 +1,11 @@
-"""Promotion: the one move of `live`. Every gate is judged again from stored evidence, and the ref is compared and swapped."""
+"""Promotion: the only way to move `live`. Every gate is judged again from stored reports, then the ref is compared and swapped."""
 
 from dataclasses import dataclass
 
-from pipeline.build.stages import STAGES, measures_of, report_of, stage_params
+from pipeline.build.stage_objects import chain, report_of, stage_of, stage_params
+from pipeline.build.stages import STAGES
 from pipeline.build.withdrawal import refuse_withdrawn
-from pipeline.contracts.gates import Verdict, judge, refuse_blocked
+from pipeline.contracts.gates import GateVerdict, judge, refuse_blocked
 from pipeline.core.errors import DamagedError, MissingError, SnapshotError
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
 from pipeline.store.objects import StoredObject
@@ -14,12 +15,12 @@ from pipeline.store.store import Store
 
 @dataclass(frozen=True)
 class Promotion:
-    """What a promotion did: `old` was live before, `new` is live now; `unchanged` where they are the same."""
+    """The outcome of a promotion: `old` was live before, `new` is live now; `unchanged` if they are the same."""
 
     corpus: str
     old: str | None
     new: str
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[GateVerdict, ...]
 
     @property
     def unchanged(self) -> bool:
@@ -29,8 +30,8 @@ class Promotion:
 def promote(store: Store, corpus: str, to: str = "candidate", reason: str = "promoted") -> Promotion:
     """Make a snapshot live. `to` is `candidate` or the id of any snapshot in the store: rolling back is the same move.
 
-    Raises BlockedError naming every gate that fails on the stored evidence; SnapshotError for a snapshot that holds what is
-    withdrawn; RefMovedError if another promotion came first.
+    Raises BlockedError naming every gate that fails on the stored reports, SnapshotError for a snapshot that holds withdrawn
+    documents, RefMovedError if another promotion came first.
     """
     old = store.ref_text(corpus, "live")
     new = resolve(store, corpus, to)
@@ -41,31 +42,29 @@ def promote(store: Store, corpus: str, to: str = "candidate", reason: str = "pro
     return Promotion(corpus, old, new, verdicts)
 
 
-def judge_again(store: Store, snapshot_id: str) -> tuple[Verdict, ...]:
-    """The verdicts of every gate of every stage behind a snapshot, from the reports and Params that its stages stored."""
-    verdicts: list[Verdict] = []
+def judge_again(store: Store, snapshot_id: str) -> tuple[GateVerdict, ...]:
+    """Judge every gate of every stage that made a snapshot, from the reports and Params that the stages stored."""
+    verdicts: list[GateVerdict] = []
     for stored in evidence(store, snapshot_id):
-        name = stored.manifest.kind.split("/")[0]
-        verdicts.extend(judge(name, measures_of(report_of(stored)), stage_params(stored)))
+        verdicts.extend(judge(stage_of(stored), report_of(stored).gate_measures, stage_params(stored)))
     return tuple(verdicts)
 
 
 def evidence(store: Store, snapshot_id: str) -> list[StoredObject]:
-    """The stage objects behind a snapshot, in stage order. Raises MissingError where a link of the chain is gone."""
-    chain = [store.read(_verify_id(store, snapshot_id))]
-    if chain[0].manifest.inputs.get("part/snapshot") != snapshot_id:
+    """Read the stage objects that made a snapshot, in stage order. Raises MissingError if one is missing."""
+    stages = list(chain(store, _verify_id(store, snapshot_id)))
+    if stages[0].manifest.inputs.get("part/snapshot") != snapshot_id:
         raise DamagedError(
             f"verdicts of snapshot {snapshot_id[:12]}",
-            f"they name {chain[0].object_id[:12]}, which is no proof of it",
-            "",
+            f"they name {stages[0].object_id[:12]}, which did not verify it",
+            "its verify stage",
             "Build it again.",
         )
-    while "previous" in chain[-1].manifest.inputs:
-        chain.append(store.read(chain[-1].manifest.inputs["previous"]))
-    chain.reverse()
-    if len(chain) != len(STAGES):
-        raise MissingError(f"snapshot {snapshot_id[:12]}", f"{len(chain)} stages stand behind it", f"{len(STAGES)}")
-    return chain
+    if len(stages) != len(STAGES):
+        raise MissingError(
+            f"snapshot {snapshot_id[:12]}", f"{len(stages)} stages made it", f"{len(STAGES)}", "Build it again."
+        )
+    return stages[::-1]
 
 
 def _verify_id(store: Store, snapshot_id: str) -> str:

@@ -1,14 +1,17 @@
-"""Named corpora: which pins a recipe builds, which sources are held out, and the Params of every stage."""
+"""RECIPES: named corpora, each with its pins, its held-out sources and the Params of every stage."""
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
+from pipeline.build.stages import STAGES
 from pipeline.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.collect.params import CollectParams
-from pipeline.core.errors import ParamsError, PinError
+from pipeline.core.errors import PinError
 from pipeline.core.params import Params
+from pipeline.core.registry import Registry
 from pipeline.enrich.params import EnrichParams
 from pipeline.normalize.params import DropBands, NormalizeParams
 from pipeline.pins.build_block import BuildBlock
@@ -21,7 +24,12 @@ MADE_CORPUS = Path(__file__).parent / "made_corpus" / "pins.toml"
 
 
 class CorpusParams(Params):
-    """Everything that decides a corpus, besides its pins. The defaults are the recipe `quick`, with wider bands."""
+    """Everything that decides a corpus, besides its pins. The defaults are the recipe `quick`, with wider bands.
+
+    A stage of STAGES without a field here is a field too: its Params are read with `of_stage`, and are its defaults unless given.
+    """
+
+    model_config = ConfigDict(extra="allow")
 
     held_out: tuple[str, ...] = ("iminuit",)
     """Names of the sources whose documents are held out from training."""
@@ -30,6 +38,23 @@ class CorpusParams(Params):
     enrich: EnrichParams = Field(default_factory=EnrichParams)
     tokenize: TokenizeParams = Field(default_factory=TokenizeParams)
     verify: VerifyParams = Field(default_factory=VerifyParams)
+
+    def of_stage(self, name: str) -> Params:
+        """Return the Params of a stage."""
+        found: Params | None = getattr(self, name, None)
+        return STAGES[name].params_class()() if found is None else found
+
+    @model_validator(mode="before")
+    @classmethod
+    def _validate_further_stages(cls, values: dict[str, Any]) -> dict[str, Any]:
+        further = {name: STAGES[name].params_class() for name in values if name not in cls.model_fields}
+        return values | {name: kind.model_validate(values[name]) for name, kind in further.items()}
+
+    @model_serializer(mode="wrap")
+    def _dump_all_stages(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        further = [name for name in STAGES.names if name not in type(self).model_fields]
+        dumped: dict[str, Any] = dump(self)
+        return dumped | {name: self.of_stage(name).model_dump(mode="json") for name in further}
 
 
 class Recipe(Params):
@@ -40,10 +65,11 @@ class Recipe(Params):
     sources: tuple[str, ...]
     params: CorpusParams
     builds: Mapping[str, BuildBlock] = {}
-    """Sources of the slice that a compiler reads too, by name. What their pins say themselves comes before it."""
+    """Build blocks of sources that a compiler reads too, by name. A block of the pin itself has precedence."""
 
 
-# Bands of the operational slice: twice what its sources show, at least one file in a hundred.
+# Measured bands of the operational slice: twice the share that each rule drops there, at least one file in a hundred. A rule
+# without an entry here has the wide default of DropBands; give a new rule a measured band once the slice was built with it.
 _OPERATIONAL_BANDS = DropBands(
     binary=0.01,
     undecodable=0.01,
@@ -101,7 +127,7 @@ FULL_BUILT = FULL.model_copy(
         },
     }
 )
-"""The full slice with two sources that a compiler reads. A recipe of its own: it takes minutes, and packages of its own."""
+"""The full slice with two sources that a compiler reads too: this takes minutes longer and needs the extra `build-lane`."""
 TINY = Recipe(
     name="tiny",
     pins=MADE_CORPUS,
@@ -112,20 +138,13 @@ TINY = Recipe(
         verify=VerifyParams(min_bytes_per_token=1.5),
     ),
 )
-RECIPES = {recipe.name: recipe for recipe in (TINY, QUICK, FULL, FULL_BUILT)}
-
-
-def recipe_named(name: str) -> Recipe:
-    """The recipe of that name. Raises ParamsError naming those that exist."""
-    if name not in RECIPES:
-        raise ParamsError(f"recipe {name}", "there is none of that name", f"one of {', '.join(RECIPES)}")
-    return RECIPES[name]
+RECIPES = Registry("recipe", TINY, QUICK, FULL, FULL_BUILT)
 
 
 def params_of(recipe: Recipe, pins_file: Path | None = None, items_folder: Path | None = None) -> CorpusParams:
-    """The recipe's Params. Bands of its slice say nothing about a pins file given in its place: there the wide ones hold.
+    """Return the recipe's Params. For a pins file given in place of its slice, the default drop bands replace the measured ones.
 
-    `items_folder` holds evaluation items beside those that are shipped; where it lies is no part of any identity.
+    `items_folder` holds evaluation items beside those that are shipped; its path is not part of any identity.
     """
     changes: dict[str, Params] = {}
     if pins_file is not None:
@@ -139,7 +158,7 @@ def params_of(recipe: Recipe, pins_file: Path | None = None, items_folder: Path 
 
 
 def pins_of(recipe: Recipe, pins_file: Path | None = None) -> tuple[SourcePin, ...]:
-    """The pins that a build collects: the recipe's slice, or every pin of a file given in its place."""
+    """Load the pins that a build collects: the recipe's slice, or every pin of a file given in its place."""
     if pins_file is not None:
         return load_pins(pins_file, SOURCE_KINDS)
     pins = tuple(_with_build(pin, recipe.builds.get(pin.name)) for pin in load_pins(recipe.pins, SOURCE_KINDS))

@@ -1,79 +1,186 @@
-"""STAGES: the five, in order; and `run_stage()`, the one way a stage runs, inside Dagster and without it.
+"""STAGES: the declaration of every stage, in the order in which they run.
 
-To raise a stage's `version` is to say that its output changed: everything behind it is made anew. The golden test catches a
-change of output that nobody said.
+The engine, the recipes, the Dagster assets, `why`, the report and `diff` derive from this list what they know of a stage. To add
+one, add an entry here and its folder with `stage.py` and `params.py`, and declare its gates in `pipeline.contracts.gates`.
+
+To raise a stage's `version` is to say that its output changed: it and every later stage are made anew. The golden test catches a
+change of output without one.
 """
 
-import importlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
-from importlib.metadata import version as library_version
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pkgutil import resolve_name
 
-from pydantic import ValidationError
-
-from pipeline.build.build import Build
-from pipeline.build.engine import Order, write_output
-from pipeline.build.recipes import CorpusParams
-from pipeline.contracts.gates import Verdict, judge, refuse_blocked
-from pipeline.contracts.part import MadePart, Part, PartOutput, StageOutput
-from pipeline.contracts.report import StageReport
-from pipeline.core.errors import MissingError, RefMovedError, SourceError, StageError
 from pipeline.core.languages import grammar_distributions
-from pipeline.core.params import Params, digest, fingerprint
-from pipeline.core.progress import Progress
-from pipeline.pins.pins import SourcePin
-from pipeline.store.objects import REPORT, StoredObject
-from pipeline.store.store import Store
+from pipeline.core.params import Params
+from pipeline.core.records import (
+    Document,
+    DroppedRecord,
+    DuplicateRecord,
+    EnrichedDocument,
+    FileModification,
+    KeptDocument,
+    PackedRow,
+    SourceFile,
+    TokenizedDocument,
+    TrainingRow,
+    TreeFile,
+)
+from pipeline.core.registry import Registry
+from pipeline.core.table_names import (
+    DOCUMENTS,
+    DROPPED,
+    DUPLICATES,
+    ENRICHED,
+    FILES,
+    HISTORY,
+    KEPT,
+    PACKED,
+    TOKENS,
+    TRAINING_ROWS,
+    TREE,
+)
 
-PARAMS = "params.json"
+
+@dataclass(frozen=True)
+class StageTable:
+    """A table that other folders read: its file name, the record of its rows, and what `why` shows of a row.
+
+    `shown` are SQL expressions over a row of the table; empty for a table that `why` does not look a path up in. Rows of
+    DroppedRecord and DuplicateRecord leave the pipeline: `why`, the report and `diff` read each table of these two records.
+    """
+
+    name: str
+    record: type
+    shown: str = ""
+
+    @property
+    def lists_drops(self) -> bool:
+        """Whether its rows are records that left the pipeline."""
+        return self.record in (DroppedRecord, DuplicateRecord)
+
+
+@dataclass(frozen=True)
+class PartKind:
+    """The parts of one kind that a stage makes: one for each source, or a single one of the name `only`."""
+
+    kind: str
+    tables: tuple[StageTable, ...] = ()
+    only: str | None = None
+    reason_kept: str = ""
+    """What `why` says of a document that no table of drops lists."""
+
+    @property
+    def follows_files(self) -> bool:
+        """Whether its tables say what became of a file: such a kind is a step of `why` and of the report."""
+        return any(table.shown or table.lists_drops for table in self.tables)
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One of the five. `libraries` are distributions whose version can change the output; the version is part of the identity.
+    """The declaration of a stage. `libraries` are distributions whose version can change the output and is part of the identity.
 
-    `run` and the values of `functions` are imported as `package.module:function` when they are needed. The names of
-    `functions` stand in identities and never change; the modules may move.
+    `run`, `params` and the values of `functions` are imported as `package.module:name` when they are needed. The keys of
+    `functions` stand in identities and never change; modules may move.
     """
 
     name: str
     version: int
+    description: str
+    """What the Dagster UI says of the asset."""
+    params: str
     run: str
     functions: Mapping[str, str]
-    reads: str
-    writes: str
+    parts: tuple[PartKind, ...]
     libraries: tuple[str, ...]
+    asset_kinds: frozenset[str] = frozenset({"python"})
+    """Tags of the asset in the Dagster UI."""
 
     @property
     def kind(self) -> str:
-        """The kind of object that stands for the whole stage and lists its parts."""
+        """The kind of object that lists the stage's parts."""
         return f"{self.name}/stage"
 
+    @property
+    def steps(self) -> Mapping[str, PartKind]:
+        """The kinds of parts that say what became of a file, by the name of the step: the stage's, or that of a single part."""
+        return {kind.only or self.name: kind for kind in self.parts if kind.follows_files}
 
-STAGES: tuple[Stage, ...] = (
+    def params_class(self) -> type[Params]:
+        """Import the class of the stage's Params."""
+        found: type[Params] = resolve_name(self.params)
+        return found
+
+
+def stage_before(name: str) -> str | None:
+    """Return the name of the stage before, or None for the first. Raises ParamsError for an unknown name."""
+    index = STAGES.names.index(STAGES[name].name)
+    return STAGES.names[index - 1] if index else None
+
+
+STAGES = Registry(
+    "stage",
     Stage(
-        "collect",
-        2,
-        "pipeline.collect.stage:run",
-        {"source": "pipeline.collect.stage:collect_source"},
-        "pins",
-        "collect/part",
-        ("pyarrow",),
+        name="collect",
+        version=2,
+        description="""
+            Read pinned archives, commits, lines and folders into source files: every byte is verified, nothing is executed.
+
+            Reads the pins file and writes one table of files for each source. Limits on size, depth and compression refuse hostile
+            archives. A source that cannot be fetched or has other bytes than the pinned ones stops the build; the others are kept.
+            """,
+        params="pipeline.collect.params:CollectParams",
+        run="pipeline.collect.stage:run",
+        functions={"source": "pipeline.collect.stage:collect_source"},
+        parts=(
+            PartKind(
+                "collect/part",
+                (
+                    StageTable(FILES, SourceFile, "revision, blob_sha256, git_blob_id, num_bytes, is_evidence"),
+                    StageTable(DROPPED, DroppedRecord),
+                    StageTable(TREE, TreeFile),
+                    StageTable(HISTORY, FileModification),
+                ),
+            ),
+        ),
+        libraries=("pyarrow",),
     ),
     Stage(
-        "normalize",
-        3,
-        "pipeline.normalize.stage:run",
-        {
+        name="normalize",
+        version=3,
+        description="""
+            Turn source files into clean documents: decoded, filtered, licensed file by file, scrubbed, without duplicates.
+
+            Every file is kept or dropped with a reason and its evidence, which `python -m pipeline why SOURCE PATH` shows. Secrets,
+            addresses and home folders become placeholders. Held-out sources are split off before duplicates are searched.
+            """,
+        params="pipeline.normalize.params:NormalizeParams",
+        run="pipeline.normalize.stage:run",
+        functions={
             "clean": "pipeline.normalize.clean_source:clean_source",
             "compare": "pipeline.normalize.compare_sources:compare_sources",
         },
-        "collect/part",
-        "normalize/rules, normalize/duplicates",
-        (
+        parts=(
+            PartKind(
+                "normalize/rules",
+                (
+                    StageTable(
+                        DOCUMENTS,
+                        Document,
+                        "document_id, split, encoding, edits, license, license_class, license_branch, license_evidence, "
+                        "license_detail, num_redactions, num_bytes, text_sha256",
+                    ),
+                    StageTable(DROPPED, DroppedRecord),
+                ),
+            ),
+            PartKind(
+                "normalize/duplicates",
+                (StageTable(KEPT, KeptDocument), StageTable(DUPLICATES, DuplicateRecord)),
+                only="duplicates",
+                reason_kept="no better copy",
+            ),
+        ),
+        libraries=(
             "charset-normalizer",
             "detect-secrets",
             "google-re2",
@@ -84,335 +191,81 @@ STAGES: tuple[Stage, ...] = (
         ),
     ),
     Stage(
-        "enrich",
-        4,
-        "pipeline.enrich.stage:run",
-        {
+        name="enrich",
+        version=4,
+        description="""
+            Add structure to documents: byte-exact chunks of nine kinds, includes, provenance.
+
+            Structure is stored beside the text and never changes it. A document that does not parse is kept as `degraded`, and too
+            many of them block the build.
+            """,
+        params="pipeline.enrich.params:EnrichParams",
+        run="pipeline.enrich.stage:run",
+        functions={
             "source": "pipeline.enrich.stage:enrich_source",
             "built_source": "pipeline.enrich.stage:enrich_built_source",
         },
-        "normalize/rules, normalize/duplicates",
-        "enrich/part",
-        ("pyarrow", "tree-sitter", *grammar_distributions()),
+        parts=(
+            PartKind(
+                "enrich/part",
+                (
+                    StageTable(
+                        ENRICHED,
+                        EnrichedDocument,
+                        "language, provenance, provenance_detail, len(chunk_kinds) as num_chunks, error_fraction, includes",
+                    ),
+                ),
+            ),
+        ),
+        libraries=("pyarrow", "tree-sitter", *grammar_distributions()),
+        asset_kinds=frozenset({"cplus"}),
     ),
     Stage(
-        "tokenize",
-        5,
-        "pipeline.tokenize.stage:run",
-        {"source": "pipeline.tokenize.stage:tokenize_source"},
-        "enrich/part",
-        "tokenize/part",
-        ("pyarrow", "tokenizers"),
+        name="tokenize",
+        version=5,
+        description="""
+            Encode documents as token ids and pack them into rows, in Parquet and memory-mapped for training.
+
+            The vocabulary is pinned by its digest and lossless. A row holds pieces of documents of one source and one split, and no
+            token is cropped, lost or repeated.
+            """,
+        params="pipeline.tokenize.params:TokenizeParams",
+        run="pipeline.tokenize.stage:run",
+        functions={"source": "pipeline.tokenize.stage:tokenize_source"},
+        parts=(
+            PartKind(
+                "tokenize/part",
+                (
+                    StageTable(TOKENS, TokenizedDocument, "document_id, len(input_ids) as num_tokens, num_bytes"),
+                    *(StageTable(name, PackedRow) for name in PACKED.values()),
+                    *(StageTable(name, TrainingRow) for name in TRAINING_ROWS.values()),
+                ),
+            ),
+        ),
+        libraries=("pyarrow", "tokenizers"),
+        asset_kinds=frozenset({"arrow"}),
     ),
     Stage(
-        "verify",
-        2,
-        "pipeline.verify.stage:run",
-        {
+        name="verify",
+        version=2,
+        description="""
+            Compose the candidate snapshot and verify it: round trip, rows, splits, canaries, and a step of the trainer.
+
+            Checks read only what was stored. Canaries are planted offenses that every build must catch. The snapshot becomes
+            `candidate`; the job `promote` makes it `live`.
+            """,
+        params="pipeline.verify.params:VerifyParams",
+        run="pipeline.verify.stage:run",
+        functions={
             "compose": "pipeline.verify.compose:compose",
             "prove": "pipeline.verify.stage:prove_source",
             "canaries": "pipeline.build.canaries:run_canaries",
             "smoke": "pipeline.verify.smoke:run_smoke",
             "loader": "pipeline.verify.smoke:run_loader_checks",
         },
-        "tokenize/part",
-        "snapshot/snapshot, verify/part",
-        ("pyarrow",),
+        parts=tuple(
+            map(PartKind, ("snapshot/snapshot", "verify/part", "verify/canaries", "verify/smoke", "verify/loader"))
+        ),
+        libraries=("pyarrow",),
     ),
 )
-STAGE_NAMES = tuple(stage.name for stage in STAGES)
-
-
-@dataclass(frozen=True)
-class StageResult:
-    """What a stage came to. `snapshot_id` is None for all stages but verify."""
-
-    stage: str
-    object_id: str
-    report: StageReport
-    verdicts: tuple[Verdict, ...]
-    parts: Mapping[str, str]
-    unchanged: bool
-    failures: Mapping[str, SourceError] = field(default_factory=dict)
-    source_reports: Mapping[str, StageReport] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-
-    @property
-    def snapshot_id(self) -> str | None:
-        return self.parts.get("snapshot") if self.stage == STAGE_NAMES[-1] else None
-
-    @property
-    def blocked(self) -> bool:
-        """Whether a blocking gate failed, so that nothing may go on from here."""
-        return any(verdict.blocking and not verdict.passed for verdict in self.verdicts)
-
-    def refuse_blocked(self, corpus: str) -> None:
-        """Raise BlockedError if the stage is blocked, naming each gate with its value and limit, and each source that failed."""
-        failed = [f"Source {name} failed: {error}" for name, error in sorted(self.failures.items())]
-        refuse_blocked(self.verdicts, f"stage {self.stage} of corpus {corpus}", " ".join([*failed, *self.notes]))
-
-
-def measures_of(report: StageReport) -> dict[str, float]:
-    """What gates can look at: the report's measures, its rows and bytes, and its drops as `dropped_<reason>`."""
-    return {
-        **report.measures,
-        **{f"dropped_{reason}": count for reason, count in report.dropped.items()},
-        "rows_in": report.rows_in,
-        "rows_out": report.rows_out,
-        "num_bytes_in": report.num_bytes_in,
-        "num_bytes_out": report.num_bytes_out,
-        "num_rows_unaccounted": report.num_rows_unaccounted,
-    }
-
-
-def stage_named(name: str) -> Stage:
-    """The stage of that name. Raises StageError naming those that exist."""
-    for stage in STAGES:
-        if stage.name == name:
-            return stage
-    raise StageError(f"stage {name}", "there is none of that name", f"one of {', '.join(STAGE_NAMES)}")
-
-
-def run_stage(name: str, build: Build, previous_id: str | None) -> StageResult:
-    """Run one stage of a build: make its parts, judge its gates, move its ref.
-
-    `previous_id` is the id that the stage before returned; it is refused unless the corpus's ref still names it. Where a blocking
-    gate failed, the output and its verdicts are kept, the result says `blocked`, and no ref moves.
-    """
-    stage = stage_named(name)
-    _refuse_stale(stage, build, previous_id)
-    params: Params = getattr(build.params, name)
-    context = _Context(stage, build, previous_id)
-    module, _, function = stage.run.partition(":")
-    output: StageOutput = getattr(importlib.import_module(module), function)(context)
-    object_id, existed = _commit_stage(stage, context, params, output)
-    verdicts = judge(name, measures_of(output.report), params)
-    build.store.put_verdicts(object_id, [verdict.as_json() for verdict in verdicts])
-    result = StageResult(
-        stage=name,
-        object_id=object_id,
-        report=output.report,
-        verdicts=verdicts,
-        parts=output.parts,
-        unchanged=existed and context.all_unchanged,
-        failures=output.failures,
-        source_reports=context.reports,
-        notes=output.notes,
-    )
-    if not result.blocked:
-        _move_refs(result, build)
-    return result
-
-
-def run_stages(build: Build, until: str = STAGE_NAMES[-1]) -> Iterator[StageResult]:
-    """Run the stages in order up to `until`, yielding each result. A blocked stage is the last: nothing goes on from it."""
-    previous: str | None = None
-    for stage in STAGES[: STAGE_NAMES.index(stage_named(until).name) + 1]:
-        result = run_stage(stage.name, build, previous)
-        yield result
-        if result.blocked:
-            return
-        previous = result.object_id
-
-
-def _refuse_stale(stage: Stage, build: Build, previous_id: str | None) -> None:
-    index = STAGE_NAMES.index(stage.name)
-    if index == 0:
-        return
-    before = STAGE_NAMES[index - 1]
-    found = build.store.ref(build.corpus, before)
-    if previous_id is None or found is None:
-        raise MissingError(
-            f"stage {stage.name} of corpus {build.corpus}",
-            f"stage {before} has no promoted output",
-            "",
-            f"Run {before} first.",
-        )
-    if found != previous_id:
-        raise RefMovedError(
-            f"ref {build.corpus}/{before}",
-            f"it is at {found[:12]}",
-            f"{previous_id[:12]}, which this build was handed",
-            f"Run the build again from {before}.",
-        )
-
-
-def _commit_stage(stage: Stage, context: "_Context", params: Params, output: StageOutput) -> tuple[str, bool]:
-    folder = context.scratch_folder()
-    files = {**output.files, PARAMS: params.model_dump_json(indent=1).encode() + b"\n"}
-    write_output(folder, PartOutput({}, output.report, files))
-    inputs = {f"part/{name}": object_id for name, object_id in output.parts.items()}
-    if context.input_id is not None:
-        inputs["previous"] = context.input_id
-    identity = _identity(stage, params) | {"failed": sorted(output.failures)}
-    before = {path.name for path in context.build.store.root.glob(f"objects/{stage.kind}/*")}
-    object_id = context.build.store.commit(folder, stage.kind, identity, inputs)
-    return object_id, object_id in before
-
-
-def _move_refs(result: StageResult, build: Build) -> None:
-    moves = {result.stage: result.object_id}
-    if result.snapshot_id is not None:
-        moves["candidate"] = result.snapshot_id
-        build.store.put_verdicts(result.snapshot_id, {"verify": result.object_id})
-    for name, new in moves.items():
-        build.store.move_ref(build.corpus, name, build.store.ref_text(build.corpus, name), new, "built")
-
-
-@cache
-def _versions(libraries: tuple[str, ...]) -> dict[str, str]:
-    return {library: library_version(library) for library in libraries}
-
-
-def _identity(stage: Stage, params: Params) -> dict[str, Any]:
-    return {
-        "stage": stage.name,
-        "version": stage.version,
-        "params": fingerprint(params),
-        "libraries": _versions(stage.libraries),
-    }
-
-
-class _Context:
-    """The surroundings of one stage in one build: see `pipeline.contracts.part.StageContext`."""
-
-    def __init__(self, stage: Stage, build: Build, input_id: str | None) -> None:
-        self.stage = stage
-        self.build = build
-        self.input_id = input_id
-        self.params: Any = getattr(build.params, stage.name)
-        self.corpus_params = build.params
-        self.pins: Sequence[SourcePin] = build.pins
-        self.withdrawn = build.withdrawn
-        self.held_out = frozenset(build.params.held_out)
-        self.offline = build.order.offline
-        self.store_root = build.store.root
-        self.blob = build.store.blob
-        self.partial_blob = build.store.partial_blob
-        self.put_blob = build.store.put_blob
-        self.named_blob = build.store.named_blob
-        self.name_blob = build.store.name_blob
-        self.read = build.store.read
-        self.all_unchanged = True
-        self.reports: dict[str, StageReport] = {}
-        self._num_folders = 0
-
-    @property
-    def inputs(self) -> Mapping[str, str]:
-        return {} if self.input_id is None else parts_of(self.read(self.input_id))
-
-    def upstream(self, stage: str) -> Mapping[str, str]:
-        stored = self.read(self.input_id or "")
-        while stored.manifest.kind != f"{stage}/stage":
-            stored = self.read(stored.manifest.inputs.get("previous", ""))
-        return parts_of(stored)
-
-    def scratch_folder(self) -> Path:
-        self._num_folders += 1
-        folder = self.build.scratch / f"{self.stage.name}-{self._num_folders}"
-        folder.mkdir(parents=True)
-        return folder
-
-    def make(self, parts: Sequence[Part]) -> tuple[Mapping[str, MadePart], Mapping[str, SourceError]]:
-        made: dict[str, MadePart] = {}
-        failed: dict[str, SourceError] = {}
-        num_bytes = 0
-        orders: list[Order] = []
-        keys = {part.name: digest(self._key(part)) for part in parts}
-        for part in parts:
-            object_id = None if part.always else self._recognize(part, keys[part.name])
-            if object_id is None:
-                orders.append(
-                    Order(part, self.stage.functions[part.function], self.build.store.root, self.scratch_folder())
-                )
-                continue
-            report = report_of(self.read(object_id))
-            num_bytes += report.num_bytes_in
-            made[part.name] = MadePart(part.name, object_id, report, unchanged=True)
-            self._tell(made[part.name], len(made), len(parts), num_bytes)
-        for order, result in self.build.engine.run(orders):
-            if isinstance(result, SourceError):
-                failed[order.part.name] = result
-                continue
-            num_bytes += result.num_bytes_in
-            made[order.part.name] = self._commit(order, result, keys[order.part.name])
-            self._tell(made[order.part.name], len(made) + len(failed), len(parts), num_bytes)
-        self.reports.update({name: part.report for name, part in sorted(made.items())})
-        return dict(sorted(made.items())), dict(sorted(failed.items()))
-
-    def _recognize(self, part: Part, key: str) -> str | None:
-        """The id of the part, if it was made before. A key that leads to another object is worth nothing."""
-        object_id = self.build.store.known(key)
-        if object_id is None:
-            return None
-        found = self.read(object_id).manifest
-        wanted = [part.kind, self._part_identity(part), dict(part.inputs)]
-        return object_id if digest(wanted) == digest([found.kind, found.identity, found.inputs]) else None
-
-    def _part_identity(self, part: Part) -> dict[str, Any]:
-        return self._identity(part) | {"function": part.function, "name": part.name, **part.identity}
-
-    def _commit(self, order: Order, report: StageReport, key: str) -> MadePart:
-        part, store = order.part, self.build.store
-        identity = self._part_identity(part)
-        before = store.known(key) if part.always else None
-        object_id = store.commit(order.folder, part.kind, identity, part.inputs)
-        store.remember(key, object_id)
-        unchanged = object_id == before
-        self.all_unchanged = self.all_unchanged and unchanged
-        return MadePart(part.name, object_id, report, unchanged)
-
-    def _identity(self, part: Part) -> dict[str, Any]:
-        identity = _identity(self.stage, part.params)
-        return identity if part.version is None else identity | {"version": part.version}
-
-    def _key(self, part: Part) -> dict[str, Any]:
-        return self._identity(part) | {
-            "kind": part.kind,
-            "function": part.function,
-            "name": part.name,
-            "inputs": dict(part.inputs),
-            "identity": dict(part.identity),
-        }
-
-    def _tell(self, part: MadePart, num_done: int, num_parts: int, num_bytes: int) -> None:
-        self.build.listen(Progress(self.stage.name, num_done, num_parts, num_bytes, part.name, part.unchanged))
-
-
-def parts_of(stored: StoredObject) -> dict[str, str]:
-    """The parts that a stage's object lists: name -> object id, sorted by name."""
-    inputs = sorted(stored.manifest.inputs.items())
-    return {label.removeprefix("part/"): object_id for label, object_id in inputs if label.startswith("part/")}
-
-
-def report_of(stored: StoredObject) -> StageReport:
-    """The report that an object carries."""
-    return StageReport(**stored.json(REPORT))
-
-
-def chain_params(store: Store, stage_id: str) -> dict[str, Params]:
-    """The Params that a stage and all before it were made with, by stage name."""
-    found: dict[str, Params] = {}
-    next_id: str | None = stage_id
-    while next_id is not None:
-        stored = store.read(next_id)
-        name = stored.manifest.kind.split("/")[0]
-        found[name] = stage_params(stored)
-        next_id = stored.manifest.inputs.get("previous")
-    return found
-
-
-def stage_params(stored: StoredObject) -> Params:
-    """The Params that a stage's object was made with."""
-    name = stored.manifest.kind.split("/")[0]
-    params: type[Params] = CorpusParams.model_fields[name].annotation  # type: ignore[assignment]  # a Params class
-    try:
-        return params.model_validate_json(stored.file(PARAMS).read_bytes())
-    except ValidationError as error:
-        fault = error.errors()[0]
-        raise StageError(
-            f"parameters of {name} {stored.object_id[:12]}",
-            f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}",
-            "the fields that this version knows",
-            "Build again with this version.",
-        ) from error

@@ -1,7 +1,6 @@
-"""Withdrawal: what no corpus of a store may hold any more, and who still holds it.
+"""Withdrawals: sources, files or bytes that no corpus of a store may contain any more, and the objects that still contain them.
 
-Withdrawals are kept in the store and enter the identity of what they change alone: a build that none touches has the ids that
-it always had.
+Withdrawals are logged in the store and are part of the identity of what they change only: other builds keep their ids.
 """
 
 from collections.abc import Iterator
@@ -9,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.core.errors import MissingError, SnapshotError, StoreError
+from pipeline.core.table_names import DOCUMENTS, DUPLICATES, FILES, TOKENS
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
 from pipeline.pins.selection import Selector
 from pipeline.store.objects import StoredObject
@@ -18,18 +18,18 @@ from pipeline.store.store import Store
 
 @dataclass(frozen=True)
 class Holder:
-    """Something in the store that holds withdrawn documents: a snapshot or a checkpoint trained on one."""
+    """An object that contains withdrawn documents: a snapshot, or a checkpoint trained on one."""
 
     kind: str
     object_id: str
     num_documents: int
     refs: tuple[str, ...]
     copies: tuple[str, ...] = ()
-    """Of a snapshot: what lost to a withdrawn document as its copy, and may take its place in the next build."""
+    """Of a snapshot: documents dropped as copies of a withdrawn one, which the next build may keep instead."""
 
 
-def standing(store: Store) -> tuple[Selector, ...]:
-    """The withdrawals that hold now, sorted: those taken back are out."""
+def active_withdrawals(store: Store) -> tuple[Selector, ...]:
+    """Read the withdrawals that were not taken back, sorted."""
     texts: set[str] = set()
     for entry in store.withdrawals():
         (texts.discard if entry.get("is_undone") else texts.add)(entry["selector"])
@@ -37,31 +37,31 @@ def standing(store: Store) -> tuple[Selector, ...]:
 
 
 def withdraw(store: Store, text: str, reason: str) -> list[Holder]:
-    """Record a withdrawal and return who holds what it names. Raises MissingError where nothing in the store does."""
+    """Log a withdrawal and return what contains its documents. Raises MissingError if nothing in the store does."""
     selector = Selector(text)
     found = holders(store, selector)
-    if not found and selector not in standing(store) and not _is_collected(store, selector):
+    if not found and selector not in active_withdrawals(store) and not _is_collected(store, selector):
         raise MissingError(
             f"withdrawal of {text}",
-            "no snapshot and no collected source of the store holds it",
-            "a source, a file or bytes that are here",
+            "no snapshot and no collected source of the store contains it",
+            "a source, a file or bytes in the store",
             "`why SOURCE PATH` finds a file; a source that was never built is left out of the pins file.",
         )
-    if selector not in standing(store):
+    if selector not in active_withdrawals(store):
         store.log_withdrawal(selector.text, reason)
     return found
 
 
 def restore(store: Store, text: str, reason: str) -> None:
-    """Take a withdrawal back: the next build may hold what it names. Raises MissingError for one that does not stand."""
-    if Selector(text) not in standing(store):
-        names = ", ".join(selector.text for selector in standing(store)) or "none"
-        raise MissingError(f"withdrawal of {text}", "it does not stand", f"one of: {names}")
+    """Take a withdrawal back: the next build may keep its documents. Raises MissingError if it is not active."""
+    if Selector(text) not in active_withdrawals(store):
+        names = ", ".join(selector.text for selector in active_withdrawals(store)) or "none"
+        raise MissingError(f"withdrawal of {text}", "it is not active", f"one of: {names}")
     store.log_withdrawal(text, reason, is_undone=True)
 
 
 def holders(store: Store, selector: Selector) -> list[Holder]:
-    """Every snapshot with withdrawn documents and every checkpoint trained on one, with the refs that name each."""
+    """Find every snapshot with withdrawn documents and every checkpoint trained on one, with the refs of each."""
     refs = store.named_by()
     found: list[Holder] = []
     for snapshot_id in _ids(store, SNAPSHOT_KIND):
@@ -79,8 +79,8 @@ def holders(store: Store, selector: Selector) -> list[Holder]:
 
 
 def refuse_withdrawn(store: Store, snapshot_id: str) -> None:
-    """Raise SnapshotError if a snapshot holds anything that is withdrawn: rolling back would bring it back."""
-    selectors = standing(store)
+    """Raise SnapshotError if a snapshot contains withdrawn documents: rolling back would restore them."""
+    selectors = active_withdrawals(store)
     if not selectors:
         return
     snapshot = open_snapshot(store, snapshot_id)
@@ -96,16 +96,16 @@ def refuse_withdrawn(store: Store, snapshot_id: str) -> None:
 
 
 def num_withdrawn(snapshot: Snapshot, selector: Selector) -> int:
-    """How many documents of a snapshot a selector names."""
+    """Count the documents of a snapshot that a selector matches."""
     return len(set(_withdrawn(snapshot, selector)))
 
 
 def _withdrawn(snapshot: Snapshot, selector: Selector) -> Iterator[str]:
-    """Ids of the documents of a snapshot that a selector names."""
+    """Return the ids of the documents of a snapshot that a selector matches."""
     for source in snapshot.sources:
         if selector.source not in (None, source.name):
             continue
-        rows = snapshot.store.read(source.rows).table("tokens.parquet", ["document_id", "path"])
+        rows = snapshot.store.read(source.rows).table(TOKENS, ["document_id", "path"])
         ids = rows["document_id"].to_pylist()
         if selector.sha256 is None:
             paths = rows["path"].to_pylist()
@@ -116,9 +116,9 @@ def _withdrawn(snapshot: Snapshot, selector: Selector) -> Iterator[str]:
 
 
 def _copies(snapshot: Snapshot, selector: Selector, withdrawn: set[str]) -> tuple[str, ...]:
-    """Documents elsewhere that were dropped as copies of withdrawn ones, with their similarity."""
+    """List documents elsewhere that were dropped as copies of withdrawn ones, with their similarity."""
     compared = snapshot.store.read(snapshot.stored.manifest.inputs["duplicates"])
-    losers = compared.table("duplicates.parquet", ["source", "path", "keeper_id", "jaccard"]).to_pylist()
+    losers = compared.table(DUPLICATES, ["source", "path", "keeper_id", "jaccard"]).to_pylist()
     return tuple(
         f"{row['source']}/{row['path']} ({row['jaccard']:.3f})"
         for row in losers
@@ -128,26 +128,26 @@ def _copies(snapshot: Snapshot, selector: Selector, withdrawn: set[str]) -> tupl
 
 
 def _ids_of_bytes(rules: StoredObject, sha256: str) -> set[str]:
-    found = rules.table("documents.parquet", ["document_id", "blob_sha256"])
+    found = rules.table(DOCUMENTS, ["document_id", "blob_sha256"])
     import pyarrow.compute as pc
 
     return set(found.filter(pc.equal(found["blob_sha256"], sha256))["document_id"].to_pylist())
 
 
 def _is_collected(store: Store, selector: Selector) -> bool:
-    """Whether any collected source of the store holds a file that the selector names."""
+    """Return whether any collected source of the store contains a file that the selector matches."""
     for part_id in _ids(store, "collect/part"):
         stored = store.read(part_id)
         if selector.source not in (None, stored.manifest.identity["name"]):
             continue
-        files: dict[str, list[Any]] = stored.table("files.parquet", ["path", "blob_sha256"]).to_pydict()
+        files: dict[str, list[Any]] = stored.table(FILES, ["path", "blob_sha256"]).to_pydict()
         if any(map(selector.matches, files["path"], files["blob_sha256"])):
             return True
     return False
 
 
 def _ids(store: Store, kind: str) -> list[str]:
-    """Ids of the sound objects of a kind, sorted. Damaged ones are passed over: `fsck` names them."""
+    """Return the ids of the undamaged objects of a kind, sorted. `fsck` names the damaged ones."""
     found: list[str] = []
     for path in sorted(store.root.glob(f"objects/{kind}/*/manifest.json")):
         try:

@@ -9,9 +9,10 @@ from typing import Any
 
 from rich.console import Console
 
-from pipeline.build.build import BuildOrder, open_build
-from pipeline.build.recipes import RECIPES, params_of, pins_of, recipe_named
-from pipeline.build.stages import STAGE_NAMES, StageResult, run_stages
+from pipeline.build.build import BuildRequest, open_build
+from pipeline.build.recipes import RECIPES, params_of, pins_of
+from pipeline.build.run_stage import StageResult, run_stages
+from pipeline.build.stages import STAGES
 from pipeline.cli.console import StageBars, verdict_table, waterfall
 from pipeline.cli.declaration import Answer, Command, add_corpus
 from pipeline.core.command_line import amount, whole_number
@@ -20,13 +21,13 @@ from pipeline.store.store import Store
 
 def add_build_arguments(parser: argparse.ArgumentParser, recipe: str | None = "quick") -> None:
     """Add the arguments of `run_build`."""
-    parser.add_argument("--recipe", default=recipe, help=f"one of {', '.join(RECIPES)}")
+    parser.add_argument("--recipe", default=recipe, help=f"one of {', '.join(RECIPES.names)}")
     parser.add_argument("--pins", type=Path, help="a pins file to build instead of the recipe's sources")
     parser.add_argument("--corpus", help="name of the corpus that is written; the recipe's name unless given")
     parser.add_argument(
         "--workers", type=whole_number(1, 256), default=2, help="processes; they do not change any byte"
     )
-    parser.add_argument("--until", choices=STAGE_NAMES, default=STAGE_NAMES[-1], help="the last stage to run")
+    parser.add_argument("--until", choices=STAGES.names, default=STAGES.names[-1], help="the last stage to run")
     parser.add_argument("--offline", action="store_true", help="use only archives that are in the store")
     parser.add_argument(
         "--evaluation-items", type=Path, help="a folder of JSONL files: documents that contain a solution are dropped"
@@ -37,9 +38,9 @@ def add_build_arguments(parser: argparse.ArgumentParser, recipe: str | None = "q
 
 def run_build(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     """Run the stages, and promote the candidate with `--promote`."""
-    recipe = recipe_named(options.recipe)
+    recipe = RECIPES[options.recipe]
     corpus = options.corpus or recipe.name
-    order = BuildOrder(
+    order = BuildRequest(
         corpus=corpus,
         params=params_of(recipe, options.pins, options.evaluation_items),
         pins=pins_of(recipe, options.pins),
@@ -70,7 +71,7 @@ def run_build(options: argparse.Namespace, store: Store, person: Console) -> Ans
 
 
 def _run_stages(
-    order: BuildOrder, until: str, store: Store, person: Console
+    order: BuildRequest, until: str, store: Store, person: Console
 ) -> tuple[list[StageResult], list[dict[str, Any]]]:
     results: list[StageResult] = []
     rows: list[dict[str, Any]] = []

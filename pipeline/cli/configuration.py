@@ -5,8 +5,8 @@ import json
 
 from rich.console import Console
 
-from pipeline.build.recipes import RECIPES, recipe_named
-from pipeline.build.stages import STAGE_NAMES
+from pipeline.build.recipes import RECIPES
+from pipeline.build.stages import STAGES
 from pipeline.cli.console import plain_table
 from pipeline.cli.declaration import Answer, Command
 from pipeline.contracts.gates import GATES
@@ -31,13 +31,13 @@ def _gates(options: argparse.Namespace, store: Store, person: Console) -> Answer
 
 
 def _add_config_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--recipe", default="quick", help=f"one of {', '.join(RECIPES)}")
+    parser.add_argument("--recipe", default="quick", help=f"one of {', '.join(RECIPES.names)}")
 
 
 def _config(options: argparse.Namespace, store: Store, person: Console) -> Answer:
-    recipe = recipe_named(options.recipe)
+    recipe = RECIPES[options.recipe]
     params = recipe.params.model_dump(mode="json")
-    prints = {name: fingerprint(getattr(recipe.params, name)) for name in STAGE_NAMES}
+    prints = {name: fingerprint(recipe.params.of_stage(name)) for name in STAGES.names}
     person.print_json(json.dumps(params))
     return 0, {"recipe": recipe.name, "fingerprint": fingerprint(recipe.params), "stages": prints, "params": params}
 

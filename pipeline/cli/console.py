@@ -12,9 +12,10 @@ from rich.progress import Progress as ProgressBars
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.build.stages import STAGE_NAMES, StageResult
-from pipeline.contracts.gates import Verdict
-from pipeline.core.progress import Progress
+from pipeline.build.run_stage import StageResult
+from pipeline.build.stages import STAGES
+from pipeline.contracts.gates import GateVerdict
+from pipeline.core.progress import ProgressEvent
 
 SECONDS_BETWEEN_LINES = 10.0
 """Time between two lines about a running stage or training session, on a stream that is not a terminal."""
@@ -95,7 +96,7 @@ class StageBars:
 
     def __enter__(self) -> "StageBars":
         self._bars.start()
-        self._open(STAGE_NAMES[0])
+        self._open(STAGES.names[0])
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -104,7 +105,7 @@ class StageBars:
         self._tasks.clear()
         self._bars.stop()
 
-    def progress(self, event: Progress) -> None:
+    def progress(self, event: ProgressEvent) -> None:
         """Move the bar of the stage."""
         if event.stage not in self._tasks:
             self._open(event.stage)
@@ -127,7 +128,7 @@ class StageBars:
             self._bars.remove_task(task)
         self._last_time = time.monotonic()
         self.console.print(stage_line(result, seconds))
-        following = STAGE_NAMES[STAGE_NAMES.index(result.stage) + 1 :]
+        following = STAGES.names[STAGES.names.index(result.stage) + 1 :]
         if following and not result.blocked:
             self._open(following[0])
 
@@ -177,7 +178,7 @@ def waterfall(results: Sequence[StageResult]) -> Table:
     return table
 
 
-def verdict_table(verdicts: Iterable[Verdict]) -> Table:
+def verdict_table(verdicts: Iterable[GateVerdict]) -> Table:
     """Build a table of gates with measured value, limit and verdict."""
     table = Table(title="Gates", title_justify="left")
     for name in ("stage", "gate", "measured", "limit", "verdict"):

@@ -47,7 +47,7 @@ def _refs(options: argparse.Namespace, store: Store) -> dict[str, Any]:
 
 
 def _stored(options: argparse.Namespace, store: Store) -> dict[str, Any]:
-    from pipeline.build.stages import parts_of, report_of
+    from pipeline.build.stage_objects import parts_of, report_of
 
     stored = store.read(store.ref(options.corpus, options.what) or options.what)
     answer = {"id": stored.object_id, **stored.manifest.as_json(), "verdicts": store.verdicts(stored.object_id)}

@@ -55,10 +55,10 @@ def _withdraw(options: argparse.Namespace, store: Store, person: Console) -> Ans
 
 
 def _change_withdrawals(options: argparse.Namespace, store: Store, person: Console) -> dict[str, Any]:
-    from pipeline.build.withdrawal import restore, standing, withdraw
+    from pipeline.build.withdrawal import active_withdrawals, restore, withdraw
 
     if options.selector is None:
-        active = [selector.text for selector in standing(store)]
+        active = [selector.text for selector in active_withdrawals(store)]
         person.print("\n".join(active) or "nothing is withdrawn", markup=False)
         return {"active": active, "history": store.withdrawals()}
     if options.undo:

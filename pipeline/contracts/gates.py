@@ -1,8 +1,8 @@
 """GATES: the one list of gates. A gate is a measure with a limit that can stop a stage.
 
-A measure is a key of the stage's report.json, a limit is a number or the name of a field of the stage's Params. Asset checks, the
-`gates` command, `promote()`, the documentation and the tests all read this list. To add a gate, report its measure in the
-stage's `stage.py` and add one entry here with the example that passes and the one that fails.
+A measure is a count or share in a stage's report (`StageReport.gate_measures`); a limit is a number or the name of a field of the
+stage's Params. Asset checks, the `gates` command, `promote` and the tests read this list. To add a gate, report its measure where
+the stage counts (search for that of another of its gates) and add one entry here with a value that passes and one that fails.
 """
 
 import operator
@@ -13,26 +13,27 @@ from typing import Any
 
 from pipeline.core.errors import BlockedError, MeasureError
 from pipeline.core.params import Params
+from pipeline.core.registry import Registry
 
 
-class Comparison(StrEnum):
-    """How a measure must stand to its limit."""
+class LimitComparison(StrEnum):
+    """Side of the limit on which a measure must be."""
 
     AT_MOST = "at most"
     AT_LEAST = "at least"
 
 
-_HOLDS = {Comparison.AT_MOST: operator.le, Comparison.AT_LEAST: operator.ge}
+_HOLDS = {LimitComparison.AT_MOST: operator.le, LimitComparison.AT_LEAST: operator.ge}
 
 
 @dataclass(frozen=True)
 class Gate:
-    """A claim about a stage's output. `passing` and `failing` are values of the measure that show what it is for."""
+    """A claim about a stage's output. `passing` and `failing` are example values of the measure."""
 
     name: str
     stage: str
     measure: str
-    comparison: Comparison
+    comparison: LimitComparison
     limit: float | str
     why: str
     passing: float
@@ -40,11 +41,11 @@ class Gate:
     blocking: bool = True
 
     def limit_of(self, params: Params) -> float:
-        """The limit as a number, read from the Params where it names a field of theirs."""
+        """Return the limit as a number, read from the Params if it is the name of a field."""
         return float(getattr(params, self.limit)) if isinstance(self.limit, str) else float(self.limit)
 
-    def judge(self, measures: Mapping[str, float], params: Params) -> "Verdict":
-        """Measure and decide. Raises MeasureError for a measure that was not reported: no data is never a pass."""
+    def judge(self, measures: Mapping[str, float], params: Params) -> "GateVerdict":
+        """Compare the measure with its limit. Raises MeasureError for one that was not reported: missing data never passes."""
         if self.measure not in measures:
             raise MeasureError(
                 f"gate {self.name}",
@@ -54,14 +55,14 @@ class Gate:
             )
         measured, limit = float(measures[self.measure]), self.limit_of(params)
         passed = bool(_HOLDS[self.comparison](measured, limit))
-        return Verdict(
+        return GateVerdict(
             self.name, self.stage, self.blocking, self.measure, measured, str(self.comparison), limit, passed, self.why
         )
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What a gate decided about one output."""
+class GateVerdict:
+    """The decision of a gate about one output."""
 
     gate: str
     stage: str
@@ -84,16 +85,17 @@ class Verdict:
 
 
 def _none(name: str, stage: str, measure: str, why: str, *, blocking: bool = True) -> Gate:
-    """A gate that allows none of something."""
-    return Gate(name, stage, measure, Comparison.AT_MOST, 0, why, passing=0, failing=1, blocking=blocking)
+    """Return a gate that allows none of something."""
+    return Gate(name, stage, measure, LimitComparison.AT_MOST, 0, why, passing=0, failing=1, blocking=blocking)
 
 
 def _some(name: str, stage: str, measure: str, why: str) -> Gate:
-    """A gate that asks for at least one of something: an empty output passes nothing."""
-    return Gate(name, stage, measure, Comparison.AT_LEAST, 1, why, passing=1, failing=0)
+    """Return a gate that requires at least one of something: an empty output does not pass."""
+    return Gate(name, stage, measure, LimitComparison.AT_LEAST, 1, why, passing=1, failing=0)
 
 
-GATES: tuple[Gate, ...] = (
+GATES = Registry(
+    "gate",
     _none(
         "every_pin_verified",
         "collect",
@@ -113,9 +115,7 @@ GATES: tuple[Gate, ...] = (
         "num_pins_without_license_metadata",
         "License metadata is recorded when bytes are pinned; NOASSERTION says that nothing is known.",
     ),
-    _none(
-        "no_row_lost_in_collect", "collect", "num_rows_unaccounted", "Every file goes on or is dropped with a reason."
-    ),
+    _none("no_row_lost_in_collect", "collect", "num_rows_unaccounted", "Every file is kept or dropped with a reason."),
     _some("documents_are_kept", "normalize", "rows_out", "Rules that drop everything are wrong."),
     _none("decoding_loses_nothing", "normalize", "num_lossy_decodings", "A replacement character is invented text."),
     _none(
@@ -153,34 +153,37 @@ GATES: tuple[Gate, ...] = (
         "no_row_lost_in_normalize",
         "normalize",
         "num_rows_unaccounted",
-        "Every file goes on or is dropped with a reason.",
+        "Every file is kept or dropped with a reason.",
     ),
     _none(
-        "chunks_conserve_bytes", "enrich", "num_bytes_changed", "Structure stands beside the text and never changes it."
+        "chunks_conserve_bytes",
+        "enrich",
+        "num_bytes_changed",
+        "Structure is stored beside the text and never changes it.",
     ),
     _none(
         "provenance_on_every_document",
         "enrich",
         "num_documents_without_provenance",
-        "What was parsed must be told from what was compiled.",
+        "Every document must record whether it was parsed or compiled.",
     ),
     _none(
         "provenance_on_every_byte",
         "enrich",
         "num_bytes_without_provenance",
-        "A token must say how its structure was had.",
+        "Every token must record which parser produced its structure.",
     ),
     _none(
         "build_shares_are_in_band",
         "enrich",
         "num_sources_out_of_band",
-        "A pin says how much of its source a compiler must have seen; a tool that is missing or fails shows here.",
+        "A pin bounds the share of its source that a compiler must have read; a missing or failing tool shows here.",
     ),
     Gate(
         "degraded_share_is_in_band",
         "enrich",
         "broken_fraction",
-        Comparison.AT_MOST,
+        LimitComparison.AT_MOST,
         "max_degraded_fraction",
         "Many broken parses mean a wrong grammar or a wrong language.",
         passing=0.05,
@@ -190,10 +193,10 @@ GATES: tuple[Gate, ...] = (
         "no_local_path_in_a_build_context",
         "enrich",
         "num_local_paths_in_context",
-        "A path of a machine is personal data.",
+        "A path of a user's machine is personal data.",
     ),
     _none(
-        "no_row_lost_in_enrich", "enrich", "num_rows_unaccounted", "Every document goes on or is dropped with a reason."
+        "no_row_lost_in_enrich", "enrich", "num_rows_unaccounted", "Every document is kept or dropped with a reason."
     ),
     _none(
         "token_tables_have_their_schema",
@@ -211,7 +214,7 @@ GATES: tuple[Gate, ...] = (
         "columns_are_as_long_as_the_ids",
         "tokenize",
         "num_misaligned_columns",
-        "Structure must lie on the token it is about.",
+        "Structure must be on the token that it describes.",
     ),
     _none(
         "packing_conserves_every_token",
@@ -219,8 +222,18 @@ GATES: tuple[Gate, ...] = (
         "num_tokens_not_packed_once",
         "No token is cropped, lost or repeated.",
     ),
-    _none("boundary_oracle_agrees", "tokenize", "num_boundary_mismatches", "doc_ids may not be their own oracle."),
-    _none("commits_are_in_order", "tokenize", "num_commit_order_violations", "History must be read forwards."),
+    _none(
+        "boundary_oracle_agrees",
+        "tokenize",
+        "num_boundary_mismatches",
+        "Boundaries are computed a second way, from the rows alone.",
+    ),
+    _none(
+        "commits_are_in_order",
+        "tokenize",
+        "num_commit_order_violations",
+        "Commits of a file must be in chronological order.",
+    ),
     _none(
         "specials_only_where_written",
         "tokenize",
@@ -231,18 +244,23 @@ GATES: tuple[Gate, ...] = (
         "no_row_lost_in_tokenize",
         "tokenize",
         "num_rows_unaccounted",
-        "Every document goes on or is dropped with a reason.",
+        "Every document is kept or dropped with a reason.",
     ),
     _some("training_rows_exist", "tokenize", "num_rows_train", "A snapshot without training rows trains nothing."),
-    _some("documents_were_decoded", "verify", "num_documents", "A proof over nothing is no proof."),
+    _some("documents_were_decoded", "verify", "num_documents", "A check of nothing proves nothing."),
     _none("round_trip_is_exact", "verify", "num_round_trip_failures", "decode(tokens) is the stored text, by SHA-256."),
     _none(
         "every_table_matches_its_schema",
         "verify",
         "num_schema_mismatches",
-        "The candidate is read as a stranger would.",
+        "The candidate is read from stored bytes alone.",
     ),
-    _none("hot_rows_equal_cold_rows", "verify", "num_hot_rows_that_differ", "Training reads what the gates looked at."),
+    _none(
+        "hot_rows_equal_cold_rows",
+        "verify",
+        "num_hot_rows_that_differ",
+        "Training must read the rows that the gates judged.",
+    ),
     _none(
         "rows_respect_their_boundaries", "verify", "num_boundary_mismatches", "Judged again from the stored rows alone."
     ),
@@ -263,21 +281,24 @@ GATES: tuple[Gate, ...] = (
         "rows_are_worth_reading",
         "verify",
         "trained_fraction",
-        Comparison.AT_LEAST,
+        LimitComparison.AT_LEAST,
         "min_trained_fraction",
         "Padding costs as much as text and teaches nothing.",
         passing=0.9,
         failing=0.1,
     ),
     _none(
-        "special_spellings_stay_text", "verify", "num_special_spellings_encoded_as_control", "Injection by corpus text."
+        "special_spellings_stay_text",
+        "verify",
+        "num_special_spellings_encoded_as_control",
+        "Text of the corpus must not inject control tokens.",
     ),
     _none("splits_are_apart", "verify", "num_texts_in_two_splits", "Held-out text must never be trained on."),
     Gate(
         "tokens_carry_enough_text",
         "verify",
         "bytes_per_token",
-        Comparison.AT_LEAST,
+        LimitComparison.AT_LEAST,
         "min_bytes_per_token",
         "A vocabulary that does not fit the corpus wastes every step.",
         passing=3.3,
@@ -287,7 +308,7 @@ GATES: tuple[Gate, ...] = (
         "vocabulary_is_used",
         "verify",
         "unused_vocabulary_fraction",
-        Comparison.AT_MOST,
+        LimitComparison.AT_MOST,
         "max_unused_vocabulary_fraction",
         "Ids that never occur are parameters that never train.",
         passing=0.3,
@@ -295,35 +316,38 @@ GATES: tuple[Gate, ...] = (
         blocking=False,
     ),
     _none(
-        "canaries_are_caught", "verify", "num_canaries_missed", "A gate proves in every build that it still catches."
+        "canaries_are_caught",
+        "verify",
+        "num_canaries_missed",
+        "Every build shows that the rules still catch planted offenses.",
     ),
-    _some("canaries_were_sent", "verify", "num_canaries", "A proof over nothing is no proof."),
+    _some("canaries_were_sent", "verify", "num_canaries", "A check of nothing proves nothing."),
     _some("trainer_takes_a_step", "verify", "num_smoke_steps", "The consumer's own loader and one optimizer step."),
-    _some("loader_was_checked", "verify", "num_loader_checks", "A proof over nothing is no proof."),
+    _some("loader_was_checked", "verify", "num_loader_checks", "A check of nothing proves nothing."),
     _none(
         "loader_repeats_itself",
         "verify",
         "num_loader_differences",
         "Two fresh processes, and a resume, read one order.",
     ),
-    _none("trainer_loss_is_finite", "verify", "num_non_finite_losses", "A loss that is no number trains nothing."),
+    _none("trainer_loss_is_finite", "verify", "num_non_finite_losses", "A loss that is not finite trains nothing."),
     _none(
-        "no_row_lost_in_verify", "verify", "num_rows_unaccounted", "Every document goes on or is dropped with a reason."
+        "no_row_lost_in_verify", "verify", "num_rows_unaccounted", "Every document is kept or dropped with a reason."
     ),
 )
 
 
 def gates_of(stage: str) -> tuple[Gate, ...]:
-    """The gates of one stage, in declared order."""
+    """Return the gates of one stage, in declared order."""
     return tuple(gate for gate in GATES if gate.stage == stage)
 
 
-def judge(stage: str, measures: Mapping[str, float], params: Params) -> tuple[Verdict, ...]:
-    """The verdicts of all gates of a stage. A gate that crashes, crashes: it never counts as passed."""
+def judge(stage: str, measures: Mapping[str, float], params: Params) -> tuple[GateVerdict, ...]:
+    """Judge all gates of a stage. An error in a gate is raised: it never counts as passed."""
     return tuple(gate.judge(measures, params) for gate in gates_of(stage))
 
 
-def refuse_blocked(verdicts: Iterable[Verdict], where: str, causes: str = "") -> None:
+def refuse_blocked(verdicts: Iterable[GateVerdict], where: str, causes: str = "") -> None:
     """Raise BlockedError naming every blocking gate that failed, its value and its limit."""
     blocked = [verdict for verdict in verdicts if verdict.blocking and not verdict.passed]
     if blocked:

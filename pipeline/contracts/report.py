@@ -1,4 +1,4 @@
-"""What a part or a stage says about the records it was given: how many went on, how many were dropped and why."""
+"""StageReport: counts of the records that a part or a stage read, kept and dropped, by reason."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class HasReason(Protocol):
-    """A record that left: a DroppedRecord, or a DuplicateRecord."""
+    """A record that was dropped: a DroppedRecord or a DuplicateRecord."""
 
     @property
     def reason(self) -> str: ...
@@ -15,7 +15,7 @@ class HasReason(Protocol):
 
 @dataclass(frozen=True)
 class StageReport:
-    """Counts of one part or one stage. Measures are what gates look at; they hold counts and shares, never text or times."""
+    """Counts of one part or one stage. Measures are counts and shares that gates judge, never text or times."""
 
     rows_in: int
     rows_out: int
@@ -26,17 +26,30 @@ class StageReport:
 
     @property
     def num_rows_unaccounted(self) -> int:
-        """Rows that neither went out nor were dropped. The gate on every stage: nothing is lost silently."""
+        """Rows that are neither kept nor dropped. A gate of every stage allows none: no row is lost silently."""
         return self.rows_in - self.rows_out - sum(self.dropped.values())
+
+    @property
+    def gate_measures(self) -> dict[str, float]:
+        """Everything that a gate can judge: the measures, the rows and bytes, and the drops as `dropped_<reason>`."""
+        return {
+            **self.measures,
+            **{f"dropped_{reason}": count for reason, count in self.dropped.items()},
+            "rows_in": self.rows_in,
+            "rows_out": self.rows_out,
+            "num_bytes_in": self.num_bytes_in,
+            "num_bytes_out": self.num_bytes_out,
+            "num_rows_unaccounted": self.num_rows_unaccounted,
+        }
 
 
 def count_reasons(dropped: Iterable[HasReason]) -> dict[str, int]:
-    """How many records left by each rule, sorted by its name."""
+    """Count the dropped records by reason, sorted."""
     return dict(sorted(Counter(str(record.reason) for record in dropped).items()))
 
 
 def total(reports: Iterable[StageReport]) -> StageReport:
-    """The sum of the reports of a stage's parts. Measures add up: parts report counts, the stage derives shares."""
+    """Add up the reports of a stage's parts. Measures add up too: parts report counts, the stage derives shares."""
     reports = list(reports)
     dropped: Counter[str] = Counter()
     measures: Counter[str] = Counter()

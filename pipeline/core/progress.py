@@ -1,12 +1,12 @@
-"""What a listener hears while a build runs. The core tells; command lines draw bars, the shell writes events."""
+"""ProgressEvent: a notice that a part of a stage was finished. Command lines draw bars of it, Dagster logs it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Progress:
-    """`num_done` of `num_parts` parts of a stage are in the store; `num_bytes` of text went through them.
+class ProgressEvent:
+    """`num_done` of `num_parts` parts of a stage are stored; `num_bytes` of text were read for them.
 
     `part` is the one that was just finished, `unchanged` whether it was recognized and not made again.
     """
@@ -19,8 +19,8 @@ class Progress:
     unchanged: bool
 
 
-Listener = Callable[[Progress], None]
+Listener = Callable[[ProgressEvent], None]
 
 
-def silent(progress: Progress) -> None:
-    """A listener that hears nothing."""
+def silent(progress: ProgressEvent) -> None:
+    """Ignore the event."""

@@ -183,6 +183,14 @@ class DuplicateRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptDocument:
+    """A document that is the best of its copies."""
+
+    document_id: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class EnrichedDocument:
     """A document and the structure beside it. Chunks are byte ranges of the UTF-8 text; end of one is start of the next.
 

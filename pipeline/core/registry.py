@@ -26,16 +26,18 @@ class Registry(Generic[T]):
         for entry in entries:
             self.register(entry)
 
-    def register(self, entry: T) -> None:
-        """Add a declaration at the end. Raises ParamsError for a name that is taken."""
+    def register(self, entry: T, before: str | None = None) -> None:
+        """Add a declaration at the end, or before the one named `before`. Raises ParamsError for a name that is taken."""
         if entry.name in self._entries:
             raise ParamsError(f"{self.kind} {entry.name}", "it is registered already", "", "Choose another name.")
-        self._entries[entry.name] = entry
+        entries = list(self)
+        entries.insert(len(entries) if before is None else entries.index(self[before]), entry)
+        self._entries = {each.name: each for each in entries}
 
     @contextmanager
-    def registered(self, entry: T) -> Iterator[T]:
+    def registered(self, entry: T, before: str | None = None) -> Iterator[T]:
         """Register a declaration for the duration of a `with` block."""
-        self.register(entry)
+        self.register(entry, before)
         try:
             yield entry
         finally:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.build.promotion import evidence, judge_again
-from pipeline.build.stages import report_of
-from pipeline.contracts.gates import Verdict
+from pipeline.build.stage_objects import report_of
+from pipeline.contracts.gates import GateVerdict
 from pipeline.contracts.report import StageReport
 from pipeline.store.snapshot import Snapshot
 
@@ -29,7 +29,7 @@ class Facts:
 
     snapshot: Snapshot
     reports: dict[str, StageReport]
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[GateVerdict, ...]
     pins: dict[str, dict[str, Any]]
     held_out: tuple[str, ...]
     when: str
@@ -105,7 +105,7 @@ def _drops(facts: Facts) -> Iterable[Sequence[object]]:
             yield stage, reason, number
 
 
-def _gates_table(verdicts: Iterable[Verdict]) -> str:
+def _gates_table(verdicts: Iterable[GateVerdict]) -> str:
     rows = (
         (verdict.gate, verdict.measured, f"{verdict.comparison} {verdict.limit:g}", "yes" if verdict.passed else "no")
         for verdict in verdicts

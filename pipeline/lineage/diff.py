@@ -1,33 +1,26 @@
-"""What changed between two snapshots: documents, bytes and tokens, and the rule or version that caused it.
+"""Difference of two snapshots: documents, bytes and tokens, and the rule or version that caused each change.
 
-Asked of the stored tables with DuckDB. A document is known by source and path; what an old build dropped it for is read from
-the old build's tables, what a new one dropped it for from the new one's.
+Read from the stored tables with DuckDB. A document is identified by source and path; the reason why a build dropped it is read
+from the tables of that build.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import duckdb
 
 from pipeline.build.promotion import evidence
-from pipeline.build.stages import parts_of, stage_params
+from pipeline.build.stage_objects import parts_of, stage_of, stage_params
 from pipeline.core.params import flat
+from pipeline.core.table_names import DOCUMENTS, TOKENS
+from pipeline.lineage.queries import QueryRow, connect, create_drops, query
 from pipeline.store.objects import StoredObject
 from pipeline.store.snapshot import Snapshot, open_snapshot
 from pipeline.store.store import Store
 
-Row = dict[str, Any]
-
 _DOCUMENTS = """create table {side}_documents as select t.source, t.path, t.split, t.text_sha256, t.num_bytes, d.blob_sha256,
     d.license, len(t.input_ids) as num_tokens, hash(t.input_ids) as tokens
     from read_parquet($tokens) as t join read_parquet($rules) as d using (document_id)"""
-_DROPS = """create table {side}_drops as
-    select source, path, 'collect' as stage, reason, detail from read_parquet($collected)
-    union all select source, path, 'normalize', reason, detail from read_parquet($cleaned)
-    union all select source, path, 'duplicates', reason,
-        format('keeper {{}}/{{}}, Jaccard {{:.3f}}', keeper_source, keeper_path, jaccard)
-        from read_parquet($compared)"""
 _CHANGES = """create table changes as select
     coalesce(a.source, b.source) as source, coalesce(a.path, b.path) as path,
     case when a.path is null then 'added' when b.path is null then 'removed' else 'changed' end as change,
@@ -62,77 +55,69 @@ class Difference:
 
     a: str
     b: str
-    totals: Mapping[str, Row]
+    totals: Mapping[str, QueryRow]
     """`a` and `b`: documents, bytes of text, tokens."""
-    settings: list[Row]
-    """What the two were made with that differs: versions and libraries of stages, parameters, pins, held-out sources."""
-    causes: list[Row]
+    settings: list[QueryRow]
+    """What differs in how they were made: versions and libraries of stages, parameters, pins, held-out sources."""
+    causes: list[QueryRow]
     """By change (added, removed, changed) and cause: documents, bytes, tokens, sources."""
-    documents: list[Row]
+    documents: list[QueryRow]
     """Some or all of the documents that changed, sorted by source and path."""
 
-    def as_json(self) -> Row:
+    def as_json(self) -> QueryRow:
         return asdict(self)
 
 
 def difference(store: Store, a: str, b: str, num_documents: int = 20) -> Difference:
-    """What changed from snapshot `a` to snapshot `b`, with at most `num_documents` documents by name.
+    """Compare snapshot `a` with snapshot `b`, listing at most `num_documents` documents.
 
-    Raises MissingError or SnapshotError for an id that is no snapshot with its stages in the store.
+    Raises MissingError or SnapshotError for an id that is not a snapshot with its stages in the store.
     """
-    database = duckdb.connect(":memory:", config={"threads": 1})
-    sides = {"a": _Side(store, a), "b": _Side(store, b)}
+    database = connect()
+    sides = {"a": _ComparedSnapshot(store, a), "b": _ComparedSnapshot(store, b)}
     for name, side in sides.items():
         side.load(database, name)
     database.execute(_CHANGES)
     return Difference(
         a=a,
         b=b,
-        totals={name: _rows(database, _TOTALS.format(side=name))[0] for name in sides},
+        totals={name: query(database, _TOTALS.format(side=name))[0] for name in sides},
         settings=list(_settings(sides["a"], sides["b"])),
-        causes=_rows(database, _CAUSES),
-        documents=_rows(database, _CHANGED, limit=num_documents),
+        causes=query(database, _CAUSES),
+        documents=query(database, _CHANGED, limit=num_documents),
     )
 
 
-class _Side:
+class _ComparedSnapshot:
     """One of the two snapshots, with the stages that made it."""
 
     def __init__(self, store: Store, snapshot_id: str) -> None:
         self.store = store
         self.snapshot: Snapshot = open_snapshot(store, snapshot_id)
-        self.stages: dict[str, StoredObject] = {
-            stored.manifest.kind.split("/")[0]: stored for stored in evidence(store, snapshot_id)
-        }
+        self.stages: dict[str, StoredObject] = {stage_of(stored): stored for stored in evidence(store, snapshot_id)}
 
     def load(self, database: duckdb.DuckDBPyConnection, side: str) -> None:
         """Make the tables `<side>_documents`, `<side>_drops` and `<side>_sources`."""
-        rules = dict(parts_of(self.stages["normalize"]))
-        duplicates = rules.pop("duplicates")
-        collected = parts_of(self.stages["collect"])
+        inputs = sorted(self.snapshot.stored.manifest.inputs.items())
+        rules = [object_id for label, object_id in inputs if label.startswith("rules/")]
+        collected = sorted(parts_of(self.stages["collect"]))
         database.execute(
             _DOCUMENTS.format(side=side),
             {
-                "tokens": self._files((source.rows for source in self.snapshot.sources), "tokens.parquet"),
-                "rules": self._files(rules.values(), "documents.parquet"),
+                "tokens": self._files((source.rows for source in self.snapshot.sources), TOKENS),
+                "rules": self._files(rules, DOCUMENTS),
             },
         )
-        database.execute(
-            _DROPS.format(side=side),
-            {
-                "collected": self._files(collected.values(), "dropped.parquet"),
-                "cleaned": self._files(rules.values(), "dropped.parquet"),
-                "compared": self._files([duplicates], "duplicates.parquet"),
-            },
-        )
-        database.execute(f"create table {side}_sources as select unnest($names) as name", {"names": sorted(collected)})
+        create_drops(database, self.store, self.stages)
+        database.execute(f"alter table drops rename to {side}_drops")
+        database.execute(f"create table {side}_sources as select unnest($names) as name", {"names": collected})
 
     def _files(self, parts: Iterable[str], table: str) -> list[str]:
         return [str(path) for part in parts for path in self.store.read(part).paths(table)]
 
-    def settings(self) -> Row:
-        """Everything that decided the snapshot, by dotted name."""
-        found: Row = {}
+    def settings(self) -> QueryRow:
+        """Return everything that decided the snapshot, by dotted name."""
+        found: QueryRow = {}
         for name, stored in self.stages.items():
             identity = stored.manifest.identity
             found[f"{name}.version"] = identity["version"]
@@ -143,14 +128,8 @@ class _Side:
         return found | flat({"pins": content["pins"], "held_out": content["held_out"]})
 
 
-def _settings(a: _Side, b: _Side) -> Iterator[Row]:
+def _settings(a: _ComparedSnapshot, b: _ComparedSnapshot) -> Iterator[QueryRow]:
     before, after = a.settings(), b.settings()
     for name in sorted(before.keys() | after.keys()):
         if before.get(name) != after.get(name):
             yield {"name": name, "a": before.get(name), "b": after.get(name)}
-
-
-def _rows(database: duckdb.DuckDBPyConnection, query: str, **parameters: Any) -> list[Row]:
-    cursor = database.execute(query, parameters)
-    names = [column[0] for column in cursor.description or []]
-    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]

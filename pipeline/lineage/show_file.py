@@ -9,9 +9,10 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from pipeline.build.stages import parts_of
+from pipeline.build.stage_objects import parts_of
 from pipeline.core.errors import MissingError
 from pipeline.core.records import PROVENANCE_CODES, ChunkKind, Mention, Provenance
+from pipeline.core.table_names import ENRICHED
 from pipeline.lineage.why import why
 from pipeline.store.store import Store
 
@@ -44,7 +45,7 @@ def file_structure(store: Store, corpus: str, source: str, path: str) -> dict[st
     parts = parts_of(store.read(stage_id))
     if source not in parts:
         raise MissingError(f"source {source!r}", f"corpus {corpus} has none of that name", f"one of {', '.join(parts)}")
-    table = store.read(parts[source]).table("enriched.parquet")
+    table = store.read(parts[source]).table(ENRICHED)
     found = table.filter(pc.equal(table["path"], path)).to_pylist()
     if not found:
         last = why(store, corpus, source, path).steps[-1]

@@ -1,7 +1,6 @@
 """All sources side by side: duplicates and copies of copyleft texts among the documents that the rules left."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from pipeline.contracts.part import PartJob, PartOutput, Tables
 from pipeline.contracts.report import StageReport, count_reasons
-from pipeline.core.records import DuplicateRecord, Split
+from pipeline.core.records import DuplicateRecord, KeptDocument, Split
 from pipeline.core.schema import table_of_records
 from pipeline.normalize.clean_source import COPYLEFT, DOCUMENTS, SIGNATURES
 from pipeline.normalize.duplicates.copyleft import find_copyleft_copies, read_copyleft
@@ -24,14 +23,6 @@ KEPT = "kept.parquet"
 
 # In the order of the fields of Entry.
 _ENTRY_COLUMNS = ["document_id", "source", "path", "split", "num_bytes", "text_sha256", "is_inherited", "num_shingles"]
-
-
-@dataclass(frozen=True, slots=True)
-class KeptDocument:
-    """A document that goes on."""
-
-    document_id: str
-    source: str
 
 
 def compare_sources(job: PartJob) -> PartOutput:

@@ -10,7 +10,7 @@ from pydantic import Field
 from assets.config import filled, form, params_from
 from assets.training import TrainingParams, command_of
 from pipeline.build.recipes import RECIPES
-from pipeline.build.stages import STAGE_NAMES
+from pipeline.build.stages import STAGES
 from pipeline.core.errors import ParamsError
 from pipeline.core.params import Params, fingerprint
 
@@ -45,10 +45,10 @@ def test_params_survive_the_form(params: OuterParams) -> None:
     assert params_from(filled(params), OuterParams) == params
 
 
-@pytest.mark.parametrize("recipe", RECIPES.values(), ids=lambda recipe: recipe.name)
-@pytest.mark.parametrize("stage", STAGE_NAMES)
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
+@pytest.mark.parametrize("stage", STAGES.names)
 def test_every_stage_of_every_recipe_survives_the_form(recipe, stage: str) -> None:
-    params = getattr(recipe.params, stage)
+    params = recipe.params.of_stage(stage)
 
     assert fingerprint(params_from(filled(params), type(params))) == fingerprint(params)
 

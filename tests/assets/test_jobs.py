@@ -21,7 +21,8 @@ from assets.definitions import defs
 from assets.instance import WORKER_TAG, sweep
 from assets.training import TrainingParams, command_of
 from pipeline.build.recipes import ROOT, TINY
-from pipeline.build.stages import STAGE_NAMES, StageResult
+from pipeline.build.run_stage import StageResult
+from pipeline.build.stages import STAGES
 from pipeline.contracts.gates import gates_of
 from pipeline.store.store import Store
 
@@ -67,7 +68,7 @@ def test_the_jobs_build_promote_and_train_like_the_command_line(
     assert event.metadata["steps"].value == 2
     assert store.locate(event.metadata["checkpoint_id"].value)
 
-    for stage in STAGE_NAMES:
+    for stage in STAGES.names:
         (event,) = built.asset_materializations_for_node(stage)
         assert event.metadata["object_id"].value == store.ref("tiny", stage)
         assert event.tags["dagster/data_version"] == store.ref("tiny", stage)

@@ -7,8 +7,9 @@ from pathlib import Path
 from assets.plots import sparkline
 from assets.reporting import license_rows, snapshot_metadata, stage_metadata, verdict_rows, waterfall_rows
 from assets.training import training_metadata
-from pipeline.build.stages import STAGE_NAMES, StageResult
-from pipeline.contracts.gates import Verdict
+from pipeline.build.run_stage import StageResult
+from pipeline.build.stages import STAGES
+from pipeline.contracts.gates import GateVerdict
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 
@@ -55,14 +56,14 @@ def test_the_waterfall_and_the_licenses_add_up_to_the_snapshot(
     waterfall = waterfall_rows(tiny_store, snapshot.snapshot_id)
     documents = snapshot_metadata(tiny_store, snapshot)["documents"]
 
-    assert tuple(row["stage"] for row in waterfall) == STAGE_NAMES
+    assert tuple(row["stage"] for row in waterfall) == STAGES.names
     assert all(row["in"] == row["out"] + row["dropped"] for row in waterfall)
     assert documents == waterfall[-1]["out"] == sum(row["documents"] for row in license_rows(snapshot))
 
 
 def test_a_warning_is_told_from_a_failure() -> None:
-    def verdict(blocking: bool) -> Verdict:
-        return Verdict("gate", "verify", blocking, "share", 0.9, "at most", 0.7, False, "Because.")
+    def verdict(blocking: bool) -> GateVerdict:
+        return GateVerdict("gate", "verify", blocking, "share", 0.9, "at most", 0.7, False, "Because.")
 
     (failed, warning) = verdict_rows([verdict(True), verdict(False)])
 

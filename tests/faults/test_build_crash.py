@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.build.stages import StageResult
+from pipeline.build.run_stage import StageResult
 from pipeline.store.fsck import fsck
 from pipeline.store.store import Store
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from pipeline.build.build import BuildOrder, open_build
+from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import CorpusParams
-from pipeline.build.stages import StageResult, run_stages
+from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.cli.main import main
 from pipeline.collect.kinds.archive import ArchivePin
 from pipeline.contracts.gates import judge
@@ -160,7 +160,7 @@ def build(store: Store, path: Path, num_workers: int) -> StageResult:
     )
     enrich = EnrichParams.model_validate({"compiler": {"unit_cpu_seconds": 4, "unit_memory_megabytes": 2048}})
     params = CorpusParams(held_out=()).model_copy(update={"enrich": enrich})
-    with open_build(BuildOrder("made", params, (pin,), "a test", num_workers), store) as opened:
+    with open_build(BuildRequest("made", params, (pin,), "a test", num_workers), store) as opened:
         return list(run_stages(opened, until="enrich"))[-1]
 
 

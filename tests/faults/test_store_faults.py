@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from pipeline.build.build import BuildOrder, open_build
+from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.promotion import promote
 from pipeline.build.recipes import TINY
-from pipeline.build.stages import StageResult, run_stages
+from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.collect.kinds.local import LocalPin
 from pipeline.core.durable import write_synced
 from pipeline.pins.local_tree import tree_digest
@@ -73,7 +73,7 @@ def struck(number: int, strike: Strike) -> Iterator[list[int]]:
 
 def build(root: Path, tree: Path) -> str:
     pin = LocalPin(name="mine", path=tree, digest=tree_digest(tree), declared_license="MIT")
-    with open_build(BuildOrder("mine", TINY.params, (pin,), "a test"), Store(root)) as opened:
+    with open_build(BuildRequest("mine", TINY.params, (pin,), "a test"), Store(root)) as opened:
         return [result.object_id for result in run_stages(opened, "tokenize")][-1]
 
 

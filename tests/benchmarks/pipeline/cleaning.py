@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.build.recipes import ROOT
-from pipeline.build.stages import parts_of
+from pipeline.build.stage_objects import parts_of
 from pipeline.store.store import Store
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.pipeline.slices import build, collected, copy_blobs, scratch

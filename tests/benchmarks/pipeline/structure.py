@@ -14,7 +14,7 @@ from typing import Any
 from tree_sitter import Parser
 
 from pipeline.build.recipes import FULL_BUILT
-from pipeline.build.stages import parts_of
+from pipeline.build.stage_objects import parts_of
 from pipeline.core.languages import C, Language
 from pipeline.core.records import ChunkKind
 from pipeline.enrich.compiler.compiler_index import CompilerIndex, Source, index_source, prepare

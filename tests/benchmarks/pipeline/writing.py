@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from pipeline.build.stages import parts_of
+from pipeline.build.stage_objects import parts_of
 from pipeline.store.store import Store
 from pipeline.tokenize.columns.list_column import ListColumn
 from pipeline.tokenize.encode import Encoder

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from pipeline.build.engine import Engine, Order, write_output
+from pipeline.build.engine import Engine, PartTask, write_output
 from pipeline.contracts.part import Part, PartJob, PartOutput
 from pipeline.contracts.report import StageReport
 from pipeline.core.errors import SourceError, StageError
@@ -39,11 +39,11 @@ def hang(job: PartJob) -> PartOutput:
     return number(job)
 
 
-def orders(store: Store, function: str, count: int = 4) -> list[Order]:
+def tasks(store: Store, function: str, count: int = 4) -> list[PartTask]:
     parts = [
         Part(str(n), "test/part", f"{__name__}:{function}", Params(), identity={"number": n}) for n in range(count)
     ]
-    return [Order(part, part.function, store.root, store.root / "tmp" / part.name) for part in parts]
+    return [PartTask(part, part.function, store.root, store.root / "tmp" / part.name) for part in parts]
 
 
 def bytes_written(store: Store) -> dict[str, bytes]:
@@ -55,9 +55,9 @@ def bytes_written(store: Store) -> dict[str, bytes]:
 def test_one_worker_and_two_write_the_same_bytes(tmp_path: Path) -> None:
     one, two = Store(tmp_path / "one"), Store(tmp_path / "two")
     with Engine(1) as engine:
-        list(engine.run(orders(one, "number")))
+        list(engine.run(tasks(one, "number")))
     with Engine(2) as engine:
-        list(engine.run(orders(two, "number")))
+        list(engine.run(tasks(two, "number")))
 
     assert bytes_written(one) == bytes_written(two)
     assert len(bytes_written(one)) == 4 * 3
@@ -66,7 +66,7 @@ def test_one_worker_and_two_write_the_same_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("num_workers", [1, 2])
 def test_a_source_that_fails_is_a_result_and_the_others_go_on(store: Store, num_workers: int) -> None:
     with Engine(num_workers) as engine:
-        results = {order.part.name: result for order, result in engine.run(orders(store, "refuse"))}
+        results = {task.part.name: result for task, result in engine.run(tasks(store, "refuse"))}
 
     assert isinstance(results.pop("1"), SourceError)
     assert all(isinstance(result, StageReport) for result in results.values())
@@ -75,12 +75,12 @@ def test_a_source_that_fails_is_a_result_and_the_others_go_on(store: Store, num_
 
 def test_a_dead_worker_is_an_error_that_says_what_to_do(store: Store) -> None:
     with Engine(2) as engine, pytest.raises(StageError, match=r"a worker process died.*Run again"):
-        list(engine.run(orders(store, "die")))
+        list(engine.run(tasks(store, "die")))
 
 
 def test_a_hanging_part_is_ended_at_the_deadline(store: Store) -> None:
     with Engine(2, deadline_seconds=1.0) as engine, pytest.raises(StageError, match="no part was finished within 1 s"):
-        list(engine.run(orders(store, "hang")))
+        list(engine.run(tasks(store, "hang")))
 
 
 def test_workers_die_with_a_killed_parent(tmp_path: Path) -> None:
@@ -88,11 +88,11 @@ def test_workers_die_with_a_killed_parent(tmp_path: Path) -> None:
     script.write_text(
         "import sys; from pathlib import Path\n"
         "from pipeline.build.engine import Engine; from pipeline.store.store import Store\n"
-        "from tests.pipeline.build.test_engine import orders\n"
+        "from tests.pipeline.build.test_engine import tasks\n"
         "if __name__ == '__main__':\n"
         "    with Engine(2) as engine:\n"
         "        engine._started_pool(); print(engine._pool.submit(int).result(), flush=True)\n"
-        "        print(*engine._pool._processes, flush=True); list(engine.run(orders(Store(Path(sys.argv[1])), 'hang')))\n"
+        "        print(*engine._pool._processes, flush=True); list(engine.run(tasks(Store(Path(sys.argv[1])), 'hang')))\n"
     )
     environment = {**os.environ, "PYTHONPATH": os.getcwd()}
     parent = subprocess.Popen(
@@ -120,9 +120,9 @@ def test_a_report_is_written_beside_the_tables(tmp_path: Path) -> None:
 def test_the_keyboard_stops_the_parent_alone_and_at_once(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from pipeline.store.store import Store; from pipeline.build.engine import Engine\n"
-        "from tests.pipeline.build.test_engine import orders\n"
+        "from tests.pipeline.build.test_engine import tasks\n"
         "with Engine(2) as engine:\n"
-        "    print('started', flush=True); list(engine.run(orders(Store(Path(sys.argv[1])), 'hang')))"
+        "    print('started', flush=True); list(engine.run(tasks(Store(Path(sys.argv[1])), 'hang')))"
     )
     line = [sys.executable, "-c", code, str(tmp_path / "store")]
     child = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)

@@ -4,7 +4,7 @@ import tomllib
 from pathlib import Path
 
 from pipeline.build.recipes import MADE_CORPUS, TINY, pins_of
-from pipeline.build.stages import StageResult
+from pipeline.build.run_stage import StageResult
 from pipeline.core.languages import is_source
 from pipeline.store.store import Store
 

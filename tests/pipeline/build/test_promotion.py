@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from pipeline.build.promotion import promote
-from pipeline.build.stages import StageResult, parts_of
+from pipeline.build.run_stage import StageResult
+from pipeline.build.stage_objects import parts_of
 from pipeline.core.errors import DamagedError, SnapshotError
 from pipeline.store.store import Store
 
@@ -51,7 +52,7 @@ def test_the_proof_of_another_object_proves_nothing(built: Store, tiny_results: 
     snapshot_id = snapshot_of(tiny_results)
     built.put_verdicts(snapshot_id, {"verify": tiny_results[0].object_id})
 
-    with pytest.raises(DamagedError, match="no proof of it"):
+    with pytest.raises(DamagedError, match="did not verify it"):
         promote(built, "tiny", snapshot_id)
 
 

@@ -3,9 +3,9 @@
 import shutil
 from pathlib import Path
 
-from pipeline.build.build import BuildOrder, open_build
+from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import TINY, pins_of
-from pipeline.build.stages import StageResult, run_stages
+from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.pins.pins import RESERVED_NAMES
 from pipeline.store.store import Store
 
@@ -27,7 +27,7 @@ def test_a_key_that_leads_to_another_object_is_not_believed(
     for key, content in zip(keys, [*contents[1:], contents[0]], strict=True):
         key.write_text(content)
 
-    order = BuildOrder("tiny", TINY.params, pins_of(TINY), "a test")
+    order = BuildRequest("tiny", TINY.params, pins_of(TINY), "a test")
     with open_build(order, Store(root)) as build:
         made = [result.object_id for result in run_stages(build, "normalize")]
     assert made == [result.object_id for result in tiny_results[:2]]

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.build.build import BuildOrder, open_build
+from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.promotion import promote
 from pipeline.build.recipes import TINY, pins_of
-from pipeline.build.stages import parts_of, run_stages
-from pipeline.build.withdrawal import holders, restore, standing, withdraw
+from pipeline.build.run_stage import run_stages
+from pipeline.build.stage_objects import parts_of
+from pipeline.build.withdrawal import active_withdrawals, holders, restore, withdraw
 from pipeline.cli.main import main
 from pipeline.core.errors import MissingError, ParamsError, SnapshotError
 from pipeline.lineage.why import why
@@ -37,7 +38,7 @@ def collected(store: Store) -> dict[str, str]:
 
 
 def collect_again(store: Store) -> dict[str, str]:
-    order = BuildOrder("tiny", TINY.params, pins_of(TINY), "a test")
+    order = BuildRequest("tiny", TINY.params, pins_of(TINY), "a test")
     with open_build(order, store) as build:
         return dict(next(run_stages(build, "collect")).parts)
 
@@ -77,7 +78,7 @@ def test_a_digest_takes_the_bytes_wherever_they_lie_and_a_restored_one_is_back(c
     for part in collect_again(copied).values():
         assert file["blob_sha256"] not in copied.read(part).table("files.parquet")["blob_sha256"].to_pylist()
     restore(copied, f"sha256:{file['blob_sha256']}", "a mistake")
-    assert standing(copied) == ()
+    assert active_withdrawals(copied) == ()
     assert collect_again(copied) == before
 
 

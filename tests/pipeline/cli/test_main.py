@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from pipeline.build.stages import STAGE_NAMES, StageResult
+from pipeline.build.run_stage import StageResult
+from pipeline.build.stages import STAGES
 from pipeline.cli.declaration import Command, add_corpus
 from pipeline.cli.main import COMMANDS, main
 from pipeline.contracts.gates import GATES
+from pipeline.core.registry import Registry
 from pipeline.store.store import Store
 
 Run = Callable[..., tuple[int, Any, str]]
@@ -62,7 +64,7 @@ def test_build_prints_its_stages_and_the_snapshot(run: Run, tiny_results: list[S
     assert code == 0
     assert answer["snapshot_id"] == tiny_results[-1].snapshot_id
     assert answer["promoted"] is True
-    assert [stage["name"] for stage in answer["stages"]] == list(STAGE_NAMES)
+    assert [stage["name"] for stage in answer["stages"]] == list(STAGES.names)
     for stage in answer["stages"]:
         assert stage["rows_in"] == stage["rows_out"] + sum(stage["dropped"].values())
         assert stage["seconds"] >= 0
@@ -123,7 +125,7 @@ def test_config_names_the_fingerprint_of_each_stage(run: Run) -> None:
     code, answer, _ = run("config", "--recipe", "quick")
 
     assert code == 0
-    assert set(answer["stages"]) == set(STAGE_NAMES)
+    assert set(answer["stages"]) == set(STAGES.names)
     assert answer["params"]["tokenize"]["row_length"] == 512
 
 
@@ -218,10 +220,9 @@ def test_a_gate_that_crashes_fails_loudly_and_moves_nothing(
 
     from pipeline.contracts import gates
 
-    broken = tuple(
-        replace(gate, measure="no_such_measure") if gate.name == "documents_are_kept" else gate for gate in GATES
-    )
-    monkeypatch.setattr(gates, "GATES", broken)
+    broken = replace(GATES["documents_are_kept"], measure="no_such_measure")
+    others = [gate for gate in GATES if gate.name != broken.name]
+    monkeypatch.setattr(gates, "GATES", Registry("gate", *others, broken))
     code, answer, _ = run("build", "--recipe", "tiny", "--workers", "1")
 
     assert code == 1

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.build.stages import stage_named
+from pipeline.build.stages import STAGES
 from pipeline.collect.params import CollectParams, RetryPolicy
 from pipeline.contracts.part import MadePart, Part, PartJob, PartOutput
 from pipeline.core.errors import DigestError, SourceError
@@ -63,7 +63,7 @@ class Surroundings:
     def make(self, parts: Sequence[Part]) -> tuple[Mapping[str, MadePart], Mapping[str, SourceError]]:
         made, failed = {}, {}
         for part in parts:
-            module, _, function = stage_named("collect").functions[part.function].partition(":")
+            module, _, function = STAGES["collect"].functions[part.function].partition(":")
             key = digest([part.function, fingerprint(part.params), dict(part.identity)])
             if key in self.known:
                 made[part.name] = self.known[key]

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from pipeline.build.recipes import RECIPES, CorpusParams
-from pipeline.build.stages import STAGE_NAMES
-from pipeline.contracts.gates import GATES, Comparison, Gate, judge, refuse_blocked
+from pipeline.build.stages import STAGES
+from pipeline.contracts.gates import GATES, Gate, LimitComparison, judge, refuse_blocked
 from pipeline.core.errors import BlockedError, MeasureError
 
 
@@ -24,17 +24,17 @@ def test_names_are_unique_and_stages_exist() -> None:
     names = [gate.name for gate in GATES]
 
     assert len(names) == len(set(names))
-    assert {gate.stage for gate in GATES} == set(STAGE_NAMES)
+    assert {gate.stage for gate in GATES} == set(STAGES.names)
 
 
-@pytest.mark.parametrize("recipe", RECIPES.values(), ids=lambda recipe: recipe.name)
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
 def test_a_limit_that_names_a_field_is_a_number_in_every_recipe(recipe) -> None:
     for gate in GATES:
-        assert gate.limit_of(getattr(recipe.params, gate.stage)) >= 0
+        assert gate.limit_of(recipe.params.of_stage(gate.stage)) >= 0
 
 
 def test_every_stage_has_a_gate_that_no_row_is_lost() -> None:
-    assert {gate.stage for gate in GATES if gate.measure == "num_rows_unaccounted"} == set(STAGE_NAMES)
+    assert {gate.stage for gate in GATES if gate.measure == "num_rows_unaccounted"} == set(STAGES.names)
 
 
 def test_a_missing_measure_is_an_error_that_names_those_that_exist() -> None:
@@ -45,13 +45,13 @@ def test_a_missing_measure_is_an_error_that_names_those_that_exist() -> None:
 
 
 def test_a_measure_that_is_no_number_does_not_pass() -> None:
-    gate = Gate("test", "collect", "measure", Comparison.AT_MOST, 0, "", passing=0, failing=1)
+    gate = Gate("test", "collect", "measure", LimitComparison.AT_MOST, 0, "", passing=0, failing=1)
 
     assert not gate.judge({"measure": float("nan")}, CorpusParams().collect).passed
 
 
 def test_a_blocked_stage_says_name_value_and_limit() -> None:
-    gate = next(gate for gate in GATES if gate.name == "round_trip_is_exact")
+    gate = GATES["round_trip_is_exact"]
     verdict = gate.judge({gate.measure: 3}, params_of(gate))
 
     with pytest.raises(
@@ -61,6 +61,6 @@ def test_a_blocked_stage_says_name_value_and_limit() -> None:
 
 
 def test_a_warning_blocks_nothing() -> None:
-    gate = replace(GATES[0], blocking=False)
+    gate = replace(GATES["every_pin_verified"], blocking=False)
 
     refuse_blocked([gate.judge({gate.measure: 1}, params_of(gate))], "stage collect")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.build.build import BuildOrder, open_build
+from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import CorpusParams
-from pipeline.build.stages import StageResult, run_stages
+from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.core.languages import (
     C_NODES,
     LANGUAGES,
@@ -74,7 +74,7 @@ def build(root: Path, **pin_fields: object) -> tuple[Store, dict[str, StageResul
         {"name": "tree", "path": folder, "digest": tree_digest(folder), "declared_license": "MIT", **pin_fields}
     )
     store = Store(root / "store")
-    with open_build(BuildOrder("made", CorpusParams(), (pin,), "a test"), store) as opened:
+    with open_build(BuildRequest("made", CorpusParams(), (pin,), "a test"), store) as opened:
         return store, {result.stage: result for result in run_stages(opened, "enrich")}
 
 

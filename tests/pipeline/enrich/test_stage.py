@@ -7,10 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from pipeline.build.build import BuildOrder, open_build
+from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.engine import write_output
 from pipeline.build.recipes import CorpusParams
-from pipeline.build.stages import StageResult, run_stages
+from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.collect.kinds.local import LocalPin
 from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.contracts.report import StageReport
@@ -191,7 +191,7 @@ def build(store: Store, sources: Path, *names: str) -> StageResult:
         LocalPin(name=name, path=sources / name, digest=tree_digest(sources / name), declared_license="MIT")
         for name in names
     )
-    order = BuildOrder("made", CorpusParams(held_out=()), pins, "a test", 1)
+    order = BuildRequest("made", CorpusParams(held_out=()), pins, "a test", 1)
     with open_build(order, store) as opened:
         return list(run_stages(opened, until="enrich"))[-1]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.build.build import BuildOrder, open_build
+from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import TINY
-from pipeline.build.stages import run_stages
+from pipeline.build.run_stage import run_stages
 from pipeline.cli.main import main
 from pipeline.collect.kinds.local import LocalPin
 from pipeline.core.errors import MissingError
@@ -57,7 +57,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Report:
     (root / "code" / "<script>x<b>.c").write_text(text)
     pin = LocalPin(name="code", path=root / "code", digest=tree_digest(root / "code"), declared_license="MIT")
     store = Store(root / "store")
-    with open_build(BuildOrder("mine", TINY.params, (pin,), "a test"), store) as build:
+    with open_build(BuildRequest("mine", TINY.params, (pin,), "a test"), store) as build:
         list(run_stages(build, "normalize"))
     store.move_ref("mine", "normalize", store.ref("mine", "normalize"), _stage(store), "a test")
     return report_corpus(store, "mine")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from pipeline.build.build import BuildOrder, open_build
+from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import CorpusParams
-from pipeline.build.stages import StageResult, run_stage
+from pipeline.build.run_stage import StageResult, run_stage
 from pipeline.collect.kinds.local import LocalPin
 from pipeline.normalize.params import NormalizeParams
 from pipeline.pins.local_tree import tree_digest
@@ -60,7 +60,7 @@ def normalize_in(
     )
     corpus = CorpusParams(normalize=params or NormalizeParams(), held_out=held_out)
     store = Store(root / "store")
-    with open_build(BuildOrder("made", corpus, pins, "a test"), store) as build:
+    with open_build(BuildRequest("made", corpus, pins, "a test"), store) as build:
         collected = run_stage("collect", build, None)
         return Normalized(run_stage("normalize", build, collected.object_id), store)
 

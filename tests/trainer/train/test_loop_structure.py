@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline.build.build import BuildOrder, open_build
+from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import TINY, pins_of
-from pipeline.build.stages import run_stages
+from pipeline.build.run_stage import run_stages
 from pipeline.core.errors import SnapshotError
 from pipeline.store.store import Store
 from trainer.config.model import StructureConfig
@@ -34,7 +34,7 @@ def store(tiny_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Store:
     shutil.copytree(tiny_store.root, root)
     tokenize = TINY.params.tokenize.model_copy(update={"with_structure": True})
     params = TINY.params.model_copy(update={"tokenize": tokenize})
-    with open_build(BuildOrder("tiny", params, pins_of(TINY), "a test", 1), Store(root)) as build:
+    with open_build(BuildRequest("tiny", params, pins_of(TINY), "a test", 1), Store(root)) as build:
         *_, verified = run_stages(build)
     assert not verified.blocked, [verdict.sentence for verdict in verified.verdicts if not verdict.passed]
     return Store(root)

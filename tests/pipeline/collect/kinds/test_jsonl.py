@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.build.stages import parts_of
+from pipeline.build.stage_objects import parts_of
 from pipeline.cli.main import main
 from pipeline.collect.contents import ReadOptions, SourceContents
 from pipeline.collect.kinds.jsonl import JsonlPin, LineFields, read_lines

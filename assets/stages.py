@@ -1,4 +1,4 @@
-"""One factory for the five stages: read the form, run the stage, report it. The stage files say what each is for."""
+"""Stage assets: one for each stage of STAGES, which reads its launchpad form, runs the stage and reports the result."""
 
 import time
 from collections.abc import Iterator
@@ -12,33 +12,36 @@ from assets.config import form, params_from
 from assets.reporting import failures_text, snapshot_metadata, stage_metadata
 from assets.resources import BuildResource, refusals
 from pipeline.build.build import Build
-from pipeline.build.recipes import CorpusParams
-from pipeline.build.stages import STAGE_NAMES, StageResult, stage_named
-from pipeline.build.watcher import Watcher
-from pipeline.core.params import Params
-from pipeline.core.progress import Progress
+from pipeline.build.run_stage import BuildCallback, StageResult
+from pipeline.build.stages import STAGES, Stage, stage_before
+from pipeline.core.progress import ProgressEvent
 from pipeline.store.snapshot import open_snapshot
 
 
-def stage_asset(name: str, description: str, watcher: Watcher) -> dg.AssetsDefinition:
-    """The asset of one stage, downstream of the stage before, with its gates riding on it as checks."""
-    key = dg.AssetKey(name)
-    params_type: type[Params] = CorpusParams.model_fields[name].annotation  # type: ignore[assignment]  # a Params class
-    config_type: Any = form(params_type)
-    index = STAGE_NAMES.index(name)
+def stage_assets(callback: BuildCallback) -> list[dg.AssetsDefinition]:
+    """Build the asset of every stage."""
+    return [_stage_asset(stage, callback) for stage in STAGES]
+
+
+def _stage_asset(stage: Stage, callback: BuildCallback) -> dg.AssetsDefinition:
+    """Build the asset of one stage, downstream of the stage before, with its gates as asset checks."""
+    name, key, before = stage.name, dg.AssetKey(stage.name), stage_before(stage.name)
+    params_class = stage.params_class()
+    config_type: Any = form(params_class)
 
     @dg.asset(
         key=key,
-        deps=[dg.AssetKey(STAGE_NAMES[index - 1])] if index else [],
+        deps=[dg.AssetKey(before)] if before else [],
         check_specs=check_specs(name, key),
-        code_version=str(stage_named(name).version),
-        description=cleandoc(description),
+        code_version=str(stage.version),
+        description=cleandoc(stage.description),
+        kinds=set(stage.asset_kinds),
     )
-    def stage(
+    def run(
         context: dg.AssetExecutionContext, config: config_type, build: BuildResource
     ) -> Iterator[dg.MaterializeResult]:  # type: ignore[type-arg]  # Dagster reads the bare name
-        def listen(progress: Progress) -> None:
-            watcher.progress(progress)
+        def listen(progress: ProgressEvent) -> None:
+            callback.progress(progress)
             known = ", unchanged" if progress.unchanged else ""
             context.log.info(
                 f"{name}: {progress.num_done} of {progress.num_parts} parts, "
@@ -47,24 +50,24 @@ def stage_asset(name: str, description: str, watcher: Watcher) -> dg.AssetsDefin
 
         started = time.monotonic()
         with refusals():
-            result = build.run(name, params_from(config, params_type), listen)
+            result = build.run(name, params_from(config, params_class), listen)
         seconds = time.monotonic() - started
-        watcher.finished(result, seconds)
-        _say_what_failed(result, context)
+        callback.finished(result, seconds)
+        _log_failures(result, context)
         yield dg.MaterializeResult(
             asset_key=key,
             metadata=_metadata(result, seconds, build.build),
             data_version=dg.DataVersion(result.object_id),
             check_results=[check_result(verdict, key, failures_text(result)) for verdict in result.verdicts],
         )
-        with refusals():  # Dagster would stop here too, and name the checks alone
+        with refusals():  # Dagster would stop here too, but name only the checks
             result.refuse_blocked(build.build.corpus)
 
-    return stage
+    return run
 
 
-def _say_what_failed(result: StageResult, context: dg.AssetExecutionContext) -> None:
-    """Into the run's log, where Dagster itself only names the checks: each cause, value and limit."""
+def _log_failures(result: StageResult, context: dg.AssetExecutionContext) -> None:
+    """Log the cause, value and limit of each failure: Dagster itself only names the checks."""
     for error in result.failures.values():
         context.log.error(f"{type(error).__name__}: {error}")
     for verdict in result.verdicts:
@@ -73,7 +76,7 @@ def _say_what_failed(result: StageResult, context: dg.AssetExecutionContext) -> 
 
 
 def _metadata(result: StageResult, seconds: float, build: Build) -> dict[str, Any]:
-    """The stage's metadata; where it ends with a candidate, what is in that stands first."""
+    """Build the metadata of a stage, with those of its snapshot first if it made one."""
     metadata = stage_metadata(result, seconds, build.corpus)
     if result.snapshot_id is None or result.blocked:
         return metadata

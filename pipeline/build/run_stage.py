@@ -1,0 +1,277 @@
+"""Stage runs: `run_stage()`, the one way to run a stage, inside Dagster and without it, and its result."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import version as library_version
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any, Protocol
+
+from pipeline.build.build import Build
+from pipeline.build.engine import PartTask, write_output
+from pipeline.build.stage_objects import PARAMS, chain, parts_of, report_of, stage_of
+from pipeline.build.stages import STAGES, Stage, stage_before
+from pipeline.contracts.gates import GateVerdict, judge, refuse_blocked
+from pipeline.contracts.part import MadePart, Part, PartOutput, StageOutput
+from pipeline.contracts.report import StageReport
+from pipeline.core.errors import MissingError, RefMovedError, SourceError
+from pipeline.core.params import Params, digest, fingerprint
+from pipeline.core.progress import ProgressEvent
+from pipeline.pins.pins import SourcePin
+
+
+@dataclass(frozen=True)
+class StageResult:
+    """The outcome of one stage: its stored object, its parts, and the verdicts of its gates."""
+
+    stage: str
+    object_id: str
+    report: StageReport
+    verdicts: tuple[GateVerdict, ...]
+    parts: Mapping[str, str]
+    unchanged: bool
+    failures: Mapping[str, SourceError] = field(default_factory=dict)
+    source_reports: Mapping[str, StageReport] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def snapshot_id(self) -> str | None:
+        """The snapshot that the stage composed; None for every stage but verify."""
+        return self.parts.get("snapshot")
+
+    @property
+    def blocked(self) -> bool:
+        """Whether a blocking gate failed, so that no later stage may run."""
+        return any(verdict.blocking and not verdict.passed for verdict in self.verdicts)
+
+    def refuse_blocked(self, corpus: str) -> None:
+        """Raise BlockedError naming each gate that failed with its value and limit, and each source that failed."""
+        failed = [f"Source {name} failed: {error}" for name, error in sorted(self.failures.items())]
+        refuse_blocked(self.verdicts, f"stage {self.stage} of corpus {corpus}", " ".join([*failed, *self.notes]))
+
+
+class BuildCallback(Protocol):
+    """Hooks of a build and of the training after it. `console.StageBars` draws bars; NoCallback does nothing."""
+
+    def progress(self, progress: ProgressEvent) -> None:
+        """Run after each part."""
+
+    def finished(self, result: StageResult, seconds: float) -> None:
+        """Run after each stage, blocked or not."""
+
+    def said(self, text: str) -> None:
+        """Run for each line that the trainer logs."""
+
+
+class NoCallback:
+    """A callback that does nothing."""
+
+    def progress(self, progress: ProgressEvent) -> None: ...
+
+    def finished(self, result: StageResult, seconds: float) -> None: ...
+
+    def said(self, text: str) -> None: ...
+
+
+def run_stage(name: str, build: Build, previous_id: str | None) -> StageResult:
+    """Run one stage of a build: make its parts, judge its gates, move its ref.
+
+    `previous_id` is the id that the stage before returned; it is refused unless the ref of the corpus still names it. If a
+    blocking gate failed, the output and its verdicts are kept, the result is `blocked`, and no ref moves.
+    """
+    stage = STAGES[name]
+    _refuse_stale(stage, build, previous_id)
+    context = _Context(stage, build, previous_id)
+    output: StageOutput = resolve_name(stage.run)(context)
+    object_id, existed = _commit_stage(stage, context, output)
+    verdicts = judge(name, output.report.gate_measures, context.params)
+    build.store.put_verdicts(object_id, [verdict.as_json() for verdict in verdicts])
+    result = StageResult(
+        stage=name,
+        object_id=object_id,
+        report=output.report,
+        verdicts=verdicts,
+        parts=output.parts,
+        unchanged=existed and context.all_unchanged,
+        failures=output.failures,
+        source_reports=context.reports,
+        notes=output.notes,
+    )
+    if not result.blocked:
+        _move_refs(result, build)
+    return result
+
+
+def run_stages(build: Build, until: str | None = None) -> Iterator[StageResult]:
+    """Run the stages in order up to `until`, the last one unless given, yielding each result. A blocked stage is the last."""
+    last = STAGES[until].name if until else STAGES.names[-1]
+    previous: str | None = None
+    for name in STAGES.names:
+        result = run_stage(name, build, previous)
+        yield result
+        if result.blocked or name == last:
+            return
+        previous = result.object_id
+
+
+def _refuse_stale(stage: Stage, build: Build, previous_id: str | None) -> None:
+    before = stage_before(stage.name)
+    if before is None:
+        return
+    found = build.store.ref(build.corpus, before)
+    if previous_id is None or found is None:
+        raise MissingError(
+            f"stage {stage.name} of corpus {build.corpus}",
+            f"stage {before} has no promoted output",
+            "",
+            f"Run {before} first.",
+        )
+    if found != previous_id:
+        raise RefMovedError(
+            f"ref {build.corpus}/{before}",
+            f"it is at {found[:12]}",
+            f"{previous_id[:12]}, the output that this build made",
+            f"Run the build again from {before}.",
+        )
+
+
+def _commit_stage(stage: Stage, context: "_Context", output: StageOutput) -> tuple[str, bool]:
+    folder = context.scratch_folder()
+    files = {**output.files, PARAMS: context.params.model_dump_json(indent=1).encode() + b"\n"}
+    write_output(folder, PartOutput({}, output.report, files))
+    inputs = {f"part/{name}": object_id for name, object_id in output.parts.items()}
+    if context.input_id is not None:
+        inputs["previous"] = context.input_id
+    identity = _identity(stage, context.params) | {"failed": sorted(output.failures)}
+    before = {path.name for path in context.build.store.root.glob(f"objects/{stage.kind}/*")}
+    object_id = context.build.store.commit(folder, stage.kind, identity, inputs)
+    return object_id, object_id in before
+
+
+def _move_refs(result: StageResult, build: Build) -> None:
+    moves = {result.stage: result.object_id}
+    if result.snapshot_id is not None:
+        moves["candidate"] = result.snapshot_id
+        build.store.put_verdicts(result.snapshot_id, {"verify": result.object_id})
+    for name, new in moves.items():
+        build.store.move_ref(build.corpus, name, build.store.ref_text(build.corpus, name), new, "built")
+
+
+@cache
+def _versions(libraries: tuple[str, ...]) -> dict[str, str]:
+    return {library: library_version(library) for library in libraries}
+
+
+def _identity(stage: Stage, params: Params) -> dict[str, Any]:
+    return {
+        "stage": stage.name,
+        "version": stage.version,
+        "params": fingerprint(params),
+        "libraries": _versions(stage.libraries),
+    }
+
+
+class _Context:
+    """Implementation of `pipeline.contracts.part.StageContext` for one stage of one build."""
+
+    def __init__(self, stage: Stage, build: Build, input_id: str | None) -> None:
+        self.stage = stage
+        self.build = build
+        self.input_id = input_id
+        self.params: Any = build.params.of_stage(stage.name)
+        self.corpus_params = build.params
+        self.pins: Sequence[SourcePin] = build.pins
+        self.withdrawn = build.withdrawn
+        self.held_out = frozenset(build.params.held_out)
+        self.offline = build.request.offline
+        self.store_root = build.store.root
+        self.blob = build.store.blob
+        self.partial_blob = build.store.partial_blob
+        self.put_blob = build.store.put_blob
+        self.named_blob = build.store.named_blob
+        self.name_blob = build.store.name_blob
+        self.read = build.store.read
+        self.all_unchanged = True
+        self.reports: dict[str, StageReport] = {}
+        self._num_folders = 0
+
+    @property
+    def inputs(self) -> Mapping[str, str]:
+        return {} if self.input_id is None else parts_of(self.read(self.input_id))
+
+    def upstream(self, stage: str) -> Mapping[str, str]:
+        found = next((stored for stored in chain(self.build.store, self.input_id) if stage_of(stored) == stage), None)
+        if found is None:
+            raise MissingError(f"stage {stage}", f"it does not run before {self.stage.name}", "an earlier stage")
+        return parts_of(found)
+
+    def scratch_folder(self) -> Path:
+        self._num_folders += 1
+        folder = self.build.scratch / f"{self.stage.name}-{self._num_folders}"
+        folder.mkdir(parents=True)
+        return folder
+
+    def make(self, parts: Sequence[Part]) -> tuple[Mapping[str, MadePart], Mapping[str, SourceError]]:
+        made: dict[str, MadePart] = {}
+        failed: dict[str, SourceError] = {}
+        num_bytes = 0
+        tasks: list[PartTask] = []
+        keys = {part.name: digest(self._key(part)) for part in parts}
+        for part in parts:
+            object_id = None if part.always else self._recognize(part, keys[part.name])
+            if object_id is None:
+                function = self.stage.functions[part.function]
+                tasks.append(PartTask(part, function, self.build.store.root, self.scratch_folder()))
+                continue
+            report = report_of(self.read(object_id))
+            num_bytes += report.num_bytes_in
+            made[part.name] = MadePart(part.name, object_id, report, unchanged=True)
+            self._report_progress(made[part.name], len(made), len(parts), num_bytes)
+        for task, result in self.build.engine.run(tasks):
+            if isinstance(result, SourceError):
+                failed[task.part.name] = result
+                continue
+            num_bytes += result.num_bytes_in
+            made[task.part.name] = self._commit(task, result, keys[task.part.name])
+            self._report_progress(made[task.part.name], len(made) + len(failed), len(parts), num_bytes)
+        self.reports.update({name: part.report for name, part in sorted(made.items())})
+        return dict(sorted(made.items())), dict(sorted(failed.items()))
+
+    def _recognize(self, part: Part, key: str) -> str | None:
+        """Return the id of the part if it was made before. A key that leads to another object is ignored."""
+        object_id = self.build.store.known(key)
+        if object_id is None:
+            return None
+        found = self.read(object_id).manifest
+        wanted = [part.kind, self._part_identity(part), dict(part.inputs)]
+        return object_id if digest(wanted) == digest([found.kind, found.identity, found.inputs]) else None
+
+    def _part_identity(self, part: Part) -> dict[str, Any]:
+        return self._identity(part) | {"function": part.function, "name": part.name, **part.identity}
+
+    def _commit(self, task: PartTask, report: StageReport, key: str) -> MadePart:
+        part, store = task.part, self.build.store
+        identity = self._part_identity(part)
+        before = store.known(key) if part.always else None
+        object_id = store.commit(task.folder, part.kind, identity, part.inputs)
+        store.remember(key, object_id)
+        unchanged = object_id == before
+        self.all_unchanged = self.all_unchanged and unchanged
+        return MadePart(part.name, object_id, report, unchanged)
+
+    def _identity(self, part: Part) -> dict[str, Any]:
+        identity = _identity(self.stage, part.params)
+        return identity if part.version is None else identity | {"version": part.version}
+
+    def _key(self, part: Part) -> dict[str, Any]:
+        return self._identity(part) | {
+            "kind": part.kind,
+            "function": part.function,
+            "name": part.name,
+            "inputs": dict(part.inputs),
+            "identity": dict(part.identity),
+        }
+
+    def _report_progress(self, part: MadePart, num_done: int, num_parts: int, num_bytes: int) -> None:
+        self.build.listen(ProgressEvent(self.stage.name, num_done, num_parts, num_bytes, part.name, part.unchanged))

@@ -1,0 +1,58 @@
+"""Stage objects in the store: their parts, report and Params, and the chain of stages before them."""
+
+from collections.abc import Iterator
+
+from pydantic import ValidationError
+
+from pipeline.build.stages import STAGES
+from pipeline.contracts.report import StageReport
+from pipeline.core.errors import StageError
+from pipeline.core.params import Params
+from pipeline.store.objects import REPORT, StoredObject
+from pipeline.store.store import Store
+
+PARAMS = "params.json"
+
+
+def stage_of(stored: StoredObject) -> str:
+    """Return the name of the stage that made an object."""
+    return stored.manifest.kind.split("/")[0]
+
+
+def parts_of(stored: StoredObject) -> dict[str, str]:
+    """Return the parts that a stage's object lists: name -> object id, sorted by name."""
+    inputs = sorted(stored.manifest.inputs.items())
+    return {label.removeprefix("part/"): object_id for label, object_id in inputs if label.startswith("part/")}
+
+
+def report_of(stored: StoredObject) -> StageReport:
+    """Read the report of a part or stage."""
+    return StageReport(**stored.json(REPORT))
+
+
+def chain(store: Store, stage_id: str | None) -> Iterator[StoredObject]:
+    """Read a stage's object and those of all stages before it, the last stage first."""
+    while stage_id is not None:
+        stored = store.read(stage_id)
+        yield stored
+        stage_id = stored.manifest.inputs.get("previous")
+
+
+def chain_params(store: Store, stage_id: str | None) -> dict[str, Params]:
+    """Read the Params of a stage and of all before it, by stage name."""
+    return {stage_of(stored): stage_params(stored) for stored in chain(store, stage_id)}
+
+
+def stage_params(stored: StoredObject) -> Params:
+    """Read the Params that a stage's object was made with. Raises StageError for those of another version of Sluice."""
+    name = stage_of(stored)
+    try:
+        return STAGES[name].params_class().model_validate_json(stored.file(PARAMS).read_bytes())
+    except ValidationError as error:
+        fault = error.errors()[0]
+        raise StageError(
+            f"parameters of {name} {stored.object_id[:12]}",
+            f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}",
+            "the fields that this version knows",
+            "Build again with this version.",
+        ) from error

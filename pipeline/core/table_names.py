@@ -1,0 +1,19 @@
+"""Names of the tables that more than one folder reads or writes. The record of each is in `pipeline.core.records`.
+
+Tables that end in `.parquet` are read by column; those that end in `.arrow` are memory-mapped. Which stage writes which table, and
+with which record, is declared in STAGES of `pipeline.build.stages`.
+"""
+
+from pipeline.core.records import Split
+
+FILES = "files.parquet"
+TREE = "tree.parquet"
+HISTORY = "history.parquet"
+DROPPED = "dropped.parquet"
+DOCUMENTS = "documents.parquet"
+DUPLICATES = "duplicates.parquet"
+KEPT = "kept.parquet"
+ENRICHED = "enriched.parquet"
+TOKENS = "tokens.parquet"
+PACKED = {split: f"packed_{split}.parquet" for split in Split}
+TRAINING_ROWS = {split: f"rows_{split}.arrow" for split in Split}

@@ -1,0 +1,58 @@
+"""Queries of the stored tables with DuckDB: rows as dictionaries, and one table of everything that was dropped."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import duckdb
+
+from pipeline.build.stage_objects import parts_of
+from pipeline.build.stages import STAGES, PartKind
+from pipeline.core.records import DroppedRecord, DuplicateRecord
+from pipeline.store.objects import StoredObject
+from pipeline.store.store import Store
+
+QueryRow = dict[str, Any]
+
+_CREATE = """create table drops (stage varchar, source varchar, path varchar, record_id varchar, num_bytes bigint,
+    reason varchar, detail varchar, license varchar)"""
+_INSERT = {
+    DroppedRecord: """insert into drops select $step, source, path, record_id, num_bytes, reason, detail, license
+        from read_parquet($files)""",
+    DuplicateRecord: """insert into drops select $step, source, path, document_id, num_bytes, reason,
+        format('keeper {}/{}, Jaccard {:.3f}', keeper_source, keeper_path, jaccard), null from read_parquet($files)""",
+}
+"""How rows of each record become rows of the table `drops`. `record_id` is the id of a document that was kept so far."""
+
+
+def connect() -> duckdb.DuckDBPyConnection:
+    """Open an empty database in memory, with one thread: the order of rows is then always the same."""
+    return duckdb.connect(":memory:", config={"threads": 1})
+
+
+def query(database: duckdb.DuckDBPyConnection, sql: str, **parameters: Any) -> list[QueryRow]:
+    """Run a query and return its rows by column name."""
+    cursor = database.execute(sql, parameters or None)
+    names = [column[0] for column in cursor.description or []]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def table_files(parts: Iterable[StoredObject], table: str) -> list[str]:
+    """List the files of one table of some parts."""
+    return [str(path) for part in parts for path in part.paths(table)]
+
+
+def parts_of_kind(store: Store, stage: StoredObject, kind: PartKind) -> dict[str, StoredObject]:
+    """Read the parts of one kind that a stage made, by name."""
+    parts = {name: store.read(object_id) for name, object_id in parts_of(stage).items()}
+    return {name: part for name, part in parts.items() if part.manifest.kind == kind.kind}
+
+
+def create_drops(database: duckdb.DuckDBPyConnection, store: Store, stages: Mapping[str, StoredObject]) -> None:
+    """Create the table `drops` of everything that the given stages dropped: by step, with the reason and its detail."""
+    database.execute(_CREATE)
+    for stage in (stage for stage in STAGES if stage.name in stages):
+        for step, kind in stage.steps.items():
+            parts = parts_of_kind(store, stages[stage.name], kind).values()
+            for table in (table for table in kind.tables if table.lists_drops and parts):
+                files = table_files(parts, table.name)
+                database.execute(_INSERT[table.record], {"step": step, "files": files})
