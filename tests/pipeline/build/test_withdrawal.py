@@ -96,7 +96,7 @@ def test_a_selector_that_names_nothing_is_refused(store: Store, text: str) -> No
 def test_what_nobody_holds_cannot_be_withdrawn_or_restored(copied: Store) -> None:
     with pytest.raises(MissingError, match="no snapshot and no collected source"):
         withdraw(copied, "lantern/nowhere/**", "a test")
-    with pytest.raises(MissingError, match="does not stand"):
+    with pytest.raises(MissingError, match="is not active"):
         restore(copied, "lantern", "a test")
     assert copied.withdrawals() == []
 
