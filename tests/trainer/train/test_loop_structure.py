@@ -15,11 +15,7 @@ from pipeline.core.errors import SnapshotError
 from pipeline.store.store import Store
 from trainer.config.model import StructureConfig
 from trainer.config.training import recipe_named
-<<<<<<< HEAD
 from trainer.data.batch import Batch
-=======
-from trainer.data.loader import Batch
->>>>>>> 53a5b7c (The training recipe is looked up as before)
 from trainer.inference.sampling import open_trained
 from trainer.inference.scores import Extent, exact_middles, held_out_loss
 from trainer.train.evaluation import EvaluationSchedule
