@@ -1,4 +1,4 @@
-"""kill -9 at moments of chance and at the worst ones: always the certificate of the run nobody killed.
+"""kill -9 at random moments and at the worst ones: the certificate is always that of a run that was not killed.
 
 SLUICE_KILLS says how many (10; `make campaign` 200).
 """

@@ -1,4 +1,4 @@
-"""kill -9 again and again: at moments of chance, inside a save, inside the move of a ref, inside an evaluation, at an epoch's end.
+"""Campaign of kills: kill -9 at random moments, inside a save, inside the move of a ref, inside an evaluation, at an epoch's end.
 
 A run of 60 steps is started, killed and started again until it is nearly done; then a fresh process ends it. Its rows are the first
 of a snapshot, so that an epoch ends twice on the way.
@@ -16,7 +16,7 @@ from typing import Any
 
 from pipeline.store.fsck import fsck
 from pipeline.store.store import Store
-from tests.tools.nursery import Nursery
+from tests.tools.fork_server import TrainerForkServer
 from trainer.proof.acceptance import AcceptanceRun
 from trainer.proof.small_snapshot import copy_snapshot, shorten
 
@@ -27,8 +27,8 @@ _MORE += ("--evaluate-every", str(EVALUATE_EVERY), "--evaluate-rows", "16")
 
 
 @dataclass
-class Campaign:
-    """What became of all kills. `differences` is empty where each run ended as the one that nobody killed."""
+class KillCampaign:
+    """Outcome of all kills. `differences` is empty if each run ended as the one that was not killed."""
 
     num_runs: int = 0
     moments: Counter[str] = field(default_factory=Counter)
@@ -40,19 +40,19 @@ class Campaign:
         return sum(self.moments.values())
 
 
-def run_campaign(store: Store, snapshot_id: str, folder: Path, num_kills: int, seed: int = 6) -> Campaign:
-    """Kill `num_kills` sessions, and compare what each run of theirs ends in with a run that nobody killed."""
+def run_campaign(store: Store, snapshot_id: str, folder: Path, num_kills: int, seed: int = 6) -> KillCampaign:
+    """Kill `num_kills` sessions, and compare the result of each run with that of a run that was not killed."""
     copy = copy_snapshot(store, snapshot_id, folder / "store")
     short_id = shorten(copy, snapshot_id, EPOCH_ROWS // 3)
     acceptance = AcceptanceRun(copy, short_id, folder / "runs", STEPS)
     straight = acceptance.train("straight", *_MORE)
     num_rows, batch_rows = straight["packing"]["num_rows"], straight["config"]["batch_rows"]
     boundaries = [-(-num_rows * epoch // batch_rows) for epoch in range(1, STEPS)]
-    chance, found = random.Random(seed), Campaign()
-    with Nursery() as nursery:
+    chance, found = random.Random(seed), KillCampaign()
+    with TrainerForkServer() as server:
         while found.num_kills < num_kills:
             found.num_runs += 1
-            _one_run(acceptance, nursery, f"killed-{found.num_runs}", (chance, boundaries, num_kills), found)
+            _one_run(acceptance, server, f"killed-{found.num_runs}", (chance, boundaries, num_kills), found)
             ended = acceptance.train(f"killed-{found.num_runs}", *_MORE, "--resume", "latest")
             _compare(ended, straight, found)
     found.damage = [line for line in fsck(acceptance.store) if "missing" not in line]
@@ -60,16 +60,20 @@ def run_campaign(store: Store, snapshot_id: str, folder: Path, num_kills: int, s
 
 
 def _one_run(
-    acceptance: AcceptanceRun, nursery: Nursery, run: str, plan: tuple[random.Random, list[int], int], found: Campaign
+    acceptance: AcceptanceRun,
+    server: TrainerForkServer,
+    run: str,
+    plan: tuple[random.Random, list[int], int],
+    found: KillCampaign,
 ) -> None:
-    """Kill one run until it is nearly at its end or all kills are done."""
+    """Kill one run again and again until it is near its end or all kills are done."""
     chance, boundaries, num_kills = plan
     log = acceptance.folder / f"{run}.log"
     line = acceptance.command(run, *_MORE, "--resume", "latest")[3:]
     reached = 0
     while found.num_kills < num_kills and reached < STEPS - SAVE_EVERY:
         moment, is_time = chance.choice(_moments(acceptance, run, log, reached, (chance, boundaries)))
-        if nursery.kill(line, log, is_time):
+        if server.kill(line, log, is_time):
             found.moments[moment] += 1
         reached = max(reached, _step_logged(log))
 
@@ -121,7 +125,7 @@ def _step_logged(log: Path) -> int:
     return int(steps[-1]) if steps else 0
 
 
-def _compare(ended: dict[str, Any], straight: dict[str, Any], found: Campaign) -> None:
+def _compare(ended: dict[str, Any], straight: dict[str, Any], found: KillCampaign) -> None:
     different = [name for name in SAME if ended[name] != straight[name]]
     if different:
         found.differences.append(f"{ended['run']}: {', '.join(different)}")

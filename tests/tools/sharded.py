@@ -1,4 +1,4 @@
-"""Four ranks, forked from one process: two steps of a sharded model, told as JSON by rank 0.
+"""Four ranks, forked from one process: two steps of a sharded model; rank 0 prints the result as JSON.
 
 python -m tests.tools.sharded FILE      FILE is where the ranks meet; it must not be there yet
 """
@@ -46,29 +46,29 @@ def two_steps(ranks: Ranks) -> dict[str, object]:
         shard(model, ranks)
     initialize(model, seed=7)
     optimizer = build_optimizer(model, CONFIG)
-    told: dict[str, object] = {"digests": [state_of(model, optimizer)], "losses": [], "norms": []}
+    found: dict[str, object] = {"digests": [state_of(model, optimizer)], "losses": [], "norms": []}
     for _ in range(2):
         loss = backward(model, batch_of(), NUM_MICRO_BATCHES, ranks, "cpu").loss
         norm = clip_gradients(model.named_parameters(), 1.0)
         set_learning_rate(optimizer, 1e-3)
         optimizer.step()
         optimizer.zero_grad()
-        told["losses"].append(float(loss))  # type: ignore[attr-defined]
-        told["norms"].append(float(norm))  # type: ignore[attr-defined]
-        told["digests"].append(state_of(model, optimizer))  # type: ignore[attr-defined]
+        found["losses"].append(float(loss))  # type: ignore[attr-defined]
+        found["norms"].append(float(norm))  # type: ignore[attr-defined]
+        found["digests"].append(state_of(model, optimizer))  # type: ignore[attr-defined]
     states = (model.state_dict(), optimizer_tensors(optimizer, model))
     kept = [{name: tensor.clone() for name, tensor in Whole(state).items()} for state in states]
     initialize(model, seed=8)
     fresh = build_optimizer(model, CONFIG)
     restore_model(model, kept[0])
     restore_optimizer(fresh, model, kept[1])
-    told["restored"] = state_of(model, fresh)
-    told["not_finite"] = [
+    found["restored"] = state_of(model, fresh)
+    found["not_finite"] = [
         poisoned(model, name, factor) for name, factor in (("norm.weight", 3e38), ("embedding_VD", torch.nan))
     ]
-    told["fewest_rows"] = min(len(own_rows(each)) for each in model.parameters())
-    told["share"] = sum(own_rows(each).numel() for each in model.parameters())
-    return told
+    found["fewest_rows"] = min(len(own_rows(each)) for each in model.parameters())
+    found["share"] = sum(own_rows(each).numel() for each in model.parameters())
+    return found
 
 
 def poisoned(model: HybridModel, name: str, factor: float) -> str | None:
@@ -84,7 +84,7 @@ def state_of(model: HybridModel, optimizer: torch.optim.Optimizer) -> str:
 
 
 def disagreement(ranks: Ranks) -> str:
-    """What this rank is told where the last one was told something else."""
+    """The error of this rank if the last one was given other arguments."""
     try:
         ranks.agree({"seed": 42, "stop_after": 5 + (ranks.rank == ranks.count - 1)})
     except TrainingError as error:

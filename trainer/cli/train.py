@@ -147,7 +147,7 @@ def _smoke(options: argparse.Namespace) -> dict[str, Any]:
     from pipeline.store.store import Store
     from trainer.config.training import recipe_named
     from trainer.train.session import RunInputs
-    from trainer.train.training import Training
+    from trainer.train.training_state import Training
 
     training = Training(Store(options.store), RunInputs(options.snapshot, recipe_named("tiny"), seed=42))
     metrics = training.step(training.loader.batch_at(0, training.config.num_micro_batches))

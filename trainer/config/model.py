@@ -1,10 +1,10 @@
-"""What a model and its optimizer can be told. Light on purpose: the Dagster shell reads these forms without torch.
+"""Configuration of a model and its optimizer, as Params. Loads no torch: the Dagster assets build forms from it.
 
     ModelConfig = pattern, depth, width + one part a block: AttentionConfig (with EngramConfig), ExpertsConfig,
-                  Mamba3Config, M2RNNConfig; StructureConfig where the embedding knows chunks
+                  Mamba3Config, M2RNNConfig; StructureConfig for an embedding of chunks
     OptimizerConfig = AdamW, MuonConfig for matrices, and the learning-rate schedule
 
-The defaults are small sizes; a preset (`trainer.config.presets`) names every size that its model depends on.
+The defaults are small; a preset (`trainer.config.presets`) sets every size that its model depends on.
 """
 
 from enum import StrEnum
@@ -25,7 +25,7 @@ class BlockKind(StrEnum):
 
 
 class CompileMode(StrEnum):
-    """What is compiled of a model, and what an interruption of it means: see `trainer.compile.policy`."""
+    """Mode of torch.compile: what is compiled, and whether graph breaks are allowed; see `trainer.compile.policy`."""
 
     OFF = "off"
     FULLGRAPH = "fullgraph"
@@ -33,7 +33,7 @@ class CompileMode(StrEnum):
 
 
 class CompileBackend(StrEnum):
-    """What makes code of a captured graph. The first two run its operations one by one: they prove the capture without a GPU."""
+    """Backend of torch.compile. The first two run the operations of a graph one by one: they prove the capture without a GPU."""
 
     EAGER = "eager"
     AOT_EAGER = "aot_eager"
@@ -41,7 +41,7 @@ class CompileBackend(StrEnum):
 
 
 class AttentionChoice(StrEnum):
-    """How attention is computed; `trainer.model.attention_backends` says what each needs and when its bits repeat."""
+    """Attention backend; `trainer.model.attention_backends` lists what each needs."""
 
     MATH = "math"
     FLEX = "flex"
@@ -90,7 +90,7 @@ class AttentionConfig(Params):
     def _heads_divide(self) -> Self:
         if self.num_query_heads % self.num_key_value_heads:
             raise ValueError(
-                f"num_query_heads: {self.num_query_heads} is no multiple of "
+                f"num_query_heads: {self.num_query_heads} is not a multiple of "
                 f"num_key_value_heads {self.num_key_value_heads}"
             )
         return self
@@ -144,10 +144,10 @@ class M2RNNConfig(Params):
 
 
 class StructureConfig(Params):
-    """Embedding of what kind of chunk a token stands in and how deep its document lies in the order of dependencies."""
+    """Embedding of the kind of a token's chunk, and of the depth of its document in the order of dependencies."""
 
     num_kinds: int = Field(default=16, ge=2, le=256)
-    """Kinds of chunks, as the data codes them from 0. A larger code counts as the last kind."""
+    """Kinds of chunks, coded from 0 in the data. A larger code counts as the last kind."""
     num_levels: int = Field(default=32, ge=2, le=65_536)
     """Dependency levels. A deeper one counts as the last."""
     bottleneck_size: int = Field(default=64, ge=1, le=4096)
@@ -199,9 +199,9 @@ class ModelConfig(Params):
         return pattern
 
     @model_serializer(mode="wrap")
-    def _without_what_is_off(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """A feature that is off leaves no field, so that identities are those of a build that never had it."""
-        return _without_absent(serialize(self), "structure")
+    def _leave_out_unset(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out a feature that is off, so that adding a feature moves no identity."""
+        return _leave_out_none(serialize(self), "structure")
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
@@ -211,19 +211,21 @@ class ModelConfig(Params):
         for layer in self.attention.engram.layers:
             if not 0 <= layer < self.depth or kinds[layer] is not BlockKind.ATTENTION:
                 attention_layers = [index for index, kind in enumerate(kinds) if kind is BlockKind.ATTENTION]
-                raise ValueError(f"attention.engram.layers: layer {layer} is no A layer; those are {attention_layers}")
+                raise ValueError(
+                    f"attention.engram.layers: layer {layer} is not an A layer; those are {attention_layers}"
+                )
         return self
 
 
 class Schedule(StrEnum):
-    """How the learning rate falls after its warm-up."""
+    """Decay of the learning rate after its warm-up."""
 
     COSINE = "cosine"
     LINEAR = "linear"
 
 
 class MuonConfig(Params):
-    """Momentum whose update is orthogonalised, for matrices. The rest stays with AdamW.
+    """Momentum whose update is orthogonalized, for matrices. The rest stays with AdamW.
 
     Its learning rate and decay are those of AdamW: the update's scale is set so that both move a weight about as far.
     """
@@ -248,7 +250,7 @@ class OptimizerConfig(Params):
     num_warmup_steps: int = Field(default=10, ge=0)
     """Steps over which the learning rate rises linearly from near zero."""
     num_horizon_steps: int = Field(default=1000, ge=1)
-    """Step at which the schedule ends, however many steps one sitting runs."""
+    """Step at which the schedule ends, however many steps one session runs."""
     final_learning_rate_fraction: float = Field(default=0.1, ge=0, le=1)
     """Learning rate at the horizon and after it, over the peak."""
     engram_learning_rate_factor: float = Field(default=5.0, gt=0)
@@ -267,18 +269,17 @@ class OptimizerConfig(Params):
     """Muon for the matrices. None: AdamW for them too."""
 
     @model_serializer(mode="wrap")
-    def _without_what_is_off(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return _without_absent(serialize(self), "muon")
+    def _leave_out_unset(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return _leave_out_none(serialize(self), "muon")
 
     @model_validator(mode="after")
     def _warmup_ends(self) -> Self:
         if self.num_warmup_steps >= self.num_horizon_steps:
             raise ValueError(
-                f"num_warmup_steps: {self.num_warmup_steps} leaves nothing of "
-                f"num_horizon_steps {self.num_horizon_steps}"
+                f"num_warmup_steps: {self.num_warmup_steps} leaves none of num_horizon_steps {self.num_horizon_steps}"
             )
         return self
 
 
-def _without_absent(fields: dict[str, Any], name: str) -> dict[str, Any]:
+def _leave_out_none(fields: dict[str, Any], name: str) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if key != name or value is not None}

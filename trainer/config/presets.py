@@ -88,8 +88,8 @@ PRESETS: dict[str, ModelConfig] = {
 
 
 @dataclass(frozen=True)
-class Target:
-    """The counts that a preset's sizes were chosen for, in parameters, at a size of the vocabulary. None: none is known."""
+class ParameterTarget:
+    """Parameter counts that a preset's sizes were chosen for, at a size of the vocabulary. None: not known."""
 
     vocabulary_size: int
     num_parameters: float | None = None
@@ -98,16 +98,16 @@ class Target:
 
 
 TARGETS = {
-    "tiny": Target(1024, 0.3e6),
-    "small": Target(32_768, 125e6),
-    "base": Target(32_768, num_active_parameters=1e9),
-    "nam52": Target(65_536, 4.1e9, is_published=True),
-    "nam56r": Target(65_536, 4.73e9, 3.03e9, is_published=True),
+    "tiny": ParameterTarget(1024, 0.3e6),
+    "small": ParameterTarget(32_768, 125e6),
+    "base": ParameterTarget(32_768, num_active_parameters=1e9),
+    "nam52": ParameterTarget(65_536, 4.1e9, is_published=True),
+    "nam56r": ParameterTarget(65_536, 4.73e9, 3.03e9, is_published=True),
 }
 
 
 def preset(name: str) -> ModelConfig:
-    """The model of that name. Raises ParamsError naming the presets that exist."""
+    """Return the model of that name. Raises ParamsError naming the presets that exist."""
     if name not in PRESETS:
         raise ParamsError("model preset", f"no preset named {name!r}", f"one of {', '.join(sorted(PRESETS))}")
     return PRESETS[name]

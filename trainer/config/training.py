@@ -1,4 +1,4 @@
-"""Named trainings: a model, its optimizer, its batches. Light: the shell reads this without torch."""
+"""Training recipes: a model, its optimizer, its batches. Loads no torch."""
 
 from typing import Any, Self
 
@@ -32,7 +32,7 @@ class InfillingParams(Params):
 class TrainingConfig(Params):
     """Everything that decides a training besides its snapshot and seed.
 
-    A resume refuses another value of any field but the two that fork (`resume_rules`): the batch and the micro-batch.
+    `trainer.checkpoint.resume_rules` lists the fields that may differ on a resume.
     """
 
     model: ModelConfig
@@ -44,32 +44,32 @@ class TrainingConfig(Params):
     batch_rows: int = Field(default=8, ge=1, le=65_536)
     """Packed rows in one step, over all ranks."""
     micro_batch_rows: int | None = Field(default=None, ge=1, le=65_536)
-    """Rows of one logical micro-batch, whatever ranks and accumulation share them. None: the whole batch at once."""
+    """Rows of one logical micro-batch, independent of ranks and accumulation. None: the whole batch at once."""
     certify_every: int = Field(default=10, ge=1)
-    """Steps between the states that the certificate takes in."""
+    """Steps between the states that the certificate includes."""
     spike_factor: float = Field(default=3.0, gt=1)
-    """A step whose loss is this many times the recent median, or is not finite, changes nothing."""
+    """A loss spike, this many times the recent median or not finite, changes no weight."""
     max_skipped_steps: int = Field(default=8, ge=0)
-    """Steps in a row that may be skipped so before the run gives up."""
+    """Steps in a row that may be skipped so before the session ends with an error."""
     balance_rate: float = Field(default=1e-3, ge=0, le=1)
     """How far an expert's selection bias moves after a step."""
     deterministic: bool = True
-    """Whether strict deterministic algorithms are asked of torch. Without them no bits are promised, and the run says so."""
+    """Whether torch uses deterministic algorithms only. Without them no bits are promised, and a warning says so."""
     num_threads: int = Field(default=2, ge=1, le=256)
-    """Threads of one operation on the CPU. Sums are split among them, so that the number is part of the numbers."""
+    """Threads of one operation on the CPU. Sums are split among them, so that another number gives other bits."""
 
     dtype: Precision = Precision.FLOAT32
     """The type of matrix products."""
     attention: AttentionChoice = AttentionChoice.MATH
-    """How attention is computed: a choice on a GPU, where it is a part of the kernel manifest too."""
+    """How attention is computed: a choice on a GPU, where it is part of the environment too."""
     compile: CompileMode = CompileMode.OFF
-    """What is compiled. Another mode gives other roundings, so that it is a part of the run's identity."""
+    """What is compiled. Another mode rounds otherwise, so that it is part of the run's identity."""
     compile_backend: CompileBackend = CompileBackend.INDUCTOR
-    """What makes code of the captured graphs, where anything is compiled."""
+    """Backend that compiles the captured graphs."""
 
     @model_serializer(mode="wrap")
-    def _without_what_is_off(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """What a run does without leaves no field: its identity is that of a build that never had it."""
+    def _leave_out_unset(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what is off, so that adding an option moves no identity."""
         fields = serialize(self)
         plain = {"dtype": Precision.FLOAT32, "attention": AttentionChoice.MATH, "compile": CompileMode.OFF}
         left_out = {name for name, value in plain.items() if getattr(self, name) is value}
@@ -123,7 +123,7 @@ RECIPES: dict[str, TrainingConfig] = {
 
 
 def recipe_named(name: str) -> TrainingConfig:
-    """The training of that name. Raises ParamsError naming those that exist."""
+    """Return the recipe of that name. Raises ParamsError naming those that exist."""
     if name not in RECIPES:
         raise ParamsError(
             f"training recipe {name}", "there is none of that name", f"one of {', '.join(sorted(RECIPES))}"

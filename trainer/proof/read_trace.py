@@ -72,7 +72,7 @@ def _read(loader: Loader, first: int, sight: Sight) -> Iterator[Batch]:
 def _train(snapshot: Snapshot, sight: Sight) -> dict[str, Any]:
     from trainer.checkpoint.checkpoint import digest_tensors
     from trainer.train.session import RunInputs
-    from trainer.train.training import Training
+    from trainer.train.training_state import Training
 
     config = recipe_named(sight.recipe)
     training = Training(snapshot.store, RunInputs(snapshot.snapshot_id, config, sight.seed))

@@ -15,10 +15,10 @@ from trainer.checkpoint.certificate import History, StateDigest, describe_state,
 from trainer.checkpoint.checkpoint import Checkpoint, load
 from trainer.checkpoint.retention import list_checkpoints
 from trainer.config.training import TrainingConfig
-from trainer.train.build_model import Placement
+from trainer.train.build_model import DevicePlacement
 from trainer.train.follow_ref import RefFollower, recorded_adoptions
 from trainer.train.session import RunInputs
-from trainer.train.training import Training
+from trainer.train.training_state import Training
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def _training_like(store: Store, side: Checkpoint) -> Training:
     config = TrainingConfig.model_validate(identity["config"])
     mixture = tuple(sorted(identity.get("mixture", {}).items()))
     inputs = RunInputs(identity["snapshot_id"], config, identity["seed"], mixture)
-    return Training(store, inputs, Placement("cpu" if side.environment["device"] == "cpu" else "cuda"))
+    return Training(store, inputs, DevicePlacement("cpu" if side.environment["device"] == "cpu" else "cuda"))
 
 
 def _lines(base: int, last: int, first: int | None, tensors: list[str], left: list[int | None]) -> list[str]:

@@ -16,7 +16,7 @@ from trainer.model.initialization import initialize
 
 
 @dataclass(frozen=True)
-class Placement:
+class DevicePlacement:
     """Where a training runs: its device, its ranks, and whether parameters and optimizer state are spread over them."""
 
     device: str = "cpu"
@@ -24,11 +24,11 @@ class Placement:
     is_sharded: bool = False
 
 
-ON_CPU = Placement()
+ON_CPU = DevicePlacement()
 
 
 def build_model(
-    config: TrainingConfig, vocabulary_size: int, seed: int, placement: Placement
+    config: TrainingConfig, vocabulary_size: int, seed: int, placement: DevicePlacement
 ) -> tuple[HybridModel, Any]:
     """Return the model, and its compilation or None. A sharded model is never whole on the device.
 

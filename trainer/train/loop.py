@@ -13,14 +13,14 @@ from trainer.checkpoint.saver import Saver
 from trainer.compile.cache import record_run
 from trainer.distributed.ranks import Ranks
 from trainer.model.hybrid import count_parameters
-from trainer.train.build_model import Placement
+from trainer.train.build_model import DevicePlacement
 from trainer.train.determinism import broken_promises
 from trainer.train.follow_ref import RefFollower, open_follower
 from trainer.train.metrics import MetricsWriter, hold_folder
 from trainer.train.result import build_result
 from trainer.train.resume import find_checkpoint, restore, with_first_snapshot
 from trainer.train.session import TrainSession
-from trainer.train.training import Training
+from trainer.train.training_state import Training
 
 
 def train(store: Store, session: TrainSession) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def _run_session(store: Store, session: TrainSession, ranks: Ranks, scratch: Pat
     ranks.agree(_shared_arguments(session))
     found_id = ranks.tell(find_checkpoint(store, session) if ranks.rank == 0 else "")
     session = with_first_snapshot(store, session, found_id)
-    placement = Placement(ranks.device_of(session.device), ranks, session.is_sharded)
+    placement = DevicePlacement(ranks.device_of(session.device), ranks, session.is_sharded)
     training = Training(store, session.inputs, placement, with_held_out=session.evaluation.every is not None)
     ranks.agree(training.environment())
     if found_id:

@@ -6,7 +6,7 @@ from trainer.checkpoint import checkpoint as checkpoints
 from trainer.model.hybrid import count_parameters
 from trainer.train.determinism import broken_promises
 from trainer.train.session import TrainSession
-from trainer.train.training import Training
+from trainer.train.training_state import Training
 
 
 def build_result(training: Training, session: TrainSession, checkpoint_id: str, unchanged: bool) -> dict[str, Any]:

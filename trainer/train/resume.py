@@ -9,7 +9,7 @@ from trainer.checkpoint.checkpoint import Checkpoint
 from trainer.checkpoint.resume_rules import check_resume
 from trainer.checkpoint.retention import is_sound, list_checkpoints
 from trainer.train.session import TrainSession
-from trainer.train.training import Training
+from trainer.train.training_state import Training
 
 
 def find_checkpoint(store: Store, session: TrainSession) -> str:

@@ -16,7 +16,7 @@ from trainer.checkpoint.retention import RetentionPolicy, list_checkpoints
 from trainer.checkpoint.saver import Saver
 from trainer.config.training import recipe_named
 from trainer.train.session import RunInputs
-from trainer.train.training import Training
+from trainer.train.training_state import Training
 
 NUM_SAVES, NUM_PAIRS, STEPS_PER_SIDE, NUM_WARM_STEPS = 5, 5, 6, 3
 REACH_COST_FRACTION = 0.05

@@ -11,7 +11,7 @@ from trainer.checkpoint.checkpoint import Checkpoint, save
 from trainer.config.training import recipe_named
 from trainer.proof.rerun import rerun
 from trainer.train.session import RunInputs
-from trainer.train.training import Training
+from trainer.train.training_state import Training
 
 
 @pytest.fixture(scope="module")

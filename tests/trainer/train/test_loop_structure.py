@@ -21,7 +21,7 @@ from trainer.inference.scores import Extent, exact_middles, held_out_loss
 from trainer.train.evaluation import EvaluationSchedule
 from trainer.train.loop import train
 from trainer.train.session import RunInputs, TrainSession
-from trainer.train.training import Training
+from trainer.train.training_state import Training
 
 _TINY = recipe_named("tiny")
 CONFIG = _TINY.model_copy(update={"model": _TINY.model.model_copy(update={"structure": StructureConfig()})})

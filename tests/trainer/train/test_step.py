@@ -16,7 +16,7 @@ from trainer.model.layers import BlockOutput
 from trainer.train.determinism import broken_promises
 from trainer.train.session import RunInputs
 from trainer.train.step import is_loss_spike
-from trainer.train.training import Training
+from trainer.train.training_state import Training
 
 
 def history_of(losses: list[float], skipped: tuple[int, ...] = ()) -> History:

@@ -8,7 +8,7 @@ from pipeline.store.store import Store
 from trainer.checkpoint.checkpoint import digest_tensors
 from trainer.config.training import TrainingConfig, recipe_named
 from trainer.train.session import RunInputs
-from trainer.train.training import Training
+from trainer.train.training_state import Training
 
 
 def training_of(store: Store, **changes: int) -> Training:

@@ -1,4 +1,4 @@
-"""A training: model, optimizer, position and history, everything that a step changes."""
+"""State of a training: model, optimizer, position and history, everything that a step changes; and the step itself."""
 
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -21,7 +21,7 @@ from trainer.distributed.shards import Whole
 from trainer.optim.clipping import clip_gradients
 from trainer.optim.optimizer import build_optimizer
 from trainer.optim.schedule import learning_rate, set_learning_rate
-from trainer.train.build_model import ON_CPU, Placement, build_model, describe_compilation, plan_attention
+from trainer.train.build_model import ON_CPU, DevicePlacement, build_model, describe_compilation, plan_attention
 from trainer.train.determinism import make_deterministic, require_device
 from trainer.train.environment import describe_environment
 from trainer.train.follow_ref import EpochEnd, RefFollower
@@ -35,7 +35,7 @@ class Training:
     """The state of a run between two steps, and the step that moves it."""
 
     def __init__(
-        self, store: Store, inputs: RunInputs, placement: Placement = ON_CPU, with_held_out: bool = False
+        self, store: Store, inputs: RunInputs, placement: DevicePlacement = ON_CPU, with_held_out: bool = False
     ) -> None:
         config = inputs.config
         require_device(placement.device)

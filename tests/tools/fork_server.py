@@ -1,8 +1,9 @@
-"""A process that has the trainer's modules at hand and forks a sitting for each order: a kill costs no import of torch.
+"""Fork server of trainers: a process with the trainer's modules loaded forks a training session a request, so that no kill
+costs an import of torch.
 
-Only sittings that are to be killed are forked. What a run ends in is computed by `python -m trainer` as ever.
+Only sessions that are to be killed are forked. The one that ends a run is a fresh `python -m trainer`.
 
-python -m tests.tools.nursery      reads orders on stdin, answers each with the sitting's process and then its exit code
+python -m tests.tools.fork_server      reads requests on stdin, answers each with the session's process id, then its exit code
 """
 
 import importlib
@@ -22,12 +23,12 @@ _POLL_SECONDS = 0.001
 _TIMEOUT_SECONDS = 300
 
 
-class Nursery:
-    """The process, from the side of who kills. Used as a context manager."""
+class TrainerForkServer:
+    """Client of the server, which it starts and ends as a context manager."""
 
-    def __enter__(self) -> "Nursery":
+    def __enter__(self) -> "TrainerForkServer":
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.tools.nursery"],
+            [sys.executable, "-m", "tests.tools.fork_server"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -41,12 +42,12 @@ class Nursery:
         self._process.stdin.close()
         self._process.wait()
 
-    def kill(self, arguments: Sequence[str], told: Path, is_time: Callable[[], bool]) -> bool:
-        """Fork a sitting and kill it as soon as `is_time` says so; whether that came before its end. `told` gets its words."""
+    def kill(self, arguments: Sequence[str], log: Path, is_time: Callable[[], bool]) -> bool:
+        """Fork a session, kill it once `is_time()` holds, and return whether that was before its end. `log` receives its stderr."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        told.write_text("")
-        self._process.stdin.write(json.dumps([list(arguments), str(told)]) + "\n")
+        log.write_text("")
+        self._process.stdin.write(json.dumps([list(arguments), str(log)]) + "\n")
         number, is_killed = int(self._process.stdout.readline()), False
         deadline = time.monotonic() + _TIMEOUT_SECONDS
         while not select.select([self._process.stdout], [], [], _POLL_SECONDS)[0]:
@@ -55,21 +56,21 @@ class Nursery:
                 is_killed = True
         code = int(self._process.stdout.readline())
         if code not in (0, -signal.SIGKILL):
-            raise AssertionError(f"the sitting ended with {code}: {told.read_text()[-400:]}")
+            raise AssertionError(f"the session ended with {code}: {log.read_text()[-400:]}")
         return code != 0
 
 
 def main() -> int:
-    """Serve orders until stdin ends."""
+    """Serve requests until stdin ends."""
     for name in ("torch._dynamo", "trainer.train.loop"):  # the first is loaded by torch's optimizers
         importlib.import_module(name)
     from trainer.__main__ import main as trainer_main
 
     for line in sys.stdin:
-        arguments, told = json.loads(line)
+        arguments, log = json.loads(line)
         number = os.fork()
         if number == 0:
-            handle = os.open(told, os.O_WRONLY | os.O_APPEND)
+            handle = os.open(log, os.O_WRONLY | os.O_APPEND)
             os.dup2(handle, 2)
             os.dup2(os.open(os.devnull, os.O_RDWR), 1)
             os._exit(trainer_main(arguments))
