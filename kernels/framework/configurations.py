@@ -3,7 +3,7 @@
 Autotuning at run time picks by timing, so two runs could add in different orders; a table cannot. The entries below hold for
 any GPU; no GPU has measured them: they were chosen by the registers and spills that the compiler counts for sm_90. What
 `python -m kernels tune` has measured stands in `configurations.json` and comes first on that architecture. Both are part of
-the kernel manifest, since warps and stages decide the order of sums.
+the environment of a run, since warps and stages decide the order of sums.
 """
 
 import json
@@ -121,6 +121,6 @@ def trial(entries: Mapping[tuple[str, str], Configuration]) -> Iterator[set[tupl
 
 
 def configuration_manifest() -> dict[str, dict[str, object]]:
-    """The whole table as plain values, for the kernel manifest of a training."""
+    """The whole table as plain values, for the environment of a run."""
     entries = {**TABLE, **MEASURED}
     return {f"{kernel}/{shape}/sm{sm}": asdict(entry) for (kernel, shape, sm), entry in sorted(entries.items())}

@@ -18,7 +18,7 @@ import torch
 
 from kernels.framework.spec import Argument, KernelSpec, Operation, ShapeCase
 from kernels.measure.parity import leaves, run_with_gradients
-from kernels.measure.rows import Measurement, Row, measure_missing, read_rows, surroundings
+from kernels.measure.rows import Measurement, Row, measure_missing, read_rows, timing_environment
 
 NUM_REPEATS, NUM_LEAST_REPEATS, REPEATING_SECONDS = 20, 5, 5.0
 ROW_SECONDS = 180.0
@@ -39,7 +39,7 @@ def run_benchmark(specs: list[KernelSpec], output: Path, budget_seconds: float, 
 def rows_here(output: Path) -> list[Row]:
     """Return the rows of the file for this GPU and these versions; of a row that was measured again, the last."""
     key = ("kernel", "dtype", "case", "implementation")
-    return list({tuple(map(row.get, key)): row for row in read_rows(output, surroundings())}.values())
+    return list({tuple(map(row.get, key)): row for row in read_rows(output, timing_environment())}.values())
 
 
 def has_failed(row: Row) -> bool:
@@ -60,7 +60,7 @@ def _measurements(specs: list[KernelSpec], device: str, seed: int) -> Iterator[M
                     "kernel": spec.name,
                     "dtype": str(dtype).removeprefix("torch."),
                     "case": case.label,
-                    **surroundings(),
+                    **timing_environment(),
                 }
                 for name, make in _implementations(spec, device).items():
                     measure = functools.partial(_timings_within, make, draw, device)

@@ -15,7 +15,7 @@ COMMITTED = Path(__file__).parents[2] / "docs" / "benchmarks"
 """Folder of the rows of GPUs; rows of a dry run must not be written to it."""
 
 
-def surroundings() -> dict[str, Any]:
+def timing_environment() -> dict[str, Any]:
     """Return what a timing depends on besides the code. A row without a GPU is marked as dry: its timings mean nothing."""
     versions = {"torch": torch.__version__, "triton": triton.__version__ if HAS_TRITON else "not installed"}
     if not torch.cuda.is_available():

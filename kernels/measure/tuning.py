@@ -19,7 +19,7 @@ from kernels.framework.configurations import ANY_GPU, TABLE, Configuration, arch
 from kernels.framework.spec import Argument, KernelSpec
 from kernels.measure.benchmark import milliseconds
 from kernels.measure.parity import leaves, relative_error, run_with_gradients
-from kernels.measure.rows import Measurement, Row, measure_missing, read_rows, surroundings
+from kernels.measure.rows import Measurement, Row, measure_missing, read_rows, timing_environment
 
 MOST_WARPS, STAGES = 16, (1, 2, 3)
 LEAST_GAIN = 0.02  # a smaller difference is noise, and the committed entry stays
@@ -39,7 +39,7 @@ def run_tuning(specs: list[KernelSpec], output: Path, budget_seconds: float, see
     At the end of each operation also yields a row {"finished": name}, which is not written.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    here = {**surroundings(), "sm": architecture_of(device)}
+    here = {**timing_environment(), "sm": architecture_of(device)}
     done, start = read_rows(output, here), time.monotonic()
     for spec in specs:
         left = budget_seconds - (time.monotonic() - start)

@@ -24,7 +24,7 @@ from typing import Any
 import torch
 
 from kernels.framework.spec import all_specs
-from kernels.measure.rows import Measurement, measure_missing, read_rows, surroundings
+from kernels.measure.rows import Measurement, measure_missing, read_rows, timing_environment
 from pipeline.core.child_process import run_child
 from tests.support.paths import ROOT
 
@@ -133,7 +133,7 @@ def here() -> dict[str, Any]:
     for folder in ("kernels", "trainer", "pipeline", "tests"):
         for path in sorted(path for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".json")):
             hasher.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
-    return {**surroundings(), "sources": hasher.hexdigest()}
+    return {**timing_environment(), "sources": hasher.hexdigest()}
 
 
 def main(arguments: Sequence[str] | None = None, known: Sequence[Phase] | None = None) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kernels.measure.rows import surroundings
+from kernels.measure.rows import timing_environment
 from pipeline.core.errors import TrainingError
 from pipeline.store.snapshot import resolve
 from pipeline.store.store import Store
@@ -72,7 +72,7 @@ def measure_packing(sizes: CheckSizes) -> dict[str, Any]:
         first_TD = _outputs(model, ids_T[own_T], torch.ones_like(ids_T[own_T]))
         moved = max(moved, _relative(first_TD, packed_TD[own_T]))
     return {
-        **surroundings(),
+        **timing_environment(),
         "preset": sizes.model,
         "dtype": "bfloat16",
         "num_documents": len(sizes.lengths),
@@ -99,7 +99,7 @@ def measure_training(sizes: CheckSizes, options: argparse.Namespace) -> dict[str
         lines = (Path(folder) / "runs" / "straight" / "metrics.jsonl").read_text().splitlines()
     last = [json.loads(line) for line in lines[-sizes.num_averaged_steps :]]
     return {
-        **surroundings(),
+        **timing_environment(),
         "recipe": straight["recipe"],
         "num_steps": straight["steps"],
         "num_processes": len(sizes.steps),

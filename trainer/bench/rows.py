@@ -25,7 +25,7 @@ from typing import Any
 
 import torch
 
-from kernels.measure.rows import COMMITTED, Measurement, measure_missing, read_rows, surroundings
+from kernels.measure.rows import COMMITTED, Measurement, measure_missing, read_rows, timing_environment
 from pipeline.core.child_process import run_child
 from pipeline.core.errors import TrainingError
 from trainer.bench.device_checks import CheckSizes, measure_packing, measure_training
@@ -90,7 +90,7 @@ def bench(options: argparse.Namespace) -> Any:
     if options.measure:
         return {"name": wanted[0].name} | wanted[0].measure(options)
     _refuse_misleading(options)
-    rows = read_rows(options.out, surroundings()) if options.out else []
+    rows = read_rows(options.out, timing_environment()) if options.out else []
     found = {row["name"]: row for row in rows}
     done = [row for row in found.values() if not _has_failed(row)]
     left_out = [row.name for row in wanted if row.needs_snapshot and not options.store]
@@ -147,7 +147,7 @@ def _measured(row: BenchRow, options: argparse.Namespace, seconds_left: float) -
             if done.exit_code is None:
                 return None
             if done.exit_code:
-                return {"name": row.name, **surroundings(), "failed": done.last_line[:300]}
+                return {"name": row.name, **timing_environment(), "failed": done.last_line[:300]}
             answers.append(json.loads(done.stdout))
     if not row.has_warm_start:
         return dict(answers[0])

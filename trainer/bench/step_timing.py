@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from kernels.measure.rows import surroundings
+from kernels.measure.rows import timing_environment
 from trainer.config.model import BlockKind, CompileBackend, CompileMode, Precision
 from trainer.config.presets import TARGETS, preset
 from trainer.config.training import recipe_named
@@ -72,7 +72,7 @@ def measure_determinism_cost(case: Case) -> dict[str, Any]:
     strict, free = (statistics.median(times) for times in zip(*pairs, strict=True))
     return {
         **asdict(case),
-        **surroundings(),
+        **timing_environment(),
         "strict_step_seconds": strict,
         "free_step_seconds": free,
         "pairs": pairs,
@@ -182,7 +182,7 @@ def _compilation(model: HybridModel, case: Case) -> Any:
 def _row(case: Case, seconds: list[float]) -> dict[str, Any]:
     step = statistics.median(seconds[2:])
     rate = case.num_rows * case.length / step
-    flops, here = flops_a_token(case, TARGETS[case.preset].vocabulary_size), surroundings()
+    flops, here = flops_a_token(case, TARGETS[case.preset].vocabulary_size), timing_environment()
     peak = next((value for name, value in PEAK_FLOPS.items() if name in here["gpu"]), None)
     return {
         **asdict(case),

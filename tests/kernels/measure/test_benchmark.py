@@ -76,7 +76,7 @@ def test_a_reference_that_loops_over_tokens_is_not_handed_to_a_compiler() -> Non
     assert "compiled reference" in _implementations(rms_norm.SPEC, "cuda")
 
 
-def test_a_run_goes_on_at_the_first_missing_row_and_names_its_surroundings(tmp_path: Path) -> None:
+def test_a_run_goes_on_at_the_first_missing_row_and_names_its_environment(tmp_path: Path) -> None:
     rows = tmp_path / "rows.jsonl"
     spec = dataclasses.replace(rms_norm.SPEC, op=rms_norm.rms_norm_reference)
 

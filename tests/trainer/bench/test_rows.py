@@ -13,7 +13,7 @@ import torch
 from kernels import chunked_cross_entropy
 from kernels.framework.spec import ShapeCase
 from kernels.mamba3_scan import op as mamba3_scan
-from kernels.measure.rows import surroundings
+from kernels.measure.rows import timing_environment
 from pipeline.core.errors import TrainingError
 from pipeline.store.store import Store
 from tests.benchmarks.trainer.on_gpu import FIGURES, HEAD, section
@@ -173,7 +173,7 @@ def test_dry_rows_never_lie_among_measured_ones(is_dry: bool, out: str | None, w
 
 def test_a_run_goes_on_at_the_first_row_that_its_file_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "training.jsonl"
-    rows = [{"name": row.name, **surroundings()} for row in bench.rows_of(is_dry=True)]
+    rows = [{"name": row.name, **timing_environment()} for row in bench.rows_of(is_dry=True)]
     out.write_text("".join(json.dumps(row) + "\n" for row in rows[:2]))
     options = argparse.Namespace(dry_run=True, out=out, only=None, measure=False, budget=0.0, store=None)
     answer = bench.bench(options)
