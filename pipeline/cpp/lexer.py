@@ -55,6 +55,17 @@ def tokens(text: str) -> list[str]:
     return [_RAW_STRING.sub(r'\1"\3"', word) if word.endswith('"') else word for word in words]
 
 
+def blanked(content: bytes) -> bytes:
+    """Return a text in UTF-8 with a space for each byte of its comments and literals. Line ends stay."""
+    return _blanked(content)[0].tobytes()
+
+
+def shortened(content: bytes) -> bytes:
+    """Return a text in UTF-8 with one space for each of its comments and literals."""
+    bare, is_kept = _blanked(content)
+    return bare[is_kept].tobytes()
+
+
 def token_hashes(text: str) -> NDArray[np.uint64]:
     """The hash of each token, in order."""
     return lexed(text).hashes
@@ -101,6 +112,15 @@ def _loops() -> Any:
     from pipeline.cpp import lexer_loops
 
     return lexer_loops
+
+
+@lru_cache(maxsize=1)
+def _blanked(content: bytes) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+    """Return what the loop of that name finds. All characters beyond ASCII count as letters."""
+    data = np.frombuffer(content, np.uint8)
+    found = _lex(data, data if content.isascii() else _read_only(np.minimum(data, _loops().WORD)))
+    bare, is_kept = _loops().blanked(found.data, found.kinds, found.token_spans, found.comment_spans)
+    return bare, is_kept
 
 
 def _lex(data: NDArray[np.uint8], kinds: NDArray[np.uint8]) -> Lexed:

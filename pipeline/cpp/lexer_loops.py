@@ -1,7 +1,7 @@
-"""The inner loops over bytes, tokens and shingles, as machine code.
+"""Loops over bytes, tokens and shingles, as machine code. Import this module late: numba takes half a second.
 
-All arithmetic is on integers, so the bits are the same on every processor. Import this module late: numba takes half a
-second.
+`lex` is the one scanner of comments, literals and raw strings. All arithmetic is on integers, so the bits are the same on
+every processor.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from pipeline.cpp.jit import compiled as _compiled
 
 # ruff: noqa: SIM109, SIM114  (comparisons with each of a few compile to better code than `in`)
 
-# What a byte is taken for. Below 0x80 it is itself; the bytes of other characters stand for what the character is.
+# Kind of a byte: below 0x80 the byte itself; for the bytes of other characters, the class of the character.
 WORD, DIGIT, SPACE, SIGN, REST_OF_SIGN = 0x80, 0x81, 0x82, 0x83, 0x84
 
 _IS_WORD, _IS_DIGIT, _IS_SPACE = 1, 2, 4
@@ -34,7 +34,7 @@ _TWO[[ord(each[0]) << 7 | ord(each[1]) for each in _PAIRS]] = True
 
 @_compiled
 def _mix(value):  # type: ignore[no-untyped-def]
-    """MurmurHash3's 64-bit finalizer."""
+    """Apply MurmurHash3's 64-bit finalizer."""
     value = (value ^ (value >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
     value = (value ^ (value >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
     return value ^ (value >> np.uint64(33))
@@ -42,7 +42,7 @@ def _mix(value):  # type: ignore[no-untyped-def]
 
 @_compiled
 def _add_bytes(value, data, start, end):  # type: ignore[no-untyped-def]
-    """FNV-1a, continued over some bytes."""
+    """Continue FNV-1a over some bytes."""
     for place in range(start, end):
         value = (value ^ np.uint64(data[place])) * _FNV_PRIME
     return value
@@ -60,7 +60,7 @@ def _end_of_block_comment(kinds, at):  # type: ignore[no-untyped-def]
 
 @_compiled
 def _end_of_literal(kinds, at, quote):  # type: ignore[no-untyped-def]
-    """Behind the closing quote, or where the line ends before one; a `//` comment is closed by the line's end alone."""
+    """Return the end of a literal: after the closing quote, or at the end of its line. That ends a `//` comment."""
     num = len(kinds)
     while at < num and kinds[at] != _NEWLINE:
         if kinds[at] == quote:
@@ -79,10 +79,10 @@ def _end_of_number(kinds, at):  # type: ignore[no-untyped-def]
     num = len(kinds)
     while at < num:
         kind = kinds[at]
-        behind = kinds[at + 1] if at + 1 < num else np.uint8(0)
-        if (kind | 0x20 == 0x65 or kind | 0x20 == 0x70) and (behind == 0x2B or behind == 0x2D):
+        following = kinds[at + 1] if at + 1 < num else np.uint8(0)
+        if (kind | 0x20 == 0x65 or kind | 0x20 == 0x70) and (following == 0x2B or following == 0x2D):
             at += 2
-        elif kind == _APOSTROPHE and _FLAGS[behind] & _IS_WORD:
+        elif kind == _APOSTROPHE and _FLAGS[following] & _IS_WORD:
             at += 2
         elif _FLAGS[kind] & _IS_WORD or kind == _DOT:
             at += 1
@@ -113,7 +113,7 @@ def _end_of_sign(kinds, at):  # type: ignore[no-untyped-def]
 
 @_compiled
 def _is_raw_prefix(kinds, start, end):  # type: ignore[no-untyped-def]
-    """Whether a word is R, LR, uR, UR or u8R."""
+    """Return whether a word is R, LR, uR, UR or u8R."""
     if kinds[end - 1] != 0x52:
         return False
     length = end - start
@@ -127,8 +127,7 @@ def _is_raw_prefix(kinds, start, end):  # type: ignore[no-untyped-def]
 
 @_compiled
 def _raw_content(kinds, quote):  # type: ignore[no-untyped-def]
-    """Start and end of what a raw literal holds and where the literal ends; the end is 0 for an unclosed one, and -1
-    where none opens at the quote."""
+    """Return start and end of a raw string's content, and the string's end: 0 if it is not closed, -1 if none opens here."""
     num = len(kinds)
     opening = quote + 1
     while opening < num and opening - quote <= _MAX_DELIMITER:
@@ -153,9 +152,9 @@ def _raw_content(kinds, quote):  # type: ignore[no-untyped-def]
 
 @_compiled
 def lex(data, kinds, hashes, spans, comments):  # type: ignore[no-untyped-def]
-    """Fill in the hash and span of each token, and the span of each comment; returns how many of both there are.
+    """Fill in the hash and span of each token, and the span of each comment; return how many of both there are.
 
-    `data` are the bytes of UTF-8, `kinds` what each is taken for. The arrays to fill have a place for every byte.
+    `data` are the bytes of UTF-8, `kinds` the kind of each. The arrays to fill have a place for every byte.
     """
     num = len(kinds)
     at = num_tokens = num_comments = 0
@@ -167,18 +166,22 @@ def lex(data, kinds, hashes, spans, comments):  # type: ignore[no-untyped-def]
         if flags & _IS_SPACE:
             at += 1
             continue
-        behind = kinds[at + 1] if at + 1 < num else np.uint8(0)
-        if kind == _BACKSLASH and behind == _NEWLINE:
+        following = kinds[at + 1] if at + 1 < num else np.uint8(0)
+        if kind == _BACKSLASH and following == _NEWLINE:
             at += 2
             continue
-        if kind == _SLASH and (behind == _SLASH or behind == _STAR):
-            at = _end_of_literal(kinds, at + 2, _NEWLINE) if behind == _SLASH else _end_of_block_comment(kinds, at + 2)
+        if kind == _SLASH and (following == _SLASH or following == _STAR):
+            at = (
+                _end_of_literal(kinds, at + 2, _NEWLINE)
+                if following == _SLASH
+                else _end_of_block_comment(kinds, at + 2)
+            )
             comments[num_comments, 0], comments[num_comments, 1] = start, at
             num_comments += 1
             continue
         value = _FNV_BASIS
         hashed = start
-        if flags & _IS_DIGIT or (kind == _DOT and _FLAGS[behind] & _IS_DIGIT):
+        if flags & _IS_DIGIT or (kind == _DOT and _FLAGS[following] & _IS_DIGIT):
             at = _end_of_number(kinds, at + 1)
         elif flags & _IS_WORD:
             at += 1
@@ -186,7 +189,7 @@ def lex(data, kinds, hashes, spans, comments):  # type: ignore[no-untyped-def]
                 at += 1
             if has_raw and at < num and kinds[at] == _QUOTE and _is_raw_prefix(kinds, start, at):
                 first, last, end = _raw_content(kinds, at)
-                has_raw = end != 0  # what is not closed is none, nor any behind it: else hostile text costs its square
+                has_raw = end != 0  # after an unclosed one none is searched for: hostile text would cost its square
                 if end > 0:
                     value = _add_bytes(_add_bytes(value, data, start, at + 1), data, first, last)
                     hashed, at = end - 1, end
@@ -201,8 +204,29 @@ def lex(data, kinds, hashes, spans, comments):  # type: ignore[no-untyped-def]
 
 
 @_compiled
+def blanked(data, kinds, tokens, comments):  # type: ignore[no-untyped-def]
+    """Return the bytes with a space for each one in a comment or a literal but line ends; and which are code or come first."""
+    bare, is_kept = data.copy(), np.ones(len(data), np.bool_)
+    for index in range(len(comments)):
+        _blank(bare, is_kept, comments[index, 0], comments[index, 1])
+    for index in range(len(tokens)):
+        first, last = kinds[tokens[index, 0]], kinds[tokens[index, 1] - 1]
+        if first == _QUOTE or first == _APOSTROPHE or last == _QUOTE:
+            _blank(bare, is_kept, tokens[index, 0], tokens[index, 1])
+    return bare, is_kept
+
+
+@_compiled
+def _blank(data, is_kept, start, end):  # type: ignore[no-untyped-def]
+    for place in range(start, end):
+        is_kept[place] = place == start
+        if data[place] != _NEWLINE:
+            data[place] = _BLANK
+
+
+@_compiled
 def num_visible(data, spans):  # type: ignore[no-untyped-def]
-    """Characters that are no blank, tab or line end, in each stretch."""
+    """Count the characters of each span that are not a blank, tab or line end."""
     counts = np.zeros(len(spans), np.int64)
     for index in range(len(spans)):
         count = 0
@@ -215,7 +239,7 @@ def num_visible(data, spans):  # type: ignore[no-untyped-def]
 
 @_compiled
 def bare_comments(data, kinds, comments, bare_data, bare_kinds):  # type: ignore[no-untyped-def]
-    """Copy comments without their markers and margins, a line end behind each; returns the bytes and the semicolons."""
+    """Copy comments without markers and margins, a line end after each; return the numbers of bytes and of semicolons."""
     length = num_semicolons = 0
     for index in range(len(comments)):
         start, end = comments[index, 0], comments[index, 1]
@@ -237,7 +261,7 @@ def bare_comments(data, kinds, comments, bare_data, bare_kinds):  # type: ignore
 
 @_compiled
 def runs(hashes, length):  # type: ignore[no-untyped-def]
-    """The 64-bit hash of each run of `length` tokens, in order."""
+    """Return the 64-bit hash of each run of `length` tokens, in order."""
     found = np.empty(max(0, len(hashes) - length + 1), np.uint64)
     for start in range(len(found)):
         mixed = np.uint64(0)
@@ -249,7 +273,7 @@ def runs(hashes, length):  # type: ignore[no-untyped-def]
 
 @_compiled
 def runs_with_prefix(hashes, length, prefixes):  # type: ignore[no-untyped-def]
-    """Those runs whose leading 16 bits are set in a table."""
+    """Return the runs whose leading 16 bits are set in a table."""
     every = runs(hashes, length)
     num_found = 0
     for index in range(len(every)):
@@ -261,7 +285,7 @@ def runs_with_prefix(hashes, length, prefixes):  # type: ignore[no-untyped-def]
 
 @_compiled
 def lowest(hashes, multipliers, increments):  # type: ignore[no-untyped-def]
-    """For each permutation the lowest `fmix32(h) * multiplier + increment` modulo 2^32 over the 32-bit hashes."""
+    """Return for each permutation the lowest `fmix32(h) * multiplier + increment` modulo 2^32 over the 32-bit hashes."""
     mixed = np.empty(len(hashes), np.uint32)
     for index in range(len(hashes)):
         value = hashes[index]

@@ -1,6 +1,7 @@
-"""The oracle of the lexer: one regular expression, and hashes by Python's unbounded integers."""
+"""Oracle of the lexer: regular expressions, and hashes by Python's unbounded integers."""
 
 import re
+from collections.abc import Iterator
 
 RAW = re.compile(
     r'(?P<prefix>(?:u8?|[LU])?R)"(?P<delimiter>[^ ()\\\t\n\x80-\U0010ffff]{0,16})\((?P<content>[\s\S]*?)\)(?P=delimiter)"'
@@ -19,30 +20,48 @@ OTHER = re.compile(
 
 
 def plain_lex(text: str) -> tuple[list[str], list[tuple[int, int]]]:
-    """Tokens, raw strings without delimiters; and the spans of the comments."""
-    found: list[str] = []
-    comments: list[tuple[int, int]] = []
+    """Return the tokens, raw strings without delimiters, and the spans of the comments."""
+    found = list(plain_scan(text))
+    tokens = [(kind, text[start:end]) for kind, start, end in found if kind != "comment"]
+    words = [RAW.sub(r'\g<prefix>"\g<content>"', token) if kind == "raw" else token for kind, token in tokens]
+    return words, [(start, end) for kind, start, end in found if kind == "comment"]
+
+
+def plain_blanked(text: str, is_short: bool = False) -> str:
+    """Return the text with spaces for comments and literals: one for each byte but line ends, or if short one for each."""
+    pieces, done = [], 0
+    # What is not ASCII counts as a letter.
+    for kind, start, end in plain_scan(re.sub(r"[^\x00-\x7f]", "a", text)):
+        if kind != "code":
+            spaces = re.sub(
+                r"[^\n]", lambda match: " " * len(match[0].encode("utf-8", "surrogatepass")), text[start:end]
+            )
+            pieces += [text[done:start], " " if is_short else spaces]
+            done = end
+    return "".join([*pieces, text[done:]])
+
+
+def plain_scan(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield what a text consists of, blanks aside: "comment", "raw", "literal" or "code", its start and its end."""
     at, has_raw = 0, True
     while at < len(text):
         if match := BLANK.match(text, at):
             at = match.end()
-        elif match := COMMENT.match(text, at):
-            comments.append(match.span())
-            at = match.end()
+            continue
+        kind, start = "code", at
+        if match := COMMENT.match(text, at):
+            kind = "comment"
         elif has_raw and (match := RAW.match(text, at)):
-            found.append(f'{match["prefix"]}"{match["content"]}"')
-            at = match.end()
+            kind = "raw"
         elif match := WORD.match(text, at):
             is_prefix = match[0] in ("R", "LR", "uR", "UR", "u8R")
             has_raw = has_raw and not (is_prefix and OPENS_RAW.match(text, match.end() - 1))
-            found.append(match[0])
-            at = match.end()
         else:
             match = OTHER.match(text, at)
             assert match, text[at:]
-            found.append(match[0])
-            at = match.end()
-    return found, comments
+            kind = "literal" if match[0][0] in "\"'" else "code"
+        at = match.end()
+        yield kind, start, at
 
 
 def plain_hash(token: str) -> int:

@@ -11,11 +11,10 @@ if (y) {
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
+from pipeline.cpp.lexer import blanked
 
 MAX_NUM_LINES = 32
 """A conditional with a longer branch stays: what opens a brace for another to close is short, a header guard is not."""
@@ -61,15 +60,8 @@ def conditionals_of(content: bytes) -> Conditionals:
     """Look for the conditionals of a text. One that is not closed is left out."""
     if _BEGIN.search(content) is None:
         return Conditionals(content, ())
-    bare: bytes = _loops().spaced(np.frombuffer(content, np.uint8)).tobytes()
+    bare = blanked(content)
     return Conditionals(bare, _conditionals(bare))
-
-
-@cache
-def _loops() -> Any:
-    from pipeline.cpp import blanking_loops
-
-    return blanking_loops
 
 
 def unbalanced_branches(conditionals: Conditionals, errors: Sequence[ByteRange] = ()) -> list[ByteRange]:

@@ -4,11 +4,11 @@ import re
 from functools import cache
 from importlib import import_module
 
-import numpy as np
 import tree_sitter
 
 from pipeline.core.errors import StageError
 from pipeline.core.languages import LANGUAGES, Language, language_of
+from pipeline.cpp.lexer import shortened
 
 _DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b(.*)$", re.MULTILINE)
 _CPP_SIGN = re.compile(
@@ -46,9 +46,7 @@ def load_grammar(language: Language) -> tree_sitter.Language:
 
 def _has_cpp_sign(content: bytes) -> bool:
     """Whether anything outside of comments, strings and what only C++ compilers see is C++ and no C."""
-    from pipeline.cpp import blanking_loops
-
-    bare: bytes = blanking_loops.shortened(np.frombuffer(content, np.uint8)).tobytes()
+    bare = shortened(content)
     if b"__cplusplus" in bare:
         bare = _without_cpp_branches(bare)
     end_of_code = max(bare.rfind(b";"), bare.rfind(b"{"))
