@@ -103,9 +103,9 @@ def _observe(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _trace_options(options: argparse.Namespace) -> Any:
-    from trainer.proof.read_trace import Sight
+    from trainer.proof.read_trace import TraceOptions
 
-    return Sight(
+    return TraceOptions(
         num_rows=options.rows,
         num_steps=options.steps,
         batch_rows=options.batch_rows,

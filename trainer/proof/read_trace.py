@@ -1,6 +1,6 @@
-"""What one process sees of a snapshot: which rows it reads, what becomes of them, and what a model makes of them.
+"""Read trace of one process: the rows of a snapshot that it reads, their infilling, and the losses of a model on them.
 
-Two processes that were told the same must see the same; `trainer.proof.verify_loader` compares them. Reading needs no torch.
+Two processes with the same options must have the same trace; `trainer.proof.verify_loader` compares them. Reading needs no torch.
 """
 
 import hashlib
@@ -18,8 +18,8 @@ from trainer.data.open_loader import open_loader
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
-    """What to look at: `num_rows` rows from a loader state on, read `batch_rows` at a time; then `num_steps` steps."""
+class TraceOptions:
+    """Extent of a trace: `num_rows` rows from a loader state, read `batch_rows` at a time; then `num_steps` steps."""
 
     num_rows: int = 1000
     num_steps: int = 0
@@ -28,58 +28,58 @@ class Sight:
     seed: int = 42
     recipe: str = "tiny"
     state: str | None = None
-    """A loader's state as JSON: where to begin. The beginning unless given."""
+    """Loader state to begin at, as JSON; None begins at the first row."""
 
 
-def observe(snapshot: Snapshot, sight: Sight) -> dict[str, Any]:
-    """What this process sees.
+def observe(snapshot: Snapshot, options: TraceOptions) -> dict[str, Any]:
+    """Read and train in this process, and return the trace.
 
     `triples`: split, source, row and the pieces in it. `rows`: digests of the row as it is stored and as the model
-    sees it. `infillings`: source, epoch, row and what becomes of each piece. With steps also `parameters`, `losses` and
-    the loader `state` behind the last step; `states` is where the reading began.
+    sees it. `infillings`: source, epoch, row and the infilling of each piece. With steps also `parameters`, `losses` and
+    the loader `state` after the last step; `states` holds the loader state at the first row.
     """
-    recipe = recipe_named(sight.recipe)
-    config = LoaderConfig(seed=sight.seed, infilling=recipe.infilling)
+    recipe = recipe_named(options.recipe)
+    config = LoaderConfig(seed=options.seed, infilling=recipe.infilling)
     loader = open_loader(snapshot, config, recipe.model.structure is not None)
-    first = loader.position_of(json.loads(sight.state)) if sight.state else 0
-    seen: dict[str, list[Any]] = {"triples": [], "rows": [], "infillings": []}
-    for batch in _read(loader, first, sight):
+    first = loader.position_of(json.loads(options.state)) if options.state else 0
+    trace: dict[str, list[Any]] = {"triples": [], "rows": [], "infillings": []}
+    for batch in _read(loader, first, options):
         for place, triple in enumerate(batch.row_origins):
             row = loader.sources[_place_of(loader, triple.source)].rows[triple.row]
             pieces = [f"{piece:016x}" for piece in row.piece_ids_P.tolist()]
-            seen["triples"].append([str(Split.TRAIN), triple.source, triple.row, *pieces])
-            seen["rows"].append([_digest(row.input_ids[0]), *_digests_of_row(batch, place)])
-            seen["infillings"].append(list(triple))
-    answer: dict[str, Any] = {name: values[: sight.num_rows] for name, values in seen.items()}
+            trace["triples"].append([str(Split.TRAIN), triple.source, triple.row, *pieces])
+            trace["rows"].append([_digest(row.input_ids[0]), *_digests_of_row(batch, place)])
+            trace["infillings"].append(list(triple))
+    answer: dict[str, Any] = {name: values[: options.num_rows] for name, values in trace.items()}
     answer["states"] = [loader.state_at(first)]
-    return answer | (_train(snapshot, sight) if sight.num_steps else {})
+    return answer | (_train(snapshot, options) if options.num_steps else {})
 
 
-def _read(loader: Loader, first: int, sight: Sight) -> Iterator[Batch]:
-    last = first + sight.num_rows
-    if sight.num_workers == 0:
-        for position in range(first, last, sight.batch_rows):
-            yield loader.batch_at(position, sight.batch_rows)
+def _read(loader: Loader, first: int, options: TraceOptions) -> Iterator[Batch]:
+    last = first + options.num_rows
+    if options.num_workers == 0:
+        for position in range(first, last, options.batch_rows):
+            yield loader.batch_at(position, options.batch_rows)
         return
     from trainer.data.prefetch import Batches
 
-    for batch in Batches(loader, sight.batch_rows, sight.num_workers, first):
+    for batch in Batches(loader, options.batch_rows, options.num_workers, first):
         yield batch
         if batch.next_position >= last:
             return
 
 
-def _train(snapshot: Snapshot, sight: Sight) -> dict[str, Any]:
+def _train(snapshot: Snapshot, options: TraceOptions) -> dict[str, Any]:
     from trainer.checkpoint.checkpoint import digest_tensors
     from trainer.train.session import RunInputs
     from trainer.train.training_state import Training
 
-    config = recipe_named(sight.recipe)
-    training = Training(snapshot.store, RunInputs(snapshot.snapshot_id, config, sight.seed))
+    config = recipe_named(options.recipe)
+    training = Training(snapshot.store, RunInputs(snapshot.snapshot_id, config, options.seed))
     parameters = digest_tensors(training.model.state_dict())
-    for step in range(sight.num_steps):
+    for step in range(options.num_steps):
         training.step(training.loader.batch_at(step * config.batch_rows, config.batch_rows))
-    state = training.loader.state_at(sight.num_steps * config.batch_rows)
+    state = training.loader.state_at(options.num_steps * config.batch_rows)
     losses = [float(loss).hex() for loss in training.history.losses]
     return {"parameters": [parameters], "losses": losses, "state": state}
 

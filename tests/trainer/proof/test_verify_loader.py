@@ -12,10 +12,10 @@ import pytest
 
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
-from trainer.proof.read_trace import Sight, observe
-from trainer.proof.verify_loader import compare
+from trainer.proof.read_trace import TraceOptions, observe
+from trainer.proof.verify_loader import check_equal
 
-SIGHT = Sight(num_rows=40)
+OPTIONS = TraceOptions(num_rows=40)
 
 
 def verify(store: Store, *more: str) -> tuple[int, dict[str, Any], str]:
@@ -43,10 +43,10 @@ def test_without_steps_the_loader_alone_is_judged(tiny_store: Store) -> None:
 
 def test_another_seed_reads_another_order_and_another_infilling(tiny_store: Store) -> None:
     snapshot = open_snapshot(tiny_store, tiny_store.ref("tiny", "live") or "")
-    mine, theirs = observe(snapshot, SIGHT), observe(snapshot, replace(SIGHT, seed=43))
+    mine, theirs = observe(snapshot, OPTIONS), observe(snapshot, replace(OPTIONS, seed=43))
 
     for name in ("triples", "rows", "infillings"):
-        check = compare(name, mine[name], theirs[name])
+        check = check_equal(name, mine[name], theirs[name])
         assert not check.passed
         assert check.first_difference.startswith("number 0: ")
 
@@ -69,6 +69,6 @@ def test_a_row_that_changed_under_a_run_is_seen(tiny_store: Store, tmp_path: Pat
 
 
 def test_nothing_compared_is_no_pass_and_a_shorter_list_differs() -> None:
-    assert not compare("nothing", [], []).passed
-    check = compare("lengths", [1, 2, 3], [1, 2])
+    assert not check_equal("nothing", [], []).passed
+    check = check_equal("lengths", [1, 2, 3], [1, 2])
     assert (check.num_compared, check.num_differing, check.first_difference) == (3, 1, "number 2: 3 and None")
