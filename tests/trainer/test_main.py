@@ -169,8 +169,8 @@ def test_odd_samples_are_drawn(ask: Ask, trained: tuple[Path, str], arguments: l
     ("arguments", "words"),
     [
         (["--prompt-ids", "1,x"], "whole numbers, separated by commas"),
-        (["--prompt-ids", "1,1024"], "id 1024 is no token; expected 0 to 1023"),
-        (["--prompt-ids", "-3"], "id -3 is no token"),
+        (["--prompt-ids", "1,1024"], "id 1024 is not in the vocabulary; expected 0 to 1023"),
+        (["--prompt-ids", "-3"], "id -3 is not in the vocabulary"),
         (["--tokens", "1000"], "expected at most 128 together"),
         (["--top-p", "1.5"], "--top-p: 1.5; expected a probability"),
         (["--seed", str(2**63 - 1), "--best-of", "2"], "at most 2^63 - 1"),
@@ -224,7 +224,7 @@ def test_an_exported_folder_scores_as_the_checkpoint_and_is_never_overwritten(
     assert code == 0
     assert answer["files"] == ["config.json", "model.safetensors", "modeling_sluice.py", "tokenizer.json"]
     assert again[0] == 1
-    assert "something is there already" in again[1]["message"]
+    assert "it exists already" in again[1]["message"]
     config = json.loads((tmp_path / "model" / "config.json").read_text())
     module = runpy.run_path(str(tmp_path / "model" / "modeling_sluice.py"))
     theirs = module["SluiceForCausalLM"](module["SluiceConfig"](config["model"], config["vocab_size"]))

@@ -29,20 +29,20 @@ from kernels.measure.rows import COMMITTED, Measurement, measure_missing, read_r
 from pipeline.core.child_process import run_child
 from pipeline.core.errors import TrainingError
 from trainer.bench.device_checks import CheckSizes, measure_packing, measure_training
-from trainer.bench.step_timing import Case, measure_determinism_cost, measure_steps
+from trainer.bench.step_timing import TimingCase, measure_determinism_cost, measure_steps
 from trainer.compile.cache import FOLDERS
 from trainer.config.model import CompileBackend, CompileMode
 
 _FULLGRAPH, _BUDGETED, _OFF = CompileMode.FULLGRAPH, CompileMode.BUDGETED, CompileMode.OFF
 CASES = (
-    Case("train-small", "small", _FULLGRAPH, 16, 1024),
-    Case("train-base", "base", _FULLGRAPH, 4, 4096),
-    Case("train-nam56r", "nam56r", _FULLGRAPH, 1, 4096),
-    Case("train-base-budgeted", "base", _BUDGETED, 4, 4096),
-    Case("train-base-off", "base", _OFF, 4, 4096),
-    Case("train-nam52", "nam52", _FULLGRAPH, 1, 4096),
+    TimingCase("train-small", "small", _FULLGRAPH, 16, 1024),
+    TimingCase("train-base", "base", _FULLGRAPH, 4, 4096),
+    TimingCase("train-nam56r", "nam56r", _FULLGRAPH, 1, 4096),
+    TimingCase("train-base-budgeted", "base", _BUDGETED, 4, 4096),
+    TimingCase("train-base-off", "base", _OFF, 4, 4096),
+    TimingCase("train-nam52", "nam52", _FULLGRAPH, 1, 4096),
 )
-STRICT_CASE = Case("determinism-cost", "base", _FULLGRAPH, 4, 4096)
+STRICT_CASE = TimingCase("determinism-cost", "base", _FULLGRAPH, 4, 4096)
 
 
 @dataclass(frozen=True)
@@ -121,12 +121,12 @@ def _refuse_misleading(options: argparse.Namespace) -> None:
         )
 
 
-def _shrunk(case: Case) -> Case:
+def _shrunk(case: TimingCase) -> TimingCase:
     """Return the case at a size for a CPU."""
     return replace(case, name=f"dry-{case.name}", preset="tiny", num_rows=2, length=32, backend=CompileBackend.EAGER)
 
 
-def _with_backend(case: Case, options: argparse.Namespace) -> Case:
+def _with_backend(case: TimingCase, options: argparse.Namespace) -> TimingCase:
     return replace(case, backend=CompileBackend(options.backend)) if options.backend else case
 
 

@@ -1,10 +1,10 @@
-"""One row of `python -m trainer bench`: whole training steps on made rows, timed in this process.
+"""Step timing of `python -m trainer bench`: whole training steps on synthetic rows, in this process.
 
     MFU = tokens/s * FLOPs a token / peak of the GPU's bf16 matrix products
-    FLOPs a token = 6 * (active parameters - embedding that is no head) + 6 * A layers * T * query heads * head size
+    FLOPs a token = 6 * (active parameters - untied embedding) + 6 * A layers * T * query heads * head size
 
-What strict determinism costs is measured on one model with two sets of graphs, step by step in turn: a machine that slows down
-slows both.
+The cost of strict determinism is measured on one model with two sets of graphs in alternation, so that a machine that slows
+down slows both.
 """
 
 import resource
@@ -36,8 +36,8 @@ NUM_PAIRS, STEPS_A_SIDE, NUM_WARM_STEPS = 5, 5, 3
 
 
 @dataclass(frozen=True)
-class Case:
-    """One row: a model, how it is compiled, and the size of a step."""
+class TimingCase:
+    """Model, compilation mode and step size of a row."""
 
     name: str
     preset: str
@@ -49,8 +49,8 @@ class Case:
     backend: CompileBackend = CompileBackend.INDUCTOR
 
 
-def measure_steps(case: Case) -> dict[str, Any]:
-    """Seconds of a step, tokens a second, memory and what was captured."""
+def measure_steps(case: TimingCase) -> dict[str, Any]:
+    """Measure seconds per step, tokens per second, memory, and the number of captured frames."""
     stepper = Stepper(case)
     seconds = [stepper.step()]
     watch = stepper.compilation.watch if stepper.compilation else None
@@ -64,11 +64,11 @@ def measure_steps(case: Case) -> dict[str, Any]:
     return _row(case, seconds) | counts | {"attention": stepper.model.attention.choice}
 
 
-def measure_determinism_cost(case: Case) -> dict[str, Any]:
-    """Seconds of a step in strict mode and without it, in turn, and the median of the pairs' ratios, less one."""
+def measure_determinism_cost(case: TimingCase) -> dict[str, Any]:
+    """Measure seconds per step with and without strict mode in alternation, and the median of the pairs' ratios, less one."""
     stepper = Stepper(case)
-    sides = [_Side(stepper, is_strict) for is_strict in (True, False)]
-    pairs = [[side.seconds(STEPS_A_SIDE) for side in sides] for _ in range(NUM_PAIRS)]
+    modes = [_Mode(stepper, is_strict) for is_strict in (True, False)]
+    pairs = [[mode.seconds(STEPS_A_SIDE) for mode in modes] for _ in range(NUM_PAIRS)]
     strict, free = (statistics.median(times) for times in zip(*pairs, strict=True))
     return {
         **asdict(case),
@@ -81,9 +81,9 @@ def measure_determinism_cost(case: Case) -> dict[str, Any]:
 
 
 class Stepper:
-    """A model with its optimizer and one batch, made from the case alone."""
+    """Model, optimizer and one batch of a case."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: TimingCase) -> None:
         self.case = case
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         self.optimizer_config = recipe_named(case.preset).optimizer
@@ -101,7 +101,7 @@ class Stepper:
         self.num_steps = 0
 
     def step(self) -> float:
-        """Take a step; returns its seconds."""
+        """Take a step and return its seconds."""
         began = time.perf_counter()
         self.num_steps += 1
         if self.compilation is None:
@@ -122,22 +122,22 @@ class Stepper:
         self.model.loss(self.batch)[0].backward()  # type: ignore[no-untyped-call]  # torch's own signature
 
 
-class _Side:
-    """A stepper's model under one of the two modes, warmed up: its own graphs, put in place for each of its turns."""
+class _Mode:
+    """Graphs of a stepper's model in one of the two modes, warmed up, installed for each of its turns."""
 
     def __init__(self, stepper: Stepper, is_strict: bool) -> None:
         self._stepper, self._is_strict = stepper, is_strict
         for layer in stepper.model.layers:
-            layer.__dict__.pop("forward", None)  # the other side's graph
+            layer.__dict__.pop("forward", None)  # the graph of the other mode
         make_deterministic(42, torch.get_num_threads(), is_strict)
         self._compilation = _compilation(stepper.model, replace(stepper.case, deterministic=is_strict))
         if self._compilation:
-            self._compilation.watch.begin_again()  # the other side's warm-up has ended
+            self._compilation.watch.begin_again()  # the warm-up of the other mode has ended
         self._forwards = [layer.__dict__.get("forward") for layer in stepper.model.layers]
         self.seconds(NUM_WARM_STEPS)
 
     def seconds(self, num_steps: int) -> float:
-        """The median of some steps."""
+        """Return the median seconds of some steps."""
         make_deterministic(42, torch.get_num_threads(), self._is_strict)
         self._stepper.compilation = self._compilation
         for layer, forward in zip(self._stepper.model.layers, self._forwards, strict=True):
@@ -147,13 +147,13 @@ class _Side:
 
 
 def plan_attention(model: HybridModel, dtype: Precision, device: str, num_documents: int) -> None:
-    """Give a model the way of attention that is taken unasked on this device."""
+    """Give a model the default attention of this device."""
     way = default_choice(device, dtype)
     model.attention = plan(way, model.config.attention.head_size, dtype, device, lambda: num_documents)
 
 
 def made_batch(num_rows: int, length: int, vocabulary_size: int, device: str) -> TrainingBatch:
-    """Rows of NUM_DOCUMENTS documents of random ids."""
+    """Return rows of NUM_DOCUMENTS documents of random ids."""
     generator = torch.Generator().manual_seed(42)
     ids_BT = torch.randint(0, vocabulary_size, (num_rows, length), generator=generator)
     documents_T = torch.arange(length) * NUM_DOCUMENTS // length + 1
@@ -161,8 +161,8 @@ def made_batch(num_rows: int, length: int, vocabulary_size: int, device: str) ->
     return TrainingBatch(*(part.to(device) for part in parts))
 
 
-def flops_a_token(case: Case, vocabulary_size: int) -> float:
-    """The formula of the file's head."""
+def flops_a_token(case: TimingCase, vocabulary_size: int) -> float:
+    """Compute the FLOPs of a token by the formula at the head of this file."""
     config = preset(case.preset)
     active = sizes_of(config, vocabulary_size).num_active_parameters
     active -= 0 if config.is_head_tied else vocabulary_size * config.width
@@ -171,7 +171,7 @@ def flops_a_token(case: Case, vocabulary_size: int) -> float:
     return 6.0 * active + 6.0 * num_attention * case.length * part.num_query_heads * part.head_size
 
 
-def _compilation(model: HybridModel, case: Case) -> Any:
+def _compilation(model: HybridModel, case: TimingCase) -> Any:
     if case.compile is CompileMode.OFF:
         return None
     from trainer.compile.policy import Compilation
@@ -179,7 +179,7 @@ def _compilation(model: HybridModel, case: Case) -> Any:
     return Compilation(model, case.compile, case.backend, case.deterministic)
 
 
-def _row(case: Case, seconds: list[float]) -> dict[str, Any]:
+def _row(case: TimingCase, seconds: list[float]) -> dict[str, Any]:
     step = statistics.median(seconds[2:])
     rate = case.num_rows * case.length / step
     flops, here = flops_a_token(case, TARGETS[case.preset].vocabulary_size), timing_environment()

@@ -1,9 +1,9 @@
-"""`python -m trainer triage`: what a log says of compilation, by exact text; without a log, the order in which to look.
+"""Diagnosis of compilation by `python -m trainer triage`: from the exact text of a log, or without one, step by step.
 
-native_specialize_impl during the warm-up     nothing
+native_specialize_impl during the warm-up     is ignored
 a graph break at a listed site                counts against the budget; elsewhere it fails
 a recompile limit, either                     fails
-Ignoring this choice                          warns; fails where the step time has jumped too
+Ignoring this choice                          warns; fails if the step time has jumped too
 """
 
 import argparse
@@ -21,7 +21,7 @@ from trainer.compile.policy import DISABLED_REGIONS
 from trainer.config.model import CompileMode
 
 JUMP = 1.5
-"""Times the median of the first half of the steps that the second half may take."""
+"""Limit of the median time of the second half of the steps, over that of the first."""
 LIMITS = ("recompile_limit", "cache_size_limit", "FailOnRecompileLimitHit")
 ORDER = (
     ("what breaks, guards and recompiles", "TORCH_LOGS=graph_breaks,guards,recompiles, --compile-backend eager"),
@@ -34,8 +34,8 @@ ORDER = (
 )
 
 
-class Finding(NamedTuple):
-    """What a signal in a log means. `verdict` is ignore, count, warn or fail."""
+class LogFinding(NamedTuple):
+    """Line of a log that says something of compilation. `verdict` is ignore, count, warn or fail."""
 
     verdict: str
     line: int
@@ -44,8 +44,8 @@ class Finding(NamedTuple):
 
 def judge(
     lines: Iterable[str], mode: CompileMode, has_jumped: bool = False, num_breaks: int | None = None
-) -> list[Finding]:
-    """The findings of a log. `num_breaks` is the budget; more listed breaks than that fail."""
+) -> list[LogFinding]:
+    """Return the findings of a log. `num_breaks` is the budget; more listed breaks than that fail."""
     listed = [region.reason for region in DISABLED_REGIONS[mode] if region.breaks]
     found, count, entries = [], 0, list(lines)
     for number, line in enumerate(entries, 1):
@@ -53,7 +53,7 @@ def judge(
         if any(limit in line for limit in LIMITS) and not re.search(r"_limit(_hit)? (True|False|\d+)", line):
             verdict = "fail"
         elif "Graph break in user code" in line or "graph break in user code" in line:
-            # The reason stands in the lines behind it.
+            # The reason is in the lines that follow.
             is_listed = any(reason in after for after in entries[number - 1 : number + 12] for reason in listed)
             count += is_listed
             is_over = num_breaks is not None and count > num_breaks
@@ -63,20 +63,20 @@ def judge(
         elif "native_specialize_impl" in line:
             verdict = "ignore"
         if verdict:
-            found.append(Finding(verdict, number, line.strip()[:200]))
+            found.append(LogFinding(verdict, number, line.strip()[:200]))
     return found
 
 
 def has_jumped(seconds: Sequence[float]) -> bool:
-    """Whether later steps take much longer than earlier ones."""
+    """Return whether later steps take much longer than earlier ones."""
     half = len(seconds) // 2
     return half > 0 and statistics.median(seconds[half:]) > JUMP * statistics.median(seconds[:half])
 
 
 def triage(options: argparse.Namespace) -> dict[str, Any]:
-    """Judge a log, or walk the order at the size of the smallest model, up to the first step that fails."""
+    """Judge a log; without one, run the steps of ORDER with the smallest model up to the first that fails."""
     if options.log is None:
-        return _walk()
+        return _run_order()
     seconds = [1 / row["tokens_per_second"] for row in _metrics(options.metrics) if row.get("tokens_per_second")]
     lines = options.log.read_text(errors="replace").splitlines()
     found = judge(lines, CompileMode(options.compile), has_jumped(seconds[1:]), options.breaks)
@@ -86,7 +86,7 @@ def triage(options: argparse.Namespace) -> dict[str, Any]:
     return {"findings": [finding._asdict() for finding in found], "exit_code": int(is_bad)}
 
 
-def _walk() -> dict[str, Any]:
+def _run_order() -> dict[str, Any]:
     from trainer.bench.rows import rows_of  # late: it loads torch
 
     row, steps = rows_of(is_dry=True)[0].name, []

@@ -34,12 +34,12 @@ def _add_sample(commands: Any) -> None:
     prompts = sample.add_mutually_exclusive_group()
     prompts.add_argument("--prompt", default="#include <vector>\n\n")
     prompts.add_argument("--prompt-ids", metavar="IDS", help="token ids, separated by commas, in place of a text")
-    sample.add_argument("--tokens", type=whole_number(1, 2**20), default=48, help="most tokens to draw")
+    sample.add_argument("--tokens", type=whole_number(1, 2**20), default=48, help="most tokens to sample")
     sample.add_argument("--seed", type=SEED, default=42, help="of the first completion; the next has the next seed")
     sample.add_argument("--temperature", type=amount, default=0.7, help="0 takes the likeliest token")
-    sample.add_argument("--top-k", type=whole_number(1, 2**24), help="draw among this many of the likeliest")
-    sample.add_argument("--top-p", type=amount, help="draw among the likeliest that hold this much probability, 0-1")
-    sample.add_argument("--best-of", type=whole_number(1, 256), default=1, help="draw so many, print the likeliest")
+    sample.add_argument("--top-k", type=whole_number(1, 2**24), help="sample among this many of the likeliest")
+    sample.add_argument("--top-p", type=amount, help="sample among the likeliest that hold this much probability, 0-1")
+    sample.add_argument("--best-of", type=whole_number(1, 256), default=1, help="sample so many, print the likeliest")
 
 
 def _presets(options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -58,7 +58,7 @@ def _sample(options: argparse.Namespace) -> dict[str, Any]:
     from pipeline.store.store import Store
     from trainer.inference import sampling
 
-    draw = sampling.Draw(
+    sampling_options = sampling.SamplingOptions(
         num_tokens=options.tokens,
         seed=options.seed,
         temperature=options.temperature,
@@ -67,7 +67,7 @@ def _sample(options: argparse.Namespace) -> dict[str, Any]:
         num_completions=options.best_of,
     )
     prompt = options.prompt if options.prompt_ids is None else _ids(options.prompt_ids)
-    completions = sampling.sample(Store(options.store), options.checkpoint, prompt, draw)
+    completions = sampling.sample(Store(options.store), options.checkpoint, prompt, sampling_options)
     completion = completions[0].text
     if not options.json:
         print((prompt if isinstance(prompt, str) else "") + completion)
@@ -88,7 +88,7 @@ def _evaluate(options: argparse.Namespace) -> dict[str, Any]:
     from pipeline.store.store import Store
     from trainer.inference import scores
 
-    size = scores.Extent(options.rows, options.middles, options.samples, options.tokens, options.seed)
+    size = scores.ScoreOptions(options.rows, options.middles, options.samples, options.tokens, options.seed)
     answer = scores.evaluate(Store(options.store), options.checkpoint, size)
     report(scores.sentences(answer))
     return answer

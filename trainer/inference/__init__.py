@@ -1,4 +1,4 @@
-"""Inference: sampling, held-out scores, syntax checks of samples, and the export for transformers.
+"""Inference: sampling, held-out scores, and the export for transformers.
 
-Held-out loss during training is `trainer.train.evaluation`.
+Held-out loss during training is `trainer.train.evaluation`; the compile check is `pipeline.sandbox.compile_check`.
 """

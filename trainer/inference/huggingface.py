@@ -1,4 +1,4 @@
-"""A checkpoint as a folder for `transformers`: safetensors, config.json, the tokenizer, and one self-contained modeling file."""
+"""Export of a checkpoint as a folder for `transformers`: safetensors, config.json, the tokenizer and one modeling file."""
 
 import json
 import shutil
@@ -9,22 +9,22 @@ from safetensors.torch import save_file
 
 from pipeline.core.errors import TrainingError
 from pipeline.store.store import Store
-from trainer.inference.sampling import Trained, open_trained
+from trainer.inference.sampling import TrainedModel, open_trained
 
 MODELING = "modeling_sluice.py"
 
 
 def export_model(store: Store, checkpoint_id: str, folder: Path) -> dict[str, Any]:
-    """Write the folder, whole or not at all, and return what it holds.
+    """Write the folder, completely or not at all, and return its files.
 
-    Raises TrainingError where something stands there already, or where the model has a part that the modeling file lacks.
+    Raises TrainingError if the path exists, or if the model has a part that the modeling file lacks.
     """
     if folder.exists():
-        raise TrainingError(f"folder {folder}", "something is there already", "", "Name a folder that is not there.")
+        raise TrainingError(f"folder {folder}", "it exists already", "", "Name a new folder.")
     trained = open_trained(store, checkpoint_id)
     if trained.model.structure is not None:
         remedy = "Export a model without `structure`."
-        raise TrainingError("model", "its structure embedding has no place in text alone", "", remedy)
+        raise TrainingError("model", "its structure embedding needs columns that text does not have", "", remedy)
     scratch = folder.with_name(f".{folder.name}.partial")
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
@@ -39,7 +39,7 @@ def export_model(store: Store, checkpoint_id: str, folder: Path) -> dict[str, An
     return {"folder": str(folder), "files": sorted(path.name for path in folder.iterdir()), "num_bytes": num_bytes}
 
 
-def _config(trained: Trained, checkpoint_id: str) -> dict[str, Any]:
+def _config(trained: TrainedModel, checkpoint_id: str) -> dict[str, Any]:
     module = MODELING.removesuffix(".py")
     return {
         "architectures": ["SluiceForCausalLM"],

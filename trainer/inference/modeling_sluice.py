@@ -1,8 +1,8 @@
-"""A trained hybrid model as one file for `transformers`: `AutoModelForCausalLM.from_pretrained(folder, trust_remote_code=True)`.
+"""Hybrid model as one file for `transformers`: `AutoModelForCausalLM.from_pretrained(folder, trust_remote_code=True)`.
 
-`python -m trainer export` copies this file beside the weights. It imports torch and, where it is installed, transformers;
-nothing of the trainer. Formulas stand in docs/model.md; here every one is in its plainest form. Each run of ones in
-`attention_mask` is a document; padding may stand on either side. Experts have no capacity here: nothing overflows.
+`python -m trainer export` copies this file beside the weights. It imports torch and, if installed, transformers; nothing of the
+trainer. The formulas are those of docs/model.md, each in its plainest form. Each run of ones in `attention_mask` is a document;
+padding may be on either side. Experts have no capacity limit here: no token is dropped.
 
 Shapes: B rows, T tokens, D width, V vocabulary, H heads, N channels of a head's key, P of its value, E experts.
 """
@@ -25,7 +25,7 @@ except ImportError:  # the classes work as plain modules
 
 
 class SluiceConfig(PretrainedConfig):
-    """`model` is the trainer's ModelConfig as JSON."""
+    """Configuration; `model` is the trainer's ModelConfig as JSON."""
 
     model_type = "sluice"
 
@@ -40,12 +40,12 @@ class SluiceConfig(PretrainedConfig):
 
 
 def empty(*shape: int) -> nn.Parameter:
-    """A parameter that the file of weights will fill."""
+    """Return a parameter without values: those of the weights file are loaded into it."""
     return nn.Parameter(torch.empty(*shape))
 
 
 class Linear(nn.Module):
-    """A linear map without bias."""
+    """Linear map without bias."""
 
     def __init__(self, width_in: int, width_out: int) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class Norm(nn.Module):
 
 
 def rotated(x_N: Tensor, phases_S: Tensor) -> Tensor:
-    """The pair (2i, 2i+1) turned by the i-th angle; channels beyond the angles stay."""
+    """Rotate the pair (2i, 2i+1) by the i-th angle; channels beyond the angles do not change."""
     count = 2 * phases_S.shape[-1]
     even, odd, cosine, sine = x_N[..., :count:2], x_N[..., 1:count:2], phases_S.cos(), phases_S.sin()
     turned = torch.stack((even * cosine - odd * sine, even * sine + odd * cosine), -1).flatten(-2)
@@ -76,7 +76,7 @@ def rotated(x_N: Tensor, phases_S: Tensor) -> Tensor:
 
 
 def convolved(x_BTC: Tensor, taps_CK: Tensor, positions_BT: Tensor) -> Tensor:
-    """Tap 0 weighs the token itself; taps end at the document's start."""
+    """Convolve along a document: tap 0 weighs the token itself."""
     result = x_BTC * taps_CK[:, 0]
     for distance in range(1, taps_CK.shape[1]):
         earlier = functional.pad(x_BTC, (0, 0, distance, 0))[:, : x_BTC.shape[1]]
@@ -85,7 +85,7 @@ def convolved(x_BTC: Tensor, taps_CK: Tensor, positions_BT: Tensor) -> Tensor:
 
 
 class Engram(nn.Module):
-    """The memory of n-grams beside an attention layer."""
+    """Embedding of n-grams added to an attention layer."""
 
     def __init__(self, c: dict[str, Any], layer: int, vocabulary: int) -> None:
         super().__init__()
@@ -119,7 +119,7 @@ class Engram(nn.Module):
 
 
 def primes(least: int, count: int) -> list[int]:
-    """The first primes that are not below `least`: sizes of the tables."""
+    """Return the first primes from `least` on: sizes of the tables."""
     found: list[int] = []
     number = max(2, least)
     while len(found) < count:
@@ -130,7 +130,7 @@ def primes(least: int, count: int) -> list[int]:
 
 
 class Attention(nn.Module):
-    """A: grouped queries, rotary positions, one document at a time."""
+    """Block A: attention with grouped queries and rotary positions, one document at a time."""
 
     def __init__(self, c: dict[str, Any], layer: int, vocabulary: int) -> None:
         super().__init__()
@@ -157,7 +157,7 @@ class Attention(nn.Module):
 
 
 class Experts(nn.Module):
-    """E: every expert is computed, and weighs nothing where it was not chosen."""
+    """Block E: every expert is computed, with weight 0 where it was not selected."""
 
     def __init__(self, c: dict[str, Any]) -> None:
         super().__init__()
@@ -191,7 +191,7 @@ class Experts(nn.Module):
 
 
 class Mamba3(nn.Module):
-    """M: the whole row as one chunk of the scan, quadratic in its length."""
+    """Block M: the whole row as one chunk of the scan, quadratic in its length."""
 
     def __init__(self, c: dict[str, Any]) -> None:
         super().__init__()
@@ -226,7 +226,7 @@ class Mamba3(nn.Module):
 
 
 class M2RNN(nn.Module):
-    """R: a loop over time."""
+    """Block R: a loop over time."""
 
     def __init__(self, c: dict[str, Any]) -> None:
         super().__init__()
@@ -255,7 +255,7 @@ class M2RNN(nn.Module):
 
 
 class Layer(nn.Module):
-    """A norm and the block that a letter of the pattern names."""
+    """Norm and the block that a letter of the pattern names."""
 
     def __init__(self, c: dict[str, Any], layer: int, vocabulary: int) -> None:
         super().__init__()
@@ -267,7 +267,7 @@ class Layer(nn.Module):
 
 
 class SluiceForCausalLM(PreTrainedModel, GenerationMixin):
-    """The model. Returns scores (B, T, V), and the mean cross-entropy of the next tokens where `labels` are given."""
+    """Model that returns scores (B, T, V), and the mean cross-entropy of the next tokens if `labels` are given."""
 
     config_class = SluiceConfig
     main_input_name = "input_ids"
@@ -284,10 +284,10 @@ class SluiceForCausalLM(PreTrainedModel, GenerationMixin):
             self.post_init()
 
     def _init_weights(self, module: nn.Module) -> None:
-        """Weights come from the file."""
+        """Keep the weights of the file."""
 
     def get_input_embeddings(self) -> None:
-        """The embedding is a parameter and no module."""
+        """Return None: the embedding is a parameter, not a module."""
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor | None = None, labels: Tensor | None = None, **_: Any

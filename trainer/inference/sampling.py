@@ -1,7 +1,7 @@
-"""Text from a checkpoint: one token after the other, with carried state, drawn with a generator of its own.
+"""Sampling of text from a checkpoint: one token after the other, with carried state and a generator of its own.
 
-Of n completions, the i-th has a generator seeded with seed + i, and is decoded alone: it is the same text whatever else
-is drawn. The likeliest of them, by the mean logarithm of its tokens' probabilities, comes first.
+Of n completions, the i-th has a generator seeded with seed + i and is decoded alone, so that it does not depend on the others.
+The likeliest, by the mean logarithm of its tokens' probabilities, comes first.
 
 Shapes: B rows, T tokens of a row, V vocabulary.
 """
@@ -26,14 +26,12 @@ from trainer.train.determinism import make_deterministic
 
 _LEAST_TEMPERATURE = 1e-6
 """Below it the likeliest token is taken: scores divided by less leave the range of a float."""
-
-
 _WIDE = 512
 
 
 @dataclass(frozen=True)
-class Draw:
-    """How tokens are drawn. `top_k` and `top_p` narrow the choice; None leaves it whole."""
+class SamplingOptions:
+    """Options of sampling. `top_k` and `top_p` narrow the choice of tokens; None does not."""
 
     num_tokens: int = 48
     seed: int = 42
@@ -43,8 +41,8 @@ class Draw:
     num_completions: int = 1
 
 
-class Drawn(NamedTuple):
-    """Tokens that were drawn, the mean logarithm of their probabilities under the model itself, and whether EOS came."""
+class SampledTokens(NamedTuple):
+    """Tokens, the mean logarithm of their probabilities under the model, and whether EOS ended them."""
 
     token_ids: list[int]
     mean_log_probability: float
@@ -53,7 +51,7 @@ class Drawn(NamedTuple):
 
 @dataclass(frozen=True)
 class Completion:
-    """One completion, without the prompt, and the seed that draws it alone."""
+    """Completion without its prompt, and the seed that samples it alone."""
 
     text: str
     token_ids: list[int]
@@ -63,8 +61,8 @@ class Completion:
 
 
 @dataclass(frozen=True)
-class Trained:
-    """A model with the weights of a checkpoint, and the snapshot that it was trained on."""
+class TrainedModel:
+    """Model with the weights of a checkpoint, and the snapshot that it was trained on."""
 
     model: HybridModel
     snapshot: Snapshot
@@ -76,84 +74,86 @@ class Trained:
 
     @property
     def max_tokens(self) -> int:
-        """Tokens of a prompt and its completion together: as many as a row had."""
+        """Most tokens of a prompt and its completion together: those of a row."""
         return min(int(self.snapshot.row_length), self.config.model.max_row_tokens)
 
 
-def sample(store: Store, checkpoint_id: str, prompt: str | Sequence[int], draw: Draw) -> list[Completion]:
-    """Completions of a text or of token ids, likeliest first. The same arguments give the same texts.
+def sample(store: Store, checkpoint_id: str, prompt: str | Sequence[int], options: SamplingOptions) -> list[Completion]:
+    """Sample completions of a text or of token ids, likeliest first. The same arguments give the same texts.
 
-    Needs the library `tokenizers`. Raises TrainingError where it is not installed, where the prompt is no text or has ids that
-    the vocabulary lacks, or where it leaves no room for the tokens that are asked for.
+    Needs the library `tokenizers`. Raises TrainingError if it is not installed, or if the prompt is not valid Unicode, has ids
+    that the vocabulary lacks, or leaves no room for the requested tokens.
     """
-    _refuse_odd(draw)
-    trained = open_trained(store, checkpoint_id, draw.seed)
+    _refuse_out_of_range(options)
+    trained = open_trained(store, checkpoint_id, options.seed)
     tokenizer = load_tokenizer(trained.snapshot)
     ids = _prompt_ids(trained, tokenizer, prompt)
-    if len(ids) + draw.num_tokens > trained.max_tokens:
-        found = f"{len(ids)} tokens and {draw.num_tokens} to come"
-        raise TrainingError("prompt", found, f"at most {trained.max_tokens} together", "Shorten it, or ask for fewer.")
+    if len(ids) + options.num_tokens > trained.max_tokens:
+        found = f"{len(ids)} tokens and {options.num_tokens} to sample"
+        raise TrainingError(
+            "prompt", found, f"at most {trained.max_tokens} together", "Shorten it, or use a smaller --tokens."
+        )
     completions = []
-    for seed in range(draw.seed, draw.seed + draw.num_completions):
-        drawn = draw_tokens(trained.model, ids, draw, seed, trained.specials)
+    for seed in range(options.seed, options.seed + options.num_completions):
+        drawn = sample_tokens(trained.model, ids, options, seed, trained.specials)
         text: str = tokenizer.decode(drawn.token_ids, skip_special_tokens=False)
         completions.append(Completion(text, drawn.token_ids, seed, drawn.mean_log_probability, drawn.has_ended))
     return sorted(completions, key=lambda completion: -completion.mean_log_probability)
 
 
-def open_trained(store: Store, checkpoint_id: str, seed: int = 42) -> Trained:
-    """The model of a checkpoint, ready to be asked. Raises TrainingError for a configuration of another version."""
+def open_trained(store: Store, checkpoint_id: str, seed: int = 42) -> TrainedModel:
+    """Load the model of a checkpoint for inference. Raises TrainingError for a configuration of another version."""
     found = checkpoints.load(store, checkpoint_id)
     snapshot = open_snapshot(store, [found.identity["snapshot_id"], *(to["new"] for to in found.adoptions)][-1])
     config = _config_of(found.identity, checkpoint_id)
-    # The products of one token of a small model are over before a second thread has begun.
+    # The products of one token of a small model take less time than starting a second thread.
     make_deterministic(seed, config.num_threads if config.model.width >= _WIDE else 1)
     model = HybridModel(config.model, snapshot.vocabulary["size"])
     model.load_state_dict(dict(found.parameters))
-    return Trained(model.eval(), snapshot, config)
+    return TrainedModel(model.eval(), snapshot, config)
 
 
 @torch.no_grad()
-def draw_tokens(
-    model: HybridModel, prompt_ids: Sequence[int], draw: Draw, seed: int, specials: Mapping[str, int]
-) -> Drawn:
-    """Go on behind `prompt_ids` until EOS or `draw.num_tokens`. Special tokens but EOS are never drawn."""
+def sample_tokens(
+    model: HybridModel, prompt_ids: Sequence[int], options: SamplingOptions, seed: int, specials: Mapping[str, int]
+) -> SampledTokens:
+    """Continue `prompt_ids` until EOS or `options.num_tokens`. Of the special tokens, only EOS is sampled."""
     generator = torch.Generator().manual_seed(seed)
     eos = specials["<|eos|>"]
     forbidden = torch.tensor(sorted(id_ for name, id_ in specials.items() if name != "<|eos|>"))
     scores_V, state = _read(model, prompt_ids)
     ids: list[int] = []
     logarithms: list[float] = []
-    while len(ids) < draw.num_tokens:
+    while len(ids) < options.num_tokens:
         allowed_V = scores_V.index_fill(0, forbidden, -torch.inf)
-        next_id = draw_token(allowed_V, draw, generator)
+        next_id = sample_token(allowed_V, options, generator)
         logarithms.append(float(torch.log_softmax(allowed_V, -1)[next_id]))
         if next_id == eos:
             break
         ids.append(next_id)
-        if len(ids) < draw.num_tokens:
+        if len(ids) < options.num_tokens:
             scores_V, state = _step(model, next_id, state)
-    return Drawn(ids, math.fsum(logarithms) / len(logarithms), len(logarithms) > len(ids))
+    return SampledTokens(ids, math.fsum(logarithms) / len(logarithms), len(logarithms) > len(ids))
 
 
-def draw_token(scores_V: Tensor, draw: Draw, generator: torch.Generator) -> int:
-    """One token by its score: the likeliest at temperature 0, else drawn among the top k and the top p of them."""
-    if draw.temperature < _LEAST_TEMPERATURE:
+def sample_token(scores_V: Tensor, options: SamplingOptions, generator: torch.Generator) -> int:
+    """Sample one token by its score: the likeliest at temperature 0, else among the top k and the top p."""
+    if options.temperature < _LEAST_TEMPERATURE:
         return int(scores_V.argmax())
-    ordered_V, tokens_V = torch.sort(scores_V / draw.temperature, descending=True, stable=True)
-    probabilities_V = torch.softmax(ordered_V[: draw.top_k], -1)
-    if draw.top_p is not None:
+    ordered_V, tokens_V = torch.sort(scores_V / options.temperature, descending=True, stable=True)
+    probabilities_V = torch.softmax(ordered_V[: options.top_k], -1)
+    if options.top_p is not None:
         before_V = probabilities_V.cumsum(0) - probabilities_V
-        # The likeliest token stays, however little is asked for.
-        probabilities_V = probabilities_V * ((before_V < draw.top_p) | (torch.arange(len(before_V)) == 0))
+        # The likeliest token stays for any top_p.
+        probabilities_V = probabilities_V * ((before_V < options.top_p) | (torch.arange(len(before_V)) == 0))
     return int(tokens_V[torch.multinomial(probabilities_V, 1, generator=generator)])
 
 
 @torch.no_grad()
 def decoding_difference(model: HybridModel, input_ids_BT: Tensor, doc_ids_BT: Tensor) -> float:
-    """The largest difference between scores decoded token by token and those of the full pass, over the largest score.
+    """Return the largest difference of scores decoded token by token to those of the full pass, over the largest score.
 
-    Padding is left out. For an answer that rounding does not blur, hand in a model in float64.
+    Padding is left out. Pass a model in float64 to exclude rounding errors.
     """
     expected_BTV = model.logits(model(input_ids_BT, doc_ids_BT))
     segments = derive_segments(doc_ids_BT)
@@ -166,7 +166,7 @@ def decoding_difference(model: HybridModel, input_ids_BT: Tensor, doc_ids_BT: Te
 
 
 def load_tokenizer(snapshot: Snapshot) -> Any:
-    """The snapshot's tokenizer. Raises TrainingError where the library is not installed."""
+    """Load the snapshot's tokenizer. Raises TrainingError if the library is not installed."""
     try:
         from tokenizers import Tokenizer
     except ImportError as error:
@@ -176,7 +176,7 @@ def load_tokenizer(snapshot: Snapshot) -> Any:
 
 
 def _read(model: HybridModel, ids: Sequence[int]) -> tuple[Tensor, DecodingState]:
-    """Scores of the token after a prompt, and the state behind it."""
+    """Return the scores of the token after a prompt, and the state after it."""
     state = model.initial_state(1)
     for id_ in ids[:-1]:
         _, state = model.step(torch.tensor([id_]), state)
@@ -188,13 +188,13 @@ def _step(model: HybridModel, id_: int, state: DecodingState) -> tuple[Tensor, D
     scores_V = model.logits(hidden_BD[0]).float()
     if not bool(scores_V.isfinite().all()):
         raise TrainingError(
-            "model", "its scores are not finite", "finite numbers", "Take a checkpoint from before its loss rose."
+            "model", "its scores are not finite", "finite numbers", "Use a checkpoint from before the loss spike."
         )
     return scores_V, state
 
 
-def _prompt_ids(trained: Trained, tokenizer: Any, prompt: str | Sequence[int]) -> list[int]:
-    """A prompt as ids, BOS first."""
+def _prompt_ids(trained: TrainedModel, tokenizer: Any, prompt: str | Sequence[int]) -> list[int]:
+    """Return a prompt as ids, BOS first."""
     if isinstance(prompt, str):
         if any("\ud800" <= letter <= "\udfff" for letter in prompt):
             raise TrainingError("prompt", "it is not UTF-8", "", "Give it in UTF-8.")
@@ -203,16 +203,18 @@ def _prompt_ids(trained: Trained, tokenizer: Any, prompt: str | Sequence[int]) -
         ids = list(prompt)
     unknown = [id_ for id_ in ids if not 0 <= id_ < trained.model.vocabulary_size]
     if unknown:
-        raise TrainingError("prompt", f"id {unknown[0]} is no token", f"0 to {trained.model.vocabulary_size - 1}")
+        raise TrainingError(
+            "prompt", f"id {unknown[0]} is not in the vocabulary", f"0 to {trained.model.vocabulary_size - 1}"
+        )
     bos = trained.specials["<|bos|>"]
     return ids if ids[:1] == [bos] else [bos, *ids]
 
 
-def _refuse_odd(draw: Draw) -> None:
-    if draw.top_p is not None and not 0 <= draw.top_p <= 1:
-        raise TrainingError("--top-p", f"{draw.top_p:g}", "a probability, 0 to 1")
-    if draw.seed + draw.num_completions > 2**63:
-        raise TrainingError("--seed", f"{draw.seed} and {draw.num_completions - 1} after it", "at most 2^63 - 1")
+def _refuse_out_of_range(options: SamplingOptions) -> None:
+    if options.top_p is not None and not 0 <= options.top_p <= 1:
+        raise TrainingError("--top-p", f"{options.top_p:g}", "a probability, 0 to 1")
+    if options.seed + options.num_completions > 2**63:
+        raise TrainingError("--seed", f"{options.seed} and {options.num_completions - 1} after it", "at most 2^63 - 1")
 
 
 def _config_of(identity: Mapping[str, Any], checkpoint_id: str) -> TrainingConfig:

@@ -1,10 +1,10 @@
-"""What a checkpoint knows of rows that it was never trained on.
+"""Scores of a checkpoint on held-out rows.
 
     bits per byte   sum of the cross-entropy of held-out tokens / ln 2 / bytes that these tokens spell
-    exact middles   share of held-out pieces, infilled once at chunk bounds, whose middle is written token for token
-    compiled        share of completions, begun with a held-out piece's first half, that a compiler takes with it
+    exact middles   share of held-out pieces, infilled once at chunk bounds, whose middle is sampled token for token
+    compiled        share of held-out pieces whose first half compiles together with its completion
 
-Sequences are the whole held-out split in stored order, up to a limit; greedy where one answer is right.
+Sequences are those of the held-out split in stored order, up to a limit; decoding is greedy if only one answer is right.
 """
 
 import json
@@ -27,15 +27,15 @@ from trainer.data.loader import held_out_batches
 from trainer.data.mapped_rows import MappedRows
 from trainer.data.open_loader import sources_of
 from trainer.data.row_layout import RowLayout, infill_rows
-from trainer.inference.sampling import Draw, Trained, draw_tokens, load_tokenizer, open_trained
+from trainer.inference.sampling import SamplingOptions, TrainedModel, load_tokenizer, open_trained, sample_tokens
 from trainer.train.step import to_device
 
 MIDDLES = InfillingParams(rate=1.0, spm_rate=0.0, chunk_rate=1.0)
 
 
 @dataclass(frozen=True)
-class Extent:
-    """How much is looked at, at most."""
+class ScoreOptions:
+    """Most rows, middles, samples and tokens to score, and the seed."""
 
     num_rows: int = 64
     num_middles: int = 16
@@ -44,32 +44,32 @@ class Extent:
     seed: int = 42
 
 
-def evaluate(store: Store, checkpoint_id: str, extent: Extent) -> dict[str, Any]:
-    """The measures of a checkpoint. One that there is nothing for is None."""
-    trained = open_trained(store, checkpoint_id, extent.seed)
+def evaluate(store: Store, checkpoint_id: str, options: ScoreOptions) -> dict[str, Any]:
+    """Score a checkpoint. A score without data is None."""
+    trained = open_trained(store, checkpoint_id, options.seed)
     return {
         "checkpoint_id": checkpoint_id,
         "snapshot_id": trained.snapshot.snapshot_id,
-        **held_out_loss(trained, extent.num_rows),
-        **exact_middles(trained, extent),
-        **compiled_samples(trained, extent),
+        **held_out_loss(trained, options.num_rows),
+        **exact_middles(trained, options),
+        **compiled_samples(trained, options),
     }
 
 
 def sentences(found: dict[str, Any]) -> list[str]:
-    """The measures for people."""
+    """Return the scores as sentences."""
     bits, middles, rate = found["bits_per_byte"], found["exact_middle_fraction"], found["compiled_fraction"]
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in found["compile_verdicts"].items())
     return [
-        f"held-out bits a byte: {'no held-out rows' if bits is None else f'{bits:.4f}'} over {found['num_bytes']:,} bytes",
-        f"middles written exactly: {'none to write' if middles is None else f'{middles:.1%}'} of {found['num_middles']}",
-        f"completions that compile: {'not known' if rate is None else f'{rate:.1%}'} ({verdicts or 'none drawn'})",
+        f"held-out bits per byte: {'no held-out rows' if bits is None else f'{bits:.4f}'} over {found['num_bytes']:,} bytes",
+        f"middles infilled exactly: {'none to infill' if middles is None else f'{middles:.1%}'} of {found['num_middles']}",
+        f"completions that compile: {'unknown' if rate is None else f'{rate:.1%}'} ({verdicts or 'none sampled'})",
     ]
 
 
 @torch.no_grad()
-def held_out_loss(trained: Trained, num_rows: int, batch_size: int = 4) -> dict[str, Any]:
-    """Cross-entropy of the held-out rows, in bits a byte of text and in nats a token."""
+def held_out_loss(trained: TrainedModel, num_rows: int, batch_size: int = 4) -> dict[str, Any]:
+    """Compute the cross-entropy of the held-out rows, in bits per byte of text and in nats per token."""
     layout = RowLayout.of(trained.snapshot.snapshot_id, trained.snapshot.row_length, trained.specials)
     bytes_V = token_bytes(trained)
     nats, num_tokens, num_bytes, left = [], 0, 0, num_rows
@@ -93,8 +93,8 @@ def held_out_loss(trained: Trained, num_rows: int, batch_size: int = 4) -> dict[
     }
 
 
-def token_bytes(trained: Trained) -> np.ndarray:
-    """How many bytes each token spells. In byte-level BPE a token has one letter a byte; special tokens spell none."""
+def token_bytes(trained: TrainedModel) -> np.ndarray:
+    """Return the number of bytes of each token: in byte-level BPE one per letter; none for special tokens."""
     content = json.loads(trained.snapshot.tokenizer_file.read_bytes())
     counts = np.zeros(trained.model.vocabulary_size, dtype=np.int64)
     for token, id_ in content["model"]["vocab"].items():
@@ -103,41 +103,43 @@ def token_bytes(trained: Trained) -> np.ndarray:
     return counts
 
 
-def exact_middles(trained: Trained, extent: Extent) -> dict[str, Any]:
-    """How many middles come out exactly, greedily and in prefix-suffix-middle order."""
-    draw, num_right, num_asked = Draw(temperature=0.0), 0, 0
-    for prompt, middle in islice(_middles(trained, extent), extent.num_middles):
-        found = draw_tokens(trained.model, prompt, replace(draw, num_tokens=len(middle)), extent.seed, trained.specials)
+def exact_middles(trained: TrainedModel, options: ScoreOptions) -> dict[str, Any]:
+    """Count the middles that greedy decoding infills exactly, in prefix-suffix-middle order."""
+    sampling, num_right, num_middles = SamplingOptions(temperature=0.0), 0, 0
+    for prompt, middle in islice(_middles(trained, options), options.num_middles):
+        found = sample_tokens(
+            trained.model, prompt, replace(sampling, num_tokens=len(middle)), options.seed, trained.specials
+        )
         num_right += found.token_ids == middle
-        num_asked += 1
-    return {"exact_middle_fraction": num_right / num_asked if num_asked else None, "num_middles": num_asked}
+        num_middles += 1
+    return {"exact_middle_fraction": num_right / num_middles if num_middles else None, "num_middles": num_middles}
 
 
-def compiled_samples(trained: Trained, extent: Extent) -> dict[str, Any]:
-    """What a compiler says of first halves of held-out pieces with what the model goes on with."""
+def compiled_samples(trained: TrainedModel, options: ScoreOptions) -> dict[str, Any]:
+    """Compile the first halves of held-out pieces with their completions."""
     verdicts: Counter[CompileVerdict] = Counter()
-    tokenizer = load_tokenizer(trained.snapshot) if extent.num_samples else None
-    draw = Draw(num_tokens=extent.num_tokens)
-    pieces = (ids for ids in _pieces(trained) if len(ids) // 2 + extent.num_tokens <= trained.max_tokens)
-    for number, ids in enumerate(islice(pieces, extent.num_samples)):
+    tokenizer = load_tokenizer(trained.snapshot) if options.num_samples else None
+    sampling = SamplingOptions(num_tokens=options.num_tokens)
+    pieces = (ids for ids in _pieces(trained) if len(ids) // 2 + options.num_tokens <= trained.max_tokens)
+    for number, ids in enumerate(islice(pieces, options.num_samples)):
         half = ids[: max(1, len(ids) // 2)]
-        drawn = draw_tokens(trained.model, half, draw, extent.seed + number, trained.specials)
-        text = tokenizer.decode([*half[1:], *drawn.token_ids], skip_special_tokens=False)
+        sampled = sample_tokens(trained.model, half, sampling, options.seed + number, trained.specials)
+        text = tokenizer.decode([*half[1:], *sampled.token_ids], skip_special_tokens=False)
         verdicts[compile_check(text)] += 1
-    asked = sum(verdicts.values()) - verdicts[CompileVerdict.NO_COMPILER]
+    num_checked = sum(verdicts.values()) - verdicts[CompileVerdict.NO_COMPILER]
     return {
-        "compiled_fraction": verdicts[CompileVerdict.COMPILED] / asked if asked else None,
+        "compiled_fraction": verdicts[CompileVerdict.COMPILED] / num_checked if num_checked else None,
         "compile_verdicts": {str(verdict): count for verdict, count in sorted(verdicts.items())},
     }
 
 
-def _middles(trained: Trained, extent: Extent) -> Iterator[tuple[list[int], list[int]]]:
-    """Prompts that end with the middle's sentinel, and the middles, of those that fit."""
+def _middles(trained: TrainedModel, options: ScoreOptions) -> Iterator[tuple[list[int], list[int]]]:
+    """Yield prompts that end with the middle's sentinel, and their middles, as far as they fit."""
     sentinels = RowLayout.of("", trained.snapshot.row_length, trained.specials).sentinels
     for row in _rows(trained):
-        starts_P, ends_P = infill_rows(row, np.ones(1, np.int64), sentinels.eos, extent.seed, MIDDLES)[:2]
+        starts_P, ends_P = infill_rows(row, np.ones(1, np.int64), sentinels.eos, options.seed, MIDDLES)[:2]
         for ids, start, end in zip(_split(row), starts_P.tolist(), ends_P.tolist(), strict=True):
-            if start < 0 or not 0 < end - start <= extent.num_tokens:
+            if start < 0 or not 0 < end - start <= options.num_tokens:
                 continue
             plain = Infilling(Form.PSM, start, end)
             slots = source_slots(plain, len(ids), has_eos=bool(ids[-1] == sentinels.eos))
@@ -148,7 +150,7 @@ def _middles(trained: Trained, extent: Extent) -> Iterator[tuple[list[int], list
                 yield infilled[:first], middle
 
 
-def _pieces(trained: Trained) -> Iterator[list[int]]:
+def _pieces(trained: TrainedModel) -> Iterator[list[int]]:
     return (ids.tolist() for row in _rows(trained) for ids in _split(row))
 
 
@@ -156,6 +158,6 @@ def _split(row: MappedRows) -> list[np.ndarray]:
     return np.split(np.asarray(row.input_ids[0]), np.cumsum(row.lengths_P))[:-1]
 
 
-def _rows(trained: Trained) -> Iterator[MappedRows]:
+def _rows(trained: TrainedModel) -> Iterator[MappedRows]:
     for source in sorted(sources_of(trained.snapshot, Split.HELD_OUT), key=lambda source: source.name):
         yield from (source.rows[row] for row in range(len(source.rows)))

@@ -1,7 +1,7 @@
-"""The ways of attention, tried on a device: how far from float64, whether a backward repeats, whether documents stay apart, time.
+"""Trials of the attention backends on a device: error against float64, repeatability, document isolation and time.
 
-Rows of documents of uneven lengths, padding at the end. The pick is the fastest of those that repeat, keep documents apart and
-are as near as their dtype allows; it is said, and taken by nobody: `--attention` does that.
+Rows hold documents of uneven lengths, padding at the end. The pick is the fastest backend that repeats, isolates documents and is
+as near as its dtype allows; it is reported and not applied: `--attention` does that.
 
 Shapes: B rows, T tokens of a row, H query heads, G key/value heads, E head size.
 """
@@ -25,8 +25,8 @@ MAX_ERROR_EPS = {Precision.FLOAT32: 32.0, Precision.BFLOAT16: 8.0}
 rounded once each and sums are float32; in float32 an exponential turns a score's rounding into as many as the score is large."""
 
 
-class Shape(NamedTuple):
-    """The size of a trial; the lengths are those of the documents of a row, what is left of it is padding."""
+class TrialShape(NamedTuple):
+    """Size of a trial. `lengths` are those of the documents of a row; the rest is padding."""
 
     num_rows: int
     num_query_heads: int
@@ -36,13 +36,13 @@ class Shape(NamedTuple):
     lengths: tuple[int, ...]
 
 
-ON_GPU = Shape(4, 32, 8, 64, 4096, (1, 300, 1291, 128, 77, 2000))
-ON_CPU = Shape(2, 4, 2, 16, 96, (1, 30, 50))
+ON_GPU = TrialShape(4, 32, 8, 64, 4096, (1, 300, 1291, 128, 77, 2000))
+ON_CPU = TrialShape(2, 4, 2, 16, 96, (1, 30, 50))
 
 
 @dataclass(frozen=True)
 class AttentionTrial:
-    """One way in one dtype. `error_eps` and the rest are None where it cannot run, and `found` says why."""
+    """Trial of one backend in one dtype. If it cannot run, `found` says why, and `error_eps` and the rest are None."""
 
     device: str
     dtype: str
@@ -55,24 +55,24 @@ class AttentionTrial:
 
     @property
     def is_good(self) -> bool:
-        """Whether a training may take it."""
+        """Whether a training may use it."""
         near = self.error_eps is not None and self.error_eps <= MAX_ERROR_EPS[Precision(self.dtype)]
         return near and self.is_repeatable is True and self.is_isolated is True
 
 
 def try_attention(device: str) -> list[AttentionTrial]:
-    """Every way in both dtypes, those that cannot run too."""
+    """Try every backend in both dtypes, also those that cannot run."""
     shape = ON_GPU if device.startswith("cuda") else ON_CPU
     return [_trial(choice, dtype, device, shape) for dtype in Precision for choice in WAYS]
 
 
 def pick(trials: Sequence[AttentionTrial], dtype: Precision) -> str | None:
-    """The fastest good way of a dtype on the last device that was tried."""
+    """Return the fastest good backend of a dtype on the last device that was tried."""
     good = [trial for trial in trials if trial.dtype == dtype and trial.is_good and trial.device == trials[-1].device]
     return min(good, key=lambda trial: trial.milliseconds or 0.0).choice if good else None
 
 
-def _trial(choice: AttentionChoice, dtype: Precision, device: str, shape: Shape) -> AttentionTrial:
+def _trial(choice: AttentionChoice, dtype: Precision, device: str, shape: TrialShape) -> AttentionTrial:
     try:
         planned = plan(choice, shape.head_size, dtype, device, lambda: len(shape.lengths) + 1)
         return _measured(planned, dtype, device, shape)
@@ -82,7 +82,7 @@ def _trial(choice: AttentionChoice, dtype: Precision, device: str, shape: Shape)
         return AttentionTrial(device, dtype, choice, f"FAILED: {str(error).strip().splitlines()[0][:100]}")
 
 
-def _measured(planned: AttentionPlan, dtype: Precision, device: str, shape: Shape) -> AttentionTrial:
+def _measured(planned: AttentionPlan, dtype: Precision, device: str, shape: TrialShape) -> AttentionTrial:
     inputs = made_inputs(shape, dtype, device)
     results = [run(planned, shape.lengths, inputs) for _ in range(NUM_RUNS)]
     is_repeatable = all(_equal(results[0], other) for other in results[1:])
@@ -100,8 +100,8 @@ def _measured(planned: AttentionPlan, dtype: Precision, device: str, shape: Shap
     )
 
 
-def made_inputs(shape: Shape, dtype: Precision, device: str) -> list[Tensor]:
-    """Queries (B, H, T, E), keys and values (B, G, T, E), and the gradient that comes in, as projections leave them."""
+def made_inputs(shape: TrialShape, dtype: Precision, device: str) -> list[Tensor]:
+    """Return queries (B, H, T, E), keys and values (B, G, T, E), and the incoming gradient, in the layout of the projections."""
     generator = torch.Generator().manual_seed(42)
     heads = (shape.num_query_heads, shape.num_key_value_heads, shape.num_key_value_heads, shape.num_query_heads)
     drawn = (torch.randn(shape.num_rows, shape.num_tokens, n, shape.head_size, generator=generator) for n in heads)
@@ -109,14 +109,14 @@ def made_inputs(shape: Shape, dtype: Precision, device: str) -> list[Tensor]:
 
 
 def segments_of(lengths: Sequence[int], num_rows: int, num_tokens: int, device: str) -> Tensor:
-    """Segment ids (B, T) of equal rows of documents of these lengths, padding behind them."""
+    """Return segment ids (B, T) of equal rows of documents of these lengths, followed by padding."""
     counts = torch.tensor([*lengths, num_tokens - sum(lengths)])
     ids_T = torch.repeat_interleave(torch.arange(len(counts)), counts)
     return ids_T.expand(num_rows, -1).contiguous().to(device)
 
 
 def run(planned: AttentionPlan, lengths: Sequence[int], inputs: Sequence[Tensor]) -> list[Tensor]:
-    """The result, and the gradients of queries, keys and values."""
+    """Return the result, and the gradients of queries, keys and values."""
     query, key, value = (each.detach().clone().requires_grad_() for each in inputs[:3])
     segment_ids_BT = segments_of(lengths, query.shape[0], query.shape[2], str(query.device))
     mixed = lay_out(segment_ids_BT, planned).attend(query, key, value)
@@ -124,7 +124,7 @@ def run(planned: AttentionPlan, lengths: Sequence[int], inputs: Sequence[Tensor]
 
 
 def errors(results: Sequence[Tensor], lengths: Sequence[int], inputs: Sequence[Tensor]) -> list[float]:
-    """How far each result is from the same in float64, over the largest there; a row at a time, for the memory."""
+    """Return the distance of each result to float64, over the largest value there; row by row, to save memory."""
     distances, sizes = [0.0] * len(results), [0.0] * len(results)
     for row in range(len(inputs[0])):
         exact = _exact([each[row : row + 1].double() for each in inputs], lengths)
@@ -135,10 +135,10 @@ def errors(results: Sequence[Tensor], lengths: Sequence[int], inputs: Sequence[T
     return [distance / size for distance, size in zip(distances, sizes, strict=True)]
 
 
-def keeps_apart(planned: AttentionPlan, shape: Shape, inputs: Sequence[Tensor], before: Sequence[Tensor]) -> bool:
-    """Whether a document's results and gradients keep every bit while all others change: first their numbers, then lengths.
+def keeps_apart(planned: AttentionPlan, shape: TrialShape, inputs: Sequence[Tensor], before: Sequence[Tensor]) -> bool:
+    """Return whether results and gradients of a document keep every bit if all others change: first numbers, then lengths.
 
-    The document that stays is the third; of the first two the border moves, and the last ones become one.
+    The document is the third; the border between the first two moves, and the last ones become one.
     """
     first = sum(shape.lengths[:2])
     kept = slice(first, first + shape.lengths[2])
@@ -154,7 +154,7 @@ def keeps_apart(planned: AttentionPlan, shape: Shape, inputs: Sequence[Tensor], 
 
 
 def _exact(inputs: Sequence[Tensor], lengths: Sequence[int]) -> list[Tensor]:
-    """In float64, document by document, with gradients; no mask has a part in it."""
+    """Compute results and gradients in float64, document by document, without a mask."""
     query, key, value = (each.detach().clone().requires_grad_() for each in inputs[:3])
     ends = [*torch.tensor(lengths).cumsum(0).tolist(), query.shape[2]]
     parts = []
@@ -165,8 +165,8 @@ def _exact(inputs: Sequence[Tensor], lengths: Sequence[int]) -> list[Tensor]:
     return [mixed.detach(), *torch.autograd.grad(mixed, (query, key, value), inputs[3])]
 
 
-def _milliseconds(planned: AttentionPlan, shape: Shape, inputs: Sequence[Tensor], device: str) -> float:
-    """Forward and backward of one layer, the layout made once before."""
+def _milliseconds(planned: AttentionPlan, shape: TrialShape, inputs: Sequence[Tensor], device: str) -> float:
+    """Time forward and backward of one layer, with the layout computed before."""
     query, key, value = (each.detach().clone().requires_grad_() for each in inputs[:3])
     layout = lay_out(segments_of(shape.lengths, shape.num_rows, shape.num_tokens, device), planned)
     is_gpu = device.startswith("cuda")

@@ -1,4 +1,4 @@
-"""What is set here, what this machine can promise, and what would break it: each piece is tried, not looked up."""
+"""Diagnosis of this machine: its settings, and the operations that are repeatable on it, each tried here."""
 
 import os
 import sys
@@ -26,7 +26,7 @@ _SEED = 42
 
 @dataclass(frozen=True)
 class Trial:
-    """One piece of the table of what is repeatable: run twice here, forward and backward, and compared bit by bit."""
+    """Trial of one operation: forward and backward run twice and compared bit by bit."""
 
     device: str
     dtype: str
@@ -37,7 +37,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """`is_promised` holds where the environment is right and every piece was repeatable."""
+    """Result of all trials. `is_promised` is True if the environment is right and every operation repeatable."""
 
     is_promised: bool
     settings: dict[str, str]
@@ -52,14 +52,14 @@ class Diagnosis:
 BREAKERS = (
     "another processor model, GPU architecture, system, torch, CUDA or cuDNN: other bits, refused on a resume",
     "another number of threads (the recipe's num_threads): sums are split otherwise",
-    "torch imported before the environment was right: said in the run and recorded in its result",
+    "torch imported before the environment was right: logged and recorded in the result",
     "another logical micro-batch or batch size: the numbers fork, and that is recorded",
-    "an operation that adds in the order in which threads finish: strict mode raises where torch knows of it",
+    "an operation that adds in the order in which threads finish: strict mode raises if torch knows of it",
 )
 
 
 def diagnose() -> Diagnosis:
-    """Try every piece on each device of this machine."""
+    """Try every operation on each device of this machine."""
     num_threads = min(2, os.cpu_count() or 1)
     make_deterministic(_SEED, num_threads)
     devices = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
@@ -81,7 +81,7 @@ def diagnose() -> Diagnosis:
 
 
 def lines(found: Diagnosis) -> Iterator[str]:
-    """The diagnosis for people."""
+    """Yield the diagnosis as lines of text."""
     yield from (f"set      {name} = {value}" for name, value in found.settings.items())
     yield from (f"machine  {name} = {value}" for name, value in found.environment.items())
     for trial in found.trials:
@@ -89,7 +89,11 @@ def lines(found: Diagnosis) -> Iterator[str]:
     for way in found.attention:
         yield f"tried    {way.device} {way.dtype:<8} attention {way.choice:<6} {way.found}"
     for dtype, choice in found.attention_picks.items():
-        yield f"fastest  {dtype:<8} --attention {choice}" if choice else f"fastest  {dtype:<8} no attention is good"
+        yield (
+            f"fastest  {dtype:<8} --attention {choice}"
+            if choice
+            else f"fastest  {dtype:<8} no attention backend is good"
+        )
     yield from (f"breaks   {text}" for text in found.breakers)
     yield from (f"broken   {text}" for text in found.broken_promises)
     yield "promised: two runs and any resume are bit-identical here" if found.is_promised else "NOT PROMISED, see above"
@@ -122,10 +126,10 @@ def _try(device: str, name: str, piece: str, run: Callable[[], list[Tensor]]) ->
         one, other = run(), run()
     except RuntimeError as error:
         is_unused = piece in _UNUSED
-        why = "refused by strict mode, and nothing here uses it" if is_unused else "refused"
+        why = "refused by strict mode, and not used here" if is_unused else "refused"
         return Trial(device, name, piece, is_unused, f"{why}: {str(error).splitlines()[0][:80]}")
     is_equal = all(torch.equal(_bytes(mine), _bytes(theirs)) for mine, theirs in zip(one, other, strict=True))
-    return Trial(device, name, piece, is_equal, "twice the same bits" if is_equal else "OTHER BITS the second time")
+    return Trial(device, name, piece, is_equal, "the same bits twice" if is_equal else "OTHER BITS the second time")
 
 
 def _bytes(tensor: Tensor) -> Tensor:
@@ -141,7 +145,7 @@ def _gradients(device: str, dtype: torch.dtype, run: Callable[[list[Tensor]], Te
 
 
 def _block_gradients(device: str, layer: int) -> list[Tensor]:
-    """Loss and gradients of a model of one layer of the smallest preset, with its embedding, norms and chunked loss."""
+    """Compute loss and gradients of a model with one layer of the smallest preset, its embedding, norms and chunked loss."""
     whole = preset("tiny")
     engram = whole.attention.engram.model_copy(
         update={"layers": (0,) if layer in whole.attention.engram.layers else ()}
@@ -201,6 +205,6 @@ _PIECES: dict[str, Callable[[list[Tensor]], Tensor]] = {
     "log-sum-exp": lambda inputs: torch.logsumexp(inputs[0] @ inputs[1], dim=-1),
 }
 _UNUSED = frozenset({"cumsum"})
-"""On floating-point numbers: a CUDA device adds them in no fixed order. Ranks of slots are counted in integers."""
+"""Not repeatable on floating-point numbers: a CUDA device adds them in no fixed order. Ranks of slots are integers."""
 _BLOCKS = {"block A, Engram": 0, "block E": 1, "block M": 2, "block R": 3}
-"""Layers of the smallest preset, each tried in a model of its own."""
+"""Layers of the smallest preset, each tried in its own model."""

@@ -1,4 +1,4 @@
-"""A snapshot of the first rows of another, in a store of its own: an epoch of it ends after a few steps."""
+"""Small snapshots for proofs: a copy in a store of its own, and one of the first rows, whose epoch takes a few steps."""
 
 import shutil
 from pathlib import Path
@@ -16,7 +16,7 @@ from pipeline.store.store import Store
 
 
 def copy_snapshot(store: Store, snapshot_id: str, root: Path) -> Store:
-    """Make a store that holds one snapshot and nothing else."""
+    """Create a store that holds one snapshot and nothing else."""
     snapshot, copy = open_snapshot(store, snapshot_id), Store(root)
     with copy.writer("copied", f"a copy of {snapshot_id[:12]}") as scratch:
         for name in [snapshot_id, *(source.rows for source in snapshot.sources)]:
@@ -50,7 +50,7 @@ def shorten(store: Store, snapshot_id: str, num_rows: int) -> str:
 
 
 def _write_first_rows(files: list[Path], target: Path, num_rows: int) -> int:
-    """Copy the first rows of one table as Arrow; returns how many."""
+    """Copy the first rows of one table as Arrow, and return how many."""
     left = num_rows
     with ipc.open_file(str(files[0])) as first, ipc.new_file(str(target), first.schema) as writer:
         for file in files:

@@ -7,7 +7,7 @@ import torch
 
 from pipeline.core.errors import TrainingError
 from trainer.config.presets import preset
-from trainer.inference.sampling import Draw, decoding_difference, draw_token, draw_tokens
+from trainer.inference.sampling import SamplingOptions, decoding_difference, sample_token, sample_tokens
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 
@@ -24,27 +24,27 @@ def model() -> HybridModel:
     return built.eval()
 
 
-def drawn_often(draw: Draw) -> dict[int, float]:
+def drawn_often(draw: SamplingOptions) -> dict[int, float]:
     generator = torch.Generator().manual_seed(0)
-    tokens = [draw_token(SCORES, draw, generator) for _ in range(4000)]
+    tokens = [sample_token(SCORES, draw, generator) for _ in range(4000)]
     return {token: tokens.count(token) / len(tokens) for token in sorted(set(tokens))}
 
 
 @pytest.mark.parametrize(
     ("draw", "expected"),
     [
-        (Draw(temperature=1.0), {0: 0.05, 1: 0.4, 2: 0.3, 3: 0.15, 4: 0.1}),
-        (Draw(temperature=0.5), {0: 0.0088, 1: 0.561, 2: 0.316, 3: 0.079, 4: 0.035}),
-        (Draw(temperature=1.0, top_k=2), {1: 4 / 7, 2: 3 / 7}),
-        (Draw(temperature=1.0, top_k=99), {0: 0.05, 1: 0.4, 2: 0.3, 3: 0.15, 4: 0.1}),
-        (Draw(temperature=1.0, top_p=0.69), {1: 4 / 7, 2: 3 / 7}),
-        (Draw(temperature=1.0, top_p=0.71), {1: 0.4 / 0.85, 2: 0.3 / 0.85, 3: 0.15 / 0.85}),
-        (Draw(temperature=1.0, top_p=0.0), {1: 1.0}),
-        (Draw(temperature=1e30, top_k=1), {1: 1.0}),
-        (Draw(temperature=0.0), {1: 1.0}),
+        (SamplingOptions(temperature=1.0), {0: 0.05, 1: 0.4, 2: 0.3, 3: 0.15, 4: 0.1}),
+        (SamplingOptions(temperature=0.5), {0: 0.0088, 1: 0.561, 2: 0.316, 3: 0.079, 4: 0.035}),
+        (SamplingOptions(temperature=1.0, top_k=2), {1: 4 / 7, 2: 3 / 7}),
+        (SamplingOptions(temperature=1.0, top_k=99), {0: 0.05, 1: 0.4, 2: 0.3, 3: 0.15, 4: 0.1}),
+        (SamplingOptions(temperature=1.0, top_p=0.69), {1: 4 / 7, 2: 3 / 7}),
+        (SamplingOptions(temperature=1.0, top_p=0.71), {1: 0.4 / 0.85, 2: 0.3 / 0.85, 3: 0.15 / 0.85}),
+        (SamplingOptions(temperature=1.0, top_p=0.0), {1: 1.0}),
+        (SamplingOptions(temperature=1e30, top_k=1), {1: 1.0}),
+        (SamplingOptions(temperature=0.0), {1: 1.0}),
     ],
 )
-def test_tokens_come_as_often_as_the_choice_says(draw: Draw, expected: dict[int, float]) -> None:
+def test_tokens_come_as_often_as_the_choice_says(draw: SamplingOptions, expected: dict[int, float]) -> None:
     found = drawn_often(draw)
 
     assert found.keys() == expected.keys()
@@ -52,8 +52,8 @@ def test_tokens_come_as_often_as_the_choice_says(draw: Draw, expected: dict[int,
 
 
 def test_completions_equal_those_that_a_full_pass_for_every_token_draws(model: HybridModel) -> None:
-    draw, prompt = Draw(num_tokens=12, temperature=1.0), [1, 7, 9]
-    found = draw_tokens(model, prompt, draw, seed=3, specials=SPECIALS)
+    draw, prompt = SamplingOptions(num_tokens=12, temperature=1.0), [1, 7, 9]
+    found = sample_tokens(model, prompt, draw, seed=3, specials=SPECIALS)
 
     model = model.requires_grad_(False)
     generator, ids, logarithms = torch.Generator().manual_seed(3), list(prompt), []
@@ -75,12 +75,12 @@ def test_completions_equal_those_that_a_full_pass_for_every_token_draws(model: H
 
 
 def test_a_seed_decides_and_the_global_generator_does_not(model: HybridModel) -> None:
-    draw = Draw(num_tokens=8, temperature=1.0)
-    first = draw_tokens(model, [1], draw, seed=5, specials=SPECIALS)
+    draw = SamplingOptions(num_tokens=8, temperature=1.0)
+    first = sample_tokens(model, [1], draw, seed=5, specials=SPECIALS)
     torch.manual_seed(77)
 
-    assert draw_tokens(model, [1], draw, seed=5, specials=SPECIALS) == first
-    assert draw_tokens(model, [1], draw, seed=6, specials=SPECIALS) != first
+    assert sample_tokens(model, [1], draw, seed=5, specials=SPECIALS) == first
+    assert sample_tokens(model, [1], draw, seed=6, specials=SPECIALS) != first
 
 
 def test_decoding_equals_the_full_pass_and_a_fault_in_it_is_seen(model: HybridModel) -> None:
@@ -99,4 +99,4 @@ def test_scores_that_are_not_finite_are_refused(model: HybridModel) -> None:
     broken.load_state_dict(model.state_dict() | {"norm.weight": torch.full((64,), math.nan)})
 
     with pytest.raises(TrainingError, match="its scores are not finite"):
-        draw_tokens(broken, [1], Draw(), seed=0, specials=SPECIALS)
+        sample_tokens(broken, [1], SamplingOptions(), seed=0, specials=SPECIALS)

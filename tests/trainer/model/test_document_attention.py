@@ -29,11 +29,11 @@ from trainer.model.document_attention import (
 )
 from trainer.model.hybrid import HybridModel
 from trainer.model.segments import describe_rows
-from trainer.proof.attention_trials import Shape, keeps_apart, made_inputs, run, segments_of
+from trainer.proof.attention_trials import TrialShape, keeps_apart, made_inputs, run, segments_of
 
 PLANS = [AttentionPlan(choice, 8 if choice is AttentionChoice.VARLEN else 0) for choice in AttentionChoice]
 # Documents of one token, one that crosses the border of a block, padding, and a row that ends inside a block.
-SHAPE = Shape(2, 4, 2, 8, 150, (1, 20, 70, 33))
+SHAPE = TrialShape(2, 4, 2, 8, 150, (1, 20, 70, 33))
 
 
 @pytest.fixture(autouse=True)

@@ -21,7 +21,7 @@ from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 from trainer.model.loss import TrainingBatch
 from trainer.model.segments import describe_rows
-from trainer.proof.attention_trials import ON_GPU, Shape, _measured, keeps_apart, made_inputs, run, segments_of
+from trainer.proof.attention_trials import ON_GPU, TrialShape, _measured, keeps_apart, made_inputs, run, segments_of
 from trainer.train.determinism import make_deterministic
 from trainer.train.environment import describe_environment
 
@@ -32,9 +32,9 @@ FLOAT32, BFLOAT16 = Precision
 ABLE = [(MATH, FLOAT32), (FLEX, FLOAT32), (MATH, BFLOAT16), (FLEX, BFLOAT16), (VARLEN, BFLOAT16)]
 SHAPES = {
     "training": ON_GPU,
-    "a row of one document, not cut evenly into blocks": Shape(1, 8, 8, 64, 1000, (7, 400, 593)),
-    "small heads": Shape(3, 4, 2, 16, 300, (100, 28, 72, 90)),
-    "wide heads": Shape(2, 8, 1, 128, 640, (128, 128, 200)),
+    "a row of one document, not cut evenly into blocks": TrialShape(1, 8, 8, 64, 1000, (7, 400, 593)),
+    "small heads": TrialShape(3, 4, 2, 16, 300, (100, 28, 72, 90)),
+    "wide heads": TrialShape(2, 8, 1, 128, 640, (128, 128, 200)),
 }
 
 
@@ -56,7 +56,7 @@ def _strict():
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 @pytest.mark.parametrize(("choice", "dtype"), ABLE)
 def test_a_way_is_near_float64_repeats_its_bits_and_keeps_documents_apart(
-    choice: AttentionChoice, dtype: Precision, shape: Shape
+    choice: AttentionChoice, dtype: Precision, shape: TrialShape
 ) -> None:
     assert missing(choice, shape.head_size, dtype, "cuda") == ""
 

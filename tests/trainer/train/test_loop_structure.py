@@ -17,7 +17,7 @@ from trainer.config.model import StructureConfig
 from trainer.config.training import recipe_named
 from trainer.data.batch import Batch
 from trainer.inference.sampling import open_trained
-from trainer.inference.scores import Extent, exact_middles, held_out_loss
+from trainer.inference.scores import ScoreOptions, exact_middles, held_out_loss
 from trainer.train.evaluation import EvaluationSchedule
 from trainer.train.loop import train
 from trainer.train.session import RunInputs, TrainSession
@@ -55,7 +55,7 @@ def test_structure_is_trained_on_and_resumed_and_certified(store: Store, tmp_pat
     assert trained.model.structure is not None
     assert trained.model.structure.out_DN.abs().sum() > 0, "what starts at zero has learned"
     assert held_out_loss(trained, 4)["bits_per_byte"] > 0
-    assert exact_middles(trained, Extent(num_middles=2, num_tokens=20))["num_middles"] == 2
+    assert exact_middles(trained, ScoreOptions(num_middles=2, num_tokens=20))["num_middles"] == 2
 
 
 def test_the_certificate_sees_structure_and_the_same_ids_without_it(store: Store) -> None:
