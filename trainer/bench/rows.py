@@ -65,7 +65,7 @@ def rows_of(is_dry: bool) -> list[BenchRow]:
         *(
             BenchRow(case.name, lambda options, case=case: measure_steps(_with_backend(case, options)), True)
             for case in cases
-        ),  # type: ignore[misc]
+        ),
         BenchRow(strict.name, lambda options: measure_determinism_cost(_with_backend(strict, options))),
         BenchRow(f"{prefix}packing-invariance", lambda options: measure_packing(sizes)),
         BenchRow(
