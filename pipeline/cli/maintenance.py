@@ -22,14 +22,13 @@ def _add_pin_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _pin(options: argparse.Namespace, store: Store, person: Console) -> Answer:
-    from pipeline.collect.kinds.sdist import BlobWriter
     from pipeline.collect.propose_pin import propose_cataloged, propose_local
 
     if options.path is not None:
         proposal = propose_local(options.name, options.path.resolve(), options.license or "NOASSERTION")
     else:
-        blobs = BlobWriter(store.partial_blob(f"pin-{options.name}"), store.put_blob)
-        proposal = propose_cataloged(options.name, options.version, options.license, blobs)
+        partial = store.partial_blob(f"pin-{options.name}")
+        proposal = propose_cataloged(options.name, options.version, options.license, partial, store.put_blob)
     if not options.json:
         print(proposal.as_toml())
     for note in proposal.notes:

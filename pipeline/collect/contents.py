@@ -9,7 +9,8 @@ from pipeline.core.languages import is_source
 from pipeline.core.records import FileModification
 from pipeline.pins.selection import Selection, is_license_evidence
 
-_DRIVE = re.compile(r"[A-Za-z]:")
+DRIVE = re.compile(r"[A-Za-z]:")
+"""Beginning of an absolute path on Windows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +81,6 @@ def flaw_of_name(name: str) -> str:
         return "has no name"
     if "\0" in name:
         return "has a NUL in its name"
-    if parts[0] == "" or is_on_drive(name):
+    if parts[0] == "" or DRIVE.match(name):
         return "has an absolute path"
     return "leaves the archive through `..`" if ".." in parts else ""
-
-
-def is_on_drive(name: str) -> bool:
-    """Return whether a path begins with a Windows drive."""
-    return _DRIVE.match(name) is not None

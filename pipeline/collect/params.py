@@ -1,7 +1,7 @@
 """Settings of collect: CollectParams, the limits on a source; and RetryPolicy, which the data do not depend on."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from pydantic import Field
@@ -48,6 +48,9 @@ class RetryPolicy:
     """Bytes of one file. A transfer that sends or declares more is refused."""
     sleep: Callable[[float], None] = time.sleep
 
-    def wait(self, attempt: int) -> None:
-        """Wait after the attempt of that number, counted from 1."""
-        self.sleep(self.first_delay_seconds * 2 ** (attempt - 1))
+    def attempts(self) -> Iterator[int]:
+        """Yield the numbers of the attempts, from 1, with a delay before each but the first."""
+        for attempt in range(1, self.num_attempts + 1):
+            if attempt > 1:
+                self.sleep(self.first_delay_seconds * 2 ** (attempt - 2))
+            yield attempt

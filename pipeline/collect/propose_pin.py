@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.collect.kinds.sdist import BlobWriter, propose_release
+from pipeline.collect.kinds.sdist import PutBlob, propose_release
 from pipeline.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.collect.params import RetryPolicy
 from pipeline.core.errors import PinError
@@ -25,21 +25,21 @@ class ProposedPin:
 
 def catalog_entry(name: str, catalog: Path = CATALOG) -> CatalogEntry:
     """Return the cataloged source of that name. Raises PinError naming those that exist."""
-    entries = load_catalog(catalog)
-    for entry in entries:
-        if entry.name == name:
-            return entry
-    names = ", ".join(entry.name for entry in entries)
-    remedy = "Add it there first, or pin a folder or a file of your own with `pin NAME PATH`."
-    raise PinError(f"{catalog.name}: {name}", "is not listed", f"one of {names}", remedy)
+    entries = {entry.name: entry for entry in load_catalog(catalog)}
+    if name not in entries:
+        remedy = "Add it there first, or pin a folder or a file of your own with `pin NAME PATH`."
+        raise PinError(f"{catalog.name}: {name}", "is not listed", f"one of {', '.join(entries)}", remedy)
+    return entries[name]
 
 
-def propose_cataloged(name: str, version: str | None, declared_license: str | None, blobs: BlobWriter) -> ProposedPin:
+def propose_cataloged(
+    name: str, version: str | None, declared_license: str | None, partial: Path, put_blob: PutBlob
+) -> ProposedPin:
     """Propose a pin of a cataloged source, found in pip's package index; `declared_license` overrides the one found."""
     from pipeline.collect.network.package_index import PackageIndex, pip_configuration
 
     index = PackageIndex(pip_configuration(), RetryPolicy())
-    fields, notes = propose_release(catalog_entry(name), version, index, blobs)
+    fields, notes = propose_release(catalog_entry(name), version, index, partial, put_blob)
     given = {} if declared_license is None else {"declared_license": declared_license}
     return ProposedPin({**fields, **given}, notes)
 

@@ -52,7 +52,7 @@ def collect_source(job: PartJob) -> PartOutput:
     revision: str = job.identity["revision"]
     read = [_source_file(job.name, revision, file) for file in contents.files]
     selectors = [Selector(text) for text in job.identity.get("withdrawn", ())]
-    files, withdrawn = _without_withdrawn(read, selectors)
+    files, withdrawn = _withdraw(read, selectors)
     drops = [_dropped(job.name, skipped) for skipped in sorted((*contents.skipped, *withdrawn), key=lambda s: s.path)]
     tables = {
         "files.parquet": table_of_records(SourceFile, files),
@@ -114,9 +114,7 @@ def _source_file(source: str, revision: str, file: ReadFile) -> SourceFile:
     )
 
 
-def _without_withdrawn(
-    files: list[SourceFile], selectors: Sequence[Selector]
-) -> tuple[list[SourceFile], list[SkippedFile]]:
+def _withdraw(files: list[SourceFile], selectors: Sequence[Selector]) -> tuple[list[SourceFile], list[SkippedFile]]:
     kept: list[SourceFile] = []
     removed: list[SkippedFile] = []
     for file in files:

@@ -30,7 +30,9 @@ class CatalogEntry(Params):
 def load_catalog(path: Path) -> tuple[CatalogEntry, ...]:
     """Read the `[[source]]` tables of a catalog, sorted by name. Raises PinError for a bad entry or a repeated name."""
     tables = read_tables(path, "source")
-    entries = [_entry_of(table, number, path) for number, table in enumerate(tables, start=1)]
+    entries = [
+        _parse_entry(table, f"{path}: {table.get('name', f'entry {n}')}") for n, table in enumerate(tables, start=1)
+    ]
     names = sorted(entry.name for entry in entries)
     for name, following in pairwise(names):
         if name == following:
@@ -38,10 +40,10 @@ def load_catalog(path: Path) -> tuple[CatalogEntry, ...]:
     return tuple(sorted(entries, key=lambda entry: entry.name))
 
 
-def _entry_of(table: dict[str, object], number: int, path: Path) -> CatalogEntry:
+def _parse_entry(table: dict[str, object], subject: str) -> CatalogEntry:
     try:
         return CatalogEntry.model_validate(table)
     except ValidationError as error:
         _, found, expected = first_error(error)
         remedy = "A catalog only lists: to use a source, add it to a pins file."
-        raise PinError(f"{path}: {table.get('name', f'entry {number}')}", found, expected, remedy) from None
+        raise PinError(subject, found, expected, remedy) from None

@@ -20,9 +20,6 @@ from pipeline.pins.selection import Selection
 # Control characters, and characters that change the direction of text or break a line.
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
-GIT_FILE = "100644"
-GIT_EXECUTABLE = "100755"
-
 
 @dataclass(frozen=True, slots=True)
 class TreeEntry:
@@ -36,6 +33,25 @@ class TreeEntry:
     """Mode as in git: 100644 or 100755."""
     skipped: str = ""
     """Why it is not read if it is not a regular file: `link` or `special`."""
+
+    def read(self) -> bytes:
+        """Read the bytes of the file. Raises SourceError."""
+        with self._open() as file:
+            return file.read()
+
+    def sha256(self) -> str:
+        """Return the SHA-256 of a file of any size, in hex. Raises SourceError."""
+        with self._open() as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+    @contextmanager
+    def _open(self) -> Iterator[BufferedReader]:
+        # If the file became a link or a FIFO since it was listed, it is neither followed nor waited for.
+        try:
+            with open(os.open(self.local_path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+                yield file
+        except OSError as error:
+            raise _unreadable(self.local_path, error) from error
 
 
 def tree_entries(root: Path, selection: Selection) -> list[TreeEntry]:
@@ -52,7 +68,7 @@ def tree_digest(root: Path, selection: Selection | None = None) -> str:
     Times, owners, empty folders and links do not count. Raises SourceError for a file that cannot be read.
     """
     entries = tree_entries(root, selection or Selection())
-    return combine_digests((entry, entry_sha256(entry)) for entry in entries if not entry.skipped)
+    return combine_digests((entry, entry.sha256()) for entry in entries if not entry.skipped)
 
 
 def combine_digests(files: Iterable[tuple[TreeEntry, str]]) -> str:
@@ -70,18 +86,6 @@ def check_tree(source: str, found: str, pinned: str) -> None:
         raise DigestError(source, f"its tree has the digest {found}", pinned, remedy)
 
 
-def read_entry(entry: TreeEntry) -> bytes:
-    """Read the bytes of a file. Raises SourceError."""
-    with _open_regular(entry) as file:
-        return file.read()
-
-
-def entry_sha256(entry: TreeEntry) -> str:
-    """Return the SHA-256 of a file of any size, in hex. Raises SourceError."""
-    with _open_regular(entry) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def printable_path(name: str) -> str:
     """Escape a name reversibly so that it can be stored and printed: backslashes doubled, bytes that are not UTF-8 as `\\xNN`.
 
@@ -89,16 +93,6 @@ def printable_path(name: str) -> str:
     """
     text = name.replace("\\", "\\\\").encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return _UNPRINTABLE.sub(lambda match: "".join(f"\\x{byte:02x}" for byte in match[0].encode()), text)
-
-
-@contextmanager
-def _open_regular(entry: TreeEntry) -> Iterator[BufferedReader]:
-    # If the file became a link or a FIFO since it was listed, it is neither followed nor waited for.
-    try:
-        with open(os.open(entry.local_path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            yield file
-    except OSError as error:
-        raise _unreadable(entry.local_path, error) from error
 
 
 def _walk(root: Path) -> Iterator[Path]:
@@ -117,7 +111,7 @@ def _entry(root: Path, path: Path) -> TreeEntry:
     except OSError as error:
         raise _unreadable(path, error) from error
     skipped = "link" if stat.S_ISLNK(status.st_mode) else "" if stat.S_ISREG(status.st_mode) else "special"
-    mode = GIT_EXECUTABLE if status.st_mode & stat.S_IXUSR else GIT_FILE
+    mode = "100755" if status.st_mode & stat.S_IXUSR else "100644"
     return TreeEntry(printable_path(path.relative_to(root).as_posix()), path, status.st_size, mode, skipped)
 
 

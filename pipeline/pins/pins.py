@@ -143,15 +143,10 @@ def load_pins(path: Path, kinds: Iterable[PinKind]) -> tuple[SourcePin, ...]:
         for number, entry in enumerate(entries, start=1)
     ]
     names = [pin.name for pin in pins]
-    for name in names:
-        if names.count(name) > 1:
-            raise PinError(
-                f"{path}: {name}",
-                f"{names.count(name)} entries have this name",
-                "one entry for each name",
-                "Rename or remove all but one.",
-            )
     for pin in pins:
+        if names.count(pin.name) > 1:
+            found = f"{names.count(pin.name)} entries have this name"
+            raise PinError(f"{path}: {pin.name}", found, "one entry for each name", "Rename or remove all but one.")
         _refuse_unknown_upstreams(pin, names, f"{path}: {pin.name}")
     return tuple(sorted(pins, key=lambda pin: pin.name))
 

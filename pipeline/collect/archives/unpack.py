@@ -7,16 +7,16 @@ import posixpath
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from pipeline.collect.archives.containers import Member, members_of, refusing_broken
 from pipeline.collect.contents import (
+    DRIVE,
     ReadFile,
     ReadOptions,
     SkippedFile,
     SourceContents,
     flaw_of_name,
-    is_on_drive,
     over_limit,
 )
 from pipeline.collect.params import CollectParams
@@ -91,7 +91,7 @@ def _check_link(member: Member, path: str, subject: str) -> None:
     base = posixpath.dirname(path) if member.kind == "link" else ""
     target = member.target.replace("\\", "/")
     reached = posixpath.normpath(posixpath.join(base, target))
-    if target.startswith("/") or is_on_drive(target) or reached.split("/")[0] == ".." or "\0" in target:
+    if target.startswith("/") or DRIVE.match(target) or reached.split("/")[0] == ".." or "\0" in target:
         found = f"is a {member.kind} to {printable_path(member.target)[:200]!r}"
         raise ArchiveError(subject, found, "a target inside the archive", _CHOOSE_ANOTHER)
 
@@ -107,16 +107,10 @@ def _refuse_collisions(paths: list[str], subject: str) -> None:
             raise ArchiveError(subject, found, "paths that differ in more than case", _CHOOSE_ANOTHER)
         seen[folded] = path
     for folded, path in seen.items():
-        above = next((parent for parent in _parents(folded) if parent in seen), None)
+        above = next((str(parent) for parent in PurePosixPath(folded).parents if str(parent) in seen), None)
         if above is not None:
             found = f"{path!r} is below {seen[above]!r}, which is not a folder"
             raise ArchiveError(subject, found, "a tree", _CHOOSE_ANOTHER)
-
-
-def _parents(path: str) -> Iterator[str]:
-    while "/" in path:
-        path = path.rpartition("/")[0]
-        yield path
 
 
 def _top_folder(paths: Iterable[str]) -> str:

@@ -10,8 +10,9 @@ import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from subprocess import DEVNULL, PIPE
 from tempfile import TemporaryFile
-from typing import IO, BinaryIO
+from typing import Any, BinaryIO
 
 from pipeline.core.child_process import kill_group
 from pipeline.core.errors import SourceError
@@ -50,7 +51,7 @@ def stream_git(folder: Path, arguments: Sequence[str], lines: Iterable[str] = ()
     with TemporaryFile() as stdin, TemporaryFile() as stderr:
         stdin.writelines(f"{line}\n".encode() for line in lines)
         stdin.seek(0)
-        process = _popen(folder, arguments, _local_environment(), stdin, stderr)
+        process = _popen(folder, arguments, _local_environment(), stdin=stdin, stdout=PIPE, stderr=stderr)
         assert process.stdout is not None  # it is a pipe
         try:
             yield process.stdout  # type: ignore[misc]  # a pipe reads like a file
@@ -67,7 +68,7 @@ def stream_git(folder: Path, arguments: Sequence[str], lines: Iterable[str] = ()
 
 def start_git(folder: Path, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
     """Start git locally with pipes for its standard input and output. The caller ends it."""
-    return _popen(folder, arguments, _local_environment(), subprocess.PIPE, subprocess.DEVNULL)
+    return _popen(folder, arguments, _local_environment(), stdin=PIPE, stdout=PIPE, stderr=DEVNULL)
 
 
 def run_online(folder: Path, arguments: Sequence[str], max_file_bytes: int, deadline_seconds: float) -> tuple[int, str]:
@@ -76,7 +77,7 @@ def run_online(folder: Path, arguments: Sequence[str], max_file_bytes: int, dead
     The status is -9 if it was stopped at the deadline; a file over the limit ends it too, with another status.
     """
     with TemporaryFile() as stderr:
-        process = _popen(folder, arguments, _online_environment(), subprocess.DEVNULL, stderr, subprocess.DEVNULL)
+        process = _popen(folder, arguments, _online_environment(), stdin=DEVNULL, stdout=DEVNULL, stderr=stderr)
         with suppress(ProcessLookupError):
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (max_file_bytes, max_file_bytes))
         try:
@@ -98,19 +99,12 @@ def error_message(stderr: bytes) -> str:
 
 
 def _popen(
-    folder: Path,
-    arguments: Sequence[str],
-    environment: dict[str, str],
-    stdin: int | IO[bytes],
-    stderr: int | IO[bytes],
-    stdout: int = subprocess.PIPE,
+    folder: Path, arguments: Sequence[str], environment: dict[str, str], **streams: Any
 ) -> subprocess.Popen[bytes]:
     settings = [argument for setting in _SETTINGS for argument in ("-c", setting)]
     command = ["git", *settings, *arguments]
     try:
-        return subprocess.Popen(
-            command, cwd=folder, env=environment, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True
-        )
+        return subprocess.Popen(command, cwd=folder, env=environment, start_new_session=True, **streams)
     except FileNotFoundError as error:
         remedy = "Install git, or pin an archive of the same tree."
         raise SourceError("git", "is not installed", "git 2.32 or newer, for pins of kind git", remedy) from error

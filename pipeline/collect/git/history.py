@@ -10,10 +10,11 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from typing import IO
 
 from pipeline.collect.git.command import run_git, stream_git
-from pipeline.collect.git.objects import PackObjects
+from pipeline.collect.git.pack_objects import PackObjects
 from pipeline.core.languages import is_source, source_suffixes
 from pipeline.core.records import FileModification
 from pipeline.pins.local_tree import printable_path
@@ -64,36 +65,6 @@ class Change:
     """Previous path of a renamed file; else empty."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
-    """The modifications of one file of the pinned commit. `is_ambiguous`: the path may have been several files."""
-
-    source: str
-    revision: str
-    path: str
-    is_ambiguous: bool
-
-    def modification(self, index: int, record: CommitRecord, change: Change, num_diff_chars: int) -> FileModification:
-        """Return the record of what a commit changed in the file, as number `index` of the chain."""
-        return FileModification(
-            source=self.source,
-            revision=self.revision,
-            path=self.path,
-            repo_stable_id=stable_id(self.source),
-            filepath_stable_id=stable_id(self.source, self.path),
-            file_local_commit_index=index,
-            commit_hash=record.commit,
-            parent_hashes=record.parents,
-            author_time=record.author_time,
-            commit_time=record.commit_time,
-            subject=record.subject,
-            old_blob_id=change.old_blob_id,
-            new_blob_id=change.new_blob_id,
-            num_diff_chars=num_diff_chars,
-            has_rename_ambiguity=self.is_ambiguous,
-        )
-
-
 def modifications(objects: PackObjects, commit: str, paths: Collection[str], source: str) -> list[FileModification]:
     """Return the chains of the files at `paths` of a commit, sorted by path and index."""
     commits = [record for record in commit_records(objects, commit) if len(record.parents) <= 1]
@@ -106,15 +77,32 @@ def modifications(objects: PackObjects, commit: str, paths: Collection[str], sou
         if len(record.parents) == 1 and is_accepted(record.subject, changes[record.commit])
     }
     sizes = _diff_sizes(objects, [record.commit for record in commits if accepted.get(record.commit)])
-    chains: Counter[str] = Counter()
+    lengths: Counter[str] = Counter()
     found: list[FileModification] = []
     for record in commits:
         for change in accepted.get(record.commit, ()):
             num_chars = sizes.get((record.commit, change.old_blob_id, change.new_blob_id), 0)
             if MIN_DIFF_CHARS <= num_chars <= MAX_DIFF_CHARS:
-                chain = Chain(source, commit, change.path, change.path in ambiguous)
-                found.append(chain.modification(chains[change.path], record, change, num_chars))
-                chains[change.path] += 1
+                found.append(
+                    FileModification(
+                        source=source,
+                        revision=commit,
+                        path=change.path,
+                        repo_stable_id=stable_id(source),
+                        filepath_stable_id=stable_id(source, change.path),
+                        file_local_commit_index=lengths[change.path],
+                        commit_hash=record.commit,
+                        parent_hashes=record.parents,
+                        author_time=record.author_time,
+                        commit_time=record.commit_time,
+                        subject=record.subject,
+                        old_blob_id=change.old_blob_id,
+                        new_blob_id=change.new_blob_id,
+                        num_diff_chars=num_chars,
+                        has_rename_ambiguity=change.path in ambiguous,
+                    )
+                )
+                lengths[change.path] += 1
     return sorted(found, key=lambda item: (item.path, item.file_local_commit_index))
 
 
@@ -125,27 +113,22 @@ def is_accepted(subject: str, changes: Sequence[Change]) -> bool:
 
 
 def commit_records(objects: PackObjects, commit: str) -> list[CommitRecord]:
-    """Return a commit and all its ancestors in topological order, parents first, ties by the oldest commit time."""
+    """Return a commit and all its ancestors parents first; of those that may come next, the oldest commit time first."""
     form = "--format=%H%x00%P%x00%at%x00%ct%x00%s"
     listing = run_git(objects.folder, ["log", "-z", form, "--encoding=UTF-8", "--no-show-signature", commit])
     fields = listing.decode("utf-8", "replace").split("\0")
     every = (_commit_record(*fields[at : at + 5]) for at in range(0, len(fields) - 4, 5))
     records = {record.commit: record for record in every}
-    children: dict[str, list[str]] = {name: [] for name in records}
-    num_pending_parents = {name: len(set(record.parents)) for name, record in records.items()}
-    for name, record in records.items():
-        for parent in set(record.parents):
-            children[parent].append(name)
-    ready = [(record.commit_time, name) for name, record in records.items() if not record.parents]
-    heapq.heapify(ready)
+    sorter = TopologicalSorter({name: record.parents for name, record in records.items()})
+    sorter.prepare()
+    ready: list[tuple[int, str]] = []
     ordered: list[CommitRecord] = []
-    while ready:
+    while sorter.is_active():
+        for name in sorter.get_ready():
+            heapq.heappush(ready, (records[name].commit_time, name))
         _, name = heapq.heappop(ready)
         ordered.append(records[name])
-        for child in children[name]:
-            num_pending_parents[child] -= 1
-            if not num_pending_parents[child]:
-                heapq.heappush(ready, (records[child].commit_time, child))
+        sorter.done(name)
     return ordered
 
 

@@ -86,7 +86,7 @@ def _fetch(pin: GitPin, fetcher: Fetcher) -> Path:
 
 def _read(job: PartJob, pack: Path, options: ReadOptions) -> SourceContents:
     from pipeline.collect.git.history import modifications
-    from pipeline.collect.git.objects import commit_contents, open_pack
+    from pipeline.collect.git.pack_objects import commit_contents, open_pack
 
     commit: str = job.identity["revision"]
     with open_pack(pack, commit, job.name) as objects:
@@ -104,7 +104,7 @@ def fetch_commit(pin: GitPin, folder: Path, max_num_bytes: int, retry: RetryPoli
     SourceError if the id is that of another object.
     """
     failures: list[str] = []
-    for attempt in range(1, retry.num_attempts + 1):
+    for attempt in retry.attempts():
         repository = folder / f"attempt-{attempt}"
         create_repository(repository, pin.commit)
         failure = _attempt(pin, repository, max_num_bytes, retry)
@@ -114,8 +114,6 @@ def fetch_commit(pin: GitPin, folder: Path, max_num_bytes: int, retry: RetryPoli
         failures.append(failure)
         if any(text in failure for text in _PERMANENT_FAILURES):
             break
-        if attempt < retry.num_attempts:
-            retry.wait(attempt)
     tried = "; ".join(f"attempt {number}: {failure}" for number, failure in enumerate(failures, start=1))
     remedy = "Check the pin's `url`, the network and your access, then run again."
     raise FetchError(pin.name, f"{pin.url} could not be fetched ({tried})", f"commit {pin.commit}", remedy)

@@ -144,9 +144,8 @@ def _string(record: dict[str, Any], field: str) -> str:
 
 
 def _propose(path: Path) -> dict[str, str] | None:
-    if path.is_file() and path.suffix == ".jsonl":
-        return {"path": str(path), "sha256": file_sha256(path)}
-    return None
+    is_lines = path.is_file() and path.suffix == ".jsonl"
+    return {"path": str(path), "sha256": file_sha256(path)} if is_lines else None
 
 
 KIND = SourceKind(JsonlPin, lambda pin, fetcher: fetcher.file(pin, "a file of JSON lines"), _read, _propose)

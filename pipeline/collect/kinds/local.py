@@ -7,18 +7,9 @@ from typing import Any, ClassVar, Literal
 
 from pipeline.collect.contents import ReadFile, ReadOptions, SkippedFile, SourceContents, over_limit
 from pipeline.collect.kinds.source_kind import Fetcher, SourceKind
-from pipeline.collect.params import CollectParams
 from pipeline.contracts.part import PartJob
 from pipeline.core.errors import SourceError
-from pipeline.pins.local_tree import (
-    TreeEntry,
-    check_tree,
-    combine_digests,
-    entry_sha256,
-    read_entry,
-    tree_digest,
-    tree_entries,
-)
+from pipeline.pins.local_tree import TreeEntry, check_tree, combine_digests, tree_digest, tree_entries
 from pipeline.pins.pins import Sha256, SourcePin
 from pipeline.pins.selection import Selection
 
@@ -59,7 +50,10 @@ def _fetch(pin: LocalPin, fetcher: Fetcher) -> Path:
 def _read(job: PartJob, root: Path, options: ReadOptions) -> SourceContents:
     # The digest is computed again from the bytes that are used, so that a change since the fetch is found.
     entries = tree_entries(root, Selection())
-    _check_extent(job.name, entries, options.limits)
+    total_bytes, limits = sum(entry.num_bytes for entry in entries), options.limits
+    if len(entries) > limits.max_members or total_bytes > limits.max_total_bytes:
+        found = f"its tree has {len(entries)} entries and {total_bytes} bytes"
+        raise over_limit(job.name, found, f"{limits.max_members} entries and {limits.max_total_bytes} bytes")
     files: list[ReadFile] = []
     skipped: list[SkippedFile] = []
     digests: list[tuple[TreeEntry, str]] = []
@@ -67,22 +61,15 @@ def _read(job: PartJob, root: Path, options: ReadOptions) -> SourceContents:
         not_ours = entry.skipped if options.selection.accepts(entry.path) else "excluded"
         reason = not_ours or options.reason_to_skip(entry.path, entry.num_bytes)
         if not reason:
-            files.append(ReadFile(entry.path, read_entry(entry)))
+            files.append(ReadFile(entry.path, entry.read()))
             digests.append((entry, hashlib.sha256(files[-1].content).hexdigest()))
             continue
-        kept = read_entry(entry) if options.keeps_content(reason, entry.num_bytes) else None
+        kept = entry.read() if options.keeps_content(reason, entry.num_bytes) else None
         skipped.append(SkippedFile(entry.path, entry.num_bytes, reason, content=kept))
         if not not_ours:
-            digests.append((entry, entry_sha256(entry) if kept is None else hashlib.sha256(kept).hexdigest()))
+            digests.append((entry, entry.sha256() if kept is None else hashlib.sha256(kept).hexdigest()))
     check_tree(job.name, combine_digests(digests), job.identity["revision"])
     return SourceContents(tuple(files), tuple(skipped))
-
-
-def _check_extent(source: str, entries: list[TreeEntry], limits: CollectParams) -> None:
-    total_bytes = sum(entry.num_bytes for entry in entries)
-    if len(entries) > limits.max_members or total_bytes > limits.max_total_bytes:
-        found = f"its tree has {len(entries)} entries and {total_bytes} bytes"
-        raise over_limit(source, found, f"{limits.max_members} entries and {limits.max_total_bytes} bytes")
 
 
 def _propose(path: Path) -> dict[str, str] | None:

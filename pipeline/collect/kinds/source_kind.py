@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound=SourcePin)
 CollectContext = StageContext[CollectParams]
-_BLOCK_BYTES = 1024**2
 
 
 @dataclass(frozen=True)
@@ -98,5 +97,5 @@ class Fetcher:
 def file_blocks(path: Path) -> Iterator[bytes]:
     """Yield a file's bytes, a MiB at a time."""
     with path.open("rb") as file:
-        while block := file.read(_BLOCK_BYTES):
+        while block := file.read(1024**2):
             yield block

@@ -1,6 +1,5 @@
 """Downloads: a file arrives completely or not at all. An interrupted download is kept and continued."""
 
-import re
 import ssl
 from pathlib import Path
 from typing import BinaryIO
@@ -51,7 +50,7 @@ def download(session: PyPIClient, url: str, partial: Path, sha256: str, retry: R
     """
     shown = Link(url).redacted
     failures: list[str] = []
-    for attempt in range(1, retry.num_attempts + 1):
+    for _ in retry.attempts():
         num_bytes_before = partial.stat().st_size if partial.exists() else 0
         try:
             _continue_download(session, url, partial, retry.max_num_bytes)
@@ -65,8 +64,6 @@ def download(session: PyPIClient, url: str, partial: Path, sha256: str, retry: R
                 return
             partial.unlink()
             failures.append(f"the download continued from byte {num_bytes_before} has another digest")
-        if attempt < retry.num_attempts:
-            retry.wait(attempt)
     tried = "; ".join(f"attempt {number}: {failure}" for number, failure in enumerate(failures, start=1))
     remedy = "Check the network and run again: what has arrived is kept and continued."
     raise FetchError(shown, f"could not be downloaded ({tried})", "the whole file", remedy)
@@ -117,18 +114,19 @@ def _continue_download(session: PyPIClient, url: str, partial: Path, max_num_byt
             partial.unlink()
             raise TransientError(f"the server has no bytes from {start} on")
         _check_status(response, Link(url).redacted)
-        continued = response.status_code == 206 and _first_byte(response) == start
+        content_range = response.headers.get("Content-Range", "")
+        continued = response.status_code == 206 and content_range.startswith(f"bytes {start}-")
         if response.status_code == 206 and not continued:
             partial.unlink(missing_ok=True)
             raise TransientError(f"the server did not continue at byte {start}")
         with partial.open("ab" if continued else "wb") as file:
-            num_bytes = _receive(response, file, max_num_bytes - file.tell())
-    _check_length(response, num_bytes)
+            _receive(response, file, max_num_bytes - file.tell())
 
 
-def _receive(response: httpx2.Response, file: BinaryIO, max_num_bytes: int) -> int:
-    """Write the body and return its length. Raises FetchError if it is longer than allowed, or declares to be."""
-    declared = _declared_length(response) or 0
+def _receive(response: httpx2.Response, file: BinaryIO, max_num_bytes: int) -> None:
+    """Write the body. Raises FetchError if it is longer than allowed, or declares to be; TransientError if it is cut."""
+    header = response.headers.get("Content-Length", "")
+    declared = int(header) if header.isdecimal() else 0
     num_bytes = 0
     # iter_raw: an archive served with `Content-Encoding: gzip` must not be decompressed
     for block in response.iter_raw() if declared <= max_num_bytes else ():
@@ -139,7 +137,8 @@ def _receive(response: httpx2.Response, file: BinaryIO, max_num_bytes: int) -> i
         found = f"sends {declared or f'more than {max_num_bytes}'} bytes"
         remedy = "Check the address; what has arrived is kept."
         raise FetchError(Link(str(response.url)).redacted, found, f"at most {max_num_bytes} bytes more", remedy)
-    return num_bytes
+    if header.isdecimal() and num_bytes != declared:
+        raise TransientError(f"{num_bytes} of {declared} bytes arrived")
 
 
 def _check_status(response: httpx2.Response, shown: str) -> None:
@@ -149,19 +148,3 @@ def _check_status(response: httpx2.Response, shown: str) -> None:
     if not response.is_success:
         remedy = "Check that the release still exists, or correct the pin."
         raise FetchError(shown, f"the server answered {response.status_code}", "the file", remedy)
-
-
-def _check_length(response: httpx2.Response, num_bytes: int) -> None:
-    declared = _declared_length(response)
-    if declared is not None and declared != num_bytes:
-        raise TransientError(f"{num_bytes} of {declared} bytes arrived")
-
-
-def _declared_length(response: httpx2.Response) -> int | None:
-    declared = response.headers.get("Content-Length", "")
-    return int(declared) if declared.isdecimal() else None
-
-
-def _first_byte(response: httpx2.Response) -> int | None:
-    match = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
-    return int(match[1]) if match else None

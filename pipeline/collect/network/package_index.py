@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 import httpx2
+from packaging.version import InvalidVersion, Version
 from unearth import Package, PackageFinder
 from unearth.link import Link
 
@@ -21,6 +22,7 @@ from pipeline.collect.network.download import TransientError, download, open_ses
 from pipeline.collect.params import RetryPolicy
 from pipeline.core.errors import DigestError, FetchError
 
+_SUFFIXES = (".tar.gz", ".tar.bz2", ".tar.xz", ".zip")
 _SECTIONS = ("global", "install", "download", ":env:")
 """pip's sections; later ones override earlier ones: files first, then the environment."""
 
@@ -112,22 +114,33 @@ class PackageIndex:
         """Return the link of the pinned file. Raises FetchError with every location tried, DigestError for another digest."""
         tried: list[str] = []
         offered: list[Link] = []
-        num_attempts = 1 if self._is_unreachable else self._retry.num_attempts
-        for attempt in range(1, num_attempts + 1):
+        was_unreachable = self._is_unreachable
+        for _ in self._retry.attempts():
             offered, has_failed = self._offers(pin, tried)
             is_found = any(link_sha256(link) == pin.sha256 for link in offered)
             self._is_unreachable = has_failed and not offered
-            if is_found or not has_failed or attempt == num_attempts:
+            if is_found or not has_failed or was_unreachable:
                 break
-            self._retry.wait(attempt)
         if offered:
             return _matching(offered, pin)
         found = f"{pin.file_name} was not found ({'; '.join(dict.fromkeys(tried)) or 'no index is configured'})"
         remedy = "Check project, version and file name of the pin, and `python -m pip config list`."
         raise FetchError(pin.name, found, f"a link to {pin.project} {pin.version} in the package index", remedy)
 
-    def sdists(self, project: str) -> list[Package]:
-        """Return the source distributions of a project, without yanked ones, at the first location with any. Raises FetchError."""
+    def release(self, project: str, version: str | None) -> Package:
+        """Return a source distribution of a release, by default the newest stable one. Raises FetchError."""
+        usable = [package for package in self._sdists(project) if _format_of(package) is not None]
+        wanted = [p for p in usable if version == p.version or (version is None and _is_stable(_version_of(p)))]
+        if wanted:
+            return max(wanted, key=lambda package: (_version_of(package), -(_format_of(package) or 0)))
+        versions = dict.fromkeys(package.version or "" for package in sorted(usable, key=_version_of, reverse=True))
+        offered = ", ".join(list(versions)[:10]) or "none"
+        found = f"the index offers no source distribution of {f'version {version}' if version else 'a stable release'}"
+        remedy = "Choose one of them with `--version`, or check `python -m pip config list`."
+        raise FetchError(project, found, f"one of the versions there ({offered})", remedy)
+
+    def _sdists(self, project: str) -> list[Package]:
+        """Return the source distributions of a project, without yanked ones, at the first location with any."""
         tried: list[str] = []
         for location, is_index in self._configuration.locations:
             try:
@@ -180,6 +193,23 @@ def _matching(offered: list[Link], pin: IndexedFile) -> Link:
         remedy = "The file was replaced, or the pin has a typo: compare with another index before changing the pin."
         raise DigestError(pin.name, found, pin.sha256, remedy)
     return best
+
+
+def _format_of(package: Package) -> int | None:
+    """Return the rank of the archive's format, the preferred one first, or None for another file."""
+    return next((rank for rank, suffix in enumerate(_SUFFIXES) if package.link.filename.endswith(suffix)), None)
+
+
+def _version_of(package: Package) -> Version:
+    """Return the version for comparison; one that cannot be parsed comes before all others."""
+    try:
+        return Version(package.version or "0")
+    except InvalidVersion:
+        return Version("0")
+
+
+def _is_stable(version: Version) -> bool:
+    return version > Version("0") and not version.is_prerelease
 
 
 def _raise_transient_failure(response: httpx2.Response) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeline.cli.main import main
-from pipeline.collect.kinds.sdist import BlobWriter, propose_release
+from pipeline.collect.kinds.sdist import propose_release
 from pipeline.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.collect.network.package_index import PackageIndex, pip_configuration
 from pipeline.collect.params import RetryPolicy
@@ -36,8 +36,8 @@ def sdist(tar_gz: Pack, version: str, metadata: bytes = b"") -> bytes:
 def propose(index: "Index", retry: RetryPolicy, tmp_path: Path) -> Propose:
     def call(version: str | None = None) -> ProposedPin:
         store = Store(tmp_path / "store")
-        blobs = BlobWriter(store.partial_blob("pin-demo-pkg"), store.put_blob)
-        return ProposedPin(*propose_release(ENTRY, version, PackageIndex(pip_configuration(), retry), blobs))
+        index, partial = PackageIndex(pip_configuration(), retry), store.partial_blob("pin-demo-pkg")
+        return ProposedPin(*propose_release(ENTRY, version, index, partial, store.put_blob))
 
     return call
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.core.errors import SourceError
-from pipeline.pins.local_tree import read_entry, tree_digest, tree_entries
+from pipeline.pins.local_tree import tree_digest, tree_entries
 from pipeline.pins.selection import Selection
 
 
@@ -104,4 +104,4 @@ def test_a_file_that_became_a_link_is_not_followed(tree: Path) -> None:
     (tree / "a.h").unlink()
     (tree / "a.h").symlink_to(tree / "README")
     with pytest.raises(SourceError, match=r"a\.h: cannot be read"):
-        read_entry(entries[0])
+        entries[0].read()

@@ -10,7 +10,7 @@ from pipeline.collect.kinds.local import LocalPin
 from pipeline.collect.kinds.sdist import SdistPin
 from pipeline.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.core.errors import PinError
-from pipeline.core.params import canonical_json
+from pipeline.core.params import canonical_json, digest
 from pipeline.pins.catalog import CatalogEntry, load_catalog
 from pipeline.pins.local_tree import tree_digest
 from pipeline.pins.pins import load_pins, pin_toml
@@ -172,6 +172,22 @@ def test_identity_ignores_weight_and_place_and_nothing_else() -> None:
     assert pin.identity() == same.identity()
     for other in ({"exclude": ("doc/**",)}, {"declared_license": "MIT"}, {"inherit_license": False}, {"name": "other"}):
         assert pin.model_copy(update=other).identity() != pin.identity()
+
+
+def test_identities_never_move(tmp_path: Path) -> None:
+    """The digest covers a pin of each kind: the ids of all collected sources depend on these bytes."""
+    path = pins_file(
+        tmp_path,
+        'name = "a"' + SDIST,
+        f'name = "b"\nkind = "archive"\nurl = "https://example.com/b.tar.xz"\nsha256 = "{HEX}"\nbuild = {{ cmake = true }}',
+        f'name = "c"\nkind = "git"\nurl = "https://example.com/c.git"\ncommit = "{COMMIT}"\nweight = 2.0',
+        f'name = "d"\nkind = "local"\npath = "tree"\ndigest = "{HEX}"\ninherit_license = false',
+        f'name = "e"\nkind = "jsonl"\npath = "e.jsonl"\nsha256 = "{HEX}"\ntext_field = "code"',
+    )
+    assert (
+        digest([pin.identity() for pin in load_pins(path, SOURCE_KINDS)])
+        == "53ecbd12faac3f8aa72339acff566d0856b7494e304218c21539c925c8a8c5a1"
+    )
 
 
 def test_the_operational_slice_is_22_sdists_whose_declared_licenses_are_spdx() -> None:
