@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.contracts.report import StageReport, count_reasons
 from pipeline.core.languages import LANGUAGES, language_of
+from pipeline.core.params import canonical_json
 from pipeline.core.records import Document, DroppedRecord, LicenseEvidence
 from pipeline.core.schema import table_of_records
 from pipeline.cpp.lexer import token_hashes
@@ -27,7 +28,7 @@ from pipeline.normalize.duplicates.shingles import (
     shingle_hashes,
     signature,
 )
-from pipeline.normalize.filters import judge, score, scores_json
+from pipeline.normalize.filters import first_broken, score
 from pipeline.normalize.identity import RulesIdentity, document_id, text_sha256
 from pipeline.normalize.license.decide import INHERITED, Licensed, LicenseIndex, PackageFacts
 from pipeline.normalize.license.policy import Judged, LicenseClass, Policy, judge_expression, load_policy
@@ -114,7 +115,7 @@ class SourceCleaner:
             self._drop(file, decoded)
             return
         scores = score(file.path, decoded.text)
-        broken = judge(scores, self._params.filters)
+        broken = first_broken(scores, self._params.filters)
         if broken:
             self._drop(file, broken)
             return
@@ -194,7 +195,7 @@ class SourceCleaner:
             license_evidence=licensed.evidence,
             license_detail=licensed.detail,
             num_redactions=scrubbed.num_redactions,
-            scores=scores_json(scores),
+            scores=canonical_json(scores).decode(),
             repo_stable_id=None,
             filepath_stable_id=None,
             file_local_commit_index=None,

@@ -1,8 +1,8 @@
-"""Cheap filters: each rule measures a text, and drops it where the measure breaks a limit.
+"""Filters: each measures a text and drops the file if the value breaks a limit. All values are stored as scores.
 
-All measures are kept as scores.
+To add one, register it in FILTERS, and add its limit to FilterParams and its band to DropBands.
 
-Sources: bigcode-dataset and OpenCoder's `code_filter_config.py`, less the rules that kill good headers (few lines,
+Sources: bigcode-dataset and OpenCoder's `code_filter_config.py`, less the rules that drop good headers (few lines,
 TODO, entropy).
 """
 
@@ -19,7 +19,7 @@ import numpy as np
 import re2
 from numpy.typing import NDArray
 
-from pipeline.core.params import canonical_json
+from pipeline.core.registry import Registry
 from pipeline.cpp.comments import comments, license_header_end
 from pipeline.cpp.lexer import num_visible_in_comments
 from pipeline.normalize.params import FilterParams
@@ -28,7 +28,7 @@ from pipeline.normalize.refusal import Refusal
 _NOT_ALPHANUMERIC = bytes(code for code in range(128) if not chr(code).isalnum())
 _NUM_OPENING_CHARACTERS = 2_000
 
-# Only whole claims count: a sentence about what the program itself generates is none (197 files of osmium have one).
+# Only whole claims count, not a sentence about what the program itself generates (197 files of osmium have one).
 _GENERATED = re.compile(
     r"do not (?:edit|modify)(?: it| this| the| file)*"
     r"(?: by hand| manually| directly|[.!]| ?\*/|,? (?:it (?:is|was) )?auto)"
@@ -55,8 +55,8 @@ _OBJECTIVE_C = re.compile(r"^@(?:interface|protocol|implementation)\b[^;\n]*$(?=
 
 
 @dataclass(frozen=True)
-class Sample:
-    """A text as the rules measure it."""
+class MeasuredText:
+    """A text that filters measure."""
 
     path: str
     text: str
@@ -64,7 +64,7 @@ class Sample:
 
     @cached_property
     def line_lengths(self) -> NDArray[np.int64]:
-        """Bytes of each line, without its end. Text behind the last line end is a line."""
+        """Bytes of each line, without its end. Text after the last line end is a line."""
         ends = np.flatnonzero(np.frombuffer(self.content, np.uint8) == ord("\n"))
         if not self.content.endswith(b"\n"):
             ends = np.append(ends, len(self.content))
@@ -72,119 +72,116 @@ class Sample:
         return ends
 
 
-def num_bytes(sample: Sample) -> float:
-    """Size of the text, in bytes of UTF-8."""
-    return len(sample.content)
+def num_bytes(text: MeasuredText) -> float:
+    """Return the size of the text, in bytes of UTF-8."""
+    return len(text.content)
 
 
-def longest_line(sample: Sample) -> float:
-    """Bytes of the longest line."""
-    return int(sample.line_lengths.max(initial=0))
+def longest_line(text: MeasuredText) -> float:
+    """Return the bytes of the longest line."""
+    return int(text.line_lengths.max(initial=0))
 
 
-def mean_line(sample: Sample) -> float:
-    """Mean length of a line, in bytes."""
-    return float(sample.line_lengths.mean()) if len(sample.line_lengths) else 0.0
+def mean_line(text: MeasuredText) -> float:
+    """Return the mean length of a line, in bytes."""
+    return float(text.line_lengths.mean()) if len(text.line_lengths) else 0.0
 
 
-def alphanumeric_fraction(sample: Sample) -> float:
-    """Bytes of letters and digits among all. Bytes beyond ASCII count as letters."""
-    return len(sample.content.translate(None, _NOT_ALPHANUMERIC)) / max(1, len(sample.content))
+def alphanumeric_fraction(text: MeasuredText) -> float:
+    """Return the share of letters and digits among all bytes. Bytes beyond ASCII count as letters."""
+    return len(text.content.translate(None, _NOT_ALPHANUMERIC)) / max(1, len(text.content))
 
 
-def unique_line_fraction(sample: Sample) -> float:
-    """Distinct lines among those that hold a letter or digit: braces alone repeat in all good code."""
-    counts = Counter(map(bytes.strip, sample.content.split(b"\n")))
+def unique_line_fraction(text: MeasuredText) -> float:
+    """Return the share of distinct lines among those of more than two characters: braces alone repeat in all good code."""
+    counts = Counter(map(bytes.strip, text.content.split(b"\n")))
     num_distinct = sum(len(line) > 2 for line in counts)
     num_lines = sum(count for line, count in counts.items() if len(line) > 2)
     return num_distinct / num_lines if num_lines else 1.0
 
 
-def comment_fraction(sample: Sample) -> float:
-    """Characters in comments behind the license header, among all characters behind it; blanks do not count."""
-    start = license_header_end(sample.text)
-    num_all = _num_visible(sample.text[start:])
-    return num_visible_in_comments(sample.text, start) / num_all if num_all else 0.0
+def comment_fraction(text: MeasuredText) -> float:
+    """Return the share of characters in comments among all after the license header; blanks do not count."""
+    start = license_header_end(text.text)
+    num_all = _num_visible(text.text[start:])
+    return num_visible_in_comments(text.text, start) / num_all if num_all else 0.0
 
 
-def generated_markers(sample: Sample) -> float:
-    """Marks of a program's output: the file's name, or a claim in its leading comments."""
-    name = PurePosixPath(sample.path).name
-    return int(bool(_GENERATED_NAME.match(name))) + _count_in_leading_comments(_GENERATED, sample.text)
+def generated_markers(text: MeasuredText) -> float:
+    """Count the signs of a program's output: the file's name, or a claim in its leading comments."""
+    name = PurePosixPath(text.path).name
+    return int(bool(_GENERATED_NAME.match(name))) + _count_in_leading_comments(_GENERATED, text.text)
 
 
-def amalgamation_markers(sample: Sample) -> float:
-    """Claims in the leading comments that many files were joined into this one."""
-    return _count_in_leading_comments(_AMALGAMATED, sample.text)
+def amalgamation_markers(text: MeasuredText) -> float:
+    """Count the claims in the leading comments that many files were joined into this one."""
+    return _count_in_leading_comments(_AMALGAMATED, text.text)
 
 
-def encoded_run(sample: Sample) -> float:
-    """Characters of the longest run of base64 or hexadecimal digits, joined over string literals and line ends."""
+def encoded_run(text: MeasuredText) -> float:
+    """Return the characters of the longest run of base64 or hexadecimal digits, joined over string literals and line ends."""
     longest = length = previous_end = 0
-    if not _CAN_HOLD_RUN.search(sample.content):
+    if not _CAN_HOLD_RUN.search(text.content):
         return 0
-    for match in _ENCODED.finditer(sample.text):
+    for match in _ENCODED.finditer(text.text):
         if len(set(match[0])) < 8 or match[0].isdigit():  # rulers such as ///////, digits of pi
             continue
-        joined = _BETWEEN_LITERALS.fullmatch(sample.text, previous_end, match.start())
+        joined = _BETWEEN_LITERALS.fullmatch(text.text, previous_end, match.start())
         length = length + len(match[0]) if joined and previous_end else len(match[0])
         longest, previous_end = max(longest, length), match.end()
     return longest
 
 
-def objective_c_lines(sample: Sample) -> float:
-    """Lines that open an Objective-C declaration in a `.h` file which also closes one."""
-    return len(_OBJECTIVE_C.findall(sample.text)) if sample.path.endswith(".h") and "@end" in sample.text else 0
+def objective_c_lines(text: MeasuredText) -> float:
+    """Count the lines that begin an Objective-C declaration in a `.h` file which also ends one."""
+    return len(_OBJECTIVE_C.findall(text.text)) if text.path.endswith(".h") and "@end" in text.text else 0
 
 
 @dataclass(frozen=True)
-class Rule:
-    """One filter: what it measures, the field of FilterParams that limits it, and the drop reason if it breaks that."""
+class Filter:
+    """A filter: its name is the drop reason; `limit` is the field of FilterParams that its measure must not break."""
 
-    reason: str
-    measure: Callable[[Sample], float]
+    name: str
+    measure: Callable[[MeasuredText], float]
     limit: str
     why: str
 
-    def is_broken(self, measured: float, limit: float) -> bool:
-        """Whether the measure lies on the wrong side: fields named `min_...` are floors, `max_...` ceilings."""
+    def is_broken(self, value: float, limit: float) -> bool:
+        """Return whether a value breaks the limit: fields named `min_...` are lower bounds, `max_...` upper bounds."""
         breaks = operator.lt if self.limit.startswith("min_") else operator.gt
-        return bool(breaks(measured, limit))
+        return bool(breaks(value, limit))
 
 
-RULES: tuple[Rule, ...] = (
-    Rule("too_small", num_bytes, "min_num_bytes", "A few bytes teach nothing."),
-    Rule("too_large", num_bytes, "max_num_bytes", "Tables, amalgamations and generated parsers."),
-    Rule("long_line", longest_line, "max_longest_line", "Minified or generated text."),
-    Rule("long_mean_line", mean_line, "max_mean_line", "Data in the clothes of code."),
-    Rule("few_alphanumerics", alphanumeric_fraction, "min_alphanumeric_fraction", "Tables of punctuation, art."),
-    Rule("repeated_lines", unique_line_fraction, "min_unique_line_fraction", "Unrolled or generated text."),
-    Rule("mostly_comments", comment_fraction, "max_comment_fraction", "Prose, or code that was commented out."),
-    Rule("generated", generated_markers, "max_generated_markers", "A program's output repeats its template."),
-    Rule("amalgamation", amalgamation_markers, "max_amalgamation_markers", "Other files once more."),
-    Rule("encoded_data", encoded_run, "max_encoded_run", "Embedded binary data."),
-    Rule("objective_c", objective_c_lines, "max_objective_c_lines", "Another language under the same extension."),
+# The first filter that is broken gives the drop reason.
+FILTERS = Registry(
+    "filter",
+    Filter("too_small", num_bytes, "min_num_bytes", "A few bytes hold nothing to learn from."),
+    Filter("too_large", num_bytes, "max_num_bytes", "Tables, amalgamations and generated parsers."),
+    Filter("long_line", longest_line, "max_longest_line", "Minified or generated text."),
+    Filter("long_mean_line", mean_line, "max_mean_line", "Embedded data (tables, blobs) rather than code."),
+    Filter("few_alphanumerics", alphanumeric_fraction, "min_alphanumeric_fraction", "Tables of punctuation, art."),
+    Filter("repeated_lines", unique_line_fraction, "min_unique_line_fraction", "Unrolled or generated text."),
+    Filter("mostly_comments", comment_fraction, "max_comment_fraction", "Prose, or code that was commented out."),
+    Filter("generated", generated_markers, "max_generated_markers", "The output of a program repeats its template."),
+    Filter("amalgamation", amalgamation_markers, "max_amalgamation_markers", "Copies of other files."),
+    Filter("encoded_data", encoded_run, "max_encoded_run", "Embedded binary data."),
+    Filter("objective_c", objective_c_lines, "max_objective_c_lines", "Another language with the same extension."),
 )
 
 
 def score(path: str, text: str) -> dict[str, float]:
-    """What every rule measures, by the measure's name, rounded to six digits."""
-    sample = Sample(path, text, text.encode())
-    return {rule.measure.__name__: round(rule.measure(sample), 6) for rule in RULES}
+    """Return the value of every filter's measure by the measure's name, rounded to six digits."""
+    measured = MeasuredText(path, text, text.encode())
+    return {each.measure.__name__: round(each.measure(measured), 6) for each in FILTERS}
 
 
-def judge(scores: dict[str, float], params: FilterParams) -> Refusal | None:
-    """The first rule that is broken, with the measured value and the limit; None where all hold."""
-    for rule in RULES:
-        measured, limit = scores[rule.measure.__name__], float(getattr(params, rule.limit))
-        if rule.is_broken(measured, limit):
-            return Refusal(rule.reason, f"{rule.measure.__name__} is {measured:g}, {rule.limit} is {limit:g}")
+def first_broken(scores: dict[str, float], params: FilterParams) -> Refusal | None:
+    """Return the drop by the first filter that is broken, with value and limit; None if all hold."""
+    for each in FILTERS:
+        value, limit = scores[each.measure.__name__], float(getattr(params, each.limit))
+        if each.is_broken(value, limit):
+            return Refusal(each.name, f"{each.measure.__name__} is {value:g}, {each.limit} is {limit:g}")
     return None
-
-
-def scores_json(scores: dict[str, float]) -> str:
-    """The scores as they are stored: canonical JSON."""
-    return canonical_json(scores).decode()
 
 
 def _num_visible(text: str) -> int:

@@ -141,27 +141,27 @@ class DropBands(Params):
     undecodable: float = Field(default=0.1, ge=0, le=1)
     """No likely encoding fits."""
     too_small: float = Field(default=0.5, ge=0, le=1)
-    """Rule of the filters."""
+    """Texts of fewer than `min_num_bytes` bytes."""
     too_large: float = Field(default=0.3, ge=0, le=1)
-    """Rule of the filters."""
+    """Texts of more than `max_num_bytes` bytes."""
     long_line: float = Field(default=0.3, ge=0, le=1)
-    """Rule of the filters."""
+    """Texts with a line longer than `max_longest_line`."""
     long_mean_line: float = Field(default=0.2, ge=0, le=1)
-    """Rule of the filters."""
+    """Texts whose mean line is longer than `max_mean_line`."""
     few_alphanumerics: float = Field(default=0.2, ge=0, le=1)
-    """Rule of the filters."""
+    """Texts with few letters and digits, such as tables of punctuation."""
     repeated_lines: float = Field(default=0.3, ge=0, le=1)
-    """Rule of the filters."""
+    """Texts of which most lines are copies of others."""
     mostly_comments: float = Field(default=0.5, ge=0, le=1)
-    """Rule of the filters."""
+    """Texts of which nearly all is comments."""
     generated: float = Field(default=0.5, ge=0, le=1)
-    """Rule of the filters."""
+    """Output of a program, by its name or a claim in its leading comments."""
     amalgamation: float = Field(default=0.2, ge=0, le=1)
-    """Rule of the filters."""
+    """Files into which others were joined."""
     encoded_data: float = Field(default=0.2, ge=0, le=1)
-    """Rule of the filters."""
+    """Texts with a long run of base64 or hexadecimal digits."""
     objective_c: float = Field(default=0.5, ge=0, le=1)
-    """Rule of the filters."""
+    """Headers of Objective-C."""
     license_refused: float = Field(default=0.95, ge=0, le=1)
     """A license that the policy does not allow."""
     license_unknown: float = Field(default=0.5, ge=0, le=1)

@@ -7,7 +7,7 @@ import pytest
 
 import pipeline.normalize
 from pipeline.build.recipes import QUICK, params_of
-from pipeline.normalize.filters import RULES
+from pipeline.normalize.filters import FILTERS
 from pipeline.normalize.params import DropBands, NormalizeParams
 from tests.pipeline.normalize.conftest import Normalize
 from tests.pipeline.normalize.test_clean_source import code
@@ -25,7 +25,7 @@ def test_every_reason_in_the_code_has_a_band() -> None:
     said = {name for path in folder.rglob("*.py") for name in re.findall(r'Refusal\(\s*"(\w+)"', path.read_text())}
     copies = {"exact_duplicate", "near_duplicate", "copyleft_copy"}
     assert {"binary", "license_refused", "contaminated"} <= said
-    assert said | copies | {rule.reason for rule in RULES} == set(DropBands.model_fields) - {"min_num_files"}
+    assert said | copies | set(FILTERS.names) == set(DropBands.model_fields) - {"min_num_files"}
 
 
 @pytest.mark.parametrize(("limit", "outside"), [(0.25, set()), (0.24, {"drops_lie_in_their_bands"})])

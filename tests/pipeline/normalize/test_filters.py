@@ -6,6 +6,7 @@ import pytest
 
 from pipeline.normalize import filters
 from pipeline.normalize.params import FilterParams
+from tests.pipeline.normalize.conftest import Normalize
 
 CODE = "".join(f"int number_{index}(int x) {{ return x * {index} + {index % 7}; }}\n" for index in range(30))
 LICENSE = "".join(f"// Copyright {year} Someone. Licensed under the MIT license.\n" for year in range(1980, 2020))
@@ -82,7 +83,7 @@ KEPT = {
 
 @pytest.mark.parametrize(("path", "text", "reason", "detail"), DROPPED.values(), ids=DROPPED)
 def test_it_is_dropped_with_what_was_measured(path: str, text: str, reason: str, detail: str) -> None:
-    refusal = filters.judge(filters.score(path, text), FilterParams())
+    refusal = filters.first_broken(filters.score(path, text), FilterParams())
     assert refusal is not None
     assert refusal.reason == reason
     assert detail in refusal.detail
@@ -90,25 +91,24 @@ def test_it_is_dropped_with_what_was_measured(path: str, text: str, reason: str,
 
 @pytest.mark.parametrize(("path", "text"), KEPT.values(), ids=KEPT)
 def test_it_passes(path: str, text: str) -> None:
-    assert filters.judge(filters.score(path, text), FilterParams()) is None
+    assert filters.first_broken(filters.score(path, text), FilterParams()) is None
 
 
-def test_every_rule_has_an_example_that_it_drops() -> None:
-    assert {reason for _, _, reason, _ in DROPPED.values()} == {rule.reason for rule in filters.RULES}
+def test_every_filter_has_an_example_that_it_drops() -> None:
+    assert {reason for _, _, reason, _ in DROPPED.values()} == set(filters.FILTERS.names)
 
 
-def test_every_limit_has_one_rule() -> None:
-    assert sorted(rule.limit for rule in filters.RULES) == sorted(FilterParams.model_fields)
+def test_every_limit_has_one_filter() -> None:
+    assert sorted(each.limit for each in filters.FILTERS) == sorted(FilterParams.model_fields)
 
 
 def test_everything_is_scored_whatever_is_dropped() -> None:
     scores = filters.score("a.h", "")
-    assert set(scores) == {rule.measure.__name__ for rule in filters.RULES}
-    assert json.loads(filters.scores_json(scores)) == scores
+    assert set(scores) == {each.measure.__name__ for each in filters.FILTERS}
 
 
-def test_the_first_broken_rule_is_named() -> None:
-    refusal = filters.judge(filters.score("moc_a.cpp", "x"), FilterParams())
+def test_the_first_broken_filter_is_named() -> None:
+    refusal = filters.first_broken(filters.score("moc_a.cpp", "x"), FilterParams())
     assert refusal is not None
     assert refusal.reason == "too_small"
 
@@ -116,4 +116,20 @@ def test_the_first_broken_rule_is_named() -> None:
 def test_a_value_on_the_limit_holds() -> None:
     scores = filters.score("a.h", CODE)
     limits = FilterParams(min_num_bytes=len(CODE), max_num_bytes=len(CODE))
-    assert filters.judge(scores, limits) is None
+    assert filters.first_broken(scores, limits) is None
+
+
+def num_semicolons(text: filters.MeasuredText) -> float:
+    """Count semicolons."""
+    return text.text.count(";")
+
+
+def test_a_registered_filter_drops_and_scores(normalize: Normalize) -> None:
+    dense = filters.Filter("dense", num_semicolons, "max_generated_markers", "Statements.")
+    with filters.FILTERS.registered(dense):
+        made = normalize({"a": {"x.cpp": CODE, "y.h": CODE.replace(";", "")}})
+    assert made.fates() == {"a/x.cpp": "dense", "a/y.h": "kept"}
+    (dropped,) = made.rows("a", "dropped.parquet")
+    assert dropped["detail"] == "num_semicolons is 30, max_generated_markers is 0"
+    (kept,) = made.rows("a", "documents.parquet")
+    assert json.loads(kept["scores"])["num_semicolons"] == 0
