@@ -15,8 +15,8 @@ from pipeline.core.errors import MissingError
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES
 from pipeline.lineage.queries import QueryRow, connect, create_drops, parts_of_kind, query, table_files
 from pipeline.normalize.decode import decode
+from pipeline.normalize.drop import Drop
 from pipeline.normalize.params import NormalizeParams
-from pipeline.normalize.refusal import Refusal
 from pipeline.normalize.scrub.scrub import Scrubber
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
@@ -200,7 +200,7 @@ def _first_lines(content: bytes, scrubber: Scrubber) -> list[str]:
     if len(content) > len(cut):
         cut = cut[: cut.rfind(b"\n") + 1] or cut
     decoded = decode(cut)
-    if isinstance(decoded, Refusal):
+    if isinstance(decoded, Drop):
         return []
     scrubbed = scrubber.scrub(decoded.text)
     lines = scrubbed.text.split("\n")[:NUM_LINES] if scrubbed.is_clean else []

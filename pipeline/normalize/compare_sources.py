@@ -10,18 +10,19 @@ from numpy.typing import NDArray
 
 from pipeline.contracts.part import PartJob, PartOutput, Tables
 from pipeline.contracts.report import StageReport, count_reasons
-from pipeline.core.records import DuplicateRecord, KeptDocument, Split
+from pipeline.core.records import DuplicateRecord, KeptDocument
 from pipeline.core.schema import table_of_records
 from pipeline.normalize.clean_source import COPYLEFT, DOCUMENTS, SIGNATURES
 from pipeline.normalize.duplicates.copyleft import find_copyleft_copies, read_copyleft
-from pipeline.normalize.duplicates.duplicates import Entry, Reason, find_duplicates
+from pipeline.normalize.duplicates.duplicates import ComparedDocument, find_duplicates
 from pipeline.normalize.duplicates.shingles import NUM_PERMUTATIONS, shingle_hashes
+from pipeline.normalize.measures import compared_measures
 from pipeline.normalize.params import DuplicateParams
 
 DUPLICATES = "duplicates.parquet"
 KEPT = "kept.parquet"
 
-# In the order of the fields of Entry.
+# In the order of the fields of ComparedDocument.
 _ENTRY_COLUMNS = ["document_id", "source", "path", "split", "num_bytes", "text_sha256", "is_inherited", "num_shingles"]
 
 
@@ -92,9 +93,9 @@ class _Texts:
         return dict(zip(table["document_id"].to_pylist(), table["text"], strict=True))
 
 
-def _read_entries(inputs: Mapping[str, Tables]) -> tuple[list[Entry], NDArray[np.uint32]]:
+def _read_entries(inputs: Mapping[str, Tables]) -> tuple[list[ComparedDocument], NDArray[np.uint32]]:
     """The entries of all sources, and the signatures of those that have one, as one array."""
-    entries: list[Entry] = []
+    entries: list[ComparedDocument] = []
     stacked = [np.empty((0, NUM_PERMUTATIONS), np.uint32)]
     num_rows = 0
     for source in sorted(inputs):
@@ -104,26 +105,19 @@ def _read_entries(inputs: Mapping[str, Tables]) -> tuple[list[Entry], NDArray[np
         stacked.append(lists.flatten().to_numpy().reshape(-1, NUM_PERMUTATIONS))
         rows = zip(*(table[name].to_pylist() for name in _ENTRY_COLUMNS), strict=True)
         for row, length in zip(rows, lengths.tolist(), strict=True):
-            entries.append(Entry(*(*row, num_rows if length else None)))
+            entries.append(ComparedDocument(*(*row, num_rows if length else None)))
             num_rows += bool(length)
     return entries, np.concatenate(stacked)
 
 
-def _report(entries: list[Entry], kept: list[Entry], lost: list[DuplicateRecord]) -> StageReport:
-    reasons = count_reasons(lost)
+def _report(
+    documents: list[ComparedDocument], kept: list[ComparedDocument], dropped: list[DuplicateRecord]
+) -> StageReport:
     return StageReport(
-        rows_in=len(entries),
+        rows_in=len(documents),
         rows_out=len(kept),
-        dropped=reasons,
-        num_bytes_in=sum(entry.num_bytes for entry in entries),
-        num_bytes_out=sum(entry.num_bytes for entry in kept),
-        measures={
-            "num_bytes_kept": sum(entry.num_bytes for entry in kept),
-            "num_copyleft_copies": reasons.get(Reason.COPYLEFT_COPY, 0),
-            "num_documents": len(kept),
-            "num_exact_duplicates": reasons.get(Reason.EXACT_DUPLICATE, 0),
-            "num_exact_duplicates_left": len(kept) - len({entry.text_sha256 for entry in kept}),
-            "num_held_out_documents": sum(entry.split == Split.HELD_OUT for entry in kept),
-            "num_near_duplicates": reasons.get(Reason.NEAR_DUPLICATE, 0),
-        },
+        dropped=count_reasons(dropped),
+        num_bytes_in=sum(document.num_bytes for document in documents),
+        num_bytes_out=sum(document.num_bytes for document in kept),
+        measures=compared_measures(kept, dropped),
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from charset_normalizer import from_bytes
 
-from pipeline.normalize.refusal import Refusal
+from pipeline.normalize.drop import Drop
 
 LIKELY_ENCODINGS = ("utf_8", "cp1252", "latin_1", "cp932", "gb18030", "utf_16")
 """Restricted to these the detector was right on 13 of 13 real files, unrestricted on none."""
@@ -35,19 +35,19 @@ class Decoded:
     edits: tuple[str, ...]
 
 
-def decode(content: bytes) -> Decoded | Refusal:
+def decode(content: bytes) -> Decoded | Drop:
     """The text of a file, or a refusal.
 
     It is `binary` for NUL bytes and control characters, `undecodable` where no encoding fits.
     """
     found = _find_text(content)
-    if isinstance(found, Refusal):
+    if isinstance(found, Drop):
         return found
     text, encoding, edits = found
     control = _first_control(text)
     if control is not None:
         position, character = control
-        return Refusal("binary", f"control character U+{ord(character):04X} at character {position}")
+        return Drop("binary", f"control character U+{ord(character):04X} at character {position}")
     text, line_edits = _unify_line_ends(text)
     return Decoded(text, encoding, (*edits, *line_edits))
 
@@ -61,7 +61,7 @@ def is_lossless(content: bytes, decoded: Decoded) -> bool:
     return raw.encode(decoded.encoding) == content[len(mark) :] and _unify_line_ends(raw)[0] == decoded.text
 
 
-def _find_text(content: bytes) -> tuple[str, str, tuple[str, ...]] | Refusal:
+def _find_text(content: bytes) -> tuple[str, str, tuple[str, ...]] | Drop:
     if content.isascii():
         return content.decode("ascii"), "ascii", ()
     for mark, encoding in _MARKS:
@@ -73,24 +73,24 @@ def _find_text(content: bytes) -> tuple[str, str, tuple[str, ...]] | Refusal:
         return _detect(content)
 
 
-def _decode_marked(content: bytes, encoding: str) -> tuple[str, str, tuple[str, ...]] | Refusal:
+def _decode_marked(content: bytes, encoding: str) -> tuple[str, str, tuple[str, ...]] | Drop:
     try:
         text = content.decode(encoding)
     except UnicodeDecodeError as error:
-        return Refusal("undecodable", f"byte order mark of {encoding}, but byte {error.start} is invalid")
+        return Drop("undecodable", f"byte order mark of {encoding}, but byte {error.start} is invalid")
     edits = ("bom_removed",) if encoding == "utf_8" else ("bom_removed", f"decoded_from_{encoding}")
     return text, encoding, edits
 
 
-def _detect(content: bytes) -> tuple[str, str, tuple[str, ...]] | Refusal:
+def _detect(content: bytes) -> tuple[str, str, tuple[str, ...]] | Drop:
     if 0 in content:
-        return Refusal("binary", f"NUL at byte {content.index(0)}")
+        return Drop("binary", f"NUL at byte {content.index(0)}")
     match = from_bytes(content, cp_isolation=list(LIKELY_ENCODINGS)).best()
     if match is None:
-        return Refusal("undecodable", f"not valid in any of {', '.join(LIKELY_ENCODINGS)}")
+        return Drop("undecodable", f"not valid in any of {', '.join(LIKELY_ENCODINGS)}")
     text = content.decode(match.encoding)
     if text.encode(match.encoding) != content:
-        return Refusal("undecodable", f"{match.encoding} does not encode to the same bytes again")
+        return Drop("undecodable", f"{match.encoding} does not encode to the same bytes again")
     return text, match.encoding, (f"decoded_from_{match.encoding}",)
 
 

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from pipeline.core.registry import Registry
 from pipeline.cpp.comments import comments, license_header_end
 from pipeline.cpp.lexer import num_visible_in_comments
+from pipeline.normalize.drop import Drop
 from pipeline.normalize.params import FilterParams
-from pipeline.normalize.refusal import Refusal
 
 _NOT_ALPHANUMERIC = bytes(code for code in range(128) if not chr(code).isalnum())
 _NUM_OPENING_CHARACTERS = 2_000
@@ -175,12 +175,12 @@ def score(path: str, text: str) -> dict[str, float]:
     return {each.measure.__name__: round(each.measure(measured), 6) for each in FILTERS}
 
 
-def first_broken(scores: dict[str, float], params: FilterParams) -> Refusal | None:
+def first_broken(scores: dict[str, float], params: FilterParams) -> Drop | None:
     """Return the drop by the first filter that is broken, with value and limit; None if all hold."""
     for each in FILTERS:
         value, limit = scores[each.measure.__name__], float(getattr(params, each.limit))
         if each.is_broken(value, limit):
-            return Refusal(each.name, f"{each.measure.__name__} is {value:g}, {each.limit} is {limit:g}")
+            return Drop(each.name, f"{each.measure.__name__} is {value:g}, {each.limit} is {limit:g}")
     return None
 
 

@@ -1,6 +1,8 @@
 """What normalize can be told: limits of the filters, how strict licenses are, what is scrubbed, what a duplicate is."""
 
+from dataclasses import asdict, dataclass
 from enum import StrEnum
+from typing import Any
 
 from pydantic import Field
 
@@ -195,6 +197,21 @@ class NormalizeParams(Params):
     """Solutions of evaluation items."""
     drop_bands: DropBands = DropBands()
     """How much each rule may drop."""
+
+
+@dataclass(frozen=True)
+class RulesIdentity:
+    """The identity of a cleaned part besides its input and Params: split, the pin's license fields, policy, evaluation items."""
+
+    split: str
+    declared_license: str
+    inherit_license: bool
+    license_policy_sha256: str
+    evaluation_sha256: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the identity as it is stored."""
+        return asdict(self)
 
 
 class RulesParams(Params):

@@ -15,9 +15,8 @@ from pipeline.contracts.report import StageReport, total
 from pipeline.core.records import Split
 from pipeline.normalize.contamination.evaluation_items import EVALUATION_ITEMS, all_items, items_digest
 from pipeline.normalize.expected_shares import drops_outside, languages_outside
-from pipeline.normalize.identity import RulesIdentity
 from pipeline.normalize.license.policy import policy_bytes
-from pipeline.normalize.params import NormalizeParams, RulesParams
+from pipeline.normalize.params import NormalizeParams, RulesIdentity, RulesParams
 
 RULES_KIND = "normalize/rules"
 DUPLICATES_KIND = "normalize/duplicates"

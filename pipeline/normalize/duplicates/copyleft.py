@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pipeline.contracts.part import Tables
 from pipeline.core.records import DuplicateRecord, UInt32, UInt64
-from pipeline.normalize.duplicates.duplicates import Entry, Reason, ShinglesOf
+from pipeline.normalize.duplicates.duplicates import ComparedDocument, Reason, ShinglesOf
 from pipeline.normalize.duplicates.minhash_bands import NUM_BANDS, band_keys
 from pipeline.normalize.duplicates.shingles import jaccard
 from pipeline.normalize.params import DuplicateParams
@@ -76,7 +76,7 @@ def _rows_of_lists(lists: "pa.LargeListArray") -> list[NDArray[Any]]:
 
 
 def find_copyleft_copies(
-    entries: Sequence[Entry],
+    entries: Sequence[ComparedDocument],
     signatures: NDArray[np.uint32],
     copyleft: Sequence[CopyleftText],
     shingles_of: ShinglesOf,
@@ -108,8 +108,8 @@ def find_copyleft_copies(
 
 
 def _candidates(
-    entries: Sequence[Entry], signatures: NDArray[np.uint32], copyleft: Sequence[CopyleftText]
-) -> Iterator[tuple[Entry, CopyleftText]]:
+    entries: Sequence[ComparedDocument], signatures: NDArray[np.uint32], copyleft: Sequence[CopyleftText]
+) -> Iterator[tuple[ComparedDocument, CopyleftText]]:
     """Pairs that share a band, in the order of the entries."""
     texts = [text for text in copyleft if text.is_own and len(text.signature)]
     compared = [entry for entry in entries if entry.row is not None]
@@ -131,7 +131,7 @@ def _candidates(
         yield compared[row], texts[index]
 
 
-def _record(entry: Entry, text: CopyleftText, similarity: float) -> DuplicateRecord:
+def _record(entry: ComparedDocument, text: CopyleftText, similarity: float) -> DuplicateRecord:
     return DuplicateRecord(
         entry.document_id,
         entry.source,

@@ -17,7 +17,7 @@ from pipeline.core.records import DuplicateRecord, Split, UInt32
 from pipeline.normalize.duplicates.minhash_bands import find_buckets
 from pipeline.normalize.duplicates.shingles import jaccard
 from pipeline.normalize.duplicates.upstreams import Upstreams
-from pipeline.normalize.license.decide import vendored_root
+from pipeline.normalize.license.evidence import vendored_root
 from pipeline.normalize.params import DuplicateParams
 
 MARGIN_OF_ESTIMATE = 0.15
@@ -58,7 +58,7 @@ class SignatureRecord:
 
 
 @dataclass(frozen=True)
-class Entry:
+class ComparedDocument:
     """A SignatureRecord without its 256 values, which stay in one array.
 
     `row` is its row there, None below the token floor.
@@ -83,7 +83,7 @@ class _Loss:
 
 
 def find_duplicates(
-    entries: Sequence[Entry],
+    entries: Sequence[ComparedDocument],
     signatures: NDArray[np.uint32],
     shingles_of: ShinglesOf,
     params: DuplicateParams,
@@ -106,12 +106,14 @@ def find_duplicates(
     return sorted(found, key=lambda record: (record.source, record.path))
 
 
-def _preference(entry: Entry, claims: Upstreams, vendored: Collection[str]) -> tuple[bool, int, bool, str, str]:
+def _preference(
+    entry: ComparedDocument, claims: Upstreams, vendored: Collection[str]
+) -> tuple[bool, int, bool, str, str]:
     is_vendored = vendored_root(entry.path, vendored) is not None
     return (entry.split == Split.HELD_OUT, claims.claim(entry), is_vendored, entry.source, entry.path)
 
 
-def _lose_equal_texts(ranked: Sequence[Entry]) -> dict[int, _Loss]:
+def _lose_equal_texts(ranked: Sequence[ComparedDocument]) -> dict[int, _Loss]:
     first: dict[str, int] = {}
     losses = {}
     for rank, entry in enumerate(ranked):
@@ -125,7 +127,11 @@ class _Candidates:
     """Ranks that share a band: each that is not in `lost` when its turn comes, and those behind it."""
 
     def __init__(
-        self, ranked: Sequence[Entry], signatures: NDArray[np.uint32], lost: Collection[int], announce: Announce
+        self,
+        ranked: Sequence[ComparedDocument],
+        signatures: NDArray[np.uint32],
+        lost: Collection[int],
+        announce: Announce,
     ) -> None:
         self.ranked = ranked
         self._signatures = signatures
@@ -165,7 +171,7 @@ def _similar(
                 yield keeper, other, similarity
 
 
-def _limit(first: Entry, second: Entry, params: DuplicateParams) -> float:
+def _limit(first: ComparedDocument, second: ComparedDocument, params: DuplicateParams) -> float:
     return params.min_jaccard_inside_source if first.source == second.source else params.min_jaccard_between_sources
 
 
@@ -181,7 +187,7 @@ def _with_kept_keepers(losses: Mapping[int, _Loss]) -> dict[int, _Loss]:
     return resolved
 
 
-def _record(loser: Entry, keeper: Entry, loss: _Loss) -> DuplicateRecord:
+def _record(loser: ComparedDocument, keeper: ComparedDocument, loss: _Loss) -> DuplicateRecord:
     return DuplicateRecord(
         loser.document_id,
         loser.source,

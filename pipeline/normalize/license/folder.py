@@ -1,20 +1,19 @@
-"""The license texts of one folder, read together: which licenses they are, and what is unclear about them."""
+"""License texts of one folder, read together: the licenses that they are, and what is unclear about them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from pipeline.normalize.license.tags import Notice, find_tags, find_title
+from pipeline.normalize.license.tags import LicenseClaim, find_tags, find_title
 from pipeline.normalize.license.texts import recognize
 
 
 @dataclass(frozen=True)
 class FolderTexts:
-    """What the texts of a folder say. All of them hold.
+    """The license texts of a folder. All of them hold.
 
-    `problem` is why they cannot be relied on, None where they can; `is_near` says that one is almost a license.
-    `is_of_source` says that they lie at the top and speak of the whole source. `title` is a copyleft title with the
-    path of its text, if one has it.
+    `problem` is why they are unclear, or None; `is_near` says that one is nearly a license. `is_of_source` says that they
+    are in the top folder and speak of the whole source. `title` is a copyleft title with the path of its text, if any.
     """
 
     paths: tuple[str, ...]
@@ -23,11 +22,11 @@ class FolderTexts:
     problem: str | None
     is_near: bool
     is_of_source: bool
-    title: tuple[str, Notice] | None
+    title: tuple[str, LicenseClaim] | None
 
 
 def read_folder(folder: str, texts: Mapping[str, str]) -> FolderTexts:
-    """Read the texts that lie directly in `folder`. A notice file counts only where there is no license text."""
+    """Read the texts directly in `folder`. A notice file counts only if there is no license text."""
     here = sorted(path for path in texts if str(PurePosixPath(path).parent) == folder)
     paths = [path for path in here if not PurePosixPath(path).name.lower().startswith("notice")] or here
     expressions: list[str] = []
@@ -47,7 +46,7 @@ def read_folder(folder: str, texts: Mapping[str, str]) -> FolderTexts:
             problems.append(f"{path} says `{title.words}`" if title else f"{path}: {found.problem}")
         lines.append(f"{path}: {found.problem or 'the text of ' + ' AND '.join(found.licenses)}")
     if "LGPL-3.0-only" in expressions and "GPL-3.0-only" in expressions:
-        expressions.remove("GPL-3.0-only")  # beside it lies the text that it adds permissions to
+        expressions.remove("GPL-3.0-only")  # LGPL-3.0 adds permissions to GPL-3.0, whose text accompanies it
     titles = [(path, title) for path in paths if (title := find_title(texts[path]))]
     return FolderTexts(
         paths=tuple(paths),

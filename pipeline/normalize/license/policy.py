@@ -1,4 +1,4 @@
-"""SPDX license expressions: parsed strictly, judged by the policy file.
+"""Policy file of licenses, and the class that it gives to an SPDX license expression, which is parsed strictly.
 
 Source: SPDX specification 3.0.1, annex B. `license-expression` is used for the grammar, the list of ids and
 deprecated spellings.
@@ -23,17 +23,17 @@ from license_expression import (
 )
 
 from pipeline.core.errors import ParamsError, StageError
-from pipeline.normalize.refusal import Refusal
+from pipeline.normalize.drop import Drop
 
 POLICY_FILE = "license_policy.toml"
 MAX_EXPRESSION = 1_000
 """Characters of an expression; longer ones are not read."""
 UNKNOWN_BY_DESIGN = frozenset({"none", "noassertion"})
-"""What SPDX writes where no license is known. They are in no list of ids."""
+"""The words of SPDX for an unknown license. They are in no list of ids."""
 
 
 class LicenseClass(IntEnum):
-    """How much a license asks, least first: AND takes the highest of its operands, OR the lowest."""
+    """Class of a license, the least demanding first: AND takes the highest of its operands, OR the lowest."""
 
     ALLOWED = 0
     TAGGED = 1
@@ -42,20 +42,20 @@ class LicenseClass(IntEnum):
 
 @dataclass(frozen=True)
 class Policy:
-    """The classes of license ids, and which exceptions go with which licenses."""
+    """Classes of license ids, and the licenses that each exception may be used with."""
 
     classes: Mapping[str, LicenseClass]
     exceptions: Mapping[str, frozenset[str]]
     sha256: str
 
     def class_of(self, key: str) -> LicenseClass:
-        """The class of an id; a `+` behind it permits later versions too. One that the policy does not name is refused."""
+        """Return the class of an id; a `+` after it permits later versions too. An id that the policy does not name is refused."""
         return self.classes.get(key.removesuffix("+"), LicenseClass.REFUSED)
 
 
 @dataclass(frozen=True)
-class Judged:
-    """An expression in its normal spelling, its class, and the branch that was taken to have it."""
+class ClassifiedExpression:
+    """An expression in its normal spelling, its class, and the branch that was chosen for it."""
 
     expression: str
     license_class: LicenseClass
@@ -63,62 +63,63 @@ class Judged:
 
 
 def policy_bytes() -> bytes:
-    """The policy file as it is shipped."""
+    """Return the policy file as it is shipped."""
     return files("pipeline.normalize.license").joinpath(POLICY_FILE).read_bytes()
 
 
 @cache
 def load_policy(sha256: str) -> Policy:
-    """The shipped policy. Raises StageError if its digest is not the one that the part was asked for with."""
+    """Return the shipped policy. Raises StageError if its digest is not the one in the part's identity."""
     content = policy_bytes()
     found = hashlib.sha256(content).hexdigest()
     if found != sha256:
-        raise StageError(POLICY_FILE, f"digest {found}", sha256, "Start the build again: the policy changed under it.")
+        raise StageError(
+            POLICY_FILE, f"digest {found}", sha256, "The policy changed during the build: start the build again."
+        )
     return parse_policy(content)
 
 
 def parse_policy(content: bytes) -> Policy:
-    """A policy from its TOML. Raises ParamsError for an id that stands in two classes."""
+    """Parse a policy from TOML. Raises ParamsError for an id that is in two classes."""
     table = tomllib.loads(content.decode())
     classes: dict[str, LicenseClass] = {}
     for license_class in LicenseClass:
         for key in table[license_class.name.lower()]:
             if key in classes:
-                raise ParamsError(POLICY_FILE, f"{key} is in two classes", "one class an id", "Remove one of them.")
+                raise ParamsError(POLICY_FILE, f"{key} is in two classes", "one class per id", "Remove one of them.")
             classes[key] = license_class
     exceptions = {key: frozenset(licenses) for key, licenses in table["exceptions"].items()}
     return Policy(classes, exceptions, hashlib.sha256(content).hexdigest())
 
 
-def judge_expression(text: str, policy: Policy) -> Judged | Refusal:
-    """The class of an expression and the branch taken.
+def classify_expression(text: str, policy: Policy) -> ClassifiedExpression | Drop:
+    """Return the class of an expression and the branch chosen, or the drop.
 
-    A refusal `license_unknown` is what does not parse or names an unknown id; `license_refused` an exception that
-    does not go with its license. A `LicenseRef-`, NONE and NOASSERTION parse, and are of the class that the policy
-    names, else refused.
+    `license_unknown` is what does not parse or names an unknown id; `license_refused` an exception that its license does
+    not allow. `LicenseRef-`, NONE and NOASSERTION have the class that the policy names, else they are refused.
     """
     parsed = _parse(text, policy)
-    if isinstance(parsed, Refusal):
+    if isinstance(parsed, Drop):
         return parsed
-    return _judge(parsed, policy)
+    return _classify(parsed, policy)
 
 
-def _parse(text: str, policy: Policy) -> Any | Refusal:
+def _parse(text: str, policy: Policy) -> Any | Drop:
     parsed = _parsed(text)
-    if isinstance(parsed, Refusal):
+    if isinstance(parsed, Drop):
         return parsed
     unknown = [key for key in _unknown_keys(text) if not _is_known_by_design(key, policy)]
     if unknown:
-        return Refusal(
+        return Drop(
             "license_unknown", f"{text!r} names {', '.join(sorted(unknown))}, which is not an SPDX identifier", text
         )
     return parsed
 
 
 @lru_cache(maxsize=4_096)
-def _parsed(text: str) -> Any | Refusal:
+def _parsed(text: str) -> Any | Drop:
     if len(text) > MAX_EXPRESSION:
-        return Refusal(
+        return Drop(
             "license_unknown",
             f"{text[:60]!r}... has {len(text)} characters; longer ones than {MAX_EXPRESSION} are not read",
         )
@@ -126,9 +127,9 @@ def _parsed(text: str) -> Any | Refusal:
         # Not validate(): it crashes on `MIT/X11`. Strict, else `MIT WITH Apache-2.0` passes.
         parsed = _licensing().parse(text, strict=True)
     except (ExpressionError, AttributeError, TypeError) as error:
-        return Refusal("license_unknown", f"{text!r} is not an SPDX expression: {' '.join(str(error).split())}")
+        return Drop("license_unknown", f"{text!r} is not an SPDX expression: {' '.join(str(error).split())}")
     if parsed is None:
-        return Refusal("license_unknown", "the expression is empty")
+        return Drop("license_unknown", "the expression is empty")
     return parsed
 
 
@@ -137,31 +138,31 @@ def _unknown_keys(text: str) -> tuple[str, ...]:
     return tuple(_licensing().unknown_license_keys(_parsed(text)))
 
 
-def _judge(node: LicenseExpression, policy: Policy) -> Judged | Refusal:
+def _classify(node: LicenseExpression, policy: Policy) -> ClassifiedExpression | Drop:
     if isinstance(node, LicenseWithExceptionSymbol):
-        return _judge_exception(node, policy)
+        return _classify_exception(node, policy)
     if isinstance(node, LicenseSymbol):
         key = str(node.key)
-        return Judged(key, policy.class_of(key.upper() if key.lower() in UNKNOWN_BY_DESIGN else key), key)
-    operands = [_judge(operand, policy) for operand in node.args]
-    judged = [operand for operand in operands if isinstance(operand, Judged)]
+        return ClassifiedExpression(key, policy.class_of(key.upper() if key.lower() in UNKNOWN_BY_DESIGN else key), key)
+    operands = [_classify(operand, policy) for operand in node.args]
+    parts = [operand for operand in operands if isinstance(operand, ClassifiedExpression)]
     is_choice = node.operator.strip() == "OR"
-    if len(judged) < len(operands) and not (is_choice and judged):
-        return next(operand for operand in operands if isinstance(operand, Refusal))
+    if len(parts) < len(operands) and not (is_choice and parts):
+        return next(operand for operand in operands if isinstance(operand, Drop))
     expression = str(node)
     if is_choice:
-        best = min(judged, key=lambda operand: operand.license_class)  # the leftmost of equals
-        return Judged(expression, best.license_class, best.branch)
-    branches = list(dict.fromkeys(_bracketed(operand.branch) for operand in judged))
-    return Judged(expression, max(operand.license_class for operand in judged), " AND ".join(branches))
+        best = min(parts, key=lambda operand: operand.license_class)  # the leftmost of equals
+        return ClassifiedExpression(expression, best.license_class, best.branch)
+    branches = list(dict.fromkeys(_bracketed(operand.branch) for operand in parts))
+    return ClassifiedExpression(expression, max(operand.license_class for operand in parts), " AND ".join(branches))
 
 
-def _judge_exception(node: LicenseWithExceptionSymbol, policy: Policy) -> Judged | Refusal:
+def _classify_exception(node: LicenseWithExceptionSymbol, policy: Policy) -> ClassifiedExpression | Drop:
     license, exception = str(node.license_symbol.key), str(node.exception_symbol.key)
     expression = f"{license} WITH {exception}"
     if license not in policy.exceptions.get(exception, frozenset()):
-        return Refusal("license_refused", f"{exception} does not go with {license}", expression)
-    return Judged(expression, policy.class_of(license), expression)
+        return Drop("license_refused", f"{exception} does not go with {license}", expression)
+    return ClassifiedExpression(expression, policy.class_of(license), expression)
 
 
 def _is_known_by_design(key: str, policy: Policy) -> bool:

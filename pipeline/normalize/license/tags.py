@@ -1,4 +1,4 @@
-"""What a file says about its license itself: SPDX tags, and notices in prose that contradict an inherited permission.
+"""SPDX tags in a text, and claims in prose that may contradict an inherited license.
 
 Source: SPDX specification 3.0.1 annex E (short-form identifiers), REUSE specification 3.3 (snippets, ignored regions).
 """
@@ -9,11 +9,10 @@ from functools import lru_cache
 
 import re2
 
-from pipeline.cpp.comments import leading_comments_end
 from pipeline.cpp.lexer import raw_literal_spans
 from pipeline.normalize.license.policy import LicenseClass
 
-# Only punctuation may stand before the tag in its line or comment: string literals and sentences are no tags.
+# Only punctuation may precede a tag in its line or comment: string literals and sentences are not tags.
 _TAG_LINE = re.compile(
     r"(?:^[^\w\n\"']*|//[^\w\n\"']*|/\*[^\w\n\"']*)SPDX-License-Identifier[ \t]*:[ \t]*(?P<expression>[^\n]*)",
     re.MULTILINE | re.IGNORECASE,
@@ -22,7 +21,7 @@ _MAY_HOLD_TAG = re2.compile(r"(?i)SPDX-License-Identifier[ \t]*:")
 _COMMENT_END = re.compile(r"\s*(?:(?:\*+/|-->).*|\*\)|#\}|\?>|\"\"\"|''')?[\s*#/]*$")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _IGNORED = re.compile(r"REUSE-IgnoreStart[\s\S]*?(?:REUSE-IgnoreEnd|\Z)")
-_NOTICES = (
+_CLAIMS = (
     (
         LicenseClass.REFUSED,
         re.compile(r"\bGNU\s+(?:Affero\s+)?General\s+Public\s+Licen[cs]e|\bA?GPL(?:v|\s|-|\b)", re.IGNORECASE),
@@ -50,14 +49,14 @@ _COMMENT_MARGIN = re.compile(r"\n[ \t]*(?:\*+|//+|#+)?")
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """An SPDX tag: the expression as it is written, and the number of its line, from 1."""
+    """An SPDX tag: the expression as written, and its line number, from 1."""
 
     expression: str
     line: int
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class LicenseClaim:
     """Prose that claims at least `license_class`, and the words that were found."""
 
     license_class: LicenseClass
@@ -65,13 +64,13 @@ class Notice:
 
 
 def find_tags(text: str) -> list[Tag]:
-    """All license tags of a text, those of snippets too, in order.
+    """Return all license tags of a text, also those of snippets, in order.
 
-    Regions between REUSE-IgnoreStart and -End do not count, nor does what a raw string literal holds.
+    Regions between REUSE-IgnoreStart and -End do not count, nor do raw string literals.
     """
     if not _MAY_HOLD_TAG.search(text):
         return []
-    # Blanked and not cut, so that line numbers stay.
+    # Blanked and not removed, so that line numbers stay.
     text = _IGNORED.sub(lambda match: "\n" * match[0].count("\n"), text) if "REUSE-IgnoreStart" in text else text
     found = []
     literals = raw_literal_spans(text)
@@ -83,27 +82,23 @@ def find_tags(text: str) -> list[Tag]:
     return found
 
 
-def find_notice(text: str) -> Notice | None:
-    """The strictest notice in the leading comments: GPL or LGPL in prose, or a denial such as `not under MIT`.
-
-    Line ends and comment margins inside a phrase are no hindrance.
-    """
-    return _notice(text[: leading_comments_end(text)])
-
-
 @lru_cache(maxsize=4_096)
-def _notice(header: str) -> Notice | None:
-    return _strictest(_NOTICES, _COMMENT_MARGIN.sub(" ", header))
+def find_claim(header: str) -> LicenseClaim | None:
+    """Return the strictest claim in leading comments: GPL or LGPL in prose, or a denial such as `not under MIT`.
+
+    A phrase may contain line ends and comment margins.
+    """
+    return _strictest(_CLAIMS, _COMMENT_MARGIN.sub(" ", header))
 
 
-def find_title(license_text: str) -> Notice | None:
-    """The copyleft title that a license text opens with, if it does. Prose further down may speak of any license."""
+def find_title(license_text: str) -> LicenseClaim | None:
+    """Return the copyleft title that a license text begins with, if any. Prose further down may speak of any license."""
     return _strictest(_TITLES, license_text[:_NUM_TITLE_CHARACTERS])
 
 
-def _strictest(patterns: tuple[tuple[LicenseClass, re.Pattern[str]], ...], prose: str) -> Notice | None:
+def _strictest(patterns: tuple[tuple[LicenseClass, re.Pattern[str]], ...], prose: str) -> LicenseClaim | None:
     found = [(license_class, match) for license_class, pattern in patterns if (match := pattern.search(prose))]
     if not found:
         return None
     license_class, match = max(found, key=lambda item: item[0])
-    return Notice(license_class, " ".join(match[0].split()))
+    return LicenseClaim(license_class, " ".join(match[0].split()))

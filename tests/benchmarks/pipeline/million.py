@@ -12,7 +12,7 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.normalize.duplicates.duplicates import Entry, find_duplicates
+from pipeline.normalize.duplicates.duplicates import ComparedDocument, find_duplicates
 from pipeline.normalize.duplicates.shingles import NUM_PERMUTATIONS, hashes_for_minhash, signature
 from pipeline.normalize.params import VENDORED_ROOTS, DuplicateParams
 
@@ -26,7 +26,9 @@ def main() -> int:
     shingles, origin = _documents(num_documents)
     signatures = _signatures(shingles)
     entries = [
-        Entry(str(row), f"s{row % 50:02}", f"{row:07}.cpp", "train", 1_000, str(row), True, NUM_SHINGLES, row)
+        ComparedDocument(
+            str(row), f"s{row % 50:02}", f"{row:07}.cpp", "train", 1_000, str(row), True, NUM_SHINGLES, row
+        )
         for row in range(num_documents)
     ]
     started = time.perf_counter()

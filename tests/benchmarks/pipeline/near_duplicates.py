@@ -11,7 +11,7 @@ import numpy as np
 
 from pipeline.build.recipes import ROOT
 from pipeline.cpp.lexer import tokens
-from pipeline.normalize.duplicates.duplicates import Entry, find_duplicates
+from pipeline.normalize.duplicates.duplicates import ComparedDocument, find_duplicates
 from pipeline.normalize.duplicates.minhash_bands import find_buckets
 from pipeline.normalize.duplicates.shingles import hashes_for_minhash, shingle_hashes, signature
 from pipeline.normalize.params import VENDORED_ROOTS, DuplicateParams
@@ -109,7 +109,7 @@ def _num_below_threshold(
 ) -> int:
     params = DuplicateParams()
     entries = [
-        Entry(str(row), source, path, "train", len(text), str(row), True, len(shingles[row]), row)
+        ComparedDocument(str(row), source, path, "train", len(text), str(row), True, len(shingles[row]), row)
         for row, ((source, path), text) in enumerate(chosen.items())
     ]
     lost = find_duplicates(entries, signatures, lambda name: shingles[int(name)], params, VENDORED_ROOTS)

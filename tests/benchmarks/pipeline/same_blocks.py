@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from pipeline.build.recipes import ROOT
-from pipeline.normalize.duplicates.duplicates import Entry, find_duplicates
+from pipeline.normalize.duplicates.duplicates import ComparedDocument, find_duplicates
 from pipeline.normalize.duplicates.shingles import hashes_for_minhash, shingle_hashes, signature
 from pipeline.normalize.params import VENDORED_ROOTS, DuplicateParams, ScrubParams
 from pipeline.normalize.scrub.scrub import Scrubber
@@ -44,7 +44,7 @@ def _ours(texts: list[str]) -> float:
     shingles = [shingle_hashes(text) for text in clean]
     signatures = np.array([signature(hashes_for_minhash(each), 1) for each in shingles], np.uint32)
     entries = [
-        Entry(str(row), "a", f"{row:06}.cpp", "train", len(text), text, True, len(shingles[row]), row)
+        ComparedDocument(str(row), "a", f"{row:06}.cpp", "train", len(text), text, True, len(shingles[row]), row)
         for row, text in enumerate(clean)
     ]
     find_duplicates(entries, signatures, lambda name: shingles[int(name)], DuplicateParams(), VENDORED_ROOTS)

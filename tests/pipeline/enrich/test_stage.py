@@ -14,11 +14,11 @@ from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.collect.kinds.local import LocalPin
 from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.contracts.report import StageReport
+from pipeline.core.digests import document_id, text_sha256
 from pipeline.core.records import ChunkKind, Document, EnrichedDocument
 from pipeline.core.schema import arrow_schema, table_of_records
 from pipeline.enrich.params import EnrichParams, SyntaxParams
 from pipeline.enrich.stage import enrich_source
-from pipeline.normalize.identity import document_id, text_sha256
 from pipeline.pins.local_tree import tree_digest
 from pipeline.store.store import Store
 

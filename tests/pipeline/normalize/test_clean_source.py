@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from pipeline.core.digests import document_id
 from pipeline.core.records import Document
-from pipeline.normalize.clean_source import is_licensed
-from pipeline.normalize.identity import document_id
 from pipeline.normalize.license.policy import parse_policy, policy_bytes
+from pipeline.normalize.measures import is_licensed
 from tests.pipeline.normalize.conftest import Normalize
 
 AT = "@"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.normalize.decode import Decoded, decode, is_lossless
-from pipeline.normalize.refusal import Refusal
+from pipeline.normalize.drop import Drop
 
 FRENCH = "// résolution du système : méthode de Gauss, matrice carrée, réel donné à l'entrée\nint échelle;\n"
 JAPANESE = "// 行列の固有値を計算する。入力は正方行列でなければならない。\nint main() { return 0; }\n" * 3
@@ -74,10 +74,10 @@ def test_it_is_read(content: bytes, text: str, encoding: str, edits: tuple[str, 
 @pytest.mark.parametrize(("content", "reason", "detail"), REFUSED.values(), ids=REFUSED)
 def test_it_is_refused_with_its_place(content: bytes, reason: str, detail: str) -> None:
     if content.startswith(b"\x7fELF"):
-        assert isinstance(decode(content), Refusal)
+        assert isinstance(decode(content), Drop)
         assert decode(content).reason == reason
     else:
-        assert decode(content) == Refusal(reason, detail)
+        assert decode(content) == Drop(reason, detail)
 
 
 def test_a_changed_text_is_not_lossless() -> None:

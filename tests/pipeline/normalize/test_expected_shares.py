@@ -22,7 +22,8 @@ def failed(made: object) -> set[str]:
 
 def test_every_reason_in_the_code_has_a_band() -> None:
     folder = Path(pipeline.normalize.__file__).parent
-    said = {name for path in folder.rglob("*.py") for name in re.findall(r'Refusal\(\s*"(\w+)"', path.read_text())}
+    sources = [path.read_text() for path in folder.rglob("*.py")]
+    said = {name for text in sources for name in re.findall(r'(?:Drop\(\s*"|"(?=license_))(\w+)"', text)}
     copies = {"exact_duplicate", "near_duplicate", "copyleft_copy"}
     assert {"binary", "license_refused", "contaminated"} <= said
     assert said | copies | set(FILTERS.names) == set(DropBands.model_fields) - {"min_num_files"}

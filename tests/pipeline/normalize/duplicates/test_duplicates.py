@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.core.records import DuplicateRecord
-from pipeline.normalize.duplicates.duplicates import Entry, find_duplicates
+from pipeline.normalize.duplicates.duplicates import ComparedDocument, find_duplicates
 from pipeline.normalize.duplicates.shingles import hashes_for_minhash, jaccard, shingle_hashes, signature
 from pipeline.normalize.params import VENDORED_ROOTS, DuplicateParams
 
@@ -22,9 +22,13 @@ def statements(name: str, count: int = 200, changed: int = 0) -> str:
     return "\n".join(lines)
 
 
-def entry(source: str, path: str, text: str, row: int, split: str = "train", inherited: bool = True) -> Entry:
+def entry(
+    source: str, path: str, text: str, row: int, split: str = "train", inherited: bool = True
+) -> ComparedDocument:
     digest = hashlib.sha256(text.encode()).hexdigest()
-    return Entry(f"{source}/{path}", source, path, split, len(text), digest, inherited, len(shingle_hashes(text)), row)
+    return ComparedDocument(
+        f"{source}/{path}", source, path, split, len(text), digest, inherited, len(shingle_hashes(text)), row
+    )
 
 
 def find(
@@ -109,7 +113,7 @@ def test_a_copy_of_a_loser_loses_to_the_same_keeper() -> None:
 
 
 def test_texts_below_the_floor_are_only_compared_for_equality() -> None:
-    entries = [Entry(name, name, "x.c", "train", 9, name[1], True, 0, None) for name in ("a1", "b1", "c2")]
+    entries = [ComparedDocument(name, name, "x.c", "train", 9, name[1], True, 0, None) for name in ("a1", "b1", "c2")]
     lost = find_duplicates(
         entries, np.empty((0, 256), np.uint32), lambda _: pytest.fail("compared"), DuplicateParams(), ()
     )

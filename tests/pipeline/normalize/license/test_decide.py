@@ -2,10 +2,10 @@
 
 import pytest
 
-from pipeline.normalize.license.decide import Licensed, LicenseIndex, PackageFacts, vendored_root
+from pipeline.normalize.license.decide import PackageFacts, SourceLicenses
+from pipeline.normalize.license.evidence import vendored_root
 from pipeline.normalize.license.policy import parse_policy, policy_bytes
 from pipeline.normalize.params import VENDORED_ROOTS, EvidencePolicy, LicenseParams
-from pipeline.normalize.refusal import Refusal
 from tests.pipeline.normalize.license.test_texts import MIT, spdx_text
 
 TAG = "SPDX-License-" + "Identifier:"
@@ -17,10 +17,10 @@ GPL_NOTICE = "// under the GNU General Public License\nint a;\n"
 REUSE = '[[annotations]]\npath = "**"\nprecedence = "{}"\nSPDX-License-Identifier = "{}"\n'
 
 
-def index(
+def licenses_of(
     evidence: dict[str, bytes], declared: str = "", inherits: bool = True, params: LicenseParams | None = None
-) -> LicenseIndex:
-    return LicenseIndex(evidence, PackageFacts(declared, inherits), POLICY, params or LicenseParams())
+) -> SourceLicenses:
+    return SourceLicenses(evidence, PackageFacts(declared, inherits), POLICY, params or LicenseParams())
 
 
 def tagged(expression: str) -> str:
@@ -308,8 +308,8 @@ REFUSED = {
 def test_it_is_licensed_with_its_evidence(
     evidence: dict[str, bytes], declared: str, path: str, text: str, expected: tuple[str, str, str | None, str]
 ) -> None:
-    licensed = index(evidence, declared).decide(path, text)
-    assert isinstance(licensed, Licensed), licensed
+    licensed = licenses_of(evidence, declared).decide(path, text)
+    assert licensed.drop is None, licensed
     expression, license_class, branch, source = expected
     assert (licensed.expression, licensed.license_class, licensed.evidence) == (expression, license_class, source)
     assert licensed.branch == (branch or expression)
@@ -320,36 +320,32 @@ def test_it_is_licensed_with_its_evidence(
 def test_it_leaves_with_the_reason_and_the_evidence(
     evidence: dict[str, bytes], declared: str, path: str, text: str, reason: str, detail: str
 ) -> None:
-    refusal = index(evidence, declared).decide(path, text)
-    assert isinstance(refusal, Refusal), refusal
-    assert refusal.reason == reason
+    refusal = licenses_of(evidence, declared).decide(path, text)
+    assert refusal.drop_reason == reason, refusal
     assert detail in refusal.detail
 
 
 def test_a_decision_names_file_and_line_of_each_tag() -> None:
-    licensed = index({}).decide("src/a.c", "\n" + tagged("MIT") + tagged("ISC"))
-    assert isinstance(licensed, Licensed)
+    licensed = licenses_of({}).decide("src/a.c", "\n" + tagged("MIT") + tagged("ISC"))
+    assert licensed.drop is None
     assert licensed.detail == f"src/a.c:2: {TAG} MIT\nsrc/a.c:4: {TAG} ISC"
 
 
 def test_the_strict_policy_refuses_every_inherited_license() -> None:
-    strict = index({"PKG-INFO": METADATA}, "MIT", params=LicenseParams(license_evidence=EvidencePolicy.FILE))
+    strict = licenses_of({"PKG-INFO": METADATA}, "MIT", params=LicenseParams(license_evidence=EvidencePolicy.FILE))
     refusal = strict.decide("a.c", "int a;")
-    assert isinstance(refusal, Refusal)
-    assert (refusal.reason, "the recipe inherits none" in refusal.detail) == ("license_refused", True)
-    assert isinstance(strict.decide("a.c", tagged("MIT")), Licensed)
+    assert (refusal.drop_reason, "the recipe inherits none" in refusal.detail) == ("license_refused", True)
+    assert strict.decide("a.c", tagged("MIT")).drop is None
 
 
 def test_a_pin_can_refuse_to_inherit() -> None:
-    refusal = index({"PKG-INFO": METADATA}, "MIT", inherits=False).decide("a.c", "int a;")
-    assert isinstance(refusal, Refusal)
-    assert (refusal.reason, "its pin inherits none" in refusal.detail) == ("license_quarantined", True)
+    refusal = licenses_of({"PKG-INFO": METADATA}, "MIT", inherits=False).decide("a.c", "int a;")
+    assert (refusal.drop_reason, "its pin inherits none" in refusal.detail) == ("license_quarantined", True)
 
 
 def test_weak_copyleft_can_be_refused() -> None:
-    refusal = index({}, params=LicenseParams(keep_tagged=False)).decide("a.c", tagged("MPL-2.0"))
-    assert isinstance(refusal, Refusal)
-    assert refusal.reason == "license_refused"
+    refusal = licenses_of({}, params=LicenseParams(keep_tagged=False)).decide("a.c", tagged("MPL-2.0"))
+    assert refusal.drop_reason == "license_refused"
     assert refusal.detail.startswith("MPL-2.0 is weak copyleft")
 
 
@@ -370,9 +366,9 @@ def test_the_innermost_vendored_root_counts(path: str, root: str | None) -> None
 
 def test_only_what_was_seen_to_be_copyleft_is_marked_so() -> None:
     decided = {
-        name: index(evidence, declared).decide(path, text)
+        name: licenses_of(evidence, declared).decide(path, text)
         for name, (evidence, declared, path, text, *_) in REFUSED.items()
     }
-    marked = {name for name, refusal in decided.items() if isinstance(refusal, Refusal) and refusal.is_copyleft}
+    marked = {name for name, refusal in decided.items() if refusal.drop and refusal.is_copyleft}
     assert {"copyleft", "tags that conflict", "a GPL package", "a GPL notice beside a sidecar"} <= marked
     assert not marked & {"an unknown id", "nothing at all", "below a vendored root", "no assertion", "a reference"}

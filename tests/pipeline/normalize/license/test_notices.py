@@ -2,10 +2,8 @@
 
 import pytest
 
-from pipeline.normalize.license.decide import Licensed
 from pipeline.normalize.license.notices import find_notices
-from pipeline.normalize.refusal import Refusal
-from tests.pipeline.normalize.license.test_decide import index
+from tests.pipeline.normalize.license.test_decide import licenses_of
 from tests.pipeline.normalize.license.test_texts import BSD, CHOICE, MIT, spdx_text
 
 GNU = (
@@ -84,30 +82,29 @@ def headed(*texts: str) -> str:
 
 @pytest.mark.parametrize("path", ["src/a.c", "third_party/x/a.c"])
 def test_a_text_in_the_header_is_evidence_of_the_file(path: str) -> None:
-    licensed = index({}).decide(path, headed(BSD))
-    assert isinstance(licensed, Licensed)
+    licensed = licenses_of({}).decide(path, headed(BSD))
+    assert licensed.drop is None
     assert (licensed.expression, licensed.evidence) == ("BSD-3-Clause", "header")
     assert licensed.detail == f"{path}: the header contains the text of BSD-3-Clause"
 
 
 def test_texts_and_notices_of_a_header_all_hold() -> None:
-    licensed = index({}).decide("a.c", headed(MIT, NOTICES["MPL"][0]))
-    assert isinstance(licensed, Licensed)
+    licensed = licenses_of({}).decide("a.c", headed(MIT, NOTICES["MPL"][0]))
+    assert licensed.drop is None
     assert (licensed.expression, licensed.license_class) == ("MIT AND MPL-2.0", "tagged")
 
 
 def test_a_choice_in_a_header_is_taken_and_its_branch_recorded() -> None:
     choice = CHOICE.replace(" in this and the other files of this package", "").replace("this package", "this file")
     choice = choice.replace("this\npackage", "this\nfile")
-    found = index({}).decide("ext/a.c", headed(spdx_text("BSD-2-Clause") + choice))
-    assert isinstance(found, Licensed)
+    found = licenses_of({}).decide("ext/a.c", headed(spdx_text("BSD-2-Clause") + choice))
+    assert found.drop is None
     assert (found.expression, found.branch) == ("BSD-2-Clause OR GPL-2.0-or-later", "BSD-2-Clause")
 
 
 def test_a_copyleft_notice_is_refused_and_is_the_files_own() -> None:
-    refusal = index({}, "MIT").decide("a.c", headed(NOTICES["GPL or later"][0]))
-    assert isinstance(refusal, Refusal)
-    assert (refusal.reason, refusal.license, refusal.is_copyleft, refusal.is_own) == (
+    refusal = licenses_of({}, "MIT").decide("a.c", headed(NOTICES["GPL or later"][0]))
+    assert (refusal.drop_reason, refusal.expression, refusal.is_copyleft, refusal.is_own) == (
         "license_refused",
         "GPL-3.0-or-later",
         True,
@@ -116,9 +113,8 @@ def test_a_copyleft_notice_is_refused_and_is_the_files_own() -> None:
 
 
 def test_a_permissive_text_beside_words_of_copyleft_is_quarantined() -> None:
-    refusal = index({}).decide("a.c", headed(MIT, "Alternatively this file may be used under the GPL."))
-    assert isinstance(refusal, Refusal)
-    assert (refusal.reason, "says `GPL`" in refusal.detail) == ("license_quarantined", True)
+    refusal = licenses_of({}).decide("a.c", headed(MIT, "Alternatively this file may be used under the GPL."))
+    assert (refusal.drop_reason, "says `GPL`" in refusal.detail) == ("license_quarantined", True)
 
 
 INHERITED = {
@@ -156,33 +152,32 @@ INHERITED = {
 def test_what_lies_below_a_vendored_root_needs_a_text_of_its_own(
     evidence: dict[str, bytes], declared: str, expected: str
 ) -> None:
-    decided = index(evidence, declared).decide("third_party/x/src/a.c", "int a;")
-    if isinstance(decided, Licensed):
+    decided = licenses_of(evidence, declared).decide("third_party/x/src/a.c", "int a;")
+    if decided.drop is None:
         assert (decided.expression, decided.evidence) == (expected, "license_text")
     else:
-        assert decided.reason == "license_quarantined"
+        assert decided.drop_reason == "license_quarantined"
         assert expected in decided.detail
 
 
 def test_the_text_of_the_whole_source_and_its_package_both_hold() -> None:
-    licensed = index({"LICENSE": BSD.encode()}, "MIT").decide("src/a.c", "int a;")
-    assert isinstance(licensed, Licensed)
+    licensed = licenses_of({"LICENSE": BSD.encode()}, "MIT").decide("src/a.c", "int a;")
+    assert licensed.drop is None
     assert licensed.expression == "BSD-3-Clause AND MIT"
     assert licensed.detail == "LICENSE: the text of BSD-3-Clause\npin: declared_license = MIT"
 
 
 def test_a_changed_text_of_the_source_is_quarantined_although_the_package_declares_it() -> None:
-    refusal = index({"LICENSE": BSD.replace("must retain", "may drop").encode()}, "BSD-3-Clause").decide(
+    refusal = licenses_of({"LICENSE": BSD.replace("must retain", "may drop").encode()}, "BSD-3-Clause").decide(
         "a.c", "int a;"
     )
-    assert isinstance(refusal, Refusal)
-    assert refusal.reason == "license_quarantined"
+    assert refusal.drop_reason == "license_quarantined"
     assert "nearly BSD-3-Clause: `may drop` instead of `must retain`" in refusal.detail
 
 
 def test_an_unclear_text_beside_a_package_that_names_its_licenses_is_said_and_kept() -> None:
     unclear = {"lib/COPYING.md": (BSD + "You may choose the other license as well.").encode()}
-    licensed = index(unclear, "MIT AND BSD-3-Clause").decide("lib/a.c", "int a;")
-    assert isinstance(licensed, Licensed)
+    licensed = licenses_of(unclear, "MIT AND BSD-3-Clause").decide("lib/a.c", "int a;")
+    assert licensed.drop is None
     assert (licensed.evidence, "in addition to BSD-3-Clause it says" in licensed.detail) == ("package", True)
-    assert isinstance(index(unclear, "MIT").decide("lib/a.c", "int a;"), Refusal)
+    assert licenses_of(unclear, "MIT").decide("lib/a.c", "int a;").drop

@@ -3,15 +3,15 @@
 import pytest
 
 from pipeline.core.errors import ParamsError, StageError
+from pipeline.normalize.drop import Drop
 from pipeline.normalize.license.policy import (
-    Judged,
+    ClassifiedExpression,
     LicenseClass,
-    judge_expression,
+    classify_expression,
     load_policy,
     parse_policy,
     policy_bytes,
 )
-from pipeline.normalize.refusal import Refusal
 
 POLICY = parse_policy(policy_bytes())
 
@@ -68,8 +68,8 @@ REFUSED = [
 def test_an_expression_has_the_class_of_what_must_hold(
     text: str, expression: str | None, license_class: str, branch: str | None
 ) -> None:
-    judged = judge_expression(text, POLICY)
-    assert isinstance(judged, Judged)
+    judged = classify_expression(text, POLICY)
+    assert isinstance(judged, ClassifiedExpression)
     assert judged.license_class is LicenseClass[license_class]
     assert judged.expression == (expression or judged.expression)
     assert judged.branch == (branch or judged.branch)
@@ -77,24 +77,24 @@ def test_an_expression_has_the_class_of_what_must_hold(
 
 @pytest.mark.parametrize(("text", "reason", "detail"), REFUSED, ids=[case[0] or "nothing" for case in REFUSED])
 def test_what_is_no_sound_expression_is_refused_with_the_reason(text: str, reason: str, detail: str) -> None:
-    refusal = judge_expression(text, POLICY)
-    assert isinstance(refusal, Refusal)
+    refusal = classify_expression(text, POLICY)
+    assert isinstance(refusal, Drop)
     assert refusal.reason == reason
     assert detail in refusal.detail
 
 
 def test_a_license_reference_counts_where_the_policy_names_it() -> None:
     policy = parse_policy(policy_bytes().replace(b'"0BSD"', b'"0BSD", "LicenseRef-Ours"'))
-    judged = judge_expression("LicenseRef-Ours AND MIT", policy)
-    assert isinstance(judged, Judged)
+    judged = classify_expression("LicenseRef-Ours AND MIT", policy)
+    assert isinstance(judged, ClassifiedExpression)
     assert judged.license_class is LicenseClass.ALLOWED
 
 
 def test_a_normal_expression_is_normal_already() -> None:
     for text, *_ in JUDGED:
-        judged = judge_expression(text, POLICY)
-        assert isinstance(judged, Judged)
-        assert judge_expression(judged.expression, POLICY) == judged
+        judged = classify_expression(text, POLICY)
+        assert isinstance(judged, ClassifiedExpression)
+        assert classify_expression(judged.expression, POLICY) == judged
 
 
 def test_another_policy_than_the_pinned_one_is_an_error() -> None:

@@ -2,8 +2,9 @@
 
 import pytest
 
+from pipeline.normalize.license.evidence import FileText
 from pipeline.normalize.license.policy import LicenseClass
-from pipeline.normalize.license.tags import Tag, find_notice, find_tags, find_title
+from pipeline.normalize.license.tags import Tag, find_claim, find_tags, find_title
 
 TAG = "SPDX-License-" + "Identifier:"
 
@@ -34,7 +35,7 @@ TAGGED = {
     "nothing": ("// MIT\n", []),
 }
 
-NOTICES = {
+CLAIMS = {
     "GPL in full": (
         "/* ... under the terms of the GNU General Public\n * License as published */\n",
         LicenseClass.REFUSED,
@@ -65,10 +66,10 @@ def test_tags_are_found_with_their_line(text: str, tags: list[Tag]) -> None:
     assert find_tags(text) == tags
 
 
-@pytest.mark.parametrize(("text", "license_class"), NOTICES.values(), ids=NOTICES)
-def test_a_notice_asks_for_its_class(text: str, license_class: LicenseClass | None) -> None:
-    notice = find_notice(text)
-    assert (notice.license_class if notice else None) == license_class
+@pytest.mark.parametrize(("text", "license_class"), CLAIMS.values(), ids=CLAIMS)
+def test_a_claim_has_its_class(text: str, license_class: LicenseClass | None) -> None:
+    claim = find_claim(FileText("a.c", text).header)
+    assert (claim.license_class if claim else None) == license_class
 
 
 def test_the_title_of_a_license_text_counts_and_its_prose_does_not() -> None:

@@ -1,9 +1,9 @@
-"""Identities do not collide and do not move."""
+"""Ids of documents do not collide and do not change."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.normalize.identity import document_id, text_sha256
+from pipeline.core.digests import document_id, text_sha256
 
 EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
