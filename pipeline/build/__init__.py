@@ -1,4 +1,4 @@
-"""Builds: the stages in order, recipes, the engine, promotion, withdrawal and canaries.
+"""Builds: the declarations of stages and recipes, the engine, promotion, withdrawal and canaries.
 
-What a stage does is in its own folder; questions about finished builds are in `pipeline.lineage`.
+The work of a stage is in its own folder; queries of finished builds are in `pipeline.lineage`.
 """

@@ -263,8 +263,10 @@ STAGES = Registry(
             "smoke": "pipeline.verify.smoke:run_smoke",
             "loader": "pipeline.verify.smoke:run_loader_checks",
         },
-        parts=tuple(
-            map(PartKind, ("snapshot/snapshot", "verify/part", "verify/canaries", "verify/smoke", "verify/loader"))
+        parts=(
+            PartKind("snapshot/snapshot", only="snapshot"),
+            PartKind("verify/part"),
+            *(PartKind(f"verify/{name}", only=name) for name in ("canaries", "smoke", "loader")),
         ),
         libraries=("pyarrow",),
     ),

@@ -1,4 +1,4 @@
 """Contracts between stages and their surroundings: parts, reports and the one list of gates.
 
-Nothing runs here: `pipeline.build.build` runs stages, and each stage's folder does its work.
+Nothing runs here: `pipeline.build.run_stage` runs stages, and the folder of each stage does its work.
 """

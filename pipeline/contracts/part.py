@@ -1,7 +1,7 @@
-"""A part: one source's share of a stage's output, and what a stage may ask of its surroundings to have it made.
+"""Part: one source's share of a stage's output, and StageContext, through which a stage has parts made.
 
-A stage is a function `run(context)` that asks for parts. A part function is pure: the same job gives the same output, whatever
-process it runs in. The names of its output tables end in `.parquet` (cold) or `.arrow` (memory-mapped).
+A stage is a function `run(context)` that requests parts. A part function is pure: the same job gives the same output in any
+process. The names of its output tables end in `.parquet`, or in `.arrow` for memory-mapped ones.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,21 +29,21 @@ class Tables(Protocol):
     def object_id(self) -> str: ...
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> "pa.Table":
-        """The whole table `name`, or some of its columns, in stored order."""
+        """Read the table `name`, or some of its columns, in stored order."""
         ...
 
     def json(self, name: str) -> Any:
-        """The parsed content of a JSON file of the object."""
+        """Parse a JSON file of the object."""
         ...
 
     def file(self, name: str) -> Path:
-        """The verified path of one file of the object."""
+        """Verify one file of the object and return its path."""
         ...
 
 
 @dataclass(frozen=True)
 class Part:
-    """What a stage asks for. The part's identity is everything here but the paths in `blobs` and `places`."""
+    """A part that a stage requests. Its identity is every field but the paths in `places`."""
 
     name: str
     kind: str
@@ -55,18 +55,18 @@ class Part:
     inputs: Mapping[str, str] = field(default_factory=dict)
     """Label -> id of an object it reads."""
     identity: Mapping[str, Any] = field(default_factory=dict)
-    """What else its output depends on, as JSON: a pin, a digest of kept ids."""
+    """Everything else that its output depends on, as JSON: a pin, a digest of kept ids."""
     places: Mapping[str, Path] = field(default_factory=dict)
-    """Label -> where bytes lie whose digest stands in `identity`: a blob, a local tree, the store."""
+    """Label -> path of bytes whose digest is in `identity`: a blob, a local tree, the store."""
     version: int | None = None
-    """Version of its output where that is not the stage's: a snapshot does not change with the proofs about it."""
+    """Version of its output if that is not the stage's: a snapshot does not change with the checks of it."""
     always: bool = False
-    """Made anew in every build, even where its key is known: canaries must be caught by the code that runs now."""
+    """Whether it is made in every build, even if its key is known: canaries must be caught by the code that runs now."""
 
 
 @dataclass(frozen=True)
 class PartJob:
-    """What a part function is handed."""
+    """The argument of a part function."""
 
     name: str
     params: Params
@@ -77,7 +77,7 @@ class PartJob:
 
 @dataclass(frozen=True)
 class PartOutput:
-    """What a part function returns: tables by file name, small files by name, and the counts."""
+    """The result of a part function: tables by file name, small files by name, and the counts."""
 
     tables: Mapping[str, "pa.Table"]
     report: StageReport
@@ -86,7 +86,7 @@ class PartOutput:
 
 @dataclass(frozen=True)
 class MadePart:
-    """A part that is in the store. `unchanged` says that it was recognized by its key and not made again."""
+    """A part in the store. `unchanged` if it was recognized by its key and not made again."""
 
     name: str
     object_id: str
@@ -96,18 +96,18 @@ class MadePart:
 
 @dataclass(frozen=True)
 class StageOutput:
-    """What a stage returns: its parts by name, its counts and measures, and the sources that failed."""
+    """The result of a stage: its parts by name, its counts and measures, and the sources that failed."""
 
     parts: Mapping[str, str]
     report: StageReport
     failures: Mapping[str, SourceError] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    """Sentences that explain a measure to whoever is stopped by it."""
+    """Sentences that explain a measure, shown if its gate blocks the stage."""
 
 
 class StageContext(Protocol, Generic[P_co]):
-    """What a stage may ask of its surroundings."""
+    """The interface of a stage to its build and to the store."""
 
     @property
     def params(self) -> P_co: ...
@@ -124,12 +124,12 @@ class StageContext(Protocol, Generic[P_co]):
 
     @property
     def pins(self) -> Sequence["SourcePin"]:
-        """The slice that is built, sorted by name."""
+        """The pins of the sources to build, sorted by name."""
         ...
 
     @property
     def withdrawn(self) -> Sequence["Selector"]:
-        """What no corpus of the store may hold any more, sorted. Only collect reads it."""
+        """Selectors of everything that is withdrawn, sorted. Only collect reads them."""
         ...
 
     @property
@@ -139,16 +139,16 @@ class StageContext(Protocol, Generic[P_co]):
 
     @property
     def corpus_params(self) -> Params:
-        """The Params of the whole corpus. Only verify reads it: canaries run with the Params of the build beside them."""
+        """The Params of the whole corpus. Only verify reads them: canaries run with the Params of the build."""
         ...
 
     @property
     def store_root(self) -> Path:
-        """Where the store lies. Only verify reads it, to point the consumer smoke run at it."""
+        """The path of the store. Only verify reads it, for the smoke test of the trainer."""
         ...
 
     def upstream(self, stage: str) -> Mapping[str, str]:
-        """The parts of an earlier stage of this build: name -> object id, sorted by name."""
+        """Return the parts of an earlier stage of this build: name -> object id, sorted by name."""
         ...
 
     @property
@@ -157,27 +157,27 @@ class StageContext(Protocol, Generic[P_co]):
         ...
 
     def blob(self, sha256: str) -> Path | None:
-        """Where the blob of that digest lies, or None."""
+        """Return the path of the blob of that digest, or None."""
         ...
 
     def partial_blob(self, sha256: str) -> Path:
-        """Where an interrupted download of that blob is kept and can be continued."""
+        """Return the path of an interrupted download of that blob, which can be resumed."""
         ...
 
     def put_blob(self, chunks: Iterable[bytes], sha256: str, subject: str) -> Path:
-        """Store bytes as the blob `sha256`. Other bytes raise DigestError with both digests and are kept aside."""
+        """Store bytes as the blob `sha256`. Other bytes raise DigestError with both digests and are quarantined."""
         ...
 
     def named_blob(self, name: str) -> Path | None:
-        """Where the blob lies that was given the name, such as `git/<commit>`, or None."""
+        """Return the path of the blob with a name such as `git/<commit>`, or None."""
         ...
 
     def name_blob(self, name: str, sha256: str) -> None:
-        """Give a name to a blob of the store, so that it is found where its digest is not known beforehand."""
+        """Give a name to a blob, to find it without knowing its digest."""
         ...
 
     def make(self, parts: Sequence[Part]) -> tuple[Mapping[str, MadePart], Mapping[str, SourceError]]:
-        """Make parts side by side: those made, and the sources that failed with a SourceError. Any other error is raised."""
+        """Make parts in parallel; return those made, and the sources that failed with a SourceError. Other errors are raised."""
         ...
 
     def read(self, object_id: str) -> Tables:

@@ -1,6 +1,6 @@
-"""What the command lines share: arguments with bounds, one JSON value on stdout whatever happens, an exit code that is true.
+"""Command lines: argument types with bounds, errors in one line, one JSON value on stdout, and the exit code.
 
-Exit codes: 0 done, 1 refused or blocked, 2 wrong usage, 130 stopped by the keyboard.
+Exit codes: 0 done, 1 error or blocked, 2 wrong usage, 130 interrupted.
 """
 
 import argparse
@@ -17,11 +17,11 @@ Say = Callable[[str], None]
 
 
 class _UsageError(Exception):
-    """Arguments that are none."""
+    """Arguments that the parser rejects."""
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that leaves it to `run_command` to say what is wrong. An abbreviated option is none."""
+    """An argument parser whose errors `run_command` prints. Abbreviated options are rejected."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"allow_abbrev": False, **options})
@@ -36,7 +36,7 @@ def run_command(
     handler: Callable[[argparse.Namespace], tuple[int, Any]],
     say: Say,
 ) -> int:
-    """Parse, run `handler`, print its answer with `--json`, and return the exit code. A user's mistake is never a traceback."""
+    """Parse, run `handler`, print its answer with `--json`, and return the exit code. A user's mistake never prints a traceback."""
     options = argparse.Namespace()
     try:
         parser.parse_args(arguments, options)
@@ -46,18 +46,18 @@ def run_command(
     except SluiceError as error:
         code, answer = 1, _refusal(type(error).__name__, str(error), say)
     except OSError as error:
-        code, answer = 1, _refusal(type(error).__name__, _words_of(error, getattr(options, "store", "here")), say)
+        code, answer = 1, _refusal(type(error).__name__, _describe(error, getattr(options, "store", "here")), say)
     except MemoryError:
-        code, answer = 1, _refusal("MemoryError", "the memory is not enough. Fewer workers need less of it.", say)
+        code, answer = 1, _refusal("MemoryError", "out of memory. Run again with fewer workers, which need less.", say)
     except KeyboardInterrupt:
-        code, answer = 130, _refusal("Interrupted", "stopped; what was finished is kept, run again to go on", say)
+        code, answer = 130, _refusal("Interrupted", "interrupted; finished parts are kept, run again to continue", say)
     if "--json" in arguments:
         _print_json(answer)
     return code
 
 
 def whole_number(least: int, most: int) -> Callable[[str], int]:
-    """An argument type: a whole number within bounds."""
+    """Return an argument type: a whole number within bounds."""
 
     def number(text: str) -> int:
         value = int(text)
@@ -69,7 +69,7 @@ def whole_number(least: int, most: int) -> Callable[[str], int]:
 
 
 def amount(text: str) -> float:
-    """An argument type: a finite number that is not below zero."""
+    """Parse an argument: a finite number that is not below zero."""
     value = float(text)
     if not math.isfinite(value) or value < 0:
         raise argparse.ArgumentTypeError(f"{text} is not a finite number from 0")
@@ -82,7 +82,7 @@ def _refusal(kind: str, message: str, say: Say) -> dict[str, str]:
     return {"error": kind, "message": message}
 
 
-def _words_of(error: OSError, store: object) -> str:
+def _describe(error: OSError, store: object) -> str:
     return f"{error.filename or store}: {error.strerror or error}. Nothing that was promoted has changed."
 
 
@@ -93,5 +93,5 @@ def _printable(text: str) -> str:
 def _print_json(answer: Any) -> None:
     try:
         print(json.dumps(answer, indent=1, default=str), flush=True)
-    except BrokenPipeError:  # the reader has seen enough; nothing may complain at exit either
+    except BrokenPipeError:  # the reader closed the pipe; flushing at exit must not fail either
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""Durable writes: synced before they are named, replaced whole, and locked by the kernel, which lets go when a process dies."""
+"""Durable writes: files synced before they are named and replaced whole, and kernel locks, released when a process dies."""
 
 import fcntl
 import os
@@ -38,7 +38,7 @@ def replace(path: Path, content: bytes) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a folder, a file or a link; what a link leads to stays."""
+    """Remove a folder, a file or a link; the target of a link stays."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -46,12 +46,12 @@ def remove(path: Path) -> None:
 
 
 def hidden_sibling(path: Path) -> Path:
-    """A name beside `path` that nobody else has. What is written there is as readable as any other file of the user."""
+    """Return an unused hidden name beside `path`. A file written there has the usual permissions of the user."""
     return path.with_name(f".{secrets.token_hex(8)}")
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and those above it, each synced into its parent, so that a power cut does not take what is put there."""
+    """Make a folder and its parents, each synced into its parent, so that it survives a power cut."""
     if path.is_dir():
         return
     make_folder(path.parent)
@@ -60,7 +60,7 @@ def make_folder(path: Path) -> None:
 
 
 def cut_torn_line(file: BinaryIO) -> None:
-    """Cut what a power cut left of a line: everything behind the last line end."""
+    """Remove an incomplete last line that a power cut left: everything after the last line end."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - _TAIL_SIZE))
     tail = file.read()
@@ -87,7 +87,7 @@ def sync_file(path: Path) -> None:
 
 @contextmanager
 def held(path: Path) -> Iterator[None]:
-    """Hold a file against every other process; wait until it is free."""
+    """Lock a file against every other process; wait until it is free."""
     with path.open("a") as file:
         fcntl.flock(file.fileno(), fcntl.LOCK_EX)
         yield
@@ -101,12 +101,12 @@ def acquire(
     on_wait: Callable[[str], None],
     mode: int = fcntl.LOCK_EX,
 ) -> None:
-    """Take a flock, exclusive unless `mode` says shared, on an open file that says who holds `subject`.
+    """Take a flock, exclusive unless `mode` is shared, on an open file that contains the holder of `subject`.
 
-    Raises LockedError when the wait is over.
+    Raises LockedError after `wait_seconds`.
     """
     deadline = time.monotonic() + wait_seconds
-    told = False
+    notified = False
     while True:
         try:
             fcntl.flock(handle, mode | fcntl.LOCK_NB)
@@ -120,7 +120,7 @@ def acquire(
                     "",
                     "Wait until that has ended, then run again.",
                 ) from None
-        if not told:
+        if not notified:
             on_wait(holder)
-            told = True
+            notified = True
         time.sleep(_POLL_SECONDS)

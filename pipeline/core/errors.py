@@ -1,31 +1,31 @@
-"""Everything that Sluice refuses, as one tree.
+"""SluiceError and its subclasses: every error that a user can cause and fix.
 
     SluiceError
     ├── ParamsError            a configuration that cannot be used
-    ├── PinError               an entry of a pins file that names nothing immutable
-    ├── SourceError            one source could not be collected; the others go on
-    │   ├── FetchError         its bytes could not be had (offline, truncated, refused)
+    ├── PinError               an entry of a pins file without immutable bytes
+    ├── SourceError            one source could not be collected; the others continue
+    │   ├── FetchError         its bytes could not be fetched (offline, truncated, refused)
     │   ├── DigestError        its bytes are not the pinned ones
     │   └── ArchiveError       its archive is hostile or broken
     ├── StageError             a stage could not do its work
-    ├── StoreError             the store refuses
+    ├── StoreError             the store cannot be read or written
     │   ├── MissingError       no such object, ref or blob
     │   ├── DamagedError       the bytes on disk are not the ones that were written
     │   ├── FormatError        another version of Sluice wrote it
-    │   ├── LockedError        another writer holds the corpus
-    │   └── RefMovedError      a ref is not where its writer left it
-    ├── GateError              a gate could not be judged, or said no
+    │   ├── LockedError        another writer has locked the corpus
+    │   └── RefMovedError      a ref was moved by another writer
+    ├── GateError              a gate could not be judged, or failed
     │   ├── BlockedError       a blocking gate failed: nothing was promoted
     │   └── MeasureError       a gate names a measure that the stage did not report
     ├── SnapshotError          a snapshot that the consumer cannot read
-    └── TrainingError          a training run or checkpoint that cannot go on
+    └── TrainingError          a training run or checkpoint that cannot continue
 
 Each message says four things: which object, what was found, what was expected, and what to do next.
 """
 
 
 class SluiceError(Exception):
-    """Base of all errors that a user can cause and mend. The command lines print it as one line, without a traceback."""
+    """Base of all errors that a user can cause and fix. The command lines print it as one line, without a traceback."""
 
     def __init__(self, subject: str, found: str, expected: str = "", remedy: str = "") -> None:
         super().__init__(subject, found, expected, remedy)
@@ -55,7 +55,7 @@ class SourceError(SluiceError):
 
 
 class FetchError(SourceError):
-    """The bytes of a source could not be had."""
+    """The bytes of a source could not be fetched."""
 
 
 class DigestError(SourceError):
@@ -71,7 +71,7 @@ class StageError(SluiceError):
 
 
 class StoreError(SluiceError):
-    """The store refuses."""
+    """The store cannot be read or written."""
 
 
 class MissingError(StoreError):
@@ -87,15 +87,15 @@ class FormatError(StoreError):
 
 
 class LockedError(StoreError):
-    """Another writer holds the corpus."""
+    """Another writer has locked the corpus."""
 
 
 class RefMovedError(StoreError):
-    """A compare-and-swap lost: the ref is not where its writer last saw it."""
+    """A compare-and-swap failed: another writer moved the ref."""
 
 
 class GateError(SluiceError):
-    """A gate could not be judged, or said no."""
+    """A gate could not be judged, or failed."""
 
 
 class BlockedError(GateError):
@@ -103,7 +103,7 @@ class BlockedError(GateError):
 
 
 class MeasureError(GateError):
-    """A gate names a measure that the report does not hold."""
+    """A gate names a measure that the report does not contain."""
 
 
 class SnapshotError(SluiceError):
@@ -111,4 +111,4 @@ class SnapshotError(SluiceError):
 
 
 class TrainingError(SluiceError):
-    """A training run or a checkpoint that cannot go on."""
+    """A training run or a checkpoint that cannot continue."""

@@ -1,11 +1,11 @@
-"""Globs of paths, as pins write them: `*` and `?` stay within a folder, `**` stands for any folders, or none."""
+"""Globs of paths in pins: `*` and `?` match within a folder, `**` matches any number of folders."""
 
 import re
 from collections.abc import Iterable
 
 
 def any_of(globs: Iterable[str]) -> re.Pattern[str]:
-    """An expression that matches a whole path if one of the globs does."""
+    """Compile an expression that matches a whole path if one of the globs does."""
     return re.compile("|".join(f"(?:{_expression(glob)})" for glob in globs), re.DOTALL)
 
 

@@ -1,4 +1,4 @@
-"""What a stage can be told: closed, bounded, frozen models, and the fingerprint that names their values."""
+"""Params: closed, bounded, frozen parameter models, and the fingerprint of their values."""
 
 import hashlib
 import json
@@ -12,13 +12,13 @@ from pipeline.core.errors import ParamsError
 
 
 class Params(BaseModel):
-    """Base of every parameter model: unknown fields, loose types and infinities are refused, values never change."""
+    """Base of every parameter model: unknown fields, loose types and infinities are rejected, values never change."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
 
 
 def canonical_json(value: object) -> bytes:
-    """The one spelling of a value that is hashed: UTF-8, keys sorted, no spaces, shortest floats (RFC 8785 for our values).
+    """Serialize a value for hashing: UTF-8, keys sorted, no spaces, shortest floats (RFC 8785 for our values).
 
     Raises ParamsError for a value without a stable identity, such as a function or a NaN.
     """
@@ -32,12 +32,12 @@ def canonical_json(value: object) -> bytes:
 
 
 def digest(value: object) -> str:
-    """SHA-256 of the canonical JSON, in hex."""
+    """Return the SHA-256 of the canonical JSON, in hex."""
     return hashlib.sha256(canonical_json(value)).hexdigest()
 
 
 def fingerprint(params: Params) -> str:
-    """The identity of a whole parameter model: every field counts, the ones left at their default too."""
+    """Return the identity of a parameter model: every field counts, defaults included."""
 
     def refuse(value: Any) -> Any:
         raise ParamsError(type(params).__name__, f"{value!r} has no stable identity", "JSON values only")
@@ -46,7 +46,7 @@ def fingerprint(params: Params) -> str:
 
 
 def flat(value: Any, prefix: str = "") -> dict[str, Any]:
-    """Nested mappings as one, by dotted names; a list stays a value."""
+    """Flatten nested mappings into one by dotted names; a list stays a value."""
     if not isinstance(value, Mapping):
         return {prefix: value}
     named: dict[str, Any] = {}

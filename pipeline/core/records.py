@@ -1,10 +1,10 @@
-"""The nouns that flow, from a file in an archive to a row of tokens.
+"""Records: the rows of every stored table, from a file in an archive to a row of tokens.
 
     SourceFile -> Document -> EnrichedDocument -> TokenizedDocument -> PackedRow
         FileModification beside SourceFile, DroppedRecord beside each, DuplicateRecord beside Document
 
-Large amounts of them live as Arrow tables; `pipeline.core.schema` derives a table's schema from the record, so a record is the
-contract at every edge. Fields that a later version fills are there already, and None.
+They are stored as Arrow tables; `pipeline.core.schema` derives the schema of a table from its record, so a record is the contract
+between stages. Fields that a later version fills are there already, and None.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Split(StrEnum):
 
 
 class Provenance(StrEnum):
-    """How a document's structure was had."""
+    """Parser that produced a document's structure."""
 
     BUILD_AWARE = "build_aware"
     SYNTAX_ONLY = "syntax_only"
@@ -35,7 +35,7 @@ class Provenance(StrEnum):
 
 
 PROVENANCE_CODES = {provenance: code for code, provenance in enumerate(Provenance, start=1)}
-"""What stands for a provenance in columns: 1 build_aware, 2 syntax_only, 3 degraded. 0 would be none."""
+"""Code of each provenance in columns: 1 build_aware, 2 syntax_only, 3 degraded."""
 
 
 class Mention(IntEnum):
@@ -47,7 +47,7 @@ class Mention(IntEnum):
 
 
 class ChunkKind(StrEnum):
-    """What a chunk of a document is. The order is the code stored in `chunk_kinds` and `structure_kinds`: append only."""
+    """Kind of a chunk of a document. The order is the code stored in `chunk_kinds` and `structure_kinds`: append only."""
 
     OTHER = "other"
     PREAMBLE = "preamble"
@@ -61,7 +61,7 @@ class ChunkKind(StrEnum):
 
 
 class LicenseEvidence(StrEnum):
-    """Where a file's license expression was read."""
+    """Source of a file's license expression."""
 
     FILE = "file"
     SIDECAR = "sidecar"
@@ -89,7 +89,7 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class TreeFile:
-    """A file of a source that is to be built, in no language of ours: a build script, a template, a list of versions."""
+    """A file of a source to be built that is not in a declared language: a build script, a template, a list of versions."""
 
     path: str
     content: bytes
@@ -123,7 +123,7 @@ class FileModification:
 
 @dataclass(frozen=True, slots=True)
 class DroppedRecord:
-    """A record that left the pipeline: where, by which rule, on what evidence. `license` is the expression that was found, if any.
+    """A record that was dropped: by which rule, on what evidence. `license` is the expression that was found, if any.
 
     `text_sha256` is the digest of the normalized text of what was dropped, where there was one.
     """
@@ -168,7 +168,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class DuplicateRecord:
-    """A document that lost to its keeper. `jaccard` is exact, over shingles of five tokens; 1.0 for equal texts."""
+    """A document dropped as a copy of its keeper. `jaccard` is exact, over shingles of five tokens; 1.0 for equal texts."""
 
     document_id: str
     source: str
@@ -192,13 +192,13 @@ class KeptDocument:
 
 @dataclass(frozen=True, slots=True)
 class EnrichedDocument:
-    """A document and the structure beside it. Chunks are byte ranges of the UTF-8 text; end of one is start of the next.
+    """A document with its structure. Chunks are byte ranges of the UTF-8 text; end of one is start of the next.
 
     Leaf `i` of the tree owns the bytes from `node_starts[i]` on, the blanks before it included; None where there is no tree.
-    From `provenance_starts[i]` on the structure was had as `provenance_codes[i]` says, see `PROVENANCE_CODES`.
-    What a compiler saw is one entry a name: the bytes from `symbol_starts[i]` to `symbol_ends[i]`, the blanks before included,
+    From `provenance_starts[i]` on the structure is from the parser `provenance_codes[i]`, see `PROVENANCE_CODES`.
+    Names that a compiler resolved have one entry each: bytes from `symbol_starts[i]` to `symbol_ends[i]`, with the blanks before,
     name `symbols[i]`, call `calls[i]` and refer to the type `type_references[i]`, each a 64-bit id and 0 for none;
-    `definitions_and_uses[i]` is a `Mention`. None where no compiler saw the document, empty where it saw no name.
+    `definitions_and_uses[i]` is a `Mention`. None if no compiler read the document, empty if it found no name.
     """
 
     document_id: str
@@ -236,7 +236,7 @@ class EnrichedDocument:
 
 @dataclass(frozen=True, slots=True)
 class TokenizedDocument:
-    """A document as token ids, and columns of the same length beside them. A column is absent (None), or as long as the ids.
+    """A document as token ids, with columns of the same length. A column is missing (None), or as long as the ids.
 
     A token has the values of the byte that it begins with. Zero is a value: no name, no call, the first child.
     """
@@ -269,7 +269,7 @@ class PackedRow:
     """T token slots, filled with pieces of documents of one source and split, in order, padding last.
 
     `doc_ids` count the pieces from 1, padding is -1. `source_doc_ids`, `source_doc_token_lengths` and `piece_indices` have
-    one entry a piece; a length counts the slots of the piece with its BOS and, on a document's last piece, its EOS. A row of
+    one entry for each piece; a length counts the slots of the piece with its BOS and, on a document's last piece, its EOS. A row of
     documents with chronology holds consecutive commits of the one file `filepath_stable_id`, oldest first.
     """
 
@@ -294,10 +294,10 @@ class PackedRow:
 
 @dataclass(frozen=True, slots=True)
 class TrainingRow:
-    """What training reads of a packed row: the hot surface, memory-mapped. `chunk_starts` are slots within the row, piece by piece.
+    """A packed row as training reads it, memory-mapped. `chunk_starts` are slots within the row, piece by piece.
 
     `piece_ids` are 64-bit digests of (document_id, piece_index): the identity that infilling is keyed by.
-    `chunk_counts` says how many of the `chunk_starts` belong to each piece. Structure has T slots and is there if the recipe asked;
+    `chunk_counts` says how many of the `chunk_starts` belong to each piece. Structure has T slots and is optional;
     `file_identity` is the 64-bit digest of the `filepath_stable_id`, of rows that hold consecutive commits of one file.
     """
 

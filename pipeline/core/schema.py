@@ -1,6 +1,6 @@
-"""From a record class to the Arrow schema of its tables. A schema names its record and version, and is never written by hand.
+"""Arrow schemas, derived from record classes. A schema names its record and version, and is never written by hand.
 
-Arrow is imported where a schema is made: a build that finds everything made never asks for one.
+Arrow is imported when a schema is made: a build in which everything is unchanged needs none.
 """
 
 import types
@@ -19,7 +19,7 @@ load with None there."""
 
 
 def arrow_schema(record: type) -> "pa.Schema":
-    """The Arrow schema of a table of `record`: one field an attribute, nullable where the attribute may be None."""
+    """Return the Arrow schema of a table of `record`: one field an attribute, nullable where the attribute may be None."""
     import pyarrow as pa
 
     hints = get_type_hints(record, include_extras=True)
@@ -29,7 +29,7 @@ def arrow_schema(record: type) -> "pa.Schema":
 
 
 def table_of(record: type, columns: dict[str, Any]) -> "pa.Table":
-    """A table of `record` from its columns. A missing one raises StageError, unless it is nullable: then it is all None."""
+    """Make a table of `record` from its columns. A missing one raises StageError, unless it is nullable: then it is all None."""
     import pyarrow as pa
 
     schema = arrow_schema(record)
@@ -46,7 +46,7 @@ def table_of(record: type, columns: dict[str, Any]) -> "pa.Table":
 
 
 def table_of_records(record: type, records: list[Any]) -> "pa.Table":
-    """A table of `record` from instances of it, in their order."""
+    """Make a table of `record` from instances of it, in their order."""
     names = [field.name for field in fields(record)]
     return table_of(record, {name: [getattr(item, name) for item in records] for name in names})
 

@@ -1,4 +1,4 @@
-"""Questions about a store: why a file is where it is, what became of all of them, and what differs between snapshots.
+"""Queries of a store: the trace of one file, the report on all files, and the difference of two snapshots.
 
-Everything here only reads; formats for other tools are in `pipeline.export.export`.
+Nothing here writes to the store; formats for other tools are in `pipeline.export.export`.
 """

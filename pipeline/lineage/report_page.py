@@ -1,6 +1,6 @@
-"""The report as one self-contained HTML page: no script, style, font or picture comes from elsewhere.
+"""Report page: one self-contained HTML file that loads no script, style, font or picture from elsewhere.
 
-Text of the corpus is escaped wherever it stands. The page may be mailed, archived, and opened from disk.
+All text of the corpus is escaped. The page can be mailed, archived, and opened from disk.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ TEMPLATE = "report.html"
 
 
 def render_page(report: Report) -> str:
-    """The page. The same report gives the same bytes."""
+    """Render the page. The same report gives the same bytes."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,

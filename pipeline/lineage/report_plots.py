@@ -1,6 +1,6 @@
-"""The plots of the report page, as inline SVG: the bytes' waterfall, the sources side by side, the similarities of duplicates.
+"""Plots of the report page, as inline SVG: bytes by step, sources compared, similarities of duplicates.
 
-Colors are variables of the page's style sheet, so that a plot follows a light or a dark page. The same report gives the same SVG.
+Colors are variables of the page's style sheet, so that a plot adapts to a light or a dark page. The same report gives the same SVG.
 """
 
 import io
@@ -20,9 +20,9 @@ FAMILIES = {
     "duplicate": "duplicate",
     "filter": "filter",
 }
-"""Family of a fate -> the style sheet's variable. What is no license and no duplicate was dropped by a filter."""
+"""Family of a fate -> the style sheet's variable. Drops for another reason than a license or a duplicate are those of a filter."""
 
-# Matplotlib wants colors; each stands for a variable and is replaced by it in the finished SVG.
+# Matplotlib needs colors; each is a placeholder of a variable, which replaces it in the finished SVG.
 _PLACEHOLDERS = {"#010203": "ink", "#010204": "faint", "#010205": "kept", "#010206": "license"} | {
     "#010207": "duplicate",
     "#010208": "filter",
@@ -51,7 +51,7 @@ def family(reason: str) -> str:
 
 
 def waterfall(report: Report) -> str:
-    """From the bytes of C and C++ that came in, rule by rule, to those that are kept."""
+    """Plot the bytes of C and C++ collected, dropped by each rule, and kept."""
     rules = [rule for rule in report.rules if rule["stage"] != "collect"]
     rules.sort(key=lambda rule: (-rule["num_bytes"], rule["reason"]))
     came = sum(source["num_bytes_in"] for source in report.sources)
@@ -75,7 +75,7 @@ def waterfall(report: Report) -> str:
 
 
 def sources(report: Report) -> str:
-    """Each source's bytes by what became of them, largest source first."""
+    """Plot the bytes of each source by fate, largest source first."""
     rows = sorted(report.sources, key=lambda source: (-source["num_bytes_in"], source["source"]))
     left = [0.0] * len(rows)
     with mpl.rc_context(_STYLE):
@@ -89,7 +89,7 @@ def sources(report: Report) -> str:
 
 
 def similarities(report: Report) -> str | None:
-    """How alike near-duplicates are to their keepers, with the thresholds. None where there are none."""
+    """Plot the similarities of near-duplicates to their keepers, with the thresholds. None without near-duplicates."""
     alike = [
         loser["jaccard"]
         for cluster in report.clusters
@@ -112,7 +112,7 @@ def similarities(report: Report) -> str | None:
 
 
 def bytes_by_family(source: Mapping[str, Any]) -> dict[str, int]:
-    """A source's bytes by what became of them. Bytes that no drop names are kept."""
+    """Sum up the bytes of a source by fate."""
     found = dict.fromkeys(FAMILIES, 0)
     for drop in source["drops"]:
         if drop["stage"] != "collect":
@@ -147,5 +147,5 @@ def _megabytes(value: float) -> str:
 
 
 def plots(report: Report) -> Sequence[str | None]:
-    """Waterfall, sources, similarities."""
+    """Draw the waterfall, the sources and the similarities."""
     return waterfall(report), sources(report), similarities(report)

@@ -27,21 +27,23 @@ _COPIED = (
     "order_in_source",
 )
 _MAX_PREVIEW = 72
-_NO_DOCUMENT = "it is evidence about licenses and no document"
+_NO_DOCUMENT = "it is license evidence, not a document"
 _TOOL_FAILED = "tool_failed: "
-_AFTER_PARTIAL = ", with errors: what it could make of it is here"
+_AFTER_PARTIAL = ", with errors: the result is partial"
 _SENTENCES = {
-    "no_database": "no compiler looked at it: the pin of its source has no `build` block",
-    "not_in_database": "no compiler looked at it: it is no unit of the compile database, and none that was compiled includes it",
-    "not_sampled": "no compiler looked at it: a unit, but not among the `max_units` that were chosen",
+    "no_database": "not read by a compiler: the pin of its source has no `build` block",
+    "not_in_database": "not read by a compiler: it is not a unit of the compile database, and no compiled unit includes it",
+    "not_sampled": "not read by a compiler: a unit, but not one of the `max_units` that were sampled",
 }
 
 
 def file_structure(store: Store, corpus: str, source: str, path: str) -> dict[str, Any]:
-    """The structure of one document of a corpus, as JSON. Raises MissingError naming what is not there, and what dropped it."""
+    """Return the structure of one document of a corpus, as JSON. Raises MissingError naming what is missing, or what dropped it."""
     stage_id = store.ref(corpus, "enrich")
     if stage_id is None:
-        raise MissingError(f"corpus {corpus}", "it was not enriched", "", "Build it until enrich first.")
+        raise MissingError(
+            f"corpus {corpus}", "enrich has no output", "", f"Run `build --recipe {corpus} --until enrich`."
+        )
     parts = parts_of(store.read(stage_id))
     if source not in parts:
         raise MissingError(f"source {source!r}", f"corpus {corpus} has none of that name", f"one of {', '.join(parts)}")
@@ -50,13 +52,13 @@ def file_structure(store: Store, corpus: str, source: str, path: str) -> dict[st
     if not found:
         last = why(store, corpus, source, path).steps[-1]
         gone = f"{last.stage} dropped it: {last.reason}" if last.verdict == "dropped" else _NO_DOCUMENT
-        remedy = f"Ask `python -m pipeline why {source} {path} --corpus {corpus}` for the evidence."
+        remedy = f"Run `python -m pipeline why {source} {path} --corpus {corpus}` for the evidence."
         raise MissingError(f"{source}/{path}", gone, "", remedy)
     return _structure(found[0])
 
 
 def structure_lines(structure: Mapping[str, Any]) -> Iterator[str]:
-    """The same as a person reads it."""
+    """Format the structure for the terminal."""
     detail, context = structure["provenance_detail"], structure["build_context"] or {}
     yield f"{structure['source']}/{structure['path']}: {structure['language']}, {structure['provenance']}" + (
         f" ({detail})" if detail else ""
@@ -64,7 +66,7 @@ def structure_lines(structure: Mapping[str, Any]) -> Iterator[str]:
     yield f"  {_sentence(structure['path'], structure['provenance'], detail, context.get('unit'))}"
     shares = ", ".join(f"{name} {share:.1%}" for name, share in structure["provenance_shares"].items())
     yield f"  bytes: {structure['num_bytes']} ({shares}); inside syntax errors {structure['error_fraction']:.2%}"
-    yield f"  place in the order of the source: {structure['order_in_source']}"
+    yield f"  position in the order of the source: {structure['order_in_source']}"
     if structure["includes"]:
         yield f"  includes: {_printable(' '.join(structure['includes']))}"
     for name, value in context.items():
@@ -86,7 +88,7 @@ def _sentence(path: str, provenance: str, detail: str, unit: str | None) -> str:
         if unit is None:
             return f"the compiler index of its source failed: {reason}"
         return f"to be {where}, which gave nothing: {reason}"
-    return _SENTENCES.get(detail, f"not parsed as a whole: {detail}" if detail else "no compiler looked at it")
+    return _SENTENCES.get(detail, f"not parsed as a whole: {detail}" if detail else "not read by a compiler")
 
 
 def _structure(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -139,5 +141,5 @@ def _preview(content: bytes) -> str:
 
 
 def _printable(text: str) -> str:
-    """The text without signs that a terminal would obey."""
+    """Replace control characters, which a terminal would interpret."""
     return "".join(sign if sign.isprintable() else "?" for sign in text)

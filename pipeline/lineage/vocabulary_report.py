@@ -1,4 +1,4 @@
-"""What a vocabulary makes of a corpus: how much text a token carries, by kind of chunk, and which entries never occur."""
+"""Vocabulary report: bytes per token of a corpus by kind of chunk, and the share of entries that never occur."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ Chunks = Sequence[tuple[Sequence[int], Sequence[int]]]
 
 
 def vocabulary_report(vocabulary: Vocabulary, texts: Sequence[str], chunks: Chunks) -> dict[str, Any]:
-    """Bytes a token in all and by kind of chunk, the share of entries that never occur, and tokens of blanks alone."""
+    """Measure bytes per token in all and by kind of chunk, the share of unused entries, and tokens of blanks alone."""
     encoder = Encoder(vocabulary)
     usage = np.zeros(vocabulary.size, np.int64)
     num_tokens, num_bytes = (np.zeros(len(ChunkKind), np.int64) for _ in range(2))
@@ -45,7 +45,7 @@ def vocabulary_report(vocabulary: Vocabulary, texts: Sequence[str], chunks: Chun
 
 
 def _blank_runs(vocabulary: Vocabulary, usage: np.ndarray) -> dict[str, Any]:
-    """Entries that are blanks alone: how many, the longest, and their shares of all tokens and of all bytes."""
+    """Measure entries that are blanks alone: their number, the longest, and their shares of all tokens and bytes."""
     are_blank = np.array([not value.strip(_BLANKS) for value in vocabulary.token_bytes])
     sizes = vocabulary.token_num_bytes
     return {

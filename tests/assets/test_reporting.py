@@ -81,7 +81,7 @@ def test_a_long_training_shows_its_first_and_last_loss_and_few_between() -> None
         "num_parameters": 291_726,
         "unchanged": False,
         "seeds": {"global": 42},
-        "versions": {"torch": "2"},
+        "environment": {"torch": "2"},
         "snapshot_id": "a",
         "checkpoint_id": "b",
         "parameters_sha256": "c",

@@ -306,7 +306,7 @@ def shown(built: tuple[Store, StageResult, Path], capsys: pytest.CaptureFixture[
         ("braces.cc", "compiled as a unit of its own, with errors"),
         ("crash.cc", "to be compiled as a unit of its own, which gave nothing: crash"),
         ("memory.cc", "to be compiled as a unit of its own, which gave nothing: out_of_memory"),
-        ("unreached.h", "no compiler looked at it: it is no unit of the compile database"),
+        ("unreached.h", "not read by a compiler: it is not a unit of the compile database"),
     ],
 )
 def test_show_says_what_became_of_a_file(
@@ -324,7 +324,7 @@ def test_show_says_what_became_of_a_file(
     ("words", "sentence"),
     [
         (("bad", "nested.cc"), "normalize dropped it: "),
-        (("bad", "LICENSE"), "it is evidence about licenses and no document"),
+        (("bad", "LICENSE"), "it is license evidence, not a document"),
         (("bad", "god.cc"), "Did you mean good.cc"),
         (("god", "good.cc"), "one of bad"),
     ],

@@ -4,8 +4,11 @@ import shutil
 from pathlib import Path
 
 from pipeline.build.build import BuildRequest, open_build
-from pipeline.build.recipes import TINY, pins_of
+from pipeline.build.recipes import TINY, CorpusParams, pins_of
 from pipeline.build.run_stage import StageResult, run_stages
+from pipeline.build.stages import STAGES
+from pipeline.core.schema import check_table
+from pipeline.core.table_names import HISTORY, TREE
 from pipeline.pins.pins import RESERVED_NAMES
 from pipeline.store.store import Store
 
@@ -14,7 +17,29 @@ def test_every_part_that_is_of_no_source_has_a_reserved_name(tiny_results: list[
     sources = set(tiny_results[0].parts)
     others = {name for result in tiny_results for name in result.parts} - sources
 
-    assert others == RESERVED_NAMES
+    assert others == RESERVED_NAMES == {kind.only for stage in STAGES for kind in stage.parts if kind.only}
+
+
+def test_every_declared_table_is_stored_with_the_schema_of_its_record(
+    tiny_store: Store, tiny_results: list[StageResult]
+) -> None:
+    kinds = {kind.kind: kind for stage in STAGES for kind in stage.parts}
+    stored = [tiny_store.read(part) for result in tiny_results for part in result.parts.values()]
+    found = {part.manifest.kind: part for part in stored}
+
+    assert found.keys() == kinds.keys()
+    for name, part in found.items():
+        for table in kinds[name].tables:
+            if table.name not in (TREE, HISTORY):  # only sources that are built, or that have a history, have them
+                check_table(part.table(table.name), table.record, f"{name}/{table.name}")
+
+
+def test_the_fields_of_the_params_are_the_stages() -> None:
+    params = CorpusParams()
+    assert {name: type(params.of_stage(name)) for name in STAGES.names} == {
+        stage.name: stage.params_class() for stage in STAGES
+    }
+    assert set(params.model_dump()) == {"held_out", *STAGES.names}
 
 
 def test_a_key_that_leads_to_another_object_is_not_believed(

@@ -40,3 +40,13 @@ def test_what_is_registered_for_a_while_is_gone_afterwards_even_after_an_error()
     with pytest.raises(ParamsError), registry.registered(Entry("b")):
         registry.register(Entry("a"))
     assert registry.names == ("a",)
+
+
+def test_a_declaration_can_be_registered_before_another() -> None:
+    registry = Registry("thing", Entry("a"), Entry("c"))
+
+    with registry.registered(Entry("b"), before="c"):
+        assert registry.names == ("a", "b", "c")
+    assert registry.names == ("a", "c")
+    with pytest.raises(ParamsError, match="thing d: there is none of that name"):
+        registry.register(Entry("b"), before="d")

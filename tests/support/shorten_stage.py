@@ -1,0 +1,89 @@
+"""A stage that drops long documents, to be registered before `enrich`, and a gate of it: everything that a new stage declares."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import Field
+
+from pipeline.build.stages import PartKind, Stage, StageTable
+from pipeline.contracts.gates import Gate, LimitComparison
+from pipeline.contracts.part import Part, PartJob, PartOutput, StageContext, StageOutput
+from pipeline.contracts.report import StageReport, count_reasons, total
+from pipeline.core.params import Params
+from pipeline.core.records import Document, DroppedRecord
+from pipeline.core.schema import table_of_records
+from pipeline.core.table_names import DOCUMENTS, DROPPED, KEPT
+
+
+class ShortenParams(Params):
+    """Limits of the stage and of its gate."""
+
+    max_num_bytes: int = Field(default=2_000, ge=1)
+    """Bytes of the largest document that is kept."""
+    max_num_long: int = Field(default=1_000, ge=0)
+    """The most documents that may be dropped."""
+
+
+SHORTEN = Stage(
+    name="shorten",
+    version=1,
+    description="Drop documents that are long.",
+    params=f"{__name__}:ShortenParams",
+    run=f"{__name__}:run",
+    functions={"drop_long": f"{__name__}:drop_long"},
+    parts=(
+        PartKind("shorten/part", (StageTable(DOCUMENTS, Document, "num_bytes"), StageTable(DROPPED, DroppedRecord))),
+    ),
+    libraries=("pyarrow",),
+    asset_kinds=frozenset({"csv"}),
+)
+FEW_ARE_LONG = Gate(
+    "few_documents_are_long",
+    "shorten",
+    "dropped_too_long",
+    LimitComparison.AT_MOST,
+    "max_num_long",
+    "Most documents are short.",
+    passing=0,
+    failing=1_001,
+)
+
+
+def run(context: StageContext[ShortenParams]) -> StageOutput:
+    """Make one part for each source, and pass on the part of duplicates."""
+    passed_on = {"duplicates": context.inputs["duplicates"]}
+    sources = {name: part for name, part in context.inputs.items() if name not in passed_on}
+    made, failures = context.make(
+        [
+            Part(name, "shorten/part", "drop_long", context.params, {"rules": part, **passed_on})
+            for name, part in sources.items()
+        ]
+    )
+    parts = {name: part.object_id for name, part in made.items()} | passed_on
+    return StageOutput(parts, total(part.report for part in made.values()), failures)
+
+
+def drop_long(job: PartJob) -> PartOutput:
+    """Part function: the documents of one source, without the unique ones that are longer than the limit."""
+    assert isinstance(job.params, ShortenParams)
+    documents = job.inputs["rules"].table(DOCUMENTS)
+    unique = job.inputs["duplicates"].table(KEPT)["document_id"]
+    is_long = pc.greater(documents["num_bytes"], job.params.max_num_bytes)
+    is_short = pc.invert(pc.and_(is_long, pc.is_in(documents["document_id"], value_set=unique)))
+    dropped = [_dropped(row) for row in documents.filter(pc.invert(is_short)).to_pylist()]
+    kept: pa.Table = documents.filter(is_short)
+    report = StageReport(documents.num_rows, kept.num_rows, {"too_long": 0} | count_reasons(dropped))
+    return PartOutput({DOCUMENTS: kept, DROPPED: table_of_records(DroppedRecord, dropped)}, report)
+
+
+def _dropped(row: dict) -> DroppedRecord:
+    detail = f"{row['num_bytes']} bytes"
+    return DroppedRecord(
+        row["source"],
+        row["path"],
+        row["document_id"],
+        row["num_bytes"],
+        "too_long",
+        detail,
+        row["license"],
+        row["text_sha256"],
+    )
