@@ -9,17 +9,16 @@ import pyarrow as pa
 from pipeline.contracts.part import Part, PartJob, PartOutput, StageContext, StageOutput
 from pipeline.contracts.report import StageReport, total
 from pipeline.core.errors import StageError
-from pipeline.core.records import PackedRow, Split, TokenizedDocument, TrainingRow
-from pipeline.core.schema import arrow_schema, check_table, table_of
+from pipeline.core.records import Split, TokenizedDocument
+from pipeline.core.schema import arrow_schema, table_of
 from pipeline.tokenize.columns.align import line_starts
 from pipeline.tokenize.columns.aligned import BYTE_STRUCTURE, aligned_columns
 from pipeline.tokenize.columns.list_column import ListColumn
 from pipeline.tokenize.encode import Encoder, token_starts
 from pipeline.tokenize.params import TokenizeParams
-from pipeline.tokenize.rows import checks
 from pipeline.tokenize.rows.layout import STRUCTURE, Texts, packed_table, training_table
 from pipeline.tokenize.rows.pack import Documents, pack
-from pipeline.tokenize.vocabulary import Vocabulary, load_vocabulary, special_ids_from_text
+from pipeline.tokenize.vocabulary import Vocabulary, load_vocabulary
 
 ENRICHED = "enriched.parquet"
 TOKENS = "tokens.parquet"
@@ -38,7 +37,6 @@ def run(context: StageContext[TokenizeParams]) -> StageOutput:
     made, failures = context.make([_part(name, context, vocabulary) for name in context.inputs])
     report = total(part.report for part in made.values())
     measures = {**report.measures, **_shares(report.measures)}
-    measures["num_special_ids_in_text"] = measures.get("num_special_ids_in_text", 0) + special_ids_from_text(vocabulary)
     return StageOutput(
         parts={name: part.object_id for name, part in made.items()},
         report=StageReport(
@@ -64,7 +62,7 @@ def tokenize_source(job: PartJob) -> PartOutput:
     tables = {TOKENS: tokenize(enriched, vocabulary)}
     for split in Split:
         tables |= pack_split(tables[TOKENS], enriched, split, (params, vocabulary))
-    measures = measure(tables, params, vocabulary)
+    measures = measure(tables, params)
     num_bytes = int(measures["num_text_bytes"])
     report = StageReport(enriched.num_rows, tables[TOKENS].num_rows, {}, num_bytes, num_bytes, measures)
     return PartOutput(tables, report)
@@ -121,11 +119,10 @@ def pack_split(
     }
 
 
-def measure(tables: Mapping[str, pa.Table], params: TokenizeParams, vocabulary: Vocabulary) -> dict[str, float]:
-    """The counts of one part: what the gates look at, and the telemetry of packing. Nothing here changes a table."""
+def measure(tables: Mapping[str, pa.Table], params: TokenizeParams) -> dict[str, float]:
+    """Count what one part holds and how it was packed. The proofs about its tables are in `pipeline.verify`."""
     tokens = tables[TOKENS]
     packed = [tables[f"packed_{split}.parquet"] for split in Split]
-    hot = [tables[f"rows_{split}.arrow"] for split in Split]
     num_tokens = len(ListColumn.from_arrow(tokens["input_ids"]).values)
     counts = _packing_counts(packed, params.row_length)
     # Of the slots that are not padding each piece has one for BOS, and each document one for EOS.
@@ -137,16 +134,6 @@ def measure(tables: Mapping[str, pa.Table], params: TokenizeParams, vocabulary: 
         **{f"num_rows_{split}": table.num_rows for split, table in zip(Split, packed, strict=True)},
         **counts,
         "num_cropped_tokens": num_tokens - num_packed_tokens,
-        "num_tokens_not_packed_once": checks.count_tokens_not_packed_once(tokens, packed, vocabulary),
-        "num_ids_out_of_range": sum(
-            checks.count_ids_out_of_range(table, vocabulary.size) for table in (tokens, *packed)
-        ),
-        "num_misaligned_columns": checks.count_misaligned_columns(tokens),
-        "num_special_ids_in_text": checks.count_special_ids_in_text(tokens, vocabulary),
-        "num_boundary_mismatches": sum(checks.count_boundary_mismatches(table, vocabulary) for table in packed),
-        "num_hot_rows_that_differ": sum(map(checks.count_hot_rows_that_differ, packed, hot)),
-        "num_commit_order_violations": sum(checks.count_commit_order_violations(tokens, table) for table in packed),
-        "num_schema_mismatches": _count_schema_mismatches(tables),
     }
 
 
@@ -189,16 +176,3 @@ def _shares(counts: Mapping[str, float]) -> dict[str, float]:
         "bytes_per_token": ("num_text_bytes", counts.get("num_tokens", 0)),
     }
     return {name: counts[numerator] / denominator for name, (numerator, denominator) in ratios.items() if denominator}
-
-
-def _count_schema_mismatches(tables: Mapping[str, pa.Table]) -> int:
-    records: dict[str, type] = {TOKENS: TokenizedDocument}
-    records |= {f"packed_{split}.parquet": PackedRow for split in Split}
-    records |= {f"rows_{split}.arrow": TrainingRow for split in Split}
-    mismatches = 0
-    for name, record in records.items():
-        try:
-            check_table(tables[name], record, name)
-        except StageError:
-            mismatches += 1
-    return mismatches

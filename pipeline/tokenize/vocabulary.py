@@ -186,13 +186,6 @@ def byte_characters() -> list[str]:
     return [chr(byte) if byte in printable else chr(next(others)) for byte in range(_NUM_BYTES)]
 
 
-def special_ids_from_text(vocabulary: Vocabulary) -> int:
-    """How many control ids a plain load of the tokenizer makes out of the specials' own spellings. Must be zero."""
-    text = "".join(f"{spelling} x{spelling}y\n{spelling}" for spelling in vocabulary.specials)
-    controls = set(vocabulary.specials.values())
-    return sum(token in controls for token in vocabulary.tokenizer.encode(text).ids)
-
-
 def _entries(merges: Sequence[tuple[str, str]]) -> dict[str, int]:
     spellings = [*SPECIALS, *byte_characters(), *(left + right for left, right in merges)]
     return {spelling: number for number, spelling in enumerate(dict.fromkeys(spellings))}

@@ -1,4 +1,4 @@
-"""Round trip: the tokens of every document decode to exactly the text that was stored, by SHA-256."""
+"""Proof of the round trip: the tokens of every document decode to exactly the stored text, by SHA-256."""
 
 import hashlib
 
@@ -10,9 +10,9 @@ _BATCH = 256
 
 
 def count_round_trip_failures(tokens: pa.Table, texts: pa.Table, tokenizer: Tokenizer) -> int:
-    """Number of documents whose ids do not decode to their stored text, or that have no stored text.
+    """Count documents whose ids do not decode to their stored text, or that have no stored text.
 
-    `tokens` is a table of TokenizedDocument, `texts` has `document_id` and `text`. A document on one side only counts as a failure.
+    `tokens` is a table of TokenizedDocument, `texts` has `document_id` and `text`. A document in one of them only is a failure.
     """
     expected = dict(zip(texts["document_id"].to_pylist(), texts["text"].to_pylist(), strict=True))
     digests = dict(zip(tokens["document_id"].to_pylist(), tokens["text_sha256"].to_pylist(), strict=True))
@@ -26,7 +26,7 @@ def count_round_trip_failures(tokens: pa.Table, texts: pa.Table, tokenizer: Toke
 
 
 def count_specials_as_control(tokenizer: Tokenizer, specials: dict[str, int]) -> int:
-    """Number of special spellings that a plain tokenizer turns into any control id, alone or inside code."""
+    """Count special spellings, alone or inside code, that a plain tokenizer turns into a special id."""
     control = set(specials.values())
     spellings = [text for special in sorted(specials) for text in (special, f'auto s = "{special}";', f"//{special}\n")]
     return sum(bool(control & set(tokenizer.encode(text).ids)) for text in spellings)

@@ -1,5 +1,6 @@
-"""The fifth stage: compose the candidate snapshot and prove it, from stored bytes alone."""
+"""Stage verify: compose the candidate snapshot and prove it, from stored bytes alone."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,25 +19,22 @@ from pipeline.core.schema import check_table
 from pipeline.formats.megatron import count_documents_that_differ, write_megatron
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
 from pipeline.tokenize.vocabulary import Vocabulary, load_vocabulary
+from pipeline.verify.list_values import flat
+from pipeline.verify.packed_rows import count_boundary_mismatches, count_commit_order_violations, count_trained_tokens
 from pipeline.verify.params import VerifyParams
+from pipeline.verify.rebuilt_documents import count_documents_not_rebuilt
 from pipeline.verify.roundtrip import count_round_trip_failures, count_specials_as_control
-from pipeline.verify.rows import (
-    count_boundary_mismatches,
-    count_hot_rows_that_differ,
-    count_ids,
-    count_ids_out_of_range,
-)
-from pipeline.verify.sanity import count_documents_not_rebuilt, count_trained_tokens
-from pipeline.verify.structure import count_hot_structures_that_differ
+from pipeline.verify.tokens import count_ids, count_ids_out_of_range, count_misaligned_columns, count_special_ids
+from pipeline.verify.training_rows import count_structures_that_differ, count_training_rows_that_differ
 
 Context = StageContext[VerifyParams]
 
 
 def run(context: Context) -> StageOutput:
-    """Compose the snapshot, prove every source's rows, send the canaries, and let the trainer take a step."""
+    """Compose the snapshot, prove every source's rows, run the canaries, and run the trainer on it."""
     vocabulary = load_vocabulary(context.corpus_params.tokenize.vocabulary)  # type: ignore[attr-defined]  # the composed CorpusParams
     snapshot = _make_one(context, _snapshot_part(context, vocabulary))
-    # The longest first: the trainer's process loads torch while another worker does the rest.
+    # The longest first: the trainer's process loads torch while another worker proves the rows.
     parts = [_consumer_part(context, snapshot.object_id, name) for name in _CONSUMER]
     parts += [_canary_part(context)]
     parts += [_proof_part(context, name, vocabulary) for name in context.inputs]
@@ -57,7 +55,7 @@ def run(context: Context) -> StageOutput:
     )
     ids = {name: part.object_id for name, part in made.items()}
     missed = [name for name, seen in context.read(ids["canaries"]).json("canaries.json").items() if not seen]
-    notes = (f"Canaries that got through: {', '.join(missed)}.",) if missed else ()
+    notes = (f"Canaries that were not caught: {', '.join(missed)}.",) if missed else ()
     return StageOutput({**ids, "snapshot": snapshot.object_id}, report, failed, notes=notes)
 
 
@@ -115,7 +113,7 @@ def _canary_part(context: Context) -> Part:
 
 
 _CONSUMER = ("smoke", "loader")
-"""Part functions that ask the trainer about the candidate, each in processes of its own."""
+"""Part functions that run the trainer on the candidate, each in processes of its own."""
 
 
 def _consumer_part(context: Context, snapshot_id: str, name: str) -> Part:
@@ -131,40 +129,61 @@ def _consumer_part(context: Context, snapshot_id: str, name: str) -> Part:
 
 def prove_source(job: PartJob) -> PartOutput:
     """Part function: every proof about one source's tokens and rows that needs no other source."""
-    tokenizer = Tokenizer.from_file(str(job.inputs["tokenize"].file("tokenizer.json")))
-    vocabulary, row_length = job.identity["vocabulary"], job.identity["row_length"]
-    begin_id, end_id, pad_id = (vocabulary["specials"][name] for name in ("<|bos|>", "<|eos|>", "<|pad|>"))
+    vocabulary = job.identity["vocabulary"]
     tokens = job.inputs["rows"].table("tokens.parquet")
-    texts = job.inputs["texts"].table("enriched.parquet", ["document_id", "text"])
-    measures: dict[str, float] = {
+    packed = {str(split): job.inputs["rows"].table(f"packed_{split}.parquet") for split in Split}
+    training = {str(split): job.inputs["rows"].table(f"rows_{split}.arrow") for split in Split}
+    tables: list[tuple[pa.Table, type]] = [(tokens, TokenizedDocument)]
+    tables += [(table, PackedRow) for table in packed.values()] + [(table, TrainingRow) for table in training.values()]
+    measures = {
         "num_documents": tokens.num_rows,
-        "num_tokens": _num_tokens(tokens),
-        "num_round_trip_failures": count_round_trip_failures(tokens, texts, tokenizer),
-        "num_schema_mismatches": _is_mismatch(tokens, TokenizedDocument),
-        "num_ids_out_of_range": count_ids_out_of_range(tokens, vocabulary["size"]),
-        "num_boundary_mismatches": 0,
-        "num_hot_rows_that_differ": 0,
+        "num_schema_mismatches": sum(_is_mismatch(table, record) for table, record in tables),
+        "num_ids_out_of_range": sum(
+            count_ids_out_of_range(table, vocabulary["size"]) for table in (tokens, *packed.values())
+        ),
+        **_token_measures(job, tokens),
+        **_row_measures(job, tokens, packed, training),
     }
-    all_packed = [job.inputs["rows"].table(f"packed_{split}.parquet") for split in Split]
-    for split, packed in zip(Split, all_packed, strict=True):
-        hot = job.inputs["rows"].table(f"rows_{split}.arrow")
-        measures["num_schema_mismatches"] += _is_mismatch(packed, PackedRow) + _is_mismatch(hot, TrainingRow)
-        measures["num_boundary_mismatches"] += count_boundary_mismatches(packed, row_length, begin_id, pad_id)
-        measures["num_hot_rows_that_differ"] += count_hot_rows_that_differ(packed, hot)
-        of_split = tokens.filter(pc.equal(tokens["split"], str(split)))
-        measures["num_hot_rows_that_differ"] += count_hot_structures_that_differ(
-            of_split, packed, hot, (begin_id, end_id, pad_id)
-        )
-    measures["num_documents_not_rebuilt"] = count_documents_not_rebuilt(tokens, all_packed, begin_id, end_id)
-    measures["num_documents_megatron_changes"] = _megatron_read_back(tokens, end_id)
-    measures["num_trained_tokens"] = count_trained_tokens(all_packed)
-    measures["num_slots"] = sum(packed.num_rows for packed in all_packed) * row_length
     usage = pa.table({"count": count_ids(tokens, vocabulary["size"])})
     num_bytes = int(np.sum(np.asarray(tokens["num_bytes"]), dtype=np.int64))
     report = StageReport(
         tokens.num_rows, tokens.num_rows, num_bytes_in=num_bytes, num_bytes_out=num_bytes, measures=measures
     )
     return PartOutput({"usage.parquet": usage}, report)
+
+
+def _token_measures(job: PartJob, tokens: pa.Table) -> dict[str, float]:
+    tokenizer = Tokenizer.from_file(str(job.inputs["tokenize"].file("tokenizer.json")))
+    texts = job.inputs["texts"].table("enriched.parquet", ["document_id", "text"])
+    specials = job.identity["vocabulary"]["specials"]
+    return {
+        "num_tokens": len(flat(tokens["input_ids"])),
+        "num_round_trip_failures": count_round_trip_failures(tokens, texts, tokenizer),
+        "num_misaligned_columns": count_misaligned_columns(tokens),
+        "num_special_ids_in_text": count_special_ids(tokens, specials.values()),
+        "num_documents_megatron_changes": _megatron_read_back(tokens, specials["<|eos|>"]),
+    }
+
+
+def _row_measures(
+    job: PartJob, tokens: pa.Table, packed: Mapping[str, pa.Table], training: Mapping[str, pa.Table]
+) -> dict[str, float]:
+    specials, row_length = job.identity["vocabulary"]["specials"], job.identity["row_length"]
+    begin_id, end_id, pad_id = (specials[name] for name in ("<|bos|>", "<|eos|>", "<|pad|>"))
+    num_differing = 0
+    for split, rows in training.items():
+        of_split = tokens.filter(pc.equal(tokens["split"], split))
+        num_differing += count_training_rows_that_differ(packed[split], rows)
+        num_differing += count_structures_that_differ(of_split, packed[split], rows, (begin_id, end_id, pad_id))
+    tables = packed.values()
+    return {
+        "num_boundary_mismatches": sum(count_boundary_mismatches(table, row_length, specials) for table in tables),
+        "num_commit_order_violations": sum(count_commit_order_violations(tokens, table) for table in tables),
+        "num_training_rows_that_differ": num_differing,
+        "num_documents_not_rebuilt": count_documents_not_rebuilt(tokens, packed, begin_id, end_id),
+        "num_trained_tokens": count_trained_tokens(tables),
+        "num_slots": sum(table.num_rows for table in tables) * row_length,
+    }
 
 
 def _measures_of_all(context: Context, proofs: dict[str, MadePart], vocabulary: Vocabulary) -> dict[str, float]:
@@ -195,7 +214,7 @@ def _make_one(context: Context, part: Part) -> MadePart:
 
 
 def _megatron_read_back(tokens: pa.Table, end_id: int) -> int:
-    """Number of documents that do not come back from a Megatron-LM dataset of them."""
+    """Count documents that do not come back from a Megatron-LM dataset of them."""
     documents: list[npt.NDArray[np.uint16]] = []
     for chunk in tokens["input_ids"].chunks:
         ids, offsets = np.asarray(chunk.flatten()), np.asarray(chunk.offsets)
@@ -203,10 +222,6 @@ def _megatron_read_back(tokens: pa.Table, end_id: int) -> int:
     with TemporaryDirectory() as folder:
         write_megatron(Path(folder) / "documents", documents, end_id)
         return count_documents_that_differ(Path(folder) / "documents", documents, end_id)
-
-
-def _num_tokens(tokens: pa.Table) -> int:
-    return sum(len(chunk.flatten()) for chunk in tokens["input_ids"].chunks)
 
 
 def _is_mismatch(table: pa.Table, record: type) -> int:

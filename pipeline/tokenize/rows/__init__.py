@@ -1,4 +1,4 @@
-"""Packed rows: which pieces share a row, the tables they become, and the checks of the stage's gates.
+"""Packed rows: the pieces that share a row, and the tables of rows.
 
-Columns of one document are in `pipeline.tokenize.columns`; the proofs of a snapshot are in `pipeline.verify`.
+Columns of one document are in `pipeline.tokenize.columns`; the proofs about rows are in `pipeline.verify`.
 """

@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pipeline.contracts.gates import GATES
 from pipeline.contracts.part import MadePart, Part, PartJob, PartOutput
 from pipeline.core.errors import SourceError, StageError
 from pipeline.core.records import EnrichedDocument, PackedRow, Split, TokenizedDocument, TrainingRow
@@ -92,7 +91,7 @@ def test_structure_lies_on_the_tokens_of_its_chunk(
             offset += len(vocabulary.token_bytes[token])
 
 
-def test_the_measures_count_and_no_gate_is_hit(output: PartOutput, enriched: pa.Table) -> None:
+def test_the_measures_count_and_no_token_is_cropped(output: PartOutput, enriched: pa.Table) -> None:
     measures, report = output.report.measures, output.report
     assert report.rows_in == report.rows_out == measures["num_documents"] == enriched.num_rows
     assert measures["num_text_bytes"] == sum(len(text.encode()) for text in enriched["text"].to_pylist())
@@ -101,11 +100,7 @@ def test_the_measures_count_and_no_gate_is_hit(output: PartOutput, enriched: pa.
     assert measures["num_rows_held_out"] == 0
     slots = measures["num_tokens"] + measures["num_pieces"] + measures["num_documents"] + measures["num_padding_slots"]
     assert slots == measures["num_slots"]
-    must_be_zero = {gate.measure for gate in GATES if gate.stage == "tokenize"} - {
-        "num_rows_train",
-        "num_rows_unaccounted",
-    }
-    assert {name: measures[name] for name in must_be_zero} == dict.fromkeys(must_be_zero, 0)
+    assert measures["num_cropped_tokens"] == 0
 
 
 def test_the_order_of_the_documents_moves_no_row(

@@ -12,11 +12,13 @@ from pipeline.core.records import EnrichedDocument, Split
 from pipeline.core.schema import table_of_records
 from pipeline.tokenize.columns.list_column import ListColumn
 from pipeline.tokenize.params import TokenizeParams
-from pipeline.tokenize.rows import checks
 from pipeline.tokenize.rows.pack import NUM_SENTINELS, Documents, pack
 from pipeline.tokenize.stage import pack_split, tokenize
 from pipeline.tokenize.vocabulary import Vocabulary
-from pipeline.verify.structure import count_hot_structures_that_differ
+from pipeline.verify.packed_rows import count_boundary_mismatches
+from pipeline.verify.rebuilt_documents import count_documents_not_rebuilt
+from pipeline.verify.tokens import count_special_ids
+from pipeline.verify.training_rows import count_structures_that_differ, count_training_rows_that_differ
 
 TEN_MILLION = 10_000_000
 SPELLINGS = "".join(f"<|{name}|>" for name in ("pad", "bos", "eos", "fim_prefix", "fim_middle", "fim_suffix", "repo"))
@@ -42,12 +44,12 @@ def test_odd_documents_are_packed_whole(
     tables = pack_split(tokens, texts, Split.TRAIN, (params, vocabulary))
     packed, hot = tables["packed_train.parquet"], tables["rows_train.arrow"]
 
-    assert checks.count_special_ids_in_text(tokens, vocabulary) == 0
-    assert checks.count_tokens_not_packed_once(tokens, [packed], vocabulary) == 0
-    assert checks.count_boundary_mismatches(packed, vocabulary) == 0
-    assert checks.count_hot_rows_that_differ(packed, hot) == 0
-    no_text = tuple(vocabulary.specials[f"<|{name}|>"] for name in ("pad", "bos", "eos"))
-    assert count_hot_structures_that_differ(tokens, packed, hot, no_text) == 0
+    no_text = _, bos, eos = tuple(vocabulary.specials[f"<|{name}|>"] for name in ("pad", "bos", "eos"))
+    assert count_special_ids(tokens, vocabulary.specials.values()) == 0
+    assert count_documents_not_rebuilt(tokens, {"train": packed}, bos, eos) == 0
+    assert count_boundary_mismatches(packed, row_length, vocabulary.specials) == 0
+    assert count_training_rows_that_differ(packed, hot) == 0
+    assert count_structures_that_differ(tokens, packed, hot, no_text) == 0
 
 
 @pytest.mark.parametrize("every", [0, 70, 5000], ids=["no chunk", "chunks", "chunks longer than a row"])

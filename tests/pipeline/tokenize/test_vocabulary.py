@@ -21,7 +21,6 @@ from pipeline.tokenize.vocabulary import (
     TrainedOn,
     Vocabulary,
     load_vocabulary,
-    special_ids_from_text,
     train_vocabulary,
     write_vocabulary,
 )
@@ -131,7 +130,6 @@ def test_spellings_of_specials_are_text_to_a_plain_load(vocabulary: Vocabulary, 
             ids = plain.encode(text).ids
             assert min(ids) >= len(SPECIALS)
             assert plain.decode(ids) == text
-    assert special_ids_from_text(vocabulary) == 0
 
 
 def test_specials_come_first_and_decode_to_their_spelling(vocabulary: Vocabulary) -> None:

@@ -1,4 +1,4 @@
-"""Documents that are commits of files: packed in runs of one file, and counted by the gate where they are not."""
+"""Documents that are commits of files: packed in runs of one file, and counted by the proof where they are not."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,10 +14,11 @@ from pipeline.core.records import EnrichedDocument, Split
 from pipeline.core.schema import table_of_records
 from pipeline.tokenize.columns.list_column import ListColumn
 from pipeline.tokenize.params import TokenizeParams
-from pipeline.tokenize.rows import checks
 from pipeline.tokenize.rows.pack import NUM_SENTINELS, Documents, pack
 from pipeline.tokenize.stage import pack_split, tokenize
 from pipeline.tokenize.vocabulary import Vocabulary
+from pipeline.verify.packed_rows import count_commit_order_violations
+from pipeline.verify.training_rows import count_training_rows_that_differ
 
 Commit = tuple[str | None, int, int]
 """File, index and number of tokens."""
@@ -78,8 +79,8 @@ def test_commits_reach_the_hot_surface(tables: dict[str, pa.Table]) -> None:
         "g": [0, 1, 2, 3],
     }
     assert hot["first_commit_index"].to_pylist() == [indices and indices[0] for _, indices in found]
-    assert checks.count_commit_order_violations(tables["tokens"], packed) == 0
-    assert checks.count_hot_rows_that_differ(packed, hot) == 0
+    assert count_commit_order_violations(tables["tokens"], packed) == 0
+    assert count_training_rows_that_differ(packed, hot) == 0
 
 
 COLUMNS = ("filepath_stable_id", "file_local_commit_indices")
@@ -100,7 +101,7 @@ def test_a_row_with_another_history_than_its_documents_is_counted(
 ) -> None:
     packed = tables["packed_train.parquet"]
     row = next(row for row, file in enumerate(packed[COLUMNS[0]].to_pylist()) if file is not None)
-    assert checks.count_commit_order_violations(tables["tokens"], planted(packed, column, row, value)) == 1
+    assert count_commit_order_violations(tables["tokens"], planted(packed, column, row, value)) == 1
 
 
 def test_structure_in_the_hot_surface_is_that_of_the_tokens(tables: dict[str, pa.Table]) -> None:

@@ -7,12 +7,13 @@ import pytest
 
 from pipeline.core.records import PackedRow
 from pipeline.core.schema import arrow_schema
-from pipeline.verify.sanity import count_documents_not_rebuilt, count_trained_tokens
-from tests.pipeline.verify.test_rows import BEGIN, END, packed, row
+from pipeline.verify.rebuilt_documents import count_documents_not_rebuilt
+from tests.pipeline.verify.test_packed_rows import BEGIN, END, packed, row
 
 TOKENS = pa.table(
     {
         "document_id": pa.array(["a", "b"], pa.large_string()),
+        "split": ["train", "train"],
         "input_ids": pa.array([[5, 6, 7, 8], [9]], pa.large_list(pa.uint16())),
     }
 )
@@ -61,8 +62,11 @@ def test_documents_are_rebuilt_or_counted(rows: list[list[tuple[str, int, list[i
     table = packed(*(piece_row(*pieces) for pieces in rows))
     empty = pa.Table.from_pylist([], schema=arrow_schema(PackedRow))
 
-    assert count_documents_not_rebuilt(TOKENS, [table, empty], BEGIN, END) == expected
+    assert count_documents_not_rebuilt(TOKENS, {"train": table, "held_out": empty}, BEGIN, END) == expected
 
 
-def test_trained_tokens_are_those_with_a_target_inside_their_piece() -> None:
-    assert count_trained_tokens([packed(piece_row(FIRST, OTHER)), packed(piece_row(LAST))]) == 2 + 2 + 3
+def test_a_document_in_the_rows_of_another_split_is_counted_there_and_here() -> None:
+    table = packed(piece_row(FIRST, OTHER), piece_row(LAST))
+
+    assert count_documents_not_rebuilt(TOKENS, {"held_out": table}, BEGIN, END) == 2 + 2 + 2
+    assert count_documents_not_rebuilt(TOKENS, {"train": table, "held_out": table.slice(1)}, BEGIN, END) == 2

@@ -1,4 +1,4 @@
-"""The proofs about rows find what they are for: each kind of damage, planted in sound rows, is counted."""
+"""The proofs about packed rows count each kind of damage that is planted in sound rows."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,16 +6,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline.core.records import PackedRow, TrainingRow
+from pipeline.core.records import PackedRow
 from pipeline.core.schema import arrow_schema
-from pipeline.verify.rows import (
-    count_boundary_mismatches,
-    count_hot_rows_that_differ,
-    count_ids,
-    count_ids_out_of_range,
-)
+from pipeline.verify.packed_rows import count_boundary_mismatches, count_commit_order_violations, count_trained_tokens
 
 PAD, BEGIN, END, LENGTH = 0, 1, 2, 16
+SPECIALS = {"<|pad|>": PAD, "<|bos|>": BEGIN, "<|eos|>": END, "<|fim_prefix|>": 3}
 
 
 def row(*pieces: list[int]) -> dict[str, Any]:
@@ -75,6 +71,9 @@ DAMAGES = {
     "text in the padding": set_item("input_ids", 15, 7),
     "a piece without its start": set_item("input_ids", 4, 7),
     "a start inside a piece": set_item("input_ids", 2, BEGIN),
+    "an end inside a piece": set_item("input_ids", 2, END),
+    "another special inside a piece": set_item("input_ids", 2, 3),
+    "a target after the last slot": set_item("target_ids", 15, 9),
     "a wrong count of documents": set_field("num_docs", 3),
     "a wrong count of tokens": set_field("valid_token_count", 8),
     "a wrong count of trained tokens": set_field("trained_token_count", 9),
@@ -85,8 +84,8 @@ DAMAGES = {
 
 
 def test_sound_rows_have_no_mismatch() -> None:
-    assert count_boundary_mismatches(packed(sound(), row([BEGIN, 5, END])), LENGTH, BEGIN, PAD) == 0
-    assert count_boundary_mismatches(packed(), LENGTH, BEGIN, PAD) == 0
+    assert count_boundary_mismatches(packed(sound(), row([BEGIN, 5, END])), LENGTH, SPECIALS) == 0
+    assert count_boundary_mismatches(packed(), LENGTH, SPECIALS) == 0
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
@@ -94,34 +93,49 @@ def test_a_planted_damage_is_counted(damage: Callable[[dict[str, Any]], None]) -
     broken = sound()
     damage(broken)
 
-    assert count_boundary_mismatches(packed(broken), LENGTH, BEGIN, PAD) == 1
+    assert count_boundary_mismatches(packed(broken), LENGTH, SPECIALS) == 1
 
 
 def test_a_full_row_leaves_three_slots_a_piece() -> None:
     fits = row([BEGIN, *[5] * 12])
     crowded = row([BEGIN, *[5] * 13])
 
-    assert count_boundary_mismatches(packed(fits), LENGTH, BEGIN, PAD) == 0
-    assert count_boundary_mismatches(packed(crowded), LENGTH, BEGIN, PAD) == 1
+    assert count_boundary_mismatches(packed(fits), LENGTH, SPECIALS) == 0
+    assert count_boundary_mismatches(packed(crowded), LENGTH, SPECIALS) == 1
 
 
-def test_a_hot_row_that_differs_is_counted() -> None:
-    hot_row = {"piece_ids": [1, 2], "chunk_counts": [0, 0], "chunk_starts": []}
-    cold = sound()
-    same = {**hot_row, "input_ids": cold["input_ids"], "lengths": cold["source_doc_token_lengths"]}
-    other = {**same, "input_ids": [BEGIN, 6, *cold["input_ids"][2:]]}
-
-    def hot(*rows: dict[str, Any]) -> pa.Table:
-        return pa.Table.from_pylist(list(rows), schema=arrow_schema(TrainingRow))
-
-    assert count_hot_rows_that_differ(packed(cold, cold), hot(same, same)) == 0
-    assert count_hot_rows_that_differ(packed(cold, cold), hot(same, other)) == 1
-    assert count_hot_rows_that_differ(packed(cold, cold), hot(same)) == 2
+FILE, TWO_COMMITS = "a file", {"filepath_stable_id": "a file", "file_local_commit_indices": [4, 5]}
+TOKENS = pa.table(
+    {
+        "document_id": ["document 0", "document 1"],
+        "filepath_stable_id": [FILE, FILE],
+        "file_local_commit_index": pa.array([4, 5], pa.int32()),
+    }
+)
 
 
-def test_ids_are_counted_and_those_out_of_range_found() -> None:
-    table = packed(sound())
+@pytest.mark.parametrize(
+    ("tokens", "change", "expected"),
+    [
+        (TOKENS, TWO_COMMITS, 0),
+        (TOKENS, {**TWO_COMMITS, "file_local_commit_indices": [5, 4]}, 1),
+        (TOKENS, {**TWO_COMMITS, "filepath_stable_id": "another file"}, 1),
+        (TOKENS, {}, 1),
+        (TOKENS.slice(1), TWO_COMMITS, 1),
+        (TOKENS.set_column(2, "file_local_commit_index", pa.array([4, 7], pa.int32())), TWO_COMMITS, 1),
+        (
+            TOKENS.set_column(2, "file_local_commit_index", pa.array([4, 7], pa.int32())),
+            {**TWO_COMMITS, "file_local_commit_indices": [4, 7]},
+            1,
+        ),
+    ],
+    ids=["sound", "backwards", "another file", "not written", "unknown document", "not the documents'", "a gap"],
+)
+def test_a_row_whose_commits_are_not_in_order_is_counted(
+    tokens: pa.Table, change: dict[str, Any], expected: int
+) -> None:
+    assert count_commit_order_violations(tokens, packed({**sound(), **change})) == expected
 
-    assert count_ids_out_of_range(table, 10) == 0
-    assert count_ids_out_of_range(table, 9) == 1
-    assert count_ids(table, 10).tolist() == [7, 2, 2, 0, 0, 1, 1, 1, 1, 1]
+
+def test_trained_tokens_are_those_with_a_target_inside_their_piece() -> None:
+    assert count_trained_tokens([packed(sound()), packed(row([BEGIN, 5, END]), sound())]) == 7 + 2 + 7

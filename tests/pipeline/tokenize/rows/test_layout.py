@@ -1,3 +1,5 @@
+"""The tables of rows have no offense that the proofs of verify count, and every offense planted in them is counted."""
+
 from collections.abc import Callable
 
 import numpy as np
@@ -7,11 +9,15 @@ import pytest
 from pipeline.core.records import Split
 from pipeline.tokenize.columns.list_column import ListColumn
 from pipeline.tokenize.params import TokenizeParams
-from pipeline.tokenize.rows import checks
 from pipeline.tokenize.stage import pack_split, tokenize
 from pipeline.tokenize.vocabulary import Vocabulary, load_vocabulary
+from pipeline.verify.packed_rows import count_boundary_mismatches
+from pipeline.verify.rebuilt_documents import count_documents_not_rebuilt
+from pipeline.verify.tokens import count_ids_out_of_range, count_misaligned_columns, count_special_ids
+from pipeline.verify.training_rows import count_training_rows_that_differ
 
 PARAMS = TokenizeParams(vocabulary="tiny-1024", row_length=128)
+BOS, EOS = 1, 2
 Edit = Callable[[list[list[int]]], None]
 
 
@@ -26,7 +32,7 @@ def packed(tokens: pa.Table, enriched: pa.Table) -> pa.Table:
 
 
 @pytest.fixture(scope="module")
-def hot(tokens: pa.Table, enriched: pa.Table) -> pa.Table:
+def training(tokens: pa.Table, enriched: pa.Table) -> pa.Table:
     return pack_split(tokens, enriched, Split.TRAIN, (PARAMS, load_vocabulary("tiny-1024")))["rows_train.arrow"]
 
 
@@ -52,12 +58,12 @@ def _set(row: int, slot: int, value: int) -> Edit:
 
 
 def test_a_sound_table_has_no_offense(
-    tokens: pa.Table, packed: pa.Table, hot: pa.Table, vocabulary: Vocabulary
+    tokens: pa.Table, packed: pa.Table, training: pa.Table, vocabulary: Vocabulary
 ) -> None:
-    assert checks.count_boundary_mismatches(packed, vocabulary) == 0
-    assert checks.count_tokens_not_packed_once(tokens, [packed], vocabulary) == 0
-    assert checks.count_hot_rows_that_differ(packed, hot) == 0
-    assert checks.count_misaligned_columns(tokens) == 0
+    assert count_boundary_mismatches(packed, 128, vocabulary.specials) == 0
+    assert count_documents_not_rebuilt(tokens, {"train": packed}, BOS, EOS) == 0
+    assert count_training_rows_that_differ(packed, training) == 0
+    assert count_misaligned_columns(tokens) == 0
 
 
 OFFENSES: dict[str, tuple[str, Edit]] = {
@@ -69,6 +75,8 @@ OFFENSES: dict[str, tuple[str, Edit]] = {
     "a missing BOS": ("input_ids", _set(0, 0, 99)),
     "an EOS inside a document": ("input_ids", _set(0, 3, 2)),
     "a sentinel of infilling in a stored row": ("input_ids", _set(0, 3, 4)),
+    "an EOS where a piece starts": ("input_ids", _set(0, 0, 2)),
+    "another last target": ("target_ids", lambda lists: lists[0].__setitem__(-1, 99)),
     "a token in the padding": ("input_ids", _set(0, 127, 99)),
     "a document length that is too long": (
         "source_doc_token_lengths",
@@ -80,49 +88,44 @@ OFFENSES: dict[str, tuple[str, Edit]] = {
 @pytest.mark.parametrize("offense", OFFENSES)
 def test_the_boundary_oracle_catches(offense: str, packed: pa.Table, vocabulary: Vocabulary) -> None:
     column, edit = OFFENSES[offense]
-    assert checks.count_boundary_mismatches(_edited(packed, column, edit), vocabulary) == 1
+    assert count_boundary_mismatches(_edited(packed, column, edit), 128, vocabulary.specials) == 1
 
 
 @pytest.mark.parametrize("count", ["num_docs", "valid_token_count", "trained_token_count", "slack_tokens"])
 def test_the_boundary_oracle_catches_a_wrong_count(count: str, packed: pa.Table, vocabulary: Vocabulary) -> None:
     place = packed.schema.get_field_index(count)
     values = pa.array([value + 1 for value in packed[count].to_pylist()], pa.uint32())
-    assert (
-        checks.count_boundary_mismatches(packed.set_column(place, packed.schema.field(count), values), vocabulary)
-        == packed.num_rows
-    )
+    wrong = packed.set_column(place, packed.schema.field(count), values)
+    assert count_boundary_mismatches(wrong, 128, vocabulary.specials) == packed.num_rows
 
 
-def test_a_row_without_room_for_sentinels_is_caught(packed: pa.Table, vocabulary: Vocabulary) -> None:
-    tight = _edited(packed, "input_ids", lambda lists: lists.__setitem__(0, [i for i in lists[0] if i]))
-    assert checks.count_boundary_mismatches(tight, vocabulary) == 1
-
-
-def test_a_changed_a_lost_and_a_repeated_token_are_counted(
-    tokens: pa.Table, packed: pa.Table, vocabulary: Vocabulary
+def test_a_document_with_a_changed_lost_or_repeated_token_or_in_another_split_is_counted(
+    tokens: pa.Table, packed: pa.Table
 ) -> None:
+    num_documents = tokens.num_rows
+    num_pieces = sum(packed["num_docs"].to_pylist())
     changed = _edited(packed, "input_ids", _set(0, 1, 999))
-    assert checks.count_tokens_not_packed_once(tokens, [changed], vocabulary) == 1
-    lengths = ListColumn.from_arrow(tokens["input_ids"]).lengths
-    assert checks.count_tokens_not_packed_once(tokens, [], vocabulary) == lengths.sum()
-    assert checks.count_tokens_not_packed_once(tokens, [packed, packed], vocabulary) >= lengths.sum()
-    assert checks.count_tokens_not_packed_once(tokens.slice(1), [packed], vocabulary) == lengths[0]
+    assert count_documents_not_rebuilt(tokens, {"train": changed}, BOS, EOS) == 1
+    assert count_documents_not_rebuilt(tokens, {}, BOS, EOS) == num_documents
+    assert count_documents_not_rebuilt(tokens, {"train": pa.concat_tables([packed, packed])}, BOS, EOS) == num_pieces
+    assert count_documents_not_rebuilt(tokens.slice(1), {"train": packed}, BOS, EOS) == 1
+    assert count_documents_not_rebuilt(tokens, {"held_out": packed}, BOS, EOS) == packed.num_rows + 2 * num_documents
 
 
 def test_ids_of_specials_or_past_the_vocabulary_are_counted(tokens: pa.Table, vocabulary: Vocabulary) -> None:
-    assert checks.count_special_ids_in_text(_edited(tokens, "input_ids", _set(2, 0, 15)), vocabulary) == 1
-    assert checks.count_special_ids_in_text(_edited(tokens, "input_ids", _set(2, 0, 16)), vocabulary) == 0
-    assert checks.count_ids_out_of_range(_edited(tokens, "input_ids", _set(2, 0, 1024)), vocabulary.size) == 1
+    assert count_special_ids(_edited(tokens, "input_ids", _set(2, 0, 15)), vocabulary.specials.values()) == 1
+    assert count_special_ids(_edited(tokens, "input_ids", _set(2, 0, 16)), vocabulary.specials.values()) == 0
+    assert count_ids_out_of_range(_edited(tokens, "input_ids", _set(2, 0, 1024)), vocabulary.size) == 1
 
 
 @pytest.mark.parametrize("column", ["structure_kinds", "structure_levels"])
 def test_a_column_of_another_length_is_counted(column: str, tokens: pa.Table) -> None:
-    assert checks.count_misaligned_columns(_edited(tokens, column, lambda lists: lists[4].pop())) == 1
+    assert count_misaligned_columns(_edited(tokens, column, lambda lists: lists[4].pop())) == 1
 
 
 def test_chunk_starts_past_the_tokens_or_out_of_order_are_counted(tokens: pa.Table) -> None:
-    assert checks.count_misaligned_columns(_edited(tokens, "chunk_starts", lambda lists: lists[0].append(60_000))) == 1
-    assert checks.count_misaligned_columns(_edited(tokens, "chunk_starts", lambda lists: lists[0].reverse())) == 1
+    assert count_misaligned_columns(_edited(tokens, "chunk_starts", lambda lists: lists[0].append(60_000))) == 1
+    assert count_misaligned_columns(_edited(tokens, "chunk_starts", lambda lists: lists[0].reverse())) == 1
 
 
 @pytest.mark.parametrize(
@@ -135,12 +138,16 @@ def test_chunk_starts_past_the_tokens_or_out_of_order_are_counted(tokens: pa.Tab
         ("chunk_counts", _set(0, 0, 0)),
     ],
 )
-def test_a_hot_row_unlike_its_cold_row_is_counted(column: str, edit: Edit, packed: pa.Table, hot: pa.Table) -> None:
-    assert checks.count_hot_rows_that_differ(packed, _edited(hot, column, edit)) == 1
-    assert checks.count_hot_rows_that_differ(packed, hot.slice(1)) == hot.num_rows
+def test_a_training_row_unlike_its_packed_row_is_counted(
+    column: str, edit: Edit, packed: pa.Table, training: pa.Table
+) -> None:
+    assert count_training_rows_that_differ(packed, _edited(training, column, edit)) == 1
+    assert count_training_rows_that_differ(packed, training.slice(1)) == training.num_rows
 
 
-def test_a_hot_surface_of_another_chunk_layout_still_reads(packed: pa.Table, hot: pa.Table) -> None:
-    halves = pa.concat_tables([hot.slice(0, 3), hot.slice(3)])
-    assert checks.count_hot_rows_that_differ(packed, halves) == 0
-    assert np.array_equal(ListColumn.from_arrow(halves["lengths"]).values, ListColumn.from_arrow(hot["lengths"]).values)
+def test_training_rows_in_several_chunks_read_alike(packed: pa.Table, training: pa.Table) -> None:
+    halves = pa.concat_tables([training.slice(0, 3), training.slice(3)])
+    assert count_training_rows_that_differ(packed, halves) == 0
+    assert np.array_equal(
+        ListColumn.from_arrow(halves["lengths"]).values, ListColumn.from_arrow(training["lengths"]).values
+    )

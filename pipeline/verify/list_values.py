@@ -1,0 +1,30 @@
+"""Lists of an Arrow column as numpy arrays. Shares no code with the columns of the tokenize stage."""
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+def flat(column: pa.ChunkedArray) -> IntArray:
+    """Return the values of all lists of a column, one list after the other."""
+    return np.asarray(pc.list_flatten(column)).astype(np.int64)
+
+
+def lengths(column: pa.ChunkedArray) -> IntArray:
+    """Return the length of each list of a column, 0 for a null."""
+    return np.asarray(pc.fill_null(pc.list_value_length(column), 0)).astype(np.int64)
+
+
+def lists(column: pa.ChunkedArray) -> list[IntArray]:
+    """Return each list of a column as an array."""
+    return np.split(flat(column), np.cumsum(lengths(column)))[:-1]
+
+
+def lists_agree(first: pa.ChunkedArray, second: pa.ChunkedArray) -> BoolArray:
+    """Return for each of N rows whether its list in one column is equal to its list in the other."""
+    pairs = zip(lists(first), lists(second), strict=True)
+    return np.array([np.array_equal(one, other) for one, other in pairs], dtype=np.bool_)
