@@ -238,7 +238,12 @@ GATES = Registry(
         "num_boundary_mismatches",
         "No target and no attention crosses documents; computed again from the lengths of the pieces.",
     ),
-    _none("commits_are_in_order", "verify", "num_commit_order_violations", "Commits of a file must be in chronological order."),
+    _none(
+        "commits_are_in_order",
+        "verify",
+        "num_commit_order_violations",
+        "Commits of a file must be in chronological order.",
+    ),
     _none(
         "training_rows_equal_packed_rows",
         "verify",
