@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from pipeline.core.records import PackedRow, TokenizedDocument
 from pipeline.core.schema import arrow_schema
+from pipeline.core.table_names import TOKENS
 from pipeline.export.card import Facts
-from pipeline.export.view_files import FOLDERS, TOKENS, ViewFile, view_files
+from pipeline.export.view_files import FOLDERS, ViewFile, view_files
 
 _CONTEXT = {
     "@language": "en",

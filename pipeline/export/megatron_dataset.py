@@ -6,7 +6,7 @@ from typing import Any
 
 from pipeline.core.errors import StageError
 from pipeline.core.records import Split
-from pipeline.export.view_files import TOKENS
+from pipeline.core.table_names import TOKENS
 from pipeline.formats.megatron import Ids, read_megatron, write_megatron
 from pipeline.store.snapshot import Snapshot
 from pipeline.tokenize.columns.list_column import ListColumn

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.core.records import Split
+from pipeline.core.table_names import PACKED, TOKENS
 from pipeline.formats.tables import count_rows
 from pipeline.store.snapshot import Snapshot
 
-TOKENS = "tokens.parquet"
-FOLDERS = {TOKENS: "documents"} | {f"packed_{split}.parquet": f"packed/{split}" for split in Split}
+FOLDERS = {TOKENS: "documents"} | {PACKED[split]: f"packed/{split}" for split in Split}
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 from pipeline.core.errors import MissingError, SnapshotError
 from pipeline.core.records import Split
+from pipeline.core.table_names import TRAINING_ROWS
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE, SNAPSHOT_FORMAT, SNAPSHOT_KIND
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
@@ -57,7 +58,7 @@ class Snapshot:
         """Return the verified files of a source's training rows in one split. Raises SnapshotError for an unknown source."""
         for entry in self.sources:
             if entry.name == source:
-                return self.store.read(entry.rows).paths(f"rows_{split}.arrow")
+                return self.store.read(entry.rows).paths(TRAINING_ROWS[split])
         names = ", ".join(entry.name for entry in self.sources)
         raise SnapshotError(f"snapshot {self.snapshot_id[:12]}", f"no source {source}", f"one of {names}")
 

@@ -11,6 +11,7 @@ from pipeline.contracts.report import StageReport, total
 from pipeline.core.errors import StageError
 from pipeline.core.records import Split, TokenizedDocument
 from pipeline.core.schema import arrow_schema, table_of
+from pipeline.core.table_names import ENRICHED, PACKED, TOKENS, TRAINING_ROWS
 from pipeline.tokenize.columns.align import line_starts
 from pipeline.tokenize.columns.aligned import BYTE_STRUCTURE, aligned_columns
 from pipeline.tokenize.columns.list_column import ListColumn
@@ -19,9 +20,6 @@ from pipeline.tokenize.params import TokenizeParams
 from pipeline.tokenize.rows.layout import STRUCTURE, Texts, packed_table, training_table
 from pipeline.tokenize.rows.pack import Documents, pack
 from pipeline.tokenize.vocabulary import Vocabulary, load_vocabulary
-
-ENRICHED = "enriched.parquet"
-TOKENS = "tokens.parquet"
 
 _CHRONOLOGY = ("filepath_stable_id", "file_local_commit_index")
 _COPIED = ("document_id", "source", "path", "split", "text_sha256", "provenance", *_CHRONOLOGY)
@@ -114,15 +112,15 @@ def pack_split(
         params,
     )
     return {
-        f"packed_{split}.parquet": packed_table(rows, texts, params.row_length),
-        f"rows_{split}.arrow": training_table(rows, texts, params.row_length),
+        PACKED[split]: packed_table(rows, texts, params.row_length),
+        TRAINING_ROWS[split]: training_table(rows, texts, params.row_length),
     }
 
 
 def measure(tables: Mapping[str, pa.Table], params: TokenizeParams) -> dict[str, float]:
     """Count what one part holds and how it was packed. The proofs about its tables are in `pipeline.verify`."""
     tokens = tables[TOKENS]
-    packed = [tables[f"packed_{split}.parquet"] for split in Split]
+    packed = [tables[PACKED[split]] for split in Split]
     num_tokens = len(ListColumn.from_arrow(tokens["input_ids"]).values)
     counts = _packing_counts(packed, params.row_length)
     # Of the slots that are not padding each piece has one for BOS, and each document one for EOS.

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from pipeline.contracts.part import PartJob, PartOutput, Tables
 from pipeline.contracts.report import StageReport
 from pipeline.core.params import canonical_json
+from pipeline.core.table_names import DOCUMENTS, KEPT
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE, SNAPSHOT_FORMAT
 
 
@@ -18,7 +19,7 @@ def compose(job: PartJob) -> PartOutput:
     Inputs: `rows/<source>` and `rules/<source>` for each source, `duplicates`, and `tokenize`, the stage that holds the vocabulary.
     Identity: `weights` by source, `vocabulary`, `row_length`, `pins`, `held_out`; copied into snapshot.json.
     """
-    kept = set(job.inputs["duplicates"].table("kept.parquet", ["document_id"])["document_id"].to_pylist())
+    kept = set(job.inputs["duplicates"].table(KEPT, ["document_id"])["document_id"].to_pylist())
     names = sorted(label.removeprefix("rows/") for label in job.inputs if label.startswith("rows/"))
     sources = [_describe_source(job, name, kept) for name in names]
     content = {
@@ -51,6 +52,6 @@ def _describe_source(job: PartJob, name: str, kept: set[str]) -> dict[str, Any]:
 
 
 def _count_licenses(rules: Tables, kept: set[str]) -> dict[str, int]:
-    table = rules.table("documents.parquet", ["document_id", "license"])
+    table = rules.table(DOCUMENTS, ["document_id", "license"])
     mask = pc.is_in(table["document_id"], value_set=pa.array(sorted(kept), pa.large_string()))
     return dict(sorted(Counter(table.filter(mask)["license"].to_pylist()).items()))

@@ -16,6 +16,7 @@ from pipeline.core.errors import StageError
 from pipeline.core.params import Params
 from pipeline.core.records import PackedRow, Split, TokenizedDocument, TrainingRow
 from pipeline.core.schema import check_table
+from pipeline.core.table_names import ENRICHED, PACKED, TOKENS, TRAINING_ROWS
 from pipeline.formats.megatron import count_documents_that_differ, write_megatron
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
 from pipeline.tokenize.vocabulary import Vocabulary, load_vocabulary
@@ -130,9 +131,9 @@ def _consumer_part(context: Context, snapshot_id: str, name: str) -> Part:
 def prove_source(job: PartJob) -> PartOutput:
     """Part function: every proof about one source's tokens and rows that needs no other source."""
     vocabulary = job.identity["vocabulary"]
-    tokens = job.inputs["rows"].table("tokens.parquet")
-    packed = {str(split): job.inputs["rows"].table(f"packed_{split}.parquet") for split in Split}
-    training = {str(split): job.inputs["rows"].table(f"rows_{split}.arrow") for split in Split}
+    tokens = job.inputs["rows"].table(TOKENS)
+    packed = {str(split): job.inputs["rows"].table(PACKED[split]) for split in Split}
+    training = {str(split): job.inputs["rows"].table(TRAINING_ROWS[split]) for split in Split}
     tables: list[tuple[pa.Table, type]] = [(tokens, TokenizedDocument)]
     tables += [(table, PackedRow) for table in packed.values()] + [(table, TrainingRow) for table in training.values()]
     measures = {
@@ -154,7 +155,7 @@ def prove_source(job: PartJob) -> PartOutput:
 
 def _token_measures(job: PartJob, tokens: pa.Table) -> dict[str, float]:
     tokenizer = Tokenizer.from_file(str(job.inputs["tokenize"].file("tokenizer.json")))
-    texts = job.inputs["texts"].table("enriched.parquet", ["document_id", "text"])
+    texts = job.inputs["texts"].table(ENRICHED, ["document_id", "text"])
     specials = job.identity["vocabulary"]["specials"]
     return {
         "num_tokens": len(flat(tokens["input_ids"])),
@@ -191,7 +192,7 @@ def _measures_of_all(context: Context, proofs: dict[str, MadePart], vocabulary: 
     texts: dict[str, set[str]] = {split: set() for split in Split}
     for name, part in proofs.items():
         usage += np.asarray(context.read(part.object_id).table("usage.parquet")["count"])
-        table = context.read(context.inputs[name]).table("tokens.parquet", ["text_sha256", "split"])
+        table = context.read(context.inputs[name]).table(TOKENS, ["text_sha256", "split"])
         for digest, split in zip(table["text_sha256"].to_pylist(), table["split"].to_pylist(), strict=True):
             texts[split].add(digest)
     num_tokens, num_trained, num_slots = (

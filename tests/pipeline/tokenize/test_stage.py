@@ -10,9 +10,10 @@ from pipeline.contracts.part import MadePart, Part, PartJob, PartOutput
 from pipeline.core.errors import SourceError, StageError
 from pipeline.core.records import EnrichedDocument, PackedRow, Split, TokenizedDocument, TrainingRow
 from pipeline.core.schema import check_table, table_of, table_of_records
+from pipeline.core.table_names import ENRICHED
 from pipeline.tokenize.params import TokenizeParams
 from pipeline.tokenize.rows.layout import BOS, EOS, PAD
-from pipeline.tokenize.stage import ENRICHED, run, tokenize_source
+from pipeline.tokenize.stage import run, tokenize_source
 from pipeline.tokenize.vocabulary import Vocabulary
 
 PARAMS = TokenizeParams(vocabulary="tiny-1024", row_length=128)
