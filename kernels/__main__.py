@@ -1,8 +1,8 @@
-"""`python -m kernels parity`: every kernel against its reference, on the GPU or else in Triton's interpreter.
+"""Commands: `python -m kernels parity` compares every kernel with its reference, on a GPU or in Triton's interpreter.
 
-`python -m kernels benchmark`: how long each takes on the GPU beside its reference, a row at a time.
+`python -m kernels benchmark` times each on a GPU, and its reference, row by row.
 
-`python -m kernels tune`: times the launch configurations on the GPU and writes the table `kernels/framework/configurations.json`.
+`python -m kernels tune` times the launch configurations on the GPU and writes the table `kernels/framework/configurations.json`.
 """
 
 import argparse
@@ -35,7 +35,11 @@ def main() -> int:
     parser.add_argument("command", nargs="?", choices=["benchmark", "parity", "tune"], default="benchmark")
     parser.add_argument("--only", help="one kernel, by its name")
     parser.add_argument("--json", action="store_true", help="JSON on stdout: a line a row, or one list of comparisons")
-    parser.add_argument("--output", type=Path, help="rows; those in it stay (default: kernels.jsonl, or tuning.jsonl)")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        help="file to append rows to (default: kernels.jsonl, or tuning.jsonl)",
+    )
     parser.add_argument("--budget", type=float, default=480.0, help="seconds after which no further row is measured")
     parser.add_argument("--interpret", action="store_true", help="benchmark without a GPU: tiny sizes, untimed")
     parser.add_argument("--dry-run", action="store_true", help="tune without a GPU: tiny sizes; no table but --table")
@@ -46,7 +50,7 @@ def main() -> int:
         known = ", ".join(spec.name for spec in all_specs())
         parser.error(f"no kernel named {arguments.only!r}; expected one of {known}")
     if arguments.table and DEVICE == "cpu" and arguments.table.resolve() == MEASURED_PATH:
-        parser.error(f"--table {arguments.table}: the committed table holds what a GPU measured; name another file")
+        parser.error(f"--table {arguments.table}: the committed table holds measurements of a GPU; name another file")
     if arguments.command == "parity":
         return _report_parity(specs, arguments.json)
     is_tuning = arguments.command == "tune"
@@ -54,12 +58,12 @@ def main() -> int:
     remedy = "--dry-run" if is_tuning else "--interpret"
     if DEVICE == "cpu" and not (arguments.dry_run if is_tuning else arguments.interpret):
         print(
-            f"{arguments.command}: torch sees no CUDA device; timings need one. {remedy} runs the rows without it.",
+            f"{arguments.command}: torch sees no CUDA device; timings need one. {remedy} runs the rows without a GPU.",
             file=sys.stderr,
         )
         return 1
     if DEVICE == "cpu" and COMMITTED.resolve() in arguments.output.resolve().parents:
-        parser.error(f"--output {arguments.output}: it is among what GPUs measured; name a file elsewhere")
+        parser.error(f"--output {arguments.output}: it is among the measurements of GPUs; name a file elsewhere")
     return _report_tuning(specs, arguments) if is_tuning else _report_benchmark(specs, arguments)
 
 
@@ -81,7 +85,7 @@ def _report_tuning(specs: list[KernelSpec], arguments: argparse.Namespace) -> in
         print(f"tune: {len(entries)} entries in {table}", file=sys.stderr)
     missing = [spec.name for spec in specs if spec.name not in finished]
     if missing:
-        print(f"tune: budget spent before {', '.join(missing)}; the same command goes on there", file=sys.stderr)
+        print(f"tune: budget spent before {', '.join(missing)}; the same command continues there", file=sys.stderr)
     return 0
 
 
@@ -109,7 +113,7 @@ def _as_table(results: list[ParityResult]) -> str:
     lines = [f"{'kernel':<16}{'dtype':<10}{'shape':<20}{'output':<14}{'error/eps':>10}{'limit':>8}"]
     for result in results:
         verdict = "" if result.passed else f"  FAILED {result.failure}".rstrip()
-        verdict += f"  for want of memory, instead of {result.bounded_from}" if result.bounded_from else ""
+        verdict += f"  for lack of memory, instead of {result.bounded_from}" if result.bounded_from else ""
         lines.append(
             f"{result.kernel:<16}{result.dtype:<10}{result.case:<20}{result.output:<14}"
             f"{result.error_eps:>10.2f}{result.tolerance_eps:>8.1f}{verdict}"

@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from kernels.framework.backend import tl, triton
+from kernels.framework.backend import runs_kernel, tl, triton
 from kernels.framework.configurations import launch_options
-from kernels.framework.launch import register_on_cpu, runs_kernel, sample_positions, sum_dtype, sum_partials
+from kernels.framework.launch import register_on_cpu, sample_positions, sum_dtype, sum_partials
 from kernels.framework.spec import Argument, KernelSpec, ShapeCase
 
 TILE_TOKENS, TILE_CHANNELS = 32, 64
@@ -27,7 +27,7 @@ TILE_TOKENS, TILE_CHANNELS = 32, 64
 def causal_convolution_reference(
     x_BTC: Tensor, taps_CK: Tensor, positions_BT: Tensor, has_silu: bool = False
 ) -> Tensor:
-    """The definition in plain torch: one shifted copy a tap. Returns (B, T, C)."""
+    """Compute the definition in plain torch: one shifted copy a tap. Returns (B, T, C)."""
     num_tokens = x_BTC.shape[1]
     result_BTC = x_BTC * taps_CK[:, 0]
     for distance in range(1, taps_CK.shape[1]):
@@ -42,7 +42,7 @@ def _convolved(
     x_ptr, taps_ptr, positions_ptr, tokens, channels, is_inside,
     x_stride, NUM_TOKENS: tl.constexpr, NUM_CHANNELS: tl.constexpr, NUM_TAPS: tl.constexpr,
 ):  # fmt: skip
-    """z of a tile of tokens and channels; the pointers are those of one row."""
+    """Compute z of a tile of tokens and channels; the pointers are those of one row."""
     positions = tl.load(positions_ptr + tokens, mask=is_inside, other=-1)
     total = tl.zeros([tokens.shape[0], channels.shape[0]], tl.float32)
     for distance in tl.static_range(NUM_TAPS):
@@ -116,7 +116,7 @@ def _backward_kernel(
 
 @torch.library.custom_op("sluice::causal_convolution", mutates_args=())
 def causal_convolution_op(x_BTC: Tensor, taps_CK: Tensor, positions_BT: Tensor, has_silu: bool) -> Tensor:
-    """The operation: (B, T, C) in the wider dtype of `x_BTC` and `taps_CK`."""
+    """Run the operation: (B, T, C) in the wider dtype of `x_BTC` and `taps_CK`."""
     dtype = torch.promote_types(x_BTC.dtype, taps_CK.dtype)
     if not runs_kernel("causal_convolution", x_BTC, taps_CK):
         z_BTC = _convolved_in_torch(x_BTC, taps_CK, _tap_masks(positions_BT, taps_CK.shape[1]))
@@ -178,7 +178,7 @@ def _with_adjacent_channels(x_BTC: Tensor) -> Tensor:
 
 
 def _tap_masks(positions_BT: Tensor, num_taps: int) -> list[Tensor]:
-    """For each distance d from 1 that a row is long enough for: whether t - d is in the document of t, (B, T - d, 1)."""
+    """Yield for each distance d from 1, as far as a row is long, whether t - d is in the document of t, (B, T - d, 1)."""
     distances = range(1, min(num_taps, positions_BT.shape[1]))
     return [(positions_BT[:, d:] >= d).unsqueeze(-1) for d in distances]
 
@@ -228,10 +228,10 @@ register_on_cpu(causal_convolution_op, causal_convolution_backward_op)
 
 
 def causal_convolution(x_BTC: Tensor, taps_CK: Tensor, positions_BT: Tensor, has_silu: bool = False) -> Tensor:
-    """Each channel's weighted sum over the last K tokens of its own document, then SiLU if asked.
+    """Return each channel's weighted sum over the last K tokens of its own document, then SiLU if requested.
 
     `positions_BT` count tokens from 0 within their document; a tap that reaches before the document's start is zero.
-    Returns (B, T, C) in the wider dtype of `x_BTC` and `taps_CK`. Raises ValueError where the shapes do not fit.
+    Returns (B, T, C) in the wider dtype of `x_BTC` and `taps_CK`. Raises ValueError if the shapes do not fit.
     """
     if x_BTC.shape[:2] != positions_BT.shape or x_BTC.shape[-1] != taps_CK.shape[0]:
         raise ValueError(

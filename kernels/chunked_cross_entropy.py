@@ -19,9 +19,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from kernels.framework.backend import tl, triton
+from kernels.framework.backend import runs_kernel, tl, triton
 from kernels.framework.configurations import launch_options
-from kernels.framework.launch import register_on_cpu, runs_kernel, sum_dtype
+from kernels.framework.launch import register_on_cpu, sum_dtype
 from kernels.framework.spec import Argument, KernelSpec, ShapeCase
 
 MAX_TILE_ENTRIES = 2048
@@ -34,7 +34,7 @@ def chunked_cross_entropy_reference(
     is_trained_M: Tensor,
     chunk_tokens: int,
 ) -> Tensor:
-    """The definition in plain torch, from all logits: the sum in nats over trained tokens."""
+    """Compute the definition in plain torch, from all logits: the sum in nats over trained tokens."""
     kept_MD = torch.where(is_trained_M.unsqueeze(-1), hidden_MD, 0.0)
     logits_MV = functional.linear(kept_MD, weight_VD.to(hidden_MD.dtype)).to(sum_dtype(hidden_MD))
     targets_M1 = torch.where(is_trained_M, target_ids_M, 0).long().unsqueeze(-1)
@@ -47,7 +47,7 @@ def _rows_kernel(
     logits_ptr, targets_ptr, is_trained_ptr, losses_ptr,
     NUM_ENTRIES: tl.constexpr, TILE: tl.constexpr, NEEDS_GRADIENTS: tl.constexpr,
 ):  # fmt: skip
-    """The loss of one token, and p over its logits."""
+    """Return the loss of one token, and p over its logits."""
     token = tl.program_id(0).to(tl.int64)
     logits_ptr += token * NUM_ENTRIES
     is_trained = tl.load(is_trained_ptr + token) != 0
@@ -89,7 +89,7 @@ def chunked_cross_entropy_op(
     chunk_tokens: int,
     needs_gradients: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The operation: the loss, and its gradients for `hidden_MD` and `weight_VD`, which are empty unless needed."""
+    """Run the operation: the loss, and its gradients for `hidden_MD` and `weight_VD`, which are empty unless needed."""
     losses_M, grad_hidden_MD, grad_weight_VD = make_in_chunks(
         hidden_MD, weight_VD, target_ids_M, is_trained_M, chunk_tokens, needs_gradients
     )
@@ -112,7 +112,7 @@ def make_in_chunks(
     chunk_tokens: int,
     needs_gradients: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The loss of each token, and the gradients for a sum of these losses: one turn of the loop a chunk."""
+    """Return the loss of each token, and the gradients for a sum of these losses: one turn of the loop a chunk."""
     num_tokens, dtype = hidden_MD.shape[0], hidden_MD.dtype
     losses_M = torch.empty(num_tokens, dtype=sum_dtype(hidden_MD), device=hidden_MD.device)
     grad_hidden_MD = torch.empty(hidden_MD.shape if needs_gradients else (0,), dtype=dtype, device=hidden_MD.device)
@@ -133,7 +133,7 @@ def make_in_chunks(
 
 
 def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
-    """total += left @ right, added in the dtype of the total."""
+    """Compute total += left @ right, added in the dtype of the total."""
     if total.dtype == left.dtype:
         total.addmm_(left, right)
     else:
@@ -205,10 +205,10 @@ register_on_cpu(chunked_cross_entropy_op, chunked_cross_entropy_backward_op)
 def chunked_cross_entropy(
     hidden_MD: Tensor, weight_VD: Tensor, target_ids_M: Tensor, is_trained_M: Tensor, chunk_tokens: int
 ) -> Tensor:
-    """Sum of the cross-entropy in nats over the tokens where `is_trained_M` holds, float32; other targets are not read.
+    """Sum the cross-entropy in nats over the tokens where `is_trained_M` holds, float32; other targets are not read.
 
     `hidden_MD` (M, D), `weight_VD` (V, D), `target_ids_M` integers, `is_trained_M` bool. Gradients flow to the first two,
-    exact zeros for tokens that are not trained, and cost nothing where nobody asks for them. A trained target outside the
+    exact zeros for tokens that are not trained, and cost nothing if they are not required. A trained target outside the
     vocabulary gives NaN on a GPU and an error elsewhere. Raises ValueError for shapes that do not fit.
     """
     num_tokens = hidden_MD.shape[:1]
@@ -238,7 +238,7 @@ def _sample_inputs(generator: torch.Generator, dtype: torch.dtype, case: ShapeCa
 def cross_entropy_of_all_logits(
     hidden_MD: Tensor, weight_VD: Tensor, target_ids_M: Tensor, is_trained_M: Tensor, chunk_tokens: int
 ) -> Tensor:
-    """The same sum by torch's own operations over the logits of all tokens at once: what the figure `loss` is measured beside."""
+    """Return the same sum by torch's own operations over all logits at once, with which the figure `loss` is compared."""
     logits_MV = functional.linear(hidden_MD, weight_VD.to(hidden_MD.dtype)).to(sum_dtype(hidden_MD))
     targets_M = torch.where(is_trained_M, target_ids_M, -100)
     return functional.cross_entropy(logits_MV, targets_M, reduction="sum", ignore_index=-100)
@@ -251,7 +251,7 @@ SPEC = KernelSpec(
     sample_inputs=_sample_inputs,
     registered_inputs=lambda arguments: (*arguments, True),
     cases=(
-        ShapeCase((9, 16, 37, 4, 70), "a vocabulary that is no power of two, a cut chunk, masked targets"),
+        ShapeCase((9, 16, 37, 4, 70), "a vocabulary that is not a power of two, a cut chunk, masked targets"),
         ShapeCase((3, 8, 2100, 2, 100), "more than one tile of the vocabulary, the last one almost empty"),
         ShapeCase((5, 4, 9, 8, 0), "all targets masked, one chunk for all"),
         ShapeCase((1, 1, 1, 1, 100), "one token, one entry: the loss is zero"),

@@ -18,9 +18,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from kernels.framework.backend import tl, triton
+from kernels.framework.backend import runs_kernel, tl, triton
 from kernels.framework.configurations import launch_options
-from kernels.framework.launch import register_on_cpu, runs_kernel, sample_positions
+from kernels.framework.launch import register_on_cpu, sample_positions
 from kernels.framework.spec import Argument, KernelSpec, ShapeCase
 
 FORWARD_TOKENS, BACKWARD_LOOKUPS, PIECE = 32, 16, 32
@@ -34,7 +34,7 @@ def engram_rows(
     offsets_J: Tensor,
     pad_class: int,
 ) -> Tensor:
-    """The hash in plain torch: rows (B, T, J) of the joined table, int64."""
+    """Return the hash in plain torch: rows (B, T, J) of the joined table, int64."""
     num_tokens = input_ids_BT.shape[1]
     mix_BT = input_ids_BT * multipliers_K[0]
     rows_by_order = []
@@ -55,7 +55,7 @@ def engram_lookup_reference(
     offsets_J: Tensor,
     pad_class: int,
 ) -> Tensor:
-    """The definition in plain torch: memory (B, T, J, W) in the dtype of the table."""
+    """Compute the definition in plain torch: memory (B, T, J, W) in the dtype of the table."""
     return table_RW[engram_rows(input_ids_BT, positions_BT, multipliers_K, table_sizes_OH, offsets_J, pad_class)]
 
 
@@ -95,7 +95,7 @@ def _sum_runs_kernel(
     WIDTH: tl.constexpr, PIECE_SIZE: tl.constexpr, IS_FIRST_PASS: tl.constexpr,
     LOOKUPS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
-    """First pass: the sum of each piece, stored where the piece begins. Second: the sum of each run's pieces, by key."""
+    """Sum each piece, stored where the piece begins (first pass), then the pieces of each run, by key (second pass)."""
     places = tl.program_id(0).to(tl.int64) * LOOKUPS + tl.arange(0, LOOKUPS)
     columns = tl.arange(0, COLUMNS)
     is_inside = places < num_lookups
@@ -138,7 +138,7 @@ def engram_lookup_op(
     offsets_J: Tensor,
     pad_class: int,
 ) -> tuple[Tensor, Tensor]:
-    """The operation: memory (B, T, J, W) in the dtype of the table, and the rows (B, T, J) that it was read from, int64."""
+    """Run the operation: memory (B, T, J, W) in the dtype of the table, and the rows (B, T, J) that it was read from, int64."""
     if not runs_kernel("engram_lookup", table_RW):
         rows_BTJ = engram_rows(input_ids_BT, positions_BT, multipliers_K, table_sizes_OH, offsets_J, pad_class)
         return functional.embedding(rows_BTJ, table_RW), rows_BTJ
@@ -166,7 +166,7 @@ def _(table_RW, input_ids_BT, positions_BT, multipliers_K, table_sizes_OH, offse
 
 @torch.library.custom_op("sluice::engram_lookup_backward", mutates_args=())
 def engram_lookup_backward_op(grad_BTJW: Tensor, rows_BTJ: Tensor, num_rows: int) -> Tensor:
-    """The gradient (R, W) of a table of `num_rows` rows, in the dtype of the incoming gradient."""
+    """Return the gradient (R, W) of a table of `num_rows` rows, in the dtype of the incoming gradient."""
     if not runs_kernel("engram_lookup", grad_BTJW):
         return torch.ops.aten.embedding_dense_backward(grad_BTJW, rows_BTJ, num_rows, -1, False)
     width, num_lookups = grad_BTJW.shape[-1], rows_BTJ.numel()
@@ -219,7 +219,7 @@ def engram_lookup(
     offsets_J: Tensor,
     pad_class: int,
 ) -> Tensor:
-    """Memory (B, T, J, W): for each token the rows of the joined table that its n-grams hash to, in the table's dtype.
+    """Return memory (B, T, J, W): for each token the rows of the joined table that its n-grams hash to, in the table's dtype.
 
     `input_ids_BT` are integers, `positions_BT` count tokens from 0 within their document; `multipliers_K` (odd),
     `table_sizes_OH` (distinct primes) and `offsets_J` (where each table begins) are int64. The gradient is that of the

@@ -22,14 +22,14 @@ from kernels.expert_dispatch import (
     rows_of_slots,
     sample_placement,
 )
-from kernels.framework.backend import tl, triton
+from kernels.framework.backend import runs_kernel, tl, triton
 from kernels.framework.configurations import launch_options, tile_class
-from kernels.framework.launch import register_on_cpu, runs_kernel, sum_dtype
+from kernels.framework.launch import register_on_cpu, sum_dtype
 from kernels.framework.spec import Argument, KernelSpec, ShapeCase
 
 
 def expert_combine_reference(results_SD: Tensor, weights_MK: Tensor, slots_MK: Tensor, pairs_S: Tensor) -> Tensor:
-    """The definition in plain torch: (M, D) in the dtype of the results. `pairs_S` is for the kernel's gradient."""
+    """Compute the definition in plain torch: (M, D) in the dtype of the results. `pairs_S` is for the kernel's gradient."""
     num_slots, wide = results_SD.shape[0], sum_dtype(results_SD, weights_MK)
     rows_MKD = results_SD[slots_MK.clamp(max=num_slots - 1)].to(wide)
     kept_MKD = torch.where((slots_MK < num_slots).unsqueeze(-1), rows_MKD, 0.0)
@@ -97,7 +97,7 @@ def _weights_backward_kernel(
 
 @torch.library.custom_op("sluice::expert_combine", mutates_args=())
 def expert_combine_op(results_SD: Tensor, weights_MK: Tensor, slots_MK: Tensor, pairs_S: Tensor) -> Tensor:
-    """The operation: (M, D) in the dtype of the results. `pairs_S` is for the gradient."""
+    """Run the operation: (M, D) in the dtype of the results. `pairs_S` is for the gradient."""
     (num_slots, width), (num_tokens, num_choices) = results_SD.shape, weights_MK.shape
     if not (results_SD.numel() and weights_MK.numel()):
         return results_SD.new_zeros((num_tokens, width))
@@ -185,7 +185,7 @@ register_on_cpu(expert_combine_op, expert_combine_backward_op)
 
 
 def expert_combine(results_SD: Tensor, weights_MK: Tensor, slots_MK: Tensor, pairs_S: Tensor) -> Tensor:
-    """Each token's weighted sum (M, D) of the results in its slots, in the order of its choices.
+    """Return each token's weighted sum (M, D) of the results in its slots, in the order of its choices.
 
     `slots_MK` (S if dropped) and `pairs_S` (M K if empty) are int64 and each other's inverse; neither is checked.
     """

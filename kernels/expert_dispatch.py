@@ -2,7 +2,7 @@
 
     slots_s = tokens_{pair(s) div K}, or 0 for an empty slot        dtokens_m = sum_{k<K} dslots_{slot(m,k)}, k in order
 
-`pairs_S` and `slots_MK` are each other's inverse: pair q = m K + k lies in slot s. An empty slot names the pair M K, a
+`pairs_S` and `slots_MK` are each other's inverse: pair q = m K + k is in slot s. An empty slot names the pair M K, a
 pair without a slot names the slot S (the dump row), which is never read or written. Every kept slot is unique, so both
 directions are gathers: no atomics, one order of summation, and nothing flows through a pair without a slot.
 
@@ -13,16 +13,16 @@ Source: the capacity slots of Lepikhin et al. 2020, arXiv 2006.16668.
 import torch
 from torch import Tensor
 
-from kernels.framework.backend import tl, triton
+from kernels.framework.backend import runs_kernel, tl, triton
 from kernels.framework.configurations import launch_options, tile_class
-from kernels.framework.launch import register_on_cpu, runs_kernel, sum_dtype
+from kernels.framework.launch import register_on_cpu, sum_dtype
 from kernels.framework.spec import Argument, KernelSpec, ShapeCase
 
 TILE_ROWS, MAX_TILE_COLUMNS = 16, 256
 
 
 def expert_dispatch_reference(tokens_MD: Tensor, pairs_S: Tensor, slots_MK: Tensor) -> Tensor:
-    """The definition in plain torch: (S, D) in the dtype of the tokens."""
+    """Compute the definition in plain torch: (S, D) in the dtype of the tokens."""
     num_pairs = slots_MK.numel()
     sources_S = pairs_S.clamp(max=num_pairs - 1) // slots_MK.shape[1]
     return torch.where((pairs_S < num_pairs).unsqueeze(-1), tokens_MD[sources_S], 0.0)
@@ -62,7 +62,7 @@ def _backward_kernel(
 
 @torch.library.custom_op("sluice::expert_dispatch", mutates_args=())
 def expert_dispatch_op(tokens_MD: Tensor, pairs_S: Tensor, slots_MK: Tensor) -> Tensor:
-    """The operation: (S, D) in the dtype of the tokens."""
+    """Run the operation: (S, D) in the dtype of the tokens."""
     num_pairs, num_choices = slots_MK.numel(), slots_MK.shape[1]
     if not tokens_MD.numel():
         return tokens_MD.new_zeros((pairs_S.shape[0], tokens_MD.shape[1]))
@@ -89,7 +89,7 @@ def _(tokens_MD: Tensor, pairs_S: Tensor, slots_MK: Tensor) -> Tensor:
 
 @torch.library.custom_op("sluice::expert_dispatch_backward", mutates_args=())
 def expert_dispatch_backward_op(grad_SD: Tensor, slots_MK: Tensor) -> Tensor:
-    """The gradient (M, D) of the tokens."""
+    """Return the gradient (M, D) of the tokens."""
     (num_slots, width), (num_tokens, num_choices) = grad_SD.shape, slots_MK.shape
     if not grad_SD.numel():
         return grad_SD.new_zeros((num_tokens, width))
@@ -115,14 +115,14 @@ def _(grad_SD: Tensor, slots_MK: Tensor) -> Tensor:
 
 
 def rows_of_slots(rows_SD: Tensor, slots_Q: Tensor) -> Tensor:
-    """The row of each slot in plain torch, zeros for the dump row, which is not read: empty slots may hold a NaN."""
+    """Return the row of each slot in plain torch, zeros for the dump row, which is not read: empty slots may hold a NaN."""
     num_slots = rows_SD.shape[0]
     rows_QD = rows_SD.index_select(0, slots_Q.clamp(max=num_slots - 1))
     return rows_QD.masked_fill_((slots_Q >= num_slots).unsqueeze(-1), 0.0)
 
 
 def row_grid(num_rows: int, width: int) -> tuple[tuple[int, int], int]:
-    """A grid over tiles of rows and columns, and the columns of a tile."""
+    """Return a grid over tiles of rows and columns, and the columns of a tile."""
     columns = min(MAX_TILE_COLUMNS, triton.next_power_of_2(width))
     return (max(1, triton.cdiv(num_rows, TILE_ROWS)), triton.cdiv(width, columns)), columns
 
@@ -140,7 +140,7 @@ register_on_cpu(expert_dispatch_op, expert_dispatch_backward_op)
 
 
 def expert_dispatch(tokens_MD: Tensor, pairs_S: Tensor, slots_MK: Tensor) -> Tensor:
-    """The vectors (S, D) in the experts' slots, zeros where a slot is empty.
+    """Return the vectors (S, D) in the experts' slots, zeros where a slot is empty.
 
     `pairs_S` (M K if empty) and `slots_MK` (S if dropped) are int64 and each other's inverse; neither is checked.
     """

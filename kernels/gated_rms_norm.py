@@ -15,15 +15,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from kernels.framework.backend import tl, triton
+from kernels.framework.backend import runs_kernel, tl, triton
 from kernels.framework.configurations import launch_options, tile_class
-from kernels.framework.launch import as_rows, register_on_cpu, runs_kernel, sum_dtype, sum_partials
+from kernels.framework.launch import as_rows, register_on_cpu, sum_dtype, sum_partials
 from kernels.framework.spec import Argument, KernelSpec, ShapeCase
 from kernels.rms_norm import tile_sizes, tiles_of_a_program
 
 
 def gated_rms_norm_reference(x: Tensor, gate: Tensor, weight: Tensor, eps: float) -> Tensor:
-    """The definition in plain torch. `x` and `gate` are (..., D), `weight` (D); returns (..., D) in the gate's dtype."""
+    """Compute the definition in plain torch. `x` and `gate` are (..., D), `weight` (D); returns (..., D) in the gate's dtype."""
     wide = sum_dtype(x, gate)
     gated = x.to(wide) * functional.silu(gate.to(wide))
     inverse_rms = torch.rsqrt(gated.square().mean(dim=-1, keepdim=True) + eps)
@@ -82,7 +82,7 @@ def _backward_kernel(
 
 @torch.library.custom_op("sluice::gated_rms_norm", mutates_args=())
 def gated_rms_norm_op(x: Tensor, gate: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
-    """The operation: returns y, shaped like `gate` and of its dtype, and the factor r for each row."""
+    """Run the operation: returns y, shaped like `gate` and of its dtype, and the factor r for each row."""
     rows_ND, gate_ND = as_rows(x), as_rows(gate)
     num_rows, width = rows_ND.shape
     if not runs_kernel("gated_rms_norm", x, gate):
@@ -187,7 +187,7 @@ def gated_rms_norm(x: Tensor, gate: Tensor, weight: Tensor, eps: float) -> Tenso
 
 
 def _sample_inputs(generator: torch.Generator, dtype: torch.dtype, case: ShapeCase) -> tuple[Argument, ...]:
-    """Vectors and gates of about unit size, and weights away from zero."""
+    """Return vectors and gates of about unit size, and weights away from zero."""
     device = generator.device
     x, gate = (torch.randn(case.sizes, generator=generator, device=device).to(dtype) for _ in range(2))
     weight = (1 + 0.5 * torch.rand(case.sizes[-1:], generator=generator, device=device)).to(dtype)

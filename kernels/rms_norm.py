@@ -13,9 +13,9 @@ atomics: each program adds its rows in order, then the P partial sums are added 
 import torch
 from torch import Tensor
 
-from kernels.framework.backend import tl, triton
+from kernels.framework.backend import runs_kernel, tl, triton
 from kernels.framework.configurations import launch_options, tile_class
-from kernels.framework.launch import as_rows, register_on_cpu, runs_kernel, sum_dtype, sum_partials
+from kernels.framework.launch import as_rows, register_on_cpu, sum_dtype, sum_partials
 from kernels.framework.spec import Argument, KernelSpec, ShapeCase
 
 TILE_ELEMENTS, MAX_TILE_ROWS = 4096, 32
@@ -23,7 +23,7 @@ MAX_BACKWARD_PROGRAMS = 512
 
 
 def rms_norm_reference(x: Tensor, weight: Tensor, eps: float) -> Tensor:
-    """The definition in plain torch. `x` is (..., D), `weight` (D); returns (..., D) in the dtype of `x`."""
+    """Compute the definition in plain torch. `x` is (..., D), `weight` (D); returns (..., D) in the dtype of `x`."""
     wide = x.to(sum_dtype(x))
     inverse_rms = torch.rsqrt(wide.square().mean(dim=-1, keepdim=True) + eps)
     return (wide * inverse_rms * weight.to(wide.dtype)).to(x.dtype)
@@ -72,7 +72,7 @@ def _backward_kernel(
 
 @torch.library.custom_op("sluice::rms_norm", mutates_args=())
 def rms_norm_op(x: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
-    """The operation: returns y, shaped like `x`, and the factor r for each row."""
+    """Run the operation: returns y, shaped like `x`, and the factor r for each row."""
     rows_ND = as_rows(x)
     num_rows, width = rows_ND.shape
     if not runs_kernel("rms_norm", x):
@@ -175,7 +175,7 @@ def tiles_of_a_program(num_rows: int, tile_rows: int) -> int:
 
 
 def _sample_inputs(generator: torch.Generator, dtype: torch.dtype, case: ShapeCase) -> tuple[Argument, ...]:
-    """Vectors of about unit size, and weights away from zero."""
+    """Return vectors of about unit size, and weights away from zero."""
     device = generator.device
     x = torch.randn(case.sizes, generator=generator, device=device).to(dtype)
     weight = (1 + 0.5 * torch.rand(case.sizes[-1:], generator=generator, device=device)).to(dtype)

@@ -1,4 +1,4 @@
-"""What every kernel shares: backends, launches, launch configurations and the declaration that finds it.
+"""Framework of the kernels: backends, launches, launch configurations and specifications.
 
 Operations are beside this folder; measurements of them are in `kernels.measure`.
 """

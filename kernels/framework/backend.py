@@ -1,7 +1,7 @@
-"""Which implementation of an operation runs where: Triton, its interpreter, or the plain-torch reference mode.
+"""Backend of an operation: Triton, its interpreter, or the plain-torch reference mode.
 
-Kernel files take `triton` and `tl` from here, so that they can be imported where Triton is not installed. A CUDA tensor
-then raises `UnavailableKernelError`: the reference mode is something a caller asks for, never a silent second choice.
+Kernel files import `triton` and `tl` from this file, so that they can be imported without Triton. A CUDA tensor then raises
+`UnavailableKernelError`: the reference mode is requested by a caller, never a silent fallback.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ try:
 except ImportError:
 
     class _Absent:
-        """Stands where Triton would: decorates a kernel without compiling it."""
+        """A substitute for Triton that decorates a kernel without compiling it."""
 
         constexpr = object
 
@@ -29,16 +29,17 @@ except ImportError:
 else:
     HAS_TRITON = True
 
+KERNEL_DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 _reference_mode: ContextVar[bool] = ContextVar("reference_mode", default=False)
 
 
 class UnavailableKernelError(RuntimeError):
-    """A kernel cannot run on these tensors here. The message says what is missing and names the reference mode."""
+    """A kernel cannot run on these tensors. The message says what is missing and names the reference mode."""
 
 
 @contextmanager
 def reference_mode() -> Iterator[None]:
-    """Within it, operations run their plain-torch implementation on every device: slow on a GPU, and exact."""
+    """Run operations by their plain-torch implementation on every device: slow on a GPU, and exact."""
     token = _reference_mode.set(True)
     try:
         yield
@@ -52,17 +53,34 @@ def _probe():
 
 
 def is_interpreting() -> bool:
-    """Whether kernels run in Triton's interpreter: decided by TRITON_INTERPRET when this module was imported."""
+    """Return whether kernels run in Triton's interpreter, as TRITON_INTERPRET said when this module was imported."""
     return HAS_TRITON and not isinstance(_probe, triton.JITFunction)
 
 
-def runs_kernel(operation: str, tensor: torch.Tensor) -> bool:
-    """Whether `operation` runs its Triton kernel on this tensor. Raises UnavailableKernelError on a GPU without Triton."""
+def runs_kernel(operation: str, *tensors: torch.Tensor, has_float64_on_gpu: bool = True) -> bool:
+    """Return whether `operation` runs its kernel on these tensors: on a GPU and in the interpreter, except in reference mode.
+
+    float64 is plain torch, since kernels add in float32. Raises TypeError for a dtype that kernels do not take, and
+    UnavailableKernelError on a GPU without Triton, or for float64 on a GPU unless the operation `has_float64_on_gpu`.
+    """
+    for tensor in tensors:
+        if tensor.dtype not in KERNEL_DTYPES:
+            names = ", ".join(str(dtype).removeprefix("torch.") for dtype in KERNEL_DTYPES)
+            raise TypeError(f"{operation}: found {tensor.dtype}, expected one of {names}; convert it before the call")
     if _reference_mode.get():
         return False
-    if tensor.is_cuda and not HAS_TRITON:
+    device = tensors[0].device
+    if any(tensor.dtype == torch.float64 for tensor in tensors):
+        if device.type == "cuda" and not has_float64_on_gpu:
+            raise UnavailableKernelError(
+                f"{operation} on {device}: no kernel for float64. Expected float32 or bfloat16, {_REFERENCE}"
+            )
+        return False
+    if device.type == "cuda" and not HAS_TRITON:
         raise UnavailableKernelError(
-            f"{operation} on {tensor.device}: Triton is not installed, and its kernel needs it. Install triton, or ask for "
-            "the plain-torch implementation with kernels.framework.backend.reference_mode()."
+            f"{operation} on {device}: Triton is not installed, and its kernel needs it. Install triton, {_REFERENCE}"
         )
-    return tensor.is_cuda or is_interpreting()
+    return device.type == "cuda" or is_interpreting()
+
+
+_REFERENCE = "or use the plain-torch implementation with kernels.framework.backend.reference_mode()."

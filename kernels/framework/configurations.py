@@ -1,8 +1,8 @@
-"""How each kernel is launched: warps and stages by kernel, shape class and GPU architecture. Committed, never autotuned.
+"""Launch configurations: warps and stages by kernel, shape class and GPU architecture. Committed, never autotuned.
 
 Autotuning at run time picks by timing, so two runs could add in different orders; a table cannot. The entries below hold for
 any GPU; no GPU has measured them: they were chosen by the registers and spills that the compiler counts for sm_90. What
-`python -m kernels tune` has measured stands in `configurations.json` and comes first on that architecture. Both are part of
+`python -m kernels tune` has measured is in `configurations.json` and has precedence on that architecture. Both are part of
 the environment of a run, since warps and stages decide the order of sums.
 """
 
@@ -30,7 +30,7 @@ MEASURED_PATH = Path(__file__).with_name("configurations.json")
 
 
 def _for_tiles(*kernels: str) -> dict[Key, Configuration]:
-    """About 16 elements a thread, 4 to 16 warps; three stages are the compiler's own number."""
+    """Return configurations of about 16 elements a thread, 4 to 16 warps; three stages are the compiler's default."""
     warps = {"tile<=2048": 4, "tile<=4096": 8, "tile>4096": 16}
     return {(kernel, shape, ANY_GPU): Configuration(warps[shape], 3) for kernel in kernels for shape in warps}
 
@@ -63,7 +63,7 @@ TABLE: dict[Key, Configuration] = {
 
 
 def read_measured(path: Path) -> dict[Key, Configuration]:
-    """The entries of a table that `python -m kernels tune` wrote; none where there is no file."""
+    """Return the entries of a table that `python -m kernels tune` wrote; no entries if there is no file."""
     rows = json.loads(path.read_text())["configurations"] if path.exists() else []
     return {
         (row["kernel"], row["shape_class"], row["sm"]): Configuration(row["num_warps"], row["num_stages"], True)
@@ -77,14 +77,14 @@ _requests: set[tuple[str, str]] = set()
 
 
 def state_class(state_size: int, dtype: torch.dtype) -> str:
-    """The shape class of a scan: by its state size, and all of float32 in one, whose products are unrolled."""
+    """Return the shape class of a scan: by its state size, and all of float32 in one, whose products are unrolled."""
     if dtype == torch.float32:
         return "float32"
     return "state<=64" if state_size <= 64 else "state>64"
 
 
 def tile_class(num_elements: int) -> str:
-    """The shape class of a kernel over rows: by the elements of a program's tile, a power of two."""
+    """Return the shape class of a kernel over rows: by the elements of a program's tile, a power of two."""
     if num_elements <= 2048:
         return "tile<=2048"
     return "tile<=4096" if num_elements <= 4096 else "tile>4096"
@@ -108,7 +108,7 @@ def architecture_of(device: torch.device) -> int:
 
 @contextmanager
 def trial(entries: Mapping[tuple[str, str], Configuration]) -> Iterator[set[tuple[str, str]]]:
-    """Within it, in all threads, launches take these entries; yields the (kernel, shape class) that were launched.
+    """Launch with these entries in the block, in all threads; yield the (kernel, shape class) that were launched.
 
     A plain global: autograd runs a backward pass on a GPU in a thread of its own, which sees no context variable.
     """
@@ -121,6 +121,6 @@ def trial(entries: Mapping[tuple[str, str], Configuration]) -> Iterator[set[tupl
 
 
 def configuration_manifest() -> dict[str, dict[str, object]]:
-    """The whole table as plain values, for the environment of a run."""
+    """Return the whole table as plain values, for the environment of a run."""
     entries = {**TABLE, **MEASURED}
     return {f"{kernel}/{shape}/sm{sm}": asdict(entry) for (kernel, shape, sm), entry in sorted(entries.items())}

@@ -1,7 +1,7 @@
-"""What a kernel file declares about its operation, and how every declaration is found.
+"""Specification of an operation, declared by its kernel file, and the search for all of them.
 
 Each kernel file ends in one `SPEC`. The parity test, the benchmark and `python -m kernels` walk the same
-specifications, so a new kernel is one new file and nothing else.
+specifications, so that a new kernel is one new file.
 """
 
 import importlib
@@ -20,14 +20,14 @@ Argument = Tensor | float | int | bool | None
 
 @dataclass(frozen=True, slots=True)
 class ShapeCase:
-    """One problem size. `why` names the edge that this size reaches and the others do not."""
+    """A problem size. `why` names the edge case that only this size reaches."""
 
     sizes: tuple[int, ...]
     why: str
 
     @property
     def label(self) -> str:
-        """The sizes as one word, such as `3x5x48`."""
+        """The sizes, such as `3x5x48`."""
         return "x".join(str(size) for size in self.sizes)
 
 
@@ -37,7 +37,7 @@ Operation = Callable[..., Tensor | tuple[Tensor, ...]]
 
 @dataclass(frozen=True, slots=True)
 class KernelSpec:
-    """One operation: what it means (`reference`), what runs (`op`), and how far apart the two may be.
+    """An operation: its meaning (`reference`), its implementation (`op`), and how far apart the two may be.
 
     `reference` is plain differentiable torch. `op` runs the kernel on a GPU and in the interpreter. Both return a tensor
     or a tuple of tensors; integer and boolean outputs must be equal. `sample_inputs` draws the arguments of both from
@@ -45,11 +45,11 @@ class KernelSpec:
     drawn in. `tolerance_eps` bounds max|op - reference| / max|reference| in units of the dtype's machine epsilon, with
     the reference computed in float64 from the same inputs; `tolerance_reason` says where that many roundings come from.
 
-    `gradient_tolerance_eps` is the bound for gradients where it differs. `registered_inputs` turns sample inputs into the
-    arguments of the custom operation `sluice::<name>` where its schema is not that of `op`. `real_cases` are sizes of
+    `gradient_tolerance_eps` is the bound for gradients if it differs. `registered_inputs` turns sample inputs into the
+    arguments of the custom operation `sluice::<name>` if its schema is not that of `op`. `real_cases` are sizes of
     training: a GPU compares and times them, the interpreter never runs them. `peers` are public implementations of the
     same arguments by name; each loader imports its library and returns the callable. `has_serial_reference` says that the
-    reference is a loop over tokens, which a compiler would write out token by token: it is not timed compiled.
+    reference is a loop over tokens, which a compiler would unroll: it is not timed compiled.
     """
 
     name: str
@@ -67,7 +67,7 @@ class KernelSpec:
     has_serial_reference: bool = False
 
     def tolerance_of(self, output: str) -> float:
-        """The bound for one output as the parity names it: "gradient ..." or "forward ..."."""
+        """Return the bound for an output as the parity names it: "gradient ..." or "forward ..."."""
         if output.startswith("gradient") and self.gradient_tolerance_eps is not None:
             return self.gradient_tolerance_eps
         return self.tolerance_eps

@@ -27,7 +27,7 @@ SMALLEST_TILE, LONGEST_SEGMENT = 16, 64
 
 
 def m2rnn(arguments: RecurrenceArguments) -> Tensor:
-    """y (B, T, H, V), in the dtype of the values.
+    """Compute y (B, T, H, V), in the dtype of the values.
 
     Runs the Triton kernels on a GPU and in the interpreter, a loop of plain torch elsewhere. q, k and v may be float32 or
     bfloat16 (float64 on a CPU); the state is float32 at least. Raises UnavailableKernelError for float16.
@@ -43,7 +43,7 @@ def m2rnn_reference(
     transition_HVV: Tensor,
     document_index_BT: Tensor,
 ) -> Tensor:
-    """The recurrence of the file's head, token by token: the definition. The state has the dtype of W."""
+    """Compute the definition token by token: the recurrence in the module's docstring. The state has the dtype of W."""
     dtype = values_BTHV.dtype
     queries_BTHK, keys_BTHK, values_BTHV = (
         each.to(transition_HVV.dtype) for each in (queries_BTHK, keys_BTHK, values_BTHV)
@@ -64,12 +64,16 @@ def m2rnn_reference(
 def m2rnn_op(
     queries: Tensor, keys: Tensor, values: Tensor, forget: Tensor, transition: Tensor, document_index: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The scan as an operation: y, and what the backward reads again (on a GPU the states before each segment)."""
+    """Run the operation: y, and the saved tensor of the backward pass (on a GPU the states before each segment)."""
     arguments = RecurrenceArguments(queries, keys, values, forget, transition, document_index)
     for name, tensor in zip(RecurrenceArguments._fields, arguments, strict=True):
         if tensor.dtype == torch.float16:
             raise UnavailableKernelError(f"m2rnn: {name} is float16. Expected bfloat16 or float32.")
-    return _launch_forward(arguments) if _runs_kernel(values) else scan_forward(arguments)
+    return (
+        _launch_forward(arguments)
+        if runs_kernel("m2rnn", values, has_float64_on_gpu=False)
+        else scan_forward(arguments)
+    )
 
 
 @m2rnn_op.register_fake
@@ -77,15 +81,15 @@ def _(queries, keys, values, forget, transition, document_index):
     num_rows, num_tokens, num_heads, key_size = keys.shape
     wide = torch.promote_types(values.dtype, torch.float32)
     shape = (2, num_tokens, num_heads, num_rows * key_size, values.shape[-1])
-    if _runs_kernel(values):
+    if runs_kernel("m2rnn", values, has_float64_on_gpu=False):
         shape = _checkpoint_shape(keys, values)
     return values.new_empty(values.shape), values.new_empty(shape, dtype=wide)
 
 
 @torch.library.custom_op("sluice::m2rnn_backward", mutates_args=())
 def m2rnn_backward_op(grad: Tensor, arguments: list[Tensor], saved: Tensor) -> list[Tensor]:
-    """The gradients of the five floating-point arguments of `sluice::m2rnn`, from that of y."""
-    backward = _launch_backward if _runs_kernel(grad) else scan_backward
+    """Return the gradients of the five floating-point arguments of `sluice::m2rnn`, from that of y."""
+    backward = _launch_backward if runs_kernel("m2rnn", grad, has_float64_on_gpu=False) else scan_backward
     return list(backward(grad, RecurrenceArguments(*arguments), saved))
 
 
@@ -97,7 +101,7 @@ def _(grad, arguments, saved):
 def _save_for_backward(ctx, inputs, output) -> None:
     _, saved = output
     ctx.mark_non_differentiable(saved)
-    # Or autograd makes a tensor of zeros for what is saved.
+    # Otherwise autograd makes a tensor of zeros for what is saved.
     ctx.set_materialize_grads(False)
     ctx.save_for_backward(*inputs, saved)
 
@@ -112,19 +116,8 @@ def _backward(ctx, grad: Tensor | None, _) -> tuple[Tensor | None, ...]:
 m2rnn_op.register_autograd(_backward, setup_context=_save_for_backward)
 
 
-def _runs_kernel(tensor: Tensor) -> bool:
-    if tensor.dtype == torch.float64:
-        if tensor.is_cuda:
-            raise UnavailableKernelError(
-                f"m2rnn on {tensor.device}: no kernel for float64. Expected float32 or bfloat16, or the plain-torch "
-                "implementation with kernels.framework.backend.reference_mode()."
-            )
-        return False
-    return runs_kernel("m2rnn", tensor)
-
-
 def _tiles(keys_BTHK: Tensor, values_BTHV: Tensor) -> dict[str, int]:
-    """The kernels' constants."""
+    """Return the kernels' constants."""
     _, num_tokens, num_heads, key_size = keys_BTHK.shape
     value_size = values_BTHV.shape[-1]
     segment = min(LONGEST_SEGMENT, triton.next_power_of_2(num_tokens))
@@ -203,7 +196,7 @@ SPEC = KernelSpec(
     sample_inputs=_sample_inputs,
     cases=(
         ShapeCase((2, 40, 2, 16, 16), "documents of one token and documents that end before the row"),
-        ShapeCase((1, 19, 1, 8, 5), "one row, one head; key and value below a tile; a row that is no power of two"),
+        ShapeCase((1, 19, 1, 8, 5), "one row, one head; key and value below a tile; a row that is not a power of two"),
         ShapeCase((1, 66, 1, 16, 16), "more than one segment between checkpoints, the last of two tokens"),
     ),
     dtypes=(torch.float32, torch.bfloat16),

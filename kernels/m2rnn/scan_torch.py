@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 class RecurrenceArguments(NamedTuple):
-    """What the recurrence reads: q, k, v, the forget gate f in 0 to 1, W, and the documents' numbers.
+    """Inputs of the recurrence: q, k, v, the forget gate f in 0 to 1, W, and the documents' numbers.
 
     A document is a run of equal numbers.
     """
@@ -26,7 +26,7 @@ class RecurrenceArguments(NamedTuple):
 
 
 def scan_forward(arguments: RecurrenceArguments) -> tuple[Tensor, Tensor]:
-    """y (B, T, H, V), and states and candidates (2, T, H, M, V) for the backward."""
+    """Compute y (B, T, H, V), and states and candidates (2, T, H, M, V) for the backward pass."""
     queries, keys, values, forget, transition = map(_wide, arguments[:5])
     starts_TM1 = _starts(arguments)
     has_start = starts_TM1.flatten(1).any(1).tolist()
@@ -44,7 +44,7 @@ def scan_forward(arguments: RecurrenceArguments) -> tuple[Tensor, Tensor]:
 
 
 def scan_backward(grad_BTHV: Tensor, arguments: RecurrenceArguments, saved: Tensor) -> tuple[Tensor, ...]:
-    """The gradients of the five floating-point arguments, in their order and dtypes."""
+    """Return the gradients of the five floating-point arguments, in their order and dtypes."""
     queries, keys, values, forget, transition = map(_wide, arguments[:5])
     states, candidates = saved.unbind(0)
     starts_TM1 = _starts(arguments)
@@ -83,13 +83,13 @@ def _wide(tensor: Tensor) -> Tensor:
 
 
 def _starts(arguments: RecurrenceArguments) -> Tensor:
-    """(T, M, 1)"""
+    """Return the starts of documents as (T, M, 1)."""
     starts_TB = document_starts(arguments.document_index_BT).t()
     return starts_TB.repeat_interleave(arguments.keys_BTHK.shape[-1], dim=1).unsqueeze(-1)
 
 
 def _for_each_state_row(forget_BTH: Tensor, key_size: int) -> Tensor:
-    """(B, T, H) -> (T, H, M, 1): one factor for each row of the joined states."""
+    """Turn (B, T, H) into (T, H, M, 1): one factor for each row of the joined states."""
     return forget_BTH.permute(1, 2, 0).repeat_interleave(key_size, dim=2).unsqueeze(-1)
 
 
@@ -98,5 +98,5 @@ def _joined_outer(left_BTHK: Tensor, right_BTHV: Tensor) -> Tensor:
 
 
 def _split_rows(tensor_THMV: Tensor, like_BTHK: Tensor) -> Tensor:
-    """(T, H, M, V) -> (T, H, B, K, V)"""
+    """Turn (T, H, M, V) into (T, H, B, K, V)."""
     return tensor_THMV.unflatten(2, (like_BTHK.shape[0], like_BTHK.shape[-1]))

@@ -12,7 +12,7 @@ from kernels.framework.backend import tl, triton
 
 @triton.jit
 def _tanh(x):
-    """By the exponential, and by its series near zero, where the difference of exponentials has no digits left."""
+    """Compute tanh by the exponential, and by its series near zero, where the difference of exponentials has no digits left."""
     shrunk = tl.exp(-2.0 * tl.abs(x))
     far = (1.0 - shrunk) / (1.0 + shrunk)
     square = x * x
@@ -27,7 +27,7 @@ def _token(
     key_ptr, value_ptr, forget_ptr, document_ptr, row, head, t,
     T: tl.constexpr, H: tl.constexpr, K: tl.constexpr, V: tl.constexpr, KEY: tl.constexpr, VALUE: tl.constexpr,
 ):  # fmt: skip
-    """k, v, f of one token, and whether the token before is of the same document; zeros outside the row."""
+    """Load k, v, f of one token, and whether the token before is of the same document; zeros outside the row."""
     inside = (t >= 0) & (t < T)
     # A scalar and a vector of bools make no mask in the interpreter: the scalar bounds the comparison instead.
     num_keys, num_values = tl.where(inside, K, 0), tl.where(inside, V, 0)
@@ -63,7 +63,7 @@ def forward_kernel(
     T: tl.constexpr, H: tl.constexpr, K: tl.constexpr, V: tl.constexpr, KEY: tl.constexpr, VALUE: tl.constexpr,
     SEGMENTS: tl.constexpr, SEGMENT: tl.constexpr,
 ):  # fmt: skip
-    """y of one row and head, and the state before each segment."""
+    """Compute y of one row and head, and the state before each segment."""
     head, row = tl.program_id(0), tl.program_id(1).to(tl.int64)
     keys, values = tl.arange(0, KEY), tl.arange(0, VALUE)
     tile = keys[:, None] * VALUE + values[None, :]
@@ -102,20 +102,8 @@ def _recompute(
     """Walk a segment from the state before it; write the state before each token, and its candidate, to the scratch."""
     for i in range(SEGMENT):
         key, value, forget, is_same = _token(
-            key_ptr,
-            value_ptr,
-            forget_ptr,
-            document_ptr,
-            row,
-            head,
-            first + i,
-            T,
-            H,
-            K,
-            V,
-            KEY,
-            VALUE,
-        )
+            key_ptr, value_ptr, forget_ptr, document_ptr, row, head, first + i, T, H, K, V, KEY, VALUE
+        )  # fmt: skip
         previous = tl.where(is_same, state, 0.0)
         mixed = tl.dot(previous, transition, input_precision="ieee", out_dtype=tl.float32)
         candidate = _tanh(mixed + key[:, None] * value[None, :])
@@ -131,7 +119,7 @@ def backward_kernel(
     T: tl.constexpr, H: tl.constexpr, K: tl.constexpr, V: tl.constexpr, KEY: tl.constexpr, VALUE: tl.constexpr,
     SEGMENTS: tl.constexpr, SEGMENT: tl.constexpr,
 ):  # fmt: skip
-    """All gradients of one row and head; those of W for the row alone, to be summed over rows."""
+    """Compute all gradients of one row and head; those of W for the row alone, to be summed over rows."""
     head, row = tl.program_id(0), tl.program_id(1).to(tl.int64)
     keys, values = tl.arange(0, KEY), tl.arange(0, VALUE)
     tile = keys[:, None] * VALUE + values[None, :]

@@ -1,8 +1,8 @@
-"""The chunked Mamba-3 scan and its explicit backward in plain torch: what runs on a CPU and in the reference mode.
+"""The chunked Mamba-3 scan and its explicit backward pass in plain torch, for CPUs and the reference mode.
 
 The formulas are those of `mamba3_scan`. Work is quadratic within a chunk, with a short serial loop over chunks. Decays and
 phases are summed within document and chunk by a product with a mask: zeros add exactly, in one order, so no rounding of
-one document reaches another. Zero times infinity is no number, though: where a result is not finite, it is computed
+one document reaches another. But zero times infinity is NaN: a result that is not finite is computed
 again in a way that keeps it inside its document (`contained`), which costs a few passes more.
 
 Shapes: B rows, T tokens of a row, C chunks, L tokens of a chunk, H heads, P head size, N state size, S rotated pairs, X any.
@@ -17,7 +17,7 @@ from torch.nn import functional
 
 
 class ScanArguments(NamedTuple):
-    """What the scan reads, by the formulas' letters: C, B, their biases, x, D, A, l, u, and the documents' numbers.
+    """Inputs of the scan, by the formulas' letters: C, B, their biases, x, D, A, l, u, and the documents' numbers.
 
     Step sizes are positive, decay rates negative, the current token's share is in 0 to 1, velocities are radians per
     unit of step size. A document is a run of equal numbers; a number does not come back in the same row.
@@ -36,7 +36,7 @@ class ScanArguments(NamedTuple):
 
 
 class _Parts(NamedTuple):
-    """What forward and backward both derive from the arguments, in chunks: the cheap part."""
+    """Values that forward and backward both derive from the arguments, in chunks: the cheap part."""
 
     values_BCHLP: Tensor
     own_weights_BCHL: Tensor
@@ -58,7 +58,7 @@ class _Vectors(NamedTuple):
 
 
 class _Gradients(NamedTuple):
-    """Of the rotated queries, the rotated keys, the values, r, g and the sums cs; and what keys leave to cs_L."""
+    """Gradients of the rotated queries, the rotated keys, the values, r, g and the sums cs; and the keys' part of cs_L."""
 
     queries_BCHLN: Tensor
     keys_BCHLN: Tensor
@@ -70,7 +70,7 @@ class _Gradients(NamedTuple):
 
 
 def scan_forward(arguments: ScanArguments, chunk_size: int) -> tuple[Tensor, list[Tensor]]:
-    """y (B, T, H, P) in the dtype of the values, and what the backward reads again, in the order of `saved_shapes`."""
+    """Compute y (B, T, H, P) in the dtype of the values, and the tensors saved for backward in the order of `saved_shapes`."""
     y_BTHP, saved = _forward(arguments, chunk_size, contained=False)
     return (y_BTHP, saved) if _all_finite(y_BTHP, saved[-1]) else _forward(arguments, chunk_size, contained=True)
 
@@ -87,7 +87,7 @@ def saved_shapes(arguments: ScanArguments, chunk_size: int) -> list[tuple[int, .
 def scan_backward(
     grad_BTHP: Tensor, arguments: ScanArguments, saved: list[Tensor], chunk_size: int
 ) -> tuple[Tensor, ...]:
-    """The gradients of the nine floating-point arguments, in their order and dtypes."""
+    """Return the gradients of the nine floating-point arguments, in their order and dtypes."""
     gradients = _backward(grad_BTHP, arguments, saved, chunk_size, contained=False)
     if not _all_finite(*gradients):
         gradients = _backward(grad_BTHP, arguments, saved, chunk_size, contained=True)
@@ -226,13 +226,13 @@ def _rotations(arguments: ScanArguments, parts: _Parts, chunk_size: int, contain
 
 
 def _chunked(tensor_BT: Tensor, chunk_size: int) -> Tensor:
-    """(B, T, ...) -> (B, C, L, ...), with zeros after the last token."""
+    """Turn (B, T, ...) into (B, C, L, ...), with zeros after the last token."""
     padding = (0, 0) * (tensor_BT.dim() - 2) + (0, -tensor_BT.shape[1] % chunk_size)
     return functional.pad(tensor_BT, padding).unflatten(1, (-1, chunk_size))
 
 
 def _joined(tensor_BCHLX: Tensor, num_tokens: int) -> Tensor:
-    """(B, C, H, L, X) -> (B, T, H, X), contiguous."""
+    """Turn (B, C, H, L, X) into (B, T, H, X), contiguous."""
     return tensor_BCHLX.transpose(2, 3).flatten(1, 2)[:, :num_tokens].contiguous()
 
 
@@ -241,7 +241,7 @@ def _biased(vectors_BTN: Tensor, bias_HN: Tensor, chunk_size: int) -> Tensor:
 
 
 def _weights(steps_BTH: Tensor, shares_BTH: Tensor, documents_BT: Tensor) -> tuple[Tensor, Tensor]:
-    """g_t = l_t D_t, and r_t = g_t + D_{t+1} (1 - l_{t+1}), the second term only inside a document."""
+    """Compute g_t = l_t D_t, and r_t = g_t + D_{t+1} (1 - l_{t+1}), the second term only inside a document."""
     own_BTH = shares_BTH * steps_BTH
     shifted_BTH = (steps_BTH - own_BTH).masked_fill(~same_as_previous(documents_BT).unsqueeze(-1), 0)
     return own_BTH, own_BTH + functional.pad(shifted_BTH[:, 1:], (0, 0, 0, 1))
@@ -259,13 +259,13 @@ def _turned(vectors_N: Tensor, cosines_S: Tensor, sines_S: Tensor) -> Tensor:
 
 
 def _gated(factors: Tensor, tensor: Tensor, contained: bool) -> Tensor:
-    """The product; where `contained`, a factor of zero makes zero of anything."""
+    """Return the product; if `contained`, zero wherever a factor is zero."""
     product = factors * tensor
     return product.masked_fill(factors == 0, 0) if contained else product
 
 
 def _mixed(kernel_LL: Tensor, operand_LX: Tensor, mask_LL: Tensor, contained: bool) -> Tensor:
-    """kernel @ operand. Where `contained`, what is not finite reaches only the rows whose mask lets it."""
+    """Compute kernel @ operand. If `contained`, values that are not finite reach only the rows whose mask selects them."""
     if not contained:
         return kernel_LL @ operand_LX
     is_bad_LX = ~torch.isfinite(operand_LX)
@@ -274,14 +274,14 @@ def _mixed(kernel_LL: Tensor, operand_LX: Tensor, mask_LL: Tensor, contained: bo
 
 
 def _summed_outer(left_LX: Tensor, right_LN: Tensor, factors_L: Tensor, contained: bool) -> Tensor:
-    """sum over tokens of factor * left right^T."""
+    """Sum factor * left right^T over tokens."""
     if contained:
         right_LN = right_LN.masked_fill((factors_L == 0).unsqueeze(-1), 0)
     return _gated(factors_L.unsqueeze(-1), left_LX, contained).transpose(-1, -2) @ right_LN
 
 
 def _carried(added_BC: Tensor, kept_BCH: Tensor, contained: bool) -> Tensor:
-    """What enters each chunk, where `kept` is the share of what enters a chunk that also leaves it."""
+    """Return what enters each chunk; `kept` is the share of it that also leaves the chunk."""
     kept_BC = kept_BCH.reshape(*kept_BCH.shape, *(1,) * (added_BC.dim() - 3))
     entering = torch.zeros_like(added_BC[:, 0])
     result = torch.empty_like(added_BC)
@@ -345,7 +345,7 @@ def _turn_gradients(parts: _Parts, vectors: _Vectors, gradients: _Gradients, num
         grad[..., 1::2] * vector[..., 0::2] - grad[..., 0::2] * vector[..., 1::2] for grad, vector in pairs
     )
     local_BCHLS = _later_sums(parts, grad_phases, contained)
-    # What the first token of a chunk sums goes on to the chunk before, if that ends with the same document.
+    # The sum of a chunk's first token is passed to the chunk before, if that ends with the same document.
     first_BCHS = local_BCHLS[..., 0, :].masked_fill(~parts.continues_BCL[:, :, :1, None], 0)
     kept_BC1 = parts.continues_BCL[:, :, -1:].to(grad_phases.dtype)
     beyond_BCHS = _carried(first_BCHS.flip(1), kept_BC1.flip(1), contained).flip(1)

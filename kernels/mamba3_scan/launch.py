@@ -19,7 +19,7 @@ CARRY_BLOCK, TURN_BLOCK = 512, 16
 
 
 def tile_length(chunk_size: int, dtype: torch.dtype) -> int:
-    """The chunk that the kernels use: a power of two of at least 16. The scan's meaning does not depend on it.
+    """Return the chunk that the kernels use: a power of two of at least 16. The scan's meaning does not depend on it.
 
     Float32 products run on no tensor core: each is unrolled, and at 32 tokens the compiler spills what it unrolls.
     """
@@ -28,7 +28,7 @@ def tile_length(chunk_size: int, dtype: torch.dtype) -> int:
 
 
 def launch_forward(arguments: ScanArguments, chunk_size: int) -> tuple[Tensor, Tensor]:
-    """y (B, T, H, P) and the phases (B, C, H, S) that enter each chunk."""
+    """Compute y (B, T, H, P) and the phases (B, C, H, S) that enter each chunk."""
     launch = _Launch(arguments, chunk_size)
     phases_BCHS = launch.phases()
     states, _ = launch.states(phases_BCHS)
@@ -43,7 +43,7 @@ def launch_forward(arguments: ScanArguments, chunk_size: int) -> tuple[Tensor, T
 def launch_backward(
     grad_BTHP: Tensor, arguments: ScanArguments, phases_BCHS: Tensor, chunk_size: int
 ) -> tuple[Tensor, ...]:
-    """The gradients of the nine floating-point arguments. The states are computed again from the phases."""
+    """Return the gradients of the nine floating-point arguments. The states are computed again from the phases."""
     launch = _Launch(arguments, chunk_size)
     inputs, grad_BTHP = launch.arguments, grad_BTHP.contiguous()
     states, factors_BCH = launch.states(phases_BCHS)
@@ -91,7 +91,7 @@ class _Launch:
         }
 
     def run(self, kernel: Any, name: str, *pointers: Tensor, **constants: Any) -> None:
-        """One program for each chunk, head and row."""
+        """Launch one program for each chunk, head and row."""
         options = launch_options(
             f"mamba3_scan.{name}",
             state_class(self.tiles["STATE"], self.arguments.values_BTHP.dtype),
@@ -116,7 +116,7 @@ class _Launch:
         return self.carried(added, factors_BCH, reverse=False), factors_BCH
 
     def added_states(self, phases_BCHS: Tensor, grad_BTHP: Tensor | None) -> tuple[Tensor, Tensor]:
-        """What each chunk adds to the state, or with a gradient of y to the gradient of the state; and factors."""
+        """Return what each chunk adds to the state, or with a gradient of y to the gradient of the state; and factors."""
         inputs = self.arguments
         vectors = (inputs.keys_BTN, inputs.key_bias_HN, inputs.values_BTHP)
         if grad_BTHP is not None:
@@ -129,7 +129,7 @@ class _Launch:
         return added, factors_BCH
 
     def carried(self, added: Tensor, factors_BCH: Tensor | None, reverse: bool) -> Tensor:
-        """The walk over chunks, for tensors (B, C, H, ...)."""
+        """Walk over chunks, for tensors (B, C, H, ...)."""
         entering = torch.empty_like(added)
         width = added[0, 0, 0].numel()
         block = min(triton.next_power_of_2(width), CARRY_BLOCK)

@@ -40,7 +40,7 @@ from kernels.mamba3_scan.peers import PEERS
 
 
 def mamba3_scan(arguments: ScanArguments, chunk_size: int) -> Tensor:
-    """y (B, T, H, P) of the recurrence, in the dtype of the values. T need not be a multiple of `chunk_size`.
+    """Compute y (B, T, H, P) of the recurrence, in the dtype of the values. T need not be a multiple of `chunk_size`.
 
     Runs the Triton kernels on a GPU and in the interpreter, the plain-torch chunks elsewhere. Values, queries and keys
     may be float32 or bfloat16 (float64 on a CPU); sums, phases and states are float32 at least. Raises
@@ -62,7 +62,7 @@ def mamba3_scan_reference(
     document_index_BT: Tensor,
     chunk_size: int,
 ) -> Tensor:
-    """The recurrence of the file's head, token by token: the definition. It shares no step with the chunks.
+    """Compute the recurrence in the module's docstring token by token: the definition. It shares no step with the chunks.
 
     Pairs are complex numbers here, every reset is written out, and `chunk_size` has no meaning.
     """
@@ -113,7 +113,7 @@ def mamba3_scan_op(
     document_index: Tensor,
     chunk_size: int,
 ) -> tuple[Tensor, list[Tensor]]:
-    """The scan as an operation: y, and what its backward reads again."""
+    """Run the operation: y, and the saved tensors of its backward pass."""
     arguments = _checked(
         ScanArguments(
             queries,
@@ -129,7 +129,7 @@ def mamba3_scan_op(
         ),
         chunk_size,
     )
-    if _runs_kernel(values):
+    if runs_kernel("mamba3_scan", values, has_float64_on_gpu=False):
         y, phases = launch_forward(arguments, chunk_size)
         return y, [phases]
     return scan_forward(arguments, chunk_size)
@@ -141,7 +141,7 @@ def _(queries, keys, query_bias, key_bias, values, step_sizes, decay_rates, shar
     arguments = ScanArguments(*vectors, step_sizes, decay_rates, shares, velocities, documents)
     wide = torch.promote_types(values.dtype, torch.float32)
     shapes = saved_shapes(arguments, chunk_size)
-    if _runs_kernel(values):
+    if runs_kernel("mamba3_scan", values, has_float64_on_gpu=False):
         num_rows, num_tokens, num_heads, _ = values.shape
         length = tile_length(chunk_size, values.dtype)
         shapes = [(num_rows, (num_tokens + length - 1) // length, num_heads, velocities.shape[-1])]
@@ -152,9 +152,9 @@ def _(queries, keys, query_bias, key_bias, values, step_sizes, decay_rates, shar
 def mamba3_scan_backward_op(
     grad: Tensor, arguments: list[Tensor], saved: list[Tensor], chunk_size: int
 ) -> list[Tensor]:
-    """The gradients of the nine floating-point arguments of `sluice::mamba3_scan`, from that of y."""
+    """Return the gradients of the nine floating-point arguments of `sluice::mamba3_scan`, from that of y."""
     scanned = ScanArguments(*arguments)
-    if _runs_kernel(grad):
+    if runs_kernel("mamba3_scan", grad, has_float64_on_gpu=False):
         return list(launch_backward(grad, scanned, saved[0], chunk_size))
     return list(scan_backward(grad, scanned, saved, chunk_size))
 
@@ -168,7 +168,7 @@ def _save_for_backward(ctx, inputs, output) -> None:
     *arguments, ctx.chunk_size = inputs
     _, saved = output
     ctx.mark_non_differentiable(*saved)
-    # Or autograd makes a tensor of zeros for each thing saved.
+    # Otherwise autograd makes a tensor of zeros for each saved tensor.
     ctx.set_materialize_grads(False)
     ctx.save_for_backward(*arguments, *saved)
 
@@ -184,19 +184,8 @@ def _backward(ctx, grad: Tensor | None, _) -> tuple[Tensor | None, ...]:
 mamba3_scan_op.register_autograd(_backward, setup_context=_save_for_backward)
 
 
-def _runs_kernel(tensor: Tensor) -> bool:
-    if tensor.dtype == torch.float64:
-        if tensor.is_cuda:
-            raise UnavailableKernelError(
-                f"mamba3_scan on {tensor.device}: no kernel for float64. Expected float32 or bfloat16, or the plain-torch "
-                "implementation with kernels.framework.backend.reference_mode()."
-            )
-        return False
-    return runs_kernel("mamba3_scan", tensor)
-
-
 def _checked(arguments: ScanArguments, chunk_size: int) -> ScanArguments:
-    """The arguments, or an error that names the one that cannot be scanned."""
+    """Return the arguments. Raises an error that names an argument which cannot be scanned."""
     for name, tensor in zip(ScanArguments._fields, arguments, strict=True):
         if tensor.dtype == torch.float16:
             raise UnavailableKernelError(
@@ -214,7 +203,7 @@ def _checked(arguments: ScanArguments, chunk_size: int) -> ScanArguments:
 
 
 def _sample_inputs(generator: torch.Generator, dtype: torch.dtype, case: ShapeCase) -> tuple[Argument, ...]:
-    """Steps, decays and shares as a model makes them; documents of lengths 1, L, 7, L - 8 and so on, then padding.
+    """Draw steps, decays and shares as a model makes them; documents of lengths 1, L, 7, L - 8 and so on, then padding.
 
     Sizes are B, T, H, P, N, L. Rows differ in where their documents end; a last row of one document has no padding.
     """

@@ -13,7 +13,7 @@ from torch import Tensor
 
 
 def _mamba3() -> Callable[..., Tensor]:
-    """mamba_ssm's own Mamba-3, single input and output: the same recurrence, with no documents (each row is one)."""
+    """Load mamba_ssm's own Mamba-3, single input and output: the same recurrence, with no documents (each row is one)."""
     scan: Any = import_module("mamba_ssm.ops.triton.mamba3.mamba3_siso_combined").mamba3_siso_combined
 
     def call(queries, keys, query_bias, key_bias, values, steps, rates, shares, velocities, documents, chunk_size):
@@ -35,7 +35,7 @@ def _mamba3() -> Callable[..., Tensor]:
 
 
 def _mamba2() -> Callable[..., Tensor]:
-    """mamba_ssm's Mamba-2, with documents: one decay rate a head, one term, no rotation, no biases."""
+    """Load mamba_ssm's Mamba-2, with documents: one decay rate a head, one term, no rotation, no biases."""
     scan: Any = import_module("mamba_ssm.ops.triton.ssd_combined").mamba_chunk_scan_combined
 
     def call(queries, keys, query_bias, key_bias, values, steps, rates, shares, velocities, documents, chunk_size):
@@ -46,7 +46,7 @@ def _mamba2() -> Callable[..., Tensor]:
 
 
 def _simple_gla() -> Callable[..., Tensor]:
-    """flash-linear-attention's simple GLA: the decay alone. One term, no rotation, no biases, no documents; keys a head."""
+    """Load flash-linear-attention's simple GLA: the decay alone, one term, no rotation, no biases, no documents; keys a head."""
     scan: Any = import_module("fla.ops.simple_gla").chunk_simple_gla
 
     def call(queries, keys, query_bias, key_bias, values, steps, rates, shares, velocities, documents, chunk_size):

@@ -24,7 +24,7 @@ from kernels.mamba3_scan.triton_forward import (
 
 @triton.jit
 def _phase_gradients(grads, vectors, LENGTH: tl.constexpr, STATE: tl.constexpr):
-    """(L, PAIRS): how much each pair's angle moves the loss."""
+    """Return the gradients (L, PAIRS) of the pairs' angles."""
     grad_even, grad_odd = tl.split(tl.reshape(grads, (LENGTH, STATE // 2, 2)))
     even, odd = tl.split(tl.reshape(vectors.to(tl.float32), (LENGTH, STATE // 2, 2)))
     return grad_odd * even - grad_even * odd
@@ -57,7 +57,7 @@ def _store_turns(
     grad_turn_ptr, added_ptr, phases, continues, ends, place, inside,
     S: tl.constexpr, LENGTH: tl.constexpr, PAIRS: tl.constexpr,
 ):  # fmt: skip
-    """Gradients of the turns within the chunk, and what the chunk adds to those of the chunk before."""
+    """Store the gradients of the turns within the chunk, and what the chunk adds to those of the chunk before."""
     pairs = tl.arange(0, PAIRS)
     tl.store(added_ptr + pairs, tl.sum(tl.where(continues[:, None], phases, 0.0), axis=0), mask=pairs < S)
     turns = _document_sums(phases, tl.broadcast_to(ends[:, None], (LENGTH, PAIRS)), True)
@@ -66,20 +66,20 @@ def _store_turns(
 
 @triton.jit
 def _to_values(queries, keys, slopes, decays, earlier, later, DOT_TYPE: tl.constexpr):
-    """sum_i E_ij (q_i . k_j) gy_i"""
+    """Return sum_i E_ij (q_i . k_j) gy_i."""
     kernel = tl.where(earlier, decays * _dot(queries, tl.trans(keys), DOT_TYPE), 0.0)
     return _dot(tl.trans(kernel), _clean(slopes), DOT_TYPE) + _taint(slopes, later)[:, None]
 
 
 @triton.jit
 def _to_queries(kernel, weighted, earlier, DOT_TYPE: tl.constexpr):
-    """sum_j E_ij (x_j . gy_i) r_j k_j"""
+    """Return sum_j E_ij (x_j . gy_i) r_j k_j."""
     return _dot(kernel, _clean(weighted), DOT_TYPE) + _taint(weighted, earlier)[:, None]
 
 
 @triton.jit
 def _within(here, index, sums):
-    """Masks (L, L) of the earlier and the later tokens of a document, and E."""
+    """Return masks (L, L) of the earlier and the later tokens of a document, and E."""
     is_same = here[:, None] == here[None, :]
     earlier, later = is_same & (index[:, None] > index[None, :]), is_same & (index[:, None] < index[None, :])
     gaps = tl.where(earlier, sums[:, None] - sums[None, :], 0.0)
@@ -88,13 +88,13 @@ def _within(here, index, sums):
 
 @triton.jit
 def _row_dot(left, right):
-    """The dot product of each row, in float32."""
+    """Return the dot product of each row, in float32."""
     return tl.sum(left.to(tl.float32) * right.to(tl.float32), axis=1)
 
 
 @triton.jit
 def _tile(HEAD: tl.constexpr, STATE: tl.constexpr):
-    """Places in a state's tile (HEAD, STATE)."""
+    """Return places in a state's tile (HEAD, STATE)."""
     return tl.arange(0, HEAD)[:, None] * STATE + tl.arange(0, STATE)[None, :]
 
 
@@ -107,7 +107,7 @@ def chunk_gradient_kernel(
     T: tl.constexpr, H: tl.constexpr, P: tl.constexpr, N: tl.constexpr, S: tl.constexpr, CHUNKS: tl.constexpr,
     LENGTH: tl.constexpr, HEAD: tl.constexpr, STATE: tl.constexpr, DOT_TYPE: tl.constexpr,
 ):  # fmt: skip
-    """All gradients of one chunk, from the state that enters it and the gradient of the state that leaves it."""
+    """Compute all gradients of one chunk, from the state that enters it and the gradient of the state that leaves it."""
     chunk, head, row = tl.program_id(0), tl.program_id(1), tl.program_id(2).to(tl.int64)
     index, tokens = tl.arange(0, LENGTH), chunk * LENGTH + tl.arange(0, LENGTH)
     here, has_previous, has_next = _documents(document_ptr, row, tokens, T)

@@ -16,13 +16,13 @@ from kernels.framework.backend import tl, triton
 
 @triton.jit
 def _add_in_document(left, left_starts, right, right_starts):
-    """Two running sums in one, where a start drops what came before it."""
+    """Combine two running sums; a start drops the sum before it."""
     return tl.where(right_starts > 0, right, left + right), tl.maximum(left_starts, right_starts)
 
 
 @triton.jit
 def _document_sums(terms, starts, REVERSE: tl.constexpr):
-    """Inclusive sums along the first axis that begin anew where `starts` is 1."""
+    """Return inclusive sums along the first axis that begin anew where `starts` is 1."""
     sums, _ = tl.associative_scan((terms, starts), 0, _add_in_document, reverse=REVERSE)
     return sums
 
@@ -37,14 +37,14 @@ def _turn(vectors, cosines, sines, LENGTH: tl.constexpr, STATE: tl.constexpr):
 
 @triton.jit
 def _clean(operand):
-    """The operand with zeros for what is not finite."""
+    """Return the operand with zeros for what is not finite."""
     wide = operand.to(tl.float32)
     return tl.where(wide - wide == 0.0, wide, 0.0)
 
 
 @triton.jit
 def _taint(operand, mask):
-    """For each row i of `mask` (L, L): NaN if a row j of `operand` that it selects is not finite, else 0."""
+    """Return for each row i of `mask` (L, L) NaN if a row j of `operand` that it selects is not finite, else 0."""
     # x * 0 is NaN where x is not finite.
     marks = tl.sum(operand.to(tl.float32) * 0.0, axis=1)
     return tl.sum(tl.where(mask, marks[None, :], 0.0), axis=1)
@@ -57,7 +57,7 @@ def _dot(left, right, DOT_TYPE: tl.constexpr):
 
 @triton.jit
 def _documents(document_ptr, row, tokens, T: tl.constexpr):
-    """The tokens' documents, and whether the token before, or the one after, is of the same. Outside the row: no."""
+    """Return the tokens' documents, and whether the token before, or the one after, is of the same. Outside the row: no."""
     inside = tokens < T
     base = document_ptr + row * T
     here = tl.load(base + tokens, mask=inside, other=-1)
@@ -68,7 +68,7 @@ def _documents(document_ptr, row, tokens, T: tl.constexpr):
 
 @triton.jit
 def _edges(document_ptr, row, chunk, here, tokens, T: tl.constexpr, LENGTH: tl.constexpr):
-    """For each token: whether it continues the document before the chunk, and whether it is of the chunk's last."""
+    """Return for each token whether it continues the document before the chunk, and whether it is of the chunk's last."""
     first = chunk * LENGTH
     base = document_ptr + row * T
     before = tl.load(base + first - 1, mask=first > 0, other=-1)
@@ -127,7 +127,7 @@ def _values(pointer, row, head, tokens, T: tl.constexpr, H: tl.constexpr, P: tl.
 
 @triton.jit
 def _scalars(step_ptr, rate_ptr, share_ptr, row, head, tokens, has_next, T: tl.constexpr, H: tl.constexpr):
-    """The tokens' D A, g and r."""
+    """Return the tokens' D A, g and r."""
     place = (row * T + tokens) * H + head
     inside = tokens < T
     steps = tl.load(step_ptr + place, mask=inside, other=0.0)
@@ -141,7 +141,7 @@ def _scalars(step_ptr, rate_ptr, share_ptr, row, head, tokens, has_next, T: tl.c
 
 @triton.jit
 def _last(sums, LENGTH: tl.constexpr):
-    """The last entry of a vector over the chunk, by a selection: its other entries may be anything."""
+    """Return the last entry of a vector over the chunk, by a selection: its other entries may be anything."""
     return tl.sum(tl.where(tl.arange(0, LENGTH) == LENGTH - 1, sums, 0.0), axis=0)
 
 
@@ -150,7 +150,7 @@ def chunk_turns_kernel(
     step_ptr, velocity_ptr, document_ptr, added_ptr,
     T: tl.constexpr, H: tl.constexpr, S: tl.constexpr, CHUNKS: tl.constexpr, LENGTH: tl.constexpr, PAIRS: tl.constexpr,
 ):  # fmt: skip
-    """The sum of turns that each chunk adds to the phases of the document it ends with."""
+    """Compute the sum of turns that each chunk adds to the phases of the document it ends with."""
     chunk, head, row = tl.program_id(0), tl.program_id(1), tl.program_id(2).to(tl.int64)
     tokens = chunk * LENGTH + tl.arange(0, LENGTH)
     here, _, _ = _documents(document_ptr, row, tokens, T)
@@ -167,7 +167,7 @@ def carry_kernel(
     T: tl.constexpr, H: tl.constexpr, WIDTH: tl.constexpr, CHUNKS: tl.constexpr, LENGTH: tl.constexpr,
     HAS_FACTOR: tl.constexpr, REVERSE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """What enters each chunk (or leaves it, in REVERSE): the walk over chunks, for WIDTH numbers of each head.
+    """Compute what enters each chunk (or leaves it, in REVERSE), chunk after chunk, for WIDTH numbers of each head.
 
     What passes through a chunk is scaled by its factor, and dropped where the chunk's last token is of another document
     than the last token before the chunk.
@@ -198,7 +198,7 @@ def chunk_state_kernel(
     T: tl.constexpr, H: tl.constexpr, P: tl.constexpr, N: tl.constexpr, S: tl.constexpr, CHUNKS: tl.constexpr,
     LENGTH: tl.constexpr, HEAD: tl.constexpr, STATE: tl.constexpr, OF_GRADIENT: tl.constexpr, DOT_TYPE: tl.constexpr,
 ):  # fmt: skip
-    """The state that each chunk adds, sum_j w_j r_j x_j k_j^T, and the chunk's factor exp(cs_L).
+    """Compute the state that each chunk adds, sum_j w_j r_j x_j k_j^T, and the chunk's factor exp(cs_L).
 
     OF_GRADIENT: what each chunk adds to the gradient of the state that enters it, sum_i c_i exp(cs_i) gy_i q_i^T, where
     the values are the gradients of y and the keys are the queries.
@@ -209,22 +209,8 @@ def chunk_state_kernel(
     continues, reaches_end = _edges(document_ptr, row, chunk, here, tokens, T, LENGTH)
     starts = (~has_previous).to(tl.int32)
     cosines, sines = _rotation(
-        step_ptr,
-        velocity_ptr,
-        phase_ptr,
-        row,
-        head,
-        chunk,
-        tokens,
-        continues,
-        starts,
-        T,
-        H,
-        S,
-        CHUNKS,
-        LENGTH,
-        STATE // 2,
-    )
+        step_ptr, velocity_ptr, phase_ptr, row, head, chunk, tokens, continues, starts, T, H, S, CHUNKS, LENGTH, STATE // 2
+    )  # fmt: skip
     vectors = _turn(_vectors(key_ptr, bias_ptr, row, head, tokens, T, N, STATE), cosines, sines, LENGTH, STATE)
     values = _values(value_ptr, row, head, tokens, T, H, P, HEAD)
     log_decays, _, weights = _scalars(step_ptr, rate_ptr, share_ptr, row, head, tokens, has_next, T, H)
@@ -251,7 +237,7 @@ def chunk_output_kernel(
     T: tl.constexpr, H: tl.constexpr, P: tl.constexpr, N: tl.constexpr, S: tl.constexpr, CHUNKS: tl.constexpr,
     LENGTH: tl.constexpr, HEAD: tl.constexpr, STATE: tl.constexpr, DOT_TYPE: tl.constexpr,
 ):  # fmt: skip
-    """y of each chunk, from the state that enters it."""
+    """Compute y of each chunk, from the state that enters it."""
     chunk, head, row = tl.program_id(0), tl.program_id(1), tl.program_id(2).to(tl.int64)
     index = tl.arange(0, LENGTH)
     tokens = chunk * LENGTH + index
@@ -259,22 +245,8 @@ def chunk_output_kernel(
     continues, _ = _edges(document_ptr, row, chunk, here, tokens, T, LENGTH)
     starts = (~has_previous).to(tl.int32)
     cosines, sines = _rotation(
-        step_ptr,
-        velocity_ptr,
-        phase_ptr,
-        row,
-        head,
-        chunk,
-        tokens,
-        continues,
-        starts,
-        T,
-        H,
-        S,
-        CHUNKS,
-        LENGTH,
-        STATE // 2,
-    )
+        step_ptr, velocity_ptr, phase_ptr, row, head, chunk, tokens, continues, starts, T, H, S, CHUNKS, LENGTH, STATE // 2
+    )  # fmt: skip
     queries = _turn(_vectors(query_ptr, query_bias_ptr, row, head, tokens, T, N, STATE), cosines, sines, LENGTH, STATE)
     keys = _turn(_vectors(key_ptr, key_bias_ptr, row, head, tokens, T, N, STATE), cosines, sines, LENGTH, STATE)
     values = _values(value_ptr, row, head, tokens, T, H, P, HEAD)

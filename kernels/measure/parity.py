@@ -1,4 +1,4 @@
-"""How far a kernel is from its reference, forward and for every gradient, in units of machine epsilon."""
+"""Parity: distance of a kernel from its reference, forward and for every gradient, in units of machine epsilon."""
 
 import gc
 import math
@@ -14,10 +14,10 @@ from kernels.framework.spec import Argument, KernelSpec, Operation, ShapeCase
 
 @dataclass(frozen=True, slots=True)
 class ParityResult:
-    """One comparison. `output` is "forward" ("forward <i>" of several) or "gradient <i>" for the i-th argument.
+    """A comparison. `output` is "forward" ("forward <i>" of several) or "gradient <i>" for the i-th argument.
 
-    Errors are in units of eps, infinite where nothing could be compared; then `failure` says why. `bounded_from` is the size
-    that was asked for, where the memory held only half of it or less.
+    Errors are in units of eps, infinite if nothing could be compared; then `failure` says why. `bounded_from` is the requested
+    size, if the memory held only half of it or less.
     """
 
     kernel: str
@@ -31,14 +31,14 @@ class ParityResult:
 
     @property
     def passed(self) -> bool:
-        """Whether the error is a number within the tolerance (a NaN is not)."""
+        """True if the error is a number within the tolerance (a NaN is not)."""
         return self.error_eps <= self.tolerance_eps
 
 
 def compare_everywhere(spec: KernelSpec, device: str, seed: int) -> Iterator[ParityResult]:
-    """The registration, then every dtype and case, on a GPU those of training too.
+    """Check the registration, then compare every dtype and case, on a GPU those of training too.
 
-    What raises is a result that failed, so that one case does not hide the next.
+    An exception becomes a failed result, so that one case does not hide the next.
     """
 
     def attempt(
@@ -47,8 +47,8 @@ def compare_everywhere(spec: KernelSpec, device: str, seed: int) -> Iterator[Par
         try:
             return list(compare())
         except Exception as error:
-            label, words = str(dtype).removeprefix("torch."), f"{type(error).__name__}: {str(error)[:300]}"
-            return [ParityResult(spec.name, label, case.label, "none", math.inf, spec.tolerance_eps, failure=words)]
+            label, failure = str(dtype).removeprefix("torch."), f"{type(error).__name__}: {str(error)[:300]}"
+            return [ParityResult(spec.name, label, case.label, "none", math.inf, spec.tolerance_eps, failure=failure)]
 
     yield from attempt(torch.float32, spec.cases[0], lambda: check_registration(spec, device) or ())
     for dtype in spec.dtypes:
@@ -73,34 +73,36 @@ def measure_parity(
 def measure_parity_within_memory(
     spec: KernelSpec, dtype: torch.dtype, case: ShapeCase, device: str, seed: int
 ) -> list[ParityResult]:
-    """`measure_parity` at the size, or at the largest of its halves that the memory of the device holds.
+    """Measure the parity at the size, or at the largest of its halves that fits in the memory of the device.
 
-    The reference keeps what its gradients need in float64, token by token: more than a card has at some sizes of training.
+    The reference keeps the inputs of its gradients in float64, token by token: more than a GPU has at some sizes of training.
     """
-    asked = case
+    requested = case
     while True:
         try:
             results = list(measure_parity(spec, dtype, case, device, seed))
         except torch.OutOfMemoryError:
             case = halved(case)
         else:
-            return results if case is asked else [replace(result, bounded_from=asked.label) for result in results]
+            return (
+                results if case is requested else [replace(result, bounded_from=requested.label) for result in results]
+            )
         gc.collect()
         if device == "cuda":
             torch.cuda.empty_cache()
 
 
 def halved(case: ShapeCase) -> ShapeCase:
-    """Half the rows, or where there is one, half the tokens. Raises torch.OutOfMemoryError where a case has nothing to halve."""
+    """Return the case with half the rows or, of a single row, half the tokens. Raises torch.OutOfMemoryError for one token."""
     for place in (0, 1):
         if case.sizes[place] > 1:
             sizes = (*case.sizes[:place], case.sizes[place] // 2, *case.sizes[place + 1 :])
-            return ShapeCase(sizes, f"{case.why}; half, for want of memory")
+            return ShapeCase(sizes, f"{case.why}; half, for lack of memory")
     raise torch.OutOfMemoryError(f"{case.label}: the memory of the device does not hold one token")
 
 
 def check_registration(spec: KernelSpec, device: str) -> None:
-    """Run `torch.library.opcheck` on the custom operation `sluice::<name>`. Raises if schema, fakes or autograd lie."""
+    """Run `torch.library.opcheck` on the custom operation `sluice::<name>`. Raises if schema, fakes or autograd are wrong."""
     generator = torch.Generator(device).manual_seed(0)
     arguments = leaves(spec.sample_inputs(generator, torch.float32, spec.cases[0]))
     if spec.registered_inputs is not None:
@@ -109,7 +111,7 @@ def check_registration(spec: KernelSpec, device: str) -> None:
 
 
 def leaves(arguments: tuple[Argument, ...], dtype: torch.dtype | None = None) -> tuple[Argument, ...]:
-    """The arguments with each floating-point tensor as a leaf that asks for its gradient, in `dtype` if one is given."""
+    """Return the arguments with each floating-point tensor as a leaf that requires its gradient, in `dtype` if given."""
     return tuple(
         argument.detach().to(dtype or argument.dtype, copy=True).requires_grad_()
         if isinstance(argument, Tensor) and argument.is_floating_point()
@@ -119,13 +121,13 @@ def leaves(arguments: tuple[Argument, ...], dtype: torch.dtype | None = None) ->
 
 
 def run_with_gradients(operation: Operation, arguments: tuple[Argument, ...]) -> dict[str, Tensor]:
-    """The outputs of `operation` and, from fixed incoming gradients, the gradient of each leaf, by name."""
+    """Return the outputs of `operation` and, from fixed incoming gradients, the gradient of each leaf, by name."""
     result = operation(*arguments)
     outputs = {"forward": result}
     if not isinstance(result, Tensor):
         outputs = {f"forward {index}": output for index, output in enumerate(result)}
-    sloped = [output for output in outputs.values() if output.requires_grad]
-    torch.autograd.backward(sloped, [_incoming_gradient(output) for output in sloped])
+    differentiable = [output for output in outputs.values() if output.requires_grad]
+    torch.autograd.backward(differentiable, [_incoming_gradient(output) for output in differentiable])
     gradients = {
         f"gradient {index}": leaf.grad
         for index, leaf in enumerate(arguments)
@@ -135,15 +137,15 @@ def run_with_gradients(operation: Operation, arguments: tuple[Argument, ...]) ->
 
 
 def _incoming_gradient(output: Tensor) -> Tensor:
-    """The same for every dtype, uneven, and exact in bfloat16."""
+    """Return a gradient that is equal for every dtype, uneven, and exact in bfloat16."""
     ramp = (torch.arange(output.numel(), device=output.device) % 13 - 6).view(output.shape) / 8
     return ramp.to(output.dtype)
 
 
 def relative_error(actual: Tensor | None, expected: Tensor) -> float:
-    """The greatest difference over the greatest number expected.
+    """Return the greatest difference over the greatest expected number.
 
-    Infinite where a tensor is missing, has another shape, or is of integers and differs.
+    Infinite if a tensor is missing, has another shape, or is of integers and differs.
     """
     if actual is None or actual.shape != expected.shape:
         return math.inf

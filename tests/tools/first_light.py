@@ -187,7 +187,7 @@ def _summarize(named: Sequence[Phase], rows: Sequence[dict[str, Any]]) -> int:
     left = [*found[UNFINISHED], *found["not run"]]
     print(", ".join(told), file=sys.stderr)
     if left:
-        print(f"left: {', '.join(left)}; the same command goes on there", file=sys.stderr)
+        print(f"left: {', '.join(left)}; the same command continues there", file=sys.stderr)
     print(json.dumps({"summary": found}, sort_keys=True))
     return 1 if found[FAILED] else 3 if left else 0
 

@@ -86,7 +86,7 @@ def state_of(model: HybridModel, optimizer: torch.optim.Optimizer) -> str:
 def disagreement(ranks: Ranks) -> str:
     """The error of this rank if the last one was given other arguments."""
     try:
-        ranks.agree({"seed": 42, "stop_after": 5 + (ranks.rank == ranks.count - 1)})
+        ranks.require_agreement({"seed": 42, "stop_after": 5 + (ranks.rank == ranks.count - 1)})
     except TrainingError as error:
         return str(error)
     return "nothing"
@@ -104,9 +104,9 @@ def main(place: str) -> int:
         children.append(child)
     dist.init_process_group("gloo", init_method=f"file://{place}", rank=rank, world_size=NUM_RANKS)
     ranks = Ranks(rank, NUM_RANKS)
-    answer = {**two_steps(ranks), "disagreements": ranks.all_say(disagreement(ranks))}
-    answer["shares"] = ranks.all_say(answer["share"])
-    answer["fewest_rows"] = min(ranks.all_say(answer["fewest_rows"]))
+    answer = {**two_steps(ranks), "disagreements": ranks.all_gather(disagreement(ranks))}
+    answer["shares"] = ranks.all_gather(answer["share"])
+    answer["fewest_rows"] = min(ranks.all_gather(answer["fewest_rows"]))
     if rank == 0:
         print(json.dumps(answer), flush=True)
     dist.destroy_process_group()

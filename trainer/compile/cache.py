@@ -1,10 +1,10 @@
-"""Where compiled code is kept: in the store, unless set otherwise. `status` says how warm a place is, `sync` brings a warm one.
+"""Cache of compiled code, in the store by default. `status` reports cache hits; `sync` copies a populated cache.
 
-    <store>/compiled/inductor, <store>/compiled/triton      what torch and Triton write; the sha256 over names and bytes is the hash
-    <store>/compiled/vocabulary.sha256                       the vocabulary of the runs that warmed it: shapes depend on its size
-    <store>/compiled/hits.jsonl                              hits and misses, a line a run; no part of the hash
+    <store>/compiled/inductor, <store>/compiled/triton      written by torch and Triton; the sha256 over names and bytes is the hash
+    <store>/compiled/vocabulary.sha256                       the vocabulary of the runs that filled it: shapes depend on its size
+    <store>/compiled/hits.jsonl                              hits and misses, a line a run; not part of the hash
 
-Needs no torch: the environment must be right before it is imported.
+Does not import torch: the environment must be set before that.
 """
 
 import hashlib
@@ -31,13 +31,13 @@ OF_RANKS = {
     "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": "7200",
     "TORCH_DISTRIBUTED_DEFAULT_TIMEOUT": "7200",
 }
-"""Under torchrun: a rank that compiles longer than the others is no rank that hangs."""
+"""Under torchrun: a rank that compiles longer than the others must not be taken for one that hangs."""
 _VOCABULARY, _HITS, _LOCK = "vocabulary.sha256", "hits.jsonl", ".lock"
 
 
 @dataclass(frozen=True)
 class CacheStatus:
-    """A place of compiled code. `sha256` is None where there is nothing; `vocabulary_sha256` where no run has said."""
+    """State of a cache. `sha256` is None if it is empty, `vocabulary_sha256` if no run recorded one."""
 
     place: str
     num_files: int
@@ -51,20 +51,20 @@ class CacheStatus:
 
 
 def environment(arguments: list[str], before: Mapping[str, str]) -> tuple[dict[str, str], str]:
-    """The variables to add to `before`, and what to say aloud, if anything: that a private temporary place is used."""
+    """Return the variables to add to `before`, and a warning, empty unless a private temporary folder is used."""
     added = {name: value for name, value in SWITCHES.items() if name not in before}
     if "LOCAL_RANK" in before:
         added |= {name: value for name, value in OF_RANKS.items() if name not in before}
     wanted = [name for name in FOLDERS if name not in before]
-    root, words = place_of(arguments, before), ""
+    root, warning = place_of(arguments, before), ""
     if wanted and not is_writable(root):
         refused, root = root, Path(tempfile.mkdtemp(prefix="sluice-compiled-"))
-        words = f"warning: compiled code cannot be kept in {refused}, which is not writable; it goes to {root}"
-    return added | {name: str(root / FOLDERS[name]) for name in wanted}, words
+        warning = f"warning: compiled code cannot be kept in {refused}, which is not writable; it goes to {root}"
+    return added | {name: str(root / FOLDERS[name]) for name in wanted}, warning
 
 
 def place_of(arguments: list[str], before: Mapping[str, str]) -> Path:
-    """The place for a command line: inside its store, else inside SLUICE_STORE, else ~/.cache/sluice."""
+    """Return the cache of a command line: inside its store, else inside SLUICE_STORE, else ~/.cache/sluice."""
     for place, argument in enumerate(arguments):
         name, _, value = argument.partition("=")
         if name == "--store" and (value or place + 1 < len(arguments)):
@@ -74,7 +74,7 @@ def place_of(arguments: list[str], before: Mapping[str, str]) -> Path:
 
 
 def is_writable(place: Path) -> bool:
-    """Whether files can be made in a folder, or the folder itself where it is still to be made."""
+    """Return whether a folder is writable or, if it does not exist, can be created."""
     nearest = next((path for path in (place, *place.parents) if path.exists()), place)
     if not nearest.is_dir():
         return False
@@ -86,7 +86,7 @@ def is_writable(place: Path) -> bool:
 
 
 def status(place: Path) -> CacheStatus:
-    """What lies in a place of compiled code."""
+    """Return the state of a cache."""
     files = list(_files(place))
     nearest = next(path for path in (place, *place.parents) if path.exists())
     runs = [json.loads(line) for line in _lines(place / _HITS)]
@@ -104,24 +104,24 @@ def status(place: Path) -> CacheStatus:
 
 
 def sync(source: Path, place: Path, vocabulary_sha256: str) -> dict[str, Any]:
-    """Copy a warm cache, under a lock, whole or not at all. Nothing is copied where the hashes are equal already.
+    """Copy a populated cache, under a lock, whole or not at all. Nothing is copied if the hashes are equal.
 
-    Raises StoreError where the source is cold or of another vocabulary, or the place cannot be written.
+    Raises StoreError if the source is empty or of another vocabulary, or the place is not writable.
     """
     warm = status(source)
     if warm.sha256 is None:
         raise StoreError(
-            f"cache {source}", "it holds no compiled code", "a warm one", "Train once with --compile fullgraph."
+            f"cache {source}", "it holds no compiled code", "a populated one", "Train once with --compile fullgraph."
         )
     if warm.vocabulary_sha256 != vocabulary_sha256:
         raise StoreError(
             f"cache {source}",
             f"its vocabulary is {warm.vocabulary_sha256}",
             vocabulary_sha256,
-            "Warm one with this vocabulary: another size of it compiles anew.",
+            "Fill one with this vocabulary: code of another size cannot be reused.",
         )
     if not is_writable(place):
-        raise StoreError(f"cache {place}", "it cannot be written", "", "Name another store, or free the place.")
+        raise StoreError(f"cache {place}", "it is not writable", "", "Name another store, or change its permissions.")
     place.mkdir(parents=True, exist_ok=True)
     with held(place / _LOCK):
         is_equal = status(place).sha256 == warm.sha256
@@ -132,7 +132,7 @@ def sync(source: Path, place: Path, vocabulary_sha256: str) -> dict[str, Any]:
 
 
 def record(place: Path, vocabulary_sha256: str, hits: int, misses: int) -> None:
-    """Note what a run found in its cache, and its vocabulary."""
+    """Record the cache hits of a run, and its vocabulary."""
     if not place.is_dir() or not is_writable(place):
         return
     with held(place / _LOCK):
@@ -142,11 +142,11 @@ def record(place: Path, vocabulary_sha256: str, hits: int, misses: int) -> None:
 
 
 def record_run(vocabulary_sha256: str) -> None:
-    """`record` for this process, from torch's own counters, in the place that its environment names."""
+    """Record the hits of this process, from torch's counters, in the cache that its environment names."""
     from torch._dynamo.utils import counters
 
     found = counters["inductor"] + counters["aot_autograd"]
-    hits, misses = (sum(found[f"{name}_cache_{word}"] for name in ("fxgraph", "autograd")) for word in ("hit", "miss"))
+    hits, misses = (sum(found[f"{name}_cache_{kind}"] for name in ("fxgraph", "autograd")) for kind in ("hit", "miss"))
     folder = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
     if folder:
         record(Path(folder).parent, vocabulary_sha256, hits, misses)
@@ -169,7 +169,7 @@ def _copy(source: Path, place: Path) -> None:
 def _files(place: Path) -> Iterator[str]:
     for folder in sorted(FOLDERS.values()):
         for path in sorted((place / folder).rglob("*")):
-            # Locks and halves of writes are nobody's code.
+            # Locks and unfinished writes are not compiled code.
             if path.is_file() and not path.is_symlink() and path.suffix not in {".lock", ".tmp"}:
                 yield path.relative_to(place).as_posix()
 

@@ -1,4 +1,4 @@
-"""What the compiler captured of a run: frames, breaks and guards, held against a budget, and nothing new after the warm-up."""
+"""Graph budget: frames and breaks that the compiler may capture in the warm-up of a run; nothing new after it."""
 
 import hashlib
 import re
@@ -14,14 +14,14 @@ from trainer.config.model import CompileBackend
 
 
 class Budget(NamedTuple):
-    """Frames and breaks that a warm-up may have. Breaks are exact: fewer say that something was left out."""
+    """Frames and breaks that a warm-up may have. Breaks are exact: fewer mean that a part was left out."""
 
     max_frames: int
     num_breaks: int
 
 
 class FrameWatch:
-    """Stands between Dynamo and the backend: every captured graph comes by."""
+    """Counter between Dynamo and the backend: every captured graph passes it."""
 
     def __init__(self, backend: CompileBackend, budget: Budget) -> None:
         from torch._dynamo import lookup_backend  # type: ignore[attr-defined]  # torch does not list it
@@ -38,7 +38,7 @@ class FrameWatch:
         self._breaks_before = self._all_breaks()
 
     def compile(self, function: Callable[..., Any], is_whole: bool) -> Callable[..., Any]:
-        """The function, compiled. Where it must be whole, a break is an error."""
+        """Return the function, compiled. If it must be whole, a break is an error."""
         options = {"guard_filter_fn": self._see_guards}
         compiled: Callable[..., Any] = torch.compile(
             function, backend=self._capture, fullgraph=is_whole, options=options
@@ -47,7 +47,7 @@ class FrameWatch:
 
     @contextmanager
     def capturing(self, label: str) -> Iterator[None]:
-        """What is captured within belongs to `label`."""
+        """Count the graphs that are captured in the block under `label`."""
         self._label = label
         yield
 
@@ -62,12 +62,12 @@ class FrameWatch:
 
     @property
     def sentence(self) -> str:
-        """Frames and breaks in words."""
+        """Frames and breaks as a sentence."""
         frames = ", ".join(f"{count} {label}" for label, count in sorted(Counter(self.frames).items()))
         return f"{len(self.frames)} frames ({frames}), {self.num_breaks} breaks"
 
     def summary(self) -> dict[str, Any]:
-        """What equal ranks have equal."""
+        """Return what must be equal on all ranks."""
         guards = hashlib.sha256("\n".join(sorted(self._guards)).encode()).hexdigest()
         return {"frames": sorted(self.frames), "breaks": self.num_breaks, "guards": guards}
 
@@ -81,12 +81,12 @@ class FrameWatch:
             )
 
     def end_warm_up(self) -> None:
-        """From here on whatever is captured is an error."""
+        """Make every later capture an error."""
         self.is_warming_up = False
         torch._dynamo.config.error_on_recompile = True
 
-    def begin_again(self) -> None:
-        """Forget what was captured: a new warm-up."""
+    def restart(self) -> None:
+        """Forget what was captured and begin a new warm-up."""
         self.frames.clear()
         self._guards.clear()
         self._breaks_before = self._all_breaks()
@@ -94,7 +94,7 @@ class FrameWatch:
         torch._dynamo.config.error_on_recompile = False
 
     def check(self, step: int) -> None:
-        """Raise TrainingError where more breaks came after the warm-up."""
+        """Raise TrainingError if breaks were added after the warm-up."""
         if not self.is_warming_up and self.num_breaks != self.budget.num_breaks:
             raise TrainingError(f"step {step}", f"{self.num_breaks} breaks", f"{self.budget.num_breaks}", _LOGS)
 
@@ -106,7 +106,7 @@ class FrameWatch:
         return made
 
     def _see_guards(self, entries: Sequence[Any]) -> list[bool]:
-        # A name may hold the address of an object, which is no other graph.
+        # A name may contain the address of an object, which does not make another graph.
         self._guards += [f"{entry.guard_type} {re.sub(_ADDRESS, '', entry.name)}" for entry in entries]
         return [True] * len(entries)
 

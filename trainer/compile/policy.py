@@ -1,12 +1,12 @@
-"""The compile policy: one set of Dynamo settings, two modes, and what each leaves out.
+"""Compile policy: one set of Dynamo settings, two modes, and the regions that each excludes.
 
-    fullgraph   every layer is one graph, whole or an error: scans and kernels are operations that the compiler does not look
-                into. Layers of one kind share their graph, so that 52 layers are about five frames, with no break
+    fullgraph   every layer is one graph, whole or an error: scans and kernels are operations that the compiler does not
+                trace into. Layers of one kind share their graph, so that 52 layers are about five frames, with no break
     budgeted    the stack is one frame, in which M and R layers are opaque: as many breaks as there are such layers, no more
 
-Embedding, final norm and loss run as they are: each is one operation or two. So do evaluation, which has no gradients, and
-decoding. One axis is dynamic, the batch, marked on the inputs of the warm-up; a batch of one row is a graph of its own.
-`trainer.compile.graph_budget` counts, and raises where a run leaves its budget.
+Embedding, final norm and loss are not compiled: each is one operation or two. Neither are evaluation, which has no gradients,
+and decoding. One axis is dynamic, the batch, marked on the inputs of the warm-up; a batch of one row is a graph of its own.
+`trainer.compile.graph_budget` counts, and raises if a run exceeds its budget.
 """
 
 import functools
@@ -33,20 +33,20 @@ Stack = Callable[[Tensor, PackedRows], tuple[Tensor, Tensor]]
 
 DYNAMO_SETTINGS: dict[tuple[str, ...], bool | int] = {
     ("capture_scalar_outputs",): True,
-    ("recompile_limit", "cache_size_limit"): 64,  # torch names them anew; the first that it knows is set
+    ("recompile_limit", "cache_size_limit"): 64,  # torch renamed them; the first that it knows is set
     ("accumulated_recompile_limit", "accumulated_cache_size_limit"): 256,
     ("automatic_dynamic_shapes",): False,
     ("assume_static_by_default",): True,
     ("enable_compiler_collectives",): False,
 }
 RAISING: dict[tuple[str, ...], bool | int] = {("fail_on_recompile_limit_hit", "fail_on_cache_limit_hit"): True}
-"""Both limits raise, instead of going on without the compiler."""
+"""Both limits raise, instead of continuing without the compiler."""
 FORBIDDEN = ("suppress_errors", "disable")
-"""Settings of Dynamo that hide what a compiled run is to show: a run that wants them is one with `--compile off`."""
+"""Settings of Dynamo that hide failures of compilation: use `--compile off` instead."""
 
 
 class DisabledRegion(NamedTuple):
-    """What a mode keeps from the compiler, and why. `breaks` says whether a captured graph ends at it."""
+    """A region that a mode excludes from compilation, and why. `breaks` says whether a captured graph ends at it."""
 
     name: str
     reason: str
@@ -58,11 +58,11 @@ DISABLED_REGIONS: dict[CompileMode, tuple[DisabledRegion, ...]] = {
     CompileMode.BUDGETED: (
         DisabledRegion("M", "sluice-opaque M: the scan over chunks, as published", breaks=True),
         DisabledRegion("R", "sluice-opaque R: the recurrence over time, as published", breaks=True),
-        # These four lie outside of every frame here, or inside of one operation, and need no call of the compiler.
-        DisabledRegion("status", "state goes to people after the step, from buffers", breaks=False),
+        # These four are outside every frame, or inside one operation, and need no call of the compiler.
+        DisabledRegion("status", "status is reported after the step, from buffers", breaks=False),
         DisabledRegion("embedding", "the lookup, on sharded weights too, comes before the frame", breaks=False),
         DisabledRegion(
-            "experts", "dispatch and combine are operations that the compiler does not look into", breaks=False
+            "experts", "dispatch and combine are operations that the compiler does not trace into", breaks=False
         ),
         DisabledRegion("score", "attention has a mask and no score modifier", breaks=False),
     ),
@@ -70,7 +70,7 @@ DISABLED_REGIONS: dict[CompileMode, tuple[DisabledRegion, ...]] = {
 
 
 def apply_settings(is_deterministic: bool) -> dict[str, Any]:
-    """Set Dynamo, and Inductor's deterministic mode, before anything is compiled; returns what stands, by torch's names."""
+    """Set Dynamo, and Inductor's deterministic mode, before anything is compiled; return the settings, by torch's names."""
     import torch._dynamo.config as dynamo
     import torch._inductor.config as inductor
 
@@ -84,7 +84,7 @@ def apply_settings(is_deterministic: bool) -> dict[str, Any]:
 
 
 def assert_settings() -> dict[str, Any]:
-    """What Dynamo is set to. Raises TrainingError where something else has moved a setting, or hides what goes wrong."""
+    """Return Dynamo's settings. Raises TrainingError if one was changed from outside, or hides failures."""
     import torch._dynamo.config as dynamo
 
     wanted = {_known(dynamo, names): value for names, value in {**DYNAMO_SETTINGS, **RAISING}.items()}
@@ -96,7 +96,7 @@ def assert_settings() -> dict[str, Any]:
             "Dynamo",
             ", ".join(f"{name} is {found[name]}" for name in moved),
             ", ".join(f"{name} {wanted[name]}" for name in moved),
-            "Take it out of the environment, or train with --compile off.",
+            "Remove it from the environment, or train with --compile off.",
         )
     return found
 
@@ -126,7 +126,7 @@ class Compilation:
 
     @contextmanager
     def guarded(self, step: int) -> Iterator[None]:
-        """A step: what the compiler refuses in it is a TrainingError, a recompile with the guard that failed."""
+        """Turn failures of the compiler in a step into TrainingErrors, a recompile with the guard that failed."""
         from torch._dynamo.exc import TorchDynamoException
         from torch.fx.experimental.symbolic_shapes import ConstraintViolationError
 
@@ -139,26 +139,26 @@ class Compilation:
         self.watch.check(step)
 
     def end_step(self, step: int, untouched: list[str], ranks: Ranks) -> str:
-        """After a step: the first ends the warm-up. Returns words for the log, or none. `untouched` names what got no gradient."""
+        """Finish a step, of which the first ends the warm-up; return a line for the log. `untouched` parameters got no gradient."""
         if not self.watch.is_warming_up:
             return ""
         self.watch.assert_budget(step)
         summary = {**self.watch.summary(), "parameters without gradient": untouched}
-        require_equal(ranks.all_say(summary), "ranks after the warm-up", _TRIAGE)
+        require_equal(ranks.all_gather(summary), "ranks after the warm-up", _TRIAGE)
         self.watch.end_warm_up()
         return f"compiled: {self.watch.sentence}; from now on a new one is an error"
 
     def restart(self) -> None:
         """Forget every graph and begin a new warm-up: a retry changed what the graphs were made for."""
-        # The one site: graphs hold memory of the step that failed.
+        # The only call: graphs hold memory of the step that failed.
         torch._dynamo.reset()
         self.settings = apply_settings(self._is_deterministic)
-        self.watch.begin_again()
+        self.watch.restart()
 
     def _compile(self) -> None:
         if self.mode is CompileMode.FULLGRAPH:
             for layer in self.model.layers:
-                # An attribute of this one module: hooks, those of FSDP2 too, stay outside of the graph.
+                # An attribute of this module alone: hooks, those of FSDP2 too, are outside the graph.
                 layer.forward = _Region(layer, self.watch)  # type: ignore[method-assign, assignment]
             return
         for block in (layer.block for layer in self.model.layers):
@@ -168,7 +168,7 @@ class Compilation:
 
 
 def budget_of(model: HybridModel, mode: CompileMode) -> Budget:
-    """How many frames and breaks one batch size may have."""
+    """Return how many frames and breaks one batch size may have."""
     if mode is CompileMode.FULLGRAPH:
         return Budget(len({label_of(layer) for layer in model.layers}), 0)
     num_opaque = sum(_is_opaque(kind) for kind in model.config.layer_kinds)
@@ -176,7 +176,7 @@ def budget_of(model: HybridModel, mode: CompileMode) -> Budget:
 
 
 def label_of(layer: Layer) -> str:
-    """What tells a layer's graph from others: its kind, and whether it has an n-gram memory."""
+    """Return what distinguishes a layer's graph: its kind, and whether it has an n-gram memory."""
     memory = " with Engram" if isinstance(layer.block, Attention) and layer.block.engram is not None else ""
     return type(layer.block).__name__ + memory
 
@@ -252,7 +252,7 @@ def _opaque(layer: Layer, kind: BlockKind, watch: FrameWatch) -> Callable[[Tenso
 
 @functools.cache
 def _written_out(kinds: tuple[BlockKind, ...]) -> Callable[..., tuple[Tensor, Tensor]]:
-    """The pass through all layers without a loop: Dynamo gives up a frame in which a loop breaks."""
+    """Generate the pass through all layers without a loop: Dynamo skips a frame in which a loop breaks."""
     lines = ["def stack(hidden_BTD, penalty, rows, layers):"]
     for place, kind in enumerate(kinds):
         call = f"layers[{place}](hidden_BTD, rows)"
@@ -280,7 +280,7 @@ def _known(module: Any, names: tuple[str, ...]) -> str:
 
 
 def _lacking(part: str, setting: str) -> TrainingError:
-    found = f"there is no {setting}, without which nothing is promised of compiled code"
+    found = f"it lacks {setting}, without which compiled code is not reproducible"
     return TrainingError(
         f"{part} of torch {torch.__version__}", found, "torch 2.11 or newer", "Train with --compile off."
     )
@@ -294,4 +294,4 @@ def _refusal(error: Exception, step: int, is_warming_up: bool) -> TrainingError:
     return TrainingError(f"step {step}", what[:3000], expected, _TRIAGE)
 
 
-_TRIAGE = "Look for the cause with `python -m trainer triage`, or train with --compile off."
+_TRIAGE = "Find the cause with `python -m trainer triage`, or train with --compile off."

@@ -1,11 +1,11 @@
-"""Ranks, and sums whose order no number of ranks changes.
+"""Ranks of a training, and sums whose order does not depend on their number.
 
 A step's batch is cut into logical micro-batches, a power of two of them. Their gradients are added as a binary tree over
-their places: ((g0 + g1) + (g2 + g3)). A rank holds a whole subtree, and the ranks go on with the same tree, so that one
-process with four micro-batches, two with two and four with one end in the same bits. No collective of the library adds
+their places: ((g0 + g1) + (g2 + g3)). A rank holds a whole subtree, and the ranks continue the same tree, so that one
+process with four micro-batches, two with two and four with one end in the same bits. No collective operation adds
 floating-point numbers: ranks exchange tensors pairwise, and an addition of two gives both sides the same.
 
-Where parameters are sharded, ranks take neighboring places instead, turn by turn: sums over ranks are then the lowest
+If parameters are sharded, ranks take neighboring places instead, turn by turn: sums over ranks are then the lowest
 levels of the same tree, and what a rank keeps from turn to turn is its own rows (`trainer.model.parallelize`).
 """
 
@@ -25,7 +25,7 @@ from pipeline.core.errors import TrainingError
 
 @dataclass(frozen=True)
 class Ranks:
-    """Which of how many processes this is."""
+    """Rank of this process and number of processes."""
 
     rank: int = 0
     count: int = 1
@@ -33,19 +33,19 @@ class Ranks:
     @classmethod
     @contextmanager
     def joined(cls, device: str = "cpu") -> Iterator["Ranks"]:
-        """The ranks that torchrun started, until all are done; one where there are none.
+        """Join the ranks that torchrun started, until all are done; without torchrun a single one.
 
-        Raises TrainingError where another rank is gone: which step that was, its own words say.
+        Raises TrainingError if another rank is gone; that rank's own message names the step.
         """
         count = _number_of_ranks()
         if count == 1:
             yield cls()
             return
-        patience = _patience()
+        timeout = _timeout()
         backend = "cpu:gloo,cuda:nccl" if device == "cuda" and torch.cuda.is_available() else "gloo"
         try:
             if not dist.is_initialized():
-                dist.init_process_group(backend, timeout=patience)
+                dist.init_process_group(backend, timeout=timeout)
             yield cls(dist.get_rank(), count)
             dist.barrier()
             dist.destroy_process_group()
@@ -56,7 +56,7 @@ class Ranks:
             raise TrainingError(f"rank {os.environ['RANK']} of {count}", found, "all of them", _GONE) from error
 
     def device_of(self, device: str) -> str:
-        """The device of this rank: under torchrun `cuda` is the GPU of its number. Raises TrainingError where there is none."""
+        """Return the device of this rank: under torchrun `cuda` is the GPU of its number. Raises TrainingError if it is missing."""
         if self.count == 1 or device != "cuda":
             return device
         place, num_gpus = int(os.environ.get("LOCAL_RANK", self.rank)), torch.cuda.device_count()
@@ -70,12 +70,12 @@ class Ranks:
         torch.cuda.set_device(place)
         return f"cuda:{place}"
 
-    def agree(self, told: dict[str, Any]) -> None:
-        """Raise TrainingError, on every rank, unless all were told the same."""
-        require_equal(self.all_say(told), "ranks", _AGREE)
+    def require_agreement(self, arguments: dict[str, Any]) -> None:
+        """Raise TrainingError, on every rank, unless all have the same arguments."""
+        require_equal(self.all_gather(arguments), "ranks", _AGREE)
 
     def share_of(self, num_micro_batches: int) -> range:
-        """The logical micro-batches of this rank. Raises TrainingError unless all ranks get as many."""
+        """Return the logical micro-batches of this rank. Raises TrainingError unless all ranks get as many."""
         if num_micro_batches % self.count:
             raise TrainingError(
                 f"{self.count} ranks",
@@ -87,26 +87,26 @@ class Ranks:
         return range(self.rank * share, (self.rank + 1) * share)
 
     def any_of(self, flag: bool) -> bool:
-        """Whether the flag is set on any rank."""
+        """Return whether the flag is set on any rank."""
         if self.count == 1:
             return flag
-        told = torch.tensor(int(flag))
-        dist.all_reduce(told, dist.ReduceOp.MAX)
-        return bool(told)
+        maximum = torch.tensor(int(flag))
+        dist.all_reduce(maximum, dist.ReduceOp.MAX)
+        return bool(maximum)
 
-    def tell(self, text: str) -> str:
-        """What rank 0 says, on every rank."""
-        words = [text]
+    def broadcast(self, text: str) -> str:
+        """Return the text of rank 0, on every rank."""
+        texts = [text]
         if self.count > 1:
-            dist.broadcast_object_list(words, 0)
-        return words[0]
+            dist.broadcast_object_list(texts, 0)
+        return texts[0]
 
-    def all_say(self, value: Any) -> list[Any]:
-        """What every rank says, in their order, on every rank."""
-        told = [value] * self.count
+    def all_gather(self, value: Any) -> list[Any]:
+        """Return the values of all ranks, in their order, on every rank."""
+        values = [value] * self.count
         if self.count > 1:
-            dist.all_gather_object(told, value)
-        return told
+            dist.all_gather_object(values, value)
+        return values
 
     def add_integers(self, tensors: Sequence[Tensor]) -> None:
         """Add counters over the ranks, in place. Integers: any order is exact."""
@@ -114,7 +114,7 @@ class Ranks:
             dist.all_reduce(tensor)
 
     def add(self, tensors: list[Tensor]) -> list[Tensor]:
-        """The sums over all ranks, as the upper levels of the tree."""
+        """Return the sums over all ranks, as the upper levels of the tree."""
         if self.count == 1:
             return tensors
         flat = torch.cat([tensor.flatten() for tensor in tensors])
@@ -145,7 +145,7 @@ def require_equal(by_rank: Sequence[dict[str, Any]], subject: str, remedy: str) 
 
 
 def tree_sum(places: range, leaf: Callable[[int], list[Tensor]]) -> list[Tensor]:
-    """The sum of `leaf(place)` over a subtree's places, at most one partial sum a level in memory."""
+    """Return the sum of `leaf(place)` over a subtree's places, at most one partial sum a level in memory."""
     stack: list[tuple[int, list[Tensor]]] = []
     for place in places:
         level, tensors = 0, leaf(place)
@@ -159,23 +159,23 @@ def tree_sum(places: range, leaf: Callable[[int], list[Tensor]]) -> list[Tensor]
 
 
 def add_as_tree(parts: Sequence[Tensor]) -> Tensor:
-    """The sum of a power of two of tensors: ((0 + 1) + (2 + 3)) and so on."""
+    """Return the sum of a power of two of tensors: ((0 + 1) + (2 + 3)) and so on."""
     (total,) = tree_sum(range(len(parts)), lambda place: [parts[place]])
     return total
 
 
 def _number_of_ranks() -> int:
-    """How many processes were started. Raises TrainingError for an environment that is only half torchrun's."""
-    told = os.environ.get("WORLD_SIZE", "1")
-    missing = [name for name in _OF_TORCHRUN if name not in os.environ] if told != "1" else []
-    if missing or not told.isdecimal() or int(told) == 0:
-        found = f"WORLD_SIZE is {told!r}" + (f", and {', '.join(missing)} are not set" if missing else "")
+    """Return how many processes were started. Raises TrainingError for an incomplete environment of torchrun."""
+    size = os.environ.get("WORLD_SIZE", "1")
+    missing = [name for name in _OF_TORCHRUN if name not in os.environ] if size != "1" else []
+    if missing or not size.isdecimal() or int(size) == 0:
+        found = f"WORLD_SIZE is {size!r}" + (f", and {', '.join(missing)} are not set" if missing else "")
         raise TrainingError("ranks", found, f"a number, with {', '.join(_OF_TORCHRUN)}", "Start them by torchrun.")
-    return int(told)
+    return int(size)
 
 
-def _patience() -> timedelta:
-    """How long a rank waits for another. The variable is that of the compile policy; torch itself does not read it."""
+def _timeout() -> timedelta:
+    """Return how long a rank waits for another. The variable is that of the compile policy; torch itself does not read it."""
     name = "TORCH_DISTRIBUTED_DEFAULT_TIMEOUT"
     seconds = os.environ.get(name, "7200")
     if not (seconds.isdecimal() and 0 < int(seconds) < 10**7):

@@ -1,6 +1,6 @@
-"""What a rank holds of a tensor that is spread over ranks: some of its rows. A tensor that is not spread is held whole.
+"""Shards of tensors over ranks: a rank holds some rows of a sharded tensor, and all of any other.
 
-Everything that is asked of a whole tensor (a digest, a norm, an orthogonal update, a checkpoint) is asked of one at a time.
+What needs whole tensors (a digest, a norm, an orthogonal update, a checkpoint) gathers one at a time.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,28 +10,28 @@ from torch import Tensor, nn
 
 
 def is_sharded(tensor: Tensor) -> bool:
-    """Whether each rank holds only some of its rows."""
+    """Return whether each rank holds only some of the rows."""
     return hasattr(tensor, "to_local")
 
 
 def own_rows(tensor: Tensor) -> Tensor:
-    """This rank's rows, sharing memory; all of them where the tensor is whole."""
+    """Return this rank's rows, sharing memory; all rows if the tensor is not sharded."""
     return tensor.to_local() if hasattr(tensor, "to_local") else tensor  # type: ignore[no-any-return]
 
 
 def whole(tensor: Tensor) -> Tensor:
-    """The whole tensor, on every rank: each has to ask for it at the same time."""
+    """Return the whole tensor, on every rank: each has to call this at the same time."""
     return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor  # type: ignore[no-any-return]
 
 
 def release(module: nn.Module) -> None:
-    """Let go of parameters that a pass without gradients has left gathered: the next step changes what they were made of."""
+    """Release parameters that a pass without gradients left gathered: the next step changes their shards."""
     if hasattr(module, "reshard"):
         module.reshard()
 
 
 def range_of(tensor: Tensor) -> range:
-    """Which rows of a sharded tensor are this rank's: as many as the others', fewer or none where they do not share evenly."""
+    """Return the rows of a sharded tensor that this rank holds: as many as others, or fewer if they do not divide evenly."""
     sharded: Any = tensor
     mesh, num_rows = sharded.device_mesh, tensor.shape[0]
     share = -(-num_rows // mesh.size())
@@ -40,7 +40,7 @@ def range_of(tensor: Tensor) -> range:
 
 
 def rows_like(value: Tensor, sharded: Tensor) -> Tensor:
-    """This rank's rows, as those of another, of a tensor that every rank has whole. Nothing is sent."""
+    """Return of a tensor that every rank has whole the rows that this rank holds of `sharded`. Nothing is sent."""
     if not is_sharded(sharded):
         return value
     rows = range_of(sharded)
@@ -48,7 +48,7 @@ def rows_like(value: Tensor, sharded: Tensor) -> Tensor:
 
 
 def slice_like(value: Tensor, sharded: Tensor) -> Tensor:
-    """A tensor that every rank has whole, sharded as another is. Nothing is sent."""
+    """Return a tensor that every rank has whole, sharded like `sharded`. Nothing is sent."""
     from torch.distributed.tensor import DTensor
 
     own: Any = sharded
@@ -59,7 +59,7 @@ def slice_like(value: Tensor, sharded: Tensor) -> Tensor:
 
 
 class Whole(Mapping[str, Tensor]):
-    """Tensors by name, in the order of their names, each whole only while it is looked at. Every rank looks at the same ones."""
+    """Tensors by name, sorted, each gathered only while it is used. Every rank must use the same ones."""
 
     def __init__(self, tensors: Mapping[str, Tensor]) -> None:
         self._tensors = tensors

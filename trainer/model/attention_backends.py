@@ -1,6 +1,6 @@
-"""The ways to compute attention: what each needs, when two runs of it give the same bits, and which one is taken unasked.
+"""Attention backends: requirements of each choice, and the default for a device.
 
-Light: the command line reads this without torch. `trainer.model.document_attention` computes them, `trainer doctor` tries those
+Light: the command line imports this without torch. `trainer.model.document_attention` computes them, `trainer doctor` tries those
 that can run, and `docs/decisions/0012-attention-on-cuda.md` has the reasons.
 """
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Way(NamedTuple):
-    """What there is to know of a choice before it runs. `dtypes` are those of the queries; sizes are of a head."""
+    """Requirements of a choice. `dtypes` are those of the queries; sizes are of a head."""
 
     needs: str
     needs_cuda: bool
@@ -68,9 +68,9 @@ WAYS: dict[AttentionChoice, Way] = {
 
 
 def default_choice(device: str, dtype: Precision) -> AttentionChoice:
-    """The way that is taken unasked: what is known to repeat without a measurement, and runs on this device in this dtype.
+    """Return the default: a choice that is known to repeat its bits and that runs on this device in this dtype.
 
-    On a GPU, varlen in bfloat16. Float32 there, which is for comparisons, and the CPU take math.
+    On a GPU in bfloat16 that is varlen; in float32, which is for comparisons, and on a CPU it is math.
     """
     is_flash = device.startswith("cuda") and dtype in WAYS[AttentionChoice.VARLEN].dtypes
     return AttentionChoice.VARLEN if is_flash else AttentionChoice.MATH
@@ -79,9 +79,9 @@ def default_choice(device: str, dtype: Precision) -> AttentionChoice:
 def plan(
     choice: AttentionChoice, head_size: int, dtype: Precision, device: str, num_documents: Callable[[], int]
 ) -> "AttentionPlan":
-    """The plan of a model that is given rows of at most `num_documents`, padding among them; asked only where it matters.
+    """Return the plan for rows of at most `num_documents`, padding included; the count is computed only if it is needed.
 
-    Raises TrainingError where the choice cannot run: another is never taken in its place.
+    Raises TrainingError if the choice cannot run: another is never substituted.
     """
     from trainer.model.document_attention import AttentionPlan
 
@@ -93,12 +93,12 @@ def plan(
         )
     if not WAYS[choice].counts_documents:
         return AttentionPlan(choice)
-    # Few sizes: how a backward pass splits its sums depends on it.
+    # Few sizes: the backward pass splits its sums by it.
     return AttentionPlan(choice, 1 << (num_documents() - 1).bit_length())
 
 
 def missing(choice: AttentionChoice, head_size: int, dtype: Precision, device: str) -> str:
-    """Why a choice cannot run here, or nothing."""
+    """Return why a choice cannot run here, or an empty string."""
     way = WAYS[choice]
     if way.needs_cuda and not device.startswith("cuda"):
         return f"the device is {device}"

@@ -23,12 +23,12 @@ class StepToken(NamedTuple):
 
     @property
     def is_start(self) -> Tensor:
-        """Where nothing of before may be seen."""
+        """Rows in which a document starts."""
         return self.positions_B == 0
 
 
 def push(window_BW: Tensor, newest_B: Tensor) -> Tensor:
-    """The window one token later: the oldest leaves, the newest is last."""
+    """Return the window one token later: the oldest leaves, the newest is last."""
     return torch.cat((window_BW[:, 1:], newest_B.unsqueeze(1)), dim=1)
 
 

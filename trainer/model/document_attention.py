@@ -35,13 +35,13 @@ MAX_SEQUENCES = 65_535
 
 
 class AttentionPlan(NamedTuple):
-    """How a model attends. `max_documents` is what a row may hold, padding too; only one choice has to know it."""
+    """Attention of a model. `max_documents` bounds the documents of a row, padding included; only one choice needs it."""
 
     choice: AttentionChoice = AttentionChoice.MATH
     max_documents: int = 0
 
     def with_room_for(self, doc_ids_BT: npt.NDArray[np.int32]) -> "AttentionPlan":
-        """The plan for rows that it was not made for: without gradients, the room changes no number."""
+        """Return the plan with room for other rows. Without gradients the room changes no number."""
         num_documents = 1 + int((np.diff(doc_ids_BT, axis=1) != 0).sum(axis=1).max(initial=0))
         return self._replace(max_documents=num_documents) if self.max_documents else self
 
@@ -53,11 +53,11 @@ class DenseMask(NamedTuple):
 
     @classmethod
     def of(cls, segment_ids_BT: Tensor) -> "DenseMask":
-        """The mask of rows whose segment ids count up from 0."""
+        """Return the mask of rows whose segment ids count up from 0."""
         return cls(causal_mask(segment_ids_BT).unsqueeze(1))
 
     def attend(self, query_BHTE: Tensor, key_BGTE: Tensor, value_BGTE: Tensor) -> Tensor:
-        """The math backend: its sums have one order, it takes any mask, and it keeps T x T numbers a head."""
+        """Attend with the math backend: its sums have one order, it takes any mask, and it keeps T x T numbers a head."""
         with sdpa_kernel(SDPBackend.MATH):
             return functional.scaled_dot_product_attention(
                 query_BHTE, key_BGTE, value_BGTE, attn_mask=self.mask_B1TT, enable_gqa=True
@@ -65,9 +65,9 @@ class DenseMask(NamedTuple):
 
 
 class BlockwiseMask(NamedTuple):
-    """Which blocks of keys a block of queries looks at, and the reverse: how many, and which, the rest of the list unused.
+    """Key blocks that each query block attends to, and the reverse: their number and a list of them, the rest of it unused.
 
-    A block is full where every pair in it may look; in the others, the kernel asks the segment ids.
+    A block is full if every pair in it may attend; in the others the kernel compares the segment ids.
     """
 
     segment_ids_BT: Tensor
@@ -88,7 +88,7 @@ class BlockwiseMask(NamedTuple):
         return cls(segment_ids_BT.int(), *(tensor for pair in lists for tensor in pair))
 
     def attend(self, query_BHTE: Tensor, key_BGTE: Tensor, value_BGTE: Tensor) -> Tensor:
-        """FlexAttention's Triton kernels: neither pass has an atomic addition, and blocks out of sight cost nothing."""
+        """Attend with FlexAttention's Triton kernels: neither pass has an atomic addition, and masked blocks cost nothing."""
         from torch.nn.attention.flex_attention import BlockMask, flex_attention
 
         num_tokens = query_BHTE.shape[2]
@@ -113,9 +113,9 @@ class BlockwiseMask(NamedTuple):
 
 
 class DocumentBounds(NamedTuple):
-    """Where documents begin in the rows laid end to end, N to a row and the end of all: int32, no shorter with fewer documents.
+    """Starts of documents in the concatenated rows, N to a row, and the end of all: int32, of the same size for fewer documents.
 
-    A row with fewer has empty ones behind them, which cost a look. `max_tokens` bounds the length of a document.
+    A row with fewer is filled up with empty ones, which cost almost nothing. `max_tokens` bounds the length of a document.
     """
 
     bounds: Tensor
@@ -123,7 +123,7 @@ class DocumentBounds(NamedTuple):
 
     @classmethod
     def of(cls, segment_ids_BT: Tensor, max_documents: int) -> "DocumentBounds":
-        """The bounds of rows of at most `max_documents` segments. More fail on the device: they would run into each other."""
+        """Return the bounds of rows of at most `max_documents` segments. More fail on the device: they would overlap."""
         (num_rows, num_tokens), device = segment_ids_BT.shape, segment_ids_BT.device
         if num_rows * max_documents > MAX_SEQUENCES:
             found = f"{num_rows} rows with room for {max_documents} documents are {num_rows * max_documents} sequences"
@@ -149,13 +149,13 @@ class DocumentBounds(NamedTuple):
 
 
 _SHARED_HEADS = {"enable_gqa": True} if torch.__version__ >= (2, 12) else {}
-"""How the call is told that heads are shared: torch 2.11 sees it by the shapes and takes no option."""
+"""Option of the call for shared heads: torch 2.11 infers them from the shapes and takes no option."""
 
 Layout = DenseMask | BlockwiseMask | DocumentBounds
 
 
 def lay_out(segment_ids_BT: Tensor, plan: AttentionPlan) -> Layout:
-    """What the plan's way has to know of a batch: made once, for all layers."""
+    """Build the inputs of the plan's choice for a batch, once for all layers."""
     match plan.choice:
         case AttentionChoice.MATH:
             return DenseMask.of(segment_ids_BT)
@@ -166,14 +166,14 @@ def lay_out(segment_ids_BT: Tensor, plan: AttentionPlan) -> Layout:
 
 
 def causal_mask(segment_ids_BL: Tensor) -> Tensor:
-    """(B, L, L) bool: true where token j is not after token i and in the same document. Leading axes may be several."""
+    """Return (..., L, L) bool: true where token j is not after token i and in the same document."""
     length = segment_ids_BL.shape[-1]
     lower_LL = torch.ones(length, length, dtype=torch.bool, device=segment_ids_BL.device).tril()
     return (segment_ids_BL.unsqueeze(-1) == segment_ids_BL.unsqueeze(-2)) & lower_LL
 
 
 def visibility(segment_ids_BT: Tensor) -> Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]:
-    """The mask as a function of row, head, query and key."""
+    """Return the mask as a function of row, head, query and key."""
 
     def is_seen(row: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
         return (key <= query) & (segment_ids_BT[row, key] == segment_ids_BT[row, query])
@@ -182,9 +182,9 @@ def visibility(segment_ids_BT: Tensor) -> Callable[[Tensor, Tensor, Tensor, Tens
 
 
 def blocks_of(segment_ids_BT: Tensor) -> tuple[Tensor, Tensor]:
-    """(B, 1, K, K) bool twice: where some of a block's pairs may look, and where all may. Never both.
+    """Return (B, 1, K, K) bool twice: blocks of which some pairs may attend, and blocks of which all may. Never both.
 
-    A row's last block may be short; it counts as having strangers behind its end.
+    A row's last block may be short; the pairs beyond its end count as not attending.
     """
     num_missing = -segment_ids_BT.shape[1] % BLOCK_TOKENS
     padded_BT = functional.pad(segment_ids_BT, (0, num_missing), value=torch.iinfo(segment_ids_BT.dtype).max)
@@ -201,13 +201,13 @@ def blocks_of(segment_ids_BT: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _lists(relation_B1KK: Tensor) -> tuple[Tensor, Tensor]:
-    """For each row of a relation: how many columns hold, and those in order, before the rest."""
+    """Return for each row of a relation the number of columns that hold, and their indices in order before the others."""
     order_B1KK = torch.argsort(relation_B1KK.int(), dim=-1, descending=True, stable=True)
     return relation_B1KK.sum(-1).int(), order_B1KK.int().contiguous()
 
 
 def _compiled_alone(*arguments: Any, **options: Any) -> Tensor:
-    """FlexAttention where nothing around it is compiled, as in evaluation: uncompiled it would keep T x T numbers a head."""
+    """Compile FlexAttention alone, as evaluation needs it: uncompiled it would keep T x T numbers a head."""
     # A graph of its own, not one of the layers': a new size may compile anew, but never give the compiler up.
     with torch._dynamo.config.patch(error_on_recompile=False, fail_on_recompile_limit_hit=True):
         result: Tensor = _compiled_flex()(*arguments, **options)

@@ -1,4 +1,4 @@
-"""The stack that a pattern string names: every layer is x = x + block(norm(x)).
+"""Hybrid model: the stack of layers that a pattern string names, each x = x + block(norm(x)).
 
 Shapes: B rows, T tokens of a row, D width, V vocabulary.
 """
@@ -28,14 +28,14 @@ TOKEN_STANDARD_DEVIATION = 0.02
 
 
 class DecodingState(NamedTuple):
-    """What a model carries from token to token: positions in the document, -1 before the first, and each block's state."""
+    """State of a decoding: positions in the document, -1 before the first token, and each block's state."""
 
     positions_B: Tensor
     blocks: tuple[tuple[Any, ...], ...]
 
 
 def build_block(config: ModelConfig, layer: int, vocabulary_size: int) -> nn.Module:
-    """The block of one layer. Its `forward(hidden_BTD, rows)` returns a BlockOutput; `trainer.model.decoding` has its `step`."""
+    """Build the block of a layer. Its `forward(hidden_BTD, rows)` returns a BlockOutput; `trainer.model.decoding` has `step`."""
     match config.layer_kinds[layer]:
         case BlockKind.ATTENTION:
             return Attention(config, layer, vocabulary_size)
@@ -60,7 +60,7 @@ class Layer(nn.Module):
         return hidden_BTD + output.update_BTD, output.penalty
 
     def step(self, hidden_BD: Tensor, token: StepToken, state: tuple[Any, ...]) -> tuple[Tensor, tuple[Any, ...]]:
-        """The same for one token, and the block's state after it."""
+        """Return the hidden states after the layer for one token, and the block's state after it."""
         update_BD, state = self.block.step(self.norm(hidden_BD), token, state)
         return hidden_BD + update_BD, state
 
@@ -96,11 +96,11 @@ class HybridModel(nn.Module):
         structure_kind_BT: Tensor | None = None,
         dependency_level_BT: Tensor | None = None,
     ) -> Tensor:
-        """Hidden states (B, T, D) after the final norm. Without its columns the structure embedding adds nothing."""
+        """Return hidden states (B, T, D) after the final norm. Without its columns the structure embedding adds nothing."""
         return self._run(input_ids_BT, doc_ids_BT, structure_kind_BT, dependency_level_BT)[0]
 
     def initial_state(self, num_rows: int) -> DecodingState:
-        """Before the first token of `num_rows` rows that are decoded side by side."""
+        """Return the state before the first token of `num_rows` rows that are decoded together."""
         blocks = tuple(layer.block.initial_state(num_rows) for layer in self.layers)
         positions_B = torch.full((num_rows,), -1, dtype=torch.int64, device=self.embedding_VD.device)
         return DecodingState(positions_B, blocks)
@@ -108,7 +108,7 @@ class HybridModel(nn.Module):
     def step(
         self, input_ids_B: Tensor, state: DecodingState, is_start_B: Tensor | None = None
     ) -> tuple[Tensor, DecodingState]:
-        """Hidden states (B, D) of one more token in each row, as the full pass gives them, and the state after it.
+        """Return hidden states (B, D) of one more token in each row, equal to those of the full pass, and the state after it.
 
         Where `is_start_B` holds, the token begins a new document; the first token does so anyway.
         """
@@ -124,7 +124,7 @@ class HybridModel(nn.Module):
         return self.norm(hidden_BD), DecodingState(positions_B, tuple(states))
 
     def logits(self, hidden_BTD: Tensor) -> Tensor:
-        """Scores (..., V) of the next token for hidden states (..., D). For a few positions: training uses `loss`."""
+        """Return scores (..., V) of the next token for hidden states (..., D). For a few positions: training uses `loss`."""
         return functional.linear(hidden_BTD, self._head().to(hidden_BTD.dtype))
 
     def loss(self, batch: TrainingBatch, num_divisor_tokens: Tensor | None = None) -> tuple[Tensor, LossMetrics]:
@@ -154,7 +154,7 @@ class HybridModel(nn.Module):
             experts.balance(rate)
 
     def expert_counters(self) -> dict[int, ExpertCounters]:
-        """What each E layer, by its index, counted since the last `balance_experts`."""
+        """Return the counters of each E layer, by its index, since the last `balance_experts`."""
         return {layer: experts.counters() for layer, experts in self._expert_layers()}
 
     def _expert_layers(self) -> list[tuple[int, Experts]]:
@@ -186,7 +186,7 @@ class HybridModel(nn.Module):
         return self.norm(hidden_BTD), penalty
 
     def run_layers(self, hidden_BTD: Tensor, rows: PackedRows) -> tuple[Tensor, Tensor]:
-        """The residual stream after the last layer, and the sum of the layers' own terms of the loss."""
+        """Return the residual stream after the last layer, and the sum of the layers' own terms of the loss."""
         penalty = hidden_BTD.new_zeros((), dtype=self.embedding_VD.dtype)
         for layer in self.layers:
             hidden_BTD, layer_penalty = layer(hidden_BTD, rows)
@@ -199,5 +199,5 @@ _TOO_LONG = "Pack shorter rows, or raise the model's max_row_tokens."
 
 
 def count_parameters(model: nn.Module) -> int:
-    """Number of parameter elements; a tied head counts once."""
+    """Count the parameter elements; a tied head counts once."""
     return sum(parameter.numel() for parameter in model.parameters())

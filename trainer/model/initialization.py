@@ -1,8 +1,8 @@
 """Initial weights: a function of (seed, parameter name) alone, over the full logical tensor.
 
-Each parameter has its own generator, seeded by a digest of the seed and its name. So a module that is added moves no
+Each parameter has its own generator, seeded by a digest of the seed and its name. An added module changes no
 other parameter, a shard of any mesh is a slice, and no global generator is read. Modules declare how their own
-parameters begin and what they are for (`ParameterKind`, which the optimizer reads) in `parameter_specs()`.
+parameters start and their purpose (`ParameterKind`, which the optimizer reads) in `parameter_specs()`.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from trainer.distributed.shards import own_rows, rows_like
 
 
 class ParameterKind(StrEnum):
-    """What a parameter is for. `channel` covers norms, biases, taps and per-head scalars or transitions."""
+    """Purpose of a parameter. `channel` covers norms, biases, taps and per-head scalars or transitions."""
 
     MATRIX = "matrix"
     EMBEDDING = "embedding"
@@ -33,7 +33,7 @@ class Initializer(Protocol):
     """Draws the first value of a parameter, float32 on the CPU, from the generator it is handed and nothing else."""
 
     def draw(self, shape: torch.Size, generator: torch.Generator) -> Tensor:
-        """A tensor of this shape."""
+        """Return a tensor of this shape."""
         ...
 
 
@@ -92,7 +92,7 @@ class StepSizeBias:
 
 @dataclass(frozen=True, slots=True)
 class ParameterSpec:
-    """How one parameter begins and what it is for. `cut` is the axis and the sizes of the matrices that lie side by side in it."""
+    """Initializer and kind of a parameter. `cut` is the axis and the sizes of the matrices that are concatenated in it."""
 
     initializer: Initializer
     kind: ParameterKind
@@ -104,7 +104,7 @@ class DeclaresParameters(Protocol):
     """A module that owns parameters says how each begins."""
 
     def parameter_specs(self) -> dict[str, ParameterSpec]:
-        """One entry for each parameter that the module itself registers, by its local name."""
+        """Return one entry for each parameter that the module itself registers, by its local name."""
         ...
 
 
@@ -114,7 +114,7 @@ def fan_in_normal(fan_in: int) -> Normal:
 
 
 def parameter_specs(model: nn.Module) -> Iterator[tuple[str, nn.Parameter, ParameterSpec]]:
-    """Every parameter of a model, sorted by full name, with its declaration. Raises TypeError where one is missing."""
+    """Yield every parameter of a model, sorted by full name, with its declaration. Raises TypeError if one is missing."""
     specs = {
         f"{prefix}.{name}" if prefix else name: spec
         for prefix, module in model.named_modules()
@@ -129,7 +129,7 @@ def parameter_specs(model: nn.Module) -> Iterator[tuple[str, nn.Parameter, Param
 
 
 def initial_value(seed: int, name: str, shape: torch.Size, initializer: Initializer) -> Tensor:
-    """The first value of the parameter `name`: float32, on the CPU, the full logical tensor."""
+    """Return the first value of the parameter `name`: float32, on the CPU, the full logical tensor."""
     message = f"{seed}\0{name}".encode()
     generator = torch.Generator().manual_seed(int.from_bytes(hashlib.sha256(message).digest()[:8], "little") >> 1)
     return initializer.draw(shape, generator)

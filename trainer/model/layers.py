@@ -1,4 +1,4 @@
-"""What every block is made of: a projection, a norm, and what a block returns.
+"""Layers that blocks share: a projection, a norm, and the output of a block.
 
 Shapes: B rows, T tokens of a row, D width, I width in, O width out.
 """
@@ -16,7 +16,7 @@ NUM_TAPS = 4
 
 
 class BlockOutput(NamedTuple):
-    """What a block adds to the residual stream, and its own term of the training loss, a scalar, if it has one."""
+    """Update of the residual stream by a block, and the block's own term of the training loss, a scalar or None."""
 
     update_BTD: Tensor
     penalty: Tensor | None
@@ -25,7 +25,7 @@ class BlockOutput(NamedTuple):
 class Projection(nn.Module):
     """A linear map without bias. The master weight is cast to the dtype of its input: the caller chooses precision.
 
-    `parts` are the widths of what lies side by side in its output, where that is several things.
+    `parts` are the widths of the tensors that are concatenated in its output.
     """
 
     def __init__(self, width_in: int, width_out: int, parts: tuple[int, ...] = ()) -> None:

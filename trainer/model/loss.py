@@ -19,7 +19,7 @@ from trainer.config.model import ModelConfig
 class TrainingBatch(NamedTuple):
     """A batch of packed rows. `loss_mask_BT` is zero where the target is not trained: a piece's last token, padding.
 
-    The last two are present if the recipe asks for them; a model with a structure embedding needs both.
+    The last two are present if the recipe has structure; a model with a structure embedding needs both.
     """
 
     input_ids_BT: Tensor

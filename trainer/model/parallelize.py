@@ -1,9 +1,9 @@
-"""Parameters spread over ranks (FSDP2): each holds some rows of every parameter, of its gradient and of its optimizer state.
+"""Sharding of parameters over ranks (FSDP2): each holds some rows of every parameter, its gradient and its optimizer state.
 
-A layer's parameters are gathered when it runs and let go behind it. Compile a model first, then shard it: a graph that was
+A layer's parameters are gathered when it runs and released after it. Compile a model first, then shard it: a graph that was
 traced over gathered parameters holds for any number of ranks.
 
-Gradients are added by `trainer.distributed.ranks`'s tree and no other: what ranks send each other are shares of gradients, and each
+Gradients are added by `trainer.distributed.ranks`'s tree and no other: ranks exchange shares of gradients, and each
 adds those of its own rows in the order of the ranks. So a sharded training has the bits of one that is not.
 """
 
@@ -35,7 +35,7 @@ def shard(model: HybridModel, ranks: Ranks, device: str = "cpu") -> None:
 
 
 def require_shardable(ranks: Ranks, mode: CompileMode) -> None:
-    """Raise TrainingError where there is nobody to share with, or where hooks of sharding would lie inside of a graph."""
+    """Raise TrainingError for a single rank, or if the hooks of sharding would be inside a graph."""
     if ranks.count == 1:
         raise TrainingError("--shard", "there is one rank", "several, to share the parameters", _START)
     if mode is CompileMode.BUDGETED:
@@ -51,13 +51,13 @@ class TreeReduceScatter:
     """Each rank's share of the sum of all ranks' inputs, added in the order of the ranks as a binary tree."""
 
     def allocate(self, size: Sequence[int], *, dtype: torch.dtype, device: torch.device) -> Tensor:
-        """Memory of an input or an output."""
+        """Allocate an input or an output."""
         return torch.empty(*size, dtype=dtype, device=device)
 
     def __call__(
         self, output_tensor: Tensor, input_tensor: Tensor, group: Any, op: Any, async_op: bool = False
     ) -> None:
-        """Write this rank's share. `op` is a sum: nothing else is asked for."""
+        """Write this rank's share. `op` is always a sum."""
         shares = torch.empty_like(input_tensor)
         dist.all_to_all_single(shares, input_tensor, group=group)
         output_tensor.copy_(add_as_tree(shares.chunk(group.size())))

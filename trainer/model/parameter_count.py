@@ -1,4 +1,4 @@
-"""How many parameters a model has, and how many of them work on one token. Nothing is allocated: the meta device has no memory.
+"""Parameter counts of a model, in all and active for a token. Nothing is allocated: the meta device has no memory.
 
     active = all - experts that a token does not visit - rows of Engram tables that it does not look up
 
@@ -25,7 +25,7 @@ class Sizes(NamedTuple):
 
 
 def sizes_of(config: ModelConfig, vocabulary_size: int) -> Sizes:
-    """The counts of a model, however large, without allocating it."""
+    """Return the counts of a model, however large, without allocating it."""
     with torch.device("meta"):
         model = HybridModel(config, vocabulary_size)
     num_idle = 0
@@ -42,7 +42,7 @@ def sizes_of(config: ModelConfig, vocabulary_size: int) -> Sizes:
 
 
 def describe_preset(name: str, vocabulary_size: int | None = None) -> dict[str, Any]:
-    """A preset's pattern, letters and counts, with the distance to the counts it was made for, as fractions of these."""
+    """Return a preset's pattern, letters and counts, and their relative differences from the published counts."""
     config, target = PRESETS[name], TARGETS[name]
     size = vocabulary_size or target.vocabulary_size
     found = sizes_of(config, size)
@@ -65,7 +65,7 @@ def describe_preset(name: str, vocabulary_size: int | None = None) -> dict[str, 
 
 
 def sentence(described: dict[str, Any]) -> str:
-    """One preset as a line of a table."""
+    """Format a preset as a line of a table."""
     letters = " ".join(f"{count} {kind}" for kind, count in described["letters"].items() if count)
     counts = [
         f"{described['num_parameters'] / 1e6:10,.1f} M",

@@ -1,4 +1,4 @@
-"""Where documents begin and end in a packed row: derived once for attention, scans, convolutions, Engram and the loss.
+"""Segments of packed rows: bounds of documents, derived once for attention, scans, convolutions, Engram and the loss.
 
 Shapes: B rows, T tokens of a row.
 """
@@ -17,7 +17,7 @@ class Segments(NamedTuple):
     """The runs of equal `doc_ids` in each row. Nothing crosses the start of a run.
 
     `segment_ids_BT` counts runs from 0 in each row, int64; padding is a run of its own. `document_starts_BT` is true on
-    a run's first token; `positions_BT` counts from 0 within a run; `is_padding_BT` is true where there is no token.
+    a run's first token; `positions_BT` counts from 0 within a run; `is_padding_BT` is true on padding.
     """
 
     segment_ids_BT: Tensor
@@ -27,9 +27,9 @@ class Segments(NamedTuple):
 
 
 class PackedRows(NamedTuple):
-    """What a block knows of a batch besides its hidden states. `attention` says which tokens look at which.
+    """Inputs of a block besides its hidden states. `attention` is the mask.
 
-    The last two are there where the batch carries them: the kind of each token's chunk, and its document's dependency level.
+    The last two, if the batch has them, are the kind of each token's chunk and its document's dependency level.
     """
 
     input_ids_BT: Tensor
@@ -40,7 +40,7 @@ class PackedRows(NamedTuple):
 
 
 def derive_segments(doc_ids_BT: Tensor) -> Segments:
-    """The segments of rows whose `doc_ids` are 1..N for documents and -1 for padding (any integer type)."""
+    """Return the segments of rows whose `doc_ids` are 1..N for documents and -1 for padding (any integer type)."""
     changes = doc_ids_BT[:, 1:] != doc_ids_BT[:, :-1]
     document_starts_BT = torch.nn.functional.pad(changes, (1, 0), value=True)
     indices_T = torch.arange(doc_ids_BT.shape[1], device=doc_ids_BT.device)

@@ -1,8 +1,8 @@
-"""The structure embedding: what kind of chunk a token stands in, and how deep its document lies in the order of dependencies.
+"""Structure embedding of a token: the kind of its chunk, and the dependency level of its document.
 
     s = W_out (E_kind[kind] + E_level[level])        added to the token's embedding
 
-W_out starts at zero: a model begins as if it had none. Codes beyond the tables count as the last row.
+W_out starts at zero: the embedding has no effect at first. Codes beyond the tables count as the last row.
 
 Shapes: B rows, T tokens of a row, K kinds, L levels, N bottleneck, D width.
 """
@@ -30,7 +30,7 @@ class StructureEmbedding(nn.Module):
         return {"kinds_KN": table, "levels_LN": table, "out_DN": out}
 
     def forward(self, structure_kind_BT: Tensor, dependency_level_BT: Tensor) -> Tensor:
-        """What is added to the token embeddings (B, T, D). Codes are of any integer type and not negative."""
+        """Return the term that is added to the token embeddings (B, T, D). Codes are of any integer type and not negative."""
         kind_BTN = _row_of(self.kinds_KN, structure_kind_BT)
         level_BTN = _row_of(self.levels_LN, dependency_level_BT)
         return functional.linear(kind_BTN + level_BTN, self.out_DN)

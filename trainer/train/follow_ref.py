@@ -70,7 +70,7 @@ class RefFollower:
     def _adopt_found(self, run_data: RunData, position: int, ranks: Ranks) -> EpochEnd:
         assert self.read_ref is not None
         now = run_data.snapshot.snapshot_id
-        found = ranks.tell((self.read_ref() or "") if ranks.rank == 0 else "")
+        found = ranks.broadcast((self.read_ref() or "") if ranks.rank == 0 else "")
         if found in ("", now):
             return EpochEnd()
         adoption = Adoption(position, now, found)

@@ -40,12 +40,12 @@ def train(store: Store, session: TrainSession) -> dict[str, Any]:
 
 
 def _run_session(store: Store, session: TrainSession, ranks: Ranks, scratch: Path, stop: list[int]) -> dict[str, Any]:
-    ranks.agree(_shared_arguments(session))
-    found_id = ranks.tell(find_checkpoint(store, session) if ranks.rank == 0 else "")
+    ranks.require_agreement(_shared_arguments(session))
+    found_id = ranks.broadcast(find_checkpoint(store, session) if ranks.rank == 0 else "")
     session = with_first_snapshot(store, session, found_id)
     placement = DevicePlacement(ranks.device_of(session.device), ranks, session.is_sharded)
     training = Training(store, session.inputs, placement, with_held_out=session.evaluation.every is not None)
-    ranks.agree(training.environment())
+    ranks.require_agreement(training.environment())
     if found_id:
         restore(training, session, store, found_id)
     follower = open_follower(store, session.follow, f"runs/{session.run_name}", training.run_data, training.history)
@@ -83,7 +83,7 @@ class _Loop:
         if training.compilation:
             metrics.log(training.compilation.sentence)
         is_unchanged = bool(found_id) and training.num_steps == self.session.stop_after
-        saved_id = found_id if is_unchanged else training.ranks.tell(self._train_until_stop())
+        saved_id = found_id if is_unchanged else training.ranks.broadcast(self._train_until_stop())
         result = build_result(training, self.session, saved_id, is_unchanged)
         result["tokens_per_second"] = metrics.tokens_per_second
         if training.ranks.rank == 0:

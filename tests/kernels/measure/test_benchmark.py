@@ -38,7 +38,7 @@ def test_a_row_of_the_interpreter_never_lies_among_those_of_gpus() -> None:
     done = benchmark("--interpret", "--output", "docs/benchmarks/kernels.jsonl")
 
     assert done.returncode == 2
-    assert "among what GPUs measured" in done.stderr
+    assert "among the measurements of GPUs" in done.stderr
 
 
 def test_a_row_without_an_end_fails_and_the_next_one_follows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

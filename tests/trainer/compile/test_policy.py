@@ -164,13 +164,13 @@ def test_a_torch_that_lacks_a_setting_is_refused_by_its_name(monkeypatch: pytest
     monkeypatch.delattr(torch._inductor.config, "deterministic")
     apply_settings(is_deterministic=False)
 
-    with pytest.raises(TrainingError, match=r"Inductor of torch .* no deterministic"):
+    with pytest.raises(TrainingError, match=r"Inductor of torch .* lacks deterministic"):
         apply_settings(is_deterministic=True)
 
     monkeypatch.delattr(torch._dynamo.config, "recompile_limit")
     if hasattr(torch._dynamo.config, "cache_size_limit"):
         monkeypatch.delattr(torch._dynamo.config, "cache_size_limit")
-    with pytest.raises(TrainingError, match=r"Dynamo of torch .* no recompile_limit or cache_size_limit"):
+    with pytest.raises(TrainingError, match=r"Dynamo of torch .* lacks recompile_limit or cache_size_limit"):
         apply_settings(is_deterministic=False)
 
 

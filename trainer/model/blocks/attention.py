@@ -1,4 +1,4 @@
-"""A: grouped-query attention within a document, with the Engram branch where the preset lists it.
+"""A: grouped-query attention within a document, with the Engram branch in the layers that the preset lists.
 
     update = W_o Attention(Rot(W_q x), Rot(W_k x), W_v x) + Engram(x)
 
@@ -29,7 +29,7 @@ def rotary_phases(positions_BT: Tensor, head_size: int, base: float) -> Tensor:
 
 
 class AttentionState(NamedTuple):
-    """Keys, rotated, and values of all tokens so far; documents are told apart by position. Engram's own where it is built."""
+    """Rotated keys and values of all tokens so far; positions separate documents. Engram's state if the layer has it."""
 
     keys_BGUE: Tensor
     values_BGUE: Tensor
@@ -63,13 +63,13 @@ class Attention(nn.Module):
         return BlockOutput(update_BTD, None)
 
     def initial_state(self, num_rows: int) -> AttentionState:
-        """Before the first token."""
+        """Return the state before the first token."""
         num_groups = self.key.weight.shape[0] // self.head_size
         none_BGUE = self.key.weight.new_zeros(num_rows, num_groups, 0, self.head_size)
         return AttentionState(none_BGUE, none_BGUE, self.engram.initial_state(num_rows) if self.engram else None)
 
     def step(self, hidden_BD: Tensor, token: StepToken, state: AttentionState) -> tuple[Tensor, AttentionState]:
-        """The update for one token, and the state after it."""
+        """Return the update for one token, and the state after it."""
         phases_B11S = rotary_phases(token.positions_B, self.head_size, self.rotary_base)[:, None, None]
         query_BH1E, key_BG1E, value_BG1E = (
             self._heads(projection(hidden_BD).unsqueeze(1)) for projection in (self.query, self.key, self.value)
@@ -90,5 +90,5 @@ class Attention(nn.Module):
         return update_BD + memory_BD, AttentionState(keys_BGUE, values_BGUE, engram)
 
     def _heads(self, channels: Tensor) -> Tensor:
-        """(B, T, heads * E) -> (B, heads, T, E)."""
+        """Turn (B, T, heads * E) into (B, heads, T, E)."""
         return channels.unflatten(-1, (-1, self.head_size)).transpose(1, 2)

@@ -78,13 +78,13 @@ class Engram(nn.Module):
         return value_BTD + nearby_BTD.to(value_BTD.dtype)
 
     def initial_state(self, num_rows: int) -> EngramState:
-        """Before the first token."""
+        """Return the state before the first token."""
         width, num_taps = self.taps_DK.shape
         ids_BK = self.multipliers_K.new_zeros(num_rows, len(self.multipliers_K))
         return EngramState(ids_BK, self.value.weight.new_zeros(num_rows, num_taps, width))
 
     def step(self, hidden_BD: Tensor, token: StepToken, state: EngramState) -> tuple[Tensor, EngramState]:
-        """The update for one token, and the state after it."""
+        """Return the update for one token, and the state after it."""
         ids_BK = push(state.input_ids_BK, token.input_ids_B)
         memory_B1JW = self._memory(ids_BK, window_segments(token, ids_BK.shape[1]))[:, -1:]
         value_B1D = self._gated_value(hidden_BD.unsqueeze(1), memory_B1JW)
@@ -102,13 +102,13 @@ class Engram(nn.Module):
         return gate_BT1 * self.value(memory_BTE)
 
     def _memory(self, input_ids_BT: Tensor, segments: Segments) -> Tensor:
-        """The rows (B, T, J, W) of the joined table that each token's n-grams hash to."""
+        """Return the rows (B, T, J, W) of the joined table that each token's n-grams hash to."""
         hashing = (self.multipliers_K, self.table_sizes_OH, self.offsets_J, self.pad_class)
         return engram_lookup(self.table_RW, input_ids_BT, segments.positions_BT, *hashing)
 
 
 def signed_root_gate(agreement: Tensor) -> Tensor:
-    """sigmoid(sign(s) sqrt(max(|s|, 1e-6))): steep around zero, slow beyond."""
+    """Compute sigmoid(sign(s) sqrt(max(|s|, 1e-6))): steep around zero, slow beyond."""
     return torch.sigmoid(agreement.sign() * agreement.abs().clamp(min=1e-6).sqrt())
 
 
@@ -120,7 +120,7 @@ def hash_multipliers(seed: int, layer: int, count: int, num_classes: int) -> lis
 
 
 def distinct_primes(minimum: int, count: int) -> list[int]:
-    """The first `count` primes that are not below `minimum`."""
+    """Return the first `count` primes that are not below `minimum`."""
     primes: list[int] = []
     candidate = max(2, minimum)
     while len(primes) < count:

@@ -94,11 +94,11 @@ class Experts(nn.Module):
         return BlockOutput(update_BTD, self.config.z_loss_weight * router_z_loss(logits_ME, is_token_M))
 
     def initial_state(self, num_rows: int) -> tuple[()]:
-        """Experts remember nothing."""
+        """Return the empty state: experts have none."""
         return ()
 
     def step(self, hidden_BD: Tensor, token: StepToken, state: tuple[()]) -> tuple[Tensor, tuple[()]]:
-        """The update for one token. Every expert has room for all rows: a step never overflows."""
+        """Return the update for one token. Every expert has room for all rows: a step never overflows."""
         logits_BE = functional.linear(hidden_BD.to(self.router_ED.dtype), self.router_ED)
         chosen_BK, weights_BK = choose_experts(logits_BE, self.selection_bias_E, self.config.num_selected)
         is_token_B = torch.ones_like(token.positions_B, dtype=torch.bool)
@@ -125,7 +125,7 @@ class Experts(nn.Module):
         self.empty_slots.add_(num_slots - num_placed)
 
     def counters(self) -> ExpertCounters:
-        """A copy of what was counted since the last `balance`."""
+        """Return a copy of the counts since the last `balance`."""
         return ExpertCounters(self.load_E.clone(), self.overflow.clone(), self.empty_slots.clone())
 
     @torch.no_grad()
@@ -150,7 +150,7 @@ def expert_capacity(num_tokens: int, config: ExpertsConfig, is_power_of_two: boo
 
 
 def choose_experts(logits_ME: Tensor, selection_bias_E: Tensor, num_selected: int) -> tuple[Tensor, Tensor]:
-    """The chosen experts (M, K), best first, equal scores by lower index, and their weights (M, K), which sum to one.
+    """Return the chosen experts (M, K), best first, equal scores by lower index, and their weights (M, K), which sum to one.
 
     The bias decides who is chosen and nothing else: weights come from the scores alone, no gradient reaches the bias.
     """
@@ -180,7 +180,7 @@ def place_pairs(chosen_MK: Tensor, is_token_M: Tensor, num_experts: int, capacit
 
 
 def activate(inner_F: Tensor, is_gated: bool) -> Tensor:
-    """silu(gate) * up, where gate and up are the two halves of the last axis; or silu(up) without a gate."""
+    """Compute silu(gate) * up, where gate and up are the two halves of the last axis; without a gate, silu(up)."""
     if not is_gated:
         return functional.silu(inner_F)
     gate_F, up_F = inner_F.chunk(2, dim=-1)

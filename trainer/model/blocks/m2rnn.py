@@ -38,7 +38,7 @@ DECAY_RATE_RANGE = (1.0, 16.0)
 
 
 class RecurrenceInputs(NamedTuple):
-    """What the recurrence reads: q, k, v and the forget gate f, 0 to 1."""
+    """Inputs of the recurrence: q, k, v and the forget gate f, 0 to 1."""
 
     queries_BTHK: Tensor
     keys_BTHK: Tensor
@@ -90,13 +90,13 @@ class M2RNN(nn.Module):
         return BlockOutput(self.out(self._gated(mixed, gate)), None)
 
     def initial_state(self, num_rows: int) -> M2RNNState:
-        """Before the first token."""
+        """Return the state before the first token."""
         heads, values, _ = self.transition_HVV.shape
         channels_BKC = self.taps_CK.new_zeros(num_rows, NUM_TAPS, sum(self.channel_widths))
         return M2RNNState(channels_BKC, self.taps_CK.new_zeros(num_rows, heads, self.key_size, values))
 
     def step(self, hidden_BD: Tensor, token: StepToken, state: M2RNNState) -> tuple[Tensor, M2RNNState]:
-        """The update for one token, and the state after it."""
+        """Return the update for one token, and the state after it."""
         channels_BC, gate, step_BH = self.into(hidden_BD).split(self.widths, dim=-1)
         window_BKC = push(state.channels_BKC, channels_BC.to(state.channels_BKC.dtype))
         positions_BK = window_segments(token, NUM_TAPS).positions_BT
@@ -113,7 +113,7 @@ class M2RNN(nn.Module):
         return self.out(self._gated(mixed, gate)), M2RNNState(window_BKC, state_BHKV)
 
     def _gated(self, mixed: Tensor, gate: Tensor) -> Tensor:
-        """norm(mixed * silu(gate)), in the dtype of the gate."""
+        """Compute norm(mixed * silu(gate)), in the dtype of the gate."""
         return gated_rms_norm(mixed, gate, self.norm.weight, self.norm.epsilon)
 
     def _recurrence_inputs(self, channels_BTC: Tensor, step_BTH: Tensor, positions_BT: Tensor) -> RecurrenceInputs:

@@ -29,7 +29,7 @@ EXPANSION = 2
 
 
 class Mamba3State(NamedTuple):
-    """What the recurrence of the file's head carries from token to token: phi, h, x_{t-1} and k_{t-1}."""
+    """State of the recurrence in the module's docstring: phi, h, x_{t-1} and k_{t-1}."""
 
     phases_BHS: Tensor
     state_BHPN: Tensor
@@ -69,13 +69,13 @@ class Mamba3(nn.Module):
         return BlockOutput(self.out(gated_BTE), None)
 
     def initial_state(self, num_rows: int) -> Mamba3State:
-        """Before the first token."""
+        """Return the state before the first token."""
         num_heads, num_states = self.query_bias_HN.shape
         sizes = ((num_states // 4,), (self.head_size, num_states), (self.head_size,), (num_states,))
         return Mamba3State(*(self.skip_H.new_zeros(num_rows, num_heads, *size) for size in sizes))
 
     def step(self, hidden_BD: Tensor, token: StepToken, state: Mamba3State) -> tuple[Tensor, Mamba3State]:
-        """The update for one token, and the state after it."""
+        """Return the update for one token, and the state after it."""
         gate_B1E, *parts = self.into(hidden_BD.unsqueeze(1)).split(self.widths, dim=-1)
         arguments = self._scan_arguments(parts, token.is_start.unsqueeze(1).int())
         scanned_BHP, state = mamba3_step(arguments, token.is_start, state)
@@ -83,7 +83,7 @@ class Mamba3(nn.Module):
         return self.out(mixed_BHP.flatten(1).to(hidden_BD.dtype) * functional.silu(gate_B1E[:, 0])), state
 
     def _scan_arguments(self, parts: list[Tensor], segment_ids_BT: Tensor) -> ScanArguments:
-        """What the scan reads: vectors in the dtype of the hidden states, all else in that of the parameters (float32)."""
+        """Return the inputs of the scan: vectors in the dtype of the hidden states, the rest in the parameters'."""
         values, keys, queries, *scalars = parts
         step, decay, share, angle = (part.to(self.skip_H.dtype) for part in scalars)
         return ScanArguments(
@@ -107,7 +107,7 @@ def heavy_tail(x: Tensor) -> Tensor:
 
 
 def mamba3_step(arguments: ScanArguments, is_start_B: Tensor, state: Mamba3State) -> tuple[Tensor, Mamba3State]:
-    """y (B, H, P) of one token by the two-term recurrence: the arguments are those of rows of one token."""
+    """Return y (B, H, P) of one token by the two-term recurrence: the arguments are those of rows of one token."""
     queries_BHN = arguments.queries_BTN + arguments.query_bias_HN
     keys_BHN = arguments.keys_BTN + arguments.key_bias_HN
     value_BHP, step_BH, rates_BH = (tensor[:, 0] for tensor in arguments[4:7])
@@ -126,5 +126,5 @@ def mamba3_step(arguments: ScanArguments, is_start_B: Tensor, state: Mamba3State
 
 
 def _keeps(is_start_B: Tensor, like: Tensor) -> Tensor:
-    """Zero in the rows where a document starts, one in the others, shaped to multiply `like`."""
+    """Return 0 in the rows where a document starts, one in the others, shaped to multiply `like`."""
     return (~is_start_B).to(like.dtype).view(-1, *(1,) * (like.dim() - 1))
