@@ -15,7 +15,7 @@ from kernels.chunked_cross_entropy import chunked_cross_entropy
 from kernels.engram_lookup import engram_lookup_backward_op
 from kernels.expert_combine import expert_combine
 from kernels.expert_dispatch import expert_dispatch
-from kernels.framework import launch
+from kernels.framework import backend, launch
 from kernels.framework.spec import KernelSpec, all_specs
 from kernels.gated_rms_norm import gated_rms_norm
 from kernels.measure.parity import leaves, run_with_gradients
@@ -236,7 +236,7 @@ def test_the_weight_gradient_is_right_for_any_number_of_programs(monkeypatch, ma
 
 
 def test_partial_sums_are_added_in_one_order_whatever_their_number() -> None:
-    if not launch.backend.is_interpreting():
+    if not backend.is_interpreting():
         pytest.skip("a kernel: it runs in the interpreter")
     partials_PX = torch.randn(70, 65, generator=torch.Generator().manual_seed(0))
 
