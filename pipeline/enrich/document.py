@@ -18,14 +18,14 @@ NO_DATABASE = "no_database"
 _KIND_CODES = {kind: code for code, kind in enumerate(ChunkKind)}
 _BLANKS = b" \t\r\n"
 
-Row = Mapping[str, str]
+DocumentRow = Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Reading:
+class ParsedDocument:
     """What the parser and the compiler found in one document. `view` is None where there was nothing to compile."""
 
-    document: Row
+    row: DocumentRow
     syntax: Syntax
     chunks: Sequence[Chunk]
     provenance: Provenance
@@ -37,47 +37,47 @@ class Reading:
         """Bytes by which the chunks, put together, differ from the text."""
         content = self.syntax.content
         joined = b"".join(content[chunk.start : chunk.end] for chunk in self.chunks)
-        text = self.document["text"].encode()
+        text = self.row["text"].encode()
         if joined == text:
             return 0
         return sum(a != b for a, b in zip(joined, text, strict=False)) + abs(len(joined) - len(text))
 
 
-def read_document(document: Row, params: SyntaxParams, view: View | None = None) -> Reading:
+def read_document(document: DocumentRow, params: SyntaxParams, view: View | None = None) -> ParsedDocument:
     """Parse one document and cut it into chunks. A document that cannot be parsed is degraded, never dropped."""
     content = document["text"].encode()
     syntax = _best_syntax(document["path"], content, params)
     provenance, detail = _provenance(syntax, params, view)
     chunks = sized_chunks(syntax, chunks_of(syntax), params.max_chunk_bytes)
-    return Reading(document, syntax, chunks, provenance, detail, view)
+    return ParsedDocument(document, syntax, chunks, provenance, detail, view)
 
 
-def record_of(reading: Reading, order_in_source: int) -> EnrichedDocument:
-    """The row of a reading."""
-    document, chunks, view = reading.document, reading.chunks, reading.view
+def record_of(parsed: ParsedDocument, order_in_source: int) -> EnrichedDocument:
+    """Return the row of a parsed document."""
+    row, chunks, view = parsed.row, parsed.chunks, parsed.view
     return EnrichedDocument(
-        document_id=document["document_id"],
-        source=document["source"],
-        path=document["path"],
-        split=document["split"],
-        text=document["text"],
-        text_sha256=document["text_sha256"],
-        language=reading.syntax.language.name,
-        provenance=reading.provenance.value,
-        provenance_detail=reading.provenance_detail,
+        document_id=row["document_id"],
+        source=row["source"],
+        path=row["path"],
+        split=row["split"],
+        text=row["text"],
+        text_sha256=row["text_sha256"],
+        language=parsed.syntax.language.name,
+        provenance=parsed.provenance.value,
+        provenance_detail=parsed.provenance_detail,
         chunk_starts=tuple(chunk.start for chunk in chunks),
         chunk_ends=tuple(chunk.end for chunk in chunks),
         chunk_kinds=tuple(_KIND_CODES[chunk.kind] for chunk in chunks),
         chunk_levels=tuple(chunk.level for chunk in chunks),
-        includes=reading.syntax.includes,
-        error_fraction=reading.syntax.error_fraction,
+        includes=parsed.syntax.includes,
+        error_fraction=parsed.syntax.error_fraction,
         order_in_source=order_in_source,
         build_context=None if view is None else view.context,
-        filepath_stable_id=document["filepath_stable_id"],
-        file_local_commit_index=cast(int | None, document["file_local_commit_index"]),
-        **_mention_columns(reading),
-        **_node_columns(reading),
-        **provenance_columns(reading),
+        filepath_stable_id=row["filepath_stable_id"],
+        file_local_commit_index=cast(int | None, row["file_local_commit_index"]),
+        **_mention_columns(parsed),
+        **_node_columns(parsed),
+        **provenance_columns(parsed),
     )
 
 
@@ -103,8 +103,8 @@ def _provenance(syntax: Syntax, params: SyntaxParams, view: View | None) -> tupl
     return Provenance.DEGRADED if view.detail.startswith("tool_failed") else Provenance.SYNTAX_ONLY, view.detail
 
 
-def _node_columns(reading: Reading) -> dict[str, Any]:
-    leaves = leaves_of_syntax(reading.syntax)
+def _node_columns(parsed: ParsedDocument) -> dict[str, Any]:
+    leaves = leaves_of_syntax(parsed.syntax)
     if leaves is None:
         return dict.fromkeys(("node_starts", "node_depths", "node_siblings", "node_types"))
     return {
@@ -115,13 +115,13 @@ def _node_columns(reading: Reading) -> dict[str, Any]:
     }
 
 
-def _mention_columns(reading: Reading) -> dict[str, Any]:
+def _mention_columns(parsed: ParsedDocument) -> dict[str, Any]:
     """What the compiler saw. An extent takes the blanks before its name, as leaves do: tokens begin with them."""
     names = ("symbol_ends", "symbols", "calls", "type_references", "definitions_and_uses")
-    view = reading.view
+    view = parsed.view
     if view is None or not view.is_seen:
         return dict.fromkeys(("symbol_starts", *names))
-    content, starts, end = reading.syntax.content, [], 0
+    content, starts, end = parsed.syntax.content, [], 0
     for mention in view.mentions:
         starts.append(end + len(content[end : mention[0]].rstrip(_BLANKS)))
         end = mention[1]
@@ -129,15 +129,13 @@ def _mention_columns(reading: Reading) -> dict[str, Any]:
     return {"symbol_starts": tuple(starts), **dict(zip(names, map(tuple, columns), strict=True))}
 
 
-def provenance_columns(reading: Reading) -> dict[str, Any]:
+def provenance_columns(parsed: ParsedDocument) -> dict[str, Any]:
     """The document's provenance, but for what did not parse, which is degraded, and for what no compiler saw in it."""
-    num_bytes, code = len(reading.syntax.content), PROVENANCE_CODES[reading.provenance]
-    inactive = (
-        reading.view.inactive if reading.view is not None and reading.provenance is Provenance.BUILD_AWARE else ()
-    )
-    if not inactive and not reading.syntax.errors:
+    num_bytes, code = len(parsed.syntax.content), PROVENANCE_CODES[parsed.provenance]
+    inactive = parsed.view.inactive if parsed.view is not None and parsed.provenance is Provenance.BUILD_AWARE else ()
+    if not inactive and not parsed.syntax.errors:
         return {"provenance_starts": (0,) if num_bytes else (), "provenance_codes": (code,) if num_bytes else ()}
-    errors = reading.syntax.errors
+    errors = parsed.syntax.errors
     edges = sorted({0, num_bytes, *(edge for span in (*errors, *inactive) for edge in span)})
     place = {edge: index for index, edge in enumerate(edges)}
     codes = [code] * (len(edges) - 1)

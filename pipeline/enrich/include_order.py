@@ -3,6 +3,7 @@
 import heapq
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from graphlib import TopologicalSorter
 from pathlib import PurePosixPath
 from posixpath import commonpath, dirname, join, normpath
 
@@ -12,17 +13,17 @@ Graph = Mapping[str, Sequence[str]]
 
 
 def order_documents(includes: Mapping[str, Sequence[str]]) -> list[str]:
-    """The paths, each behind all that it includes. `includes` holds for each path what it includes, as written.
+    """Return the paths, each after all that it includes. `includes` holds for each path what it includes, as written.
 
     A cycle counts as one: its headers come first, then by path. Of what could come next, a source file whose own header
-    is out goes first, so that the two stand together as far as that allows; else the smallest path.
+    is placed goes first, so that the two are neighbors where possible; else the smallest path.
     """
     graph = include_graph(includes)
     return _order_cycles(graph, strongly_connected(graph))
 
 
 def include_graph(includes: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """For each path the paths of the same source that it includes, sorted. Includes of other files are left out."""
+    """Return for each path the paths of the same source that it includes, sorted. Includes of other files are left out."""
     by_name: defaultdict[str, list[str]] = defaultdict(list)
     for path in sorted(includes):
         by_name[PurePosixPath(path).name].append(path)
@@ -34,10 +35,10 @@ def include_graph(includes: Mapping[str, Sequence[str]]) -> dict[str, list[str]]
 
 
 def resolve(path: str, written: str, by_name: Mapping[str, Sequence[str]]) -> str | None:
-    """The file that `#include written` in `path` means, or None. `by_name` holds the paths of each file name.
+    """Return the file that `#include written` in `path` means, or None. `by_name` holds the paths of each file name.
 
-    Quotes look beside the file first. Else any path that ends in the name will do, the one that shares most folders
-    with `path` first; in brackets the name must have a folder, for `<string.h>` is nobody's own.
+    Quotes look beside the file first. Else it is the path that ends in the name and shares most folders with
+    `path`; in brackets the name must have a folder, because `<string.h>` is a system header.
     """
     name = normpath(written[1:-1])
     candidates = by_name.get(PurePosixPath(name).name, ())
@@ -52,7 +53,7 @@ def resolve(path: str, written: str, by_name: Mapping[str, Sequence[str]]) -> st
 
 
 def strongly_connected(graph: Graph) -> list[tuple[str, ...]]:
-    """The cycles of a graph, and each other path alone (Tarjan 1972, without recursion), what is included first."""
+    """Return the cycles of a graph, and each other path alone, included ones first (Tarjan 1972, without recursion)."""
     numbers: dict[str, int] = {}
     lowest: dict[str, int] = {}
     open_paths: list[str] = []
@@ -81,7 +82,7 @@ def strongly_connected(graph: Graph) -> list[tuple[str, ...]]:
 
 
 def _close(path: str, open_paths: list[str], closed: set[str]) -> tuple[str, ...]:
-    """The component of `path`: everything that was opened since."""
+    """Return the component of `path`: everything that was opened since."""
     start = open_paths.index(path)
     component = open_paths[start:]
     del open_paths[start:]
@@ -90,31 +91,25 @@ def _close(path: str, open_paths: list[str], closed: set[str]) -> tuple[str, ...
 
 
 def _order_cycles(graph: Graph, components: Sequence[tuple[str, ...]]) -> list[str]:
-    """Kahn's algorithm over the components, with a heap for the ties."""
+    """Return the paths of the components in topological order, with a heap for the ties."""
     component_of = {path: index for index, component in enumerate(components) for path in component}
-    users: defaultdict[int, set[int]] = defaultdict(set)
-    num_missing = [0] * len(components)
-    for path, targets in graph.items():
-        user = component_of[path]
-        for included in {component_of[target] for target in targets} - {user}:
-            if user not in users[included]:
-                users[included].add(user)
-                num_missing[user] += 1
-    ready = [(_priority(components[index], graph), index) for index, missing in enumerate(num_missing) if not missing]
-    heapq.heapify(ready)
+    sorter: TopologicalSorter[int] = TopologicalSorter()
+    for index, component in enumerate(components):
+        sorter.add(index, *({component_of[target] for path in component for target in graph[path]} - {index}))
+    sorter.prepare()
+    ready: list[tuple[tuple[bool, str], int]] = []
     ordered: list[str] = []
-    while ready:
+    while sorter:
+        for index in sorter.get_ready():
+            heapq.heappush(ready, (_priority(components[index], graph), index))
         _, index = heapq.heappop(ready)
         ordered += components[index]
-        for user in users[index]:
-            num_missing[user] -= 1
-            if not num_missing[user]:
-                heapq.heappush(ready, (_priority(components[user], graph), user))
+        sorter.done(index)
     return ordered
 
 
 def _priority(component: tuple[str, ...], graph: Graph) -> tuple[bool, str]:
-    """Source files behind their own header first, then by path."""
+    """Order source files after their own header first, then by path."""
     return (not any(_includes_own_header(path, graph[path]) for path in component), component[0])
 
 

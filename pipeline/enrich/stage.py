@@ -21,7 +21,7 @@ from pipeline.core.records import PROVENANCE_CODES, EnrichedDocument, Provenance
 from pipeline.core.schema import table_of_records
 from pipeline.enrich.compiler.compiler_index import CompilerIndex, Source, index_source
 from pipeline.enrich.compiler.tools import tool_versions
-from pipeline.enrich.document import Reading, provenance_columns, read_document, record_of
+from pipeline.enrich.document import ParsedDocument, provenance_columns, read_document, record_of
 from pipeline.enrich.include_order import order_documents
 from pipeline.enrich.params import BuiltParams, EnrichParams, SyntaxParams
 from pipeline.pins.build_block import BuildBlock
@@ -35,10 +35,10 @@ COMPILER_VERSION = 3
 _CHRONOLOGY = ("filepath_stable_id", "file_local_commit_index")
 _READ = ["document_id", "source", "path", "split", "text", "text_sha256", *_CHRONOLOGY]
 
-Context = StageContext[EnrichParams]
+EnrichContext = StageContext[EnrichParams]
 
 
-def run(context: Context) -> StageOutput:
+def run(context: EnrichContext) -> StageOutput:
     """One part a source, from its documents and the list of those that lost as duplicates."""
     rules = {name: object_id for name, object_id in context.inputs.items() if name != DUPLICATES}
     kept = context.read(context.inputs[DUPLICATES]).table("kept.parquet", ["document_id"])["document_id"]
@@ -97,13 +97,13 @@ def enrich_built_source(job: PartJob) -> PartOutput:
 
 
 def _enriched(documents: pa.Table, params: SyntaxParams, index: CompilerIndex | None) -> PartOutput:
-    readings = [
+    parsed = [
         read_document(row, params, None if index is None else index.view(row["path"])) for row in documents.to_pylist()
     ]
-    position = {path: index for index, path in enumerate(order_documents(_includes(readings)))}
-    records = [record_of(reading, position[reading.document["path"]]) for reading in readings]
+    position = {path: index for index, path in enumerate(order_documents(_includes(parsed)))}
+    records = [record_of(document, position[document.row["path"]]) for document in parsed]
     records.sort(key=lambda record: record.order_in_source)
-    return PartOutput({"enriched.parquet": table_of_records(EnrichedDocument, records)}, _report(readings))
+    return PartOutput({"enriched.parquet": table_of_records(EnrichedDocument, records)}, _report(parsed))
 
 
 def _kept_documents(job: PartJob) -> pa.Table:
@@ -123,7 +123,7 @@ def _part(name: str, documents: str, dropped: Sequence[str], params: EnrichParam
     )
 
 
-def _built_part(part: Part, block: BuildBlock, context: Context) -> Part:
+def _built_part(part: Part, block: BuildBlock, context: EnrichContext) -> Part:
     """The part of a source that is built depends on its collected tree and on the tools too."""
     return replace(
         part,
@@ -140,64 +140,64 @@ def _built_part(part: Part, block: BuildBlock, context: Context) -> Part:
     )
 
 
-def _cache(context: Context) -> dict[str, Path]:
+def _cache(context: EnrichContext) -> dict[str, Path]:
     """Where compiled units are remembered: beside the store's objects, of which it is none. It may be deleted at any time."""
     return {"cache": context.store_root / "units"}
 
 
-def _dropped(context: Context, documents: str, kept: pa.ChunkedArray) -> list[str]:
+def _dropped(context: EnrichContext, documents: str, kept: pa.ChunkedArray) -> list[str]:
     """The ids of a source's documents that lost as duplicates, sorted."""
     ids = context.read(documents).table("documents.parquet", ["document_id"])["document_id"]
     return sorted(ids.filter(pc.invert(pc.is_in(ids, value_set=kept))).to_pylist())
 
 
-def _includes(readings: Sequence[Reading]) -> dict[str, tuple[str, ...]]:
-    return {reading.document["path"]: reading.syntax.includes for reading in readings}
+def _includes(parsed: Sequence[ParsedDocument]) -> dict[str, tuple[str, ...]]:
+    return {document.row["path"]: document.syntax.includes for document in parsed}
 
 
-def _report(readings: Sequence[Reading]) -> StageReport:
-    num_bytes = sum(len(reading.syntax.content) for reading in readings)
-    provenances = Counter(reading.provenance for reading in readings)
-    codes = _bytes_by_provenance(readings)
+def _report(parsed: Sequence[ParsedDocument]) -> StageReport:
+    num_bytes = sum(len(document.syntax.content) for document in parsed)
+    provenances = Counter(document.provenance for document in parsed)
+    codes = _bytes_by_provenance(parsed)
     measures = {f"num_documents_{provenance.value}": provenances[provenance] for provenance in Provenance}
     measures |= {
-        "num_documents_without_provenance": len(readings) - provenances.total(),
-        "num_chunks": sum(len(reading.chunks) for reading in readings),
-        "num_bytes_changed": sum(reading.num_bytes_changed for reading in readings),
-        "num_error_bytes": sum(reading.syntax.num_error_bytes for reading in readings),
-        "num_documents_with_errors": sum(reading.syntax.num_error_bytes > 0 for reading in readings),
-        "num_error_bytes_unblanked": sum(reading.syntax.num_error_bytes_unblanked for reading in readings),
-        "num_documents_with_blanked_branches": sum(bool(reading.syntax.blanked) for reading in readings),
+        "num_documents_without_provenance": len(parsed) - provenances.total(),
+        "num_chunks": sum(len(document.chunks) for document in parsed),
+        "num_bytes_changed": sum(document.num_bytes_changed for document in parsed),
+        "num_error_bytes": sum(document.syntax.num_error_bytes for document in parsed),
+        "num_documents_with_errors": sum(document.syntax.num_error_bytes > 0 for document in parsed),
+        "num_error_bytes_unblanked": sum(document.syntax.num_error_bytes_unblanked for document in parsed),
+        "num_documents_with_blanked_branches": sum(bool(document.syntax.blanked) for document in parsed),
         **{f"num_bytes_{provenance.value}": codes[provenance] for provenance in Provenance},
         "num_bytes_without_provenance": num_bytes - codes.total(),
-        "num_files_matched": sum(reading.view is not None and _is_matched(reading) for reading in readings),
-        "num_files_indexed": sum(reading.view is not None and reading.view.is_seen for reading in readings),
-        "num_files_partial": sum(reading.view is not None and _is_partial(reading) for reading in readings),
-        "num_files_fallen_back": sum(reading.view is not None and not reading.view.is_seen for reading in readings),
-        "num_documents_tool_failed": sum(reading.provenance_detail.startswith("tool_failed") for reading in readings),
+        "num_files_matched": sum(document.view is not None and _is_matched(document) for document in parsed),
+        "num_files_indexed": sum(document.view is not None and document.view.is_seen for document in parsed),
+        "num_files_partial": sum(document.view is not None and _is_partial(document) for document in parsed),
+        "num_files_fallen_back": sum(document.view is not None and not document.view.is_seen for document in parsed),
+        "num_documents_tool_failed": sum(document.provenance_detail.startswith("tool_failed") for document in parsed),
         "num_sources_built": 0,
         "num_sources_out_of_band": 0,
         "num_local_paths_in_context": 0,
     }
-    return StageReport(len(readings), len(readings), {}, num_bytes, num_bytes, measures)
+    return StageReport(len(parsed), len(parsed), {}, num_bytes, num_bytes, measures)
 
 
-def _is_matched(reading: Reading) -> bool:
+def _is_matched(document: ParsedDocument) -> bool:
     """Whether a unit of the database is this file or reads it, compiled or not."""
-    return reading.view is not None and reading.view.context is not None
+    return document.view is not None and document.view.context is not None
 
 
-def _is_partial(reading: Reading) -> bool:
-    return reading.view is not None and reading.view.is_seen and reading.view.detail.startswith("partial")
+def _is_partial(document: ParsedDocument) -> bool:
+    return document.view is not None and document.view.is_seen and document.view.detail.startswith("partial")
 
 
-def _bytes_by_provenance(readings: Sequence[Reading]) -> Counter[Provenance]:
+def _bytes_by_provenance(parsed: Sequence[ParsedDocument]) -> Counter[Provenance]:
     """Bytes by the provenance of their structure; those without any are in none."""
     names = {code: provenance for provenance, code in PROVENANCE_CODES.items()}
     counts: Counter[Provenance] = Counter()
-    for reading in readings:
-        columns = provenance_columns(reading)
-        ends = [*columns["provenance_starts"][1:], len(reading.syntax.content)]
+    for document in parsed:
+        columns = provenance_columns(document)
+        ends = [*columns["provenance_starts"][1:], len(document.syntax.content)]
         for start, end, code in zip(columns["provenance_starts"], ends, columns["provenance_codes"], strict=True):
             if int(code) in names:
                 counts[names[int(code)]] += int(end) - int(start)

@@ -12,8 +12,7 @@ from pipeline.core.errors import StageError
 from pipeline.core.records import Split, TokenizedDocument
 from pipeline.core.schema import arrow_schema, table_of
 from pipeline.core.table_names import ENRICHED, PACKED, TOKENS, TRAINING_ROWS
-from pipeline.tokenize.columns.align import line_starts
-from pipeline.tokenize.columns.aligned import BYTE_STRUCTURE, aligned_columns
+from pipeline.tokenize.columns.align import BYTE_STRUCTURE, aligned_columns, line_starts
 from pipeline.tokenize.columns.list_column import ListColumn
 from pipeline.tokenize.encode import Encoder, token_starts
 from pipeline.tokenize.params import TokenizeParams

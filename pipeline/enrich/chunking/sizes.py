@@ -16,8 +16,6 @@ from pipeline.enrich.syntax.parse import Syntax
 
 _IS_BLANK = np.isin(np.arange(256), [*b" \t\n\r\v\f"])
 
-Sizes = NDArray[np.int64]
-
 
 def sized_chunks(syntax: Syntax, chunks: Sequence[Chunk], max_num_bytes: int) -> list[Chunk]:
     """The chunks, each with at most `max_num_bytes` bytes that are no blanks, as far as its leaves allow."""
@@ -37,14 +35,14 @@ def sized_chunks(syntax: Syntax, chunks: Sequence[Chunk], max_num_bytes: int) ->
     return sized
 
 
-def _sizes_before(content: bytes) -> Sizes:
+def _sizes_before(content: bytes) -> NDArray[np.int64]:
     """For each place of a text, the bytes before it that are no blanks."""
     sizes = np.zeros(len(content) + 1, np.int64)
     np.cumsum(~_IS_BLANK[np.frombuffer(content, dtype=np.uint8)], out=sizes[1:])
     return sizes
 
 
-def _node_starts(syntax: Syntax, sizes: Sizes, chunk: Chunk, max_num_bytes: int) -> list[int]:
+def _node_starts(syntax: Syntax, sizes: NDArray[np.int64], chunk: Chunk, max_num_bytes: int) -> list[int]:
     """Where the nodes in a chunk start that are small enough, in order. Larger ones are opened."""
     assert syntax.tree is not None  # the caller has looked
     starts: list[int] = []
@@ -64,7 +62,7 @@ def _node_starts(syntax: Syntax, sizes: Sizes, chunk: Chunk, max_num_bytes: int)
     return starts
 
 
-def _cuts(sizes: Sizes, chunk: Chunk, starts: Sequence[int], max_num_bytes: int) -> list[int]:
+def _cuts(sizes: NDArray[np.int64], chunk: Chunk, starts: Sequence[int], max_num_bytes: int) -> list[int]:
     """The starts at which the chunk is cut: as many parts go together as stay within the limit."""
     if not starts:
         return []

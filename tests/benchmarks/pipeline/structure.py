@@ -20,7 +20,7 @@ from pipeline.core.records import ChunkKind
 from pipeline.enrich.compiler.compiler_index import CompilerIndex, Source, index_source, prepare
 from pipeline.enrich.compiler.params import CompilerParams
 from pipeline.enrich.compiler.tools import system_arguments, tool_versions
-from pipeline.enrich.document import Reading, read_document, record_of
+from pipeline.enrich.document import ParsedDocument, read_document, record_of
 from pipeline.enrich.params import SyntaxParams
 from pipeline.enrich.syntax.branches import conditionals_of, unbalanced_branches
 from pipeline.enrich.syntax.grammar import load_grammar
@@ -211,7 +211,7 @@ def _functions(unit: Any, path: str, cindex: Any) -> Iterator[Any]:
             yield cursor
 
 
-def _is_cut_well(function: Any, reading: Reading) -> bool:
+def _is_cut_well(function: Any, reading: ParsedDocument) -> bool:
     body = [child for child in function.get_children() if child.kind.name == "COMPOUND_STMT"][-1].extent
     at, start, end = function.location.offset, body.start.offset, body.end.offset
     signature = [chunk for chunk in reading.chunks if chunk.start <= at < chunk.end]
