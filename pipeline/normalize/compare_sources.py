@@ -1,4 +1,4 @@
-"""All sources side by side: duplicates and copies of copyleft texts among the documents that the rules left."""
+"""Comparison of all sources: duplicates and copies of copyleft texts among the documents that the rules left."""
 
 from collections.abc import Collection, Mapping
 from functools import lru_cache
@@ -27,12 +27,12 @@ _ENTRY_COLUMNS = ["document_id", "source", "path", "split", "num_bytes", "text_s
 
 
 def compare_sources(job: PartJob) -> PartOutput:
-    """The part function of `normalize/duplicates`.
+    """Run the part function of `normalize/duplicates`.
 
     Copies of copyleft texts are dropped first, so that none of them displaces another document.
     """
     assert isinstance(job.params, DuplicateParams)
-    entries, signatures = _read_entries(job.inputs)
+    entries, signatures = _read_documents(job.inputs)
     texts = _Texts(job.inputs, {entry.document_id: entry.source for entry in entries})
     copyleft = read_copyleft(job.inputs, COPYLEFT)
     held = find_copyleft_copies(entries, signatures, copyleft, texts.shingles, job.params)
@@ -58,9 +58,9 @@ def compare_sources(job: PartJob) -> PartOutput:
 
 
 class _Texts:
-    """Shingles of single documents, read when they are asked for: most are never compared.
+    """Shingles of single documents, computed when needed: most documents are never compared.
 
-    Once `expect` was told which documents may be, memory holds their texts and no others.
+    After `expect`, only the texts of the expected documents are in memory.
     """
 
     def __init__(self, inputs: Mapping[str, Tables], sources: Mapping[str, str]) -> None:
@@ -71,7 +71,7 @@ class _Texts:
         self.shingles = lru_cache(maxsize=2_000)(self._shingles)
 
     def expect(self, document_ids: Collection[str]) -> None:
-        """Keep the texts of these documents only. What was read before is not read again, but copied out of its table."""
+        """Keep the texts of these documents only. Texts that were read before are copied out of their tables."""
         self._expected = document_ids
         for source, found in self._tables.items():
             kept = {name: text.as_py() for name, text in found.items() if name in document_ids}
@@ -93,8 +93,8 @@ class _Texts:
         return dict(zip(table["document_id"].to_pylist(), table["text"], strict=True))
 
 
-def _read_entries(inputs: Mapping[str, Tables]) -> tuple[list[ComparedDocument], NDArray[np.uint32]]:
-    """The entries of all sources, and the signatures of those that have one, as one array."""
+def _read_documents(inputs: Mapping[str, Tables]) -> tuple[list[ComparedDocument], NDArray[np.uint32]]:
+    """Return the documents of all sources, and the signatures of those that have one, as one array."""
     entries: list[ComparedDocument] = []
     stacked = [np.empty((0, NUM_PERMUTATIONS), np.uint32)]
     num_rows = 0

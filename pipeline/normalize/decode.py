@@ -1,4 +1,4 @@
-"""Bytes to text: ASCII, byte order mark, strict UTF-8, then a detector restricted to likely encodings.
+"""Decoding of files: ASCII, byte order mark, strict UTF-8, then a detector restricted to likely encodings.
 
 Never a replacement character.
 """
@@ -28,7 +28,7 @@ _CONTROL_TABLE = dict.fromkeys(_CONTROLS)
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """A text with LF line ends, the encoding it was in, and what was changed on the way."""
+    """A text with LF line ends, its original encoding, and the edits that were made."""
 
     text: str
     encoding: str
@@ -36,9 +36,9 @@ class Decoded:
 
 
 def decode(content: bytes) -> Decoded | Drop:
-    """The text of a file, or a refusal.
+    """Return the text of a file, or the drop.
 
-    It is `binary` for NUL bytes and control characters, `undecodable` where no encoding fits.
+    The reason is `binary` for NUL bytes and control characters, `undecodable` if no encoding fits.
     """
     found = _find_text(content)
     if isinstance(found, Drop):
@@ -53,7 +53,7 @@ def decode(content: bytes) -> Decoded | Drop:
 
 
 def is_lossless(content: bytes, decoded: Decoded) -> bool:
-    """Whether the text's characters are exactly those of the bytes, line ends and byte order mark aside."""
+    """Return whether the text's characters are exactly those of the bytes, line ends and byte order mark aside."""
     mark = (
         next((mark for mark, _ in _MARKS if content.startswith(mark)), b"") if "bom_removed" in decoded.edits else b""
     )

@@ -1,6 +1,6 @@
-"""Declared bands: what share of the files each rule may drop, and what share of a source each language may have.
+"""Expected shares: of the files, that each drop reason may have; of a source, that each language may have.
 
-A rule that goes wrong, or a source that turned into something else, shows first as a share that jumps.
+A broken rule, or a source that became something else, first shows as a share that jumps.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from pipeline.normalize.params import DropBands
 
 
 def drops_outside(report: StageReport, bands: DropBands) -> tuple[str, ...]:
-    """A sentence for each drop reason whose share of all files lies above its band. A reason without a band has no room."""
+    """Return a sentence for each drop reason whose share of all files is above its band. A reason without a band has band 0."""
     if report.rows_in < bands.min_num_files:
         return ()
     limits = {reason: float(getattr(bands, reason, 0.0)) for reason in sorted(report.dropped)}
@@ -23,7 +23,7 @@ def drops_outside(report: StageReport, bands: DropBands) -> tuple[str, ...]:
 
 
 def language_shares(report: StageReport) -> dict[str, float]:
-    """The share of each language in the bytes that the rules left of a source; all zero where nothing is left."""
+    """Return the share of each language in the bytes that the rules keep of a source; all zero if nothing is kept."""
     num_bytes = {language: report.measures[f"num_bytes_cleaned_{language}"] for language in LANGUAGES.names}
     return {language: num_bytes[language] / max(1, sum(num_bytes.values())) for language in LANGUAGES.names}
 
@@ -31,7 +31,7 @@ def language_shares(report: StageReport) -> dict[str, float]:
 def languages_outside(
     reports: Mapping[str, StageReport], bands: Mapping[str, Mapping[str, tuple[float, float]]]
 ) -> tuple[str, ...]:
-    """A sentence for each source and language whose share lies outside the band of the source's pin."""
+    """Return a sentence for each source and language whose share is outside the band of the source's pin."""
     return tuple(
         f"Source {source}: {language} is {share:.4f} of its bytes, its band is {low:g} to {high:g}."
         for source in sorted(reports)

@@ -1,4 +1,4 @@
-"""What normalize can be told: limits of the filters, how strict licenses are, what is scrubbed, what a duplicate is."""
+"""Params of normalize: limits of filters, license evidence, detectors, duplicates, decontamination, bands of drops."""
 
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -31,9 +31,9 @@ VENDORED_ROOTS = (
 
 
 class FilterParams(Params):
-    """Limits of the cheap filters.
+    """Limits of the filters.
 
-    Lengths count bytes of UTF-8. Defaults follow bigcode and OpenCoder where those do not hurt headers.
+    Lengths count bytes of UTF-8. Defaults follow bigcode and OpenCoder, except those that drop good headers.
     """
 
     min_num_bytes: int = Field(default=100, ge=0, le=1_000_000)
@@ -51,9 +51,9 @@ class FilterParams(Params):
     max_comment_fraction: float = Field(default=0.8, ge=0, le=1)
     """Comment bytes among all that are not blank, the license header left out."""
     max_generated_markers: int = Field(default=0, ge=0, le=1_000)
-    """Names and first lines that say that a program wrote the file."""
+    """File names and claims of a program's output."""
     max_amalgamation_markers: int = Field(default=0, ge=0, le=1_000)
-    """Marks of a file that was glued together from others."""
+    """Claims that the file was joined from others."""
     max_encoded_run: int = Field(default=1_024, ge=64, le=1_000_000_000)
     """Characters of the longest run of base64 or hexadecimal text, string literals on following lines joined."""
     max_objective_c_lines: int = Field(default=0, ge=0, le=1_000)
@@ -61,17 +61,14 @@ class FilterParams(Params):
 
 
 class EvidencePolicy(StrEnum):
-    """Which evidence of a license counts."""
+    """Evidence of a license that counts."""
 
     INHERITED = "inherited"
     FILE = "file"
 
 
 class LicenseParams(Params):
-    """How strict the license rule is.
-
-    Which license is in which class stands in `license_policy.toml`, pinned by its digest.
-    """
+    """Settings of the license rule. The class of each license is in `license_policy.toml`, pinned by its digest."""
 
     license_evidence: EvidencePolicy = EvidencePolicy.INHERITED
     """`file` refuses every license that is not stated for the file itself (in it, beside it, or by REUSE or DEP-5)."""
@@ -82,7 +79,7 @@ class LicenseParams(Params):
 
 
 class ScrubParams(Params):
-    """What becomes a placeholder. Secrets always do."""
+    """Switches of the detectors. Secrets are always replaced."""
 
     redact_emails: bool = True
     """Whether e-mail addresses are replaced."""
@@ -91,11 +88,11 @@ class ScrubParams(Params):
     redact_local_paths: bool = True
     """Whether home folders of a machine's users are replaced."""
     keep_addresses_in_license_header: bool = True
-    """Whether e-mail and network addresses in the license header stay: attribution is a condition of most licenses."""
+    """Whether e-mail and network addresses in the license header are kept: attribution is a condition of most licenses."""
 
 
 class DuplicateParams(Params):
-    """When two texts are one. Jaccard similarities are over sets of five-token shingles and exact.
+    """Limits from which texts are duplicates. Jaccard similarities are exact, over sets of five-token shingles.
 
     The signature (256 permutations, 42 bands of 6 rows, datasketch's `affine32`) is fixed: stored signatures must
     stay comparable.
@@ -112,7 +109,7 @@ class DuplicateParams(Params):
 
 
 class DecontaminationRules(Params):
-    """When a document holds an evaluation item's solution."""
+    """Limits from which a document holds an evaluation item's solution."""
 
     min_overlap: float = Field(default=0.5, gt=0, le=1)
     """Share of a solution's runs of 13 tokens from which a document is contaminated."""
@@ -123,25 +120,25 @@ class DecontaminationRules(Params):
 
 
 class DecontaminationParams(DecontaminationRules):
-    """Against which evaluation items documents are compared, beside those that are shipped."""
+    """Evaluation items that documents are compared with, in addition to the shipped ones."""
 
     items_folder: str | None = Field(default=None, exclude=True)
-    """A folder of JSONL files with items. Its content is identity, its place is not: it is in no fingerprint."""
+    """A folder of JSONL files with items. Its content enters identities, its path does not."""
 
     def rules(self) -> DecontaminationRules:
-        """What one source's cleaned part depends on."""
+        """Return the fields that one source's cleaned part depends on."""
         return DecontaminationRules(**{name: getattr(self, name) for name in DecontaminationRules.model_fields})
 
 
 class DropBands(Params):
-    """The largest share of the files that came in which each rule may drop. The defaults only catch a rule gone wrong."""
+    """Largest share of the collected files that each drop reason may have. The defaults only catch a broken rule."""
 
     min_num_files: int = Field(default=500, ge=1, le=1_000_000_000)
-    """Corpora with fewer files are not judged: in a handful of files every share is large."""
+    """Bands do not apply to corpora with fewer files: among few files every share is large."""
     binary: float = Field(default=0.2, ge=0, le=1)
-    """NUL bytes or control characters."""
+    """Files with NUL bytes or control characters."""
     undecodable: float = Field(default=0.1, ge=0, le=1)
-    """No likely encoding fits."""
+    """Files that no likely encoding decodes."""
     too_small: float = Field(default=0.5, ge=0, le=1)
     """Texts of fewer than `min_num_bytes` bytes."""
     too_large: float = Field(default=0.3, ge=0, le=1)
@@ -165,38 +162,38 @@ class DropBands(Params):
     objective_c: float = Field(default=0.5, ge=0, le=1)
     """Headers of Objective-C."""
     license_refused: float = Field(default=0.95, ge=0, le=1)
-    """A license that the policy does not allow."""
+    """Files under a license that the policy does not allow."""
     license_unknown: float = Field(default=0.5, ge=0, le=1)
-    """An expression that does not parse."""
+    """Files with a license expression that does not parse."""
     license_quarantined: float = Field(default=0.95, ge=0, le=1)
-    """License evidence that is unclear."""
+    """Files whose license evidence is unclear."""
     unscrubbable: float = Field(default=0.01, ge=0, le=1)
-    """Something that scrubbing did not remove."""
+    """Texts with a finding that scrubbing did not remove."""
     contaminated: float = Field(default=0.05, ge=0, le=1)
-    """The solution of an evaluation item."""
+    """Texts that hold the solution of an evaluation item."""
     exact_duplicate: float = Field(default=0.9, ge=0, le=1)
-    """Equal texts."""
+    """Copies of equal texts."""
     near_duplicate: float = Field(default=0.9, ge=0, le=1)
-    """Similar texts."""
+    """Copies of similar texts."""
     copyleft_copy: float = Field(default=0.5, ge=0, le=1)
     """Copies of texts that another file puts under copyleft."""
 
 
 class NormalizeParams(Params):
-    """Everything normalize can be told."""
+    """Params of stage normalize."""
 
     filters: FilterParams = FilterParams()
-    """Cheap filters."""
+    """Limits of the filters."""
     licenses: LicenseParams = LicenseParams()
     """The license rule."""
     scrub: ScrubParams = ScrubParams()
-    """What becomes a placeholder."""
+    """Switches of the detectors."""
     duplicates: DuplicateParams = DuplicateParams()
     """Exact and near-duplicates."""
     decontamination: DecontaminationParams = DecontaminationParams()
     """Solutions of evaluation items."""
     drop_bands: DropBands = DropBands()
-    """How much each rule may drop."""
+    """Largest share of each drop reason."""
 
 
 @dataclass(frozen=True)
@@ -218,11 +215,11 @@ class RulesParams(Params):
     """The parameters that one source's cleaned part depends on; of duplicates only what its signatures need."""
 
     filters: FilterParams
-    """Cheap filters."""
+    """Limits of the filters."""
     licenses: LicenseParams
     """The license rule."""
     scrub: ScrubParams
-    """What becomes a placeholder."""
+    """Switches of the detectors."""
     decontamination: DecontaminationRules
     """Solutions of evaluation items."""
     min_num_tokens: int = Field(ge=5)

@@ -1,4 +1,4 @@
-"""The stage: one part a source by the rules, then one part over all sources for duplicates.
+"""Stage normalize: one part per source by the rules, then one part over all sources for duplicates.
 
 The first, `normalize/rules`, reads files.parquet of collect and writes documents, dropped, signatures and copyleft; the
 second, `normalize/duplicates`, reads those and writes duplicates and kept.
@@ -24,7 +24,7 @@ DUPLICATES_NAME = "duplicates"
 
 
 def run(context: StageContext[NormalizeParams]) -> StageOutput:
-    """Clean every source, then find duplicates among what is left. A source that failed is named, the others go on."""
+    """Clean every source, then find duplicates among the documents. A source that fails is reported; the others continue."""
     rules, failures = context.make(_rules_parts(context))
     duplicates, _ = context.make([_duplicates_part(context, rules)])
     made = duplicates[DUPLICATES_NAME]
@@ -33,8 +33,8 @@ def run(context: StageContext[NormalizeParams]) -> StageOutput:
     drops = drops_outside(report, context.params.drop_bands)
     bands = {pin.name: pin.languages for pin in context.pins}
     languages = languages_outside({name: part.report for name, part in rules.items()}, bands)
-    judged = {"num_drop_reasons_outside_band": len(drops), "num_languages_outside_band": len(languages)}
-    report = replace(report, measures=dict(sorted({**report.measures, **judged}.items())))
+    num_outside = {"num_drop_reasons_outside_band": len(drops), "num_languages_outside_band": len(languages)}
+    report = replace(report, measures=dict(sorted({**report.measures, **num_outside}.items())))
     return StageOutput(parts, report, failures, notes=(*drops, *languages))
 
 
@@ -89,7 +89,7 @@ def _duplicates_part(context: StageContext[NormalizeParams], rules: Mapping[str,
 
 
 def _upstreams(context: StageContext[NormalizeParams], rules: Mapping[str, MadePart]) -> dict[str, dict[str, str]]:
-    """What the pins say about their vendored files, where both sources are in this build."""
+    """Return the upstreams that pins name for their vendored files, if both sources are in this build."""
     named = {
         pin.name: {glob: upstream for glob, upstream in sorted(pin.upstreams.items()) if upstream in rules}
         for pin in context.pins
@@ -99,7 +99,7 @@ def _upstreams(context: StageContext[NormalizeParams], rules: Mapping[str, MadeP
 
 
 def _report(rules: Sequence[MadePart], duplicates: StageReport) -> StageReport:
-    """Rows of the files that came in, kept documents out, drops and measures of both phases."""
+    """Return the report: rows in are collected files, rows out kept documents; drops and measures of both phases."""
     cleaned = total(part.report for part in rules)
     return replace(
         cleaned,

@@ -1,4 +1,4 @@
-"""Documents that hold the solution of an evaluation item: by runs of 13 tokens, or as a whole by MinHash and Jaccard.
+"""Decontaminator: finds texts that hold the solution of an evaluation item, by runs of 13 tokens, or by MinHash and Jaccard.
 
 Overlap is the share of a solution's runs of 13 tokens that a document holds, in its code or in its comments. A document
 that resembles a solution as a whole is found by its signature, as near-duplicates are. Source: Brown et al. 2020,
@@ -33,7 +33,7 @@ _NUM_PREFIX_BITS = 16
 
 @dataclass(frozen=True, slots=True)
 class ContaminationRecord:
-    """A document and the item that it holds most of. `overlap` and `jaccard` are exact; `where` is code or comments."""
+    """A dropped document and the item that it holds most of. `overlap` and `jaccard` are exact; `where` is code or comments."""
 
     record_id: str
     source: str
@@ -46,7 +46,7 @@ class ContaminationRecord:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """What was found in one text."""
+    """The item that one text holds most of."""
 
     item_id: str
     overlap: float
@@ -55,7 +55,7 @@ class Overlap:
 
     @property
     def detail(self) -> str:
-        """The evidence, as a drop carries it."""
+        """The detail of the drop."""
         return f"item {self.item_id}: {self.overlap:.3f} of its solution in {self.where}, Jaccard {self.jaccard:.3f}"
 
 
@@ -77,10 +77,7 @@ class Decontaminator:
         self._signatures = np.array(rows, np.uint32).reshape(len(rows), -1)
 
     def find(self, text: str, code: NDArray[np.uint64], values: NDArray[np.uint32] | None) -> Overlap | None:
-        """The item that a text is contaminated by, or None.
-
-        `code` are the hashes of its tokens, `values` its signature, if it has one.
-        """
+        """Return the item that a text is contaminated by, or None: `code` are its token hashes, `values` its signature, if any."""
         found = [*self._by_runs(code, "code"), *self._by_runs(comment_hashes(text), "comments")]
         if values is not None:
             found += self._by_signature(code, values)
@@ -114,9 +111,9 @@ class Decontaminator:
 
 
 class WholeSolutions:
-    """Finds whole solutions in texts, blanks and comment marks aside: the gate's own look at what is stored.
+    """Finds whole solutions in texts, blanks and comment marks aside.
 
-    It shares nothing with the Decontaminator, so that a blind one does not pass.
+    Used by the gate on what is stored. Shares nothing with the Decontaminator, so that the gate detects a broken one.
     """
 
     def __init__(self, items: Sequence[EvaluationItem]) -> None:
@@ -126,7 +123,7 @@ class WholeSolutions:
         self._pattern = re2.compile(b"|".join(literals), options) if literals else None
 
     def holds(self, text: str) -> bool:
-        """Whether a text holds the whole solution of any item."""
+        """Return whether a text holds the whole solution of any item."""
         return self._pattern is not None and self._pattern.search(_bare(text)) is not None
 
 
@@ -139,6 +136,6 @@ def _refuse_short(item: EvaluationItem, num_tokens: int, params: Decontamination
         raise ParamsError(
             f"evaluation item {item.id}",
             f"its solution has {num_tokens} tokens",
-            f"at least {params.min_solution_tokens}: shorter ones stand in any code",
+            f"at least {params.min_solution_tokens}: shorter ones occur in any code",
             "Leave it out, or lower min_solution_tokens.",
         )

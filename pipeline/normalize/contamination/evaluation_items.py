@@ -1,7 +1,7 @@
-"""Evaluation items: a prompt and its solution, those that are shipped and those that are given in a folder.
+"""Evaluation items: prompts and solutions, those that are shipped and those in a given folder.
 
-One JSON object a line in `*.jsonl`: `id`, `prompt`, `solution`. The digest over their content is the identity; where
-the folder lies is none.
+One JSON object per line in `*.jsonl`: `id`, `prompt`, `solution`. The digest of their content enters identities, the
+folder's path does not.
 """
 
 import hashlib
@@ -16,14 +16,14 @@ from pipeline.core.params import canonical_json
 
 SHIPPED = "cpp_small.jsonl"
 EVALUATION_ITEMS = "evaluation items"
-"""The place of a folder of evaluation items, among the places of a part."""
+"""Name of the folder of evaluation items among the places of a part."""
 
 _FIELDS = ("id", "prompt", "solution")
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationItem:
-    """A task as a model is asked it, and the answer that it must not have seen."""
+    """A task for a model, and the solution that must not be in its training data."""
 
     id: str
     prompt: str
@@ -31,12 +31,12 @@ class EvaluationItem:
 
 
 def shipped_items() -> tuple[EvaluationItem, ...]:
-    """The small C++ set that the project ships, sorted by id."""
+    """Return the small C++ set that the project ships, sorted by id."""
     return _sorted(_parse(files("pipeline.normalize.contamination").joinpath(SHIPPED).read_text("utf-8"), SHIPPED))
 
 
 def items_in(folder: Path) -> tuple[EvaluationItem, ...]:
-    """The items of all `*.jsonl` files of a folder, sorted by id. Raises ParamsError naming file and line."""
+    """Read the items of all `*.jsonl` files of a folder, sorted by id. Raises ParamsError naming file and line."""
     paths = sorted(folder.glob("*.jsonl"))
     if not paths:
         raise ParamsError(
@@ -49,24 +49,24 @@ def items_in(folder: Path) -> tuple[EvaluationItem, ...]:
 
 
 def items_digest(items: tuple[EvaluationItem, ...]) -> str:
-    """SHA-256 over the items, in hex: equal items have equal digests, in whatever files they lie."""
+    """Return the SHA-256 over the items, in hex. It does not depend on the files that they are in."""
     return hashlib.sha256(canonical_json([asdict(item) for item in items])).hexdigest()
 
 
 @lru_cache(maxsize=8)
 def load_items(sha256: str, folder: Path | None) -> tuple[EvaluationItem, ...]:
-    """The shipped items and those of `folder`. Raises ParamsError if they are not those of the digest."""
+    """Return the shipped items and those of `folder`. Raises ParamsError if the digest differs."""
     items = all_items(folder)
     found = items_digest(items)
     if found != sha256:
         raise ParamsError(
-            "evaluation items", f"digest {found}", sha256, "Start the build again: they changed under it."
+            "evaluation items", f"digest {found}", sha256, "They changed during the build: start the build again."
         )
     return items
 
 
 def all_items(folder: Path | None) -> tuple[EvaluationItem, ...]:
-    """The shipped items and those of `folder`, sorted. Raises ParamsError for an id that stands twice."""
+    """Return the shipped items and those of `folder`, sorted. Raises ParamsError for an id that occurs twice."""
     return _sorted([*shipped_items(), *(items_in(folder) if folder else ())])
 
 
@@ -75,7 +75,7 @@ def _sorted(items: list[EvaluationItem]) -> tuple[EvaluationItem, ...]:
     ids = [item.id for item in ordered]
     twice = sorted({name for name in ids if ids.count(name) > 1})
     if twice:
-        raise ParamsError("evaluation items", f"{', '.join(twice)} stands twice", "one item an id", "Rename one.")
+        raise ParamsError("evaluation items", f"{', '.join(twice)} occurs twice", "one item per id", "Rename one.")
     return ordered
 
 
@@ -98,7 +98,7 @@ def _parse(text: str, name: str) -> list[EvaluationItem]:
             raise ParamsError(
                 f"evaluation items {name}:{number}",
                 f"{type(error).__name__}: {error}",
-                "an object with id, prompt and solution, each a text",
+                "an object with id, prompt and solution, each a string",
                 "Correct the line.",
             ) from error
     return items
@@ -106,5 +106,5 @@ def _parse(text: str, name: str) -> list[EvaluationItem]:
 
 def _text(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise TypeError(f"{value!r} is no text")
+        raise TypeError(f"{value!r} is not a text")
     return value

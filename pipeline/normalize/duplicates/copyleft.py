@@ -58,7 +58,7 @@ _PLAIN_COLUMNS = ("record_id", "source", "path", "text_sha256", "is_own")
 
 
 def read_copyleft(inputs: Mapping[str, Tables], table_name: str) -> list[CopyleftText]:
-    """The copyleft texts of all sources, sorted by source and path."""
+    """Read the copyleft texts of all sources, sorted by source and path."""
     found = []
     for source in sorted(inputs):
         table = inputs[source].table(table_name)
@@ -69,7 +69,7 @@ def read_copyleft(inputs: Mapping[str, Tables], table_name: str) -> list[Copylef
 
 
 def _rows_of_lists(lists: "pa.LargeListArray") -> list[NDArray[Any]]:
-    """The list of each row, in order."""
+    """Return the list of each row, in order."""
     if not len(lists):
         return []
     return np.split(lists.flatten().to_numpy(), np.cumsum(lists.value_lengths().to_numpy())[:-1])
@@ -82,7 +82,7 @@ def find_copyleft_copies(
     shingles_of: ShinglesOf,
     params: DuplicateParams,
 ) -> list[DuplicateRecord]:
-    """The documents that are held, each with the copyleft text that holds it: an equal one, else the most similar."""
+    """Return the documents to drop, each with the copyleft text that it is a copy of: an equal one, else the most similar."""
     held: dict[str, DuplicateRecord] = {}
     by_text = defaultdict(list)
     for text in copyleft:
@@ -110,7 +110,7 @@ def find_copyleft_copies(
 def _candidates(
     entries: Sequence[ComparedDocument], signatures: NDArray[np.uint32], copyleft: Sequence[CopyleftText]
 ) -> Iterator[tuple[ComparedDocument, CopyleftText]]:
-    """Pairs that share a band, in the order of the entries."""
+    """Yield pairs that share a band, in the order of the entries."""
     texts = [text for text in copyleft if text.is_own and len(text.signature)]
     compared = [entry for entry in entries if entry.row is not None]
     if not texts or not compared:

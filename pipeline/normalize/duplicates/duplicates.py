@@ -1,8 +1,8 @@
-"""Which documents are copies of others, over all sources: equal texts and near-duplicates.
+"""Duplicates over all sources: documents with equal texts, and near-duplicates.
 
 Candidates share one of 42 bands of 6 signature rows; the exact Jaccard similarity with the keeper decides, so
-clusters do not chain. Documents are taken in order of preference: each that is not lost yet keeps its place, and
-those like it behind it lose theirs. A cluster is a keeper and those that lost to it.
+clusters do not chain. Documents are processed in order of preference: each that is not dropped yet is kept, and later
+ones like it are dropped. A cluster is a kept document and those that were dropped for it.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -21,17 +21,17 @@ from pipeline.normalize.license.evidence import vendored_root
 from pipeline.normalize.params import DuplicateParams
 
 MARGIN_OF_ESTIMATE = 0.15
-"""A pair whose estimate by 256 values lies so far below a limit is not looked at: that is five standard deviations."""
+"""A pair whose estimate by 256 values is this far below a limit is not compared: that is five standard deviations."""
 
 ShinglesOf = Callable[[str], NDArray[np.uint64]]
 """Document id -> its shingles."""
 
 Announce = Callable[[Collection[str]], None]
-"""Hears the ids of all documents whose shingles may be asked for, before the first is."""
+"""Called with the ids of all documents whose shingles may be requested, before the first request."""
 
 
 class Reason(StrEnum):
-    """Why a document lost to another."""
+    """Reason for which a document is dropped in favor of another."""
 
     EXACT_DUPLICATE = "exact_duplicate"
     NEAR_DUPLICATE = "near_duplicate"
@@ -40,10 +40,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SignatureRecord:
-    """A document as duplicates are found by.
-
-    `signature` is empty for texts below the token floor. `is_inherited` is of its license.
-    """
+    """The fields of a document that duplicates are found by. `signature` is empty for texts with too few tokens."""
 
     document_id: str
     source: str
@@ -59,10 +56,7 @@ class SignatureRecord:
 
 @dataclass(frozen=True)
 class ComparedDocument:
-    """A SignatureRecord without its 256 values, which stay in one array.
-
-    `row` is its row there, None below the token floor.
-    """
+    """A SignatureRecord without its 256 values, which are row `row` of one array; None for texts with too few tokens."""
 
     document_id: str
     source: str
@@ -91,10 +85,10 @@ def find_duplicates(
     announce: Announce = lambda ids: None,
     upstreams: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
 ) -> list[DuplicateRecord]:
-    """The documents that lose, sorted by source and path. `signatures` has shape (rows, 256).
+    """Return the documents to drop, sorted by source and path. `signatures` has shape (rows, 256).
 
     Preferred are training documents over held-out ones, then the pin named upstream for that file (see `Upstreams`), then
-    what lies below no vendored root, then the smallest (source, path).
+    files below no vendored root, then the smallest (source, path).
     """
     claims, roots = Upstreams(upstreams, entries), frozenset(vendored)
     ranked = sorted(entries, key=lambda entry: _preference(entry, claims, roots))
@@ -124,7 +118,7 @@ def _lose_equal_texts(ranked: Sequence[ComparedDocument]) -> dict[int, _Loss]:
 
 
 class _Candidates:
-    """Ranks that share a band: each that is not in `lost` when its turn comes, and those behind it."""
+    """Ranks that share a band: each that is not in `lost` when it is reached, and the later ones."""
 
     def __init__(
         self,
@@ -142,7 +136,7 @@ class _Candidates:
         announce({ranked[self._compared[row]].document_id for row in self._buckets.rows.tolist()})
 
     def estimate(self, first: int, second: int) -> float:
-        """The share of values in which the signatures of two compared ranks agree."""
+        """Return the share of values in which the signatures of two ranks agree."""
         left, right = (self._signatures[self.ranked[rank].row] for rank in (first, second))
         return int(np.count_nonzero(left == right)) / len(left)
 
@@ -154,7 +148,7 @@ class _Candidates:
 def _similar(
     candidates: _Candidates, shingles_of: ShinglesOf, params: DuplicateParams, lost: Collection[int]
 ) -> Iterator[tuple[int, int, float]]:
-    """Keeper, loser and similarity. The caller enters each loser into `lost` before it asks for the next."""
+    """Yield keeper, loser and similarity. The caller adds each loser to `lost` before it requests the next."""
     ranked = candidates.ranked
     for keeper, others in candidates:
         for other in others:
@@ -176,10 +170,7 @@ def _limit(first: ComparedDocument, second: ComparedDocument, params: DuplicateP
 
 
 def _with_kept_keepers(losses: Mapping[int, _Loss]) -> dict[int, _Loss]:
-    """The same losses, with keepers that are kept.
-
-    A copy of a text that lost has lost to the same document, by the same similarity.
-    """
+    """Return the same losses with keepers that are kept: a copy of a dropped text was dropped for the same document."""
     resolved = {}
     for loser, loss in losses.items():
         further = losses.get(loss.keeper)

@@ -1,7 +1,7 @@
-"""Which signatures agree in a band: buckets, joined by DuckDB, and their connected components.
+"""Buckets of signatures that agree in a band, joined by DuckDB, and their connected components.
 
-A band is six of the 256 values; the last four are in none. It stands as one 64-bit hash of them: an accidental equality
-makes one candidate more, and the exact similarity decides about that one too. Large sets are joined band after band, so
+A band is six of the 256 values; the last four are unused. It is stored as one 64-bit hash of them: an accidental equality
+adds one candidate, and the exact similarity decides. Large sets are joined band after band, so
 that memory holds one band of all documents and not 42. A bucket is linked by a star from its first row, never by all its
 pairs.
 """
@@ -41,9 +41,9 @@ class Buckets:
     def later_partners(
         self, is_out: Callable[[int], bool] = lambda row: False
     ) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """Each row and those behind it that share a bucket with it, ascending; component by component.
+        """Yield each row and the later ones that share a bucket with it, ascending; component by component.
 
-        A row that `is_out` by the time it is reached is passed over: in a bucket of copies one row has partners, not all.
+        A row that `is_out` when it is reached is skipped: in a bucket of copies one row has partners, not all.
         """
         bucket_of_member = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
         by_row = np.argsort(self.members, kind="stable")
@@ -53,12 +53,12 @@ class Buckets:
         for row, start, stop in zip(self.rows.tolist(), first.tolist(), last.tolist(), strict=True):
             if is_out(row):
                 continue
-            behind = [self.members[place + 1 : ends[place]] for place in by_row[start:stop].tolist()]
-            yield row, np.unique(np.concatenate(behind)) if len(behind) > 1 else behind[0]
+            later = [self.members[place + 1 : ends[place]] for place in by_row[start:stop].tolist()]
+            yield row, np.unique(np.concatenate(later)) if len(later) > 1 else later[0]
 
 
 def find_buckets(signatures: NDArray[np.uint32]) -> Buckets:
-    """The rows of `signatures`, shape (rows, 256), that agree in all six values of at least one band."""
+    """Return the rows of `signatures`, shape (rows, 256), that agree in all six values of at least one band."""
     with duckdb.connect(":memory:", config={"threads": 1}) as database:
         database.execute("create table shared (band utinyint, key ubigint, row bigint)")
         num_at_once = max(1, _MAX_KEYS_AT_ONCE // max(1, len(signatures)))
@@ -77,7 +77,7 @@ def find_buckets(signatures: NDArray[np.uint32]) -> Buckets:
 
 
 def _components(heads: NDArray[np.int64], others: NDArray[np.int64], num_rows: int) -> NDArray[np.int64]:
-    """The smallest row of each row's component. Long chains need few rounds: names are followed to their ends in each."""
+    """Return the smallest row of each row's component. Names are followed to their ends in each round: long chains need few."""
     names = np.arange(num_rows)
     while True:
         first, second = names[heads], names[others]
@@ -96,7 +96,7 @@ def _key_table(signatures: NDArray[np.uint32], bands: Sequence[int]) -> pa.Table
 
 
 def band_keys(signatures: NDArray[np.uint32], band: int) -> NDArray[np.uint64]:
-    """One 64-bit key a row. Equal bands have equal keys; others almost never, and the exact similarity decides."""
+    """Return one 64-bit key per row. Equal bands have equal keys; others almost never, and the exact similarity decides."""
     keys = np.zeros(len(signatures), np.uint64)
     for column in range(band * NUM_VALUES_IN_BAND, (band + 1) * NUM_VALUES_IN_BAND):
         keys = (keys ^ signatures[:, column]) * _MULTIPLIER

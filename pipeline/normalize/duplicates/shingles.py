@@ -1,4 +1,4 @@
-"""What near-duplicates are compared by: sets of five-token shingles, and their MinHash signatures.
+"""Shingles: sets of runs of five tokens that near-duplicates are compared by, and their MinHash signatures.
 
 Comments are left out, the license header with them. Operators are whole: `a->b` is not `a.b`. The signature is
 datasketch's `affine32` scheme bit for bit: `min over h of a * fmix32(h) + b mod 2^32`, a odd. Source: Broder 1997;
@@ -18,42 +18,42 @@ NUM_TOKENS_IN_SHINGLE = 5
 
 
 def shingle_hashes(text: str) -> NDArray[np.uint64]:
-    """The set of a text's shingles as sorted distinct 64-bit hashes; empty for fewer than five tokens."""
+    """Return the set of a text's shingles as sorted distinct 64-bit hashes; empty for fewer than five tokens."""
     return run_hashes(token_hashes(text), NUM_TOKENS_IN_SHINGLE)
 
 
 def run_hashes(hashes: NDArray[np.uint64], length: int) -> NDArray[np.uint64]:
-    """The set of runs of `length` tokens as sorted distinct 64-bit hashes; empty for fewer tokens."""
+    """Return the set of runs of `length` tokens as sorted distinct 64-bit hashes; empty for fewer tokens."""
     ordered = np.sort(hashes_of_runs(hashes, length))  # np.unique hashes first, which is slower
     return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))] if len(ordered) else ordered
 
 
 def hashes_of_runs(hashes: NDArray[np.uint64], length: int) -> NDArray[np.uint64]:
-    """The 64-bit hash of each run of `length` tokens, in order."""
+    """Return the 64-bit hash of each run of `length` tokens, in order."""
     found: NDArray[np.uint64] = _loops().runs(hashes, length)
     return found
 
 
 def runs_with_prefix(hashes: NDArray[np.uint64], length: int, prefixes: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Those of `hashes_of_runs` whose leading 16 bits are set in the table `prefixes`, in order."""
+    """Return those of `hashes_of_runs` whose leading 16 bits are set in the table `prefixes`, in order."""
     found: NDArray[np.uint64] = _loops().runs_with_prefix(hashes, length, prefixes)
     return found
 
 
 def jaccard(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> float:
-    """|A & B| / |A | B| of two sorted distinct sets; 0 where both are empty."""
+    """Return |A & B| / |A | B| of two sorted distinct sets; 0 where both are empty."""
     num_shared = len(np.intersect1d(first, second, assume_unique=True))
     num_either = len(first) + len(second) - num_shared
     return num_shared / num_either if num_either else 0.0
 
 
 def hashes_for_minhash(shingles: NDArray[np.uint64]) -> NDArray[np.uint32]:
-    """The 32-bit hashes that the signature is taken over: the upper half of each shingle's hash."""
+    """Return the 32-bit hashes that the signature is taken over: the upper half of each shingle's hash."""
     return (shingles >> np.uint64(32)).astype(np.uint32)
 
 
 def signature(hashes: NDArray[np.uint32], seed: int) -> NDArray[np.uint32]:
-    """The MinHash signature, shape (256,).
+    """Return the MinHash signature, shape (256,).
 
     Bit-identical to `datasketch.MinHash(num_perm=256, scheme="affine32", seed=seed)`.
     """

@@ -1,4 +1,4 @@
-"""Whose copy of a file is the original: what the pins say about their own vendored files."""
+"""Upstreams: the originals of vendored files, as pins name them."""
 
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
@@ -8,8 +8,8 @@ from typing import Protocol
 from pipeline.core.globs import any_of
 
 
-class Claim(IntEnum):
-    """What is said about a file, the preferred first."""
+class UpstreamClaim(IntEnum):
+    """Claim of the pins about a file, the preferred first."""
 
     NAMED_UPSTREAM = 0
     UNCLAIMED = 1
@@ -17,7 +17,7 @@ class Claim(IntEnum):
 
 
 class Located(Protocol):
-    """Anything that stands for a file of a source."""
+    """A file of a source."""
 
     @property
     def source(self) -> str: ...
@@ -27,10 +27,10 @@ class Located(Protocol):
 
 
 class Upstreams:
-    """Answers for each file of a corpus. `named` is source -> glob of its own paths -> the source they were taken from.
+    """The claims about each file of a corpus. `named` is source -> glob of its own paths -> the source they were taken from.
 
-    A file that its pin calls a copy is one. A file of the source that was named, under the same file name, is the one that
-    was named upstream for it: it is preferred even where it lies below a vendored root itself.
+    A file that its pin calls a copy is one. A file of the named source with the same file name is its upstream, and is
+    preferred even if it is below a vendored root itself.
     """
 
     def __init__(self, named: Mapping[str, Mapping[str, str]], files: Iterable[Located]) -> None:
@@ -40,12 +40,12 @@ class Upstreams:
         self._wanted = {(upstream, _name(file)) for file in files if (upstream := self._upstream_of(file)) is not None}
         self._upstreams = {upstream for upstream, _ in self._wanted}
 
-    def claim(self, file: Located) -> Claim:
-        """What is said about a file of the corpus."""
+    def claim(self, file: Located) -> UpstreamClaim:
+        """Return the claim about a file of the corpus."""
         if self._upstream_of(file) is not None:
-            return Claim.COPY
+            return UpstreamClaim.COPY
         is_named = file.source in self._upstreams and (file.source, _name(file)) in self._wanted
-        return Claim.NAMED_UPSTREAM if is_named else Claim.UNCLAIMED
+        return UpstreamClaim.NAMED_UPSTREAM if is_named else UpstreamClaim.UNCLAIMED
 
     def _upstream_of(self, file: Located) -> str | None:
         globs = self._globs.get(file.source, ())

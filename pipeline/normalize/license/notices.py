@@ -1,4 +1,4 @@
-"""Notices by which a file puts itself under a license without its text: the standard headers of Apache, MPL, Boost, GNU.
+"""Notices that put a file under a license without its text: the standard headers of Apache, MPL, Boost, GNU.
 
 Sources: the appendix of Apache-2.0, exhibit A of MPL-2.0, the Boost license page, "How to apply" of the GNU licenses.
 """
@@ -52,7 +52,7 @@ _GNU_NAMES = {"": "GPL", "affero ": "AGPL", "lesser ": "LGPL", "library ": "LGPL
 
 
 def find_notices(header: str) -> tuple[str, ...]:
-    """The expressions that a file's leading comments put it under, sorted. All hold.
+    """Return the expressions that a file's leading comments put it under, sorted. All hold.
 
     A notice may begin in the line of the copyright: `(C) Copyright A 1999. Distributed under the Boost`.
     """

@@ -1,4 +1,4 @@
-"""Licenses that a source states file by file, outside the files: REUSE.toml and its predecessor `.reuse/dep5`.
+"""Annotations of REUSE.toml and its predecessor `.reuse/dep5`, which state licenses of files outside the files.
 
 Source: REUSE specification 3.3 (annotations, precedence) and Debian's copyright format 1.0.
 """
@@ -15,7 +15,7 @@ import re2
 
 
 class Precedence(StrEnum):
-    """How an annotation stands to what the file says itself."""
+    """Precedence between an annotation and what the file states itself."""
 
     CLOSEST = "closest"
     AGGREGATE = "aggregate"
@@ -26,7 +26,7 @@ class Precedence(StrEnum):
 class Annotation:
     """One statement about the files under `folder` that match `pattern`.
 
-    `where` is the file and number it was read from. `problem` is why a statement cannot be read; it says nothing then.
+    `where` is its file and number. `problem` is why it cannot be read; then it states nothing.
     """
 
     folder: str
@@ -37,17 +37,14 @@ class Annotation:
     problem: str | None = None
 
     def covers(self, path: str) -> bool:
-        """Whether the path lies in the folder and matches the pattern."""
+        """Return whether the path is in the folder and matches the pattern."""
         if self.folder and not path.startswith(self.folder + "/"):
             return False
         return bool(self.pattern.fullmatch(path[len(self.folder) + 1 if self.folder else 0 :]))
 
 
 def read_reuse_toml(path: str, content: bytes) -> list[Annotation]:
-    """The annotations of a REUSE.toml, in its order.
-
-    A broken file or entry says nothing, and names its problem: what it covers is unclear.
-    """
+    """Read the annotations of a REUSE.toml, in its order. A broken file or entry gives an annotation with its problem."""
     folder = _folder_of(path)
     try:
         entries = tomllib.loads(content.decode("utf-8-sig")).get("annotations", [])
@@ -62,7 +59,7 @@ def read_reuse_toml(path: str, content: bytes) -> list[Annotation]:
 
 
 def _annotations_of(entry: object, folder: str, where: str) -> list[Annotation]:
-    """One for each glob; none for an entry that is about copyright alone."""
+    """Return one annotation for each glob; none for an entry about copyright alone."""
     if not isinstance(entry, dict):
         return [_broken(folder, where, "is not a table")]
     globs = _as_strings(entry.get("path"))
@@ -86,7 +83,7 @@ def _broken(folder: str, where: str, problem: str, glob: str = "**") -> Annotati
 
 
 def read_dep5(path: str, content: bytes) -> list[Annotation]:
-    """The `Files` stanzas of a `.reuse/dep5`, in its order. Globs cross folders, as Debian's do."""
+    """Read the `Files` stanzas of a `.reuse/dep5`, in its order. Globs cross folders, as Debian's do."""
     folder = _folder_of(_folder_of(path))
     found = []
     for number, stanza in enumerate(re.split(r"\n\s*\n", content.decode("utf-8", "replace")), start=1):
@@ -102,7 +99,7 @@ def read_dep5(path: str, content: bytes) -> list[Annotation]:
 
 
 def closest(annotations: Iterable[Annotation], path: str) -> Annotation | None:
-    """The annotation that holds for a path: an override in the highest folder, else the last one in the deepest."""
+    """Return the annotation that applies to a path: an override in the highest folder, else the last one in the deepest."""
     covering = [annotation for annotation in annotations if annotation.covers(path)]
     overriding = [annotation for annotation in covering if annotation.precedence is Precedence.OVERRIDE]
     if overriding:
@@ -146,5 +143,5 @@ def _dep5_glob(glob: str) -> Any:
 
 
 def _compiled(parts: Iterable[str]) -> Any:
-    """In RE2, whose time grows with the path alone: a glob of many stars takes the standard library years."""
+    """Compile in RE2, whose time is linear in the path: a glob of many stars takes the standard library years."""
     return re2.compile("".join(parts))

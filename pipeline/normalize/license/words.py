@@ -1,4 +1,4 @@
-"""License prose as the words that matter: what the SPDX matching guidelines say to ignore is gone, names have one spelling.
+"""Words of license prose, without what the SPDX matching guidelines ignore, and with names in one spelling.
 
 Source: SPDX License List Matching Guidelines, v3: white space, case, punctuation, quotes, copyright lines, bullets,
 equivalent words, and the replaceable text of the common templates (who disclaims, who may not be named). Nothing that
@@ -72,11 +72,11 @@ _REPLACEABLE = (
 _SUBSTITUTIONS = tuple((re.compile(pattern), plain) for pattern, plain in _REPLACEABLE)
 
 
-@lru_cache(maxsize=4)  # a header is asked for its texts, then for its notices
+@lru_cache(maxsize=4)  # a header is searched for texts, then for notices
 def plain_words(text: str, hyphen: str = "-", *, with_copyright_lines: bool = False) -> str:
-    """The words of a text, in lower case and one space apart: no copyright lines, bullets, punctuation or margins.
+    """Return the words of a text, in lower case and one space apart: no copyright lines, bullets, punctuation or margins.
 
-    `hyphen` is what one at a line's end stands for: itself, or nothing where it only divides a word.
+    `hyphen` replaces a hyphen at a line's end: itself, or nothing where it only divides a word.
     """
     lowered = _LINE_BREAK_HYPHEN.sub(hyphen, text.lower())
     lowered = _BULLET.sub(" ", lowered if with_copyright_lines else _COPYRIGHT_LINE.sub("", lowered))
@@ -85,7 +85,7 @@ def plain_words(text: str, hyphen: str = "-", *, with_copyright_lines: bool = Fa
 
 
 def license_words(text: str, hyphen: str = "-") -> str:
-    """The plain words of a license text with its replaceable text in one spelling."""
+    """Return the plain words of a license text with its replaceable text in one spelling."""
     words = plain_words(text, hyphen)
     for pattern, plain in _SUBSTITUTIONS:
         words = pattern.sub(plain, words)

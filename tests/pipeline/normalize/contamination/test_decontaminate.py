@@ -104,9 +104,9 @@ BAD_ITEMS = {
     "no JSON": ("{", "items.jsonl:2"),
     "no object": ("[1]", "items.jsonl:2"),
     "no solution": ('{"id": "b", "prompt": "p"}', "solution"),
-    "no text": ('{"id": "b", "prompt": "p", "solution": 3}', "3 is no text"),
-    "an id twice": ('{"id": "a", "prompt": "p", "solution": "s"}', "a stands twice"),
-    "an id of the shipped ones": (json.dumps({"id": ITEM.id, "prompt": "p", "solution": "s"}), "stands twice"),
+    "no text": ('{"id": "b", "prompt": "p", "solution": 3}', "3 is not a text"),
+    "an id twice": ('{"id": "a", "prompt": "p", "solution": "s"}', "a occurs twice"),
+    "an id of the shipped ones": (json.dumps({"id": ITEM.id, "prompt": "p", "solution": "s"}), "occurs twice"),
 }
 
 
