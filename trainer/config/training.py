@@ -38,7 +38,7 @@ class TrainingConfig(Params):
     model: ModelConfig
     """The model."""
     optimizer: OptimizerConfig
-    """The optimizers and the schedule, whose horizon does not depend on how many steps one sitting runs."""
+    """The optimizers and the schedule, whose horizon does not depend on how many steps one session runs."""
     infilling: InfillingParams = Field(default_factory=InfillingParams)
     """How often and where pieces are infilled."""
     batch_rows: int = Field(default=8, ge=1, le=65_536)

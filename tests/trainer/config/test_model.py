@@ -28,8 +28,8 @@ def test_a_pattern_is_tiled_to_the_depth_and_its_last_tile_may_be_cut() -> None:
         ({"pattern": "AXMQ"}, "unknown letters Q, X in 'AXMQ'"),
         ({"depth": 0}, "depth"),
         ({"mamba3": Mamba3Config(head_size=48)}, "48 does not divide twice the width 64"),
-        ({"attention": AttentionConfig(engram=EngramConfig(layers=(1,)))}, r"layer 1 is no A layer; those are \[0\]"),
-        ({"attention": AttentionConfig(engram=EngramConfig(layers=(4,)))}, "layer 4 is no A layer"),
+        ({"attention": AttentionConfig(engram=EngramConfig(layers=(1,)))}, r"layer 1 is not an A layer; those are \[0\]"),
+        ({"attention": AttentionConfig(engram=EngramConfig(layers=(4,)))}, "layer 4 is not an A layer"),
         ({"unheard_of": 1}, "unheard_of"),
     ],
 )
@@ -39,11 +39,11 @@ def test_a_model_that_cannot_be_built_is_refused(changes: dict[str, object], mes
 
 
 def test_parts_refuse_sizes_that_do_not_fit_each_other() -> None:
-    with pytest.raises(ValidationError, match="5 is no multiple of num_key_value_heads 2"):
+    with pytest.raises(ValidationError, match="5 is not a multiple of num_key_value_heads 2"):
         AttentionConfig(num_query_heads=5, num_key_value_heads=2)
     with pytest.raises(ValidationError, match="5 is more than num_experts 4"):
         ExpertsConfig(num_experts=4, num_selected=5)
-    with pytest.raises(ValidationError, match="100 leaves nothing of num_horizon_steps 100"):
+    with pytest.raises(ValidationError, match="100 leaves none of num_horizon_steps 100"):
         OptimizerConfig(num_warmup_steps=100, num_horizon_steps=100)
 
 
