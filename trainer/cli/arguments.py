@@ -4,9 +4,12 @@ import argparse
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipeline.core.command_line import whole_number
+
+if TYPE_CHECKING:
+    from pipeline.store.store import Store
 
 SEED = whole_number(0, 2**63 - 1)
 STEPS = whole_number(1, 10_000_000)
@@ -23,6 +26,13 @@ def add_command(
     return parser
 
 
+def open_store(options: argparse.Namespace) -> "Store":
+    """Open the store of a command."""
+    from pipeline.store.store import Store
+
+    return Store(options.store)
+
+
 def add_snapshot(parser: argparse.ArgumentParser, corpus: str, ref: str = "live") -> None:
     """Add the two arguments that name a snapshot, which `snapshot_id` resolves."""
     parser.add_argument("--corpus", default=corpus, help="the corpus whose refs `live` and `candidate` are")
@@ -32,9 +42,8 @@ def add_snapshot(parser: argparse.ArgumentParser, corpus: str, ref: str = "live"
 def snapshot_id(options: argparse.Namespace) -> str:
     """Return the id of the snapshot that the arguments of `add_snapshot` name."""
     from pipeline.store.snapshot import resolve
-    from pipeline.store.store import Store
 
-    return resolve(Store(options.store), options.corpus, options.snapshot)
+    return resolve(open_store(options), options.corpus, options.snapshot)
 
 
 def add_retention(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.core.errors import TrainingError
-from trainer.cli.arguments import add_command, add_retention, report
+from trainer.cli.arguments import add_command, add_retention, open_store, report
 
 
 def add_commands(commands: Any) -> None:
@@ -37,10 +37,9 @@ def add_commands(commands: Any) -> None:
 
 
 def _compare(options: argparse.Namespace) -> dict[str, Any]:
-    from pipeline.store.store import Store
     from trainer.proof import comparison, rerun
 
-    store = Store(options.store) if options.store else None
+    store = open_store(options) if options.store else None
     one, other = (comparison.read(name, store) for name in (options.first, options.second))
     found = comparison.compare(one, other)
     report(found.lines)
@@ -55,10 +54,9 @@ def _compare(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _list(options: argparse.Namespace) -> list[dict[str, Any]]:
-    from pipeline.store.store import Store
     from trainer.checkpoint.retention import list_checkpoints
 
-    entries = list_checkpoints(Store(options.store), options.run)
+    entries = list_checkpoints(open_store(options), options.run)
     report(
         f"{entry.checkpoint_id[:12]}  step {entry.step:>7}  loss {entry.recent_loss:.4f}  {entry.num_bytes / 1e6:8.1f} MB, "
         f"{entry.num_own_bytes / 1e6:.1f} not shared  {', '.join(entry.refs)}"
@@ -68,10 +66,9 @@ def _list(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def _show(options: argparse.Namespace) -> dict[str, Any]:
-    from pipeline.store.store import Store
     from trainer.checkpoint import checkpoint
 
-    store = Store(options.store)
+    store = open_store(options)
     checkpoint.load(store, options.checkpoint)  # which verifies it
     stored = checkpoint.open_stored(store, options.checkpoint)
     state = checkpoint.read_state(stored)
@@ -83,39 +80,35 @@ def _show(options: argparse.Namespace) -> dict[str, Any]:
 
 def _diff(options: argparse.Namespace) -> dict[str, Any]:
     """Report the largest difference of each tensor. Exit code 1 where any differs."""
-    from pipeline.store.store import Store
     from trainer.checkpoint.checkpoint import load
     from trainer.proof import comparison
 
-    store = Store(options.store)
+    store = open_store(options)
     rows = comparison.diff(load(store, options.first), load(store, options.second))
     report(f"{row.name:<60} {'equal' if row.is_equal else row.found}" for row in rows)
     return {"tensors": [asdict(row) for row in rows], "exit_code": int(not all(row.is_equal for row in rows))}
 
 
 def _export(options: argparse.Namespace) -> dict[str, Any]:
-    from pipeline.store.store import Store
     from trainer.checkpoint import archive
 
-    sha256 = archive.export_archive(Store(options.store), options.checkpoint, options.file)
+    sha256 = archive.export_archive(open_store(options), options.checkpoint, options.file)
     report([f"{options.file}: sha256 {sha256}"])
     return {"sha256": sha256}
 
 
 def _import(options: argparse.Namespace) -> dict[str, Any]:
-    from pipeline.store.store import Store
     from trainer.checkpoint import archive
 
-    checkpoint_id = archive.import_archive(Store(options.store), options.file)
+    checkpoint_id = archive.import_archive(open_store(options), options.file)
     report([f"checkpoint {checkpoint_id}"])
     return {"checkpoint_id": checkpoint_id}
 
 
 def _prune(options: argparse.Namespace) -> dict[str, Any]:
-    from pipeline.store.store import Store
     from trainer.checkpoint.retention import RetentionPolicy, prune
 
-    store = Store(options.store)
+    store = open_store(options)
     keep = RetentionPolicy(options.keep_last, options.keep_every, options.keep_best)
     if not keep.is_limited:
         raise TrainingError(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.core.command_line import whole_number
-from trainer.cli.arguments import add_command, add_snapshot, report, snapshot_id
+from trainer.cli.arguments import add_command, add_snapshot, open_store, report, snapshot_id
 
 if TYPE_CHECKING:
     from trainer.compile.cache import CacheStatus
@@ -40,10 +40,9 @@ def _status(options: argparse.Namespace) -> dict[str, Any]:
 
 def _sync(options: argparse.Namespace) -> dict[str, Any]:
     from pipeline.store.snapshot import open_snapshot
-    from pipeline.store.store import Store
     from trainer.compile import cache
 
-    snapshot = open_snapshot(Store(options.store), snapshot_id(options))
+    snapshot = open_snapshot(open_store(options), snapshot_id(options))
     source: Path = options.source
     source = source / "compiled" if (source / "compiled").is_dir() else source
     place = cache.place_of(["--store", str(options.store)], os.environ)

@@ -7,7 +7,7 @@ from typing import Any
 
 from pipeline.core.command_line import amount, whole_number
 from pipeline.core.errors import TrainingError
-from trainer.cli.arguments import SEED, STEPS, add_command, report
+from trainer.cli.arguments import SEED, STEPS, add_command, open_store, report
 
 
 def add_commands(commands: Any) -> None:
@@ -55,7 +55,6 @@ def _presets(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def _sample(options: argparse.Namespace) -> dict[str, Any]:
-    from pipeline.store.store import Store
     from trainer.inference import sampling
 
     sampling_options = sampling.SamplingOptions(
@@ -67,7 +66,7 @@ def _sample(options: argparse.Namespace) -> dict[str, Any]:
         num_completions=options.best_of,
     )
     prompt = options.prompt if options.prompt_ids is None else _ids(options.prompt_ids)
-    completions = sampling.sample(Store(options.store), options.checkpoint, prompt, sampling_options)
+    completions = sampling.sample(open_store(options), options.checkpoint, prompt, sampling_options)
     completion = completions[0].text
     if not options.json:
         print((prompt if isinstance(prompt, str) else "") + completion)
@@ -75,21 +74,19 @@ def _sample(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _export(options: argparse.Namespace) -> dict[str, Any]:
-    from pipeline.store.store import Store
     from trainer.inference.huggingface import export_model
 
-    answer = export_model(Store(options.store), options.checkpoint, options.out)
+    answer = export_model(open_store(options), options.checkpoint, options.out)
     report([f"{answer['folder']}: {', '.join(answer['files'])}, {answer['num_bytes'] / 1e6:.1f} MB"])
     return answer
 
 
 def _evaluate(options: argparse.Namespace) -> dict[str, Any]:
     """Report held-out bits per byte, the share of middles infilled exactly, and completions that compile."""
-    from pipeline.store.store import Store
     from trainer.inference import scores
 
     size = scores.ScoreOptions(options.rows, options.middles, options.samples, options.tokens, options.seed)
-    answer = scores.evaluate(Store(options.store), options.checkpoint, size)
+    answer = scores.evaluate(open_store(options), options.checkpoint, size)
     report(scores.sentences(answer))
     return answer
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.core.command_line import amount, whole_number
-from trainer.cli.arguments import SEED, STEPS, add_command, add_snapshot, report, snapshot_id
+from trainer.cli.arguments import SEED, STEPS, add_command, add_snapshot, open_store, report, snapshot_id
 
 if TYPE_CHECKING:
     from trainer.proof.acceptance import GateOutcome
@@ -63,10 +63,9 @@ def _doctor(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _accept(options: argparse.Namespace) -> dict[str, Any]:
-    from pipeline.store.store import Store
     from trainer.proof.acceptance import run_gates
 
-    store = Store(options.store)
+    store = open_store(options)
     outcomes = run_gates(store, snapshot_id(options), options.only, options.short, on_outcome=_report_outcome)
     is_failed = not all(outcome.passed for outcome in outcomes)
     return {"gates": [asdict(outcome) for outcome in outcomes], "exit_code": int(is_failed)}
@@ -96,10 +95,9 @@ def _verify_loader(options: argparse.Namespace) -> dict[str, Any]:
 
 def _observe(options: argparse.Namespace) -> dict[str, Any]:
     from pipeline.store.snapshot import open_snapshot
-    from pipeline.store.store import Store
     from trainer.proof.read_trace import observe
 
-    return observe(open_snapshot(Store(options.store), snapshot_id(options)), _trace_options(options))
+    return observe(open_snapshot(open_store(options), snapshot_id(options)), _trace_options(options))
 
 
 def _trace_options(options: argparse.Namespace) -> Any:

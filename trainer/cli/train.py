@@ -6,7 +6,7 @@ from typing import Any
 
 from pipeline.core.command_line import whole_number
 from trainer.checkpoint.resume_rules import allowable_names
-from trainer.cli.arguments import SEED, STEPS, add_command, add_retention
+from trainer.cli.arguments import SEED, STEPS, add_command, add_retention, open_store
 
 
 def add_commands(commands: Any) -> None:
@@ -90,14 +90,13 @@ def _add_configuration(train: argparse.ArgumentParser) -> None:
 
 
 def _train(options: argparse.Namespace) -> dict[str, Any]:
-    from pipeline.store.store import Store
     from trainer.checkpoint.retention import RetentionPolicy
     from trainer.cli.snapshot_names import SnapshotArguments, resolve_snapshots
     from trainer.train.evaluation import EvaluationSchedule
     from trainer.train.loop import train
     from trainer.train.session import RunInputs, TrainSession
 
-    store = Store(options.store)
+    store = open_store(options)
     arguments = SnapshotArguments(options.corpus, options.snapshot, options.follow, tuple(options.mix))
     snapshots = resolve_snapshots(store, arguments)
     session = TrainSession(
@@ -144,11 +143,10 @@ def training_config(options: argparse.Namespace) -> Any:
 
 
 def _smoke(options: argparse.Namespace) -> dict[str, Any]:
-    from pipeline.store.store import Store
     from trainer.config.training import recipe_named
     from trainer.train.session import RunInputs
     from trainer.train.training_state import Training
 
-    training = Training(Store(options.store), RunInputs(options.snapshot, recipe_named("tiny"), seed=42))
+    training = Training(open_store(options), RunInputs(options.snapshot, recipe_named("tiny"), seed=42))
     metrics = training.step(training.loader.batch_at(0, training.config.num_micro_batches))
     return {"losses": [metrics["loss"]], "snapshot_id": options.snapshot}

@@ -28,7 +28,10 @@ def test_a_pattern_is_tiled_to_the_depth_and_its_last_tile_may_be_cut() -> None:
         ({"pattern": "AXMQ"}, "unknown letters Q, X in 'AXMQ'"),
         ({"depth": 0}, "depth"),
         ({"mamba3": Mamba3Config(head_size=48)}, "48 does not divide twice the width 64"),
-        ({"attention": AttentionConfig(engram=EngramConfig(layers=(1,)))}, r"layer 1 is not an A layer; those are \[0\]"),
+        (
+            {"attention": AttentionConfig(engram=EngramConfig(layers=(1,)))},
+            r"layer 1 is not an A layer; those are \[0\]",
+        ),
         ({"attention": AttentionConfig(engram=EngramConfig(layers=(4,)))}, "layer 4 is not an A layer"),
         ({"unheard_of": 1}, "unheard_of"),
     ],
