@@ -14,7 +14,7 @@ from pipeline.build.recipes import RECIPES, params_of, pins_of
 from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.build.stages import STAGES
 from pipeline.cli.console import StageBars, verdict_table, waterfall
-from pipeline.cli.declaration import Answer, Command, add_corpus
+from pipeline.cli.declaration import Answer, CliCommand, add_corpus
 from pipeline.core.command_line import amount, whole_number
 from pipeline.store.store import Store
 
@@ -134,6 +134,6 @@ def _promote(options: argparse.Namespace, store: Store, person: Console) -> Answ
 
 
 COMMANDS = (
-    Command("build", "run the stages and make a candidate snapshot", run_build, add_build_arguments),
-    Command("promote", "judge a snapshot again and make it live", _promote, _add_promote_arguments),
+    CliCommand("build", "run the stages and make a candidate snapshot", run_build, add_build_arguments),
+    CliCommand("promote", "judge a snapshot again and make it live", _promote, _add_promote_arguments),
 )

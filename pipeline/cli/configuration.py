@@ -8,7 +8,7 @@ from rich.console import Console
 from pipeline.build.recipes import RECIPES
 from pipeline.build.stages import STAGES
 from pipeline.cli.console import plain_table
-from pipeline.cli.declaration import Answer, Command
+from pipeline.cli.declaration import Answer, CliCommand
 from pipeline.contracts.gates import GATES
 from pipeline.core.params import fingerprint
 from pipeline.store.store import Store
@@ -43,8 +43,8 @@ def _config(options: argparse.Namespace, store: Store, person: Console) -> Answe
 
 
 COMMANDS = (
-    Command("gates", "list every gate", _gates),
-    Command(
+    CliCommand("gates", "list every gate", _gates),
+    CliCommand(
         "config", "print the resolved configuration of a recipe and its fingerprint", _config, _add_config_arguments
     ),
 )

@@ -1,4 +1,4 @@
-"""Command: the declaration of one command of `python -m pipeline`, and the arguments that several commands share."""
+"""CliCommand: the declaration of one command of `python -m pipeline`, and the arguments that several commands share."""
 
 import argparse
 from collections.abc import Callable
@@ -14,7 +14,7 @@ Answer = tuple[int, dict[str, Any] | list[Any]]
 
 
 @dataclass(frozen=True)
-class Command:
+class CliCommand:
     """A command of the command line.
 
     `run` takes the arguments, the store and the console. It imports what it alone needs, so that no command waits for the

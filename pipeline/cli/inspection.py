@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from pipeline.cli.console import plain_table
-from pipeline.cli.declaration import Answer, Command, add_corpus
+from pipeline.cli.declaration import Answer, CliCommand, add_corpus
 from pipeline.core.command_line import whole_number
 from pipeline.core.errors import MissingError
 from pipeline.store.store import Store
@@ -120,10 +120,10 @@ def _diff(options: argparse.Namespace, store: Store, person: Console) -> Answer:
 
 
 COMMANDS = (
-    Command(
+    CliCommand(
         "show", "print an object, the refs and history of a corpus, or a file's structure", _show, _add_show_arguments
     ),
-    Command("why", "explain which stages kept or dropped a file, with the evidence", _why, _add_why_arguments),
-    Command("report", "report what happened to every file, as a page or as JSON", _report, _add_report_arguments),
-    Command("diff", "list what changed between two snapshots, and why", _diff, _add_diff_arguments),
+    CliCommand("why", "explain which stages kept or dropped a file, with the evidence", _why, _add_why_arguments),
+    CliCommand("report", "report what happened to every file, as a page or as JSON", _report, _add_report_arguments),
+    CliCommand("diff", "list what changed between two snapshots, and why", _diff, _add_diff_arguments),
 )

@@ -12,12 +12,12 @@ from pathlib import Path
 from pipeline.build.recipes import ROOT
 from pipeline.cli import building, configuration, inspection, maintenance, publication
 from pipeline.cli.console import person
-from pipeline.cli.declaration import Answer, Command
+from pipeline.cli.declaration import Answer, CliCommand
 from pipeline.core.command_line import Parser, run_command
 from pipeline.core.registry import Registry
 from pipeline.store.store import Store
 
-COMMANDS: Registry[Command] = Registry(
+COMMANDS: Registry[CliCommand] = Registry(
     "command",
     *building.COMMANDS,
     *inspection.COMMANDS,

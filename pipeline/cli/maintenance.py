@@ -9,7 +9,7 @@ from rich.console import Console
 
 from pipeline.cli.building import add_build_arguments, run_build
 from pipeline.cli.console import plain_table
-from pipeline.cli.declaration import Answer, Command
+from pipeline.cli.declaration import Answer, CliCommand
 from pipeline.core.errors import MissingError
 from pipeline.store.store import Store
 
@@ -111,15 +111,15 @@ def _fsck(options: argparse.Namespace, store: Store, person: Console) -> Answer:
 
 
 COMMANDS = (
-    Command(
+    CliCommand(
         "pin", "print a pins file entry, with its digest, of a release or of your own code", _pin, _add_pin_arguments
     ),
-    Command(
+    CliCommand(
         "withdraw",
         "exclude something from every corpus, list what contains it, and rebuild a corpus",
         _withdraw,
         _add_withdraw_arguments,
     ),
-    Command("gc", "remove what no ref reaches", _gc, _add_gc_arguments),
-    Command("fsck", "verify every byte in the store", _fsck),
+    CliCommand("gc", "remove what no ref reaches", _gc, _add_gc_arguments),
+    CliCommand("fsck", "verify every byte in the store", _fsck),
 )

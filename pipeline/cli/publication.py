@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from pipeline.cli.console import plain_table
-from pipeline.cli.declaration import Answer, Command, add_corpus, add_snapshot
+from pipeline.cli.declaration import Answer, CliCommand, add_corpus, add_snapshot
 from pipeline.core.errors import MissingError
 from pipeline.export.export import EXPORT_FORMATS, export
 from pipeline.store.store import Store
@@ -82,7 +82,9 @@ def _vocabulary(options: argparse.Namespace, store: Store, person: Console) -> A
 
 
 COMMANDS = (
-    Command("export", "write a snapshot for other tools", _export, _add_export_arguments),
-    Command("card", "describe a snapshot: data card, Croissant, SPDX bill of materials", _card, _add_card_arguments),
-    Command("vocabulary", "describe a vocabulary, or train one from a corpus", _vocabulary, _add_vocabulary_arguments),
+    CliCommand("export", "write a snapshot for other tools", _export, _add_export_arguments),
+    CliCommand("card", "describe a snapshot: data card, Croissant, SPDX bill of materials", _card, _add_card_arguments),
+    CliCommand(
+        "vocabulary", "describe a vocabulary, or train one from a corpus", _vocabulary, _add_vocabulary_arguments
+    ),
 )

@@ -1,4 +1,4 @@
-"""The data card: what is in a snapshot, from where, under which licenses, what left it, and what it was proved to be. Markdown.
+"""Data card of a snapshot, as Markdown: contents, origins, licenses, drops and gates.
 
 Everything in it is read from the store: the same snapshot gives the same card.
 """
@@ -20,12 +20,12 @@ _LIMITS = """- Licenses are read from tags, license texts, notices and package m
   evidence is unclear is left out.
 - Secrets, e-mail addresses, public network addresses and local paths are found by patterns: what looks like none of them stays.
 - Near-duplicates share shingles of five tokens; translations and rewrites of one text are not duplicates here.
-- Structure columns say for each token whether a compiler, a parser alone, or a damaged parse stands behind them."""
+- Structure columns say for each token whether a compiler, a parser alone, or a damaged parse produced them."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What a card says, before it is worded."""
+    """The facts that a card, Croissant and SPDX are written from."""
 
     snapshot: Snapshot
     reports: dict[str, StageReport]
@@ -33,11 +33,11 @@ class Facts:
     pins: dict[str, dict[str, Any]]
     held_out: tuple[str, ...]
     when: str
-    """When the snapshot was proved, ISO 8601."""
+    """Time at which the gates of verify judged the snapshot, ISO 8601."""
 
     @property
     def licenses(self) -> dict[str, int]:
-        """Documents by license expression, the most frequent first."""
+        """Numbers of documents by license expression, the most frequent first."""
         counts: Counter[str] = Counter()
         for source in self.snapshot.sources:
             counts.update(source.licenses)
@@ -45,7 +45,7 @@ class Facts:
 
 
 def facts_of(snapshot: Snapshot) -> Facts:
-    """Gather what the store says about a snapshot. Raises MissingError where a stage behind it is gone."""
+    """Gather the facts about a snapshot from the store. Raises MissingError if a stage that made it is missing."""
     store = snapshot.store
     stages = evidence(store, snapshot.snapshot_id)
     return Facts(
@@ -59,14 +59,14 @@ def facts_of(snapshot: Snapshot) -> Facts:
 
 
 def locator(pin: dict[str, Any]) -> str:
-    """What a pin names, in one phrase that a reader can look up."""
+    """Name a pin's release, commit or archive in one phrase."""
     if pin["kind"] == "sdist":
         return f"{pin['project']} {pin['version']} ({pin['file_name']})"
     return f"git commit {pin['revision']}" if pin["kind"] == "git" else f"{pin['kind']} {pin['revision'][:12]}"
 
 
 def markdown_card(facts: Facts) -> str:
-    """The card as Markdown: a heading, and one section a question."""
+    """Write the card as Markdown, one section a question."""
     snapshot = facts.snapshot
     passed = sum(verdict.passed for verdict in facts.verdicts)
     sections = [

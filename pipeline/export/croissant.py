@@ -1,6 +1,6 @@
-"""A snapshot as Croissant JSON-LD: its files with their digests, and what every column of its tables is.
+"""A snapshot as Croissant JSON-LD: its files with their digests, and every column of its tables.
 
-The files are those of the Hugging Face view, by the paths that `export huggingface` gives them. Source: the Croissant format
+The files have the paths that `export huggingface` gives them. Source: the Croissant format
 specification 1.0, MLCommons.
 """
 
@@ -57,7 +57,7 @@ _RECORDS = {folder: TokenizedDocument if table == TOKENS else PackedRow for tabl
 
 
 def croissant(facts: Facts) -> dict[str, Any]:
-    """The description, ready to be written as JSON."""
+    """Build the description, to be written as JSON."""
     snapshot = facts.snapshot
     files = view_files(snapshot)
     folders = [folder for folder in _RECORDS if any(file.folder == folder for file in files)]

@@ -16,7 +16,7 @@ _REFERENCE = re.compile(r"LicenseRef-[A-Za-z0-9.-]+")
 
 
 def bill_of_materials(facts: Facts) -> dict[str, Any]:
-    """The document, ready to be written as JSON. Only sources with documents in the snapshot are materials."""
+    """Build the SPDX document, to be written as JSON, with the sources that have documents in the snapshot."""
     snapshot = facts.snapshot
     sources = [source for source in snapshot.sources if source.num_documents > 0]
     return {
@@ -78,7 +78,7 @@ def _source_package(source: SnapshotSource, pin: dict[str, Any]) -> dict[str, An
 
 
 def _extracted(facts: Facts) -> list[dict[str, str]]:
-    """Licenses that are on no list: named in an expression, so the document must say what they are."""
+    """List the licenses of expressions that SPDX does not know, which the document must describe."""
     declared = (pin["declared_license"] for pin in facts.pins.values())
     found = {name for text in (*facts.licenses, *declared) for name in _REFERENCE.findall(text)}
     return [
@@ -88,7 +88,7 @@ def _extracted(facts: Facts) -> list[dict[str, str]]:
 
 
 def _conjunction(licenses: Mapping[str, int]) -> str:
-    """All of the expressions at once: each holds for some of the documents."""
+    """Join all expressions with AND: each is the license of some of the documents."""
     texts = sorted(licenses)
     if not texts:
         return "NOASSERTION"

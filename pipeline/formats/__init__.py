@@ -1,4 +1,4 @@
-"""File formats without a subject of their own: Arrow tables on disk and the dataset of Megatron-LM.
+"""File formats: Arrow tables on disk, the dataset of Megatron-LM, and the names of a snapshot's files.
 
-Which tables there are say the stages; which format a snapshot is exported in says `pipeline.export.export`.
+The tables are declared by the stages, the formats of exports in `pipeline.export.export`.
 """

@@ -1,4 +1,4 @@
-"""Documents as a Megatron-LM dataset: `PREFIX.bin` holds the ids, `PREFIX.idx` says where each document lies.
+"""Documents as a Megatron-LM dataset: `PREFIX.bin` holds the ids, `PREFIX.idx` the place of each document.
 
 The layout is that of `megatron/core/datasets/indexed_dataset.py`, version 1. Each document is one sequence and ends with
 EOS, as Megatron's own preprocessing appends it. Ids are uint16, which Megatron takes for fewer than 65,500 entries.
@@ -37,7 +37,7 @@ def write_megatron(prefix: Path, documents: Iterable[Ids], eos: int) -> int:
 
 
 def index_bytes(lengths: Sequence[int]) -> bytes:
-    """The index of sequences of these lengths in tokens, one sequence a document. Pointers are bytes, in 64 bits."""
+    """Build the index of sequences of these lengths in tokens, one sequence a document. Pointers are bytes, in 64 bits."""
     lengths_N = np.array(lengths, dtype=np.int64)
     pointers_N = (np.cumsum(lengths_N) - lengths_N) * _ID_BYTES
     head = struct.pack("<QBQQ", _VERSION, _UINT16, len(lengths), len(lengths) + 1)
@@ -47,9 +47,9 @@ def index_bytes(lengths: Sequence[int]) -> bytes:
 
 
 def read_megatron(prefix: Path) -> Iterator[Ids]:
-    """The sequences of a dataset, EOS included, as the index lists them. Shares nothing with the writer.
+    """Iterate over the sequences of a dataset, EOS included, as the index lists them. Shares no code with the writer.
 
-    Raises StageError for files that are no uint16 dataset, or of which one is too short for the other.
+    Raises StageError if the files are not a uint16 dataset, or one is too short for the other.
     """
     index, tokens = _file(prefix, "idx").read_bytes(), np.fromfile(_file(prefix, "bin"), dtype="<u2")
     if len(index) < 34 or index[:9] != b"MMIDIDX\0\0":

@@ -1,6 +1,6 @@
-"""Arrow tables on disk: cold ones as Parquet, memory-mapped ones as Arrow IPC. The same table gives the same bytes.
+"""Arrow tables on disk: Parquet, or Arrow IPC where they are memory-mapped. The same table gives the same bytes.
 
-Arrow is imported where a table is touched: a command that only looks into objects answers sooner without it.
+Arrow is imported when a table is read or written: commands that read no table start faster without it.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ TABLE_SUFFIXES = frozenset({".arrow", ".parquet"})
 
 
 def shard_names(name: str, num_rows: int) -> list[str]:
-    """The file names of a table: `name` itself, or numbered shards of at most 50,000 rows."""
+    """Return the file names of a table: `name` itself, or numbered shards of at most 50,000 rows."""
     num_shards = max(1, -(-num_rows // MAX_ROWS_IN_SHARD))
     if num_shards == 1:
         return [name]
@@ -37,7 +37,7 @@ def write_table(folder: Path, name: str, table: "pa.Table") -> list[str]:
 
 
 def read_table(paths: Sequence[Path], columns: Sequence[str] | None = None) -> "pa.Table":
-    """Read the shards of one table, in order. Arrow files are memory-mapped and cost no memory until they are touched."""
+    """Read the shards of one table, in order. Arrow files are memory-mapped and cost no memory until they are read."""
     import pyarrow as pa
 
     tables = [_read_one(path, columns) for path in paths]
@@ -45,7 +45,7 @@ def read_table(paths: Sequence[Path], columns: Sequence[str] | None = None) -> "
 
 
 def count_rows(path: Path) -> int:
-    """Number of rows of one table file, without reading its columns."""
+    """Count the rows of one table file without reading its columns."""
     import pyarrow.parquet as pq
 
     return int(read_table([path], []).num_rows if path.suffix == ".arrow" else pq.ParquetFile(path).metadata.num_rows)

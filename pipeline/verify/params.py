@@ -1,4 +1,4 @@
-"""What verify can be told."""
+"""Parameters of the stage verify."""
 
 from pydantic import Field
 

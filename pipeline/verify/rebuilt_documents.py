@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-Ids = npt.NDArray[np.uint16]
-Pieces = dict[int, Ids]
+PieceIds = npt.NDArray[np.uint16]
+IdsByPiece = dict[int, PieceIds]
 
 
 def count_documents_not_rebuilt(tokens: pa.Table, packed: Mapping[str, pa.Table], begin_id: int, end_id: int) -> int:
@@ -16,7 +16,7 @@ def count_documents_not_rebuilt(tokens: pa.Table, packed: Mapping[str, pa.Table]
 
     `packed` has a table for each split. A piece must begin with BOS, and only the last piece of a document must end with EOS.
     """
-    pieces: dict[tuple[str, str], Pieces] = defaultdict(dict)
+    pieces: dict[tuple[str, str], IdsByPiece] = defaultdict(dict)
     num_stray = 0
     for split, table in packed.items():
         num_stray += sum(found != split for found in table["split"].to_pylist())
@@ -30,7 +30,7 @@ def count_documents_not_rebuilt(tokens: pa.Table, packed: Mapping[str, pa.Table]
     )
 
 
-def _collect(table: pa.Table, row: int, split: str, pieces: dict[tuple[str, str], Pieces]) -> int:
+def _collect(table: pa.Table, row: int, split: str, pieces: dict[tuple[str, str], IdsByPiece]) -> int:
     """Add the pieces of one row, and return how many of them were there already."""
     ids = np.asarray(table["input_ids"][row].values)
     lengths = np.asarray(table["source_doc_token_lengths"][row].values).astype(np.int64)
@@ -43,7 +43,7 @@ def _collect(table: pa.Table, row: int, split: str, pieces: dict[tuple[str, str]
     return num_repeated
 
 
-def _is_rebuilt(pieces: Pieces, expected: Ids, begin_id: int, end_id: int) -> bool:
+def _is_rebuilt(pieces: IdsByPiece, expected: PieceIds, begin_id: int, end_id: int) -> bool:
     if sorted(pieces) != list(range(len(pieces))) or not pieces:
         return False
     ordered = [pieces[index] for index in range(len(pieces))]

@@ -1,4 +1,4 @@
-"""The consumer smoke run: the trainer's own loader and optimizer take a step on the candidate, in a process of their own."""
+"""Consumer runs on the candidate, each in its own process: one step of the trainer, and the checks of its loader."""
 
 import json
 import math
@@ -18,9 +18,9 @@ NUM_LOADER_ROWS = 1000
 def run_smoke(job: PartJob) -> PartOutput:
     """Part function: run `python -m trainer smoke` on the snapshot in `job.inputs["snapshot"]`; its steps and losses are measures.
 
-    Raises StageError with the last words of a trainer that crashes or hangs.
+    Raises StageError with the last line of a trainer that crashes or hangs.
     """
-    losses = _losses(_ask_trainer(job, "smoke", (0,)))
+    losses = _losses(_run_trainer(job, "smoke", (0,)))
     measures = {
         "num_smoke_steps": len(losses),
         "num_non_finite_losses": sum(not math.isfinite(loss) for loss in losses),
@@ -29,12 +29,12 @@ def run_smoke(job: PartJob) -> PartOutput:
 
 
 def run_loader_checks(job: PartJob) -> PartOutput:
-    """Part function: the reproducibility bar of the loader, each reading in a fresh process; its checks are measures.
+    """Part function: run the reproducibility checks of the loader, each reading in a fresh process; they are measures.
 
-    The model's part of the bar is left to `python -m trainer verify-loader`: it costs a minute.
+    The checks of the model are left to `python -m trainer verify-loader`: they take a minute.
     """
     # Exit code 1 says that a check failed; the gate then says which.
-    checks = _ask_trainer(job, "verify-loader", (0, 1), "--steps", "0", "--rows", str(NUM_LOADER_ROWS)).get("checks")
+    checks = _run_trainer(job, "verify-loader", (0, 1), "--steps", "0", "--rows", str(NUM_LOADER_ROWS)).get("checks")
     if checks is None:
         raise StageError("loader checks", "the trainer gave no answer", "its checks", "Run it by hand.")
     measures = {
@@ -44,7 +44,7 @@ def run_loader_checks(job: PartJob) -> PartOutput:
     return PartOutput({}, StageReport(len(checks), len(checks), measures=measures))
 
 
-def _ask_trainer(job: PartJob, command: str, exit_codes: tuple[int, ...], *more: str) -> dict[str, Any]:
+def _run_trainer(job: PartJob, command: str, exit_codes: tuple[int, ...], *more: str) -> dict[str, Any]:
     assert isinstance(job.params, VerifyParams)
     line = [sys.executable, "-m", "trainer", command, f"--store={job.places['store']}"]
     line += ["--snapshot", job.inputs["snapshot"].object_id, "--json", *more]
@@ -76,4 +76,4 @@ def _losses(answer: dict[str, Any]) -> list[float]:
 
 
 def _last_line(text: str) -> str:
-    return (text.strip().splitlines() or ["it said nothing"])[-1]
+    return (text.strip().splitlines() or ["it printed nothing"])[-1]

@@ -1,4 +1,4 @@
-"""Packed pieces as columns: the cold table of PackedRow and the hot surface of TrainingRow.
+"""Packed pieces as columns: the table of PackedRow and the memory-mapped table of TrainingRow.
 
 Shapes: R rows, T slots in a row.
 """
@@ -26,7 +26,7 @@ NO_DOCUMENT = -1
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """The tokens that rows are laid out from: one source and split, in the order that packing numbers them."""
+    """Token columns of the documents of one source and split, in the order of packing."""
 
     source: str
     split: str
@@ -35,7 +35,7 @@ class Texts:
     input_ids: ListColumn
     chunk_starts: ListColumn
     structure: tuple[ListColumn, ...] | None = None
-    """The columns `STRUCTURE` of each document's tokens, where the hot surface is to carry them."""
+    """The columns `STRUCTURE` of each document's tokens, where training rows are to carry them."""
     token_provenances: ListColumn | None = None
     """The code of each token's provenance. A document without has its own for all of them."""
     files: Sequence[str | None] = ()
@@ -43,7 +43,7 @@ class Texts:
 
 
 def packed_table(rows: Rows, texts: Texts, row_length: int) -> pa.Table:
-    """The cold table.
+    """Build the table of packed rows.
 
     `target_ids` is the shift by one slot; `loss_mask` is 0 on the last slot of a piece and on padding.
     """
@@ -80,7 +80,7 @@ def packed_table(rows: Rows, texts: Texts, row_length: int) -> pa.Table:
 
 
 def training_table(rows: Rows, texts: Texts, row_length: int) -> pa.Table:
-    """The hot surface: ids, lengths, identities and chunk starts of the pieces, in the order of `packed_table`."""
+    """Build the table of training rows: ids, lengths, identities and chunk starts of pieces, in the order of `packed_table`."""
     ids_RT, _ = _fill(rows, texts, row_length)
     chunks = [_chunk_slots(row, texts) for row in rows]
     lists: dict[str, ListColumn] = {
@@ -108,12 +108,12 @@ def training_table(rows: Rows, texts: Texts, row_length: int) -> pa.Table:
 
 
 def file_identity(stable_id: str) -> int:
-    """The 64-bit name of a file: what the global batch is sorted by."""
+    """Return the 64-bit identity of a file, by which the global batch is sorted."""
     return int.from_bytes(hashlib.blake2b(stable_id.encode(), digest_size=8, person=b"sluice/file").digest(), "little")
 
 
 def _chronology(rows: Rows, texts: Texts) -> dict[str, list[Any]]:
-    """The file of each row and the commits of its pieces; None for a row without chronology."""
+    """Return the file of each row and the commits of its pieces; None for a row without chronology."""
     files = [texts.files[row[0].document] if texts.files else None for row in rows]
     commits = [
         None if file is None or texts.commits is None else [int(texts.commits[piece.document]) for piece in row]
@@ -123,7 +123,7 @@ def _chronology(rows: Rows, texts: Texts) -> dict[str, list[Any]]:
 
 
 def _structure(rows: Rows, values: ListColumn, row_length: int) -> npt.NDArray[np.uint8]:
-    """A column of tokens as slots; BOS, EOS and padding have none."""
+    """Lay a column of tokens out as slots, with 0 for BOS, EOS and padding."""
     slots_RT = np.zeros((len(rows), row_length), dtype=np.uint8)
     for slots_T, row in zip(slots_RT, rows, strict=True):
         slot = 0
@@ -152,7 +152,7 @@ def _fill(rows: Rows, texts: Texts, row_length: int) -> tuple[npt.NDArray[np.uin
 
 
 def _chunk_slots(row: Sequence[Piece], texts: Texts) -> list[npt.NDArray[np.int64]]:
-    """For each piece the slots of the row where a chunk starts inside it."""
+    """Return for each piece the slots of the row at which a chunk starts."""
     slots: list[npt.NDArray[np.int64]] = []
     slot = 0
     for piece in row:
@@ -164,7 +164,7 @@ def _chunk_slots(row: Sequence[Piece], texts: Texts) -> list[npt.NDArray[np.int6
 
 
 def _build_aware_fraction(row: Sequence[Piece], texts: Texts) -> float:
-    """Of the row's tokens of text; BOS, EOS and padding say nothing of a document."""
+    """Return the share of the row's text tokens that a compiler saw, without BOS, EOS and padding."""
     aware = sum(_num_build_aware(piece, texts) for piece in row)
     return aware / max(1, sum(piece.end - piece.start for piece in row))
 

@@ -1,5 +1,4 @@
-"""Which pieces of which documents share a row. Nothing here looks at a token: lengths, chunk starts and identities
-decide.
+"""Packing: the pieces of documents that share a row, decided by lengths, chunk starts and identities, not by tokens.
 
 A document that does not fit a row is cut into pieces: at the start of a chunk, unless that would waste too much of the
 row; then at the start of a line, and only inside an over-long line anywhere. A piece takes one
@@ -24,7 +23,7 @@ NUM_SENTINELS = 3
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Tokens `start` to `end` of a document, which is named by its place in the input."""
+    """Tokens `start` to `end` of a document, which is given by its index in the input."""
 
     document: int
     index: int
@@ -41,7 +40,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """What packing knows of one split of one source. `order` is the wanted reading order, ties by id.
+    """Lengths and possible cuts of the documents of one split of one source. `order` is the reading order, ties by id.
 
     Chunk and line starts are token indices, ascending.
     """
@@ -61,7 +60,7 @@ Rows = list[list[Piece]]
 
 
 def pack(documents: Documents, params: TokenizeParams) -> Rows:
-    """The pieces of each row, in reading order. Every token of every document is in exactly one piece."""
+    """Return the pieces of each row, in reading order. Every token of every document is in exactly one piece."""
     pieces = _pieces_in_order(documents, params)
     dated = [piece for piece in pieces if documents.files and documents.files[piece.document] is not None]
     if dated:
@@ -70,7 +69,7 @@ def pack(documents: Documents, params: TokenizeParams) -> Rows:
 
 
 def _pack_plain(pieces: Sequence[Piece], params: TokenizeParams) -> Rows:
-    """Rows of pieces without chronology."""
+    """Pack pieces without chronology."""
     if params.packing is Packing.SINGLE_DOC:
         return [[piece] for piece in pieces]
     rows: Rows = []
@@ -80,14 +79,14 @@ def _pack_plain(pieces: Sequence[Piece], params: TokenizeParams) -> Rows:
 
 
 def _pack_chains(pieces: Sequence[Piece], documents: Documents, params: TokenizeParams) -> Rows:
-    """Rows of consecutive commits of one file, oldest first, file by file: a row ends where the next piece does not fit."""
+    """Pack consecutive commits of one file, oldest first, file by file: a row ends where the next piece does not fit."""
     if not pieces:
         return []
     assert documents.commits is not None  # documents with files have commits
     commits = documents.commits.tolist()
 
     def place(piece: Piece) -> tuple[str, int, str, int]:
-        """File, commit, document and piece."""
+        """Return file, commit, document and piece."""
         number = piece.document
         return str(documents.files[number]), commits[number], documents.document_ids[number], piece.index
 
@@ -106,23 +105,23 @@ def _pack_chains(pieces: Sequence[Piece], documents: Documents, params: Tokenize
 
 
 def piece_identity(document_id: str, index: int) -> int:
-    """The 64-bit name of a piece.
+    """Return the 64-bit identity of a piece.
 
-    It seeds infilling and breaks ties, so that no decision depends on a place in a list.
+    It seeds infilling and breaks ties, so that no decision depends on an index in a list.
     """
     digest = hashlib.blake2b(f"{document_id}:{index}".encode(), digest_size=8, person=b"sluice/piece")
     return int.from_bytes(digest.digest(), "little")
 
 
 class Cuts(NamedTuple):
-    """Where a document may be cut, as ascending token indices: starts of chunks, and starts of lines."""
+    """Ascending token indices at which a document may be cut: starts of chunks, and starts of lines."""
 
     chunk_starts: npt.NDArray[np.uint32]
     line_starts: npt.NDArray[np.uint32]
 
 
 def cut(num_tokens: int, cuts: Cuts, row_length: int, max_waste: int = 0) -> list[tuple[int, int]]:
-    """Token ranges of a document's pieces, as long as fits.
+    """Cut a document into token ranges, each as long as fits.
 
     A piece ends where the last chunk in reach starts, if that leaves at most `max_waste` tokens of room; else where the
     last line in reach starts, or hard in a line that is longer than a row.
@@ -148,7 +147,7 @@ def _last_until(starts: npt.NDArray[np.uint32], limit: int) -> int:
 
 
 def best_fit(lengths: Sequence[int], capacity: int) -> list[list[int]]:
-    """Best-fit of lengths, in the order given, into bins: each goes to the bin with the least room that is enough.
+    """Pack lengths, in the order given, into bins: each goes to the bin with the least room that is enough.
 
     Returns the indices in each bin. Rooms with a bin in them are bits of one integer, so that the best bin is found
     with a shift and the lowest set bit, O(N log L) for capacities of machine words (arXiv 2404.10830 keeps a segment
@@ -191,7 +190,7 @@ def _pieces_in_order(documents: Documents, params: TokenizeParams) -> list[Piece
 
 
 def _pack_window(pieces: Sequence[Piece], row_length: int) -> Rows:
-    """Longest pieces first, ties by identity; then the pieces of a row, and the rows, back in reading order."""
+    """Pack the longest pieces first, ties by identity; then sort the pieces of a row, and the rows, in reading order."""
     slots = [piece.num_slots for piece in pieces]
     falling = sorted(range(len(pieces)), key=lambda place: (-slots[place], pieces[place].identity))
     bins = best_fit([slots[place] + NUM_SENTINELS for place in falling], row_length)

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from pipeline.build.run_stage import StageResult
 from pipeline.build.stages import STAGES
-from pipeline.cli.declaration import Command, add_corpus
+from pipeline.cli.declaration import CliCommand, add_corpus
 from pipeline.cli.main import COMMANDS, main
 from pipeline.contracts.gates import GATES
 from pipeline.core.registry import Registry
@@ -98,7 +98,7 @@ def test_a_command_registered_at_run_time_is_listed_and_run(run: Run, capsys: py
         return 0, {"corpus": options.corpus, "num_refs": len(store.refs(options.corpus))}
 
     assert run("count")[0] == 2
-    with COMMANDS.registered(Command("count", "count the refs of a corpus", count, add_corpus)):
+    with COMMANDS.registered(CliCommand("count", "count the refs of a corpus", count, add_corpus)):
         with pytest.raises(SystemExit):
             main(["--help"])
         assert "count the refs of a corpus" in capsys.readouterr().out
