@@ -132,7 +132,7 @@ class _Mode:
         make_deterministic(42, torch.get_num_threads(), is_strict)
         self._compilation = _compilation(stepper.model, replace(stepper.case, deterministic=is_strict))
         if self._compilation:
-            self._compilation.watch.begin_again()  # the warm-up of the other mode has ended
+            self._compilation.watch.restart()  # the warm-up of the other mode has ended
         self._forwards = [layer.__dict__.get("forward") for layer in stepper.model.layers]
         self.seconds(NUM_WARM_STEPS)
 
