@@ -1,0 +1,171 @@
+"""The rooms: folders whose parts import each other downwards alone, as few as a reader can hold, each with a charter.
+
+A room is a direct child of a folder, a file or a folder. An arrow is one room importing another, anywhere in a file, under
+TYPE_CHECKING too. A room's floor is one above the highest room that it imports.
+
+python -m tests.test_rooms      prints the table
+"""
+
+import ast
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.support.paths import ROOT
+
+PACKAGES = ("assets", "kernels", "pipeline", "trainer")
+MAX_FLOORS_AND_ARROWS = {"pipeline": (9, 60), "trainer": (7, 50)}
+MAX_CHILDREN = 18
+NAMES_OF_EVERY_STAGE = {"__init__", "__main__", "stage", "params", "op", "launch"}
+
+
+class Plan(NamedTuple):
+    """The rooms of a folder: what each imports of its siblings, and the floor that it is on, counted from 1."""
+
+    imports: Mapping[str, frozenset[str]]
+    floors: Mapping[str, int]
+
+    @property
+    def num_arrows(self) -> int:
+        return sum(map(len, self.imports.values()))
+
+
+@cache
+def _modules() -> dict[str, Path]:
+    found = {}
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+            found[name.removesuffix(".__init__")] = path
+    return found
+
+
+@cache
+def _imports_of(module: str) -> frozenset[str]:
+    """Modules of the project that a module imports, at any depth of its code."""
+    modules, found = _modules(), set()
+    for node in ast.walk(ast.parse(modules[module].read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            inner = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= (inner & modules.keys()) or {node.module}
+    return frozenset(found & modules.keys()) - {module}
+
+
+def plan(folder: str) -> Plan:
+    """Measure the rooms of a folder, given as a dotted name. Raises CycleError where rooms import each other in a circle."""
+    rooms: dict[str, set[str]] = {}
+    for module in _modules():
+        room = _room(folder, module)
+        if room is not None:
+            found = rooms.setdefault(room, set())
+            found |= {other for each in _imports_of(module) if (other := _room(folder, each)) not in (None, room)}
+    floors: dict[str, int] = {}
+    for room in TopologicalSorter(rooms).static_order():
+        floors[room] = 1 + max((floors[other] for other in rooms[room]), default=0)
+    return Plan({room: frozenset(others) for room, others in rooms.items()}, floors)
+
+
+def _room(folder: str, module: str) -> str | None:
+    return module.removeprefix(f"{folder}.").split(".")[0] if module.startswith(f"{folder}.") else None
+
+
+def _folders() -> list[str]:
+    return [name for name, path in _modules().items() if path.name == "__init__.py"]
+
+
+def _table() -> Iterator[str]:
+    yield f"{'folder':32} rooms floors arrows"
+    for folder in _folders():
+        rooms = plan(folder)
+        yield f"{folder:32} {len(rooms.floors):5} {max(rooms.floors.values(), default=0):6} {rooms.num_arrows:6}"
+        for floor in range(max(rooms.floors.values(), default=0), 0, -1):
+            yield f"    {floor:2} {', '.join(sorted(room for room, on in rooms.floors.items() if on == floor))}"
+
+
+@pytest.mark.parametrize("folder", _folders())
+def test_no_folder_has_a_circle(folder: str) -> None:
+    try:
+        plan(folder)
+    except CycleError as error:
+        pytest.fail(f"{folder}: {' -> '.join(error.args[1])}")
+
+
+@pytest.mark.parametrize("folder", MAX_FLOORS_AND_ARROWS)
+def test_a_package_is_read_in_few_floors_and_arrows(folder: str) -> None:
+    rooms, (max_floors, max_arrows) = plan(folder), MAX_FLOORS_AND_ARROWS[folder]
+    print(*_table(), sep="\n")
+
+    assert max(rooms.floors.values()) <= max_floors
+    assert rooms.num_arrows <= max_arrows
+
+
+@pytest.mark.parametrize("folder", _folders())
+def test_a_folder_holds_few_children(folder: str) -> None:
+    assert len(plan(folder).floors) <= MAX_CHILDREN
+
+
+@pytest.mark.parametrize("folder", [folder for folder in _folders() if folder not in PACKAGES])
+def test_a_charter_says_what_belongs_here_and_what_is_elsewhere(folder: str) -> None:
+    charter = ast.get_docstring(ast.parse(_modules()[folder].read_text())) or ""
+    first, _, rest = charter.partition("\n\n")
+
+    assert first.endswith(".")
+    assert "`" in rest, "the second sentence names where the rest is"
+
+
+def test_tests_mirror_the_source() -> None:
+    homes = {
+        (path.parent if path.name != "__init__.py" else path.parent.parent, path.stem.strip("_"))
+        for path in _modules().values()
+    }
+    homes |= {(path.parent, path.name) for package in PACKAGES for path in (ROOT / package).rglob("*") if path.is_dir()}
+    lost = []
+    for package in PACKAGES:
+        for path in sorted((ROOT / "tests" / package).rglob("test_*.py")):
+            source = ROOT / path.parent.relative_to(ROOT / "tests")
+            subject = path.stem.removeprefix("test_")
+            if not any(home == source and (subject + "_").startswith(name + "_") for home, name in homes):
+                lost.append(str(path.relative_to(ROOT)))
+
+    assert lost == []
+
+
+@pytest.mark.parametrize("package", ["pipeline", "trainer"])
+def test_no_file_name_stands_twice_in_a_package(package: str) -> None:
+    names = Counter(path.stem for name, path in _modules().items() if name.startswith(f"{package}."))
+
+    assert [name for name, number in names.items() if number > 1 and name not in NAMES_OF_EVERY_STAGE] == []
+
+
+def test_no_public_class_name_stands_twice() -> None:
+    names = Counter(
+        node.name
+        for path in _modules().values()
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+
+    assert sorted(name for name, number in names.items() if number > 1) == []
+
+
+@pytest.mark.parametrize("module", sorted(_modules()))
+def test_docstrings_begin_with_a_noun_or_an_imperative_verb(module: str) -> None:
+    tree = ast.parse(_modules()[module].read_text())
+    kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    said = [ast.get_docstring(node) or "" for node in ast.walk(tree) if isinstance(node, kinds)]
+    questions = ("What", "Which", "Where", "How", "Whether", "Who", "Why")
+
+    assert [text.split("\n")[0] for text in said if text.startswith(questions)] == []
+
+
+if __name__ == "__main__":
+    print(*_table(), sep="\n")
+    sys.exit()
