@@ -1,4 +1,4 @@
-"""Where comments are in C and C++ text, and which of the leading ones is the license header."""
+"""Comments of C and C++ text, and the license header among the leading ones."""
 
 import re
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ def comments(text: str) -> Iterator[tuple[int, int]]:
 
 
 def leading_comments_end(text: str) -> int:
-    """Where the comments before the first code end; include guards are passed over."""
+    """Return the end of the comments before the first code. Include guards are skipped."""
     position = end = 0
     while match := _LEADING.match(text, position):
         position = match.end()
@@ -33,7 +33,7 @@ def leading_comments_end(text: str) -> int:
 
 
 def license_header_end(text: str) -> int:
-    """Where the last of the leading comments that speaks of copyright or license ends; 0 where none does."""
+    """Return the end of the last leading comment that names a copyright or license; 0 without one."""
     position = end = 0
     while match := _LEADING.match(text, position):
         position = match.end()

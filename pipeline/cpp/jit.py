@@ -1,7 +1,7 @@
-"""Functions as machine code.
+"""Compilation of functions to machine code.
 
-The code is compiled once and kept beside the file of the function, or in the user's cache where that folder cannot be
-written; where neither can, each process compiles for itself. Import what uses this late: numba takes half a second.
+The code is compiled once and cached beside the file of the function, or in the user's cache if that folder cannot be
+written; if neither can, each process compiles for itself. Import what uses this late: numba takes half a second.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from numba import njit
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """The function as machine code, for each combination of types that it is called with."""
+    """Return the function as machine code, for each combination of types that it is called with."""
     try:
         return njit(cache=True)(function)
     except RuntimeError:  # numba found no folder that it can write

@@ -2,8 +2,8 @@
 
 Total: what is no token of the language is one by its character, what is not closed ends with its line or with the text. A
 raw string is one token by its content, whatever its delimiter; of one that is not closed nothing is taken as raw, nor of
-any behind it. A token's hash is FNV-1a over its bytes, finished by MurmurHash3's mixer. The loops are in `compiled`, which
-is loaded with the first text.
+any behind it. A token's hash is FNV-1a over its bytes, finished by MurmurHash3's mixer. The loops are in `lexer_loops`,
+which is loaded with the first text.
 """
 
 import re
@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 _RAW_STRING = re.compile(r'((?:u8?|[LU])?R)"([^ ()\\\t\n\x80-\U0010ffff]{0,16})\(([\s\S]*)\)\2"\Z')
 _MIN_SEMICOLONS = 2
 _NUM_TEXTS = 4
-"""Texts whose tokens are remembered: every step that asks about a text comes soon after the one before."""
+"""Texts whose tokens are cached: the steps that need the tokens of a text follow each other."""
 
 
 @dataclass(frozen=True, eq=False)
 class Lexed:
-    """What a text consists of. `data` are its bytes, `kinds` what each is taken for.
+    """Tokens and comments of a text. `data` are its bytes, `kinds` the kind of each.
 
-    `hashes` are those of the tokens, `token_spans` and `comment_spans`, shape (number, 2), where in the bytes they stand.
+    `hashes` are those of the tokens, `token_spans` and `comment_spans`, shape (number, 2), their places in the bytes.
     """
 
     data: NDArray[np.uint8]
@@ -43,13 +43,13 @@ class Lexed:
 
 @lru_cache(maxsize=_NUM_TEXTS)
 def lexed(text: str) -> Lexed:
-    """The tokens and comments of a text."""
+    """Return the tokens and comments of a text."""
     data = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
     return _lex(data, data if len(data) == len(text) else _kinds(text, data))
 
 
 def tokens(text: str) -> list[str]:
-    """The tokens of a text as strings. Raw strings are given without their delimiters."""
+    """Return the tokens of a text as strings. Raw strings are given without their delimiters."""
     found = lexed(text)
     words = [text[start:end] for start, end in found.in_characters(found.token_spans).tolist()]
     return [_RAW_STRING.sub(r'\1"\3"', word) if word.endswith('"') else word for word in words]
@@ -67,7 +67,7 @@ def shortened(content: bytes) -> bytes:
 
 
 def token_hashes(text: str) -> NDArray[np.uint64]:
-    """The hash of each token, in order."""
+    """Return the hash of each token, in order."""
     return lexed(text).hashes
 
 
@@ -87,14 +87,14 @@ def raw_literal_spans(text: str) -> list[tuple[int, int]]:
 
 
 def num_visible_in_comments(text: str, start: int = 0) -> int:
-    """Characters of the comments that begin at `start` or later, blanks, tabs and line ends aside."""
+    """Count the characters of the comments that begin at `start` or later, without blanks, tabs and line ends."""
     found = lexed(text)
     counts = _loops().num_visible(found.data, found.comment_spans)
     return int(counts[found.in_characters(found.comment_spans)[:, 0] >= start].sum())
 
 
 def comment_hashes(text: str) -> NDArray[np.uint64]:
-    """The hashes of the tokens of all comments, markers and margins away: code that was commented out is code again.
+    """Return the hashes of the tokens in all comments, without markers and margins: code that was commented out is found.
 
     Comments with hardly a semicolon are prose, and have none.
     """
@@ -131,7 +131,7 @@ def _lex(data: NDArray[np.uint8], kinds: NDArray[np.uint8]) -> Lexed:
 
 
 def _kinds(text: str, data: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """What each byte of a text is taken for. Characters beyond ASCII are classed as Python's `re` does."""
+    """Return the kind of each byte of a text. Characters beyond ASCII are classed as Python's `re` does."""
     kinds = _loops()
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
     distinct, places = np.unique(codes, return_inverse=True)
@@ -152,6 +152,6 @@ def _kind(character: str) -> int:
 
 
 def _read_only(values: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """As bytes of a string are: arrays of another kind would be compiled for once more."""
+    """Make an array read-only, as the bytes of a string are: the loops would be compiled once more for a writable one."""
     values.flags.writeable = False
     return values

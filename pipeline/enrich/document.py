@@ -1,4 +1,4 @@
-"""One document as enrich reads it: parsed, cut into chunks, and laid beside what a compiler saw of it."""
+"""Parsed documents: syntax, chunks, and what the compiler index holds of each."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ DocumentRow = Mapping[str, str]
 
 @dataclass(frozen=True)
 class ParsedDocument:
-    """What the parser and the compiler found in one document. `view` is None where there was nothing to compile."""
+    """A document with its syntax and chunks. `view` is what the compiler index holds of it; None without a build."""
 
     row: DocumentRow
     syntax: Syntax
@@ -116,7 +116,7 @@ def _node_columns(parsed: ParsedDocument) -> dict[str, Any]:
 
 
 def _mention_columns(parsed: ParsedDocument) -> dict[str, Any]:
-    """What the compiler saw. An extent takes the blanks before its name, as leaves do: tokens begin with them."""
+    """Return the columns of the compiler index. An extent takes the blanks before its name, as leaves do."""
     names = ("symbol_ends", "symbols", "calls", "type_references", "definitions_and_uses")
     view = parsed.view
     if view is None or not view.is_seen:
@@ -130,7 +130,7 @@ def _mention_columns(parsed: ParsedDocument) -> dict[str, Any]:
 
 
 def provenance_columns(parsed: ParsedDocument) -> dict[str, Any]:
-    """The document's provenance, but for what did not parse, which is degraded, and for what no compiler saw in it."""
+    """Return the provenance of each byte: the document's, but degraded where it did not parse, syntax_only where not compiled."""
     num_bytes, code = len(parsed.syntax.content), PROVENANCE_CODES[parsed.provenance]
     inactive = parsed.view.inactive if parsed.view is not None and parsed.provenance is Provenance.BUILD_AWARE else ()
     if not inactive and not parsed.syntax.errors:

@@ -1,4 +1,4 @@
-"""The order of a source's documents: headers before their users, by the include graph."""
+"""Include order: the documents of a source, headers before the files that include them."""
 
 import heapq
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""What enrich can be told: the limits of a parse, and how many broken ones a corpus may hold."""
+"""Params of the stage enrich: the limits of a parse, and the share of degraded documents that a corpus may have."""
 
 from pydantic import Field
 
@@ -22,7 +22,7 @@ class SyntaxParams(Params):
 
 
 class BuiltParams(Params):
-    """What the part of a source depends on whose pin has a `build` block."""
+    """Params of the part of a source whose pin has a `build` block."""
 
     syntax: SyntaxParams
     """Limits of the syntax parse."""
@@ -31,7 +31,7 @@ class BuiltParams(Params):
 
 
 class EnrichParams(Params):
-    """Everything enrich can be told."""
+    """Params of the stage enrich."""
 
     syntax: SyntaxParams = SyntaxParams()
     """Limits of the syntax parse."""

@@ -39,7 +39,7 @@ EnrichContext = StageContext[EnrichParams]
 
 
 def run(context: EnrichContext) -> StageOutput:
-    """One part a source, from its documents and the list of those that lost as duplicates."""
+    """Make one part a source, from its documents and the list of those that lost as duplicates."""
     rules = {name: object_id for name, object_id in context.inputs.items() if name != DUPLICATES}
     kept = context.read(context.inputs[DUPLICATES]).table("kept.parquet", ["document_id"])["document_id"]
     blocks = {pin.name: pin.build for pin in context.pins}
@@ -60,12 +60,12 @@ def run(context: EnrichContext) -> StageOutput:
 
 
 def enrich_source(job: PartJob) -> PartOutput:
-    """The enriched documents of one source, in their order, and the counts."""
+    """Return the enriched documents of one source, in include order, and the counts."""
     return _enriched(_kept_documents(job), cast(SyntaxParams, job.params), None)
 
 
 def enrich_built_source(job: PartJob) -> PartOutput:
-    """The same for a source that is built: each document beside what a compiler saw of it."""
+    """Return the same for a source with a `build` block, with what the compiler index holds of each document."""
     params = cast(BuiltParams, job.params)
     documents = _kept_documents(job)
     block = BuildBlock.model_validate_json(canonical_json(job.identity["build"]))
@@ -124,7 +124,7 @@ def _part(name: str, documents: str, dropped: Sequence[str], params: EnrichParam
 
 
 def _built_part(part: Part, block: BuildBlock, context: EnrichContext) -> Part:
-    """The part of a source that is built depends on its collected tree and on the tools too."""
+    """Return the part of a source with a `build` block: it depends on the collected tree and on the tools too."""
     return replace(
         part,
         function="built_source",
@@ -141,12 +141,12 @@ def _built_part(part: Part, block: BuildBlock, context: EnrichContext) -> Part:
 
 
 def _cache(context: EnrichContext) -> dict[str, Path]:
-    """Where compiled units are remembered: beside the store's objects, of which it is none. It may be deleted at any time."""
+    """Return the cache folder of compiled units, beside the store's objects. It may be deleted at any time."""
     return {"cache": context.store_root / "units"}
 
 
 def _dropped(context: EnrichContext, documents: str, kept: pa.ChunkedArray) -> list[str]:
-    """The ids of a source's documents that lost as duplicates, sorted."""
+    """Return the ids of a source's documents that lost as duplicates, sorted."""
     ids = context.read(documents).table("documents.parquet", ["document_id"])["document_id"]
     return sorted(ids.filter(pc.invert(pc.is_in(ids, value_set=kept))).to_pylist())
 
@@ -183,7 +183,7 @@ def _report(parsed: Sequence[ParsedDocument]) -> StageReport:
 
 
 def _is_matched(document: ParsedDocument) -> bool:
-    """Whether a unit of the database is this file or reads it, compiled or not."""
+    """Return whether a unit of the database is this file or reads it, compiled or not."""
     return document.view is not None and document.view.context is not None
 
 
@@ -205,7 +205,7 @@ def _bytes_by_provenance(parsed: Sequence[ParsedDocument]) -> Counter[Provenance
 
 
 def _coverage(report: StageReport, block: BuildBlock) -> dict[str, float]:
-    """Whether the shares of a built source's documents keep to the band of its pin."""
+    """Return whether the shares of a built source's documents keep to the band of its pin."""
     num_documents = max(1, report.rows_out)
     seen = report.measures["num_documents_build_aware"] / num_documents
     failed = report.measures["num_documents_tool_failed"] / num_documents

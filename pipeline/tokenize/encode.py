@@ -23,11 +23,11 @@ class Encoder:
         self._table = _PretokenTable(vocabulary.tokenizer)
 
     def encode(self, text: str) -> npt.NDArray[np.uint16]:
-        """The token ids of a text."""
+        """Return the token ids of a text."""
         return np.frombuffer(b"".join(map(self._table.__getitem__, self._split(text))), dtype=np.uint16)
 
     def encode_all(self, texts: Iterable[str]) -> ListColumn:
-        """The token ids of each text, as one column."""
+        """Return the token ids of each text, as one column."""
         return ListColumn.of([self.encode(text) for text in texts], np.dtype(np.uint16))
 
 
@@ -45,6 +45,6 @@ class _PretokenTable(dict[str, bytes]):
 
 
 def token_starts(ids: npt.NDArray[np.uint16], token_num_bytes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The byte offset in the document of each token's first byte. Exact, because tokens are bytes and none is lost."""
+    """Return the byte offset in the document of each token's first byte. Exact, because tokens are bytes and none is lost."""
     ends = np.cumsum(token_num_bytes[ids])
     return ends - token_num_bytes[ids]

@@ -1,4 +1,4 @@
-"""What the tokenize stage can be told."""
+"""Params of the stage tokenize."""
 
 from enum import StrEnum
 

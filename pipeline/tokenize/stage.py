@@ -1,4 +1,4 @@
-"""The fourth stage: encode every document, lay its structure over its tokens, and pack the rows that training reads."""
+"""The stage tokenize: encode every document, align its structure with its tokens, and pack the rows that training reads."""
 
 from collections.abc import Mapping
 from typing import cast
@@ -26,9 +26,9 @@ _READ = (*_COPIED, *BYTE_STRUCTURE, "text", "order_in_source")
 
 
 def run(context: StageContext[TokenizeParams]) -> StageOutput:
-    """One part a source.
+    """Make one part a source.
 
-    The vocabulary's files lie beside the report, so that a snapshot can be read without this package.
+    The vocabulary's files are stored beside the report, so that a snapshot can be read without this package.
     """
     vocabulary = load_vocabulary(context.params.vocabulary)
     made, failures = context.make([_part(name, context, vocabulary) for name in context.inputs])
@@ -66,7 +66,7 @@ def tokenize_source(job: PartJob) -> PartOutput:
 
 
 def tokenize(enriched: pa.Table, vocabulary: Vocabulary) -> pa.Table:
-    """The table of TokenizedDocument of a table of EnrichedDocument, in its order."""
+    """Return the table of TokenizedDocument of a table of EnrichedDocument, in its order."""
     ids = Encoder(vocabulary).encode_all(enriched["text"].to_pylist())
     starts = [token_starts(ids[index], vocabulary.token_num_bytes) for index in range(len(ids))]
     schema = arrow_schema(TokenizedDocument)
@@ -87,7 +87,7 @@ def tokenize(enriched: pa.Table, vocabulary: Vocabulary) -> pa.Table:
 def pack_split(
     tokens: pa.Table, enriched: pa.Table, split: Split, how: tuple[TokenizeParams, Vocabulary]
 ) -> dict[str, pa.Table]:
-    """The cold and the hot table of the rows of one split; both empty where the source has no document of it."""
+    """Return the packed and the training table of the rows of one split; both empty if the source has no document of it."""
     params, vocabulary = how
     chosen = np.flatnonzero(np.array(tokens["split"].to_pylist(), dtype=object) == split)
     table, order = tokens.take(pa.array(chosen)), enriched["order_in_source"].to_numpy()[chosen].astype(np.int64)

@@ -112,15 +112,15 @@ class Vocabulary:
         return np.array([value.endswith(b"\n") for value in self.token_bytes])
 
     def as_json(self) -> dict[str, Any]:
-        """What a snapshot records of the vocabulary."""
+        """Return what a snapshot records of the vocabulary."""
         return {"name": self.name, "sha256": self.sha256, "size": self.size, "specials": dict(self.specials)}
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
-        """The bytes behind the ids. A piece that was cut by force may begin or end inside a character."""
+        """Return the bytes of the ids. A piece that was cut by force may begin or end inside a character."""
         return b"".join(map(self.token_bytes.__getitem__, ids))
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text behind the ids of a whole document: exactly what was encoded."""
+        """Return the text of the ids of a whole document: exactly what was encoded."""
         return self.decode_bytes(ids).decode()
 
 
@@ -132,7 +132,7 @@ class TrainedOn(NamedTuple):
 
 
 def load_vocabulary(name: str, folder: Path | None = None) -> Vocabulary:
-    """The vocabulary `name` of the package, or of another folder of vocabularies.
+    """Return the vocabulary `name` of the package, or of another folder of vocabularies.
 
     Raises MissingError if there is none, DamagedError if its tokenizer is not the declared one.
     """
@@ -155,7 +155,7 @@ def write_vocabulary(folder: Path, name: str, texts: Iterable[str], size: int, t
 
 
 def train_vocabulary(texts: Iterable[str], size: int) -> bytes:
-    """The bytes of a tokenizer.json of `size` entries. The same for any order of the texts and any number of threads.
+    """Return the bytes of a tokenizer.json of `size` entries. The same for any order of the texts and any number of threads.
 
     Ids: the specials, the 256 bytes in order, then one id a merge. Raises StageError when the texts hold too few
     merges, or for a size that uint16 ids cannot serve.
@@ -180,7 +180,7 @@ def train_vocabulary(texts: Iterable[str], size: int) -> bytes:
 
 
 def byte_characters() -> list[str]:
-    """The printable character that stands for each byte in a byte-level BPE (GPT-2, `bytes_to_unicode`)."""
+    """Return the printable character that stands for each byte in a byte-level BPE (GPT-2, `bytes_to_unicode`)."""
     printable = {*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)}
     others = iter(range(_NUM_BYTES, 2 * _NUM_BYTES))
     return [chr(byte) if byte in printable else chr(next(others)) for byte in range(_NUM_BYTES)]

@@ -1,4 +1,4 @@
-"""A text cut into chunks along its structure. The chunks, put together, are the text, byte for byte.
+"""Chunks of a text along its structure. Put together they are the text, byte for byte.
 
 What a chunk is, by kind:
 
@@ -201,7 +201,7 @@ def _is_enumeration(declared: Node) -> bool:
 
 
 def _declares_function(node: Node) -> bool:
-    """Whether a declaration is a prototype. `int (*f)(int);` is a variable."""
+    """Return whether a declaration is a prototype. `int (*f)(int);` is a variable."""
     declarator = node.child_by_field_name("declarator")
     while declarator is not None:
         inner = declarator.child_by_field_name("declarator")

@@ -18,7 +18,7 @@ _IS_BLANK = np.isin(np.arange(256), [*b" \t\n\r\v\f"])
 
 
 def sized_chunks(syntax: Syntax, chunks: Sequence[Chunk], max_num_bytes: int) -> list[Chunk]:
-    """The chunks, each with at most `max_num_bytes` bytes that are no blanks, as far as its leaves allow."""
+    """Return the chunks, each with at most `max_num_bytes` bytes other than blanks, as far as its leaves allow."""
     if syntax.tree is None:
         return list(chunks)
     if all(chunk.end - chunk.start <= max_num_bytes for chunk in chunks):
@@ -36,14 +36,14 @@ def sized_chunks(syntax: Syntax, chunks: Sequence[Chunk], max_num_bytes: int) ->
 
 
 def _sizes_before(content: bytes) -> NDArray[np.int64]:
-    """For each place of a text, the bytes before it that are no blanks."""
+    """Return for each place of a text, the bytes before it other than blanks."""
     sizes = np.zeros(len(content) + 1, np.int64)
     np.cumsum(~_IS_BLANK[np.frombuffer(content, dtype=np.uint8)], out=sizes[1:])
     return sizes
 
 
 def _node_starts(syntax: Syntax, sizes: NDArray[np.int64], chunk: Chunk, max_num_bytes: int) -> list[int]:
-    """Where the nodes in a chunk start that are small enough, in order. Larger ones are opened."""
+    """Return where the nodes in a chunk start that are small enough, in order. Larger ones are opened."""
     assert syntax.tree is not None  # the caller has looked
     starts: list[int] = []
     root = syntax.tree.root_node
@@ -63,7 +63,7 @@ def _node_starts(syntax: Syntax, sizes: NDArray[np.int64], chunk: Chunk, max_num
 
 
 def _cuts(sizes: NDArray[np.int64], chunk: Chunk, starts: Sequence[int], max_num_bytes: int) -> list[int]:
-    """The starts at which the chunk is cut: as many parts go together as stay within the limit."""
+    """Return the starts at which the chunk is cut: as many parts go together as stay within the limit."""
     if not starts:
         return []
     sizes_before = sizes[starts].tolist()
@@ -78,6 +78,6 @@ def _cuts(sizes: NDArray[np.int64], chunk: Chunk, starts: Sequence[int], max_num
 
 
 def _line_start(content: bytes, start: int) -> int:
-    """The start of the line if only blanks stand between; else `start` itself."""
+    """Return the start of the line if only blanks are between; else `start` itself."""
     line = content.rfind(b"\n", 0, start) + 1
     return start if content[line:start].strip(b" \t") else line

@@ -1,4 +1,4 @@
-"""What is found in a text, in its order, and the chunks that it makes.
+"""Spans found in a text, in order, and the chunks that they make.
 
 The rules are in `pipeline.enrich.chunking.chunks`; this is a list of numbers, which `pipeline.enrich.syntax.tree_loops` reads.
 """
@@ -56,7 +56,7 @@ class Spans:
         self._found.extend((self._compiled.PUNCTUATION, end, end, 0, 0))
 
     def chunks(self, content: bytes, blanked: Sequence[ByteRange]) -> list[Chunk]:
-        """The chunks of the whole text. An empty text has none."""
+        """Return the chunks of the whole text. An empty text has none."""
         end = len(content)
         self._found.extend((self._compiled.PLAIN, end, end, 0, 0))
         found = np.frombuffer(array("q", self._found), dtype=np.int64).reshape(-1, _NUM_COLUMNS)

@@ -41,7 +41,7 @@ class Conditional:
     line_numbers: list[int] = field(default_factory=list)
 
     def branches(self) -> list[ByteRange]:
-        """The byte ranges of what stands between the directives."""
+        """Return the byte ranges between the directives."""
         return [(before[1], after[0]) for before, after in pairwise(self.directives)]
 
     def longest_branch(self) -> int:
@@ -65,7 +65,7 @@ def conditionals_of(content: bytes) -> Conditionals:
 
 
 def unbalanced_branches(conditionals: Conditionals, errors: Sequence[ByteRange] = ()) -> list[ByteRange]:
-    """The byte ranges to blank, in order and apart: those of each conditional that has a branch out of balance.
+    """Return the byte ranges to blank, ordered and disjoint: those of each conditional that has a branch out of balance.
 
     With `errors`, those too of conditionals a directive of which lies in one: they stand where no grammar lets them.
 
@@ -87,7 +87,7 @@ def unbalanced_branches(conditionals: Conditionals, errors: Sequence[ByteRange] 
 
 
 def with_spaces(content: bytes, ranges: Iterable[ByteRange]) -> bytes:
-    """The text with a space for each byte in the ranges, which are in order and apart. Line ends and length stay."""
+    """Return the text with a space for each byte in the ranges, which are ordered and disjoint. Line ends and length stay."""
     pieces = []
     at = 0
     for start, end in ranges:
@@ -97,7 +97,7 @@ def with_spaces(content: bytes, ranges: Iterable[ByteRange]) -> bytes:
 
 
 def _conditionals(bare: bytes) -> list[Conditional]:
-    """The complete conditionals of a text without comments and strings, by their ends. Stray ones are left out."""
+    """Return the complete conditionals of a text without comments and strings, by their ends. Stray ones are left out."""
     complete: list[Conditional] = []
     stack: list[Conditional] = []
     line_number = at = 0

@@ -45,7 +45,7 @@ def load_grammar(language: Language) -> tree_sitter.Language:
 
 
 def _has_cpp_sign(content: bytes) -> bool:
-    """Whether anything outside of comments, strings and what only C++ compilers see is C++ and no C."""
+    """Return whether anything outside of comments, strings and what only C++ compilers see is C++ and no C."""
     bare = shortened(content)
     if b"__cplusplus" in bare:
         bare = _without_cpp_branches(bare)

@@ -1,4 +1,4 @@
-"""The leaves of a tree as columns: where each begins, how deep it lies, which child it is, and of what type.
+"""Leaves of a tree as columns: start, depth, sibling index and type of each.
 
 A leaf owns the blanks before it, so that each byte of a text has one leaf, and a token that begins with the blank before
 a name has the name's structure. The blanks at the end belong to the last leaf.
@@ -30,7 +30,7 @@ class Leaves:
 
 
 def leaves_of(tree: Tree, language: Language) -> Leaves:
-    """The leaves of a tree in the order of the text. Those without bytes, such as missing ones, own nothing."""
+    """Return the leaves of a tree in the order of the text. Those without bytes, such as missing ones, own nothing."""
     from pipeline.enrich.syntax import tree_loops
 
     moves = np.frombuffer(_moves(tree, tree_loops.DOWN, tree_loops.UP), dtype=np.uint32)
@@ -38,7 +38,7 @@ def leaves_of(tree: Tree, language: Language) -> Leaves:
 
 
 def _moves(tree: Tree, down: int, up: int) -> "array[int]":
-    """The way through all nodes of a tree: `down` to the first child, `up` to the parent, and each leaf's kind and end.
+    """Return a walk over all nodes of a tree: `down` to the first child, `up` to the parent, and each leaf's kind and end.
 
     This loop sees every node of every text, so each step is the one that costs least: no node is kept, each number goes to
     one array of 32 bits, and depth and sibling index are left to who reads the moves.
@@ -60,7 +60,7 @@ def _moves(tree: Tree, down: int, up: int) -> "array[int]":
 
 @cache
 def _buckets(language: Language) -> npt.NDArray[np.uint8]:
-    """The bucket of each kind of node by its number. The numbers past the grammar's own are errors."""
+    """Return the bucket of each kind of node by its number. The numbers past the grammar's own are errors."""
     buckets = np.full(_NUM_KINDS, _bucket("ERROR"), dtype=np.uint8)
     for number in range(language.node_kind_count):
         buckets[number] = _bucket(language.node_kind_for_id(number) or "")

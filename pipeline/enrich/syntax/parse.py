@@ -16,20 +16,20 @@ from pipeline.enrich.syntax.grammar import load_grammar
 from pipeline.enrich.syntax.leaves import Leaves, leaves_of
 
 OPERATIONS_PER_CALLBACK = 100
-"""How often tree-sitter asks whether to go on (`OP_COUNT_PER_PARSER_CALLBACK_CHECK` in its lib/src/parser.c)."""
+"""Parser operations between two progress callbacks (`OP_COUNT_PER_PARSER_CALLBACK_CHECK` in its lib/src/parser.c)."""
 _NUM_BYTES_READ = 65_536
-"""What tree-sitter gets at once. It reads again after errors: whole rests would cost the square of the length."""
+"""Bytes that tree-sitter reads at once. It reads again after errors: reading the whole rest would cost the square of the length."""
 _LEAST_NUM_BYTES = 1_000
 """Shorter texts get the operations of this many bytes: their first callback comes late."""
 _MAX_NUM_ERRORS = 200
-"""Texts with more errors are not C or C++, or none that blanking mends."""
+"""Texts with more errors are in another language, or blanking does not help."""
 # It begins with the sign that is searched for: a search for the start of a line stops at each line.
 _INCLUDE = re.compile(rb"#[ \t]*include[ \t]*(<[^>\n]+>|\"[^\"\n]+\")")
 
 
 @dataclass(frozen=True)
 class Syntax:
-    """What parsing made of a text."""
+    """The result of a parse."""
 
     content: bytes
     language: Language
@@ -42,9 +42,9 @@ class Syntax:
     limit: str = ""
     """The limit that was hit: a field of SyntaxParams."""
     blanked: tuple[ByteRange, ...] = ()
-    """What was parsed as blanks, in order and apart: branches of #if out of balance."""
+    """Byte ranges that were parsed as blanks, ordered and disjoint: unbalanced branches of #if."""
     errors: tuple[ByteRange, ...] = ()
-    """The outermost ERROR nodes, in order and apart."""
+    """The outermost ERROR nodes, ordered and disjoint."""
     num_error_bytes_unblanked: int = 0
     """Error bytes of the text as it stands, before anything was blanked."""
 
@@ -55,7 +55,7 @@ class Syntax:
 
 
 def leaves_of_syntax(syntax: Syntax) -> Leaves | None:
-    """The leaves of the text's tree; None where there is no tree."""
+    """Return the leaves of the text's tree; None without a tree."""
     return None if syntax.tree is None else leaves_of(syntax.tree, load_grammar(syntax.language))
 
 
@@ -89,7 +89,7 @@ def read_syntax(content: bytes, language: Language, params: SyntaxParams) -> Syn
 
 
 def _with_blanked_branches(syntax: Syntax, params: SyntaxParams, blanked: Sequence[ByteRange]) -> Syntax:
-    """The text parsed without what is blanked, if that is something new and leaves less in errors."""
+    """Return the text parsed with these ranges blanked, if they are new and leave fewer bytes in errors."""
     is_new = bool(blanked) and tuple(blanked) != syntax.blanked
     tree = _parse(with_spaces(syntax.content, blanked), syntax.language, params) if is_new else None
     if tree is None:
@@ -115,7 +115,7 @@ def _without_tree(content: bytes, language: Language, limit: str) -> Syntax:
 
 
 def _parse(content: bytes, language: Language, params: SyntaxParams) -> Tree | None:
-    """The tree, or None where the parser used up its operations. Each text has its own parser: nothing carries over."""
+    """Return the tree, or None if the parser used up its operations. Each text has its own parser: nothing carries over."""
     max_callbacks = params.max_operations_per_byte * max(_LEAST_NUM_BYTES, len(content)) // OPERATIONS_PER_CALLBACK
     num_callbacks = 0
 
@@ -136,7 +136,7 @@ def _parse(content: bytes, language: Language, params: SyntaxParams) -> Tree | N
 
 
 def _errors(root: Node) -> tuple[tuple[ByteRange, ...], int]:
-    """The outermost ERROR nodes, in order, and the number of MISSING nodes outside them, which have no bytes."""
+    """Return the outermost ERROR nodes, in order, and the number of MISSING nodes outside them, which have no bytes."""
     errors: list[ByteRange] = []
     num_missing_nodes = 0
     pending = [root] if root.has_error else []
@@ -156,7 +156,7 @@ def _num_bytes(ranges: tuple[ByteRange, ...]) -> int:
 
 
 def _includes(content: bytes, root: Node) -> tuple[str, ...]:
-    """The tree tells directives from the text of comments and raw strings; a search finds them faster than a walk."""
+    """Return the included files. A search is faster than a walk, and the tree excludes comments and raw strings."""
     found = []
     for match in _INCLUDE.finditer(content):
         at = match.start()

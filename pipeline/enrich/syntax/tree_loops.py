@@ -1,4 +1,4 @@
-"""The loops over the numbers of a tree, as machine code. Import this module late: numba takes half a second.
+"""Loops over the numbers of a tree, as machine code. Import this module late: numba takes half a second.
 
 What is kept of the code is known by this file alone, and holds the values of constants: those of other files are arguments.
 """
@@ -13,7 +13,7 @@ MAX_DEPTH = 255
 MAX_SIBLING_INDEX = 63
 
 PLAIN, DOCUMENTED, COMMENT, PUNCTUATION = range(4)
-"""What was found in a text: a span, one that a comment right before it belongs to, a comment, and what belongs to the last."""
+"""Rows of `found`: a span, one that a comment right before it belongs to, a comment, and what belongs to the last."""
 _NEWLINE, _BLANK, _TAB, _CARRIAGE_RETURN = (ord(each) for each in "\n \t\r")
 
 
@@ -50,7 +50,7 @@ def leaf_columns(moves, buckets):  # type: ignore[no-untyped-def]
 
 @compiled
 def joined_spans(content, found, blanked, kinds, max_level):  # type: ignore[no-untyped-def]
-    """Where the chunk of each span starts, its kind and its level: comments with their owners, neighbors joined.
+    """Return where the chunk of each span starts, its kind and its level: comments with their owners, neighbors joined.
 
     A row of `found` is what it is, start, end, kind and level, in the order of the text; the last one is empty and stands
     at its end. `blanked` are the byte ranges that the tree knows nothing of. `kinds` are the codes of a preamble and of a
@@ -132,7 +132,7 @@ def _is_blank(byte):  # type: ignore[no-untyped-def]
 
 @compiled
 def _has_lines(content, start, end, wanted):  # type: ignore[no-untyped-def]
-    """Whether that many line ends stand between."""
+    """Return whether there are that many line ends between."""
     num = 0
     for place in range(start, end):
         if content[place] == _NEWLINE:
@@ -144,7 +144,7 @@ def _has_lines(content, start, end, wanted):  # type: ignore[no-untyped-def]
 
 @compiled
 def _chunk_starts(content, spans):  # type: ignore[no-untyped-def]
-    """Where the chunk of each span starts: with its line if only blanks stand before it there, the first with the text."""
+    """Return where the chunk of each span starts: with its line if only blanks are before it there, the first with the text."""
     starts = np.zeros(len(spans), np.int64)
     for index in range(1, len(spans)):
         start, before = spans[index, 0], spans[index - 1, 1]

@@ -1,4 +1,4 @@
-"""A list column as two arrays: all values in a row, and where each list begins and ends. No Python object per value."""
+"""List columns as two arrays: all values, and the offsets of the lists. No Python object per value."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class ListColumn:
 
     @classmethod
     def of(cls, lists: Sequence[npt.NDArray[Any] | Sequence[int]], dtype: np.dtype[Any]) -> "ListColumn":
-        """The column of these lists."""
+        """Return the column of these lists."""
         offsets = np.zeros(len(lists) + 1, dtype=np.int64)
         np.cumsum([len(values) for values in lists], out=offsets[1:])
         values = np.concatenate([np.asarray(values, dtype=dtype) for values in lists]) if lists else np.empty(0, dtype)
@@ -26,13 +26,13 @@ class ListColumn:
 
     @classmethod
     def of_matrix(cls, values_RT: npt.NDArray[Any]) -> "ListColumn":
-        """The column whose list `i` is row `i` of a matrix."""
+        """Return the column whose list `i` is row `i` of a matrix."""
         num_rows, length = values_RT.shape
         return cls(values_RT.reshape(-1), np.arange(num_rows + 1, dtype=np.int64) * length)
 
     @classmethod
     def from_arrow(cls, array: pa.Array | pa.ChunkedArray) -> "ListColumn":
-        """The column behind an Arrow list column; a null is an empty list."""
+        """Return the column of an Arrow list column; a null is an empty list."""
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks()
         offsets = array.offsets.to_numpy().astype(np.int64)
@@ -40,7 +40,7 @@ class ListColumn:
         return cls(values.to_numpy(zero_copy_only=False), offsets - offsets[0])
 
     def to_arrow(self, type_: pa.DataType, is_absent: npt.NDArray[np.bool_] | None = None) -> pa.Array:
-        """The column as an Arrow large list of `type_`, sharing its memory; null where a list `is_absent`."""
+        """Return the column as an Arrow large list of `type_`, sharing its memory; null where a list `is_absent`."""
         absent = None if is_absent is None else pa.array(is_absent)
         return pa.LargeListArray.from_arrays(
             pa.array(self.offsets), pa.array(self.values, type_.value_type), type=type_, mask=absent
