@@ -1,8 +1,8 @@
 """Copies of copyleft texts: documents labeled permissive whose equal or near-equal text is under copyleft elsewhere.
 
-A label can be put on in a second; who copied from whom is not known here. So a file that states copyleft itself holds
-every equal or similar text, whatever that one states; one that only inherits copyleft holds equal texts that only
-inherit their permission. Candidates share a band of the signature, exact Jaccard decides, as among duplicates.
+A label is easily added, and who copied from whom is not known here. If a file states copyleft itself, every equal or
+similar text is dropped, whatever it states; if it only inherits copyleft, equal texts that inherit their license are.
+Candidates share a band of the signature; exact Jaccard decides, as among duplicates.
 """
 
 from collections import defaultdict
@@ -83,17 +83,17 @@ def find_copyleft_copies(
     params: DuplicateParams,
 ) -> list[DuplicateRecord]:
     """Return the documents to drop, each with the copyleft text that it is a copy of: an equal one, else the most similar."""
-    held: dict[str, DuplicateRecord] = {}
+    dropped: dict[str, DuplicateRecord] = {}
     by_text = defaultdict(list)
     for text in copyleft:
         by_text[text.text_sha256].append(text)
     for entry in entries:
         for text in by_text.get(entry.text_sha256, ()):
             if text.is_own or entry.is_inherited:
-                held.setdefault(entry.document_id, _record(entry, text, 1.0))
+                dropped.setdefault(entry.document_id, _record(entry, text, 1.0))
     near: dict[str, DuplicateRecord] = {}
     for entry, text in _candidates(entries, signatures, copyleft):
-        if entry.document_id in held:
+        if entry.document_id in dropped:
             continue
         inside = entry.source == text.source
         limit = params.min_jaccard_inside_source if inside else params.min_jaccard_between_sources
@@ -104,7 +104,7 @@ def find_copyleft_copies(
         best = near.get(entry.document_id)
         if similarity >= limit and (best is None or similarity > best.jaccard):
             near[entry.document_id] = _record(entry, text, similarity)
-    return list((held | near).values())
+    return list((dropped | near).values())
 
 
 def _candidates(
