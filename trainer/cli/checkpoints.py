@@ -40,8 +40,8 @@ def _compare(options: argparse.Namespace) -> dict[str, Any]:
     from trainer.proof import comparison, rerun
 
     store = open_store(options) if options.store else None
-    one, other = (comparison.read(name, store) for name in (options.first, options.second))
-    found = comparison.compare(one, other)
+    one, other = (comparison.read_record(name, store) for name in (options.first, options.second))
+    found = comparison.compare_trainings(one, other)
     report(found.lines)
     answer = {"equal": found.is_equal, **asdict(found), "exit_code": int(not found.is_equal)}
     if options.rerun and not found.is_equal:
@@ -84,7 +84,7 @@ def _diff(options: argparse.Namespace) -> dict[str, Any]:
     from trainer.proof import comparison
 
     store = open_store(options)
-    rows = comparison.diff(load(store, options.first), load(store, options.second))
+    rows = comparison.diff_checkpoints(load(store, options.first), load(store, options.second))
     report(f"{row.name:<60} {'equal' if row.is_equal else row.found}" for row in rows)
     return {"tensors": [asdict(row) for row in rows], "exit_code": int(not all(row.is_equal for row in rows))}
 

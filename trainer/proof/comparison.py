@@ -1,4 +1,4 @@
-"""Where two trainings part: what they were told first, then the first step and tensor that differ."""
+"""Comparison of two trainings: their settings, then the first step and tensor that differ."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -20,11 +20,11 @@ _NUM_SHOWN = 5
 
 
 @dataclass(frozen=True)
-class Subject:
-    """One side. `told` is what it was told, by name; `batches` and `states` are empty where only result.json is left."""
+class TrainingRecord:
+    """Record of one training: `settings` by name; without a checkpoint `batches`, `states` and `tensors` are empty."""
 
     name: str
-    told: Mapping[str, Any]
+    settings: Mapping[str, Any]
     certificate: str
     losses: Sequence[float]
     batches: Sequence[bytes]
@@ -34,21 +34,26 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """What differs. Steps count from 1; None where nothing does, or where it is not known."""
+class TrainingComparison:
+    """Differences of two trainings. Steps count from 1, and are None if nothing differs or nothing is recorded."""
 
     is_equal: bool
-    told: dict[str, list[Any]]
+    settings: dict[str, list[Any]]
     first_batch: int | None
     first_loss: int | None
     first_state: int | None
     first_tensors: list[str]
     lines: list[str]
 
+    @property
+    def first_step(self) -> int | None:
+        """First common step whose batch, loss or recorded state differs."""
+        return min(filter(None, (self.first_batch, self.first_loss, self.first_state)), default=None)
+
 
 @dataclass(frozen=True)
 class TensorDifference:
-    """One tensor of two checkpoints. `max_difference` is None where one side lacks it or the shapes differ."""
+    """Difference of a tensor in two checkpoints. `max_difference` is None if one lacks it or the shapes differ."""
 
     name: str
     is_equal: bool
@@ -56,90 +61,95 @@ class TensorDifference:
     found: str
 
 
-def read(name: str, store: Store | None) -> Subject:
-    """A checkpoint by id, or a result.json: with a store, the checkpoint that it names, which knows more."""
+def read_record(name: str, store: Store | None) -> TrainingRecord:
+    """Read a checkpoint by id, or a result.json; with a store, the checkpoint that the result names, which holds more."""
     path = Path(name)
     if not path.is_file():
         if store is None:
-            raise TrainingError(f"{name}", "it is no file, and no store was given", "--store, or a result.json")
-        return _of_checkpoint(name, checkpoints.load(store, name))
+            raise TrainingError(f"{name}", "it is not a file, and no store is given", "--store, or a result.json")
+        return record_of(name, checkpoints.load(store, name))
     try:
         result = json.loads(path.read_bytes())
         checkpoint_id = result["checkpoint_id"]
-        told = {"seed": result["seeds"]["global"], "snapshot_id": result["snapshot_id"], "config": result["config"]}
-        told |= {"packing": result["packing"], "environment": result["environment"], "forks": result["forks"]}
-        told |= {"mixture": result.get("mixture", {}), "adoptions": _by_position(result.get("adoptions", []))}
-        subject = Subject(name, told, result["certificate"], result["losses"], (), {}, ())
+        settings = {"seed": result["seeds"]["global"], "snapshot_id": result["snapshot_id"], "config": result["config"]}
+        settings |= {"packing": result["packing"], "environment": result["environment"], "forks": result["forks"]}
+        settings |= {"mixture": result.get("mixture", {}), "adoptions": _by_position(result.get("adoptions", []))}
+        subject = TrainingRecord(name, settings, result["certificate"], result["losses"], (), {}, ())
     except (ValueError, KeyError, TypeError) as error:
         raise TrainingError(
-            f"file {name}", f"it is no result ({error!r})", "a result.json or a checkpoint id"
+            f"file {name}", f"it is not a result ({error!r})", "a result.json or a checkpoint id"
         ) from error
     if store is not None and store.locate(checkpoint_id):
-        return _of_checkpoint(name, checkpoints.load(store, checkpoint_id))
+        return record_of(name, checkpoints.load(store, checkpoint_id))
     return subject
 
 
-def compare(one: Subject, other: Subject) -> Comparison:
-    """What two trainings were told differently, and where they part over the steps that both have."""
-    before, now = flat(one.told), flat(other.told)
-    names = sorted((name for name in before.keys() | now.keys() if before.get(name) != now.get(name)), key=_told_order)
-    told = {name: [before.get(name), now.get(name)] for name in names}
+def compare_trainings(one: TrainingRecord, other: TrainingRecord) -> TrainingComparison:
+    """Compare settings, and batches, losses and states of the steps that both have."""
+    before, now = flat(one.settings), flat(other.settings)
+    names = sorted(
+        (name for name in before.keys() | now.keys() if before.get(name) != now.get(name)), key=_settings_order
+    )
+    settings = {name: [before.get(name), now.get(name)] for name in names}
     first_batch = _first_difference(one.batches, other.batches)
-    first_loss = _first_difference([_bits(loss) for loss in one.losses], [_bits(loss) for loss in other.losses])
+    first_loss = _first_difference([loss_bits(loss) for loss in one.losses], [loss_bits(loss) for loss in other.losses])
     shared = sorted(one.states.keys() & other.states.keys())
     first_state = next((step for step in shared if one.states[step].digest != other.states[step].digest), None)
     tensors: list[str] = []
     if first_state is not None and one.tensors == other.tensors:
         tensors = differing_tensors(one.states[first_state], other.states[first_state], one.tensors)
     is_equal = one.certificate == other.certificate
-    found = Comparison(is_equal, told, first_batch, first_loss, first_state, tensors, [])
+    found = TrainingComparison(is_equal, settings, first_batch, first_loss, first_state, tensors, [])
     found.lines.extend(_lines(one, other, found))
     return found
 
 
-def diff(one: Checkpoint, other: Checkpoint) -> list[TensorDifference]:
-    """Every tensor of two checkpoints, by name."""
+def diff_checkpoints(one: Checkpoint, other: Checkpoint) -> list[TensorDifference]:
+    """Compare every tensor of two checkpoints, by name."""
     sides = [{**{f"parameters/{name}": t for name, t in c.parameters.items()}, **c.optimizer} for c in (one, other)]
     return [_tensor_difference(name, sides[0].get(name), sides[1].get(name)) for name in sorted(sides[0] | sides[1])]
 
 
-def _of_checkpoint(name: str, found: Checkpoint) -> Subject:
-    told = {**found.identity, "packing": found.packing, "environment": found.environment, "forks": found.forks}
-    told["adoptions"] = _by_position(found.adoptions)
+def record_of(name: str, found: Checkpoint) -> TrainingRecord:
+    """Return the record that a checkpoint holds."""
+    settings = {**found.identity, "packing": found.packing, "environment": found.environment, "forks": found.forks}
+    settings["adoptions"] = _by_position(found.adoptions)
     tensors = sorted([f"parameters/{key}" for key in found.parameters] + list(found.optimizer))
     history = found.history
     states = {state.step: state for state in history.states}
-    return Subject(name, told, history.certificate, history.losses, history.batches, states, tensors, found)
+    return TrainingRecord(name, settings, history.certificate, history.losses, history.batches, states, tensors, found)
 
 
 def _by_position(adoptions: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return {str(adoption["position"]): adoption["new"] for adoption in adoptions}
 
 
-def _lines(one: Subject, other: Subject, found: Comparison) -> list[str]:
+def differing_tensor_line(names: Sequence[str]) -> str:
+    """Return a line with the first names of tensors that differ, and how many more do."""
+    more = len(names) - _NUM_SHOWN
+    return f"tensors that differ there: {', '.join(names[:_NUM_SHOWN])}" + (f" and {more} more" if more > 0 else "")
+
+
+def _lines(one: TrainingRecord, other: TrainingRecord, found: TrainingComparison) -> list[str]:
     if found.is_equal:
         return [f"equal: {len(one.losses)} steps, certificate {one.certificate}"]
-    lines = [f"{name}: {before!r} | {now!r}" for name, (before, now) in found.told.items()]
-    lines = lines or ["both were told the same: seeds, configuration, packing and environment are equal"]
+    lines = [f"{name}: {before!r} | {now!r}" for name, (before, now) in found.settings.items()]
+    lines = lines or ["settings are equal: seeds, configuration, packing and environment are equal"]
     if len(one.losses) != len(other.losses):
-        lines.append(f"steps: {len(one.losses)} | {len(other.losses)}; compared over those that both have")
+        lines.append(f"steps: {len(one.losses)} | {len(other.losses)}; common steps are compared")
     if not one.batches or not other.batches:
-        lines.append("batches and tensors: not known from result.json alone; name the store by --store")
+        lines.append("batches and tensors: not recorded in result.json; give --store")
     for label, step in (("batch", found.first_batch), ("loss", found.first_loss), ("state", found.first_state)):
         if step is not None:
             lines.append(f"first {label} that differs: step {step}")
     if found.first_tensors:
-        more = len(found.first_tensors) - _NUM_SHOWN
-        lines.append(
-            f"tensors that differ there: {', '.join(found.first_tensors[:_NUM_SHOWN])}"
-            + (f" and {more} more" if more > 0 else "")
-        )
-    if found.first_loss is None and found.first_state is None and found.first_batch is None:
-        lines.append("no step that both have differs")
+        lines.append(differing_tensor_line(found.first_tensors))
+    if found.first_step is None:
+        lines.append("no common step differs")
     return lines
 
 
-def _told_order(name: str) -> tuple[int, str]:
+def _settings_order(name: str) -> tuple[int, str]:
     order = ("seed", "config", "packing", "snapshot_id", "mixture", "adoptions", "forks", "manifest")
     return order.index(name.partition(".")[0]), name
 
@@ -149,7 +159,8 @@ def _first_difference(one: Sequence[Any], other: Sequence[Any]) -> int | None:
     return next((step for step, (mine, theirs) in pairs if mine != theirs), None)
 
 
-def _bits(loss: float) -> str:
+def loss_bits(loss: float) -> str:
+    """Return a loss as text that is equal only for equal bits."""
     return float(loss).hex()
 
 

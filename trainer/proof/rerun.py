@@ -1,8 +1,8 @@
-"""Two trainings that parted, run again from the last checkpoint that they share: the first step and tensor that differ.
+"""Rerun of two trainings that differ, from the last checkpoint that they share, to the first step and tensor that differ.
 
-A record holds a loss a step, and the tensors only now and then. So both sides are computed once more, each as it was told, and
-their tensors are compared after every step. Where both were told the same, the two are one, and what is held against it is
-the record: the side that leaves it did not repeat.
+A record holds the loss of every step, but tensors only of some. So both trainings are computed again with their own settings, and
+their tensors are compared after every step. With equal settings both compute the same, and the result is compared with the
+records: a training that leaves its own record is not repeatable.
 """
 
 from collections.abc import Mapping
@@ -11,10 +11,11 @@ from typing import Any
 
 from pipeline.core.errors import TrainingError
 from pipeline.store.store import Store
-from trainer.checkpoint.certificate import History, StateDigest, describe_state, differing_tensors
+from trainer.checkpoint.certificate import StateDigest, describe_state, differing_tensors
 from trainer.checkpoint.checkpoint import Checkpoint, load
 from trainer.checkpoint.retention import list_checkpoints
 from trainer.config.training import TrainingConfig
+from trainer.proof.comparison import compare_trainings, differing_tensor_line, loss_bits, record_of
 from trainer.train.build_model import DevicePlacement
 from trainer.train.follow_ref import RefFollower, recorded_adoptions
 from trainer.train.session import RunInputs
@@ -22,10 +23,9 @@ from trainer.train.training_state import Training
 
 
 @dataclass(frozen=True)
-class Trail:
-    """What one side does when it is run again: loss and tensors of each step, and the first step that leaves its record."""
+class RerunTrace:
+    """Trace of one training run again: state of each step, and the first step that leaves its record."""
 
-    losses: Mapping[int, float]
     states: Mapping[int, StateDigest]
     names: list[str]
     left_record_at: int | None
@@ -33,7 +33,7 @@ class Trail:
 
 @dataclass(frozen=True)
 class Rerun:
-    """What two trails show. `first_step` is None where they are the same over `base_step` + 1 to `last_step`."""
+    """Result of running both again. `first_step` is None if they are equal over `base_step` + 1 to `last_step`."""
 
     base_step: int
     last_step: int
@@ -44,50 +44,35 @@ class Rerun:
 
 
 def rerun(store: Store, one: Checkpoint, other: Checkpoint) -> Rerun:
-    """Run both sides again up to the first step at which their records part. Raises TrainingError where they do not part."""
-    last = _first_recorded_difference(one.history, other.history)
+    """Run both again up to the first step at which their records differ. Raises TrainingError if they do not differ."""
+    last = compare_trainings(record_of("first", one), record_of("second", other)).first_step
     if last is None:
-        raise TrainingError(
-            "re-run", "no step that both have differs", "two trainings that parted", "Compare without --rerun."
-        )
+        raise TrainingError("re-run", "no common step differs", "two trainings that differ", "Compare without --rerun.")
     agreed = max((0, *(_steps_before(one, other, last))))
     bases = [_bases(store, side, agreed) for side in (one, other)]
     base_step = max(bases[0].keys() & bases[1].keys())
-    trails = [_trail(store, side, base[base_step], last) for side, base in zip((one, other), bases, strict=True)]
+    traces = [_trace(store, side, base[base_step], last) for side, base in zip((one, other), bases, strict=True)]
     steps = range(base_step + 1, last + 1)
-    first = next((step for step in steps if _parted(trails, step)), None)
+    first = next((step for step in steps if _differ(traces, step)), None)
     tensors: list[str] = []
-    if first is not None and trails[0].names == trails[1].names:
-        tensors = differing_tensors(trails[0].states[first], trails[1].states[first], trails[0].names)
-    left = [trail.left_record_at for trail in trails]
+    if first is not None and traces[0].names == traces[1].names:
+        tensors = differing_tensors(traces[0].states[first], traces[1].states[first], traces[0].names)
+    left = [trace.left_record_at for trace in traces]
     return Rerun(base_step, last, first, tensors, left, _lines(base_step, last, first, tensors, left))
 
 
-def _parted(trails: list[Trail], step: int) -> bool:
-    return trails[0].states[step].digest != trails[1].states[step].digest
-
-
-def _first_recorded_difference(one: History, other: History) -> int | None:
-    """The first step at which batch, loss or recorded state differ."""
-    states = [{state.step: state.digest for state in history.states} for history in (one, other)]
-    for step in range(1, min(one.num_steps, other.num_steps) + 1):
-        place = step - 1
-        digests = [found.get(step) for found in states]
-        if one.batches[place] != other.batches[place] or _bits(one.losses[place]) != _bits(other.losses[place]):
-            return step
-        if None not in digests and digests[0] != digests[1]:
-            return step
-    return None
+def _differ(traces: list[RerunTrace], step: int) -> bool:
+    return traces[0].states[step].digest != traces[1].states[step].digest
 
 
 def _steps_before(one: Checkpoint, other: Checkpoint, last: int) -> list[int]:
-    """The steps before the difference at which both recorded their tensors: these are equal there."""
+    """Return the steps before the difference at which both recorded their tensors, which are equal there."""
     recorded = [{state.step for state in side.history.states} for side in (one, other)]
     return [step for step in recorded[0] & recorded[1] if step < last]
 
 
 def _bases(store: Store, side: Checkpoint, limit: int) -> dict[int, str]:
-    """The checkpoints on a side's own way, by step; the beginning is one without an id."""
+    """Return the checkpoints of a training by step; its start has an empty id."""
     certificates = side.history.certificates()
     least = max((fork["step"] for fork in side.forks), default=0)
     found = {0: ""} if not side.forks else {}
@@ -97,18 +82,18 @@ def _bases(store: Store, side: Checkpoint, limit: int) -> dict[int, str]:
     if not found:
         raise TrainingError(
             "re-run",
-            f"no checkpoint is left between the fork at step {least} and step {limit}",
-            "one to begin at",
+            f"there is no checkpoint between the fork at step {least} and step {limit}",
+            "one to start from",
             "Compare without --rerun.",
         )
     return found
 
 
-def _trail(store: Store, side: Checkpoint, base_id: str, last: int) -> Trail:
+def _trace(store: Store, side: Checkpoint, base_id: str, last: int) -> RerunTrace:
     training = _training_like(store, side)
     if base_id:
         training.restore(load(store, base_id))
-    losses, states = {}, {}
+    states = {}
     record = recorded_adoptions(side.state())
     left: int | None = None
     recorded = {state.step: state.digest for state in side.history.states}
@@ -116,12 +101,11 @@ def _trail(store: Store, side: Checkpoint, base_id: str, last: int) -> Trail:
         training.step(training.loader.batch_at(training.position, training.config.batch_rows))
         training.end_epoch(RefFollower(record))
         step = training.num_steps
-        losses[step] = training.history.losses[-1]
         states[step] = describe_state(step, training.tensors())
-        is_same = _bits(losses[step]) == _bits(side.history.losses[step - 1])
+        is_same = loss_bits(training.history.losses[-1]) == loss_bits(side.history.losses[step - 1])
         if left is None and not (is_same and recorded.get(step) in (None, states[step].digest)):
             left = step
-    return Trail(losses, states, sorted(training.tensors()), left)
+    return RerunTrace(states, sorted(training.tensors()), left)
 
 
 def _training_like(store: Store, side: Checkpoint) -> Training:
@@ -138,15 +122,10 @@ def _lines(base: int, last: int, first: int | None, tensors: list[str], left: li
     lines = [f"run again {where}, to step {last}"]
     for label, step in zip(("first", "second"), left, strict=True):
         if step is not None:
-            lines.append(f"the {label} does not repeat: run again, it leaves its own record at step {step}")
+            lines.append(f"the {label} is not repeatable: run again, it leaves its own record at step {step}")
     if first is None:
         return [
             *lines,
-            "run again, both compute the same: they were told the same, so one of the records is of other bits",
+            "run again, both compute the same: their settings are equal, so one of the records has other bits",
         ]
-    shown = ", ".join(tensors[:5]) + (f" and {len(tensors) - 5} more" if len(tensors) > 5 else "")
-    return [*lines, f"first step whose tensors differ: step {first}", f"tensors that differ there: {shown}"]
-
-
-def _bits(loss: float) -> str:
-    return float(loss).hex()
+    return [*lines, f"first step whose tensors differ: step {first}", differing_tensor_line(tensors)]

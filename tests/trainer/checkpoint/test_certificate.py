@@ -12,7 +12,7 @@ from pipeline.core.errors import TrainingError
 from tests.support.made_rows import LAYOUT, PLAIN, sources_of
 from trainer.checkpoint.certificate import History, describe_state, differing_tensors, digest_batch
 from trainer.data.loader import Loader
-from trainer.proof.comparison import Subject, compare
+from trainer.proof.comparison import TrainingRecord, compare_trainings
 
 TENSORS = {"parameters/a": torch.arange(6.0), "parameters/b": torch.ones(2, 2)}
 
@@ -25,9 +25,9 @@ def history_of(*losses: float, changed: int | None = None, state: dict[str, torc
     return history
 
 
-def subject(history: History, **told: object) -> Subject:
+def subject(history: History, **told: object) -> TrainingRecord:
     states = {state.step: state for state in history.states}
-    return Subject("run", told, history.certificate, history.losses, history.batches, states, sorted(TENSORS))
+    return TrainingRecord("run", told, history.certificate, history.losses, history.batches, states, sorted(TENSORS))
 
 
 def test_the_chains_are_what_the_module_says() -> None:
@@ -55,7 +55,7 @@ def test_one_bit_of_one_tensor_moves_the_numbers_and_is_named() -> None:
     moved = {**TENSORS, "parameters/b": TENSORS["parameters/b"].clone()}
     moved["parameters/b"][1, 1] = float(np.nextafter(np.float32(1), np.float32(2)))
     one, other = history_of(1.0, 2.0), history_of(1.0, 2.0, state=moved)
-    found = compare(subject(one), subject(other))
+    found = compare_trainings(subject(one), subject(other))
 
     assert (found.is_equal, found.first_loss, found.first_state) == (False, None, 2)
     assert found.first_tensors == ["parameters/b"]
@@ -78,7 +78,9 @@ def test_a_history_survives_its_tensors_and_a_changed_one_is_refused() -> None:
 
 def test_what_was_told_differently_is_named_before_the_first_step() -> None:
     one, other = history_of(1.0, 2.0, 3.0), history_of(1.0, 2.5, 3.5, changed=2)
-    found = compare(subject(one, manifest={"torch": "1"}, seed=1), subject(other, manifest={"torch": "2"}, seed=2))
+    found = compare_trainings(
+        subject(one, manifest={"torch": "1"}, seed=1), subject(other, manifest={"torch": "2"}, seed=2)
+    )
 
     assert found.lines[:2] == ["seed: 1 | 2", "manifest.torch: '1' | '2'"]
     assert found.lines[2] == "first batch that differs: step 2"

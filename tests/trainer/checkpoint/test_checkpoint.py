@@ -25,7 +25,7 @@ from trainer.checkpoint.certificate import History
 from trainer.checkpoint.checkpoint import KIND, STATE_FIELDS, Checkpoint, load, save
 from trainer.checkpoint.retention import RetentionPolicy
 from trainer.checkpoint.saver import Saver
-from trainer.proof.comparison import diff
+from trainer.proof.comparison import diff_checkpoints
 from trainer.train.resume import load_or_suggest
 
 IDENTITY = {"config": {"batch_rows": 4, "model": {"depth": 2}}, "seed": 42, "snapshot_id": "a" * 64}
@@ -65,7 +65,7 @@ def test_a_checkpoint_reads_back_as_it_was_written(store: Store) -> None:
     found = load(store, put(store, checkpoint))
 
     assert found.state() == checkpoint.state()
-    assert all(row.is_equal for row in diff(found, checkpoint))
+    assert all(row.is_equal for row in diff_checkpoints(found, checkpoint))
 
 
 def test_a_part_that_did_not_change_is_stored_once(store: Store) -> None:
@@ -127,7 +127,7 @@ def test_a_pickle_in_the_place_of_tensors_is_refused_and_never_run(store: Store,
 
 
 def test_a_difference_is_named_by_tensor(store: Store) -> None:
-    rows = {row.name: row for row in diff(made(1), made(1, moved=0.5))}
+    rows = {row.name: row for row in diff_checkpoints(made(1), made(1, moved=0.5))}
 
     assert [name for name, row in rows.items() if not row.is_equal] == ["parameters/layers.0.norm.weight"]
     assert rows["parameters/layers.0.norm.weight"].max_difference == 0.5

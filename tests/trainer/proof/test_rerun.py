@@ -62,9 +62,9 @@ def test_a_side_that_does_not_repeat_is_named_and_the_last_shared_checkpoint_is_
 
     assert (found.base_step, found.last_step, found.first_step) == (3, 6, None)
     assert found.left_record_at == [None, 6]
-    assert "the second does not repeat: run again, it leaves its own record at step 6" in found.lines
+    assert "the second is not repeatable: run again, it leaves its own record at step 6" in found.lines
 
 
 def test_what_did_not_part_is_not_run_again(store: Store, honest: Checkpoint) -> None:
-    with pytest.raises(TrainingError, match="no step that both have differs"):
+    with pytest.raises(TrainingError, match="no common step differs"):
         rerun(store, honest, honest)
