@@ -17,8 +17,8 @@ from typing import Any
 from pipeline.store.fsck import fsck
 from pipeline.store.store import Store
 from tests.tools.fork_server import TrainerForkServer
+from trainer.data.small_snapshot import copy_snapshot, shorten
 from trainer.proof.acceptance import AcceptanceRun
-from trainer.proof.small_snapshot import copy_snapshot, shorten
 
 STEPS, SAVE_EVERY, EVALUATE_EVERY, EPOCH_ROWS = 60, 3, 5, 96
 SAME = ("certificate", "checkpoint_id", "parameters_sha256", "optimizer_sha256", "losses")

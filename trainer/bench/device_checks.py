@@ -21,11 +21,11 @@ from pipeline.store.store import Store
 from trainer.bench.step_timing import plan_attention
 from trainer.config.model import Precision
 from trainer.config.presets import TARGETS, preset
+from trainer.data.small_snapshot import copy_snapshot
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 from trainer.model.segments import PADDING_DOC_ID
-from trainer.proof.acceptance import SAME, AcceptanceRun, GateFailed
-from trainer.proof.small_snapshot import copy_snapshot
+from trainer.train.child_session import SAME, ChildSessions, SessionFailed
 from trainer.train.determinism import make_deterministic
 
 SEED = 42
@@ -88,13 +88,13 @@ def measure_training(sizes: CheckSizes, options: argparse.Namespace) -> dict[str
     snapshot_id = resolve(store, options.corpus, options.snapshot)
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         copy = copy_snapshot(store, snapshot_id, Path(folder) / "store")
-        acceptance = AcceptanceRun(copy, snapshot_id, Path(folder) / "runs", sizes.steps[-1])
+        sessions = ChildSessions(copy, snapshot_id, Path(folder) / "runs", sizes.steps[-1])
         more = ("--dtype", "bfloat16", "--save-every", str(sizes.steps[-1]), *sizes.options)
         try:
-            straight = acceptance.train("straight", *more)
+            straight = sessions.train("straight", *more)
             for step in sizes.steps:
-                stopped = acceptance.train("stopped", *more, "--resume", "latest", steps=step)
-        except GateFailed as error:
+                stopped = sessions.train("stopped", *more, "--resume", "latest", steps=step)
+        except SessionFailed as error:
             raise TrainingError("training in bfloat16", str(error)) from error
         lines = (Path(folder) / "runs" / "straight" / "metrics.jsonl").read_text().splitlines()
     last = [json.loads(line) for line in lines[-sizes.num_averaged_steps :]]

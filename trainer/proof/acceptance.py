@@ -4,9 +4,6 @@ The runs are stored in a temporary copy of the snapshot's store.
 """
 
 import json
-import os
-import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -16,19 +13,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pipeline.core.child_process import ChildResult, run_child
 from pipeline.core.errors import TrainingError
 from pipeline.store.fsck import fsck
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from trainer.checkpoint.checkpoint import load
-from trainer.proof.small_snapshot import copy_snapshot, shorten
-from trainer.train.determinism import ENVIRONMENT_VARIABLES
+from trainer.data.small_snapshot import copy_snapshot, shorten
+from trainer.train.child_session import SAME, SAVE_EVERY, ChildSessions, SessionFailed
 
-SAME = ("certificate", "losses", "parameters_sha256", "optimizer_sha256", "checkpoint_id")
-NUM_STEPS, NUM_SHORT_STEPS, SAVE_EVERY, EVALUATE_EVERY = 12, 6, 4, 5
+NUM_STEPS, NUM_SHORT_STEPS, EVALUATE_EVERY = 12, 6, 5
 _EPOCH_ROWS = 18
-_TIMEOUT_SECONDS = 300
 
 
 @dataclass(frozen=True)
@@ -41,18 +35,13 @@ class GateOutcome:
     seconds: float
 
 
-class GateFailed(Exception):  # noqa: N818  # a result, not an error of the program
+class GateFailed(SessionFailed):
     """Raised where a gate's claim does not hold."""
 
 
 @dataclass
-class AcceptanceRun:
+class AcceptanceRun(ChildSessions):
     """Store and folder in which the gates of one acceptance run train."""
-
-    store: Store
-    snapshot_id: str
-    folder: Path
-    num_steps: int
 
     @cached_property
     def short(self) -> "AcceptanceRun":
@@ -66,69 +55,9 @@ class AcceptanceRun:
         """Result of an uninterrupted run."""
         return self.train("straight")
 
-    def command(self, run: str, *more: str, steps: int | None = None, launcher: Sequence[str] = ()) -> list[str]:
-        """Return the command line of a training session."""
-        line = [sys.executable, *launcher, "-m", *(["--"] if launcher else []), "trainer", "train"]
-        line += ["--store", str(self.store.root), "--json"]
-        line += ["--snapshot", self.snapshot_id, "--run", run, "--out", str(self.folder / run)]
-        return [*line, "--save-every", str(SAVE_EVERY), "--stop-after", str(steps or self.num_steps), *more]
-
-    def train(self, run: str, *more: str, steps: int | None = None, launcher: Sequence[str] = ()) -> dict[str, Any]:
-        """Train in a fresh process and return the result."""
-        result: dict[str, Any] = self.answer(self.command(run, *more, steps=steps, launcher=launcher))
-        return result
-
-    def answer(self, line: Sequence[str]) -> Any:
-        """Run a fresh process and return what it prints as JSON."""
-        done = self.process(line)
-        if done.exit_code:
-            raise GateFailed(f"exit {done.exit_code}: {done.last_line[:200]}")
-        return json.loads(done.stdout)
-
     def program(self, name: str, *arguments: str) -> Any:
         """Run a program of `trainer.proof.gate_programs` and return what it prints as JSON."""
         return self.answer([sys.executable, "-m", "trainer.proof.gate_programs", name, *arguments])
-
-    def refused(self, run: str, *more: str) -> str:
-        """Return the message with which a training session is refused."""
-        done = self.process(self.command(run, *more))
-        if done.exit_code != 1 or "Traceback" in done.stderr:
-            raise GateFailed(f"exit {done.exit_code} where a refusal was expected")
-        return str(json.loads(done.stdout)["message"])
-
-    def kill(self, run: str, is_time: Callable[[], bool], *more: str) -> None:
-        """Start a training session and kill it as soon as `is_time` returns True."""
-        line = self.command(run, *more)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with self._log_of(run).open("wb") as log:
-            child = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=log, env=_environment())
-        deadline = time.monotonic() + _TIMEOUT_SECONDS
-        while child.poll() is None and not is_time() and time.monotonic() < deadline:
-            time.sleep(0.0005)
-        if child.poll() is not None:
-            raise GateFailed(f"run {run} ended with {child.returncode} before it was killed: {self.log(run)[-200:]}")
-        os.kill(child.pid, signal.SIGKILL)
-        child.wait()
-
-    def log(self, run: str) -> str:
-        """Return what the session to be killed has logged so far."""
-        return self._log_of(run).read_text(errors="replace")
-
-    def has_steps(self, run: str, number: int) -> bool:
-        """Return whether the session to be killed has logged so many steps."""
-        return f"] {number}/" in self.log(run)
-
-    def _log_of(self, run: str) -> Path:
-        return self.folder / f"{run}.log"
-
-    def process(self, line: Sequence[str]) -> ChildResult:
-        """Run a fresh process to its end."""
-        done = run_child(
-            line, _TIMEOUT_SECONDS, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=_environment()
-        )
-        if done.exit_code is None:
-            raise GateFailed(f"no end within {_TIMEOUT_SECONDS} s: {done.last_line[:200]}")
-        return done
 
 
 def run_gates(
@@ -157,7 +86,7 @@ def _judge(name: str, acceptance: AcceptanceRun) -> GateOutcome:
     started = time.monotonic()
     try:
         passed, detail = True, GATES[name](acceptance)
-    except GateFailed as error:
+    except SessionFailed as error:
         passed, detail = False, str(error)
     return GateOutcome(name, passed, detail, round(time.monotonic() - started, 1))
 
@@ -312,7 +241,15 @@ def a_planted_race_is_caught(acceptance: AcceptanceRun) -> str:
 
 def decoding_equals_the_full_pass(acceptance: AcceptanceRun) -> str:
     """Compare the scores of a checkpoint token by token, with carried state, to those of the full pass."""
-    found = acceptance.program("decode_rows", str(acceptance.store.root), acceptance.straight["checkpoint_id"])
+    found = acceptance.answer(
+        [
+            sys.executable,
+            "-m",
+            "trainer.inference.decoding_check",
+            str(acceptance.store.root),
+            acceptance.straight["checkpoint_id"],
+        ]
+    )
     if not found["difference"] < found["limit"]:
         raise GateFailed(f"scores differ by {found['difference']:.1e} of the largest")
     return f"{found['tokens']} tokens of packed rows: within {found['difference']:.0e} of the largest score"
@@ -340,11 +277,6 @@ def a_damaged_checkpoint_is_refused(acceptance: AcceptanceRun) -> str:
     if "seed was 42, is now 43" not in acceptance.refused("foreign", "--seed", "43", "--resume", first):
         raise GateFailed("a checkpoint of another seed was not refused by that field")
     return f"{len(found) // 2} files with one bit flipped and one byte short, a snapshot, another seed: refused"
-
-
-def _environment() -> dict[str, str]:
-    # Waiting threads sleep: with several ranks, and a process that watches, spinning takes cores from computation.
-    return {**os.environ, **ENVIRONMENT_VARIABLES, "OMP_WAIT_POLICY": "passive"}
 
 
 GATES: dict[str, Callable[[AcceptanceRun], str]] = {

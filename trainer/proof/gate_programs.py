@@ -16,11 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pipeline.store.store import Store
 from trainer.config.presets import preset
-from trainer.data.loader import LoaderConfig
-from trainer.data.open_loader import open_loader
-from trainer.inference.sampling import decoding_difference, open_trained
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 
@@ -92,19 +88,8 @@ def build_without_engram() -> int:
     return 0
 
 
-def decode_rows(root: str, checkpoint_id: str) -> int:
-    """Compare scores decoded token by token with those of the full pass, in float64; rotary angles are float32."""
-    trained = open_trained(Store(Path(root)), checkpoint_id)
-    batch = open_loader(trained.snapshot, LoaderConfig()).batch_at(0, 2)
-    ids, documents = (torch.from_numpy(array) for array in (batch.input_ids_BT, batch.doc_ids_BT))
-    difference = decoding_difference(trained.model.double(), ids, documents)
-    print(json.dumps({"difference": difference, "limit": 1e-6, "tokens": ids.numel()}))
-    return 0
-
-
 PROGRAMS: dict[str, Callable[..., int]] = {
-    program.__name__: program
-    for program in (run_in_one_process, train_with_race, read_damaged, build_without_engram, decode_rows)
+    program.__name__: program for program in (run_in_one_process, train_with_race, read_damaged, build_without_engram)
 }
 
 

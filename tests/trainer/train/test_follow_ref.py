@@ -18,7 +18,7 @@ from tests.support.made_rows import CONFIG, LAYOUT, place_at, sources_of
 from trainer.__main__ import main
 from trainer.checkpoint.checkpoint import load, read_state
 from trainer.data.loader import Loader, Source, Start
-from trainer.proof.small_snapshot import shorten
+from trainer.data.small_snapshot import shorten
 
 STEPS = 12
 SAME = ("certificate", "losses", "parameters_sha256", "checkpoint_id", "loader", "adoptions")
