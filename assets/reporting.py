@@ -10,7 +10,7 @@ from pipeline.build.promotion import evidence
 from pipeline.build.run_stage import StageResult
 from pipeline.build.stage_objects import report_of, stage_of
 from pipeline.contracts.gates import GateVerdict
-from pipeline.contracts.report import StageReport
+from pipeline.contracts.stage_report import StageReport
 from pipeline.store.snapshot import Snapshot
 from pipeline.store.store import Store
 

@@ -22,7 +22,7 @@ from pipeline.build.stage_objects import parts_of
 from pipeline.collect.kinds.archive import ArchivePin
 from pipeline.collect.kinds.local import LocalPin
 from pipeline.contracts.part import PartJob, PartOutput
-from pipeline.contracts.report import StageReport
+from pipeline.contracts.stage_report import StageReport
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES
 from pipeline.normalize.contamination.evaluation_items import shipped_items
 from pipeline.pins.local_tree import tree_digest

@@ -17,7 +17,7 @@ from pkgutil import resolve_name
 from types import TracebackType
 
 from pipeline.contracts.part import Part, PartJob, PartOutput
-from pipeline.contracts.report import StageReport
+from pipeline.contracts.stage_report import StageReport
 from pipeline.core.durable import sync_file, write_synced
 from pipeline.core.errors import SourceError, StageError
 from pipeline.core.params import canonical_json

@@ -14,7 +14,7 @@ from pipeline.build.stage_objects import PARAMS, chain, parts_of, report_of, sta
 from pipeline.build.stages import STAGES, Stage, stage_before
 from pipeline.contracts.gates import GateVerdict, judge, refuse_blocked
 from pipeline.contracts.part import MadePart, Part, PartOutput, StageOutput
-from pipeline.contracts.report import StageReport
+from pipeline.contracts.stage_report import StageReport
 from pipeline.core.errors import MissingError, RefMovedError, SourceError
 from pipeline.core.params import Params, digest, fingerprint
 from pipeline.core.progress import ProgressEvent

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pydantic import ValidationError
 
 from pipeline.build.stages import STAGES
-from pipeline.contracts.report import StageReport
+from pipeline.contracts.stage_report import StageReport
 from pipeline.core.errors import StageError
 from pipeline.core.params import Params
 from pipeline.store.objects import REPORT, StoredObject

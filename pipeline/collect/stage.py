@@ -11,7 +11,7 @@ from pipeline.collect.kinds.source_kind import CollectContext, Fetcher
 from pipeline.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.collect.params import CollectParams, RetryPolicy
 from pipeline.contracts.part import Part, PartJob, PartOutput, StageOutput
-from pipeline.contracts.report import StageReport, count_reasons, total
+from pipeline.contracts.stage_report import StageReport, count_reasons, total
 from pipeline.core.errors import SourceError
 from pipeline.core.languages import is_source
 from pipeline.core.records import DroppedRecord, FileModification, SourceFile, TreeFile

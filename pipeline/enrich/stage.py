@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.contracts.part import Part, PartJob, PartOutput, StageContext, StageOutput
-from pipeline.contracts.report import StageReport, total
+from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core.params import canonical_json
 from pipeline.core.records import PROVENANCE_CODES, EnrichedDocument, Provenance
 from pipeline.core.schema import table_of_records
-from pipeline.enrich.compiler.compiler_index import CompilerIndex, Source, index_source
+from pipeline.enrich.compiler.compiler_index import CompilerIndex, SourceTree, index_source
 from pipeline.enrich.compiler.tools import tool_versions
 from pipeline.enrich.document import ParsedDocument, provenance_columns, read_document, record_of
 from pipeline.enrich.include_order import order_documents
@@ -76,7 +76,7 @@ def enrich_built_source(job: PartJob) -> PartOutput:
         for row in collected.table(table, ["path", "content"]).to_pylist()
     }
     texts = {row["path"]: row["text"].encode() for row in documents.to_pylist()}
-    source = Source(job.name, files, texts)
+    source = SourceTree(job.name, files, texts)
     versions = dict(job.identity["tools"])
     index = index_source(source, block, params.compiler, versions, job.places.get("cache"))
     output = _enriched(documents, params.syntax, index)

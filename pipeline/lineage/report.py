@@ -10,7 +10,7 @@ from typing import Any
 
 from pipeline.build.stage_objects import report_of, stage_params
 from pipeline.build.stages import STAGES
-from pipeline.contracts.report import total
+from pipeline.contracts.stage_report import total
 from pipeline.core.errors import MissingError
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES
 from pipeline.lineage.queries import QueryRow, connect, create_drops, parts_of_kind, query, table_files

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pipeline.contracts.part import PartJob, PartOutput
-from pipeline.contracts.report import StageReport, count_reasons
+from pipeline.contracts.stage_report import StageReport, count_reasons
 from pipeline.core.digests import document_id, text_sha256
 from pipeline.core.params import canonical_json
 from pipeline.core.records import Document, DroppedRecord

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pipeline.contracts.part import PartJob, PartOutput, Tables
-from pipeline.contracts.report import StageReport, count_reasons
+from pipeline.contracts.stage_report import StageReport, count_reasons
 from pipeline.core.records import DuplicateRecord, KeptDocument
 from pipeline.core.schema import table_of_records
 from pipeline.normalize.clean_source import COPYLEFT, DOCUMENTS, SIGNATURES

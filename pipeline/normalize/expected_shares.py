@@ -5,7 +5,7 @@ A broken rule, or a source that became something else, first shows as a share th
 
 from collections.abc import Mapping
 
-from pipeline.contracts.report import StageReport
+from pipeline.contracts.stage_report import StageReport
 from pipeline.core.languages import LANGUAGES
 from pipeline.normalize.params import DropBands
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pipeline.contracts.part import MadePart, Part, StageContext, StageOutput
-from pipeline.contracts.report import StageReport, total
+from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core.records import Split
 from pipeline.normalize.contamination.evaluation_items import EVALUATION_ITEMS, all_items, items_digest
 from pipeline.normalize.expected_shares import drops_outside, languages_outside

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipeline.contracts.part import Part, PartJob, PartOutput, StageContext, StageOutput
-from pipeline.contracts.report import StageReport, total
+from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core.errors import StageError
 from pipeline.core.records import Split, TokenizedDocument
 from pipeline.core.schema import arrow_schema, table_of

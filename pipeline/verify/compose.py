@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.contracts.part import PartJob, PartOutput, Tables
-from pipeline.contracts.report import StageReport
+from pipeline.contracts.stage_report import StageReport
 from pipeline.core.params import canonical_json
 from pipeline.core.table_names import DOCUMENTS, KEPT
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE, SNAPSHOT_FORMAT

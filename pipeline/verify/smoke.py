@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from pipeline.contracts.part import PartJob, PartOutput
-from pipeline.contracts.report import StageReport
+from pipeline.contracts.stage_report import StageReport
 from pipeline.core.errors import StageError
 from pipeline.verify.params import VerifyParams
 

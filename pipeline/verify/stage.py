@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from tokenizers import Tokenizer
 
 from pipeline.contracts.part import MadePart, Part, PartJob, PartOutput, StageContext, StageOutput
-from pipeline.contracts.report import StageReport, total
+from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core.errors import StageError
 from pipeline.core.params import Params
 from pipeline.core.records import PackedRow, Split, TokenizedDocument, TrainingRow

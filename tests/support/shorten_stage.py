@@ -7,7 +7,7 @@ from pydantic import Field
 from pipeline.build.stages import PartKind, Stage, StageTable
 from pipeline.contracts.gates import Gate, LimitComparison
 from pipeline.contracts.part import Part, PartJob, PartOutput, StageContext, StageOutput
-from pipeline.contracts.report import StageReport, count_reasons, total
+from pipeline.contracts.stage_report import StageReport, count_reasons, total
 from pipeline.core.params import Params
 from pipeline.core.records import Document, DroppedRecord
 from pipeline.core.schema import table_of_records

@@ -61,7 +61,7 @@ class CompilerIndex:
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceTree:
     """What is to be built: all its files, of which those in `texts` are documents, read as they are stored."""
 
     name: str
@@ -70,7 +70,7 @@ class Source:
 
 
 def index_source(
-    source: Source, block: BuildBlock, params: CompilerParams, versions: dict[str, str], cache: Path | None
+    source: SourceTree, block: BuildBlock, params: CompilerParams, versions: dict[str, str], cache: Path | None
 ) -> CompilerIndex:
     """Compile what the block asks for. A tool that is missing or fails fails the index, never the source.
 
@@ -100,12 +100,12 @@ def index_source(
     return index
 
 
-def _no_commands(source: Source, database: Database) -> str:
+def _no_commands(source: SourceTree, database: Database) -> str:
     reasons = ", ".join(f"{number} {word}" for word, number in sorted(database.left_out.items())) or "it is empty"
     return f"The compiler index of {source.name}: the compile database has no command for any file of the source ({reasons})."
 
 
-def _refuse_misnamed(source: Source, block: BuildBlock) -> None:
+def _refuse_misnamed(source: SourceTree, block: BuildBlock) -> None:
     wanted = block.database or str(Path(block.folder) / "CMakeLists.txt")
     if wanted not in source.files:
         raise StageError(
@@ -116,7 +116,7 @@ def _refuse_misnamed(source: Source, block: BuildBlock) -> None:
         )
 
 
-def _failed(index: CompilerIndex, source: Source, word: str, message: str) -> CompilerIndex:
+def _failed(index: CompilerIndex, source: SourceTree, word: str, message: str) -> CompilerIndex:
     index.views = {path: View(False, f"tool_failed: {word}") for path in source.texts}
     index.counts[f"num_compilations_failed_{word}"] = 1
     index.notes.append(f"The compiler index of {source.name} failed ({word}){': ' + message if message else ''}.")
@@ -124,7 +124,7 @@ def _failed(index: CompilerIndex, source: Source, word: str, message: str) -> Co
 
 
 def prepare(
-    folder: Path, source: Source, how: tuple[BuildBlock, CompilerParams, Mapping[str, str], Path | None]
+    folder: Path, source: SourceTree, how: tuple[BuildBlock, CompilerParams, Mapping[str, str], Path | None]
 ) -> tuple[bytes, Tree] | str:
     """The database, and the tree that its paths are in, laid out in a folder; or why there is none.
 
@@ -148,7 +148,7 @@ def prepare(
     return content, Tree(files, tuple(places), others, users, frozenset(made) & files)
 
 
-def _compile(index: CompilerIndex, source: Source, database: Database, how: tuple[BuildBlock, Compiler]) -> None:
+def _compile(index: CompilerIndex, source: SourceTree, database: Database, how: tuple[BuildBlock, Compiler]) -> None:
     block, compiler = how
     chosen = _chosen(source.name, database.commands, block.max_units)
     tasks = [Task(command, (command.path,), is_whole=False) for command in chosen]

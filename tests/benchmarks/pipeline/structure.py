@@ -17,7 +17,7 @@ from pipeline.build.recipes import FULL_BUILT
 from pipeline.build.stage_objects import parts_of
 from pipeline.core.languages import C, Language
 from pipeline.core.records import ChunkKind
-from pipeline.enrich.compiler.compiler_index import CompilerIndex, Source, index_source, prepare
+from pipeline.enrich.compiler.compiler_index import CompilerIndex, SourceTree, index_source, prepare
 from pipeline.enrich.compiler.params import CompilerParams
 from pipeline.enrich.compiler.tools import system_arguments, tool_versions
 from pipeline.enrich.document import ParsedDocument, read_document, record_of
@@ -132,7 +132,7 @@ def compiler_index() -> list[Figure]:
     return figures
 
 
-def _timed_index(source: Source, block: BuildBlock, cache: Path) -> tuple[float, CompilerIndex]:
+def _timed_index(source: SourceTree, block: BuildBlock, cache: Path) -> tuple[float, CompilerIndex]:
     started = time.monotonic()
     index = index_source(source, block, CompilerParams(), tool_versions(block.cmake), cache)
     return time.monotonic() - started, index
@@ -151,7 +151,7 @@ def _rows() -> list[dict[str, str]]:
 
 
 @cache
-def _source(name: str) -> Source:
+def _source(name: str) -> SourceTree:
     store = Store(collected(FULL_BUILT.name))
     parts = parts_of(store.read(store.ref(FULL_BUILT.name, "collect") or ""))
     files = {
@@ -160,7 +160,7 @@ def _source(name: str) -> Source:
         for row in store.read(parts[name]).table(table, ["path", "content"]).to_pylist()
     }
     documents = {path: text.encode() for (source, path), text in texts(FULL_BUILT.name).items() if source == name}
-    return Source(name, files, documents)
+    return SourceTree(name, files, documents)
 
 
 def _units(name: str) -> Iterator[list[bool]]:

@@ -12,7 +12,7 @@ import pytest
 
 from pipeline.build.engine import Engine, PartTask, write_output
 from pipeline.contracts.part import Part, PartJob, PartOutput
-from pipeline.contracts.report import StageReport
+from pipeline.contracts.stage_report import StageReport
 from pipeline.core.errors import SourceError, StageError
 from pipeline.core.params import Params
 from pipeline.store.store import Store

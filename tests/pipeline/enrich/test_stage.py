@@ -13,7 +13,7 @@ from pipeline.build.recipes import CorpusParams
 from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.collect.kinds.local import LocalPin
 from pipeline.contracts.part import PartJob, PartOutput
-from pipeline.contracts.report import StageReport
+from pipeline.contracts.stage_report import StageReport
 from pipeline.core.digests import document_id, text_sha256
 from pipeline.core.records import ChunkKind, Document, EnrichedDocument
 from pipeline.core.schema import arrow_schema, table_of_records

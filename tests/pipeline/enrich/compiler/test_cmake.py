@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.enrich.compiler.compiler_index import CompilerIndex, Source, index_source
+from pipeline.enrich.compiler.compiler_index import CompilerIndex, SourceTree, index_source
 from pipeline.enrich.compiler.params import CompilerParams
 from pipeline.enrich.compiler.tools import tool_versions
 from pipeline.pins.build_block import BuildBlock
@@ -30,7 +30,7 @@ def index_of(
     files = {"CMakeLists.txt": (BEGIN + script).encode(), **{name: text.encode() for name, text in others.items()}}
     block = BuildBlock(cmake=True, options=("-DWANTED=3",))
     return index_source(
-        Source("made", {**files, **texts}, texts), block, CompilerParams(), tool_versions(cmake=True), cache
+        SourceTree("made", {**files, **texts}, texts), block, CompilerParams(), tool_versions(cmake=True), cache
     )
 
 

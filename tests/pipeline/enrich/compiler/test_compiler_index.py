@@ -12,7 +12,7 @@ import pytest
 
 from pipeline.core.errors import StageError
 from pipeline.core.records import Mention
-from pipeline.enrich.compiler.compiler_index import CompilerIndex, Source, View, cover_headers, index_source
+from pipeline.enrich.compiler.compiler_index import CompilerIndex, SourceTree, View, cover_headers, index_source
 from pipeline.enrich.compiler.params import CompilerParams
 from pipeline.enrich.compiler.tools import ABSENT, tool_versions
 from pipeline.pins.build_block import BuildBlock
@@ -42,7 +42,7 @@ def index_of(
     **block: int,
 ) -> CompilerIndex:
     contents = {path: text.encode() for path, text in texts.items()}
-    source = Source("made", {**contents, "db.json": given}, contents)
+    source = SourceTree("made", {**contents, "db.json": given}, contents)
     wanted = BuildBlock(database="db.json", **block)
     return index_source(source, wanted, params or CompilerParams(), tool_versions(cmake=False), cache)
 
@@ -121,7 +121,7 @@ def test_each_header_has_one_unit_and_few_units_have_all() -> None:
 
 
 def test_a_missing_tool_is_said_and_told_from_a_missing_database() -> None:
-    source = Source("made", {"db.json": database("a.cc")}, {"a.cc": b"int a;\n"})
+    source = SourceTree("made", {"db.json": database("a.cc")}, {"a.cc": b"int a;\n"})
     index = index_source(
         source, BuildBlock(database="db.json"), CompilerParams(), {"libclang": "18.1.1", "ziglang": ABSENT}, None
     )
@@ -131,7 +131,7 @@ def test_a_missing_tool_is_said_and_told_from_a_missing_database() -> None:
 
 
 def test_a_pin_that_names_what_the_source_lacks_is_refused() -> None:
-    source = Source("made", {}, {"a.cc": b"int a;\n"})
+    source = SourceTree("made", {}, {"a.cc": b"int a;\n"})
     with pytest.raises(StageError, match=r"build/db\.json"):
         index_source(source, BuildBlock(database="build/db.json"), CompilerParams(), tool_versions(cmake=False), None)
 
