@@ -7,6 +7,7 @@ python -m tests.test_rooms      prints the table
 """
 
 import ast
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -122,6 +123,22 @@ def test_a_charter_says_what_belongs_here_and_what_is_elsewhere(folder: str) -> 
 
     assert first.endswith(".")
     assert "`" in rest, "the second sentence names where the rest is"
+
+
+def test_the_tree_in_the_readme_is_the_tree() -> None:
+    tree = (ROOT / "README.md").read_text().partition("## The tree")[2]
+    shown: dict[str, set[str]] = {}
+    package = ""
+    for indent, names in re.findall(r"^    ( *)((?:[a-z_]+/(?:, )?)+) ", tree, re.M):
+        folders = re.findall(r"[a-z_]+", names)
+        package = package if indent else folders[0]
+        shown.setdefault(package, set()).update(folders if indent else ())
+    folders_of = {name: {path.parent.name for path in (ROOT / name).glob("*/__init__.py")} for name in PACKAGES}
+
+    assert {name: shown[name] for name in ("pipeline", "trainer")} == {
+        name: folders_of[name] for name in ("pipeline", "trainer")
+    }
+    assert set(PACKAGES) <= shown.keys()
 
 
 def test_tests_mirror_the_source() -> None:
