@@ -26,7 +26,7 @@ class PromotionParams(Params):
     to: str = Field(default="candidate", min_length=1)
     """A snapshot id, or `candidate`."""
     reason: str = "promoted by the job"
-    """Why; kept in the history."""
+    """Reason; kept in the history."""
 
 
 def live_snapshot() -> dg.AssetsDefinition:

@@ -42,7 +42,7 @@ class StageResult:
 
     @property
     def blocked(self) -> bool:
-        """Whether a blocking gate failed, so that no later stage may run."""
+        """True where a blocking gate failed: no later stage may run."""
         return any(verdict.blocking and not verdict.passed for verdict in self.verdicts)
 
     def refuse_blocked(self, corpus: str) -> None:

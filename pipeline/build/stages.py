@@ -56,7 +56,7 @@ class StageTable:
 
     @property
     def lists_drops(self) -> bool:
-        """Whether its rows are records that left the pipeline."""
+        """True where its rows are dropped records."""
         return self.record in (DroppedRecord, DuplicateRecord)
 
 
@@ -68,11 +68,11 @@ class PartKind:
     tables: tuple[StageTable, ...] = ()
     only: str | None = None
     reason_kept: str = ""
-    """What `why` says of a document that no table of drops lists."""
+    """Reason that `why` reports for a document that no table of drops lists."""
 
     @property
     def follows_files(self) -> bool:
-        """Whether its tables say what became of a file: such a kind is a step of `why` and of the report."""
+        """True where its tables list what happened to files: such a kind is a step of `why` and of the report."""
         return any(table.shown or table.lists_drops for table in self.tables)
 
 
@@ -87,7 +87,7 @@ class Stage:
     name: str
     version: int
     description: str
-    """What the Dagster UI says of the asset."""
+    """Description of the asset in the Dagster UI."""
     params: str
     run: str
     functions: Mapping[str, str]

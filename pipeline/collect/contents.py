@@ -55,7 +55,7 @@ class ReadOptions:
     selection: Selection = field(default_factory=Selection)
     limits: CollectParams = field(default_factory=CollectParams)
     keeps_tree: bool = False
-    """Whether files in other languages keep their bytes: a source that is to be built needs them."""
+    """Keep the bytes of files in other languages: a source that is to be built needs them."""
 
     def reason_to_skip(self, path: str, num_bytes: int) -> str:
         """Return `other_language` or `too_large` for a regular file that is not read, else the empty string."""

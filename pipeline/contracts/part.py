@@ -61,7 +61,7 @@ class Part:
     version: int | None = None
     """Version of its output if that is not the stage's: a snapshot does not change with the checks of it."""
     always: bool = False
-    """Whether it is made in every build, even if its key is known: canaries must be caught by the code that runs now."""
+    """Made in every build, even if its key is known: canaries must be caught by the code that runs now."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class StageContext(Protocol, Generic[P_co]):
 
     @property
     def offline(self) -> bool:
-        """Whether the network must not be used."""
+        """True where the network must not be used."""
         ...
 
     def blob(self, sha256: str) -> Path | None:

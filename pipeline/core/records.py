@@ -20,7 +20,7 @@ Float32 = Annotated[float, "float32"]
 
 
 class Split(StrEnum):
-    """Which side of the held-out line a document is on. Rows never mix splits."""
+    """Split of a document: training or held out. Rows never mix splits."""
 
     TRAIN = "train"
     HELD_OUT = "held_out"
@@ -39,7 +39,7 @@ PROVENANCE_CODES = {provenance: code for code, provenance in enumerate(Provenanc
 
 
 class Mention(IntEnum):
-    """How a name is mentioned, as stored in `definitions_and_uses`; 0 where no name begins. Append only."""
+    """Kind of mention of a name, as stored in `definitions_and_uses`; 0 where no name begins. Append only."""
 
     DEFINITION = 1
     DECLARATION = 2

@@ -18,7 +18,7 @@ class SyntaxParams(Params):
     max_chunk_bytes: int = Field(default=8_000, ge=200, le=1_000_000)
     """Bytes of the largest chunk, blanks not counted. A larger one is split where its parts begin."""
     blank_unbalanced_branches: bool = True
-    """Whether a text with errors is parsed again without the #if branches whose brackets do not balance."""
+    """Parse a text with errors again without the #if branches whose brackets do not balance."""
 
 
 class BuiltParams(Params):

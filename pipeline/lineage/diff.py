@@ -58,7 +58,7 @@ class Difference:
     totals: Mapping[str, QueryRow]
     """`a` and `b`: documents, bytes of text, tokens."""
     settings: list[QueryRow]
-    """What differs in how they were made: versions and libraries of stages, parameters, pins, held-out sources."""
+    """Differences in how they were made: versions and libraries of stages, parameters, pins, held-out sources."""
     causes: list[QueryRow]
     """By change (added, removed, changed) and cause: documents, bytes, tokens, sources."""
     documents: list[QueryRow]

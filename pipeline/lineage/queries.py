@@ -21,7 +21,7 @@ _INSERT = {
     DuplicateRecord: """insert into drops select $step, source, path, document_id, num_bytes, reason,
         format('keeper {}/{}, Jaccard {:.3f}', keeper_source, keeper_path, jaccard), null from read_parquet($files)""",
 }
-"""How rows of each record become rows of the table `drops`. `record_id` is the id of a document that was kept so far."""
+"""Statement per record that inserts its rows into the table `drops`. `record_id` is the id of a document that was kept so far."""
 
 
 def connect() -> duckdb.DuckDBPyConnection:

@@ -42,7 +42,7 @@ _STYLE: Any = {
 
 
 def family(reason: str) -> str:
-    """Whether a fate is `kept`, about a `license` (copies of copyleft texts too), a `duplicate` or a `filter`."""
+    """Return the family of a fate: `kept`, `license` (copies of copyleft texts too), `duplicate` or `filter`."""
     if reason == "kept":
         return "kept"
     if reason.startswith("license") or "copyleft" in reason:

@@ -24,7 +24,7 @@ _ROWS = (
 
 @dataclass(frozen=True)
 class TraceStep:
-    """What one stage did with the file: `kept`, `dropped` or `lost`, the reason, and the evidence."""
+    """Result of one stage for the file: `kept`, `dropped` or `lost`, the reason, and the evidence."""
 
     stage: str
     verdict: str
@@ -42,7 +42,7 @@ class FileTrace:
 
     @property
     def kept(self) -> bool:
-        """Whether every step kept it, the last one included."""
+        """True where every step kept it, the last one included."""
         *_, last = (step for stage in STAGES for step in stage.steps)
         return bool(self.steps) and (self.steps[-1].stage, self.steps[-1].verdict) == (last, "kept")
 

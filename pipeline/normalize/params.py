@@ -73,7 +73,7 @@ class LicenseParams(Params):
     license_evidence: EvidencePolicy = EvidencePolicy.INHERITED
     """`file` refuses every license that is not stated for the file itself (in it, beside it, or by REUSE or DEP-5)."""
     keep_tagged: bool = True
-    """Whether weak copyleft is kept, with its class on every document."""
+    """Keep weak copyleft, with its class on every document."""
     vendored_roots: tuple[str, ...] = VENDORED_ROOTS
     """Names of folders at which inheritance stops, in lower case."""
 
@@ -82,13 +82,13 @@ class ScrubParams(Params):
     """Switches of the detectors. Secrets are always replaced."""
 
     redact_emails: bool = True
-    """Whether e-mail addresses are replaced."""
+    """Replace e-mail addresses."""
     redact_network_addresses: bool = True
-    """Whether public IPv4 and IPv6 addresses are replaced."""
+    """Replace public IPv4 and IPv6 addresses."""
     redact_local_paths: bool = True
-    """Whether home folders of a machine's users are replaced."""
+    """Replace home folders of a machine's users."""
     keep_addresses_in_license_header: bool = True
-    """Whether e-mail and network addresses in the license header are kept: attribution is a condition of most licenses."""
+    """Keep e-mail and network addresses in the license header: attribution is a condition of most licenses."""
 
 
 class DuplicateParams(Params):

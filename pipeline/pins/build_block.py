@@ -30,7 +30,7 @@ class BuildBlock(Params):
     database: TreePath | None = None
     """Path of a compile database in the source."""
     cmake: bool = Field(default=False, strict=True)
-    """Whether to run cmake on the source to create one. That executes code of the source, in a sandbox."""
+    """Run cmake on the source to create one. That executes code of the source, in a sandbox."""
     folder: TreePath = ""
     """Folder of the source that holds CMakeLists.txt."""
     options: tuple[str, ...] = ()

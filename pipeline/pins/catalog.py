@@ -20,7 +20,7 @@ class CatalogEntry(Params):
     license: str
     """SPDX expression that the project declares; empty when unknown."""
     note: str = ""
-    """What is special or difficult about it."""
+    """Note on what is special or difficult about it."""
     num_source_files: int | None = Field(default=None, ge=0)
     """C/C++ files in the release that was inspected."""
     source_megabytes: float | None = Field(default=None, ge=0)

@@ -32,7 +32,7 @@ class TreeEntry:
     mode: str
     """Mode as in git: 100644 or 100755."""
     skipped: str = ""
-    """Why it is not read if it is not a regular file: `link` or `special`."""
+    """Kind of a file that is not regular and therefore not read: `link` or `special`."""
 
     def read(self) -> bytes:
         """Read the bytes of the file. Raises SourceError."""

@@ -53,13 +53,13 @@ class SourcePin(Params):
     declared_license: str = ""
     """SPDX expression that the package declares for itself; empty when it declares none."""
     inherit_license: bool = Field(default=True, strict=True)
-    """Whether a file without a license of its own may inherit the nearest license text's or the package's."""
+    """A file without a license of its own may inherit the nearest license text's or the package's."""
     include: tuple[Glob, ...] = ()
     """Globs of the source files to collect; empty means all."""
     exclude: tuple[Glob, ...] = ()
     """Globs of the files to leave out."""
     build: BuildBlock | None = None
-    """How a compiler would read the source; None means that only the parser reads it."""
+    """Settings for the compiler to read the source; None means that only the parser reads it."""
     weight: float = Field(default=1.0, gt=0, le=1000, strict=True)
     """Weight of the source in the mixture, relative to the others."""
 

@@ -53,7 +53,7 @@ def is_license_evidence(path: str) -> bool:
 
 @dataclass(frozen=True)
 class Selector:
-    """What is withdrawn: a source (`zlib`), files of a source by a glob as in a pin (`zlib/contrib/**`), or the bytes of a
+    """Selector of withdrawals: a source (`zlib`), files of a source by a glob as in a pin (`zlib/contrib/**`), or the bytes of a
     file in any source (`sha256:` and the digest of the file as received). Raises ParamsError for any other text.
     """
 
@@ -80,7 +80,7 @@ class Selector:
 
     @property
     def is_whole_source(self) -> bool:
-        """Whether it withdraws a source completely."""
+        """True where it withdraws a source completely."""
         return self.source == self.text
 
     def concerns(self, source: str) -> bool:

@@ -18,7 +18,7 @@ from pipeline.store.store_format import text_of, visible
 
 @dataclass(frozen=True)
 class Reclaimed:
-    """What was removed, or would be removed without `is_rehearsal`."""
+    """Objects and archives that were removed, or would be removed without `is_rehearsal`."""
 
     num_kept: int
     object_ids: tuple[str, ...]

@@ -8,7 +8,7 @@ from pipeline.core.params import Params
 
 
 class Packing(StrEnum):
-    """How pieces become rows."""
+    """Method of packing pieces into rows."""
 
     BEST_FIT = "best_fit"
     """Best-fit decreasing inside a window of consecutive pieces (arXiv 2404.10830)."""
@@ -26,14 +26,14 @@ class TokenizeParams(Params):
     """Token slots in a packed row."""
 
     packing: Packing = Packing.BEST_FIT
-    """How pieces become rows."""
+    """Method of packing pieces into rows."""
 
     window_pieces: int = Field(default=2048, ge=1, le=1_000_000)
     """Consecutive pieces that best-fit packing chooses among. A larger window wastes fewer slots, a smaller one keeps
     related files closer together."""
 
     with_structure: bool = False
-    """Whether the rows that training maps carry structure: the kind and the dependency level of each slot."""
+    """Store structure in the rows that training maps: the kind and the dependency level of each slot."""
 
     max_cut_waste_fraction: float = Field(default=1 / 64, ge=0, le=1)
     """Largest share of a row, 0-1, that may stay empty so that a long document is cut where a chunk starts. Where more

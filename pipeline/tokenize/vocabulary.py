@@ -54,7 +54,7 @@ PATTERN = "|".join(
         rf"{_BLANK}+",
     )
 )
-r"""How text is split before merging.
+r"""Pattern that splits text before merging.
 
 Every character outside ASCII counts as a letter, so that the pattern needs no Unicode tables and Python's `re`, `regex`
 and the tokenizer's engine split alike in every version. A token ends with the line ends in it, so that the start of a
@@ -108,7 +108,7 @@ class Vocabulary:
 
     @cached_property
     def ends_line(self) -> npt.NDArray[np.bool_]:
-        """Whether the bytes of each id end with a line end."""
+        """Return, for each id, whether its bytes end with a line end."""
         return np.array([value.endswith(b"\n") for value in self.token_bytes])
 
     def as_json(self) -> dict[str, Any]:

@@ -15,4 +15,4 @@ class VerifyParams(Params):
     min_trained_fraction: float = Field(default=0.5, ge=0, le=1)
     """Least share of row slots whose target is trained, 0-1. The rest is padding and last tokens of pieces."""
     smoke_timeout_seconds: int = Field(default=300, ge=10, le=3600)
-    """How long the consumer smoke run may take, in seconds."""
+    """Time limit of the consumer smoke run, in seconds."""

@@ -13,7 +13,7 @@ from pipeline.core.registry import Registry
 
 
 class RuleKind(StrEnum):
-    """What a resume does with another value of a field."""
+    """Effect of a resume with another value of a field."""
 
     ELASTIC = "elastic"
     """It resumes: the bits are the same, and nothing is recorded."""

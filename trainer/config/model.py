@@ -164,7 +164,7 @@ class ModelConfig(Params):
     width: int = Field(ge=2)
     """Width of the residual stream (D)."""
     is_head_tied: bool = True
-    """Whether the output head is the embedding itself."""
+    """Use the embedding as the output head."""
     norm_epsilon: float = Field(default=1e-5, gt=0, lt=1)
     """Added to the mean square in every norm."""
     loss_chunk_tokens: int = Field(default=256, ge=1)
@@ -233,7 +233,7 @@ class MuonConfig(Params):
     momentum: float = Field(default=0.95, ge=0, lt=1)
     """Decay of the sum of gradients."""
     has_nesterov_momentum: bool = True
-    """Whether the update looks one step ahead of the sum."""
+    """Use Nesterov momentum."""
     num_iterations: int = Field(default=5, ge=1, le=20)
     """Products that bring the singular values of an update near one; 5 leave them within about a tenth."""
     update_scale: float = Field(default=0.2, gt=0)

@@ -40,7 +40,7 @@ class TrainingConfig(Params):
     optimizer: OptimizerConfig
     """The optimizers and the schedule, whose horizon does not depend on how many steps one session runs."""
     infilling: InfillingParams = Field(default_factory=InfillingParams)
-    """How often and where pieces are infilled."""
+    """Rates and places of infilling."""
     batch_rows: int = Field(default=8, ge=1, le=65_536)
     """Packed rows in one step, over all ranks."""
     micro_batch_rows: int | None = Field(default=None, ge=1, le=65_536)
@@ -52,18 +52,18 @@ class TrainingConfig(Params):
     max_skipped_steps: int = Field(default=8, ge=0)
     """Steps in a row that may be skipped so before the session ends with an error."""
     balance_rate: float = Field(default=1e-3, ge=0, le=1)
-    """How far an expert's selection bias moves after a step."""
+    """Amount by which an expert's selection bias moves after a step."""
     deterministic: bool = True
-    """Whether torch uses deterministic algorithms only. Without them no bits are promised, and a warning says so."""
+    """Use deterministic algorithms of torch only. Without them no bits are promised, and a warning says so."""
     num_threads: int = Field(default=2, ge=1, le=256)
     """Threads of one operation on the CPU. Sums are split among them, so that another number gives other bits."""
 
     dtype: Precision = Precision.FLOAT32
     """The type of matrix products."""
     attention: AttentionChoice = AttentionChoice.MATH
-    """How attention is computed: a choice on a GPU, where it is part of the environment too."""
+    """Implementation of attention: a choice on a GPU, where it is part of the environment too."""
     compile: CompileMode = CompileMode.OFF
-    """What is compiled. Another mode rounds otherwise, so that it is part of the run's identity."""
+    """Compile mode. Another mode rounds differently, so that it is part of the run's identity."""
     compile_backend: CompileBackend = CompileBackend.INDUCTOR
     """Backend that compiles the captured graphs."""
 

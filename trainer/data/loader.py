@@ -64,7 +64,7 @@ class LoaderConfig(Params):
     epoch_order: EpochOrder = EpochOrder.PERMUTED
     """Order in which a source's rows are read."""
     infilling: InfillingParams = Field(default_factory=InfillingParams)
-    """How often and where pieces are infilled."""
+    """Rates and places of infilling."""
 
 
 @dataclass(frozen=True, slots=True)

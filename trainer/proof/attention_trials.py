@@ -55,7 +55,7 @@ class AttentionTrial:
 
     @property
     def is_good(self) -> bool:
-        """Whether a training may use it."""
+        """True where a training may use it."""
         near = self.error_eps is not None and self.error_eps <= MAX_ERROR_EPS[Precision(self.dtype)]
         return near and self.is_repeatable is True and self.is_isolated is True
 

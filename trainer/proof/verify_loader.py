@@ -30,7 +30,7 @@ class LoaderCheck:
 
     @property
     def passed(self) -> bool:
-        """Whether values were compared, and all were equal."""
+        """True where values were compared, and all were equal."""
         return self.num_compared > 0 and self.num_differing == 0
 
     def as_json(self) -> dict[str, Any]:

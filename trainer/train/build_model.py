@@ -17,7 +17,7 @@ from trainer.model.initialization import initialize
 
 @dataclass(frozen=True)
 class DevicePlacement:
-    """Where a training runs: its device, its ranks, and whether parameters and optimizer state are spread over them."""
+    """Placement of a training: its device, its ranks, and whether parameters and optimizer state are spread over them."""
 
     device: str = "cpu"
     ranks: Ranks = Ranks()  # noqa: RUF009  # frozen

@@ -135,7 +135,7 @@ class _Loop:
 
     @property
     def _has_state(self) -> bool:
-        """Whether this rank takes part in what reads the whole state: every rank of a sharded training, else the first."""
+        """Return whether this rank takes part in reading the whole state: every rank of a sharded training, else the first."""
         return self.session.is_sharded or self.training.ranks.rank == 0
 
     def _first_message(self, found_id: str) -> str:

@@ -48,7 +48,7 @@ class TrainSession:
     follow: str | None = None
     """`CORPUS/live` or `CORPUS/candidate`, or a checkpoint whose adoptions are repeated."""
     is_sharded: bool = False
-    """Whether parameters and optimizer state are spread over the ranks: elastic, the same bits either way."""
+    """Parameters and optimizer state are sharded over the ranks: elastic, the same bits either way."""
 
     @property
     def run_name(self) -> str:

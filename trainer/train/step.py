@@ -36,7 +36,7 @@ class StepLoss:
     untouched: tuple[str, ...] = ()
     """The parameters that this rank's share gave no gradient."""
     expert_shares: dict[str, float] = field(default_factory=dict)
-    """How the experts' slots were filled, over all ranks; empty without experts."""
+    """Shares of empty slots and of overflowing pairs of the experts, over all ranks; empty without experts."""
 
     @property
     def metrics(self) -> dict[str, Any]:

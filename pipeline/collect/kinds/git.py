@@ -51,7 +51,7 @@ class GitPin(SourcePin):
     url: GitUrl
     commit: Commit
     history: bool = Field(default=False, strict=True)
-    """Whether to fetch the commit's ancestors too, and to keep the modifications of its files."""
+    """Fetch the commit's ancestors too, and keep the modifications of its files."""
 
     locator_fields: ClassVar[frozenset[str]] = frozenset({"url"})
     revision_field: ClassVar[str] = "commit"

@@ -1,4 +1,4 @@
-"""Writing down what is remembered. An entry that cannot be written is none: its result was had, and stays."""
+"""Entries of the caches. An entry that cannot be written is skipped: its result is used all the same."""
 
 import json
 import os

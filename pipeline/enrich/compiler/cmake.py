@@ -1,4 +1,4 @@
-"""A compile database by cmake, which is asked to configure and never to build. The compiler it tries is that of `ziglang`."""
+"""Compile database from cmake, which configures and never builds. The compiler that it tries is that of `ziglang`."""
 
 import re
 import sys
@@ -26,13 +26,13 @@ _MAX_MESSAGE = 300
 
 @dataclass(frozen=True)
 class Configured:
-    """The database's bytes and what configuring made; or why there are none: a word, and cmake's own first complaint."""
+    """The database's bytes and the generated files, or the kind of failure and cmake's first error message."""
 
     database: bytes | None
     failure: str = ""
     message: str = ""
     made: Mapping[str, bytes] = field(default_factory=dict)
-    """Files by their path below `build/` or `source/`, without cmake's own notes: what a unit can include."""
+    """Generated files that a unit can include, by path below `build/` or `source/`; without cmake's own files."""
 
 
 def configure(files: Mapping[str, bytes], block: BuildBlock, limits: Limits) -> Configured:
@@ -61,20 +61,20 @@ def _command(block: BuildBlock) -> list[str]:
         "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
         f"-DCMAKE_MAKE_PROGRAM={ninja}",
         *(f"-DCMAKE_{name}={PLACE}/{TOOLS}/{tool}" for name, tool in _PROGRAMS),
-        "-DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY",  # a question is answered by compiling; linking would take minutes
+        "-DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY",  # a check only compiles: linking would take minutes
         *(f"-DCMAKE_{language}_COMPILER_TARGET=x86_64-linux-gnu" for language in ("C", "CXX")),
         "-DFETCHCONTENT_FULLY_DISCONNECTED=ON",
     ]
 
 
 def _wrapped_compiler() -> dict[str, bytes]:
-    """One program a tool: cmake wants a path, and zig is told by its first word which tool it is."""
+    """Return one script per tool: cmake needs a path, and zig takes the tool as its first argument."""
     zig = toolchain_folder() / "zig"
     return {f"{TOOLS}/{name}": f'#!/bin/sh\nexec "{zig}" {word} "$@"\n'.encode() for name, word in _TOOLS.items()}
 
 
 def _is_of_cmake(path: PurePosixPath) -> bool:
-    """Whether a file is a cache, a script or a list of rules: they name the machine's tools and draw names at random."""
+    """Return whether cmake keeps a file for itself: such files name the machine's tools and hold random names."""
     is_note = "CMakeFiles" in path.parts and path.suffix not in _HEADERS
     return is_note or path.name in _OWN_NAMES or path.suffix in _OWN_SUFFIXES
 

@@ -1,6 +1,6 @@
-"""What configuring made, remembered by all that it could read of its source: a rerun does not run cmake again.
+"""Cache of cmake's results, by all files of the source that it could read: a rerun does not run cmake again.
 
-An entry is one file of JSON. It holds the database and the files that were made, and a digest over both: a damaged one is none.
+An entry is one JSON file: the database, the generated files, and a digest over both. A damaged entry is ignored.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ FORMAT = 3
 def configured(
     files: Mapping[str, bytes], block: BuildBlock, limits: Limits, versions: Mapping[str, str], cache: Path | None
 ) -> Configured:
-    """The compile database of a source by cmake, and the files that configuring made."""
+    """Return the compile database of a source by cmake, and the generated files."""
     if cache is None:
         return configure(files, block, limits)
     how = [FORMAT, dict(versions), block.folder, block.options, limits.memory_bytes]
@@ -47,7 +47,7 @@ def _recall(entry: Path) -> Configured | None:
 
 
 def _remember(entry: Path, database: bytes, made: Mapping[str, bytes]) -> None:
-    """Bytes are kept as Latin-1, which has a sign for each."""
+    """Store bytes as Latin-1, which has a character for each."""
     files = {path: content.decode("latin-1") for path, content in sorted(made.items())}
     text = database.decode("latin-1")
     remember(entry, {"database": text, "files": files, "digest": digest([text, files])})

@@ -1,8 +1,8 @@
-"""Compile databases: from `compile_commands.json` to one command a unit, with the paths inside the tree and nothing else.
+"""Compile databases: from `compile_commands.json` to one command per unit, with only paths inside the tree.
 
-A command is read as its compiler would: `arguments` as they stand, `command` with a shell's quotes, response files in
-their place. Of the options those stay that change what the text means; warnings, optimization, outputs and what only
-one compiler knows go. A path becomes relative to the tree, whatever machine the database was made on.
+A command is read as its compiler reads it: `arguments` unchanged, `command` with shell quoting, response files expanded.
+Options that change what the text means are kept; those for warnings, optimization and outputs, and those that only one
+compiler has, are dropped. A path becomes relative to the tree, on whatever machine the database was made.
 """
 
 import json
@@ -20,7 +20,7 @@ from pipeline.core.languages import C_OR_CPP, CPP, C, language_of
 from pipeline.enrich.compiler.source_tree import Tree
 
 MAX_DATABASE_BYTES = 64 << 20
-"""A larger one is not read: it would need gigabytes. Chromium's has 40 MB."""
+"""A larger database is not read: it would need gigabytes. Chromium's has 40 MB."""
 
 _WITH_PATH = ("-idirafter", "-include", "-imacros", "-isystem", "-iquote", "-I")
 _WITH_WORD = ("-D", "-U", "-x")
@@ -44,11 +44,11 @@ _STANDARDS = {
     True: re.compile(r"(c|gnu)(89|90|99|9x|11|1x|17|18|2x|23)|iso9899:(1990|199409|1999|199x|2011|2017|2018)"),
     False: re.compile(r"(c|gnu)\+\+(98|03|0x|11|1y|14|1z|17|2a|20|2b|23|2c|26)"),
 }
-"""What libclang knows, by whether the language is C. Another standard is no reason not to read a unit at all."""
+"""Standards that libclang supports, for C (True) and C++ (False). A unit with another one is read without it."""
 _LANGUAGES = frozenset({"c", "c-header", "c++", "c++-header"})
 _OTHER_SUFFIXES = frozenset({".cu", ".cuh"})
 _LINKED_SUFFIXES = frozenset({".inl", ".ipp", ".tcc", ".tpp", ".h++", ".cuh"})
-"""Those that a compiler takes for something to link, unless it is told."""
+"""Suffixes that a compiler treats as linker input unless `-x` is given."""
 _DEFINITION = re.compile(r"[A-Za-z_$]\w*(\([^()]*\))?(=.*)?", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_$]\w*")
 _COMPILERS = (
@@ -65,7 +65,7 @@ _MAX_COMMAND_SIGNS = 1 << 20
 
 @dataclass(frozen=True)
 class Command:
-    """How one unit is compiled. Paths begin with `source/` or `build/`."""
+    """Compile command of one unit. Paths begin with `source/` or `build/`."""
 
     path: str
     arguments: tuple[str, ...]
@@ -74,7 +74,7 @@ class Command:
 
 @dataclass
 class Database:
-    """The commands of a compile database by the path of their unit, and how many entries were left out, and why."""
+    """The commands of a compile database by the path of their unit, and the number of skipped entries by reason."""
 
     commands: dict[str, Command] = field(default_factory=dict)
     num_entries: int = 0
@@ -82,11 +82,11 @@ class Database:
 
 
 class LeftOutError(Exception):
-    """An entry that no command can be had from; the message is the reason, a word."""
+    """Entry that yields no command; the message is the reason, one word."""
 
 
 def read_database(content: bytes, tree: Tree) -> Database:
-    """The commands of a database. A bad entry is left out and counted; where nothing can be read, `not_a_database`."""
+    """Return the commands of a database. A bad entry is skipped and counted; an unreadable file is `not_a_database`."""
     database = Database()
     entries = _entries(content)
     if entries is None:
@@ -109,7 +109,7 @@ def read_database(content: bytes, tree: Tree) -> Database:
 
 
 def place_of_source(content: bytes, files: frozenset[str]) -> str:
-    """Where the source lay when its database was made: the folder that most of its files are then found below.
+    """Return the folder of the source when its database was made: the one that contains most of its files.
 
     `files` are the paths of the source, without `source/`.
     """
@@ -126,7 +126,7 @@ def place_of_source(content: bytes, files: frozenset[str]) -> str:
 
 
 def is_c(path: str, arguments: Sequence[str]) -> bool:
-    """Whether a unit is C: by `-x`, else by its extension."""
+    """Return whether a unit is C: by `-x`, else by its extension."""
     if "-x" in arguments:
         return arguments[len(arguments) - arguments[::-1].index("-x")] in ("c", "c-header")
     return language_of(path) is C
@@ -148,7 +148,7 @@ def _words(entry: object, name: str, max_signs: int = _MAX_PATH_SIGNS) -> str | 
 
 
 def _is_word(value: object, max_signs: int) -> TypeGuard[str]:
-    """Whether a value of JSON can be a word of a command: a string without NUL and without halves of surrogate pairs."""
+    """Return whether a JSON value can be a word of a command: a string without NUL and lone surrogates."""
     return (
         isinstance(value, str)
         and len(value) <= max_signs
@@ -197,7 +197,7 @@ def _shell_words(text: str) -> list[str]:
 
 
 def _expanded(words: Sequence[str], directory: str, tree: Tree) -> list[str]:
-    """The words with those of response files in their place. One that is missing is left out of the command."""
+    """Return the words with response files expanded in place. A missing one stays a word, which `_kept` drops."""
     pending, done, num_files = list(reversed(words)), [], 0
     while pending:
         word = pending.pop()
@@ -228,7 +228,7 @@ def _compiler_of(word: str) -> str:
 
 
 def _as_language(path: str, arguments: list[str]) -> tuple[str, ...]:
-    """The arguments with a language that libclang reads and a standard of that language. Compilers only warn of others."""
+    """Return the arguments, with a language and standard that libclang supports. Compilers only warn of others."""
     suffix = PurePosixPath(path).suffix.lower()
     is_known = language_of(path) in (C, C_OR_CPP, CPP) and suffix not in _OTHER_SUFFIXES
     languages = {value for name, value in pairwise(arguments) if name == "-x"}
@@ -243,7 +243,7 @@ def _as_language(path: str, arguments: list[str]) -> tuple[str, ...]:
 
 
 def _kept(words: Sequence[str], directory: str, tree: Tree) -> Iterator[str]:
-    """The options that change what the text means, those with a path made relative to the tree."""
+    """Yield the options that change what the text means, with paths relative to the tree."""
     following = iter(words)
     for word in following:
         if word in _DROPPED_WITH_NEXT or word.startswith("-Xarch_"):
@@ -257,7 +257,7 @@ def _kept(words: Sequence[str], directory: str, tree: Tree) -> Iterator[str]:
 
 
 def _with_value(word: str, following: Iterator[str], directory: str, tree: Tree) -> Iterator[str]:
-    """An option with a path or a word, which may stand behind it or be the next one."""
+    """Yield an option and its value, which is attached to it or the next argument."""
     name = next((name for name in (*_WITH_PATH, *_WITH_WORD) if word.startswith(name)), None)
     if name is None or word == "-I-" or word.startswith("-include-"):
         return

@@ -26,7 +26,7 @@ from pipeline.sandbox.sandbox_child import PLACE
 NOT_IN_DATABASE = "not_in_database"
 NOT_SAMPLED = "not_sampled"
 NUM_COVERS = 3
-"""How often headers are tried with their bodies, each time in other units."""
+"""Number of attempts to read headers with their bodies, each in other units."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class View:
 
     is_seen: bool
     detail: str
-    """What went wrong, or `partial` where the unit had errors; empty where all went well."""
+    """The failure, or `partial` where the unit had errors; empty without either."""
     context: str | None = None
     mentions: Sequence[Sequence[int]] = ()
     """(start, end, symbol, call, type reference, `Mention`) by start."""
@@ -62,7 +62,7 @@ class CompilerIndex:
 
 @dataclass(frozen=True)
 class SourceTree:
-    """What is to be built: all its files, of which those in `texts` are documents, read as they are stored."""
+    """Source to build: all its files, of which those in `texts` are documents, read as they are stored."""
 
     name: str
     files: Mapping[str, bytes]

@@ -1,4 +1,4 @@
-"""The build context that is stored: what a compiler needs to know, and nothing of the machine it ran on."""
+"""Build context that is stored: all that a compiler needs, and nothing about the machine that it ran on."""
 
 import json
 import re
@@ -15,14 +15,14 @@ _LOCAL = re.compile(
 _LOCAL_TREE_PATH = re.compile(r"/|[A-Za-z]:[\\/]|file:|\.\.(/|\Z)")
 _TREE_PATHS = frozenset({"unit", "generated", *_FORCED.values(), *_ROOTS.values()})
 _WORDS = frozenset({"compiler", "language", "standard", "options"})
-"""They are from lists of what a compiler knows: a name of a user in them is none."""
+"""Keys whose values come from fixed lists: a match with a user's name there is a coincidence."""
 _USER = re.compile(rb"(?:/home/|/Users/|[\\/]Users[\\/]+)([^/\\\"'\s]+)")
 
 
 def context_of(command: Command, generated: Sequence[str] = ()) -> str:
-    """The context of a unit as JSON: its identity, compiler, language, standard, roots, definitions and other options.
+    """Return the context of a unit as JSON: its path, compiler, language, standard, roots, definitions and other options.
 
-    `generated` are the files that it read and that the source does not hold: configuring made them.
+    `generated` are the generated files that it read.
     """
     context: dict[str, object] = {"unit": tree_path(command.path), "compiler": command.compiler}
     if generated:
@@ -44,25 +44,25 @@ def context_of(command: Command, generated: Sequence[str] = ()) -> str:
 
 
 def tree_path(path: str) -> str:
-    """The path within the source; below `<build>` for what configuring made."""
+    """Return the path within the source, or below `<build>` for a generated file."""
     if path == SOURCE or path.startswith(f"{SOURCE}/"):
         return path[len(SOURCE) + 1 :] or "."
     return f"<{BUILD}>{path[len(BUILD) :]}"
 
 
 def users_named_in(database: bytes) -> frozenset[str]:
-    """The users whose folders a database names."""
+    """Return the users whose home folders a database names."""
     return frozenset(name.decode("utf-8", "replace") for name in _USER.findall(database))
 
 
 def count_local(contexts: Iterable[str], users: Iterable[str]) -> int:
-    """Contexts that hold an absolute path, a way out of the tree, an address or a user of the database."""
+    """Count the contexts that hold an absolute path, a path out of the tree, an address or a user of the database."""
     names = [re.compile(rf"\b{re.escape(user)}\b") for user in sorted(users)]
     return sum(any(_is_local(key, value, names) for key, value in _texts(json.loads(context))) for context in contexts)
 
 
 def _is_local(key: str, value: str, names: Sequence[re.Pattern[str]]) -> bool:
-    """A path within the source can be called anything, also as a user or an address is; it only must not lead out."""
+    """Return whether a value names the machine or a user. A path within the source may have any name but not lead out."""
     if key in _TREE_PATHS:
         return _LOCAL_TREE_PATH.match(value) is not None
     return _LOCAL.search(value) is not None or (key not in _WORDS and any(name.search(value) for name in names))

@@ -1,7 +1,7 @@
-"""The tree that is compiled: its files below `source/`, what configuring made below `build/`, and where the two once lay.
+"""Source tree to compile: its files below `source/`, generated files below `build/`, and the original folders of both.
 
-It is laid out in a scratch folder, and a compiler sees it through a file system of its own, in which there is nothing else
-but the headers of the tool chain: no device, no pipe, no file of the machine can be included, by whatever name.
+It is written to a scratch folder. The compiler reads it through an overlay file system that holds nothing else but the
+headers of the tool chain: no device, pipe or other file of the machine can be included, by any name.
 """
 
 import errno
@@ -18,12 +18,12 @@ from pipeline.core.errors import StageError
 SOURCE = "source"
 """First part of the path of a file of the source."""
 BUILD = "build"
-"""First part of the path of a file that configuring made."""
+"""First part of the path of a generated file."""
 OVERLAY = "overlay.yaml"
-"""The compiler's file system, in the scratch folder."""
+"""Description of the overlay file system, in the scratch folder."""
 
 _PRECOMPILED = frozenset({".gch", ".pch", ".pcm", ".ast"})
-"""Never laid out: clang loads one that lies beside a header that `-include` names, and trusts what is in it."""
+"""Never written: clang loads such a file beside a header that `-include` names, and trusts its content."""
 _LOCAL = re.compile(
     r"(?<![\w./<>+-])(?:~|[A-Za-z]:[\\/]|file:/)?/?(?:(?<=/)|(?<=\\)|(?<=~))[\w.@+-]+(?:[\\/][^\s\"'<>;,]*)?"
     r"|(?<!\\)\\{2,}+\w[^\s\"'<>;,]*|(?:\.\./)+[^\s\"'<>;,]*|(?<![\w.+-])[\w.+-]+@[\w-]+\.\w[\w.-]*"
@@ -35,29 +35,29 @@ _ELSEWHERE = "elsewhere"
 _OPTIONS = "|".join(rf"(?<=[^\w./~+-]-{name})" for name in ("[A-Za-z]", "isystem", "iquote", "include", "imacros"))
 _BEFORE_PLACE = rf"(?:(?<![\w./~+-])|(?<=:/)|(?<=://)|{_OPTIONS})"
 _BEHIND_PLACE = r"(?![\w.@+-])"
-"""What stands around a whole path: neither is a part of a name."""
+"""Context before and after a whole path: neither is a part of a name."""
 _MISNAMED = frozenset({errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST})
-"""A name that is too long, or that a folder or a file above it has."""
+"""Errors for a name that is too long, or that a folder or a parent file has."""
 _ESCAPED = re.compile("[\x7f-\x9f\ufeff\ufffe\uffff]")
-"""Signs that YAML wants escaped and JSON does not."""
+"""Characters that must be escaped in YAML, not in JSON."""
 
 
 @dataclass(frozen=True)
 class Tree:
-    """The files below `source/` and `build/`, and where those two lay on the machine that made the database."""
+    """The files below `source/` and `build/`, and the folders of both on the machine that made the database."""
 
     files: frozenset[str]
     places: tuple[tuple[str, str], ...]
     """(absolute folder, `source` or `build`), the deepest first."""
     texts: Mapping[str, bytes]
-    """What response files hold, by path."""
+    """Content of response files, by path."""
     users: frozenset[str] = frozenset()
     """Users whose folders the database names."""
     generated: frozenset[str] = frozenset()
-    """The files that configuring made."""
+    """Files that cmake generated."""
 
     def inside(self, directory: str, path: str) -> str | None:
-        """The path inside the tree; None where it leads elsewhere."""
+        """Return the path inside the tree; None outside it."""
         absolute = normpath(join(directory, path))
         for place, folder in self.places:
             if absolute == place or absolute.startswith(place.rstrip("/") + "/"):
@@ -65,7 +65,7 @@ class Tree:
         return None
 
     def scrubbed(self, value: str) -> str | None:
-        """A definition with the paths of the tree inside it, and none of the machine; None where it names who built it."""
+        """Return a definition with paths of the tree and none of the machine; None where it names a user or a secret."""
         if _PERSONAL.match(value):
             return None
         for place, folder in self.places:
@@ -78,9 +78,9 @@ class Tree:
 
 
 def lay_out(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write the files below a folder, all of them plain. One whose name no file system can hold is missing then.
+    """Write the files below a folder, all as regular files. Skip a file whose name the file system does not allow.
 
-    Raises StageError where a file cannot be written whole.
+    Raises StageError where a file cannot be written completely.
     """
     for top in (SOURCE, BUILD):
         (folder / top).mkdir()
@@ -104,7 +104,7 @@ def _not_written(folder: Path, path: str, error: OSError) -> StageError:
 
 
 def write_overlay(folder: Path, places: Sequence[tuple[str, str]], tool_chain: Path) -> Path:
-    """Describe the compiler's file system: the tree at its folder and where it once lay, and the tool chain's headers."""
+    """Write the overlay file system: the tree at its folder and at its original one, and the tool chain's headers."""
     roots = {str(tool_chain): str(tool_chain), **{str(folder / top): str(folder / top) for top in (SOURCE, BUILD)}}
     for place, top in places:
         if isabs(place) and not any(_overlap(place, root) for root in roots):
@@ -130,7 +130,7 @@ def _overlap(place: str, root: str) -> bool:
 
 
 def files_below(folder: Path) -> Iterator[str]:
-    """The paths of the plain files of a tree that was laid out, in order."""
+    """Yield the sorted paths of the regular files of a written tree."""
     for top in (SOURCE, BUILD):
         yield from sorted(
             str(path.relative_to(folder))

@@ -56,7 +56,7 @@ def package_folder(name: str) -> Path:
 
 
 def has_package(name: str) -> bool:
-    """Whether a package is installed."""
+    """Return whether a package is installed."""
     return importlib.util.find_spec(name) is not None
 
 

@@ -1,10 +1,10 @@
-"""Compiles one unit and prints what the compiler saw, as JSON. A process of its own: what kills it costs this unit alone.
+"""Script that compiles one unit and prints the compiler's report as JSON. It is a separate process: a crash loses one unit.
 
 Run as a script with a job on stdin:
 
     {"unit": path, "arguments": [...], "files": [paths to report on], "whole": bool, "cpu_seconds": n, "memory_bytes": n}
 
-in the folder that the paths count from. The arguments name the file system that the compiler sees.
+in the folder that the paths are relative to. The arguments name the overlay file system.
 With `whole` the bodies of functions in headers are read too.
 """
 
@@ -20,14 +20,14 @@ from functools import cache
 from typing import Any
 
 _MAX_WRITTEN_BYTES = 512 << 20
-"""Of each file that is written: what is printed, and the compiler's own notes of what units include."""
+"""Limit for each file that is written: the report, and the compiler's temporary files."""
 _PR_SET_PDEATHSIG = 1
 _TOO_DEEP = 400
-"""Nested cursors are left alone below this depth: an expression of a hundred thousand brackets says nothing more."""
+"""Nested cursors below this depth are skipped, as in an expression of a hundred thousand brackets."""
 
 
 def main() -> int:
-    """Read the job, compile, print."""
+    """Read the job, compile, print the report."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # nobody would read what it prints
     job = json.load(sys.stdin)
     seconds = int(job["cpu_seconds"])
@@ -35,29 +35,29 @@ def main() -> int:
     _limit(resource.RLIMIT_AS, *(int(job["memory_bytes"]),) * 2)
     _limit(resource.RLIMIT_CORE, 0, 0)
     _limit(resource.RLIMIT_FSIZE, _MAX_WRITTEN_BYTES, _MAX_WRITTEN_BYTES)
-    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # what prints without end is ended
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # endless output ends the process
     from clang import cindex  # after the limits: a library that cannot be loaded within them is a failed unit
 
     print(json.dumps(Unit(cindex, job).seen()), flush=True)
-    os._exit(0)  # the library's own tidying takes long and can crash
+    os._exit(0)  # the library's own cleanup takes long and can crash
 
 
 def _limit(limit: int, *values: int) -> None:
-    """Set the soft and the hard limit, neither above the hard one that holds already."""
+    """Set the soft and the hard limit, neither above the current hard limit."""
     hard = resource.getrlimit(limit)[1]
     soft, most = values if hard == resource.RLIM_INFINITY else (min(value, hard) for value in values)
     resource.setrlimit(limit, (soft, most))
 
 
 class Unit:
-    """One parsed unit."""
+    """Parsed unit."""
 
     def __init__(self, cindex: Any, job: dict[str, Any]) -> None:
         self.cindex = cindex
         self.kinds = cindex.CursorKind
         self.files = set(job["files"])
         self.unit_path = job["unit"]
-        options = 0x01 | 0x200  # a record of what was preprocessed; go on behind what is missing
+        options = 0x01 | 0x200  # a detailed preprocessing record; continue after fatal errors
         if not job["whole"]:
             options |= 0x04 | 0x40 | 0x100 | 0x800  # skip the bodies of functions in what the unit includes first
         self.unit = cindex.Index.create().parse(job["unit"], args=job["arguments"], options=options)
@@ -66,7 +66,7 @@ class Unit:
         self.mentions: dict[str, dict[int, list[int]]] = {path: {} for path in self.files}
 
     def seen(self) -> dict[str, Any]:
-        """Everything that is reported of the unit."""
+        """Return the report of the unit."""
         for cursor in self.unit.cursor.get_children():
             path = self._path(cursor.location)
             if path is not None and path in self.files:
@@ -86,7 +86,7 @@ class Unit:
         }
 
     def _reads(self) -> set[str]:
-        """All files that were entered. `get_includes` leaves out what `-include` names, where the beginning is precompiled."""
+        """Return all files that were read. `get_includes` omits those of `-include` where the preamble is precompiled."""
         found: set[str] = set()
 
         def note(file: Any, location: Any, depth: int, _: Any) -> None:
@@ -139,7 +139,7 @@ class Unit:
             self.mentions[path][at] = found
 
     def _construction(self, cursor: Any, path: str) -> None:
-        """`Name(...)` and `Name{...}`: the type's name calls the constructor."""
+        """Record `Name(...)` and `Name{...}`: the type's name calls the constructor."""
         target = cursor.referenced
         if target is None or _kind_of(target) != self.kinds.CONSTRUCTOR:
             return
@@ -151,7 +151,7 @@ class Unit:
             self.mentions[path][at] = [at + len(target.spelling.split("<")[0].encode()), symbol, symbol, 0, 3]
 
     def _named_at(self, cursor: Any, path: str, name: str) -> int | None:
-        """Where the name stands in the file; None where something else stands there, such as a macro that makes it."""
+        """Return the offset of the name in the file; None where other text is there, such as a macro that expands to it."""
         location = cursor.location
         if self._path(location) != path or not name:
             return None
@@ -180,20 +180,20 @@ class Unit:
         return self.contents[path]
 
     def _inactive(self, path: str) -> list[list[int]]:
-        """The byte ranges that the preprocessor skipped."""
+        """Return the byte ranges that the preprocessor skipped."""
         file = self.unit.get_file(path)
         return sorted([start, end] for start, end in _skipped(self.cindex, self.unit, file))
 
 
 @cache
 def _inside(path: str) -> str:
-    """The path from the folder of the tree on, if it is in it: a precompiled beginning makes its paths absolute."""
+    """Return the path relative to the tree, if it is inside: a precompiled preamble makes its paths absolute."""
     here = os.getcwd() + "/"
     return os.path.normpath(path.removeprefix(here))
 
 
 def _kind_of(cursor: Any) -> Any:
-    """What a cursor is; None for what the library tells apart and its Python binding has no name for."""
+    """Return the kind of a cursor; None for a kind that the Python binding does not have."""
     try:
         return cursor.kind
     except ValueError:

@@ -1,7 +1,7 @@
-"""Compiling units side by side, each in a process of its own, and remembering what was seen.
+"""Compiler that runs units in parallel, each in its own process, and caches their results.
 
-A result is kept under its unit's command, the tools and the names of all files, and holds good while the content of
-everything that the unit read is the same. What was ended by a limit is not kept: it is tried again.
+The cache key is the unit's command, the tools and the names of all files; an entry is valid while the content of every
+file that the unit read is the same. A unit that a limit ended is not cached: it is tried again.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ from pipeline.sandbox.sandbox import Limits
 MAX_SIDE_BY_SIDE = 4
 FORMAT = 3
 _NUM_TRIES = 3
-"""Of a unit whose process somebody else has killed: that says nothing of the unit."""
+"""Attempts for a unit whose process was killed from outside, which is not the unit's fault."""
 _OUT_OF_MEMORY = re.compile(
     rb"^(?:terminate called .*std::bad_alloc|LLVM ERROR: out of memory|MemoryError)", re.MULTILINE
 )
@@ -39,7 +39,7 @@ _SIGXCPU, _SIGXFSZ, _SIGKILL = -24, -25, -9
 
 @dataclass(frozen=True)
 class Task:
-    """A unit to compile, and the files of it to report on. With `is_whole` the bodies in headers are read too."""
+    """Unit to compile, and the files to report on. With `is_whole` the bodies in headers are read too."""
 
     command: Command
     files: tuple[str, ...]
@@ -48,16 +48,16 @@ class Task:
 
 @dataclass(frozen=True)
 class Seen:
-    """What the compiler saw in one unit, or the word for why it saw nothing."""
+    """Report of the compiler on one unit, or the kind of failure."""
 
     failure: str
     report: Mapping[str, Any]
     generated: tuple[str, ...] = ()
-    """What it read of the files that configuring made."""
+    """Generated files that it read."""
 
 
 class Compiler:
-    """Compiles units of a tree that is laid out in `folder`. `cache` may be None."""
+    """Compiler for units of a tree that is written in `folder`. `cache` may be None."""
 
     def __init__(
         self, folder: Path, tree: Tree, versions: Mapping[str, str], limits: Limits, cache: Path | None
@@ -74,7 +74,7 @@ class Compiler:
         self._surroundings = digest([FORMAT, names, how])
 
     def compile(self, tasks: Sequence[Task]) -> list[Seen]:
-        """One result a task, in their order, whatever came first."""
+        """Return one result per task, in the order of the tasks."""
         if not tasks:
             return []
         with ThreadPoolExecutor(min(MAX_SIDE_BY_SIDE, len(os.sched_getaffinity(0)))) as pool:
@@ -110,7 +110,7 @@ class Compiler:
         return seen
 
     def _try(self, job: bytes) -> Seen:
-        """One process for one job. What it prints goes to files: it can be without end."""
+        """Run one process for one job. Its output goes to files, as it can be endless."""
         temporary = self._folder / "tmp"
         temporary.mkdir(exist_ok=True)
         with (
@@ -133,7 +133,7 @@ class Compiler:
             return self._judge(process.returncode, is_late, printed, complaints)
 
     def _wait(self, process: "subprocess.Popen[bytes]") -> bool:
-        """Wait for the end of a process; whether it had used up its time by then."""
+        """Wait for the end of a process; return whether it used up its time."""
         late = threading.Event()
 
         def end() -> None:
@@ -177,7 +177,7 @@ class Compiler:
         return self._cache / f"{digest([self._surroundings, asked])}.json"
 
     def _recall(self, entry: Path | None) -> Mapping[str, Any] | None:
-        """A kept result, if it is whole and all that it read is as it was."""
+        """Return a cached result, if it is intact and all files that it read are unchanged."""
         try:
             kept = json.loads(entry.read_bytes()) if entry is not None else None
             if kept is None or kept["digest"] != digest([kept["read"], kept["report"]]):

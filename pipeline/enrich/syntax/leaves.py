@@ -24,7 +24,7 @@ class Leaves:
     depths: npt.NDArray[np.uint8]
     """Nodes above the leaf, at most 255."""
     siblings: npt.NDArray[np.uint8]
-    """Which child of its parent the leaf is, from 0, at most 63."""
+    """Index of the leaf among its parent's children, from 0, at most 63."""
     types: npt.NDArray[np.uint8]
     """Bucket of the node's type: CRC-32 of its name modulo 256, the same for both grammars and all their versions."""
 

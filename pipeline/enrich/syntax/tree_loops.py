@@ -126,7 +126,7 @@ def _add(content, spans, num, span, stands_alone, may_join):  # type: ignore[no-
 
 @compiled
 def _is_blank(byte):  # type: ignore[no-untyped-def]
-    """What `bytes.isspace` holds for blank: a space, and a tab up to a carriage return."""
+    """Return `bytes.isspace` of a byte: a space, or a tab up to a carriage return."""
     return byte == _BLANK or _TAB <= byte <= _CARRIAGE_RETURN
 
 

@@ -44,13 +44,13 @@ class LicenseDecision:
 
     @property
     def is_inherited(self) -> bool:
-        """Whether the evidence speaks of more than this file."""
+        """True where the evidence covers more than this file."""
         return self.evidence in _INHERITED
 
 
 @dataclass(frozen=True)
 class PackageFacts:
-    """What the pin says about the whole source."""
+    """Facts of the pin about the whole source."""
 
     declared_license: str
     inherit_license: bool
