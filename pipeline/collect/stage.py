@@ -16,6 +16,7 @@ from pipeline.core.errors import SourceError
 from pipeline.core.languages import is_source
 from pipeline.core.records import DroppedRecord, FileModification, SourceFile, TreeFile
 from pipeline.core.schema import table_of_records
+from pipeline.core.table_names import DROPPED, FILES, HISTORY, TREE
 from pipeline.pins.pins import SourcePin
 from pipeline.pins.selection import Selection, Selector
 
@@ -55,16 +56,16 @@ def collect_source(job: PartJob) -> PartOutput:
     files, withdrawn = _withdraw(read, selectors)
     drops = [_dropped(job.name, skipped) for skipped in sorted((*contents.skipped, *withdrawn), key=lambda s: s.path)]
     tables = {
-        "files.parquet": table_of_records(SourceFile, files),
-        "dropped.parquet": table_of_records(DroppedRecord, drops),
+        FILES: table_of_records(SourceFile, files),
+        DROPPED: table_of_records(DroppedRecord, drops),
     }
     report = _report(files, drops)
     if job.identity.get("build") is not None:
-        tables["tree.parquet"] = table_of_records(TreeFile, _tree_files(contents.skipped, selectors))
+        tables[TREE] = table_of_records(TreeFile, _tree_files(contents.skipped, selectors))
     if contents.history is not None:
         removed = {skipped.path for skipped in withdrawn}
         history = [change for change in contents.history if change.path not in removed]
-        tables["history.parquet"] = table_of_records(FileModification, history)
+        tables[HISTORY] = table_of_records(FileModification, history)
         report = replace(report, measures={**report.measures, "num_modifications": len(history)})
     return PartOutput(tables, report)
 

@@ -19,6 +19,7 @@ from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core.params import canonical_json
 from pipeline.core.records import PROVENANCE_CODES, EnrichedDocument, Provenance
 from pipeline.core.schema import table_of_records
+from pipeline.core.table_names import DOCUMENTS, ENRICHED, FILES, KEPT, TREE
 from pipeline.enrich.compiler.compiler_index import CompilerIndex, SourceTree, index_source
 from pipeline.enrich.compiler.tools import tool_versions
 from pipeline.enrich.document import ParsedDocument, provenance_columns, read_document, record_of
@@ -41,7 +42,7 @@ EnrichContext = StageContext[EnrichParams]
 def run(context: EnrichContext) -> StageOutput:
     """Make one part a source, from its documents and the list of those that lost as duplicates."""
     rules = {name: object_id for name, object_id in context.inputs.items() if name != DUPLICATES}
-    kept = context.read(context.inputs[DUPLICATES]).table("kept.parquet", ["document_id"])["document_id"]
+    kept = context.read(context.inputs[DUPLICATES]).table(KEPT, ["document_id"])["document_id"]
     blocks = {pin.name: pin.build for pin in context.pins}
     parts = []
     for name in rules:
@@ -72,7 +73,7 @@ def enrich_built_source(job: PartJob) -> PartOutput:
     collected = job.inputs["collected"]
     files = {
         row["path"]: row["content"]
-        for table in ("files.parquet", "tree.parquet")
+        for table in (FILES, TREE)
         for row in collected.table(table, ["path", "content"]).to_pylist()
     }
     texts = {row["path"]: row["text"].encode() for row in documents.to_pylist()}
@@ -103,11 +104,11 @@ def _enriched(documents: pa.Table, params: SyntaxParams, index: CompilerIndex | 
     position = {path: index for index, path in enumerate(order_documents(_includes(parsed)))}
     records = [record_of(document, position[document.row["path"]]) for document in parsed]
     records.sort(key=lambda record: record.order_in_source)
-    return PartOutput({"enriched.parquet": table_of_records(EnrichedDocument, records)}, _report(parsed))
+    return PartOutput({ENRICHED: table_of_records(EnrichedDocument, records)}, _report(parsed))
 
 
 def _kept_documents(job: PartJob) -> pa.Table:
-    documents = job.inputs["documents"].table("documents.parquet", _READ)
+    documents = job.inputs["documents"].table(DOCUMENTS, _READ)
     dropped = pa.array(job.identity["dropped"], type=documents.schema.field("document_id").type)
     return documents.filter(pc.invert(pc.is_in(documents["document_id"], value_set=dropped)))
 
@@ -147,7 +148,7 @@ def _cache(context: EnrichContext) -> dict[str, Path]:
 
 def _dropped(context: EnrichContext, documents: str, kept: pa.ChunkedArray) -> list[str]:
     """Return the ids of a source's documents that lost as duplicates, sorted."""
-    ids = context.read(documents).table("documents.parquet", ["document_id"])["document_id"]
+    ids = context.read(documents).table(DOCUMENTS, ["document_id"])["document_id"]
     return sorted(ids.filter(pc.invert(pc.is_in(ids, value_set=kept))).to_pylist())
 
 

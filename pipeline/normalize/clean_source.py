@@ -15,6 +15,7 @@ from pipeline.core.digests import document_id, text_sha256
 from pipeline.core.params import canonical_json
 from pipeline.core.records import Document, DroppedRecord
 from pipeline.core.schema import table_of_records
+from pipeline.core.table_names import CONTAMINATION, COPYLEFT, DOCUMENTS, DROPPED, FILES, SIGNATURES
 from pipeline.cpp.lexer import token_hashes
 from pipeline.normalize.contamination.decontaminate import ContaminationRecord, Decontaminator, Overlap, WholeSolutions
 from pipeline.normalize.contamination.evaluation_items import EVALUATION_ITEMS, EvaluationItem, load_items
@@ -37,12 +38,6 @@ from pipeline.normalize.params import RulesIdentity, RulesParams
 from pipeline.normalize.scrub.detectors import placeholders
 from pipeline.normalize.scrub.scrub import MAX_ROUNDS, Scrubbed, Scrubber
 
-DOCUMENTS = "documents.parquet"
-DROPPED = "dropped.parquet"
-SIGNATURES = "signatures.parquet"
-COPYLEFT = "copyleft.parquet"
-CONTAMINATION = "contamination.parquet"
-
 ShinglesAndSignature = tuple[NDArray[np.uint64], NDArray[np.uint32] | None]
 """Shingles, and the signature of a text that has enough tokens for one."""
 
@@ -62,9 +57,7 @@ def clean_source(job: PartJob) -> PartOutput:
     """Run the part function of `normalize/rules`."""
     assert isinstance(job.params, RulesParams)
     identity = RulesIdentity(**job.identity)
-    table = job.inputs["files"].table(
-        "files.parquet", ["source", "revision", "path", "blob_sha256", "content", "is_evidence"]
-    )
+    table = job.inputs["files"].table(FILES, ["source", "revision", "path", "blob_sha256", "content", "is_evidence"])
     rows = sorted(table.to_pylist(), key=lambda row: str(row["path"]))
     evidence = {row["path"]: row["content"] for row in rows if row["is_evidence"]}
     files = [

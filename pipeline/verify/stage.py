@@ -16,7 +16,7 @@ from pipeline.core.errors import StageError
 from pipeline.core.params import Params
 from pipeline.core.records import PackedRow, Split, TokenizedDocument, TrainingRow
 from pipeline.core.schema import check_table
-from pipeline.core.table_names import ENRICHED, PACKED, TOKENS, TRAINING_ROWS
+from pipeline.core.table_names import ENRICHED, PACKED, TOKENS, TRAINING_ROWS, USAGE
 from pipeline.formats.megatron import count_documents_that_differ, write_megatron
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
 from pipeline.tokenize.vocabulary import Vocabulary, load_vocabulary
@@ -150,7 +150,7 @@ def prove_source(job: PartJob) -> PartOutput:
     report = StageReport(
         tokens.num_rows, tokens.num_rows, num_bytes_in=num_bytes, num_bytes_out=num_bytes, measures=measures
     )
-    return PartOutput({"usage.parquet": usage}, report)
+    return PartOutput({USAGE: usage}, report)
 
 
 def _token_measures(job: PartJob, tokens: pa.Table) -> dict[str, float]:
@@ -191,7 +191,7 @@ def _measures_of_all(context: Context, proofs: dict[str, MadePart], vocabulary: 
     usage = np.zeros(vocabulary.size, np.int64)
     texts: dict[str, set[str]] = {split: set() for split in Split}
     for name, part in proofs.items():
-        usage += np.asarray(context.read(part.object_id).table("usage.parquet")["count"])
+        usage += np.asarray(context.read(part.object_id).table(USAGE)["count"])
         table = context.read(context.inputs[name]).table(TOKENS, ["text_sha256", "split"])
         for digest, split in zip(table["text_sha256"].to_pylist(), table["split"].to_pylist(), strict=True):
             texts[split].add(digest)

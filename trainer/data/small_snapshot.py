@@ -9,6 +9,7 @@ from pyarrow import ipc
 from pipeline.core.durable import write_synced
 from pipeline.core.params import canonical_json
 from pipeline.core.records import Split
+from pipeline.core.table_names import TRAINING_ROWS
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE
 from pipeline.store.objects import MANIFEST
 from pipeline.store.snapshot import open_snapshot
@@ -36,7 +37,7 @@ def shorten(store: Store, snapshot_id: str, num_rows: int) -> str:
             folder.mkdir()
             for split in Split:
                 size = _write_first_rows(
-                    snapshot.row_files(source["name"], split), folder / f"rows_{split}.arrow", num_rows
+                    snapshot.row_files(source["name"], split), folder / TRAINING_ROWS[split], num_rows
                 )
                 source[f"num_rows_{split}"] = size
             source["rows"] = store.commit(folder, "tokenize/part", {"first_rows": num_rows}, {"of": source["rows"]})

@@ -3,8 +3,8 @@
 from pipeline.contracts.gates import GATES
 from pipeline.core.records import Document, DroppedRecord, DuplicateRecord
 from pipeline.core.schema import check_table
-from pipeline.normalize.clean_source import COPYLEFT, DOCUMENTS, DROPPED, SIGNATURES
-from pipeline.normalize.compare_sources import DUPLICATES, KEPT, KeptDocument
+from pipeline.core.table_names import COPYLEFT, DOCUMENTS, DROPPED, DUPLICATES, KEPT, SIGNATURES
+from pipeline.normalize.compare_sources import KeptDocument
 from pipeline.normalize.duplicates.copyleft import CopyleftRecord
 from pipeline.normalize.duplicates.duplicates import SignatureRecord
 from pipeline.normalize.params import DuplicateParams, FilterParams, NormalizeParams
