@@ -24,7 +24,7 @@ A number that is not finite makes the rest of its document not finite, and no ot
 
 Shapes: B rows, T tokens of a row, C chunks, L tokens of a chunk, H heads, P head size, N state size, S rotated pairs
 (2 S <= N). Queries and keys are shared by all heads (one group), their biases are not. Source: Mamba-3 (2026), with the
-exponential-trapezoidal discretisation.
+exponential-trapezoidal discretization.
 """
 
 import math

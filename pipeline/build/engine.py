@@ -21,6 +21,7 @@ from pipeline.contracts.stage_report import StageReport
 from pipeline.core.durable import sync_file, write_synced
 from pipeline.core.errors import SourceError, StageError
 from pipeline.core.params import canonical_json
+from pipeline.core.registry import added_entries
 from pipeline.formats.tables import write_table
 from pipeline.store.objects import REPORT
 from pipeline.store.store import Store
@@ -88,7 +89,7 @@ class Engine:
 
     def run(self, tasks: Sequence[PartTask]) -> Iterator[tuple[PartTask, PartResult]]:
         """Make the parts of all tasks, yielding each when it is done, in any order. Raises StageError if a worker dies or hangs."""
-        if self.num_workers == 1 or len(tasks) == 1:
+        if self.num_workers == 1 or len(tasks) == 1 or added_entries():  # workers know what the package declares
             for task in tasks:
                 yield task, make_part(task)
             return

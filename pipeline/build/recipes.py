@@ -127,7 +127,7 @@ FULL_BUILT = FULL.model_copy(
         },
     }
 )
-"""The full slice with two sources that a compiler reads too: this takes minutes longer and needs the extra `build-lane`."""
+"""The full slice with two sources that a compiler reads too: this takes minutes longer and needs the extra `compiler`."""
 TINY = Recipe(
     name="tiny",
     pins=MADE_CORPUS,

@@ -18,6 +18,7 @@ from pipeline.contracts.stage_report import StageReport
 from pipeline.core.errors import MissingError, RefMovedError, SourceError
 from pipeline.core.params import Params, digest, fingerprint
 from pipeline.core.progress import ProgressEvent
+from pipeline.core.registry import added_entries
 from pipeline.pins.pins import SourcePin
 
 
@@ -164,11 +165,13 @@ def _versions(libraries: tuple[str, ...]) -> dict[str, str]:
 
 
 def _identity(stage: Stage, params: Params) -> dict[str, Any]:
+    added = added_entries()
     return {
         "stage": stage.name,
         "version": stage.version,
         "params": fingerprint(params),
         "libraries": _versions(stage.libraries),
+        **({"added": added} if added else {}),
     }
 
 

@@ -113,7 +113,7 @@ CPP = Language(
     unit_suffixes=frozenset(_CPP_UNITS),
 )
 
-LANGUAGES = Registry("language", C, C_OR_CPP, CPP)
+LANGUAGES = Registry("language", C, C_OR_CPP, CPP, is_in_parts=True)
 
 
 def language_of(path: str) -> Language | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from pipeline.core.errors import ParamsError
 
@@ -15,16 +15,21 @@ class Named(Protocol):
 
 
 T = TypeVar("T", bound=Named)
+_IN_PARTS: list["Registry[Any]"] = []
 
 
 class Registry(Generic[T]):
     """Declarations of one kind, such as stages or detectors, in the order in which they were registered."""
 
-    def __init__(self, kind: str, *entries: T) -> None:
+    def __init__(self, kind: str, *entries: T, is_in_parts: bool = False) -> None:
+        """Declare the entries of the package. `is_in_parts` says that part functions run them, as they do detectors."""
         self.kind = kind
         self._entries: dict[str, T] = {}
         for entry in entries:
             self.register(entry)
+        self._package = frozenset(self._entries)
+        if is_in_parts:
+            _IN_PARTS.append(self)
 
     def register(self, entry: T, before: str | None = None) -> None:
         """Add a declaration at the end, or before the one named `before`. Raises ParamsError for a name that is taken."""
@@ -62,3 +67,17 @@ class Registry(Generic[T]):
     def names(self) -> tuple[str, ...]:
         """The names, in the order of registration."""
         return tuple(self._entries)
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The names that a program has registered beside those of the package."""
+        return tuple(name for name in self._entries if name not in self._package)
+
+
+def added_entries() -> list[str]:
+    """List what a program has registered beside the package and parts run, as `kind name`, sorted.
+
+    Worker processes do not know these entries, and no version covers what they do: where there are any, builds run parts in their
+    own process, and identities hold the list.
+    """
+    return sorted(f"{registry.kind} {name}" for registry in _IN_PARTS for name in registry.added)

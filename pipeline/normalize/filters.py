@@ -166,6 +166,7 @@ FILTERS = Registry(
     Filter("amalgamation", amalgamation_markers, "max_amalgamation_markers", "Copies of other files."),
     Filter("encoded_data", encoded_run, "max_encoded_run", "Embedded binary data."),
     Filter("objective_c", objective_c_lines, "max_objective_c_lines", "Another language with the same extension."),
+    is_in_parts=True,
 )
 
 

@@ -10,5 +10,5 @@ from pipeline.collect.kinds.source_kind import SourceKind
 from pipeline.core.registry import Registry
 
 SOURCE_KINDS: Registry[SourceKind[Any]] = Registry(
-    "source kind", sdist.KIND, archive.KIND, git.KIND, local.KIND, jsonl.KIND
+    "source kind", sdist.KIND, archive.KIND, git.KIND, local.KIND, jsonl.KIND, is_in_parts=True
 )

@@ -128,6 +128,7 @@ DETECTORS = Registry(
         stays_in_license_header=True,
     ),
     Detector("path", find_local_paths, "path", "redact_local_paths"),
+    is_in_parts=True,
 )
 
 

@@ -39,7 +39,7 @@ def failing(error: BaseException) -> Callable[[Any], tuple[int, Any]]:
         (SourceError("source one", "it is broken"), 1, "source one: it is broken"),
         (OSError(errno.ENOSPC, "No space left on device", "/store/tmp/x"), 1, "/store/tmp/x: No space left"),
         (OSError(errno.EIO, "Input/output error"), 1, "here: Input/output error"),
-        (MemoryError(), 1, "Fewer workers"),
+        (MemoryError(), 1, "fewer workers"),
         (KeyboardInterrupt(), 130, "run again"),
     ],
 )
