@@ -1,12 +1,11 @@
 """The compiler index of made trees: what a compiler sees, what a failing unit costs, and that a rerun gives the same."""
 
 import json
-import os
-import signal
-import threading
-import time
+import subprocess
 from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -164,46 +163,24 @@ def test_a_file_that_is_called_memory_and_crashes_has_crashed() -> None:
     assert index.failures == {"memory.cc": "crash"}
 
 
-def test_what_somebody_else_kills_is_tried_again_and_changes_nothing() -> None:
+def test_a_unit_whose_process_is_killed_from_outside_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = {f"{number}.cc": f"{GOOD}int n{number};\n" for number in range(4)}
     given = database(*texts)
     undisturbed = index_of(texts, given)
-    killed: list[int] = []
-    done = threading.Event()
-    watch = threading.Thread(target=_kill_two, args=(os.getpid(), killed, done))
-    watch.start()
-    try:
-        index = index_of(texts, given)
-    finally:
-        done.set()
-        watch.join()
+    start, numbers = subprocess.Popen, count()
 
-    assert len(killed) == 2
+    def start_and_kill_two(*arguments: Any, **options: Any) -> "subprocess.Popen[bytes]":
+        process: subprocess.Popen[bytes] = start(*arguments, **options)
+        if "unit_worker" in str(arguments[0]) and next(numbers) < 2:
+            process.kill()
+        return process
+
+    monkeypatch.setattr(subprocess, "Popen", start_and_kill_two)
+    index = index_of(texts, given)
+
+    assert next(numbers) == len(texts) + 2
     assert index.views == undisturbed.views
     assert index.failures == {}
-
-
-def _kill_two(parent: int, killed: list[int], done: threading.Event) -> None:
-    """Kill the first two compilers that this process starts, in the middle."""
-    while len(killed) < 2 and not done.is_set():
-        for process in _children(parent):
-            if process not in killed and len(killed) < 2:
-                killed.append(process)
-                os.kill(process, signal.SIGKILL)
-        time.sleep(0.005)
-
-
-def _children(parent: int) -> list[int]:
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            words = (folder / "cmdline").read_text()
-        except OSError:
-            continue
-        if int(fields[1]) == parent and "unit_worker" in words and fields[0] != "Z":
-            found.append(int(folder.name))
-    return found
 
 
 def test_a_header_that_cannot_be_read_with_bodies_is_read_by_another_unit_or_without() -> None:
