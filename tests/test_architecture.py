@@ -14,8 +14,8 @@ from tests.tools.light_imports import FORBIDDEN, heavy_modules
 PACKAGES = ("pipeline", "assets", "kernels", "trainer")
 MAX_LINES = 450
 MAX_FUNCTION_LINES = 60
-ENDS_OF_NAMES = {"_torch.py", "_triton.py"}
-"""Ends of names, which CONTRIBUTING tells authors to use."""
+MADE_LATER = {"mine.toml", "FILE.html", "log/promotions.jsonl", "log/withdrawals.jsonl"}
+"""Files of a store, and of the README's examples."""
 
 
 def sources() -> list[Path]:
@@ -79,23 +79,44 @@ def test_every_public_function_and_class_says_what_it_means() -> None:
 
 
 DOCUMENTS = sorted(
-    path for folder in (ROOT, ROOT / "docs") for path in folder.glob("*.md") if path.name != "CHANGELOG.md"
+    path
+    for folder in (ROOT, ROOT / "docs", ROOT / "docs" / "decisions")
+    for path in folder.glob("*.md")
+    if path.name != "CHANGELOG.md"
 )
+ENDS = ("py", "md", "toml", "jsonl", "html")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_what_a_document_names_is_there(document: Path) -> None:
     text = document.read_text()
     files = [path for folder in (*PACKAGES, "tests", "docs") for path in (ROOT / folder).rglob("*.*")]
-    names = {path.name for path in [*files, *ROOT.glob("*.*")]} | ENDS_OF_NAMES
+    paths = {f"/{path.relative_to(ROOT)}" for path in [*files, *ROOT.glob("*.*")]}
     code = "\n".join(path.read_text() for path in files if path.suffix == ".py")
     modules = [at.replace(".", "/") for at in re.findall(r"python -m ((?:pipeline|trainer|kernels|tests)[\w.]*)", text)]
+    named = set(re.findall(rf"(?<![\w/<*-])(?:[\w-]+/)*[\w-]+\.(?:{'|'.join(ENDS)})\b", text)) - MADE_LATER
 
-    assert {Path(name).name for name in re.findall(r"[\w./-]+\.(?:py|md)\b", text)} - names == set()
+    assert [name for name in sorted(named) if not any(path.endswith(f"/{name}") for path in paths)] == []
     assert [option for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text) if f'"{option}"' not in code] == []
     assert [
         at for at in modules if not ((ROOT / at).with_suffix(".py").exists() or (ROOT / at / "__main__.py").exists())
     ] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_a_document_names_with_dots_is_in_that_module(document: Path) -> None:
+    names = re.findall(rf"`((?:{'|'.join(PACKAGES)})(?:\.\w+)+)", document.read_text())
+
+    assert [name for name in names if not _is_in_the_tree(name)] == []
+
+
+def _is_in_the_tree(name: str) -> bool:
+    """Whether a dotted name is a module, or is defined in one."""
+    path, inner = ROOT / name.replace(".", "/"), name.rpartition(".")[2]
+    if path.with_suffix(".py").exists() or path.is_dir():
+        return True
+    module = path.parent.with_suffix(".py")
+    return module.exists() and re.search(rf"^(?:def|class) {inner}\b|^{inner}\b", module.read_text(), re.M) is not None
 
 
 def test_the_project_names_no_package_index_and_no_machine() -> None:
