@@ -190,6 +190,10 @@ class KeptDocument:
     source: str
 
 
+CHRONOLOGY = ("filepath_stable_id", "file_local_commit_index")
+"""The columns of a document with chronology that name its file and the commit, None for others."""
+
+
 @dataclass(frozen=True, slots=True)
 class EnrichedDocument:
     """A document with its structure. Chunks are byte ranges of the UTF-8 text; end of one is start of the next.

@@ -5,23 +5,23 @@ from typing import cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline.contracts.part import Part, PartJob, PartOutput, StageContext, StageOutput
 from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core.errors import StageError
-from pipeline.core.records import Split, TokenizedDocument
+from pipeline.core.records import CHRONOLOGY, Split, TokenizedDocument
 from pipeline.core.schema import arrow_schema, table_of
 from pipeline.core.table_names import ENRICHED, PACKED, TOKENS, TRAINING_ROWS
 from pipeline.tokenize.columns.align import BYTE_STRUCTURE, aligned_columns, line_starts
 from pipeline.tokenize.columns.list_column import ListColumn
 from pipeline.tokenize.encode import Encoder, token_starts
 from pipeline.tokenize.params import TokenizeParams
-from pipeline.tokenize.rows.layout import STRUCTURE, Texts, packed_table, training_table
+from pipeline.tokenize.rows.layout import packed_table, training_table
 from pipeline.tokenize.rows.pack import Documents, pack
 from pipeline.tokenize.vocabulary import Vocabulary, load_vocabulary
 
-_CHRONOLOGY = ("filepath_stable_id", "file_local_commit_index")
-_COPIED = ("document_id", "source", "path", "split", "text_sha256", "provenance", *_CHRONOLOGY)
+_COPIED = ("document_id", "source", "path", "split", "text_sha256", "provenance", *CHRONOLOGY)
 _READ = (*_COPIED, *BYTE_STRUCTURE, "text", "order_in_source")
 
 
@@ -70,16 +70,13 @@ def tokenize(enriched: pa.Table, vocabulary: Vocabulary) -> pa.Table:
     ids = Encoder(vocabulary).encode_all(enriched["text"].to_pylist())
     starts = [token_starts(ids[index], vocabulary.token_num_bytes) for index in range(len(ids))]
     schema = arrow_schema(TokenizedDocument)
-    num_bytes = np.array(
-        [int(vocabulary.token_num_bytes[ids[index]].sum()) for index in range(len(ids))], dtype=np.uint32
-    )
     return table_of(
         TokenizedDocument,
         {
             **{name: enriched[name] for name in _COPIED},
             "input_ids": ids.to_arrow(schema.field("input_ids").type),
             **aligned_columns(enriched, starts, schema),
-            "num_bytes": num_bytes,
+            "num_bytes": [int(vocabulary.token_num_bytes[ids[index]].sum()) for index in range(len(ids))],
         },
     )
 
@@ -91,29 +88,19 @@ def pack_split(
     params, vocabulary = how
     chosen = np.flatnonzero(np.array(tokens["split"].to_pylist(), dtype=object) == split)
     table, order = tokens.take(pa.array(chosen)), enriched["order_in_source"].to_numpy()[chosen].astype(np.int64)
-    texts = Texts(
-        source=tokens["source"][0].as_py() if tokens.num_rows else "",
-        split=split,
+    ids = ListColumn.from_arrow(table["input_ids"])
+    documents = Documents(
         document_ids=table["document_id"].to_pylist(),
-        provenances=table["provenance"].to_pylist(),
-        token_provenances=ListColumn.from_arrow(table["provenances"]),
-        input_ids=ListColumn.from_arrow(table["input_ids"]),
+        num_tokens=ids.lengths,
         chunk_starts=ListColumn.from_arrow(table["chunk_starts"]),
-        structure=tuple(ListColumn.from_arrow(table[name]) for name in STRUCTURE) if params.with_structure else None,
+        line_starts=line_starts(ids, vocabulary.ends_line),
+        order=order,
         files=table["filepath_stable_id"].to_pylist(),
         commits=table["file_local_commit_index"].fill_null(-1).to_numpy().astype(np.int64),
     )
-    lines = line_starts(texts.input_ids, vocabulary.ends_line)
-    rows = pack(
-        Documents(
-            texts.document_ids, texts.input_ids.lengths, texts.chunk_starts, lines, order, texts.files, texts.commits
-        ),
-        params,
-    )
-    return {
-        PACKED[split]: packed_table(rows, texts, params.row_length),
-        TRAINING_ROWS[split]: training_table(rows, texts, params.row_length),
-    }
+    rows = pack(documents, params)
+    packed = packed_table(rows, table, params.row_length)
+    return {PACKED[split]: packed, TRAINING_ROWS[split]: training_table(rows, table, packed, params)}
 
 
 def measure(tables: Mapping[str, pa.Table], params: TokenizeParams) -> dict[str, float]:
@@ -146,19 +133,11 @@ def _part(name: str, context: StageContext[TokenizeParams], vocabulary: Vocabula
 
 
 def _packing_counts(packed: list[pa.Table], row_length: int) -> dict[str, float]:
-    num_rows = sum(table.num_rows for table in packed)
-    second_pieces = {
-        name
-        for table in packed
-        for names, numbers in zip(table["source_doc_ids"].to_pylist(), table["piece_indices"].to_pylist(), strict=True)
-        for name, number in zip(names, numbers, strict=True)
-        if number == 1
-    }
     return {
-        "num_slots": num_rows * row_length,
+        "num_slots": sum(table.num_rows for table in packed) * row_length,
         "num_padding_slots": sum(int(table["slack_tokens"].to_numpy().sum(dtype=np.int64)) for table in packed),
         "num_pieces": sum(int(table["num_docs"].to_numpy().sum(dtype=np.int64)) for table in packed),
-        "num_split_documents": len(second_pieces),
+        "num_split_documents": sum(pc.list_flatten(table["piece_indices"]).to_pylist().count(1) for table in packed),
     }
 
 

@@ -8,10 +8,8 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pyarrow as pa
 
+from pipeline.contracts.training_row import NUM_SENTINELS
 from pipeline.verify.list_values import BoolArray, IntArray, flat, lengths
-
-NUM_SPARE_SLOTS = 3
-"""Slots that each piece leaves free for the sentinels of infilling."""
 
 
 def count_boundary_mismatches(packed: pa.Table, row_length: int, specials: Mapping[str, int]) -> int:
@@ -72,7 +70,7 @@ def _layout(packed: pa.Table, row_length: int) -> tuple[IntArray, BoolArray, Boo
     piece_in_row_P = np.arange(len(lengths_P)) - np.repeat(np.cumsum(num_pieces_N) - num_pieces_N, num_pieces_N)
     valid_N = np.bincount(row_of_piece_P, weights=lengths_P, minlength=len(num_pieces_N)).astype(np.int64)
     first_slot_P = np.cumsum(lengths_P) - lengths_P - (np.cumsum(valid_N) - valid_N)[row_of_piece_P]
-    fits_P = (valid_N + NUM_SPARE_SLOTS * num_pieces_N <= row_length)[row_of_piece_P] & (lengths_P > 0)
+    fits_P = (valid_N + NUM_SENTINELS * num_pieces_N <= row_length)[row_of_piece_P] & (lengths_P > 0)
     rows, firsts, sizes = row_of_piece_P[fits_P], first_slot_P[fits_P], lengths_P[fits_P]
     slots = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes) + np.repeat(firsts, sizes)
     pieces_NT = np.full((len(num_pieces_N), row_length), -1, np.int64)

@@ -9,9 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.contracts.training_row import FILE_DIGEST, PIECE_DIGEST, STRUCTURE
 from pipeline.verify.list_values import BoolArray, IntArray, flat, lengths, lists, lists_agree
-
-STRUCTURE = ("structure_kinds", "structure_levels")
 
 
 def count_training_rows_that_differ(packed: pa.Table, training: pa.Table) -> int:
@@ -72,7 +71,7 @@ def _document_order(tokens: pa.Table, packed: pa.Table, is_text: BoolArray, leng
 
 def _piece_ids(packed: pa.Table) -> pa.ChunkedArray:
     rows = zip(packed["source_doc_ids"].to_pylist(), packed["piece_indices"].to_pylist(), strict=True)
-    ids = [[_digest(f"{name}:{index}", b"sluice/piece") for name, index in zip(*row, strict=True)] for row in rows]
+    ids = [[_digest(f"{name}:{index}", PIECE_DIGEST) for name, index in zip(*row, strict=True)] for row in rows]
     return pa.chunked_array([pa.array(ids, pa.large_list(pa.uint64()))])
 
 
@@ -94,7 +93,7 @@ def _are_inside(lengths_P: IntArray, counts_P: IntArray, starts_S: IntArray) -> 
 def _chronology_agrees(packed: pa.Table, training: pa.Table) -> BoolArray:
     columns = ("filepath_stable_id", "file_local_commit_indices")
     expected = (
-        (None if file is None else _digest(file, b"sluice/file"), indices[0] if indices else None)
+        (None if file is None else _digest(file, FILE_DIGEST), indices[0] if indices else None)
         for file, indices in zip(*(packed[name].to_pylist() for name in columns), strict=True)
     )
     found = zip(*(training[name].to_pylist() for name in ("file_identity", "first_commit_index")), strict=True)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import ipc
 
+from pipeline.contracts.training_row import STRUCTURE
 from pipeline.core.errors import SnapshotError
 from pipeline.core.records import TrainingRow
 from trainer.data.keyed_hash import Integers
@@ -22,8 +23,6 @@ from trainer.data.keyed_hash import Integers
 _HINTS = get_type_hints(TrainingRow)
 _CORE = tuple(field.name for field in fields(TrainingRow) if type(None) not in get_args(_HINTS[field.name]))
 _PIECE_COLUMNS = ("lengths", "piece_ids", "chunk_counts")
-STRUCTURE = ("structure_kinds", "structure_levels")
-"""The columns of T slots that are read only on request."""
 _CHRONOLOGY = ("file_identity", "first_commit_index")
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pipeline.contracts.training_row import NO_DOCUMENT, NUM_SENTINELS
 from pipeline.core.errors import SnapshotError
 from trainer.config.training import InfillingParams
 from trainer.data.batch import Arrays, RowOrigins
@@ -21,10 +22,6 @@ from trainer.data.infilling_spans import Pieces
 from trainer.data.keyed_hash import Integers
 from trainer.data.mapped_rows import MappedRows
 
-NO_DOCUMENT = -1
-"""`doc_ids` of a padding slot; pieces count from 1."""
-
-NUM_SENTINELS = 3
 NO_STRUCTURE = b"\0"
 
 

@@ -14,11 +14,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pipeline.contracts.training_row import NUM_SENTINELS, PIECE_DIGEST
 from pipeline.tokenize.columns.list_column import ListColumn
 from pipeline.tokenize.params import Packing, TokenizeParams
-
-NUM_SENTINELS = 3
-"""Slots that each piece keeps free for infilling: prefix, middle and suffix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +107,7 @@ def piece_identity(document_id: str, index: int) -> int:
 
     It seeds infilling and breaks ties, so that no decision depends on an index in a list.
     """
-    digest = hashlib.blake2b(f"{document_id}:{index}".encode(), digest_size=8, person=b"sluice/piece")
+    digest = hashlib.blake2b(f"{document_id}:{index}".encode(), digest_size=8, person=PIECE_DIGEST)
     return int.from_bytes(digest.digest(), "little")
 
 

@@ -9,11 +9,12 @@ from contextlib import suppress
 import numpy as np
 
 from pipeline.build.stage_objects import parts_of
+from pipeline.contracts.training_row import NUM_SENTINELS
 from pipeline.store.store import Store
 from pipeline.tokenize.columns.list_column import ListColumn
 from pipeline.tokenize.encode import Encoder
 from pipeline.tokenize.params import TokenizeParams
-from pipeline.tokenize.rows.pack import NUM_SENTINELS, Documents, pack
+from pipeline.tokenize.rows.pack import Documents, pack
 from pipeline.tokenize.vocabulary import load_vocabulary
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.pipeline.slices import collected

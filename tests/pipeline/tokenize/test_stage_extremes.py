@@ -8,11 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from pipeline.contracts.training_row import NUM_SENTINELS
 from pipeline.core.records import EnrichedDocument, Split
 from pipeline.core.schema import table_of_records
 from pipeline.tokenize.columns.list_column import ListColumn
 from pipeline.tokenize.params import TokenizeParams
-from pipeline.tokenize.rows.pack import NUM_SENTINELS, Documents, pack
+from pipeline.tokenize.rows.pack import Documents, pack
 from pipeline.tokenize.stage import pack_split, tokenize
 from pipeline.tokenize.vocabulary import Vocabulary
 from pipeline.verify.packed_rows import count_boundary_mismatches

@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline.contracts.training_row import NUM_SENTINELS
 from pipeline.tokenize.columns.list_column import ListColumn
 from pipeline.tokenize.params import Packing, TokenizeParams
-from pipeline.tokenize.rows.pack import NUM_SENTINELS, Cuts, Documents, Rows, best_fit, cut, pack, piece_identity
+from pipeline.tokenize.rows.pack import Cuts, Documents, Rows, best_fit, cut, pack, piece_identity
 
 Shape = tuple[int, list[int], list[int]]
 

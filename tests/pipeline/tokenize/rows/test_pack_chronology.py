@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline.contracts.training_row import NUM_SENTINELS
 from pipeline.core.records import EnrichedDocument, Split
 from pipeline.core.schema import table_of_records
 from pipeline.tokenize.columns.list_column import ListColumn
 from pipeline.tokenize.params import TokenizeParams
-from pipeline.tokenize.rows.pack import NUM_SENTINELS, Documents, pack
+from pipeline.tokenize.rows.pack import Documents, pack
 from pipeline.tokenize.stage import pack_split, tokenize
 from pipeline.tokenize.vocabulary import Vocabulary
 from pipeline.verify.packed_rows import count_commit_order_violations

@@ -1,0 +1,16 @@
+"""Format of a training row: what tokenize writes, verify proves and the trainer reads.
+
+Its columns are those of `TrainingRow` in `pipeline.core.records`.
+"""
+
+STRUCTURE = ("structure_kinds", "structure_levels")
+"""The columns of T slots that are stored, and read, only on request."""
+
+NO_DOCUMENT = -1
+"""`doc_ids` of a padding slot; pieces count from 1."""
+
+NUM_SENTINELS = 3
+"""Slots that each piece keeps free for infilling: prefix, middle and suffix."""
+
+PIECE_DIGEST, FILE_DIGEST = b"sluice/piece", b"sluice/file"
+"""Persons of the 64-bit BLAKE2b digests in `piece_ids` and `file_identity`."""
