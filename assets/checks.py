@@ -34,6 +34,7 @@ def check_result(verdict: GateVerdict, key: dg.AssetKey, cause: str = "") -> dg.
 
 
 def _spec(gate: Gate, key: dg.AssetKey) -> dg.AssetCheckSpec:
-    limit = f"`{gate.limit}` of the config" if isinstance(gate.limit, str) else f"{gate.limit:g}"
-    text = f"{gate.why} Passes if `{gate.measure}` is {gate.comparison} {limit}."
+    value = gate.limit.value
+    limit = f"`{value}` of the config" if isinstance(value, str) else f"{value:g}"
+    text = f"{gate.why} Passes if `{gate.measure}` is {gate.limit.comparison} {limit}."
     return dg.AssetCheckSpec(gate.name, asset=key, blocking=gate.blocking, description=text)

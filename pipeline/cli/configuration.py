@@ -21,7 +21,7 @@ def _gates(options: argparse.Namespace, store: Store, person: Console) -> Answer
             "stage": gate.stage,
             "blocking": gate.blocking,
             "measure": gate.measure,
-            "limit": f"{gate.comparison} {gate.limit}",
+            "limit": f"{gate.limit.comparison} {gate.limit.value}",
             "why": gate.why,
         }
         for gate in GATES

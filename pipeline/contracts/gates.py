@@ -1,8 +1,8 @@
 """GATES: the one list of gates. A gate is a measure with a limit that can stop a stage.
 
-A measure is a count or share in a stage's report (`StageReport.gate_measures`); a limit is a number or the name of a field of the
-stage's Params. Asset checks, the `gates` command, `promote` and the tests read this list. To add a gate, report its measure where
-the stage counts (search for that of another of its gates) and add one entry here with a value that passes and one that fails.
+A measure is a count or share in a stage's report (`StageReport.gate_measures`). Asset checks, the `gates` command, `promote` and
+the tests read this list. To add a gate, report its measure where the stage counts (search for that of another of its gates) and
+add one entry here.
 """
 
 import operator
@@ -27,22 +27,34 @@ _HOLDS = {LimitComparison.AT_MOST: operator.le, LimitComparison.AT_LEAST: operat
 
 
 @dataclass(frozen=True)
+class Limit:
+    """A bound of a measure: a number, or the name of a field of the stage's Params. `passing` and `failing` are example values."""
+
+    comparison: LimitComparison
+    value: float | str
+    passing: float
+    failing: float
+
+    def number(self, params: Params) -> float:
+        """Return the limit as a number, read from the Params if it is the name of a field."""
+        return float(getattr(params, self.value) if isinstance(self.value, str) else self.value)
+
+
+NONE = Limit(LimitComparison.AT_MOST, 0, passing=0, failing=1)
+SOME = Limit(LimitComparison.AT_LEAST, 1, passing=1, failing=0)
+"""At least one: an empty output does not pass."""
+
+
+@dataclass(frozen=True)
 class Gate:
-    """A claim about a stage's output. `passing` and `failing` are example values of the measure."""
+    """A claim about a stage's output."""
 
     name: str
     stage: str
     measure: str
-    comparison: LimitComparison
-    limit: float | str
+    limit: Limit
     why: str
-    passing: float
-    failing: float
     blocking: bool = True
-
-    def limit_of(self, params: Params) -> float:
-        """Return the limit as a number, read from the Params if it is the name of a field."""
-        return float(getattr(params, self.limit)) if isinstance(self.limit, str) else float(self.limit)
 
     def judge(self, measures: Mapping[str, float], params: Params) -> "GateVerdict":
         """Compare the measure with its limit. Raises MeasureError for one that was not reported: missing data never passes."""
@@ -53,10 +65,11 @@ class Gate:
                 f"one of {', '.join(sorted(measures))}",
                 "Report it in the stage, or correct the gate.",
             )
-        measured, limit = float(measures[self.measure]), self.limit_of(params)
-        passed = bool(_HOLDS[self.comparison](measured, limit))
+        comparison = self.limit.comparison
+        measured, limit = float(measures[self.measure]), self.limit.number(params)
+        passed = bool(_HOLDS[comparison](measured, limit))
         return GateVerdict(
-            self.name, self.stage, self.blocking, self.measure, measured, str(self.comparison), limit, passed, self.why
+            self.name, self.stage, self.blocking, self.measure, measured, str(comparison), limit, passed, self.why
         )
 
 
@@ -84,234 +97,122 @@ class GateVerdict:
         return asdict(self)
 
 
-def _none(name: str, stage: str, measure: str, why: str, *, blocking: bool = True) -> Gate:
-    """Return a gate that allows none of something."""
-    return Gate(name, stage, measure, LimitComparison.AT_MOST, 0, why, passing=0, failing=1, blocking=blocking)
+_Row = tuple[str, str, str]
+"""Name, measure and why of a gate."""
 
 
-def _some(name: str, stage: str, measure: str, why: str) -> Gate:
-    """Return a gate that requires at least one of something: an empty output does not pass."""
-    return Gate(name, stage, measure, LimitComparison.AT_LEAST, 1, why, passing=1, failing=0)
+def _of_stage(stage: str, *none: _Row, some: tuple[_Row, ...] = ()) -> list[Gate]:
+    """Return the gates of a stage that allow none of a measure, those that require some, and the gate that loses no row."""
+    every = (f"no_row_lost_in_{stage}", "num_rows_unaccounted", "Every row is kept or dropped with a reason.")
+    return [Gate(name, stage, measure, NONE, why) for name, measure, why in (*none, every)] + [
+        Gate(name, stage, measure, SOME, why) for name, measure, why in some
+    ]
 
 
 GATES = Registry(
     "gate",
-    _none(
-        "every_pin_verified",
+    *_of_stage(
         "collect",
-        "num_failed_sources",
-        "A source that is not the pinned one must not be trained on.",
+        ("every_pin_verified", "num_failed_sources", "A source that is not the pinned one must not be trained on."),
+        ("every_file_has_a_revision", "num_files_without_revision", "A file without a revision cannot be cited."),
+        (
+            "every_pin_declares_a_license",
+            "num_pins_without_license_metadata",
+            "License metadata is recorded when bytes are pinned; NOASSERTION says that nothing is known.",
+        ),
+        some=(("sources_hold_code", "num_source_files", "An empty corpus proves nothing."),),
     ),
-    _some("sources_hold_code", "collect", "num_source_files", "An empty corpus proves nothing."),
-    _none(
-        "every_file_has_a_revision",
-        "collect",
-        "num_files_without_revision",
-        "A file without a revision cannot be cited.",
-    ),
-    _none(
-        "every_pin_declares_a_license",
-        "collect",
-        "num_pins_without_license_metadata",
-        "License metadata is recorded when bytes are pinned; NOASSERTION says that nothing is known.",
-    ),
-    _none("no_row_lost_in_collect", "collect", "num_rows_unaccounted", "Every file is kept or dropped with a reason."),
-    _some("documents_are_kept", "normalize", "rows_out", "Rules that drop everything are wrong."),
-    _none("decoding_loses_nothing", "normalize", "num_lossy_decodings", "A replacement character is invented text."),
-    _none(
-        "every_document_is_licensed",
+    *_of_stage(
         "normalize",
-        "num_unlicensed_kept",
-        "Only parsed, allowed expressions with evidence.",
+        ("decoding_loses_nothing", "num_lossy_decodings", "A replacement character is invented text."),
+        ("every_document_is_licensed", "num_unlicensed_kept", "Only parsed, allowed expressions with evidence."),
+        ("no_secret_is_left", "num_unwaived_secrets", "A model repeats the secrets that it was shown."),
+        ("no_evaluation_item_is_left", "num_contaminated_left", "A benchmark that was trained on measures memory."),
+        ("no_exact_duplicate_is_left", "num_exact_duplicates_left", "Copies are memorized and inflate every count."),
+        ("drops_lie_in_their_bands", "num_drop_reasons_outside_band", "A share that jumps shows a rule gone wrong."),
+        ("languages_lie_in_their_bands", "num_languages_outside_band", "A source whose language changed is another."),
+        some=(("documents_are_kept", "rows_out", "Rules that drop everything are wrong."),),
     ),
-    _none("no_secret_is_left", "normalize", "num_unwaived_secrets", "A model repeats the secrets that it was shown."),
-    _none(
-        "no_evaluation_item_is_left",
-        "normalize",
-        "num_contaminated_left",
-        "A benchmark that was trained on measures memory.",
-    ),
-    _none(
-        "no_exact_duplicate_is_left",
-        "normalize",
-        "num_exact_duplicates_left",
-        "Copies are memorized and inflate every count.",
-    ),
-    _none(
-        "drops_lie_in_their_bands",
-        "normalize",
-        "num_drop_reasons_outside_band",
-        "A rule that goes wrong shows first as a share that jumps.",
-    ),
-    _none(
-        "languages_lie_in_their_bands",
-        "normalize",
-        "num_languages_outside_band",
-        "A source that turned into another language is another source.",
-    ),
-    _none(
-        "no_row_lost_in_normalize",
-        "normalize",
-        "num_rows_unaccounted",
-        "Every file is kept or dropped with a reason.",
-    ),
-    _none(
-        "chunks_conserve_bytes",
+    *_of_stage(
         "enrich",
-        "num_bytes_changed",
-        "Structure is stored beside the text and never changes it.",
-    ),
-    _none(
-        "provenance_on_every_document",
-        "enrich",
-        "num_documents_without_provenance",
-        "Every document must record whether it was parsed or compiled.",
-    ),
-    _none(
-        "provenance_on_every_byte",
-        "enrich",
-        "num_bytes_without_provenance",
-        "Every token must record which parser produced its structure.",
-    ),
-    _none(
-        "build_shares_are_in_band",
-        "enrich",
-        "num_sources_out_of_band",
-        "A pin bounds the share of its source that a compiler must have read; a missing or failing tool shows here.",
+        ("chunks_conserve_bytes", "num_bytes_changed", "Structure is stored beside the text and never changes it."),
+        (
+            "provenance_on_every_document",
+            "num_documents_without_provenance",
+            "Every document must record whether it was parsed or compiled.",
+        ),
+        ("provenance_on_every_byte", "num_bytes_without_provenance", "Each token records the parser of its structure."),
+        (
+            "build_shares_are_in_band",
+            "num_sources_out_of_band",
+            "A pin bounds the share of its source that a compiler must have read; a missing or failing tool shows here.",
+        ),
+        ("no_local_path_in_a_build_context", "num_local_paths_in_context", "Paths of a user's disk are personal data."),
     ),
     Gate(
         "degraded_share_is_in_band",
         "enrich",
         "broken_fraction",
-        LimitComparison.AT_MOST,
-        "max_degraded_fraction",
+        Limit(LimitComparison.AT_MOST, "max_degraded_fraction", passing=0.05, failing=0.9),
         "Many broken parses mean a wrong grammar or a wrong language.",
-        passing=0.05,
-        failing=0.9,
     ),
-    _none(
-        "no_local_path_in_a_build_context",
-        "enrich",
-        "num_local_paths_in_context",
-        "A path of a user's machine is personal data.",
-    ),
-    _none(
-        "no_row_lost_in_enrich", "enrich", "num_rows_unaccounted", "Every document is kept or dropped with a reason."
-    ),
-    _none(
-        "no_row_lost_in_tokenize",
+    *_of_stage(
         "tokenize",
-        "num_rows_unaccounted",
-        "Every document is kept or dropped with a reason.",
+        some=(("training_rows_exist", "num_rows_train", "A snapshot without training rows trains nothing."),),
     ),
-    _some("training_rows_exist", "tokenize", "num_rows_train", "A snapshot without training rows trains nothing."),
-    _some("documents_were_decoded", "verify", "num_documents", "A check of nothing proves nothing."),
-    _none("round_trip_is_exact", "verify", "num_round_trip_failures", "decode(tokens) is the stored text, by SHA-256."),
-    _none(
-        "every_table_matches_its_schema",
+    *_of_stage(
         "verify",
-        "num_schema_mismatches",
-        "A reader relies on names, types and version of the stored tables.",
-    ),
-    _none(
-        "columns_are_as_long_as_the_ids",
-        "verify",
-        "num_misaligned_columns",
-        "The structure of a token must be that of the token at the same index.",
-    ),
-    _none(
-        "specials_only_where_written",
-        "verify",
-        "num_special_ids_in_text",
-        "Corpus text must never become a control id.",
-    ),
-    _none("tokens_are_in_range", "verify", "num_ids_out_of_range", "An id past the vocabulary is a crash in training."),
-    _none(
-        "documents_are_rebuilt_from_rows",
-        "verify",
-        "num_documents_not_rebuilt",
-        "Packing keeps every token: rows hold each document once and whole, in its split.",
-    ),
-    _none(
-        "rows_respect_their_boundaries",
-        "verify",
-        "num_boundary_mismatches",
-        "No target and no attention crosses documents; computed again from the lengths of the pieces.",
-    ),
-    _none(
-        "commits_are_in_order",
-        "verify",
-        "num_commit_order_violations",
-        "Commits of a file must be in chronological order.",
-    ),
-    _none(
-        "training_rows_equal_packed_rows",
-        "verify",
-        "num_training_rows_that_differ",
-        "Training reads what the other gates have checked.",
-    ),
-    _none(
-        "megatron_reads_back",
-        "verify",
-        "num_documents_megatron_changes",
-        "An export that another trainer reads must hold the same tokens.",
+        ("round_trip_is_exact", "num_round_trip_failures", "decode(tokens) is the stored text, by SHA-256."),
+        ("every_table_matches_its_schema", "num_schema_mismatches", "Readers rely on names, types and schema version."),
+        ("columns_are_as_long_as_the_ids", "num_misaligned_columns", "A token and its structure have the same index."),
+        ("specials_only_where_written", "num_special_ids_in_text", "Corpus text must never become a control id."),
+        ("tokens_are_in_range", "num_ids_out_of_range", "An id past the vocabulary is a crash in training."),
+        (
+            "documents_are_rebuilt_from_rows",
+            "num_documents_not_rebuilt",
+            "Packing keeps every token: rows hold each document once and whole, in its split.",
+        ),
+        (
+            "rows_respect_their_boundaries",
+            "num_boundary_mismatches",
+            "No target and no attention crosses documents; computed again from the lengths of the pieces.",
+        ),
+        ("commits_are_in_order", "num_commit_order_violations", "Commits of a file must be in chronological order."),
+        ("training_rows_equal_packed_rows", "num_training_rows_that_differ", "Training reads what the gates checked."),
+        ("megatron_reads_back", "num_documents_megatron_changes", "An export to another trainer has the same tokens."),
+        ("special_spellings_stay_text", "num_special_spellings_encoded_as_control", "Text injects no control tokens."),
+        ("splits_are_apart", "num_texts_in_two_splits", "Held-out text must never be trained on."),
+        ("canaries_are_caught", "num_canaries_missed", "Every build shows that rules still catch planted offenses."),
+        ("loader_repeats_itself", "num_loader_differences", "Two fresh processes, and a resume, read one order."),
+        ("trainer_loss_is_finite", "num_non_finite_losses", "A loss that is not finite trains nothing."),
+        some=(
+            ("documents_were_decoded", "num_documents", "A check of nothing proves nothing."),
+            ("canaries_were_sent", "num_canaries", "A check of nothing proves nothing."),
+            ("trainer_takes_a_step", "num_smoke_steps", "The consumer's own loader and one optimizer step."),
+            ("loader_was_checked", "num_loader_checks", "A check of nothing proves nothing."),
+        ),
     ),
     Gate(
         "rows_are_worth_reading",
         "verify",
         "trained_fraction",
-        LimitComparison.AT_LEAST,
-        "min_trained_fraction",
+        Limit(LimitComparison.AT_LEAST, "min_trained_fraction", passing=0.9, failing=0.1),
         "Padding costs as much as text and teaches nothing.",
-        passing=0.9,
-        failing=0.1,
     ),
-    _none(
-        "special_spellings_stay_text",
-        "verify",
-        "num_special_spellings_encoded_as_control",
-        "Text of the corpus must not inject control tokens.",
-    ),
-    _none("splits_are_apart", "verify", "num_texts_in_two_splits", "Held-out text must never be trained on."),
     Gate(
         "tokens_carry_enough_text",
         "verify",
         "bytes_per_token",
-        LimitComparison.AT_LEAST,
-        "min_bytes_per_token",
+        Limit(LimitComparison.AT_LEAST, "min_bytes_per_token", passing=3.3, failing=1.0),
         "A vocabulary that does not fit the corpus wastes every step.",
-        passing=3.3,
-        failing=1.0,
     ),
     Gate(
         "vocabulary_is_used",
         "verify",
         "unused_vocabulary_fraction",
-        LimitComparison.AT_MOST,
-        "max_unused_vocabulary_fraction",
+        Limit(LimitComparison.AT_MOST, "max_unused_vocabulary_fraction", passing=0.3, failing=0.99),
         "Ids that never occur are parameters that never train.",
-        passing=0.3,
-        failing=0.99,
         blocking=False,
-    ),
-    _none(
-        "canaries_are_caught",
-        "verify",
-        "num_canaries_missed",
-        "Every build shows that the rules still catch planted offenses.",
-    ),
-    _some("canaries_were_sent", "verify", "num_canaries", "A check of nothing proves nothing."),
-    _some("trainer_takes_a_step", "verify", "num_smoke_steps", "The consumer's own loader and one optimizer step."),
-    _some("loader_was_checked", "verify", "num_loader_checks", "A check of nothing proves nothing."),
-    _none(
-        "loader_repeats_itself",
-        "verify",
-        "num_loader_differences",
-        "Two fresh processes, and a resume, read one order.",
-    ),
-    _none("trainer_loss_is_finite", "verify", "num_non_finite_losses", "A loss that is not finite trains nothing."),
-    _none(
-        "no_row_lost_in_verify", "verify", "num_rows_unaccounted", "Every document is kept or dropped with a reason."
     ),
 )
 

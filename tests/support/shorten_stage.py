@@ -5,7 +5,7 @@ import pyarrow.compute as pc
 from pydantic import Field
 
 from pipeline.build.stages import PartKind, Stage, StageTable
-from pipeline.contracts.gates import Gate, LimitComparison
+from pipeline.contracts.gates import Gate, Limit, LimitComparison
 from pipeline.contracts.part import Part, PartJob, PartOutput, StageContext, StageOutput
 from pipeline.contracts.stage_report import StageReport, count_reasons, total
 from pipeline.core.params import Params
@@ -40,11 +40,8 @@ FEW_ARE_LONG = Gate(
     "few_documents_are_long",
     "shorten",
     "dropped_too_long",
-    LimitComparison.AT_MOST,
-    "max_num_long",
+    Limit(LimitComparison.AT_MOST, "max_num_long", passing=0, failing=1_001),
     "Most documents are short.",
-    passing=0,
-    failing=1_001,
 )
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.build.recipes import RECIPES, CorpusParams
 from pipeline.build.stages import STAGES
-from pipeline.contracts.gates import GATES, Gate, LimitComparison, judge, refuse_blocked
+from pipeline.contracts.gates import GATES, NONE, Gate, judge, refuse_blocked
 from pipeline.core.errors import BlockedError, MeasureError
 
 
@@ -16,21 +16,18 @@ def params_of(gate: Gate):
 
 @pytest.mark.parametrize("gate", GATES, ids=lambda gate: gate.name)
 def test_a_gate_passes_its_passing_example_and_fails_its_failing_one(gate: Gate) -> None:
-    assert gate.judge({gate.measure: gate.passing}, params_of(gate)).passed
-    assert not gate.judge({gate.measure: gate.failing}, params_of(gate)).passed
+    assert gate.judge({gate.measure: gate.limit.passing}, params_of(gate)).passed
+    assert not gate.judge({gate.measure: gate.limit.failing}, params_of(gate)).passed
 
 
-def test_names_are_unique_and_stages_exist() -> None:
-    names = [gate.name for gate in GATES]
-
-    assert len(names) == len(set(names))
+def test_every_stage_has_gates_and_every_gate_has_a_stage() -> None:
     assert {gate.stage for gate in GATES} == set(STAGES.names)
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
 def test_a_limit_that_names_a_field_is_a_number_in_every_recipe(recipe) -> None:
     for gate in GATES:
-        assert gate.limit_of(recipe.params.of_stage(gate.stage)) >= 0
+        assert gate.limit.number(recipe.params.of_stage(gate.stage)) >= 0
 
 
 def test_every_stage_has_a_gate_that_no_row_is_lost() -> None:
@@ -39,13 +36,14 @@ def test_every_stage_has_a_gate_that_no_row_is_lost() -> None:
 
 def test_a_missing_measure_is_an_error_that_names_those_that_exist() -> None:
     with pytest.raises(
-        MeasureError, match=r"reports no measure num_source_files; expected one of num_failed_sources, rows_in"
+        MeasureError,
+        match=r"reports no measure num_files_without_revision; expected one of num_failed_sources, rows_in",
     ):
         judge("collect", {"rows_in": 1.0, "num_failed_sources": 0.0}, CorpusParams().collect)
 
 
 def test_a_measure_that_is_no_number_does_not_pass() -> None:
-    gate = Gate("test", "collect", "measure", LimitComparison.AT_MOST, 0, "", passing=0, failing=1)
+    gate = Gate("test", "collect", "measure", NONE, "")
 
     assert not gate.judge({"measure": float("nan")}, CorpusParams().collect).passed
 
