@@ -1,6 +1,7 @@
 """The stage tokenize: encode every document, align its structure with its tokens, and pack the rows that training reads."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -33,12 +34,9 @@ def run(context: StageContext[TokenizeParams]) -> StageOutput:
     vocabulary = load_vocabulary(context.params.vocabulary)
     made, failures = context.make([_part(name, context, vocabulary) for name in context.inputs])
     report = total(part.report for part in made.values())
-    measures = {**report.measures, **_shares(report.measures)}
     return StageOutput(
         parts={name: part.object_id for name, part in made.items()},
-        report=StageReport(
-            report.rows_in, report.rows_out, report.dropped, report.num_bytes_in, report.num_bytes_out, measures
-        ),
+        report=replace(report, measures={**report.measures, **_shares(report.measures)}),
         failures=failures,
         files={"tokenizer.json": vocabulary.tokenizer_json, "vocabulary.toml": vocabulary.settings_toml},
     )

@@ -1,5 +1,7 @@
 """Lists of an Arrow column as numpy arrays. Shares no code with the columns of the tokenize stage."""
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -19,12 +21,11 @@ def lengths(column: pa.ChunkedArray) -> IntArray:
     return np.asarray(pc.fill_null(pc.list_value_length(column), 0)).astype(np.int64)
 
 
-def lists(column: pa.ChunkedArray) -> list[IntArray]:
-    """Return each list of a column as an array."""
-    return np.split(flat(column), np.cumsum(lengths(column)))[:-1]
+def lists(column: pa.ChunkedArray) -> list[npt.NDArray[Any]]:
+    """Return each list of a column as an array of the column's own type."""
+    return np.split(np.asarray(pc.list_flatten(column)), np.cumsum(lengths(column)))[:-1]
 
 
 def lists_agree(first: pa.ChunkedArray, second: pa.ChunkedArray) -> BoolArray:
     """Return for each of N rows whether its list in one column is equal to its list in the other."""
-    pairs = zip(lists(first), lists(second), strict=True)
-    return np.array([np.array_equal(one, other) for one, other in pairs], dtype=np.bool_)
+    return np.array(list(map(np.array_equal, lists(first), lists(second))), dtype=np.bool_)

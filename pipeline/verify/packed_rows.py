@@ -3,24 +3,29 @@
 Shapes: N rows, T slots of a row, P pieces of all rows one after the other.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from pipeline.contracts.training_row import NUM_SENTINELS
-from pipeline.verify.list_values import BoolArray, IntArray, flat, lengths
+from pipeline.verify.list_values import BoolArray, IntArray, flat, lengths, lists
+
+Pieces = dict[int, npt.NDArray[Any]]
+"""The ids of the pieces of a document, by the index of the piece."""
 
 
 def count_boundary_mismatches(packed: pa.Table, row_length: int, specials: Mapping[str, int]) -> int:
     """Count rows whose doc_ids, loss mask, targets, counts or special ids are not what their document lengths require."""
     if not packed.num_rows:
         return 0
-    ids_NT, doc_ids_NT, loss_mask_NT, target_ids_NT = (
-        _matrix(packed, name, row_length) for name in ("input_ids", "doc_ids", "loss_mask", "target_ids")
-    )
-    if ids_NT is None or doc_ids_NT is None or loss_mask_NT is None or target_ids_NT is None:
+    columns = [packed[name] for name in ("input_ids", "doc_ids", "loss_mask", "target_ids")]
+    if any((lengths(column) != row_length).any() for column in columns):
         return int(packed.num_rows)
+    ids_NT, doc_ids_NT, loss_mask_NT, target_ids_NT = (flat(column).reshape(-1, row_length) for column in columns)
     expected_NT, starts_NT, ends_NT = _layout(packed, row_length)
     is_valid_NT = expected_NT > 0
     trained_NT = is_valid_NT & ~ends_NT
@@ -52,6 +57,27 @@ def count_commit_order_violations(tokens: pa.Table, packed: pa.Table) -> int:
             steps = np.diff(indices or [])
             num_wrong += found != [[file, index] for index in indices or []] or not np.isin(steps, (0, 1)).all()
     return num_wrong
+
+
+def count_documents_not_rebuilt(tokens: pa.Table, packed: Mapping[str, pa.Table], begin_id: int, end_id: int) -> int:
+    """Count documents whose pieces in the rows of their split, in order, are not exactly their tokens, and stray pieces.
+
+    `packed` has a table for each split. A piece must begin with BOS, and only the last piece of a document must end with EOS.
+    """
+    pieces: dict[tuple[str, str], Pieces] = defaultdict(dict)
+    num_stray = 0
+    for split, table in packed.items():
+        num_stray += sum(found != split for found in table["split"].to_pylist())
+        ids, piece_lengths = lists(table["input_ids"]), lists(table["source_doc_token_lengths"])
+        names, indices = table["source_doc_ids"].to_pylist(), table["piece_indices"].to_pylist()
+        for ids_T, lengths_P, *row in zip(ids, piece_lengths, names, indices, strict=True):
+            for name, index, piece in zip(*row, np.split(ids_T, np.cumsum(lengths_P))[:-1], strict=True):
+                num_stray += index in pieces[name, split]
+                pieces[name, split][index] = piece
+    keys = zip(tokens["document_id"].to_pylist(), tokens["split"].to_pylist(), strict=True)
+    expected = dict(zip(keys, lists(tokens["input_ids"]), strict=True))
+    num_stray += len(pieces.keys() - expected.keys())
+    return num_stray + sum(not _is_rebuilt(pieces.get(key, {}), ids, begin_id, end_id) for key, ids in expected.items())
 
 
 def count_trained_tokens(packed: Iterable[pa.Table]) -> int:
@@ -93,23 +119,22 @@ def _specials_agree(
 
 
 def _counts_agree(packed: pa.Table, is_valid_NT: BoolArray, trained_NT: BoolArray, row_length: int) -> BoolArray:
-    valid_N = is_valid_NT.sum(axis=1)
-    columns = {name: np.asarray(packed[name]).astype(np.int64) for name in _COUNTS}
-    right: BoolArray = (
-        (columns["valid_token_count"] == valid_N)
-        & (columns["trained_token_count"] == trained_NT.sum(axis=1))
-        & (columns["slack_tokens"] == row_length - valid_N)
-        & (columns["num_docs"] == lengths(packed["source_doc_token_lengths"]))
-        & (columns["num_docs"] > 0)
-    )
-    return right
+    num_docs_N, valid_N = lengths(packed["source_doc_token_lengths"]), is_valid_NT.sum(axis=1)
+    expected = {
+        "valid_token_count": valid_N,
+        "trained_token_count": trained_NT.sum(axis=1),
+        "slack_tokens": row_length - valid_N,
+        "num_docs": num_docs_N,
+    }
+    agree = [np.asarray(packed[name]).astype(np.int64) == counts_N for name, counts_N in expected.items()]
+    return np.asarray(np.all(agree, axis=0) & (num_docs_N > 0), dtype=np.bool_)
 
 
-_COUNTS = ("valid_token_count", "trained_token_count", "slack_tokens", "num_docs")
-
-
-def _matrix(table: pa.Table, name: str, row_length: int) -> IntArray | None:
-    """Return a column of lists as N x T, or None if a list has another length."""
-    if (lengths(table[name]) != row_length).any():
-        return None
-    return flat(table[name]).reshape(-1, row_length)
+def _is_rebuilt(pieces: Pieces, expected: npt.NDArray[Any], begin_id: int, end_id: int) -> bool:
+    if not pieces or sorted(pieces) != list(range(len(pieces))):
+        return False
+    ordered = [pieces[index] for index in range(len(pieces))]
+    ends = [piece[-1] == end_id for piece in ordered]
+    if any(piece[0] != begin_id for piece in ordered) or any(ends[:-1]) or not ends[-1]:
+        return False
+    return np.array_equal(np.concatenate([piece[1:] for piece in ordered])[:-1], expected)

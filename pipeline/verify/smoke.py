@@ -20,12 +20,9 @@ def run_smoke(job: PartJob) -> PartOutput:
 
     Raises StageError with the last line of a trainer that crashes or hangs.
     """
-    losses = _losses(_run_trainer(job, "smoke", (0,)))
-    measures = {
-        "num_smoke_steps": len(losses),
-        "num_non_finite_losses": sum(not math.isfinite(loss) for loss in losses),
-    }
-    return PartOutput({}, StageReport(len(losses), len(losses), measures=measures))
+    losses = _run_trainer(job, "smoke", "losses", (0,))
+    num_non_finite = sum(not (isinstance(loss, int | float) and math.isfinite(loss)) for loss in losses)
+    return _output(len(losses), {"num_smoke_steps": len(losses), "num_non_finite_losses": num_non_finite})
 
 
 def run_loader_checks(job: PartJob) -> PartOutput:
@@ -34,46 +31,29 @@ def run_loader_checks(job: PartJob) -> PartOutput:
     The checks of the model are left to `python -m trainer verify-loader`: they take a minute.
     """
     # Exit code 1 says that a check failed; the gate then says which.
-    checks = _run_trainer(job, "verify-loader", (0, 1), "--steps", "0", "--rows", str(NUM_LOADER_ROWS)).get("checks")
-    if checks is None:
-        raise StageError("loader checks", "the trainer gave no answer", "its checks", "Run it by hand.")
-    measures = {
-        "num_loader_checks": len(checks),
-        "num_loader_differences": sum(check["num_differing"] for check in checks),
-    }
-    return PartOutput({}, StageReport(len(checks), len(checks), measures=measures))
+    checks = _run_trainer(job, "verify-loader", "checks", (0, 1), "--steps", "0", "--rows", str(NUM_LOADER_ROWS))
+    num_differences = sum(check["num_differing"] for check in checks)
+    return _output(len(checks), {"num_loader_checks": len(checks), "num_loader_differences": num_differences})
 
 
-def _run_trainer(job: PartJob, command: str, exit_codes: tuple[int, ...], *more: str) -> dict[str, Any]:
+def _output(number: int, measures: dict[str, float]) -> PartOutput:
+    return PartOutput({}, StageReport(number, number, measures=measures))
+
+
+def _run_trainer(job: PartJob, command: str, key: str, exit_codes: tuple[int, ...], *more: str) -> list[Any]:
+    """Run a command of the trainer on the snapshot and return the list `key` of its answer."""
     assert isinstance(job.params, VerifyParams)
     line = [sys.executable, "-m", "trainer", command, f"--store={job.places['store']}"]
     line += ["--snapshot", job.inputs["snapshot"].object_id, "--json", *more]
-    subject, limit = f"consumer {command} run", job.params.smoke_timeout_seconds
+    subject, remedy = f"consumer {command} run", f"Run `python -m trainer {command}` on the candidate."
     try:
+        limit = job.params.smoke_timeout_seconds
         done = subprocess.run(line, capture_output=True, text=True, timeout=limit, check=False)
+        if done.returncode not in exit_codes:
+            last = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
+            raise StageError(subject, f"exit {done.returncode}: {last}", "exit 0", remedy)
+        return list(json.loads(done.stdout)[key])
     except subprocess.TimeoutExpired as error:
-        raise StageError(
-            subject, f"no answer within {error.timeout:.0f} s", "", "Look at the candidate's rows."
-        ) from error
-    if done.returncode not in exit_codes:
-        raise StageError(subject, f"exit {done.returncode}: {_last_line(done.stderr)}", "exit 0", "Run it by hand.")
-    try:
-        answer: dict[str, Any] = dict(json.loads(done.stdout))
-    except (ValueError, TypeError) as error:
-        raise StageError(
-            subject, f"its answer is {done.stdout[:200]!r}", "one object, as JSON", "Run it by hand."
-        ) from error
-    return answer
-
-
-def _losses(answer: dict[str, Any]) -> list[float]:
-    try:
-        return [float(loss) for loss in answer["losses"]]
+        raise StageError(subject, f"no answer within {limit} s", "", remedy) from error
     except (ValueError, TypeError, KeyError) as error:
-        raise StageError(
-            "consumer smoke run", f"its answer is {answer!r}"[:200], "losses", "Run it by hand."
-        ) from error
-
-
-def _last_line(text: str) -> str:
-    return (text.strip().splitlines() or ["it printed nothing"])[-1]
+        raise StageError(subject, f"its answer is {done.stdout[:200]!r}", f"an object with {key}", remedy) from error

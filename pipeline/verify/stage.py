@@ -1,11 +1,12 @@
 """Stage verify: compose the candidate snapshot and prove it, from stored bytes alone."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from tokenizers import Tokenizer
@@ -20,12 +21,22 @@ from pipeline.core.table_names import ENRICHED, PACKED, TOKENS, TRAINING_ROWS, U
 from pipeline.formats.megatron import count_documents_that_differ, write_megatron
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
 from pipeline.tokenize.vocabulary import Vocabulary, load_vocabulary
-from pipeline.verify.list_values import flat
-from pipeline.verify.packed_rows import count_boundary_mismatches, count_commit_order_violations, count_trained_tokens
+from pipeline.verify.list_values import flat, lists
+from pipeline.verify.packed_rows import (
+    count_boundary_mismatches,
+    count_commit_order_violations,
+    count_documents_not_rebuilt,
+    count_trained_tokens,
+)
 from pipeline.verify.params import VerifyParams
-from pipeline.verify.rebuilt_documents import count_documents_not_rebuilt
-from pipeline.verify.roundtrip import count_round_trip_failures, count_specials_as_control
-from pipeline.verify.tokens import count_ids, count_ids_out_of_range, count_misaligned_columns, count_special_ids
+from pipeline.verify.tokens import (
+    count_ids,
+    count_ids_out_of_range,
+    count_misaligned_columns,
+    count_round_trip_failures,
+    count_special_ids,
+    count_specials_as_control,
+)
 from pipeline.verify.training_rows import count_structures_that_differ, count_training_rows_that_differ
 
 Context = StageContext[VerifyParams]
@@ -33,119 +44,94 @@ Context = StageContext[VerifyParams]
 
 def run(context: Context) -> StageOutput:
     """Compose the snapshot, prove every source's rows, run the canaries, and run the trainer on it."""
-    vocabulary = load_vocabulary(context.corpus_params.tokenize.vocabulary)  # type: ignore[attr-defined]  # the composed CorpusParams
-    snapshot = _make_one(context, _snapshot_part(context, vocabulary))
-    # The longest first: the trainer's process loads torch while another worker proves the rows.
-    parts = [_consumer_part(context, snapshot.object_id, name) for name in _CONSUMER]
-    parts += [_canary_part(context)]
-    parts += [_proof_part(context, name, vocabulary) for name in context.inputs]
-    made, failed = context.make(parts)
+    tokenize = context.corpus_params.tokenize  # type: ignore[attr-defined]  # the composed CorpusParams
+    vocabulary = load_vocabulary(tokenize.vocabulary)
+    rows_format = {"vocabulary": vocabulary.as_json(), "row_length": tokenize.row_length}
+    composed, _ = context.make([_snapshot_part(context, rows_format)])
+    snapshot_id = composed["snapshot"].object_id
+    made, failed = context.make(_parts(context, snapshot_id, rows_format))
     proofs = {name: part for name, part in made.items() if name in context.inputs}
     counts = total(part.report for part in proofs.values())
-    extra = _measures_of_all(context, proofs, vocabulary) | {
-        **made["canaries"].report.measures,
-        **made["smoke"].report.measures,
-        **made["loader"].report.measures,
-    }
-    report = StageReport(
-        rows_in=counts.rows_in,
-        rows_out=counts.rows_out,
-        num_bytes_in=counts.num_bytes_in,
-        num_bytes_out=counts.num_bytes_out,
-        measures={**counts.measures, **extra},
-    )
+    measures = {**counts.measures, **_measures_of_all(context, proofs, vocabulary)}
+    for name in ("canaries", *_CONSUMERS):
+        measures |= made[name].report.measures
     ids = {name: part.object_id for name, part in made.items()}
     missed = [name for name, seen in context.read(ids["canaries"]).json("canaries.json").items() if not seen]
     notes = (f"Canaries that were not caught: {', '.join(missed)}.",) if missed else ()
-    return StageOutput({**ids, "snapshot": snapshot.object_id}, report, failed, notes=notes)
+    return StageOutput({**ids, "snapshot": snapshot_id}, replace(counts, measures=measures), failed, notes=notes)
 
 
-def _snapshot_part(context: Context, vocabulary: Vocabulary) -> Part:
-    rules = dict(context.upstream("normalize"))
-    duplicates = rules.pop("duplicates")
-    sources = list(context.inputs)
-    inputs = {f"rows/{name}": context.inputs[name] for name in sources} | {
-        f"rules/{name}": rules[name] for name in sources
-    }
-    weights = {pin.name: pin.weight for pin in context.pins}
+def _snapshot_part(context: Context, rows_format: Mapping[str, Any]) -> Part:
+    rules = context.upstream("normalize")
+    inputs = {f"rows/{name}": object_id for name, object_id in context.inputs.items()}
+    inputs |= {f"rules/{name}": rules[name] for name in context.inputs}
     return Part(
         name="snapshot",
         kind=SNAPSHOT_KIND,
         function="compose",
         params=Params(),  # limits of gates do not change the data
         version=1,
-        inputs=inputs | {"duplicates": duplicates, "tokenize": context.input_id or ""},
+        inputs=inputs | {"duplicates": rules["duplicates"], "tokenize": context.input_id or ""},
         identity={
-            "vocabulary": vocabulary.as_json(),
-            "row_length": context.corpus_params.tokenize.row_length,  # type: ignore[attr-defined]  # the composed CorpusParams
-            "weights": {name: weights[name] for name in sources},
+            **rows_format,
+            "weights": {pin.name: pin.weight for pin in context.pins if pin.name in context.inputs},
             "pins": {pin.name: pin.identity() for pin in context.pins},
-            "held_out": sorted(context.held_out & set(sources)),
+            "held_out": sorted(context.held_out & set(context.inputs)),
         },
     )
 
 
-def _proof_part(context: Context, name: str, vocabulary: Vocabulary) -> Part:
-    return Part(
-        name=name,
-        kind="verify/part",
-        function="prove",
-        params=context.params,
-        inputs={
-            "rows": context.inputs[name],
-            "texts": context.upstream("enrich")[name],
-            "tokenize": context.input_id or "",
-        },
-        identity={
-            "vocabulary": vocabulary.as_json(),
-            "row_length": context.corpus_params.tokenize.row_length,  # type: ignore[attr-defined]  # the composed CorpusParams
-        },
-    )
-
-
-def _canary_part(context: Context) -> Part:
-    return Part(
-        name="canaries",
-        kind="verify/canaries",
-        function="canaries",
-        params=context.corpus_params,
-        always=True,
-    )
-
-
-_CONSUMER = ("smoke", "loader")
+_CONSUMERS = ("smoke", "loader")
 """Part functions that run the trainer on the candidate, each in processes of its own."""
 
 
-def _consumer_part(context: Context, snapshot_id: str, name: str) -> Part:
-    return Part(
-        name=name,
-        kind=f"verify/{name}",
-        function=name,
-        params=context.params,
-        inputs={"snapshot": snapshot_id},
-        places={"store": context.store_root},
-    )
+def _parts(context: Context, snapshot_id: str, rows_format: Mapping[str, Any]) -> list[Part]:
+    """List the parts, the longest first: the trainer's process loads torch while another worker proves the rows."""
+    consumers = [
+        Part(
+            name=name,
+            kind=f"verify/{name}",
+            function=name,
+            params=context.params,
+            inputs={"snapshot": snapshot_id},
+            places={"store": context.store_root},
+        )
+        for name in _CONSUMERS
+    ]
+    canaries = Part("canaries", "verify/canaries", "canaries", context.corpus_params, always=True)
+    texts, tokenize = context.upstream("enrich"), context.input_id or ""
+    proofs = [
+        Part(
+            name=name,
+            kind="verify/part",
+            function="prove",
+            params=context.params,
+            inputs={"rows": rows, "texts": texts[name], "tokenize": tokenize},
+            identity=rows_format,
+        )
+        for name, rows in context.inputs.items()
+    ]
+    return [*consumers, canaries, *proofs]
 
 
 def prove_source(job: PartJob) -> PartOutput:
     """Part function: every proof about one source's tokens and rows that needs no other source."""
-    vocabulary = job.identity["vocabulary"]
-    tokens = job.inputs["rows"].table(TOKENS)
-    packed = {str(split): job.inputs["rows"].table(PACKED[split]) for split in Split}
-    training = {str(split): job.inputs["rows"].table(TRAINING_ROWS[split]) for split in Split}
+    rows, vocabulary_size = job.inputs["rows"], job.identity["vocabulary"]["size"]
+    tokens = rows.table(TOKENS)
+    packed = {str(split): rows.table(PACKED[split]) for split in Split}
+    training = {str(split): rows.table(TRAINING_ROWS[split]) for split in Split}
     tables: list[tuple[pa.Table, type]] = [(tokens, TokenizedDocument)]
     tables += [(table, PackedRow) for table in packed.values()] + [(table, TrainingRow) for table in training.values()]
     measures = {
         "num_documents": tokens.num_rows,
         "num_schema_mismatches": sum(_is_mismatch(table, record) for table, record in tables),
         "num_ids_out_of_range": sum(
-            count_ids_out_of_range(table, vocabulary["size"]) for table in (tokens, *packed.values())
+            count_ids_out_of_range(each, vocabulary_size) for each in (tokens, *packed.values())
         ),
         **_token_measures(job, tokens),
         **_row_measures(job, tokens, packed, training),
     }
-    usage = pa.table({"count": count_ids(tokens, vocabulary["size"])})
+    usage = pa.table({"count": count_ids(tokens, vocabulary_size)})
     num_bytes = int(np.sum(np.asarray(tokens["num_bytes"]), dtype=np.int64))
     report = StageReport(
         tokens.num_rows, tokens.num_rows, num_bytes_in=num_bytes, num_bytes_out=num_bytes, measures=measures
@@ -205,21 +191,13 @@ def _measures_of_all(context: Context, proofs: dict[str, MadePart], vocabulary: 
         "trained_fraction": num_trained / max(1, num_slots),
         "unused_vocabulary_fraction": float((usage[len(vocabulary.specials) :] == 0).mean()),
         "num_texts_in_two_splits": len(texts[Split.TRAIN] & texts[Split.HELD_OUT]),
-        "num_special_spellings_encoded_as_control": count_specials_as_control(tokenizer, dict(vocabulary.specials)),
+        "num_special_spellings_encoded_as_control": count_specials_as_control(tokenizer, vocabulary.specials),
     }
-
-
-def _make_one(context: Context, part: Part) -> MadePart:
-    made, _ = context.make([part])
-    return made[part.name]
 
 
 def _megatron_read_back(tokens: pa.Table, end_id: int) -> int:
     """Count documents that do not come back from a Megatron-LM dataset of them."""
-    documents: list[npt.NDArray[np.uint16]] = []
-    for chunk in tokens["input_ids"].chunks:
-        ids, offsets = np.asarray(chunk.flatten()), np.asarray(chunk.offsets)
-        documents += np.split(ids, offsets[1:-1] - offsets[0]) if len(chunk) else []
+    documents = lists(tokens["input_ids"])
     with TemporaryDirectory() as folder:
         write_megatron(Path(folder) / "documents", documents, end_id)
         return count_documents_that_differ(Path(folder) / "documents", documents, end_id)

@@ -1,15 +1,41 @@
-"""Proofs about the token columns of documents, from the stored tables alone.
+"""Proofs about the tokens of documents, from the stored tables and the stored tokenizer alone.
 
 Shapes: N documents, S chunk starts of all documents, one document after the other.
 """
 
-from collections.abc import Iterable
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from tokenizers import Tokenizer
 
-from pipeline.verify.list_values import IntArray, flat, lengths
+from pipeline.verify.list_values import IntArray, flat, lengths, lists
+
+_DOCUMENTS_IN_BATCH = 256
+
+
+def count_round_trip_failures(tokens: pa.Table, texts: pa.Table, tokenizer: Tokenizer) -> int:
+    """Count documents whose ids do not decode to their stored text, by SHA-256, or that have no stored text.
+
+    `tokens` is a table of TokenizedDocument, `texts` has `document_id` and `text`. A document in one of them only is a failure.
+    """
+    expected = dict(zip(texts["document_id"].to_pylist(), texts["text"].to_pylist(), strict=True))
+    ids, digests = tokens["document_id"].to_pylist(), tokens["text_sha256"].to_pylist()
+    return len(expected.keys() ^ set(ids)) + sum(
+        1
+        for document_id, digest, text in zip(ids, digests, _decoded(tokens, tokenizer), strict=True)
+        if document_id in expected
+        and (text != expected[document_id] or hashlib.sha256(text.encode()).hexdigest() != digest)
+    )
+
+
+def count_specials_as_control(tokenizer: Tokenizer, specials: Mapping[str, int]) -> int:
+    """Count special spellings, alone or inside code, that a plain tokenizer turns into a special id."""
+    control = set(specials.values())
+    spellings = [text for special in sorted(specials) for text in (special, f'auto s = "{special}";', f"//{special}\n")]
+    return sum(bool(control & set(tokenizer.encode(text).ids)) for text in spellings)
 
 
 def count_misaligned_columns(tokens: pa.Table) -> int:
@@ -37,6 +63,13 @@ def count_ids(table: pa.Table, vocabulary_size: int) -> IntArray:
     """Count how often each id of the vocabulary occurs in the column `input_ids`, without ids out of range."""
     ids = flat(table["input_ids"])
     return np.bincount(ids[ids < vocabulary_size], minlength=vocabulary_size).astype(np.int64)
+
+
+def _decoded(tokens: pa.Table, tokenizer: Tokenizer) -> Iterator[str]:
+    ids = lists(tokens["input_ids"])
+    for start in range(0, len(ids), _DOCUMENTS_IN_BATCH):
+        batch = [ids_N.tolist() for ids_N in ids[start : start + _DOCUMENTS_IN_BATCH]]
+        yield from tokenizer.decode_batch(batch, skip_special_tokens=False)
 
 
 def _count_bad_chunk_starts(column: pa.ChunkedArray, lengths_N: IntArray) -> int:

@@ -79,7 +79,7 @@ def _chunk_starts_are_inside(training: pa.Table) -> BoolArray:
     """Return for each row whether its chunk starts are ascending text slots of the pieces that they are counted for."""
     names = ("lengths", "chunk_counts", "chunk_starts")
     rows = zip(*(lists(training[name]) for name in names), strict=True)
-    return np.array([_are_inside(*row) for row in rows], dtype=np.bool_)
+    return np.array([_are_inside(*(values.astype(np.int64) for values in row)) for row in rows], dtype=np.bool_)
 
 
 def _are_inside(lengths_P: IntArray, counts_P: IntArray, starts_S: IntArray) -> bool:

@@ -16,8 +16,7 @@ from pipeline.tokenize.params import TokenizeParams
 from pipeline.tokenize.rows.pack import Documents, pack
 from pipeline.tokenize.stage import pack_split, tokenize
 from pipeline.tokenize.vocabulary import Vocabulary
-from pipeline.verify.packed_rows import count_boundary_mismatches
-from pipeline.verify.rebuilt_documents import count_documents_not_rebuilt
+from pipeline.verify.packed_rows import count_boundary_mismatches, count_documents_not_rebuilt
 from pipeline.verify.tokens import count_special_ids
 from pipeline.verify.training_rows import count_structures_that_differ, count_training_rows_that_differ
 

@@ -11,8 +11,7 @@ from pipeline.tokenize.columns.list_column import ListColumn
 from pipeline.tokenize.params import TokenizeParams
 from pipeline.tokenize.stage import pack_split, tokenize
 from pipeline.tokenize.vocabulary import Vocabulary, load_vocabulary
-from pipeline.verify.packed_rows import count_boundary_mismatches
-from pipeline.verify.rebuilt_documents import count_documents_not_rebuilt
+from pipeline.verify.packed_rows import count_boundary_mismatches, count_documents_not_rebuilt
 from pipeline.verify.tokens import count_ids_out_of_range, count_misaligned_columns, count_special_ids
 from pipeline.verify.training_rows import count_training_rows_that_differ
 

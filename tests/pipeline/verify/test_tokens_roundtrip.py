@@ -7,7 +7,7 @@ import pytest
 from tokenizers import AddedToken, Tokenizer
 
 from pipeline.tokenize.vocabulary import load_vocabulary
-from pipeline.verify.roundtrip import count_round_trip_failures, count_specials_as_control
+from pipeline.verify.tokens import count_round_trip_failures, count_specials_as_control
 
 VOCABULARY = load_vocabulary("tiny-1024")
 TEXT = 'int main() { return "<|eos|>"[0]; } // caf\u00e9\n'

@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.core.records import PackedRow
 from pipeline.core.schema import arrow_schema
-from pipeline.verify.rebuilt_documents import count_documents_not_rebuilt
+from pipeline.verify.packed_rows import count_documents_not_rebuilt
 from tests.pipeline.verify.test_packed_rows import BEGIN, END, packed, row
 
 TOKENS = pa.table(
