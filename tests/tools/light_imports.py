@@ -11,7 +11,6 @@ FORBIDDEN = {
     "trainer.config.training": ("torch", "dagster", "duckdb"),
     "pipeline.build.stages": ("torch", "dagster", "duckdb", "tree_sitter", "detect_secrets", "tokenizers"),
     "pipeline.__main__": ("torch", "dagster", "duckdb", "pyarrow", "numpy", "tokenizers", "detect_secrets"),
-    "trainer.proof.read_trace": ("torch", "dagster", "duckdb"),
     "trainer.proof.verify_loader": ("torch", "dagster", "duckdb"),
     "trainer.train.loop": (
         "dagster",

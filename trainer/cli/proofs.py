@@ -95,13 +95,13 @@ def _verify_loader(options: argparse.Namespace) -> dict[str, Any]:
 
 def _observe(options: argparse.Namespace) -> dict[str, Any]:
     from pipeline.store.snapshot import open_snapshot
-    from trainer.proof.read_trace import observe
+    from trainer.proof.verify_loader import observe
 
     return observe(open_snapshot(open_store(options), snapshot_id(options)), _trace_options(options))
 
 
 def _trace_options(options: argparse.Namespace) -> Any:
-    from trainer.proof.read_trace import TraceOptions
+    from trainer.proof.verify_loader import TraceOptions
 
     return TraceOptions(
         num_rows=options.rows,

@@ -21,7 +21,6 @@ from pipeline.store.store import Store
 from trainer.checkpoint import checkpoint as checkpoints
 from trainer.config.training import TrainingConfig
 from trainer.model.hybrid import DecodingState, HybridModel
-from trainer.model.segments import derive_segments
 from trainer.train.determinism import make_deterministic
 
 _LEAST_TEMPERATURE = 1e-6
@@ -147,22 +146,6 @@ def sample_token(scores_V: Tensor, options: SamplingOptions, generator: torch.Ge
         # The likeliest token stays for any top_p.
         probabilities_V = probabilities_V * ((before_V < options.top_p) | (torch.arange(len(before_V)) == 0))
     return int(tokens_V[torch.multinomial(probabilities_V, 1, generator=generator)])
-
-
-@torch.no_grad()
-def decoding_difference(model: HybridModel, input_ids_BT: Tensor, doc_ids_BT: Tensor) -> float:
-    """Return the largest difference of scores decoded token by token to those of the full pass, over the largest score.
-
-    Padding is left out. Pass a model in float64 to exclude rounding errors.
-    """
-    expected_BTV = model.logits(model(input_ids_BT, doc_ids_BT))
-    segments = derive_segments(doc_ids_BT)
-    state, steps = model.initial_state(len(input_ids_BT)), []
-    for ids_B, is_start_B in zip(input_ids_BT.unbind(1), segments.document_starts_BT.unbind(1), strict=True):
-        hidden_BD, state = model.step(ids_B, state, is_start_B)
-        steps.append(model.logits(hidden_BD))
-    differences_BTV = (torch.stack(steps, dim=1) - expected_BTV).abs()
-    return float(differences_BTV[~segments.is_padding_BT].max() / expected_BTV.abs().max())
 
 
 def load_tokenizer(snapshot: Snapshot) -> Any:

@@ -1,27 +1,30 @@
-"""Acceptance gates of training: each runs the command line in fresh processes, which share stored checkpoints alone.
+"""Acceptance gates of training: each trains in fresh processes, which share stored checkpoints alone.
 
 The runs are stored in a temporary copy of the snapshot's store.
 """
 
-import json
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from pipeline.core.errors import TrainingError
+from pipeline.core.errors import SluiceError
+from pipeline.core.registry import Registry
 from pipeline.store.fsck import fsck
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from trainer.checkpoint.checkpoint import load
 from trainer.data.small_snapshot import copy_snapshot, shorten
+from trainer.proof.model_checks import changes_without_engram, decoding_error
 from trainer.train.child_session import SAME, SAVE_EVERY, ChildSessions, SessionFailed
 
 NUM_STEPS, NUM_SHORT_STEPS, EVALUATE_EVERY = 12, 6, 5
+MAX_DECODING_ERROR = 1e-6
+"""In float64; rotary angles are float32."""
 _EPOCH_ROWS = 18
 
 
@@ -55,9 +58,38 @@ class AcceptanceRun(ChildSessions):
         """Result of an uninterrupted run."""
         return self.train("straight")
 
-    def program(self, name: str, *arguments: str) -> Any:
-        """Run a program of `trainer.proof.gate_programs` and return what it prints as JSON."""
-        return self.answer([sys.executable, "-m", "trainer.proof.gate_programs", name, *arguments])
+    @property
+    def rank_counts(self) -> tuple[int, ...]:
+        """Numbers of processes to compare with one."""
+        return (2, 4) if self.num_steps == NUM_STEPS else (2,)
+
+    def resume_killed(self, run: str, is_time: Callable[[], bool], *more: str) -> dict[str, Any]:
+        """Kill a training session as soon as `is_time` returns True, and return the result of the one that resumes it."""
+        self.kill(run, is_time, *more)
+        return self.train(run, "--resume", "latest", *more)
+
+    def repeat_straight(self, how: str, *runs: str) -> list[dict[str, Any]]:
+        """Train the straight run again under other names, in one process, `as-it-is` or `with-race`."""
+        straight = (self.straight["checkpoint_id"], str(self.num_steps))
+        line = [sys.executable, "-m", "trainer.proof.repeat_training", how, str(self.store.root), *straight]
+        found: list[dict[str, Any]] = self.answer([*line, *(str(self.folder / run) for run in runs)])
+        return found
+
+
+Judge = Callable[[AcceptanceRun], str]
+"""Function that returns what it compared, or raises SessionFailed."""
+
+
+@dataclass(frozen=True)
+class AcceptanceGate:
+    """Claim about training, and whether a short run judges it."""
+
+    name: str
+    judge: Judge
+    is_short: bool = False
+
+
+GATES = Registry[AcceptanceGate]("gate")
 
 
 def run_gates(
@@ -67,28 +99,36 @@ def run_gates(
     is_short: bool = False,
     on_outcome: Callable[[GateOutcome], None] = lambda outcome: None,
 ) -> list[GateOutcome]:
-    """Run all gates in order, also after a failure. Raises TrainingError for an unknown gate."""
-    unknown = sorted(set(only) - GATES.keys())
-    if unknown:
-        raise TrainingError(f"gate {', '.join(unknown)}", "it is not known", f"{', '.join(GATES)}")
-    names = [name for name in GATES if (name in only if only else not is_short or name in SHORT)]
+    """Run all gates in order, also after a failure. Raises ParamsError for an unknown gate."""
+    gates = [GATES[name] for name in only] or [gate for gate in GATES if gate.is_short or not is_short]
     outcomes = []
     with tempfile.TemporaryDirectory(prefix="acceptance-") as folder:
         copy = copy_snapshot(store, snapshot_id, Path(folder) / "store")
         acceptance = AcceptanceRun(copy, snapshot_id, Path(folder) / "runs", NUM_SHORT_STEPS if is_short else NUM_STEPS)
-        for name in names:
-            outcomes.append(_judge(name, acceptance))
+        for gate in gates:
+            outcomes.append(_judge(gate, acceptance))
             on_outcome(outcomes[-1])
     return outcomes
 
 
-def _judge(name: str, acceptance: AcceptanceRun) -> GateOutcome:
+def _judge(gate: AcceptanceGate, acceptance: AcceptanceRun) -> GateOutcome:
     started = time.monotonic()
     try:
-        passed, detail = True, GATES[name](acceptance)
+        passed, detail = True, gate.judge(acceptance)
     except SessionFailed as error:
         passed, detail = False, str(error)
-    return GateOutcome(name, passed, detail, round(time.monotonic() - started, 1))
+    return GateOutcome(gate.name, passed, detail, round(time.monotonic() - started, 1))
+
+
+def _gate(is_short: bool = False) -> Callable[[Judge], AcceptanceGate]:
+    """Register the function that is decorated as the gate of its name."""
+
+    def register(judge: Judge) -> AcceptanceGate:
+        gate = AcceptanceGate(judge.__name__, judge, is_short)
+        GATES.register(gate)
+        return gate
+
+    return register
 
 
 def _equal(one: dict[str, Any], other: dict[str, Any], names: Sequence[str] = SAME) -> str:
@@ -109,45 +149,51 @@ _LOOKING = f"evaluating held-out rows after step {EVALUATE_EVERY}"
 # The gates.
 
 
+@_gate()
 def two_runs_are_equal(acceptance: AcceptanceRun) -> str:
     """Compare the same run in two processes."""
     return _equal(acceptance.straight, acceptance.train("again"))
 
 
+@_gate(is_short=True)
 def two_runs_in_one_process_equal_two_processes(acceptance: AcceptanceRun) -> str:
     """Compare two runs in one process with one of its own: no state of the first reaches the second."""
-    lines = [acceptance.command(run)[3:] for run in ("first", "second")]
-    acceptance.program("run_in_one_process", json.dumps(lines))
-    results = [json.loads((acceptance.folder / run / "result.json").read_bytes()) for run in ("first", "second")]
+    results = acceptance.repeat_straight("as-it-is", "first", "second")
     return " and ".join(_equal(acceptance.straight, result) for result in results)
 
 
+@_gate()
 def killed_between_saves_and_resumed(acceptance: AcceptanceRun) -> str:
     """Kill one run before its first save, at a save and after it, and resume each time."""
     steps = (1, SAVE_EVERY, SAVE_EVERY + 1)
     for step in steps:
-        acceptance.kill("killed", lambda step=step: acceptance.has_steps("killed", step), "--resume", "latest")  # type: ignore[misc]
-    return (
-        f"killed after steps {steps}; {_equal(acceptance.straight, acceptance.train('killed', '--resume', 'latest'))}"
-    )
+        acceptance.kill("killed", partial(acceptance.has_steps, "killed", step), "--resume", "latest")
+    detail = _equal(acceptance.straight, acceptance.train("killed", "--resume", "latest"))
+    return f"killed after steps {steps}; {detail}"
 
 
+@_gate()
 def killed_at_the_end_of_an_epoch_and_resumed(acceptance: AcceptanceRun) -> str:
     """Kill a run at the step whose batch holds the first row of the next epoch."""
-    straight = acceptance.short.train("epochs", *_LOOK)
-    num_rows, batch_rows = straight["packing"]["num_rows"], straight["config"]["batch_rows"]
-    step = num_rows // batch_rows + 1
-    acceptance.short.kill("epochs-killed", lambda: acceptance.has_steps("epochs-killed", step), *_LOOK)
-    detail = _equal(straight, acceptance.short.train("epochs-killed", "--resume", "latest", *_LOOK))
+    short, run = acceptance.short, "epochs-killed"
+    straight = short.train("epochs", *_LOOK)
+    num_rows = straight["packing"]["num_rows"]
+    step = num_rows // straight["config"]["batch_rows"] + 1
+    detail = _equal(straight, short.resume_killed(run, partial(short.has_steps, run, step), *_LOOK))
     return f"{num_rows} rows an epoch, killed after step {step}; {detail}"
 
 
+@_gate()
 def killed_inside_an_evaluation_and_resumed(acceptance: AcceptanceRun) -> str:
     """Kill a run during an evaluation; an evaluation changes nothing."""
-    acceptance.kill("looking", lambda: acceptance.log("looking").splitlines()[-1:] == [_LOOKING], *_LOOK)
-    return _equal(acceptance.straight, acceptance.train("looking", "--resume", "latest", *_LOOK))
+
+    def is_evaluating() -> bool:
+        return acceptance.log("looking").splitlines()[-1:] == [_LOOKING]
+
+    return _equal(acceptance.straight, acceptance.resume_killed("looking", is_evaluating, *_LOOK))
 
 
+@_gate()
 def killed_inside_a_save_and_resumed(acceptance: AcceptanceRun) -> str:
     """Kill a run while it writes a checkpoint: this one or the one before is left, complete."""
     scratch = acceptance.store.root / "tmp" / "runs" / "killed-saving"
@@ -160,6 +206,7 @@ def killed_inside_a_save_and_resumed(acceptance: AcceptanceRun) -> str:
     return f"the save was {'complete' if is_whole else 'interrupted'}; {detail}"
 
 
+@_gate()
 def any_number_of_workers(acceptance: AcceptanceRun) -> str:
     """Compare runs with different numbers of loader workers."""
     for number in ("1", "4"):
@@ -167,48 +214,50 @@ def any_number_of_workers(acceptance: AcceptanceRun) -> str:
     return "0, 1 and 4 loader workers equal"
 
 
+@_gate(is_short=True)
 def one_micro_batch_is_no_accumulation(acceptance: AcceptanceRun) -> str:
-    """Compare accumulation over one micro-batch with none."""
+    """Compare accumulation over one micro-batch with none. The checkpoint names its configuration, which differs."""
     rows = str(acceptance.straight["config"]["batch_rows"])
-    return _equal(
-        acceptance.straight,
-        acceptance.train("whole", "--micro-batch-rows", rows),
-        [n for n in SAME if n[:5] != "check"],
-    )
+    whole = acceptance.train("whole", "--micro-batch-rows", rows)
+    return _equal(acceptance.straight, whole, [name for name in SAME if name != "checkpoint_id"])
 
 
+@_gate(is_short=True)
 def any_number_of_ranks(acceptance: AcceptanceRun) -> str:
-    """Compare four micro-batches on one, two and four processes."""
+    """Compare four micro-batches on one process with two and, in a whole run, four."""
     steps, more = 3, ("--micro-batch-rows", "1")
     alone = acceptance.train("ranks-1", *more, steps=steps)
-    for count in (2, 4) if acceptance.num_steps == NUM_STEPS else (2,):
+    for count in acceptance.rank_counts:
         _equal(alone, acceptance.train(f"ranks-{count}", *more, steps=steps, launcher=_ranks(count)))
-    return f"1 x 4, 2 x 2{' and 4 x 1' if acceptance.num_steps == NUM_STEPS else ''} equal after {steps} steps"
+    counts = " and ".join(f"{count} x {4 // count}" for count in (1, *acceptance.rank_counts))
+    return f"{counts} equal after {steps} steps"
 
 
+@_gate()
 def sharded_over_any_number_of_ranks(acceptance: AcceptanceRun) -> str:
-    """Compare parameters sharded over two and four ranks with one process, and resume from each on the other."""
-    steps, more = 4, ("--micro-batch-rows", "1")
-    alone = acceptance.train("sharded-1", *more, steps=steps)
-    for count in (2, 4) if acceptance.num_steps == NUM_STEPS else (2,):
-        sharded = (*more, "--shard")
-        _equal(alone, acceptance.train(f"sharded-{count}", *sharded, steps=steps, launcher=_ranks(count)))
-        half = acceptance.train(f"to-{count}", *more, steps=2)["checkpoint_id"]
-        ended = acceptance.train(f"to-{count}", *sharded, "--resume", half, steps=steps, launcher=_ranks(count))
-        _equal(alone, ended)
-        half = acceptance.train(f"from-{count}", *sharded, steps=2, launcher=_ranks(count))["checkpoint_id"]
-        _equal(alone, acceptance.train(f"from-{count}", *more, "--resume", half, steps=steps))
-    return f"2{' and 4' if acceptance.num_steps == NUM_STEPS else ''} ranks, to and from one process: equal after {steps} steps"
+    """Compare parameters sharded over ranks with one process, and resume from each on the other."""
+    steps, plain = 4, ("--micro-batch-rows", "1")
+    alone, sharded = acceptance.train("sharded-1", *plain, steps=steps), (*plain, "--shard")
+    for count in acceptance.rank_counts:
+        train_sharded = partial(acceptance.train, launcher=_ranks(count))
+        _equal(alone, train_sharded(f"sharded-{count}", *sharded, steps=steps))
+        half = acceptance.train(f"to-{count}", *plain, steps=2)["checkpoint_id"]
+        _equal(alone, train_sharded(f"to-{count}", *sharded, "--resume", half, steps=steps))
+        half = train_sharded(f"from-{count}", *sharded, steps=2)["checkpoint_id"]
+        _equal(alone, acceptance.train(f"from-{count}", *plain, "--resume", half, steps=steps))
+    counts = " and ".join(map(str, acceptance.rank_counts))
+    return f"{counts} ranks, to and from one process: equal after {steps} steps"
 
 
+@_gate()
 def killed_while_accumulating_and_resumed(acceptance: AcceptanceRun) -> str:
     """Kill a run that accumulates gradients."""
-    more = ("--micro-batch-rows", "2")
-    straight = acceptance.train("accumulated", *more)
-    acceptance.kill("accumulated-killed", lambda: acceptance.has_steps("accumulated-killed", SAVE_EVERY + 1), *more)
-    return _equal(straight, acceptance.train("accumulated-killed", "--resume", "latest", *more))
+    more, run = ("--micro-batch-rows", "2"), "accumulated-killed"
+    is_time = partial(acceptance.has_steps, run, SAVE_EVERY + 1)
+    return _equal(acceptance.train("accumulated", *more), acceptance.resume_killed(run, is_time, *more))
 
 
+@_gate(is_short=True)
 def a_batch_size_change_keeps_the_data_order(acceptance: AcceptanceRun) -> str:
     """Resume with another batch size: the next rows are those at the same logical position."""
     before = acceptance.train("smaller", steps=SAVE_EVERY)
@@ -222,6 +271,7 @@ def a_batch_size_change_keeps_the_data_order(acceptance: AcceptanceRun) -> str:
     return f"from {rows // 2} to {rows} rows at position {before['loader']['position']}: the same rows, fork recorded"
 
 
+@_gate(is_short=True)
 def telemetry_changes_nothing(acceptance: AcceptanceRun) -> str:
     """Compare runs with and without metrics, TensorBoard file and progress."""
     detail = _equal(acceptance.straight, acceptance.train("silent", "--telemetry", "off"))
@@ -230,87 +280,61 @@ def telemetry_changes_nothing(acceptance: AcceptanceRun) -> str:
     return detail
 
 
+@_gate(is_short=True)
 def a_planted_race_is_caught(acceptance: AcceptanceRun) -> str:
     """Add a sum in random order to a training: the certificate must change."""
-    lines = [acceptance.command(run, steps=3)[3:] for run in ("racy-1", "racy-2")]
-    results = [acceptance.program("train_with_race", json.dumps(line)) for line in lines]
-    if results[0]["certificate"] == results[1]["certificate"]:
+    one, other = acceptance.repeat_straight("with-race", "racy-1", "racy-2")
+    if one["certificate"] == other["certificate"]:
         raise GateFailed("two runs with a sum in random order have the same certificate")
     return "a sum in random order: the certificates differ"
 
 
+@_gate(is_short=True)
 def decoding_equals_the_full_pass(acceptance: AcceptanceRun) -> str:
     """Compare the scores of a checkpoint token by token, with carried state, to those of the full pass."""
-    found = acceptance.answer(
-        [
-            sys.executable,
-            "-m",
-            "trainer.inference.decoding_check",
-            str(acceptance.store.root),
-            acceptance.straight["checkpoint_id"],
-        ]
-    )
-    if not found["difference"] < found["limit"]:
-        raise GateFailed(f"scores differ by {found['difference']:.1e} of the largest")
-    return f"{found['tokens']} tokens of packed rows: within {found['difference']:.0e} of the largest score"
+    error, num_tokens = decoding_error(acceptance.store, acceptance.straight["checkpoint_id"])
+    if not error < MAX_DECODING_ERROR:
+        raise GateFailed(f"scores differ by {error:.1e} of the largest")
+    return f"{num_tokens} tokens of packed rows: within {error:.0e} of the largest score"
 
 
+@_gate(is_short=True)
 def a_feature_that_is_off_is_never_built(acceptance: AcceptanceRun) -> str:
     """Build a model without its Engram branch: it has no tensor of it, and the others have the same initial values."""
-    found = acceptance.program("build_without_engram")
-    if found["left"] or found["moved"]:
-        raise GateFailed(f"left {found['left']}, moved {found['moved']}")
-    return f"no tensor of the Engram branch, the other {found['count']} have the same initial values"
+    left, moved, count = changes_without_engram()
+    if left or moved:
+        raise GateFailed(f"left {left}, moved {moved}")
+    return f"no tensor of the Engram branch, the other {count} have the same initial values"
 
 
+@_gate()
 def a_damaged_checkpoint_is_refused(acceptance: AcceptanceRun) -> str:
     """Refuse a flipped bit, a missing byte, another kind of object and another seed."""
     first = acceptance.train("damaged", steps=1)["checkpoint_id"]
-    path = acceptance.store.read(first).path
-    line = ["checkpoints", "show", first, "--store", str(acceptance.store.root)]  # reads a checkpoint as a resume does
-    found = acceptance.program("read_damaged", str(path), json.dumps(line))
-    for file, code, message in found:
-        if code != 1 or not (file in message or first[:12] in message):
-            raise GateFailed(f"a damaged {file} was not refused by name: {message[-200:]}")
+    files = sorted(acceptance.store.read(first).path.iterdir())
+    for file in files:
+        _refuse_damage(acceptance.store, first, file)
     if "it is a snapshot" not in acceptance.refused("damaged", "--resume", acceptance.snapshot_id):
         raise GateFailed("a snapshot was accepted as a checkpoint")
     if "seed was 42, is now 43" not in acceptance.refused("foreign", "--seed", "43", "--resume", first):
         raise GateFailed("a checkpoint of another seed was not refused by that field")
-    return f"{len(found) // 2} files with one bit flipped and one byte short, a snapshot, another seed: refused"
+    return f"{len(files)} files with one bit flipped and one byte short, a snapshot, another seed: refused"
 
 
-GATES: dict[str, Callable[[AcceptanceRun], str]] = {
-    gate.__name__: gate
-    for gate in (
-        two_runs_are_equal,
-        two_runs_in_one_process_equal_two_processes,
-        killed_between_saves_and_resumed,
-        killed_at_the_end_of_an_epoch_and_resumed,
-        killed_inside_an_evaluation_and_resumed,
-        killed_inside_a_save_and_resumed,
-        any_number_of_workers,
-        one_micro_batch_is_no_accumulation,
-        any_number_of_ranks,
-        sharded_over_any_number_of_ranks,
-        killed_while_accumulating_and_resumed,
-        a_batch_size_change_keeps_the_data_order,
-        telemetry_changes_nothing,
-        a_planted_race_is_caught,
-        decoding_equals_the_full_pass,
-        a_feature_that_is_off_is_never_built,
-        a_damaged_checkpoint_is_refused,
-    )
-}
-SHORT = frozenset(
-    gate.__name__
-    for gate in (
-        two_runs_in_one_process_equal_two_processes,
-        any_number_of_ranks,
-        one_micro_batch_is_no_accumulation,
-        a_batch_size_change_keeps_the_data_order,
-        telemetry_changes_nothing,
-        a_planted_race_is_caught,
-        decoding_equals_the_full_pass,
-        a_feature_that_is_off_is_never_built,
-    )
-)
+def _refuse_damage(store: Store, checkpoint_id: str, file: Path) -> None:
+    """Damage a file in two ways, and restore it. Raises GateFailed unless the checkpoint is refused by a name."""
+    content = file.read_bytes()
+    flipped = bytearray(content)
+    flipped[len(content) // 2] ^= 1
+    for damaged in (flipped, content[:-1]):
+        file.write_bytes(damaged)
+        refusal: Exception | None = None
+        try:
+            load(Store(store.root), checkpoint_id)
+        except Exception as error:  # of any other kind, it is no refusal
+            refusal = error
+        if not isinstance(refusal, SluiceError) or not (
+            file.name in str(refusal) or checkpoint_id[:12] in str(refusal)
+        ):
+            raise GateFailed(f"a damaged {file.name} was not refused by name: {refusal!r:.200}")
+    file.write_bytes(content)

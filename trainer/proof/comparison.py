@@ -13,7 +13,7 @@ from pipeline.core.errors import TrainingError
 from pipeline.core.params import flat
 from pipeline.store.store import Store
 from trainer.checkpoint import checkpoint as checkpoints
-from trainer.checkpoint.certificate import StateDigest, differing_tensors
+from trainer.checkpoint.certificate import History, differing_tensors
 from trainer.checkpoint.checkpoint import Checkpoint
 
 _NUM_SHOWN = 5
@@ -21,15 +21,12 @@ _NUM_SHOWN = 5
 
 @dataclass(frozen=True)
 class TrainingRecord:
-    """Record of one training: `settings` by name; without a checkpoint `batches`, `states` and `tensors` are empty."""
+    """Record of one training: `settings` by name; without a checkpoint the history has nothing but losses."""
 
-    name: str
     settings: Mapping[str, Any]
     certificate: str
-    losses: Sequence[float]
-    batches: Sequence[bytes]
-    states: Mapping[int, StateDigest]
-    tensors: Sequence[str]
+    history: History
+    tensors: Sequence[str] = ()
     checkpoint: Checkpoint | None = None
 
 
@@ -67,39 +64,49 @@ def read_record(name: str, store: Store | None) -> TrainingRecord:
     if not path.is_file():
         if store is None:
             raise TrainingError(f"{name}", "it is not a file, and no store is given", "--store, or a result.json")
-        return record_of(name, checkpoints.load(store, name))
+        return record_of(checkpoints.load(store, name))
     try:
         result = json.loads(path.read_bytes())
         checkpoint_id = result["checkpoint_id"]
-        settings = {"seed": result["seeds"]["global"], "snapshot_id": result["snapshot_id"], "config": result["config"]}
-        settings |= {"packing": result["packing"], "environment": result["environment"], "forks": result["forks"]}
-        settings |= {"mixture": result.get("mixture", {}), "adoptions": _by_position(result.get("adoptions", []))}
-        subject = TrainingRecord(name, settings, result["certificate"], result["losses"], (), {}, ())
+        settings = {name: result[name] for name in ("snapshot_id", "config", "packing", "environment", "forks")}
+        settings |= {"seed": result["seeds"]["global"], "mixture": result.get("mixture", {})}
+        settings["adoptions"] = _by_position(result.get("adoptions", []))
+        record = TrainingRecord(settings, result["certificate"], History(result["losses"]))
     except (ValueError, KeyError, TypeError) as error:
-        raise TrainingError(
-            f"file {name}", f"it is not a result ({error!r})", "a result.json or a checkpoint id"
-        ) from error
-    if store is not None and store.locate(checkpoint_id):
-        return record_of(name, checkpoints.load(store, checkpoint_id))
-    return subject
+        expected = "a result.json or a checkpoint id"
+        raise TrainingError(f"file {name}", f"it is not a result ({error!r})", expected) from error
+    found = store is not None and store.locate(checkpoint_id)
+    return record_of(checkpoints.load(store, checkpoint_id)) if store and found else record
+
+
+def record_of(found: Checkpoint) -> TrainingRecord:
+    """Return the record that a checkpoint holds."""
+    settings = {**found.identity, "packing": found.packing, "environment": found.environment, "forks": found.forks}
+    settings["adoptions"] = _by_position(found.adoptions)
+    tensors = sorted([f"parameters/{name}" for name in found.parameters] + list(found.optimizer))
+    return TrainingRecord(settings, found.history.certificate, found.history, tensors, found)
 
 
 def compare_trainings(one: TrainingRecord, other: TrainingRecord) -> TrainingComparison:
     """Compare settings, and batches, losses and states of the steps that both have."""
     before, now = flat(one.settings), flat(other.settings)
-    names = sorted(
-        (name for name in before.keys() | now.keys() if before.get(name) != now.get(name)), key=_settings_order
+    names = (name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
+    settings = {name: [before.get(name), now.get(name)] for name in sorted(names, key=_settings_order)}
+    first_batch = _first_difference(one.history.batches, other.history.batches)
+    first_loss = _first_difference(*([float(loss).hex() for loss in side.history.losses] for side in (one, other)))
+    states = [{state.step: state for state in side.history.states} for side in (one, other)]
+    pairs = ((states[0][step], states[1][step]) for step in sorted(states[0].keys() & states[1].keys()))
+    differing = next((pair for pair in pairs if pair[0].digest != pair[1].digest), None)
+    tensors = differing_tensors(*differing, one.tensors) if differing and one.tensors == other.tensors else []
+    found = TrainingComparison(
+        one.certificate == other.certificate,
+        settings,
+        first_batch,
+        first_loss,
+        differing[0].step if differing else None,
+        tensors,
+        [],
     )
-    settings = {name: [before.get(name), now.get(name)] for name in names}
-    first_batch = _first_difference(one.batches, other.batches)
-    first_loss = _first_difference([loss_bits(loss) for loss in one.losses], [loss_bits(loss) for loss in other.losses])
-    shared = sorted(one.states.keys() & other.states.keys())
-    first_state = next((step for step in shared if one.states[step].digest != other.states[step].digest), None)
-    tensors: list[str] = []
-    if first_state is not None and one.tensors == other.tensors:
-        tensors = differing_tensors(one.states[first_state], other.states[first_state], one.tensors)
-    is_equal = one.certificate == other.certificate
-    found = TrainingComparison(is_equal, settings, first_batch, first_loss, first_state, tensors, [])
     found.lines.extend(_lines(one, other, found))
     return found
 
@@ -108,16 +115,6 @@ def diff_checkpoints(one: Checkpoint, other: Checkpoint) -> list[TensorDifferenc
     """Compare every tensor of two checkpoints, by name."""
     sides = [{**{f"parameters/{name}": t for name, t in c.parameters.items()}, **c.optimizer} for c in (one, other)]
     return [_tensor_difference(name, sides[0].get(name), sides[1].get(name)) for name in sorted(sides[0] | sides[1])]
-
-
-def record_of(name: str, found: Checkpoint) -> TrainingRecord:
-    """Return the record that a checkpoint holds."""
-    settings = {**found.identity, "packing": found.packing, "environment": found.environment, "forks": found.forks}
-    settings["adoptions"] = _by_position(found.adoptions)
-    tensors = sorted([f"parameters/{key}" for key in found.parameters] + list(found.optimizer))
-    history = found.history
-    states = {state.step: state for state in history.states}
-    return TrainingRecord(name, settings, history.certificate, history.losses, history.batches, states, tensors, found)
 
 
 def _by_position(adoptions: Sequence[Mapping[str, Any]]) -> dict[str, str]:
@@ -132,12 +129,13 @@ def differing_tensor_line(names: Sequence[str]) -> str:
 
 def _lines(one: TrainingRecord, other: TrainingRecord, found: TrainingComparison) -> list[str]:
     if found.is_equal:
-        return [f"equal: {len(one.losses)} steps, certificate {one.certificate}"]
+        return [f"equal: {one.history.num_steps} steps, certificate {one.certificate}"]
     lines = [f"{name}: {before!r} | {now!r}" for name, (before, now) in found.settings.items()]
     lines = lines or ["settings are equal: seeds, configuration, packing and environment are equal"]
-    if len(one.losses) != len(other.losses):
-        lines.append(f"steps: {len(one.losses)} | {len(other.losses)}; common steps are compared")
-    if not one.batches or not other.batches:
+    num_steps, num_other_steps = one.history.num_steps, other.history.num_steps
+    if num_steps != num_other_steps:
+        lines.append(f"steps: {num_steps} | {num_other_steps}; common steps are compared")
+    if not one.history.batches or not other.history.batches:
         lines.append("batches and tensors: not recorded in result.json; give --store")
     for label, step in (("batch", found.first_batch), ("loss", found.first_loss), ("state", found.first_state)):
         if step is not None:
@@ -150,18 +148,13 @@ def _lines(one: TrainingRecord, other: TrainingRecord, found: TrainingComparison
 
 
 def _settings_order(name: str) -> tuple[int, str]:
-    order = ("seed", "config", "packing", "snapshot_id", "mixture", "adoptions", "forks", "manifest")
+    order = ("seed", "config", "packing", "snapshot_id", "mixture", "adoptions", "forks", "environment")
     return order.index(name.partition(".")[0]), name
 
 
 def _first_difference(one: Sequence[Any], other: Sequence[Any]) -> int | None:
     pairs = enumerate(zip(one, other, strict=False), 1)
     return next((step for step, (mine, theirs) in pairs if mine != theirs), None)
-
-
-def loss_bits(loss: float) -> str:
-    """Return a loss as text that is equal only for equal bits."""
-    return float(loss).hex()
 
 
 def _tensor_difference(name: str, one: Tensor | None, other: Tensor | None) -> TensorDifference:

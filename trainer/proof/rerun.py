@@ -6,29 +6,19 @@ records: a training that leaves its own record is not repeatable.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pipeline.core.errors import TrainingError
 from pipeline.store.store import Store
-from trainer.checkpoint.certificate import StateDigest, describe_state, differing_tensors
 from trainer.checkpoint.checkpoint import Checkpoint, load
 from trainer.checkpoint.retention import list_checkpoints
 from trainer.config.training import TrainingConfig
-from trainer.proof.comparison import compare_trainings, differing_tensor_line, loss_bits, record_of
+from trainer.proof.comparison import TrainingRecord, compare_trainings, differing_tensor_line, record_of
 from trainer.train.build_model import DevicePlacement
 from trainer.train.follow_ref import RefFollower, recorded_adoptions
 from trainer.train.session import RunInputs
 from trainer.train.training_state import Training
-
-
-@dataclass(frozen=True)
-class RerunTrace:
-    """Trace of one training run again: state of each step, and the first step that leaves its record."""
-
-    states: Mapping[int, StateDigest]
-    names: list[str]
-    left_record_at: int | None
 
 
 @dataclass(frozen=True)
@@ -45,30 +35,34 @@ class Rerun:
 
 def rerun(store: Store, one: Checkpoint, other: Checkpoint) -> Rerun:
     """Run both again up to the first step at which their records differ. Raises TrainingError if they do not differ."""
-    last = compare_trainings(record_of("first", one), record_of("second", other)).first_step
+    sides = (one, other)
+    last = compare_trainings(*map(record_of, sides)).first_step
     if last is None:
         raise TrainingError("re-run", "no common step differs", "two trainings that differ", "Compare without --rerun.")
-    agreed = max((0, *(_steps_before(one, other, last))))
-    bases = [_bases(store, side, agreed) for side in (one, other)]
+    recorded = [{state.step for state in side.history.states if state.step < last} for side in sides]
+    bases = [_bases(store, side, max(recorded[0] & recorded[1], default=0)) for side in sides]
     base_step = max(bases[0].keys() & bases[1].keys())
-    traces = [_trace(store, side, base[base_step], last) for side, base in zip((one, other), bases, strict=True)]
-    steps = range(base_step + 1, last + 1)
-    first = next((step for step in steps if _differ(traces, step)), None)
-    tensors: list[str] = []
-    if first is not None and traces[0].names == traces[1].names:
-        tensors = differing_tensors(traces[0].states[first], traces[1].states[first], traces[0].names)
-    left = [trace.left_record_at for trace in traces]
-    return Rerun(base_step, last, first, tensors, left, _lines(base_step, last, first, tensors, left))
+    again = [_run_again(store, side, base[base_step], last) for side, base in zip(sides, bases, strict=True)]
+    found = compare_trainings(*again)
+    left = [compare_trainings(record_of(side), now).first_step for side, now in zip(sides, again, strict=True)]
+    lines = _lines(base_step, last, found.first_state, found.first_tensors, left)
+    return Rerun(base_step, last, found.first_state, found.first_tensors, left, lines)
 
 
-def _differ(traces: list[RerunTrace], step: int) -> bool:
-    return traces[0].states[step].digest != traces[1].states[step].digest
+def start_again(store: Store, side: Checkpoint, **changes: Any) -> Training:
+    """Start a training with the inputs of a checkpoint, on a device of its kind. `changes` replace fields of its configuration."""
+    inputs = inputs_of(side)
+    inputs = replace(inputs, config=inputs.config.model_copy(update=changes))
+    return Training(store, inputs, DevicePlacement("cpu" if side.environment["device"] == "cpu" else "cuda"))
 
 
-def _steps_before(one: Checkpoint, other: Checkpoint, last: int) -> list[int]:
-    """Return the steps before the difference at which both recorded their tensors, which are equal there."""
-    recorded = [{state.step for state in side.history.states} for side in (one, other)]
-    return [step for step in recorded[0] & recorded[1] if step < last]
+def inputs_of(side: Checkpoint) -> RunInputs:
+    """Return the inputs of the run that a checkpoint belongs to."""
+    identity: Mapping[str, Any] = side.identity
+    config = TrainingConfig.model_validate(identity["config"])
+    return RunInputs(
+        identity["snapshot_id"], config, identity["seed"], tuple(sorted(identity.get("mixture", {}).items()))
+    )
 
 
 def _bases(store: Store, side: Checkpoint, limit: int) -> dict[int, str]:
@@ -80,41 +74,21 @@ def _bases(store: Store, side: Checkpoint, limit: int) -> dict[int, str]:
         if least < entry.step <= limit and certificates.get(entry.step) == entry.certificate:
             found[entry.step] = entry.checkpoint_id
     if not found:
-        raise TrainingError(
-            "re-run",
-            f"there is no checkpoint between the fork at step {least} and step {limit}",
-            "one to start from",
-            "Compare without --rerun.",
-        )
+        why = f"there is no checkpoint between the fork at step {least} and step {limit}"
+        raise TrainingError("re-run", why, "one to start from", "Compare without --rerun.")
     return found
 
 
-def _trace(store: Store, side: Checkpoint, base_id: str, last: int) -> RerunTrace:
-    training = _training_like(store, side)
+def _run_again(store: Store, side: Checkpoint, base_id: str, last: int) -> TrainingRecord:
+    """Train to step `last` and return the record, which has the state of every step."""
+    training = start_again(store, side, certify_every=1)
     if base_id:
         training.restore(load(store, base_id))
-    states = {}
-    record = recorded_adoptions(side.state())
-    left: int | None = None
-    recorded = {state.step: state.digest for state in side.history.states}
+    adoptions = recorded_adoptions(side.state())
     while training.num_steps < last:
         training.step(training.loader.batch_at(training.position, training.config.batch_rows))
-        training.end_epoch(RefFollower(record))
-        step = training.num_steps
-        states[step] = describe_state(step, training.tensors())
-        is_same = loss_bits(training.history.losses[-1]) == loss_bits(side.history.losses[step - 1])
-        if left is None and not (is_same and recorded.get(step) in (None, states[step].digest)):
-            left = step
-    return RerunTrace(states, sorted(training.tensors()), left)
-
-
-def _training_like(store: Store, side: Checkpoint) -> Training:
-    """Start a training with the inputs of a checkpoint, on a device of its kind."""
-    identity: Mapping[str, Any] = side.identity
-    config = TrainingConfig.model_validate(identity["config"])
-    mixture = tuple(sorted(identity.get("mixture", {}).items()))
-    inputs = RunInputs(identity["snapshot_id"], config, identity["seed"], mixture)
-    return Training(store, inputs, DevicePlacement("cpu" if side.environment["device"] == "cpu" else "cuda"))
+        training.end_epoch(RefFollower(adoptions))
+    return replace(record_of(side), history=training.history, certificate=training.history.certificate)
 
 
 def _lines(base: int, last: int, first: int | None, tensors: list[str], left: list[int | None]) -> list[str]:
@@ -124,8 +98,6 @@ def _lines(base: int, last: int, first: int | None, tensors: list[str], left: li
         if step is not None:
             lines.append(f"the {label} is not repeatable: run again, it leaves its own record at step {step}")
     if first is None:
-        return [
-            *lines,
-            "run again, both compute the same: their settings are equal, so one of the records has other bits",
-        ]
+        why = "their settings are equal, so one of the records has other bits"
+        return [*lines, f"run again, both compute the same: {why}"]
     return [*lines, f"first step whose tensors differ: step {first}", differing_tensor_line(tensors)]

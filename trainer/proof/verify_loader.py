@@ -1,22 +1,43 @@
 """Loader checks, each in fresh processes: two read and compute the same, and a third resumes where the first was stopped.
 
 The processes read with other batch sizes and worker counts, which must not change anything. The third gets nothing but the
-loader state.
+loader state. Each prints its trace: the rows that it reads, their infilling, and the losses of a model on them. Reading needs no
+torch.
 """
 
+import hashlib
 import json
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from pipeline.core.errors import TrainingError
-from trainer.proof.read_trace import TraceOptions
+from pipeline.core.records import Split
+from pipeline.store.snapshot import Snapshot
+from trainer.config.training import recipe_named
+from trainer.data.batch import Batch
+from trainer.data.loader import Loader, LoaderConfig
+from trainer.data.open_loader import open_loader
 
 _OTHER_BATCH_ROWS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class TraceOptions:
+    """Extent of a trace: `num_rows` rows from a loader state, read `batch_rows` at a time; then `num_steps` steps."""
+
+    num_rows: int = 1000
+    num_steps: int = 0
+    batch_rows: int = 8
+    num_workers: int = 0
+    seed: int = 42
+    recipe: str = "tiny"
+    state: str | None = None
+    """Loader state to begin at, as JSON; None begins at the first row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,20 +107,67 @@ def _workers(options: TraceOptions) -> int:
 
 
 def _observe(store: Path, snapshot_id: str, options: TraceOptions) -> dict[str, Any]:
-    command = [sys.executable, "-m", "trainer", "observe", "--store", str(store), "--snapshot", snapshot_id, "--json"]
-    command += [
-        "--rows",
-        str(options.num_rows),
-        "--steps",
-        str(options.num_steps),
-        "--batch-rows",
-        str(options.batch_rows),
-    ]
-    command += ["--workers", str(options.num_workers), "--seed", str(options.seed), "--recipe", options.recipe]
-    command += ["--state", options.state] if options.state else []
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    """Return the trace of a fresh process. The arguments are named as the options are."""
+    line = [sys.executable, "-m", "trainer", "observe", f"--store={store}", f"--snapshot={snapshot_id}", "--json"]
+    given = {name.removeprefix("num_").replace("_", "-"): value for name, value in asdict(options).items()}
+    line += [f"--{name}={value}" for name, value in given.items() if value is not None]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
     if done.returncode:
         last_line = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
         raise TrainingError("a process that reads the snapshot", f"exit {done.returncode}: {last_line}", "exit 0")
     trace: dict[str, Any] = json.loads(done.stdout)
     return trace
+
+
+def observe(snapshot: Snapshot, options: TraceOptions) -> dict[str, Any]:
+    """Read and train in this process, and return the trace.
+
+    `triples`: split, source, row and the pieces in it. `rows`: digests of the row as it is stored and as the model
+    sees it. `infillings`: source, epoch, row and the infilling of each piece. With steps also `parameters`, `losses` and
+    the loader `state` after the last step; `states` holds the loader state at the first row.
+    """
+    recipe = recipe_named(options.recipe)
+    config = LoaderConfig(seed=options.seed, infilling=recipe.infilling)
+    loader = open_loader(snapshot, config, recipe.model.structure is not None)
+    sources = {source.name: source.rows for source in loader.sources}
+    first = loader.position_of(json.loads(options.state)) if options.state else 0
+    trace: dict[str, list[Any]] = {"triples": [], "rows": [], "infillings": []}
+    for batch in _read(loader, first, options):
+        for place, triple in enumerate(batch.row_origins):
+            row = sources[triple.source][triple.row]
+            pieces = [f"{piece:016x}" for piece in row.piece_ids_P.tolist()]
+            trace["triples"].append([str(Split.TRAIN), triple.source, triple.row, *pieces])
+            arrays = (row.input_ids[0], *(array[place] for array in batch.arrays))
+            trace["rows"].append([hashlib.blake2b(each.tobytes(), digest_size=16).hexdigest() for each in arrays])
+            trace["infillings"].append(list(triple))
+    found: dict[str, Any] = {name: values[: options.num_rows] for name, values in trace.items()}
+    return found | {"states": [loader.state_at(first)]} | (_train(snapshot, options) if options.num_steps else {})
+
+
+def _read(loader: Loader, first: int, options: TraceOptions) -> Iterator[Batch]:
+    last = first + options.num_rows
+    if options.num_workers == 0:
+        for position in range(first, last, options.batch_rows):
+            yield loader.batch_at(position, options.batch_rows)
+        return
+    from trainer.data.prefetch import Batches
+
+    for batch in Batches(loader, options.batch_rows, options.num_workers, first):
+        yield batch
+        if batch.next_position >= last:
+            return
+
+
+def _train(snapshot: Snapshot, options: TraceOptions) -> dict[str, Any]:
+    from trainer.checkpoint.checkpoint import digest_tensors
+    from trainer.train.session import RunInputs
+    from trainer.train.training_state import Training
+
+    config = recipe_named(options.recipe)
+    training = Training(snapshot.store, RunInputs(snapshot.snapshot_id, config, options.seed))
+    parameters = digest_tensors(training.model.state_dict())
+    for step in range(options.num_steps):
+        training.step(training.loader.batch_at(step * config.batch_rows, config.batch_rows))
+    state = training.loader.state_at(options.num_steps * config.batch_rows)
+    losses = [float(loss).hex() for loss in training.history.losses]
+    return {"parameters": [parameters], "losses": losses, "state": state}

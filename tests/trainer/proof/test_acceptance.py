@@ -1,23 +1,22 @@
 """The acceptance gates in short form, and that each of them can be red."""
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from pipeline.core.errors import ParamsError
 from pipeline.store.store import Store
 from tests.tools.accept import Phase, run_phases
 from trainer.proof import acceptance
-from trainer.proof.acceptance import GATES, SHORT, AcceptanceRun, GateFailed, run_gates
+from trainer.proof.acceptance import GATES, AcceptanceGate, AcceptanceRun, GateFailed, run_gates
 
 
 @pytest.mark.slow  # about fifteen trainings of a few steps, each in a process of its own
 def test_the_gates_hold(tiny_store: Store) -> None:
     outcomes = run_gates(tiny_store, tiny_store.ref("tiny", "live") or "", is_short=True)
 
-    assert {outcome.name for outcome in outcomes} == SHORT < GATES.keys()
+    assert [outcome.name for outcome in outcomes] == [gate.name for gate in GATES if gate.is_short]
+    assert 0 < len(outcomes) < len(GATES)
     assert [outcome for outcome in outcomes if not outcome.passed] == []
 
 
@@ -27,7 +26,7 @@ def test_a_run_that_differs_turns_a_gate_red(tmp_path: Path) -> None:
     with pytest.raises(GateFailed, match="certificate differ"):
         acceptance._equal(one, one | {"certificate": "y"})
     run = AcceptanceRun(Store(tmp_path / "store"), "f" * 64, tmp_path / "runs", 2)
-    outcome = acceptance._judge("two_runs_are_equal", run)
+    outcome = acceptance._judge(acceptance.two_runs_are_equal, run)
     assert (outcome.passed, "exit 1" in outcome.detail) == (False, True)
 
 
@@ -42,16 +41,24 @@ def test_phases_stop_at_the_first_red_and_what_is_to_come_is_not_green() -> None
     assert [verdict.outcome for verdict in run_phases(phases)] == ["green", "not run", "red"]
 
 
-def test_the_doctor_promises_nothing_where_torch_began_in_another_environment() -> None:
-    code = "import json; from trainer.proof.doctor import diagnose; found = diagnose(); "
-    code += "print(json.dumps([found.is_promised, found.broken_promises]))"
-    line = [sys.executable, "-c", code]
-    late = subprocess.run(line, capture_output=True, text=True, check=True, env={"PATH": "", "HOME": "/tmp"}, cwd=".")
-    doctor = [sys.executable, "-m", "trainer", "doctor", "--json"]
-    right = json.loads(subprocess.run(doctor, capture_output=True, text=True, check=True).stdout)
+def test_a_gate_is_declared_once_and_an_unknown_one_is_refused(tiny_store: Store) -> None:
+    def always_red(run: AcceptanceRun) -> str:
+        raise GateFailed(f"as declared, over {run.num_steps} steps")
 
-    is_promised, reasons = json.loads(late.stdout)
-    assert is_promised is False
-    assert any("PYTHONHASHSEED was not set when this process began" in reason for reason in reasons)
-    assert right["is_promised"] is True
-    assert {trial["piece"] for trial in right["trials"]} >= {"gemm", "attention", "embedding", "cumsum", "block M"}
+    snapshot_id, seen = tiny_store.ref("tiny", "live") or "", []
+    with GATES.registered(AcceptanceGate("always_red", always_red)):
+        (outcome,) = run_gates(tiny_store, snapshot_id, only=["always_red"], on_outcome=seen.append)
+
+    assert (outcome.passed, outcome.detail) == (False, "as declared, over 12 steps")
+    assert seen == [outcome]
+    with pytest.raises(ParamsError, match="gate always_red: there is none of that name; expected one of two_runs"):
+        run_gates(tiny_store, snapshot_id, only=["always_red"])
+
+
+def test_a_damaged_file_that_is_read_turns_its_gate_red(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "state.json"
+    file.write_bytes(b"{}")
+    monkeypatch.setattr(acceptance, "load", lambda store, checkpoint_id: None)
+
+    with pytest.raises(GateFailed, match=r"a damaged state\.json was not refused by name: None"):
+        acceptance._refuse_damage(Store(tmp_path), "f" * 64, file)

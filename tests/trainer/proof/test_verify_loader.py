@@ -12,8 +12,7 @@ import pytest
 
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
-from trainer.proof.read_trace import TraceOptions, observe
-from trainer.proof.verify_loader import check_equal
+from trainer.proof.verify_loader import TraceOptions, check_equal, observe
 
 OPTIONS = TraceOptions(num_rows=40)
 

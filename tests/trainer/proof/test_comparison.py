@@ -1,0 +1,58 @@
+"""Comparison of two trainings: settings, then the first step and tensor that differ."""
+
+import hashlib
+
+import numpy as np
+import torch
+
+from trainer.checkpoint.certificate import History, describe_state, differing_tensors
+from trainer.checkpoint.checkpoint import Checkpoint
+from trainer.proof.comparison import TrainingRecord, compare_trainings, diff_checkpoints
+
+TENSORS = {"parameters/a": torch.arange(6.0), "parameters/b": torch.ones(2, 2)}
+
+
+def history_of(*losses: float, changed: int | None = None, state: dict[str, torch.Tensor] | None = None) -> History:
+    history = History()
+    for step, loss in enumerate(losses, 1):
+        batch = hashlib.sha256(b"other" if step == changed else bytes([step])).digest()
+        history.extend(batch, loss, False, (state or TENSORS) if step % 2 == 0 else None)
+    return history
+
+
+def record(history: History, **settings: object) -> TrainingRecord:
+    return TrainingRecord(settings, history.certificate, history, sorted(TENSORS))
+
+
+def made(moved: float) -> Checkpoint:
+    parameters = {"embedding_VD": torch.arange(4.0), "layers.0.norm.weight": torch.full((8,), 1.0 + moved)}
+    return Checkpoint(1, {}, {}, {}, {}, parameters, {}, History())
+
+
+def test_one_bit_of_one_tensor_moves_the_numbers_and_is_named() -> None:
+    moved = {**TENSORS, "parameters/b": TENSORS["parameters/b"].clone()}
+    moved["parameters/b"][1, 1] = float(np.nextafter(np.float32(1), np.float32(2)))
+    one, other = history_of(1.0, 2.0), history_of(1.0, 2.0, state=moved)
+    found = compare_trainings(record(one), record(other))
+
+    assert (found.is_equal, found.first_loss, found.first_state) == (False, None, 2)
+    assert found.first_tensors == ["parameters/b"]
+    assert differing_tensors(describe_state(2, TENSORS), describe_state(2, moved), list(TENSORS)) == ["parameters/b"]
+
+
+def test_settings_that_differ_are_named_before_the_first_step() -> None:
+    one, other = history_of(1.0, 2.0, 3.0), history_of(1.0, 2.5, 3.5, changed=2)
+    found = compare_trainings(
+        record(one, environment={"torch": "1"}, seed=1), record(other, environment={"torch": "2"}, seed=2)
+    )
+
+    assert found.lines[:2] == ["seed: 1 | 2", "environment.torch: '1' | '2'"]
+    assert found.lines[2] == "first batch that differs: step 2"
+    assert found.first_loss == 2
+
+
+def test_a_difference_is_named_by_tensor() -> None:
+    rows = {row.name: row for row in diff_checkpoints(made(0.0), made(0.5))}
+
+    assert [name for name, row in rows.items() if not row.is_equal] == ["parameters/layers.0.norm.weight"]
+    assert rows["parameters/layers.0.norm.weight"].max_difference == 0.5
