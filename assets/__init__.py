@@ -1,1 +1,4 @@
-"""The shell: the only importer of dagster. Read, call, write, report."""
+"""The Dagster project: assets, jobs, checks, schedules and resources over the pipeline and the trainer.
+
+Everything that imports dagster belongs here, and no computation: stages are in `pipeline`, training is in `trainer`.
+"""

@@ -1,1 +1,4 @@
-"""Fast operations: torch and triton, nothing of ours. One operation a file: reference, Triton, op, SPEC."""
+"""Operations for the GPU, a file or folder each: the reference in plain torch, Triton kernels, the operation and its SPEC.
+
+They import torch, triton and each other; the blocks of the model that call them are in `trainer.model`.
+"""

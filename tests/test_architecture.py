@@ -39,6 +39,14 @@ def test_workspace_and_dg_name_the_same_location() -> None:
     }
 
 
+def test_a_commit_is_checked_by_the_commands_of_make_check() -> None:
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"][0]["hooks"]
+    (line,) = re.findall(r"^check:.*\n\t(.+)$", (ROOT / "Makefile").read_text(), re.M)
+    commands = [command.removesuffix(" .") for command in line.replace("$(RUN)", ".venv/bin/python").split(" && ")]
+
+    assert [hook["entry"].removesuffix(" --force-exclude") for hook in hooks] == commands
+
+
 @pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_file_has_one_subject_and_short_functions(path: Path) -> None:
     text = path.read_text()
