@@ -21,7 +21,8 @@ from torch.nn import functional
 
 from kernels.framework.backend import runs_kernel, tl, triton
 from kernels.framework.configurations import launch_options
-from kernels.framework.launch import register_on_cpu, sum_dtype
+from kernels.framework.launch import sum_dtype
+from kernels.framework.operation import empty_like, operation, register_gradients
 from kernels.framework.spec import Argument, KernelSpec, ShapeCase
 
 MAX_TILE_ENTRIES = 2048
@@ -80,7 +81,14 @@ def _rows_kernel(
             tl.store(logits_ptr + entries, slopes.to(logits_ptr.dtype.element_ty), mask=entries < NUM_ENTRIES)
 
 
-@torch.library.custom_op("sluice::chunked_cross_entropy", mutates_args=())
+def _empty_loss(hidden_MD, weight_VD, target_ids_M, is_trained_M, chunk_tokens, needs_gradients):
+    gradients = (hidden_MD.new_empty(hidden_MD.shape), weight_VD.new_empty(weight_VD.shape, dtype=sum_dtype(weight_VD)))
+    if not needs_gradients:
+        gradients = tuple(gradient.new_empty(0) for gradient in gradients)
+    return hidden_MD.new_empty((), dtype=sum_dtype(hidden_MD)), *gradients
+
+
+@operation(_empty_loss)
 def chunked_cross_entropy_op(
     hidden_MD: Tensor,
     weight_VD: Tensor,
@@ -89,19 +97,11 @@ def chunked_cross_entropy_op(
     chunk_tokens: int,
     needs_gradients: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Run the operation: the loss, and its gradients for `hidden_MD` and `weight_VD`, which are empty unless needed."""
+    """Run the operation: return the loss, and its gradients for `hidden_MD` and `weight_VD`, empty unless needed."""
     losses_M, grad_hidden_MD, grad_weight_VD = make_in_chunks(
         hidden_MD, weight_VD, target_ids_M, is_trained_M, chunk_tokens, needs_gradients
     )
     return losses_M.sum(), grad_hidden_MD, grad_weight_VD
-
-
-@chunked_cross_entropy_op.register_fake
-def _(hidden_MD, weight_VD, target_ids_M, is_trained_M, chunk_tokens, needs_gradients):
-    gradients = (hidden_MD.new_empty(hidden_MD.shape), weight_VD.new_empty(weight_VD.shape, dtype=sum_dtype(weight_VD)))
-    if not needs_gradients:
-        gradients = tuple(gradient.new_empty(0) for gradient in gradients)
-    return hidden_MD.new_empty((), dtype=sum_dtype(hidden_MD)), *gradients
 
 
 def make_in_chunks(
@@ -168,11 +168,11 @@ def _write_losses_in_torch(
     return slopes_CV.masked_fill_(~is_trained_C.unsqueeze(-1), 0.0).to(logits_CV.dtype)
 
 
-@torch.library.custom_op("sluice::chunked_cross_entropy_backward", mutates_args=())
+@operation(lambda grad, grad_hidden, grad_weight, weight: empty_like(grad_hidden, weight))
 def chunked_cross_entropy_backward_op(
     grad: Tensor, grad_hidden_MD: Tensor, grad_weight_VD: Tensor, weight_VD: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Both gradients times the incoming one, that of the weight in the weight's dtype."""
+    """Return both gradients times the incoming one, that of the weight in the weight's dtype."""
     grad_hidden = torch.empty_like(grad_hidden_MD)
     grad_weight = torch.empty(weight_VD.shape, dtype=weight_VD.dtype, device=weight_VD.device)
     # Into the result's dtype at once: a float32 copy of the weight's gradient would be the largest tensor of the loss.
@@ -181,25 +181,9 @@ def chunked_cross_entropy_backward_op(
     return grad_hidden, grad_weight
 
 
-@chunked_cross_entropy_backward_op.register_fake
-def _(grad: Tensor, grad_hidden_MD: Tensor, grad_weight_VD: Tensor, weight_VD: Tensor) -> tuple[Tensor, Tensor]:
-    return grad_hidden_MD.new_empty(grad_hidden_MD.shape), weight_VD.new_empty(weight_VD.shape)
-
-
-def _save_for_backward(ctx, inputs, output) -> None:
-    _, grad_hidden_MD, grad_weight_VD = output
-    ctx.mark_non_differentiable(grad_hidden_MD, grad_weight_VD)
-    # Otherwise autograd makes zeros of both shapes, as gradients of the two.
-    ctx.set_materialize_grads(False)
-    ctx.save_for_backward(grad_hidden_MD, grad_weight_VD, inputs[1])
-
-
-def _backward(ctx, grad: Tensor, _: Tensor, __: Tensor) -> tuple[Tensor | None, ...]:
-    return *chunked_cross_entropy_backward_op(grad, *ctx.saved_tensors), None, None, None, None
-
-
-chunked_cross_entropy_op.register_autograd(_backward, setup_context=_save_for_backward)
-register_on_cpu(chunked_cross_entropy_op, chunked_cross_entropy_backward_op)
+register_gradients(
+    chunked_cross_entropy_op, chunked_cross_entropy_backward_op, lambda inputs, output: (*output[1:], inputs[1])
+)
 
 
 def chunked_cross_entropy(
@@ -257,7 +241,6 @@ SPEC = KernelSpec(
         ShapeCase((1, 1, 1, 1, 100), "one token, one entry: the loss is zero"),
     ),
     real_cases=(ShapeCase((8192, 1024, 32_768, 512, 90), "four rows of 2,048 tokens, a vocabulary of 32 k"),),
-    dtypes=(torch.float32, torch.bfloat16, torch.float16),
     tolerance_eps=16.0,
     gradient_tolerance_eps=32.0,
     peers={"torch, all logits": lambda: cross_entropy_of_all_logits},

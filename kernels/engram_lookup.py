@@ -20,7 +20,8 @@ from torch.nn import functional
 
 from kernels.framework.backend import runs_kernel, tl, triton
 from kernels.framework.configurations import launch_options
-from kernels.framework.launch import register_on_cpu, sample_positions
+from kernels.framework.launch import sample_positions
+from kernels.framework.operation import operation, register_gradients
 from kernels.framework.spec import Argument, KernelSpec, ShapeCase
 
 FORWARD_TOKENS, BACKWARD_LOOKUPS, PIECE = 32, 16, 32
@@ -128,7 +129,12 @@ def _sum_runs_kernel(
     tl.store(sums_ptr + targets[:, None] * WIDTH + columns[None, :], total.to(sums_ptr.dtype.element_ty), mask=mask)
 
 
-@torch.library.custom_op("sluice::engram_lookup", mutates_args=())
+def _empty_lookup(table_RW, input_ids_BT, positions_BT, multipliers_K, table_sizes_OH, offsets_J, pad_class):
+    shape = (*input_ids_BT.shape, table_sizes_OH.shape[0] * table_sizes_OH.shape[1])
+    return table_RW.new_empty((*shape, table_RW.shape[1])), input_ids_BT.new_empty(shape, dtype=torch.int64)
+
+
+@operation(_empty_lookup)
 def engram_lookup_op(
     table_RW: Tensor,
     input_ids_BT: Tensor,
@@ -138,7 +144,7 @@ def engram_lookup_op(
     offsets_J: Tensor,
     pad_class: int,
 ) -> tuple[Tensor, Tensor]:
-    """Run the operation: memory (B, T, J, W) in the dtype of the table, and the rows (B, T, J) that it was read from, int64."""
+    """Run the operation: return memory (B, T, J, W) in the dtype of the table, and the rows (B, T, J) it is read from, int64."""
     if not runs_kernel("engram_lookup", table_RW):
         rows_BTJ = engram_rows(input_ids_BT, positions_BT, multipliers_K, table_sizes_OH, offsets_J, pad_class)
         return functional.embedding(rows_BTJ, table_RW), rows_BTJ
@@ -158,13 +164,7 @@ def engram_lookup_op(
     return memory_BTJW, rows_BTJ
 
 
-@engram_lookup_op.register_fake
-def _(table_RW, input_ids_BT, positions_BT, multipliers_K, table_sizes_OH, offsets_J, pad_class):
-    shape = (*input_ids_BT.shape, table_sizes_OH.shape[0] * table_sizes_OH.shape[1])
-    return table_RW.new_empty((*shape, table_RW.shape[1])), input_ids_BT.new_empty(shape, dtype=torch.int64)
-
-
-@torch.library.custom_op("sluice::engram_lookup_backward", mutates_args=())
+@operation(lambda grad, rows, num_rows: grad.new_empty((num_rows, grad.shape[-1])))
 def engram_lookup_backward_op(grad_BTJW: Tensor, rows_BTJ: Tensor, num_rows: int) -> Tensor:
     """Return the gradient (R, W) of a table of `num_rows` rows, in the dtype of the incoming gradient."""
     if not runs_kernel("engram_lookup", grad_BTJW):
@@ -188,26 +188,7 @@ def engram_lookup_backward_op(grad_BTJW: Tensor, rows_BTJ: Tensor, num_rows: int
     return grad_table_RW
 
 
-@engram_lookup_backward_op.register_fake
-def _(grad_BTJW: Tensor, rows_BTJ: Tensor, num_rows: int) -> Tensor:
-    return grad_BTJW.new_empty((num_rows, grad_BTJW.shape[-1]))
-
-
-def _save_for_backward(ctx, inputs, output) -> None:
-    _, rows_BTJ = output
-    ctx.mark_non_differentiable(rows_BTJ)
-    ctx.set_materialize_grads(False)
-    ctx.save_for_backward(rows_BTJ)
-    ctx.num_rows = inputs[0].shape[0]
-
-
-def _backward(ctx, grad_BTJW: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-    (rows_BTJ,) = ctx.saved_tensors
-    return engram_lookup_backward_op(grad_BTJW.contiguous(), rows_BTJ, ctx.num_rows), *[None] * 6
-
-
-engram_lookup_op.register_autograd(_backward, setup_context=_save_for_backward)
-register_on_cpu(engram_lookup_op, engram_lookup_backward_op)
+register_gradients(engram_lookup_op, engram_lookup_backward_op, lambda inputs, output: (output[1], inputs[0].shape[0]))
 
 
 def engram_lookup(
@@ -255,7 +236,6 @@ SPEC = KernelSpec(
         ShapeCase((3, 1, 7, 1), "rows of one token, table rows of one number"),
     ),
     real_cases=(ShapeCase((4, 2048, 32_768, 64), "each table row is looked up by many"),),
-    dtypes=(torch.float32, torch.bfloat16, torch.float16),
     tolerance_eps=4.0,
     tolerance_reason="forward: none, rows are copied; gradient: half an eps for each addition to a run, mostly canceling",
 )

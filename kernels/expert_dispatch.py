@@ -15,7 +15,8 @@ from torch import Tensor
 
 from kernels.framework.backend import runs_kernel, tl, triton
 from kernels.framework.configurations import launch_options, tile_class
-from kernels.framework.launch import register_on_cpu, sum_dtype
+from kernels.framework.launch import sum_dtype
+from kernels.framework.operation import operation, register_gradients
 from kernels.framework.spec import Argument, KernelSpec, ShapeCase
 
 TILE_ROWS, MAX_TILE_COLUMNS = 16, 256
@@ -60,9 +61,9 @@ def _backward_kernel(
     tl.store(grad_tokens_ptr + places, total.to(grad_tokens_ptr.dtype.element_ty), mask=mask)
 
 
-@torch.library.custom_op("sluice::expert_dispatch", mutates_args=())
+@operation(lambda tokens, pairs, slots: tokens.new_empty((pairs.shape[0], tokens.shape[1])))
 def expert_dispatch_op(tokens_MD: Tensor, pairs_S: Tensor, slots_MK: Tensor) -> Tensor:
-    """Run the operation: (S, D) in the dtype of the tokens."""
+    """Run the operation: return (S, D) in the dtype of the tokens."""
     num_pairs, num_choices = slots_MK.numel(), slots_MK.shape[1]
     if not tokens_MD.numel():
         return tokens_MD.new_zeros((pairs_S.shape[0], tokens_MD.shape[1]))
@@ -82,12 +83,7 @@ def expert_dispatch_op(tokens_MD: Tensor, pairs_S: Tensor, slots_MK: Tensor) -> 
     return out_SD
 
 
-@expert_dispatch_op.register_fake
-def _(tokens_MD: Tensor, pairs_S: Tensor, slots_MK: Tensor) -> Tensor:
-    return tokens_MD.new_empty((pairs_S.shape[0], tokens_MD.shape[1]))
-
-
-@torch.library.custom_op("sluice::expert_dispatch_backward", mutates_args=())
+@operation(lambda grad, slots: grad.new_empty((slots.shape[0], grad.shape[1])))
 def expert_dispatch_backward_op(grad_SD: Tensor, slots_MK: Tensor) -> Tensor:
     """Return the gradient (M, D) of the tokens."""
     (num_slots, width), (num_tokens, num_choices) = grad_SD.shape, slots_MK.shape
@@ -109,9 +105,7 @@ def expert_dispatch_backward_op(grad_SD: Tensor, slots_MK: Tensor) -> Tensor:
     return grad_tokens_MD
 
 
-@expert_dispatch_backward_op.register_fake
-def _(grad_SD: Tensor, slots_MK: Tensor) -> Tensor:
-    return grad_SD.new_empty((slots_MK.shape[0], grad_SD.shape[1]))
+register_gradients(expert_dispatch_op, expert_dispatch_backward_op, lambda inputs, output: (inputs[2],))
 
 
 def rows_of_slots(rows_SD: Tensor, slots_Q: Tensor) -> Tensor:
@@ -125,18 +119,6 @@ def row_grid(num_rows: int, width: int) -> tuple[tuple[int, int], int]:
     """Return a grid over tiles of rows and columns, and the columns of a tile."""
     columns = min(MAX_TILE_COLUMNS, triton.next_power_of_2(width))
     return (max(1, triton.cdiv(num_rows, TILE_ROWS)), triton.cdiv(width, columns)), columns
-
-
-def _save_for_backward(ctx, inputs, output) -> None:
-    ctx.save_for_backward(inputs[2])
-
-
-def _backward(ctx, grad_SD: Tensor) -> tuple[Tensor, None, None]:
-    return expert_dispatch_backward_op(grad_SD.contiguous(), *ctx.saved_tensors), None, None
-
-
-expert_dispatch_op.register_autograd(_backward, setup_context=_save_for_backward)
-register_on_cpu(expert_dispatch_op, expert_dispatch_backward_op)
 
 
 def expert_dispatch(tokens_MD: Tensor, pairs_S: Tensor, slots_MK: Tensor) -> Tensor:
@@ -186,7 +168,6 @@ SPEC = KernelSpec(
     sample_inputs=_sample_inputs,
     cases=PLACEMENT_CASES,
     real_cases=REAL_PLACEMENT_CASES,
-    dtypes=(torch.float32, torch.bfloat16, torch.float16),
     tolerance_eps=2.0,
     tolerance_reason="forward: none, rows are copied; gradient: half an eps for each of K - 1 additions and the store",
 )

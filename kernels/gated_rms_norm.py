@@ -16,10 +16,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from kernels.framework.backend import runs_kernel, tl, triton
-from kernels.framework.configurations import launch_options, tile_class
-from kernels.framework.launch import as_rows, register_on_cpu, sum_dtype, sum_partials
+from kernels.framework.launch import as_rows, sum_dtype
+from kernels.framework.operation import empty_like, operation, register_gradients
 from kernels.framework.spec import Argument, KernelSpec, ShapeCase
-from kernels.rms_norm import tile_sizes, tiles_of_a_program
+from kernels.rms_norm import NORM_CASES, empty_factors, launch_backward, launch_forward, norm_backward_in_torch
 
 
 def gated_rms_norm_reference(x: Tensor, gate: Tensor, weight: Tensor, eps: float) -> Tensor:
@@ -80,99 +80,38 @@ def _backward_kernel(
     tl.store(partial_ptr + program * WIDTH + columns, grad_weight, mask=columns < WIDTH)
 
 
-@torch.library.custom_op("sluice::gated_rms_norm", mutates_args=())
+@operation(lambda x, gate, weight, eps: (*empty_like(gate), empty_factors(x, gate)))
 def gated_rms_norm_op(x: Tensor, gate: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
-    """Run the operation: returns y, shaped like `gate` and of its dtype, and the factor r for each row."""
-    rows_ND, gate_ND = as_rows(x), as_rows(gate)
-    num_rows, width = rows_ND.shape
-    if not runs_kernel("gated_rms_norm", x, gate):
-        wide = sum_dtype(x, gate)
-        gated_ND = rows_ND.to(wide) * functional.silu(gate_ND.to(wide))
-        factor_N1 = torch.rsqrt(gated_ND.square().mean(dim=-1, keepdim=True) + eps)
-        y_ND = gated_ND.mul_(factor_N1).mul_(weight.to(wide)).to(gate.dtype)
-        return y_ND.view(gate.shape), factor_N1.squeeze(-1)
-    y_ND = torch.empty((num_rows, width), dtype=gate.dtype, device=x.device)
-    factor_N = torch.empty(num_rows, dtype=torch.float32, device=x.device)
-    if x.numel():
-        tile_rows, columns = tile_sizes(width)
-        _forward_kernel[(triton.cdiv(num_rows, tile_rows),)](
-            rows_ND, gate_ND, weight.contiguous(), y_ND, factor_N,
-            num_rows, rows_ND.stride(0), gate_ND.stride(0), eps,
-            width, tile_rows, columns,
-            **launch_options("gated_rms_norm.forward", tile_class(tile_rows * columns), x.device),
-        )  # fmt: skip
-    return y_ND.view(gate.shape), factor_N
+    """Run the operation: return y, shaped like `gate` and of its dtype, and the factor r for each row."""
+    if runs_kernel("gated_rms_norm", x, gate):
+        return launch_forward("gated_rms_norm", _forward_kernel, [x, gate], weight, eps)
+    wide = sum_dtype(x, gate)
+    gated_ND = as_rows(x).to(wide) * functional.silu(as_rows(gate).to(wide))
+    factor_N1 = torch.rsqrt(gated_ND.square().mean(dim=-1, keepdim=True) + eps)
+    y_ND = gated_ND.mul_(factor_N1).mul_(weight.to(wide)).to(gate.dtype)
+    return y_ND.view(gate.shape), factor_N1.squeeze(-1)
 
 
-@gated_rms_norm_op.register_fake
-def _(x: Tensor, gate: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
-    num_rows = x.numel() // max(1, x.shape[-1])
-    return gate.new_empty(gate.shape), x.new_empty(num_rows, dtype=sum_dtype(x, gate))
-
-
-@torch.library.custom_op("sluice::gated_rms_norm_backward", mutates_args=())
+@operation(lambda grad, x, gate, weight, factor_N: empty_like(x, gate, weight))
 def gated_rms_norm_backward_op(
     grad: Tensor, x: Tensor, gate: Tensor, weight: Tensor, factor_N: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients for `x`, `gate` and `weight`."""
-    grad_ND, rows_ND, gate_ND = as_rows(grad).contiguous(), as_rows(x), as_rows(gate)
-    if not runs_kernel("gated_rms_norm", x, gate):
-        grad_x_ND, grad_gate_ND, grad_weight = _backward_in_torch(grad_ND, rows_ND, gate_ND, weight, factor_N)
-        return grad_x_ND.view(x.shape), grad_gate_ND.view(x.shape), grad_weight
-    num_rows, width = rows_ND.shape
-    grad_x_ND = torch.empty((num_rows, width), dtype=x.dtype, device=x.device)
-    grad_gate_ND = torch.empty((num_rows, width), dtype=gate.dtype, device=x.device)
-    if not x.numel():
-        return grad_x_ND.view(x.shape), grad_gate_ND.view(x.shape), weight.new_zeros(weight.shape)
-    tile_rows, columns = tile_sizes(width)
-    num_tiles = tiles_of_a_program(num_rows, tile_rows)
-    num_programs = triton.cdiv(num_rows, tile_rows * num_tiles)
-    partials_PD = torch.empty((num_programs, width), dtype=torch.float32, device=x.device)
-    _backward_kernel[(num_programs,)](
-        grad_ND, rows_ND, gate_ND, weight.contiguous(), factor_N, grad_x_ND, grad_gate_ND, partials_PD,
-        num_rows, rows_ND.stride(0), gate_ND.stride(0),
-        width, num_tiles, tile_rows, columns,
-        **launch_options("gated_rms_norm.backward", tile_class(tile_rows * columns), x.device),
-    )  # fmt: skip
-    return grad_x_ND.view(x.shape), grad_gate_ND.view(x.shape), sum_partials(partials_PD).to(weight.dtype)
-
-
-@gated_rms_norm_backward_op.register_fake
-def _(grad: Tensor, x: Tensor, gate: Tensor, weight: Tensor, factor_N: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    return x.new_empty(x.shape), gate.new_empty(gate.shape), weight.new_empty(weight.shape)
-
-
-def _backward_in_torch(
-    grad_ND: Tensor, rows_ND: Tensor, gate_ND: Tensor, weight_D: Tensor, factor_N: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the gradients of `x`, `gate` and `weight`."""
+    if runs_kernel("gated_rms_norm", x, gate):
+        return launch_backward("gated_rms_norm", _backward_kernel, grad, [x, gate], (weight, factor_N))
     wide, factor_N1 = factor_N.dtype, factor_N.unsqueeze(-1)
-    x_ND, gate_wide_ND, grad_wide_ND = rows_ND.to(wide), gate_ND.to(wide), grad_ND.to(wide)
-    open_ND = torch.sigmoid(gate_wide_ND)
-    activated_ND = gate_wide_ND * open_ND
+    x_ND, gate_ND, grad_ND = (as_rows(each).to(wide) for each in (x, gate, grad))
+    open_ND = torch.sigmoid(gate_ND)
+    activated_ND = gate_ND * open_ND
     normed_ND = (x_ND * activated_ND).mul_(factor_N1)
-    product_ND = grad_wide_ND * normed_ND
-    grad_weight_D = product_ND.sum(dim=0).to(weight_D.dtype)
-    projection_N1 = product_ND.mul_(weight_D).mean(dim=-1, keepdim=True)
-    grad_gated_ND = (grad_wide_ND * weight_D).sub_(normed_ND.mul_(projection_N1)).mul_(factor_N1)
-    grad_x_ND = (grad_gated_ND * activated_ND).to(rows_ND.dtype)
+    grad_gated_ND, grad_weight = norm_backward_in_torch(grad_ND, normed_ND, weight, factor_N1)
+    grad_x_ND = (grad_gated_ND * activated_ND).to(x.dtype)
     slope_ND = activated_ND.mul_(1 - open_ND).add_(open_ND)
-    return grad_x_ND, grad_gated_ND.mul_(x_ND).mul_(slope_ND).to(gate_ND.dtype), grad_weight_D
+    grad_gate_ND = grad_gated_ND.mul_(x_ND).mul_(slope_ND).to(gate.dtype)
+    return grad_x_ND.view(x.shape), grad_gate_ND.view(x.shape), grad_weight
 
 
-def _save_for_backward(ctx, inputs, output) -> None:
-    x, gate, weight, _ = inputs
-    _, factor_N = output
-    ctx.mark_non_differentiable(factor_N)
-    ctx.set_materialize_grads(False)
-    ctx.save_for_backward(x, gate, weight, factor_N)
-
-
-def _backward(ctx, grad: Tensor, _: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
-    return (*gated_rms_norm_backward_op(grad.contiguous(), *ctx.saved_tensors), None)
-
-
-gated_rms_norm_op.register_autograd(_backward, setup_context=_save_for_backward)
-register_on_cpu(gated_rms_norm_op, gated_rms_norm_backward_op)
+register_gradients(gated_rms_norm_op, gated_rms_norm_backward_op, lambda inputs, output: (*inputs[:3], output[1]))
 
 
 def gated_rms_norm(x: Tensor, gate: Tensor, weight: Tensor, eps: float) -> Tensor:
@@ -199,14 +138,8 @@ SPEC = KernelSpec(
     reference=gated_rms_norm_reference,
     op=gated_rms_norm,
     sample_inputs=_sample_inputs,
-    cases=(
-        ShapeCase((4, 64), "a power of two: no masked column"),
-        ShapeCase((2, 3, 48), "masked columns and more than one leading axis"),
-        ShapeCase((1, 5), "one row: the weight gradient sums over nothing"),
-        ShapeCase((70, 130), "several programs: the weight gradient has a second pass"),
-    ),
+    cases=NORM_CASES,
     real_cases=(ShapeCase((4, 2048, 1024), "an M2RNN layer"),),
-    dtypes=(torch.float32, torch.bfloat16, torch.float16),
     tolerance_eps=6.0,
     tolerance_reason=(
         "float32: as rms_norm, and half an eps each for the sigmoid's exponential, sum and quotient, twice over in the "

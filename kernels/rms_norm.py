@@ -10,12 +10,16 @@ atomics: each program adds its rows in order, then the P partial sums are added 
 2019, arXiv 1910.07467.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from kernels.framework.backend import runs_kernel, tl, triton
 from kernels.framework.configurations import launch_options, tile_class
-from kernels.framework.launch import as_rows, register_on_cpu, sum_dtype, sum_partials
+from kernels.framework.launch import as_rows, sum_dtype, sum_partials
+from kernels.framework.operation import empty_like, operation, register_gradients
 from kernels.framework.spec import Argument, KernelSpec, ShapeCase
 
 TILE_ELEMENTS, MAX_TILE_ROWS = 4096, 32
@@ -70,89 +74,30 @@ def _backward_kernel(
     tl.store(partial_ptr + program * WIDTH + columns, grad_weight, mask=columns < WIDTH)
 
 
-@torch.library.custom_op("sluice::rms_norm", mutates_args=())
+@operation(lambda x, weight, eps: (*empty_like(x), empty_factors(x)))
 def rms_norm_op(x: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
-    """Run the operation: returns y, shaped like `x`, and the factor r for each row."""
-    rows_ND = as_rows(x)
-    num_rows, width = rows_ND.shape
-    if not runs_kernel("rms_norm", x):
-        wide_ND = rows_ND.to(sum_dtype(x))
-        factor_N1 = torch.rsqrt(wide_ND.square().mean(dim=-1, keepdim=True) + eps)
-        y_ND = (wide_ND * factor_N1).mul_(weight.to(wide_ND.dtype)).to(x.dtype)
-        return y_ND.view(x.shape), factor_N1.squeeze(-1)
-    y_ND = torch.empty((num_rows, width), dtype=x.dtype, device=x.device)
-    factor_N = torch.empty(num_rows, dtype=torch.float32, device=x.device)
-    if x.numel():
-        tile_rows, columns = tile_sizes(width)
-        _forward_kernel[(triton.cdiv(num_rows, tile_rows),)](
-            rows_ND, weight.contiguous(), y_ND, factor_N, num_rows, rows_ND.stride(0), eps,
-            width, tile_rows, columns,
-            **launch_options("rms_norm.forward", tile_class(tile_rows * columns), x.device),
-        )  # fmt: skip
-    return y_ND.view(x.shape), factor_N
+    """Run the operation: return y, shaped like `x`, and the factor r for each row."""
+    if runs_kernel("rms_norm", x):
+        return launch_forward("rms_norm", _forward_kernel, [x], weight, eps)
+    wide_ND = as_rows(x).to(sum_dtype(x))
+    factor_N1 = torch.rsqrt(wide_ND.square().mean(dim=-1, keepdim=True) + eps)
+    y_ND = (wide_ND * factor_N1).mul_(weight.to(wide_ND.dtype)).to(x.dtype)
+    return y_ND.view(x.shape), factor_N1.squeeze(-1)
 
 
-@rms_norm_op.register_fake
-def _(x: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
-    num_rows = x.numel() // max(1, x.shape[-1])
-    return x.new_empty(x.shape), x.new_empty(num_rows, dtype=sum_dtype(x))
-
-
-@torch.library.custom_op("sluice::rms_norm_backward", mutates_args=())
+@operation(lambda grad, x, weight, factor_N: empty_like(x, weight))
 def rms_norm_backward_op(grad: Tensor, x: Tensor, weight: Tensor, factor_N: Tensor) -> tuple[Tensor, Tensor]:
-    """Gradients for `x` and `weight`."""
-    rows_ND, grad_ND = as_rows(x), as_rows(grad).contiguous()
-    if not runs_kernel("rms_norm", x):
-        return _backward_in_torch(grad_ND, rows_ND, weight, factor_N, x.shape)
-    num_rows, width = rows_ND.shape
-    grad_x_ND = torch.empty((num_rows, width), dtype=x.dtype, device=x.device)
-    if not x.numel():
-        return grad_x_ND.view(x.shape), torch.zeros_like(weight, memory_format=torch.contiguous_format)
-    tile_rows, columns = tile_sizes(width)
-    num_tiles = tiles_of_a_program(num_rows, tile_rows)
-    num_programs = triton.cdiv(num_rows, tile_rows * num_tiles)
-    partials_PD = torch.empty((num_programs, width), dtype=torch.float32, device=x.device)
-    _backward_kernel[(num_programs,)](
-        grad_ND, rows_ND, weight.contiguous(), factor_N, grad_x_ND, partials_PD, num_rows, rows_ND.stride(0),
-        width, num_tiles, tile_rows, columns,
-        **launch_options("rms_norm.backward", tile_class(tile_rows * columns), x.device),
-    )  # fmt: skip
-    return grad_x_ND.view(x.shape), sum_partials(partials_PD).to(weight.dtype)
+    """Return the gradients of `x` and `weight`."""
+    if runs_kernel("rms_norm", x):
+        grad_x, grad_weight = launch_backward("rms_norm", _backward_kernel, grad, [x], (weight, factor_N))
+        return grad_x, grad_weight
+    wide, factor_N1 = factor_N.dtype, factor_N.unsqueeze(-1)
+    normed_ND = as_rows(x).to(wide) * factor_N1
+    grad_x_ND, grad_weight = norm_backward_in_torch(as_rows(grad).to(wide), normed_ND, weight, factor_N1)
+    return grad_x_ND.to(wide).to(x.dtype).view(x.shape), grad_weight
 
 
-@rms_norm_backward_op.register_fake
-def _(grad: Tensor, x: Tensor, weight: Tensor, factor_N: Tensor) -> tuple[Tensor, Tensor]:
-    return x.new_empty(x.shape), weight.new_empty(weight.shape)
-
-
-def _backward_in_torch(
-    grad_ND: Tensor, rows_ND: Tensor, weight_D: Tensor, factor_N: Tensor, shape: torch.Size
-) -> tuple[Tensor, Tensor]:
-    wide = factor_N.dtype
-    grad_ND = grad_ND.to(wide)
-    normed_ND = rows_ND.to(wide) * factor_N.unsqueeze(-1)
-    product_ND = grad_ND * normed_ND
-    grad_weight_D = product_ND.sum(dim=0).to(weight_D.dtype)
-    projection_N1 = product_ND.mul_(weight_D).mean(dim=-1, keepdim=True)
-    grad_x_ND = (grad_ND * weight_D).sub_(normed_ND.mul_(projection_N1)).mul_(factor_N.unsqueeze(-1))
-    return grad_x_ND.to(normed_ND.dtype).to(rows_ND.dtype).view(shape), grad_weight_D
-
-
-def _save_for_backward(ctx, inputs, output) -> None:
-    x, weight, _ = inputs
-    _, factor_N = output
-    ctx.mark_non_differentiable(factor_N)
-    ctx.set_materialize_grads(False)
-    ctx.save_for_backward(x, weight, factor_N)
-
-
-def _backward(ctx, grad: Tensor, _: Tensor) -> tuple[Tensor, Tensor, None]:
-    x, weight, factor_N = ctx.saved_tensors
-    return (*rms_norm_backward_op(grad.contiguous(), x, weight, factor_N), None)
-
-
-rms_norm_op.register_autograd(_backward, setup_context=_save_for_backward)
-register_on_cpu(rms_norm_op, rms_norm_backward_op)
+register_gradients(rms_norm_op, rms_norm_backward_op, lambda inputs, output: (*inputs[:2], output[1]))
 
 
 def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
@@ -163,15 +108,67 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     return rms_norm_op(x, weight, eps)[0]
 
 
+def empty_factors(*vectors: Tensor) -> Tensor:
+    """Return the fake of the factors: one for each row of the first vectors, in the dtype of sums."""
+    num_rows = vectors[0].numel() // max(1, vectors[0].shape[-1])
+    return vectors[0].new_empty(num_rows, dtype=sum_dtype(*vectors))
+
+
+def launch_forward(
+    name: str, kernel: Any, vectors: Sequence[Tensor], weight_D: Tensor, eps: float
+) -> tuple[Tensor, Tensor]:
+    """Run the forward kernel of a norm of vectors of one shape: y in the dtype of the last, and the factor r for each row."""
+    rows, last = [as_rows(each) for each in vectors], vectors[-1]
+    num_rows, width = rows[0].shape
+    y_ND = torch.empty((num_rows, width), dtype=last.dtype, device=last.device)
+    factor_N = torch.empty(num_rows, dtype=torch.float32, device=last.device)
+    if last.numel():
+        tile_rows, columns = tile_sizes(width)
+        kernel[(triton.cdiv(num_rows, tile_rows),)](
+            *rows, weight_D.contiguous(), y_ND, factor_N, num_rows, *(each.stride(0) for each in rows), eps,
+            width, tile_rows, columns,
+            **launch_options(f"{name}.forward", tile_class(tile_rows * columns), last.device),
+        )  # fmt: skip
+    return y_ND.view(last.shape), factor_N
+
+
+def launch_backward(
+    name: str, kernel: Any, grad: Tensor, vectors: Sequence[Tensor], weight_and_factor: tuple[Tensor, Tensor]
+) -> tuple[Tensor, ...]:
+    """Run the backward kernel of a norm: the gradients of the vectors, then that of the weight."""
+    weight_D, factor_N = weight_and_factor
+    rows = [as_rows(each) for each in vectors]
+    num_rows, width = rows[0].shape
+    gradients = [torch.empty(each.shape, dtype=each.dtype, device=each.device) for each in vectors]
+    if not grad.numel():
+        return *gradients, weight_D.new_zeros(weight_D.shape)
+    tile_rows, columns = tile_sizes(width)
+    # A power of two of tiles for each program, so that few shapes are compiled.
+    num_tiles = triton.next_power_of_2(triton.cdiv(triton.cdiv(num_rows, tile_rows), MAX_BACKWARD_PROGRAMS))
+    num_programs = triton.cdiv(num_rows, tile_rows * num_tiles)
+    partials_PD = torch.empty((num_programs, width), dtype=torch.float32, device=grad.device)
+    kernel[(num_programs,)](
+        as_rows(grad).contiguous(), *rows, weight_D.contiguous(), factor_N, *gradients, partials_PD,
+        num_rows, *(each.stride(0) for each in rows), width, num_tiles, tile_rows, columns,
+        **launch_options(f"{name}.backward", tile_class(tile_rows * columns), grad.device),
+    )  # fmt: skip
+    return *gradients, sum_partials(partials_PD).to(weight_D.dtype)
+
+
+def norm_backward_in_torch(
+    grad_ND: Tensor, normed_ND: Tensor, weight_D: Tensor, factor_N1: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return the gradients of what is normed and of the weight; overwrite `normed_ND`, the vectors times their factors."""
+    product_ND = grad_ND * normed_ND
+    grad_weight_D = product_ND.sum(dim=0).to(weight_D.dtype)
+    projection_N1 = product_ND.mul_(weight_D).mean(dim=-1, keepdim=True)
+    return (grad_ND * weight_D).sub_(normed_ND.mul_(projection_N1)).mul_(factor_N1), grad_weight_D
+
+
 def tile_sizes(width: int) -> tuple[int, int]:
-    """Rows and columns of one tile: all columns, and as many rows as fill it."""
+    """Return rows and columns of one tile: all columns, and as many rows as fill it."""
     columns = triton.next_power_of_2(width)
     return max(1, min(MAX_TILE_ROWS, TILE_ELEMENTS // columns)), columns
-
-
-def tiles_of_a_program(num_rows: int, tile_rows: int) -> int:
-    """Tiles that one program of the backward pass adds up: a power of two, so that few shapes are compiled."""
-    return triton.next_power_of_2(triton.cdiv(triton.cdiv(num_rows, tile_rows), MAX_BACKWARD_PROGRAMS))
 
 
 def _sample_inputs(generator: torch.Generator, dtype: torch.dtype, case: ShapeCase) -> tuple[Argument, ...]:
@@ -182,20 +179,21 @@ def _sample_inputs(generator: torch.Generator, dtype: torch.dtype, case: ShapeCa
     return x, weight, 1e-5
 
 
+NORM_CASES = (
+    ShapeCase((4, 64), "a power of two: no masked column"),
+    ShapeCase((2, 3, 48), "masked columns and more than one leading axis"),
+    ShapeCase((1, 5), "one row: the weight gradient sums over nothing"),
+    ShapeCase((7, 200), "more columns than one warp holds"),
+    ShapeCase((70, 130), "several programs: the weight gradient has a second pass"),
+)
+
 SPEC = KernelSpec(
     name="rms_norm",
     reference=rms_norm_reference,
     op=rms_norm,
     sample_inputs=_sample_inputs,
-    cases=(
-        ShapeCase((4, 64), "a power of two: no masked column"),
-        ShapeCase((2, 3, 48), "masked columns and more than one leading axis"),
-        ShapeCase((1, 5), "one row: the weight gradient sums over nothing"),
-        ShapeCase((7, 200), "more columns than one warp holds"),
-        ShapeCase((70, 130), "several programs: the weight gradient has a second pass"),
-    ),
+    cases=NORM_CASES,
     real_cases=(ShapeCase((4, 2048, 2048), "a residual stream: several tiles for each program"),),
-    dtypes=(torch.float32, torch.bfloat16, torch.float16),
     tolerance_eps=4.0,
     tolerance_reason=(
         "float32: half an eps each for square, mean, root, quotient and two products, about one for a pairwise sum; "

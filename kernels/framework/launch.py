@@ -1,8 +1,7 @@
-"""Helpers that kernel files share: layout of their arguments, CPU registration, and the sum of partial sums."""
+"""Helpers that kernel files share: layout of their arguments, samples, and the sum of partial sums."""
 
 import torch
 from torch import Tensor
-from torch.library import CustomOpDef
 
 from kernels.framework.backend import tl, triton
 
@@ -30,16 +29,6 @@ def sum_partials(partials_PX: Tensor) -> Tensor:
         partials_PX, sums_X, num_partials, width, PARTIALS_AT_ONCE, PARTIAL_COLUMNS
     )
     return sums_X
-
-
-def register_on_cpu(*operations: CustomOpDef) -> None:
-    """Register each operation's function for CPU tensors itself, without the wrapper that torch puts around it.
-
-    The wrapper loads the compiler at the first call, which takes a second, and checks aliases at each call. Compiled code is
-    the same: the compiler does not trace into an operation.
-    """
-    for operation in operations:
-        torch.library.impl(operation._qualname, "CPU", operation._init_fn)
 
 
 def sum_dtype(*tensors: Tensor) -> torch.dtype:

@@ -57,9 +57,9 @@ class KernelSpec:
     op: Operation
     sample_inputs: SampleInputs
     cases: tuple[ShapeCase, ...]
-    dtypes: tuple[torch.dtype, ...]
     tolerance_eps: float
     tolerance_reason: str
+    dtypes: tuple[torch.dtype, ...] = (torch.float32, torch.bfloat16, torch.float16)
     gradient_tolerance_eps: float | None = None
     registered_inputs: Callable[[tuple[Argument, ...]], tuple[Argument, ...]] | None = None
     real_cases: tuple[ShapeCase, ...] = ()

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from kernels.framework.backend import UnavailableKernelError, runs_kernel, triton
 from kernels.framework.configurations import launch_options
+from kernels.framework.operation import empty_like, operation, register_gradients
 from kernels.framework.spec import Argument, KernelSpec, ShapeCase
 from kernels.m2rnn.scan_torch import RecurrenceArguments, document_starts, scan_backward, scan_forward
 from kernels.m2rnn.triton_scan import backward_kernel, forward_kernel
@@ -35,19 +36,10 @@ def m2rnn(arguments: RecurrenceArguments) -> Tensor:
     return m2rnn_op(*arguments)[0]
 
 
-def m2rnn_reference(
-    queries_BTHK: Tensor,
-    keys_BTHK: Tensor,
-    values_BTHV: Tensor,
-    forget_BTH: Tensor,
-    transition_HVV: Tensor,
-    document_index_BT: Tensor,
-) -> Tensor:
+def m2rnn_reference(arguments: RecurrenceArguments) -> Tensor:
     """Compute the definition token by token: the recurrence in the module's docstring. The state has the dtype of W."""
-    dtype = values_BTHV.dtype
-    queries_BTHK, keys_BTHK, values_BTHV = (
-        each.to(transition_HVV.dtype) for each in (queries_BTHK, keys_BTHK, values_BTHV)
-    )
+    forget_BTH, transition_HVV, document_index_BT = arguments[3:]
+    queries_BTHK, keys_BTHK, values_BTHV = (each.to(transition_HVV.dtype) for each in arguments[:3])
     state_BHKV = torch.zeros_like(keys_BTHK[:, 0, :, :, None] * values_BTHV[:, 0, :, None, :])
     results = []
     for t, is_start_B in enumerate(document_starts(document_index_BT).unbind(1)):
@@ -57,27 +49,11 @@ def m2rnn_reference(
         forget_BH11 = forget_BTH[:, t, :, None, None]
         state_BHKV = forget_BH11 * state_BHKV + (1 - forget_BH11) * candidate_BHKV
         results.append(torch.einsum("bhk,bhkv->bhv", queries_BTHK[:, t], state_BHKV))
-    return torch.stack(results, dim=1).to(dtype)
+    return torch.stack(results, dim=1).to(arguments.values_BTHV.dtype)
 
 
-@torch.library.custom_op("sluice::m2rnn", mutates_args=())
-def m2rnn_op(
-    queries: Tensor, keys: Tensor, values: Tensor, forget: Tensor, transition: Tensor, document_index: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Run the operation: y, and the saved tensor of the backward pass (on a GPU the states before each segment)."""
-    arguments = RecurrenceArguments(queries, keys, values, forget, transition, document_index)
-    for name, tensor in zip(RecurrenceArguments._fields, arguments, strict=True):
-        if tensor.dtype == torch.float16:
-            raise UnavailableKernelError(f"m2rnn: {name} is float16. Expected bfloat16 or float32.")
-    return (
-        _launch_forward(arguments)
-        if runs_kernel("m2rnn", values, has_float64_on_gpu=False)
-        else scan_forward(arguments)
-    )
-
-
-@m2rnn_op.register_fake
-def _(queries, keys, values, forget, transition, document_index):
+def _empty_recurrence(*tensors: Tensor) -> tuple[Tensor, Tensor]:
+    keys, values = tensors[1:3]
     num_rows, num_tokens, num_heads, key_size = keys.shape
     wide = torch.promote_types(values.dtype, torch.float32)
     shape = (2, num_tokens, num_heads, num_rows * key_size, values.shape[-1])
@@ -86,34 +62,28 @@ def _(queries, keys, values, forget, transition, document_index):
     return values.new_empty(values.shape), values.new_empty(shape, dtype=wide)
 
 
-@torch.library.custom_op("sluice::m2rnn_backward", mutates_args=())
+_TENSORS = ", ".join(f"Tensor {name}" for name in RecurrenceArguments._fields)
+
+
+@operation(_empty_recurrence, schema=f"({_TENSORS}) -> (Tensor, Tensor)")
+def m2rnn_op(*tensors: Tensor) -> tuple[Tensor, Tensor]:
+    """Run the operation: return y, and the saved tensor of its backward pass (on a GPU the states before each segment)."""
+    arguments = RecurrenceArguments(*tensors)
+    for name, tensor in arguments._asdict().items():
+        if tensor.dtype == torch.float16:
+            raise UnavailableKernelError(f"m2rnn: {name} is float16. Expected bfloat16 or float32.")
+    is_launched = runs_kernel("m2rnn", arguments.values_BTHV, has_float64_on_gpu=False)
+    return (_launch_forward if is_launched else scan_forward)(arguments)
+
+
+@operation(lambda grad, arguments, saved: list(empty_like(*arguments[:5])))
 def m2rnn_backward_op(grad: Tensor, arguments: list[Tensor], saved: Tensor) -> list[Tensor]:
     """Return the gradients of the five floating-point arguments of `sluice::m2rnn`, from that of y."""
     backward = _launch_backward if runs_kernel("m2rnn", grad, has_float64_on_gpu=False) else scan_backward
     return list(backward(grad, RecurrenceArguments(*arguments), saved))
 
 
-@m2rnn_backward_op.register_fake
-def _(grad, arguments, saved):
-    return [argument.new_empty(argument.shape) for argument in arguments[:5]]
-
-
-def _save_for_backward(ctx, inputs, output) -> None:
-    _, saved = output
-    ctx.mark_non_differentiable(saved)
-    # Otherwise autograd makes a tensor of zeros for what is saved.
-    ctx.set_materialize_grads(False)
-    ctx.save_for_backward(*inputs, saved)
-
-
-def _backward(ctx, grad: Tensor | None, _) -> tuple[Tensor | None, ...]:
-    if grad is None:
-        return (None,) * 6
-    *arguments, saved = ctx.saved_tensors
-    return (*m2rnn_backward_op(grad.contiguous(), arguments, saved), None)
-
-
-m2rnn_op.register_autograd(_backward, setup_context=_save_for_backward)
+register_gradients(m2rnn_op, m2rnn_backward_op, lambda inputs, output: (list(inputs), output[1]))
 
 
 def _tiles(keys_BTHK: Tensor, values_BTHV: Tensor) -> dict[str, int]:
@@ -190,9 +160,9 @@ def _sample_inputs(generator: torch.Generator, dtype: torch.dtype, case: ShapeCa
 
 SPEC = KernelSpec(
     name="m2rnn",
-    reference=m2rnn_reference,
+    reference=lambda *tensors: m2rnn_reference(RecurrenceArguments(*tensors)),
     has_serial_reference=True,
-    op=lambda *arguments: m2rnn(RecurrenceArguments(*arguments)),
+    op=lambda *tensors: m2rnn(RecurrenceArguments(*tensors)),
     sample_inputs=_sample_inputs,
     cases=(
         ShapeCase((2, 40, 2, 16, 16), "documents of one token and documents that end before the row"),

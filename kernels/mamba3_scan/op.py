@@ -28,11 +28,13 @@ exponential-trapezoidal discretization.
 """
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from kernels.framework.backend import UnavailableKernelError, runs_kernel
+from kernels.framework.operation import empty_like, operation, register_gradients
 from kernels.framework.spec import Argument, KernelSpec, ShapeCase
 from kernels.mamba3_scan.chunks_torch import ScanArguments, same_as_previous, saved_shapes, scan_backward, scan_forward
 from kernels.mamba3_scan.launch import launch_backward, launch_forward, tile_length
@@ -49,23 +51,13 @@ def mamba3_scan(arguments: ScanArguments, chunk_size: int) -> Tensor:
     return mamba3_scan_op(*arguments, chunk_size)[0]
 
 
-def mamba3_scan_reference(
-    queries_BTN: Tensor,
-    keys_BTN: Tensor,
-    query_bias_HN: Tensor,
-    key_bias_HN: Tensor,
-    values_BTHP: Tensor,
-    step_sizes_BTH: Tensor,
-    decay_rates_BTH: Tensor,
-    current_shares_BTH: Tensor,
-    velocities_BTS: Tensor,
-    document_index_BT: Tensor,
-    chunk_size: int,
-) -> Tensor:
+def mamba3_scan_reference(arguments: ScanArguments) -> Tensor:
     """Compute the recurrence in the module's docstring token by token: the definition. It shares no step with the chunks.
 
-    Pairs are complex numbers here, every reset is written out, and `chunk_size` has no meaning.
+    Pairs are complex numbers here, and every reset is written out.
     """
+    queries_BTN, keys_BTN, query_bias_HN, key_bias_HN, values_BTHP, *scalars, document_index_BT = arguments
+    step_sizes_BTH, decay_rates_BTH, current_shares_BTH, velocities_BTS = scalars
     queries_BTHN, keys_BTHN = queries_BTN.unsqueeze(2) + query_bias_HN, keys_BTN.unsqueeze(2) + key_bias_HN
     state_BHPN = torch.zeros_like(values_BTHP[:, 0, :, :, None] * keys_BTHN[:, 0, :, None, :])
     previous_value_BHP, previous_key_BHN = state_BHPN[..., 0], state_BHPN[..., 0, :]
@@ -99,56 +91,33 @@ def _turned_as_complex(vectors_BHN: Tensor, phase_BHS: Tensor) -> Tensor:
     return torch.cat((torch.view_as_real(turned_BHS).flatten(-2), vectors_BHN[..., 2 * num_pairs :]), dim=-1)
 
 
-@torch.library.custom_op("sluice::mamba3_scan", mutates_args=())
-def mamba3_scan_op(
-    queries: Tensor,
-    keys: Tensor,
-    query_bias: Tensor,
-    key_bias: Tensor,
-    values: Tensor,
-    step_sizes: Tensor,
-    decay_rates: Tensor,
-    current_shares: Tensor,
-    velocities: Tensor,
-    document_index: Tensor,
-    chunk_size: int,
-) -> tuple[Tensor, list[Tensor]]:
-    """Run the operation: y, and the saved tensors of its backward pass."""
-    arguments = _checked(
-        ScanArguments(
-            queries,
-            keys,
-            query_bias,
-            key_bias,
-            values,
-            step_sizes,
-            decay_rates,
-            current_shares,
-            velocities,
-            document_index,
-        ),
-        chunk_size,
-    )
-    if runs_kernel("mamba3_scan", values, has_float64_on_gpu=False):
-        y, phases = launch_forward(arguments, chunk_size)
-        return y, [phases]
-    return scan_forward(arguments, chunk_size)
-
-
-@mamba3_scan_op.register_fake
-def _(queries, keys, query_bias, key_bias, values, step_sizes, decay_rates, shares, velocities, documents, chunk_size):
-    vectors = (queries, keys, query_bias, key_bias, values)
-    arguments = ScanArguments(*vectors, step_sizes, decay_rates, shares, velocities, documents)
-    wide = torch.promote_types(values.dtype, torch.float32)
+def _empty_scan(*inputs: Any) -> tuple[Tensor, list[Tensor]]:
+    arguments, chunk_size = ScanArguments(*inputs[:-1]), inputs[-1]
+    values, velocities = arguments.values_BTHP, arguments.velocities_BTS
     shapes = saved_shapes(arguments, chunk_size)
     if runs_kernel("mamba3_scan", values, has_float64_on_gpu=False):
         num_rows, num_tokens, num_heads, _ = values.shape
         length = tile_length(chunk_size, values.dtype)
         shapes = [(num_rows, (num_tokens + length - 1) // length, num_heads, velocities.shape[-1])]
+    wide = torch.promote_types(values.dtype, torch.float32)
     return values.new_empty(values.shape), [values.new_empty(shape, dtype=wide) for shape in shapes]
 
 
-@torch.library.custom_op("sluice::mamba3_scan_backward", mutates_args=())
+_TENSORS = ", ".join(f"Tensor {name}" for name in ScanArguments._fields)
+
+
+@operation(_empty_scan, schema=f"({_TENSORS}, SymInt chunk_size) -> (Tensor, Tensor[])")
+def mamba3_scan_op(*inputs: Any) -> tuple[Tensor, list[Tensor]]:
+    """Run the operation: return y, and the saved tensors of its backward pass."""
+    arguments, chunk_size = ScanArguments(*inputs[:-1]), inputs[-1]
+    _require_scannable(arguments, chunk_size)
+    if runs_kernel("mamba3_scan", arguments.values_BTHP, has_float64_on_gpu=False):
+        y, phases = launch_forward(arguments, chunk_size)
+        return y, [phases]
+    return scan_forward(arguments, chunk_size)
+
+
+@operation(lambda grad, arguments, saved, chunk_size: list(empty_like(*arguments[:9])))
 def mamba3_scan_backward_op(
     grad: Tensor, arguments: list[Tensor], saved: list[Tensor], chunk_size: int
 ) -> list[Tensor]:
@@ -159,33 +128,13 @@ def mamba3_scan_backward_op(
     return list(scan_backward(grad, scanned, saved, chunk_size))
 
 
-@mamba3_scan_backward_op.register_fake
-def _(grad, arguments, saved, chunk_size):
-    return [argument.new_empty(argument.shape) for argument in arguments[:9]]
+register_gradients(
+    mamba3_scan_op, mamba3_scan_backward_op, lambda inputs, output: (list(inputs[:-1]), output[1], inputs[-1])
+)
 
 
-def _save_for_backward(ctx, inputs, output) -> None:
-    *arguments, ctx.chunk_size = inputs
-    _, saved = output
-    ctx.mark_non_differentiable(*saved)
-    # Otherwise autograd makes a tensor of zeros for each saved tensor.
-    ctx.set_materialize_grads(False)
-    ctx.save_for_backward(*arguments, *saved)
-
-
-def _backward(ctx, grad: Tensor | None, _) -> tuple[Tensor | None, ...]:
-    if grad is None:
-        return (None,) * 11
-    arguments, saved = ctx.saved_tensors[:10], ctx.saved_tensors[10:]
-    gradients = mamba3_scan_backward_op(grad.contiguous(), list(arguments), list(saved), ctx.chunk_size)
-    return (*gradients, None, None)
-
-
-mamba3_scan_op.register_autograd(_backward, setup_context=_save_for_backward)
-
-
-def _checked(arguments: ScanArguments, chunk_size: int) -> ScanArguments:
-    """Return the arguments. Raises an error that names an argument which cannot be scanned."""
+def _require_scannable(arguments: ScanArguments, chunk_size: int) -> None:
+    """Raise an error that names an argument which cannot be scanned."""
     for name, tensor in zip(ScanArguments._fields, arguments, strict=True):
         if tensor.dtype == torch.float16:
             raise UnavailableKernelError(
@@ -199,7 +148,6 @@ def _checked(arguments: ScanArguments, chunk_size: int) -> ScanArguments:
             f"mamba3_scan: {arguments.velocities_BTS.shape[-1]} velocities turn more channels than the "
             f"{arguments.queries_BTN.shape[-1]} of a query. Expected at most half as many."
         )
-    return arguments
 
 
 def _sample_inputs(generator: torch.Generator, dtype: torch.dtype, case: ShapeCase) -> tuple[Argument, ...]:
@@ -241,9 +189,9 @@ def sample_documents(num_rows: int, num_tokens: int, chunk_size: int, device: to
 
 SPEC = KernelSpec(
     name="mamba3_scan",
-    reference=mamba3_scan_reference,
+    reference=lambda *inputs: mamba3_scan_reference(ScanArguments(*inputs[:-1])),
     has_serial_reference=True,
-    op=lambda *arguments: mamba3_scan(ScanArguments(*arguments[:-1]), arguments[-1]),
+    op=lambda *inputs: mamba3_scan(ScanArguments(*inputs[:-1]), inputs[-1]),
     sample_inputs=_sample_inputs,
     cases=(
         ShapeCase((2, 40, 2, 16, 16, 16), "documents that end on a chunk's edge, beside it and after one token"),
