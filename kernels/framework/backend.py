@@ -52,6 +52,11 @@ def _probe():
     pass
 
 
+def dtype_name(dtype: torch.dtype) -> str:
+    """Return the name of a dtype in a report, such as `bfloat16`."""
+    return str(dtype).removeprefix("torch.")
+
+
 def is_interpreting() -> bool:
     """Return whether kernels run in Triton's interpreter, as TRITON_INTERPRET said when this module was imported."""
     return HAS_TRITON and not isinstance(_probe, triton.JITFunction)
@@ -65,7 +70,7 @@ def runs_kernel(operation: str, *tensors: torch.Tensor, has_float64_on_gpu: bool
     """
     for tensor in tensors:
         if tensor.dtype not in KERNEL_DTYPES:
-            names = ", ".join(str(dtype).removeprefix("torch.") for dtype in KERNEL_DTYPES)
+            names = ", ".join(map(dtype_name, KERNEL_DTYPES))
             raise TypeError(f"{operation}: found {tensor.dtype}, expected one of {names}; convert it before the call")
     if _reference_mode.get():
         return False

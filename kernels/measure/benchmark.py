@@ -5,17 +5,19 @@ that an interrupted run continues at the first missing row. A row names the GPU,
 same rows come from Triton's interpreter, at the smallest size of each operation: they are marked as dry.
 """
 
-import functools
 import math
 import signal
 import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from itertools import product
 from pathlib import Path
 
 import torch
 
+from kernels.framework.backend import dtype_name
 from kernels.framework.spec import Argument, KernelSpec, Operation, ShapeCase
 from kernels.measure.parity import leaves, run_with_gradients
 from kernels.measure.rows import Measurement, Row, measure_missing, read_rows, timing_environment
@@ -49,22 +51,15 @@ def has_failed(row: Row) -> bool:
 
 
 def _measurements(specs: list[KernelSpec], device: str, seed: int) -> Iterator[Measurement]:
+    def draw(spec: KernelSpec, dtype: torch.dtype, case: ShapeCase) -> tuple[Argument, ...]:
+        return leaves(spec.sample_inputs(torch.Generator(device).manual_seed(seed), dtype, case))
+
     for spec in specs:
-        for dtype in spec.dtypes:
-            for case in spec.real_cases if device == "cuda" else (smallest_case(spec),):
-
-                def draw(spec: KernelSpec = spec, dtype: torch.dtype = dtype, case: ShapeCase = case) -> tuple:
-                    return leaves(spec.sample_inputs(torch.Generator(device).manual_seed(seed), dtype, case))
-
-                row = {
-                    "kernel": spec.name,
-                    "dtype": str(dtype).removeprefix("torch."),
-                    "case": case.label,
-                    **timing_environment(),
-                }
-                for name, make in _implementations(spec, device).items():
-                    measure = functools.partial(_timings_within, make, draw, device)
-                    yield Measurement({**row, "implementation": name}, measure)
+        for dtype, case in product(spec.dtypes, spec.real_cases if device == "cuda" else [smallest_case(spec)]):
+            row = {"kernel": spec.name, "dtype": dtype_name(dtype), "case": case.label, **timing_environment()}
+            for name, make in _implementations(spec, device).items():
+                measure = partial(_timings_within, make, partial(draw, spec, dtype, case), device)
+                yield Measurement({**row, "implementation": name}, measure)
 
 
 def _timings_within(make: Callable, draw: Callable, device: str, seconds_left: float) -> Row | None:
@@ -97,7 +92,10 @@ def _timings(make: Callable[[], Operation], draw: Callable[[], tuple], device: s
         operation, arguments = make(), draw()
 
         def both() -> dict[str, torch.Tensor]:
-            return run_with_gradients(operation, _without_gradients(arguments))
+            for argument in arguments:
+                if isinstance(argument, torch.Tensor):
+                    argument.grad = None
+            return run_with_gradients(operation, arguments)
 
         return {
             "forward_ms": milliseconds(lambda: operation(*arguments), device),
@@ -136,13 +134,6 @@ def extra_bytes(call: Callable[[], dict[str, torch.Tensor]]) -> int:
     before = torch.cuda.memory_allocated()
     kept = sum(tensor.nbytes for tensor in call().values())
     return torch.cuda.max_memory_allocated() - before - kept
-
-
-def _without_gradients(arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
-    for argument in arguments:
-        if isinstance(argument, torch.Tensor):
-            argument.grad = None
-    return arguments
 
 
 @contextmanager

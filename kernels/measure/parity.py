@@ -9,6 +9,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from kernels.framework.backend import dtype_name
 from kernels.framework.spec import Argument, KernelSpec, Operation, ShapeCase
 
 
@@ -47,8 +48,8 @@ def compare_everywhere(spec: KernelSpec, device: str, seed: int) -> Iterator[Par
         try:
             return list(compare())
         except Exception as error:
-            label, failure = str(dtype).removeprefix("torch."), f"{type(error).__name__}: {str(error)[:300]}"
-            return [ParityResult(spec.name, label, case.label, "none", math.inf, spec.tolerance_eps, failure=failure)]
+            place, failure = (spec.name, dtype_name(dtype), case.label), f"{type(error).__name__}: {str(error)[:300]}"
+            return [ParityResult(*place, "none", math.inf, spec.tolerance_eps, failure=failure)]
 
     yield from attempt(torch.float32, spec.cases[0], lambda: check_registration(spec, device) or ())
     for dtype in spec.dtypes:
@@ -66,8 +67,7 @@ def measure_parity(
     expected = run_with_gradients(spec.reference, leaves(arguments, torch.float64))
     for name, expected_tensor in expected.items():
         error_eps = relative_error(actual.get(name), expected_tensor) / torch.finfo(dtype).eps
-        label = str(dtype).removeprefix("torch.")
-        yield ParityResult(spec.name, label, case.label, name, error_eps, spec.tolerance_of(name))
+        yield ParityResult(spec.name, dtype_name(dtype), case.label, name, error_eps, spec.tolerance_of(name))
 
 
 def measure_parity_within_memory(
@@ -80,13 +80,11 @@ def measure_parity_within_memory(
     requested = case
     while True:
         try:
-            results = list(measure_parity(spec, dtype, case, device, seed))
+            results = measure_parity(spec, dtype, case, device, seed)
+            bounded_from = None if case is requested else requested.label
+            return [replace(result, bounded_from=bounded_from) for result in results]
         except torch.OutOfMemoryError:
             case = halved(case)
-        else:
-            return (
-                results if case is requested else [replace(result, bounded_from=requested.label) for result in results]
-            )
         gc.collect()
         if device == "cuda":
             torch.cuda.empty_cache()

@@ -10,12 +10,15 @@ import json
 import math
 import time
 from collections.abc import Iterator
+from functools import partial
+from itertools import product
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from kernels.framework.configurations import ANY_GPU, TABLE, Configuration, architecture_of, read_measured, trial
+from kernels.framework.backend import dtype_name
+from kernels.framework.configurations import ANY_GPU, TABLE, Configuration, Key, architecture_of, read_measured, trial
 from kernels.framework.spec import Argument, KernelSpec
 from kernels.measure.benchmark import milliseconds
 from kernels.measure.parity import leaves, relative_error, run_with_gradients
@@ -48,59 +51,49 @@ def run_tuning(specs: list[KernelSpec], output: Path, budget_seconds: float, see
         yield {"finished": spec.name}
 
 
-class _Candidate:
-    """A candidate on one sample."""
-
-    def __init__(
-        self,
-        spec: KernelSpec,
-        arguments: tuple[Argument, ...],
-        expected: dict[str, Tensor],
-        entries: dict[tuple[str, str], Configuration],
-    ) -> None:
-        self.spec, self.arguments, self.expected, self.entries = spec, arguments, expected, entries
-
-    def measure(self) -> Row:
-        """Return milliseconds of forward with backward, or why the candidate does not count."""
-        try:
-            with trial(self.entries):
-                wrong = self._wrong_output()
-                if wrong:
-                    return {"failed": wrong}
-                call = lambda: run_with_gradients(self.spec.op, leaves(self.arguments))  # noqa: E731
-                return {"forward_backward_ms": milliseconds(call, _device_of(self.arguments))}
-        except Exception as error:  # more registers or shared memory than there are: a candidate, not the run
-            return {"failed": f"{type(error).__name__}: {str(error)[:200]}"}
-
-    def _wrong_output(self) -> str | None:
-        actual = run_with_gradients(self.spec.op, leaves(self.arguments))
-        for name, expected in self.expected.items():
-            eps = torch.finfo(expected.dtype).eps if expected.is_floating_point() else 1.0
-            error_eps = relative_error(actual.get(name), expected.double() if eps < 1 else expected) / eps
-            if not error_eps <= self.spec.tolerance_of(name):
-                return f"{name} is {error_eps:.1f} eps from the committed configuration's"
-        return None
-
-
 def _measurements(spec: KernelSpec, device: torch.device, seed: int, here: Row) -> Iterator[Measurement]:
     """Yield each candidate of each launch of an operation's samples, one launch changed at a time."""
-    for dtype in spec.dtypes:
-        for case in spec.real_cases if device.type == "cuda" else spec.cases[:1]:
-            arguments = spec.sample_inputs(torch.Generator(device).manual_seed(seed), dtype, case)
-            with trial({}) as requests:
-                expected = run_with_gradients(spec.op, leaves(arguments))
-                launches = sorted(requests)
-            sample = {"case": case.label, "dtype": str(dtype).removeprefix("torch."), **here}
-            for kernel, shape_class in launches:
-                for entry in candidates(kernel, shape_class):
-                    row = {"kernel": kernel, "shape_class": shape_class, **sample}
-                    row |= {"num_warps": entry.num_warps, "num_stages": entry.num_stages}
-                    candidate = _Candidate(spec, arguments, expected, {(kernel, shape_class): entry})
-                    yield Measurement(row, lambda left, candidate=candidate: candidate.measure())  # type: ignore[misc]
+    for dtype, case in product(spec.dtypes, spec.real_cases if device.type == "cuda" else spec.cases[:1]):
+        arguments = spec.sample_inputs(torch.Generator(device).manual_seed(seed), dtype, case)
+        with trial({}) as requests:
+            expected = run_with_gradients(spec.op, leaves(arguments))
+            launches = sorted(requests)
+        sample = {"case": case.label, "dtype": dtype_name(dtype), **here}
+        for kernel, shape_class in launches:
+            for entry in candidates(kernel, shape_class):
+                row = {"kernel": kernel, "shape_class": shape_class, **sample}
+                row |= {"num_warps": entry.num_warps, "num_stages": entry.num_stages}
+                yield Measurement(row, partial(_measure, spec, arguments, expected, {(kernel, shape_class): entry}))
 
 
-def _device_of(arguments: tuple[Argument, ...]) -> str:
-    return next(each.device.type for each in arguments if isinstance(each, Tensor))
+def _measure(
+    spec: KernelSpec,
+    arguments: tuple[Argument, ...],
+    expected: dict[str, Tensor],
+    entries: dict[tuple[str, str], Configuration],
+    seconds_left: float,
+) -> Row:
+    """Return milliseconds of forward with backward of a candidate on one sample, or why the candidate does not count."""
+
+    def run() -> dict[str, Tensor]:
+        return run_with_gradients(spec.op, leaves(arguments))
+
+    try:
+        with trial(entries):
+            wrong = _wrong_output(spec, run(), expected)
+            device = next(iter(expected.values())).device.type
+            return {"failed": wrong} if wrong else {"forward_backward_ms": milliseconds(run, device)}
+    except Exception as error:  # more registers or shared memory than there are: a candidate, not the run
+        return {"failed": f"{type(error).__name__}: {str(error)[:200]}"}
+
+
+def _wrong_output(spec: KernelSpec, actual: dict[str, Tensor], expected: dict[str, Tensor]) -> str | None:
+    for name, tensor in expected.items():
+        eps = torch.finfo(tensor.dtype).eps if tensor.is_floating_point() else 1.0
+        error_eps = relative_error(actual.get(name), tensor.double() if eps < 1 else tensor) / eps
+        if not error_eps <= spec.tolerance_of(name):
+            return f"{name} is {error_eps:.1f} eps from the committed configuration's"
+    return None
 
 
 def write_table(path: Path, rows: list[Row], operations: list[str]) -> list[Row]:
@@ -108,46 +101,39 @@ def write_table(path: Path, rows: list[Row], operations: list[str]) -> list[Row]
 
     Sorted and without a clock: the same rows give the same bytes.
     """
-    kept = {
-        key: {"num_warps": each.num_warps, "num_stages": each.num_stages} for key, each in read_measured(path).items()
-    }
+    measured: dict[Key, list[Row]] = {}
+    for row in rows:
+        if row["kernel"].split(".")[0] in operations:
+            measured.setdefault((row["kernel"], row["shape_class"], row["sm"]), []).append(row)
+    table = read_measured(path) | {key: _fastest(own) for key, own in measured.items()}
     origins = json.loads(path.read_text())["measured_on"] if path.exists() else {}
-    measured = {(str(row["kernel"]), str(row["shape_class"]), int(str(row["sm"]))): row for row in rows}
-    for key, row in measured.items():
-        if key[0].split(".")[0] in operations:
-            best = _fastest([each for each in rows if _belongs(each, key)])
-            kept[key] = {"num_warps": best.num_warps, "num_stages": best.num_stages}
-            names = ("gpu", "cuda", "driver", "torch", "triton")
-            origins[f"sm{key[2]}"] = {name: row[name] for name in names if name in row}
+    for (_, _, sm), own in measured.items():
+        names = ("gpu", "cuda", "driver", "torch", "triton")
+        origins[f"sm{sm}"] = {name: own[-1][name] for name in names if name in own[-1]}
     entries: list[Row] = [
-        {"kernel": kernel, "shape_class": shape, "sm": sm, **kept[kernel, shape, sm]}
-        for kernel, shape, sm in sorted(kept)
+        dict(zip(("kernel", "shape_class", "sm"), key, strict=True))
+        | {"num_warps": entry.num_warps, "num_stages": entry.num_stages}
+        for key, entry in sorted(table.items())
     ]
     whole = {"measured_on": origins, "configurations": entries}
     path.write_text(json.dumps(whole, indent=1, sort_keys=True) + "\n")
     return entries
 
 
-def _belongs(row: Row, key: tuple[str, str, int]) -> bool:
-    return (row["kernel"], row["shape_class"], row["sm"]) == key
-
-
 def _fastest(rows: list[Row]) -> Configuration:
     """Return the candidate with the least mean logarithm of time over all samples, of those that failed on none."""
     samples = {(row["dtype"], row["case"]) for row in rows}
-    first = candidates(str(rows[0]["kernel"]), str(rows[0]["shape_class"]))[0]
-    costs: dict[Configuration, float] = {}
-    for entry in candidates(str(rows[0]["kernel"]), str(rows[0]["shape_class"])):
-        own = [row for row in rows if (row["num_warps"], row["num_stages"]) == (entry.num_warps, entry.num_stages)]
-        times = {(row["dtype"], row["case"]): _median(row) for row in own if "failed" not in row}
-        if times.keys() == samples:
-            costs[entry] = sum(map(math.log, times.values())) / len(samples)
-    best = min(costs, key=lambda entry: costs[entry], default=first)
+    first, *others = candidates(rows[0]["kernel"], rows[0]["shape_class"])
+    times: dict[Configuration, dict[tuple[str, str], float]] = {entry: {} for entry in (first, *others)}
+    for row in rows:
+        entry = Configuration(row["num_warps"], row["num_stages"])
+        if entry in times and "failed" not in row:
+            times[entry][row["dtype"], row["case"]] = row["forward_backward_ms"]["median"]
+    costs = {
+        entry: sum(map(math.log, found.values())) / len(samples)
+        for entry, found in times.items()
+        if found.keys() == samples
+    }
+    best = min(costs, key=costs.__getitem__, default=first)
     is_worth_it = first not in costs or costs[best] < costs[first] + math.log1p(-LEAST_GAIN)
     return best if is_worth_it else first
-
-
-def _median(row: Row) -> float:
-    times = row["forward_backward_ms"]
-    assert isinstance(times, dict)
-    return float(times["median"])

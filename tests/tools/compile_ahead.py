@@ -23,6 +23,7 @@ from triton.compiler import ASTSource, compile
 from triton.runtime.jit import JITFunction
 
 from kernels.framework import backend
+from kernels.framework.backend import dtype_name
 from kernels.framework.spec import all_specs
 from kernels.measure.parity import leaves, run_with_gradients
 
@@ -75,14 +76,14 @@ def rows_of(names: list[str], dtypes: list[str], is_real: bool) -> Iterator[Row]
         if names and spec.name not in names:
             continue
         for dtype in spec.dtypes:
-            if dtypes and str(dtype).removeprefix("torch.") not in dtypes:
+            if dtypes and dtype_name(dtype) not in dtypes:
                 continue
             for case in spec.real_cases if is_real else spec.cases:
                 known = set(launches)
                 arguments = spec.sample_inputs(torch.Generator().manual_seed(1), dtype, case)
                 with NoProducts():
                     run_with_gradients(spec.op, leaves(arguments))
-                row = {"dtype": str(dtype).removeprefix("torch."), "case": case.label}
+                row = {"dtype": dtype_name(dtype), "case": case.label}
                 for launch in [launches[key] for key in launches if key not in known]:
                     yield row | compiled(*launch)
 

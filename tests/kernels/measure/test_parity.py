@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from kernels import rms_norm
+from kernels.framework.backend import dtype_name
 from kernels.framework.spec import KernelSpec, ShapeCase, all_specs
 from kernels.measure.parity import measure_parity_within_memory
 from tests.support.paths import ROOT
@@ -31,7 +32,7 @@ def test_a_kernel_equals_its_reference_forward_and_for_every_gradient(
 
     failures = [result for result in results if not result["passed"]]
     compared = {(result["dtype"], result["case"]) for result in results}
-    declared = {(str(dtype).removeprefix("torch."), case.label) for dtype in spec.dtypes for case in spec.cases}
+    declared = {(dtype_name(dtype), case.label) for dtype in spec.dtypes for case in spec.cases}
 
     assert failures == []
     assert compared == declared
