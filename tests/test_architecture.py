@@ -142,7 +142,7 @@ def test_the_project_names_no_package_index_and_no_machine() -> None:
 def test_machine_code_holds_no_value_of_another_file() -> None:
     """It is kept by the file it stands in alone: a value from elsewhere would stay as it was when that file changes."""
     texts = {path: path.read_text() for path in sources()}
-    machine_code = {path for path, text in texts.items() if "from pipeline.cpp.jit import" in text}
+    machine_code = {path for path, text in texts.items() if "from pipeline.lexing.jit import" in text}
     imports = {
         str(node.module if isinstance(node, ast.ImportFrom) else node.names[0].name)
         for path in machine_code
@@ -150,4 +150,4 @@ def test_machine_code_holds_no_value_of_another_file() -> None:
         if isinstance(node, ast.Import | ast.ImportFrom)
     }
 
-    assert imports == {"numpy", "pipeline.cpp.jit"}
+    assert imports == {"numpy", "pipeline.lexing.jit"}

@@ -1,7 +1,7 @@
 """Languages: the files of each, its grammar, and the syntax nodes that become chunks. One entry declares a language.
 
-Collection, the shares by language, the bands of pins, the git history, the include order and the parser read `LANGUAGES`.
-Nothing is imported for an entry: a grammar is loaded with the first text that is parsed.
+Collection, cleaning, the shares by language, the bands of pins, the git history, the include order and the parser read
+`LANGUAGES`. Nothing is imported for an entry: a lexer and a grammar are loaded with the first text.
 """
 
 from collections.abc import Mapping
@@ -53,8 +53,7 @@ class Grammar:
 class Language:
     """A language, or a kind of file that is written in one of several.
 
-    A suffix holds in any case, unless another language has it in exactly that case. Text is lexed by the rules of
-    `pipeline.cpp`; a language whose comments or literals differ brings a lexer of its own.
+    A suffix holds in any case, unless another language has it in exactly that case.
     """
 
     name: str
@@ -66,6 +65,8 @@ class Language:
     """Names of the languages that a text may be in: the first, unless the text looks like the second."""
     unit_suffixes: frozenset[str] = frozenset()
     """Suffixes of files that are compiled by themselves."""
+    lexer: str = "pipeline.lexing.cpp:CPP_LEXER"
+    """`module:name` of a `pipeline.lexing.lexer.Lexer`: another one if comments or literals differ from those of C."""
 
 
 C_NODES = NodeTypes(

@@ -177,7 +177,7 @@ class _Reporter:
         with Scrubber(params.scrub) as scrubber:
             for sample in samples:
                 content = contents.get((sample["source"], sample["path"]))
-                sample["first_lines"] = None if content is None else _first_lines(content, scrubber)
+                sample["first_lines"] = None if content is None else _first_lines(sample["path"], content, scrubber)
 
     def _rows(self, sql: str, **parameters: Any) -> list[QueryRow]:
         return query(self.database, sql, **parameters)
@@ -194,7 +194,7 @@ def _counts(objects: Sequence[StoredObject]) -> QueryRow:
     }
 
 
-def _first_lines(content: bytes, scrubber: Scrubber) -> list[str]:
+def _first_lines(path: str, content: bytes, scrubber: Scrubber) -> list[str]:
     """Return the first lines, scrubbed. A file is cut at a line end before it is decoded; what is not text has no lines."""
     cut = content[:MAX_SAMPLE_BYTES]
     if len(content) > len(cut):
@@ -202,6 +202,6 @@ def _first_lines(content: bytes, scrubber: Scrubber) -> list[str]:
     decoded = decode(cut)
     if isinstance(decoded, Drop):
         return []
-    scrubbed = scrubber.scrub(decoded.text)
+    scrubbed = scrubber.scrub(path, decoded.text)
     lines = scrubbed.text.split("\n")[:NUM_LINES] if scrubbed.is_clean else []
     return [line if len(line) <= MAX_LINE else line[:MAX_LINE] + " …" for line in lines]

@@ -16,7 +16,7 @@ from pipeline.core.params import canonical_json
 from pipeline.core.records import Document, DroppedRecord
 from pipeline.core.schema import table_of_records
 from pipeline.core.table_names import CONTAMINATION, COPYLEFT, DOCUMENTS, DROPPED, FILES, SIGNATURES
-from pipeline.cpp.lexer import token_hashes
+from pipeline.lexing.lexer import lexer_of
 from pipeline.normalize.contamination.decontaminate import ContaminationRecord, Decontaminator, Overlap, WholeSolutions
 from pipeline.normalize.contamination.evaluation_items import EVALUATION_ITEMS, EvaluationItem, load_items
 from pipeline.normalize.decode import Decoded, decode, is_lossless
@@ -27,7 +27,6 @@ from pipeline.normalize.duplicates.shingles import (
     NUM_TOKENS_IN_SHINGLE,
     hashes_for_minhash,
     run_hashes,
-    shingle_hashes,
     signature,
 )
 from pipeline.normalize.filters import first_broken, score
@@ -117,7 +116,7 @@ class SourceCleaner:
             self._drop(file, broken)
             return
         decision = self._licenses.decide(file.path, decoded.text)
-        scrubbed = self._scrubber.scrub(decoded.text)
+        scrubbed = self._scrubber.scrub(file.path, decoded.text)
         if decision.drop:
             # Only of a scrubbed text does the digest reveal nothing about secrets.
             record_id = self._drop(file, decision.drop, scrubbed.text)
@@ -166,8 +165,9 @@ class SourceCleaner:
         scrubbed: Scrubbed,
     ) -> None:
         """Add the Document and its signature, unless the text holds the solution of an evaluation item."""
-        code = token_hashes(scrubbed.text)
-        overlap, signed = self._compare(scrubbed.text, code)
+        lexer = lexer_of(file.path)
+        code, comments = lexer.token_hashes(scrubbed.text), lexer.comment_hashes(scrubbed.text)
+        overlap, signed = self._compare(code, comments)
         if overlap:
             record_id = self._drop(file, Drop("contaminated", overlap.detail, decision.expression), scrubbed.text)
             self.contamination.append(ContaminationRecord(record_id, file.source, file.path, **asdict(overlap)))
@@ -203,12 +203,14 @@ class SourceCleaner:
         self.documents.append(document)
         self.signatures.append(_signature_row(document, decision.is_inherited, len(code), *signed))
 
-    def _compare(self, text: str, code: NDArray[np.uint64]) -> tuple[Overlap | None, ShinglesAndSignature]:
+    def _compare(
+        self, code: NDArray[np.uint64], comments: NDArray[np.uint64]
+    ) -> tuple[Overlap | None, ShinglesAndSignature]:
         """Return the evaluation item that a text holds, and the shingles and signature that its duplicates are found by."""
         shingles = run_hashes(code, NUM_TOKENS_IN_SHINGLE)
         is_long = len(code) >= self._params.min_num_tokens
         values = signature(hashes_for_minhash(shingles), self._params.permutation_seed) if is_long else None
-        return self._decontaminator.find(text, code, values), (shingles, values)
+        return self._decontaminator.find(code, comments, values), (shingles, values)
 
     def _drop(self, file: CollectedFile, drop: Drop, text: str | None = None) -> str:
         """Add a DroppedRecord and return its id."""
@@ -226,8 +228,8 @@ class SourceCleaner:
             return
         shingles: list[int] = []
         values: list[int] = []
-        if decision.is_own and len(token_hashes(text)) >= self._params.min_num_tokens:
-            hashes = shingle_hashes(text)
+        if decision.is_own and len(code := lexer_of(file.path).token_hashes(text)) >= self._params.min_num_tokens:
+            hashes = run_hashes(code, NUM_TOKENS_IN_SHINGLE)
             shingles = hashes.tolist()
             values = signature(hashes_for_minhash(hashes), self._params.permutation_seed).tolist()
         self.copyleft.append(

@@ -1,6 +1,6 @@
 """Comparison of all sources: duplicates and copies of copyleft texts among the documents that the rules left."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -30,7 +30,7 @@ def compare_sources(job: PartJob) -> PartOutput:
     """
     assert isinstance(job.params, DuplicateParams)
     entries, signatures = _read_documents(job.inputs)
-    texts = _Texts(job.inputs, {entry.document_id: entry.source for entry in entries})
+    texts = _Texts(job.inputs, entries)
     copyleft = read_copyleft(job.inputs, COPYLEFT)
     held = find_copyleft_copies(entries, signatures, copyleft, texts.shingles, job.params)
     held_ids = {record.document_id for record in held}
@@ -60,9 +60,9 @@ class _Texts:
     After `expect`, only the texts of the expected documents are in memory.
     """
 
-    def __init__(self, inputs: Mapping[str, Tables], sources: Mapping[str, str]) -> None:
+    def __init__(self, inputs: Mapping[str, Tables], entries: Sequence[ComparedDocument]) -> None:
         self._inputs = inputs
-        self._sources = sources
+        self._entries = {entry.document_id: entry for entry in entries}
         self._expected: Collection[str] | None = None
         self._tables: dict[str, dict[str, pa.Scalar]] = {}
         self.shingles = lru_cache(maxsize=2_000)(self._shingles)
@@ -75,10 +75,10 @@ class _Texts:
             self._tables[source] = {name: pa.scalar(text, pa.large_string()) for name, text in kept.items()}
 
     def _shingles(self, document_id: str) -> NDArray[np.uint64]:
-        source = self._sources[document_id]
-        if source not in self._tables:
-            self._tables[source] = self._read(source)
-        return shingle_hashes(str(self._tables[source][document_id].as_py()))
+        entry = self._entries[document_id]
+        if entry.source not in self._tables:
+            self._tables[entry.source] = self._read(entry.source)
+        return shingle_hashes(entry.path, str(self._tables[entry.source][document_id].as_py()))
 
     def _read(self, source: str) -> dict[str, pa.Scalar]:
         table = self._inputs[source].table(DOCUMENTS, ["document_id", "text"])

@@ -20,8 +20,7 @@ import re2
 from numpy.typing import NDArray
 
 from pipeline.core.registry import Registry
-from pipeline.cpp.comments import comments, license_header_end
-from pipeline.cpp.lexer import num_visible_in_comments
+from pipeline.lexing.lexer import Lexer, lexer_of
 from pipeline.normalize.drop import Drop
 from pipeline.normalize.params import FilterParams
 
@@ -63,6 +62,11 @@ class MeasuredText:
     content: bytes = field(repr=False)
 
     @cached_property
+    def lexer(self) -> Lexer:
+        """The lexer of the file's language."""
+        return lexer_of(self.path)
+
+    @cached_property
     def line_lengths(self) -> NDArray[np.int64]:
         """Bytes of each line, without its end. Text after the last line end is a line."""
         ends = np.flatnonzero(np.frombuffer(self.content, np.uint8) == ord("\n"))
@@ -102,20 +106,20 @@ def unique_line_fraction(text: MeasuredText) -> float:
 
 def comment_fraction(text: MeasuredText) -> float:
     """Return the share of characters in comments among all after the license header; blanks do not count."""
-    start = license_header_end(text.text)
+    start = text.lexer.license_header_end(text.text)
     num_all = _num_visible(text.text[start:])
-    return num_visible_in_comments(text.text, start) / num_all if num_all else 0.0
+    return text.lexer.num_visible_in_comments(text.text, start) / num_all if num_all else 0.0
 
 
 def generated_markers(text: MeasuredText) -> float:
     """Count the signs of a program's output: the file's name, or a claim in its leading comments."""
     name = PurePosixPath(text.path).name
-    return int(bool(_GENERATED_NAME.match(name))) + _count_in_leading_comments(_GENERATED, text.text)
+    return int(bool(_GENERATED_NAME.match(name))) + _count_in_leading_comments(_GENERATED, text)
 
 
 def amalgamation_markers(text: MeasuredText) -> float:
     """Count the claims in the leading comments that many files were joined into this one."""
-    return _count_in_leading_comments(_AMALGAMATED, text.text)
+    return _count_in_leading_comments(_AMALGAMATED, text)
 
 
 def encoded_run(text: MeasuredText) -> float:
@@ -189,6 +193,6 @@ def _num_visible(text: str) -> int:
     return len(text) - text.count(" ") - text.count("\n") - text.count("\t")
 
 
-def _count_in_leading_comments(pattern: re.Pattern[str], text: str) -> int:
-    spans = takewhile(lambda span: span[0] < _NUM_OPENING_CHARACTERS, comments(text))
-    return sum(len(pattern.findall(text[begin : min(end, _NUM_OPENING_CHARACTERS)])) for begin, end in spans)
+def _count_in_leading_comments(pattern: re.Pattern[str], text: MeasuredText) -> int:
+    spans = takewhile(lambda span: span[0] < _NUM_OPENING_CHARACTERS, text.lexer.comments(text.text))
+    return sum(len(pattern.findall(text.text[begin : min(end, _NUM_OPENING_CHARACTERS)])) for begin, end in spans)

@@ -20,7 +20,7 @@ def cleaned_measures(
         "num_contaminated_left": sum(solutions.holds(document.text) for document in documents),
         "num_redactions": sum(document.num_redactions for document in documents),
         "num_unlicensed_kept": sum(not is_licensed(document, policy) for document in documents),
-        "num_unwaived_secrets": sum(scrubber.scan(document.text) for document in documents),
+        "num_unwaived_secrets": sum(scrubber.scan(document.path, document.text) for document in documents),
         **_bytes_by_language(documents),
     }
 

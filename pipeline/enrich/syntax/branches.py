@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
-from pipeline.cpp.lexer import blanked
+from pipeline.lexing.cpp import blanked
 
 MAX_NUM_LINES = 32
 """A conditional with a longer branch stays: what opens a brace for another to close is short, a header guard is not."""

@@ -8,7 +8,7 @@ import tree_sitter
 
 from pipeline.core.errors import StageError
 from pipeline.core.languages import LANGUAGES, Language, language_of
-from pipeline.cpp.lexer import shortened
+from pipeline.lexing.cpp import shortened
 
 _DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b(.*)$", re.MULTILINE)
 _CPP_SIGN = re.compile(

@@ -79,7 +79,8 @@ def read_syntax(content: bytes, language: Language, params: SyntaxParams) -> Syn
         errors=errors,
         num_error_bytes_unblanked=num_error_bytes,
     )
-    if syntax.num_error_bytes + syntax.num_missing_nodes and params.blank_unbalanced_branches:
+    has_conditionals = language.grammar is not None and bool(language.grammar.nodes.conditionals)
+    if num_error_bytes + num_missing_nodes and params.blank_unbalanced_branches and has_conditionals:
         conditionals = conditionals_of(content)
         first = _with_blanked_branches(syntax, params, unbalanced_branches(conditionals))
         if first.errors and len(first.errors) <= _MAX_NUM_ERRORS:

@@ -5,7 +5,7 @@ What is kept of the code is known by this file alone, and holds the values of co
 
 import numpy as np
 
-from pipeline.cpp.jit import compiled
+from pipeline.lexing.jit import compiled
 
 DOWN, UP = 1 << 16, (1 << 16) + 1
 """Moves of a walk: to the first child, and to the parent. What is smaller is the kind of a leaf; its end follows."""

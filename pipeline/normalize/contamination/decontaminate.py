@@ -2,7 +2,7 @@
 
 Overlap is the share of a solution's runs of 13 tokens that a document holds, in its code or in its comments. A document
 that resembles a solution as a whole is found by its signature, as near-duplicates are. Source: Brown et al. 2020,
-appendix C (13-grams), here over C++ tokens, so that layout and comments of the copy do not matter.
+appendix C (13-grams), here over tokens of the file's language, so that layout and comments of the copy do not matter.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,8 @@ import re2
 from numpy.typing import NDArray
 
 from pipeline.core.errors import ParamsError
-from pipeline.cpp.lexer import comment_hashes, token_hashes
+from pipeline.core.languages import CPP
+from pipeline.lexing.lexer import load_lexer
 from pipeline.normalize.contamination.evaluation_items import EvaluationItem
 from pipeline.normalize.duplicates.duplicates import MARGIN_OF_ESTIMATE
 from pipeline.normalize.duplicates.shingles import (
@@ -65,7 +66,7 @@ class Decontaminator:
     def __init__(self, items: Sequence[EvaluationItem], params: DecontaminationRules, seed: int) -> None:
         self._params = params
         self._items = [item.id for item in items]
-        solutions = [token_hashes(item.solution) for item in items]
+        solutions = [load_lexer(CPP).token_hashes(item.solution) for item in items]
         for item, found in zip(items, solutions, strict=True):
             _refuse_short(item, len(found), params)
         self._runs = [run_hashes(found, NUM_TOKENS_IN_RUN) for found in solutions]
@@ -76,9 +77,14 @@ class Decontaminator:
         rows = [signature(hashes_for_minhash(shingles), seed) for shingles in self._shingles]
         self._signatures = np.array(rows, np.uint32).reshape(len(rows), -1)
 
-    def find(self, text: str, code: NDArray[np.uint64], values: NDArray[np.uint32] | None) -> Overlap | None:
-        """Return the item that a text is contaminated by, or None: `code` are its token hashes, `values` its signature, if any."""
-        found = [*self._by_runs(code, "code"), *self._by_runs(comment_hashes(text), "comments")]
+    def find(
+        self, code: NDArray[np.uint64], comments: NDArray[np.uint64], values: NDArray[np.uint32] | None
+    ) -> Overlap | None:
+        """Return the item that a text is contaminated by, or None.
+
+        `code` are the hashes of its tokens, `comments` those of the tokens in comments, `values` its signature, if any.
+        """
+        found = [*self._by_runs(code, "code"), *self._by_runs(comments, "comments")]
         if values is not None:
             found += self._by_signature(code, values)
         return max(found, key=lambda each: (each.overlap, each.jaccard, each.item_id), default=None)

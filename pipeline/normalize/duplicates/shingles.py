@@ -6,20 +6,19 @@ datasketch 2.0.
 """
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.cpp.lexer import token_hashes
+from pipeline.lexing.lexer import lexer_of, loops
 
 NUM_PERMUTATIONS = 256
 NUM_TOKENS_IN_SHINGLE = 5
 
 
-def shingle_hashes(text: str) -> NDArray[np.uint64]:
-    """Return the set of a text's shingles as sorted distinct 64-bit hashes; empty for fewer than five tokens."""
-    return run_hashes(token_hashes(text), NUM_TOKENS_IN_SHINGLE)
+def shingle_hashes(path: str, text: str) -> NDArray[np.uint64]:
+    """Return the set of a file's shingles as sorted distinct 64-bit hashes; empty for fewer than five tokens."""
+    return run_hashes(lexer_of(path).token_hashes(text), NUM_TOKENS_IN_SHINGLE)
 
 
 def run_hashes(hashes: NDArray[np.uint64], length: int) -> NDArray[np.uint64]:
@@ -30,13 +29,13 @@ def run_hashes(hashes: NDArray[np.uint64], length: int) -> NDArray[np.uint64]:
 
 def hashes_of_runs(hashes: NDArray[np.uint64], length: int) -> NDArray[np.uint64]:
     """Return the 64-bit hash of each run of `length` tokens, in order."""
-    found: NDArray[np.uint64] = _loops().runs(hashes, length)
+    found: NDArray[np.uint64] = loops().runs(hashes, length)
     return found
 
 
 def runs_with_prefix(hashes: NDArray[np.uint64], length: int, prefixes: NDArray[np.bool_]) -> NDArray[np.uint64]:
     """Return those of `hashes_of_runs` whose leading 16 bits are set in the table `prefixes`, in order."""
-    found: NDArray[np.uint64] = _loops().runs_with_prefix(hashes, length, prefixes)
+    found: NDArray[np.uint64] = loops().runs_with_prefix(hashes, length, prefixes)
     return found
 
 
@@ -57,7 +56,7 @@ def signature(hashes: NDArray[np.uint32], seed: int) -> NDArray[np.uint32]:
 
     Bit-identical to `datasketch.MinHash(num_perm=256, scheme="affine32", seed=seed)`.
     """
-    found: NDArray[np.uint32] = _loops().lowest(hashes, *_permutations(seed))
+    found: NDArray[np.uint32] = loops().lowest(hashes, *_permutations(seed))
     return found
 
 
@@ -67,10 +66,3 @@ def _permutations(seed: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     generator = np.random.RandomState(seed)
     multipliers = generator.randint(0, 1 << 31, NUM_PERMUTATIONS, dtype=np.uint32) * np.uint32(2) + np.uint32(1)
     return multipliers, generator.randint(0, 1 << 32, NUM_PERMUTATIONS, dtype=np.uint32)
-
-
-@cache
-def _loops() -> Any:
-    from pipeline.cpp import lexer_loops
-
-    return lexer_loops

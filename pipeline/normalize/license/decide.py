@@ -172,7 +172,7 @@ class SourceLicenses:
         )
         if is_choice or statement.evidence is LicenseEvidence.FILE:
             return None
-        claim, where = find_claim(file.header), file.path
+        claim, where = find_claim(file.path, file.header), file.path
         texts = self._evidence.nearest_texts(file.path) if statement.evidence is LicenseEvidence.PACKAGE else None
         if claim is None and texts and texts.title:
             where, claim = texts.title

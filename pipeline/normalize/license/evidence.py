@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
 
 from pipeline.core.records import LicenseEvidence
-from pipeline.cpp.comments import leading_comments_end
+from pipeline.lexing.lexer import lexer_of
 from pipeline.normalize.decode import Decoded, decode
 from pipeline.normalize.license.folder import FolderTexts, read_folder
 from pipeline.normalize.license.notices import find_notices
@@ -41,7 +41,7 @@ class FileText:
     @cached_property
     def header(self) -> str:
         """The leading comments."""
-        return self.text[: leading_comments_end(self.text)]
+        return self.text[: lexer_of(self.path).leading_comments_end(self.text)]
 
 
 class SourceEvidence:
@@ -122,7 +122,7 @@ def expression_ids(expressions: Iterable[str]) -> set[str]:
 
 
 def _tagged(path: str, text: str, evidence: LicenseEvidence) -> Statement | None:
-    tags = find_tags(text)
+    tags = find_tags(path, text)
     if not tags:
         return None
     lines = tuple(f"{path}:{tag.line}: SPDX-License-Identifier: {tag.expression[:MAX_EXPRESSION]}" for tag in tags)

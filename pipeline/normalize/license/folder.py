@@ -34,7 +34,7 @@ def read_folder(folder: str, texts: Mapping[str, str]) -> FolderTexts:
     problems: list[str] = []
     is_near = False
     for path in paths:
-        if tags := find_tags(texts[path]):
+        if tags := find_tags(path, texts[path]):
             expressions += [tag.expression for tag in tags]
             lines += [f"{path}:{tag.line}: SPDX-License-Identifier: {tag.expression}" for tag in tags]
             continue

@@ -5,18 +5,13 @@ Source: SPDX specification 3.0.1 annex E (short-form identifiers), REUSE specifi
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import re2
 
-from pipeline.cpp.lexer import raw_literal_spans
+from pipeline.lexing.lexer import Lexer, lexer_of
 from pipeline.normalize.license.policy import LicenseClass
 
-# Only punctuation may precede a tag in its line or comment: string literals and sentences are not tags.
-_TAG_LINE = re.compile(
-    r"(?:^[^\w\n\"']*|//[^\w\n\"']*|/\*[^\w\n\"']*)SPDX-License-Identifier[ \t]*:[ \t]*(?P<expression>[^\n]*)",
-    re.MULTILINE | re.IGNORECASE,
-)
 _MAY_HOLD_TAG = re2.compile(r"(?i)SPDX-License-Identifier[ \t]*:")
 _COMMENT_END = re.compile(r"\s*(?:(?:\*+/|-->).*|\*\)|#\}|\?>|\"\"\"|''')?[\s*#/]*$")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -44,7 +39,6 @@ _TITLES = (
     (LicenseClass.TAGGED, re.compile(r"\bGNU (?:LESSER|LIBRARY) GENERAL PUBLIC LICENSE\s+Version\b", re.IGNORECASE)),
 )
 _NUM_TITLE_CHARACTERS = 2_000
-_COMMENT_MARGIN = re.compile(r"\n[ \t]*(?:\*+|//+|#+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +57,7 @@ class LicenseClaim:
     words: str
 
 
-def find_tags(text: str) -> list[Tag]:
+def find_tags(path: str, text: str) -> list[Tag]:
     """Return all license tags of a text, also those of snippets, in order.
 
     Regions between REUSE-IgnoreStart and -End do not count, nor do raw string literals.
@@ -73,8 +67,9 @@ def find_tags(text: str) -> list[Tag]:
     # Blanked and not removed, so that line numbers stay.
     text = _IGNORED.sub(lambda match: "\n" * match[0].count("\n"), text) if "REUSE-IgnoreStart" in text else text
     found = []
-    literals = raw_literal_spans(text)
-    for match in _TAG_LINE.finditer(text):
+    lexer = lexer_of(path)
+    literals = lexer.raw_literals(text)
+    for match in _tag_line(lexer).finditer(text):
         if any(start <= match.start("expression") < end for start, end in literals):
             continue
         expression = _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", _COMMENT_END.sub("", match["expression"], count=1))
@@ -82,18 +77,33 @@ def find_tags(text: str) -> list[Tag]:
     return found
 
 
-@lru_cache(maxsize=4_096)
-def find_claim(header: str) -> LicenseClaim | None:
-    """Return the strictest claim in leading comments: GPL or LGPL in prose, or a denial such as `not under MIT`.
+def find_claim(path: str, header: str) -> LicenseClaim | None:
+    """Return the strictest claim in a file's leading comments: GPL or LGPL in prose, or a denial such as `not under MIT`.
 
     A phrase may contain line ends and comment margins.
     """
-    return _strictest(_CLAIMS, _COMMENT_MARGIN.sub(" ", header))
+    return _claim_in(lexer_of(path), header)
 
 
 def find_title(license_text: str) -> LicenseClaim | None:
     """Return the copyleft title that a license text begins with, if any. Prose further down may speak of any license."""
     return _strictest(_TITLES, license_text[:_NUM_TITLE_CHARACTERS])
+
+
+@cache
+def _tag_line(lexer: Lexer) -> re.Pattern[str]:
+    """Return what a tag is: only punctuation precedes it in its line or comment. String literals and sentences are not tags."""
+    openings = "|".join(re.escape(marker) for marker in (*lexer.line_markers, lexer.block_markers[0]) if marker)
+    return re.compile(
+        rf"(?:^|{openings})[^\w\n\"']*SPDX-License-Identifier[ \t]*:[ \t]*(?P<expression>[^\n]*)",
+        re.MULTILINE | re.IGNORECASE,
+    )
+
+
+@lru_cache(maxsize=4_096)
+def _claim_in(lexer: Lexer, header: str) -> LicenseClaim | None:
+    markers = "".join(f"|{re.escape(marker)}+" for marker in lexer.line_markers)
+    return _strictest(_CLAIMS, re.sub(rf"\n[ \t]*(?:\*+|#+{markers})?", " ", header))
 
 
 def _strictest(patterns: tuple[tuple[LicenseClass, re.Pattern[str]], ...], prose: str) -> LicenseClaim | None:

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from types import TracebackType
 
-from pipeline.cpp.comments import license_header_end
+from pipeline.lexing.lexer import lexer_of
 from pipeline.normalize.params import ScrubParams
 from pipeline.normalize.scrub.detectors import DETECTORS, placeholders
 from pipeline.normalize.scrub.finding import Finding
@@ -64,29 +64,29 @@ class Scrubber:
     ) -> None:
         self._stack.close()
 
-    def scrub(self, text: str) -> Scrubbed:
+    def scrub(self, path: str, text: str) -> Scrubbed:
         """Replace findings until there are none."""
         numbers = _Numbers(text, self._pattern)
         counts = Counter[str]()
         for _ in range(MAX_ROUNDS):
-            redactions = self._find(text)
+            redactions = self._find(path, text)
             if not redactions:
                 return Scrubbed(numbers.in_order(text), counts, is_clean=True)
             counts.update(redaction.placeholder for redaction in redactions)
             text = _replace(text, redactions, numbers)
-        return Scrubbed(numbers.in_order(text), counts, is_clean=not self._find(text))
+        return Scrubbed(numbers.in_order(text), counts, is_clean=not self._find(path, text))
 
-    def scan(self, text: str) -> int:
+    def scan(self, path: str, text: str) -> int:
         """Return the number of findings in a text; 0 for every text that `scrub` returned as clean."""
-        return len(self._find(text))
+        return len(self._find(path, text))
 
-    def _find(self, text: str) -> list[_Redaction]:
+    def _find(self, path: str, text: str) -> list[_Redaction]:
         header_end: int | None = None
         groups = []
         for detector in self._detectors:
             found = [each for each in detector.find(text) if not self._pattern.fullmatch(each.value)]
             if found and detector.stays_in_license_header and self._params.keep_addresses_in_license_header:
-                header_end = license_header_end(text) if header_end is None else header_end
+                header_end = lexer_of(path).license_header_end(text) if header_end is None else header_end
                 found = [each for each in found if each.start >= header_end]
             groups.append([_Redaction(detector.placeholder, each) for each in found])
         return _disjoint(groups)

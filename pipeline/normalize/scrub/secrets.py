@@ -22,7 +22,7 @@ from detect_secrets.util.code_snippet import get_code_snippet
 from pipeline.normalize.scrub.finding import Finding, find_spliced
 
 SCANNED_NAME = "x.cpp"
-"""Only `.c` and `.cpp` names get the tool's keyword rules for C and C++."""
+"""The tool chooses keyword rules by suffix: those for C and C++ are applied to texts in all languages."""
 
 _ASSIGNED = r"""["']?\]? *(?:=|:|:=|=>| +|::) *["']?"""
 _KEY = r"(?:key|pwd|pw|password|pass|token)"

@@ -10,13 +10,13 @@ from pathlib import PurePosixPath
 import numpy as np
 
 from pipeline.build.recipes import ROOT
-from pipeline.cpp.lexer import tokens
 from pipeline.normalize.duplicates.duplicates import ComparedDocument, find_duplicates
 from pipeline.normalize.duplicates.minhash_bands import find_buckets
 from pipeline.normalize.duplicates.shingles import hashes_for_minhash, shingle_hashes, signature
 from pipeline.normalize.params import VENDORED_ROOTS, DuplicateParams
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.pipeline.slices import place_digest, texts
+from tests.support.cpp_tokens import tokens
 
 NUM_FILES = 3_000
 REACH_HIGH, REACH_MIDDLE = 0.995, 0.94
@@ -64,7 +64,7 @@ def _chosen(name: str) -> dict[Place, str]:
 
 def _judge(name: str, chosen: dict[Place, str]) -> list[Figure]:
     exact = _exact(chosen)
-    shingles = [shingle_hashes(text) for text in chosen.values()]
+    shingles = [shingle_hashes("a.cpp", text) for text in chosen.values()]
     signatures = np.array([signature(hashes_for_minhash(each), 1) for each in shingles], np.uint32)
     partners = find_buckets(signatures).later_partners()
     candidates = {(row, other) for row, others in partners for other in others.tolist()}

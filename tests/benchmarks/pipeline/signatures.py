@@ -8,10 +8,11 @@ import numpy as np
 from datasketch import MinHash
 from numpy.typing import NDArray
 
-from pipeline.cpp.lexer import lexed, tokens
+from pipeline.lexing.lexer import lexed
 from pipeline.normalize.duplicates.shingles import NUM_PERMUTATIONS, hashes_for_minhash, shingle_hashes, signature
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.pipeline.slices import sample
+from tests.support.cpp_tokens import tokens
 
 NUM_BYTES = 2_000_000
 NUM_TURNS = 3
@@ -23,11 +24,11 @@ def signatures() -> list[Figure]:
     """MB/s of one core: the signature alone, from stored shingles; and all of it, from text. Bits are compared with datasketch."""
     chosen = sample("quick", NUM_BYTES)
     megabytes = sum(len(text.encode()) for text in chosen) / 1e6
-    shingles = [shingle_hashes(text) for text in chosen]
+    shingles = [shingle_hashes("a.cpp", text) for text in chosen]
     hashes = [hashes_for_minhash(each) for each in shingles]
     ways: dict[str, Callable[[], list[Any]]] = {
         "ours": lambda: [signature(each, 1) for each in hashes],
-        "from text": lambda: [signature(hashes_for_minhash(shingle_hashes(text)), 1) for text in chosen],
+        "from text": lambda: [signature(hashes_for_minhash(shingle_hashes("a.cpp", text)), 1) for text in chosen],
         "datasketch": lambda: [_datasketch(each) for each in shingles],
         "datasketch from text": lambda: [_datasketch_of_text(text) for text in chosen],
     }

@@ -1,4 +1,4 @@
-"""Languages: one entry is enough for a language to be collected, counted, ordered, parsed and cut into chunks."""
+"""Languages: one entry is enough for a language like C to be collected, counted, ordered, parsed and cut into chunks."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -27,7 +27,7 @@ def entry(
 ) -> ComparedDocument:
     digest = hashlib.sha256(text.encode()).hexdigest()
     return ComparedDocument(
-        f"{source}/{path}", source, path, split, len(text), digest, inherited, len(shingle_hashes(text)), row
+        f"{source}/{path}", source, path, split, len(text), digest, inherited, len(shingle_hashes("a.cpp", text)), row
     )
 
 
@@ -38,7 +38,9 @@ def find(
 ) -> list[DuplicateRecord]:
     """Duplicates among (source, path, text, split)."""
     entries = [entry(source, path, text, row, split) for row, (source, path, text, split) in enumerate(files)]
-    shingles = {each.document_id: shingle_hashes(text) for each, (_, _, text, _) in zip(entries, files, strict=True)}
+    shingles = {
+        each.document_id: shingle_hashes("a.cpp", text) for each, (_, _, text, _) in zip(entries, files, strict=True)
+    }
     rows = [signature(hashes_for_minhash(shingles[each.document_id]), 1) for each in entries]
     signatures = np.array(rows, np.uint32).reshape(-1, 256)
     return find_duplicates(
@@ -52,7 +54,7 @@ def find(
 
 
 def similarity(first: str, second: str) -> float:
-    return jaccard(shingle_hashes(first), shingle_hashes(second))
+    return jaccard(shingle_hashes("a.cpp", first), shingle_hashes("a.cpp", second))
 
 
 def test_a_copy_of_0_72_in_another_source_loses_and_one_of_0_68_stays() -> None:

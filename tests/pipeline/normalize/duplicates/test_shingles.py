@@ -6,8 +6,8 @@ from datasketch import MinHash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.cpp.lexer import tokens
 from pipeline.normalize.duplicates.shingles import hashes_for_minhash, jaccard, shingle_hashes, signature
+from tests.support.cpp_tokens import tokens
 
 TOKENS = {
     "a->b": ["a", "->", "b"],
@@ -54,13 +54,13 @@ def test_the_license_header_does_not_count() -> None:
 @settings(deadline=None)  # the first call loads machine code
 @given(st.lists(st.sampled_from(["a", "b", "c", "d", "+", "-", "(", ")", ";", "1"]), max_size=60).map(" ".join))
 def test_there_are_as_many_shingles_as_the_oracle_has(text: str) -> None:
-    assert len(shingle_hashes(text)) == len(plain_shingles(text))
+    assert len(shingle_hashes("a.cpp", text)) == len(plain_shingles(text))
 
 
 @settings(deadline=None)
 @given(*[st.lists(st.sampled_from(["a", "b", "c", "+", ";"]), max_size=60).map(" ".join)] * 2)
 def test_jaccard_is_that_of_plain_sets(first: str, second: str) -> None:
-    assert jaccard(shingle_hashes(first), shingle_hashes(second)) == plain_jaccard(first, second)
+    assert jaccard(shingle_hashes("a.cpp", first), shingle_hashes("a.cpp", second)) == plain_jaccard(first, second)
 
 
 @pytest.mark.parametrize("seed", [1, 7])
@@ -79,5 +79,5 @@ def test_hashes_for_minhash_are_the_upper_halves() -> None:
 def test_the_signature_estimates_the_similarity() -> None:
     words = [f"name_{number} = value_{number};" for number in range(400)]
     first, second = " ".join(words), " ".join(words[60:])
-    signatures = [signature(hashes_for_minhash(shingle_hashes(text)), 1) for text in (first, second)]
+    signatures = [signature(hashes_for_minhash(shingle_hashes("a.cpp", text)), 1) for text in (first, second)]
     assert abs(np.mean(signatures[0] == signatures[1]) - plain_jaccard(first, second)) < 0.1

@@ -63,12 +63,12 @@ CLAIMS = {
 
 @pytest.mark.parametrize(("text", "tags"), TAGGED.values(), ids=TAGGED)
 def test_tags_are_found_with_their_line(text: str, tags: list[Tag]) -> None:
-    assert find_tags(text) == tags
+    assert find_tags("a.c", text) == tags
 
 
 @pytest.mark.parametrize(("text", "license_class"), CLAIMS.values(), ids=CLAIMS)
 def test_a_claim_has_its_class(text: str, license_class: LicenseClass | None) -> None:
-    claim = find_claim(FileText("a.c", text).header)
+    claim = find_claim("a.c", FileText("a.c", text).header)
     assert (claim.license_class if claim else None) == license_class
 
 

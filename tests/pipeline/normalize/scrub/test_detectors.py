@@ -115,9 +115,9 @@ def test_a_registered_detector_is_replaced_counted_and_found_by_the_gate(normali
         made = normalize({"a": {"x.cpp": text}})
         (row,) = made.rows("a", "documents.parquet")
         with Scrubber(ScrubParams()) as scrubber:
-            assert scrubber.scan(text) == 2
-            assert scrubber.scrub(row["text"]).redactions == {}
-            continued = scrubber.scrub(f"<redacted-bank-account-1> {number}").text
+            assert scrubber.scan("a.cpp", text) == 2
+            assert scrubber.scrub("a.cpp", row["text"]).redactions == {}
+            continued = scrubber.scrub("a.cpp", f"<redacted-bank-account-1> {number}").text
     assert row["text"].startswith("// pay to <redacted-bank-account-1>\n")
     assert row["text"].endswith("// again <redacted-bank-account-1>\n")
     assert row["num_redactions"] == 2
@@ -131,4 +131,4 @@ def test_a_detector_is_switched_off_by_its_param() -> None:
     assert switches <= set(ScrubParams.model_fields)
     text = f'f("ada{AT}host.org", "8.8.8.8", "/home/ada/x");'
     with Scrubber(ScrubParams(**dict.fromkeys(switches, False))) as scrubber:
-        assert scrubber.scrub(text).text == text
+        assert scrubber.scrub("a.cpp", text).text == text

@@ -18,10 +18,10 @@ LICENSE_HEADER = f"// Copyright (c) 2020 Ada <{MAIL}>\n// Licensed under the MIT
 
 def scrub(text: str, params: ScrubParams | None = None) -> str:
     with Scrubber(params or ScrubParams()) as scrubber:
-        scrubbed = scrubber.scrub(text)
+        scrubbed = scrubber.scrub("a.cpp", text)
         assert scrubbed.is_clean
-        assert scrubber.scan(scrubbed.text) == 0
-        assert scrubber.scrub(scrubbed.text).text == scrubbed.text
+        assert scrubber.scan("a.cpp", scrubbed.text) == 0
+        assert scrubber.scrub("a.cpp", scrubbed.text).text == scrubbed.text
     return scrubbed.text
 
 
@@ -172,11 +172,11 @@ PIECES = st.sampled_from(
 @given(st.lists(PIECES, max_size=12).map("".join))
 def test_scrubbing_twice_is_once_and_lines_keep_their_count(text: str) -> None:
     with Scrubber(ScrubParams()) as scrubber:
-        once = scrubber.scrub(text)
+        once = scrubber.scrub("a.cpp", text)
         assert once.text.count("\n") == text.count("\n")
         if once.is_clean:
-            assert scrubber.scan(once.text) == 0
-            assert scrubber.scrub(once.text).text == once.text
+            assert scrubber.scan("a.cpp", once.text) == 0
+            assert scrubber.scrub("a.cpp", once.text).text == once.text
 
 
 @settings(max_examples=150, deadline=None)
@@ -184,4 +184,4 @@ def test_scrubbing_twice_is_once_and_lines_keep_their_count(text: str) -> None:
 def test_any_text_can_be_scrubbed(text: str) -> None:
     text = text.encode("utf-8", "replace").decode()
     with Scrubber(ScrubParams()) as scrubber:
-        assert scrubber.scrub(text).text.count("\n") == text.count("\n")
+        assert scrubber.scrub("a.cpp", text).text.count("\n") == text.count("\n")

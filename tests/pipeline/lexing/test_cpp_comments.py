@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.cpp.comments import comments, leading_comments_end, license_header_end
+from pipeline.lexing.cpp import CPP_LEXER
 
 FOUND = {
     "a line": ("a; // b\nc;", ["// b"]),
@@ -23,7 +23,7 @@ HEADER = "/* Copyright 2020 X */\n"
 
 @pytest.mark.parametrize(("text", "expected"), FOUND.values(), ids=FOUND)
 def test_comments_are_found(text: str, expected: list[str]) -> None:
-    assert [text[start:end] for start, end in comments(text)] == expected
+    assert [text[start:end] for start, end in CPP_LEXER.comments(text)] == expected
 
 
 @pytest.mark.parametrize(
@@ -42,9 +42,9 @@ def test_comments_are_found(text: str, expected: list[str]) -> None:
 def test_the_header_ends_behind_the_last_leading_comment_that_speaks_of_a_license(
     text: str, header: str | None
 ) -> None:
-    assert text[: license_header_end(text)] == (text.removesuffix("\nint a;") if header is None else header)
+    assert text[: CPP_LEXER.license_header_end(text)] == (text.removesuffix("\nint a;") if header is None else header)
 
 
 def test_leading_comments_end_before_the_first_code() -> None:
     text = HEADER + "// what it does\n#include <a>\n// later"
-    assert text[: leading_comments_end(text)] == HEADER + "// what it does"
+    assert text[: CPP_LEXER.leading_comments_end(text)] == HEADER + "// what it does"

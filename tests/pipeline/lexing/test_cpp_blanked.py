@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pipeline.build.recipes import MADE_CORPUS
-from pipeline.cpp.lexer import blanked, shortened
+from pipeline.lexing.cpp import blanked, shortened
 from tests.support.plain_lexer import plain_blanked
 
 CORPUS = MADE_CORPUS.parent

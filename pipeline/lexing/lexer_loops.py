@@ -1,14 +1,14 @@
 """Loops over bytes, tokens and shingles, as machine code. Import this module late: numba takes half a second.
 
-`lex` is the one scanner of comments, literals and raw strings. All arithmetic is on integers, so the bits are the same on
-every processor.
+`lex` is the scanner of C and C++; the loops below `blanked` are those of all lexers. All arithmetic is on integers, so the
+bits are the same on every processor.
 """
 
 import numpy as np
 
-from pipeline.cpp.jit import compiled as _compiled
+from pipeline.lexing.jit import compiled as _compiled
 
-# ruff: noqa: SIM109, SIM114  (comparisons with each of a few compile to better code than `in`)
+# ruff: noqa: SIM109, SIM110, SIM114  (comparisons with each of a few compile to better code than `in`)
 
 # Kind of a byte: below 0x80 the byte itself; for the bytes of other characters, the class of the character.
 WORD, DIGIT, SPACE, SIGN, REST_OF_SIGN = 0x80, 0x81, 0x82, 0x83, 0x84
@@ -20,7 +20,7 @@ _FLAGS[[ord(each) for each in "0123456789"] + [DIGIT]] = _IS_WORD | _IS_DIGIT
 _FLAGS[[ord(each) for each in "\t\n\v\f\r\x1c\x1d\x1e\x1f "] + [SPACE]] = _IS_SPACE
 
 _NEWLINE, _QUOTE, _APOSTROPHE, _BACKSLASH, _SLASH, _STAR, _DOT = (ord(each) for each in "\n\"'\\/*.")
-_SEMICOLON, _OPEN, _CLOSE, _BLANK, _TAB = (ord(each) for each in ";() \t")
+_OPEN, _CLOSE, _BLANK, _TAB = (ord(each) for each in "() \t")
 _MAX_DELIMITER = 16
 _FNV_BASIS, _FNV_PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 _RUN_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -238,25 +238,43 @@ def num_visible(data, spans):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def bare_comments(data, kinds, comments, bare_data, bare_kinds):  # type: ignore[no-untyped-def]
-    """Copy comments without markers and margins, a line end after each; return the numbers of bytes and of semicolons."""
-    length = num_semicolons = 0
+def hashes_of_spans(data, spans):  # type: ignore[no-untyped-def]
+    """Return the hash of each token, given by its place in the bytes."""
+    hashes = np.empty(len(spans), np.uint64)
+    for index in range(len(spans)):
+        hashes[index] = _mix(_add_bytes(_FNV_BASIS, data, spans[index, 0], spans[index, 1]))
+    return hashes
+
+
+@_compiled
+def _is_at(data, place, sign):  # type: ignore[no-untyped-def]
+    """Return whether the bytes of a sign are at a place, which may not be near the end."""
+    for offset in range(len(sign)):
+        if data[place + offset] != sign[offset]:
+            return False
+    return True
+
+
+@_compiled
+def bare_comments(data, comments, is_margin_byte, opening, closing, bare):  # type: ignore[no-untyped-def]
+    """Copy comments without markers and margins, a line end after each; return the number of bytes."""
+    length = 0
     for index in range(len(comments)):
         start, end = comments[index, 0], comments[index, 1]
-        if end - start >= 4 and data[start + 1] == _STAR and data[end - 2] == _STAR and data[end - 1] == _SLASH:
-            end -= 2
+        is_block = end - start >= len(opening) + len(closing) and _is_at(data, start, opening)
+        if is_block and _is_at(data, end - len(closing), closing):
+            end -= len(closing)
         is_margin = True
         for place in range(start, end):
             byte = data[place]
-            is_margin = is_margin and (byte == _BLANK or byte == _TAB or byte == _STAR or byte == _SLASH)
+            is_margin = is_margin and is_margin_byte[byte]
             if not is_margin:
-                bare_data[length], bare_kinds[length] = byte, kinds[place]
+                bare[length] = byte
                 length += 1
-                num_semicolons += byte == _SEMICOLON
                 is_margin = byte == _NEWLINE
-        bare_data[length], bare_kinds[length] = _NEWLINE, _NEWLINE
+        bare[length] = _NEWLINE
         length += 1
-    return length, num_semicolons
+    return length
 
 
 @_compiled

@@ -1,4 +1,4 @@
-"""C and C++ as text: the lexer, comments, and loops compiled to machine code.
+"""Texts as tokens and comments: the interface of all lexers, the lexer of C and C++, and loops compiled to machine code.
 
 Languages are declared in `pipeline.core.languages`, filters are in `pipeline.normalize`, trees in `pipeline.enrich.syntax`.
 """

@@ -11,14 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pipeline.build.recipes import ROOT
-from pipeline.cpp.lexer import (
-    comment_hashes,
-    comment_spans,
-    lexed,
-    num_visible_in_comments,
-    token_hashes,
-    tokens,
-)
+from pipeline.lexing.cpp import CPP_LEXER
+from pipeline.lexing.lexer import lexed
+from tests.support.cpp_tokens import tokens
 from tests.support.plain_lexer import plain_bare, plain_hash, plain_lex
 
 PIECES = [
@@ -41,8 +36,8 @@ HOSTILE = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 def test_tokens_comments_and_hashes_are_those_of_the_regular_expression(text: str) -> None:
     wanted, comments = plain_lex(text)
     assert tokens(text) == wanted
-    assert token_hashes(text).tolist() == [plain_hash(token) for token in wanted]
-    assert comment_spans(text).tolist() == [list(span) for span in comments]
+    assert CPP_LEXER.token_hashes(text).tolist() == [plain_hash(token) for token in wanted]
+    assert CPP_LEXER.comments(text) == comments
 
 
 @settings(max_examples=200, deadline=None)
@@ -54,20 +49,23 @@ def test_code_in_comments_and_their_visible_characters_are_those_of_plain_string
     _, comments = plain_lex(text)
     bare = plain_bare(text, comments)
     wanted = plain_lex(bare)[0] if bare.count(";") >= 2 else []
-    assert comment_hashes(text).tolist() == [plain_hash(token) for token in wanted]
+    assert CPP_LEXER.comment_hashes(text).tolist() == [plain_hash(token) for token in wanted]
     visible = "".join(text[begin:end] for begin, end in comments if begin >= start)
-    assert num_visible_in_comments(text, start) == sum(character not in " \t\n" for character in visible)
+    assert CPP_LEXER.num_visible_in_comments(text, start) == sum(character not in " \t\n" for character in visible)
 
 
 def test_the_same_tokens_have_the_same_hashes_whatever_stands_around_them() -> None:
     code = 'int a = b->c(1\'000, u8R"x(raw)x"); // gone'
-    assert token_hashes(code).tolist() == token_hashes("/* \u4e2d */ " + code.replace("x", "")).tolist()
+    assert (
+        CPP_LEXER.token_hashes(code).tolist()
+        == CPP_LEXER.token_hashes("/* \u4e2d */ " + code.replace("x", "")).tolist()
+    )
 
 
 @pytest.mark.parametrize("opening", ['R"(', 'R"a(', '"', "'", "/*", "//\\\n", "\\\n", "1'", 'u8R"0123456789abcdef('])
 def test_what_is_never_closed_costs_its_length_and_not_its_square(opening: str) -> None:
     # A square would be 10^11 steps and more: minutes.
-    assert len(lexed(opening * 300_000).data) == 300_000 * len(opening)
+    assert len(lexed(CPP_LEXER, opening * 300_000).data) == 300_000 * len(opening)
 
 
 def test_random_bytes_of_every_kind_lex_as_the_oracle_does() -> None:
@@ -75,7 +73,7 @@ def test_random_bytes_of_every_kind_lex_as_the_oracle_does() -> None:
     text = "".join(draw.choice(PIECES) for _ in range(20_000))
     wanted, comments = plain_lex(text)
     assert tokens(text) == wanted
-    assert comment_spans(text).tolist() == [list(span) for span in comments]
+    assert CPP_LEXER.comments(text) == comments
 
 
 @pytest.mark.slow
@@ -85,16 +83,16 @@ def test_hashes_are_the_same_where_no_machine_code_can_be_kept(tmp_path: Path) -
 import numba.core.caching as caching
 for locator in caching.CacheImpl._locator_classes:
     locator.from_function = classmethod(lambda cls, *args: None)
-from pipeline.cpp.lexer import token_hashes
-from pipeline.cpp import lexer_loops
+from pipeline.lexing.cpp import CPP_LEXER
+from pipeline.lexing import lexer_loops
 assert not lexer_loops.lex._cache.cache_path
-print(token_hashes({CODE!r}).tolist())
+print(CPP_LEXER.token_hashes({CODE!r}).tolist())
 """
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, env=os.environ | {"HOME": str(tmp_path)}
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == str(token_hashes(CODE).tolist())
+    assert done.stdout.strip() == str(CPP_LEXER.token_hashes(CODE).tolist())
 
 
 CODE = "int main() { return 0; } // done"
