@@ -7,7 +7,6 @@ from typing import Any
 from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from pipeline.build.stages import STAGES
-from pipeline.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.collect.params import CollectParams
 from pipeline.core.errors import PinError
 from pipeline.core.params import Params
@@ -159,6 +158,8 @@ def params_of(recipe: Recipe, pins_file: Path | None = None, items_folder: Path 
 
 def pins_of(recipe: Recipe, pins_file: Path | None = None) -> tuple[SourcePin, ...]:
     """Load the pins that a build collects: the recipe's slice, or every pin of a file given in its place."""
+    from pipeline.collect.kinds.source_kinds import SOURCE_KINDS  # no command but a build waits for their modules
+
     if pins_file is not None:
         return load_pins(pins_file, SOURCE_KINDS)
     pins = tuple(_with_build(pin, recipe.builds.get(pin.name)) for pin in load_pins(recipe.pins, SOURCE_KINDS))
