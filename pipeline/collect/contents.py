@@ -1,6 +1,7 @@
 """SourceContents: the files of a source, each read or skipped with a reason; and ReadOptions, what a reader is given."""
 
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from pipeline.collect.params import CollectParams
@@ -45,6 +46,13 @@ class SourceContents:
     history: tuple[FileModification, ...] | None = None
     """Modifications of the files where the pin asks for them."""
 
+    @classmethod
+    def of(cls, found: Iterable[ReadFile | SkippedFile]) -> "SourceContents":
+        """Sort by path what was found; what has the same path stays in its order."""
+        ordered = sorted(found, key=lambda item: item.path)
+        files = tuple(item for item in ordered if isinstance(item, ReadFile))
+        return cls(files, tuple(item for item in ordered if isinstance(item, SkippedFile)))
+
 
 @dataclass(frozen=True)
 class ReadOptions:
@@ -63,9 +71,22 @@ class ReadOptions:
             return "other_language"
         return "too_large" if num_bytes > self.limits.max_file_bytes else ""
 
-    def keeps_content(self, reason: str, num_bytes: int) -> bool:
-        """Return whether a skipped file keeps its bytes for building the source."""
-        return self.keeps_tree and reason == "other_language" and num_bytes <= self.limits.max_file_bytes
+    def take(
+        self, path: str, num_bytes: int, read: Callable[[], bytes], reason: str = "", detail: str = ""
+    ) -> ReadFile | SkippedFile:
+        """Read a file unless there is a reason to skip it, given or found here."""
+        reason = reason or self.reason_to_skip(path, num_bytes)
+        if not reason:
+            return ReadFile(path, read())
+        is_kept = self.keeps_tree and reason == "other_language" and num_bytes <= self.limits.max_file_bytes
+        return SkippedFile(path, num_bytes, reason, detail, read() if is_kept else None)
+
+    def check_path(self, subject: str, num_bytes: int, depth: int) -> None:
+        """Raise ArchiveError about `subject` if the path of a member is too long or too deep."""
+        if num_bytes > self.limits.max_path_bytes:
+            raise over_limit(subject, f"its path has {num_bytes} bytes", f"{self.limits.max_path_bytes}")
+        if depth > self.limits.max_depth:
+            raise over_limit(subject, f"is {depth} folders deep", f"{self.limits.max_depth}")
 
 
 def over_limit(subject: str, found: str, limit: str) -> ArchiveError:

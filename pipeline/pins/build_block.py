@@ -53,7 +53,6 @@ class BuildBlock(Params):
                 raise ValueError(f"{path!r} to be a path inside the source")
         for option in self.options:
             if not _OPTION.fullmatch(option):
-                raise ValueError(
-                    f"{option!r} to be -DNAME=VALUE or -UNAME; other options of cmake can write or run files"
-                )
+                forms = "-DNAME=VALUE or -UNAME; other options of cmake can write or run files"
+                raise ValueError(f"{option!r} to be {forms}")
         return self

@@ -1,13 +1,12 @@
 """Catalog of known sources, for people to read. An entry has neither a locator nor a digest, so a build cannot use it."""
 
-from itertools import pairwise
 from pathlib import Path
 
 from pydantic import Field, ValidationError
 
 from pipeline.core.errors import PinError
 from pipeline.core.params import Params
-from pipeline.pins.pins import Slug, first_error, read_tables
+from pipeline.pins.pins import Slug, by_name, first_error, read_tables
 
 CATALOG = Path(__file__).parent / "catalog.toml"
 
@@ -29,15 +28,7 @@ class CatalogEntry(Params):
 
 def load_catalog(path: Path) -> tuple[CatalogEntry, ...]:
     """Read the `[[source]]` tables of a catalog, sorted by name. Raises PinError for a bad entry or a repeated name."""
-    tables = read_tables(path, "source")
-    entries = [
-        _parse_entry(table, f"{path}: {table.get('name', f'entry {n}')}") for n, table in enumerate(tables, start=1)
-    ]
-    names = sorted(entry.name for entry in entries)
-    for name, following in pairwise(names):
-        if name == following:
-            raise PinError(f"{path}: {name}", "is listed twice", "one entry for each source", "Remove one of them.")
-    return tuple(sorted(entries, key=lambda entry: entry.name))
+    return by_name(path, [_parse_entry(table, subject) for subject, table in read_tables(path, "source")])
 
 
 def _parse_entry(table: dict[str, object], subject: str) -> CatalogEntry:

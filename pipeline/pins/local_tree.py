@@ -116,10 +116,5 @@ def _entry(root: Path, path: Path) -> TreeEntry:
 
 
 def _unreadable(path: Path, error: OSError) -> SourceError:
-    subject = printable_path(str(path))
-    return SourceError(
-        subject,
-        f"cannot be read ({error.strerror})",
-        "a readable file",
-        "Correct its permissions, or move it out of the folder.",
-    )
+    subject, remedy = printable_path(str(path)), "Correct its permissions, or move it out of the folder."
+    return SourceError(subject, f"cannot be read ({error.strerror})", "a readable file", remedy)

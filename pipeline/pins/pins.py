@@ -15,18 +15,21 @@ abbreviated commit or a missing digest is an error that names the entry and the 
 
 import json
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Protocol
+from typing import Annotated, Any, ClassVar, Protocol, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
 
 from pipeline.core.errors import PinError
 from pipeline.core.languages import LANGUAGES
 from pipeline.core.params import Params
+from pipeline.core.registry import Named
 from pipeline.pins.build_block import BuildBlock
 from pipeline.pins.selection import Selection
 
+N = TypeVar("N", bound=Named)
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=100)]
 Glob = Annotated[str, Field(pattern=r"^[^/\x00]+(/[^/\x00]+)*$", max_length=1000)]
@@ -121,11 +124,8 @@ class FilePin(SourcePin):
         return self
 
 
-class PinKind(Protocol):
+class PinKind(Named, Protocol):
     """A kind of pin: the value of `kind` in an entry, and the model of such an entry."""
-
-    @property
-    def name(self) -> str: ...
 
     @property
     def pin(self) -> type[SourcePin]: ...
@@ -137,18 +137,10 @@ def load_pins(path: Path, kinds: Iterable[PinKind]) -> tuple[SourcePin, ...]:
     Raises PinError for the first bad entry. A relative `path` in an entry is relative to the file's folder.
     """
     known = tuple(kinds)
-    entries = read_tables(path, "pin")
-    pins = [
-        parse_pin(entry, _subject(entry, number, path), path.parent, known)
-        for number, entry in enumerate(entries, start=1)
-    ]
-    names = [pin.name for pin in pins]
+    pins = by_name(path, [parse_pin(entry, subject, path.parent, known) for subject, entry in read_tables(path, "pin")])
     for pin in pins:
-        if names.count(pin.name) > 1:
-            found = f"{names.count(pin.name)} entries have this name"
-            raise PinError(f"{path}: {pin.name}", found, "one entry for each name", "Rename or remove all but one.")
-        _refuse_unknown_upstreams(pin, names, f"{path}: {pin.name}")
-    return tuple(sorted(pins, key=lambda pin: pin.name))
+        _refuse_unknown_upstreams(pin, {other.name for other in pins} - {pin.name}, f"{path}: {pin.name}")
+    return pins
 
 
 def parse_pin(entry: Mapping[str, Any], subject: str, folder: Path, kinds: Iterable[PinKind]) -> SourcePin:
@@ -186,8 +178,17 @@ def pin_toml(entry: Mapping[str, str]) -> str:
     return "\n".join(lines)
 
 
-def read_tables(path: Path, key: str) -> list[dict[str, Any]]:
-    """Read the `[[key]]` tables of a TOML file that holds nothing else. Raises PinError."""
+def by_name(path: Path, entries: Sequence[N]) -> tuple[N, ...]:
+    """Sort the entries of a file by name. Raises PinError for a name that several have."""
+    for name, number in Counter(entry.name for entry in entries).items():
+        if number > 1:
+            found, remedy = f"{number} entries have this name", "Rename or remove all but one."
+            raise PinError(f"{path}: {name}", found, "one entry for each name", remedy)
+    return tuple(sorted(entries, key=lambda entry: entry.name))
+
+
+def read_tables(path: Path, key: str) -> list[tuple[str, dict[str, Any]]]:
+    """Read the `[[key]]` tables of a TOML file that holds nothing else, each with its subject in messages. Raises PinError."""
     wanted = f"[[{key}]] tables and nothing else"
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -202,7 +203,9 @@ def read_tables(path: Path, key: str) -> list[dict[str, Any]]:
         raise PinError(str(path), found, wanted, f"Move that to another file, or write [[{key}]].")
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
         raise PinError(str(path), f"holds no [[{key}]] table", wanted, f"Add at least one [[{key}]].")
-    return entries
+    names = (entry.get("name") for entry in entries)
+    subjects = [name if isinstance(name, str) and name else f"entry {n}" for n, name in enumerate(names, start=1)]
+    return [(f"{path}: {subject}", entry) for subject, entry in zip(subjects, entries, strict=True)]
 
 
 def first_error(error: ValidationError) -> tuple[str, str, str]:
@@ -218,19 +221,12 @@ def first_error(error: ValidationError) -> tuple[str, str, str]:
     return field, f"{field} is {details['input']!r}", details["msg"]
 
 
-def _refuse_unknown_upstreams(pin: SourcePin, names: list[str], subject: str) -> None:
-    others = sorted(set(names) - {pin.name})
-    unknown = sorted(set(pin.upstreams.values()) - set(others))
+def _refuse_unknown_upstreams(pin: SourcePin, others: set[str], subject: str) -> None:
+    unknown = sorted(set(pin.upstreams.values()) - others)
     if unknown:
-        expected = f"names of other pins of the file: {', '.join(others) or 'it has no other'}"
-        raise PinError(
-            subject, f"upstreams names {', '.join(unknown)}", expected, "Correct the name or remove the line."
-        )
-
-
-def _subject(entry: dict[str, Any], number: int, path: Path) -> str:
-    name = entry.get("name")
-    return f"{path}: {name}" if isinstance(name, str) and name else f"{path}: entry {number}"
+        found, remedy = f"upstreams names {', '.join(unknown)}", "Correct the name or remove the line."
+        expected = f"names of other pins of the file: {', '.join(sorted(others)) or 'it has no other'}"
+        raise PinError(subject, found, expected, remedy)
 
 
 _HINTS = {

@@ -61,12 +61,9 @@ class Selector:
 
     def __post_init__(self) -> None:
         if not _SELECTOR.fullmatch(self.text):
-            raise ParamsError(
-                f"selector {self.text[:200]!r}",
-                "cannot be parsed",
-                "SOURCE, SOURCE/GLOB, or sha256: and 64 hex digits",
-                "`zlib`, `zlib/contrib/**` and `sha256:9f86...` are selectors.",
-            )
+            expected = "SOURCE, SOURCE/GLOB, or sha256: and 64 hex digits"
+            remedy = "`zlib`, `zlib/contrib/**` and `sha256:9f86...` are selectors."
+            raise ParamsError(f"selector {self.text[:200]!r}", "cannot be parsed", expected, remedy)
 
     @property
     def sha256(self) -> str | None:

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 from pipeline.collect.contents import over_limit
 from pipeline.collect.params import CollectParams
@@ -89,14 +89,10 @@ _INVALID_DATA = (
 )
 
 
-class _Readable(Protocol):
-    def read(self, size: int, /) -> bytes: ...
-
-
 class _MeteredStream:
     """A decompressed stream that stops at the size and ratio limits instead of filling memory."""
 
-    def __init__(self, stream: _Readable, packed: BinaryIO, limits: CollectParams, subject: str) -> None:
+    def __init__(self, stream: "_Stream", packed: BinaryIO, limits: CollectParams, subject: str) -> None:
         self._stream = stream
         self._packed = packed
         self._limits = limits
@@ -139,8 +135,11 @@ class _Decompressed:
                 return block
 
 
+_Stream = BinaryIO | gzip.GzipFile | _Decompressed
+
+
 def _tar_stream(file: BinaryIO, start: bytes, limits: CollectParams, subject: str) -> _MeteredStream:
-    stream: _Readable = file
+    stream: _Stream = file
     if start.startswith(b"\x1f\x8b"):
         stream = gzip.GzipFile(fileobj=file)
     elif start.startswith(b"\xfd7zXZ\x00"):
@@ -246,9 +245,8 @@ class _BoundedList(list[zipfile.ZipInfo]):
 
     def append(self, info: zipfile.ZipInfo) -> None:
         if len(self) >= self._max_members:
-            raise over_limit(
-                self._subject, f"has more members than {self._max_members}", f"{self._max_members} members"
-            )
+            limit = f"{self._max_members} members"
+            raise over_limit(self._subject, f"has more members than {self._max_members}", limit)
         super().append(info)
 
 

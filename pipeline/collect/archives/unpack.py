@@ -19,7 +19,6 @@ from pipeline.collect.contents import (
     flaw_of_name,
     over_limit,
 )
-from pipeline.collect.params import CollectParams
 from pipeline.core.errors import ArchiveError
 from pipeline.pins.local_tree import printable_path
 from pipeline.pins.selection import Selection
@@ -37,11 +36,7 @@ def unpack(archive: Path, options: ReadOptions) -> SourceContents:
     _refuse_collisions([member.path for member in members], options.source)
     top = _top_folder(member.path for member in members)
     inside = [replace(member, path=member.path[len(top) :]) for member in members]
-    selected = sorted((_select(member, options.selection) for member in inside), key=lambda member: member.path)
-    return SourceContents(
-        tuple(member for member in selected if isinstance(member, ReadFile)),
-        tuple(member for member in selected if isinstance(member, SkippedFile)),
-    )
+    return SourceContents.of(_select(member, options.selection) for member in inside)
 
 
 def _read_members(archive: Path, options: ReadOptions) -> Iterator[ReadFile | SkippedFile]:
@@ -51,7 +46,7 @@ def _read_members(archive: Path, options: ReadOptions) -> Iterator[ReadFile | Sk
         if number > limits.max_members:
             raise over_limit(source, f"has more members than {limits.max_members}", f"{limits.max_members} members")
         subject = f"{source}: {printable_path(member.name)[:200]!r}"
-        path = _check_name(member.name, subject, limits)
+        path = _check_name(member.name, subject, options)
         total_bytes += member.num_bytes
         if total_bytes > limits.max_total_bytes:
             found = f"declares {member.num_bytes} bytes, {total_bytes} with the members before it"
@@ -66,23 +61,16 @@ def _read_member(member: Member, path: str, subject: str, options: ReadOptions) 
         return SkippedFile(path, member.num_bytes, "link", printable_path(member.target))
     if member.kind != "file":
         raise ArchiveError(subject, f"is a {member.kind}", "files, folders and links only", _CHOOSE_ANOTHER)
-    reason = options.reason_to_skip(path, member.num_bytes)
-    if reason:
-        kept = member.read() if options.keeps_content(reason, member.num_bytes) else None
-        return SkippedFile(path, member.num_bytes, reason, content=kept)
-    return ReadFile(path, member.read())
+    return options.take(path, member.num_bytes, member.read)
 
 
-def _check_name(name: str, subject: str, limits: CollectParams) -> str:
+def _check_name(name: str, subject: str, options: ReadOptions) -> str:
     """Return the member's path, printable, without `.` and empty parts. Raises ArchiveError."""
     flaw = flaw_of_name(name)
     if flaw:
         raise ArchiveError(subject, flaw, "a path inside the archive", _CHOOSE_ANOTHER)
-    num_bytes, depth = len(name.encode("utf-8", "surrogateescape")), name.replace("\\", "/").count("/")
-    if num_bytes > limits.max_path_bytes:
-        raise over_limit(subject, f"its path has {num_bytes} bytes", f"{limits.max_path_bytes}")
-    if depth > limits.max_depth:
-        raise over_limit(subject, f"is {depth} folders deep", f"{limits.max_depth}")
+    depth = name.replace("\\", "/").count("/")
+    options.check_path(subject, len(name.encode("utf-8", "surrogateescape")), depth)
     return printable_path("/".join(part for part in name.split("/") if part not in ("", ".")))
 
 

@@ -67,7 +67,7 @@ def stream_git(folder: Path, arguments: Sequence[str], lines: Iterable[str] = ()
 
 
 def start_git(folder: Path, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
-    """Start git locally with pipes for its standard input and output. The caller ends it."""
+    """Start git locally with pipes for its standard input and output, as a context that closes them and waits."""
     return _popen(folder, arguments, _local_environment(), stdin=PIPE, stdout=PIPE, stderr=DEVNULL)
 
 

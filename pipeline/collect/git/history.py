@@ -9,7 +9,7 @@ import heapq
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from graphlib import TopologicalSorter
 from typing import IO
 
@@ -46,8 +46,8 @@ _PLAIN_PATCH = ("--no-indent-heuristic", "--inter-hunk-context=0", "--src-prefix
 class CommitRecord:
     """The fields of a commit that the chains use. Times are seconds since 1970, zero if the commit has none."""
 
-    commit: str
-    parents: tuple[str, ...]
+    commit_hash: str
+    parent_hashes: tuple[str, ...]
     author_time: int
     commit_time: int
     subject: str
@@ -67,42 +67,39 @@ class Change:
 
 def modifications(objects: PackObjects, commit: str, paths: Collection[str], source: str) -> list[FileModification]:
     """Return the chains of the files at `paths` of a commit, sorted by path and index."""
-    commits = [record for record in commit_records(objects, commit) if len(record.parents) <= 1]
-    changes = _changes(objects, [record.commit for record in commits])
+    commits = [record for record in commit_records(objects, commit) if len(record.parent_hashes) <= 1]
+    changes = _changes(objects, [record.commit_hash for record in commits])
     ambiguous = _ambiguous_paths(changes)
     wanted = frozenset(path for path in paths if is_source(path))
-    accepted = {
-        record.commit: [change for change in changes[record.commit] if change.status == "M" and change.path in wanted]
+    accepted = [
+        (record, change)
         for record in commits
-        if len(record.parents) == 1 and is_accepted(record.subject, changes[record.commit])
-    }
-    sizes = _diff_sizes(objects, [record.commit for record in commits if accepted.get(record.commit)])
+        if record.parent_hashes and is_accepted(record.subject, changes[record.commit_hash])
+        for change in changes[record.commit_hash]
+        if change.status == "M" and change.path in wanted
+    ]
+    sizes = _diff_sizes(objects, list(dict.fromkeys(record.commit_hash for record, _ in accepted)))
     lengths: Counter[str] = Counter()
     found: list[FileModification] = []
-    for record in commits:
-        for change in accepted.get(record.commit, ()):
-            num_chars = sizes.get((record.commit, change.old_blob_id, change.new_blob_id), 0)
-            if MIN_DIFF_CHARS <= num_chars <= MAX_DIFF_CHARS:
-                found.append(
-                    FileModification(
-                        source=source,
-                        revision=commit,
-                        path=change.path,
-                        repo_stable_id=stable_id(source),
-                        filepath_stable_id=stable_id(source, change.path),
-                        file_local_commit_index=lengths[change.path],
-                        commit_hash=record.commit,
-                        parent_hashes=record.parents,
-                        author_time=record.author_time,
-                        commit_time=record.commit_time,
-                        subject=record.subject,
-                        old_blob_id=change.old_blob_id,
-                        new_blob_id=change.new_blob_id,
-                        num_diff_chars=num_chars,
-                        has_rename_ambiguity=change.path in ambiguous,
-                    )
+    for record, change in accepted:
+        num_chars = sizes.get((record.commit_hash, change.old_blob_id, change.new_blob_id), 0)
+        if MIN_DIFF_CHARS <= num_chars <= MAX_DIFF_CHARS:
+            found.append(
+                FileModification(
+                    source=source,
+                    revision=commit,
+                    path=change.path,
+                    repo_stable_id=stable_id(source),
+                    filepath_stable_id=stable_id(source, change.path),
+                    file_local_commit_index=lengths[change.path],
+                    old_blob_id=change.old_blob_id,
+                    new_blob_id=change.new_blob_id,
+                    num_diff_chars=num_chars,
+                    has_rename_ambiguity=change.path in ambiguous,
+                    **asdict(record),
                 )
-                lengths[change.path] += 1
+            )
+            lengths[change.path] += 1
     return sorted(found, key=lambda item: (item.path, item.file_local_commit_index))
 
 
@@ -117,9 +114,12 @@ def commit_records(objects: PackObjects, commit: str) -> list[CommitRecord]:
     form = "--format=%H%x00%P%x00%at%x00%ct%x00%s"
     listing = run_git(objects.folder, ["log", "-z", form, "--encoding=UTF-8", "--no-show-signature", commit])
     fields = listing.decode("utf-8", "replace").split("\0")
-    every = (_commit_record(*fields[at : at + 5]) for at in range(0, len(fields) - 4, 5))
-    records = {record.commit: record for record in every}
-    sorter = TopologicalSorter({name: record.parents for name, record in records.items()})
+    records: dict[str, CommitRecord] = {}
+    for at in range(0, len(fields) - 4, 5):
+        name, parents, author_time, commit_time, subject = fields[at : at + 5]
+        times = (_seconds(author_time), _seconds(commit_time))
+        records[name] = CommitRecord(name, tuple(parents.split()), *times, subject)
+    sorter = TopologicalSorter({name: record.parent_hashes for name, record in records.items()})
     sorter.prepare()
     ready: list[tuple[int, str]] = []
     ordered: list[CommitRecord] = []
@@ -135,10 +135,6 @@ def commit_records(objects: PackObjects, commit: str) -> list[CommitRecord]:
 def stable_id(*parts: str) -> str:
     """Return the first 16 hex digits of the SHA-256 of the parts: an id of a repository or a file in it, whatever its URL."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
-
-
-def _commit_record(commit: str, parents: str, author_time: str, commit_time: str, subject: str) -> CommitRecord:
-    return CommitRecord(commit, tuple(parents.split()), _seconds(author_time), _seconds(commit_time), subject)
 
 
 def _seconds(text: str) -> int:

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO
@@ -19,6 +20,7 @@ from pipeline.pins.local_tree import printable_path
 _FOLDER, _LINK, _SUBMODULE = "40000", "120000", "160000"
 _FILES = frozenset({"100644", "100755", "100664"})  # the last is found in very old trees
 _MAX_TARGET_BYTES = 4096
+_RUN_FSCK = "Run `fsck`; remove the pack's blob if it is named there, and build again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +68,7 @@ class PackObjects:
 
     def broken(self, found: str) -> ArchiveError:
         """Return the error for objects that are missing or invalid."""
-        remedy = (
-            "Run `fsck`; remove the pack's blob if it is named there, and build again. Otherwise pin another commit."
-        )
+        remedy = f"{_RUN_FSCK} Otherwise pin another commit."
         return ArchiveError(self._subject, f"its pack is broken ({found})", "every object of the commit", remedy)
 
 
@@ -86,22 +86,16 @@ def open_pack(pack: Path, commit: str, subject: str) -> Iterator[PackObjects]:
         create_repository(folder, commit)
         link = folder / "objects" / "pack" / "pack-all.pack"
         link.symlink_to(pack.absolute())
-        process = None
         try:
             run_git(folder, ["index-pack", "--threads=1", str(link)])
-            process = start_git(folder, ["cat-file", "--batch"])
-            assert process.stdin is not None
-            assert process.stdout is not None
-            yield PackObjects(folder, process.stdin, process.stdout, subject)
+            with start_git(folder, ["cat-file", "--batch"]) as process:
+                assert process.stdin is not None
+                assert process.stdout is not None
+                yield PackObjects(folder, process.stdin, process.stdout, subject)
         except SourceError as error:
             if not error.subject.startswith("git "):
                 raise
-            remedy = "Run `fsck`; remove the pack's blob if it is named there, and build again."
-            raise ArchiveError(subject, f"its pack is broken ({error.found})", "a whole pack", remedy) from error
-        finally:
-            if process is not None:
-                process.kill()
-                process.communicate()
+            raise ArchiveError(subject, f"its pack is broken ({error.found})", "a whole pack", _RUN_FSCK) from error
 
 
 def commit_contents(objects: PackObjects, commit: str, options: ReadOptions) -> SourceContents:
@@ -111,17 +105,13 @@ def commit_contents(objects: PackObjects, commit: str, options: ReadOptions) -> 
     total_bytes, limit = sum(sizes.get(entry.object_id, 0) for entry in entries), options.limits.max_total_bytes
     if total_bytes > limit:
         raise over_limit(options.source, f"commit {commit} has {total_bytes} bytes", f"{limit} bytes in all")
-    files: list[ReadFile] = []
-    skipped: list[SkippedFile] = []
+    found: list[ReadFile | SkippedFile] = []
     for entry in entries:
         num_bytes = sizes.get(entry.object_id, 0)
         reason, detail = _reason_to_skip(entry, num_bytes, objects, options)
-        if reason:
-            kept = objects.read(entry.object_id, "blob") if options.keeps_content(reason, num_bytes) else None
-            skipped.append(SkippedFile(entry.path, num_bytes, reason, detail, kept))
-        else:
-            files.append(ReadFile(entry.path, objects.read(entry.object_id, "blob")))
-    return SourceContents(tuple(files), tuple(skipped))
+        read = partial(objects.read, entry.object_id, "blob")
+        found.append(options.take(entry.path, num_bytes, read, reason, detail))
+    return SourceContents.of(found)
 
 
 def tree_files(objects: PackObjects, commit: str, options: ReadOptions) -> Iterator[GitTreeEntry]:
@@ -164,14 +154,11 @@ def _entries(objects: PackObjects, tree: str) -> Iterator[tuple[str, bytes, str]
 
 
 def _check_name(name: bytes, path: str, depth: int, options: ReadOptions) -> None:
-    subject, limits = f"{options.source}: {path[:200]!r}", options.limits
+    subject = f"{options.source}: {path[:200]!r}"
     if name in (b"", b".", b"..") or b"/" in name:
         remedy = "The commit is not used; choose another or leave this source out."
         raise ArchiveError(subject, "is not a valid file name", "names that stay in their folder", remedy)
-    if len(path.encode()) > limits.max_path_bytes:
-        raise over_limit(subject, f"its path has {len(path.encode())} bytes", f"{limits.max_path_bytes}")
-    if depth > limits.max_depth:
-        raise over_limit(subject, f"is {depth} folders deep", f"{limits.max_depth}")
+    options.check_path(subject, len(path.encode()), depth)
 
 
 def _reason_to_skip(entry: GitTreeEntry, num_bytes: int, objects: PackObjects, options: ReadOptions) -> tuple[str, str]:
@@ -182,4 +169,4 @@ def _reason_to_skip(entry: GitTreeEntry, num_bytes: int, objects: PackObjects, o
     if entry.mode == _LINK:
         target = objects.read(entry.object_id, "blob") if num_bytes <= _MAX_TARGET_BYTES else b""
         return "link", printable_path(target.decode("utf-8", "surrogateescape"))
-    return options.reason_to_skip(entry.path, num_bytes), ""
+    return "", ""

@@ -66,7 +66,6 @@ def read_lines(lines: Path, fields: LineFields, options: ReadOptions) -> SourceC
     if lines.stat().st_size > limits.max_total_bytes:
         raise over_limit(subject, f"has {lines.stat().st_size} bytes", f"{limits.max_total_bytes} bytes in all")
     files: dict[str, ReadFile] = {}
-    sidecars: dict[str, ReadFile] = {}
     skipped: list[SkippedFile] = []
     with lines.open("rb") as file:
         for number, line in _lines(file, limits):
@@ -74,7 +73,7 @@ def read_lines(lines: Path, fields: LineFields, options: ReadOptions) -> SourceC
                 raise over_limit(subject, f"has more lines than {limits.max_members}", f"{limits.max_members} lines")
             try:
                 path, text, license = _record_of(line, fields, limits)
-                if path in files or f"{path}.license" in files or path in sidecars:
+                if path in files or f"{path}.license" in files:
                     raise _BadLineError(f"its path {path!r} was there before")
             except _BadLineError as flaw:
                 skipped.append(SkippedFile(f"line {number}", len(line), BAD_LINE, f"line {number}: {flaw}"))
@@ -86,10 +85,8 @@ def read_lines(lines: Path, fields: LineFields, options: ReadOptions) -> SourceC
             files[path] = ReadFile(path, text)
             if license:
                 sidecar = f"{path}.license"
-                sidecars[sidecar] = ReadFile(sidecar, ("SPDX-License-" + f"Identifier: {license}\n").encode())
-    every = {**files, **sidecars}
-    skipped.sort(key=lambda drop: (drop.path, drop.detail))
-    return SourceContents(tuple(every[path] for path in sorted(every)), tuple(skipped))
+                files[sidecar] = ReadFile(sidecar, ("SPDX-License-" + f"Identifier: {license}\n").encode())
+    return SourceContents.of([*files.values(), *sorted(skipped, key=lambda drop: drop.detail)])
 
 
 def _lines(file: BinaryIO, limits: CollectParams) -> Iterator[tuple[int, bytes]]:

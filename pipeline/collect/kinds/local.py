@@ -54,22 +54,17 @@ def _read(job: PartJob, root: Path, options: ReadOptions) -> SourceContents:
     if len(entries) > limits.max_members or total_bytes > limits.max_total_bytes:
         found = f"its tree has {len(entries)} entries and {total_bytes} bytes"
         raise over_limit(job.name, found, f"{limits.max_members} entries and {limits.max_total_bytes} bytes")
-    files: list[ReadFile] = []
-    skipped: list[SkippedFile] = []
+    items: list[ReadFile | SkippedFile] = []
     digests: list[tuple[TreeEntry, str]] = []
     for entry in entries:
-        not_ours = entry.skipped if options.selection.accepts(entry.path) else "excluded"
-        reason = not_ours or options.reason_to_skip(entry.path, entry.num_bytes)
+        reason = entry.skipped if options.selection.accepts(entry.path) else "excluded"
+        item = options.take(entry.path, entry.num_bytes, entry.read, reason)
+        items.append(item)
         if not reason:
-            files.append(ReadFile(entry.path, entry.read()))
-            digests.append((entry, hashlib.sha256(files[-1].content).hexdigest()))
-            continue
-        kept = entry.read() if options.keeps_content(reason, entry.num_bytes) else None
-        skipped.append(SkippedFile(entry.path, entry.num_bytes, reason, content=kept))
-        if not not_ours:
-            digests.append((entry, entry.sha256() if kept is None else hashlib.sha256(kept).hexdigest()))
+            sha256 = entry.sha256() if item.content is None else hashlib.sha256(item.content).hexdigest()
+            digests.append((entry, sha256))
     check_tree(job.name, combine_digests(digests), job.identity["revision"])
-    return SourceContents(tuple(files), tuple(skipped))
+    return SourceContents.of(items)
 
 
 def _propose(path: Path) -> dict[str, str] | None:

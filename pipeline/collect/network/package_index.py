@@ -8,7 +8,7 @@ import ast
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -45,11 +45,6 @@ class IndexConfiguration:
     find_links: tuple[str, ...] = ()
     trusted_hosts: tuple[str, ...] = ()
     certificate: str | None = None
-
-    @property
-    def locations(self) -> list[tuple[str, bool]]:
-        """Each location and whether it is an index: pages of links first, since they may make the index unnecessary."""
-        return [(page, False) for page in self.find_links] + [(url, True) for url in self.index_urls]
 
 
 def pip_configuration(python: str = sys.executable) -> IndexConfiguration:
@@ -142,12 +137,7 @@ class PackageIndex:
     def _sdists(self, project: str) -> list[Package]:
         """Return the source distributions of a project, without yanked ones, at the first location with any."""
         tried: list[str] = []
-        for location, is_index in self._configuration.locations:
-            try:
-                packages = self._packages(location, is_index, project, allow_yanked=False)
-            except (TransientError, httpx2.HTTPError) as error:
-                tried.append(f"{Link(location).redacted}: {reason_of(error)}")
-                continue
+        for _, packages in self._answers(project, tried, allow_yanked=False):
             if packages:
                 return packages
         if tried:
@@ -159,29 +149,35 @@ class PackageIndex:
         """Return the links to a file of that name, and whether a retry may help. Stops at a link with the pinned digest."""
         offered: list[Link] = []
         has_failed = False
-        for location, is_index in self._configuration.locations:
-            shown = Link(location).redacted
-            try:
-                links = [package.link for package in self._packages(location, is_index, pin.project)]
-            except (TransientError, httpx2.HTTPError) as error:
-                tried.append(f"{shown}: {reason_of(error)}")
+        for shown, packages in self._answers(pin.project, tried, allow_yanked=True):
+            if packages is None:
                 has_failed = True
                 continue
-            tried.append(f"{shown}: not among {len(links)} archives")
-            offered += [link for link in links if link.filename == pin.file_name]
+            tried.append(f"{shown}: not among {len(packages)} archives")
+            offered += [package.link for package in packages if package.link.filename == pin.file_name]
             if any(link_sha256(link) == pin.sha256 for link in offered):
                 break
         return offered, has_failed
 
-    def _packages(self, location: str, is_index: bool, project: str, allow_yanked: bool = True) -> list[Package]:
-        finder = PackageFinder(
-            self.session,  # type: ignore[arg-type]  # the finder's own client does not match the finder's protocol
-            index_urls=[location] if is_index else [],
-            find_links=[] if is_index else [location],
-            ignore_compatibility=True,
-            no_binary=[":all:"],
-        )
-        return list(finder.find_all_packages(project, allow_yanked=allow_yanked))
+    def _answers(
+        self, project: str, tried: list[str], allow_yanked: bool
+    ) -> Iterator[tuple[str, list[Package] | None]]:
+        """Yield each location with its packages, or None if it fails; pages of links first: they may be enough."""
+        pages, indexes = self._configuration.find_links, self._configuration.index_urls
+        for location, is_index in [*((page, False) for page in pages), *((url, True) for url in indexes)]:
+            finder = PackageFinder(
+                self.session,  # type: ignore[arg-type]  # the finder's own client does not match the finder's protocol
+                index_urls=[location] if is_index else [],
+                find_links=[] if is_index else [location],
+                ignore_compatibility=True,
+                no_binary=[":all:"],
+            )
+            shown = Link(location).redacted
+            try:
+                yield shown, list(finder.find_all_packages(project, allow_yanked=allow_yanked))
+            except (TransientError, httpx2.HTTPError) as error:
+                tried.append(f"{shown}: {reason_of(error)}")
+                yield shown, None
 
 
 def _matching(offered: list[Link], pin: IndexedFile) -> Link:
