@@ -1,7 +1,7 @@
 """Metrics of a run: a line of metrics.jsonl and a TensorBoard event a step, progress on stderr, and result.json at the end."""
 
 import json
-import os
+import struct
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from pipeline.core.durable import acquire
-from trainer.train.tensorboard import EventFile
+from pipeline.core.durable import acquire, replace
 
 
 @contextmanager
@@ -42,12 +41,13 @@ class MetricsWriter:
         self.is_silent = is_silent
         self._file: TextIO | None = None
         self._events: EventFile | None = None
-        if not is_silent:
-            folder.mkdir(parents=True, exist_ok=True)
         if has_telemetry and not is_silent:
             _keep_steps_until(folder / "metrics.jsonl", first_step)
             self._file = (folder / "metrics.jsonl").open("a", encoding="utf-8")
-            self._events = EventFile(folder / "tensorboard", first_step)
+            try:
+                self._events = EventFile(folder / "tensorboard", first_step)
+            except ImportError:
+                self.log(_NO_EVENTS)
         self._num_tokens = 0
         self._started = self._before = time.monotonic()
 
@@ -62,13 +62,14 @@ class MetricsWriter:
         seconds, self._before = now - self._before, now
         self._num_tokens += num_tokens
         rate = num_tokens / seconds if seconds > 0 else 0.0
-        if self._file is None or self._events is None:
+        if self._file is None:
             return
         line = {"step": step, **metrics, "seconds": round(seconds, 4), "tokens_per_second": round(rate)}
         try:
             self._file.write(json.dumps(line) + "\n")
             self._file.flush()
-            self._events.add(step, {name: value for name, value in line.items() if name != "step"})
+            if self._events:
+                self._events.add(line)
         except OSError as error:
             self.log(f"warning: the metrics of step {step} could not be written ({error.strerror}); training continues")
         left = (now - self._started) / (step - self.first_step) * (self.last_step - step)
@@ -85,25 +86,60 @@ class MetricsWriter:
 
     def finish(self, result: Mapping[str, Any]) -> None:
         """Write result.json, whole or not at all."""
-        if self._file is not None and self._events is not None:
-            self._file.close()
-            self._events.close()
-        if self.is_silent:
-            return
-        temporary = self.folder / ".result.json"
-        temporary.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-        os.replace(temporary, self.folder / "result.json")
+        for file in (self._file, self._events):
+            if file is not None:
+                file.close()
+        if not self.is_silent:
+            replace(self.folder / "result.json", f"{json.dumps(result, indent=1, sort_keys=True)}\n".encode())
+
+
+class EventFile:
+    """TensorBoard's event file of one session: length, checksum, event, checksum for each record.
+
+    It is named by the step that it begins after, so that a resumed run replaces the steps that it repeats. Raises ImportError if
+    tensorboardX is not installed. Its SummaryWriter is not used: a full disk would end its thread, and training would wait for it.
+    """
+
+    def __init__(self, folder: Path, first_step: int) -> None:
+        from tensorboardX.proto.event_pb2 import Event, SessionLog
+
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in folder.glob("events.out.tfevents.*"):
+            if int(path.name.rpartition(".")[2]) >= first_step:
+                path.unlink()
+        self._file = (folder / f"events.out.tfevents.{first_step:010d}").open("wb")
+        self._write(Event(wall_time=time.time(), file_version="brain.Event:2"))
+        if first_step:  # TensorBoard drops what was recorded at and after this step: it was run again
+            start = SessionLog(status=SessionLog.START)
+            self._write(Event(wall_time=time.time(), step=first_step + 1, session_log=start))
+
+    def add(self, metrics: Mapping[str, Any]) -> None:
+        """Add the numbers of one step, which is one of them."""
+        from tensorboardX.proto.event_pb2 import Event
+        from tensorboardX.proto.summary_pb2 import Summary
+
+        numbers = {name: float(value) for name, value in metrics.items() if isinstance(value, int | float)}
+        values = [Summary.Value(tag=name, simple_value=value) for name, value in numbers.items() if name != "step"]
+        self._write(Event(wall_time=time.time(), step=metrics["step"], summary=Summary(value=values)))
+
+    def close(self) -> None:
+        """Finish the file."""
+        self._file.close()
+
+    def _write(self, event: Any) -> None:
+        from tensorboardX.record_writer import masked_crc32c
+
+        content = event.SerializeToString()
+        for part in (struct.pack("<Q", len(content)), content):
+            self._file.write(part + struct.pack("<I", masked_crc32c(part)))
+        self._file.flush()
 
 
 def _keep_steps_until(path: Path, last_step: int) -> None:
     """Drop the metrics of steps that will be repeated, a line cut by a kill, and lines that are not metrics."""
-    if not path.exists():
-        return
-    whole = path.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
-    kept = [line for line in whole if 1 <= _step_of(line) <= last_step]
-    temporary = path.with_name(".metrics.jsonl")
-    temporary.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
-    os.replace(temporary, path)
+    if path.exists():
+        whole = path.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
+        replace(path, "".join(f"{line}\n" for line in whole if 1 <= _step_of(line) <= last_step).encode())
 
 
 def _step_of(line: str) -> int:
@@ -111,3 +147,6 @@ def _step_of(line: str) -> int:
         return int(json.loads(line)["step"])
     except (ValueError, TypeError, KeyError):
         return 0
+
+
+_NO_EVENTS = "no event file for TensorBoard: tensorboardX is not installed (pip install tensorboardX); metrics.jsonl has every metric"
