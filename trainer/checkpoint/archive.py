@@ -10,19 +10,19 @@ import json
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, Any
 
 from safetensors import SafetensorError, safe_open
 
 from pipeline.core.digests import file_sha256
-from pipeline.core.durable import sync_file
+from pipeline.core.durable import sync_file, write_synced
 from pipeline.core.errors import DamagedError, TrainingError
 from pipeline.store.objects import MANIFEST, FileEntry, Manifest
 from pipeline.store.store import Store
 from trainer.checkpoint.checkpoint import KIND, open_stored
 
 _MAX_MANIFEST_BYTES = 16 << 20
-_BLOCK = 1 << 20
 
 
 def export_archive(store: Store, checkpoint_id: str, target: Path) -> str:
@@ -31,9 +31,7 @@ def export_archive(store: Store, checkpoint_id: str, target: Path) -> str:
     stored.verify()
     temporary = target.with_name(f".{target.name}.part")
     with temporary.open("wb") as file:
-        _write(
-            file, stored.manifest, (stored.path / MANIFEST).read_bytes(), lambda name: (stored.path / name).open("rb")
-        )
+        _write(file, stored.manifest, (stored.path / MANIFEST).read_bytes(), lambda name: stored.file(name).open("rb"))
     sync_file(temporary)
     temporary.replace(target)
     return file_sha256(target)
@@ -47,21 +45,20 @@ def import_archive(store: Store, source: Path) -> str:
     subject = f"archive {source.name}"
     try:
         with tarfile.open(source, "r:") as tar:
-            manifest, content = _verify(tar, subject)
-            _compare_bytes(tar, manifest, content, source)
+            manifest = _verify(tar, source, subject)
             with store.writer("runs/imported", f"import of {source.name}") as scratch:
                 checkpoint_id = _unpack(tar, manifest, store, scratch / "import")
                 old = store.ref("runs/imported", checkpoint_id[:12])
                 store.move_ref("runs/imported", checkpoint_id[:12], old, checkpoint_id, f"imported from {source.name}")
     except tarfile.TarError as error:
-        raise TrainingError(
-            subject, f"it cannot be read as a tar ({error})", "an exported checkpoint", _AGAIN
-        ) from error
+        found = f"it cannot be read as a tar ({error})"
+        raise TrainingError(subject, found, "an exported checkpoint", _AGAIN) from error
     return checkpoint_id
 
 
-def _write(target: IO[bytes], manifest: Manifest, content: bytes, opened: Callable[[str], IO[bytes]]) -> None:
-    with tarfile.open(fileobj=target, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+def _write(target: Any, manifest: Manifest, content: bytes, opened: Callable[[str], IO[bytes]]) -> None:
+    """Write the archive of a checkpoint, whose manifest is stored as `content`, to anything with a method `write`."""
+    with tarfile.open(fileobj=target, mode="w|", format=tarfile.USTAR_FORMAT) as tar:
         folder = manifest.object_id
         tar.addfile(_member(f"{folder}/{MANIFEST}", len(content)), io.BytesIO(content))
         for entry in sorted(manifest.files, key=lambda entry: entry.name):
@@ -75,24 +72,31 @@ def _member(name: str, size: int) -> tarfile.TarInfo:
     return member
 
 
-def _verify(tar: tarfile.TarFile, subject: str) -> tuple[Manifest, bytes]:
+def _verify(tar: tarfile.TarFile, source: Path, subject: str) -> Manifest:
     members = tar.getmembers()
     odd = next((member for member in members if not member.isreg()), None)
     if odd is not None:
         raise TrainingError(subject, f"{odd.name} is not a regular file", "regular files only", _AGAIN)
     if not members or members[0].size > _MAX_MANIFEST_BYTES:
         raise TrainingError(subject, "it does not begin with a manifest", f"<id>/{MANIFEST}", _AGAIN)
-    content = _read(tar, members[0])
+    content = _opened(tar, members[0].name).read()
     manifest = _manifest(content, subject)
-    expected = [f"{manifest.object_id}/{name}" for name in (MANIFEST, *sorted(entry.name for entry in manifest.files))]
+    entries = {f"{manifest.object_id}/{entry.name}": entry for entry in manifest.files}
+    expected = [f"{manifest.object_id}/{MANIFEST}", *sorted(entries)]
     names = [member.name for member in members]
     if names != expected or any("/" in entry.name or entry.name.startswith(".") for entry in manifest.files):
         strange = sorted(set(names) ^ set(expected)) or names
         raise TrainingError(subject, f"its members are not those of its manifest: {strange[:3]}", "", _AGAIN)
-    entries = {f"{manifest.object_id}/{entry.name}": entry for entry in manifest.files}
-    for member in members[1:]:
-        _verify_member(tar, member, entries[member.name])
-    return manifest, content
+    for name, entry in entries.items():
+        found = hashlib.file_digest(_opened(tar, name), "sha256").hexdigest()  # type: ignore[arg-type]  # has readinto
+        if found != entry.sha256 or tar.getmember(name).size != entry.num_bytes:
+            raise DamagedError(f"file {name}", f"sha256 {found[:12]}", entry.sha256[:12], _AGAIN)
+    again, folder = hashlib.sha256(), manifest.object_id
+    _write(SimpleNamespace(write=again.update), manifest, content, lambda name: _opened(tar, f"{folder}/{name}"))
+    if again.hexdigest() != file_sha256(source):
+        expected_sha256 = f"{again.hexdigest()[:12]}, as an export of its content writes"
+        raise TrainingError(subject, f"it has sha256 {file_sha256(source)[:12]}", expected_sha256, _AGAIN)
+    return manifest
 
 
 def _manifest(content: bytes, subject: str) -> Manifest:
@@ -101,64 +105,23 @@ def _manifest(content: bytes, subject: str) -> Manifest:
         files = tuple(FileEntry(**entry) for entry in fields["files"])
         manifest = Manifest(fields["kind"], fields["identity"], fields["inputs"], files)
     except (ValueError, KeyError, TypeError) as error:
-        raise TrainingError(
-            subject, f"its manifest cannot be read ({error})", "an exported checkpoint", _AGAIN
-        ) from error
+        found = f"its manifest cannot be read ({error})"
+        raise TrainingError(subject, found, "an exported checkpoint", _AGAIN) from error
     if manifest.kind != KIND:
         raise TrainingError(subject, f"it holds a {manifest.kind}", "a checkpoint", _AGAIN)
     return manifest
 
 
-def _verify_member(tar: tarfile.TarFile, member: tarfile.TarInfo, entry: FileEntry) -> None:
-    file = tar.extractfile(member)
+def _opened(tar: tarfile.TarFile, name: str) -> IO[bytes]:
+    file = tar.extractfile(name)
     assert file is not None
-    hasher = hashlib.sha256()
-    while block := file.read(_BLOCK):
-        hasher.update(block)
-    if hasher.hexdigest() != entry.sha256 or member.size != entry.num_bytes:
-        raise DamagedError(f"file {member.name}", f"sha256 {hasher.hexdigest()[:12]}", entry.sha256[:12], _AGAIN)
-
-
-class _Hash(io.RawIOBase):
-    """A file object that keeps only the hash and the number of the bytes written to it."""
-
-    def __init__(self) -> None:
-        self.hasher = hashlib.sha256()
-        self.num_bytes = 0
-
-    def writable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self.num_bytes
-
-    def write(self, block: Any) -> int:
-        self.hasher.update(block)
-        self.num_bytes += len(block)
-        return len(block)
-
-
-def _compare_bytes(tar: tarfile.TarFile, manifest: Manifest, content: bytes, source: Path) -> None:
-    again = _Hash()
-
-    def opened(name: str) -> IO[bytes]:
-        file = tar.extractfile(f"{manifest.object_id}/{name}")
-        assert file is not None
-        return file
-
-    _write(again, manifest, content, opened)  # type: ignore[arg-type]  # tarfile needs write and tell alone
-    if again.hasher.hexdigest() != file_sha256(source):
-        found = f"it has {source.stat().st_size} bytes with sha256 {file_sha256(source)[:12]}"
-        expected = f"{again.num_bytes} with {again.hasher.hexdigest()[:12]}, as an export of its content writes"
-        raise TrainingError(f"archive {source.name}", found, expected, _AGAIN)
+    return file
 
 
 def _unpack(tar: tarfile.TarFile, manifest: Manifest, store: Store, folder: Path) -> str:
     folder.mkdir(parents=True)
     for entry in manifest.files:
-        with (folder / entry.name).open("wb") as file:
-            file.write(_read(tar, tar.getmember(f"{manifest.object_id}/{entry.name}")))
-        sync_file(folder / entry.name)
+        write_synced(folder / entry.name, _opened(tar, f"{manifest.object_id}/{entry.name}").read())
         if entry.name.endswith(".safetensors"):
             _require_tensors(folder / entry.name)
     return store.commit(folder, manifest.kind, manifest.identity, manifest.inputs)
@@ -169,15 +132,8 @@ def _require_tensors(path: Path) -> None:
         with safe_open(str(path), "numpy"):
             pass
     except SafetensorError as error:
-        raise TrainingError(
-            f"file {path.name}", f"it cannot be read as tensors ({error})", "safetensors", _AGAIN
-        ) from error
-
-
-def _read(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
-    file = tar.extractfile(member)
-    assert file is not None
-    return file.read()
+        found = f"it cannot be read as tensors ({error})"
+        raise TrainingError(f"file {path.name}", found, "safetensors", _AGAIN) from error
 
 
 _AGAIN = "Export the checkpoint again, and copy the file whole."

@@ -9,7 +9,7 @@ recorded state 40 bytes and 4 bytes a tensor. It is part of the checkpoint, and 
 
 import hashlib
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -57,23 +57,12 @@ class History:
 
     def certificates(self) -> dict[int, str]:
         """Return the certificate after each step: a checkpoint belongs to this run if it has one of them."""
-        again = History(self.losses, self.batches, self.skipped)
-        recorded = {state.step: state.digest for state in self.states}
-        found = {}
-        for step in range(1, self.num_steps + 1):
-            again._link(step, recorded.get(step, b""))
-            found[step] = again.certificate
-        return found
+        again = self.copy()
+        return dict.fromkeys(again._link_again(), again.certificate)
 
     def copy(self) -> "History":
         """Return a copy, which later steps do not change."""
-        return replace(
-            self,
-            losses=list(self.losses),
-            batches=list(self.batches),
-            skipped=list(self.skipped),
-            states=list(self.states),
-        )
+        return replace(self, **{name: list(getattr(self, name)) for name in ("losses", "batches", "skipped", "states")})
 
     def extend(self, batch: bytes, loss: float, is_skipped: bool, tensors: Mapping[str, Tensor] | None) -> None:
         """Add one step. `loss` is rounded to float32; `tensors` is the state after the step where it is recorded."""
@@ -110,15 +99,21 @@ class History:
             losses = [float(loss) for loss in columns["losses"]]
             skipped = [bool(flag) for flag in columns["skipped"]]
             history = cls(losses, [bytes(row) for row in columns["batches"]], skipped, states)
-            recorded = {state.step: state.digest for state in states}
-            for step in range(1, history.num_steps + 1):
-                history._link(step, recorded.get(step, b""))
+            list(history._link_again())
             is_whole = len(losses) == len(skipped) == len(history.batches)
         except (KeyError, ValueError, IndexError) as error:
             raise TrainingError("checkpoint's history", f"it is incomplete ({error})", "one entry a step") from error
         if not is_whole or history.certificate != certificate:
             raise TrainingError("checkpoint's history", "its chains do not end in its certificate", certificate)
         return history
+
+    def _link_again(self) -> Iterator[int]:
+        """Compute both chains from their start, and yield each step after its link."""
+        recorded = {state.step: state.digest for state in self.states}
+        self.data, self.numbers = _DATA_START, _NUMBERS_START
+        for step in range(1, self.num_steps + 1):
+            self._link(step, recorded.get(step, b""))
+            yield step
 
     def _link(self, step: int, state: bytes) -> None:
         loss = struct.pack("<f", self.losses[step - 1])
@@ -147,21 +142,15 @@ def digest_tensor(name: str, tensor: Tensor) -> bytes:
 def describe_state(step: int, tensors: Mapping[str, Tensor]) -> StateDigest:
     """Return the digests of the tensors after a step."""
     digests = [digest_tensor(name, tensors[name]) for name in sorted(tensors)]
-    return StateDigest(
-        step, hashlib.sha256(b"".join(digests)).digest(), b"".join(digest[:_TENSOR_BYTES] for digest in digests)
-    )
+    prefixes = b"".join(digest[:_TENSOR_BYTES] for digest in digests)
+    return StateDigest(step, hashlib.sha256(b"".join(digests)).digest(), prefixes)
 
 
 def differing_tensors(first: StateDigest, second: StateDigest, names: Sequence[str]) -> list[str]:
     """Return the names, in order, of the tensors that differ between two states."""
-    pieces = (
-        (
-            first.tensors[at : at + _TENSOR_BYTES],
-            second.tensors[at : at + _TENSOR_BYTES],
-        )
-        for at in range(0, _TENSOR_BYTES * len(names), _TENSOR_BYTES)
-    )
-    return [name for name, (one, other) in zip(sorted(names), pieces, strict=True) if one != other]
+    pieces = [slice(at, at + _TENSOR_BYTES) for at in range(0, _TENSOR_BYTES * len(names), _TENSOR_BYTES)]
+    named = zip(sorted(names), pieces, strict=True)
+    return [name for name, piece in named if first.tensors[piece] != second.tensors[piece]]
 
 
 def _rows(rows: Sequence[bytes], width: int = 0) -> Tensor:

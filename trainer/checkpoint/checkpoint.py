@@ -10,7 +10,6 @@ and no clock: a run that was stopped and resumed ends in the same id as one that
 
 import errno
 import hashlib
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -128,14 +127,10 @@ def open_stored(store: Store, checkpoint_id: str) -> StoredObject:
 def read_state(stored: StoredObject) -> dict[str, Any]:
     """Read the state.json of a checkpoint. Raises TrainingError for another format or a missing field."""
     subject = f"checkpoint {stored.object_id[:12]}"
-    state: dict[str, Any] = json.loads(stored.file(STATE).read_bytes())
+    state: dict[str, Any] = stored.json(STATE)
     if state.get("format_version") != FORMAT_VERSION:
-        raise TrainingError(
-            subject,
-            f"it has format {state.get('format_version')}",
-            f"{FORMAT_VERSION}",
-            "Another version of this program wrote it: resume it with that version, or start a new run.",
-        )
+        remedy = "Another version of this program wrote it: resume it with that version, or start a new run."
+        raise TrainingError(subject, f"it has format {state.get('format_version')}", f"{FORMAT_VERSION}", remedy)
     missing = sorted(set(STATE_FIELDS) - state.keys())
     if missing:
         raise TrainingError(subject, f"its state has no {', '.join(missing)}", f"{', '.join(STATE_FIELDS)}", _OTHER)
@@ -148,42 +143,35 @@ def find(store: Store, run: str, name: str) -> str | None:
         return store.ref(f"runs/{run}", "latest")
     if store.locate(name) is None:
         known = store.ref(f"runs/{run}", "latest")
-        hint = f"the newest of this run is {known}" if known else "this run has none yet"
-        raise MissingError(
-            f"checkpoint {name}", "it is not in the store", "`latest` or the id of a checkpoint", f"Of those, {hint}."
-        )
+        hint = f"The newest of this run is {known}." if known else "This run has no checkpoint yet."
+        raise MissingError(f"checkpoint {name}", "it is not in the store", "`latest` or the id of a checkpoint", hint)
     return name
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
     """Return the optimizer's state by parameter name: `exp_avg/<name>`, `exp_avg_sq/<name>`, `step/<name>`, `momentum/<name>`."""
-    tensors: dict[str, Tensor] = {}
-    for name, parameter in sorted(model.named_parameters()):
-        for key, value in sorted(optimizer.state[parameter].items()):
-            tensors[f"{key}/{name}"] = value
-    return tensors
+    named = sorted(model.named_parameters())
+    return {f"{key}/{name}": value for name, each in named for key, value in sorted(optimizer.state[each].items())}
 
 
 def restore_model(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
     """Load whole tensors into a model, sharded or not. Raises TrainingError unless they are those of the model."""
-    own = model.state_dict()
+    sharded = {name: own for name, own in model.state_dict().items() if is_sharded(own)}
+    parts = {name: slice_like(value, sharded[name]) if name in sharded else value for name, value in tensors.items()}
     try:
-        model.load_state_dict({name: _as_held(value, own.get(name)) for name, value in tensors.items()})
+        model.load_state_dict(parts)
     except RuntimeError as error:
         raise TrainingError("checkpoint's parameters", str(error), "those of this model") from error
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
     """Load the state that `optimizer_tensors` returned. Raises TrainingError where an entry is missing or left over."""
-    by_name = dict(model.named_parameters())
-    expected = optimizer_tensors(optimizer, model).keys()
-    if expected != tensors.keys():
-        raise TrainingError(
-            "optimizer state", f"entries differ: {sorted(expected ^ tensors.keys())}", "one for each parameter"
-        )
-    for name, parameter in by_name.items():
-        for key, value in optimizer.state[parameter].items():
-            own_rows(value).copy_(rows_like(tensors[f"{key}/{name}"], value))
+    own = optimizer_tensors(optimizer, model)
+    if own.keys() != tensors.keys():
+        found = f"entries differ: {sorted(own.keys() ^ tensors.keys())}"
+        raise TrainingError("optimizer state", found, "one for each parameter")
+    for name, value in own.items():
+        own_rows(value).copy_(rows_like(tensors[name], value))
 
 
 def digest_tensors(tensors: Mapping[str, Tensor]) -> str:
@@ -194,10 +182,6 @@ def digest_tensors(tensors: Mapping[str, Tensor]) -> str:
         hasher.update(canonical_json([name, str(tensor.dtype).removeprefix("torch."), list(tensor.shape)]))
         hasher.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
     return hasher.hexdigest()
-
-
-def _as_held(value: Tensor, own: Tensor | None) -> Tensor:
-    return value if own is None or not is_sharded(own) else slice_like(value, own)
 
 
 def _refuse_not_finite(checkpoint: Checkpoint) -> None:

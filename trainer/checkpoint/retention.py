@@ -4,7 +4,6 @@ import fcntl
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from safetensors.numpy import load_file
 
@@ -107,7 +106,7 @@ def _written_by(store: Store, run: str) -> set[str]:
 def _entry(store: Store, name: str, refs: tuple[str, ...]) -> CheckpointEntry | None:
     try:
         stored = open_stored(store, name)
-        state: dict[str, Any] = read_state(stored)
+        state = read_state(stored)
         losses = load_file(str(stored.file(HISTORY)))["losses"][-NUM_RECENT:]
         sizes = [(stored.path / entry.name).stat() for entry in stored.manifest.files]
     except (SluiceError, FileNotFoundError):  # damaged: `fsck` names it, and it cannot be resumed

@@ -21,12 +21,7 @@ class Saver:
     """
 
     def __init__(
-        self,
-        store: Store,
-        scratch: Path,
-        run: str,
-        keep: RetentionPolicy,
-        log: Callable[[str], None] = lambda text: None,
+        self, store: Store, scratch: Path, run: str, keep: RetentionPolicy, log: Callable[[str], None]
     ) -> None:
         self.store = store
         self.scratch = scratch
@@ -63,12 +58,10 @@ class Saver:
         self.wait()
         latest = self.store.ref(f"runs/{self.run}", "latest")
         if latest is None or self.saved_step != step:
-            raise TrainingError(
-                f"run {self.run}",
-                f"the checkpoint of step {step} could not be saved",
-                "",
-                f"The last good one is {latest or 'none'}. Make room, then resume.",
+            remedy = (
+                f"The last good one is {latest}. Make room, then resume." if latest else "Make room, then start again."
             )
+            raise TrainingError(f"run {self.run}", f"the checkpoint of step {step} could not be saved", "", remedy)
         return latest
 
     def certify(self, step: int, checkpoint_id: str) -> None:
@@ -79,10 +72,7 @@ class Saver:
     def _write_waiting(self) -> None:
         with self._lock:
             checkpoint, self._waiting = self._waiting, None
-        if checkpoint is not None:
-            self._write(checkpoint)
-
-    def _write(self, checkpoint: Checkpoint) -> None:
+        assert checkpoint is not None, "only a checkpoint that found none waiting is submitted"
         run = f"runs/{self.run}"
         before = self.store.ref_text(run, "latest")
         try:

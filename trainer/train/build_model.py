@@ -1,6 +1,5 @@
 """The model of a training: compiled first, then sharded or moved to its device, then given its initial values."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +8,6 @@ import torch
 from trainer.config.model import CompileMode
 from trainer.config.training import TrainingConfig
 from trainer.distributed.ranks import Ranks
-from trainer.model.attention_backends import plan
-from trainer.model.document_attention import AttentionPlan
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 
@@ -40,29 +37,14 @@ def build_model(
         require_shardable(placement.ranks, config.compile)
     model = HybridModel(config.model, vocabulary_size)
     model.dtype = getattr(torch, config.dtype)
-    compilation = _compiled(model, config)
+    compilation = None
+    if config.compile is not CompileMode.OFF:
+        from trainer.compile.policy import Compilation  # which loads the compiler, a second of every process
+
+        compilation = Compilation(model, config.compile, config.compile_backend, config.deterministic)
     if placement.is_sharded:
         shard(model, placement.ranks, placement.device)
     else:
         model.to(placement.device)
     initialize(model, seed)
     return model, compilation
-
-
-def plan_attention(config: TrainingConfig, device: str, max_documents: Callable[[], int]) -> AttentionPlan:
-    """Plan the attention of a training for rows of at most `max_documents`, which is called only where it matters."""
-    return plan(config.attention, config.model.attention.head_size, config.dtype, device, max_documents)
-
-
-def describe_compilation(config: TrainingConfig) -> str | None:
-    """Return the entry of the environment for compilation, or None where nothing is compiled."""
-    return None if config.compile is CompileMode.OFF else f"{config.compile}, {config.compile_backend}"
-
-
-def _compiled(model: HybridModel, config: TrainingConfig) -> Any:
-    """Return the model's compilation, or None. Its module loads the compiler, a second of every process."""
-    if config.compile is CompileMode.OFF:
-        return None
-    from trainer.compile.policy import Compilation
-
-    return Compilation(model, config.compile, config.compile_backend, config.deterministic)

@@ -51,7 +51,7 @@ def _describe_gpu(device: str) -> dict[str, Any]:
         "triton": triton.__version__,
         "cuda": torch.version.cuda,
         "cudnn": torch.backends.cudnn.version(),
-        "cublas": _cublas(),
+        "cublas": next((each.version for each in metadata.distributions() if _is_cublas(each)), None),
         "nccl": ".".join(map(str, torch.cuda.nccl.version())) if torch.distributed.is_nccl_available() else None,
         "driver": driver_version(),
         "architecture": f"sm_{major}{minor}",
@@ -60,9 +60,8 @@ def _describe_gpu(device: str) -> dict[str, Any]:
     }
 
 
-def _cublas() -> str | None:
-    found = (each for each in metadata.distributions() if (each.metadata["Name"] or "").startswith("nvidia-cublas"))
-    return next((each.version for each in found), None)
+def _is_cublas(distribution: metadata.Distribution) -> bool:
+    return (distribution.metadata["Name"] or "").startswith("nvidia-cublas")
 
 
 def _digest_kernels() -> str:
@@ -75,9 +74,7 @@ def _digest_kernels() -> str:
 
 
 def _processor() -> str:
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            names = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
-    except OSError:
-        names = []
-    return names[0] if names else platform.processor()
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor())

@@ -29,7 +29,7 @@ class EpochEnd:
     @property
     def metrics(self) -> dict[str, Any]:
         """Entries for the metrics of the step before."""
-        adopted = {"adopted": self.adoption.as_json()} if self.adoption else {}
+        adopted = {"adopted": self.adoption._asdict()} if self.adoption else {}
         return adopted | ({"refused": self.refusal} if self.refusal else {})
 
     @property
@@ -56,20 +56,16 @@ class RefFollower:
 
     def follow(self, run_data: RunData, before: int, position: int, ranks: Ranks) -> EpochEnd:
         """Adopt the snapshot that is due after the step from `before` to `position`, if any."""
+        now = run_data.snapshot.snapshot_id
         recorded = [adoption for adoption in self.record if before < adoption.position <= position]
         if recorded:
-            adoption = Adoption(position, run_data.snapshot.snapshot_id, recorded[-1].new)
+            adoption = Adoption(position, now, recorded[-1].new)
             run_data.adopt(adoption)
             return EpochEnd(adoption)
         loader = run_data.loader
-        is_known = position <= self.known_until or self.read_ref is None
-        if is_known or loader.finished_epochs(position) == loader.finished_epochs(before):
+        is_end = loader.finished_epochs(position) > loader.finished_epochs(before)
+        if self.read_ref is None or position <= self.known_until or not is_end:
             return EpochEnd()
-        return self._adopt_found(run_data, position, ranks)
-
-    def _adopt_found(self, run_data: RunData, position: int, ranks: Ranks) -> EpochEnd:
-        assert self.read_ref is not None
-        now = run_data.snapshot.snapshot_id
         found = ranks.broadcast((self.read_ref() or "") if ranks.rank == 0 else "")
         if found in ("", now):
             return EpochEnd()
@@ -91,7 +87,13 @@ def open_follower(store: Store, follow: str | None, run: str, run_data: RunData,
     corpus, _, name = follow.partition("/")
     if name not in REFS:
         record = recorded_adoptions(read_state(open_stored(store, follow)))
-        _check_record(record, run_data, f"checkpoint {follow[:12]}")
+        if list(record[: len(run_data.adoptions)]) != run_data.adoptions:
+            raise TrainingError(
+                "the run to resume",
+                f"it adopted {_spelled(run_data.adoptions)}",
+                f"{_spelled(record)}, as checkpoint {follow[:12]} records",
+                "Start a new run, or resume a checkpoint of the run that is repeated.",
+            )
         return RefFollower(record)
     record, known_until = (), -1
     newest = store.ref(run, "latest") if history.num_steps else None
@@ -104,18 +106,7 @@ def open_follower(store: Store, follow: str | None, run: str, run_data: RunData,
 
 def recorded_adoptions(state: Mapping[str, Any]) -> tuple[Adoption, ...]:
     """Return the adoptions in the state of a checkpoint."""
-    return tuple(Adoption.of(content) for content in state["adoptions"])
-
-
-def _check_record(record: tuple[Adoption, ...], run_data: RunData, subject: str) -> None:
-    """Raise TrainingError unless the record begins with the adoptions so far."""
-    if list(record[: len(run_data.adoptions)]) != run_data.adoptions:
-        raise TrainingError(
-            "the run to resume",
-            f"it adopted {_spelled(run_data.adoptions)}",
-            f"{_spelled(record)}, as {subject} records",
-            "Start a new run, or resume a checkpoint of the run that is repeated.",
-        )
+    return tuple(Adoption(**adoption) for adoption in state["adoptions"])
 
 
 def _spelled(adoptions: Iterable[Adoption]) -> str:

@@ -40,7 +40,10 @@ def train(store: Store, session: TrainSession) -> dict[str, Any]:
 
 
 def _run_session(store: Store, session: TrainSession, ranks: Ranks, scratch: Path, stop: list[int]) -> dict[str, Any]:
-    ranks.require_agreement(_shared_arguments(session))
+    names = ("run_name", "is_sharded", "stop_after", "save_every", "resume", "evaluation", "allowed_drift")
+    ranks.require_agreement(
+        flat({"identity": session.inputs.identity, **{name: getattr(session, name) for name in names}})
+    )
     found_id = ranks.broadcast(find_checkpoint(store, session) if ranks.rank == 0 else "")
     session = with_first_snapshot(store, session, found_id)
     placement = DevicePlacement(ranks.device_of(session.device), ranks, session.is_sharded)
@@ -55,12 +58,6 @@ def _run_session(store: Store, session: TrainSession, ranks: Ranks, scratch: Pat
         )
         saver = Saver(store, scratch, session.run_name, session.keep, metrics.log)
         return _Loop(session, training, follower, saver, metrics, stop).run(found_id)
-
-
-def _shared_arguments(session: TrainSession) -> dict[str, Any]:
-    """Return the arguments that all ranks must be given alike."""
-    names = ("run_name", "is_sharded", "stop_after", "save_every", "resume", "evaluation", "allowed_drift")
-    return flat({"identity": session.inputs.identity, **{name: getattr(session, name) for name in names}})
 
 
 @dataclass

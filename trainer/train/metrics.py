@@ -149,4 +149,4 @@ def _step_of(line: str) -> int:
         return 0
 
 
-_NO_EVENTS = "no event file for TensorBoard: tensorboardX is not installed (pip install tensorboardX); metrics.jsonl has every metric"
+_NO_EVENTS = "no event file for TensorBoard: tensorboardX is not installed; metrics.jsonl has every metric"

@@ -4,7 +4,7 @@ Weights are checked first, then the outputs of modules in the order in which the
 pass: a value that is not finite spreads in this order only.
 """
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -40,14 +40,11 @@ def _first_gradient(model: nn.Module) -> str | None:
 def _first_output(model: HybridModel, batch: Batch, num_micro_batches: int, device: str) -> str | None:
     found: list[str] = []
 
-    def hook_of(name: str) -> Callable[[nn.Module, Any, Any], None]:
-        def check(module: nn.Module, arguments: Any, output: Any) -> None:
-            if not found and not _is_finite(output):
-                found.append(f"output of {name}")
+    def check(name: str, module: nn.Module, arguments: Any, output: Any) -> None:
+        if not found and not _is_finite(output):
+            found.append(f"output of {name}")
 
-        return check
-
-    hooks = [module.register_forward_hook(hook_of(name)) for name, module in model.named_modules() if name]
+    hooks = [module.register_forward_hook(partial(check, name)) for name, module in model.named_modules() if name]
     rows = len(batch.input_ids_BT) // num_micro_batches
     try:
         with torch.no_grad():

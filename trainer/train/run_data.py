@@ -1,7 +1,7 @@
 """Data of a run: the rows of one snapshot or of a mixture of several, and the snapshots that were adopted on the way."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from pipeline.core.errors import TrainingError
 from pipeline.store.snapshot import Snapshot, open_snapshot
@@ -13,20 +13,11 @@ from trainer.train.evaluation import HeldOutRows
 
 
 class Adoption(NamedTuple):
-    """A change of snapshot: from `position` on, the run reads `new` in place of `old`."""
+    """A change of snapshot: from `position` on, the run reads `new` in place of `old`. Checkpoints store its fields."""
 
     position: int
     old: str
     new: str
-
-    @classmethod
-    def of(cls, content: Mapping[str, Any]) -> Self:
-        """Read what `as_json` wrote."""
-        return cls(int(content["position"]), str(content["old"]), str(content["new"]))
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the adoption as checkpoints and results store it."""
-        return self._asdict()
 
 
 class RunData:

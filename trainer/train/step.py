@@ -3,8 +3,9 @@
 Shapes: B rows of a batch, T slots of a row.
 """
 
+import math
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -75,8 +76,7 @@ def backward(model: HybridModel, batch: Batch, num_micro_batches: int, ranks: Ra
     untouched: list[str] = []
 
     def leaf(place: int) -> list[Tensor]:
-        for parameter in parameters:
-            parameter.grad = None
+        model.zero_grad()
         share = to_device(batch, device, slice(place * rows, (place + 1) * rows))
         loss, parts = model.loss(share, divisor)
         loss.backward()  # type: ignore[no-untyped-call]  # torch's own signature
@@ -86,27 +86,28 @@ def backward(model: HybridModel, batch: Batch, num_micro_batches: int, ranks: Ra
         return [*map(_gradient, parameters), loss.detach(), parts.cross_entropy_sum, *terms]
 
     share = ranks.share_of(num_micro_batches)
-    total = (
-        _sum_in_turns(share, leaf, ranks, device) if is_sharded(parameters[0]) else _sum_of_shares(share, leaf, ranks)
-    )
+    if is_sharded(parameters[0]):
+        total = _sum_in_turns(share, leaf, ranks, device)
+    else:
+        total = _sum_of_shares(share, leaf, ranks)
     if total is None:
-        for parameter in parameters:
-            parameter.grad = None
+        model.zero_grad()
         raise ShareOutOfMemoryError
     for parameter, gradient in zip(parameters, total, strict=False):
         parameter.grad = gradient
     loss, cross_entropy_sum, *terms = total[len(parameters) :]
-    ranks.add_integers(_counters(model))
+    experts = [module for module in model.modules() if isinstance(module, Experts)]
+    ranks.add_integers([counter for block in experts for counter in (block.load_E, block.overflow, block.empty_slots)])
     by_name = dict(zip(LOSS_TERMS.names, terms, strict=True))
-    return StepLoss(loss, cross_entropy_sum, by_name, num_trained, tuple(untouched), _expert_shares(model))
+    return StepLoss(loss, cross_entropy_sum, by_name, num_trained, tuple(untouched), _expert_shares(experts))
 
 
 def is_loss_spike(loss: float, norm: float, history: History, spike_factor: float) -> bool:
     """Return whether a step must not change the weights: not finite, or far above the median of the last good steps."""
-    if not torch.isfinite(torch.tensor([loss, norm])).all():
+    if not (math.isfinite(loss) and math.isfinite(norm)):
         return True
-    places = range(history.num_steps - 1, -1, -1)
-    recent = list(islice((history.losses[place] for place in places if not history.skipped[place]), NUM_RECENT))
+    steps = zip(reversed(history.losses), reversed(history.skipped), strict=True)
+    recent = list(islice((before for before, is_skipped in steps if not is_skipped), NUM_RECENT))
     return len(recent) == NUM_RECENT and loss > spike_factor * statistics.median(recent)
 
 
@@ -140,14 +141,8 @@ def _gradient(parameter: nn.Parameter) -> Tensor:
     return torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
 
 
-def _counters(model: nn.Module) -> list[Tensor]:
-    experts = [module for module in model.modules() if isinstance(module, Experts)]
-    return [counter for block in experts for counter in (block.load_E, block.overflow, block.empty_slots)]
-
-
-def _expert_shares(model: nn.Module) -> dict[str, float]:
+def _expert_shares(blocks: Sequence[Experts]) -> dict[str, float]:
     """Return empty slots over all slots, and pairs without a slot over all pairs, of all E layers together."""
-    blocks = [module for module in model.modules() if isinstance(module, Experts)]
     if not blocks:
         return {}
     counted = [torch.stack((each.load_E.sum(), each.overflow, each.empty_slots)) for each in blocks]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 
 import torch
@@ -14,14 +15,16 @@ from pipeline.store.store import Store
 from trainer.checkpoint import checkpoint as checkpoints
 from trainer.checkpoint.certificate import History, digest_batch
 from trainer.checkpoint.checkpoint import Checkpoint
+from trainer.config.model import CompileMode
 from trainer.config.training import TrainingConfig
 from trainer.data.batch import Batch, check_chronology
 from trainer.data.loader import Loader, LoaderConfig
 from trainer.distributed.shards import Whole
+from trainer.model.attention_backends import plan
 from trainer.optim.clipping import clip_gradients
 from trainer.optim.optimizer import build_optimizer
 from trainer.optim.schedule import learning_rate, set_learning_rate
-from trainer.train.build_model import ON_CPU, DevicePlacement, build_model, describe_compilation, plan_attention
+from trainer.train.build_model import ON_CPU, DevicePlacement, build_model
 from trainer.train.determinism import make_deterministic, require_device
 from trainer.train.environment import describe_environment
 from trainer.train.follow_ref import EpochEnd, RefFollower
@@ -79,8 +82,7 @@ class Training:
     @property
     def num_skipped_steps(self) -> int:
         """The skipped steps in a row that end with the last one."""
-        flags = self.history.skipped
-        return next((place for place, flag in enumerate(reversed(flags)) if not flag), len(flags))
+        return sum(takewhile(bool, reversed(self.history.skipped)))
 
     def step(self, batch: Batch) -> dict[str, Any]:
         """Train on a batch and return its metrics. A step with a loss spike is recorded and changes no weight."""
@@ -122,10 +124,8 @@ class Training:
         """Name the first tensor that is not finite, if the loss or the gradients' norm is not."""
         if bool(torch.isfinite(loss.loss)) and bool(torch.isfinite(norm)):
             return {}
-        is_compiled = self.compilation is not None
-        self.not_finite = first_not_finite(
-            self.model, batch, self.config.num_micro_batches, self.device, is_compiled=is_compiled
-        )
+        num_micro_batches, is_compiled = self.config.num_micro_batches, self.compilation is not None
+        self.not_finite = first_not_finite(self.model, batch, num_micro_batches, self.device, is_compiled)
         return {"not_finite": self.not_finite} if self.not_finite else {}
 
     def _backward(self, batch: Batch) -> StepLoss:
@@ -162,12 +162,16 @@ class Training:
         return end
 
     def _plan_attention(self) -> None:
-        self.model.attention = plan_attention(self.config, self.device, lambda: self.run_data.max_documents)
+        config, head_size = self.config, self.config.model.attention.head_size
+        self.model.attention = plan(
+            config.attention, head_size, config.dtype, self.device, lambda: self.run_data.max_documents
+        )
 
     def environment(self) -> dict[str, Any]:
         """Describe what the numbers depend on besides data, weights and configuration."""
         config = self.config
-        return describe_environment(self.device, config.num_threads, describe_compilation(config), config.attention)
+        compiled = None if config.compile is CompileMode.OFF else f"{config.compile}, {config.compile_backend}"
+        return describe_environment(self.device, config.num_threads, compiled, config.attention)
 
     def evaluate(self, num_rows: int) -> dict[str, float]:
         """Return held-out metrics. Changes nothing."""
@@ -199,22 +203,19 @@ class Training:
             optimizer=self._copied(self.optimizer_state()),
             history=self.history.copy(),
             forks=list(self.forks),
-            adoptions=[adoption.as_json() for adoption in self.run_data.adoptions],
+            adoptions=[adoption._asdict() for adoption in self.run_data.adoptions],
         )
 
     def _copied(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Copy tensors on the rank that writes them. The others only take part in the gathering."""
-        found = {}
-        for name, tensor in tensors.items():
-            if self.ranks.rank == 0:
-                found[name] = tensor.detach().to("cpu", copy=True)
-        return found
+        is_writer = self.ranks.rank == 0
+        return {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items() if is_writer}
 
     def restore(self, checkpoint: Checkpoint, changes: Mapping[str, list[Any]] | None = None) -> None:
         """Restore a checkpoint of this training, or of one that differs in `changes`, which are recorded."""
         has_other_data = any(name.partition(".")[0] in ("snapshot_id", "mixture") for name in changes or {})
         if not has_other_data:
-            self.run_data.restore([Adoption.of(adoption) for adoption in checkpoint.adoptions])
+            self.run_data.restore([Adoption(**adoption) for adoption in checkpoint.adoptions])
             self._plan_attention()
         self.position = (
             int(checkpoint.loader["position"]) if has_other_data else self.loader.position_of(checkpoint.loader)
