@@ -40,7 +40,6 @@ NOT_QUICK = (
     "tests/trainer/inference",
     "tests/trainer/model",
     "tests/trainer/proof",
-    "tests/trainer/test_main.py",
     "tests/trainer/train",
 )
 """Files and folders whose tests start processes, compile or train: `make quick` leaves them out."""

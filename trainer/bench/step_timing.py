@@ -18,7 +18,7 @@ import torch
 from kernels.measure.rows import timing_environment
 from trainer.config.model import BlockKind, CompileBackend, CompileMode, Precision
 from trainer.config.presets import TARGETS, preset
-from trainer.config.training import recipe_named
+from trainer.config.training import training_recipe
 from trainer.distributed.ranks import Ranks
 from trainer.model.attention_backends import default_choice, plan
 from trainer.model.hybrid import HybridModel
@@ -86,7 +86,7 @@ class Stepper:
     def __init__(self, case: TimingCase) -> None:
         self.case = case
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
-        self.optimizer_config = recipe_named(case.preset).optimizer
+        self.optimizer_config = training_recipe(case.preset).optimizer
         make_deterministic(42, torch.get_num_threads(), case.deterministic)
         size = TARGETS[case.preset].vocabulary_size
         with torch.device(self.device):

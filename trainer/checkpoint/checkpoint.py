@@ -41,7 +41,7 @@ SMALL_BYTES = 4096
 class Checkpoint:
     """A training after `step` steps, its tensors in host memory. To add a field of state.json, declare it here.
 
-    `identity` is that of the run's inputs, `environment` that of `trainer.train.environment`; `packing` describes the rows.
+    `identity` is that of the run's inputs, `environment` that of `trainer.checkpoint.environment`; `packing` describes the rows.
     `forks` lists the changes on a resume, each with its step; `adoptions` the snapshots that the run continued with, each with
     its position.
     """

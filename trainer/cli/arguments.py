@@ -10,6 +10,7 @@ from pipeline.core.command_line import whole_number
 
 if TYPE_CHECKING:
     from pipeline.store.store import Store
+    from trainer.checkpoint.retention import RetentionPolicy
 
 SEED = whole_number(0, 2**63 - 1)
 STEPS = whole_number(1, 10_000_000)
@@ -27,7 +28,7 @@ def add_command(
 
 
 def open_store(options: argparse.Namespace) -> "Store":
-    """Open the store of a command."""
+    """Open the store of a command. Raises FormatError for a store of another format."""
     from pipeline.store.store import Store
 
     return Store(options.store)
@@ -51,6 +52,13 @@ def add_retention(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keep-last", type=STEPS, metavar="N", help="keep the N newest checkpoints")
     parser.add_argument("--keep-every", type=STEPS, metavar="K", help="keep those at multiples of K steps")
     parser.add_argument("--keep-best", type=STEPS, metavar="N", help="keep the N of least recent loss")
+
+
+def retention(options: argparse.Namespace) -> "RetentionPolicy":
+    """Return the policy that the arguments of `add_retention` set."""
+    from trainer.checkpoint.retention import RetentionPolicy
+
+    return RetentionPolicy(options.keep_last, options.keep_every, options.keep_best)
 
 
 def report(lines: Iterable[str]) -> None:

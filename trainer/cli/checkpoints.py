@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.core.errors import TrainingError
-from trainer.cli.arguments import add_command, add_retention, open_store, report
+from trainer.cli.arguments import add_command, add_retention, open_store, report, retention
 
 
 def add_commands(commands: Any) -> None:
     """Declare the commands of this group."""
-    compare = add_command(commands, "compare", _compare, "say where two trainings differ first", needs_store=False)
+    compare = add_command(
+        commands, "compare", _compare, "name the first difference of two trainings", needs_store=False
+    )
     compare.add_argument("first", help="a checkpoint id or a result.json")
     compare.add_argument("second", help="another")
     compare.add_argument(
@@ -30,7 +32,7 @@ def add_commands(commands: Any) -> None:
     export.add_argument("file", type=Path)
     importing = add_command(verbs, "import", _import, "verify an exported tar, then store it")
     importing.add_argument("file", type=Path)
-    pruning = add_command(verbs, "prune", _prune, "remove checkpoints of a run that nothing needs")
+    pruning = add_command(verbs, "prune", _prune, "remove checkpoints of a run that are not needed")
     pruning.add_argument("--run", required=True)
     pruning.add_argument("--rehearse", action="store_true", help="list what would be removed, and remove nothing")
     add_retention(pruning)
@@ -106,14 +108,11 @@ def _import(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _prune(options: argparse.Namespace) -> dict[str, Any]:
-    from trainer.checkpoint.retention import RetentionPolicy, prune
+    from trainer.checkpoint.retention import prune
 
-    store = open_store(options)
-    keep = RetentionPolicy(options.keep_last, options.keep_every, options.keep_best)
+    store, keep = open_store(options), retention(options)
     if not keep.is_limited:
-        raise TrainingError(
-            "prune", "no limit is given", "--keep-last, --keep-every or --keep-best", "Set at least one of them."
-        )
+        raise TrainingError("prune", "no limit is given", "--keep-last, --keep-every or --keep-best")
     with store.writer(f"runs/{options.run}", f"prune of {options.run}"):
         removed = prune(store, options.run, keep, options.rehearse)
     verb = "would remove" if options.rehearse else "removed"

@@ -32,7 +32,7 @@ def add_commands(commands: Any) -> None:
 def _status(options: argparse.Namespace) -> dict[str, Any]:
     from trainer.compile import cache
 
-    arguments = ["--store", str(options.store)] if options.store else []
+    arguments = ["--store", str(open_store(options).root)] if options.store else []
     found = cache.status(cache.place_of(arguments, os.environ))
     _report_status(found)
     return asdict(found)
@@ -43,8 +43,8 @@ def _sync(options: argparse.Namespace) -> dict[str, Any]:
     from trainer.compile import cache
 
     snapshot = open_snapshot(open_store(options), snapshot_id(options))
-    source: Path = options.source
-    source = source / "compiled" if (source / "compiled").is_dir() else source
+    inner: Path = options.source / "compiled"
+    source = inner if inner.is_dir() else options.source
     place = cache.place_of(["--store", str(options.store)], os.environ)
     answer = cache.sync(source, place, snapshot.vocabulary["sha256"])
     report(["copied" if answer["copied"] else "equal already: nothing was copied"])
@@ -54,15 +54,14 @@ def _sync(options: argparse.Namespace) -> dict[str, Any]:
 
 def _report_status(found: "CacheStatus") -> None:
     free = f"{found.num_free_bytes / 1e9:,.1f} GB"
-    report(
-        [
-            f"folder      {found.place}{'' if found.is_writable else ', NOT WRITABLE'}",
-            f"size        {found.num_bytes / 1e6:,.1f} MB in {found.num_files:,} files; free: {free}",
-            f"hash        {found.sha256 or 'none: the cache is empty'}",
-            f"vocabulary  {found.vocabulary_sha256 or 'not known'}",
-            f"hits        {found.hits:,} of {found.hits + found.misses:,} look-ups",
-        ]
-    )
+    facts = {
+        "folder": f"{found.place}{'' if found.is_writable else ', NOT WRITABLE'}",
+        "size": f"{found.num_bytes / 1e6:,.1f} MB in {found.num_files:,} files; free: {free}",
+        "hash": found.sha256 or "missing: the cache is empty",
+        "vocabulary": found.vocabulary_sha256 or "not known",
+        "hits": f"{found.hits:,} of {found.hits + found.misses:,} look-ups",
+    }
+    report(f"{name:<10}  {value}" for name, value in facts.items())
 
 
 def _triage(options: argparse.Namespace) -> Any:

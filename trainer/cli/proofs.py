@@ -79,6 +79,8 @@ def _report_outcome(outcome: "GateOutcome") -> None:
 def _bench(options: argparse.Namespace) -> Any:
     from trainer.bench.rows import bench
 
+    if options.store:
+        open_store(options)
     return bench(options)
 
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from pipeline.core.errors import ParamsError
@@ -13,57 +14,46 @@ from trainer.train.follow_ref import REFS
 _ID = re.compile("[0-9a-f]{64}")
 
 
-class SnapshotArguments(NamedTuple):
-    """The arguments as given: `mix` as NAME=WEIGHT, the others None where they are missing."""
-
-    corpus: str
-    snapshot: str | None = None
-    follow: str | None = None
-    mix: tuple[str, ...] = ()
-
-
 class ResolvedSnapshots(NamedTuple):
-    """Their ids, as fields of `trainer.train.session.TrainSession`; of a mixture `snapshot_id` is the first in order."""
+    """Ids of the snapshots, as fields of `trainer.train.session.TrainSession`; of a mixture `snapshot_id` is the first in order."""
 
     snapshot_id: str
     mixture: tuple[tuple[str, float], ...] = ()
     follow: str | None = None
 
 
-def resolve_snapshots(store: Store, arguments: SnapshotArguments) -> ResolvedSnapshots:
-    """Resolve the names. Raises ParamsError for arguments that contradict each other, MissingError for an unknown name."""
-    corpus, snapshot, follow, mix = arguments
+def resolve_snapshots(
+    store: Store, corpus: str, snapshot: str | None, follow: str | None, mix: Sequence[str]
+) -> ResolvedSnapshots:
+    """Resolve the arguments of these names; `mix` holds NAME=WEIGHT.
+
+    Raises ParamsError for arguments that contradict each other, MissingError for an unknown name.
+    """
+    if mix and (follow is not None or snapshot is not None):
+        found = "--snapshot or --follow is given too"
+        raise ParamsError("--mix", found, "--mix alone", "Name every snapshot by --mix.")
     if mix:
-        return _resolve_mixture(store, arguments)
+        return _resolve_mixture(store, mix)
     if follow is None:
         return ResolvedSnapshots(resolve(store, corpus, snapshot or "live"))
     if follow in REFS:
         return ResolvedSnapshots(resolve(store, corpus, snapshot or follow), follow=f"{corpus}/{follow}")
     if snapshot is not None:
-        raise ParamsError(
-            "--snapshot",
-            "--follow names a checkpoint, whose snapshots are repeated",
-            "no --snapshot",
-            "Leave --snapshot out.",
-        )
+        found = "--follow names a checkpoint, whose snapshots are repeated"
+        raise ParamsError("--snapshot", found, "no --snapshot", "Leave --snapshot out.")
     first = read_state(open_stored(store, follow))["identity"]["snapshot_id"]
     return ResolvedSnapshots(first, follow=follow)
 
 
-def _resolve_mixture(store: Store, arguments: SnapshotArguments) -> ResolvedSnapshots:
-    if arguments.follow is not None or arguments.snapshot is not None:
-        raise ParamsError(
-            "--mix", "--snapshot or --follow is given too", "--mix alone", "Name every snapshot by --mix."
-        )
+def _resolve_mixture(store: Store, mix: Sequence[str]) -> ResolvedSnapshots:
     mixture: dict[str, float] = {}
-    for argument in arguments.mix:
+    for argument in mix:
         name, _, text = argument.rpartition("=")
         weight = _weight(argument, text)
         found = _resolve_member(store, name)
         if found in mixture:
-            raise ParamsError(
-                f"--mix {argument}", f"snapshot {found[:12]} is named twice", "each once, with its weight"
-            )
+            named = f"snapshot {found[:12]} is named twice"
+            raise ParamsError(f"--mix {argument}", named, "each once, with its weight")
         mixture[found] = weight
     ordered = tuple(sorted(mixture.items()))
     return ResolvedSnapshots(ordered[0][0], ordered)
@@ -72,9 +62,8 @@ def _resolve_mixture(store: Store, arguments: SnapshotArguments) -> ResolvedSnap
 def _resolve_member(store: Store, name: str) -> str:
     corpus, _, ref = name.partition("/")
     if ref not in ("", *REFS):
-        raise ParamsError(
-            f"--mix {name}", f"no ref {ref} is promoted", "CORPUS, CORPUS/live, CORPUS/candidate or an id"
-        )
+        expected = "CORPUS, CORPUS/live, CORPUS/candidate or an id"
+        raise ParamsError(f"--mix {name}", f"there is no ref {ref}", expected)
     return resolve(store, "", name) if _ID.fullmatch(name) else resolve(store, corpus, ref or "live")
 
 

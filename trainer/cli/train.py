@@ -6,7 +6,7 @@ from typing import Any
 
 from pipeline.core.command_line import whole_number
 from trainer.checkpoint.resume_rules import allowable_names
-from trainer.cli.arguments import SEED, STEPS, add_command, add_retention, open_store
+from trainer.cli.arguments import SEED, STEPS, add_command, add_retention, open_store, retention
 
 
 def add_commands(commands: Any) -> None:
@@ -90,15 +90,13 @@ def _add_configuration(train: argparse.ArgumentParser) -> None:
 
 
 def _train(options: argparse.Namespace) -> dict[str, Any]:
-    from trainer.checkpoint.retention import RetentionPolicy
-    from trainer.cli.snapshot_names import SnapshotArguments, resolve_snapshots
+    from trainer.cli.snapshot_names import resolve_snapshots
     from trainer.train.evaluation import EvaluationSchedule
     from trainer.train.loop import train
     from trainer.train.session import RunInputs, TrainSession
 
     store = open_store(options)
-    arguments = SnapshotArguments(options.corpus, options.snapshot, options.follow, tuple(options.mix))
-    snapshots = resolve_snapshots(store, arguments)
+    snapshots = resolve_snapshots(store, options.corpus, options.snapshot, options.follow, options.mix)
     session = TrainSession(
         inputs=RunInputs(snapshots.snapshot_id, training_config(options), options.seed, snapshots.mixture),
         recipe=options.recipe,
@@ -110,7 +108,7 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
         resume=options.resume,
         num_workers=options.workers,
         device=options.device,
-        keep=RetentionPolicy(options.keep_last, options.keep_every, options.keep_best),
+        keep=retention(options),
         allowed_drift=tuple(options.allow_drift),
         has_telemetry=options.telemetry == "on",
         evaluation=EvaluationSchedule(options.evaluate_every, options.evaluate_rows),
@@ -120,13 +118,13 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def training_config(options: argparse.Namespace) -> Any:
-    """Return the recipe's TrainingConfig with what the arguments replace. Raises ParamsError."""
+    """Return the recipe's TrainingConfig, with the fields that arguments set. Raises ParamsError."""
     from pipeline.core.errors import ParamsError
     from trainer.config.model import Precision
-    from trainer.config.training import TrainingConfig, recipe_named
+    from trainer.config.training import TrainingConfig, training_recipe
     from trainer.model.attention_backends import default_choice
 
-    recipe = recipe_named(options.recipe)
+    recipe = training_recipe(options.recipe)
     names = ("batch_rows", "micro_batch_rows", "dtype", "compile_backend")
     given = {name: getattr(options, name) for name in names}
     given["compile"] = options.compile or ("fullgraph" if options.device.startswith("cuda") else None)
@@ -143,10 +141,10 @@ def training_config(options: argparse.Namespace) -> Any:
 
 
 def _smoke(options: argparse.Namespace) -> dict[str, Any]:
-    from trainer.config.training import recipe_named
+    from trainer.config.training import training_recipe
     from trainer.train.session import RunInputs
     from trainer.train.training_state import Training
 
-    training = Training(open_store(options), RunInputs(options.snapshot, recipe_named("tiny"), seed=42))
+    training = Training(open_store(options), RunInputs(options.snapshot, training_recipe("tiny"), seed=42))
     metrics = training.step(training.loader.batch_at(0, training.config.num_micro_batches))
     return {"losses": [metrics["loss"]], "snapshot_id": options.snapshot}

@@ -154,7 +154,15 @@ class StructureConfig(Params):
     """Width of both embeddings, before the projection to the model's width, which starts at zero."""
 
 
-class ModelConfig(Params):
+class OptionalParts(Params):
+    """Params with parts that may be None. Such a part is left out of what is stored, so that adding one moves no identity."""
+
+    @model_serializer(mode="wrap")
+    def _leave_out_none(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in serialize(self).items() if value is not None}
+
+
+class ModelConfig(OptionalParts):
     """One hybrid model. The vocabulary size comes from the data snapshot, the row length from its rows."""
 
     pattern: str
@@ -198,11 +206,6 @@ class ModelConfig(Params):
             raise ValueError(f"unknown letters {', '.join(unknown)} in {pattern!r}; expected only {', '.join(letters)}")
         return pattern
 
-    @model_serializer(mode="wrap")
-    def _leave_out_unset(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out a feature that is off, so that adding a feature moves no identity."""
-        return _leave_out_none(serialize(self), "structure")
-
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
         kinds = self.layer_kinds
@@ -240,7 +243,7 @@ class MuonConfig(Params):
     """Root mean square of an update, over the learning rate, for a square matrix: times sqrt(max(rows, columns))."""
 
 
-class OptimizerConfig(Params):
+class OptimizerConfig(OptionalParts):
     """The optimizers of all parameters and their learning-rate schedule."""
 
     peak_learning_rate: float = Field(default=3e-3, gt=0)
@@ -268,10 +271,6 @@ class OptimizerConfig(Params):
     muon: MuonConfig | None = None
     """Muon for the matrices. None: AdamW for them too."""
 
-    @model_serializer(mode="wrap")
-    def _leave_out_unset(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return _leave_out_none(serialize(self), "muon")
-
     @model_validator(mode="after")
     def _warmup_ends(self) -> Self:
         if self.num_warmup_steps >= self.num_horizon_steps:
@@ -279,7 +278,3 @@ class OptimizerConfig(Params):
                 f"num_warmup_steps: {self.num_warmup_steps} leaves none of num_horizon_steps {self.num_horizon_steps}"
             )
         return self
-
-
-def _leave_out_none(fields: dict[str, Any], name: str) -> dict[str, Any]:
-    return {key: value for key, value in fields.items() if key != name or value is not None}

@@ -92,40 +92,27 @@ class TrainingConfig(Params):
         return self
 
 
+def _optimizer(peak_learning_rate: float, num_warmup_steps: int, num_horizon_steps: int) -> OptimizerConfig:
+    return OptimizerConfig(
+        peak_learning_rate=peak_learning_rate,
+        num_warmup_steps=num_warmup_steps,
+        num_horizon_steps=num_horizon_steps,
+        muon=MuonConfig(),
+    )
+
+
+_LARGE = {"optimizer": _optimizer(1e-3, 500, 50_000), "batch_rows": 64, "micro_batch_rows": 4}
 RECIPES: dict[str, TrainingConfig] = {
-    "tiny": TrainingConfig(
-        model=preset("tiny"),
-        optimizer=OptimizerConfig(
-            peak_learning_rate=1e-2, num_warmup_steps=5, num_horizon_steps=200, muon=MuonConfig()
-        ),
-        batch_rows=4,
-    ),
+    "tiny": TrainingConfig(model=preset("tiny"), optimizer=_optimizer(1e-2, 5, 200), batch_rows=4),
     "small": TrainingConfig(
-        model=preset("small"),
-        optimizer=OptimizerConfig(
-            peak_learning_rate=3e-3, num_warmup_steps=100, num_horizon_steps=5_000, muon=MuonConfig()
-        ),
-        batch_rows=64,
-        micro_batch_rows=16,
+        model=preset("small"), optimizer=_optimizer(3e-3, 100, 5_000), batch_rows=64, micro_batch_rows=16
     ),
-    **{
-        name: TrainingConfig(
-            model=preset(name),
-            optimizer=OptimizerConfig(
-                peak_learning_rate=1e-3, num_warmup_steps=500, num_horizon_steps=50_000, muon=MuonConfig()
-            ),
-            batch_rows=64,
-            micro_batch_rows=4,
-        )
-        for name in ("base", "nam52", "nam56r")
-    },
+    **{name: TrainingConfig.model_validate({"model": preset(name), **_LARGE}) for name in ("base", "nam52", "nam56r")},
 }
 
 
-def recipe_named(name: str) -> TrainingConfig:
+def training_recipe(name: str) -> TrainingConfig:
     """Return the recipe of that name. Raises ParamsError naming those that exist."""
     if name not in RECIPES:
-        raise ParamsError(
-            f"training recipe {name}", "there is none of that name", f"one of {', '.join(sorted(RECIPES))}"
-        )
+        raise ParamsError(f"training recipe {name}", "it is not known", f"one of {', '.join(sorted(RECIPES))}")
     return RECIPES[name]

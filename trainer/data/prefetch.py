@@ -1,5 +1,8 @@
 """Prefetch: consecutive batches, made in this process or ahead of time in worker processes, always in the same order."""
 
+import multiprocessing
+import os
+import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -65,6 +68,7 @@ class Batches(IterableDataset[Batch]):
             prefetch_factor=PREFETCH_PER_WORKER,
             collate_fn=_unchanged,
             timeout=self.stalled_after_seconds,
+            worker_init_fn=_end_with_trainer,
             multiprocessing_context="forkserver",
             # Without a generator of its own the DataLoader draws its workers' base seed from torch's global one.
             generator=torch.Generator(),
@@ -103,6 +107,18 @@ class _Positions(Sampler[int]):
         while True:
             yield position
             position += self._batch_size
+
+
+def _end_with_trainer(worker: int) -> None:
+    """End this worker as soon as the trainer is gone. Torch watches only the fork server, and not while a queue is full."""
+    trainer = multiprocessing.parent_process()
+    assert trainer is not None
+
+    def watch() -> None:
+        trainer.join()  # waits for a pipe that the kernel closes with the trainer
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _unchanged(batch: Any) -> Any:

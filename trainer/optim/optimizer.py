@@ -1,6 +1,10 @@
 """Optimizer of a model: each parameter group is updated by the algorithm that it names.
 
-To add an algorithm, write a file with a class like `AdamW` or `Muon`, add it to ALGORITHMS, and let `parameter_groups` name it
+    matrices        weight decay; Muon if the configuration has it, else AdamW
+    plain           embeddings, head, router, norms, biases and other per-channel parameters: no decay
+    engram_tables   learning rate times a factor (5), no decay: each row is touched by few tokens
+
+To add an algorithm, write a file with a class like `AdamW` or `Muon`, add it to ALGORITHMS, and let `_parameter_groups` name it
 for the groups that it is to update.
 """
 
@@ -12,9 +16,9 @@ from torch import Tensor, nn
 
 from pipeline.core.registry import Registry
 from trainer.config.model import OptimizerConfig
+from trainer.model.initialization import ParameterKind, parameter_specs
 from trainer.optim.adamw import AdamW
 from trainer.optim.muon import Muon
-from trainer.optim.parameter_groups import parameter_groups
 
 
 class Algorithm(Protocol):
@@ -55,4 +59,22 @@ def build_optimizer(model: nn.Module, config: OptimizerConfig) -> GroupedOptimiz
     is_fused = all(parameter.is_cuda for parameter in model.parameters())
     betas = (config.beta1, config.beta2)
     defaults = {"algorithm": "adamw", "lr": 0.0, "betas": betas, "eps": config.epsilon, "is_fused": is_fused}
-    return GroupedOptimizer(parameter_groups(model, config), defaults)
+    return GroupedOptimizer(_parameter_groups(model, config), defaults)
+
+
+def _parameter_groups(model: nn.Module, config: OptimizerConfig) -> list[dict[str, Any]]:
+    """Return the groups that have parameters, sorted by name within each, with the settings of their algorithms."""
+    groups: dict[str, dict[str, Any]] = {
+        "matrices": {"weight_decay": config.weight_decay, "learning_rate_factor": 1.0, "cuts": []},
+        "plain": {"weight_decay": 0.0, "learning_rate_factor": 1.0},
+        "engram_tables": {"weight_decay": 0.0, "learning_rate_factor": config.engram_learning_rate_factor},
+    }
+    if config.muon is not None:
+        groups["matrices"] |= {"algorithm": "muon", **config.muon.model_dump()}
+    names = {ParameterKind.MATRIX: "matrices", ParameterKind.ENGRAM_TABLE: "engram_tables"}
+    for name, parameter, spec in parameter_specs(model):
+        group = groups[names.get(spec.kind, "plain")]
+        group.setdefault("params", []).append((name, parameter))
+        if "cuts" in group:
+            group["cuts"].append(spec.cut)
+    return [{"name": name, **group} for name, group in groups.items() if "params" in group]

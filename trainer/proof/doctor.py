@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from trainer.checkpoint.environment import describe_environment
 from trainer.compile.cache import FOLDERS, SWITCHES
 from trainer.config.model import Precision
 from trainer.config.presets import preset
@@ -19,7 +20,6 @@ from trainer.model.initialization import initialize
 from trainer.model.loss import TrainingBatch
 from trainer.proof.attention_trials import AttentionTrial, pick, try_attention
 from trainer.train.determinism import ENVIRONMENT_VARIABLES, broken_promises, make_deterministic
-from trainer.train.environment import describe_environment
 
 _SEED = 42
 

@@ -18,7 +18,7 @@ from typing import Any
 from pipeline.core.errors import TrainingError
 from pipeline.core.records import Split
 from pipeline.store.snapshot import Snapshot
-from trainer.config.training import recipe_named
+from trainer.config.training import training_recipe
 from trainer.data.batch import Batch
 from trainer.data.loader import Loader, LoaderConfig
 from trainer.data.open_loader import open_loader
@@ -126,7 +126,7 @@ def observe(snapshot: Snapshot, options: TraceOptions) -> dict[str, Any]:
     sees it. `infillings`: source, epoch, row and the infilling of each piece. With steps also `parameters`, `losses` and
     the loader `state` after the last step; `states` holds the loader state at the first row.
     """
-    recipe = recipe_named(options.recipe)
+    recipe = training_recipe(options.recipe)
     config = LoaderConfig(seed=options.seed, infilling=recipe.infilling)
     loader = open_loader(snapshot, config, recipe.model.structure is not None)
     sources = {source.name: source.rows for source in loader.sources}
@@ -163,7 +163,7 @@ def _train(snapshot: Snapshot, options: TraceOptions) -> dict[str, Any]:
     from trainer.train.session import RunInputs
     from trainer.train.training_state import Training
 
-    config = recipe_named(options.recipe)
+    config = training_recipe(options.recipe)
     training = Training(snapshot.store, RunInputs(snapshot.snapshot_id, config, options.seed))
     parameters = digest_tensors(training.model.state_dict())
     for step in range(options.num_steps):

@@ -15,6 +15,7 @@ from pipeline.store.store import Store
 from trainer.checkpoint import checkpoint as checkpoints
 from trainer.checkpoint.certificate import History, digest_batch
 from trainer.checkpoint.checkpoint import Checkpoint
+from trainer.checkpoint.environment import describe_environment
 from trainer.config.model import CompileMode
 from trainer.config.training import TrainingConfig
 from trainer.data.batch import Batch, check_chronology
@@ -26,7 +27,6 @@ from trainer.optim.optimizer import build_optimizer
 from trainer.optim.schedule import learning_rate, set_learning_rate
 from trainer.train.build_model import ON_CPU, DevicePlacement, build_model
 from trainer.train.determinism import make_deterministic, require_device
-from trainer.train.environment import describe_environment
 from trainer.train.follow_ref import EpochEnd, RefFollower
 from trainer.train.not_finite import first_not_finite
 from trainer.train.run_data import Adoption, RunData

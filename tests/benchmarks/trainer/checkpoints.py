@@ -14,7 +14,7 @@ from tests.benchmarks.figure import Figure
 from tests.conftest import build_tiny
 from trainer.checkpoint.retention import RetentionPolicy, list_checkpoints
 from trainer.checkpoint.saver import Saver
-from trainer.config.training import recipe_named
+from trainer.config.training import training_recipe
 from trainer.train.session import RunInputs
 from trainer.train.training_state import Training
 
@@ -108,7 +108,7 @@ def _training() -> Iterator[tuple[Training, Store]]:
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder) / "store")
         snapshot_id = _built(store)
-        yield Training(store, RunInputs(snapshot_id, recipe_named("tiny"), 42)), store
+        yield Training(store, RunInputs(snapshot_id, training_recipe("tiny"), 42)), store
 
 
 def _save(training: Training, store: Store) -> None:

@@ -10,16 +10,16 @@ from tests.benchmarks.trainer.graphs import batch_of, narrow_model
 from tests.support.flash_on_cpu import gpu_ways_on_cpu
 from tests.support.made_rows import sources_of
 from trainer.__main__ import build_parser
+from trainer.checkpoint.environment import describe_environment
 from trainer.checkpoint.resume_rules import check_resume
 from trainer.cli.train import training_config
 from trainer.compile.policy import Compilation
 from trainer.config.model import AttentionChoice, CompileBackend, CompileMode, Precision
-from trainer.config.training import TrainingConfig, recipe_named
+from trainer.config.training import TrainingConfig, training_recipe
 from trainer.distributed.ranks import Ranks
 from trainer.model.attention_backends import WAYS, default_choice, plan
 from trainer.model.document_attention import AttentionPlan
 from trainer.proof.attention_trials import ON_CPU, AttentionTrial, pick, try_attention
-from trainer.train.environment import describe_environment
 
 MATH, FLEX, VARLEN = AttentionChoice.MATH, AttentionChoice.FLEX, AttentionChoice.VARLEN
 FLOAT32, BFLOAT16 = Precision.FLOAT32, Precision.BFLOAT16
@@ -49,7 +49,7 @@ def test_the_configuration_holds_what_was_resolved(arguments: list[str], choice:
 
 
 def test_math_leaves_no_field_and_another_choice_does() -> None:
-    assert "attention" not in recipe_named("tiny").model_dump(mode="json")
+    assert "attention" not in training_recipe("tiny").model_dump(mode="json")
     told = config("--device", "cuda", "--dtype", "bfloat16").model_dump(mode="json")
     assert told["attention"] == "varlen"
     assert TrainingConfig.model_validate(told).attention is VARLEN

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from tests.trainer.conftest import _doc_ids_from, _shaken
+from trainer.checkpoint.environment import describe_environment
 from trainer.compile.policy import Compilation, budget_of
 from trainer.config.model import AttentionChoice, CompileMode, Precision
 from trainer.config.presets import preset
@@ -23,7 +24,6 @@ from trainer.model.loss import TrainingBatch
 from trainer.model.segments import describe_rows
 from trainer.proof.attention_trials import ON_GPU, TrialShape, _measured, keeps_apart, made_inputs, run, segments_of
 from trainer.train.determinism import make_deterministic
-from trainer.train.environment import describe_environment
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]
 

@@ -8,7 +8,7 @@ import pytest
 from pipeline.core.errors import TrainingError
 from pipeline.store.store import Store
 from trainer.checkpoint.checkpoint import Checkpoint, save
-from trainer.config.training import recipe_named
+from trainer.config.training import training_recipe
 from trainer.proof.rerun import rerun
 from trainer.train.session import RunInputs
 from trainer.train.training_state import Training
@@ -23,7 +23,7 @@ def store(tiny_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 def trained(store: Store, num_steps: int, shared: Checkpoint | None = None, **changes: float) -> Checkpoint:
     """A training of the smallest recipe whose tensors are recorded every second step; from `shared` on, if given."""
-    config = recipe_named("tiny").model_copy(update={"certify_every": 2, **changes})
+    config = training_recipe("tiny").model_copy(update={"certify_every": 2, **changes})
     snapshot_id = store.ref("tiny", "live") or ""
     training = Training(store, RunInputs(snapshot_id, config, 42))
     if shared is not None:

@@ -14,7 +14,7 @@ from pipeline.build.run_stage import run_stages
 from pipeline.core.errors import SnapshotError
 from pipeline.store.store import Store
 from trainer.config.model import StructureConfig
-from trainer.config.training import recipe_named
+from trainer.config.training import training_recipe
 from trainer.data.batch import Batch
 from trainer.inference.sampling import open_trained
 from trainer.inference.scores import ScoreOptions, exact_middles, held_out_loss
@@ -23,7 +23,7 @@ from trainer.train.loop import train
 from trainer.train.session import RunInputs, TrainSession
 from trainer.train.training_state import Training
 
-_TINY = recipe_named("tiny")
+_TINY = training_recipe("tiny")
 CONFIG = _TINY.model_copy(update={"model": _TINY.model.model_copy(update={"structure": StructureConfig()})})
 
 

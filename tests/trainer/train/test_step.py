@@ -11,7 +11,7 @@ from pipeline.core.errors import TrainingError
 from pipeline.store.store import Store
 from trainer.checkpoint.certificate import History
 from trainer.checkpoint.checkpoint import digest_tensors
-from trainer.config.training import recipe_named
+from trainer.config.training import training_recipe
 from trainer.model.layers import BlockOutput
 from trainer.train.determinism import broken_promises
 from trainer.train.session import RunInputs
@@ -43,7 +43,7 @@ def test_a_step_is_judged_by_the_recent_good_ones(loss: float, norm: float, hist
 
 def test_a_step_that_is_not_finite_changes_nothing_but_the_record(tiny_store: Store) -> None:
     snapshot_id = tiny_store.ref("tiny", "live") or ""
-    config = recipe_named("tiny").model_copy(update={"max_skipped_steps": 1})
+    config = training_recipe("tiny").model_copy(update={"max_skipped_steps": 1})
     training = Training(tiny_store, RunInputs(snapshot_id, config, 42))
     training.step(training.loader.batch_at(0, 4))
     with torch.no_grad():
@@ -65,7 +65,7 @@ def test_a_step_that_is_not_finite_changes_nothing_but_the_record(tiny_store: St
 def test_the_layer_where_numbers_cease_to_be_finite_is_named(tiny_store: Store, is_backward: bool) -> None:
     """Later layers spread it forward and earlier ones backward; neither is named."""
     snapshot_id = tiny_store.ref("tiny", "live") or ""
-    training = Training(tiny_store, RunInputs(snapshot_id, recipe_named("tiny"), 42))
+    training = Training(tiny_store, RunInputs(snapshot_id, training_recipe("tiny"), 42))
     broken = training.model.layers[1].block
 
     def spoil(gradient: torch.Tensor) -> torch.Tensor:
@@ -89,7 +89,7 @@ def test_the_layer_where_numbers_cease_to_be_finite_is_named(tiny_store: Store, 
 
 def test_no_global_generator_moves_while_training_so_that_none_is_state(tiny_store: Store) -> None:
     snapshot_id = tiny_store.ref("tiny", "live") or ""
-    training = Training(tiny_store, RunInputs(snapshot_id, recipe_named("tiny"), 42), with_held_out=True)
+    training = Training(tiny_store, RunInputs(snapshot_id, training_recipe("tiny"), 42), with_held_out=True)
     before = random.getstate(), str(np.random.get_state()), torch.get_rng_state().tolist()
     training.step(training.loader.batch_at(0, 4))
     training.evaluate(4)
@@ -100,7 +100,7 @@ def test_no_global_generator_moves_while_training_so_that_none_is_state(tiny_sto
 
 def test_a_recipe_without_strict_mode_promises_nothing(tiny_store: Store) -> None:
     snapshot_id = tiny_store.ref("tiny", "live") or ""
-    config = recipe_named("tiny").model_copy(update={"deterministic": False})
+    config = training_recipe("tiny").model_copy(update={"deterministic": False})
     Training(tiny_store, RunInputs(snapshot_id, config, 42))
 
     assert not torch.are_deterministic_algorithms_enabled()

@@ -6,14 +6,14 @@ import torch
 from pipeline.core.errors import TrainingError
 from pipeline.store.store import Store
 from trainer.checkpoint.checkpoint import digest_tensors
-from trainer.config.training import TrainingConfig, recipe_named
+from trainer.config.training import TrainingConfig, training_recipe
 from trainer.train.session import RunInputs
 from trainer.train.training_state import Training
 
 
 def training_of(store: Store, **changes: int) -> Training:
     snapshot_id = store.ref("tiny", "live") or ""
-    config = TrainingConfig.model_validate({**dict(recipe_named("tiny")), **changes})
+    config = TrainingConfig.model_validate({**dict(training_recipe("tiny")), **changes})
     return Training(store, RunInputs(snapshot_id, config, 42))
 
 

@@ -1,0 +1,115 @@
+"""`sample`, `evaluate` and `export` on the checkpoint of a run of one step."""
+
+import json
+import math
+import runpy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from pipeline.store.store import Store
+from trainer.inference.sampling import open_trained
+
+Command = Callable[..., tuple[int, Any]]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--temperature", "1e-300"],
+        ["--temperature", "1e30", "--top-k", "3", "--top-p", "0.5"],
+        ["--prompt", ""],
+        ["--prompt-ids", "1,17,33", "--best-of", "2"],
+        ["--prompt-ids", ""],
+    ],
+)
+def test_odd_samples_are_drawn(command: Command, trained: tuple[Path, str], arguments: list[str]) -> None:
+    root, checkpoint_id = trained
+    code, answer = command("sample", "--checkpoint", checkpoint_id, "--tokens", "2", *arguments, store=root)
+
+    assert code == 0
+    assert isinstance(answer["completion"], str)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--prompt-ids", "1,x"], "whole numbers, separated by commas"),
+        (["--prompt-ids", "1,1024"], "id 1024 is not in the vocabulary; expected 0 to 1023"),
+        (["--prompt-ids", "-3"], "id -3 is not in the vocabulary"),
+        (["--tokens", "1000"], "expected at most 128 together"),
+        (["--top-p", "1.5"], "--top-p: 1.5; expected a probability"),
+        (["--seed", str(2**63 - 1), "--best-of", "2"], "at most 2^63 - 1"),
+    ],
+)
+def test_odd_prompts_and_draws_are_refused_by_name(
+    command: Command, trained: tuple[Path, str], arguments: list[str], words: str
+) -> None:
+    root, checkpoint_id = trained
+    code, answer = command("sample", "--checkpoint", checkpoint_id, *arguments, store=root)
+
+    assert code == 1
+    assert words in answer["message"]
+
+
+def test_the_best_of_several_is_the_one_that_its_seed_draws_alone(command: Command, trained: tuple[Path, str]) -> None:
+    root, checkpoint_id = trained
+    line = ["sample", "--checkpoint", checkpoint_id, "--tokens", "4", "--seed"]
+    _, several = command(*line, "7", "--best-of", "3", store=root)
+    best = several["completions"][0]
+    _, alone = command(*line, str(best["seed"]), store=root)
+
+    assert sorted(found["seed"] for found in several["completions"]) == [7, 8, 9]
+    assert best["mean_log_probability"] == max(found["mean_log_probability"] for found in several["completions"])
+    assert alone["completions"] == [best]
+
+
+def test_held_out_rows_are_measured_and_an_untrained_model_is_near_chance(
+    command: Command, trained: tuple[Path, str]
+) -> None:
+    root, checkpoint_id = trained
+    line = ["evaluate", "--checkpoint", checkpoint_id, "--rows", "3", "--middles", "2", "--samples", "1"]
+    code, answer = command(*line, "--tokens", "6", store=root)
+
+    assert code == 0
+    assert answer["num_tokens"] > 0
+    assert answer["nats_per_token"] == pytest.approx(math.log(1024), abs=0.7)
+    assert 1 < answer["num_bytes"] / answer["num_tokens"] < 8, "a token of source spells a few bytes"
+    nats = answer["bits_per_byte"] * answer["num_bytes"] * math.log(2)
+    assert nats == pytest.approx(answer["nats_per_token"] * answer["num_tokens"])
+    assert (answer["num_middles"], answer["exact_middle_fraction"]) == (2, 0.0)
+    assert sum(answer["compile_verdicts"].values()) == 1
+
+
+def test_an_exported_folder_scores_as_the_checkpoint_and_is_never_overwritten(
+    command: Command, trained: tuple[Path, str], tmp_path: Path
+) -> None:
+    root, checkpoint_id = trained
+    line = ["export", "--checkpoint", checkpoint_id, "--out", str(tmp_path / "model")]
+    code, answer = command(*line, store=root)
+    again = command(*line, store=root)
+
+    assert code == 0
+    assert answer["files"] == ["config.json", "model.safetensors", "modeling_sluice.py", "tokenizer.json"]
+    assert again[0] == 1
+    assert "it exists already" in again[1]["message"]
+    config = json.loads((tmp_path / "model" / "config.json").read_text())
+    module = runpy.run_path(str(tmp_path / "model" / "modeling_sluice.py"))
+    theirs = module["SluiceForCausalLM"](module["SluiceConfig"](config["model"], config["vocab_size"]))
+    theirs.load_state_dict(load_file(tmp_path / "model" / "model.safetensors"))
+    ours = open_trained(Store(root), checkpoint_id).model
+    ids_BT = torch.arange(40).reshape(2, 20)
+    expected_BTV = ours.logits(ours(ids_BT, torch.ones_like(ids_BT)))
+    torch.testing.assert_close(theirs(ids_BT).logits, expected_BTV, rtol=1e-4, atol=1e-5)
+
+
+def test_a_prompt_that_is_no_text_is_refused(command: Command, trained: tuple[Path, str]) -> None:
+    root, checkpoint_id = trained
+    code, answer = command("sample", "--checkpoint", checkpoint_id, "--prompt", "\udcff", store=root)
+
+    assert code == 1
+    assert "not UTF-8" in answer["message"]

@@ -1,0 +1,131 @@
+"""`train` refuses what it cannot do in one sentence, before it makes anything."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from pipeline.store.store import Store
+
+Command = Callable[..., tuple[int, Any]]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["--seed", "-1"],
+        ["--seed", str(2**63)],
+        ["--workers", "-1"],
+        ["--workers", "1000"],
+        ["--stop-after", "0"],
+        ["--stop-after", "ten"],
+        ["--save-every", "-1"],
+    ],
+)
+def test_wrong_usage_is_exit_code_2_and_one_json_value(command: Command, tmp_path: Path, arguments: list[str]) -> None:
+    code, answer = command("train", *arguments, *(["--out", str(tmp_path / "out")] if arguments else []))
+
+    assert (code, answer["error"]) == (2, "UsageError")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--run", "a/b"], "run 'a/b': it is not a valid name"),
+        (["--run", "../x"], "run '../x': it is not a valid name"),
+        (["--corpus", "../x"], "corpus '../x': it is not a valid name"),
+        (["--snapshot", "live?"], "it is not an id"),
+        (["--recipe", "huge"], "expected one of base, nam52, nam56r, small, tiny"),
+    ],
+)
+def test_odd_values_are_refused_by_name(command: Command, tmp_path: Path, arguments: list[str], words: str) -> None:
+    code, answer = command("train", "--corpus", "tiny", "--out", str(tmp_path / "out"), *arguments)
+
+    assert code == 1
+    assert words in answer["message"]
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("device", ["tpu", "meta", "cuda:", "cuda:x", "cuda:99", "cuda"])
+def test_a_device_that_is_missing_is_named(command: Command, copied: Path, tmp_path: Path, device: str) -> None:
+    if device in ("cuda", "cuda:") and torch.cuda.is_available():
+        pytest.skip("this machine has a GPU")
+    code, answer = command(
+        "train", "--corpus", "tiny", "--out", str(tmp_path / "out"), "--device", device, store=copied
+    )
+
+    assert code == 1
+    assert f"device {device}" in answer["message"].replace("'", "")
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_attention_backend_that_cannot_run_here_is_refused(command: Command, copied: Path, tmp_path: Path) -> None:
+    line = ["train", "--corpus", "tiny", "--out", str(tmp_path / "out"), "--attention", "flex"]
+    code, answer = command(*line, store=copied)
+
+    assert code == 1
+    assert "attention flex: the device is cpu; expected a CUDA device" in answer["message"]
+    assert "--attention math" in answer["message"]
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_place_that_cannot_be_written_is_one_json_value(command: Command, copied: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    out = str(tmp_path / "file" / "out")
+    code, answer = command("train", "--corpus", "tiny", "--stop-after", "1", "--out", out, store=copied)
+
+    assert code == 1
+    assert "Not a directory" in answer["message"]
+
+
+def test_a_second_training_of_one_run_is_refused_and_names_the_first(
+    command: Command, copied: Path, tmp_path: Path
+) -> None:
+    with Store(copied).writer("runs/mine", "training mine"):
+        code, answer = command(
+            "train", "--corpus", "tiny", "--run", "mine", "--out", str(tmp_path / "out"), store=copied
+        )
+
+    assert code == 1
+    assert "run mine: it is being written by training mine" in answer["message"]
+
+
+@pytest.mark.parametrize("line", ["no json", "[]", "{}", '{"step": "one"}', "\udcff"])
+def test_a_broken_line_of_metrics_is_dropped(command: Command, copied: Path, tmp_path: Path, line: str) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "metrics.jsonl").write_text(f"{line}\n", errors="surrogateescape")
+    code, _ = command("train", "--corpus", "tiny", "--stop-after", "1", "--out", str(out), store=copied)
+
+    assert code == 0
+    assert [json.loads(text)["step"] for text in (out / "metrics.jsonl").read_text().splitlines()] == [1]
+
+
+@pytest.mark.parametrize(
+    "name", ["parameters-layers.1.safetensors", "optimizer-small.safetensors", "history.safetensors", "state.json"]
+)
+@pytest.mark.parametrize("damage", ["flipped", "empty", "gone"])
+def test_a_damaged_checkpoint_is_refused_and_its_file_named(
+    command: Command, trained: tuple[Path, str], tmp_path: Path, name: str, damage: str
+) -> None:
+    root, checkpoint_id = trained
+    place = Store(root).read(checkpoint_id).path / name
+    content = place.read_bytes()
+    try:
+        if damage == "gone":
+            place.unlink()
+        else:
+            flipped = bytes([content[0] ^ 1]) + content[1:]
+            place.write_bytes(b"" if damage == "empty" else flipped)
+        line = ["train", "--corpus", "tiny", "--run", "one", "--stop-after", "2", "--out", str(tmp_path / "out")]
+        code, answer = command(*line, "--resume", "latest", store=root)
+    finally:
+        place.write_bytes(content)
+
+    assert (code, answer["error"]) == (1, "DamagedError")
+    assert name in answer["message"]
