@@ -67,6 +67,8 @@ class Language:
     """Suffixes of files that are compiled by themselves."""
     lexer: str = "pipeline.lexing.cpp:CPP_LEXER"
     """`module:name` of a `pipeline.lexing.lexer.Lexer`: another one if comments or literals differ from those of C."""
+    compiled_as: str = ""
+    """Value of the compiler's option `-x` for a file in it; empty if libclang does not compile it."""
 
 
 C_NODES = NodeTypes(
@@ -102,9 +104,13 @@ C_NODES = NodeTypes(
 """Node types of both grammars: those of C are a part of those of C++."""
 
 C = Language(
-    "c", frozenset({".c"}), Grammar("tree-sitter-c", "tree_sitter_c:language", C_NODES), unit_suffixes=frozenset({".c"})
+    "c",
+    frozenset({".c"}),
+    Grammar("tree-sitter-c", "tree_sitter_c:language", C_NODES),
+    unit_suffixes=frozenset({".c"}),
+    compiled_as="c",
 )
-C_OR_CPP = Language("c_or_cpp", frozenset({".h"}), one_of=("c", "cpp"))
+C_OR_CPP = Language("c_or_cpp", frozenset({".h"}), one_of=("c", "cpp"), compiled_as="c++")
 _CPP_UNITS = (".C", ".cc", ".cp", ".cpp", ".cxx", ".c++", ".cu")
 _CPP_HEADERS = (".hh", ".hpp", ".hxx", ".h++", ".inl", ".ipp", ".tcc", ".tpp", ".cuh", ".ixx", ".cppm")
 CPP = Language(
@@ -112,6 +118,7 @@ CPP = Language(
     frozenset(_CPP_UNITS + _CPP_HEADERS),
     Grammar("tree-sitter-cpp", "tree_sitter_cpp:language", C_NODES),
     unit_suffixes=frozenset(_CPP_UNITS),
+    compiled_as="c++",
 )
 
 LANGUAGES = Registry("language", C, C_OR_CPP, CPP, is_in_parts=True)

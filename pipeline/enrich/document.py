@@ -7,10 +7,10 @@ from typing import Any, cast
 from pipeline.core.records import PROVENANCE_CODES, ChunkKind, EnrichedDocument, Provenance
 from pipeline.enrich.chunking.chunks import Chunk, chunks_of
 from pipeline.enrich.chunking.sizes import sized_chunks
-from pipeline.enrich.compiler.compiler_index import View
+from pipeline.enrich.compiler.compiler_index import FileIndex
 from pipeline.enrich.params import SyntaxParams
 from pipeline.enrich.syntax.grammar import languages_to_parse
-from pipeline.enrich.syntax.parse import Syntax, leaves_of_syntax, read_syntax
+from pipeline.enrich.syntax.parse import Syntax, leaves_of_syntax, parse_text
 
 NO_DATABASE = "no_database"
 """Detail of a document without a compile database: nothing failed, there was nothing to run."""
@@ -23,38 +23,35 @@ DocumentRow = Mapping[str, str]
 
 @dataclass(frozen=True)
 class ParsedDocument:
-    """A document with its syntax and chunks. `view` is what the compiler index holds of it; None without a build."""
+    """A document with its syntax and chunks. `index` is what the compiler index has on it; None without a build."""
 
     row: DocumentRow
     syntax: Syntax
     chunks: Sequence[Chunk]
     provenance: Provenance
     provenance_detail: str
-    view: View | None = None
+    index: FileIndex | None = None
 
     @property
     def num_bytes_changed(self) -> int:
         """Bytes by which the chunks, put together, differ from the text."""
         content = self.syntax.content
         joined = b"".join(content[chunk.start : chunk.end] for chunk in self.chunks)
-        text = self.row["text"].encode()
-        if joined == text:
+        if joined == content:
             return 0
-        return sum(a != b for a, b in zip(joined, text, strict=False)) + abs(len(joined) - len(text))
+        return sum(a != b for a, b in zip(joined, content, strict=False)) + abs(len(joined) - len(content))
 
 
-def read_document(document: DocumentRow, params: SyntaxParams, view: View | None = None) -> ParsedDocument:
+def parse_document(document: DocumentRow, params: SyntaxParams, index: FileIndex | None = None) -> ParsedDocument:
     """Parse one document and cut it into chunks. A document that cannot be parsed is degraded, never dropped."""
-    content = document["text"].encode()
-    syntax = _best_syntax(document["path"], content, params)
-    provenance, detail = _provenance(syntax, params, view)
+    syntax = _best_syntax(document["path"], document["text"].encode(), params)
     chunks = sized_chunks(syntax, chunks_of(syntax), params.max_chunk_bytes)
-    return ParsedDocument(document, syntax, chunks, provenance, detail, view)
+    return ParsedDocument(document, syntax, chunks, *_provenance(syntax, params, index), index)
 
 
 def record_of(parsed: ParsedDocument, order_in_source: int) -> EnrichedDocument:
     """Return the row of a parsed document."""
-    row, chunks, view = parsed.row, parsed.chunks, parsed.view
+    row, chunks, index = parsed.row, parsed.chunks, parsed.index
     return EnrichedDocument(
         document_id=row["document_id"],
         source=row["source"],
@@ -72,78 +69,67 @@ def record_of(parsed: ParsedDocument, order_in_source: int) -> EnrichedDocument:
         includes=parsed.syntax.includes,
         error_fraction=parsed.syntax.error_fraction,
         order_in_source=order_in_source,
-        build_context=None if view is None else view.context,
+        build_context=None if index is None else index.context,
         filepath_stable_id=row["filepath_stable_id"],
         file_local_commit_index=cast(int | None, row["file_local_commit_index"]),
         **_mention_columns(parsed),
         **_node_columns(parsed),
-        **provenance_columns(parsed),
+        **_provenance_columns(parsed),
     )
 
 
 def _best_syntax(path: str, content: bytes, params: SyntaxParams) -> Syntax:
-    """Parse a text in the language with the fewest errors. Another one is tried only where the one before leaves some."""
+    """Parse a text in the language that leaves the fewest errors. Another is tried only where the one before leaves some."""
     first, *others = languages_to_parse(path, content)
-    best = read_syntax(content, first, params)
+    best = parse_text(content, first, params)
     for language in others:
         if best.num_error_bytes:
-            best = min(best, read_syntax(content, language, params), key=lambda syntax: syntax.num_error_bytes)
+            best = min(best, parse_text(content, language, params), key=lambda syntax: syntax.num_error_bytes)
     return best
 
 
-def _provenance(syntax: Syntax, params: SyntaxParams, view: View | None) -> tuple[Provenance, str]:
+def _provenance(syntax: Syntax, params: SyntaxParams, index: FileIndex | None) -> tuple[Provenance, str]:
     if syntax.limit:
         return Provenance.DEGRADED, syntax.limit
     if syntax.error_fraction > params.max_error_fraction:
         return Provenance.DEGRADED, "max_error_fraction"
-    if view is None:
+    if index is None:
         return Provenance.SYNTAX_ONLY, NO_DATABASE
-    if view.is_seen:
-        return Provenance.BUILD_AWARE, view.detail
-    return Provenance.DEGRADED if view.detail.startswith("tool_failed") else Provenance.SYNTAX_ONLY, view.detail
+    if index.is_indexed:
+        return Provenance.BUILD_AWARE, index.detail
+    return Provenance.DEGRADED if index.detail.startswith("tool_failed") else Provenance.SYNTAX_ONLY, index.detail
 
 
 def _node_columns(parsed: ParsedDocument) -> dict[str, Any]:
     leaves = leaves_of_syntax(parsed.syntax)
-    if leaves is None:
-        return dict.fromkeys(("node_starts", "node_depths", "node_siblings", "node_types"))
-    return {
-        "node_starts": leaves.starts,
-        "node_depths": leaves.depths,
-        "node_siblings": leaves.siblings,
-        "node_types": leaves.types,
-    }
+    names = ("starts", "depths", "siblings", "types")
+    return {f"node_{name}": leaves and getattr(leaves, name) for name in names}
 
 
 def _mention_columns(parsed: ParsedDocument) -> dict[str, Any]:
     """Return the columns of the compiler index. An extent takes the blanks before its name, as leaves do."""
-    names = ("symbol_ends", "symbols", "calls", "type_references", "definitions_and_uses")
-    view = parsed.view
-    if view is None or not view.is_seen:
-        return dict.fromkeys(("symbol_starts", *names))
-    content, starts, end = parsed.syntax.content, [], 0
-    for mention in view.mentions:
-        starts.append(end + len(content[end : mention[0]].rstrip(_BLANKS)))
-        end = mention[1]
-    columns = zip(*(mention[1:] for mention in view.mentions), strict=True) if view.mentions else ((),) * len(names)
-    return {"symbol_starts": tuple(starts), **dict(zip(names, map(tuple, columns), strict=True))}
+    names = ("symbol_starts", "symbol_ends", "symbols", "calls", "type_references", "definitions_and_uses")
+    if parsed.index is None or not parsed.index.is_indexed:
+        return dict.fromkeys(names)
+    content, rows, end = parsed.syntax.content, [], 0
+    for start, *rest in parsed.index.mentions:
+        rows.append((end + len(content[end:start].rstrip(_BLANKS)), *rest))
+        end = rest[0]
+    return {name: tuple(row[column] for row in rows) for column, name in enumerate(names)}
 
 
-def provenance_columns(parsed: ParsedDocument) -> dict[str, Any]:
+def _provenance_columns(parsed: ParsedDocument) -> dict[str, Any]:
     """Return the provenance of each byte: the document's, but degraded where it did not parse, syntax_only where not compiled."""
-    num_bytes, code = len(parsed.syntax.content), PROVENANCE_CODES[parsed.provenance]
-    inactive = parsed.view.inactive if parsed.view is not None and parsed.provenance is Provenance.BUILD_AWARE else ()
-    if not inactive and not parsed.syntax.errors:
-        return {"provenance_starts": (0,) if num_bytes else (), "provenance_codes": (code,) if num_bytes else ()}
-    errors = parsed.syntax.errors
+    num_bytes, errors = len(parsed.syntax.content), parsed.syntax.errors
+    inactive = parsed.index.inactive if parsed.index and parsed.provenance is Provenance.BUILD_AWARE else ()
     edges = sorted({0, num_bytes, *(edge for span in (*errors, *inactive) for edge in span)})
     place = {edge: index for index, edge in enumerate(edges)}
-    codes = [code] * (len(edges) - 1)
+    codes = [PROVENANCE_CODES[parsed.provenance]] * (len(edges) - 1)
     for spans, provenance in ((inactive, Provenance.SYNTAX_ONLY), (errors, Provenance.DEGRADED)):
         for start, end in spans:
             codes[place[start] : place[end]] = [PROVENANCE_CODES[provenance]] * (place[end] - place[start])
-    starts = [index for index, found in enumerate(codes) if index == 0 or found != codes[index - 1]]
+    changes = [index for index, code in enumerate(codes) if index == 0 or code != codes[index - 1]]
     return {
-        "provenance_starts": [edges[index] for index in starts],
-        "provenance_codes": [codes[index] for index in starts],
+        "provenance_starts": [edges[index] for index in changes],
+        "provenance_codes": [codes[index] for index in changes],
     }

@@ -8,7 +8,6 @@ that block, on the tree that was collected, and on the versions of the tools, th
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import cast
 
 import pyarrow as pa
@@ -17,12 +16,12 @@ import pyarrow.compute as pc
 from pipeline.contracts.part import Part, PartJob, PartOutput, StageContext, StageOutput
 from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core.params import canonical_json
-from pipeline.core.records import PROVENANCE_CODES, EnrichedDocument, Provenance
+from pipeline.core.records import CHRONOLOGY, PROVENANCE_CODES, EnrichedDocument, Provenance
 from pipeline.core.schema import table_of_records
 from pipeline.core.table_names import DOCUMENTS, ENRICHED, FILES, KEPT, TREE
-from pipeline.enrich.compiler.compiler_index import CompilerIndex, SourceTree, index_source
+from pipeline.enrich.compiler.compiler_index import CompilerIndex, IndexRequest, index_source
 from pipeline.enrich.compiler.tools import tool_versions
-from pipeline.enrich.document import ParsedDocument, provenance_columns, read_document, record_of
+from pipeline.enrich.document import ParsedDocument, parse_document, record_of
 from pipeline.enrich.include_order import order_documents
 from pipeline.enrich.params import BuiltParams, EnrichParams, SyntaxParams
 from pipeline.pins.build_block import BuildBlock
@@ -33,24 +32,16 @@ COMPILER_RECORD = "compiler.json"
 COMPILER_VERSION = 3
 """Raised when the compiler index changes: parts of sources without a `build` block do not depend on it."""
 
-_CHRONOLOGY = ("filepath_stable_id", "file_local_commit_index")
-_READ = ["document_id", "source", "path", "split", "text", "text_sha256", *_CHRONOLOGY]
-
-EnrichContext = StageContext[EnrichParams]
+_READ = ["document_id", "source", "path", "split", "text", "text_sha256", *CHRONOLOGY]
 
 
-def run(context: EnrichContext) -> StageOutput:
+def run(context: StageContext[EnrichParams]) -> StageOutput:
     """Make one part a source, from its documents and the list of those that lost as duplicates."""
-    rules = {name: object_id for name, object_id in context.inputs.items() if name != DUPLICATES}
     kept = context.read(context.inputs[DUPLICATES]).table(KEPT, ["document_id"])["document_id"]
     blocks = {pin.name: pin.build for pin in context.pins}
-    parts = []
-    for name in rules:
-        part = _part(name, rules[name], _dropped(context, rules[name], kept), context.params)
-        block = blocks.get(name)
-        parts.append(part if block is None else _built_part(part, block, context))
-    made, failures = context.make(parts)
-    report = total([_report([]), *(part.report for part in made.values())])
+    names = [name for name in context.inputs if name != DUPLICATES]
+    made, failures = context.make([_part(name, context, kept, blocks.get(name)) for name in names])
+    report = total([_report([], []), *(part.report for part in made.values())])
     built = [made[name].object_id for name, block in sorted(blocks.items()) if block is not None and name in made]
     return StageOutput(
         parts={name: part.object_id for name, part in made.items()},
@@ -66,24 +57,23 @@ def enrich_source(job: PartJob) -> PartOutput:
 
 
 def enrich_built_source(job: PartJob) -> PartOutput:
-    """Return the same for a source with a `build` block, with what the compiler index holds of each document."""
+    """Return the same for a source with a `build` block, with what the compiler index has on each document."""
     params = cast(BuiltParams, job.params)
     documents = _kept_documents(job)
     block = BuildBlock.model_validate_json(canonical_json(job.identity["build"]))
-    collected = job.inputs["collected"]
     files = {
         row["path"]: row["content"]
         for table in (FILES, TREE)
-        for row in collected.table(table, ["path", "content"]).to_pylist()
+        for row in job.inputs["collected"].table(table, ["path", "content"]).to_pylist()
     }
     texts = {row["path"]: row["text"].encode() for row in documents.to_pylist()}
-    source = SourceTree(job.name, files, texts)
-    versions = dict(job.identity["tools"])
-    index = index_source(source, block, params.compiler, versions, job.places.get("cache"))
+    versions, cache = dict(job.identity["tools"]), job.places.get("cache")
+    index = index_source(IndexRequest(job.name, files, texts, block, params.compiler, versions, cache))
     output = _enriched(documents, params.syntax, index)
-    coverage = _coverage(output.report, block)
-    if coverage["num_sources_out_of_band"]:
-        index.notes.append(f"The compiler index of {job.name}: {_sentence(output.report, block)}.")
+    outside = _outside_of_band(output.report, block)
+    coverage = {"num_sources_built": 1, "num_sources_out_of_band": int(bool(outside))}
+    if outside:
+        index.notes.append(f"The compiler index of {job.name}: {outside}.")
     record = {
         "tools": versions,
         "counts": {**dict(sorted(index.counts.items())), **coverage},
@@ -91,20 +81,19 @@ def enrich_built_source(job: PartJob) -> PartOutput:
         "failed": index.failures,
         "failed_with_bodies": index.failures_with_bodies,
     }
-    measures = {**output.report.measures, **index.counts, **coverage}
-    return PartOutput(
-        output.tables, replace(output.report, measures=measures), {COMPILER_RECORD: canonical_json(record)}
-    )
+    report = replace(output.report, measures={**output.report.measures, **index.counts, **coverage})
+    return PartOutput(output.tables, report, {COMPILER_RECORD: canonical_json(record)})
 
 
 def _enriched(documents: pa.Table, params: SyntaxParams, index: CompilerIndex | None) -> PartOutput:
     parsed = [
-        read_document(row, params, None if index is None else index.view(row["path"])) for row in documents.to_pylist()
+        parse_document(row, params, None if index is None else index.file(row["path"])) for row in documents.to_pylist()
     ]
-    position = {path: index for index, path in enumerate(order_documents(_includes(parsed)))}
-    records = [record_of(document, position[document.row["path"]]) for document in parsed]
-    records.sort(key=lambda record: record.order_in_source)
-    return PartOutput({ENRICHED: table_of_records(EnrichedDocument, records)}, _report(parsed))
+    ordered = order_documents({document.row["path"]: document.syntax.includes for document in parsed})
+    position = {path: order_in_source for order_in_source, path in enumerate(ordered)}
+    parsed.sort(key=lambda document: position[document.row["path"]])
+    records = [record_of(document, order_in_source) for order_in_source, document in enumerate(parsed)]
+    return PartOutput({ENRICHED: table_of_records(EnrichedDocument, records)}, _report(parsed, records))
 
 
 def _kept_documents(job: PartJob) -> pa.Table:
@@ -113,53 +102,36 @@ def _kept_documents(job: PartJob) -> pa.Table:
     return documents.filter(pc.invert(pc.is_in(documents["document_id"], value_set=dropped)))
 
 
-def _part(name: str, documents: str, dropped: Sequence[str], params: EnrichParams) -> Part:
-    return Part(
+def _part(name: str, context: StageContext[EnrichParams], kept: pa.ChunkedArray, block: BuildBlock | None) -> Part:
+    """Return the part of a source. With a `build` block it depends on the collected tree and on the tools too."""
+    documents = context.inputs[name]
+    ids = context.read(documents).table(DOCUMENTS, ["document_id"])["document_id"]
+    part = Part(
         name=name,
         kind="enrich/part",
         function="source",
-        params=params.syntax,
+        params=context.params.syntax,
         inputs={"documents": documents},
-        identity={"dropped": dropped},
+        identity={"dropped": sorted(ids.filter(pc.invert(pc.is_in(ids, value_set=kept))).to_pylist())},
     )
-
-
-def _built_part(part: Part, block: BuildBlock, context: EnrichContext) -> Part:
-    """Return the part of a source with a `build` block: it depends on the collected tree and on the tools too."""
+    if block is None:
+        return part
+    tools = {"tools": tool_versions(block.cmake), "compiler": COMPILER_VERSION}
     return replace(
         part,
         function="built_source",
         params=BuiltParams(syntax=context.params.syntax, compiler=context.params.compiler),
-        inputs={**part.inputs, "collected": context.upstream("collect")[part.name]},
-        identity={
-            **part.identity,
-            "build": block.model_dump(mode="json"),
-            "tools": tool_versions(block.cmake),
-            "compiler": COMPILER_VERSION,
-        },
-        places=_cache(context),
+        inputs={**part.inputs, "collected": context.upstream("collect")[name]},
+        identity={**part.identity, "build": block.model_dump(mode="json"), **tools},
+        places={"cache": context.store_root / "units"},
     )
 
 
-def _cache(context: EnrichContext) -> dict[str, Path]:
-    """Return the cache folder of compiled units, beside the store's objects. It may be deleted at any time."""
-    return {"cache": context.store_root / "units"}
-
-
-def _dropped(context: EnrichContext, documents: str, kept: pa.ChunkedArray) -> list[str]:
-    """Return the ids of a source's documents that lost as duplicates, sorted."""
-    ids = context.read(documents).table(DOCUMENTS, ["document_id"])["document_id"]
-    return sorted(ids.filter(pc.invert(pc.is_in(ids, value_set=kept))).to_pylist())
-
-
-def _includes(parsed: Sequence[ParsedDocument]) -> dict[str, tuple[str, ...]]:
-    return {document.row["path"]: document.syntax.includes for document in parsed}
-
-
-def _report(parsed: Sequence[ParsedDocument]) -> StageReport:
+def _report(parsed: Sequence[ParsedDocument], records: Sequence[EnrichedDocument]) -> StageReport:
     num_bytes = sum(len(document.syntax.content) for document in parsed)
     provenances = Counter(document.provenance for document in parsed)
-    codes = _bytes_by_provenance(parsed)
+    num_bytes_by_provenance = _num_bytes_by_provenance(parsed, records)
+    files = [document.index for document in parsed if document.index is not None]
     measures = {f"num_documents_{provenance.value}": provenances[provenance] for provenance in Provenance}
     measures |= {
         "num_documents_without_provenance": len(parsed) - provenances.total(),
@@ -169,12 +141,12 @@ def _report(parsed: Sequence[ParsedDocument]) -> StageReport:
         "num_documents_with_errors": sum(document.syntax.num_error_bytes > 0 for document in parsed),
         "num_error_bytes_unblanked": sum(document.syntax.num_error_bytes_unblanked for document in parsed),
         "num_documents_with_blanked_branches": sum(bool(document.syntax.blanked) for document in parsed),
-        **{f"num_bytes_{provenance.value}": codes[provenance] for provenance in Provenance},
-        "num_bytes_without_provenance": num_bytes - codes.total(),
-        "num_files_matched": sum(document.view is not None and _is_matched(document) for document in parsed),
-        "num_files_indexed": sum(document.view is not None and document.view.is_seen for document in parsed),
-        "num_files_partial": sum(document.view is not None and _is_partial(document) for document in parsed),
-        "num_files_fallen_back": sum(document.view is not None and not document.view.is_seen for document in parsed),
+        **{f"num_bytes_{provenance.value}": num_bytes_by_provenance[provenance] for provenance in Provenance},
+        "num_bytes_without_provenance": num_bytes - num_bytes_by_provenance.total(),
+        "num_files_matched": sum(file.context is not None for file in files),
+        "num_files_indexed": sum(file.is_indexed for file in files),
+        "num_files_partial": sum(file.is_indexed and file.detail.startswith("partial") for file in files),
+        "num_files_fallen_back": sum(not file.is_indexed for file in files),
         "num_documents_tool_failed": sum(document.provenance_detail.startswith("tool_failed") for document in parsed),
         "num_sources_built": 0,
         "num_sources_out_of_band": 0,
@@ -183,53 +155,43 @@ def _report(parsed: Sequence[ParsedDocument]) -> StageReport:
     return StageReport(len(parsed), len(parsed), {}, num_bytes, num_bytes, measures)
 
 
-def _is_matched(document: ParsedDocument) -> bool:
-    """Return whether a unit of the database is this file or reads it, compiled or not."""
-    return document.view is not None and document.view.context is not None
-
-
-def _is_partial(document: ParsedDocument) -> bool:
-    return document.view is not None and document.view.is_seen and document.view.detail.startswith("partial")
-
-
-def _bytes_by_provenance(parsed: Sequence[ParsedDocument]) -> Counter[Provenance]:
-    """Bytes by the provenance of their structure; those without any are in none."""
-    names = {code: provenance for provenance, code in PROVENANCE_CODES.items()}
+def _num_bytes_by_provenance(
+    parsed: Sequence[ParsedDocument], records: Sequence[EnrichedDocument]
+) -> Counter[Provenance]:
+    """Count the bytes by the provenance of their structure; those without one are not counted."""
+    provenances = {code: provenance for provenance, code in PROVENANCE_CODES.items()}
     counts: Counter[Provenance] = Counter()
-    for document in parsed:
-        columns = provenance_columns(document)
-        ends = [*columns["provenance_starts"][1:], len(document.syntax.content)]
-        for start, end, code in zip(columns["provenance_starts"], ends, columns["provenance_codes"], strict=True):
-            if int(code) in names:
-                counts[names[int(code)]] += int(end) - int(start)
+    for document, record in zip(parsed, records, strict=True):
+        starts, codes = record.provenance_starts or (), record.provenance_codes or ()
+        for start, end, code in zip(starts, (*starts[1:], len(document.syntax.content)), codes, strict=False):
+            if code in provenances:
+                counts[provenances[code]] += end - start
     return counts
 
 
-def _coverage(report: StageReport, block: BuildBlock) -> dict[str, float]:
-    """Return whether the shares of a built source's documents keep to the band of its pin."""
+def _outside_of_band(report: StageReport, block: BuildBlock) -> str:
+    """Return how the shares of a built source's documents leave the band of its pin; nothing if they do not."""
+    num_indexed, num_failed = (
+        report.measures[name] for name in ("num_documents_build_aware", "num_documents_tool_failed")
+    )
     num_documents = max(1, report.rows_out)
-    seen = report.measures["num_documents_build_aware"] / num_documents
-    failed = report.measures["num_documents_tool_failed"] / num_documents
-    is_out = seen < block.min_build_aware_fraction or failed > block.max_failed_fraction
-    return {"num_sources_built": 1, "num_sources_out_of_band": int(is_out)}
-
-
-def _sentence(report: StageReport, block: BuildBlock) -> str:
-    measures = report.measures
+    is_indexed = num_indexed / num_documents >= block.min_build_aware_fraction
+    if is_indexed and num_failed / num_documents <= block.max_failed_fraction:
+        return ""
     return (
-        f"{measures['num_documents_build_aware']:g} of {report.rows_out} documents are build_aware, wanted is a share of "
-        f"{block.min_build_aware_fraction:g}; the tools failed on {measures['num_documents_tool_failed']:g}, allowed is a "
+        f"{num_indexed:g} of {report.rows_out} documents are build_aware, expected is a share of "
+        f"{block.min_build_aware_fraction:g}; the tools failed on {num_failed:g}, allowed is a "
         f"share of {block.max_failed_fraction:g}"
     )
 
 
 def _shares(report: StageReport) -> dict[str, float]:
-    """Shares of the documents by provenance, of those that did not parse, and of the bytes inside syntax errors."""
+    """Return shares of the documents by provenance and without a parse, and the share of the bytes inside syntax errors."""
     num_documents, num_bytes = max(1, report.rows_out), max(1, report.num_bytes_out)
     shares = {
-        f"{provenance.value}_fraction": report.measures.get(f"num_documents_{provenance.value}", 0) / num_documents
+        f"{provenance.value}_fraction": report.measures[f"num_documents_{provenance.value}"] / num_documents
         for provenance in Provenance
     }
-    num_failed = report.measures.get("num_documents_tool_failed", 0)
+    num_failed = report.measures["num_documents_tool_failed"]
     shares["broken_fraction"] = shares[f"{Provenance.DEGRADED.value}_fraction"] - num_failed / num_documents
-    return {**shares, "error_byte_fraction": report.measures.get("num_error_bytes", 0) / num_bytes}
+    return {**shares, "error_byte_fraction": report.measures["num_error_bytes"] / num_bytes}

@@ -47,6 +47,9 @@ MAX_NUM_PROCESSES = 512
 MAX_RESIDENT_BYTES = 4 << 30
 """Memory of all processes together."""
 
+NAME_ERRORS = frozenset({errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST})
+"""Errors of a name that is too long or already taken by a folder or file: such a file is left out."""
+
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/alternatives", "/etc/ld.so.cache", "/nix/store")
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _BASE = "/tmp"
@@ -54,8 +57,6 @@ _BASE = "/tmp"
 _INNER_ID, _NOBODY = 1000, 65534
 _MAX_NUM_THREADS, _KEPT_OUTPUT_BYTES = 8192, 1 << 20
 _POLL_SECONDS = 0.1
-_MISNAMED = frozenset({errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST})
-"""Errors of a name that is too long or already taken by a folder or file: such a file is left out."""
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 _CLONE_NEW = 0x10000000 | 0x00020000 | 0x40000000 | 0x20000000 | 0x08000000 | 0x04000000
@@ -245,7 +246,7 @@ def _unpack() -> frozenset[str]:
                 with open(member.name, "wb") as file:
                     shutil.copyfileobj(content, file)
             except OSError as error:
-                if error.errno in _MISNAMED:
+                if error.errno in NAME_ERRORS:
                     continue
                 raise
             os.chmod(member.name, member.mode)

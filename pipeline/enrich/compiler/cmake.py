@@ -1,13 +1,15 @@
 """Compile database from cmake, which configures and never builds. The compiler that it tries is that of `ziglang`."""
 
+import hashlib
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from pipeline.core.languages import LANGUAGES
+from pipeline.enrich.compiler.result_cache import ResultCache
 from pipeline.enrich.compiler.source_tree import BUILD, SOURCE
-from pipeline.enrich.compiler.tools import CONFIGURING, has_package, package_folder, toolchain_folder
+from pipeline.enrich.compiler.tools import CONFIGURING, ToolFailedError, has_package, package_folder, toolchain_folder
 from pipeline.pins.build_block import BuildBlock
 from pipeline.sandbox.sandbox import TOOLS, Limits, run_confined
 from pipeline.sandbox.sandbox_child import PLACE
@@ -17,37 +19,42 @@ DATABASE = f"{BUILD}/compile_commands.json"
 _TOOLS = {"clang": "cc", "clang++": "c++", "ar": "ar", "ranlib": "ranlib"}
 _PROGRAMS = (("C_COMPILER", "clang"), ("CXX_COMPILER", "clang++"), ("AR", "ar"), ("RANLIB", "ranlib"))
 _SEARCH_PATH = (f"{PLACE}/{TOOLS}", str(Path(sys.executable).parent), "/usr/bin", "/bin")
-_HEADERS = frozenset({".h", ".hh", ".hpp", ".hxx", ".inc"})
 _OWN_NAMES = frozenset({"CMakeCache.txt", "compile_commands.json", ".ninja_log", ".ninja_deps"})
 _OWN_SUFFIXES = frozenset({".cmake", ".ninja"})
 _ERROR = re.compile(r"^CMake Error.*?(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
 _MAX_MESSAGE = 300
 
 
-@dataclass(frozen=True)
-class Configured:
-    """The database's bytes and the generated files, or the kind of failure and cmake's first error message."""
+def configure(
+    files: Mapping[str, bytes], block: BuildBlock, limits: Limits, versions: Mapping[str, str], cache: Path | None
+) -> dict[str, bytes]:
+    """Run cmake over the files of a source, in the sandbox, unless the cache has its result for the same files.
 
-    database: bytes | None
-    failure: str = ""
-    message: str = ""
-    made: Mapping[str, bytes] = field(default_factory=dict)
-    """Generated files that a unit can include, by path below `build/` or `source/`; without cmake's own files."""
+    Return the generated files that a unit can include, by path below `build/` or `source/`, and the database at DATABASE.
+    Raises ToolFailedError with the kind of failure and cmake's first error message.
+    """
+    digests = [(path, hashlib.sha256(files[path]).hexdigest()) for path in sorted(files)]
+    key = [dict(versions), block.folder, block.options, limits.memory_bytes, digests]
+    results = ResultCache(cache, "configured")
+    entry = results.read(key)
+    if entry is not None:
+        return {path: text.encode("latin-1") for path, text in entry["files"].items()}
+    made = _configure(files, block, limits)
+    # Latin-1 has a character for each byte.
+    results.write(key, {"files": {path: content.decode("latin-1") for path, content in sorted(made.items())}})
+    return made
 
 
-def configure(files: Mapping[str, bytes], block: BuildBlock, limits: Limits) -> Configured:
-    """Run cmake over the files of a source, in the sandbox."""
-    if str(PurePosixPath(block.folder) / "CMakeLists.txt") not in files:
-        return Configured(None, "failed", f"there is no {PurePosixPath(block.folder) / 'CMakeLists.txt'}")
+def _configure(files: Mapping[str, bytes], block: BuildBlock, limits: Limits) -> dict[str, bytes]:
+    """Run cmake, and return the database and the generated files without cmake's own, by path."""
     tree = {f"{SOURCE}/{path}": content for path, content in files.items()}
     folders = [package_folder(name) for name in ("ziglang", *CONFIGURING) if has_package(name)]
     run = run_confined(_command(block), {**tree, **_wrapped_compiler()}, _SEARCH_PATH, limits, folders)
     if run.failure:
-        return Configured(None, run.failure, _complaint(run.output))
+        raise ToolFailedError(run.failure, _first_error(run.output))
     if DATABASE not in run.made:
-        return Configured(None, "no_database_made")
-    made = {path: content for path, content in run.made.items() if not _is_of_cmake(PurePosixPath(path))}
-    return Configured(run.made[DATABASE], made=made)
+        raise ToolFailedError("no_database_made", "")
+    return {path: made for path, made in run.made.items() if path == DATABASE or not _is_of_cmake(PurePosixPath(path))}
 
 
 def _command(block: BuildBlock) -> list[str]:
@@ -75,11 +82,12 @@ def _wrapped_compiler() -> dict[str, bytes]:
 
 def _is_of_cmake(path: PurePosixPath) -> bool:
     """Return whether cmake keeps a file for itself: such files name the machine's tools and hold random names."""
-    is_note = "CMakeFiles" in path.parts and path.suffix not in _HEADERS
+    is_header = path.suffix == ".inc" or any(path.suffix in each.suffixes - each.unit_suffixes for each in LANGUAGES)
+    is_note = "CMakeFiles" in path.parts and not is_header
     return is_note or path.name in _OWN_NAMES or path.suffix in _OWN_SUFFIXES
 
 
-def _complaint(output: str) -> str:
+def _first_error(output: str) -> str:
     found = _ERROR.search(output)
     text = found[0] if found else output.strip().splitlines()[-1] if output.strip() else ""
     return " ".join(text.replace(f"{PLACE}/", "").split())[:_MAX_MESSAGE]

@@ -16,14 +16,14 @@ from pathlib import PurePosixPath
 from posixpath import isabs, join, normpath
 from typing import TypeGuard
 
-from pipeline.core.languages import C_OR_CPP, CPP, C, language_of
-from pipeline.enrich.compiler.source_tree import Tree
+from pipeline.core.languages import LANGUAGES, language_of
+from pipeline.enrich.compiler.source_tree import SourceTree
 
 MAX_DATABASE_BYTES = 64 << 20
 """A larger database is not read: it would need gigabytes. Chromium's has 40 MB."""
 
 _WITH_PATH = ("-idirafter", "-include", "-imacros", "-isystem", "-iquote", "-I")
-_WITH_WORD = ("-D", "-U", "-x")
+_WITH_NAME = ("-D", "-U", "-x")
 _DROPPED_WITH_NEXT = frozenset(
     [
         *("-o", "-MF", "-MT", "-MQ", "-MJ", "-arch", "-target", "-isysroot", "--sysroot", "-L", "-l", "-u", "-z", "-T"),
@@ -41,14 +41,15 @@ _KEPT = re.compile(
     r"|gfni|cx16)|-m(32|64|x32)"
 )
 _STANDARDS = {
-    True: re.compile(r"(c|gnu)(89|90|99|9x|11|1x|17|18|2x|23)|iso9899:(1990|199409|1999|199x|2011|2017|2018)"),
-    False: re.compile(r"(c|gnu)\+\+(98|03|0x|11|1y|14|1z|17|2a|20|2b|23|2c|26)"),
+    True: re.compile(r"-std=((c|gnu)(89|90|99|9x|11|1x|17|18|2x|23)|iso9899:(1990|199409|1999|199x|2011|2017|2018))"),
+    False: re.compile(r"-std=(c|gnu)\+\+(98|03|0x|11|1y|14|1z|17|2a|20|2b|23|2c|26)"),
 }
 """Standards that libclang supports, for C (True) and C++ (False). A unit with another one is read without it."""
-_LANGUAGES = frozenset({"c", "c-header", "c++", "c++-header"})
-_OTHER_SUFFIXES = frozenset({".cu", ".cuh"})
-_LINKED_SUFFIXES = frozenset({".inl", ".ipp", ".tcc", ".tpp", ".h++", ".cuh"})
-"""Suffixes that a compiler treats as linker input unless `-x` is given."""
+_CUDA_SUFFIXES = frozenset({".cu", ".cuh"})
+_KNOWN_SUFFIXES = frozenset(
+    [*(".c", ".cc", ".cp", ".cpp", ".cxx", ".c++", ".ixx", ".cppm"), *(".h", ".hh", ".hpp", ".hxx")]
+)
+"""Suffixes whose language a compiler knows. Files with others are linker input to it unless `-x` is given."""
 _DEFINITION = re.compile(r"[A-Za-z_$]\w*(\([^()]*\))?(=.*)?", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_$]\w*")
 _COMPILERS = (
@@ -59,8 +60,8 @@ _COMPILERS = (
 )
 _LAUNCHERS = frozenset({"ccache", "sccache", "distcc", "icecc", "env", "launch"})
 _MAX_RESPONSE_FILES = 16
-_MAX_PATH_SIGNS = 4096
-_MAX_COMMAND_SIGNS = 1 << 20
+_MAX_PATH_LENGTH = 4096
+_MAX_COMMAND_LENGTH = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Command:
 
 
 @dataclass
-class Database:
+class CompileDatabase:
     """The commands of a compile database by the path of their unit, and the number of skipped entries by reason."""
 
     commands: dict[str, Command] = field(default_factory=dict)
@@ -85,9 +86,9 @@ class LeftOutError(Exception):
     """Entry that yields no command; the message is the reason, one word."""
 
 
-def read_database(content: bytes, tree: Tree) -> Database:
+def read_database(content: bytes, tree: SourceTree) -> CompileDatabase:
     """Return the commands of a database. A bad entry is skipped and counted; an unreadable file is `not_a_database`."""
-    database = Database()
+    database = CompileDatabase()
     entries = _entries(content)
     if entries is None:
         database.left_out["not_a_database"] += 1
@@ -114,11 +115,11 @@ def place_of_source(content: bytes, files: frozenset[str]) -> str:
     `files` are the paths of the source, without `source/`.
     """
     votes: Counter[str] = Counter()
-    depth = max((path.count("/") + 1 for path in files), default=0)
+    depth = max((path.count("/") + 1 for path in files), default=1)
     for entry in _entries(content) or []:
-        directory, path = _words(entry, "directory") or "/", _words(entry, "file")
+        directory, path = _text(entry, "directory") or "/", _text(entry, "file")
         whole = normpath(join("/", directory, path or "")).lstrip("/")
-        starts = [0, *(at + 1 for at, sign in enumerate(whole) if sign == "/")][-depth:] if depth else []
+        starts = [0, *(at + 1 for at, character in enumerate(whole) if character == "/")][-depth:]
         found = next((start for start in starts if whole[start:] in files), None)
         if found is not None:
             votes["/" + whole[:found].rstrip("/")] += 1
@@ -129,7 +130,8 @@ def is_c(path: str, arguments: Sequence[str]) -> bool:
     """Return whether a unit is C: by `-x`, else by its extension."""
     if "-x" in arguments:
         return arguments[len(arguments) - arguments[::-1].index("-x")] in ("c", "c-header")
-    return language_of(path) is C
+    language = language_of(path)
+    return language is not None and language.compiled_as == "c"
 
 
 def _entries(content: bytes) -> list[object] | None:
@@ -142,23 +144,23 @@ def _entries(content: bytes) -> list[object] | None:
     return entries if isinstance(entries, list) else None
 
 
-def _words(entry: object, name: str, max_signs: int = _MAX_PATH_SIGNS) -> str | None:
+def _text(entry: object, name: str, max_length: int = _MAX_PATH_LENGTH) -> str | None:
     value = entry.get(name) if isinstance(entry, dict) else None
-    return value if _is_word(value, max_signs) else None
+    return value if _is_text(value, max_length) else None
 
 
-def _is_word(value: object, max_signs: int) -> TypeGuard[str]:
-    """Return whether a JSON value can be a word of a command: a string without NUL and lone surrogates."""
+def _is_text(value: object, max_length: int) -> TypeGuard[str]:
+    """Return whether a JSON value can be an argument or a path: a string without NUL and lone surrogates."""
     return (
         isinstance(value, str)
-        and len(value) <= max_signs
+        and len(value) <= max_length
         and "\0" not in value
-        and not any("\ud800" <= sign <= "\udfff" for sign in value)
+        and not any("\ud800" <= character <= "\udfff" for character in value)
     )
 
 
-def _command(entry: object, tree: Tree) -> Command:
-    path, directory = _words(entry, "file"), _words(entry, "directory") or ""
+def _command(entry: object, tree: SourceTree) -> Command:
+    path, directory = _text(entry, "file"), _text(entry, "directory") or ""
     if not path:
         raise LeftOutError("malformed")
     if not isabs(directory):
@@ -168,27 +170,23 @@ def _command(entry: object, tree: Tree) -> Command:
         raise LeftOutError("outside_the_source")
     if inside not in tree.files:
         raise LeftOutError("missing_file")
-    words = _skip_launchers(_expanded(_split(entry), directory, tree))
-    compiler = _compiler_of(words[0])
-    return Command(inside, _as_language(inside, list(_kept(words[1:], directory, tree))), compiler)
+    arguments = _without_launchers(_expanded(_split(entry), directory, tree))
+    compiler = _compiler_of(arguments[0])
+    return Command(inside, _as_language(inside, list(_kept(arguments[1:], directory, tree))), compiler)
 
 
 def _split(entry: object) -> list[str]:
     arguments = entry.get("arguments") if isinstance(entry, dict) else None
-    if isinstance(arguments, list) and arguments:
-        words = [word for word in arguments if _is_word(word, _MAX_COMMAND_SIGNS)]
-        if len(words) == len(arguments) and sum(map(len, words)) <= _MAX_COMMAND_SIGNS:
-            return words
+    if not isinstance(arguments, list) or not arguments:
+        arguments = _shell_split(_text(entry, "command", _MAX_COMMAND_LENGTH) or "")
+    is_sound = arguments and all(_is_text(argument, _MAX_COMMAND_LENGTH) for argument in arguments)
+    if not is_sound or sum(map(len, arguments)) > _MAX_COMMAND_LENGTH:
         raise LeftOutError("malformed")
-    command = _words(entry, "command", _MAX_COMMAND_SIGNS)
-    words = _shell_words(command) if command else []
-    if not words:
-        raise LeftOutError("malformed")
-    return words
+    return arguments
 
 
-def _shell_words(text: str) -> list[str]:
-    if len(text) > _MAX_COMMAND_SIGNS:
+def _shell_split(text: str) -> list[str]:
+    if len(text) > _MAX_COMMAND_LENGTH:
         raise LeftOutError("malformed")
     try:
         return shlex.split(text)
@@ -196,31 +194,33 @@ def _shell_words(text: str) -> list[str]:
         raise LeftOutError("bad_quoting") from None
 
 
-def _expanded(words: Sequence[str], directory: str, tree: Tree) -> list[str]:
-    """Return the words with response files expanded in place. A missing one stays a word, which `_kept` drops."""
-    pending, done, num_files = list(reversed(words)), [], 0
+def _expanded(arguments: Sequence[str], directory: str, tree: SourceTree) -> list[str]:
+    """Return the arguments with response files expanded in place. A missing one stays an argument, which `_kept` drops."""
+    pending, done, num_files = list(reversed(arguments)), [], 0
     while pending:
-        word = pending.pop()
-        text = tree.texts.get(tree.inside(directory, word[1:]) or "") if word.startswith("@") else None
+        argument = pending.pop()
+        text = tree.texts.get(tree.inside(directory, argument[1:]) or "") if argument.startswith("@") else None
         if text is None:
-            done.append(word)
+            done.append(argument)
             continue
         num_files += 1
         if num_files > _MAX_RESPONSE_FILES:
             raise LeftOutError("response_files")
-        pending += reversed(_shell_words(text.decode("utf-8", "replace").replace("\0", "")))
+        pending += reversed(_shell_split(text.decode("utf-8", "replace").replace("\0", "")))
     return done
 
 
-def _skip_launchers(words: list[str]) -> list[str]:
-    at = 0
-    while at < len(words) - 1 and (PurePosixPath(words[at]).stem in _LAUNCHERS or "=" in words[at]):
-        at += 1
-    return words[at:]
+def _without_launchers(arguments: list[str]) -> list[str]:
+    start = 0
+    while start < len(arguments) - 1 and (
+        PurePosixPath(arguments[start]).stem in _LAUNCHERS or "=" in arguments[start]
+    ):
+        start += 1
+    return arguments[start:]
 
 
-def _compiler_of(word: str) -> str:
-    name = PurePosixPath(word.replace("\\", "/")).name.lower().removesuffix(".exe")
+def _compiler_of(program: str) -> str:
+    name = PurePosixPath(program.replace("\\", "/")).name.lower().removesuffix(".exe")
     family = next((family for family, pattern in _COMPILERS if pattern.fullmatch(name)), None)
     if family is None or family in ("msvc", "nvcc"):
         raise LeftOutError("other_compiler")
@@ -229,39 +229,38 @@ def _compiler_of(word: str) -> str:
 
 def _as_language(path: str, arguments: list[str]) -> tuple[str, ...]:
     """Return the arguments, with a language and standard that libclang supports. Compilers only warn of others."""
-    suffix = PurePosixPath(path).suffix.lower()
-    is_known = language_of(path) in (C, C_OR_CPP, CPP) and suffix not in _OTHER_SUFFIXES
-    languages = {value for name, value in pairwise(arguments) if name == "-x"}
-    if languages - _LANGUAGES or (not languages and not is_known):
+    suffix, language = PurePosixPath(path).suffix.lower(), language_of(path)
+    named = {value for name, value in pairwise(arguments) if name == "-x"}
+    compiled_as = language.compiled_as if language is not None and suffix not in _CUDA_SUFFIXES else ""
+    compiled = {each.compiled_as for each in LANGUAGES if each.compiled_as}
+    if not named <= {*compiled, *(f"{each}-header" for each in compiled)} or not (named or compiled_as):
         raise LeftOutError("other_language")
-    if not languages and suffix in _LINKED_SUFFIXES:
-        arguments = [*arguments, "-x", "c++"]
-    known = _STANDARDS[is_c(path, arguments)]
-    return tuple(
-        word for word in arguments if not word.startswith("-std=") or known.fullmatch(word.removeprefix("-std="))
-    )
+    if not named and suffix not in _KNOWN_SUFFIXES:
+        arguments = [*arguments, "-x", compiled_as]
+    supported = _STANDARDS[is_c(path, arguments)]
+    return tuple(each for each in arguments if not each.startswith("-std=") or supported.fullmatch(each))
 
 
-def _kept(words: Sequence[str], directory: str, tree: Tree) -> Iterator[str]:
+def _kept(arguments: Sequence[str], directory: str, tree: SourceTree) -> Iterator[str]:
     """Yield the options that change what the text means, with paths relative to the tree."""
-    following = iter(words)
-    for word in following:
-        if word in _DROPPED_WITH_NEXT or word.startswith("-Xarch_"):
+    following = iter(arguments)
+    for argument in following:
+        if argument in _DROPPED_WITH_NEXT or argument.startswith("-Xarch_"):
             next(following, None)
-        elif word in ("-std", "--std") or word.startswith(("-std=", "--std=")):
-            yield f"-std={word.partition('=')[2] or next(following, '')}"
-        elif _KEPT.fullmatch(word):
-            yield word
+        elif argument in ("-std", "--std") or argument.startswith(("-std=", "--std=")):
+            yield f"-std={argument.partition('=')[2] or next(following, '')}"
+        elif _KEPT.fullmatch(argument):
+            yield argument
         else:
-            yield from _with_value(word, following, directory, tree)
+            yield from _with_value(argument, following, directory, tree)
 
 
-def _with_value(word: str, following: Iterator[str], directory: str, tree: Tree) -> Iterator[str]:
+def _with_value(argument: str, following: Iterator[str], directory: str, tree: SourceTree) -> Iterator[str]:
     """Yield an option and its value, which is attached to it or the next argument."""
-    name = next((name for name in (*_WITH_PATH, *_WITH_WORD) if word.startswith(name)), None)
-    if name is None or word == "-I-" or word.startswith("-include-"):
+    name = next((name for name in (*_WITH_PATH, *_WITH_NAME) if argument.startswith(name)), None)
+    if name is None or argument == "-I-" or argument.startswith("-include-"):
         return
-    value = word[len(name) :] or next(following, "")
+    value = argument[len(name) :] or next(following, "")
     if name in _WITH_PATH:
         kept = tree.inside(directory, value) if value else None
     elif name == "-D":

@@ -1,20 +1,28 @@
-"""Build context that is stored: all that a compiler needs, and nothing about the machine that it ran on."""
+"""Build context of a unit, as it is stored: all that a compiler needs, and nothing about the machine that it ran on."""
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from pipeline.enrich.compiler.compile_commands import Command
 from pipeline.enrich.compiler.source_tree import BUILD, SOURCE
 
-_FORCED = {"-include": "forced_includes", "-imacros": "forced_macros"}
-_ROOTS = {"-I": "include_roots", "-iquote": "include_roots", "-isystem": "system_roots", "-idirafter": "system_roots"}
+_PATHS = {
+    "-I": "include_roots",
+    "-iquote": "include_roots",
+    "-isystem": "system_roots",
+    "-idirafter": "system_roots",
+    "-include": "forced_includes",
+    "-imacros": "forced_macros",
+}
+_LISTS = {**_PATHS, "-D": "defines", "-U": "undefines"}
+"""Keys of the options that can be repeated."""
 _LOCAL = re.compile(
     r"(?<![\w./<>+-])/(?:[\w.+-]+/)*[\w.+-]+|[A-Za-z]:[\\/]|~[\w]*/|file:/|(?<![\w.+-])[\w.+-]+@[\w-]+\.\w+|\.\./|\\\\\w"
 )
 _LOCAL_TREE_PATH = re.compile(r"/|[A-Za-z]:[\\/]|file:|\.\.(/|\Z)")
-_TREE_PATHS = frozenset({"unit", "generated", *_FORCED.values(), *_ROOTS.values()})
-_WORDS = frozenset({"compiler", "language", "standard", "options"})
+_TREE_PATHS = frozenset({"unit", "generated", *_PATHS.values()})
+_FIXED = frozenset({"compiler", "language", "standard", "options"})
 """Keys whose values come from fixed lists: a match with a user's name there is a coincidence."""
 _USER = re.compile(rb"(?:/home/|/Users/|[\\/]Users[\\/]+)([^/\\\"'\s]+)")
 
@@ -28,18 +36,17 @@ def context_of(command: Command, generated: Sequence[str] = ()) -> str:
     if generated:
         context["generated"] = [tree_path(path) for path in generated]
     lists: dict[str, list[str]] = {}
-    words = iter(command.arguments)
-    for word in words:
-        if word in _ROOTS or word in _FORCED:
-            lists.setdefault(_ROOTS.get(word) or _FORCED[word], []).append(tree_path(next(words)))
-        elif word in ("-D", "-U"):
-            lists.setdefault("defines" if word == "-D" else "undefines", []).append(next(words))
-        elif word == "-x":
-            context["language"] = next(words)
-        elif word.startswith("-std="):
-            context["standard"] = word.removeprefix("-std=")
+    following = iter(command.arguments)
+    for argument in following:
+        if argument in _LISTS:
+            value = next(following)
+            lists.setdefault(_LISTS[argument], []).append(tree_path(value) if argument in _PATHS else value)
+        elif argument == "-x":
+            context["language"] = next(following)
+        elif argument.startswith("-std="):
+            context["standard"] = argument.removeprefix("-std=")
         else:
-            lists.setdefault("options", []).append(word)
+            lists.setdefault("options", []).append(argument)
     return json.dumps({**context, **lists}, sort_keys=True, ensure_ascii=False)
 
 
@@ -58,16 +65,14 @@ def users_named_in(database: bytes) -> frozenset[str]:
 def count_local(contexts: Iterable[str], users: Iterable[str]) -> int:
     """Count the contexts that hold an absolute path, a path out of the tree, an address or a user of the database."""
     names = [re.compile(rf"\b{re.escape(user)}\b") for user in sorted(users)]
-    return sum(any(_is_local(key, value, names) for key, value in _texts(json.loads(context))) for context in contexts)
+    parsed = (json.loads(context).items() for context in contexts)
+    return sum(any(_is_local(key, value, names) for key, value in items) for items in parsed)
 
 
-def _is_local(key: str, value: str, names: Sequence[re.Pattern[str]]) -> bool:
+def _is_local(key: str, value: str | Sequence[str], names: Sequence[re.Pattern[str]]) -> bool:
     """Return whether a value names the machine or a user. A path within the source may have any name but not lead out."""
+    texts = [value] if isinstance(value, str) else value
     if key in _TREE_PATHS:
-        return _LOCAL_TREE_PATH.match(value) is not None
-    return _LOCAL.search(value) is not None or (key not in _WORDS and any(name.search(value) for name in names))
-
-
-def _texts(context: dict[str, object]) -> Iterator[tuple[str, str]]:
-    for key, value in context.items():
-        yield from ((key, text) for text in ([value] if isinstance(value, str) else value))  # type: ignore[attr-defined]  # lists else
+        return any(_LOCAL_TREE_PATH.match(text) for text in texts)
+    searched = (_LOCAL,) if key in _FIXED else (_LOCAL, *names)
+    return any(pattern.search(text) for text in texts for pattern in searched)

@@ -4,7 +4,6 @@ It is written to a scratch folder. The compiler reads it through an overlay file
 headers of the tool chain: no device, pipe or other file of the machine can be included, by any name.
 """
 
-import errno
 import json
 import os
 import re
@@ -14,13 +13,12 @@ from pathlib import Path, PurePosixPath
 from posixpath import isabs, join, normpath
 
 from pipeline.core.errors import StageError
+from pipeline.sandbox.sandbox_child import NAME_ERRORS
 
 SOURCE = "source"
 """First part of the path of a file of the source."""
 BUILD = "build"
 """First part of the path of a generated file."""
-OVERLAY = "overlay.yaml"
-"""Description of the overlay file system, in the scratch folder."""
 
 _PRECOMPILED = frozenset({".gch", ".pch", ".pcm", ".ast"})
 """Never written: clang loads such a file beside a header that `-include` names, and trusts its content."""
@@ -34,16 +32,14 @@ _PERSONAL = re.compile(
 _ELSEWHERE = "elsewhere"
 _OPTIONS = "|".join(rf"(?<=[^\w./~+-]-{name})" for name in ("[A-Za-z]", "isystem", "iquote", "include", "imacros"))
 _BEFORE_PLACE = rf"(?:(?<![\w./~+-])|(?<=:/)|(?<=://)|{_OPTIONS})"
-_BEHIND_PLACE = r"(?![\w.@+-])"
+_AFTER_PLACE = r"(?![\w.@+-])"
 """Context before and after a whole path: neither is a part of a name."""
-_MISNAMED = frozenset({errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST})
-"""Errors for a name that is too long, or that a folder or a parent file has."""
 _ESCAPED = re.compile("[\x7f-\x9f\ufeff\ufffe\uffff]")
 """Characters that must be escaped in YAML, not in JSON."""
 
 
 @dataclass(frozen=True)
-class Tree:
+class SourceTree:
     """The files below `source/` and `build/`, and the folders of both on the machine that made the database."""
 
     files: frozenset[str]
@@ -70,7 +66,7 @@ class Tree:
             return None
         for place, folder in self.places:
             if len(place) > 1:
-                value = re.sub(_BEFORE_PLACE + re.escape(place) + _BEHIND_PLACE, folder, value)
+                value = re.sub(_BEFORE_PLACE + re.escape(place) + _AFTER_PLACE, folder, value)
         value = _LOCAL.sub(_ELSEWHERE, value)
         for user in sorted(self.users):
             value = re.sub(rf"\b{re.escape(user)}\b", _ELSEWHERE, value)
@@ -90,7 +86,7 @@ def lay_out(folder: Path, files: Mapping[str, bytes]) -> None:
                 (folder / path).parent.mkdir(parents=True, exist_ok=True)
                 (folder / path).write_bytes(content)
             except OSError as error:
-                if error.errno not in _MISNAMED:
+                if error.errno not in NAME_ERRORS:
                     raise _not_written(folder, path, error) from None
 
 
@@ -109,17 +105,16 @@ def write_overlay(folder: Path, places: Sequence[tuple[str, str]], tool_chain: P
     for place, top in places:
         if isabs(place) and not any(_overlap(place, root) for root in roots):
             roots[place] = str(folder / top)
-    overlay = folder / OVERLAY
+    overlay = folder / "overlay.yaml"
+    kind = {"type": "directory-remap"}
     description = {
         "version": 0,
         "case-sensitive": True,
         "use-external-names": True,
         "redirecting-with": "redirect-only",
-        "roots": [
-            {"type": "directory-remap", "name": name, "external-contents": contents} for name, contents in roots.items()
-        ],
+        "roots": [{**kind, "name": name, "external-contents": contents} for name, contents in roots.items()],
     }
-    text = _ESCAPED.sub(lambda sign: f"\\u{ord(sign[0]):04x}", json.dumps(description, ensure_ascii=False))
+    text = _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(description, ensure_ascii=False))
     overlay.write_text(text, encoding="utf-8", errors="surrogateescape")
     return overlay
 

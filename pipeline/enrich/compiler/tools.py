@@ -1,11 +1,12 @@
 """Tools of the compiler index, all from packages with a version: nothing of the machine's own compiler is read.
 
 `libclang` parses. `ziglang` brings what libclang lacks: clang's own headers of the same major version, libc++ and glibc's
-headers, the same bytes on every machine; and a compiler for cmake to try its questions on. `cmake` and `ninja` make
+headers, the same bytes on every machine; and a compiler for the checks of cmake. `cmake` and `ninja` make
 databases. A package that is not installed is recorded as absent: it is part of what the output depends on.
 """
 
 import importlib.util
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -32,23 +33,27 @@ _LIBCXX = (
 )
 
 
+class ToolFailedError(Exception):
+    """Failure of a tool that the compiler index needs. Its arguments are the kind of failure, one word, and a message."""
+
+
 def tool_versions(cmake: bool) -> dict[str, str]:
     """Return the versions of the packages that compile a source, `absent` for those that are not installed."""
     return {name: _version(name) for name in (*PARSING, *(CONFIGURING if cmake else ()))}
 
 
-def missing_tools(versions: dict[str, str]) -> list[str]:
-    """The packages that are not installed."""
+def missing_tools(versions: Mapping[str, str]) -> list[str]:
+    """Return the packages that are not installed, sorted."""
     return sorted(name for name, found in versions.items() if found == ABSENT)
 
 
 def toolchain_folder() -> Path:
-    """The folder of the package `ziglang`."""
+    """Return the folder of the package `ziglang`."""
     return package_folder("ziglang")
 
 
 def package_folder(name: str) -> Path:
-    """The folder of an installed package, found without importing it."""
+    """Return the folder of an installed package, found without importing it."""
     spec = importlib.util.find_spec(name)
     if spec is None or not spec.submodule_search_locations:
         raise ModuleNotFoundError(name)
@@ -61,16 +66,13 @@ def has_package(name: str) -> bool:
 
 
 def system_arguments(is_c: bool) -> list[str]:
-    """Options that make libclang read the headers of the package and none of the machine."""
-    library = toolchain_folder() / "lib"
-    arguments = ["--target=x86_64-linux-gnu", "-nostdinc", f"-D__GLIBC_MINOR__={GLIBC_MINOR}"]
-    folders = [*_HEADERS]
-    if not is_c:
-        folders = ["libcxx/include", "libcxxabi/include", *folders]
-        arguments += ["-nostdinc++", *(f"-D{name}" for name in _LIBCXX)]
-    for folder in folders:
-        arguments += ["-isystem", str(library / folder)]
-    return arguments
+    """Return the options that make libclang read the headers of the package and none of the machine."""
+    folders = _HEADERS if is_c else ("libcxx/include", "libcxxabi/include", *_HEADERS)
+    return [
+        *("--target=x86_64-linux-gnu", "-nostdinc", f"-D__GLIBC_MINOR__={GLIBC_MINOR}"),
+        *(() if is_c else ("-nostdinc++", *(f"-D{name}" for name in _LIBCXX))),
+        *(word for folder in folders for word in ("-isystem", str(toolchain_folder() / "lib" / folder))),
+    ]
 
 
 def _version(name: str) -> str:

@@ -2,10 +2,10 @@
 
 Run as a script with a job on stdin:
 
-    {"unit": path, "arguments": [...], "files": [paths to report on], "whole": bool, "cpu_seconds": n, "memory_bytes": n}
+    {"unit": path, "arguments": [...], "files": [paths to report on], "with_bodies": bool, "cpu_seconds": n, "memory_bytes": n}
 
 in the folder that the paths are relative to. The arguments name the overlay file system.
-With `whole` the bodies of functions in headers are read too.
+With `with_bodies` the bodies of functions in headers are read too.
 """
 
 import ctypes
@@ -22,8 +22,8 @@ from typing import Any
 _MAX_WRITTEN_BYTES = 512 << 20
 """Limit for each file that is written: the report, and the compiler's temporary files."""
 _PR_SET_PDEATHSIG = 1
-_TOO_DEEP = 400
-"""Nested cursors below this depth are skipped, as in an expression of a hundred thousand brackets."""
+_MAX_DEPTH = 400
+"""Cursors nested deeper are skipped, as in an expression of a hundred thousand brackets."""
 
 
 def main() -> int:
@@ -38,7 +38,7 @@ def main() -> int:
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # endless output ends the process
     from clang import cindex  # after the limits: a library that cannot be loaded within them is a failed unit
 
-    print(json.dumps(Unit(cindex, job).seen()), flush=True)
+    print(json.dumps(Unit(cindex, job).report()), flush=True)
     os._exit(0)  # the library's own cleanup takes long and can crash
 
 
@@ -58,14 +58,14 @@ class Unit:
         self.files = set(job["files"])
         self.unit_path = job["unit"]
         options = 0x01 | 0x200  # a detailed preprocessing record; continue after fatal errors
-        if not job["whole"]:
+        if not job["with_bodies"]:
             options |= 0x04 | 0x40 | 0x100 | 0x800  # skip the bodies of functions in what the unit includes first
         self.unit = cindex.Index.create().parse(job["unit"], args=job["arguments"], options=options)
         self.contents: dict[str, bytes] = {}
         self.ids: dict[str, int] = {}
         self.mentions: dict[str, dict[int, list[int]]] = {path: {} for path in self.files}
 
-    def seen(self) -> dict[str, Any]:
+    def report(self) -> dict[str, Any]:
         """Return the report of the unit."""
         for cursor in self.unit.cursor.get_children():
             path = self._path(cursor.location)
@@ -77,10 +77,7 @@ class Unit:
             "num_errors": len(severe),
             "num_missing_includes": sum("file not found" in diagnostic.spelling for diagnostic in severe),
             "files": {
-                path: {
-                    "mentions": [[at, *found[at]] for at in sorted(found)],
-                    "inactive": self._inactive(path),
-                }
+                path: {"mentions": [[at, *found[at]] for at in sorted(found)], "inactive": self._inactive(path)}
                 for path, found in sorted(self.mentions.items())
             },
         }
@@ -89,79 +86,63 @@ class Unit:
         """Return all files that were read. `get_includes` omits those of `-include` where the preamble is precompiled."""
         found: set[str] = set()
 
-        def note(file: Any, location: Any, depth: int, _: Any) -> None:
+        def visit(file: Any, location: Any, depth: int, _: Any) -> None:
             found.add(_inside(self.cindex.File(file).name))
 
-        visitor = self.cindex.callbacks["translation_unit_includes"](note)
+        visitor = self.cindex.callbacks["translation_unit_includes"](visit)
         self.cindex.conf.lib.clang_getInclusions(self.unit, visitor, None)
         return found
 
     def _walk(self, top: Any, path: str) -> None:
-        pending = [(top, 0, -1)]
+        pending = [(top, 0, False)]
         while pending:
-            cursor, depth, callee = pending.pop()
-            self._mention(cursor, path, callee)
-            if depth < _TOO_DEEP:
+            cursor, depth, is_callee = pending.pop()
+            self._mention(cursor, path, is_callee)
+            if depth < _MAX_DEPTH:
                 kind = _kind_of(cursor)
-                calls = kind == self.kinds.CALL_EXPR
+                is_first_callee = kind == self.kinds.CALL_EXPR or (is_callee and kind == self.kinds.UNEXPOSED_EXPR)
                 for number, child in enumerate(cursor.get_children()):
-                    inherits = callee if kind == self.kinds.UNEXPOSED_EXPR and number == 0 else 0
-                    pending.append((child, depth + 1, 1 if calls and number == 0 else max(inherits, 0)))
+                    pending.append((child, depth + 1, is_first_callee and number == 0))
 
-    def _mention(self, cursor: Any, path: str, callee: int) -> None:
-        kind = _kind_of(cursor)
+    def _mention(self, cursor: Any, path: str, is_callee: bool) -> None:
+        """Record what a cursor names, if its name is in the file."""
+        kind, kinds = _kind_of(cursor), self.kinds
         if kind is None:
             return
-        if kind.is_declaration():
-            named, mention = cursor, 1 if cursor.is_definition() else 2
-        elif kind.is_reference() or kind in (self.kinds.DECL_REF_EXPR, self.kinds.MEMBER_REF_EXPR):
-            named, mention = cursor.referenced, 3
-        elif kind == self.kinds.CALL_EXPR:
-            self._construction(cursor, path)
+        is_declaration, is_call = kind.is_declaration(), kind == kinds.CALL_EXPR
+        if not (
+            is_declaration or is_call or kind.is_reference() or kind in (kinds.DECL_REF_EXPR, kinds.MEMBER_REF_EXPR)
+        ):
             return
+        named = cursor if is_declaration else cursor.referenced
+        if named is None or (is_call and _kind_of(named) != kinds.CONSTRUCTOR):
+            return
+        start, end = self._range(cursor, path, named.spelling.split("<")[0].encode())
+        if start == end:
+            return
+        symbol, before = self._id(named), self.mentions[path].get(start)
+        if is_call:  # `Name(...)` and `Name{...}`: the type's name calls the constructor
+            found = [end, symbol, symbol, 0, 3] if before is None or before[2] else [*before[:2], symbol, *before[3:]]
+        elif is_declaration:
+            found = [end, symbol, 0, 0, 1 if cursor.is_definition() else 2]
         else:
-            return
-        if named is None or not named.spelling:
-            return
-        at = self._named_at(cursor, path, named.spelling.split("<")[0])
-        if at is None:
-            return
-        symbol = self._id(named)
-        is_type = (
-            mention == 3 and kind in (self.kinds.TYPE_REF, self.kinds.TEMPLATE_REF) and _is_type(named, self.kinds)
-        )
-        calls = symbol if callee == 1 and mention == 3 and _is_function(named, self.kinds) else 0
-        length = len(named.spelling.split("<")[0].encode())
-        found = [at + length, symbol, calls, symbol if is_type else 0, mention]
-        before = self.mentions[path].get(at)
+            is_type = kind in (kinds.TYPE_REF, kinds.TEMPLATE_REF) and _is_type(named, kinds)
+            calls = is_callee and _is_function(named, kinds)
+            found = [end, symbol, symbol if calls else 0, symbol if is_type else 0, 3]
         # Two cursors on one name, such as a type and its constructor: definitions first, then what calls.
-        if before is None or (found[4], -found[2], found[1]) < (before[4], -before[2], before[1]):
-            self.mentions[path][at] = found
+        if is_call or before is None or (found[4], -found[2], found[1]) < (before[4], -before[2], before[1]):
+            self.mentions[path][start] = found
 
-    def _construction(self, cursor: Any, path: str) -> None:
-        """Record `Name(...)` and `Name{...}`: the type's name calls the constructor."""
-        target = cursor.referenced
-        if target is None or _kind_of(target) != self.kinds.CONSTRUCTOR:
-            return
-        at = self._named_at(cursor, path, target.spelling.split("<")[0])
-        if at is not None and at in self.mentions[path] and self.mentions[path][at][2] == 0:
-            self.mentions[path][at][2] = self._id(target)
-        elif at is not None:
-            symbol = self._id(target)
-            self.mentions[path][at] = [at + len(target.spelling.split("<")[0].encode()), symbol, symbol, 0, 3]
-
-    def _named_at(self, cursor: Any, path: str, name: str) -> int | None:
-        """Return the offset of the name in the file; None where other text is there, such as a macro that expands to it."""
+    def _range(self, cursor: Any, path: str, name: bytes) -> tuple[int, int]:
+        """Return the bytes of the name in the file; none where other text is there, such as a macro that expands to it."""
         location = cursor.location
-        if self._path(location) != path or not name:
-            return None
-        content = self._content(path)
-        at = location.offset
-        spelled = name.encode()
-        if content[at : at + len(spelled)] != spelled:
-            return None
-        after = content[at + len(spelled) : at + len(spelled) + 1]
-        return None if spelled[-1:].isalnum() and (after.isalnum() or after == b"_") else at
+        if not name or self._path(location) != path:
+            return 0, 0
+        content, start = self._content(path), location.offset
+        end = start + len(name)
+        after = content[end : end + 1]
+        is_part = name[-1:].isalnum() and (after.isalnum() or after == b"_")
+        return (0, 0) if content[start:end] != name or is_part else (start, end)
 
     def _id(self, named: Any) -> int:
         name = named.get_usr() or named.spelling
@@ -181,8 +162,7 @@ class Unit:
 
     def _inactive(self, path: str) -> list[list[int]]:
         """Return the byte ranges that the preprocessor skipped."""
-        file = self.unit.get_file(path)
-        return sorted([start, end] for start, end in _skipped(self.cindex, self.unit, file))
+        return sorted(_skipped(self.cindex, self.unit, self.unit.get_file(path)))
 
 
 @cache
@@ -205,17 +185,11 @@ def _is_type(named: Any, kinds: Any) -> bool:
 
 
 def _is_function(named: Any, kinds: Any) -> bool:
-    return _kind_of(named) in (
-        kinds.FUNCTION_DECL,
-        kinds.CXX_METHOD,
-        kinds.CONSTRUCTOR,
-        kinds.DESTRUCTOR,
-        kinds.CONVERSION_FUNCTION,
-        kinds.FUNCTION_TEMPLATE,
-    )
+    methods = (kinds.CXX_METHOD, kinds.CONSTRUCTOR, kinds.DESTRUCTOR, kinds.CONVERSION_FUNCTION)
+    return _kind_of(named) in (kinds.FUNCTION_DECL, kinds.FUNCTION_TEMPLATE, *methods)
 
 
-def _skipped(cindex: Any, unit: Any, file: Any) -> Iterator[tuple[int, int]]:
+def _skipped(cindex: Any, unit: Any, file: Any) -> Iterator[list[int]]:
     class Ranges(ctypes.Structure):
         _fields_ = (("count", ctypes.c_uint), ("ranges", ctypes.POINTER(cindex.SourceRange)))
 
@@ -224,7 +198,7 @@ def _skipped(cindex: Any, unit: Any, file: Any) -> Iterator[tuple[int, int]]:
     found = function(unit, file)
     for number in range(found.contents.count):
         extent = found.contents.ranges[number]
-        yield extent.start.offset, extent.end.offset
+        yield [extent.start.offset, extent.end.offset]
 
 
 if __name__ == "__main__":

@@ -4,54 +4,55 @@ The cache key is the unit's command, the tools and the names of all files; an en
 file that the unit read is the same. A unit that a limit ended is not cached: it is tried again.
 """
 
-import hashlib
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from pipeline.core.digests import file_sha256
 from pipeline.core.params import digest
 from pipeline.enrich.compiler import unit_worker
-from pipeline.enrich.compiler.cache_entry import remember
 from pipeline.enrich.compiler.compile_commands import Command, is_c
-from pipeline.enrich.compiler.source_tree import BUILD, SOURCE, Tree, files_below, write_overlay
+from pipeline.enrich.compiler.result_cache import ResultCache
+from pipeline.enrich.compiler.source_tree import BUILD, SOURCE, SourceTree, files_below, write_overlay
 from pipeline.enrich.compiler.tools import system_arguments, toolchain_folder
 from pipeline.sandbox.sandbox import Limits
 
 MAX_SIDE_BY_SIDE = 4
-FORMAT = 3
 _NUM_TRIES = 3
 """Attempts for a unit whose process was killed from outside, which is not the unit's fault."""
 _OUT_OF_MEMORY = re.compile(
     rb"^(?:terminate called .*std::bad_alloc|LLVM ERROR: out of memory|MemoryError)", re.MULTILINE
 )
-_MAX_COMPLAINT_BYTES = 1 << 20
-_SIGXCPU, _SIGXFSZ, _SIGKILL = -24, -25, -9
+_MAX_ERROR_BYTES = 1 << 20
+_SIGNALS = {-signal.SIGKILL: "killed", -signal.SIGXFSZ: "endless_output"}
 
 
 @dataclass(frozen=True)
-class Task:
-    """Unit to compile, and the files to report on. With `is_whole` the bodies in headers are read too."""
+class UnitRequest:
+    """Unit to compile, and the files to report on, with the bodies of functions in headers or without."""
 
     command: Command
     files: tuple[str, ...]
-    is_whole: bool
+    with_bodies: bool
 
 
 @dataclass(frozen=True)
-class Seen:
-    """Report of the compiler on one unit, or the kind of failure."""
+class UnitResult:
+    """Report of the compiler on one unit, see `unit_worker`, or the kind of failure."""
 
     failure: str
-    report: Mapping[str, Any]
+    report: Mapping[str, Any] = field(default_factory=dict)
+    """`reads` holds the digest of each file of the tree that the unit read."""
     generated: tuple[str, ...] = ()
     """Generated files that it read."""
 
@@ -60,77 +61,91 @@ class Compiler:
     """Compiler for units of a tree that is written in `folder`. `cache` may be None."""
 
     def __init__(
-        self, folder: Path, tree: Tree, versions: Mapping[str, str], limits: Limits, cache: Path | None
+        self, folder: Path, tree: SourceTree, versions: Mapping[str, str], limits: Limits, cache: Path | None
     ) -> None:
         self._folder = folder
         self._limits = limits
-        self._cache = cache
+        self._cache = ResultCache(cache, "unit")
         self._generated = tree.generated
         self._digests: dict[str, str] = {}
         overlay = write_overlay(folder, tree.places, toolchain_folder() / "lib")
         self._file_system = ["-ivfsoverlay", str(overlay), "--no-default-config"]
-        names = list(files_below(folder))
-        how = [dict(versions), limits.cpu_seconds, limits.memory_bytes, tree.places]
-        self._surroundings = digest([FORMAT, names, how])
+        names, limit = list(files_below(folder)), [limits.cpu_seconds, limits.memory_bytes]
+        self._environment = digest([dict(versions), limit, tree.places, names])
 
-    def compile(self, tasks: Sequence[Task]) -> list[Seen]:
-        """Return one result per task, in the order of the tasks."""
-        if not tasks:
+    def compile(self, requests: Sequence[UnitRequest]) -> list[UnitResult]:
+        """Return one result per request, in their order."""
+        if not requests:
             return []
         with ThreadPoolExecutor(min(MAX_SIDE_BY_SIDE, len(os.sched_getaffinity(0)))) as pool:
-            return list(pool.map(self._compile, tasks))
+            return list(pool.map(self._compile, requests))
 
-    def _compile(self, task: Task) -> Seen:
-        entry = self._entry(task)
-        known = self._recall(entry)
-        seen = Seen("", known) if known is not None else self._run(task)
-        if seen.failure:
-            return seen
-        if known is None and entry is not None:
-            self._remember(entry, seen.report)
-        return replace(seen, generated=tuple(sorted(self._generated.intersection(seen.report["reads"]))))
+    def _compile(self, request: UnitRequest) -> UnitResult:
+        command = request.command
+        key = [self._environment, command.path, command.arguments, request.files, request.with_bodies]
+        report = self._cache.read(key)
+        if report is None or not self._is_current(report):
+            result = self._run(request)
+            if result.failure:
+                return result
+            report = {**result.report, "reads": self._digests_of(result.report["reads"])}
+            self._cache.write(key, report)
+        return UnitResult("", report, tuple(sorted(self._generated.intersection(report["reads"]))))
 
-    def _run(self, task: Task) -> Seen:
+    def _is_current(self, report: Mapping[str, Any]) -> bool:
+        """Return whether all files that a cached report depends on are unchanged."""
+        try:
+            return bool(self._digests_of(report["reads"]) == report["reads"])
+        except OSError:
+            return False
+
+    def _digests_of(self, paths: Iterable[str]) -> dict[str, str]:
+        """Return the digests of the files of the tree. The package's own headers are known by its version."""
+        inside = [path for path in paths if path.startswith((f"{SOURCE}/", f"{BUILD}/"))]
+        for path in inside:
+            if path not in self._digests:
+                self._digests[path] = file_sha256(self._folder / path)
+        return {path: self._digests[path] for path in inside}
+
+    def _run(self, request: UnitRequest) -> UnitResult:
+        command = request.command
+        system = system_arguments(is_c(command.path, command.arguments))
         job = {
-            "unit": task.command.path,
-            "arguments": [
-                *task.command.arguments,
-                *system_arguments(is_c(task.command.path, task.command.arguments)),
-                *self._file_system,
-            ],
-            "files": list(task.files),
-            "whole": task.is_whole,
+            "unit": command.path,
+            "arguments": [*command.arguments, *system, *self._file_system],
+            "files": list(request.files),
+            "with_bodies": request.with_bodies,
             "cpu_seconds": self._limits.cpu_seconds,
             "memory_bytes": self._limits.memory_bytes,
         }
         for _ in range(_NUM_TRIES):
-            seen = self._try(json.dumps(job).encode())
-            if seen.failure != "killed":
+            result = self._try(json.dumps(job).encode())
+            if result.failure != "killed":
                 break
-        return seen
+        return result
 
-    def _try(self, job: bytes) -> Seen:
+    def _try(self, job: bytes) -> UnitResult:
         """Run one process for one job. Its output goes to files, as it can be endless."""
         temporary = self._folder / "tmp"
         temporary.mkdir(exist_ok=True)
         with (
-            tempfile.TemporaryFile(dir=temporary) as given,
-            tempfile.TemporaryFile(dir=temporary) as printed,
-            tempfile.TemporaryFile(dir=temporary) as complaints,
-            tempfile.TemporaryDirectory(dir=temporary) as notes,
+            tempfile.TemporaryFile(dir=temporary) as stdin,
+            tempfile.TemporaryFile(dir=temporary) as stdout,
+            tempfile.TemporaryFile(dir=temporary) as stderr,
+            tempfile.TemporaryDirectory(dir=temporary) as scratch,
         ):
-            given.write(job)
-            given.seek(0)
+            stdin.write(job)
+            stdin.seek(0)
             process = subprocess.Popen(
                 [sys.executable, "-I", unit_worker.__file__],
-                stdin=given,
-                stdout=printed,
-                stderr=complaints,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
                 cwd=self._folder,
-                env={"TMPDIR": notes, "LC_ALL": "C.UTF-8"},
+                env={"TMPDIR": scratch, "LC_ALL": "C.UTF-8"},
             )
             is_late = self._wait(process)
-            return self._judge(process.returncode, is_late, printed, complaints)
+            return self._result(process.returncode, is_late, stdout, stderr)
 
     def _wait(self, process: "subprocess.Popen[bytes]") -> bool:
         """Wait for the end of a process; return whether it used up its time."""
@@ -149,51 +164,20 @@ class Compiler:
             alarm.cancel()
         return late.is_set() or usage.ru_utime + usage.ru_stime >= self._limits.cpu_seconds
 
-    def _judge(self, code: int, is_late: bool, printed: IO[bytes], complaints: IO[bytes]) -> Seen:
-        if code == _SIGXCPU or (code != 0 and is_late):
-            return Seen("timeout", {})
-        if code in (_SIGKILL, _SIGXFSZ):
-            return Seen("killed" if code == _SIGKILL else "endless_output", {})
+    def _result(self, code: int, is_late: bool, stdout: IO[bytes], stderr: IO[bytes]) -> UnitResult:
+        if code == -signal.SIGXCPU or (code != 0 and is_late):
+            return UnitResult("timeout")
+        if code in _SIGNALS:
+            return UnitResult(_SIGNALS[code])
         if code != 0:
-            complaints.seek(0)
-            is_short = _OUT_OF_MEMORY.search(complaints.read(_MAX_COMPLAINT_BYTES)) is not None
-            return Seen("out_of_memory" if is_short else "crash", {})
-        printed.seek(0)
+            stderr.seek(0)
+            is_short = _OUT_OF_MEMORY.search(stderr.read(_MAX_ERROR_BYTES)) is not None
+            return UnitResult("out_of_memory" if is_short else "crash")
+        stdout.seek(0)
         try:
-            report: dict[str, Any] = json.load(printed)
+            report: dict[str, Any] = json.load(stdout)
         except (ValueError, RecursionError):
-            return Seen("crash", {})
-        strange = [path for path in report["reads"] if not self._may_be_read(path)]
-        return Seen("reads_outside_the_source", {}) if strange else Seen("", report)
-
-    def _may_be_read(self, path: str) -> bool:
-        return path.startswith((f"{SOURCE}/", f"{BUILD}/", f"{toolchain_folder()}/"))
-
-    def _entry(self, task: Task) -> Path | None:
-        if self._cache is None:
-            return None
-        command = task.command
-        asked = [command.path, command.arguments, task.files, task.is_whole]
-        return self._cache / f"{digest([self._surroundings, asked])}.json"
-
-    def _recall(self, entry: Path | None) -> Mapping[str, Any] | None:
-        """Return a cached result, if it is intact and all files that it read are unchanged."""
-        try:
-            kept = json.loads(entry.read_bytes()) if entry is not None else None
-            if kept is None or kept["digest"] != digest([kept["read"], kept["report"]]):
-                return None
-            report: dict[str, Any] = kept["report"]
-            is_same = all(self._digest(path) == found for path, found in kept["read"].items())
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-        return report if is_same else None
-
-    def _remember(self, entry: Path, report: Mapping[str, Any]) -> None:
-        read = {path: self._digest(path) for path in report["reads"] if path.startswith((f"{SOURCE}/", f"{BUILD}/"))}
-        inside = {**report, "reads": sorted(read)}  # the package's own headers are known by its version
-        remember(entry, {"read": read, "report": inside, "digest": digest([read, inside])})
-
-    def _digest(self, path: str) -> str:
-        if path not in self._digests:
-            self._digests[path] = hashlib.sha256((self._folder / path).read_bytes()).hexdigest()
-        return self._digests[path]
+            return UnitResult("crash")
+        readable = (f"{SOURCE}/", f"{BUILD}/", f"{toolchain_folder()}/")
+        is_inside = all(path.startswith(readable) for path in report["reads"])
+        return UnitResult("", report) if is_inside else UnitResult("reads_outside_the_source")

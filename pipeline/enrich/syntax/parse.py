@@ -23,7 +23,7 @@ _LEAST_NUM_BYTES = 1_000
 """Shorter texts get the operations of this many bytes: their first callback comes late."""
 _MAX_NUM_ERRORS = 200
 """Texts with more errors are in another language, or blanking does not help."""
-# It begins with the sign that is searched for: a search for the start of a line stops at each line.
+# It begins with a fixed character: a search for the start of a line stops at each line.
 _INCLUDE = re.compile(rb"#[ \t]*include[ \t]*(<[^>\n]+>|\"[^\"\n]+\")")
 
 
@@ -35,18 +35,22 @@ class Syntax:
     language: Language
     tree: Tree | None
     """None where a limit was hit; all bytes count as errors then."""
-    num_error_bytes: int
-    num_missing_nodes: int
     includes: tuple[str, ...]
     """Included files in order, as written, with their quotes or brackets."""
-    limit: str = ""
-    """The limit that was hit: a field of SyntaxParams."""
+    errors: tuple[ByteRange, ...]
+    """The outermost ERROR nodes, ordered and disjoint."""
+    num_missing_nodes: int
+    num_error_bytes_unblanked: int
+    """Error bytes of the text before anything was blanked."""
     blanked: tuple[ByteRange, ...] = ()
     """Byte ranges that were parsed as blanks, ordered and disjoint: unbalanced branches of #if."""
-    errors: tuple[ByteRange, ...] = ()
-    """The outermost ERROR nodes, ordered and disjoint."""
-    num_error_bytes_unblanked: int = 0
-    """Error bytes of the text as it stands, before anything was blanked."""
+    limit: str = ""
+    """The limit that was hit: a field of SyntaxParams."""
+
+    @property
+    def num_error_bytes(self) -> int:
+        """Bytes under ERROR nodes."""
+        return _num_bytes(self.errors)
 
     @property
     def error_fraction(self) -> float:
@@ -59,33 +63,23 @@ def leaves_of_syntax(syntax: Syntax) -> Leaves | None:
     return None if syntax.tree is None else leaves_of(syntax.tree, load_grammar(syntax.language))
 
 
-def read_syntax(content: bytes, language: Language, params: SyntaxParams) -> Syntax:
+def parse_text(content: bytes, language: Language, params: SyntaxParams) -> Syntax:
     """Parse a text; where it has errors, without the branches of #if that do not balance, if that leaves fewer."""
-    if len(content) > params.max_num_bytes:
-        return _without_tree(content, language, "max_num_bytes")
-    tree = _parse(content, language, params)
+    is_large = len(content) > params.max_num_bytes
+    tree = None if is_large else _parse(content, language, params)
     if tree is None:
-        return _without_tree(content, language, "max_operations_per_byte")
-    includes = _includes(content, tree.root_node)
+        limit = "max_num_bytes" if is_large else "max_operations_per_byte"
+        errors: tuple[ByteRange, ...] = ((0, len(content)),) if content else ()
+        return Syntax(content, language, None, _includes(content, None), errors, 0, len(content), limit=limit)
     errors, num_missing_nodes = _errors(tree.root_node)
-    num_error_bytes = _num_bytes(errors)
-    syntax = Syntax(
-        content,
-        language,
-        tree,
-        num_error_bytes,
-        num_missing_nodes,
-        includes,
-        errors=errors,
-        num_error_bytes_unblanked=num_error_bytes,
-    )
+    includes = _includes(content, tree.root_node)
+    syntax = Syntax(content, language, tree, includes, errors, num_missing_nodes, _num_bytes(errors))
     has_conditionals = language.grammar is not None and bool(language.grammar.nodes.conditionals)
-    if num_error_bytes + num_missing_nodes and params.blank_unbalanced_branches and has_conditionals:
+    if params.blank_unbalanced_branches and has_conditionals and syntax.num_error_bytes + num_missing_nodes:
         conditionals = conditionals_of(content)
-        first = _with_blanked_branches(syntax, params, unbalanced_branches(conditionals))
-        if first.errors and len(first.errors) <= _MAX_NUM_ERRORS:
-            return _with_blanked_branches(first, params, unbalanced_branches(conditionals, first.errors))
-        return first
+        syntax = _with_blanked_branches(syntax, params, unbalanced_branches(conditionals))
+        if syntax.errors and len(syntax.errors) <= _MAX_NUM_ERRORS:
+            syntax = _with_blanked_branches(syntax, params, unbalanced_branches(conditionals, syntax.errors))
     return syntax
 
 
@@ -96,27 +90,13 @@ def _with_blanked_branches(syntax: Syntax, params: SyntaxParams, blanked: Sequen
     if tree is None:
         return syntax
     errors, num_missing_nodes = _errors(tree.root_node)
-    num_error_bytes = _num_bytes(errors)
-    if (num_error_bytes, num_missing_nodes) >= (syntax.num_error_bytes, syntax.num_missing_nodes):
+    if (_num_bytes(errors), num_missing_nodes) >= (syntax.num_error_bytes, syntax.num_missing_nodes):
         return syntax
-    return replace(
-        syntax,
-        tree=tree,
-        num_error_bytes=num_error_bytes,
-        num_missing_nodes=num_missing_nodes,
-        blanked=tuple(blanked),
-        errors=errors,
-    )
-
-
-def _without_tree(content: bytes, language: Language, limit: str) -> Syntax:
-    includes = tuple(match[1].decode() for match in _INCLUDE.finditer(content) if _begins_line(content, match.start()))
-    everything = ((0, len(content)),) if content else ()
-    return Syntax(content, language, None, len(content), 0, includes, limit, (), everything, len(content))
+    return replace(syntax, tree=tree, errors=errors, num_missing_nodes=num_missing_nodes, blanked=tuple(blanked))
 
 
 def _parse(content: bytes, language: Language, params: SyntaxParams) -> Tree | None:
-    """Return the tree, or None if the parser used up its operations. Each text has its own parser: nothing carries over."""
+    """Return the tree, or None if the parser used up its operations. Each text has its own parser, without a state before."""
     max_callbacks = params.max_operations_per_byte * max(_LEAST_NUM_BYTES, len(content)) // OPERATIONS_PER_CALLBACK
     num_callbacks = 0
 
@@ -156,16 +136,16 @@ def _num_bytes(ranges: tuple[ByteRange, ...]) -> int:
     return sum(end - start for start, end in ranges)
 
 
-def _includes(content: bytes, root: Node) -> tuple[str, ...]:
+def _includes(content: bytes, root: Node | None) -> tuple[str, ...]:
     """Return the included files. A search is faster than a walk, and the tree excludes comments and raw strings."""
     found = []
     for match in _INCLUDE.finditer(content):
-        at = match.start()
-        node = root.descendant_for_byte_range(at, at + 1)
-        if node is not None and node.type == "#include":
+        start = match.start()
+        if root is None:
+            is_include = not content[content.rfind(b"\n", 0, start) + 1 : start].strip(b" \t")
+        else:
+            node = root.descendant_for_byte_range(start, start + 1)
+            is_include = node is not None and node.type == "#include"
+        if is_include:
             found.append(match[1].decode())
     return tuple(found)
-
-
-def _begins_line(content: bytes, at: int) -> bool:
-    return not content[content.rfind(b"\n", 0, at) + 1 : at].strip(b" \t")

@@ -17,11 +17,10 @@ from pipeline.build.recipes import FULL_BUILT
 from pipeline.build.stage_objects import parts_of
 from pipeline.core.languages import C, Language
 from pipeline.core.records import ChunkKind
-from pipeline.enrich.compiler.compiler_index import CompilerIndex, SourceTree, index_source, prepare
-from pipeline.enrich.compiler.params import CompilerParams
-from pipeline.enrich.compiler.tools import system_arguments, tool_versions
-from pipeline.enrich.document import ParsedDocument, read_document, record_of
-from pipeline.enrich.params import SyntaxParams
+from pipeline.enrich.compiler.compiler_index import CompilerIndex, IndexRequest, index_source, prepare
+from pipeline.enrich.compiler.tools import ToolFailedError, system_arguments, tool_versions
+from pipeline.enrich.document import ParsedDocument, parse_document, record_of
+from pipeline.enrich.params import CompilerParams, SyntaxParams
 from pipeline.enrich.syntax.branches import conditionals_of, unbalanced_branches
 from pipeline.enrich.syntax.grammar import load_grammar
 from pipeline.enrich.syntax.parse import Syntax
@@ -42,7 +41,7 @@ def syntax() -> list[Figure]:
     seconds, num_bytes = {_parse_row: 0.0, _bare_parse: 0.0}, 0
     _parse_row(_rows()[0], C)  # unmeasured: what is imported and loaded once a process
     for number, row in enumerate(_rows()):
-        language = read_document(row, SyntaxParams()).syntax.language  # unmeasured: both find the text in the caches
+        language = parse_document(row, SyntaxParams()).syntax.language  # unmeasured: both find the text in the caches
         num_bytes += len(row["text"].encode())
         for way in (_parse_row, _bare_parse) if number % 2 else (_bare_parse, _parse_row):
             started = time.process_time()
@@ -57,7 +56,7 @@ def syntax() -> list[Figure]:
 
 
 def _parse_row(row: dict[str, str], language: Language) -> None:
-    record_of(read_document(row, SyntaxParams()), 0)
+    record_of(parse_document(row, SyntaxParams()), 0)
 
 
 def _bare_parse(row: dict[str, str], language: Language) -> None:
@@ -70,7 +69,7 @@ def error_bytes() -> list[Figure]:
     The bound is on all texts, though blanking mends no error that a macro or a dialect makes. Beside it stand the texts
     that have errors and branches out of balance.
     """
-    readings = [read_document(row, SyntaxParams()).syntax for row in _rows()]
+    readings = [parse_document(row, SyntaxParams()).syntax for row in _rows()]
     broken = [one for one in readings if one.num_error_bytes_unblanked]
     unbalanced = [one for one in broken if unbalanced_branches(conditionals_of(one.content))]
     share, num_bytes = _left(broken), sum(len(one.content) for one in readings)
@@ -102,7 +101,7 @@ def chunks() -> list[Figure]:
 
 
 def compiler_index() -> list[Figure]:
-    """lightgbm whole and a sample of z3: from nothing, and again with all units remembered.
+    """lightgbm whole and a sample of z3: from nothing, and again with all units cached.
 
     SLUICE_BENCH_UNITS bounds the units of each source, SLUICE_BENCH_SOURCES names the sources, where time is short.
     """
@@ -114,16 +113,16 @@ def compiler_index() -> list[Figure]:
         if most is not None:
             block = block.model_copy(update={"max_units": int(most)})
         with tempfile.TemporaryDirectory() as folder:
-            cold, first = _timed_index(_source(name), block, Path(folder))
-            warm, second = _timed_index(_source(name), block, Path(folder))
+            cold, first = _timed_index(_request(name, block, Path(folder)))
+            warm, second = _timed_index(_request(name, block, Path(folder)))
         ratio = cold / warm
-        seen = sum(view.is_seen for view in first.views.values())
+        seen = sum(file.is_indexed for file in first.files.values())
         num_units = first.counts["num_units_compiled"]
         failed = sum(number for word, number in first.counts.items() if word.startswith("num_units_failed"))
         figures += [
             Figure(f"compiler/{name}", round(cold / num_units, 2), "s/unit", "reported", True),
             Figure(
-                f"compiler/{name}/warm", round(ratio, 1), "x", ">= 20 x", ratio >= 20 and first.views == second.views
+                f"compiler/{name}/warm", round(ratio, 1), "x", ">= 20 x", ratio >= 20 and first.files == second.files
             ),
             Figure(f"compiler/{name}/units", num_units, "units", "reported", True),
             Figure(f"compiler/{name}/units-failed", failed, "units", "0", failed == 0),
@@ -132,9 +131,9 @@ def compiler_index() -> list[Figure]:
     return figures
 
 
-def _timed_index(source: SourceTree, block: BuildBlock, cache: Path) -> tuple[float, CompilerIndex]:
+def _timed_index(request: IndexRequest) -> tuple[float, CompilerIndex]:
     started = time.monotonic()
-    index = index_source(source, block, CompilerParams(), tool_versions(block.cmake), cache)
+    index = index_source(request)
     return time.monotonic() - started, index
 
 
@@ -150,8 +149,13 @@ def _rows() -> list[dict[str, str]]:
     return rows
 
 
+def _request(name: str, block: BuildBlock, cache: Path | None) -> IndexRequest:
+    return IndexRequest(name, *_source(name), block, CompilerParams(), tool_versions(block.cmake), cache)
+
+
 @cache
-def _source(name: str) -> SourceTree:
+def _source(name: str) -> tuple[dict[str, bytes], dict[str, bytes]]:
+    """Return all files of a source, and the texts of its documents."""
     store = Store(collected(FULL_BUILT.name))
     parts = parts_of(store.read(store.ref(FULL_BUILT.name, "collect") or ""))
     files = {
@@ -160,23 +164,22 @@ def _source(name: str) -> SourceTree:
         for row in store.read(parts[name]).table(table, ["path", "content"]).to_pylist()
     }
     documents = {path: text.encode() for (source, path), text in texts(FULL_BUILT.name).items() if source == name}
-    return SourceTree(name, files, documents)
+    return files, documents
 
 
 def _units(name: str) -> Iterator[list[bool]]:
     """For each of NUM_UNITS units, whether each of its functions is a func_sig and a func_body chunk."""
     from clang import cindex
 
-    source = _source(name)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch).resolve()
-        block = FULL_BUILT.builds[name]
-        made = prepare(folder, source, (block, CompilerParams(), tool_versions(block.cmake), None))
-        if isinstance(made, str):
-            raise SystemExit(f"{name} was not configured: {made}")
+        try:
+            database = prepare(folder, _request(name, FULL_BUILT.builds[name], None))
+        except ToolFailedError as error:
+            raise SystemExit(f"{name} was not configured: {error}") from error
         from pipeline.enrich.compiler.compile_commands import read_database
 
-        commands = read_database(*made).commands
+        commands = read_database(*database).commands
         before = os.getcwd()
         os.chdir(folder)
         for path in sorted(commands, key=lambda path: place_digest((name, path)))[:NUM_UNITS]:
@@ -185,7 +188,7 @@ def _units(name: str) -> Iterator[list[bool]]:
             text = (folder / path).read_text(encoding="utf-8")
             row = {"path": path, "text": text} | BLANK_ROW
             yield [
-                _is_cut_well(function, read_document(row, SyntaxParams()))
+                _is_cut_well(function, parse_document(row, SyntaxParams()))
                 for function in _functions(unit, path, cindex)
             ]
         os.chdir(before)

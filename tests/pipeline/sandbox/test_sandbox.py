@@ -166,7 +166,7 @@ def test_a_limit_that_holds_already_is_lowered_and_never_raised(script: str, tmp
             "unit": "a.c",
             "arguments": [],
             "files": ["a.c"],
-            "whole": False,
+            "with_bodies": False,
             "cpu_seconds": 20,
             "memory_bytes": 1 << 31,
         }

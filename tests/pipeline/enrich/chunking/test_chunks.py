@@ -13,7 +13,7 @@ from pipeline.enrich.chunking.chunks import Chunk, chunks_of
 from pipeline.enrich.chunking.spans import MAX_LEVEL
 from pipeline.enrich.params import SyntaxParams
 from pipeline.enrich.syntax.grammar import languages_to_parse
-from pipeline.enrich.syntax.parse import read_syntax
+from pipeline.enrich.syntax.parse import parse_text
 
 CORPUS = MADE_CORPUS.parent
 DECODED = [
@@ -29,7 +29,7 @@ FRAGMENTS = [
 
 
 def cut(text: str, language: Language = CPP) -> list[Chunk]:
-    return chunks_of(read_syntax(text.encode(), language, SyntaxParams()))
+    return chunks_of(parse_text(text.encode(), language, SyntaxParams()))
 
 
 def kinds_and_texts(text: str, language: Language = CPP) -> list[tuple[str, str]]:
@@ -229,7 +229,7 @@ def test_a_text_of_blanks_is_one_chunk() -> None:
 def test_a_text_past_a_limit_is_one_chunk() -> None:
     content = b"int x;\n" * 1_000
 
-    chunks = chunks_of(read_syntax(content, CPP, SyntaxParams(max_num_bytes=1_000)))
+    chunks = chunks_of(parse_text(content, CPP, SyntaxParams(max_num_bytes=1_000)))
 
     assert [(chunk.start, chunk.end, chunk.kind.value) for chunk in chunks] == [(0, 7_000, "other")]
 
@@ -238,9 +238,7 @@ def test_a_text_past_a_limit_is_one_chunk() -> None:
 def test_real_files_keep_their_bytes(path: Path) -> None:
     content = path.read_bytes()
 
-    assert_conserved(
-        content, chunks_of(read_syntax(content, languages_to_parse(path.name, content)[0], SyntaxParams()))
-    )
+    assert_conserved(content, chunks_of(parse_text(content, languages_to_parse(path.name, content)[0], SyntaxParams())))
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=300))

@@ -8,7 +8,7 @@ from pipeline.core.records import ChunkKind
 from pipeline.enrich.chunking.chunks import chunks_of
 from pipeline.enrich.chunking.sizes import sized_chunks
 from pipeline.enrich.params import SyntaxParams
-from pipeline.enrich.syntax.parse import read_syntax
+from pipeline.enrich.syntax.parse import parse_text
 from tests.pipeline.enrich.chunking.test_chunks import FRAGMENTS, assert_conserved
 
 STATEMENTS = [f"  call_number_{number}(argument, {number});\n" for number in range(100)]
@@ -16,7 +16,7 @@ FUNCTION = "int f()\n{\n" + "".join(STATEMENTS) + "}\n"
 
 
 def pieces(text: str, limit: int) -> list[tuple[ChunkKind, str]]:
-    syntax = read_syntax(text.encode(), CPP, SyntaxParams())
+    syntax = parse_text(text.encode(), CPP, SyntaxParams())
     sized = sized_chunks(syntax, chunks_of(syntax), limit)
     assert_conserved(text.encode(), sized)
     return [(chunk.kind, text.encode()[chunk.start : chunk.end].decode()) for chunk in sized]

@@ -1,4 +1,4 @@
-"""A source that cmake configures: what configuring makes is compiled with, remembered, and told from what the source holds."""
+"""Sources that cmake configures: generated files are compiled with, cached, and kept apart from those of the source."""
 
 import json
 import re
@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.enrich.compiler.compiler_index import CompilerIndex, SourceTree, index_source
-from pipeline.enrich.compiler.params import CompilerParams
+from pipeline.enrich.compiler.compiler_index import CompilerIndex, IndexRequest, index_source
 from pipeline.enrich.compiler.tools import tool_versions
+from pipeline.enrich.params import CompilerParams
 from pipeline.pins.build_block import BuildBlock
 
 pytestmark = pytest.mark.usefixtures("sandbox")
@@ -29,9 +29,8 @@ def index_of(
     texts = texts or {"src/a.cpp": UNIT}
     files = {"CMakeLists.txt": (BEGIN + script).encode(), **{name: text.encode() for name, text in others.items()}}
     block = BuildBlock(cmake=True, options=("-DWANTED=3",))
-    return index_source(
-        SourceTree("made", {**files, **texts}, texts), block, CompilerParams(), tool_versions(cmake=True), cache
-    )
+    how = (block, CompilerParams(), tool_versions(cmake=True), cache)
+    return index_source(IndexRequest("made", {**files, **texts}, texts, *how))
 
 
 def test_a_configured_source_is_compiled_with_what_configuring_made() -> None:
@@ -40,8 +39,8 @@ def test_a_configured_source_is_compiled_with_what_configuring_made() -> None:
         "target_include_directories(made PRIVATE ${CMAKE_BINARY_DIR})\ntarget_compile_definitions(made PRIVATE GIVEN=${WANTED})\n"
     )
 
-    assert (index.view("src/a.cpp").is_seen, index.view("src/a.cpp").detail, index.notes) == (True, "", [])
-    assert json.loads(index.view("src/a.cpp").context or "") == {
+    assert (index.file("src/a.cpp").is_indexed, index.file("src/a.cpp").detail, index.notes) == (True, "", [])
+    assert json.loads(index.file("src/a.cpp").context or "") == {
         "compiler": "clang",
         "defines": ["GIVEN=3"],
         "generated": ["<build>/made.h"],
@@ -69,23 +68,23 @@ def test_what_was_made_is_found_by_its_absolute_path_and_beside_the_source_and_c
     texts["src/a.cpp"] += b'#include "/tmp/sluice/build/gen/inner.h"\n'
     indexes = [index_of(ABSOLUTE, tmp_path, texts) for _ in range(2)]
 
-    (view, own), context = map(indexes[0].view, texts), json.loads(indexes[0].view("src/a.cpp").context or "")
-    assert (view.detail, own.detail, indexes[0].counts["num_missing_includes"]) == ("", "", 0)
-    assert [texts["src/a.cpp"][start:end] for start, end, *_ in view.mentions] == [b"a"]
+    (file, own), context = map(indexes[0].file, texts), json.loads(indexes[0].file("src/a.cpp").context or "")
+    assert (file.detail, own.detail, indexes[0].counts["num_missing_includes"]) == ("", "", 0)
+    assert [texts["src/a.cpp"][start:end] for start, end, *_ in file.mentions] == [b"a"]
     assert context["generated"] == ["<build>/gen/inner.h", "<build>/gen/made.h", "src/beside.h"]
     assert indexes[0].counts["num_local_paths_in_context"] == 0
-    assert indexes[0].views == indexes[1].views  # from memory too
+    assert indexes[0].files == indexes[1].files  # from the cache too
 
 
-def test_a_configure_that_fails_says_why_and_fails_the_index_alone() -> None:
+def test_a_failed_configure_is_reported_and_fails_the_index_alone() -> None:
     index = index_of("add_subdirectory(examples)\n")
 
-    assert index.view("src/a.cpp").detail == "tool_failed: failed"
+    assert index.file("src/a.cpp").detail == "tool_failed: failed"
     assert "examples" in index.notes[0]
     assert "/tmp" not in index.notes[0]
 
 
-def test_what_was_configured_is_remembered_until_a_file_of_the_source_changes(tmp_path: Path) -> None:
+def test_what_was_configured_is_cached_until_a_file_of_the_source_changes(tmp_path: Path) -> None:
     cache = tmp_path / "units"
     script = (
         'string(RANDOM LENGTH 20 drawn)\nfile(WRITE "${CMAKE_BINARY_DIR}/made.h" "#define MADE 1 // ${drawn}\\n")\n'
@@ -94,13 +93,13 @@ def test_what_was_configured_is_remembered_until_a_file_of_the_source_changes(tm
     )
     first = index_of(script, cache)
 
-    assert index_of(script, cache).views == first.views  # what cmake drew at random stayed
-    assert index_of(script, cache, other="x").views != first.views
-    assert "=source" in (first.view("src/a.cpp").context or "")
+    assert index_of(script, cache).files == first.files  # what cmake drew at random stayed
+    assert index_of(script, cache, other="x").files != first.files
+    assert "=source" in (first.file("src/a.cpp").context or "")
     assert not any(sys.prefix.encode() in entry.read_bytes() for entry in cache.iterdir())
     for entry in cache.glob("*.configured"):
         entry.write_bytes(entry.read_bytes().replace(b"MADE 1", b"MADE 2"))
-    assert index_of(script, cache).views != first.views  # a damaged memory is none
+    assert index_of(script, cache).files != first.files  # a damaged entry is ignored
 
 
 def test_a_hostile_script_gets_nothing_and_what_it_does_is_gone(tmp_path: Path) -> None:
@@ -131,7 +130,7 @@ target_compile_definitions(made PRIVATE GIVEN=1 SEEN="${{keys}}${{held}}${{more}
 
     (entry,) = (tmp_path / "cache").glob("*.configured")
     made = json.loads(entry.read_text())["files"]
-    assert index.view("src/a.cpp").is_seen
+    assert index.file("src/a.cpp").is_indexed
     assert made["build/made.h"].splitlines()[0] == "/* [] [] [sluice] */"
     assert "status_0;" not in made["build/made.h"]
     assert set(re.findall(r"^\W*(\w+)=", made["build/environment.h"], re.MULTILINE)) <= ENVIRONMENT
@@ -150,9 +149,9 @@ target_compile_definitions(made PRIVATE GIVEN=1 SEEN="${{keys}}${{held}}${{more}
         ('execute_process(COMMAND truncate -s 3G "${CMAKE_BINARY_DIR}/x" COMMAND_ERROR_IS_FATAL ANY)\n', "failed"),
     ],
 )
-def test_a_script_without_end_fails_its_index_and_says_so(script: str, failure: str) -> None:
+def test_a_script_without_end_fails_its_index_and_is_reported(script: str, failure: str) -> None:
     index = index_of(script)
 
-    assert index.view("src/a.cpp").detail == f"tool_failed: {failure}"
+    assert index.file("src/a.cpp").detail == f"tool_failed: {failure}"
     assert f"({failure})" in index.notes[0]
     assert index.counts[f"num_compilations_failed_{failure}"] == 1

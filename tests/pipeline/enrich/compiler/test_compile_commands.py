@@ -7,13 +7,13 @@ import pytest
 
 from pipeline.enrich.compiler.compile_commands import MAX_DATABASE_BYTES, Command, place_of_source, read_database
 from pipeline.enrich.compiler.context import context_of, count_local
-from pipeline.enrich.compiler.source_tree import Tree
+from pipeline.enrich.compiler.source_tree import SourceTree
 
 FILES = frozenset(
     {"source/src/a.cc", "source/more.rsp", "source/include/b.h", "source/pre.h", "source/flags.rsp", "build/gen/v.h"}
     | {"source/src/b.c", "source/src/t.tpp", "source/src/k.cu"}
 )
-TREE = Tree(
+TREE = SourceTree(
     FILES,
     (("/home/ann/p/build", "build"), ("/home/ann/p", "source")),
     {"source/flags.rsp": b'-DFROM="a response" @flags.rsp', "source/more.rsp": b"-DB='b c'\n-I include"},
@@ -191,7 +191,7 @@ def test_a_long_word_takes_no_longer_than_its_length() -> None:
 
 
 def test_a_folder_of_the_source_may_be_called_as_a_user_is() -> None:
-    tree = Tree(frozenset({"source/user/a@b.c/x.cc"}), (("/home/user/p", "source"),), {}, frozenset({"user"}))
+    tree = SourceTree(frozenset({"source/user/a@b.c/x.cc"}), (("/home/user/p", "source"),), {}, frozenset({"user"}))
     given = {"directory": "/home/user/p", "command": "c++ -Iuser/a@b.c -DBY=user a", "file": "user/a@b.c/x.cc"}
     (command,) = read_database(json.dumps([given]).encode(), tree).commands.values()
 

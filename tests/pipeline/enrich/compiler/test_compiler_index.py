@@ -1,4 +1,4 @@
-"""The compiler index of made trees: what a compiler sees, what a failing unit costs, and that a rerun gives the same."""
+"""Compiler index of small trees: what it holds of each file, what a failing unit costs, and that a rerun gives the same."""
 
 import json
 import subprocess
@@ -11,9 +11,9 @@ import pytest
 
 from pipeline.core.errors import StageError
 from pipeline.core.records import Mention
-from pipeline.enrich.compiler.compiler_index import CompilerIndex, SourceTree, View, cover_headers, index_source
-from pipeline.enrich.compiler.params import CompilerParams
+from pipeline.enrich.compiler.compiler_index import CompilerIndex, FileIndex, IndexRequest, assign_headers, index_source
 from pipeline.enrich.compiler.tools import ABSENT, tool_versions
+from pipeline.enrich.params import CompilerParams
 from pipeline.pins.build_block import BuildBlock
 
 HEADER = "#pragma once\nint twice(int value);\ninline int thrice(int value) { return twice(value) + value; }\n"
@@ -41,24 +41,24 @@ def index_of(
     **block: int,
 ) -> CompilerIndex:
     contents = {path: text.encode() for path, text in texts.items()}
-    source = SourceTree("made", {**contents, "db.json": given}, contents)
     wanted = BuildBlock(database="db.json", **block)
-    return index_source(source, wanted, params or CompilerParams(), tool_versions(cmake=False), cache)
+    how = (wanted, params or CompilerParams(), tool_versions(cmake=False), cache)
+    return index_source(IndexRequest("made", {**contents, "db.json": given}, contents, *how))
 
 
-def names(text: str, view: View) -> list[tuple[str, Mention, bool, bool]]:
+def names(text: str, file: FileIndex) -> list[tuple[str, Mention, bool, bool]]:
     content = text.encode()
     return [
         (content[start:end].decode(), Mention(mention), call != 0, type_reference != 0)
-        for start, end, _, call, type_reference, mention in view.mentions
+        for start, end, _, call, type_reference, mention in file.mentions
     ]
 
 
-def test_a_compiler_sees_names_calls_types_and_what_is_skipped() -> None:
+def test_the_index_has_names_calls_types_and_the_skipped_ranges() -> None:
     index = index_of({"a.h": HEADER, "a.cc": UNIT}, database("a.cc"))
-    unit, header = index.view("a.cc"), index.view("a.h")
+    unit, header = index.file("a.cc"), index.file("a.h")
 
-    assert (unit.is_seen, unit.detail, header.is_seen) == (True, "", True)
+    assert (unit.is_indexed, unit.detail, header.is_indexed) == (True, "", True)
     assert names(UNIT, unit) == [
         ("Größe", Mention.DEFINITION, False, False),
         ("wert", Mention.DEFINITION, False, False),
@@ -76,63 +76,61 @@ def test_a_compiler_sees_names_calls_types_and_what_is_skipped() -> None:
     assert [UNIT.encode()[start:end].decode() for start, end in unit.inactive] == ["#ifdef NEVER\nint gone;\n#endif"]
     symbols = {
         (path, text.encode()[start:end].decode(), symbol)
-        for path, text, view in (("a.h", HEADER, header), ("a.cc", UNIT, unit))
-        for start, end, symbol, *_ in view.mentions
+        for path, text, file in (("a.h", HEADER, header), ("a.cc", UNIT, unit))
+        for start, end, symbol, *_ in file.mentions
     }
     assert len({symbol for _, name, symbol in symbols if name == "twice"}) == 1  # one id in all files
     assert ("twice", Mention.USE, True, False) in names(HEADER, header)  # bodies in headers are read
     assert json.loads(header.context or "")["unit"] == "a.cc"
 
 
-def test_what_the_library_has_no_name_for_costs_no_unit() -> None:
+def test_a_cursor_kind_that_the_binding_does_not_know_fails_no_unit() -> None:
     text = (
         "struct Pair { int a; int b; };\nint both() { return Pair(1, 2).a; }\n"  # an aggregate in parentheses, of C++20
     )
 
-    view = index_of({"a.cc": text}, database("a.cc", extra="-std=c++20")).view("a.cc")
+    file = index_of({"a.cc": text}, database("a.cc", extra="-std=c++20")).file("a.cc")
 
-    assert view.is_seen
-    assert [name for name, *_ in names(text, view)].count("Pair") == 2
+    assert file.is_indexed
+    assert [name for name, *_ in names(text, file)].count("Pair") == 2
 
 
-@pytest.mark.parametrize("damage", [b"", b"{}", b'{"read": {}, "report": {"files": {}}, "digest": "0"}', b"\xff"])
-def test_a_damaged_memory_is_no_memory(tmp_path: Path, damage: bytes) -> None:
+@pytest.mark.parametrize("damage", [b"", b"{}", b'{"reads": {}, "files": {}, "digest": "0"}', b"\xff"])
+def test_a_damaged_cache_entry_is_ignored(tmp_path: Path, damage: bytes) -> None:
     first = index_of({"b.cc": GOOD}, database("b.cc"), tmp_path)
     for path in tmp_path.iterdir():
         path.write_bytes(damage)
 
-    assert index_of({"b.cc": GOOD}, database("b.cc"), tmp_path).views == first.views
+    assert index_of({"b.cc": GOOD}, database("b.cc"), tmp_path).files == first.files
 
 
-def test_a_sample_is_the_same_in_any_order_and_the_rest_says_so() -> None:
+def test_a_sample_is_the_same_in_any_order_and_the_rest_is_marked() -> None:
     texts = {f"{number}.cc": GOOD for number in range(6)}
     indexes = [index_of(texts, database(*order), max_units=2) for order in (sorted(texts), sorted(texts, reverse=True))]
 
-    assert indexes[0].views == indexes[1].views
-    assert sum(indexes[0].view(path).is_seen for path in texts) == 2
-    assert {indexes[0].view(path).detail for path in texts} == {"", "not_sampled"}
+    assert indexes[0].files == indexes[1].files
+    assert sum(indexes[0].file(path).is_indexed for path in texts) == 2
+    assert {indexes[0].file(path).detail for path in texts} == {"", "not_sampled"}
 
 
-def test_each_header_has_one_unit_and_few_units_have_all() -> None:
+def test_each_header_is_assigned_to_one_unit_and_few_units_read_all() -> None:
     reads = {"a": ["x", "y", "z"], "b": ["x", "y"], "c": ["w", "z"], "d": ["w"]}
 
-    assert cover_headers(reads, ["w", "x", "y", "z", "v"]) == {"a": ("x", "y", "z"), "c": ("w",)}
+    assert assign_headers(reads, ["w", "x", "y", "z", "v"]) == {"a": ("x", "y", "z"), "c": ("w",)}
 
 
-def test_a_missing_tool_is_said_and_told_from_a_missing_database() -> None:
-    source = SourceTree("made", {"db.json": database("a.cc")}, {"a.cc": b"int a;\n"})
-    index = index_source(
-        source, BuildBlock(database="db.json"), CompilerParams(), {"libclang": "18.1.1", "ziglang": ABSENT}, None
-    )
+def test_a_missing_tool_is_reported_apart_from_a_missing_database() -> None:
+    how = (BuildBlock(database="db.json"), CompilerParams(), {"libclang": "18.1.1", "ziglang": ABSENT}, None)
+    index = index_source(IndexRequest("made", {"db.json": database("a.cc")}, {"a.cc": b"int a;\n"}, *how))
 
-    assert index.view("a.cc").detail == "tool_failed: tool_missing"
+    assert index.file("a.cc").detail == "tool_failed: tool_missing"
     assert "ziglang not installed" in index.notes[0]
 
 
-def test_a_pin_that_names_what_the_source_lacks_is_refused() -> None:
-    source = SourceTree("made", {}, {"a.cc": b"int a;\n"})
+def test_a_pin_that_names_a_missing_file_is_refused() -> None:
+    how = (BuildBlock(database="build/db.json"), CompilerParams(), tool_versions(cmake=False), None)
     with pytest.raises(StageError, match=r"build/db\.json"):
-        index_source(source, BuildBlock(database="build/db.json"), CompilerParams(), tool_versions(cmake=False), None)
+        index_source(IndexRequest("made", {}, {"a.cc": b"int a;\n"}, *how))
 
 
 MEMORY = "int table[] = {{[{0}] = 1}};\n"
@@ -146,18 +144,16 @@ MEMORY = "int table[] = {{[{0}] = 1}};\n"
         (2_000_000, 256, "tool_failed: out_of_memory"),
     ],
 )
-def test_the_limit_of_memory_ends_a_unit_and_only_what_is_over_it(
-    num_elements: int, megabytes: int, detail: str
-) -> None:
+def test_the_memory_limit_ends_only_the_unit_that_exceeds_it(num_elements: int, megabytes: int, detail: str) -> None:
     texts = {"a.cc": MEMORY.format(num_elements), "b.cc": GOOD}
     index = index_of(texts, database("a.cc", "b.cc"), params=CompilerParams(unit_memory_megabytes=megabytes))
 
-    assert (index.view("a.cc").detail, index.view("b.cc").detail) == (detail, "")
+    assert (index.file("a.cc").detail, index.file("b.cc").detail) == (detail, "")
     assert index.counts["num_units_failed_out_of_memory"] == bool(detail)
     assert index.failures == ({"a.cc": "out_of_memory"} if detail else {})
 
 
-def test_a_file_that_is_called_memory_and_crashes_has_crashed() -> None:
+def test_a_crash_of_a_unit_named_memory_is_a_crash() -> None:
     index = index_of({"memory.cc": "#pragma clang __debug crash\n"}, database("memory.cc"))
 
     assert index.failures == {"memory.cc": "crash"}
@@ -179,7 +175,7 @@ def test_a_unit_whose_process_is_killed_from_outside_is_tried_again(monkeypatch:
     index = index_of(texts, given)
 
     assert next(numbers) == len(texts) + 2
-    assert index.views == undisturbed.views
+    assert index.files == undisturbed.files
     assert index.failures == {}
 
 
@@ -194,16 +190,16 @@ def test_a_header_that_cannot_be_read_with_bodies_is_read_by_another_unit_or_wit
     index = index_of(texts, database("a.cc", "b.cc"))
 
     assert (index.failures, index.failures_with_bodies) == ({}, {"a.cc": "crash"})
-    assert [index.view(path).detail for path in ("a.cc", "b.cc", "shared.h")] == ["", "", ""]
-    assert "inside_shared" in [name for name, *_ in names(texts["shared.h"], index.view("shared.h"))]
-    assert json.loads(index.view("shared.h").context or "")["unit"] == "b.cc"
-    assert {index.view(path).detail for path in ("more.h", "poison.h")} == {"partial: without bodies: crash"}
-    assert [name for name, *_ in names(texts["more.h"], index.view("more.h"))] == ["more"]
+    assert [index.file(path).detail for path in ("a.cc", "b.cc", "shared.h")] == ["", "", ""]
+    assert "inside_shared" in [name for name, *_ in names(texts["shared.h"], index.file("shared.h"))]
+    assert json.loads(index.file("shared.h").context or "")["unit"] == "b.cc"
+    assert {index.file(path).detail for path in ("more.h", "poison.h")} == {"partial: without bodies: crash"}
+    assert [name for name, *_ in names(texts["more.h"], index.file("more.h"))] == ["more"]
 
 
 @pytest.mark.parametrize("given", [b"[1, 2, 3]", b"{}", b"no JSON", b"[]", b"\xff\xfe"])
-def test_a_database_without_a_command_is_said(given: bytes) -> None:
+def test_a_database_without_a_command_is_reported(given: bytes) -> None:
     index = index_of({"a.cc": GOOD}, given)
 
-    assert (index.view("a.cc").detail, index.views) == ("not_in_database", {})
+    assert (index.file("a.cc").detail, index.files) == ("not_in_database", {})
     assert "has no command for any file of the source" in index.notes[0]

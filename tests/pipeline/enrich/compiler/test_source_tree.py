@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from pipeline.core.errors import StageError
-from pipeline.enrich.compiler.source_tree import Tree, files_below, lay_out, write_overlay
+from pipeline.enrich.compiler.source_tree import SourceTree, files_below, lay_out, write_overlay
 
-TREE = Tree(frozenset(), (("/src", "source"),), {})
+TREE = SourceTree(frozenset(), (("/src", "source"),), {})
 
 
 @contextmanager

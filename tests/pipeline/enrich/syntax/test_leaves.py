@@ -10,7 +10,7 @@ from tree_sitter import Node
 
 from pipeline.core.languages import CPP, C, Language
 from pipeline.enrich.params import SyntaxParams
-from pipeline.enrich.syntax.parse import leaves_of_syntax, read_syntax
+from pipeline.enrich.syntax.parse import leaves_of_syntax, parse_text
 from tests.pipeline.enrich.chunking.test_chunks import FRAGMENTS
 
 TEXT = b"int f(int a)\n{\n  return a  + 1;\n}\n  \n"
@@ -28,7 +28,7 @@ def all_leaves(node: Node, depth: int = 0, sibling: int = 0) -> list[tuple[int, 
 @given(fragments=st.lists(st.sampled_from(FRAGMENTS), max_size=40))
 def test_each_byte_has_the_first_leaf_that_ends_behind_it(language: Language, fragments: list[str]) -> None:
     for content in (TEXT, "".join(fragments).encode()):
-        syntax = read_syntax(content, language, SyntaxParams(blank_unbalanced_branches=False))
+        syntax = parse_text(content, language, SyntaxParams(blank_unbalanced_branches=False))
         leaves = leaves_of_syntax(syntax)
         assert syntax.tree is not None
         assert leaves is not None
@@ -43,7 +43,7 @@ def test_each_byte_has_the_first_leaf_that_ends_behind_it(language: Language, fr
 
 
 def test_a_leaf_owns_the_blanks_before_it() -> None:
-    syntax = read_syntax(TEXT, CPP, SyntaxParams())
+    syntax = parse_text(TEXT, CPP, SyntaxParams())
     leaves = leaves_of_syntax(syntax)
 
     assert leaves is not None
@@ -55,7 +55,7 @@ def test_a_leaf_owns_the_blanks_before_it() -> None:
 
 def test_a_child_far_to_the_right_and_a_leaf_far_below_have_the_greatest_values() -> None:
     wide, deep = b"int a[] = {" + b"1," * 100 + b"};\n", b"int b = " + b"(" * 300 + b"1" + b")" * 300 + b";"
-    syntax = read_syntax(wide + deep, CPP, SyntaxParams())
+    syntax = parse_text(wide + deep, CPP, SyntaxParams())
     leaves = leaves_of_syntax(syntax)
 
     assert leaves is not None

@@ -5,11 +5,11 @@ import pytest
 from pipeline.core.languages import CPP, C, Language
 from pipeline.enrich.params import SyntaxParams
 from pipeline.enrich.syntax.grammar import languages_to_parse
-from pipeline.enrich.syntax.parse import Syntax, read_syntax
+from pipeline.enrich.syntax.parse import Syntax, parse_text
 
 
 def syntax_of(text: str, language: Language = CPP, **params: int | bool) -> Syntax:
-    return read_syntax(text.encode(), language, SyntaxParams.model_validate(params))
+    return parse_text(text.encode(), language, SyntaxParams.model_validate(params))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What is remembered of a unit: everything that could have changed what its compiler saw, and nothing that could not."""
+"""Cached results of units: they depend on everything that could change what a compiler reports, and on nothing else."""
 
 import json
 from collections.abc import Iterator
@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from pipeline.enrich.compiler.compile_commands import read_database
-from pipeline.enrich.compiler.params import CompilerParams
-from pipeline.enrich.compiler.source_tree import Tree, files_below, lay_out
+from pipeline.enrich.compiler.source_tree import SourceTree, files_below, lay_out
 from pipeline.enrich.compiler.tools import tool_versions
-from pipeline.enrich.compiler.units import Compiler, Seen, Task
+from pipeline.enrich.compiler.units import Compiler, UnitRequest, UnitResult
+from pipeline.enrich.params import CompilerParams
 
 PLACE = "/w"
 TEXTS = {
@@ -45,37 +45,35 @@ def folders(tmp_path: Path) -> Iterator[Path]:
 
 def compiled(
     folder: Path, cache: Path, options: dict[str, str] | None = None, **changed: str | None
-) -> dict[str, Seen]:
-    """Each unit of the texts, some of which are changed, added, or, with None, taken away."""
+) -> dict[str, UnitResult]:
+    """Compile each unit of the texts, some of which are changed, added, or, with None, removed."""
     given = TEXTS | {path.replace("__", "/").replace("_h", ".h"): text for path, text in changed.items()}
     lay_out(folder, {f"source/{path}": text.encode() for path, text in given.items() if text is not None})
-    tree = Tree(frozenset(files_below(folder)), ((PLACE, "source"),), {})
+    tree = SourceTree(frozenset(files_below(folder)), ((PLACE, "source"),), {})
     entries = [
         {"directory": PLACE, "command": f"c++ {words} {path}", "file": path}
         for path, words in (OPTIONS | (options or {})).items()
     ]
     commands = read_database(json.dumps(entries).encode(), tree).commands
     compiler = Compiler(folder, tree, tool_versions(cmake=False), CompilerParams().unit_limits(), cache)
-    tasks = [Task(command, (path,), is_whole=False) for path, command in commands.items()]
-    return {
-        task.command.path[len("source/") :]: seen for task, seen in zip(tasks, compiler.compile(tasks), strict=True)
-    }
+    results = compiler.compile([UnitRequest(command, (path,), with_bodies=False) for path, command in commands.items()])
+    return {path[len("source/") :]: result for path, result in zip(commands, results, strict=True)}
 
 
 class Rewritten:
-    """The units of which a new entry was made since this was."""
+    """Units of which a new entry was written since this was created."""
 
     def __init__(self, cache: Path) -> None:
         self._cache = cache
         self._before = self._entries()
 
     def _entries(self) -> set[tuple[str, int]]:
-        """A written entry is a new file, also of the same name."""
+        """Return name and inode of each: a written entry is a new file, also of the same name."""
         return {(entry.name, entry.stat().st_ino) for entry in self._cache.iterdir()}
 
     def units(self) -> set[str]:
         new = (json.loads((self._cache / name).read_bytes()) for name, _ in self._entries() - self._before)
-        return {path[len("source/") :] for entry in new for path in entry["report"]["files"]}
+        return {path[len("source/") :] for entry in new for path in entry["files"]}
 
 
 @pytest.mark.parametrize(
@@ -91,16 +89,16 @@ class Rewritten:
         ({"b.cc": "int b;\n"}, {"b.cc"}),
     ],
 )
-def test_a_change_is_seen_by_exactly_the_units_that_read_it(
+def test_a_change_recompiles_exactly_the_units_that_read_it(
     folders: Iterator[Path], tmp_path: Path, changed: dict[str, str], expected: set[str]
 ) -> None:
     compiled(next(folders), tmp_path / "cache")
 
     rewritten = Rewritten(tmp_path / "cache")
-    seen = compiled(next(folders), tmp_path / "cache", **changed)
+    cached = compiled(next(folders), tmp_path / "cache", **changed)
     assert rewritten.units() == expected
     fresh = compiled(next(folders), tmp_path / "none", **changed)
-    assert {path: unit.report["files"] for path, unit in seen.items()} == {
+    assert {path: unit.report["files"] for path, unit in cached.items()} == {
         path: unit.report["files"] for path, unit in fresh.items()
     }
 
@@ -108,13 +106,13 @@ def test_a_change_is_seen_by_exactly_the_units_that_read_it(
 @pytest.mark.parametrize(
     ("changed", "unit"),
     [
-        ({"first__shadowed_h": "int from_first;\n"}, "a.cc"),  # stands before the one that was found
-        ({"optional_h": ""}, "b.cc"),  # was asked for and not there
+        ({"first__shadowed_h": "int from_first;\n"}, "a.cc"),  # found before the one of the same name
+        ({"optional_h": ""}, "b.cc"),  # was looked for and missing
         ({"gone_h": "int gone;\n"}, "c.cc"),  # was missing
         ({"second__shadowed_h": None}, "a.cc"),
     ],
 )
-def test_a_file_that_comes_or_goes_is_seen_by_the_unit_that_looked_for_it(
+def test_a_file_that_is_added_or_removed_recompiles_the_unit_that_looked_for_it(
     folders: Iterator[Path], tmp_path: Path, changed: dict[str, str | None], unit: str
 ) -> None:
     before = compiled(next(folders), tmp_path / "cache")
@@ -137,18 +135,18 @@ def test_another_option_compiles_its_unit_again_and_no_other(folders: Iterator[P
         assert rewritten.units() == {unit}
 
 
-def test_a_memory_holds_no_path_of_this_machine(folders: Iterator[Path], tmp_path: Path) -> None:
+def test_no_entry_holds_a_path_of_this_machine(folders: Iterator[Path], tmp_path: Path) -> None:
     compiled(next(folders), tmp_path / "cache")
 
     assert not any(str(tmp_path).encode() in entry.read_bytes() for entry in (tmp_path / "cache").iterdir())
 
 
-def test_a_memory_that_cannot_be_written_costs_no_result(folders: Iterator[Path], tmp_path: Path) -> None:
-    kept = compiled(next(folders), tmp_path / "cache")
+def test_an_entry_that_cannot_be_written_loses_no_result(folders: Iterator[Path], tmp_path: Path) -> None:
+    expected = compiled(next(folders), tmp_path / "cache")
     for entry in (tmp_path / "cache").iterdir():  # a folder in the way of each entry, and a file in that of all
         (tmp_path / "full" / entry.name).mkdir(parents=True)
     (tmp_path / "none").touch()
 
     for cache in (tmp_path / "full", tmp_path / "none"):
-        assert compiled(next(folders), cache) == kept
+        assert compiled(next(folders), cache) == expected
     assert not any(path.is_file() for path in (tmp_path / "full").iterdir())
