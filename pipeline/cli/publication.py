@@ -62,8 +62,7 @@ def _add_vocabulary_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _vocabulary(options: argparse.Namespace, store: Store, person: Console) -> Answer:
-    from pipeline.lineage.corpus_texts import corpus_texts, training_texts
-    from pipeline.lineage.vocabulary_report import vocabulary_report
+    from pipeline.lineage.vocabulary_report import corpus_texts, training_texts, vocabulary_report
     from pipeline.tokenize.vocabulary import load_vocabulary, write_vocabulary
 
     if options.report:

@@ -4,18 +4,18 @@ Read from the stored tables with DuckDB. A document is identified by source and 
 from the tables of that build.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 
 import duckdb
 
 from pipeline.build.promotion import evidence
 from pipeline.build.stage_objects import parts_of, stage_of, stage_params
+from pipeline.build.stages import STAGES
 from pipeline.core.params import flat
 from pipeline.core.table_names import DOCUMENTS, TOKENS
-from pipeline.lineage.queries import QueryRow, connect, create_drops, query
-from pipeline.store.objects import StoredObject
-from pipeline.store.snapshot import Snapshot, open_snapshot
+from pipeline.lineage.queries import QueryRow, connect, create_drops, query, table_files
+from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 
 _DOCUMENTS = """create table {side}_documents as select t.source, t.path, t.split, t.text_sha256, t.num_bytes, d.blob_sha256,
@@ -93,27 +93,20 @@ class _ComparedSnapshot:
 
     def __init__(self, store: Store, snapshot_id: str) -> None:
         self.store = store
-        self.snapshot: Snapshot = open_snapshot(store, snapshot_id)
-        self.stages: dict[str, StoredObject] = {stage_of(stored): stored for stored in evidence(store, snapshot_id)}
+        self.snapshot = open_snapshot(store, snapshot_id)
+        self.stages = {stage_of(stored): stored for stored in evidence(store, snapshot_id)}
 
     def load(self, database: duckdb.DuckDBPyConnection, side: str) -> None:
         """Make the tables `<side>_documents`, `<side>_drops` and `<side>_sources`."""
         inputs = sorted(self.snapshot.stored.manifest.inputs.items())
-        rules = [object_id for label, object_id in inputs if label.startswith("rules/")]
-        collected = sorted(parts_of(self.stages["collect"]))
-        database.execute(
-            _DOCUMENTS.format(side=side),
-            {
-                "tokens": self._files((source.rows for source in self.snapshot.sources), TOKENS),
-                "rules": self._files(rules, DOCUMENTS),
-            },
-        )
+        rules = [self.store.read(object_id) for label, object_id in inputs if label.startswith("rules/")]
+        rows = [self.store.read(source.rows) for source in self.snapshot.sources]
+        files = {"tokens": table_files(rows, TOKENS), "rules": table_files(rules, DOCUMENTS)}
+        database.execute(_DOCUMENTS.format(side=side), files)
         create_drops(database, self.store, self.stages)
         database.execute(f"alter table drops rename to {side}_drops")
+        collected = list(parts_of(self.stages[STAGES.names[0]]))
         database.execute(f"create table {side}_sources as select unnest($names) as name", {"names": collected})
-
-    def _files(self, parts: Iterable[str], table: str) -> list[str]:
-        return [str(path) for part in parts for path in self.store.read(part).paths(table)]
 
     def settings(self) -> QueryRow:
         """Return everything that decided the snapshot, by dotted name."""

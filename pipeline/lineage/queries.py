@@ -1,4 +1,4 @@
-"""Queries of the stored tables with DuckDB: rows as dictionaries, and one table of everything that was dropped."""
+"""Queries of the stored tables of a corpus with DuckDB: rows as dictionaries, and one table of everything that was dropped."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -7,6 +7,7 @@ import duckdb
 
 from pipeline.build.stage_objects import parts_of
 from pipeline.build.stages import STAGES, PartKind
+from pipeline.core.errors import MissingError
 from pipeline.core.records import DroppedRecord, DuplicateRecord
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
@@ -34,6 +35,23 @@ def query(database: duckdb.DuckDBPyConnection, sql: str, **parameters: Any) -> l
     cursor = database.execute(sql, parameters or None)
     names = [column[0] for column in cursor.description or []]
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def stage_object(store: Store, corpus: str, stage: str) -> StoredObject:
+    """Read the object of a stage of a corpus as it was last built. Raises MissingError if it was not."""
+    stage_id = store.ref(corpus, stage)
+    if stage_id is None:
+        remedy = f"Run `python -m pipeline build --recipe {corpus} --until {stage}`."
+        raise MissingError(f"corpus {corpus}", f"stage {stage} has no output", "", remedy)
+    return store.read(stage_id)
+
+
+def stage_part(store: Store, corpus: str, stage: str, name: str) -> StoredObject:
+    """Read the part of a source. Raises MissingError if the stage was not built, or has no part of that name."""
+    parts = parts_of(stage_object(store, corpus, stage))
+    if name not in parts:
+        raise MissingError(f"source {name}", f"corpus {corpus} has no such source", f"one of {', '.join(parts)}")
+    return store.read(parts[name])
 
 
 def table_files(parts: Iterable[StoredObject], table: str) -> list[str]:

@@ -4,6 +4,7 @@ Read from the stored tables with DuckDB. The same store gives the same report, b
 their path, and no clock is read. The lines that a sample shows of a file are scrubbed first.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -11,9 +12,8 @@ from typing import Any
 from pipeline.build.stage_objects import report_of, stage_params
 from pipeline.build.stages import STAGES
 from pipeline.contracts.stage_report import total
-from pipeline.core.errors import MissingError
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES
-from pipeline.lineage.queries import QueryRow, connect, create_drops, parts_of_kind, query, table_files
+from pipeline.lineage.queries import QueryRow, connect, create_drops, parts_of_kind, query, stage_object, table_files
 from pipeline.normalize.decode import decode
 from pipeline.normalize.drop import Drop
 from pipeline.normalize.params import NormalizeParams
@@ -91,11 +91,8 @@ class _Reporter:
 
     def __init__(self, store: Store, corpus: str, num_samples: int) -> None:
         self.store, self.corpus, self.num_samples = store, corpus, num_samples
+        stage_object(store, corpus, "normalize")  # raises if the corpus was not built that far
         self.stages = {name: store.read(ref) for name in STAGES.names if (ref := store.ref(corpus, name)) is not None}
-        if "normalize" not in self.stages:
-            raise MissingError(
-                f"corpus {corpus}", "it was not built to normalize", "", "Run `python -m pipeline build` first."
-            )
         self.steps = {
             step: parts_of_kind(store, self.stages[stage.name], kind)
             for stage in STAGES
@@ -111,7 +108,7 @@ class _Reporter:
         assert isinstance(params, NormalizeParams)
         return Report(
             corpus=self.corpus,
-            snapshot_id=self.store.ref(self.corpus, "candidate") if "verify" in self.stages else None,
+            snapshot_id=self.store.ref(self.corpus, "candidate") if STAGES.names[-1] in self.stages else None,
             limits=params.duplicates.model_dump(mode="json"),
             stages=[{"stage": step, **_counts(self._reporting(step))} for step in self.steps],
             sources=self._sources(),
@@ -139,31 +136,27 @@ class _Reporter:
         return [self.stages[step]] if is_stage else list(self.steps[step].values())
 
     def _sources(self) -> list[QueryRow]:
-        drops: dict[str, list[QueryRow]] = {}
+        drops: dict[str, list[QueryRow]] = defaultdict(list)
         for cell in self._rows(_CELLS):
-            drops.setdefault(cell.pop("source"), []).append(cell)
+            drops[cell.pop("source")].append(cell)
         sql = "select source, count(*) as num_files, sum(num_bytes)::bigint as num_bytes from kept group by source"
         kept = {row["source"]: row for row in self._rows(sql)}
         tokens = self.steps.get("tokenize", {})
-        return [
-            {
-                "source": name,
-                "num_files_in": report_of(self.steps["normalize"][name]).rows_in,
-                "num_bytes_in": report_of(self.steps["normalize"][name]).num_bytes_in,
-                "num_files_kept": kept.get(name, {}).get("num_files", 0),
-                "num_bytes_kept": kept.get(name, {}).get("num_bytes", 0),
-                "num_tokens": report_of(tokens[name]).measures.get("num_tokens") if name in tokens else None,
-                "drops": drops.get(name, []),
-            }
-            for name in self.steps["normalize"]
-        ]
+        rows = []
+        for name, part in self.steps["normalize"].items():
+            came, left = report_of(part), kept.get(name, {"num_files": 0, "num_bytes": 0})
+            row = {"source": name, "num_files_in": came.rows_in, "num_bytes_in": came.num_bytes_in}
+            row |= {"num_files_kept": left["num_files"], "num_bytes_kept": left["num_bytes"]}
+            num_tokens = report_of(tokens[name]).measures.get("num_tokens") if name in tokens else None
+            rows.append({**row, "num_tokens": num_tokens, "drops": drops[name]})
+        return rows
 
     def _rules(self, params: NormalizeParams) -> list[QueryRow]:
         samples = self._rows(_SAMPLES, num_samples=self.num_samples)
         self._add_first_lines(samples, params)
-        by_rule: dict[tuple[str, str], list[QueryRow]] = {}
+        by_rule: dict[tuple[str, str], list[QueryRow]] = defaultdict(list)
         for sample in samples:
-            by_rule.setdefault((sample.pop("stage"), sample.pop("reason")), []).append(sample)
+            by_rule[sample.pop("stage"), sample.pop("reason")].append(sample)
         return [{**rule, "samples": by_rule[rule["stage"], rule["reason"]]} for rule in self._rows(_RULES)]
 
     def _add_first_lines(self, samples: Sequence[QueryRow], params: NormalizeParams) -> None:

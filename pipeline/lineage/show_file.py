@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from pipeline.build.stage_objects import parts_of
 from pipeline.core.errors import MissingError
 from pipeline.core.records import PROVENANCE_CODES, ChunkKind, Mention, Provenance
 from pipeline.core.table_names import ENRICHED
+from pipeline.lineage.queries import stage_part
 from pipeline.lineage.why import why
 from pipeline.store.store import Store
 
@@ -39,15 +39,7 @@ _SENTENCES = {
 
 def file_structure(store: Store, corpus: str, source: str, path: str) -> dict[str, Any]:
     """Return the structure of one document of a corpus, as JSON. Raises MissingError naming what is missing, or what dropped it."""
-    stage_id = store.ref(corpus, "enrich")
-    if stage_id is None:
-        raise MissingError(
-            f"corpus {corpus}", "enrich has no output", "", f"Run `build --recipe {corpus} --until enrich`."
-        )
-    parts = parts_of(store.read(stage_id))
-    if source not in parts:
-        raise MissingError(f"source {source!r}", f"corpus {corpus} has none of that name", f"one of {', '.join(parts)}")
-    table = store.read(parts[source]).table(ENRICHED)
+    table = stage_part(store, corpus, "enrich", source).table(ENRICHED)
     found = table.filter(pc.equal(table["path"], path)).to_pylist()
     if not found:
         last = why(store, corpus, source, path).steps[-1]

@@ -1,21 +1,55 @@
-"""Vocabulary report: bytes per token of a corpus by kind of chunk, and the share of entries that never occur."""
+"""Vocabulary report: bytes per token of a corpus by kind of chunk, and the share of entries that never occur.
+
+Also the texts of a corpus that a vocabulary is trained on.
+"""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from pipeline.core.records import ChunkKind
+from pipeline.build.stage_objects import parts_of
+from pipeline.core.records import ChunkKind, Split
+from pipeline.core.table_names import DOCUMENTS, ENRICHED, KEPT
+from pipeline.lineage.queries import stage_object
+from pipeline.store.store import Store
 from pipeline.tokenize.columns.align import align_values
 from pipeline.tokenize.encode import Encoder, token_starts
-from pipeline.tokenize.vocabulary import Vocabulary
+from pipeline.tokenize.vocabulary import TrainedOn, Vocabulary
 
 _BLANKS = b" \t\n\x0b\x0c\r"
 
-Chunks = Sequence[tuple[Sequence[int], Sequence[int]]]
+ChunksOfTexts = Sequence[tuple[Sequence[int], Sequence[int]]]
+"""The chunks of each text: their starts in bytes, and their kinds."""
 
 
-def vocabulary_report(vocabulary: Vocabulary, texts: Sequence[str], chunks: Chunks) -> dict[str, Any]:
+def training_texts(store: Store, corpus: str) -> tuple[list[str], TrainedOn]:
+    """Return the texts of all kept training documents, sorted by document id, and the object that they are from."""
+    stage = stage_object(store, corpus, "normalize")
+    parts = parts_of(stage)
+    kept = store.read(parts.pop("duplicates")).table(KEPT, ["document_id"])["document_id"]
+    tables = []
+    for object_id in parts.values():
+        table = store.read(object_id).table(DOCUMENTS, ["document_id", "split", "text"])
+        in_training = pc.and_(
+            pc.is_in(table["document_id"], value_set=kept), pc.equal(table["split"], Split.TRAIN.value)
+        )
+        tables.append(table.filter(in_training))
+    return pa.concat_tables(tables).sort_by("document_id")["text"].to_pylist(), TrainedOn(corpus, stage.object_id)
+
+
+def corpus_texts(store: Store, corpus: str) -> tuple[list[str], ChunksOfTexts]:
+    """Return the texts of the enriched documents, and of each its chunks: their starts in bytes, and their kinds."""
+    columns = ["text", "chunk_starts", "chunk_kinds"]
+    parts = parts_of(stage_object(store, corpus, "enrich"))
+    table = pa.concat_tables([store.read(part).table(ENRICHED, columns) for part in parts.values()])
+    texts, starts, kinds = (table[name].to_pylist() for name in columns)
+    return texts, list(zip(starts, kinds, strict=True))
+
+
+def vocabulary_report(vocabulary: Vocabulary, texts: Sequence[str], chunks: ChunksOfTexts) -> dict[str, Any]:
     """Measure bytes per token in all and by kind of chunk, the share of unused entries, and tokens of blanks alone."""
     encoder = Encoder(vocabulary)
     usage = np.zeros(vocabulary.size, np.int64)

@@ -5,11 +5,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipeline.build.stage_objects import parts_of
 from pipeline.build.stages import STAGES, PartKind, StageTable
 from pipeline.core.errors import MissingError
 from pipeline.core.records import DroppedRecord, DuplicateRecord, PackedRow
-from pipeline.lineage.queries import QueryRow, connect, query, table_files
+from pipeline.lineage.queries import QueryRow, connect, query, stage_part, table_files
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 
@@ -17,9 +16,7 @@ _DROPS = {
     DroppedRecord: "reason, detail, license, num_bytes",
     DuplicateRecord: "reason, keeper_source, keeper_path, jaccard, cluster_id",
 }
-_ROWS = (
-    "select pack_id, split from read_parquet($files) where list_contains(source_doc_ids, $document_id) order by pack_id"
-)
+_ROWS = "select pack_id, split from read_parquet($files) where list_contains(source_doc_ids, $document_id) order by all"
 
 
 @dataclass(frozen=True)
@@ -63,7 +60,8 @@ class _Tracer:
         """Yield the steps in order, up to the first that did not keep the file. License evidence takes the first step alone."""
         for stage in STAGES:
             for name, kind in stage.steps.items():
-                step = self._step(name, kind, self._part(stage.name, kind.only or self.source))
+                part = stage_part(self.store, self.corpus, stage.name, kind.only or self.source)
+                step = self._step(name, kind, part)
                 yield step
                 if step.verdict != "kept" or step.evidence.get("is_evidence"):
                     return
@@ -94,13 +92,11 @@ class _Tracer:
     def _packed_rows(self, part: StoredObject, kind: PartKind, document: Mapping[str, Any]) -> QueryRow:
         """Return the packed rows that the document is in, if the parts of this kind hold rows."""
         names = [table.name for table in kind.tables if table.record is PackedRow]
-        files = {name: table_files([part], name) for name in names}
-        found = [
-            f"{row['split']}/{row['pack_id']}"
-            for name in names
-            for row in query(self.database, _ROWS, files=files[name], document_id=document["document_id"])
-        ]
-        return {"rows": found} if names else {}
+        if not names:
+            return {}
+        files = [path for name in names for path in table_files([part], name)]
+        rows = query(self.database, _ROWS, files=files, document_id=document["document_id"])
+        return {"rows": [f"{row['split']}/{row['pack_id']}" for row in rows]}
 
     def _unknown(self, part: StoredObject, table: StageTable) -> MissingError:
         sql = "select path from read_parquet($files) order by path"
@@ -112,16 +108,3 @@ class _Tracer:
             "",
             f"Did you mean {', '.join(near)}?",
         )
-
-    def _part(self, stage: str, name: str) -> StoredObject:
-        stage_id = self.store.ref(self.corpus, stage)
-        if stage_id is None:
-            raise MissingError(
-                f"corpus {self.corpus}", f"stage {stage} has no output", "", "Run `python -m pipeline build` first."
-            )
-        parts = parts_of(self.store.read(stage_id))
-        if name not in parts:
-            raise MissingError(
-                f"source {name}", f"corpus {self.corpus} has no such source", f"one of {', '.join(parts)}"
-            )
-        return self.store.read(parts[name])

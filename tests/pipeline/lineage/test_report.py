@@ -143,7 +143,7 @@ def test_a_sample_shows_no_address_of_a_person(hostile: Report) -> None:
 
 
 def test_a_corpus_that_was_not_built_is_named(store: Store) -> None:
-    with pytest.raises(MissingError, match="corpus nowhere: it was not built to normalize"):
+    with pytest.raises(MissingError, match="corpus nowhere: stage normalize has no output"):
         report_corpus(store, "nowhere")
 
 
