@@ -1,4 +1,4 @@
-"""Append-only logs of a store: moves of refs, and withdrawals."""
+"""Records of a store beside its objects: append-only logs of moves and withdrawals, and verdicts of the gates."""
 
 import json
 import os
@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from pipeline.core.durable import cut_torn_line, make_folder, sync_folder
+from pipeline.core.durable import cut_torn_line, make_folder, replace, sync_folder
 from pipeline.core.errors import DamagedError
 from pipeline.core.params import canonical_json
 from pipeline.store.locks import REFS_LOCK, Locks
@@ -17,7 +17,7 @@ WITHDRAWALS = Path("log") / "withdrawals.jsonl"
 
 
 class Log(Locks):
-    """Logs under `root`/log, one JSON object a line."""
+    """Logs under `root`/log, one JSON object a line, and the latest verdicts about an object under `root`/verdicts."""
 
     root: Path
     clock: Callable[[], datetime]
@@ -61,3 +61,21 @@ class Log(Locks):
             file.flush()
             os.fsync(file.fileno())
         sync_folder(path.parent)
+
+    def put_verdicts(self, object_id: str, verdicts: Any) -> None:
+        """Store what the gates decided about an object."""
+        content = {"when": self.clock().isoformat(), "verdicts": verdicts}
+        replace(self.root / "verdicts" / f"{object_id}.json", json.dumps(content, indent=1, sort_keys=True).encode())
+
+    def verdicts(self, object_id: str) -> Any:
+        """Return what the gates last decided about an object; None if they never did. Raises DamagedError."""
+        path = self.root / "verdicts" / f"{object_id}.json"
+        if not path.exists():
+            return None
+        try:
+            found = json.loads(path.read_bytes())
+            return {**found, "verdicts": found["verdicts"]}
+        except (ValueError, TypeError, KeyError) as error:
+            raise DamagedError(
+                f"verdicts of object {object_id[:12]}", f"they cannot be read ({error})", "", "Build again to judge it."
+            ) from error

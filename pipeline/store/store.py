@@ -20,12 +20,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pipeline.store.blobs import Blobs
+from pipeline.store.layout import refuse_other_format
 from pipeline.store.refs import Refs
-from pipeline.store.store_format import refuse_other_format
-from pipeline.store.verdicts import Verdicts
 
 
-class Store(Refs, Blobs, Verdicts):
+class Store(Refs, Blobs):
     """A store under `root`. `clock` gives the time written into verdicts and logs, never into an id."""
 
     def __init__(self, root: Path, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:

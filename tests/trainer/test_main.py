@@ -4,12 +4,13 @@ import argparse
 import importlib
 import pkgutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 import trainer.cli
 from tests.tools.light_imports import heavy_modules
-from trainer.__main__ import GROUPS, build_parser
+from trainer.__main__ import GROUPS, build_parser, main
 
 NAMES = {
     *("train", "smoke", "compare", "presets", "export", "evaluate", "sample", "doctor", "accept", "bench"),
@@ -50,3 +51,13 @@ def test_every_file_of_commands_is_a_group() -> None:
 
 def test_the_parser_loads_no_torch() -> None:
     assert heavy_modules("trainer.__main__", ("torch", "numpy", "pydantic", "safetensors", "pyarrow")) == []
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_every_command_refuses_a_store_of_another_version(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "objects").mkdir()
+
+    assert main([*name.split(), "--store", str(tmp_path), "--json"]) == 1
+    assert '"error": "FormatError"' in capsys.readouterr().out

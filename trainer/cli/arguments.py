@@ -3,10 +3,10 @@
 import argparse
 import sys
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.core.command_line import whole_number
+from pipeline.store.layout import store_folder
 
 if TYPE_CHECKING:
     from pipeline.store.store import Store
@@ -21,7 +21,7 @@ def add_command(
 ) -> argparse.ArgumentParser:
     """Declare a command. `handler` returns what `--json` prints, and imports what it needs when it is called."""
     parser: argparse.ArgumentParser = commands.add_parser(name, help=help_text, description=help_text)
-    parser.add_argument("--store", type=Path, required=needs_store, help="folder of the store")
+    parser.add_argument("--store", type=store_folder, required=needs_store, help="folder of the store")
     parser.add_argument("--json", action="store_true", help="print one JSON value on stdout")
     parser.set_defaults(handler=handler)
     return parser

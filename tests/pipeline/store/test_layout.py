@@ -1,12 +1,13 @@
-"""A name of a corpus, a run or a ref leads to one place in the store, or is refused."""
+"""A name of a corpus, a run or a ref leads to one place in the store, or is refused; so is a store of another version."""
 
 from pathlib import Path
 
 import pytest
 
-from pipeline.core.errors import LockedError, MissingError, ParamsError
-from pipeline.store.names import refuse_bad_corpus
+from pipeline.core.errors import FormatError, LockedError, ParamsError
+from pipeline.store.layout import refuse_bad_corpus
 from pipeline.store.store import Store
+from tests.support.stored_text import commit_text
 
 BAD = [
     "",
@@ -37,7 +38,7 @@ def test_names_and_runs_are_accepted(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_name_that_is_none_is_refused_before_anything_is_touched(tmp_path: Path, name: str) -> None:
+def test_a_bad_name_is_refused_before_anything_is_touched(tmp_path: Path, name: str) -> None:
     store = Store(tmp_path / "store")
     for use in (
         lambda: store.ref(name, "live"),
@@ -58,7 +59,7 @@ def test_an_absolute_name_does_not_empty_the_file_of_that_name(store: Store, tmp
 
 
 @pytest.mark.parametrize("corpus", ["refs", "blobs", "objects"])
-def test_no_corpus_meets_what_the_store_keeps_for_itself(store: Store, corpus: str) -> None:
+def test_no_corpus_collides_with_the_folders_of_the_store(store: Store, corpus: str) -> None:
     arriving = store.partial_blob("0" * 64)
     arriving.write_bytes(b"half of it")
     with store.writer(corpus, "a test") as scratch:
@@ -80,13 +81,14 @@ def test_a_ref_never_reads_outside_its_corpus(store: Store, name: str) -> None:
     assert store.ref("tiny", name) is None
 
 
-def test_the_first_digits_of_an_id_are_answered_with_the_whole(store: Store) -> None:
-    folder = store.root / "tmp" / "made"
-    folder.mkdir(parents=True)
-    object_id = store.commit(folder, "test/object", {}, {})
+def test_a_store_of_another_version_is_refused_and_one_without_objects_is_not(tmp_path: Path) -> None:
+    (tmp_path / "old" / "objects").mkdir(parents=True)
+    (tmp_path / "new" / "blobs").mkdir(parents=True)
 
-    with pytest.raises(MissingError, match=f"Did you mean {object_id}"):
-        store.read(object_id[:12])
-    for odd in ("", "../x", "?" * 12, "0" * 63, object_id.upper() + "A"):
-        with pytest.raises(MissingError, match="64 hex digits"):
-            store.read(odd)
+    with pytest.raises(FormatError, match=r"it has format 1; expected 2.* Move it aside and build again\."):
+        Store(tmp_path / "old")
+    commit_text(Store(tmp_path / "new"), b"text")
+    assert (tmp_path / "new" / "format").read_text() == "2\n"
+    (tmp_path / "new" / "format").write_text("3\n")
+    with pytest.raises(FormatError, match="it has format 3"):
+        Store(tmp_path / "new")

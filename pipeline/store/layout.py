@@ -1,0 +1,81 @@
+"""Layout of a store: the version of it, the names of corpora, runs and refs, and the small files that hold one name.
+
+Names become paths in the store, so nothing in them may lead anywhere else.
+"""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from pipeline.core.durable import replace
+from pipeline.core.errors import FormatError, ParamsError
+
+STORE_FORMAT = 2
+"""Version of the store as a whole. Raised when what an earlier version wrote can no longer be read."""
+RUNS = "runs"
+"""Training runs hold and move refs like corpora do, under this folder; so no corpus may have this name."""
+_FORMAT = "format"
+_KEPT = "blobs/, names/ and log/withdrawals.jsonl"
+_ID = re.compile(r"[0-9a-f]{64}")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def store_folder(text: str) -> Path:
+    """Parse the argument `--store`: the folder of a store. Raises FormatError as `refuse_other_format` does."""
+    refuse_other_format(Path(text))
+    return Path(text)
+
+
+def refuse_other_format(root: Path) -> None:
+    """Raise FormatError for a store that another version of Sluice wrote. One without objects has no format yet."""
+    found = text_of(root / _FORMAT) or ("1" if (root / "objects").is_dir() else str(STORE_FORMAT))
+    if found != str(STORE_FORMAT):
+        raise FormatError(
+            f"store {root}",
+            f"it has format {found[:20]}",
+            f"{STORE_FORMAT}, with other names of columns and other ids",
+            f"Move it aside and build again. Its {_KEPT} can be moved into the new store: nothing is downloaded twice.",
+        )
+
+
+def mark_format(root: Path) -> None:
+    """Write the format of a new store."""
+    if not (root / _FORMAT).exists():
+        replace(root / _FORMAT, f"{STORE_FORMAT}\n".encode())
+
+
+def is_id(text: str) -> bool:
+    """Return whether a text has the form of an object's id."""
+    return _ID.fullmatch(text) is not None
+
+
+def is_name(name: str) -> bool:
+    """Return whether a name may be one part of a path in the store. Names that begin with a dot are the store's own."""
+    return _NAME.fullmatch(name) is not None
+
+
+def refuse_bad_corpus(corpus: str) -> None:
+    """Raise ParamsError unless `corpus` is the name of a corpus, or `runs/` and the name of a run."""
+    name = corpus.removeprefix(f"{RUNS}/")
+    if is_name(name) and corpus != RUNS:
+        return
+    kind = "run" if name != corpus else "corpus"
+    raise ParamsError(
+        f"{kind} {name[:200]!r}",
+        "it is reserved for training runs" if corpus == RUNS else "it is not a valid name",
+        "up to 100 letters, digits, dots, underscores and hyphens, the first a letter or digit",
+        f"Give the {kind} another name.",
+    )
+
+
+def text_of(path: Path) -> str | None:
+    """Return the text of a ref, a key or a name without its line end, or None if there is no such file."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except FileNotFoundError:
+        return None
+
+
+def visible(paths: Iterable[Path]) -> list[Path]:
+    """Sort paths and leave out hidden ones: a killed write leaves a hidden temporary file, which is not a ref."""
+    return sorted(path for path in paths if not path.name.startswith("."))
