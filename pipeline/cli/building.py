@@ -4,6 +4,7 @@ import argparse
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from pipeline.build.recipes import RECIPES, params_of, pins_of
 from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.build.stages import STAGES
 from pipeline.cli.console import StageBars, verdict_table, waterfall
-from pipeline.cli.declaration import Answer, CliCommand, add_corpus
+from pipeline.cli.declaration import Answer, add_corpus, command
 from pipeline.core.command_line import amount, whole_number
 from pipeline.store.store import Store
 
@@ -36,6 +37,7 @@ def add_build_arguments(parser: argparse.ArgumentParser, recipe: str | None = "q
     parser.add_argument("--wait", type=amount, default=3600.0, help="seconds to wait for another build of the corpus")
 
 
+@command("build", "run the stages and make a candidate snapshot", add_build_arguments)
 def run_build(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     """Run the stages, and promote the candidate with `--promote`."""
     recipe = RECIPES[options.recipe]
@@ -93,12 +95,7 @@ def _stage_row(result: StageResult, seconds: float) -> dict[str, Any]:
     return {
         "name": result.stage,
         "object_id": result.object_id,
-        "rows_in": result.report.rows_in,
-        "rows_out": result.report.rows_out,
-        "dropped": dict(result.report.dropped),
-        "num_bytes_in": result.report.num_bytes_in,
-        "num_bytes_out": result.report.num_bytes_out,
-        "measures": dict(result.report.measures),
+        **asdict(result.report),
         "seconds": round(seconds, 3),
         "unchanged": result.unchanged,
     }
@@ -119,21 +116,10 @@ def _add_promote_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reason", default="promoted by hand", help="kept in the history")
 
 
+@command("promote", "judge a snapshot again and make it live", _add_promote_arguments)
 def _promote(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     from pipeline.build.promotion import promote
 
     done = promote(store, options.corpus, options.to, options.reason)
     person.print(f"corpus {done.corpus}: live {'stays' if done.unchanged else 'is now'} {done.new}")
-    return 0, {
-        "corpus": done.corpus,
-        "old": done.old,
-        "new": done.new,
-        "unchanged": done.unchanged,
-        "verdicts": [verdict.as_json() for verdict in done.verdicts],
-    }
-
-
-COMMANDS = (
-    CliCommand("build", "run the stages and make a candidate snapshot", run_build, add_build_arguments),
-    CliCommand("promote", "judge a snapshot again and make it live", _promote, _add_promote_arguments),
-)
+    return 0, asdict(done) | {"unchanged": done.unchanged}

@@ -136,12 +136,12 @@ class StageBars:
 def stage_line(result: StageResult, seconds: float) -> str:
     """Format one line about a finished stage."""
     report = result.report
-    bar = "[red]" + "━" * 12 + "[/red]" if result.blocked else "[green]" + "━" * 12 + "[/green]"
+    color = "red" if result.blocked else "green"
+    bar = f"[{color}]{'━' * 12}[/{color}]"
     speed = "unchanged" if result.unchanged else _speed(report.num_bytes_in, seconds)
     state = "[red]blocked[/red]" if result.blocked else result.object_id[:12]
-    return (
-        f"{result.stage:<10} {bar} {report.rows_in:>6,} -> {report.rows_out:>6,} {seconds:>6.1f} s  {speed:<10} {state}"
-    )
+    rows = f"{report.rows_in:>6,} -> {report.rows_out:>6,}"
+    return f"{result.stage:<10} {bar} {rows} {seconds:>6.1f} s  {speed:<10} {state}"
 
 
 def _speed(num_bytes: int, seconds: float) -> str:
@@ -152,15 +152,9 @@ def _speed(num_bytes: int, seconds: float) -> str:
 def waterfall(results: Sequence[StageResult]) -> Table:
     """Build a table of files, bytes and tokens in and out of each stage, and its drops by reason, most frequent first."""
     table = Table(title="Waterfall", title_justify="left")
-    for name, justify in (
-        ("stage", "left"),
-        ("in", "right"),
-        ("out", "right"),
-        ("MB in", "right"),
-        ("MB out", "right"),
-    ):
-        table.add_column(name, justify=justify)  # type: ignore[arg-type]  # rich's Literal
-    table.add_column("tokens", justify="right")
+    table.add_column("stage")
+    for name in ("in", "out", "MB in", "MB out", "tokens"):
+        table.add_column(name, justify="right")
     table.add_column("dropped, by reason")
     for result in results:
         report = result.report
@@ -184,11 +178,8 @@ def verdict_table(verdicts: Iterable[GateVerdict]) -> Table:
     for name in ("stage", "gate", "measured", "limit", "verdict"):
         table.add_column(name, justify="right" if name in ("measured", "limit") else "left")
     for verdict in verdicts:
-        text = (
-            "[green]passed[/green]"
-            if verdict.passed
-            else ("[red]BLOCKED[/red]" if verdict.blocking else "[yellow]warning[/yellow]")
-        )
+        failed = "[red]BLOCKED[/red]" if verdict.blocking else "[yellow]warning[/yellow]"
+        text = "[green]passed[/green]" if verdict.passed else failed
         sign = "≤" if verdict.comparison == "at most" else "≥"
         table.add_row(verdict.stage, verdict.gate, f"{verdict.measured:g}", f"{sign} {verdict.limit:g}", text)
     return table

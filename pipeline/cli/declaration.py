@@ -1,4 +1,4 @@
-"""CliCommand: the declaration of one command of `python -m pipeline`, and the arguments that several commands share."""
+"""COMMANDS: the commands of `python -m pipeline`, each declared above the function that runs it; and the arguments they share."""
 
 import argparse
 from collections.abc import Callable
@@ -7,10 +7,12 @@ from typing import Any
 
 from rich.console import Console
 
+from pipeline.core.registry import Registry
 from pipeline.store.store import Store
 
 Answer = tuple[int, dict[str, Any] | list[Any]]
 """The exit code, and the value that `--json` prints."""
+_Run = Callable[[argparse.Namespace, Store, Console], Answer]
 
 
 @dataclass(frozen=True)
@@ -23,8 +25,23 @@ class CliCommand:
 
     name: str
     help: str
-    run: Callable[[argparse.Namespace, Store, Console], Answer]
+    run: _Run
     add_arguments: Callable[[argparse.ArgumentParser], None] = lambda parser: None
+
+
+COMMANDS: Registry[CliCommand] = Registry("command")
+
+
+def command(
+    name: str, text: str, add_arguments: Callable[[argparse.ArgumentParser], None] = lambda parser: None
+) -> Callable[[_Run], _Run]:
+    """Declare the decorated function as a command; `text` is its line of `--help`."""
+
+    def declare(run: _Run) -> _Run:
+        COMMANDS.register(CliCommand(name, text, run, add_arguments))
+        return run
+
+    return declare
 
 
 def add_corpus(parser: argparse.ArgumentParser, default: str = "quick", text: str = "name of the corpus") -> None:

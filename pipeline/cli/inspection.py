@@ -1,16 +1,21 @@
-"""Commands that answer a question about a corpus and change nothing: `show`, `why`, `report` and `diff`."""
+"""Commands that answer a question and change nothing: `show`, `why`, `report` and `diff` of a corpus, `gates` and `config`."""
 
 import argparse
+import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from pipeline.build.recipes import RECIPES
+from pipeline.build.stages import STAGES
 from pipeline.cli.console import plain_table
-from pipeline.cli.declaration import Answer, CliCommand, add_corpus
+from pipeline.cli.declaration import Answer, add_corpus, command
+from pipeline.contracts.gates import GATES
 from pipeline.core.command_line import whole_number
 from pipeline.core.errors import MissingError
+from pipeline.core.params import fingerprint
 from pipeline.store.store import Store
 
 
@@ -21,6 +26,7 @@ def _add_show_arguments(parser: argparse.ArgumentParser) -> None:
     add_corpus(parser)
 
 
+@command("show", "print an object, the refs and history of a corpus, or a file's structure", _add_show_arguments)
 def _show(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     if options.structure != (options.path is not None):
         options.refuse("SOURCE PATH and --structure go together")
@@ -32,8 +38,6 @@ def _show(options: argparse.Namespace, store: Store, person: Console) -> Answer:
         return 0, structure
     answer = _refs(options, store) if options.what is None else _stored(options, store)
     if not options.json:
-        import json
-
         person.print_json(json.dumps(answer, default=str))
     return 0, answer
 
@@ -63,6 +67,7 @@ def _add_why_arguments(parser: argparse.ArgumentParser) -> None:
     add_corpus(parser)
 
 
+@command("why", "explain which stages kept or dropped a file, with the evidence", _add_why_arguments)
 def _why(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     from pipeline.lineage.why import why
 
@@ -84,6 +89,7 @@ def _add_report_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--samples", type=int, default=5, help="most samples of the files that a rule dropped")
 
 
+@command("report", "report what happened to every file, as a page or as JSON", _add_report_arguments)
 def _report(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     from pipeline.lineage.report import report_corpus
     from pipeline.lineage.report_page import render_page
@@ -104,6 +110,7 @@ def _add_diff_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--documents", type=whole_number(0, 10**9), default=20, help="most documents that are listed")
 
 
+@command("diff", "list what changed between two snapshots, and why", _add_diff_arguments)
 def _diff(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     from pipeline.lineage.diff import difference
     from pipeline.store.snapshot import resolve
@@ -119,11 +126,31 @@ def _diff(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     return 0, found.as_json()
 
 
-COMMANDS = (
-    CliCommand(
-        "show", "print an object, the refs and history of a corpus, or a file's structure", _show, _add_show_arguments
-    ),
-    CliCommand("why", "explain which stages kept or dropped a file, with the evidence", _why, _add_why_arguments),
-    CliCommand("report", "report what happened to every file, as a page or as JSON", _report, _add_report_arguments),
-    CliCommand("diff", "list what changed between two snapshots, and why", _diff, _add_diff_arguments),
-)
+@command("gates", "list every gate")
+def _gates(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    rows = [
+        {
+            "name": gate.name,
+            "stage": gate.stage,
+            "blocking": gate.blocking,
+            "measure": gate.measure,
+            "limit": f"{gate.limit.comparison} {gate.limit.value}",
+            "why": gate.why,
+        }
+        for gate in GATES
+    ]
+    person.print(plain_table("Gates", rows))
+    return 0, rows
+
+
+def _add_config_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--recipe", default="quick", help=f"one of {', '.join(RECIPES.names)}")
+
+
+@command("config", "print the resolved configuration of a recipe and its fingerprint", _add_config_arguments)
+def _config(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    recipe = RECIPES[options.recipe]
+    params = recipe.params.model_dump(mode="json")
+    prints = {name: fingerprint(recipe.params.of_stage(name)) for name in STAGES.names}
+    person.print_json(json.dumps(params))
+    return 0, {"recipe": recipe.name, "fingerprint": fingerprint(recipe.params), "stages": prints, "params": params}

@@ -1,4 +1,4 @@
-"""Command line `python -m pipeline`: COMMANDS, each declared in the file of its group, and the parser of all of them.
+"""Command line `python -m pipeline`: the parser of all commands. Importing a group declares its commands, in this order.
 
 `--json` prints one JSON value on stdout; messages for people go to stderr. For the exit codes see `pipeline.core.command_line`.
 """
@@ -10,21 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pipeline.build.recipes import ROOT
-from pipeline.cli import building, configuration, inspection, maintenance, publication
+from pipeline.cli import building, inspection, maintenance, publication  # noqa: F401
 from pipeline.cli.console import person
-from pipeline.cli.declaration import Answer, CliCommand
+from pipeline.cli.declaration import COMMANDS, Answer
 from pipeline.core.command_line import Parser, run_command
-from pipeline.core.registry import Registry
 from pipeline.store.store import Store
-
-COMMANDS: Registry[CliCommand] = Registry(
-    "command",
-    *building.COMMANDS,
-    *inspection.COMMANDS,
-    *configuration.COMMANDS,
-    *maintenance.COMMANDS,
-    *publication.COMMANDS,
-)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

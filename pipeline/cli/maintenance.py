@@ -9,7 +9,7 @@ from rich.console import Console
 
 from pipeline.cli.building import add_build_arguments, run_build
 from pipeline.cli.console import plain_table
-from pipeline.cli.declaration import Answer, CliCommand
+from pipeline.cli.declaration import Answer, command
 from pipeline.core.errors import MissingError
 from pipeline.store.store import Store
 
@@ -21,6 +21,7 @@ def _add_pin_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--license", help="SPDX expression of the source as a whole")
 
 
+@command("pin", "print a pins file entry, with its digest, of a release or of your own code", _add_pin_arguments)
 def _pin(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     from pipeline.collect.propose_pin import propose_cataloged, propose_local
 
@@ -45,6 +46,11 @@ def _add_withdraw_arguments(parser: argparse.ArgumentParser) -> None:
     add_build_arguments(parser, recipe=None)
 
 
+@command(
+    "withdraw",
+    "exclude something from every corpus, list what contains it, and rebuild a corpus",
+    _add_withdraw_arguments,
+)
 def _withdraw(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     answer = _change_withdrawals(options, store, person)
     if options.recipe is None or options.selector is None:
@@ -84,6 +90,7 @@ def _add_gc_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="report what would be removed and remove nothing")
 
 
+@command("gc", "remove what no ref reaches", _add_gc_arguments)
 def _gc(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     from pipeline.store.garbage import forget, reclaim
 
@@ -98,6 +105,7 @@ def _gc(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     return 0, asdict(done) | {"is_rehearsal": options.dry_run}
 
 
+@command("fsck", "verify every byte in the store")
 def _fsck(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     from pipeline.store.fsck import fsck
 
@@ -108,18 +116,3 @@ def _fsck(options: argparse.Namespace, store: Store, person: Console) -> Answer:
         person.print(problem, markup=False, style="red")
     person.print(f"{len(problems)} problems in {store.root}")
     return int(bool(problems)), {"problems": problems}
-
-
-COMMANDS = (
-    CliCommand(
-        "pin", "print a pins file entry, with its digest, of a release or of your own code", _pin, _add_pin_arguments
-    ),
-    CliCommand(
-        "withdraw",
-        "exclude something from every corpus, list what contains it, and rebuild a corpus",
-        _withdraw,
-        _add_withdraw_arguments,
-    ),
-    CliCommand("gc", "remove what no ref reaches", _gc, _add_gc_arguments),
-    CliCommand("fsck", "verify every byte in the store", _fsck),
-)

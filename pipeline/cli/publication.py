@@ -3,25 +3,33 @@
 import argparse
 import json
 from pathlib import Path
+from pkgutil import resolve_name
 
 from rich.console import Console
 
 from pipeline.cli.console import plain_table
-from pipeline.cli.declaration import Answer, CliCommand, add_corpus, add_snapshot
+from pipeline.cli.declaration import Answer, add_corpus, add_snapshot, command
 from pipeline.core.errors import MissingError
-from pipeline.export.export import EXPORT_FORMATS, export
+from pipeline.core.registry import Registry
+from pipeline.export.export import EXPORT_FORMATS, ExportFormat, export
 from pipeline.store.store import Store
 
-DESCRIPTIONS = ("markdown", "croissant", "spdx")
+DESCRIPTIONS = Registry(
+    "description",
+    ExportFormat("markdown", "pipeline.export.card:markdown_card", "a data card"),
+    ExportFormat("croissant", "pipeline.export.croissant:croissant", "a Croissant description, as JSON-LD"),
+    ExportFormat("spdx", "pipeline.export.spdx:bill_of_materials", "an SPDX bill of materials, as JSON"),
+)
+"""Descriptions of a snapshot: `writer` is a function of its facts."""
 
 
 def _add_export_arguments(parser: argparse.ArgumentParser) -> None:
-    formats = "; ".join(f"{form.name}: {form.description}" for form in EXPORT_FORMATS)
-    parser.add_argument("format", choices=EXPORT_FORMATS.names, help=formats)
+    parser.add_argument("format", choices=EXPORT_FORMATS.names, help=_list(EXPORT_FORMATS))
     add_snapshot(parser)
     parser.add_argument("--out", type=Path, required=True, help="an empty or a new folder")
 
 
+@command("export", "write a snapshot for other tools", _add_export_arguments)
 def _export(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     from pipeline.store.snapshot import open_snapshot, resolve
 
@@ -33,23 +41,20 @@ def _export(options: argparse.Namespace, store: Store, person: Console) -> Answe
 
 def _add_card_arguments(parser: argparse.ArgumentParser) -> None:
     add_snapshot(parser)
-    parser.add_argument("--as", dest="form", choices=DESCRIPTIONS, default="markdown", help="form of the description")
+    parser.add_argument("--as", dest="form", choices=DESCRIPTIONS.names, default="markdown", help=_list(DESCRIPTIONS))
 
 
+@command("card", "describe a snapshot: data card, Croissant, SPDX bill of materials", _add_card_arguments)
 def _card(options: argparse.Namespace, store: Store, person: Console) -> Answer:
-    from pipeline.export.card import facts_of, markdown_card
-    from pipeline.export.croissant import croissant
-    from pipeline.export.spdx import bill_of_materials
+    from pipeline.export.card import facts_of
     from pipeline.store.snapshot import open_snapshot, resolve
 
     facts = facts_of(open_snapshot(store, resolve(store, options.corpus, options.snapshot)))
-    if options.form == "markdown":
-        answer = {"snapshot_id": facts.snapshot.snapshot_id, "markdown": markdown_card(facts)}
-    else:
-        answer = croissant(facts) if options.form == "croissant" else bill_of_materials(facts)
+    described = resolve_name(DESCRIPTIONS[options.form].writer)(facts)
+    is_text = isinstance(described, str)
     if not options.json:
-        print(answer["markdown"] if options.form == "markdown" else json.dumps(answer, indent=1))
-    return 0, answer
+        print(described if is_text else json.dumps(described, indent=1))
+    return 0, {"snapshot_id": facts.snapshot.snapshot_id, options.form: described} if is_text else described
 
 
 def _add_vocabulary_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,6 +66,7 @@ def _add_vocabulary_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--report", action="store_true", help="report its tokens of the documents of --corpus")
 
 
+@command("vocabulary", "describe a vocabulary, or train one from a corpus", _add_vocabulary_arguments)
 def _vocabulary(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     from pipeline.lineage.vocabulary_report import corpus_texts, training_texts, vocabulary_report
     from pipeline.tokenize.vocabulary import load_vocabulary, write_vocabulary
@@ -80,10 +86,5 @@ def _vocabulary(options: argparse.Namespace, store: Store, person: Console) -> A
     return 0, answer
 
 
-COMMANDS = (
-    CliCommand("export", "write a snapshot for other tools", _export, _add_export_arguments),
-    CliCommand("card", "describe a snapshot: data card, Croissant, SPDX bill of materials", _card, _add_card_arguments),
-    CliCommand(
-        "vocabulary", "describe a vocabulary, or train one from a corpus", _vocabulary, _add_vocabulary_arguments
-    ),
-)
+def _list(formats: Registry[ExportFormat]) -> str:
+    return "; ".join(f"{form.name}: {form.description}" for form in formats)

@@ -16,8 +16,8 @@ from rich.console import Console
 
 from pipeline.build.run_stage import StageResult
 from pipeline.build.stages import STAGES
-from pipeline.cli.declaration import CliCommand, add_corpus
-from pipeline.cli.main import COMMANDS, main
+from pipeline.cli.declaration import COMMANDS, CliCommand, add_corpus
+from pipeline.cli.main import main
 from pipeline.contracts.gates import GATES
 from pipeline.core.registry import Registry
 from pipeline.store.store import Store
