@@ -1,0 +1,217 @@
+"""A build prints its stages, and one line about a mistake with what to do."""
+
+import hashlib
+import io
+import json
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.build.run_stage import StageResult
+from pipeline.build.stages import STAGES
+from pipeline.contracts.gates import GATES
+from pipeline.core.registry import Registry
+from pipeline.store.store import Store
+
+Run = Callable[..., tuple[int, Any, str]]
+CODE = (
+    "// SPDX-License-"
+    + "Identifier: MIT\n"
+    + "".join(f"int f{n}(int a{n}) {{ return a{n} * {n} + {n}; }}\n" for n in range(200))
+)
+
+
+def write_pins(folder: Path, *entries: str) -> str:
+    path = folder / "pins.toml"
+    path.write_text("\n".join(f"[[pin]]\n{entry}" for entry in entries))
+    return str(path)
+
+
+def local_tree(folder: Path, run: Run, **files: str) -> str:
+    for name, content in files.items():
+        (folder / "code").mkdir(exist_ok=True)
+        (folder / "code" / name.replace("_c", ".c")).write_text(content)
+    _, entry, _ = run("pin", "mine", str(folder / "code"), "--license", "MIT")
+    return "\n".join(f"{key} = {json.dumps(value)}" for key, value in entry.items())
+
+
+def build(run: Run, pins: str, *more: str) -> tuple[int, Any, str]:
+    return run("build", "--recipe", "tiny", "--corpus", "mine", "--pins", pins, "--workers", "1", *more)
+
+
+def test_build_prints_its_stages_and_the_snapshot(run: Run, tiny_results: list[StageResult]) -> None:
+    code, answer, _ = run("build", "--recipe", "tiny", "--workers", "2", "--promote")
+
+    assert code == 0
+    assert answer["snapshot_id"] == tiny_results[-1].snapshot_id
+    assert answer["promoted"] is True
+    assert [stage["name"] for stage in answer["stages"]] == list(STAGES.names)
+    for stage in answer["stages"]:
+        assert stage["rows_in"] == stage["rows_out"] + sum(stage["dropped"].values())
+        assert stage["seconds"] >= 0
+        assert stage["unchanged"] is False
+
+
+def test_a_folder_of_ones_own_is_pinned_built_and_promoted(run: Run, tmp_path: Path) -> None:
+    pins = write_pins(tmp_path, local_tree(tmp_path, run, main_c=CODE))
+    code, answer, _ = build(run, pins, "--until", "tokenize")
+
+    assert code == 0
+    assert answer["stages"][-1]["rows_out"] == 1
+
+
+def test_documents_that_hold_a_given_evaluation_item_are_dropped(run: Run, tmp_path: Path) -> None:
+    pins = write_pins(
+        tmp_path, local_tree(tmp_path, run, main_c=CODE, other_c=CODE.replace("int f", "long g") + "int more;\n")
+    )
+    (tmp_path / "items").mkdir()
+    item = {"id": "mine/1", "prompt": "Write it.", "solution": "\n".join(CODE.splitlines()[1:20])}
+    (tmp_path / "items" / "mine.jsonl").write_text(json.dumps(item))
+    for more, dropped in [((), {}), (("--evaluation-items", str(tmp_path / "items")), {"contaminated": 1})]:
+        code, answer, _ = build(run, pins, "--until", "normalize", *more)
+        assert (code, answer["stages"][-1]["dropped"].get("contaminated", 0)) == (0, sum(dropped.values()))
+    code, answer, _ = build(run, pins, "--evaluation-items", str(tmp_path / "nowhere"))
+    assert (code, answer["error"]) == (1, "ParamsError")
+
+
+def test_until_stops_after_the_stage(run: Run) -> None:
+    code, answer, _ = run("build", "--recipe", "tiny", "--workers", "1", "--until", "normalize")
+
+    assert code == 0
+    assert [stage["name"] for stage in answer["stages"]] == ["collect", "normalize"]
+    assert answer["snapshot_id"] is None
+
+
+def test_promotion_without_a_build_says_what_to_run(run: Run) -> None:
+    code, answer, text = run("promote", "--corpus", "tiny")
+
+    assert code == 1
+    assert "python -m pipeline build" in answer["message"]
+    assert "Traceback" not in text
+
+
+def test_rolling_back_is_the_same_move(run: Run, tmp_path: Path) -> None:
+    _, first, _ = run("build", "--recipe", "tiny", "--workers", "1", "--promote")
+    code, answer, _ = run("promote", "--corpus", "tiny", "--to", first["snapshot_id"], "--reason", "a test")
+
+    assert code == 0
+    assert answer["unchanged"] is True
+
+
+def test_an_unknown_recipe_names_those_that_exist(run: Run) -> None:
+    code, answer, _ = run("build", "--recipe", "huge")
+
+    assert code == 1
+    assert "tiny, quick, full" in answer["message"]
+
+
+def test_offline_with_an_empty_store_names_every_missing_archive(run: Run) -> None:
+    code, answer, _ = run("build", "--recipe", "quick", "--offline", "--workers", "1")
+
+    assert code == 1
+    for name in (
+        "awkward_cpp-57.tar.gz",
+        "ducc0-0.42.0.tar.gz",
+        "iminuit-2.33.0.tar.gz",
+        "python_rapidjson-1.25.tar.gz",
+    ):
+        assert name in answer["message"]
+    assert "every_pin_verified BLOCKED: num_failed_sources is 4, must be at most 0" in answer["message"]
+
+
+def test_a_wrong_digest_shows_both_and_the_other_source_is_collected(run: Run, tmp_path: Path) -> None:
+    archive = make_archive(tmp_path / "other.tar", "project/a.c", CODE.encode())
+    wrong = f'name = "other"\nkind = "archive"\npath = "{archive}"\nsha256 = "{"1" * 64}"\ndeclared_license = "MIT"'
+    code, answer, _ = build(run, write_pins(tmp_path, local_tree(tmp_path, run, main_c=CODE), wrong))
+    found = hashlib.sha256(archive.read_bytes()).hexdigest()
+
+    assert code == 1
+    assert "1" * 64 in answer["message"]
+    assert found in answer["message"]
+    assert Store(tmp_path / "store").refs("mine") == {}
+    assert list((tmp_path / "store" / "objects" / "collect" / "part").iterdir())
+
+
+def test_a_pin_that_is_a_branch_is_refused_with_the_fix(run: Run, tmp_path: Path) -> None:
+    pins = write_pins(tmp_path, 'name = "mine"\nkind = "git"\nurl = "https://forge.test/mine.git"\ncommit = "main"')
+    code, answer, _ = build(run, pins)
+
+    assert code == 1
+    assert "mine" in answer["message"]
+    assert "main" in answer["message"]
+    assert "40" in answer["message"]
+
+
+@pytest.mark.parametrize(
+    ("member", "word"),
+    [("project/../../x.c", ".."), ("/etc/x.c", "/etc/x.c"), ("C:/x.c", "C:")],
+    ids=["climbs", "absolute", "drive"],
+)
+def test_a_hostile_archive_is_refused_by_its_member(run: Run, tmp_path: Path, member: str, word: str) -> None:
+    archive = make_archive(tmp_path / "hostile.tar", member, b"int x;\n")
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+    entry = f'name = "hostile"\nkind = "archive"\npath = "{archive}"\nsha256 = "{digest}"\ndeclared_license = "MIT"'
+    code, answer, _ = build(run, write_pins(tmp_path, entry))
+
+    assert code == 1
+    assert "hostile" in answer["message"]
+    assert word in answer["message"]
+
+
+def test_a_missing_pins_file_is_one_line(run: Run, tmp_path: Path) -> None:
+    code, answer, text = build(run, str(tmp_path / "nowhere.toml"))
+
+    assert code == 1
+    assert "nowhere.toml" in answer["message"]
+    assert "Traceback" not in text
+
+
+def test_a_gate_that_crashes_fails_loudly_and_moves_nothing(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dataclasses import replace
+
+    from pipeline.contracts import gates
+
+    broken = replace(GATES["documents_are_kept"], measure="no_such_measure")
+    others = [gate for gate in GATES if gate.name != broken.name]
+    monkeypatch.setattr(gates, "GATES", Registry("gate", *others, broken))
+    code, answer, _ = run("build", "--recipe", "tiny", "--workers", "1")
+
+    assert code == 1
+    assert answer["error"] == "MeasureError"
+    assert "documents_are_kept" in answer["message"]
+    assert set(Store(tmp_path / "store").refs("tiny")) == {"collect"}
+
+
+def test_a_second_build_of_the_corpus_waits_and_says_for_whom(run: Run, tmp_path: Path) -> None:
+    with Store(tmp_path / "store").writer("tiny", "`build` (process 1)"):
+        code, answer, text = run("build", "--recipe", "tiny", "--workers", "1", "--wait", "0.3")
+
+    assert code == 1
+    assert "being written by `build` (process 1)" in answer["message"]
+    assert "waiting for `build` (process 1)" in text
+
+
+def test_two_builds_at_once_end_in_one_snapshot(tmp_path: Path, tiny_results: list[StageResult]) -> None:
+    command = [sys.executable, "-m", "pipeline", "build", "--recipe", "tiny", "--workers", "1", "--json"]
+    command += ["--store", str(tmp_path / "store")]
+    children = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) for _ in range(2)
+    ]
+    answers = [json.loads(child.communicate()[0]) for child in children]
+
+    assert {answer["snapshot_id"] for answer in answers} == {tiny_results[-1].snapshot_id}
+
+
+def make_archive(path: Path, member: str, content: bytes) -> Path:
+    with tarfile.open(path, "w") as archive:
+        info = tarfile.TarInfo(member)
+        info.size = len(content)
+        archive.addfile(info, io.BytesIO(content))
+    return path
