@@ -8,7 +8,7 @@ from pathlib import Path
 from pipeline.core.digests import file_sha256
 from pipeline.core.durable import hidden_sibling, make_folder, replace, sync_folder
 from pipeline.core.errors import DigestError
-from pipeline.store.layout import text_of
+from pipeline.store.store_layout import text_of
 
 
 class Blobs:

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from pipeline.core.digests import file_sha256
 from pipeline.core.errors import ParamsError, StoreError
-from pipeline.store.layout import visible
 from pipeline.store.log import HISTORY, WITHDRAWALS
 from pipeline.store.objects import MANIFEST, StoredObject, read_manifest
 from pipeline.store.store import Store
+from pipeline.store.store_layout import visible
 
 
 def fsck(store: Store) -> list[str]:

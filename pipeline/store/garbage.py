@@ -11,9 +11,9 @@ from typing import Any
 
 from pipeline.core.durable import remove
 from pipeline.core.errors import MissingError
-from pipeline.store.layout import text_of, visible
 from pipeline.store.objects import MANIFEST, read_manifest
 from pipeline.store.store import Store
+from pipeline.store.store_layout import text_of, visible
 
 
 @dataclass(frozen=True)

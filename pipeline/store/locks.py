@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pipeline.core.durable import acquire, make_folder
-from pipeline.store.layout import refuse_bad_corpus
+from pipeline.store.store_layout import refuse_bad_corpus
 
 REFS_LOCK, OBJECTS_LOCK = ".refs", ".objects"
 """No name of a corpus begins with a dot, so no corpus has one of these."""

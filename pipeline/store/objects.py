@@ -14,8 +14,8 @@ from pipeline.core.durable import make_folder, remove, replace, sync_folder, wri
 from pipeline.core.errors import DamagedError, FormatError, MissingError, StoreError
 from pipeline.core.params import canonical_json, digest
 from pipeline.formats.tables import TABLE_SUFFIXES, count_rows, read_table
-from pipeline.store.layout import is_id, mark_format, text_of
 from pipeline.store.locks import OBJECTS_LOCK, Locks
+from pipeline.store.store_layout import is_id, mark_format, text_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

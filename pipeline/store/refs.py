@@ -2,10 +2,10 @@
 
 from pipeline.core.durable import replace
 from pipeline.core.errors import DamagedError, MissingError, ParamsError, RefMovedError
-from pipeline.store.layout import is_id, is_name, refuse_bad_corpus, text_of, visible
 from pipeline.store.locks import REFS_LOCK
 from pipeline.store.log import HISTORY, Log
 from pipeline.store.objects import Objects
+from pipeline.store.store_layout import is_id, is_name, refuse_bad_corpus, text_of, visible
 
 
 class Refs(Objects, Log):

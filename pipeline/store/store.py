@@ -20,8 +20,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pipeline.store.blobs import Blobs
-from pipeline.store.layout import refuse_other_format
 from pipeline.store.refs import Refs
+from pipeline.store.store_layout import refuse_other_format
 
 
 class Store(Refs, Blobs):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from pipeline.core.command_line import whole_number
-from pipeline.store.layout import store_folder
+from pipeline.store.store_layout import store_folder
 
 if TYPE_CHECKING:
     from pipeline.store.store import Store

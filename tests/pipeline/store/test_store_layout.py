@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from pipeline.core.errors import FormatError, LockedError, ParamsError
-from pipeline.store.layout import refuse_bad_corpus
 from pipeline.store.store import Store
+from pipeline.store.store_layout import refuse_bad_corpus
 from tests.support.stored_text import commit_text
 
 BAD = [
