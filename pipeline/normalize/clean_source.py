@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -65,7 +64,8 @@ def clean_source(job: PartJob) -> PartOutput:
         if not row["is_evidence"]
     ]
     items = load_items(identity.evaluation_sha256, job.places.get(EVALUATION_ITEMS))
-    with SourceCleaner(evidence, identity, job.params, items) as cleaner:
+    with Scrubber(job.params.scrub) as scrubber:
+        cleaner = SourceCleaner(evidence, identity, job.params, scrubber, items)
         for file in files:
             cleaner.clean(file)
         return PartOutput(cleaner.tables(), cleaner.report(num_bytes_in=sum(len(file.content) for file in files)))
@@ -79,6 +79,7 @@ class SourceCleaner:
         evidence: Mapping[str, bytes],
         identity: RulesIdentity,
         params: RulesParams,
+        scrubber: Scrubber,
         items: Sequence[EvaluationItem] = (),
     ) -> None:
         self._identity = identity
@@ -86,7 +87,7 @@ class SourceCleaner:
         self._policy = load_policy(identity.license_policy_sha256)
         facts = PackageFacts(identity.declared_license, identity.inherit_license)
         self._licenses = SourceLicenses(evidence, facts, self._policy, params.licenses)
-        self._scrubber = Scrubber(params.scrub)
+        self._scrubber = scrubber
         self._decontaminator = Decontaminator(items, params.decontamination, params.permutation_seed)
         self._solutions = WholeSolutions(items)
         self.contamination: list[ContaminationRecord] = []
@@ -96,13 +97,6 @@ class SourceCleaner:
         self.copyleft: list[CopyleftRecord] = []
         self._num_lossy = 0
         self._redactions = Counter(dict.fromkeys(placeholders(), 0))
-
-    def __enter__(self) -> "SourceCleaner":
-        self._scrubber.__enter__()
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._scrubber.__exit__(*error)
 
     def clean(self, file: CollectedFile) -> None:
         """Apply the rules to one file, cheap ones first."""

@@ -107,6 +107,10 @@ class DuplicateParams(Params):
     permutation_seed: int = Field(default=1, ge=0, le=2**32 - 1)
     """Seed of the permutations, as in `datasketch.MinHash(seed=...)`."""
 
+    def min_jaccard(self, is_inside_source: bool) -> float:
+        """Return the similarity from which two files are copies, of one source or of two."""
+        return self.min_jaccard_inside_source if is_inside_source else self.min_jaccard_between_sources
+
 
 class DecontaminationRules(Params):
     """Limits from which a document holds an evaluation item's solution."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pipeline.contracts.part import Tables
 from pipeline.core.records import DuplicateRecord, UInt32, UInt64
-from pipeline.normalize.duplicates.duplicates import ComparedDocument, Reason, ShinglesOf
+from pipeline.normalize.duplicates.duplicates import ComparedDocument, Reason, ShinglesOf, duplicate_record
 from pipeline.normalize.duplicates.minhash_bands import NUM_BANDS, band_keys
 from pipeline.normalize.duplicates.shingles import jaccard
 from pipeline.normalize.params import DuplicateParams
@@ -52,6 +52,11 @@ class CopyleftText:
     is_own: bool
     signature: NDArray[np.uint32]
     shingles: NDArray[np.uint64]
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """Id, source and path."""
+        return self.record_id, self.source, self.path
 
 
 _PLAIN_COLUMNS = ("record_id", "source", "path", "text_sha256", "is_own")
@@ -90,20 +95,19 @@ def find_copyleft_copies(
     for entry in entries:
         for text in by_text.get(entry.text_sha256, ()):
             if text.is_own or entry.is_inherited:
-                dropped.setdefault(entry.document_id, _record(entry, text, 1.0))
+                dropped.setdefault(entry.document_id, duplicate_record(entry, text.place, 1.0, Reason.COPYLEFT_COPY))
     near: dict[str, DuplicateRecord] = {}
     for entry, text in _candidates(entries, signatures, copyleft):
         if entry.document_id in dropped:
             continue
-        inside = entry.source == text.source
-        limit = params.min_jaccard_inside_source if inside else params.min_jaccard_between_sources
+        limit = params.min_jaccard(entry.source == text.source)
         sizes = sorted((entry.num_shingles, len(text.shingles)))
         if sizes[0] < limit * sizes[1]:
             continue
         similarity = jaccard(shingles_of(entry.document_id), text.shingles)
         best = near.get(entry.document_id)
         if similarity >= limit and (best is None or similarity > best.jaccard):
-            near[entry.document_id] = _record(entry, text, similarity)
+            near[entry.document_id] = duplicate_record(entry, text.place, similarity, Reason.COPYLEFT_COPY)
     return list((dropped | near).values())
 
 
@@ -129,18 +133,3 @@ def _candidates(
             pairs.update((row, index) for index in places[int(ours[row])])
     for row, index in sorted(pairs):
         yield compared[row], texts[index]
-
-
-def _record(entry: ComparedDocument, text: CopyleftText, similarity: float) -> DuplicateRecord:
-    return DuplicateRecord(
-        entry.document_id,
-        entry.source,
-        entry.path,
-        entry.num_bytes,
-        text.record_id,
-        text.source,
-        text.path,
-        similarity,
-        Reason.COPYLEFT_COPY,
-        text.record_id,
-    )

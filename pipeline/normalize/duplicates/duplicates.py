@@ -5,18 +5,19 @@ clusters do not chain. Documents are processed in order of preference: each that
 ones like it are dropped. A cluster is a kept document and those that were dropped for it.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import IntEnum, StrEnum
+from pathlib import PurePosixPath
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.core.globs import any_of
 from pipeline.core.records import DuplicateRecord, Split, UInt32
 from pipeline.normalize.duplicates.minhash_bands import find_buckets
 from pipeline.normalize.duplicates.shingles import jaccard
-from pipeline.normalize.duplicates.upstreams import Upstreams
 from pipeline.normalize.license.evidence import vendored_root
 from pipeline.normalize.params import DuplicateParams
 
@@ -96,8 +97,58 @@ def find_duplicates(
     candidates = _Candidates(ranked, signatures, losses, announce)
     for keeper, loser, similarity in _similar(candidates, shingles_of, params, losses):
         losses[loser] = _Loss(keeper, similarity, Reason.NEAR_DUPLICATE)
-    found = [_record(ranked[loser], ranked[loss.keeper], loss) for loser, loss in _with_kept_keepers(losses).items()]
+    found = []
+    for loser, loss in _with_kept_keepers(losses).items():
+        kept = ranked[loss.keeper]
+        place = (kept.document_id, kept.source, kept.path)
+        found.append(duplicate_record(ranked[loser], place, loss.jaccard, loss.reason))
     return sorted(found, key=lambda record: (record.source, record.path))
+
+
+class UpstreamClaim(IntEnum):
+    """Claim of the pins about a file, the preferred first."""
+
+    NAMED_UPSTREAM = 0
+    UNCLAIMED = 1
+    COPY = 2
+
+
+class Upstreams:
+    """The claims about each file of a corpus. `named` is source -> glob of its own paths -> the source they were taken from.
+
+    A file that its pin calls a copy is one. A file of the named source with the same file name is its upstream, and is
+    preferred even if it is below a vendored root itself.
+    """
+
+    def __init__(self, named: Mapping[str, Mapping[str, str]], files: Iterable[ComparedDocument]) -> None:
+        self._globs = {
+            source: [(any_of([glob]), upstream) for glob, upstream in named[source].items()] for source in named
+        }
+        self._wanted = {(upstream, _name(file)) for file in files if (upstream := self._upstream_of(file)) is not None}
+        self._upstreams = {upstream for upstream, _ in self._wanted}
+
+    def claim(self, file: ComparedDocument) -> UpstreamClaim:
+        """Return the claim about a file of the corpus."""
+        if self._upstream_of(file) is not None:
+            return UpstreamClaim.COPY
+        is_named = file.source in self._upstreams and (file.source, _name(file)) in self._wanted
+        return UpstreamClaim.NAMED_UPSTREAM if is_named else UpstreamClaim.UNCLAIMED
+
+    def _upstream_of(self, file: ComparedDocument) -> str | None:
+        globs = self._globs.get(file.source, ())
+        return next((upstream for pattern, upstream in globs if pattern.fullmatch(file.path)), None)
+
+
+def _name(file: ComparedDocument) -> str:
+    return PurePosixPath(file.path).name
+
+
+def duplicate_record(
+    loser: ComparedDocument, keeper: tuple[str, str, str], similarity: float, reason: Reason
+) -> DuplicateRecord:
+    """Return the record of a dropped document: `keeper` is the id, source and path of the text that it is a copy of."""
+    lost = (loser.document_id, loser.source, loser.path, loser.num_bytes)
+    return DuplicateRecord(*lost, *keeper, similarity, reason, keeper[0])
 
 
 def _preference(
@@ -154,40 +205,16 @@ def _similar(
         for other in others:
             if other in lost:
                 continue
-            limit = _limit(ranked[keeper], ranked[other], params)
+            limit = params.min_jaccard(ranked[keeper].source == ranked[other].source)
             sizes = sorted((ranked[keeper].num_shingles, ranked[other].num_shingles))
-            if sizes[0] < limit * sizes[1]:  # no similarity exceeds the ratio of the sizes
-                continue
-            if candidates.estimate(keeper, other) < limit - MARGIN_OF_ESTIMATE:
+            # No similarity exceeds the ratio of the sizes.
+            if sizes[0] < limit * sizes[1] or candidates.estimate(keeper, other) < limit - MARGIN_OF_ESTIMATE:
                 continue
             similarity = jaccard(shingles_of(ranked[keeper].document_id), shingles_of(ranked[other].document_id))
             if similarity >= limit:
                 yield keeper, other, similarity
 
 
-def _limit(first: ComparedDocument, second: ComparedDocument, params: DuplicateParams) -> float:
-    return params.min_jaccard_inside_source if first.source == second.source else params.min_jaccard_between_sources
-
-
 def _with_kept_keepers(losses: Mapping[int, _Loss]) -> dict[int, _Loss]:
     """Return the same losses with keepers that are kept: a copy of a dropped text was dropped for the same document."""
-    resolved = {}
-    for loser, loss in losses.items():
-        further = losses.get(loss.keeper)
-        resolved[loser] = further or loss
-    return resolved
-
-
-def _record(loser: ComparedDocument, keeper: ComparedDocument, loss: _Loss) -> DuplicateRecord:
-    return DuplicateRecord(
-        loser.document_id,
-        loser.source,
-        loser.path,
-        loser.num_bytes,
-        keeper.document_id,
-        keeper.source,
-        keeper.path,
-        loss.jaccard,
-        loss.reason,
-        keeper.document_id,
-    )
+    return {loser: losses.get(loss.keeper, loss) for loser, loss in losses.items()}

@@ -23,18 +23,12 @@ def shingle_hashes(path: str, text: str) -> NDArray[np.uint64]:
 
 def run_hashes(hashes: NDArray[np.uint64], length: int) -> NDArray[np.uint64]:
     """Return the set of runs of `length` tokens as sorted distinct 64-bit hashes; empty for fewer tokens."""
-    ordered = np.sort(hashes_of_runs(hashes, length))  # np.unique hashes first, which is slower
+    ordered = np.sort(loops().runs(hashes, length))  # np.unique hashes first, which is slower
     return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))] if len(ordered) else ordered
 
 
-def hashes_of_runs(hashes: NDArray[np.uint64], length: int) -> NDArray[np.uint64]:
-    """Return the 64-bit hash of each run of `length` tokens, in order."""
-    found: NDArray[np.uint64] = loops().runs(hashes, length)
-    return found
-
-
 def runs_with_prefix(hashes: NDArray[np.uint64], length: int, prefixes: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Return those of `hashes_of_runs` whose leading 16 bits are set in the table `prefixes`, in order."""
+    """Return the hashes of the runs of `length` tokens whose leading 16 bits are set in the table `prefixes`, in order."""
     found: NDArray[np.uint64] = loops().runs_with_prefix(hashes, length, prefixes)
     return found
 

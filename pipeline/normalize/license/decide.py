@@ -10,8 +10,14 @@ from dataclasses import dataclass, replace
 
 from pipeline.core.records import LicenseEvidence
 from pipeline.normalize.drop import Drop
-from pipeline.normalize.license.evidence import FileText, SourceEvidence, Statement, expression_ids, vendored_root
-from pipeline.normalize.license.folder import FolderTexts
+from pipeline.normalize.license.evidence import (
+    FileText,
+    FolderTexts,
+    SourceEvidence,
+    Statement,
+    expression_ids,
+    vendored_root,
+)
 from pipeline.normalize.license.policy import ClassifiedExpression, LicenseClass, Policy, classify_expression
 from pipeline.normalize.license.tags import find_claim
 from pipeline.normalize.params import EvidencePolicy, LicenseParams

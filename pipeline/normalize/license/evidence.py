@@ -9,12 +9,11 @@ from pathlib import PurePosixPath
 from pipeline.core.records import LicenseEvidence
 from pipeline.lexing.lexer import lexer_of
 from pipeline.normalize.decode import Decoded, decode
-from pipeline.normalize.license.folder import FolderTexts, read_folder
 from pipeline.normalize.license.notices import find_notices
 from pipeline.normalize.license.policy import MAX_EXPRESSION
 from pipeline.normalize.license.reuse import Annotation, Precedence, closest, read_dep5, read_reuse_toml
-from pipeline.normalize.license.tags import find_tags
-from pipeline.normalize.license.texts import licenses_inside
+from pipeline.normalize.license.tags import LicenseClaim, find_tags, find_title
+from pipeline.normalize.license.texts import licenses_inside, recognize
 
 _MIN_HEADER = 40
 """Characters of leading comments below which no notice fits."""
@@ -42,6 +41,23 @@ class FileText:
     def header(self) -> str:
         """The leading comments."""
         return self.text[: lexer_of(self.path).leading_comments_end(self.text)]
+
+
+@dataclass(frozen=True)
+class FolderTexts:
+    """The license texts of a folder. All of them hold.
+
+    `problem` is why they are unclear, or None; `is_near` says that one is nearly a license. `is_of_source` says that they
+    are in the top folder and speak of the whole source. `title` is a copyleft title with the path of its text, if any.
+    """
+
+    paths: tuple[str, ...]
+    expressions: tuple[str, ...]
+    lines: tuple[str, ...]
+    problem: str | None
+    is_near: bool
+    is_of_source: bool
+    title: tuple[str, LicenseClaim] | None
 
 
 class SourceEvidence:
@@ -99,7 +115,7 @@ class SourceEvidence:
         root = vendored_root(path, self._vendored_roots)
         for folder in map(str, PurePosixPath(path).parents):
             if folder not in self._folders:
-                self._folders[folder] = read_folder(folder, self._texts)
+                self._folders[folder] = _read_folder(folder, self._texts)
             if self._folders[folder].paths:
                 return self._folders[folder]
             if folder == root:
@@ -119,6 +135,40 @@ def vendored_root(path: str, names: Iterable[str]) -> str | None:
 def expression_ids(expressions: Iterable[str]) -> set[str]:
     """Return the license ids that expressions name."""
     return set(re.findall(r"[\w.+-]+", " ".join(expressions))) - {"AND", "OR", "WITH"}
+
+
+def _read_folder(folder: str, texts: Mapping[str, str]) -> FolderTexts:
+    """Read the texts directly in `folder`. A notice file counts only if there is no license text."""
+    here = sorted(path for path in texts if str(PurePosixPath(path).parent) == folder)
+    paths = [path for path in here if not PurePosixPath(path).name.lower().startswith("notice")] or here
+    expressions: list[str] = []
+    lines: list[str] = []
+    problems: list[str] = []
+    is_near = False
+    for path in paths:
+        if tags := find_tags(path, texts[path]):
+            expressions += [tag.expression for tag in tags]
+            lines += [f"{path}:{tag.line}: SPDX-License-Identifier: {tag.expression}" for tag in tags]
+            continue
+        found = recognize(texts[path])
+        expressions += found.licenses
+        is_near = is_near or found.near is not None
+        title = find_title(texts[path])
+        if found.problem:
+            problems.append(f"{path} says `{title.words}`" if title else f"{path}: {found.problem}")
+        lines.append(f"{path}: {found.problem or 'the text of ' + ' AND '.join(found.licenses)}")
+    if "LGPL-3.0-only" in expressions and "GPL-3.0-only" in expressions:
+        expressions.remove("GPL-3.0-only")  # LGPL-3.0 adds permissions to GPL-3.0, whose text accompanies it
+    titles = [(path, title) for path in paths if (title := find_title(texts[path]))]
+    return FolderTexts(
+        paths=tuple(paths),
+        expressions=tuple(dict.fromkeys(expressions)),
+        lines=tuple(lines),
+        problem="; ".join(problems) or None,
+        is_near=is_near,
+        is_of_source=folder == ".",
+        title=max(titles, key=lambda item: item[1].license_class) if titles else None,
+    )
 
 
 def _tagged(path: str, text: str, evidence: LicenseEvidence) -> Statement | None:

@@ -18,7 +18,6 @@ from license_expression import (
     LicenseExpression,
     LicenseSymbol,
     LicenseWithExceptionSymbol,
-    Licensing,
     get_spdx_licensing,
 )
 
@@ -30,6 +29,9 @@ MAX_EXPRESSION = 1_000
 """Characters of an expression; longer ones are not read."""
 UNKNOWN_BY_DESIGN = frozenset({"none", "noassertion"})
 """The words of SPDX for an unknown license. They are in no list of ids."""
+
+
+_licensing = cache(get_spdx_licensing)
 
 
 class LicenseClass(IntEnum):
@@ -98,13 +100,6 @@ def classify_expression(text: str, policy: Policy) -> ClassifiedExpression | Dro
     `license_unknown` is what does not parse or names an unknown id; `license_refused` an exception that its license does
     not allow. `LicenseRef-`, NONE and NOASSERTION have the class that the policy names, else they are refused.
     """
-    parsed = _parse(text, policy)
-    if isinstance(parsed, Drop):
-        return parsed
-    return _classify(parsed, policy)
-
-
-def _parse(text: str, policy: Policy) -> Any | Drop:
     parsed = _parsed(text)
     if isinstance(parsed, Drop):
         return parsed
@@ -113,7 +108,7 @@ def _parse(text: str, policy: Policy) -> Any | Drop:
         return Drop(
             "license_unknown", f"{text!r} names {', '.join(sorted(unknown))}, which is not an SPDX identifier", text
         )
-    return parsed
+    return _classify(parsed, policy)
 
 
 @lru_cache(maxsize=4_096)
@@ -176,8 +171,3 @@ def _is_known_by_design(key: str, policy: Policy) -> bool:
 
 def _bracketed(branch: str) -> str:
     return f"({branch})" if " OR " in branch else branch
-
-
-@cache
-def _licensing() -> Licensing:
-    return get_spdx_licensing()

@@ -29,7 +29,7 @@ _EQUIVALENT = {
     "https": "http",
     "owner": "holder",
     "owners": "holders",
-    "canceled": "canceled",
+    "cancelled": "canceled",
     "acknowledgment": "acknowledgement",
     "noninfringment": "noninfringement",
 }
