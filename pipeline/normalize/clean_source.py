@@ -16,7 +16,7 @@ from pipeline.core.records import Document, DroppedRecord
 from pipeline.core.schema import table_of_records
 from pipeline.core.table_names import CONTAMINATION, COPYLEFT, DOCUMENTS, DROPPED, FILES, SIGNATURES
 from pipeline.lexing.lexer import lexer_of
-from pipeline.normalize.contamination.decontaminate import ContaminationRecord, Decontaminator, Overlap, WholeSolutions
+from pipeline.normalize.contamination.decontaminate import ContaminationRecord, Decontaminator, WholeSolutions
 from pipeline.normalize.contamination.evaluation_items import EVALUATION_ITEMS, EvaluationItem, load_items
 from pipeline.normalize.decode import Decoded, decode, is_lossless
 from pipeline.normalize.drop import Drop
@@ -35,9 +35,6 @@ from pipeline.normalize.measures import cleaned_measures
 from pipeline.normalize.params import RulesIdentity, RulesParams
 from pipeline.normalize.scrub.detectors import placeholders
 from pipeline.normalize.scrub.scrub import MAX_ROUNDS, Scrubbed, Scrubber
-
-ShinglesAndSignature = tuple[NDArray[np.uint64], NDArray[np.uint32] | None]
-"""Shingles, and the signature of a text that has enough tokens for one."""
 
 
 @dataclass(frozen=True)
@@ -160,8 +157,9 @@ class SourceCleaner:
     ) -> None:
         """Add the Document and its signature, unless the text holds the solution of an evaluation item."""
         lexer = lexer_of(file.path)
-        code, comments = lexer.token_hashes(scrubbed.text), lexer.comment_hashes(scrubbed.text)
-        overlap, signed = self._compare(code, comments)
+        code = lexer.token_hashes(scrubbed.text)
+        shingles, values = self._sign(code)
+        overlap = self._decontaminator.find(code, lexer.comment_hashes(scrubbed.text), values)
         if overlap:
             record_id = self._drop(file, Drop("contaminated", overlap.detail, decision.expression), scrubbed.text)
             self.contamination.append(ContaminationRecord(record_id, file.source, file.path, **asdict(overlap)))
@@ -195,16 +193,15 @@ class SourceCleaner:
             commit_hash=None,
         )
         self.documents.append(document)
-        self.signatures.append(_signature_row(document, decision.is_inherited, len(code), *signed))
+        compared = (document.document_id, file.source, file.path, document.split, document.num_bytes, digest)
+        sizes, signed = (len(code), len(shingles)), () if values is None else tuple(values.tolist())
+        self.signatures.append(SignatureRecord(*compared, decision.is_inherited, *sizes, signed))
 
-    def _compare(
-        self, code: NDArray[np.uint64], comments: NDArray[np.uint64]
-    ) -> tuple[Overlap | None, ShinglesAndSignature]:
-        """Return the evaluation item that a text holds, and the shingles and signature that its duplicates are found by."""
+    def _sign(self, code: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint32] | None]:
+        """Return the shingles of a text's tokens, and the signature if there are enough tokens for one."""
         shingles = run_hashes(code, NUM_TOKENS_IN_SHINGLE)
         is_long = len(code) >= self._params.min_num_tokens
-        values = signature(hashes_for_minhash(shingles), self._params.permutation_seed) if is_long else None
-        return self._decontaminator.find(code, comments, values), (shingles, values)
+        return shingles, signature(hashes_for_minhash(shingles), self._params.permutation_seed) if is_long else None
 
     def _drop(self, file: CollectedFile, drop: Drop, text: str | None = None) -> str:
         """Add a DroppedRecord and return its id."""
@@ -220,36 +217,9 @@ class SourceCleaner:
         """Add a CopyleftRecord for a copyleft text; with shingles and signature only if the file states copyleft itself."""
         if not decision.is_copyleft:
             return
-        shingles: list[int] = []
-        values: list[int] = []
-        if decision.is_own and len(code := lexer_of(file.path).token_hashes(text)) >= self._params.min_num_tokens:
-            hashes = run_hashes(code, NUM_TOKENS_IN_SHINGLE)
-            shingles = hashes.tolist()
-            values = signature(hashes_for_minhash(hashes), self._params.permutation_seed).tolist()
+        code = lexer_of(file.path).token_hashes(text)
+        shingles, values = self._sign(code) if decision.is_own else (code, None)
+        signed = ((), ()) if values is None else (tuple(values.tolist()), tuple(shingles.tolist()))
         self.copyleft.append(
-            CopyleftRecord(
-                record_id, file.source, file.path, text_sha256(text), decision.is_own, tuple(values), tuple(shingles)
-            )
+            CopyleftRecord(record_id, file.source, file.path, text_sha256(text), decision.is_own, *signed)
         )
-
-
-def _signature_row(
-    document: Document,
-    is_inherited: bool,
-    num_tokens: int,
-    shingles: NDArray[np.uint64],
-    values: NDArray[np.uint32] | None,
-) -> SignatureRecord:
-    """Return the row that duplicates of a document are found by."""
-    return SignatureRecord(
-        document_id=document.document_id,
-        source=document.source,
-        path=document.path,
-        split=document.split,
-        num_bytes=document.num_bytes,
-        text_sha256=document.text_sha256,
-        is_inherited=is_inherited,
-        num_tokens=num_tokens,
-        num_shingles=len(shingles),
-        signature=() if values is None else tuple(values.tolist()),
-    )

@@ -19,8 +19,7 @@ from pipeline.normalize.duplicates.shingles import NUM_PERMUTATIONS, shingle_has
 from pipeline.normalize.measures import compared_measures
 from pipeline.normalize.params import DuplicateParams
 
-# In the order of the fields of ComparedDocument.
-_ENTRY_COLUMNS = ["document_id", "source", "path", "split", "num_bytes", "text_sha256", "is_inherited", "num_shingles"]
+_ENTRY_COLUMNS = [name for name in ComparedDocument.__dataclass_fields__ if name != "row"]
 
 
 def compare_sources(job: PartJob) -> PartOutput:

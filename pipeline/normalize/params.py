@@ -1,8 +1,7 @@
 """Params of normalize: limits of filters, license evidence, detectors, duplicates, decontamination, bands of drops."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from pydantic import Field
 
@@ -209,10 +208,6 @@ class RulesIdentity:
     inherit_license: bool
     license_policy_sha256: str
     evaluation_sha256: str
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the identity as it is stored."""
-        return asdict(self)
 
 
 class RulesParams(Params):

@@ -8,7 +8,7 @@ else, first shows as a share that jumps: each drop reason has a band among all f
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from pipeline.contracts.part import MadePart, Part, StageContext, StageOutput
@@ -84,6 +84,7 @@ def _rules_parts(context: StageContext[NormalizeParams]) -> list[Part]:
     policy_sha256 = hashlib.sha256(policy_bytes()).hexdigest()
     items_folder = params.decontamination.items_folder
     folder = Path(items_folder) if items_folder else None
+    places = {EVALUATION_ITEMS: folder} if folder else {}
     evaluation_sha256 = items_digest(all_items(folder))
     parts = []
     for source, object_id in sorted(context.inputs.items()):
@@ -94,30 +95,16 @@ def _rules_parts(context: StageContext[NormalizeParams]) -> list[Part]:
             license_policy_sha256=policy_sha256,
             evaluation_sha256=evaluation_sha256,
         )
-        parts.append(
-            Part(
-                source,
-                RULES_KIND,
-                "clean",
-                rules,
-                {"files": object_id},
-                identity.as_json(),
-                {EVALUATION_ITEMS: folder} if folder else {},
-            )
-        )
+        inputs = {"files": object_id}
+        parts.append(Part(source, RULES_KIND, "clean", rules, inputs, asdict(identity), places))
     return parts
 
 
 def _duplicates_part(context: StageContext[NormalizeParams], rules: Mapping[str, MadePart]) -> Part:
     inputs = {name: rules[name].object_id for name in sorted(rules)}
-    return Part(
-        DUPLICATES_NAME,
-        DUPLICATES_KIND,
-        "compare",
-        context.params.duplicates,
-        inputs,
-        {"vendored_roots": sorted(context.params.licenses.vendored_roots), "upstreams": _upstreams(context, rules)},
-    )
+    roots = sorted(context.params.licenses.vendored_roots)
+    identity = {"vendored_roots": roots, "upstreams": _upstreams(context, rules)}
+    return Part(DUPLICATES_NAME, DUPLICATES_KIND, "compare", context.params.duplicates, inputs, identity)
 
 
 def _upstreams(context: StageContext[NormalizeParams], rules: Mapping[str, MadePart]) -> dict[str, dict[str, str]]:

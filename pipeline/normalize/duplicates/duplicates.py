@@ -8,7 +8,6 @@ ones like it are dropped. A cluster is a kept document and those that were dropp
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
-from pathlib import PurePosixPath
 from types import MappingProxyType
 
 import numpy as np
@@ -69,6 +68,11 @@ class ComparedDocument:
     num_shingles: int
     row: int | None
 
+    @property
+    def name(self) -> str:
+        """The file name."""
+        return self.path.rpartition("/")[2]
+
 
 @dataclass(frozen=True)
 class _Loss:
@@ -124,23 +128,18 @@ class Upstreams:
         self._globs = {
             source: [(any_of([glob]), upstream) for glob, upstream in named[source].items()] for source in named
         }
-        self._wanted = {(upstream, _name(file)) for file in files if (upstream := self._upstream_of(file)) is not None}
-        self._upstreams = {upstream for upstream, _ in self._wanted}
+        self._wanted = {(upstream, file.name) for file in files if (upstream := self._upstream_of(file)) is not None}
 
     def claim(self, file: ComparedDocument) -> UpstreamClaim:
         """Return the claim about a file of the corpus."""
         if self._upstream_of(file) is not None:
             return UpstreamClaim.COPY
-        is_named = file.source in self._upstreams and (file.source, _name(file)) in self._wanted
+        is_named = (file.source, file.name) in self._wanted
         return UpstreamClaim.NAMED_UPSTREAM if is_named else UpstreamClaim.UNCLAIMED
 
     def _upstream_of(self, file: ComparedDocument) -> str | None:
         globs = self._globs.get(file.source, ())
         return next((upstream for pattern, upstream in globs if pattern.fullmatch(file.path)), None)
-
-
-def _name(file: ComparedDocument) -> str:
-    return PurePosixPath(file.path).name
 
 
 def duplicate_record(

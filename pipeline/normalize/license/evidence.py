@@ -69,7 +69,6 @@ class SourceEvidence:
         self._texts = _license_texts(files)
         self._vendored_roots = frozenset(vendored_roots)
         self._folders: dict[str, FolderTexts] = {}
-        self._nearest: dict[str, FolderTexts | None] = {}
         self.package = _package_statement(files, declared_license)
 
     def about(self, file: FileText) -> Statement | None:
@@ -106,12 +105,6 @@ class SourceEvidence:
 
     def nearest_texts(self, path: str) -> FolderTexts | None:
         """Return the license texts in the folder of `path` or the nearest above it, at most up to the vendored root."""
-        folder = path.rpartition("/")[0]
-        if folder not in self._nearest:
-            self._nearest[folder] = self._find_texts(path)
-        return self._nearest[folder]
-
-    def _find_texts(self, path: str) -> FolderTexts | None:
         root = vendored_root(path, self._vendored_roots)
         for folder in map(str, PurePosixPath(path).parents):
             if folder not in self._folders:

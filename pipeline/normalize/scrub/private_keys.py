@@ -24,6 +24,7 @@ _HEADER = (
 # A line of a key: margins of comments and literals, an escaped line end, base64 or a header.
 _MARGIN = r"(?:[ \t\"',;()*#]|//|R\"[A-Za-z]*\(|\\[nrt]|\\\n)*"
 _LINE = re.compile(rf"{_MARGIN}(?:(?P<payload>{_HEADER}|=?[A-Za-z0-9+/]+={{0,2}})|(?=\n)){_MARGIN}\n?")
+_MARGIN_OF_LINE = re.compile(rf"{_MARGIN}\n?")
 _MIN_PAYLOAD = 16
 _MIN_LINE = 32
 
@@ -56,7 +57,7 @@ def _payloads(text: str, position: int) -> tuple[list[tuple[int, int]], int]:
     """Return the stretches of key material from `position` on, and where they end."""
     found: list[tuple[int, int]] = []
     while position < len(text):
-        margin = re.compile(_MARGIN + r"\n?").match(text, position)
+        margin = _MARGIN_OF_LINE.match(text, position)
         assert margin is not None  # the pattern matches the empty string
         if _END.match(text, margin.end()):
             return found, margin.end()

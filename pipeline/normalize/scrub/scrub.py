@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from types import TracebackType
 
 from pipeline.lexing.lexer import lexer_of
 from pipeline.normalize.params import ScrubParams
@@ -59,9 +58,7 @@ class Scrubber:
             self._stack.enter_context(settings())
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._stack.close()
 
     def scrub(self, path: str, text: str) -> Scrubbed:
