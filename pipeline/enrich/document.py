@@ -1,12 +1,13 @@
-"""Parsed documents: syntax, chunks, and what the compiler index holds of each."""
+"""Parsed documents: the syntax and the chunks of each, what the compiler index has on it, and its row."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from pipeline.core.records import PROVENANCE_CODES, ChunkKind, EnrichedDocument, Provenance
-from pipeline.enrich.chunking.chunks import Chunk, chunks_of
+from pipeline.enrich.chunking.chunks import chunks_of
 from pipeline.enrich.chunking.sizes import sized_chunks
+from pipeline.enrich.chunking.spans import Chunk
 from pipeline.enrich.compiler.compiler_index import FileIndex
 from pipeline.enrich.params import SyntaxParams
 from pipeline.enrich.syntax.grammar import languages_to_parse

@@ -23,7 +23,7 @@ def order_documents(includes: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def include_graph(includes: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Return for each path the paths of the same source that it includes, sorted. Includes of other files are left out."""
+    """Return for each path the paths of the same source that it includes, sorted, without itself and other files."""
     by_name: defaultdict[str, list[str]] = defaultdict(list)
     for path in sorted(includes):
         by_name[PurePosixPath(path).name].append(path)
@@ -49,45 +49,41 @@ def resolve(path: str, written: str, by_name: Mapping[str, Sequence[str]]) -> st
         return None
     suffix = "/" + name.lstrip("./")
     ending = [candidate for candidate in candidates if f"/{candidate}".endswith(suffix)]
-    return min(ending, key=lambda candidate: (-_num_shared_folders(path, candidate), candidate), default=None)
+
+    def num_shared_folders(candidate: str) -> int:
+        return len(PurePosixPath(commonpath([f"/{dirname(path)}", f"/{dirname(candidate)}"])).parts)
+
+    return min(ending, key=lambda candidate: (-num_shared_folders(candidate), candidate), default=None)
 
 
 def strongly_connected(graph: Graph) -> list[tuple[str, ...]]:
-    """Return the cycles of a graph, and each other path alone, included ones first (Tarjan 1972, without recursion)."""
-    numbers: dict[str, int] = {}
-    lowest: dict[str, int] = {}
-    open_paths: list[str] = []
-    components: list[tuple[str, ...]] = []
-    closed: set[str] = set()
-    for root in graph:
-        stack = [] if root in numbers else [(root, iter(graph[root]))]
+    """Return the cycles of a graph, and each other path alone, included ones first (Kosaraju's algorithm)."""
+    users: dict[str, list[str]] = {path: [] for path in graph}
+    for path, targets in graph.items():
+        for target in targets:
+            users[target].append(path)
+    seen: set[str] = set()
+    order = _depth_first(users, users, set())
+    components = (_depth_first(graph, [root], seen) for root in reversed(order))
+    return [tuple(sorted(component, key=_headers_first)) for component in components if component]
+
+
+def _depth_first(graph: Graph, roots: Iterable[str], seen: set[str]) -> list[str]:
+    """Return the paths that can be reached from the roots and are not in `seen`, each when all beyond it are, no recursion."""
+    finished: list[str] = []
+    for root in roots:
+        stack = [] if root in seen else [(root, iter(graph[root]))]
+        seen.add(root)
         while stack:
             path, targets = stack[-1]
-            if path not in numbers:
-                numbers[path] = lowest[path] = len(numbers)
-                open_paths.append(path)
-            target = next((target for target in targets if target not in closed), None)
+            target = next((target for target in targets if target not in seen), None)
             if target is None:
+                finished.append(path)
                 stack.pop()
-                if stack:
-                    parent = stack[-1][0]
-                    lowest[parent] = min(lowest[parent], lowest[path])
-                if lowest[path] == numbers[path]:
-                    components.append(_close(path, open_paths, closed))
-            elif target in numbers:
-                lowest[path] = min(lowest[path], numbers[target])
             else:
+                seen.add(target)
                 stack.append((target, iter(graph[target])))
-    return components
-
-
-def _close(path: str, open_paths: list[str], closed: set[str]) -> tuple[str, ...]:
-    """Return the component of `path`: everything that was opened since."""
-    start = open_paths.index(path)
-    component = open_paths[start:]
-    del open_paths[start:]
-    closed.update(component)
-    return tuple(sorted(component, key=_headers_first))
+    return finished
 
 
 def _order_cycles(graph: Graph, components: Sequence[tuple[str, ...]]) -> list[str]:
@@ -120,8 +116,3 @@ def _includes_own_header(path: str, targets: Iterable[str]) -> bool:
 
 def _headers_first(path: str) -> tuple[bool, str]:
     return (is_unit(path), path)
-
-
-def _num_shared_folders(path: str, other: str) -> int:
-    shared = commonpath([f"/{dirname(path)}", f"/{dirname(other)}"])
-    return len(PurePosixPath(shared).parts)

@@ -5,16 +5,16 @@ What a chunk is, by kind:
     preamble       preprocessor directives outside of bodies: includes, macros, conditions, branches that were blanked
     namespace      the opening and the closing of a namespace or of an `extern "C"` block; aliases, using-declarations
     class_decl     a class up to its opening brace, and from its closing brace on; one without a body; an enumeration
-    class_member   what stands in a class and is no function with a body, no class, enumeration or typedef
+    class_member   what is in a class, but not functions with a body, classes, enumerations and typedefs
     func_sig       a function up to its body, templates and initializers included; a prototype outside of classes
     func_body      the body of a function, braces included
     typedef        typedefs, aliases of types, concepts
     comment        comments that belong to nothing, such as the license header
     other          variables, assertions, calls of macros, and what did not parse
 
-A comment belongs to the declaration that follows it without a blank line, or whose end stands on its line. Neighbors
+A comment belongs to the declaration that follows it without a blank line, or that ends on its line. Neighbors
 of one kind and level without a blank line between them are one chunk, except functions and classes. A chunk starts at
-the start of its line if only blanks stand before it there; all other blanks between two chunks belong to the first.
+the start of its line if only blanks are before it there; all other blanks between two chunks belong to the first.
 
 The level of a chunk is the number of namespace bodies and class bodies around it, at most 255. Conditionals and
 `extern "C"` do not count.
@@ -22,7 +22,6 @@ The level of a chunk is the number of namespace bodies and class bodies around i
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from tree_sitter import Node
 
@@ -31,19 +30,9 @@ from pipeline.core.records import ChunkKind
 from pipeline.enrich.chunking.spans import Chunk, Spans
 from pipeline.enrich.syntax.parse import Syntax
 
-__all__ = ["Chunk", "chunks_of"]
-
 _DECLARATIONS = frozenset({"declaration", "field_declaration"})
 _TYPED = _DECLARATIONS | {"function_definition"}
 _NAMES = frozenset({"identifier", "field_identifier", "type_identifier"})
-
-
-class Closing(NamedTuple):
-    """The closing brace of a container and what follows it in the same declaration."""
-
-    start: int
-    end: int
-    kind: ChunkKind
 
 
 @dataclass(slots=True)
@@ -53,7 +42,8 @@ class Container:
     children: Iterator[Node]
     level: int
     in_class: bool
-    closing: Closing | None = None
+    closing: tuple[int, int, ChunkKind] | None = None
+    """Start and end of the closing brace and what follows it in the same declaration, and its kind."""
 
 
 def chunks_of(syntax: Syntax) -> list[Chunk]:
@@ -85,8 +75,7 @@ class _Walk:
                 continue
             stack.pop()
             if container.closing is not None:
-                outer_level = stack[-1].level
-                self.spans.add(*container.closing, outer_level, takes_comment=False)
+                self.spans.add(*container.closing, stack[-1].level, takes_comment=False)
 
     def _visit(self, node: Node, container: Container) -> Container | None:
         """Add a node's span. Return the container that it opens, if any, with its opening added."""
@@ -141,7 +130,7 @@ class _Walk:
             opening_end = children.pop(0).end_byte
         self.spans.add(outer.start_byte, opening_end, kind, level, takes_comment=kind is ChunkKind.CLASS_DECL)
         if children and children[-1].type == "}":
-            inner.closing = Closing(children.pop().start_byte, outer.end_byte, kind)
+            inner.closing = (children.pop().start_byte, outer.end_byte, kind)
         inner.children = iter(children)
         return inner
 

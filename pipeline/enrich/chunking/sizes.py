@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.enrich.chunking.chunks import Chunk
+from pipeline.enrich.chunking.spans import Chunk
 from pipeline.enrich.syntax.parse import Syntax
 
 _IS_BLANK = np.isin(np.arange(256), [*b" \t\n\r\v\f"])
@@ -19,9 +19,7 @@ _IS_BLANK = np.isin(np.arange(256), [*b" \t\n\r\v\f"])
 
 def sized_chunks(syntax: Syntax, chunks: Sequence[Chunk], max_num_bytes: int) -> list[Chunk]:
     """Return the chunks, each with at most `max_num_bytes` bytes other than blanks, as far as its leaves allow."""
-    if syntax.tree is None:
-        return list(chunks)
-    if all(chunk.end - chunk.start <= max_num_bytes for chunk in chunks):
+    if syntax.tree is None or all(chunk.end - chunk.start <= max_num_bytes for chunk in chunks):
         return list(chunks)
     sizes = _sizes_before(syntax.content)
     sized: list[Chunk] = []

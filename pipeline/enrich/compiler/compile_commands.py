@@ -1,15 +1,16 @@
-"""Compile databases: from `compile_commands.json` to one command per unit, with only paths inside the tree.
+"""Compile commands: those of a compile database, with only paths inside the tree, and the build context that is stored of one.
 
 A command is read as its compiler reads it: `arguments` unchanged, `command` with shell quoting, response files expanded.
 Options that change what the text means are kept; those for warnings, optimization and outputs, and those that only one
-compiler has, are dropped. A path becomes relative to the tree, on whatever machine the database was made.
+compiler has, are dropped. A path becomes relative to the tree, on whatever machine the database was made. The context holds
+all that a compiler needs, and nothing about the machine that it ran on.
 """
 
 import json
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import PurePosixPath
@@ -17,7 +18,7 @@ from posixpath import isabs, join, normpath
 from typing import TypeGuard
 
 from pipeline.core.languages import LANGUAGES, language_of
-from pipeline.enrich.compiler.source_tree import SourceTree
+from pipeline.enrich.compiler.source_tree import BUILD, SOURCE, SourceTree
 
 MAX_DATABASE_BYTES = 64 << 20
 """A larger database is not read: it would need gigabytes. Chromium's has 40 MB."""
@@ -62,6 +63,24 @@ _LAUNCHERS = frozenset({"ccache", "sccache", "distcc", "icecc", "env", "launch"}
 _MAX_RESPONSE_FILES = 16
 _MAX_PATH_LENGTH = 4096
 _MAX_COMMAND_LENGTH = 1 << 20
+_PATHS = {
+    "-I": "include_roots",
+    "-iquote": "include_roots",
+    "-isystem": "system_roots",
+    "-idirafter": "system_roots",
+    "-include": "forced_includes",
+    "-imacros": "forced_macros",
+}
+_LISTS = {**_PATHS, "-D": "defines", "-U": "undefines"}
+"""Keys of the options that can be repeated."""
+_LOCAL = re.compile(
+    r"(?<![\w./<>+-])/(?:[\w.+-]+/)*[\w.+-]+|[A-Za-z]:[\\/]|~[\w]*/|file:/|(?<![\w.+-])[\w.+-]+@[\w-]+\.\w+|\.\./|\\\\\w"
+)
+_LOCAL_TREE_PATH = re.compile(r"/|[A-Za-z]:[\\/]|file:|\.\.(/|\Z)")
+_TREE_PATHS = frozenset({"unit", "generated", *_PATHS.values()})
+_FIXED = frozenset({"compiler", "language", "standard", "options"})
+"""Keys whose values come from fixed lists: a match with a user's name there is a coincidence."""
+_USER = re.compile(rb"(?:/home/|/Users/|[\\/]Users[\\/]+)([^/\\\"'\s]+)")
 
 
 @dataclass(frozen=True)
@@ -132,6 +151,48 @@ def is_c(path: str, arguments: Sequence[str]) -> bool:
         return arguments[len(arguments) - arguments[::-1].index("-x")] in ("c", "c-header")
     language = language_of(path)
     return language is not None and language.compiled_as == "c"
+
+
+def context_of(command: Command, generated: Sequence[str] = ()) -> str:
+    """Return the context of a unit as JSON: its path, compiler, language, standard, roots, definitions and other options.
+
+    `generated` are the generated files that it read.
+    """
+    context: dict[str, object] = {"unit": tree_path(command.path), "compiler": command.compiler}
+    if generated:
+        context["generated"] = [tree_path(path) for path in generated]
+    lists: dict[str, list[str]] = {}
+    following = iter(command.arguments)
+    for argument in following:
+        if argument in _LISTS:
+            value = next(following)
+            lists.setdefault(_LISTS[argument], []).append(tree_path(value) if argument in _PATHS else value)
+        elif argument == "-x":
+            context["language"] = next(following)
+        elif argument.startswith("-std="):
+            context["standard"] = argument.removeprefix("-std=")
+        else:
+            lists.setdefault("options", []).append(argument)
+    return json.dumps({**context, **lists}, sort_keys=True, ensure_ascii=False)
+
+
+def tree_path(path: str) -> str:
+    """Return the path within the source, or below `<build>` for a generated file."""
+    if path == SOURCE or path.startswith(f"{SOURCE}/"):
+        return path[len(SOURCE) + 1 :] or "."
+    return f"<{BUILD}>{path[len(BUILD) :]}"
+
+
+def users_named_in(database: bytes) -> frozenset[str]:
+    """Return the users whose home folders a database names."""
+    return frozenset(name.decode("utf-8", "replace") for name in _USER.findall(database))
+
+
+def count_local(contexts: Iterable[str], users: Iterable[str]) -> int:
+    """Count the contexts that hold an absolute path, a path out of the tree, an address or a user of the database."""
+    names = [re.compile(rf"\b{re.escape(user)}\b") for user in sorted(users)]
+    parsed = (json.loads(context).items() for context in contexts)
+    return sum(any(_is_local(key, value, names) for key, value in items) for items in parsed)
 
 
 def _entries(content: bytes) -> list[object] | None:
@@ -269,3 +330,12 @@ def _with_value(argument: str, following: Iterator[str], directory: str, tree: S
         kept = value if name == "-x" or _NAME.fullmatch(value) else None
     if kept and (name != "-x" or kept != "none"):
         yield from (name, kept)
+
+
+def _is_local(key: str, value: str | Sequence[str], names: Sequence[re.Pattern[str]]) -> bool:
+    """Return whether a value names the machine or a user. A path within the source may have any name but not lead out."""
+    texts = [value] if isinstance(value, str) else value
+    if key in _TREE_PATHS:
+        return any(_LOCAL_TREE_PATH.match(text) for text in texts)
+    searched = (_LOCAL,) if key in _FIXED else (_LOCAL, *names)
+    return any(pattern.search(text) for text in texts for pattern in searched)

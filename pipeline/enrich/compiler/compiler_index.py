@@ -13,8 +13,16 @@ from pathlib import Path
 
 from pipeline.core.errors import StageError
 from pipeline.enrich.compiler.cmake import DATABASE, configure
-from pipeline.enrich.compiler.compile_commands import Command, CompileDatabase, place_of_source, read_database
-from pipeline.enrich.compiler.context import context_of, count_local, tree_path, users_named_in
+from pipeline.enrich.compiler.compile_commands import (
+    Command,
+    CompileDatabase,
+    context_of,
+    count_local,
+    place_of_source,
+    read_database,
+    tree_path,
+    users_named_in,
+)
 from pipeline.enrich.compiler.source_tree import BUILD, SOURCE, SourceTree, files_below, lay_out
 from pipeline.enrich.compiler.tools import ToolFailedError, missing_tools
 from pipeline.enrich.compiler.units import Compiler, UnitRequest, UnitResult

@@ -19,8 +19,8 @@ from pipeline.lexing.cpp import blanked
 MAX_NUM_LINES = 32
 """A conditional with a longer branch stays: what opens a brace for another to close is short, a header guard is not."""
 
-# A directive's line with what is continued. What is not closed ends with the text: a search never starts again behind it.
-# It begins with the sign that is searched for: a search for the start of a line stops at each line.
+# A directive's line with its continuations. One that is not ended goes to the end of the text: no search starts after it.
+# It begins with a fixed character: a search for the start of a line stops at each line.
 _DIRECTIVE = re.compile(
     rb"#[ \t]*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b(?:[^\\\n]|\\.|\\\Z)*(?:\n|\Z)", re.DOTALL
 )
@@ -35,7 +35,7 @@ ByteRange = tuple[int, int]
 
 @dataclass(slots=True)
 class Conditional:
-    """One #if ... #endif by the byte ranges of its directive lines. Branch i lies between directives i and i + 1."""
+    """One #if ... #endif by the byte ranges of its directive lines. Branch i is between directives i and i + 1."""
 
     directives: list[ByteRange] = field(default_factory=list)
     line_numbers: list[int] = field(default_factory=list)
@@ -57,7 +57,7 @@ class Conditionals(NamedTuple):
 
 
 def conditionals_of(content: bytes) -> Conditionals:
-    """Look for the conditionals of a text. One that is not closed is left out."""
+    """Return the conditionals of a text. One that is not closed is left out."""
     if _BEGIN.search(content) is None:
         return Conditionals(content, ())
     bare = blanked(content)
@@ -67,9 +67,8 @@ def conditionals_of(content: bytes) -> Conditionals:
 def unbalanced_branches(conditionals: Conditionals, errors: Sequence[ByteRange] = ()) -> list[ByteRange]:
     """Return the byte ranges to blank, ordered and disjoint: those of each conditional that has a branch out of balance.
 
-    With `errors`, those too of conditionals a directive of which lies in one: they stand where no grammar lets them.
-
-    Its directive lines go, and all branches but the first; of a branch that stands alone nothing stays.
+    With `errors`, also those of conditionals that have a directive in one: no grammar allows them there. All directive lines
+    are blanked, and all branches but the first; a single branch is blanked too.
     """
     bare = bytearray(conditionals.bare)
     blanked: list[ByteRange] = []

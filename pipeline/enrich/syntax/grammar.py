@@ -1,4 +1,4 @@
-"""Grammars of texts: by the suffix, and for a header that may be C or C++ by its text."""
+"""Grammars of texts: by the suffix, and for a header that can be C or C++ by its text."""
 
 import re
 from functools import cache
@@ -11,7 +11,7 @@ from pipeline.core.languages import LANGUAGES, Language, language_of
 from pipeline.lexing.cpp import shortened
 
 _DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b(.*)$", re.MULTILINE)
-_CPP_SIGN = re.compile(
+_CPP_MARK = re.compile(
     rb"\b(?:class|typename|template|namespace|virtual|constexpr|consteval|constinit|nullptr|noexcept|mutable|friend"
     rb"|explicit|operator|decltype|static_cast|dynamic_cast|reinterpret_cast|const_cast|concept|requires)\b(?!\s*[;,)=\[])"
     rb"|\b(?:public|private|protected)\s*:|::|\busing\s+\w"
@@ -33,7 +33,7 @@ def languages_to_parse(path: str, content: bytes) -> list[Language]:
     if not language.one_of:
         return [language]
     first, second = (LANGUAGES[name] for name in language.one_of)
-    return [second] if _has_cpp_sign(content) else [first, second]
+    return [second] if _looks_like_cpp(content) else [first, second]
 
 
 @cache
@@ -44,17 +44,17 @@ def load_grammar(language: Language) -> tree_sitter.Language:
     return tree_sitter.Language(getattr(import_module(module), function)())
 
 
-def _has_cpp_sign(content: bytes) -> bool:
+def _looks_like_cpp(content: bytes) -> bool:
     """Return whether anything outside of comments, strings and what only C++ compilers see is C++ and no C."""
     bare = shortened(content)
     if b"__cplusplus" in bare:
         bare = _without_cpp_branches(bare)
     end_of_code = max(bare.rfind(b";"), bare.rfind(b"{"))
-    return _CPP_SIGN.search(bare) is not None or _REFERENCE.search(bare, 0, max(0, end_of_code)) is not None
+    return _CPP_MARK.search(bare) is not None or _REFERENCE.search(bare, 0, max(0, end_of_code)) is not None
 
 
 def _without_cpp_branches(bare: bytes) -> bytes:
-    """The text without what stands under `#ifdef __cplusplus` or `#if defined(__cplusplus)`, up to the `#else` or `#endif`."""
+    """Return the text without what is under `#ifdef __cplusplus` or `#if defined(__cplusplus)`, up to the `#else` or `#endif`."""
     kept: list[bytes] = []
     stack: list[bool] = []
     at = num_cpp = 0  # of those on the stack

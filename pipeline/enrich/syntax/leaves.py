@@ -40,8 +40,8 @@ def leaves_of(tree: Tree, language: Language) -> Leaves:
 def _moves(tree: Tree, down: int, up: int) -> "array[int]":
     """Return a walk over all nodes of a tree: `down` to the first child, `up` to the parent, and each leaf's kind and end.
 
-    This loop sees every node of every text, so each step is the one that costs least: no node is kept, each number goes to
-    one array of 32 bits, and depth and sibling index are left to who reads the moves.
+    This loop visits every node of every text, so each step is the cheapest: no node is kept, each number goes to one array
+    of 32 bits, and depth and sibling index are computed from the moves.
     """
     cursor = tree.walk()
     moves = array("I")

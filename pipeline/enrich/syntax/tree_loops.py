@@ -1,6 +1,6 @@
 """Loops over the numbers of a tree, as machine code. Import this module late: numba takes half a second.
 
-What is kept of the code is known by this file alone, and holds the values of constants: those of other files are arguments.
+The compiled code is cached by this file alone and holds the values of its constants: those of other files are arguments.
 """
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from pipeline.lexing.jit import compiled
 
 DOWN, UP = 1 << 16, (1 << 16) + 1
-"""Moves of a walk: to the first child, and to the parent. What is smaller is the kind of a leaf; its end follows."""
+"""Moves of a walk: to the first child, and to the parent. A smaller number is the kind of a leaf; its end follows."""
 MAX_DEPTH = 255
 MAX_SIBLING_INDEX = 63
 
@@ -19,7 +19,7 @@ _NEWLINE, _BLANK, _TAB, _CARRIAGE_RETURN = (ord(each) for each in "\n \t\r")
 
 @compiled
 def leaf_columns(moves, buckets):  # type: ignore[no-untyped-def]
-    """Start, depth, sibling index and bucket of each leaf that owns bytes, from the moves of a walk over all nodes."""
+    """Return start, depth, sibling index and bucket of each leaf that owns bytes, from the moves of a walk over all nodes."""
     most = len(moves) // 2 + 1
     starts, depths = np.empty(most, np.uint32), np.empty(most, np.uint8)
     siblings, types = np.empty(most, np.uint8), np.empty(most, np.uint8)
@@ -52,11 +52,11 @@ def leaf_columns(moves, buckets):  # type: ignore[no-untyped-def]
 def joined_spans(content, found, blanked, kinds, max_level):  # type: ignore[no-untyped-def]
     """Return where the chunk of each span starts, its kind and its level: comments with their owners, neighbors joined.
 
-    A row of `found` is what it is, start, end, kind and level, in the order of the text; the last one is empty and stands
-    at its end. `blanked` are the byte ranges that the tree knows nothing of. `kinds` are the codes of a preamble and of a
-    comment, and for each kind whether it is joined with none.
+    A row of `found` is what it is, start, end, kind and level, in the order of the text; the last one is empty and at
+    its end. `blanked` are the byte ranges that are not in the tree. `kinds` are the codes of a preamble and of a
+    comment, and for each kind whether it is never joined.
     """
-    preamble, comment, stands_alone = kinds
+    preamble, comment, is_separate = kinds
     spans = np.empty((len(found) + len(blanked), 4), np.int64)
     num = num_blanked = 0
     has_comment = False
@@ -76,9 +76,9 @@ def joined_spans(content, found, blanked, kinds, max_level):  # type: ignore[no-
             start = comment_start
         elif has_comment:
             num, num_blanked = _add_blanked(
-                content, spans, num, blanked, num_blanked, (comment_start, preamble, comment_level), stands_alone
+                content, spans, num, blanked, num_blanked, (comment_start, preamble, comment_level), is_separate
             )
-            num = _add(content, spans, num, (comment_start, comment_end, comment, comment_level), stands_alone, False)
+            num = _add(content, spans, num, (comment_start, comment_end, comment, comment_level), is_separate, False)
         ends_line = num > 0 and not _has_lines(content, spans[num - 1, 1], start, 1)
         has_comment = what == COMMENT and not ends_line
         if has_comment:
@@ -87,28 +87,28 @@ def joined_spans(content, found, blanked, kinds, max_level):  # type: ignore[no-
             spans[num - 1, 1] = end
         else:
             num, num_blanked = _add_blanked(
-                content, spans, num, blanked, num_blanked, (start, preamble, found[index, 4]), stands_alone
+                content, spans, num, blanked, num_blanked, (start, preamble, found[index, 4]), is_separate
             )
-            num = _add(content, spans, num, (start, end, found[index, 3], found[index, 4]), stands_alone, not has_owner)
+            num = _add(content, spans, num, (start, end, found[index, 3], found[index, 4]), is_separate, not has_owner)
     spans = spans[:num]
     return _chunk_starts(content, spans), spans[:, 2].copy(), np.minimum(spans[:, 3], max_level)
 
 
 @compiled
-def _add_blanked(content, spans, num, blanked, num_blanked, how, stands_alone):  # type: ignore[no-untyped-def]
-    """Add what was blanked up to the end in `how`, of its kind and level. What lies inside of a span is part of it."""
+def _add_blanked(content, spans, num, blanked, num_blanked, how, is_separate):  # type: ignore[no-untyped-def]
+    """Add what was blanked up to the end in `how`, of its kind and level. What is inside of a span is part of it."""
     end, kind, level = how
     while num_blanked < len(blanked) and blanked[num_blanked, 1] <= end:
         num = _add(
-            content, spans, num, (blanked[num_blanked, 0], blanked[num_blanked, 1], kind, level), stands_alone, True
+            content, spans, num, (blanked[num_blanked, 0], blanked[num_blanked, 1], kind, level), is_separate, True
         )
         num_blanked += 1
     return num, num_blanked
 
 
 @compiled
-def _add(content, spans, num, span, stands_alone, may_join):  # type: ignore[no-untyped-def]
-    """Add what of a span is behind the last one, without the blanks at its end: directives end with their line end."""
+def _add(content, spans, num, span, is_separate, may_join):  # type: ignore[no-untyped-def]
+    """Add the part of a span after the last one, without the blanks at its end: directives end with their line end."""
     start, end, kind, level = span
     last_end = spans[num - 1, 1] if num else 0
     start = max(start, last_end)
@@ -116,7 +116,7 @@ def _add(content, spans, num, span, stands_alone, may_join):  # type: ignore[no-
         end -= 1
     if end <= start:
         return num
-    is_like = num > 0 and spans[num - 1, 2] == kind and spans[num - 1, 3] == level and not stands_alone[kind]
+    is_like = num > 0 and spans[num - 1, 2] == kind and spans[num - 1, 3] == level and not is_separate[kind]
     if may_join and is_like and not _has_lines(content, last_end, start, 2):
         spans[num - 1, 1] = end
         return num

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from pipeline.build.recipes import MADE_CORPUS
 from pipeline.core.languages import CPP, C, Language, is_source
-from pipeline.enrich.chunking.chunks import Chunk, chunks_of
-from pipeline.enrich.chunking.spans import MAX_LEVEL
+from pipeline.enrich.chunking.chunks import chunks_of
+from pipeline.enrich.chunking.spans import MAX_LEVEL, Chunk
 from pipeline.enrich.params import SyntaxParams
 from pipeline.enrich.syntax.grammar import languages_to_parse
 from pipeline.enrich.syntax.parse import parse_text

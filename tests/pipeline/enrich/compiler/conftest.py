@@ -1,10 +1,10 @@
-"""Tests that compile need the packages of the extra `compiler`; without them they say so and are left out."""
+"""Fixtures of the tests that compile: without the packages of the extra `compiler` they are skipped."""
 
 import pytest
 
 from pipeline.enrich.compiler.tools import missing_tools, tool_versions
 
-WITHOUT_TOOLS = frozenset({"test_compile_commands.py", "test_source_tree.py"})
+WITHOUT_TOOLS = frozenset({"test_compile_commands.py", "test_result_cache.py", "test_source_tree.py"})
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,12 +1,19 @@
-"""Compile databases as they are found: quoted, relative, stale, doubled, and made on machines of others."""
+"""Compile databases as projects have them: quoted, relative, outdated, with duplicates, and made on other machines."""
 
 import json
 import shlex
 
 import pytest
 
-from pipeline.enrich.compiler.compile_commands import MAX_DATABASE_BYTES, Command, place_of_source, read_database
-from pipeline.enrich.compiler.context import context_of, count_local
+from pipeline.core.languages import LANGUAGES, Language
+from pipeline.enrich.compiler.compile_commands import (
+    MAX_DATABASE_BYTES,
+    Command,
+    context_of,
+    count_local,
+    place_of_source,
+    read_database,
+)
 from pipeline.enrich.compiler.source_tree import SourceTree
 
 FILES = frozenset(
@@ -55,7 +62,9 @@ def read(*entries: object) -> tuple[dict[str, Command], dict[str, int]]:
         ("c++ -DA @more.rsp @gone.rsp -DC a", ["-D", "A", "-D", "B=b c", "-I", "source/include", "-D", "C"]),
     ],
 )  # fmt: skip
-def test_what_changes_the_text_stays_and_nothing_else(command: str | list[str], expected: list[str]) -> None:
+def test_only_options_that_change_the_meaning_of_the_text_are_kept(
+    command: str | list[str], expected: list[str]
+) -> None:
     commands, left_out = read(entry(command))
 
     assert list(commands["source/src/a.cc"].arguments) == expected
@@ -80,7 +89,7 @@ def test_what_changes_the_text_stays_and_nothing_else(command: str | list[str], 
         (entry("nvcc -x cu src/a.cc"), "other_compiler"),
     ],
 )
-def test_a_bad_entry_is_left_out_and_counted_and_the_others_stay(bad: object, reason: str) -> None:
+def test_a_bad_entry_is_left_out_and_counted_and_the_others_are_kept(bad: object, reason: str) -> None:
     commands, left_out = read(bad, entry("c++ -DX", file="/home/ann/p/src/a.cc"))
 
     assert left_out == {reason: 1}
@@ -95,7 +104,7 @@ def test_of_entries_for_one_file_the_same_is_kept_in_any_order() -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[", b"\xff", b'"x"', b"[" * 100_000])
-def test_what_is_no_database_has_no_commands(content: bytes) -> None:
+def test_a_file_that_is_not_a_database_has_no_commands(content: bytes) -> None:
     database = read_database(content, TREE)
 
     assert (database.commands, dict(database.left_out)) == ({}, {"not_a_database": 1})
@@ -111,7 +120,7 @@ def test_the_place_of_the_source_is_found_from_the_files() -> None:
     assert place_of_source(json.dumps(entries).encode(), frozenset({"src/a.cc", "src/b.cc", "b.cc"})) == "/ci/work/p"
 
 
-def test_a_context_holds_no_path_of_a_machine_and_the_gate_would_see_one() -> None:
+def test_a_context_has_no_path_of_a_machine_and_the_count_detects_one() -> None:
     words = "-I/home/ann/p/include -I/home/ann/p/build/gen -isystem /usr/include -DROOT=/home/ann/p -o /home/ann/x.o"
     commands, _ = read(entry(shlex.join(["c++", *words.split(), "-std=c++20"])))
     context = context_of(commands["source/src/a.cc"])
@@ -149,7 +158,7 @@ def test_a_context_holds_no_path_of_a_machine_and_the_gate_would_see_one() -> No
         ("c++ a", "src/t.tpp", ["-x", "c++"]),
     ],
 )  # fmt: skip
-def test_no_option_runs_writes_or_reads_elsewhere_and_none_costs_its_unit(
+def test_no_option_runs_writes_or_reads_elsewhere_and_none_loses_its_unit(
     command: str, file: str, expected: list[str]
 ) -> None:
     commands, left_out = read(entry(command, file))
@@ -174,15 +183,15 @@ def test_no_option_runs_writes_or_reads_elsewhere_and_none_costs_its_unit(
         ([], "malformed"),
     ],
 )
-def test_what_cannot_be_a_command_is_left_out(bad: object, reason: str) -> None:
+def test_an_entry_without_a_valid_command_is_left_out(bad: object, reason: str) -> None:
     assert read(bad) == ({}, {reason: 1})
 
 
-def test_a_database_too_large_to_be_read_is_none() -> None:
+def test_a_database_that_is_too_large_is_not_read() -> None:
     assert read_database(b"[" + b" " * MAX_DATABASE_BYTES, TREE).left_out == {"not_a_database": 1}
 
 
-def test_a_long_word_takes_no_longer_than_its_length() -> None:
+def test_a_long_argument_takes_linear_time() -> None:
     """Quadratic searches would take hours here."""
     word = "a" * 500_000
     commands, _ = read(entry(["c++", f"-DX={word}", f"-DUSER_{word}=1"]))
@@ -190,7 +199,7 @@ def test_a_long_word_takes_no_longer_than_its_length() -> None:
     assert count_local([context_of(commands["source/src/a.cc"])], ["ann"]) == 0
 
 
-def test_a_folder_of_the_source_may_be_called_as_a_user_is() -> None:
+def test_a_folder_of_the_source_may_have_the_name_of_a_user() -> None:
     tree = SourceTree(frozenset({"source/user/a@b.c/x.cc"}), (("/home/user/p", "source"),), {}, frozenset({"user"}))
     given = {"directory": "/home/user/p", "command": "c++ -Iuser/a@b.c -DBY=user a", "file": "user/a@b.c/x.cc"}
     (command,) = read_database(json.dumps([given]).encode(), tree).commands.values()
@@ -202,9 +211,19 @@ def test_a_folder_of_the_source_may_be_called_as_a_user_is() -> None:
 
 
 @pytest.mark.parametrize("path", ["~a.c", r"\xe9.c", "src/gcc.c"])
-def test_a_file_may_be_called_anything_and_a_user_as_a_compiler_or_an_option(path: str) -> None:
+def test_a_file_may_have_any_name_and_a_user_that_of_a_compiler_or_an_option(path: str) -> None:
     users = ["gcc", "builtin", "c", "gnu11", "fno"]
     command = Command(f"source/{path}", ("-x", "c", "-std=gnu11", "-fno-builtin", "-D", "X=1"), "gcc")
 
     assert count_local([context_of(command)], users) == 0
     assert count_local([context_of(command).replace("X=1", "X=gcc")], users) == 1
+
+
+def test_a_language_that_is_registered_is_compiled_as_it_declares() -> None:
+    tree = SourceTree(frozenset({"source/a.ccx"}), (("/w", "source"),), {})
+    database = json.dumps([{"directory": "/w", "command": "c++ -DX a.ccx", "file": "a.ccx"}]).encode()
+
+    assert read_database(database, tree).left_out == {"other_language": 1}
+    with LANGUAGES.registered(Language("ccx", frozenset({".ccx"}), one_of=("cpp",), compiled_as="c++")):
+        (command,) = read_database(database, tree).commands.values()
+    assert command.arguments == ("-D", "X", "-x", "c++")

@@ -1,4 +1,4 @@
-"""The tree that is compiled: what cannot be laid out, what is taken out of a definition, and what the compiler is told."""
+"""Source tree to compile: files that cannot be written, what is removed from a definition, and the overlay file system."""
 
 import resource
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ def files_of_at_most(num_bytes: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_a_name_that_no_file_system_holds_is_left_out_and_a_file_that_is_cut_short_is_an_error(tmp_path: Path) -> None:
+def test_a_name_that_the_file_system_refuses_is_left_out_and_a_truncated_file_is_an_error(tmp_path: Path) -> None:
     for name in ("names", "room"):
         (tmp_path / name).mkdir()
     lay_out(tmp_path / "names", {"source/a": b"a", "source/a/b": b"b", "source/" + "x" * 260: b"x", "source/c": b"c"})
@@ -51,7 +51,7 @@ def test_the_place_of_the_tree_is_found_by_its_whole_name(value: str, expected: 
     assert TREE.scrubbed(value) == expected
 
 
-def test_a_million_backslashes_are_looked_at_once() -> None:
+def test_a_million_backslashes_take_linear_time() -> None:
     """A search that starts again at each of them would take hours."""
     value = "X=" + "\\" * 1_000_000 + "!"
 
