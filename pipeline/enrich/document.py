@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from pipeline.core.records import PROVENANCE_CODES, ChunkKind, EnrichedDocument, Provenance
 from pipeline.enrich.chunking.chunks import chunks_of
@@ -19,7 +19,8 @@ NO_DATABASE = "no_database"
 _KIND_CODES = {kind: code for code, kind in enumerate(ChunkKind)}
 _BLANKS = b" \t\r\n"
 
-DocumentRow = Mapping[str, str]
+DocumentRow = Mapping[str, Any]
+"""Columns of a Document that an EnrichedDocument has too."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +53,9 @@ def parse_document(document: DocumentRow, params: SyntaxParams, index: FileIndex
 
 def record_of(parsed: ParsedDocument, order_in_source: int) -> EnrichedDocument:
     """Return the row of a parsed document."""
-    row, chunks, index = parsed.row, parsed.chunks, parsed.index
+    chunks, index = parsed.chunks, parsed.index
     return EnrichedDocument(
-        document_id=row["document_id"],
-        source=row["source"],
-        path=row["path"],
-        split=row["split"],
-        text=row["text"],
-        text_sha256=row["text_sha256"],
+        **parsed.row,
         language=parsed.syntax.language.name,
         provenance=parsed.provenance.value,
         provenance_detail=parsed.provenance_detail,
@@ -71,8 +67,6 @@ def record_of(parsed: ParsedDocument, order_in_source: int) -> EnrichedDocument:
         error_fraction=parsed.syntax.error_fraction,
         order_in_source=order_in_source,
         build_context=None if index is None else index.context,
-        filepath_stable_id=row["filepath_stable_id"],
-        file_local_commit_index=cast(int | None, row["file_local_commit_index"]),
         **_mention_columns(parsed),
         **_node_columns(parsed),
         **_provenance_columns(parsed),

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from pipeline.core.languages import LANGUAGES
 from pipeline.enrich.compiler.result_cache import ResultCache
 from pipeline.enrich.compiler.source_tree import BUILD, SOURCE
-from pipeline.enrich.compiler.tools import CONFIGURING, ToolFailedError, has_package, package_folder, toolchain_folder
+from pipeline.enrich.compiler.tools import CONFIGURING, ToolFailedError, package_folder, toolchain_folder
 from pipeline.pins.build_block import BuildBlock
 from pipeline.sandbox.sandbox import TOOLS, Limits, run_confined
 from pipeline.sandbox.sandbox_child import PLACE
@@ -48,7 +48,7 @@ def configure(
 def _configure(files: Mapping[str, bytes], block: BuildBlock, limits: Limits) -> dict[str, bytes]:
     """Run cmake, and return the database and the generated files without cmake's own, by path."""
     tree = {f"{SOURCE}/{path}": content for path, content in files.items()}
-    folders = [package_folder(name) for name in ("ziglang", *CONFIGURING) if has_package(name)]
+    folders = [package_folder(name) for name in ("ziglang", *CONFIGURING)]
     run = run_confined(_command(block), {**tree, **_wrapped_compiler()}, _SEARCH_PATH, limits, folders)
     if run.failure:
         raise ToolFailedError(run.failure, _first_error(run.output))

@@ -54,8 +54,7 @@ _KNOWN_SUFFIXES = frozenset(
 _DEFINITION = re.compile(r"[A-Za-z_$]\w*(\([^()]*\))?(=.*)?", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_$]\w*")
 _COMPILERS = (
-    ("msvc", re.compile(r"cl|clang-cl")),
-    ("nvcc", re.compile(r"nvcc")),
+    ("", re.compile(r"cl|clang-cl|nvcc")),
     ("clang", re.compile(r".*clang.*|zig|c\+\+-zig")),
     ("gcc", re.compile(r".*(g\+\+|gcc|c\+\+|cc).*")),
 )
@@ -282,8 +281,8 @@ def _without_launchers(arguments: list[str]) -> list[str]:
 
 def _compiler_of(program: str) -> str:
     name = PurePosixPath(program.replace("\\", "/")).name.lower().removesuffix(".exe")
-    family = next((family for family, pattern in _COMPILERS if pattern.fullmatch(name)), None)
-    if family is None or family in ("msvc", "nvcc"):
+    family = next((family for family, pattern in _COMPILERS if pattern.fullmatch(name)), "")
+    if not family:
         raise LeftOutError("other_compiler")
     return family
 

@@ -87,16 +87,12 @@ def lay_out(folder: Path, files: Mapping[str, bytes]) -> None:
                 (folder / path).write_bytes(content)
             except OSError as error:
                 if error.errno not in NAME_ERRORS:
-                    raise _not_written(folder, path, error) from None
-
-
-def _not_written(folder: Path, path: str, error: OSError) -> StageError:
-    return StageError(
-        f"laying out the tree to compile below {folder}",
-        f"{path}: {os.strerror(error.errno or 0)}",
-        "room for all files of the source",
-        "Make room there, or set TMPDIR to a folder with more.",
-    )
+                    raise StageError(
+                        f"laying out the tree to compile below {folder}",
+                        f"{path}: {os.strerror(error.errno or 0)}",
+                        "space for all files of the source",
+                        "Free space there, or set TMPDIR to a folder with more.",
+                    ) from None
 
 
 def write_overlay(folder: Path, places: Sequence[tuple[str, str]], tool_chain: Path) -> Path:
@@ -127,8 +123,5 @@ def _overlap(place: str, root: str) -> bool:
 def files_below(folder: Path) -> Iterator[str]:
     """Yield the sorted paths of the regular files of a written tree."""
     for top in (SOURCE, BUILD):
-        yield from sorted(
-            str(path.relative_to(folder))
-            for path in (folder / top).rglob("*")
-            if path.is_file() and not path.is_symlink()
-        )
+        files = (path for path in (folder / top).rglob("*") if path.is_file() and not path.is_symlink())
+        yield from sorted(str(path.relative_to(folder)) for path in files)

@@ -39,7 +39,13 @@ class ToolFailedError(Exception):
 
 def tool_versions(cmake: bool) -> dict[str, str]:
     """Return the versions of the packages that compile a source, `absent` for those that are not installed."""
-    return {name: _version(name) for name in (*PARSING, *(CONFIGURING if cmake else ()))}
+    versions = {}
+    for name in (*PARSING, *(CONFIGURING if cmake else ())):
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            versions[name] = ABSENT
+    return versions
 
 
 def missing_tools(versions: Mapping[str, str]) -> list[str]:
@@ -60,11 +66,6 @@ def package_folder(name: str) -> Path:
     return Path(spec.submodule_search_locations[0])
 
 
-def has_package(name: str) -> bool:
-    """Return whether a package is installed."""
-    return importlib.util.find_spec(name) is not None
-
-
 def system_arguments(is_c: bool) -> list[str]:
     """Return the options that make libclang read the headers of the package and none of the machine."""
     folders = _HEADERS if is_c else ("libcxx/include", "libcxxabi/include", *_HEADERS)
@@ -73,10 +74,3 @@ def system_arguments(is_c: bool) -> list[str]:
         *(() if is_c else ("-nostdinc++", *(f"-D{name}" for name in _LIBCXX))),
         *(word for folder in folders for word in ("-isystem", str(toolchain_folder() / "lib" / folder))),
     ]
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return ABSENT

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.core.languages import LANGUAGES, Language
 from pipeline.enrich.compiler.compiler_index import CompilerIndex, IndexRequest, index_source
 from pipeline.enrich.compiler.tools import tool_versions
 from pipeline.enrich.params import CompilerParams
@@ -100,6 +101,18 @@ def test_what_was_configured_is_cached_until_a_file_of_the_source_changes(tmp_pa
     for entry in cache.glob("*.configured"):
         entry.write_bytes(entry.read_bytes().replace(b"MADE 1", b"MADE 2"))
     assert index_of(script, cache).files != first.files  # a damaged entry is ignored
+
+
+def test_a_generated_header_of_a_registered_language_is_no_file_of_cmake() -> None:
+    script = (
+        'file(WRITE "${CMAKE_BINARY_DIR}/CMakeFiles/made.ccxh" "#define MADE 1\\n")\nadd_library(made src/a.cpp)\n'
+        "target_include_directories(made PRIVATE ${CMAKE_BINARY_DIR}/CMakeFiles)\n"
+    )
+    texts = {"src/a.cpp": b'#include "made.ccxh"\nint a = MADE;\n'}
+
+    assert index_of(script, None, texts).counts["num_missing_includes"] == 1
+    with LANGUAGES.registered(Language("ccx", frozenset({".ccxh"}), one_of=("cpp",))):
+        assert index_of(script, None, texts).file("src/a.cpp").detail == ""
 
 
 def test_a_hostile_script_gets_nothing_and_what_it_does_is_gone(tmp_path: Path) -> None:
