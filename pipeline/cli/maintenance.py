@@ -24,17 +24,19 @@ def _add_pin_arguments(parser: argparse.ArgumentParser) -> None:
 @command("pin", "print a pins file entry, with its digest, of a release or of your own code", _add_pin_arguments)
 def _pin(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     from pipeline.collect.propose_pin import propose_cataloged, propose_local
+    from pipeline.pins.pins import pin_toml
 
+    notes: tuple[str, ...] = ()
     if options.path is not None:
-        proposal = propose_local(options.name, options.path.resolve(), options.license or "NOASSERTION")
+        entry = propose_local(options.name, options.path.resolve(), options.license or "NOASSERTION")
     else:
         partial = store.partial_blob(f"pin-{options.name}")
-        proposal = propose_cataloged(options.name, options.version, options.license, partial, store.put_blob)
+        entry, notes = propose_cataloged(options.name, options.version, options.license, partial, store.put_blob)
     if not options.json:
-        print(proposal.as_toml())
-    for note in proposal.notes:
+        print(pin_toml(entry))
+    for note in notes:
         person.print(note, markup=False)
-    return 0, proposal.entry
+    return 0, entry
 
 
 def _add_withdraw_arguments(parser: argparse.ArgumentParser) -> None:

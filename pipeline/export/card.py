@@ -10,6 +10,7 @@ from typing import Any
 
 from pipeline.build.promotion import evidence, judge_again
 from pipeline.build.stage_objects import report_of
+from pipeline.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.contracts.gates import GateVerdict
 from pipeline.contracts.stage_report import StageReport
 from pipeline.store.snapshot import Snapshot
@@ -58,13 +59,6 @@ def facts_of(snapshot: Snapshot) -> Facts:
     )
 
 
-def locator(pin: dict[str, Any]) -> str:
-    """Name a pin's release, commit or archive in one phrase."""
-    if pin["kind"] == "sdist":
-        return f"{pin['project']} {pin['version']} ({pin['file_name']})"
-    return f"git commit {pin['revision']}" if pin["kind"] == "git" else f"{pin['kind']} {pin['revision'][:12]}"
-
-
 def markdown_card(facts: Facts) -> str:
     """Write the card as Markdown, one section a question."""
     snapshot = facts.snapshot
@@ -96,7 +90,12 @@ def _sources_table(facts: Facts) -> str:
 
 def _origins(facts: Facts) -> Iterable[Sequence[object]]:
     for name, pin in sorted(facts.pins.items()):
-        yield name, locator(pin), pin["declared_license"] or "none", f"`{pin['revision']}`"
+        yield (
+            name,
+            SOURCE_KINDS[pin["kind"]].origin(pin).text,
+            pin["declared_license"] or "none",
+            f"`{pin['revision']}`",
+        )
 
 
 def _drops(facts: Facts) -> Iterable[Sequence[object]]:

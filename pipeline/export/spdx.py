@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
-from pipeline.export.card import Facts, locator
+from pipeline.collect.kinds.source_kinds import SOURCE_KINDS
+from pipeline.export.card import Facts
 from pipeline.store.snapshot import SnapshotSource
 
 _DATA = "SPDXRef-Snapshot"
@@ -54,6 +55,8 @@ def _snapshot_package(facts: Facts) -> dict[str, Any]:
 
 
 def _source_package(source: SnapshotSource, pin: dict[str, Any]) -> dict[str, Any]:
+    kind = SOURCE_KINDS[pin["kind"]]
+    origin = kind.origin(pin)
     package: dict[str, Any] = {
         "SPDXID": _reference(source.name),
         "name": pin.get("project", source.name),
@@ -63,16 +66,14 @@ def _source_package(source: SnapshotSource, pin: dict[str, Any]) -> dict[str, An
         "licenseConcluded": _conjunction(source.licenses),
         "licenseDeclared": pin["declared_license"] or "NOASSERTION",
         "copyrightText": "NOASSERTION",
-        "sourceInfo": f"{locator(pin)}; {source.num_documents} documents, {source.num_text_bytes} bytes of text",
+        "sourceInfo": f"{origin.text}; {source.num_documents} documents, {source.num_text_bytes} bytes of text",
         "primaryPackagePurpose": "SOURCE",
     }
-    if pin["kind"] in ("sdist", "archive", "jsonl"):
+    if kind.is_file:
         package["checksums"] = [{"algorithm": "SHA256", "checksumValue": pin["revision"]}]
-    if pin["kind"] == "sdist":
-        name = re.sub(r"[-_.]+", "-", pin["project"]).lower()
-        place = f"pkg:pypi/{name}@{pin['version']}"
+    if origin.purl:
         package["externalRefs"] = [
-            {"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": place}
+            {"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": origin.purl}
         ]
     return package
 

@@ -31,6 +31,15 @@ def load_catalog(path: Path) -> tuple[CatalogEntry, ...]:
     return by_name(path, [_parse_entry(table, subject) for subject, table in read_tables(path, "source")])
 
 
+def catalog_entry(name: str) -> CatalogEntry:
+    """Return the cataloged source of that name. Raises PinError naming those that exist."""
+    entries = {entry.name: entry for entry in load_catalog(CATALOG)}
+    if name not in entries:
+        remedy = "Add it there first, or pin a folder or a file of your own with `pin NAME PATH`."
+        raise PinError(f"{CATALOG.name}: {name}", "is not listed", f"one of {', '.join(entries)}", remedy)
+    return entries[name]
+
+
 def _parse_entry(table: dict[str, object], subject: str) -> CatalogEntry:
     try:
         return CatalogEntry.model_validate(table)

@@ -5,17 +5,18 @@ grants one that holds the compiler; otherwise in a scratch folder, without netwo
 """
 
 import os
-import resource
 import shutil
 import signal
 import subprocess
 import tempfile
+from dataclasses import asdict
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from pipeline.core.child_process import run_child
 from pipeline.sandbox.sandbox import Limits, SandboxRun, run_confined
+from pipeline.sandbox.sandbox_child import lower_limits
 
 COMPILERS = ("g++", "clang++", "c++")
 LIMITS = Limits(cpu_seconds=10, wall_seconds=20, memory_bytes=2 << 30, file_bytes=1 << 20)
@@ -78,19 +79,9 @@ def _exit_code_outside(compiler: str, content: bytes) -> int:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            preexec_fn=_limit,  # nothing here holds a lock across the fork
+            preexec_fn=partial(lower_limits, asdict(LIMITS)),  # nothing here holds a lock across the fork
         )
     return -signal.SIGKILL if done.exit_code is None else done.exit_code
-
-
-def _limit() -> None:
-    for kind, most in (
-        (resource.RLIMIT_CPU, LIMITS.cpu_seconds),
-        (resource.RLIMIT_AS, LIMITS.memory_bytes),
-        (resource.RLIMIT_FSIZE, LIMITS.file_bytes),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        resource.setrlimit(kind, (most, most))
 
 
 @cache

@@ -27,7 +27,7 @@ import struct
 import sys
 import tarfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -271,21 +271,26 @@ def _become(job: dict[str, Any]) -> None:
     try:
         os.setsid()
         _LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-        limits = {
-            resource.RLIMIT_CPU: job["cpu_seconds"],
-            resource.RLIMIT_AS: job["memory_bytes"],
-            resource.RLIMIT_FSIZE: job["file_bytes"],
-            resource.RLIMIT_CORE: 0,
-            resource.RLIMIT_NPROC: _MAX_NUM_THREADS,
-        }
-        for limit, value in limits.items():
-            hard = resource.getrlimit(limit)[1]  # never above the limit already in force
-            resource.setrlimit(limit, (value if hard == resource.RLIM_INFINITY else min(value, hard),) * 2)
+        lower_limits(job)
+        _lower(resource.RLIMIT_NPROC, _MAX_NUM_THREADS)
         os.closerange(3, 4096)
         os.execve(job["command"][0], job["command"], job["environment"])  # not as root: capabilities end here
     except (OSError, ValueError) as error:
         print(f"sandbox_child: {job['command'][0]}: {error}", file=sys.stderr, flush=True)
     os._exit(127)
+
+
+def lower_limits(job: Mapping[str, Any]) -> None:
+    """Set the limits of this process and its children to those of a job."""
+    _lower(resource.RLIMIT_CPU, job["cpu_seconds"])
+    _lower(resource.RLIMIT_AS, job["memory_bytes"])
+    _lower(resource.RLIMIT_FSIZE, job["file_bytes"])
+    _lower(resource.RLIMIT_CORE, 0)
+
+
+def _lower(limit: int, value: int) -> None:
+    hard = resource.getrlimit(limit)[1]  # never above the limit already in force
+    resource.setrlimit(limit, (value if hard == resource.RLIM_INFINITY else min(value, hard),) * 2)
 
 
 def _watch(job: dict[str, Any], child: int, reading: int) -> tuple[str, bytes, int]:

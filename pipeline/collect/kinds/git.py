@@ -10,7 +10,7 @@ from pydantic import Field
 
 from pipeline.collect.contents import ReadOptions, SourceContents
 from pipeline.collect.git.command import create_repository, run_git, run_online
-from pipeline.collect.kinds.source_kind import Fetcher, SourceKind, file_blocks
+from pipeline.collect.kinds.source_kind import Fetcher, Origin, SourceKind, file_blocks
 from pipeline.collect.params import RetryPolicy
 from pipeline.contracts.part import PartJob
 from pipeline.core.digests import file_sha256
@@ -161,4 +161,4 @@ def _only_pack(pin: GitPin, repository: Path) -> Path:
     return packs[0]
 
 
-KIND = SourceKind(GitPin, _fetch, _read)
+KIND = SourceKind(GitPin, _fetch, _read, origin=lambda pin: Origin(f"git commit {pin['revision']}"))

@@ -5,8 +5,7 @@ The license that a line names becomes the file's `.license` sidecar, as in REUSE
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal
 
@@ -42,26 +41,16 @@ class JsonlPin(FilePin):
         return self
 
 
-@dataclass(frozen=True, slots=True)
-class LineFields:
-    """Names of the fields of a line that hold the text, its path and, optionally, its license."""
-
-    text: str
-    path: str
-    license: str | None
-
-
 class _BadLineError(Exception):
     """An error in a line."""
 
 
 def _read(job: PartJob, path: Path, options: ReadOptions) -> SourceContents:
-    fields = LineFields(job.identity["text_field"], job.identity["path_field"], job.identity["license_field"])
-    return read_lines(path, fields, options)
+    return read_lines(path, job.identity, options)
 
 
-def read_lines(lines: Path, fields: LineFields, options: ReadOptions) -> SourceContents:
-    """Read the files that the lines hold, sorted by path. Raises ArchiveError over the limits."""
+def read_lines(lines: Path, pin: Mapping[str, Any], options: ReadOptions) -> SourceContents:
+    """Read the files that the lines hold, sorted by path; `pin` names their fields. Raises ArchiveError over the limits."""
     subject, limits = options.source, options.limits
     if lines.stat().st_size > limits.max_total_bytes:
         raise over_limit(subject, f"has {lines.stat().st_size} bytes", f"{limits.max_total_bytes} bytes in all")
@@ -72,7 +61,7 @@ def read_lines(lines: Path, fields: LineFields, options: ReadOptions) -> SourceC
             if number > limits.max_members:
                 raise over_limit(subject, f"has more lines than {limits.max_members}", f"{limits.max_members} lines")
             try:
-                path, text, license = _record_of(line, fields, limits)
+                path, text, license = _record_of(line, pin, limits)
                 if path in files or f"{path}.license" in files:
                     raise _BadLineError(f"its path {path!r} was there before")
             except _BadLineError as flaw:
@@ -102,7 +91,7 @@ def _lines(file: BinaryIO, limits: CollectParams) -> Iterator[tuple[int, bytes]]
             yield number, line
 
 
-def _record_of(line: bytes, fields: LineFields, limits: CollectParams) -> tuple[str, bytes, str]:
+def _record_of(line: bytes, pin: Mapping[str, Any], limits: CollectParams) -> tuple[str, bytes, str]:
     try:
         record = json.loads(line.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -111,14 +100,14 @@ def _record_of(line: bytes, fields: LineFields, limits: CollectParams) -> tuple[
         raise _BadLineError(f"it is not JSON ({error})") from error
     if not isinstance(record, dict):
         raise _BadLineError(f"it is of type {type(record).__name__}, not an object")
-    path = _string(record, fields.path)
+    path, license_field = _string(record, pin["path_field"]), pin["license_field"]
     flaw = _flaw_of_path(path, limits)
     if flaw:
         raise _BadLineError(f"its path {path[:200]!r} {flaw}")
-    license = _string(record, fields.license) if fields.license and record.get(fields.license) is not None else ""
+    license = _string(record, license_field) if license_field and record.get(license_field) is not None else ""
     if license and not _LICENSE.fullmatch(license):
-        raise _BadLineError(f"its `{fields.license}` is {license[:60]!r}, which is no license expression")
-    return printable_path(path), _string(record, fields.text).encode(), license
+        raise _BadLineError(f"its `{license_field}` is {license[:60]!r}, which is no license expression")
+    return printable_path(path), _string(record, pin["text_field"]).encode(), license
 
 
 def _flaw_of_path(path: str, limits: CollectParams) -> str:

@@ -1,14 +1,15 @@
 """The source kind `sdist`: a source distribution in the package index that pip is configured with."""
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from pipeline.collect.contents import ReadOptions, SourceContents
 from pipeline.collect.kinds.archive import read_archive
-from pipeline.collect.kinds.source_kind import Fetcher, SourceKind, file_blocks
+from pipeline.collect.kinds.source_kind import Fetcher, Origin, SourceKind, file_blocks
 from pipeline.core.digests import file_sha256
 from pipeline.core.languages import is_source
 from pipeline.pins.catalog import CatalogEntry
@@ -37,7 +38,13 @@ def _fetch(pin: SdistPin, fetcher: Fetcher) -> Path:
     return fetcher.blob(pin, pin.sha256, pin.file_name, lambda partial: fetcher.index.fetch(pin, partial))
 
 
-KIND = SourceKind(SdistPin, _fetch, read_archive)
+def _origin(pin: Mapping[str, Any]) -> Origin:
+    normalized = re.sub(r"[-_.]+", "-", pin["project"]).lower()
+    text = f"{pin['project']} {pin['version']} ({pin['file_name']})"
+    return Origin(text, purl=f"pkg:pypi/{normalized}@{pin['version']}")
+
+
+KIND = SourceKind(SdistPin, _fetch, read_archive, origin=_origin)
 
 
 def propose_release(

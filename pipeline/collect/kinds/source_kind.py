@@ -1,10 +1,10 @@
 """SourceKind: everything that collect needs to know about one kind of source; and Fetcher, the fetching that kinds share."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pipeline.collect.contents import ReadOptions, SourceContents
 from pipeline.collect.params import CollectParams, RetryPolicy
@@ -21,6 +21,20 @@ CollectContext = StageContext[CollectParams]
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Origin of a source, as data cards and bills of materials name it."""
+
+    text: str
+    """The release, commit or archive in one phrase."""
+    purl: str = ""
+    """Package URL of the release, if a package index has it."""
+
+
+def _origin(pin: Mapping[str, Any]) -> Origin:
+    return Origin(f"{pin['kind']} {pin['revision'][:12]}")
+
+
+@dataclass(frozen=True)
 class SourceKind(Generic[P]):
     """A kind of source. Its functions import heavy libraries when they are called, not with their module."""
 
@@ -32,11 +46,18 @@ class SourceKind(Generic[P]):
     """Read the source from those bytes. Raises SourceError. Runs in a worker process."""
     propose: Callable[[Path], dict[str, str] | None] = lambda path: None
     """Return the fields of a pin of a local file or folder, or None where another kind has to."""
+    origin: Callable[[Mapping[str, Any]], Origin] = _origin
+    """Return the origin of a source from the identity of its pin."""
 
     @property
     def name(self) -> str:
         """The value of `kind` in a pin."""
         return str(self.pin.model_fields["kind"].default)
+
+    @property
+    def is_file(self) -> bool:
+        """True where a revision is the SHA-256 of one file."""
+        return self.pin.revision_field == "sha256"
 
 
 class Fetcher:

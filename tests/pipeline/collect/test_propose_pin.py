@@ -13,17 +13,17 @@ from pipeline.collect.kinds.sdist import propose_release
 from pipeline.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.collect.network.package_index import PackageIndex, pip_configuration
 from pipeline.collect.params import RetryPolicy
-from pipeline.collect.propose_pin import ProposedPin, propose_local
+from pipeline.collect.propose_pin import propose_local
 from pipeline.core.errors import ArchiveError, DigestError, FetchError
 from pipeline.pins.catalog import CatalogEntry
-from pipeline.pins.pins import load_pins
+from pipeline.pins.pins import load_pins, pin_toml
 from pipeline.store.store import Store
 
 if TYPE_CHECKING:
     from tests.pipeline.collect.conftest import Index
 
 Pack = Callable[[Mapping[str, bytes]], bytes]
-Propose = Callable[..., ProposedPin]
+Propose = Callable[..., tuple[dict[str, str], tuple[str, ...]]]
 ENTRY = CatalogEntry(name="demo-pkg", homepage="https://example.com", license="BSD-3-Clause", note="Has two files.")
 
 
@@ -34,10 +34,10 @@ def sdist(tar_gz: Pack, version: str, metadata: bytes = b"") -> bytes:
 
 @pytest.fixture
 def propose(index: "Index", retry: RetryPolicy, tmp_path: Path) -> Propose:
-    def call(version: str | None = None) -> ProposedPin:
+    def call(version: str | None = None) -> tuple[dict[str, str], tuple[str, ...]]:
         store = Store(tmp_path / "store")
         index, partial = PackageIndex(pip_configuration(), retry), store.partial_blob("pin-demo-pkg")
-        return ProposedPin(*propose_release(ENTRY, version, index, partial, store.put_blob))
+        return propose_release(ENTRY, version, index, partial, store.put_blob)
 
     return call
 
@@ -50,8 +50,8 @@ def test_the_newest_stable_release_is_proposed_with_the_digest_of_its_bytes(
     index.add("demo_pkg-1.11-py3-none-any.whl", b"a wheel")
     metadata = b"Metadata-Version: 2.4\nLicense-Expression: MIT OR BSL-1.0\n\nLicense-Expression: none of this\n"
     sha256 = index.add("demo_pkg-1.10.tar.gz", sdist(tar_gz, "1.10", metadata))
-    proposal = propose()
-    assert proposal.entry == {
+    entry, notes = propose()
+    assert entry == {
         "name": "demo-pkg",
         "kind": "sdist",
         "project": "demo-pkg",
@@ -61,25 +61,25 @@ def test_the_newest_stable_release_is_proposed_with_the_digest_of_its_bytes(
         "declared_license": "MIT OR BSL-1.0",
     }
     assert Store(tmp_path / "store").blob(sha256) is not None
-    assert "1 C/C++ files" in proposal.notes[0]
+    assert "1 C/C++ files" in notes[0]
 
 
 def test_what_is_printed_is_a_pins_file_that_loads(
     index: "Index", tar_gz: Pack, propose: Propose, tmp_path: Path
 ) -> None:
     sha256 = index.add("demo_pkg-1.0.tar.gz", sdist(tar_gz, "1.0"))
-    proposal = propose("1.0")
-    (tmp_path / "pins.toml").write_text(proposal.as_toml())
+    entry, notes = propose("1.0")
+    (tmp_path / "pins.toml").write_text(pin_toml(entry))
     (pin,) = load_pins(tmp_path / "pins.toml", SOURCE_KINDS)
     assert (pin.name, pin.revision, pin.declared_license) == ("demo-pkg", sha256, "BSD-3-Clause")
-    assert "no License-Expression; the catalog says BSD-3-Clause" in " ".join(proposal.notes)
+    assert "no License-Expression; the catalog says BSD-3-Clause" in " ".join(notes)
 
 
 def test_an_index_without_digests_is_told_of(index: "Index", tar_gz: Pack, propose: Propose) -> None:
     sha256 = index.add("demo_pkg-1.0.tar.gz", sdist(tar_gz, "1.0"), link_digest="")
-    proposal = propose()
-    assert proposal.entry["sha256"] == sha256
-    assert "The index gave no digest" in " ".join(proposal.notes)
+    entry, notes = propose()
+    assert entry["sha256"] == sha256
+    assert "The index gave no digest" in " ".join(notes)
 
 
 def test_bytes_that_are_not_those_of_the_link_are_no_proposal(index: "Index", tar_gz: Pack, propose: Propose) -> None:
@@ -131,7 +131,7 @@ def test_a_folder_an_archive_and_lines_of_ones_own_are_pinned_as_they_are_now(tm
     lines.write_text('{"path": "a.c", "text": ""}\n')
     pins = tmp_path / "pins.toml"
     places = {"folder": folder, "archive": archive, "lines": lines}
-    pins.write_text("\n".join(propose_local(name, path, "MIT").as_toml() for name, path in places.items()))
+    pins.write_text("\n".join(pin_toml(propose_local(name, path, "MIT")) for name, path in places.items()))
     found = {pin.name: pin for pin in load_pins(pins, SOURCE_KINDS)}
     assert {name: pin.kind for name, pin in found.items()} == {
         "folder": "local",

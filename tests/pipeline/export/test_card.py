@@ -1,6 +1,13 @@
 """A snapshot's descriptions say what the snapshot holds, in the words of their standards."""
 
+from dataclasses import replace
+from typing import Any, ClassVar, Literal
+
+from pipeline.collect.kinds.source_kind import Origin, SourceKind
+from pipeline.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.export.card import Facts, markdown_card
+from pipeline.export.spdx import bill_of_materials
+from pipeline.pins.pins import SourcePin
 
 
 def test_the_card_names_every_source_license_drop_and_gate(facts: Facts) -> None:
@@ -10,3 +17,28 @@ def test_the_card_names_every_source_license_drop_and_gate(facts: Facts) -> None
     wanted |= {verdict.gate for verdict in facts.verdicts}
     assert [name for name in sorted(wanted) if f"| {name} |" not in card] == []
     assert facts.snapshot.snapshot_id in card
+
+
+class TicketPin(SourcePin):
+    """A kind of pin that only this test knows."""
+
+    kind: Literal["ticket"] = "ticket"
+    sha256: str
+    revision_field: ClassVar[str] = "sha256"
+
+
+def test_a_kind_of_source_registered_at_run_time_describes_its_sources(facts: Facts) -> None:
+    def never(*arguments: object) -> Any:
+        raise AssertionError
+
+    name, pin = next(iter(facts.pins.items()))
+    changed = replace(facts, pins={**facts.pins, name: {**pin, "kind": "ticket"}})
+    kind = SourceKind(TicketPin, never, never, origin=lambda pin: Origin(f"ticket of {pin['name']}", "pkg:ticket/7"))
+    with SOURCE_KINDS.registered(kind):
+        card, packages = markdown_card(changed), bill_of_materials(changed)["packages"]
+    package = next(entry for entry in packages if entry["name"] == name)
+
+    assert f"| {name} | ticket of {name} |" in card
+    assert package["sourceInfo"].startswith(f"ticket of {name}; ")
+    assert package["externalRefs"][0]["referenceLocator"] == "pkg:ticket/7"
+    assert package["checksums"] == [{"algorithm": "SHA256", "checksumValue": pin["revision"]}]

@@ -9,11 +9,12 @@ import pytest
 from pipeline.build.stage_objects import parts_of
 from pipeline.cli.main import main
 from pipeline.collect.contents import ReadOptions, SourceContents
-from pipeline.collect.kinds.jsonl import JsonlPin, LineFields, read_lines
+from pipeline.collect.kinds.jsonl import JsonlPin, read_lines
 from pipeline.collect.params import CollectParams, RetryPolicy
 from pipeline.collect.propose_pin import propose_local
 from pipeline.collect.stage import run
 from pipeline.core.errors import ArchiveError, DigestError, SourceError
+from pipeline.pins.pins import pin_toml
 from pipeline.store.store import Store
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ def read(
 ) -> SourceContents:
     place = folder / "lines"
     place.write_bytes(content)
-    return read_lines(place, LineFields("text", "path", license), ReadOptions("demo", limits=limits or CollectParams()))
+    pin = {"text_field": "text", "path_field": "path", "license_field": license}
+    return read_lines(place, pin, ReadOptions("demo", limits=limits or CollectParams()))
 
 
 def test_each_line_is_a_file_wherever_it_stands(tmp_path: Path) -> None:
@@ -123,7 +125,7 @@ def test_the_license_of_a_line_is_that_of_its_document(tmp_path: Path) -> None:
     code = "".join(f"int f{number}(int a) {{ return a * {number} + {number % 7}; }}\n" for number in range(60))
     content = line("a.c", code, license="MIT") + line("b.c", code.replace("f", "g"), license="LicenseRef-Closed")
     (tmp_path / "lines.jsonl").write_bytes(content)
-    pin = propose_local("demo", tmp_path / "lines.jsonl", "NOASSERTION").as_toml() + '\nlicense_field = "license"\n'
+    pin = pin_toml(propose_local("demo", tmp_path / "lines.jsonl", "NOASSERTION")) + '\nlicense_field = "license"\n'
     (tmp_path / "pins.toml").write_text(pin)
     command = ["build", "--recipe", "tiny", "--corpus", "mine", "--pins", str(tmp_path / "pins.toml"), "--workers", "1"]
     assert main([*command, "--until", "normalize", "--store", str(tmp_path / "store")]) == 0
