@@ -26,13 +26,13 @@ def test_a_compiled_training_of_made_rows_ends_and_is_resumed_bit_for_bit(tmp_pa
     store = Store(tmp_path / "store")
     assert commit_made(store) == commit_made(store)
 
-    def sitting(run: str, steps: str) -> dict[str, object]:
+    def session(run: str, steps: str) -> dict[str, object]:
         line = ["train", "--store", str(store.root), "--corpus", CORPUS, "--telemetry", "off", "--resume", "latest"]
         line += ["--compile", "fullgraph", "--compile-backend", "eager"]
         code, answer, words = ask(*line, "--run", run, "--out", str(tmp_path / run), "--stop-after", steps)
         assert code == 0, words
         return answer
 
-    straight, _, resumed = sitting("straight", "2"), sitting("stopped", "1"), sitting("stopped", "2")
+    straight, _, resumed = session("straight", "2"), session("stopped", "1"), session("stopped", "2")
 
     assert {name: resumed[name] for name in SAME} == {name: straight[name] for name in SAME}

@@ -1,17 +1,15 @@
 """Names of snapshots on a command line: one snapshot, several with weights, or one with a ref to follow."""
 
 import math
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from pipeline.core.errors import ParamsError
+from pipeline.store.names import is_id
 from pipeline.store.snapshot import resolve
 from pipeline.store.store import Store
 from trainer.checkpoint.checkpoint import open_stored, read_state
 from trainer.train.follow_ref import REFS
-
-_ID = re.compile("[0-9a-f]{64}")
 
 
 class ResolvedSnapshots(NamedTuple):
@@ -64,7 +62,7 @@ def _resolve_member(store: Store, name: str) -> str:
     if ref not in ("", *REFS):
         expected = "CORPUS, CORPUS/live, CORPUS/candidate or an id"
         raise ParamsError(f"--mix {name}", f"there is no ref {ref}", expected)
-    return resolve(store, "", name) if _ID.fullmatch(name) else resolve(store, corpus, ref or "live")
+    return resolve(store, "", name) if is_id(name) else resolve(store, corpus, ref or "live")
 
 
 def _weight(argument: str, text: str) -> float:

@@ -32,13 +32,7 @@ class Pieces(NamedTuple):
 
     def at(self, places: Integers) -> "Pieces":
         """Return some of the pieces."""
-        return Pieces(
-            self.identities_P[places],
-            self.num_tokens_P[places],
-            self.first_chunks_P[places],
-            self.num_chunks_P[places],
-            self.chunk_starts_C,
-        )
+        return Pieces(*(column[places] for column in self[:4]), self.chunk_starts_C)
 
 
 def num_splits(pieces: Pieces) -> tuple[Integers, Integers]:
@@ -54,25 +48,17 @@ def split(pieces: Pieces, numbers_P: Integers, seed: int, chunk_rate: float) -> 
     """
     starts_P, ends_P = np.full_like(numbers_P, -1), np.full_like(numbers_P, -1)
     bounds_P = _num_bounds(pieces)
-    counts = _counts(bounds_P, pieces.num_tokens_P)
-    left = np.flatnonzero(numbers_P < counts[0] + counts[1])
+    left = np.flatnonzero(numbers_P < sum(_counts(bounds_P, pieces.num_tokens_P)))
     if len(left):
-        available = counts[0][left], counts[1][left]
-        some = pieces.at(left)
-        starts_P[left], ends_P[left] = _walk(some, bounds_P[left], numbers_P[left], available, (seed, chunk_rate))
+        starts_P[left], ends_P[left] = _walk(pieces.at(left), bounds_P[left], numbers_P[left], seed, chunk_rate)
     return starts_P, ends_P
 
 
 def _walk(
-    pieces: Pieces,
-    bounds_P: Integers,
-    numbers_P: Integers,
-    available: tuple[Integers, Integers],
-    seed_and_chunk_rate: tuple[int, float],
+    pieces: Pieces, bounds_P: Integers, numbers_P: Integers, seed: int, chunk_rate: float
 ) -> tuple[Integers, Integers]:
-    seed, chunk_rate = seed_and_chunk_rate
-    at_chunks_P, spans_P = available
-    phases_P = (_keys(pieces, seed, _PHASE) % np.uint64(_PER_MILLE)).astype(np.int64)
+    at_chunks_P, spans_P = _counts(bounds_P, pieces.num_tokens_P)
+    phases_P = (mix(pieces.identities_P ^ np.uint64(keyed(seed, _PHASE))) % np.uint64(_PER_MILLE)).astype(np.int64)
     per_mille = round((1 - chunk_rate) * _PER_MILLE)
 
     def num_free(counts_P: Integers) -> Integers:
@@ -95,10 +81,6 @@ def _walk(
     if len(free):
         starts_P[free], ends_P[free] = _free_span(pieces.at(free), bounds_P[free], ranks_P[free])
     return starts_P, ends_P
-
-
-def _keys(pieces: Pieces, seed: int, purpose: int) -> Words:
-    return mix(pieces.identities_P ^ np.uint64(keyed(seed, purpose)))
 
 
 def _counts(bounds_P: Integers, num_tokens_P: Integers) -> tuple[Integers, Integers]:

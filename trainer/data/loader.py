@@ -30,10 +30,9 @@ from pipeline.core.params import Params, digest
 from trainer.config.training import InfillingParams
 from trainer.data.batch import Batch, RowOrigins, empty_arrays, global_batch
 from trainer.data.infilling import no_infillings
-from trainer.data.keyed_hash import Integers, keyed
+from trainer.data.keyed_hash import Integers, Permutation, keyed, permute
 from trainer.data.mapped_rows import TrainingRows, gather
 from trainer.data.mixture import Mixture
-from trainer.data.permutation import Permutation, permute
 from trainer.data.row_layout import Block, RowLayout, fill, infill_rows, lay_out
 
 STATE_VERSION = 1

@@ -172,27 +172,26 @@ class _RecordBatch:
             commits_R,
         )
 
-    def _pieces(self, index_R: Integers, subject: str) -> tuple[Integers, list[npt.NDArray[Any]]]:
-        columns, counts_R = [], None
-        for name in _PIECE_COLUMNS:
-            values, offsets = self.lists[name]
-            starts_R = offsets[index_R]
-            lengths_R = offsets[index_R + 1] - starts_R
-            if counts_R is not None and (lengths_R != counts_R).any():
-                raise SnapshotError(
-                    subject, f"{name} is not as long as {_PIECE_COLUMNS[0]}", "one entry a piece", _FSCK
-                )
-            counts_R = lengths_R
-            columns.append(values[spread(starts_R, lengths_R)])
-        return counts_R, columns
-
-    def _chunks(self, index_R: Integers, num_chunks_P: Integers, subject: str) -> Integers:
-        values, offsets = self.lists["chunk_starts"]
+    def _entries(self, name: str, index_R: Integers) -> tuple[npt.NDArray[Any], Integers]:
+        """Return the entries of a list column in these rows, concatenated, and how many each row has."""
+        values, offsets = self.lists[name]
         starts_R = offsets[index_R]
         lengths_R = offsets[index_R + 1] - starts_R
+        return values[spread(starts_R, lengths_R)], lengths_R
+
+    def _pieces(self, index_R: Integers, subject: str) -> tuple[Integers, list[npt.NDArray[Any]]]:
+        columns, counts = zip(*(self._entries(name, index_R) for name in _PIECE_COLUMNS), strict=True)
+        for name, counts_R in zip(_PIECE_COLUMNS, counts, strict=True):
+            if (counts_R != counts[0]).any():
+                found = f"{name} is not as long as {_PIECE_COLUMNS[0]}"
+                raise SnapshotError(subject, found, "one entry a piece", _FSCK)
+        return counts[0], list(columns)
+
+    def _chunks(self, index_R: Integers, num_chunks_P: Integers, subject: str) -> Integers:
+        starts_C, lengths_R = self._entries("chunk_starts", index_R)
         if lengths_R.sum() != num_chunks_P.sum():
             raise SnapshotError(subject, "chunk_counts do not add up to chunk_starts", "one start a chunk", _FSCK)
-        return values[spread(starts_R, lengths_R)].astype(np.int64)
+        return starts_C.astype(np.int64)
 
     def _slots(self, name: str, index_R: Integers, bounds: list[tuple[int, int]]) -> list[memoryview]:
         """Return a column of T slots; zeros, with a warning, for a row where it is absent or not as long as the ids."""

@@ -4,10 +4,11 @@ import multiprocessing
 import os
 import threading
 from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader, Dataset, IterableDataset, Sampler, get_worker_info
+from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 
 from pipeline.core.errors import TrainingError
 from trainer.data.batch import Batch
@@ -52,18 +53,18 @@ class Batches(IterableDataset[Batch]):
         return self.loader.state_at(self.position)
 
     def load_state_dict(self, state: Mapping[str, int | str]) -> None:
-        """Continue at a state, from the next `iter` on. Raises TrainingError for a state of other data."""
+        """Continue at a state, from the next `iter` on. Raise TrainingError for a state of other data."""
         self.position = self.loader.position_of(state)
 
     def _made_here(self) -> Iterator[Batch]:
-        for position in _Positions(self.position, self.batch_size):
+        for position in count(self.position, self.batch_size):
             yield self.loader.batch_at(position, self.batch_size)
 
     def _made_by_workers(self) -> Iterator[Batch]:
         batches: DataLoader[Batch] = DataLoader(
             _BatchesByPosition(self.loader, self.batch_size),
             batch_size=None,
-            sampler=_Positions(self.position, self.batch_size),
+            sampler=count(self.position, self.batch_size),
             num_workers=self.num_workers,
             prefetch_factor=PREFETCH_PER_WORKER,
             collate_fn=_unchanged,
@@ -93,20 +94,6 @@ class _BatchesByPosition(Dataset[Batch]):
 
     def __getitem__(self, position: int) -> Batch:
         return self._loader.batch_at(position, self._batch_size)
-
-
-class _Positions(Sampler[int]):
-    """The first position of each batch, endlessly."""
-
-    def __init__(self, start: int, batch_size: int) -> None:
-        self._start = start
-        self._batch_size = batch_size
-
-    def __iter__(self) -> Iterator[int]:
-        position = self._start
-        while True:
-            yield position
-            position += self._batch_size
 
 
 def _end_with_trainer(worker: int) -> None:

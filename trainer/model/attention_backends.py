@@ -1,6 +1,6 @@
 """Attention backends: requirements of each choice, and the default for a device.
 
-Light: the command line imports this without torch. `trainer.model.document_attention` computes them, `trainer doctor` tries those
+The command line imports this file without torch. `trainer.model.document_attention` computes them, `trainer doctor` tries those
 that can run, and `docs/decisions/0012-attention-on-cuda.md` has the reasons.
 """
 
@@ -14,55 +14,37 @@ if TYPE_CHECKING:
     from trainer.model.document_attention import AttentionPlan
 
 
-class Way(NamedTuple):
+class AttentionBackend(NamedTuple):
     """Requirements of a choice. `dtypes` are those of the queries; sizes are of a head."""
 
     needs: str
-    needs_cuda: bool
-    min_capability: tuple[int, int]
-    dtypes: tuple[Precision, ...]
-    size_multiple: int
-    min_size: int
-    max_size: int
-    counts_documents: bool
-    needs_triton: bool
+    needs_cuda: bool = True
+    min_capability: tuple[int, int] = (8, 0)
+    dtypes: tuple[Precision, ...] = (Precision.FLOAT32, Precision.BFLOAT16)
+    size_multiple: int = 1
+    min_size: int = 1
+    max_size: int = 256
+    counts_documents: bool = False
+    needs_triton: bool = False
 
 
-_BOTH = (Precision.FLOAT32, Precision.BFLOAT16)
-
-WAYS: dict[AttentionChoice, Way] = {
-    AttentionChoice.MATH: Way(
+BACKENDS: dict[AttentionChoice, AttentionBackend] = {
+    AttentionChoice.MATH: AttentionBackend(
         needs="nothing; memory for T x T numbers a head and layer",
         needs_cuda=False,
-        min_capability=(0, 0),
-        dtypes=_BOTH,
-        size_multiple=1,
-        min_size=1,
         max_size=2**16,
-        counts_documents=False,
-        needs_triton=False,
     ),
-    AttentionChoice.FLEX: Way(
+    AttentionChoice.FLEX: AttentionBackend(
         needs="a CUDA device, Triton, heads of 16 or more; compiles with Inductor, by itself where nothing else is compiled",
-        needs_cuda=True,
-        min_capability=(8, 0),
-        dtypes=_BOTH,
-        size_multiple=1,
         min_size=16,
-        max_size=256,
-        counts_documents=False,
         needs_triton=True,
     ),
-    AttentionChoice.VARLEN: Way(
+    AttentionChoice.VARLEN: AttentionBackend(
         needs="a CUDA device of capability 8.0, bfloat16, heads of a multiple of 8 up to 256, and the most documents of a row",
-        needs_cuda=True,
-        min_capability=(8, 0),
         dtypes=(Precision.BFLOAT16,),
         size_multiple=8,
         min_size=8,
-        max_size=256,
         counts_documents=True,
-        needs_triton=False,
     ),
 }
 
@@ -72,7 +54,7 @@ def default_choice(device: str, dtype: Precision) -> AttentionChoice:
 
     On a GPU in bfloat16 that is varlen; in float32, which is for comparisons, and on a CPU it is math.
     """
-    is_flash = device.startswith("cuda") and dtype in WAYS[AttentionChoice.VARLEN].dtypes
+    is_flash = device.startswith("cuda") and dtype in BACKENDS[AttentionChoice.VARLEN].dtypes
     return AttentionChoice.VARLEN if is_flash else AttentionChoice.MATH
 
 
@@ -87,11 +69,11 @@ def plan(
 
     found = missing(choice, head_size, dtype, device)
     if found:
-        able = [other for other in WAYS if not missing(other, head_size, dtype, device)]
+        able = [other for other in BACKENDS if not missing(other, head_size, dtype, device)]
         raise TrainingError(
-            f"attention {choice}", found, WAYS[choice].needs, f"Train with --attention {' or '.join(able)}."
+            f"attention {choice}", found, BACKENDS[choice].needs, f"Train with --attention {' or '.join(able)}."
         )
-    if not WAYS[choice].counts_documents:
+    if not BACKENDS[choice].counts_documents:
         return AttentionPlan(choice)
     # Few sizes: the backward pass splits its sums by it.
     return AttentionPlan(choice, 1 << (num_documents() - 1).bit_length())
@@ -99,20 +81,20 @@ def plan(
 
 def missing(choice: AttentionChoice, head_size: int, dtype: Precision, device: str) -> str:
     """Return why a choice cannot run here, or an empty string."""
-    way = WAYS[choice]
-    if way.needs_cuda and not device.startswith("cuda"):
+    backend = BACKENDS[choice]
+    if backend.needs_cuda and not device.startswith("cuda"):
         return f"the device is {device}"
-    if dtype not in way.dtypes:
+    if dtype not in backend.dtypes:
         return f"matrix products are {dtype}"
-    if head_size % way.size_multiple or not way.min_size <= head_size <= way.max_size:
+    if head_size % backend.size_multiple or not backend.min_size <= head_size <= backend.max_size:
         return f"heads are of size {head_size}"
-    if not way.needs_cuda:
+    if not backend.needs_cuda:
         return ""
     import torch
 
     from kernels.framework.backend import HAS_TRITON
 
-    if way.needs_triton and not HAS_TRITON:
+    if backend.needs_triton and not HAS_TRITON:
         return "Triton is not installed"
     capability = torch.cuda.get_device_capability(device)
-    return f"the GPU has capability {capability[0]}.{capability[1]}" if capability < way.min_capability else ""
+    return f"the GPU has capability {capability[0]}.{capability[1]}" if capability < backend.min_capability else ""

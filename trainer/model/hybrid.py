@@ -15,12 +15,11 @@ from trainer.model.blocks.attention import Attention
 from trainer.model.blocks.experts import ExpertCounters, Experts
 from trainer.model.blocks.m2rnn import M2RNN
 from trainer.model.blocks.mamba3 import Mamba3
-from trainer.model.decoding import StepToken
 from trainer.model.document_attention import AttentionPlan
 from trainer.model.initialization import Normal, ParameterKind, ParameterSpec
 from trainer.model.layers import RMSNorm
 from trainer.model.loss import LossMetrics, ModelOutputs, TrainingBatch, training_loss
-from trainer.model.segments import PackedRows, describe_rows
+from trainer.model.segments import PackedRows, StepToken, describe_rows
 from trainer.model.structure_embedding import StructureEmbedding
 
 # Small enough that the first logits are almost equal, whatever the width: the loss starts at log(vocabulary).
@@ -35,7 +34,7 @@ class DecodingState(NamedTuple):
 
 
 def build_block(config: ModelConfig, layer: int, vocabulary_size: int) -> nn.Module:
-    """Build the block of a layer. Its `forward(hidden_BTD, rows)` returns a BlockOutput; `trainer.model.decoding` has `step`."""
+    """Build the block of a layer. Its `forward(hidden_BTD, rows)` returns a BlockOutput; `step` is described in `segments`."""
     match config.layer_kinds[layer]:
         case BlockKind.ATTENTION:
             return Attention(config, layer, vocabulary_size)
@@ -170,18 +169,12 @@ class HybridModel(nn.Module):
     def _head(self) -> Tensor:
         return self.embedding_VD if self.head_VD is None else self.head_VD
 
-    def _run(
-        self,
-        input_ids_BT: Tensor,
-        doc_ids_BT: Tensor,
-        structure_kind_BT: Tensor | None = None,
-        dependency_level_BT: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor]:
+    def _run(self, input_ids_BT: Tensor, *columns: Tensor | None) -> tuple[Tensor, Tensor]:
         if input_ids_BT.shape[1] > self.config.max_row_tokens:
             raise TrainingError(
                 "rows", f"they have {input_ids_BT.shape[1]} tokens", f"at most {self.config.max_row_tokens}", _TOO_LONG
             )
-        rows = describe_rows(input_ids_BT, doc_ids_BT, structure_kind_BT, dependency_level_BT, self.attention)
+        rows = describe_rows(input_ids_BT, *columns, self.attention)
         hidden_BTD, penalty = self.run_layers(self._embed(rows), rows)
         return self.norm(hidden_BTD), penalty
 
@@ -196,8 +189,3 @@ class HybridModel(nn.Module):
 
 
 _TOO_LONG = "Pack shorter rows, or raise the model's max_row_tokens."
-
-
-def count_parameters(model: nn.Module) -> int:
-    """Count the parameter elements; a tied head counts once."""
-    return sum(parameter.numel() for parameter in model.parameters())

@@ -80,8 +80,8 @@ class LogOfUniform:
 class StepSizeBias:
     """Biases whose softplus is log-uniform in [low, high]: step sizes spread over the time scales of a document."""
 
-    low: float
-    high: float
+    low: float = 1e-3
+    high: float = 0.1
 
     def draw(self, shape: torch.Size, generator: torch.Generator) -> Tensor:
         exponents = torch.empty(shape).uniform_(math.log(self.low), math.log(self.high), generator=generator)

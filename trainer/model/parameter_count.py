@@ -9,12 +9,13 @@ from collections import Counter
 from typing import Any, NamedTuple
 
 import torch
+from torch import nn
 
 from trainer.config.model import BlockKind, ModelConfig
 from trainer.config.presets import PRESETS, TARGETS
 from trainer.model.blocks.engram import Engram
 from trainer.model.blocks.experts import Experts
-from trainer.model.hybrid import HybridModel, count_parameters
+from trainer.model.hybrid import HybridModel
 
 
 class Sizes(NamedTuple):
@@ -39,6 +40,11 @@ def sizes_of(config: ModelConfig, vocabulary_size: int) -> Sizes:
             num_idle += (num_rows - module.table_sizes_OH.numel()) * row_width
     total = count_parameters(model)
     return Sizes(total, total - num_idle)
+
+
+def count_parameters(model: nn.Module) -> int:
+    """Count the parameter elements; a tied head counts once."""
+    return sum(parameter.numel() for parameter in model.parameters())
 
 
 def describe_preset(name: str, vocabulary_size: int | None = None) -> dict[str, Any]:

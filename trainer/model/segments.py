@@ -1,6 +1,10 @@
 """Segments of packed rows: bounds of documents, derived once for attention, scans, convolutions, Engram and the loss.
 
-Shapes: B rows, T tokens of a row.
+For decoding, one token at a time, each block has `initial_state(num_rows)` and `step(hidden_BD, token, state)`, which returns
+its update and the state after the token. A step equals the full pass: same formulas, same order of the sums that have one.
+States have the dtype and the device of the block's parameters.
+
+Shapes: B rows, packed or decoded together; T tokens of a row; W tokens of a window, the newest last.
 """
 
 from typing import NamedTuple
@@ -39,6 +43,18 @@ class PackedRows(NamedTuple):
     dependency_level_BT: Tensor | None = None
 
 
+class StepToken(NamedTuple):
+    """The token of a step in each row: its id, and its position in its document. A position of 0 starts a new one."""
+
+    input_ids_B: Tensor
+    positions_B: Tensor
+
+    @property
+    def is_start(self) -> Tensor:
+        """Rows in which a document starts."""
+        return self.positions_B == 0
+
+
 def derive_segments(doc_ids_BT: Tensor) -> Segments:
     """Return the segments of rows whose `doc_ids` are 1..N for documents and -1 for padding (any integer type)."""
     changes = doc_ids_BT[:, 1:] != doc_ids_BT[:, :-1]
@@ -60,7 +76,18 @@ def describe_rows(
     dependency_level_BT: Tensor | None = None,
     attention: AttentionPlan = AttentionPlan(),  # noqa: B008  # a tuple
 ) -> PackedRows:
-    """Everything that blocks need to know of a batch, computed once for all layers."""
+    """Return what blocks need of a batch besides its hidden states, computed once for all layers."""
     segments = derive_segments(doc_ids_BT)
     layout = lay_out(segments.segment_ids_BT, attention)
     return PackedRows(input_ids_BT.long(), segments, layout, structure_kind_BT, dependency_level_BT)
+
+
+def push(window_BW: Tensor, newest_B: Tensor) -> Tensor:
+    """Return the window one token later: the oldest leaves, the newest is last."""
+    return torch.cat((window_BW[:, 1:], newest_B.unsqueeze(1)), dim=1)
+
+
+def window_segments(token: StepToken, num_tokens: int) -> Segments:
+    """Return segments in which the last token of a window of `num_tokens` sees its document; the other tokens' mean nothing."""
+    positions_BW = token.positions_B.unsqueeze(1).expand(-1, num_tokens)
+    return Segments(positions_BW, positions_BW == 0, positions_BW, torch.zeros_like(positions_BW, dtype=torch.bool))

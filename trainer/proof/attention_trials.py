@@ -16,7 +16,7 @@ from torch import Tensor
 
 from pipeline.core.errors import TrainingError
 from trainer.config.model import AttentionChoice, Precision
-from trainer.model.attention_backends import WAYS, plan
+from trainer.model.attention_backends import BACKENDS, plan
 from trainer.model.document_attention import AttentionPlan, DenseMask, lay_out
 
 NUM_RUNS, NUM_TIMED = 3, 10
@@ -63,7 +63,7 @@ class AttentionTrial:
 def try_attention(device: str) -> list[AttentionTrial]:
     """Try every backend in both dtypes, also those that cannot run."""
     shape = ON_GPU if device.startswith("cuda") else ON_CPU
-    return [_trial(choice, dtype, device, shape) for dtype in Precision for choice in WAYS]
+    return [_trial(choice, dtype, device, shape) for dtype in Precision for choice in BACKENDS]
 
 
 def pick(trials: Sequence[AttentionTrial], dtype: Precision) -> str | None:

@@ -12,7 +12,7 @@ from pipeline.store.store import Store
 from trainer.checkpoint.saver import Saver
 from trainer.compile.cache import record_run
 from trainer.distributed.ranks import Ranks
-from trainer.model.hybrid import count_parameters
+from trainer.model.parameter_count import count_parameters
 from trainer.train.build_model import DevicePlacement
 from trainer.train.determinism import broken_promises
 from trainer.train.follow_ref import RefFollower, open_follower

@@ -3,7 +3,7 @@
 from typing import Any
 
 from trainer.checkpoint import checkpoint as checkpoints
-from trainer.model.hybrid import count_parameters
+from trainer.model.parameter_count import count_parameters
 from trainer.train.determinism import broken_promises
 from trainer.train.session import TrainSession
 from trainer.train.training_state import Training

@@ -7,8 +7,8 @@ import torch
 
 from trainer.__main__ import main
 from trainer.config.presets import PRESETS, TARGETS, preset
-from trainer.model.hybrid import HybridModel, count_parameters
-from trainer.model.parameter_count import describe_preset, sizes_of
+from trainer.model.hybrid import HybridModel
+from trainer.model.parameter_count import count_parameters, describe_preset, sizes_of
 
 
 @pytest.mark.parametrize(

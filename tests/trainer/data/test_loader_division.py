@@ -19,41 +19,41 @@ from trainer.train.step import to_device
 LOADER = Loader(sources_of(heron=23, lantern=9, quarry=700), LAYOUT, CONFIG)
 WORLDS, MICRO_ROWS = (1, 2, 3, 8), (1, 2, 5)
 
-Sitting = tuple[int, int, int, int]
+Session = tuple[int, int, int, int]
 """Ranks, rows of a micro-batch, micro-batches of a rank, and steps."""
-SITTINGS = st.lists(
+SESSIONS = st.lists(
     st.tuples(st.sampled_from(WORLDS), st.sampled_from(MICRO_ROWS), st.sampled_from([1, 2, 4]), st.integers(1, 3)),
     min_size=1,
     max_size=4,
 )
 
 
-def rows_of(batches: Batches, sitting: Sitting) -> Iterator[np.ndarray]:
-    """What the ranks are given, micro-batch by micro-batch, in the order of their tree."""
-    world, rows, num_shares, num_steps = sitting
+def rows_of(batches: Batches, session: Session) -> Iterator[np.ndarray]:
+    """Yield the rows of the ranks, micro-batch by micro-batch, in the order of their tree."""
+    world, rows, num_shares, num_steps = session
     for batch in islice(batches, num_steps):
         for rank in range(world):
             for place in Ranks(rank, world).share_of(world * num_shares):
                 yield to_device(batch, "cpu", slice(place * rows, (place + 1) * rows)).input_ids_BT.numpy()
 
 
-def read(sittings: list[Sitting], num_workers: int, start: int) -> np.ndarray:
+def read(sessions: list[Session], num_workers: int, start: int) -> np.ndarray:
     state, found = json.dumps(LOADER.state_at(start)), []
-    for sitting in sittings:
-        world, rows, num_shares, _ = sitting
+    for session in sessions:
+        world, rows, num_shares, _ = session
         batches = Batches(LOADER, world * rows * num_shares, num_workers)
         batches.load_state_dict(json.loads(state))
-        found += list(rows_of(batches, sitting))
+        found += list(rows_of(batches, session))
         state = json.dumps(batches.state_dict())
     return np.concatenate(found)
 
 
-@given(SITTINGS, st.integers(0, 3000))
+@given(SESSIONS, st.integers(0, 3000))
 @settings(max_examples=60, deadline=None)
 def test_any_ranks_and_micro_batches_read_one_order_and_a_resume_may_change_them(
-    sittings: list[Sitting], start: int
+    sessions: list[Session], start: int
 ) -> None:
-    found = read(sittings, 0, start)
+    found = read(sessions, 0, start)
     assert np.array_equal(found, LOADER.batch_at(start, len(found)).input_ids_BT)
 
 

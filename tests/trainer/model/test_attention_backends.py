@@ -17,7 +17,7 @@ from trainer.compile.policy import Compilation
 from trainer.config.model import AttentionChoice, CompileBackend, CompileMode, Precision
 from trainer.config.training import TrainingConfig, training_recipe
 from trainer.distributed.ranks import Ranks
-from trainer.model.attention_backends import WAYS, default_choice, plan
+from trainer.model.attention_backends import BACKENDS, default_choice, plan
 from trainer.model.document_attention import AttentionPlan
 from trainer.proof.attention_trials import ON_CPU, AttentionTrial, pick, try_attention
 
@@ -30,7 +30,7 @@ def config(*arguments: str) -> TrainingConfig:
 
 
 def test_every_choice_is_described_once() -> None:
-    assert list(WAYS) == list(AttentionChoice)
+    assert list(BACKENDS) == list(AttentionChoice)
 
 
 @pytest.mark.parametrize(

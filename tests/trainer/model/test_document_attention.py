@@ -18,7 +18,6 @@ from pipeline.core.errors import TrainingError
 from tests.support.flash_on_cpu import gpu_ways_on_cpu
 from trainer.config.model import AttentionChoice, Precision
 from trainer.model.blocks.attention import Attention
-from trainer.model.decoding import StepToken
 from trainer.model.document_attention import (
     BLOCK_TOKENS,
     AttentionPlan,
@@ -28,7 +27,7 @@ from trainer.model.document_attention import (
     visibility,
 )
 from trainer.model.hybrid import HybridModel
-from trainer.model.segments import describe_rows
+from trainer.model.segments import StepToken, describe_rows
 from trainer.proof.attention_trials import TrialShape, keeps_apart, made_inputs, run, segments_of
 
 PLANS = [AttentionPlan(choice, 8 if choice is AttentionChoice.VARLEN else 0) for choice in AttentionChoice]

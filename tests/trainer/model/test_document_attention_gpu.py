@@ -16,12 +16,11 @@ from trainer.config.presets import preset
 from trainer.distributed.ranks import Ranks
 from trainer.model.attention_backends import missing
 from trainer.model.blocks.attention import Attention
-from trainer.model.decoding import StepToken
 from trainer.model.document_attention import AttentionPlan, lay_out
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 from trainer.model.loss import TrainingBatch
-from trainer.model.segments import describe_rows
+from trainer.model.segments import StepToken, describe_rows
 from trainer.proof.attention_trials import ON_GPU, TrialShape, _measured, keeps_apart, made_inputs, run, segments_of
 from trainer.train.determinism import make_deterministic
 

@@ -6,9 +6,10 @@ from torch.nn import functional
 
 from trainer.config.model import OptimizerConfig
 from trainer.config.presets import preset
-from trainer.model.hybrid import HybridModel, count_parameters
+from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 from trainer.model.loss import TrainingBatch
+from trainer.model.parameter_count import count_parameters
 from trainer.model.segments import describe_rows
 from trainer.optim.clipping import clip_gradients
 from trainer.optim.optimizer import build_optimizer

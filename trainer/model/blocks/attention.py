@@ -16,10 +16,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from trainer.config.model import AttentionConfig, ModelConfig
 from trainer.model.blocks.engram import Engram, EngramState
-from trainer.model.decoding import StepToken
-from trainer.model.layers import BlockOutput, Projection
-from trainer.model.rotary import rotate_pairs
-from trainer.model.segments import PackedRows
+from trainer.model.layers import BlockOutput, Projection, rotate_pairs
+from trainer.model.segments import PackedRows, StepToken
 
 
 def rotary_phases(positions_BT: Tensor, head_size: int, base: float) -> Tensor:

@@ -21,10 +21,9 @@ from torch import Tensor, nn
 from kernels.causal_convolution import causal_convolution
 from kernels.engram_lookup import engram_lookup
 from trainer.config.model import EngramConfig, ModelConfig
-from trainer.model.decoding import StepToken, push, window_segments
 from trainer.model.initialization import Constant, Normal, ParameterKind, ParameterSpec
 from trainer.model.layers import NUM_TAPS, Projection, RMSNorm
-from trainer.model.segments import PackedRows, Segments
+from trainer.model.segments import PackedRows, Segments, StepToken, push, window_segments
 
 SHORTEST_ORDER = 2
 MAX_INT64 = 2**63 - 1

@@ -23,10 +23,9 @@ from torch.nn import functional
 from kernels.expert_combine import expert_combine
 from kernels.expert_dispatch import expert_dispatch
 from trainer.config.model import ExpertsConfig, ModelConfig
-from trainer.model.decoding import StepToken
 from trainer.model.initialization import ParameterKind, ParameterSpec, fan_in_normal
 from trainer.model.layers import BlockOutput, Projection
-from trainer.model.segments import PackedRows
+from trainer.model.segments import PackedRows, StepToken
 
 CAPACITY_MULTIPLE = 128
 

@@ -19,7 +19,6 @@ from kernels.causal_convolution import causal_convolution
 from kernels.gated_rms_norm import gated_rms_norm
 from kernels.m2rnn.op import RecurrenceArguments, m2rnn
 from trainer.config.model import ModelConfig
-from trainer.model.decoding import StepToken, push, window_segments
 from trainer.model.initialization import (
     Constant,
     Identity,
@@ -31,9 +30,8 @@ from trainer.model.initialization import (
     fan_in_normal,
 )
 from trainer.model.layers import NUM_TAPS, BlockOutput, Projection, RMSNorm
-from trainer.model.segments import PackedRows
+from trainer.model.segments import PackedRows, StepToken, push, window_segments
 
-STEP_SIZE_RANGE = (1e-3, 0.1)
 DECAY_RATE_RANGE = (1.0, 16.0)
 
 
@@ -77,7 +75,7 @@ class M2RNN(nn.Module):
             "taps_CK": fan_in_normal(NUM_TAPS),
             "transition_HVV": Identity(),
             "log_decay_rate_H": LogOfUniform(*DECAY_RATE_RANGE),
-            "step_bias_H": StepSizeBias(*STEP_SIZE_RANGE),
+            "step_bias_H": StepSizeBias(),
             "skip_H": Constant(1.0),
         }
         return {name: ParameterSpec(initializer, ParameterKind.CHANNEL) for name, initializer in initializers.items()}

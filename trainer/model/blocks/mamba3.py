@@ -17,13 +17,10 @@ from torch.nn import functional
 
 from kernels.mamba3_scan.op import ScanArguments, mamba3_scan
 from trainer.config.model import ModelConfig
-from trainer.model.decoding import StepToken
 from trainer.model.initialization import Constant, ParameterKind, ParameterSpec, StepSizeBias
-from trainer.model.layers import BlockOutput, Projection, RMSNorm
-from trainer.model.rotary import rotate_pairs
-from trainer.model.segments import PackedRows
+from trainer.model.layers import BlockOutput, Projection, RMSNorm, rotate_pairs
+from trainer.model.segments import PackedRows, StepToken
 
-STEP_SIZE_RANGE = (1e-3, 0.1)
 SLOWEST_DECAY = -1e-4
 EXPANSION = 2
 
@@ -58,7 +55,7 @@ class Mamba3(nn.Module):
 
     def parameter_specs(self) -> dict[str, ParameterSpec]:
         one = ParameterSpec(Constant(1.0), ParameterKind.CHANNEL)
-        step = ParameterSpec(StepSizeBias(*STEP_SIZE_RANGE), ParameterKind.CHANNEL)
+        step = ParameterSpec(StepSizeBias(), ParameterKind.CHANNEL)
         return {"query_bias_HN": one, "key_bias_HN": one, "step_bias_H": step, "skip_H": one}
 
     def forward(self, hidden_BTD: Tensor, rows: PackedRows) -> BlockOutput:

@@ -4,9 +4,8 @@ import pytest
 import torch
 
 from trainer.config.presets import preset
-from trainer.model.decoding import StepToken
 from trainer.model.hybrid import HybridModel
-from trainer.model.segments import describe_rows
+from trainer.model.segments import StepToken, describe_rows
 
 VOCABULARY, NUM_TOKENS = 60, 27
 # Documents of one token, of the convolution's width, one whose end is a chunk's, and a row of one document.

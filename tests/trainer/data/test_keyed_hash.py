@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trainer.data.keyed_hash import mix
-from trainer.data.permutation import Permutation, permute
+from trainer.data.keyed_hash import Permutation, mix, permute
 
 
 def order_of(permutation: Permutation) -> list[int]:
