@@ -222,7 +222,7 @@ def causal_convolution(x_BTC: Tensor, taps_CK: Tensor, positions_BT: Tensor, has
 
 
 def _sample_inputs(generator: torch.Generator, dtype: torch.dtype, case: ShapeCase) -> tuple[Argument, ...]:
-    """Four taps and documents of uneven lengths; the last size says whether SiLU is fused."""
+    """Draw four taps and documents of uneven lengths; the last size says whether SiLU is fused."""
     device = generator.device
     num_rows, num_tokens, num_channels, has_silu = case.sizes
     x_BTC = torch.randn((num_rows, num_tokens, num_channels), generator=generator, device=device).to(dtype)

@@ -209,7 +209,7 @@ def chunked_cross_entropy(
 
 
 def _sample_inputs(generator: torch.Generator, dtype: torch.dtype, case: ShapeCase) -> tuple[Argument, ...]:
-    """Logits of about unit size; the sizes are tokens, width, vocabulary, tokens of a chunk and trained tokens in a hundred."""
+    """Draw logits of about unit size. Sizes: tokens, width, vocabulary, tokens of a chunk, trained tokens in a hundred."""
     device = generator.device
     num_tokens, width, num_entries, chunk_tokens, trained_percent = case.sizes
     hidden_MD = torch.randn((num_tokens, width), generator=generator, device=device).to(dtype)

@@ -212,7 +212,7 @@ def engram_lookup(
 
 
 def _sample_inputs(generator: torch.Generator, dtype: torch.dtype, case: ShapeCase) -> tuple[Argument, ...]:
-    """Orders 2 and 3 with two lookups each; the sizes are rows, tokens, entries of the vocabulary and width of a table row."""
+    """Draw orders 2 and 3 with two lookups each. Sizes: rows, tokens, entries of the vocabulary, width of a table row."""
     device = generator.device
     num_rows, num_tokens, num_classes, width = case.sizes
     shape = (num_rows, num_tokens)

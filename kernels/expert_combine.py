@@ -173,7 +173,7 @@ def expert_combine(results_SD: Tensor, weights_MK: Tensor, slots_MK: Tensor, pai
 
 
 def _sample_inputs(generator: torch.Generator, dtype: torch.dtype, case: ShapeCase) -> tuple[Argument, ...]:
-    """Results of about unit size, positive weights; the sizes are tokens, choices, experts, capacity and width."""
+    """Draw results of about unit size and positive weights; the sizes are tokens, choices, experts, capacity and width."""
     num_tokens, num_choices, num_experts, capacity, width = case.sizes
     shape = (num_experts * capacity, width)
     results_SD = torch.randn(shape, generator=generator, device=generator.device).to(dtype)

@@ -130,7 +130,7 @@ def expert_dispatch(tokens_MD: Tensor, pairs_S: Tensor, slots_MK: Tensor) -> Ten
 
 
 def sample_placement(generator: torch.Generator, case: ShapeCase) -> tuple[Tensor, Tensor]:
-    """`pairs_S` and `slots_MK` of random choices, for M, K, E and a capacity: the first four sizes of a case."""
+    """Draw `pairs_S` and `slots_MK` of random choices, for M, K, E and a capacity: the first four sizes of a case."""
     num_tokens, num_choices, num_experts, capacity = case.sizes[:4]
     pairs = [num_tokens * num_choices] * (num_experts * capacity)
     slots, taken = [], [0] * num_experts
@@ -146,7 +146,7 @@ def sample_placement(generator: torch.Generator, case: ShapeCase) -> tuple[Tenso
 
 
 def _sample_inputs(generator: torch.Generator, dtype: torch.dtype, case: ShapeCase) -> tuple[Argument, ...]:
-    """Tokens of about unit size; the sizes are tokens, choices, experts, capacity and width."""
+    """Draw tokens of about unit size; the sizes are tokens, choices, experts, capacity and width."""
     shape = (case.sizes[0], case.sizes[4])
     tokens_MD = torch.randn(shape, generator=generator, device=generator.device).to(dtype)
     return tokens_MD, *sample_placement(generator, case)

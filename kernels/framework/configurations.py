@@ -91,7 +91,7 @@ def tile_class(num_elements: int) -> str:
 
 
 def launch_options(kernel: str, shape_class: str, device: torch.device) -> dict[str, int]:
-    """`num_warps` and `num_stages` for a kernel: the entry of this GPU's architecture, or the one for any."""
+    """Return `num_warps` and `num_stages` for a kernel: the entry of this GPU's architecture, or the one for any."""
     _requests.add((kernel, shape_class))
     key = (kernel, shape_class, architecture_of(device))
     entry = _trials.get((kernel, shape_class)) or MEASURED.get(key) or TABLE[kernel, shape_class, ANY_GPU]
@@ -99,7 +99,7 @@ def launch_options(kernel: str, shape_class: str, device: torch.device) -> dict[
 
 
 def architecture_of(device: torch.device) -> int:
-    """90 for compute capability 9.0; `ANY_GPU` for a CPU."""
+    """Return 90 for compute capability 9.0; `ANY_GPU` for a CPU."""
     if device.type != "cuda":
         return ANY_GPU
     major, minor = torch.cuda.get_device_capability(device)

@@ -140,7 +140,7 @@ def _launch_backward(grad_BTHV: Tensor, arguments: RecurrenceArguments, checkpoi
 
 
 def _sample_inputs(generator: torch.Generator, dtype: torch.dtype, case: ShapeCase) -> tuple[Argument, ...]:
-    """Sizes are B, T, H, K, V. W is near the identity, as it begins; documents end anywhere."""
+    """Draw inputs of sizes B, T, H, K, V. W is near the identity, as it begins; documents end anywhere."""
     num_rows, num_tokens, num_heads, key_size, value_size = case.sizes
 
     def normal(*shape: int) -> Tensor:

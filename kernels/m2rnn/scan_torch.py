@@ -73,7 +73,7 @@ def scan_backward(grad_BTHV: Tensor, arguments: RecurrenceArguments, saved: Tens
 
 
 def document_starts(document_index_BT: Tensor) -> Tensor:
-    """Bool (B, T): true for the first token of each document."""
+    """Return (B, T) bool: true for the first token of each document."""
     changes = document_index_BT[:, 1:] != document_index_BT[:, :-1]
     return torch.nn.functional.pad(changes, (1, 0), value=True)
 

@@ -43,7 +43,7 @@ def _token(
 
 @triton.jit
 def _square(pointer, head, V: tl.constexpr, VALUE: tl.constexpr):
-    """W of one head, (VALUE, VALUE), zero outside."""
+    """Load W of one head, (VALUE, VALUE), zero outside."""
     values = tl.arange(0, VALUE)
     mask = (values[:, None] < V) & (values[None, :] < V)
     place = head * V * V + values[:, None] * V + values[None, :]

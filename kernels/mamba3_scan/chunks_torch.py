@@ -76,7 +76,7 @@ def scan_forward(arguments: ScanArguments, chunk_size: int) -> tuple[Tensor, lis
 
 
 def saved_shapes(arguments: ScanArguments, chunk_size: int) -> list[tuple[int, ...]]:
-    """Shapes of what `scan_forward` saves: rotated queries and keys, decays, cosines, sines, states entering chunks."""
+    """Return the shapes of what `scan_forward` saves: rotated queries and keys, decays, cosines, sines, states entering chunks."""
     num_rows, num_tokens, num_heads, head_size = arguments.values_BTHP.shape
     num_states, num_pairs = arguments.queries_BTN.shape[-1], arguments.velocities_BTS.shape[-1]
     chunks = (num_rows, (num_tokens + chunk_size - 1) // chunk_size, num_heads)
@@ -159,7 +159,7 @@ def _backward(
 def combine_scalar_gradients(
     arguments: ScanArguments, grad_log_decay: Tensor, grad_key: Tensor, grad_own: Tensor, grad_turn: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients (B, T, H) of D, A and l from those of a = D A, r and g, and from u . d(Du)."""
+    """Return the gradients (B, T, H) of D, A and l from those of a = D A, r and g, and from u . d(Du)."""
     steps, rates, shares = (_wide(tensor) for tensor in arguments[5:8])
     is_same = same_as_previous(arguments.document_index_BT).unsqueeze(-1)
     # r of the token before holds this token's D (1 - l), where both are of one document.
@@ -169,7 +169,7 @@ def combine_scalar_gradients(
 
 
 def same_as_previous(document_index_BT: Tensor) -> Tensor:
-    """Bool (B, T): whether the token before is of the same document; false for the first."""
+    """Return (B, T) bool: whether the token before is of the same document; false for the first."""
     return functional.pad(document_index_BT[:, 1:] == document_index_BT[:, :-1], (1, 0), value=False)
 
 
@@ -205,13 +205,13 @@ def _cut(arguments: ScanArguments, chunk_size: int, contained: bool) -> _Parts:
 
 
 def _decays(sums_BCHL: Tensor, strict_BC1LL: Tensor) -> Tensor:
-    """E. The mask comes before the exponential, or an entry that nobody reads could overflow."""
+    """Return E. The mask is applied before the exponential, or an entry that is not read could overflow."""
     gaps_BCHLL = sums_BCHL.unsqueeze(-1) - sums_BCHL.unsqueeze(-2)
     return gaps_BCHLL.masked_fill_(~strict_BC1LL, -math.inf).exp_()
 
 
 def _rotations(arguments: ScanArguments, parts: _Parts, chunk_size: int, contained: bool) -> tuple[Tensor, Tensor]:
-    """Cosines and sines (B, C, H, L, S) of the phases, which are carried from chunk to chunk."""
+    """Return cosines and sines (B, C, H, L, S) of the phases, which are carried from chunk to chunk."""
     steps_BCLH, velocities_BCLS = (
         _chunked(_wide(tensor), chunk_size) for tensor in (arguments.step_sizes_BTH, arguments.velocities_BTS)
     )
@@ -294,7 +294,7 @@ def _carried(added_BC: Tensor, kept_BCH: Tensor, contained: bool) -> Tensor:
 def _gradients(
     parts: _Parts, vectors: _Vectors, decays_BCHLL: Tensor, beside: tuple[Tensor, Tensor], contained: bool
 ) -> _Gradients:
-    """Gradients in one chunk, from the state that enters it and the gradient of the state that leaves it (`beside`).
+    """Return the gradients in one chunk, from the state that enters it and the gradient of the state that leaves it (`beside`).
 
     Those of r and cs are read off the vectors': dr_j = k_j . dk_j / r_j and dcs_i = q_i . dq_i - k_i . dk_i, each
     without the diagonal's part, so that no (L, L) tensor is summed for them.
@@ -330,13 +330,13 @@ def _gradients(
 
 
 def _later_sums(parts: _Parts, terms_BCHLX: Tensor, contained: bool) -> Tensor:
-    """Sums over the token itself and the later ones of its chunk and document."""
+    """Return the sums over the token itself and the later ones of its chunk and document."""
     later_BC1LL = parts.mask_BCLL.transpose(-1, -2).unsqueeze(2)
     return _mixed(later_BC1LL.to(terms_BCHLX.dtype), terms_BCHLX, later_BC1LL, contained)
 
 
 def _turn_gradients(parts: _Parts, vectors: _Vectors, gradients: _Gradients, num_pairs: int, contained: bool) -> Tensor:
-    """Gradients (B, C, H, L, S) of D u: the sums of those of the phases over the rest of the document."""
+    """Return the gradients (B, C, H, L, S) of D u: the sums of those of the phases over the rest of the document."""
     pairs = [
         (grad[..., : 2 * num_pairs], vector[..., : 2 * num_pairs])
         for grad, vector in zip(gradients[:2], vectors[:2], strict=True)

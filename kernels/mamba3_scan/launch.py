@@ -100,7 +100,7 @@ class _Launch:
         kernel[(self.num_chunks, self.sizes["H"], self.num_rows)](*pointers, **constants, **options)
 
     def phases(self) -> Tensor:
-        """Phases (B, C, H, S) that enter each chunk."""
+        """Return the phases (B, C, H, S) that enter each chunk."""
         steps, velocities = self.arguments.step_sizes_BTH, self.arguments.velocities_BTS
         added_BCHS = steps.new_empty((self.num_rows, self.num_chunks, self.sizes["H"], self.sizes["S"]))
         options = launch_options("mamba3_scan.turns", "any", steps.device)
@@ -111,7 +111,7 @@ class _Launch:
         return self.carried(added_BCHS, None, reverse=False)
 
     def states(self, phases_BCHS: Tensor) -> tuple[Tensor, Tensor]:
-        """States that enter each chunk, and each chunk's factor (B, C, H)."""
+        """Return the states that enter each chunk, and each chunk's factor (B, C, H)."""
         added, factors_BCH = self.added_states(phases_BCHS, None)
         return self.carried(added, factors_BCH, reverse=False), factors_BCH
 
@@ -141,7 +141,7 @@ class _Launch:
         return entering
 
     def turn_gradients(self, grad_turns: Tensor, beyond_BCHS: Tensor) -> tuple[Tensor, Tensor]:
-        """Gradients (B, T, S) of the velocities, and u . d(D u) (B, T, H)."""
+        """Return the gradients (B, T, S) of the velocities, and u . d(D u) (B, T, H)."""
         inputs = self.arguments
         grad_velocities, turn_shares = torch.empty_like(inputs.velocities_BTS), torch.empty_like(inputs.step_sizes_BTH)
         options = launch_options("mamba3_scan.turn_gradient", "any", grad_turns.device)

@@ -177,7 +177,7 @@ def _sample_inputs(generator: torch.Generator, dtype: torch.dtype, case: ShapeCa
 
 
 def sample_documents(num_rows: int, num_tokens: int, chunk_size: int, device: torch.device) -> Tensor:
-    """Documents' numbers (B, T): row 0 is one document, others have ends on, beside and between those of chunks."""
+    """Return documents' numbers (B, T): row 0 is one document, others end at, next to and between the ends of chunks."""
     lengths = (chunk_size, 1, 7, 1, max(1, chunk_size - 9), chunk_size // 2 + 3, 2 * chunk_size)
     rows = [torch.zeros(num_tokens, dtype=torch.int64)]
     for row in range(1, num_rows):

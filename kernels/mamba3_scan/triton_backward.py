@@ -167,7 +167,7 @@ def turn_gradient_kernel(
     T: tl.constexpr, H: tl.constexpr, S: tl.constexpr, CHUNKS: tl.constexpr, LENGTH: tl.constexpr,
     PAIRS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Gradients of the velocities, summed over heads in their order, and u . d(D u) for each head.
+    """Compute the gradients of the velocities, summed over heads in their order, and u . d(D u) for each head.
 
     `grad_turn` sums within the chunk; `beyond` is what later chunks of the same document add.
     """

@@ -81,7 +81,7 @@ def _edges(document_ptr, row, chunk, here, tokens, T: tl.constexpr, LENGTH: tl.c
 def _turns(
     step_ptr, velocity_ptr, row, head, tokens, T: tl.constexpr, H: tl.constexpr, S: tl.constexpr, PAIRS: tl.constexpr
 ):
-    """D u (L, PAIRS); zero for the pairs that do not turn and outside the row."""
+    """Return D u (L, PAIRS); zero for the pairs that do not turn and outside the row."""
     pairs = tl.arange(0, PAIRS)
     steps = tl.load(step_ptr + (row * T + tokens) * H + head, mask=tokens < T, other=0.0)
     turning = (tokens < T)[:, None] & (pairs < S)[None, :]
@@ -94,7 +94,7 @@ def _rotation(
     step_ptr, velocity_ptr, phase_ptr, row, head, chunk, tokens, continues, starts,
     T: tl.constexpr, H: tl.constexpr, S: tl.constexpr, CHUNKS: tl.constexpr, LENGTH: tl.constexpr, PAIRS: tl.constexpr,
 ):  # fmt: skip
-    """Cosines and sines (L, PAIRS) of the tokens' phases, from the phases that enter the chunk."""
+    """Return cosines and sines (L, PAIRS) of the tokens' phases, from the phases that enter the chunk."""
     pairs = tl.arange(0, PAIRS)
     turns = _turns(step_ptr, velocity_ptr, row, head, tokens, T, H, S, PAIRS)
     starts_LS = tl.broadcast_to(starts[:, None], (LENGTH, PAIRS))
@@ -108,7 +108,7 @@ def _rotation(
 def _vectors(
     pointer, bias_ptr, row, head, tokens, T: tl.constexpr, N: tl.constexpr, STATE: tl.constexpr
 ):  # fmt: skip
-    """Queries or keys (L, STATE) of one head with their bias, float32; zero outside."""
+    """Load queries or keys (L, STATE) of one head with their bias, float32; zero outside."""
     states = tl.arange(0, STATE)
     mask = (tokens < T)[:, None] & (states < N)[None, :]
     shared = tl.load(pointer + (row * T + tokens)[:, None] * N + states[None, :], mask=mask, other=0.0).to(tl.float32)
@@ -118,7 +118,7 @@ def _vectors(
 
 @triton.jit
 def _values(pointer, row, head, tokens, T: tl.constexpr, H: tl.constexpr, P: tl.constexpr, HEAD: tl.constexpr):
-    """Values, or gradients of y, (L, HEAD) of one head, float32; zero outside."""
+    """Load values, or gradients of y, (L, HEAD) of one head, float32; zero outside."""
     channels = tl.arange(0, HEAD)
     mask = (tokens < T)[:, None] & (channels < P)[None, :]
     place = ((row * T + tokens)[:, None] * H + head) * P + channels[None, :]

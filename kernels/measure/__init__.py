@@ -1,4 +1,4 @@
-"""Measurements of kernels: parity with the reference, benchmarks, tuning, and the rows they are kept in.
+"""Measurements of kernels: parity with the reference, benchmarks, tuning, and the rows that store them.
 
 Training steps are measured in `trainer.bench.rows`.
 """

@@ -1,4 +1,4 @@
-"""What torch's two GPU ways of attention compute, made to run on a CPU: so that all around them can be tried without a GPU.
+"""Torch's two GPU backends of attention, computed on a CPU, so that the code around them can be tested without a GPU.
 
 Flash attention over documents of their own lengths is written out here, forward and backward, a document at a time, for the two
 operations that torch has on CUDA devices alone. FlexAttention has a plain implementation with gradients on every device, and a
@@ -17,7 +17,7 @@ from torch import Tensor
 
 
 @contextmanager
-def gpu_ways_on_cpu() -> Iterator[None]:
+def gpu_backends_on_cpu() -> Iterator[None]:
     """Within it, every choice of attention runs on CPU tensors, with gradients."""
     _register()
     with patch("torch.nn.attention.flex_attention._validate_device", _accept):

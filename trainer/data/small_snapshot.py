@@ -17,7 +17,7 @@ from pipeline.store.store import Store
 
 
 def copy_snapshot(store: Store, snapshot_id: str, root: Path) -> Store:
-    """Create a store that holds one snapshot and nothing else."""
+    """Create a store that holds only one snapshot."""
     snapshot, copy = open_snapshot(store, snapshot_id), Store(root)
     with copy.writer("copied", f"a copy of {snapshot_id[:12]}") as scratch:
         for name in [snapshot_id, *(source.rows for source in snapshot.sources)]:

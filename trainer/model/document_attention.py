@@ -1,14 +1,13 @@
-"""Causal attention within documents, computed in one of three ways; `attention_backends` says what each needs.
-
+"""Causal attention within documents, computed by one of three backends; `attention_backends` lists what each needs.
 
     mixed_t = sum_u p_tu value_u,    p_t = softmax over u of query_t . key_u / sqrt(E),    u <= t and segment(u) = segment(t)
 
-What a way has to know of the documents is laid out once for a batch and handed to every layer; nothing in it is read back to
-the host and its shapes depend on the batch's shape alone. H query heads share G heads of keys and values, H / G each; no way
-but the first repeats them in memory.
+The layout of the documents is computed once for a batch and passed to every layer; nothing in it is read back to the host, and
+its shapes depend on the batch's shape alone. H query heads share G heads of keys and values, H / G each; only the first backend
+repeats them in memory.
 
 Shapes: B rows, T tokens of a row, H query heads, G key/value heads, E head size, N documents a row that there is room for,
-K blocks of a row, 1 a broadcast axis (heads). Padding is a document of its own: no token sees it but its own kind.
+K blocks of a row, 1 a broadcast axis (heads). Padding is a document of its own: only padding attends to it.
 Sources: torch.nn.attention.flex_attention and torch.nn.attention.varlen, torch 2.11; Dao 2023, arXiv 2307.08691.
 """
 
@@ -82,7 +81,7 @@ class BlockwiseMask(NamedTuple):
 
     @classmethod
     def of(cls, segment_ids_BT: Tensor) -> "BlockwiseMask":
-        """Found from the first and last segment of each block: segments only count up, so that no pair has to be looked at."""
+        """Return the blocks by their first and last segments: segments only count up, so that no pair has to be compared."""
         partial_B1KK, full_B1KK = blocks_of(segment_ids_BT)
         lists = (_lists(relation) for relation in (partial_B1KK, full_B1KK, partial_B1KK.mT, full_B1KK.mT))
         return cls(segment_ids_BT.int(), *(tensor for pair in lists for tensor in pair))
@@ -137,7 +136,7 @@ class DocumentBounds(NamedTuple):
         return cls(torch.cat(((starts_BN + rows_B1).flatten(), end)).int(), num_tokens)
 
     def attend(self, query_BHTE: Tensor, key_BGTE: Tensor, value_BGTE: Tensor) -> Tensor:
-        """Flash attention over documents as rows of their own lengths; under strict mode its backward adds in one order."""
+        """Attend with flash attention over documents of their own lengths; under strict mode its backward adds in one order."""
         from torch.nn.attention.varlen import varlen_attn
 
         num_rows, num_heads, num_tokens, size = query_BHTE.shape

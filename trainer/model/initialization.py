@@ -30,7 +30,7 @@ class ParameterKind(StrEnum):
 
 
 class Initializer(Protocol):
-    """Draws the first value of a parameter, float32 on the CPU, from the generator it is handed and nothing else."""
+    """Draws the first value of a parameter, float32 on the CPU, from the generator that it is given alone."""
 
     def draw(self, shape: torch.Size, generator: torch.Generator) -> Tensor:
         """Return a tensor of this shape."""
@@ -109,7 +109,7 @@ class DeclaresParameters(Protocol):
 
 
 def fan_in_normal(fan_in: int) -> Normal:
-    """Gaussians that keep a unit-variance input at unit variance."""
+    """Return Gaussians that keep a unit-variance input at unit variance."""
     return Normal(fan_in**-0.5)
 
 

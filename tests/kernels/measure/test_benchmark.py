@@ -1,4 +1,4 @@
-"""The benchmark says that it needs a GPU, and goes on where it stopped."""
+"""The benchmark reports that it needs a GPU, and continues where it stopped."""
 
 import dataclasses
 import importlib.util
@@ -34,7 +34,7 @@ def test_without_a_gpu_it_says_so_and_fails(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a CUDA device is here")
-def test_a_row_of_the_interpreter_never_lies_among_those_of_gpus() -> None:
+def test_a_row_of_the_interpreter_is_never_stored_among_those_of_gpus() -> None:
     done = benchmark("--interpret", "--output", "docs/benchmarks/kernels.jsonl")
 
     assert done.returncode == 2
@@ -70,13 +70,13 @@ def test_a_row_that_the_budget_cuts_is_left_for_the_next_run(tmp_path: Path) -> 
     assert not (tmp_path / "rows.jsonl").exists()
 
 
-def test_a_reference_that_loops_over_tokens_is_not_handed_to_a_compiler() -> None:
+def test_a_reference_that_loops_over_tokens_is_not_compiled() -> None:
     assert [spec.name for spec in all_specs() if spec.has_serial_reference] == ["m2rnn", "mamba3_scan"]
     assert "compiled reference" not in _implementations(mamba3_scan.SPEC, "cuda")
     assert "compiled reference" in _implementations(rms_norm.SPEC, "cuda")
 
 
-def test_a_run_goes_on_at_the_first_missing_row_and_names_its_environment(tmp_path: Path) -> None:
+def test_a_run_continues_at_the_first_missing_row_and_names_its_environment(tmp_path: Path) -> None:
     rows = tmp_path / "rows.jsonl"
     spec = dataclasses.replace(rms_norm.SPEC, op=rms_norm.rms_norm_reference)
 

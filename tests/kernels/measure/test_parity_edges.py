@@ -1,6 +1,6 @@
-"""What parity with a reference does not show: bits that repeat, strides, NaN that stays where it is, refusals.
+"""Properties that parity with a reference does not show: bits that repeat, strides, NaN that stays where it is, refusals.
 
-Every test holds for both implementations: this process runs the plain-torch one, and `test_interpreted.py` runs this file
+Every test holds for both implementations: this process runs the plain-torch one, and `test_parity_interpreted.py` runs this file
 again in Triton's interpreter.
 """
 

@@ -1,4 +1,4 @@
-"""The tests of `test_edges.py` hold in Triton's interpreter too, which a process has or has not from its start."""
+"""The tests of `test_parity_edges.py` hold in Triton's interpreter too, which a process uses from its start or never."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The tuner refuses to guess without a GPU, goes on where it stopped, and writes what its rows say."""
+"""The tuner refuses to run without a GPU, continues where it stopped, and writes a table of its rows."""
 
 import dataclasses
 import json
@@ -20,7 +20,7 @@ KERNEL = ("m2rnn.forward", "any")
 
 
 def launching(factor_of_two_warps: float = 1.0) -> KernelSpec:
-    """A norm that asks for its configuration as a launch does, and is `factor_of_two_warps` too large with two warps."""
+    """A norm that requests its configuration as a launch does, and is `factor_of_two_warps` too large with two warps."""
 
     def operation(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
         y = rms_norm.rms_norm_reference(x, weight, eps)
@@ -100,7 +100,7 @@ def test_a_candidate_with_other_numbers_is_refused_and_named(tmp_path: Path) -> 
     assert all("forward is" in str(row["failed"]) for row in rows if row["num_warps"] == 2)
 
 
-def test_a_run_goes_on_at_the_first_missing_row(tmp_path: Path) -> None:
+def test_a_run_continues_at_the_first_missing_row(tmp_path: Path) -> None:
     rows = tmp_path / "rows"
     first = next(run_tuning([launching()], rows, 1e9, seed=1))
     rest = list(run_tuning([launching()], rows, 1e9, seed=1))

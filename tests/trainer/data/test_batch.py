@@ -1,4 +1,4 @@
-"""What a batch carries besides ids: structure that follows its tokens, and commits in the order of their files."""
+"""Batches carry more than ids: structure that follows its tokens, and commits in the order of their files."""
 
 import random
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""One global order, whoever divides it: ranks, workers and micro-batches; a resume may change all of them and the batch."""
+"""One global order, however it is divided: ranks, workers and micro-batches; a resume may change all of them and the batch."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""docs/loader.md is true: its worked example, recomputed from the page's rules with nothing of the loader."""
+"""docs/loader.md is true: its worked example, recomputed from the page's rules without the loader."""
 
 import hashlib
 import json

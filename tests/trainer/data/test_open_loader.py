@@ -1,4 +1,4 @@
-"""Several snapshots as one mixture: shares by weight, sources kept apart, and what does not fit together refused."""
+"""Several snapshots as one mixture: shares by weight, separate sources, and snapshots that do not fit together refused."""
 
 from collections import Counter
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Which way of attention a run takes: one by default, any that is asked for and can run, and never another in its place."""
+"""The attention backend of a run: a default, any other that is requested and can run, and never another in its place."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import torch
 
 from pipeline.core.errors import TrainingError
 from tests.benchmarks.trainer.graphs import batch_of, narrow_model
-from tests.support.flash_on_cpu import gpu_ways_on_cpu
+from tests.support.flash_on_cpu import gpu_backends_on_cpu
 from tests.support.made_rows import sources_of
 from trainer.__main__ import build_parser
 from trainer.checkpoint.environment import describe_environment
@@ -102,7 +102,7 @@ def test_the_environment_of_a_cpu_names_no_attention() -> None:
     assert describe_environment("cpu", 1, None, MATH) == describe_environment("cpu", 1)
 
 
-def test_another_way_on_a_resume_is_refused_unless_it_is_allowed() -> None:
+def test_another_backend_on_a_resume_is_refused_unless_it_is_allowed() -> None:
     before: dict[str, Any] = {"config": {"attention": "varlen"}, "environment": {"attention": "varlen"}}
     now: dict[str, Any] = {"config": {"attention": "flex"}, "environment": {"attention": "flex"}}
 
@@ -125,11 +125,11 @@ def _untouched_dynamo():
 
 @pytest.mark.parametrize("choice", [FLEX, VARLEN])
 @pytest.mark.usefixtures("_untouched_dynamo")
-def test_a_layer_is_captured_whole_for_every_batch_size_whatever_the_way(choice: AttentionChoice) -> None:
+def test_a_layer_is_captured_whole_for_every_batch_size_and_backend(choice: AttentionChoice) -> None:
     model = narrow_model("nam56r", depth=1)
     plain, _ = model.loss(batch_of(2, 16))
     model.attention = AttentionPlan(choice, 4 if choice is VARLEN else 0)
-    with gpu_ways_on_cpu():
+    with gpu_backends_on_cpu():
         compilation = Compilation(model, CompileMode.FULLGRAPH, CompileBackend.AOT_EAGER)
         losses = []
         for step, num_rows in enumerate((2, 3, 5), 1):
@@ -146,7 +146,7 @@ def test_a_layer_is_captured_whole_for_every_batch_size_whatever_the_way(choice:
 @pytest.mark.usefixtures("_untouched_dynamo")
 def test_one_row_with_room_for_more_documents_is_the_same_graph() -> None:
     model = narrow_model("nam56r", depth=1)
-    with gpu_ways_on_cpu():
+    with gpu_backends_on_cpu():
         compilation = Compilation(model, CompileMode.FULLGRAPH, CompileBackend.AOT_EAGER)
         for step, room in enumerate((4, 8), 1):
             model.attention = AttentionPlan(VARLEN, room)

@@ -1,6 +1,6 @@
-"""Every way of attention computes one thing: a loop over tokens is the oracle, in float64, for results and for gradients.
+"""Every attention backend computes the same: a loop over tokens is the oracle, in float64, for results and for gradients.
 
-The two ways that need a GPU run here by `flash_on_cpu`: what is ours around them is what these tests try.
+The two backends that need a GPU run here by `flash_on_cpu`: these tests check our code around them.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn.attention.flex_attention import create_block_mask
 
 from pipeline.core.errors import TrainingError
-from tests.support.flash_on_cpu import gpu_ways_on_cpu
+from tests.support.flash_on_cpu import gpu_backends_on_cpu
 from trainer.config.model import AttentionChoice, Precision
 from trainer.model.blocks.attention import Attention
 from trainer.model.document_attention import (
@@ -37,7 +37,7 @@ SHAPE = TrialShape(2, 4, 2, 8, 150, (1, 20, 70, 33))
 
 @pytest.fixture(autouse=True)
 def _on_cpu() -> Iterator[None]:
-    with gpu_ways_on_cpu():
+    with gpu_backends_on_cpu():
         yield
 
 

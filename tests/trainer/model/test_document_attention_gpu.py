@@ -1,4 +1,4 @@
-"""Every way of attention on a CUDA device: near float64, the same bits again, documents apart, compiled whole, decoded alike."""
+"""Every attention backend on a CUDA device: near float64, the same bits again, documents apart, compiled whole, decoded alike."""
 
 import os
 

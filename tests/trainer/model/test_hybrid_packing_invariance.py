@@ -1,4 +1,4 @@
-"""Where no expert overflows, what stands beside a document in a batch moves no bit of it."""
+"""Where no expert overflows, other documents of a batch change no bit of a document."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Initial weights are a function of the seed and the parameter's name, and of nothing else."""
+"""Initial weights are a function of the seed and the parameter's name alone."""
 
 import pytest
 import torch

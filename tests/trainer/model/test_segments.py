@@ -1,4 +1,4 @@
-"""Segments are runs of equal document ids, and nothing else is known about a row."""
+"""Segments are runs of equal document ids."""
 
 import torch
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""The structure embedding: two tables and a projection by hand, nothing at first, and nothing at all where it is off."""
+"""The structure embedding: two tables and a projection by hand, without effect at first, and never built where it is off."""
 
 import pytest
 import torch

@@ -21,7 +21,7 @@ from trainer.model.segments import PackedRows, StepToken
 
 
 def rotary_phases(positions_BT: Tensor, head_size: int, base: float) -> Tensor:
-    """Angles (B, T, S) of each pair at each position: position * base^(-2 i / head_size), float32."""
+    """Return the angles (B, T, S) of each pair at each position: position * base^(-2 i / head_size), float32."""
     exponents_S = torch.arange(0, head_size, 2, dtype=torch.float32, device=positions_BT.device) / head_size
     return positions_BT.unsqueeze(-1) * torch.pow(base, -exponents_S)
 

@@ -112,7 +112,7 @@ def signed_root_gate(agreement: Tensor) -> Tensor:
 
 
 def hash_multipliers(seed: int, layer: int, count: int, num_classes: int) -> list[int]:
-    """Odd numbers whose product with any class stays below 2^63, so that XOR and remainder never see a negative."""
+    """Return odd numbers whose product with any class is below 2^63, so that XOR and remainder never see a negative."""
     half = max(1, MAX_INT64 // num_classes // 2)
     digests = [hashlib.sha256(f"engram\0{seed}\0{layer}\0{k}".encode()).digest() for k in range(count)]
     return [2 * (int.from_bytes(digest, "little") % half) + 1 for digest in digests]

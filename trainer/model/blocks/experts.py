@@ -138,7 +138,7 @@ class Experts(nn.Module):
 
 
 def expert_capacity(num_tokens: int, config: ExpertsConfig, is_power_of_two: bool = False) -> int:
-    """Slots of each expert: the mean load times the capacity factor, rounded up to a multiple of 128.
+    """Return the slots of each expert: the mean load times the capacity factor, rounded up to a multiple of 128.
 
     `is_power_of_two` rounds up to a power of two instead, as the published compile policy `budgeted` does.
     """
@@ -187,6 +187,6 @@ def activate(inner_F: Tensor, is_gated: bool) -> Tensor:
 
 
 def router_z_loss(logits_ME: Tensor, is_token_M: Tensor) -> Tensor:
-    """Mean over tokens, padding left out, of the squared log-sum-exp of the router's logits."""
+    """Return the mean over tokens, padding left out, of the squared log-sum-exp of the router's logits."""
     squares_M = torch.logsumexp(logits_ME, dim=-1).square() * is_token_M
     return squares_M.sum() / is_token_M.sum().clamp(min=1)

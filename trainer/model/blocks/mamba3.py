@@ -98,7 +98,7 @@ class Mamba3(nn.Module):
 
 
 def heavy_tail(x: Tensor) -> Tensor:
-    """1 + x from zero up, 1 / (1 - x) below: positive, smooth, and slow to vanish."""
+    """Return 1 + x from zero up, 1 / (1 - x) below: positive, smooth, and slow to vanish."""
     # The clamp keeps the branch that is not taken finite, or its gradient would be NaN at x = 1.
     return torch.where(x >= 0, 1 + x, 1 / (1 - x.clamp(max=0)))
 

@@ -1,4 +1,4 @@
-"""Engram windows hash what stands in the token's own document, and nothing before it."""
+"""Engram windows hash tokens of the token's own document alone."""
 
 import numpy as np
 import torch
