@@ -32,8 +32,8 @@ bench: $(READY) ## every figure, side by side, into docs/benchmarks.md
 test-gpu: $(READY) ## the tests that need a GPU
 	$(RUN) -m pytest -m gpu
 
-# Both halves take half of the budget; one that fails does not keep the other, or the table, from its turn.
-# $(1) folder of the rows, $(2) and $(3) how the halves are told to go.
+# Both halves take half of the budget; one that fails does not stop the other, or the table.
+# $(1) folder of the rows, $(2) and $(3) the arguments of each half.
 define bench_gpu
 	(status=0; \
 	test -d build/bench/refs || $(RUN) -m pipeline build --recipe tiny --store build/bench >&2 || status=1; \
@@ -43,7 +43,7 @@ define bench_gpu
 	exit $$status)
 endef
 
-bench-gpu: $(READY) ## operations and training on the GPU, row by row; again goes on at the first missing row
+bench-gpu: $(READY) ## operations and training on the GPU, row by row; a second run continues at the first missing row
 	$(call bench_gpu,docs/benchmarks); status=$$?; \
 	$(RUN) -m tests.benchmarks.trainer.on_gpu --write docs/benchmarks.md && exit $$status
 
@@ -52,7 +52,7 @@ bench-gpu-dry: $(READY) ## the same two halves without a GPU, tiny: rows marked 
 	mkdir -p build/dry
 	$(call bench_gpu,build/dry,--interpret,--dry-run)
 
-first-light: $(READY) ## the first session on a GPU, in phases: correct and repeatable before it is fast; again goes on where it stopped
+first-light: $(READY) ## the first session on a GPU, in phases: correct and repeatable before it is fast; a second run continues where the first stopped
 	$(RUN) -m tests.tools.first_light --budget $(BUDGET)
 
 dev: .venv/installed ## the UI and the daemon, on localhost

@@ -36,7 +36,9 @@ RESUME_RULES: Registry[ResumeRule] = Registry(
     "resume rule",
     ResumeRule("ranks", RuleKind.ELASTIC, "gradients are added as one tree over the logical micro-batches"),
     ResumeRule("is_sharded", RuleKind.ELASTIC, "a sharded training adds in the same order"),
-    ResumeRule("num_workers", RuleKind.ELASTIC, "a batch is a function of its position, whoever reads it ahead"),
+    ResumeRule(
+        "num_workers", RuleKind.ELASTIC, "a batch is a function of its position, whichever process reads it ahead"
+    ),
     ResumeRule("has_telemetry", RuleKind.ELASTIC, "metrics are read from a step and change nothing"),
     ResumeRule("evaluation", RuleKind.ELASTIC, "held-out rows change nothing, not even the experts' counters"),
     ResumeRule("config.batch_rows", RuleKind.FORKING, "the data order continues at the same position"),

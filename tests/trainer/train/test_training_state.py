@@ -1,4 +1,6 @@
-"""A step for which the memory does not suffice is done again in smaller pieces of the same data, and that is recorded."""
+"""A step that is not finite changes nothing but the record; one out of memory is repeated in smaller micro-batches."""
+
+import math
 
 import pytest
 import torch
@@ -9,6 +11,26 @@ from trainer.checkpoint.checkpoint import digest_tensors
 from trainer.config.training import TrainingConfig, training_recipe
 from trainer.train.session import RunInputs
 from trainer.train.training_state import Training
+
+
+def test_a_step_that_is_not_finite_changes_nothing_but_the_record(tiny_store: Store) -> None:
+    snapshot_id = tiny_store.ref("tiny", "live") or ""
+    config = training_recipe("tiny").model_copy(update={"max_skipped_steps": 1})
+    training = Training(tiny_store, RunInputs(snapshot_id, config, 42))
+    training.step(training.loader.batch_at(0, 4))
+    with torch.no_grad():
+        training.model.embedding_VD[5] = math.nan
+    before, state = digest_tensors(training.model.state_dict()), digest_tensors(training.tensors())
+    metrics = training.step(training.loader.batch_at(4, 4))
+
+    assert (metrics["skipped"], metrics["not_finite"]) == (True, "weight of embedding_VD")
+    assert (training.num_steps, training.position, training.num_skipped_steps) == (2, 8, 1)
+    assert digest_tensors(training.model.state_dict()) == before
+    assert digest_tensors(training.tensors()) == state
+    training.refuse_skipped_steps(is_final=False)
+    training.step(training.loader.batch_at(8, 4))
+    with pytest.raises(TrainingError, match=r"step 3: its loss is nan, and 2 steps .*: weight of embedding_VD"):
+        training.refuse_skipped_steps(is_final=False)
 
 
 def training_of(store: Store, **changes: int) -> Training:
@@ -29,15 +51,15 @@ def limit_rows(training: Training, most: int) -> None:
 
 def test_a_step_without_the_memory_is_the_step_of_smaller_micro_batches(tiny_store: Store) -> None:
     training = training_of(tiny_store)
-    asked = training_of(tiny_store, micro_batch_rows=1)
+    small = training_of(tiny_store, micro_batch_rows=1)
     limit_rows(training, most=1)
 
-    for each in (training, asked):
+    for each in (training, small):
         for _ in range(2):
             each.step(each.loader.batch_at(each.position, 4))
 
-    assert training.history.certificate == asked.history.certificate
-    assert digest_tensors(training.tensors()) == digest_tensors(asked.tensors())
+    assert training.history.certificate == small.history.certificate
+    assert digest_tensors(training.tensors()) == digest_tensors(small.tensors())
     assert [fork["fields"] for fork in training.forks] == [
         {"config.micro_batch_rows": [None, 2]},
         {"config.micro_batch_rows": [2, 1]},

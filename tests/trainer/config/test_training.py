@@ -1,0 +1,31 @@
+"""Training recipes: named, stored without what is off, and their batches cut into a power of two of micro-batches."""
+
+import pytest
+from pydantic import ValidationError
+
+from pipeline.core.errors import ParamsError
+from trainer.config.model import CompileMode
+from trainer.config.training import RECIPES, TrainingConfig, training_recipe
+
+
+def test_an_unknown_recipe_is_refused_with_the_names_that_exist() -> None:
+    assert training_recipe("tiny") is RECIPES["tiny"]
+    with pytest.raises(ParamsError, match="training recipe huge: it is not known; expected one of base, nam52"):
+        training_recipe("huge")
+
+
+def test_what_is_off_is_left_out_of_the_identity() -> None:
+    tiny = training_recipe("tiny")
+    stored = tiny.model_dump(mode="json")
+
+    assert not {"dtype", "attention", "compile", "compile_backend"} & stored.keys()
+    assert "structure" not in stored["model"]
+    assert TrainingConfig.model_validate(stored) == tiny
+    compiled = tiny.model_copy(update={"compile": CompileMode.BUDGETED}).model_dump(mode="json")
+    assert compiled.keys() - stored.keys() == {"compile", "compile_backend"}
+
+
+def test_micro_batches_are_a_power_of_two() -> None:
+    assert training_recipe("small").num_micro_batches == 4
+    with pytest.raises(ValidationError, match="3 does not cut 4 rows"):
+        TrainingConfig.model_validate({**dict(training_recipe("tiny")), "micro_batch_rows": 3})
