@@ -57,8 +57,7 @@ class History:
 
     def certificates(self) -> dict[int, str]:
         """Return the certificate after each step: a checkpoint belongs to this run if it has one of them."""
-        again = self.copy()
-        return dict.fromkeys(again._link_again(), again.certificate)
+        return dict(self.copy()._link_again())
 
     def copy(self) -> "History":
         """Return a copy, which later steps do not change."""
@@ -107,13 +106,13 @@ class History:
             raise TrainingError("checkpoint's history", "its chains do not end in its certificate", certificate)
         return history
 
-    def _link_again(self) -> Iterator[int]:
-        """Compute both chains from their start, and yield each step after its link."""
+    def _link_again(self) -> Iterator[tuple[int, str]]:
+        """Compute both chains from their start, and yield each step with its certificate."""
         recorded = {state.step: state.digest for state in self.states}
         self.data, self.numbers = _DATA_START, _NUMBERS_START
         for step in range(1, self.num_steps + 1):
             self._link(step, recorded.get(step, b""))
-            yield step
+            yield step, self.certificate
 
     def _link(self, step: int, state: bytes) -> None:
         loss = struct.pack("<f", self.losses[step - 1])

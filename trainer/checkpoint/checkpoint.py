@@ -189,12 +189,9 @@ def _refuse_not_finite(checkpoint: Checkpoint) -> None:
     tensors = {**checkpoint.parameters, **checkpoint.optimizer}
     names = [name for name, tensor in sorted(tensors.items()) if not bool(torch.isfinite(tensor).all())]
     if names:
-        raise TrainingError(
-            f"step {checkpoint.step}",
-            f"{len(names)} tensors hold values that are not finite, {names[0]} first",
-            "finite numbers",
-            "Nothing was saved. Resume the last checkpoint with a lower learning rate.",
-        )
+        found = f"{len(names)} tensors hold values that are not finite, {names[0]} first"
+        remedy = "Nothing was saved. Resume the last checkpoint with a lower learning rate."
+        raise TrainingError(f"step {checkpoint.step}", found, "finite numbers", remedy)
 
 
 def _write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:

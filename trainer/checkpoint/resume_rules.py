@@ -72,24 +72,18 @@ def check_resume(
 
     for name in allowed:
         if not _is_under(name, allowable_names()):
-            raise TrainingError(
-                f"--allow-drift {name}", "this field may not differ", f"one of {', '.join(allowable_names())}"
-            )
+            expected = f"one of {', '.join(allowable_names())}"
+            raise TrainingError(f"--allow-drift {name}", "this field may not differ", expected)
     old, new = flat(before), flat(now)
     kinds = {name: _kind_of(name) for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)}
-    refused = [
-        name
-        for name, kind in kinds.items()
-        if kind is None or (kind is RuleKind.ALLOWABLE and not _is_under(name, allowed))
-    ]
-    if refused:
+    unruled = [name for name, kind in kinds.items() if kind is None]
+    drifting = [name for name, kind in kinds.items() if kind is RuleKind.ALLOWABLE and not _is_under(name, allowed)]
+    if refused := sorted([*unruled, *drifting]):
         changes = "; ".join(f"{name} was {old.get(name)!r}, is now {new.get(name)!r}" for name in refused)
         options = " ".join(f"--allow-drift {name}" for name in refused)
+        remedy = f"Resume it unchanged, or {'start a new run' if unruled else f'allow it by {options}'}."
         raise TrainingError(
-            f"checkpoint {checkpoint_id[:12]}",
-            f"it is of another configuration: {changes}",
-            "",
-            f"Resume it unchanged, or {'start a new run' if None in map(kinds.get, refused) else f'allow it by {options}'}.",
+            f"checkpoint {checkpoint_id[:12]}", f"it is of another configuration: {changes}", "", remedy
         )
     return {name: [old.get(name), new.get(name)] for name, kind in kinds.items() if kind is not RuleKind.ELASTIC}
 

@@ -83,6 +83,5 @@ class Saver:
                 prune(self.store, self.run, self.keep)
         except (OSError, StoreError) as error:
             shutil.rmtree(self.scratch / f"step-{checkpoint.step}", ignore_errors=True)
-            self.log(
-                f"warning: step {checkpoint.step} was not saved ({error}); training continues, the last good one is {before}"
-            )
+            message = f"warning: step {checkpoint.step} was not saved ({error}); training continues"
+            self.log(f"{message}, the last good one is {before}" if before else message)

@@ -88,11 +88,9 @@ class AttentionConfig(Params):
 
     @model_validator(mode="after")
     def _heads_divide(self) -> Self:
-        if self.num_query_heads % self.num_key_value_heads:
-            raise ValueError(
-                f"num_query_heads: {self.num_query_heads} is not a multiple of "
-                f"num_key_value_heads {self.num_key_value_heads}"
-            )
+        queries, keys = self.num_query_heads, self.num_key_value_heads
+        if queries % keys:
+            raise ValueError(f"num_query_heads: {queries} is not a multiple of num_key_value_heads {keys}")
         return self
 
 
@@ -213,10 +211,8 @@ class ModelConfig(OptionalParts):
             raise ValueError(f"mamba3.head_size: {self.mamba3.head_size} does not divide twice the width {self.width}")
         for layer in self.attention.engram.layers:
             if not 0 <= layer < self.depth or kinds[layer] is not BlockKind.ATTENTION:
-                attention_layers = [index for index, kind in enumerate(kinds) if kind is BlockKind.ATTENTION]
-                raise ValueError(
-                    f"attention.engram.layers: layer {layer} is not an A layer; those are {attention_layers}"
-                )
+                layers = [index for index, kind in enumerate(kinds) if kind is BlockKind.ATTENTION]
+                raise ValueError(f"attention.engram.layers: layer {layer} is not an A layer; those are {layers}")
         return self
 
 
@@ -273,8 +269,7 @@ class OptimizerConfig(OptionalParts):
 
     @model_validator(mode="after")
     def _warmup_ends(self) -> Self:
-        if self.num_warmup_steps >= self.num_horizon_steps:
-            raise ValueError(
-                f"num_warmup_steps: {self.num_warmup_steps} leaves none of num_horizon_steps {self.num_horizon_steps}"
-            )
+        warmup, horizon = self.num_warmup_steps, self.num_horizon_steps
+        if warmup >= horizon:
+            raise ValueError(f"num_warmup_steps: {warmup} is not below num_horizon_steps {horizon}")
         return self

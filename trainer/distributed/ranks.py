@@ -61,12 +61,8 @@ class Ranks:
             return device
         place, num_gpus = int(os.environ.get("LOCAL_RANK", self.rank)), torch.cuda.device_count()
         if place >= num_gpus:
-            raise TrainingError(
-                f"rank {self.rank}",
-                f"it is number {place} on its machine, where torch sees {num_gpus} GPUs",
-                "a GPU for each rank",
-                "Start fewer ranks.",
-            )
+            found = f"it is number {place} on its machine, where torch sees {num_gpus} GPUs"
+            raise TrainingError(f"rank {self.rank}", found, "a GPU for each rank", "Start fewer ranks.")
         torch.cuda.set_device(place)
         return f"cuda:{place}"
 
@@ -77,12 +73,9 @@ class Ranks:
     def share_of(self, num_micro_batches: int) -> range:
         """Return the logical micro-batches of this rank. Raises TrainingError unless all ranks get as many."""
         if num_micro_batches % self.count:
-            raise TrainingError(
-                f"{self.count} ranks",
-                f"they cannot share {num_micro_batches} logical micro-batches",
-                "a number of ranks that divides it",
-                "Set a smaller --micro-batch-rows, or start fewer ranks.",
-            )
+            found = f"they cannot share {num_micro_batches} logical micro-batches"
+            remedy = "Set a smaller --micro-batch-rows, or start fewer ranks."
+            raise TrainingError(f"{self.count} ranks", found, "a number of ranks that divides it", remedy)
         share = num_micro_batches // self.count
         return range(self.rank * share, (self.rank + 1) * share)
 
@@ -122,15 +115,13 @@ class Ranks:
         while level < self.count:
             flat = flat + self._exchange(flat, self.rank ^ level)
             level *= 2
-        return [
-            part.view_as(like) for part, like in zip(flat.split([t.numel() for t in tensors]), tensors, strict=True)
-        ]
+        parts = flat.split([tensor.numel() for tensor in tensors])
+        return [part.view_as(like) for part, like in zip(parts, tensors, strict=True)]
 
     def _exchange(self, own: Tensor, partner: int) -> Tensor:
         other = torch.empty_like(own)
-        for work in dist.batch_isend_irecv(
-            [dist.P2POp(dist.isend, own, partner), dist.P2POp(dist.irecv, other, partner)]
-        ):
+        both = [dist.P2POp(dist.isend, own, partner), dist.P2POp(dist.irecv, other, partner)]
+        for work in dist.batch_isend_irecv(both):
             work.wait()
         return other
 

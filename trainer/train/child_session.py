@@ -46,8 +46,7 @@ class ChildSessions:
 
     def train(self, run: str, *more: str, steps: int | None = None, launcher: Sequence[str] = ()) -> dict[str, Any]:
         """Train in a fresh process and return the result."""
-        result: dict[str, Any] = self.answer(self.command(run, *more, steps=steps, launcher=launcher))
-        return result
+        return self.answer(self.command(run, *more, steps=steps, launcher=launcher))  # type: ignore[no-any-return]
 
     def answer(self, line: Sequence[str]) -> Any:
         """Run a fresh process and return what it prints as JSON."""
@@ -90,9 +89,8 @@ class ChildSessions:
 
     def process(self, line: Sequence[str]) -> ChildResult:
         """Run a fresh process to its end."""
-        done = run_child(
-            line, _TIMEOUT_SECONDS, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=_environment()
-        )
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        done = run_child(line, _TIMEOUT_SECONDS, env=_environment(), **pipes)
         if done.exit_code is None:
             raise SessionFailed(f"no end within {_TIMEOUT_SECONDS} s: {done.last_line[:200]}")
         return done

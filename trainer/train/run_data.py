@@ -65,11 +65,11 @@ class RunData:
     def adopt(self, adoption: Adoption) -> None:
         """Continue with another snapshot. On SnapshotError, MissingError or DamagedError nothing has changed."""
         if adoption.old != self.snapshot.snapshot_id or len(self._snapshots) > 1:
-            raise TrainingError(
-                f"adoption at position {adoption.position}",
+            found, expected = (
                 f"it leaves snapshot {adoption.old[:12]}",
                 f"{self.snapshot.snapshot_id[:12]}, which is read there",
             )
+            raise TrainingError(f"adoption at position {adoption.position}", found, expected)
         snapshot = open_snapshot(self.snapshot.store, adoption.new)
         check_same(snapshot, self.snapshot)
         start = Start(adoption.position, self.loader.started_epochs(adoption.position))

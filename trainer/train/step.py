@@ -130,9 +130,8 @@ def _sum_in_turns(share: range, leaf: Callable[[int], list[Tensor]], ranks: Rank
 
     try:
         return tree_sum(range(len(share)), turn)
-    except (
-        torch.OutOfMemoryError
-    ) as error:  # the others wait in the middle of a layer, so that the step cannot be repeated
+    except torch.OutOfMemoryError as error:
+        # The others wait in the middle of a layer, so that the step cannot be repeated.
         found = "it does not hold this rank's share of a step"
         raise TrainingError(f"memory of {device} of rank {ranks.rank}", found, "", _SMALLER) from error
 

@@ -45,7 +45,6 @@ class Training:
         make_deterministic(inputs.seed + placement.ranks.rank, config.num_threads, config.deterministic)
         placement.ranks.share_of(config.num_micro_batches)
         self.inputs = inputs
-        self.placement = placement
         self.device, self.ranks = placement.device, placement.ranks
         snapshot = open_snapshot(store, inputs.snapshot_id)
         self.model, self.compilation = build_model(config, snapshot.vocabulary["size"], inputs.seed, placement)
@@ -112,13 +111,10 @@ class Training:
         """Raise TrainingError if too many steps in a row were skipped, or the final one of a session."""
         num_skipped = self.num_skipped_steps
         if num_skipped > self.config.max_skipped_steps or (num_skipped and is_final):
-            raise TrainingError(
-                f"step {self.num_steps}",
-                f"its loss is {self.history.losses[-1]}, and {num_skipped} steps in a row were skipped"
-                + (f"; the first tensor that was not finite: {self.not_finite}" if self.not_finite else ""),
-                f"a finite loss, at most {self.config.spike_factor:g} times the recent median",
-                _LOSS_SPIKE,
-            )
+            found = f"its loss is {self.history.losses[-1]}, and {num_skipped} steps in a row were skipped"
+            found += f"; the first tensor that was not finite: {self.not_finite}" if self.not_finite else ""
+            expected = f"a finite loss, at most {self.config.spike_factor:g} times the recent median"
+            raise TrainingError(f"step {self.num_steps}", found, expected, _LOSS_SPIKE)
 
     def _name_not_finite(self, batch: Batch, loss: StepLoss, norm: Tensor) -> dict[str, str]:
         """Name the first tensor that is not finite, if the loss or the gradients' norm is not."""
@@ -213,13 +209,12 @@ class Training:
 
     def restore(self, checkpoint: Checkpoint, changes: Mapping[str, list[Any]] | None = None) -> None:
         """Restore a checkpoint of this training, or of one that differs in `changes`, which are recorded."""
-        has_other_data = any(name.partition(".")[0] in ("snapshot_id", "mixture") for name in changes or {})
-        if not has_other_data:
+        if any(name.partition(".")[0] in ("snapshot_id", "mixture") for name in changes or {}):
+            self.position = int(checkpoint.loader["position"])
+        else:
             self.run_data.restore([Adoption(**adoption) for adoption in checkpoint.adoptions])
             self._plan_attention()
-        self.position = (
-            int(checkpoint.loader["position"]) if has_other_data else self.loader.position_of(checkpoint.loader)
-        )
+            self.position = self.loader.position_of(checkpoint.loader)
         checkpoints.restore_model(self.model, checkpoint.parameters)
         checkpoints.restore_optimizer(self.optimizer, self.model, checkpoint.optimizer)
         self.history = checkpoint.history

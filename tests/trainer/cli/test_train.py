@@ -9,6 +9,8 @@ import pytest
 import torch
 
 from pipeline.store.store import Store
+from trainer.__main__ import build_parser
+from trainer.config.model import AttentionChoice, CompileBackend, CompileMode, Precision
 
 Command = Callable[..., tuple[int, Any]]
 
@@ -129,3 +131,16 @@ def test_a_damaged_checkpoint_is_refused_and_its_file_named(
 
     assert (code, answer["error"]) == (1, "DamagedError")
     assert name in answer["message"]
+
+
+def test_the_choices_of_an_argument_are_those_of_the_configuration() -> None:
+    train = next(action for action in build_parser()._actions if action.choices).choices["train"]  # type: ignore[union-attr]
+    choices = {action.dest: action.choices for action in train._actions}
+    enums = {
+        "dtype": Precision,
+        "attention": AttentionChoice,
+        "compile": CompileMode,
+        "compile_backend": CompileBackend,
+    }
+
+    assert {name: tuple(choices[name]) for name in enums} == {name: tuple(enum) for name, enum in enums.items()}

@@ -46,7 +46,7 @@ def test_parts_refuse_sizes_that_do_not_fit_each_other() -> None:
         AttentionConfig(num_query_heads=5, num_key_value_heads=2)
     with pytest.raises(ValidationError, match="5 is more than num_experts 4"):
         ExpertsConfig(num_experts=4, num_selected=5)
-    with pytest.raises(ValidationError, match="100 leaves none of num_horizon_steps 100"):
+    with pytest.raises(ValidationError, match="100 is not below num_horizon_steps 100"):
         OptimizerConfig(num_warmup_steps=100, num_horizon_steps=100)
 
 

@@ -154,12 +154,12 @@ def test_a_second_run_into_one_folder_is_refused(root: Path, straight: dict[str,
     assert "it is being written by training other" in message
 
 
-def test_a_look_at_held_out_rows_changes_nothing(root: Path, straight: dict[str, Any]) -> None:
-    looked = train(root, "looked", 7, "--evaluate-every", "3", "--evaluate-rows", "8")
-    lines = [json.loads(line) for line in (root / "runs" / "looked" / "metrics.jsonl").read_text().splitlines()]
+def test_an_evaluation_of_held_out_rows_changes_nothing(root: Path, straight: dict[str, Any]) -> None:
+    evaluated = train(root, "evaluated", 7, "--evaluate-every", "3", "--evaluate-rows", "8")
+    lines = [json.loads(line) for line in (root / "runs" / "evaluated" / "metrics.jsonl").read_text().splitlines()]
     seen = {line["step"]: line["held_out_cross_entropy"] for line in lines if "held_out_bits_per_byte" in line}
 
-    assert looked["losses"] == straight["losses"][:7]
+    assert evaluated["losses"] == straight["losses"][:7]
     assert list(seen) == [3, 6]
     assert seen[6] < seen[3]
 
@@ -196,11 +196,11 @@ def test_another_seed_is_named_before_the_first_step_that_differs(root: Path, st
     assert "first batch that differs: step 1" in done.stderr
 
 
-def test_a_snapshot_is_no_checkpoint(root: Path, straight: dict[str, Any]) -> None:
+def test_a_snapshot_is_not_a_checkpoint(root: Path, straight: dict[str, Any]) -> None:
     assert "it is a snapshot/snapshot" in refused(root, "straight", STEPS, "--resume", straight["snapshot_id"])
 
 
-def test_a_run_that_is_further_already_says_so(root: Path, straight: dict[str, Any]) -> None:
+def test_a_run_that_is_past_the_last_step_is_refused(root: Path, straight: dict[str, Any]) -> None:
     assert f"it is at step {STEPS}" in refused(root, "straight", 5, "--resume", "latest")
 
 
