@@ -7,7 +7,7 @@ from assets.resources import BuildResource, StoreResource
 from assets.snapshot import live_snapshot
 from assets.stages import stage_assets
 from assets.training import TRAINING, training
-from pipeline.build.run_stage import BuildCallback, NoCallback
+from pipeline.build.run_stage import BuildCallback
 
 LOCATION = "sluice"
 
@@ -28,4 +28,4 @@ def _with_policy(spec: dg.AssetSpec) -> dg.AssetSpec:
     return spec.replace_attributes(owners=["team:data"], group_name="model" if spec.key == TRAINING else "corpus")
 
 
-defs = definitions(NoCallback())
+defs = definitions(BuildCallback())

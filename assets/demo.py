@@ -13,11 +13,11 @@ from typing import Any
 from rich.console import Console
 
 from assets.trainer_process import run_trainer, trainer_command
+from pipeline.build.build import ProgressEvent
 from pipeline.build.recipes import RECIPES, ROOT, Recipe
-from pipeline.build.run_stage import StageResult
+from pipeline.build.run_stage import BuildCallback, StageResult
 from pipeline.cli.console import StageBars, UpdatingLine, person, verdict_table, waterfall
 from pipeline.core.errors import FetchError, SluiceError
-from pipeline.core.progress import ProgressEvent
 from pipeline.store.store import Store
 
 STEPS, STOP_AT = 20, 10
@@ -25,7 +25,7 @@ _RUN = "demo-resumed"
 _REPOSITORY_TAG = {".dagster/repository": "__repository__@sluice"}
 
 
-class DemoCallback:
+class DemoCallback(BuildCallback):
     """Draws the bars and keeps the results for the tables at the end."""
 
     def __init__(self, console: Console) -> None:

@@ -11,14 +11,13 @@ import dagster as dg
 from pydantic import Field, PrivateAttr
 
 from assets.instance import mark_worker, sweep, tag_corpus
-from pipeline.build.build import Build, BuildRequest, open_build
+from pipeline.build.build import Build, BuildRequest, Listener, open_build
 from pipeline.build.recipes import RECIPES, ROOT, pins_of
 from pipeline.build.run_stage import StageResult, run_stage
 from pipeline.build.stage_objects import chain_params
 from pipeline.build.stages import stage_before
 from pipeline.core.errors import SluiceError
 from pipeline.core.params import Params
-from pipeline.core.progress import Listener
 from pipeline.store.store import Store
 
 

@@ -11,10 +11,9 @@ from assets.checks import check_result, check_specs
 from assets.config import form, params_from
 from assets.reporting import failures_text, snapshot_metadata, stage_metadata
 from assets.resources import BuildResource, refusals
-from pipeline.build.build import Build
+from pipeline.build.build import Build, ProgressEvent
 from pipeline.build.run_stage import BuildCallback, StageResult
 from pipeline.build.stages import STAGES, Stage, stage_before
-from pipeline.core.progress import ProgressEvent
 from pipeline.store.snapshot import open_snapshot
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from pipeline.build.engine import Engine
 from pipeline.build.recipes import CorpusParams
 from pipeline.build.withdrawal import active_withdrawals
-from pipeline.core.progress import Listener, silent
 from pipeline.pins.pins import SourcePin
 from pipeline.pins.selection import Selector
 from pipeline.store.store import Store
@@ -25,6 +24,24 @@ class BuildRequest:
     num_workers: int = 1
     offline: bool = False
     wait_seconds: float = 3_600.0
+
+
+@dataclass(frozen=True)
+class ProgressEvent:
+    """`num_done` of `num_parts` parts of a stage are stored; `num_bytes` of text were read for them.
+
+    `part` is the one that was just finished, `unchanged` whether it was recognized and not made again.
+    """
+
+    stage: str
+    num_done: int
+    num_parts: int
+    num_bytes: int
+    part: str
+    unchanged: bool
+
+
+Listener = Callable[[ProgressEvent], None]
 
 
 @dataclass(frozen=True)
@@ -55,7 +72,10 @@ class Build:
 
 @contextmanager
 def open_build(
-    request: BuildRequest, store: Store, listen: Listener = silent, on_wait: Callable[[str], None] = lambda holder: None
+    request: BuildRequest,
+    store: Store,
+    listen: Listener = lambda event: None,
+    on_wait: Callable[[str], None] = lambda holder: None,
 ) -> Iterator[Build]:
     """Lock the corpus and start the workers. A second build of the corpus waits; `on_wait` is called once with the holder.
 

@@ -9,9 +9,9 @@ import io
 import json
 import tarfile
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +35,13 @@ CanaryRow = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Canary:
-    """A planted file. `fate` is `kept` or the drop reasons that may catch it; `check` must hold for a kept one's document."""
+    """A planted file. `fates` are `kept` or the drop reasons that may catch it; `check` must hold for a kept one's document."""
 
     source: str
     path: str
     content: bytes
-    fate: frozenset[str]
-    check: Callable[[CanaryRow], bool] = field(default=lambda document: True)
+    fates: Sequence[str] = (_KEPT,)
+    check: Callable[[CanaryRow], bool] = lambda document: True
 
     @property
     def name(self) -> str:
@@ -61,9 +61,8 @@ def send(params: CorpusParams) -> dict[str, bool]:
     """Send all canaries and return of each by name whether it was caught."""
     with tempfile.TemporaryDirectory(prefix="sluice-canaries-") as folder:
         root = Path(folder)
-        return dict(
-            sorted({**_send_files(root / "files", params), **_send_archives(root / "archives", params)}.items())
-        )
+        caught = _send_files(root / "files", params) | _send_archives(root / "archives", params)
+        return dict(sorted(caught.items()))
 
 
 def _send_files(root: Path, params: CorpusParams) -> dict[str, bool]:
@@ -84,9 +83,9 @@ def _send_files(root: Path, params: CorpusParams) -> dict[str, bool]:
 def _send_archives(root: Path, params: CorpusParams) -> dict[str, bool]:
     """Send hostile archives: each must fail its source and block the stage, and write nothing outside the store."""
     archives = {
-        "canary-climbs-out": _archive(_member("project/../../escaped.c", b"int escaped;\n")),
-        "canary-absolute-path": _archive(_member("/escaped.c", b"int escaped;\n")),
-        "canary-link-out": _archive(_link("project/escaped.c", "../../../escaped.c")),
+        "canary-climbs-out": _archive("project/../../escaped.c"),
+        "canary-absolute-path": _archive("/escaped.c"),
+        "canary-link-out": _archive("project/escaped.c", link="../../../escaped.c"),
         "canary-no-archive": b"<html>not found</html>",
     }
     root.mkdir(parents=True)
@@ -131,7 +130,7 @@ def _is_caught(canary: Canary, fates: Mapping[str, tuple[str, CanaryRow]]) -> bo
     if canary.name not in fates:
         return False
     fate, document = fates[canary.name]
-    return fate in canary.fate and (fate != _KEPT or canary.check(document))
+    return fate in canary.fates and (fate != _KEPT or canary.check(document))
 
 
 def _plant() -> list[Canary]:
@@ -140,18 +139,17 @@ def _plant() -> list[Canary]:
 
 def _secrets() -> list[Canary]:
     # Assembled here, so that no whole secret is in this repository or in its history.
+    of_key = " RSA " + "PRIVATE KEY"
     planted = {
         "cloud_key.cpp": "AKIA" + "QWERTYUIOPASDFGH",
         "forge_token.cpp": "ghp_" + "0123456789abcdefghijABCDEFGHIJ012345",
-        "private_key.cpp": "-----BEGIN RSA "
-        + "PRIVATE KEY-----\nMIIEpAIBAAKCAQEA1u5+\n-----END RSA "
-        + "PRIVATE KEY-----",
+        "private_key.cpp": f"-----BEGIN{of_key}-----\nMIIEpAIBAAKCAQEA1u5+\n-----END{of_key}-----",
         "mail.cpp": "maintainer" + "@" + "sluice-canary.dev",
         "address.cpp": "8.8." + "4.4",
         "home.cpp": "/home/" + "canary/project/build",
     }
     return [
-        Canary("canary-secrets", path, _code(path, f"/* {secret} */\n"), frozenset({_KEPT}), _without(secret))
+        Canary("canary-secrets", path, _code(path, f"/* {secret} */\n"), check=_without(secret))
         for path, secret in planted.items()
     ]
 
@@ -159,7 +157,7 @@ def _secrets() -> list[Canary]:
 def _licenses() -> list[Canary]:
     def tagged(path: str, expression: str, *fates: str) -> Canary:
         tag = "SPDX-License-" + f"Identifier: {expression}"
-        return Canary("canary-licenses", path, _code(path, f"// {tag}\n"), frozenset(fates))
+        return Canary("canary-licenses", path, _code(path, f"// {tag}\n"), fates)
 
     refused = ("license_refused", "license_unknown", "license_quarantined")
     return [
@@ -170,69 +168,44 @@ def _licenses() -> list[Canary]:
         tagged("reference.cpp", "LicenseRef-Proprietary", *refused),
         tagged("both.cpp", "MIT AND GPL-2.0-only", *refused),
         tagged("either.cpp", "MIT OR GPL-2.0-only", _KEPT),
-        Canary("canary-licenses", "third_party/vendored.cpp", _code("vendored"), frozenset(refused)),
+        Canary("canary-licenses", "third_party/vendored.cpp", _code("vendored"), refused),
     ]
 
 
 def _encodings() -> list[Canary]:
     accents = "// caf\u00e9, na\u00efve, r\u00e9sum\u00e9, d\u00e9j\u00e0 vu, fen\u00eatre, \u00e9t\u00e9, h\u00f4tel\n"
+    latin, wide = (accents + _code(name).decode() for name in ("latin", "wide"))
+    has_accents = _with("caf\u00e9")
+    with_returns = _code("returns").replace(b"\n", b"\r\n")
     return [
-        Canary(
-            "canary-encodings",
-            "latin.cpp",
-            accents.encode("cp1252") + _code("latin"),
-            frozenset({_KEPT}),
-            _with("caf\u00e9"),
-        ),
-        Canary(
-            "canary-encodings",
-            "wide.cpp",
-            (accents + _code("wide").decode()).encode("utf-16"),
-            frozenset({_KEPT}),
-            _with("caf\u00e9"),
-        ),
-        Canary(
-            "canary-encodings", "marked.cpp", b"\xef\xbb\xbf" + _code("marked"), frozenset({_KEPT}), _without("\ufeff")
-        ),
-        Canary(
-            "canary-encodings",
-            "returns.cpp",
-            _code("returns").replace(b"\n", b"\r\n"),
-            frozenset({_KEPT}),
-            _without("\r"),
-        ),
-        Canary("canary-encodings", "binary.cpp", b"\x7fELF\x00\x01\x02" * 100, frozenset({"binary"})),
+        Canary("canary-encodings", "latin.cpp", latin.encode("cp1252"), check=has_accents),
+        Canary("canary-encodings", "wide.cpp", wide.encode("utf-16"), check=has_accents),
+        Canary("canary-encodings", "marked.cpp", b"\xef\xbb\xbf" + _code("marked"), check=_without("\ufeff")),
+        Canary("canary-encodings", "returns.cpp", with_returns, check=_without("\r")),
+        Canary("canary-encodings", "binary.cpp", b"\x7fELF\x00\x01\x02" * 100, ("binary",)),
     ]
 
 
 def _twins() -> list[Canary]:
     """Make pairs between sources: exact Jaccard 0.72 and 0.68, on both sides of the threshold of 0.7, and an equal one."""
     return [
-        Canary("canary-originals", "near.cpp", _statements("near", range(200)), frozenset({_KEPT})),
-        Canary("canary-twins", "near_copy.cpp", _statements("near", range(200), 32), frozenset({"near_duplicate"})),
-        Canary("canary-originals", "far.cpp", _statements("far", range(200)), frozenset({_KEPT})),
-        Canary("canary-twins", "far_copy.cpp", _statements("far", range(200), 38), frozenset({_KEPT})),
-        Canary("canary-originals", "same.cpp", _code("same"), frozenset({_KEPT})),
-        Canary("canary-twins", "same_copy.cpp", _code("same"), frozenset({"exact_duplicate"})),
+        Canary("canary-originals", "near.cpp", _statements("near")),
+        Canary("canary-twins", "near_copy.cpp", _statements("near", 32), ("near_duplicate",)),
+        Canary("canary-originals", "far.cpp", _statements("far")),
+        Canary("canary-twins", "far_copy.cpp", _statements("far", 38)),
+        Canary("canary-originals", "same.cpp", _code("same")),
+        Canary("canary-twins", "same_copy.cpp", _code("same"), ("exact_duplicate",)),
     ]
 
 
 def _relabeled() -> list[Canary]:
     """Make a copyleft text, and near copies of it under MIT or without a license."""
-    copyleft, permissive = ("// SPDX-License-" + f"Identifier: {name}\n" for name in ("GPL-2.0-only", "MIT"))
+    copyleft, permissive = (f"// SPDX-License-{'Identifier'}: {name}\n".encode() for name in ("GPL-2.0-only", "MIT"))
+    text, copy = _statements("free"), _statements("free", 20)
     return [
-        Canary(
-            "canary-originals",
-            "copyleft.cpp",
-            copyleft.encode() + _statements("free", range(200)),
-            frozenset({"license_refused"}),
-        ),
-        *(
-            Canary(
-                "canary-twins", path, head.encode() + _statements("free", range(200), 20), frozenset({"copyleft_copy"})
-            )
-            for path, head in {"relabeled.cpp": permissive, "unlabeled.cpp": ""}.items()
-        ),
+        Canary("canary-originals", "copyleft.cpp", copyleft + text, ("license_refused",)),
+        Canary("canary-twins", "relabeled.cpp", permissive + copy, ("copyleft_copy",)),
+        Canary("canary-twins", "unlabeled.cpp", copy, ("copyleft_copy",)),
     ]
 
 
@@ -241,14 +214,14 @@ def _evaluation() -> list[Canary]:
     solution = shipped_items()[0].solution
     commented = "/*\n" + "".join(f" * {line}\n" for line in solution.splitlines()) + " */\n"
     return [
-        Canary("canary-evaluation", path, _code(path, head), frozenset({"contaminated"}))
+        Canary("canary-evaluation", path, _code(path, head), ("contaminated",))
         for path, head in {"in_code.cpp": solution, "in_a_comment.cpp": commented}.items()
     ]
 
 
-def _statements(name: str, numbers: range, num_changed: int = 0) -> bytes:
-    """Make a function of one statement for each number; the first `num_changed` differ: a known share of shingles."""
-    lines = [f"    {name}_{number} += weight_{number} * input_{number};" for number in numbers]
+def _statements(name: str, num_changed: int = 0) -> bytes:
+    """Make a function of 200 statements; the first `num_changed` differ: a known share of shingles."""
+    lines = [f"    {name}_{number} += weight_{number} * input_{number};" for number in range(200)]
     lines[:num_changed] = [f"    other_{name}_{n} -= bias_{n} / output_{n};" for n in range(num_changed)]
     return ("void run() {\n" + "\n".join(lines) + "\n}\n").encode()
 
@@ -268,21 +241,14 @@ def _with(word: str) -> Callable[[CanaryRow], bool]:
     return lambda document: word in document["text"]
 
 
-def _archive(*members: tuple[tarfile.TarInfo, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        for info, content in members:
-            archive.addfile(info, io.BytesIO(content))
-    return buffer.getvalue()
-
-
-def _member(name: str, content: bytes) -> tuple[tarfile.TarInfo, bytes]:
+def _archive(name: str, link: str | None = None) -> bytes:
+    """Make an archive of one member: a file, or a link to the path `link`."""
+    content = b"" if link else b"int escaped;\n"
     info = tarfile.TarInfo(name)
     info.size = len(content)
-    return info, content
-
-
-def _link(name: str, target: str) -> tuple[tarfile.TarInfo, bytes]:
-    info = tarfile.TarInfo(name)
-    info.type, info.linkname = tarfile.SYMTYPE, target
-    return info, b""
+    if link:
+        info.type, info.linkname = tarfile.SYMTYPE, link
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        archive.addfile(info, io.BytesIO(content))
+    return buffer.getvalue()

@@ -18,7 +18,7 @@ from types import TracebackType
 
 from pipeline.contracts.part import Part, PartJob, PartOutput
 from pipeline.contracts.stage_report import StageReport
-from pipeline.core.durable import sync_file, write_synced
+from pipeline.core.durable import sync, write_synced
 from pipeline.core.errors import SourceError, StageError
 from pipeline.core.params import canonical_json
 from pipeline.core.registry import added_entries
@@ -61,7 +61,7 @@ def write_output(folder: Path, output: PartOutput) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, table in sorted(output.tables.items()):
         for shard in write_table(folder, name, table):
-            sync_file(folder / shard)
+            sync(folder / shard)
     for name, content in sorted(output.files.items()):
         write_synced(folder / name, content)
     write_synced(folder / REPORT, canonical_json(asdict(output.report)))

@@ -6,9 +6,9 @@ from functools import cache
 from importlib.metadata import version as library_version
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, Protocol
+from typing import Any
 
-from pipeline.build.build import Build
+from pipeline.build.build import Build, ProgressEvent
 from pipeline.build.engine import PartTask, write_output
 from pipeline.build.stage_objects import PARAMS, chain, parts_of, report_of, stage_of
 from pipeline.build.stages import STAGES, Stage, stage_before
@@ -17,7 +17,6 @@ from pipeline.contracts.part import MadePart, Part, PartOutput, StageOutput
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.errors import MissingError, RefMovedError, SourceError
 from pipeline.core.params import Params, digest, fingerprint
-from pipeline.core.progress import ProgressEvent
 from pipeline.core.registry import added_entries
 from pipeline.pins.pins import SourcePin
 
@@ -52,8 +51,8 @@ class StageResult:
         refuse_blocked(self.verdicts, f"stage {self.stage} of corpus {corpus}", " ".join([*failed, *self.notes]))
 
 
-class BuildCallback(Protocol):
-    """Hooks of a build and of the training after it. `console.StageBars` draws bars; NoCallback does nothing."""
+class BuildCallback:
+    """Hooks of a build and of the training after it, which do nothing. `assets.demo` draws bars."""
 
     def progress(self, progress: ProgressEvent) -> None:
         """Run after each part."""
@@ -63,16 +62,6 @@ class BuildCallback(Protocol):
 
     def said(self, text: str) -> None:
         """Run for each line that the trainer logs."""
-
-
-class NoCallback:
-    """A callback that does nothing."""
-
-    def progress(self, progress: ProgressEvent) -> None: ...
-
-    def finished(self, result: StageResult, seconds: float) -> None: ...
-
-    def said(self, text: str) -> None: ...
 
 
 def run_stage(name: str, build: Build, previous_id: str | None) -> StageResult:
@@ -218,63 +207,52 @@ class _Context:
     def make(self, parts: Sequence[Part]) -> tuple[Mapping[str, MadePart], Mapping[str, SourceError]]:
         made: dict[str, MadePart] = {}
         failed: dict[str, SourceError] = {}
-        num_bytes = 0
         tasks: list[PartTask] = []
-        keys = {part.name: digest(self._key(part)) for part in parts}
+
+        def finish(part: MadePart) -> None:
+            made[part.name] = part
+            num_bytes = sum(each.report.num_bytes_in for each in made.values())
+            num_done = len(made) + len(failed)
+            self.build.listen(
+                ProgressEvent(self.stage.name, num_done, len(parts), num_bytes, part.name, part.unchanged)
+            )
+
         for part in parts:
-            object_id = None if part.always else self._recognize(part, keys[part.name])
+            object_id = None if part.always else self._recognize(part)
             if object_id is None:
                 function = self.stage.functions[part.function]
                 tasks.append(PartTask(part, function, self.build.store.root, self.scratch_folder()))
-                continue
-            report = report_of(self.read(object_id))
-            num_bytes += report.num_bytes_in
-            made[part.name] = MadePart(part.name, object_id, report, unchanged=True)
-            self._report_progress(made[part.name], len(made), len(parts), num_bytes)
+            else:
+                finish(MadePart(part.name, object_id, report_of(self.read(object_id)), unchanged=True))
         for task, result in self.build.engine.run(tasks):
             if isinstance(result, SourceError):
                 failed[task.part.name] = result
-                continue
-            num_bytes += result.num_bytes_in
-            made[task.part.name] = self._commit(task, result, keys[task.part.name])
-            self._report_progress(made[task.part.name], len(made) + len(failed), len(parts), num_bytes)
+            else:
+                finish(self._commit(task, result))
         self.reports.update({name: part.report for name, part in sorted(made.items())})
         return dict(sorted(made.items())), dict(sorted(failed.items()))
 
-    def _recognize(self, part: Part, key: str) -> str | None:
+    def _recognize(self, part: Part) -> str | None:
         """Return the id of the part if it was made before. A key that leads to another object is ignored."""
+        key = self._key(part)
         object_id = self.build.store.known(key)
         if object_id is None:
             return None
         found = self.read(object_id).manifest
-        wanted = [part.kind, self._part_identity(part), dict(part.inputs)]
-        return object_id if digest(wanted) == digest([found.kind, found.identity, found.inputs]) else None
+        return object_id if digest([found.kind, found.identity, found.inputs]) == key else None
 
-    def _part_identity(self, part: Part) -> dict[str, Any]:
-        return self._identity(part) | {"function": part.function, "name": part.name, **part.identity}
-
-    def _commit(self, task: PartTask, report: StageReport, key: str) -> MadePart:
-        part, store = task.part, self.build.store
-        identity = self._part_identity(part)
+    def _commit(self, task: PartTask, report: StageReport) -> MadePart:
+        part, store, key = task.part, self.build.store, self._key(task.part)
         before = store.known(key) if part.always else None
-        object_id = store.commit(task.folder, part.kind, identity, part.inputs)
+        object_id = store.commit(task.folder, part.kind, self._identity(part), part.inputs)
         store.remember(key, object_id)
-        unchanged = object_id == before
-        self.all_unchanged = self.all_unchanged and unchanged
-        return MadePart(part.name, object_id, report, unchanged)
+        self.all_unchanged = self.all_unchanged and object_id == before
+        return MadePart(part.name, object_id, report, object_id == before)
 
     def _identity(self, part: Part) -> dict[str, Any]:
-        identity = _identity(self.stage, part.params)
-        return identity if part.version is None else identity | {"version": part.version}
+        version = {} if part.version is None else {"version": part.version}
+        names = {"function": part.function, "name": part.name}
+        return _identity(self.stage, part.params) | version | names | dict(part.identity)
 
-    def _key(self, part: Part) -> dict[str, Any]:
-        return self._identity(part) | {
-            "kind": part.kind,
-            "function": part.function,
-            "name": part.name,
-            "inputs": dict(part.inputs),
-            "identity": dict(part.identity),
-        }
-
-    def _report_progress(self, part: MadePart, num_done: int, num_parts: int, num_bytes: int) -> None:
-        self.build.listen(ProgressEvent(self.stage.name, num_done, num_parts, num_bytes, part.name, part.unchanged))
+    def _key(self, part: Part) -> str:
+        return digest([part.kind, self._identity(part), dict(part.inputs)])

@@ -11,35 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pkgutil import resolve_name
 
+from pipeline.core import records
+from pipeline.core import table_names as tables
 from pipeline.core.languages import grammar_distributions
 from pipeline.core.params import Params
-from pipeline.core.records import (
-    Document,
-    DroppedRecord,
-    DuplicateRecord,
-    EnrichedDocument,
-    FileModification,
-    KeptDocument,
-    PackedRow,
-    SourceFile,
-    TokenizedDocument,
-    TrainingRow,
-    TreeFile,
-)
 from pipeline.core.registry import Registry
-from pipeline.core.table_names import (
-    DOCUMENTS,
-    DROPPED,
-    DUPLICATES,
-    ENRICHED,
-    FILES,
-    HISTORY,
-    KEPT,
-    PACKED,
-    TOKENS,
-    TRAINING_ROWS,
-    TREE,
-)
 
 
 @dataclass(frozen=True)
@@ -57,7 +33,7 @@ class StageTable:
     @property
     def lists_drops(self) -> bool:
         """True where its rows are dropped records."""
-        return self.record in (DroppedRecord, DuplicateRecord)
+        return self.record in (records.DroppedRecord, records.DuplicateRecord)
 
 
 @dataclass(frozen=True)
@@ -136,10 +112,12 @@ STAGES = Registry(
             PartKind(
                 "collect/part",
                 (
-                    StageTable(FILES, SourceFile, "revision, blob_sha256, git_blob_id, num_bytes, is_evidence"),
-                    StageTable(DROPPED, DroppedRecord),
-                    StageTable(TREE, TreeFile),
-                    StageTable(HISTORY, FileModification),
+                    StageTable(
+                        tables.FILES, records.SourceFile, "revision, blob_sha256, git_blob_id, num_bytes, is_evidence"
+                    ),
+                    StageTable(tables.DROPPED, records.DroppedRecord),
+                    StageTable(tables.TREE, records.TreeFile),
+                    StageTable(tables.HISTORY, records.FileModification),
                 ),
             ),
         ),
@@ -165,17 +143,17 @@ STAGES = Registry(
                 "normalize/rules",
                 (
                     StageTable(
-                        DOCUMENTS,
-                        Document,
+                        tables.DOCUMENTS,
+                        records.Document,
                         "document_id, split, encoding, edits, license, license_class, license_branch, license_evidence, "
                         "license_detail, num_redactions, num_bytes, text_sha256",
                     ),
-                    StageTable(DROPPED, DroppedRecord),
+                    StageTable(tables.DROPPED, records.DroppedRecord),
                 ),
             ),
             PartKind(
                 "normalize/duplicates",
-                (StageTable(KEPT, KeptDocument), StageTable(DUPLICATES, DuplicateRecord)),
+                (StageTable(tables.KEPT, records.KeptDocument), StageTable(tables.DUPLICATES, records.DuplicateRecord)),
                 only="duplicates",
                 reason_kept="no better copy",
             ),
@@ -210,8 +188,8 @@ STAGES = Registry(
                 "enrich/part",
                 (
                     StageTable(
-                        ENRICHED,
-                        EnrichedDocument,
+                        tables.ENRICHED,
+                        records.EnrichedDocument,
                         "language, provenance, provenance_detail, len(chunk_kinds) as num_chunks, error_fraction, includes",
                     ),
                 ),
@@ -236,9 +214,11 @@ STAGES = Registry(
             PartKind(
                 "tokenize/part",
                 (
-                    StageTable(TOKENS, TokenizedDocument, "document_id, len(input_ids) as num_tokens, num_bytes"),
-                    *(StageTable(name, PackedRow) for name in PACKED.values()),
-                    *(StageTable(name, TrainingRow) for name in TRAINING_ROWS.values()),
+                    StageTable(
+                        tables.TOKENS, records.TokenizedDocument, "document_id, len(input_ids) as num_tokens, num_bytes"
+                    ),
+                    *(StageTable(name, records.PackedRow) for name in tables.PACKED.values()),
+                    *(StageTable(name, records.TrainingRow) for name in tables.TRAINING_ROWS.values()),
                 ),
             ),
         ),

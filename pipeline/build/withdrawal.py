@@ -3,7 +3,6 @@
 Withdrawals are logged in the store and are part of the identity of what they change only: other builds keep their ids.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,7 +65,7 @@ def holders(store: Store, selector: Selector) -> list[Holder]:
     found: list[Holder] = []
     for snapshot_id in _ids(store, SNAPSHOT_KIND):
         snapshot = open_snapshot(store, snapshot_id)
-        withdrawn = set(_withdrawn(snapshot, selector))
+        withdrawn = _withdrawn(snapshot, selector)
         if withdrawn:
             names = tuple(refs.get(snapshot_id, ()))
             found.append(Holder("snapshot", snapshot_id, len(withdrawn), names, _copies(snapshot, selector, withdrawn)))
@@ -85,7 +84,7 @@ def refuse_withdrawn(store: Store, snapshot_id: str) -> None:
         return
     snapshot = open_snapshot(store, snapshot_id)
     for selector in selectors:
-        number = num_withdrawn(snapshot, selector)
+        number = len(_withdrawn(snapshot, selector))
         if number:
             raise SnapshotError(
                 f"snapshot {snapshot_id[:12]}",
@@ -95,24 +94,20 @@ def refuse_withdrawn(store: Store, snapshot_id: str) -> None:
             )
 
 
-def num_withdrawn(snapshot: Snapshot, selector: Selector) -> int:
-    """Count the documents of a snapshot that a selector matches."""
-    return len(set(_withdrawn(snapshot, selector)))
-
-
-def _withdrawn(snapshot: Snapshot, selector: Selector) -> Iterator[str]:
+def _withdrawn(snapshot: Snapshot, selector: Selector) -> set[str]:
     """Return the ids of the documents of a snapshot that a selector matches."""
+    found: set[str] = set()
     for source in snapshot.sources:
         if selector.source not in (None, source.name):
             continue
-        rows = snapshot.store.read(source.rows).table(TOKENS, ["document_id", "path"])
-        ids = rows["document_id"].to_pylist()
+        rows = snapshot.store.read(source.rows).table(TOKENS, ["document_id", "path"]).to_pydict()
         if selector.sha256 is None:
-            paths = rows["path"].to_pylist()
-            yield from (name for name, path in zip(ids, paths, strict=True) if selector.matches_path(path))
+            pairs = zip(rows["document_id"], rows["path"], strict=True)
+            found.update(name for name, path in pairs if selector.matches_path(path))
         else:
             rules = snapshot.store.read(snapshot.stored.manifest.inputs[f"rules/{source.name}"])
-            yield from sorted(set(ids) & _ids_of_bytes(rules, selector.sha256))
+            found.update(_ids_of_bytes(rules, selector.sha256).intersection(rows["document_id"]))
+    return found
 
 
 def _copies(snapshot: Snapshot, selector: Selector, withdrawn: set[str]) -> tuple[str, ...]:

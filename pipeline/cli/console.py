@@ -12,10 +12,10 @@ from rich.progress import Progress as ProgressBars
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.build.build import ProgressEvent
 from pipeline.build.run_stage import StageResult
 from pipeline.build.stages import STAGES
 from pipeline.contracts.gates import GateVerdict
-from pipeline.core.progress import ProgressEvent
 
 SECONDS_BETWEEN_LINES = 10.0
 """Time between two lines about a running stage or training session, on a stream that is not a terminal."""

@@ -30,15 +30,12 @@ class Tables(Protocol):
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> "pa.Table":
         """Read the table `name`, or some of its columns, in stored order."""
-        ...
 
     def json(self, name: str) -> Any:
         """Parse a JSON file of the object."""
-        ...
 
     def file(self, name: str) -> Path:
         """Verify one file of the object and return its path."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -115,71 +112,55 @@ class StageContext(Protocol, Generic[P_co]):
     @property
     def inputs(self) -> Mapping[str, str]:
         """The parts of the stage before: name -> object id, sorted by name."""
-        ...
 
     @property
     def input_id(self) -> str | None:
         """The object id of the stage before; None for the first stage."""
-        ...
 
     @property
     def pins(self) -> Sequence["SourcePin"]:
         """The pins of the sources to build, sorted by name."""
-        ...
 
     @property
     def withdrawn(self) -> Sequence["Selector"]:
         """Selectors of everything that is withdrawn, sorted. Only collect reads them."""
-        ...
 
     @property
     def held_out(self) -> frozenset[str]:
         """Names of the sources that are held out from training."""
-        ...
 
     @property
     def corpus_params(self) -> Params:
         """The Params of the whole corpus. Only verify reads them: canaries run with the Params of the build."""
-        ...
 
     @property
     def store_root(self) -> Path:
         """The path of the store. Only verify reads it, for the smoke test of the trainer."""
-        ...
 
     def upstream(self, stage: str) -> Mapping[str, str]:
         """Return the parts of an earlier stage of this build: name -> object id, sorted by name."""
-        ...
 
     @property
     def offline(self) -> bool:
         """True where the network must not be used."""
-        ...
 
     def blob(self, sha256: str) -> Path | None:
         """Return the path of the blob of that digest, or None."""
-        ...
 
     def partial_blob(self, sha256: str) -> Path:
         """Return the path of an interrupted download of that blob, which can be resumed."""
-        ...
 
     def put_blob(self, chunks: Iterable[bytes], sha256: str, subject: str) -> Path:
         """Store bytes as the blob `sha256`. Other bytes raise DigestError with both digests and are quarantined."""
-        ...
 
     def named_blob(self, name: str) -> Path | None:
         """Return the path of the blob with a name such as `git/<commit>`, or None."""
-        ...
 
     def name_blob(self, name: str, sha256: str) -> None:
         """Give a name to a blob, to find it without knowing its digest."""
-        ...
 
     def make(self, parts: Sequence[Part]) -> tuple[Mapping[str, MadePart], Mapping[str, SourceError]]:
         """Make parts in parallel; return those made, and the sources that failed with a SourceError. Other errors are raised."""
-        ...
 
     def read(self, object_id: str) -> Tables:
         """Open an object for reading."""
-        ...

@@ -34,7 +34,7 @@ def replace(path: Path, content: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    sync_folder(path.parent)
+    sync(path.parent)
 
 
 def remove(path: Path) -> None:
@@ -56,7 +56,7 @@ def make_folder(path: Path) -> None:
         return
     make_folder(path.parent)
     path.mkdir(exist_ok=True)
-    sync_folder(path.parent)
+    sync(path.parent)
 
 
 def cut_torn_line(file: BinaryIO) -> None:
@@ -67,17 +67,8 @@ def cut_torn_line(file: BinaryIO) -> None:
     file.truncate(size - len(tail) + tail.rfind(b"\n") + 1)
 
 
-def sync_folder(path: Path) -> None:
-    """Sync a folder, so that the names in it survive a power cut."""
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def sync_file(path: Path) -> None:
-    """Sync a file that a library wrote."""
+def sync(path: Path) -> None:
+    """Sync a file that a library wrote, or a folder, so that the names in it survive a power cut."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -51,7 +51,7 @@ class Registry(Generic[T]):
     def __getitem__(self, name: str) -> T:
         """Return the declaration of that name. Raises ParamsError naming those that exist."""
         if name not in self._entries:
-            raise ParamsError(f"{self.kind} {name}", "there is none of that name", f"one of {', '.join(self.names)}")
+            raise ParamsError(f"{self.kind} {name}", "it is not registered", f"one of {', '.join(self.names)}")
         return self._entries[name]
 
     def __contains__(self, name: object) -> bool:

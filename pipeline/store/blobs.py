@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from pipeline.core.digests import file_sha256
-from pipeline.core.durable import hidden_sibling, make_folder, replace, sync_folder
+from pipeline.core.durable import hidden_sibling, make_folder, replace, sync
 from pipeline.core.errors import DigestError
 from pipeline.store.store_layout import text_of
 
@@ -42,7 +42,7 @@ class Blobs:
             target = self.root / ("blobs" if found == sha256 else "rejected") / found
             make_folder(target.parent)
             os.replace(arriving, target)
-            sync_folder(target.parent)
+            sync(target.parent)
         except BaseException:
             arriving.unlink(missing_ok=True)
             raise

@@ -4,14 +4,13 @@ A ref reaches what it names and all inputs of that: a live snapshot keeps its ro
 process may write meanwhile, since a build's newest objects have no ref yet.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pipeline.core.durable import remove
 from pipeline.core.errors import MissingError
-from pipeline.store.objects import MANIFEST, read_manifest
+from pipeline.store.objects import MANIFEST, Manifest, read_manifest
 from pipeline.store.store import Store
 from pipeline.store.store_layout import text_of, visible
 
@@ -37,8 +36,8 @@ def reclaim(store: Store, with_blobs: bool = False, is_rehearsal: bool = False) 
     with store.in_use(alone=True):
         folders = {path.parent.name: path.parent for path in sorted(store.root.glob(f"objects/*/*/*/{MANIFEST}"))}
         needed = _needed(store)
-        gone = sorted(folders.keys() - needed)
-        blobs = sorted(_blobs_without_source(store, needed)) if with_blobs else []
+        gone = sorted(folders.keys() - needed.keys())
+        blobs = sorted(_blobs_without_source(store, needed.values())) if with_blobs else []
         leftovers = sorted(_leftovers(store, gone))
         sizes = [folders[name] for name in gone] + [store.root / "blobs" / name for name in blobs] + leftovers
         num_bytes = sum(_num_bytes(path) for path in sizes)
@@ -54,43 +53,36 @@ def forget(store: Store, ref: str, reason: str) -> int:
     """
     refs = store.refs(ref)
     if not refs:
-        raise MissingError(f"refs of {ref}", "there are none", "a corpus, or runs/NAME", "`show` lists refs.")
+        raise MissingError(f"refs of {ref}", "it has none", "a corpus, or runs/NAME", "`show` lists refs.")
     with store.writer(ref, f"forgetting {ref}"):
         for name in refs:
             store.remove_ref(ref, name, reason)
     return len(refs)
 
 
-def _needed(store: Store) -> set[str]:
-    """Return every id that a ref reaches: what it names, the inputs of that, and the verify stages of snapshots."""
-    needed: set[str] = set()
+def _needed(store: Store) -> dict[str, Manifest | None]:
+    """Return every id that a ref reaches, with its manifest: what it names, the inputs of that, and ids that verdicts name."""
+    needed: dict[str, Manifest | None] = {}
     waiting = sorted(store.named_by())
     while waiting:
         name = waiting.pop()
         path = store.locate(name) if name not in needed else None
-        needed.add(name)
-        if path is not None:
-            waiting.extend(read_manifest(path).inputs.values())
-            waiting.extend(_verify_stage_of(store.verdicts(name)))
+        if path is None:
+            needed.setdefault(name)
+            continue
+        needed[name] = manifest = read_manifest(path)
+        waiting.extend(manifest.inputs.values())
+        verdicts = (store.verdicts(name) or {}).get("verdicts")  # of a snapshot: the stage that verified it
+        if isinstance(verdicts, dict):
+            waiting.extend(value for value in verdicts.values() if isinstance(value, str))
     return needed
 
 
-def _verify_stage_of(verdicts: Any) -> Iterator[str]:
-    found = verdicts["verdicts"] if verdicts is not None else None
-    if isinstance(found, dict) and isinstance(found.get("verify"), str):
-        yield found["verify"]
-
-
-def _blobs_without_source(store: Store, needed: set[str]) -> Iterator[str]:
-    """Iterate over archives that no reachable source was read from and that have no name."""
-    named = {path.read_text().strip() for path in sorted(store.root.glob("names/**/*")) if path.is_file()}
-    revisions: set[str] = set()
-    for path in sorted(store.root.glob(f"objects/collect/part/*/{MANIFEST}")):
-        if path.parent.name in needed:
-            revisions.add(str(read_manifest(path.parent).identity.get("revision", "")))
-    for path in sorted(store.root.glob("blobs/*")):
-        if not path.name.startswith(".") and path.name not in named | revisions:
-            yield path.name
+def _blobs_without_source(store: Store, needed: Iterable[Manifest | None]) -> Iterator[str]:
+    """Iterate over archives that no reachable object was read from and that have no name."""
+    used = {path.read_text().strip() for path in sorted(store.root.glob("names/**/*")) if path.is_file()}
+    used |= {str(manifest.identity.get("revision", "")) for manifest in needed if manifest is not None}
+    yield from (path.name for path in visible(store.root.glob("blobs/*")) if path.name not in used)
 
 
 def _leftovers(store: Store, gone: list[str]) -> Iterator[Path]:

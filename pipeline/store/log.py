@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from pipeline.core.durable import cut_torn_line, make_folder, replace, sync_folder
+from pipeline.core.durable import cut_torn_line, make_folder, replace, sync
 from pipeline.core.errors import DamagedError
 from pipeline.core.params import canonical_json
 from pipeline.store.locks import REFS_LOCK, Locks
@@ -60,7 +60,7 @@ class Log(Locks):
             file.write(canonical_json(entry | {"when": self.clock().isoformat()}) + b"\n")
             file.flush()
             os.fsync(file.fileno())
-        sync_folder(path.parent)
+        sync(path.parent)
 
     def put_verdicts(self, object_id: str, verdicts: Any) -> None:
         """Store what the gates decided about an object."""

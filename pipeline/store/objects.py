@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.core.digests import file_sha256
-from pipeline.core.durable import make_folder, remove, replace, sync_folder, write_synced
+from pipeline.core.durable import make_folder, remove, replace, sync, write_synced
 from pipeline.core.errors import DamagedError, FormatError, MissingError, StoreError
 from pipeline.core.params import canonical_json, digest
 from pipeline.formats.tables import TABLE_SUFFIXES, count_rows, read_table
@@ -138,12 +138,12 @@ class Objects(Locks):
         manifest = Manifest(kind, identity, dict(sorted(inputs.items())), entries)
         target = self.root / "objects" / kind / manifest.object_id
         write_synced(folder / MANIFEST, canonical_json(manifest.as_json()))
-        sync_folder(folder)
+        sync(folder)
         make_folder(target.parent)
         if not _move_in(folder, target):
             with self.lock(OBJECTS_LOCK):
                 _replace_damaged(folder, target)
-        sync_folder(target.parent)
+        sync(target.parent)
         return target.name
 
     def discard(self, object_id: str) -> None:

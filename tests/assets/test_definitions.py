@@ -7,7 +7,7 @@ import dagster as dg
 from assets import jobs
 from assets.definitions import definitions, defs
 from pipeline.build.recipes import TINY
-from pipeline.build.run_stage import NoCallback
+from pipeline.build.run_stage import BuildCallback
 from pipeline.build.stages import STAGES
 from pipeline.contracts.gates import GATES
 from tests.support.shorten_stage import FEW_ARE_LONG, SHORTEN
@@ -49,7 +49,7 @@ def test_a_blocking_gate_is_a_blocking_check() -> None:
 
 def test_a_registered_stage_is_an_asset_with_its_check_in_the_jobs_and_their_launchpads() -> None:
     with STAGES.registered(SHORTEN, before="enrich"), GATES.registered(FEW_ARE_LONG):
-        extended = definitions(NoCallback())
+        extended = definitions(BuildCallback())
         config = jobs.build_config(TINY)
     graph = extended.resolve_asset_graph()
 

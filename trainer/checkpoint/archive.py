@@ -16,7 +16,7 @@ from typing import IO, Any
 from safetensors import SafetensorError, safe_open
 
 from pipeline.core.digests import file_sha256
-from pipeline.core.durable import sync_file, write_synced
+from pipeline.core.durable import sync, write_synced
 from pipeline.core.errors import DamagedError, TrainingError
 from pipeline.store.objects import MANIFEST, FileEntry, Manifest
 from pipeline.store.store import Store
@@ -32,7 +32,7 @@ def export_archive(store: Store, checkpoint_id: str, target: Path) -> str:
     temporary = target.with_name(f".{target.name}.part")
     with temporary.open("wb") as file:
         _write(file, stored.manifest, (stored.path / MANIFEST).read_bytes(), lambda name: stored.file(name).open("rb"))
-    sync_file(temporary)
+    sync(temporary)
     temporary.replace(target)
     return file_sha256(target)
 

@@ -22,7 +22,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from pipeline.core.digests import file_sha256
-from pipeline.core.durable import sync_file, write_synced
+from pipeline.core.durable import sync, write_synced
 from pipeline.core.errors import MissingError, TrainingError
 from pipeline.core.params import canonical_json
 from pipeline.store.objects import StoredObject, read_manifest
@@ -200,7 +200,7 @@ def _write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
         save_file(tensors, str(path))
     except SafetensorError as error:
         raise OSError(errno.EIO, str(error), str(path)) from error
-    sync_file(path)
+    sync(path)
 
 
 def _part_of(name: str, tensor: Tensor) -> str:

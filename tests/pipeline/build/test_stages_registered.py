@@ -87,5 +87,5 @@ def test_the_commands_list_it_with_its_gate_and_params(capsys: pytest.CaptureFix
 
 
 def test_params_of_a_stage_that_is_not_declared_are_refused() -> None:
-    with pytest.raises(ParamsError, match="stage lengthen: there is none of that name"):
+    with pytest.raises(ParamsError, match="stage lengthen: it is not registered"):
         CorpusParams.model_validate({"lengthen": {}})

@@ -28,7 +28,7 @@ def test_a_name_is_taken_once_and_an_unknown_one_is_refused_with_those_that_exis
 
     with pytest.raises(ParamsError, match="thing a: it is registered already"):
         registry.register(Entry("a"))
-    with pytest.raises(ParamsError, match="thing c: there is none of that name; expected one of a, b"):
+    with pytest.raises(ParamsError, match="thing c: it is not registered; expected one of a, b"):
         registry["c"]
 
 
@@ -48,5 +48,5 @@ def test_a_declaration_can_be_registered_before_another() -> None:
     with registry.registered(Entry("b"), before="c"):
         assert registry.names == ("a", "b", "c")
     assert registry.names == ("a", "c")
-    with pytest.raises(ParamsError, match="thing d: there is none of that name"):
+    with pytest.raises(ParamsError, match="thing d: it is not registered"):
         registry.register(Entry("b"), before="d")
