@@ -67,7 +67,7 @@ def test_a_forgotten_corpus_frees_everything_and_stays_in_the_history(rebuilt: S
     assert {entry["new"] for entry in rebuilt.history("tiny")[-num_refs:]} == {None}
     reclaim(rebuilt)
     assert objects(rebuilt) == set()
-    with pytest.raises(MissingError, match="there are none"):
+    with pytest.raises(MissingError, match="it has none"):
         forget(rebuilt, "tiny", "a test")
 
 
