@@ -34,15 +34,8 @@ def compare_sources(job: PartJob) -> PartOutput:
     held = find_copyleft_copies(entries, signatures, copyleft, texts.shingles, job.params)
     held_ids = {record.document_id for record in held}
     free = [entry for entry in entries if entry.document_id not in held_ids]
-    lost = held + find_duplicates(
-        free,
-        signatures,
-        texts.shingles,
-        job.params,
-        job.identity["vendored_roots"],
-        texts.expect,
-        job.identity["upstreams"],
-    )
+    roots, upstreams = job.identity["vendored_roots"], job.identity["upstreams"]
+    lost = held + find_duplicates(free, signatures, texts.shingles, job.params, roots, texts.expect, upstreams)
     lost_ids = {record.document_id for record in lost}
     kept = [entry for entry in entries if entry.document_id not in lost_ids]
     rows = sorted((KeptDocument(entry.document_id, entry.source) for entry in kept), key=lambda row: row.document_id)

@@ -138,6 +138,7 @@ def _read_folder(folder: str, texts: Mapping[str, str]) -> FolderTexts:
     lines: list[str] = []
     problems: list[str] = []
     is_near = False
+    titles = {path: title for path in paths if (title := find_title(texts[path]))}
     for path in paths:
         if tags := find_tags(path, texts[path]):
             expressions += [tag.expression for tag in tags]
@@ -146,13 +147,11 @@ def _read_folder(folder: str, texts: Mapping[str, str]) -> FolderTexts:
         found = recognize(texts[path])
         expressions += found.licenses
         is_near = is_near or found.near is not None
-        title = find_title(texts[path])
         if found.problem:
-            problems.append(f"{path} says `{title.words}`" if title else f"{path}: {found.problem}")
+            problems.append(f"{path} says `{titles[path].words}`" if path in titles else f"{path}: {found.problem}")
         lines.append(f"{path}: {found.problem or 'the text of ' + ' AND '.join(found.licenses)}")
     if "LGPL-3.0-only" in expressions and "GPL-3.0-only" in expressions:
         expressions.remove("GPL-3.0-only")  # LGPL-3.0 adds permissions to GPL-3.0, whose text accompanies it
-    titles = [(path, title) for path in paths if (title := find_title(texts[path]))]
     return FolderTexts(
         paths=tuple(paths),
         expressions=tuple(dict.fromkeys(expressions)),
@@ -160,7 +159,7 @@ def _read_folder(folder: str, texts: Mapping[str, str]) -> FolderTexts:
         problem="; ".join(problems) or None,
         is_near=is_near,
         is_of_source=folder == ".",
-        title=max(titles, key=lambda item: item[1].license_class) if titles else None,
+        title=max(titles.items(), key=lambda item: item[1].license_class, default=None),
     )
 
 

@@ -54,7 +54,7 @@ def test_code_in_comments_and_their_visible_characters_are_those_of_plain_string
     assert CPP_LEXER.num_visible_in_comments(text, start) == sum(character not in " \t\n" for character in visible)
 
 
-def test_the_same_tokens_have_the_same_hashes_whatever_stands_around_them() -> None:
+def test_the_same_tokens_have_the_same_hashes_in_any_text() -> None:
     code = 'int a = b->c(1\'000, u8R"x(raw)x"); // gone'
     assert (
         CPP_LEXER.token_hashes(code).tolist()

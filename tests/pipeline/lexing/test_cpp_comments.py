@@ -39,9 +39,7 @@ def test_comments_are_found(text: str, expected: list[str]) -> None:
         ("", ""),
     ],
 )
-def test_the_header_ends_behind_the_last_leading_comment_that_speaks_of_a_license(
-    text: str, header: str | None
-) -> None:
+def test_the_header_ends_after_the_last_leading_comment_that_names_a_license(text: str, header: str | None) -> None:
     assert text[: CPP_LEXER.license_header_end(text)] == (text.removesuffix("\nint a;") if header is None else header)
 
 

@@ -121,7 +121,7 @@ def test_files_of_a_registered_language_are_cleaned_by_its_own_comments_and_lite
     assert documents["kept.hash"]["text"] == FILES["kept.hash"].replace(mail("bob"), "<redacted-email-1>")
 
 
-def test_comments_are_no_shingles_and_the_report_names_the_language(
+def test_comments_are_not_in_shingles_and_the_report_names_the_language(
     built: tuple[Store, dict[str, StageResult]],
 ) -> None:
     store, results = built

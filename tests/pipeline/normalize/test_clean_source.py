@@ -2,14 +2,10 @@
 
 import hashlib
 import json
-from dataclasses import replace
 
 import pytest
 
 from pipeline.core.digests import document_id
-from pipeline.core.records import Document
-from pipeline.normalize.license.policy import parse_policy, policy_bytes
-from pipeline.normalize.measures import is_licensed
 from tests.pipeline.normalize.conftest import Normalize
 
 AT = "@"
@@ -67,30 +63,8 @@ def test_the_digest_of_a_refused_text_is_that_of_the_scrubbed_one(normalize: Nor
     assert row["text_sha256"] == hashlib.sha256(scrubbed.encode()).hexdigest()
 
 
-def test_evidence_is_no_document(normalize: Normalize) -> None:
+def test_evidence_does_not_become_a_document(normalize: Normalize) -> None:
     made = normalize({"one": {"a.cpp": code("a"), "LICENSE": "MIT License\n", "a.cpp.license": f"{TAG} ISC\n"}})
     (row,) = made.rows("one", "documents.parquet")
     assert (row["path"], row["license"], row["license_evidence"]) == ("a.cpp", "ISC", "sidecar")
     assert made.result.report.rows_in == 1
-
-
-def test_bytes_are_counted_by_language(normalize: Normalize) -> None:
-    files = {"a.c": code("a"), "b.h": code("b"), "c.cpp": code("c"), "d.C": code("d")}
-    measures = normalize({"one": files}).result.report.measures
-    assert measures["num_bytes_cleaned_c"] == len(code("a"))
-    assert measures["num_bytes_cleaned_c_or_cpp"] == len(code("b"))
-    assert measures["num_bytes_cleaned_cpp"] == len(code("c")) + len(code("d"))
-
-
-def test_the_gate_looks_at_the_record_and_not_at_the_rule(normalize: Normalize) -> None:
-    (row,) = normalize({"one": {"a.cpp": code("a")}}).rows("one", "documents.parquet")
-    document = Document(**{**row, "edits": tuple(row["edits"])})
-    policy = parse_policy(policy_bytes())
-    assert is_licensed(document, policy)
-    for change in (
-        {"license": "GPL-2.0-only"},
-        {"license": "MIT/X11"},
-        {"license_evidence": "none"},
-        {"license_detail": ""},
-    ):
-        assert not is_licensed(replace(document, **change), policy)

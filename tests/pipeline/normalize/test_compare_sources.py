@@ -38,7 +38,7 @@ def test_a_text_with_a_tag_of_its_own_is_not_held(normalize: Normalize) -> None:
     assert made.fates() == {"a/x.cpp": "kept", "gpl/x.cpp": "exact_duplicate", "gpl/y.cpp": "license_refused"}
 
 
-def test_short_texts_and_sources_without_documents_are_no_trouble(normalize: Normalize) -> None:
+def test_short_texts_and_sources_without_documents_are_accepted(normalize: Normalize) -> None:
     short = "int a_rather_long_name_for_a_number;\n\n// What it is for, at such a length that it is not too small.\nint b;\n"
     made = normalize({"a": {"x.cpp": short}, "b": {"x.cpp": "int a;\n"}, "c": {"y.cpp": short}})
     assert made.fates() == {"a/x.cpp": "kept", "b/x.cpp": "too_small", "c/y.cpp": "exact_duplicate"}

@@ -53,7 +53,7 @@ def test_partners_are_the_pairs_that_agree_in_a_band_component_by_component(sign
     assert find_buckets(signatures).rows.tolist() == wanted
 
 
-def test_six_equal_values_that_lie_in_no_one_band_are_no_candidate() -> None:
+def test_six_equal_values_in_different_bands_do_not_make_a_candidate() -> None:
     signatures = np.arange(4 * 256, dtype=np.uint32).reshape(4, 256)
     signatures[2, 6:12] = signatures[0, 6:12]
     signatures[3, 4:10] = signatures[1, 4:10]

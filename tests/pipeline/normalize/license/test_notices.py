@@ -70,7 +70,7 @@ def test_a_standard_notice_is_read(words: str, expression: str) -> None:
         "The Boost Software License is short.",
     ],
 )
-def test_a_mention_is_no_notice(words: str) -> None:
+def test_a_mention_does_not_count_as_a_notice(words: str) -> None:
     assert find_notices(f"// {words}\n") == ()
 
 
@@ -149,7 +149,7 @@ INHERITED = {
 
 
 @pytest.mark.parametrize(("evidence", "declared", "expected"), INHERITED.values(), ids=INHERITED)
-def test_what_lies_below_a_vendored_root_needs_a_text_of_its_own(
+def test_a_file_below_a_vendored_root_needs_a_text_of_its_own(
     evidence: dict[str, bytes], declared: str, expected: str
 ) -> None:
     decided = licenses_of(evidence, declared).decide("third_party/x/src/a.c", "int a;")

@@ -76,7 +76,7 @@ def test_an_expression_has_the_class_of_what_must_hold(
 
 
 @pytest.mark.parametrize(("text", "reason", "detail"), REFUSED, ids=[case[0] or "nothing" for case in REFUSED])
-def test_what_is_no_sound_expression_is_refused_with_the_reason(text: str, reason: str, detail: str) -> None:
+def test_an_invalid_expression_is_refused_with_the_reason(text: str, reason: str, detail: str) -> None:
     refusal = classify_expression(text, POLICY)
     assert isinstance(refusal, Drop)
     assert refusal.reason == reason

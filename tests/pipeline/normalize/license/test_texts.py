@@ -65,7 +65,7 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("text", LAYOUTS.values(), ids=LAYOUTS)
-def test_layout_names_and_title_are_no_difference(text: str) -> None:
+def test_layout_names_and_title_do_not_count_as_differences(text: str) -> None:
     assert (recognize(text).licenses, recognize(text).problem) == (("MIT",), None)
 
 
@@ -102,14 +102,14 @@ BESIDE = {
 
 
 @pytest.mark.parametrize(("words", "shown"), BESIDE.values(), ids=BESIDE)
-def test_what_stands_beside_a_license_makes_it_unclear(words: str, shown: str) -> None:
+def test_other_terms_in_a_license_text_make_it_unclear(words: str, shown: str) -> None:
     found = recognize(f"{MIT}\n{words}\n")
     assert found.licenses == ("MIT",)
     assert "in addition to MIT it says" in str(found.problem)
     assert shown in str(found.problem)
 
 
-def test_prose_is_no_license() -> None:
+def test_prose_is_not_recognized_as_a_license() -> None:
     assert recognize("All rights reserved.").licenses == ()
     assert recognize("MIT\n").problem == "it is not a known license text"
     assert licenses_inside("// " + "words of an ordinary comment " * 30) == ()

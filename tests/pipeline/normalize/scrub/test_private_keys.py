@@ -28,7 +28,7 @@ def test_a_key_of_putty_is_found_up_to_its_mac() -> None:
     assert stretches("\n".join([*head, *body, tail, "int a;"])) == [*head, *body, tail]
 
 
-def test_without_an_end_the_code_behind_the_key_is_not_taken() -> None:
+def test_without_an_end_the_code_after_the_key_is_kept() -> None:
     lines = key_block()[:-1]
     assert stretches("\n".join([*lines, "", "return x;", "break"])) == lines
 

@@ -67,7 +67,7 @@ def test_a_near_miss_is_judged_as_the_tool_judges_it(line: str, tmp_path: Path) 
     assert gated_findings(line) == whole_file_findings(tmp_path / "x.cpp", line)
 
 
-def test_a_finding_says_where_it_stands_behind_other_than_ascii() -> None:
+def test_a_finding_after_text_beyond_ascii_has_its_place_in_characters() -> None:
     line = lines_by_plugin()["HexHighEntropyString"][0]
     text = f"// äöü ✓\n\n{line}\n"
     with default_settings():
