@@ -44,7 +44,7 @@ class SourceContents:
     files: tuple[ReadFile, ...]
     skipped: tuple[SkippedFile, ...]
     history: tuple[FileModification, ...] | None = None
-    """Modifications of the files where the pin asks for them."""
+    """Modifications of the files if the pin has `history`."""
 
     @classmethod
     def of(cls, found: Iterable[ReadFile | SkippedFile]) -> "SourceContents":

@@ -48,17 +48,14 @@ def run(context: CollectContext, retry: RetryPolicy | None = None) -> StageOutpu
 
 
 def collect_source(job: PartJob) -> PartOutput:
-    """Read one source's files and drops from its verified bytes, and its history if the pin asks for it. Raises SourceError."""
+    """Read one source's files and drops from its verified bytes, and its history if the pin has it. Raises SourceError."""
     contents = _read(job)
     revision: str = job.identity["revision"]
     read = [_source_file(job.name, revision, file) for file in contents.files]
     selectors = [Selector(text) for text in job.identity.get("withdrawn", ())]
     files, withdrawn = _withdraw(read, selectors)
     drops = [_dropped(job.name, skipped) for skipped in sorted((*contents.skipped, *withdrawn), key=lambda s: s.path)]
-    tables = {
-        FILES: table_of_records(SourceFile, files),
-        DROPPED: table_of_records(DroppedRecord, drops),
-    }
+    tables = {FILES: table_of_records(SourceFile, files), DROPPED: table_of_records(DroppedRecord, drops)}
     report = _report(files, drops)
     if job.identity.get("build") is not None:
         tables[TREE] = table_of_records(TreeFile, _tree_files(contents.skipped, selectors))
@@ -81,11 +78,13 @@ def _read(job: PartJob) -> SourceContents:
 def _tree_files(skipped: Iterable[SkippedFile], selectors: Sequence[Selector]) -> list[TreeFile]:
     """Return the files in other languages that a build needs: those that kept their bytes and are not withdrawn."""
     kept = [TreeFile(file.path, file.content) for file in skipped if file.content is not None]
-    return [
-        file
-        for file in kept
-        if not any(selector.matches(file.path, hashlib.sha256(file.content).hexdigest()) for selector in selectors)
-    ]
+    digests = [hashlib.sha256(file.content).hexdigest() if selectors else "" for file in kept]
+    return [file for file, sha256 in zip(kept, digests, strict=True) if not _withdrawal(file.path, sha256, selectors)]
+
+
+def _withdrawal(path: str, sha256: str, selectors: Sequence[Selector]) -> Selector | None:
+    """Return the first selector that withdraws a file."""
+    return next((selector for selector in selectors if selector.matches(path, sha256)), None)
 
 
 def _part(pin: SourcePin, path: Path, context: CollectContext) -> Part:
@@ -116,15 +115,9 @@ def _source_file(source: str, revision: str, file: ReadFile) -> SourceFile:
 
 
 def _withdraw(files: list[SourceFile], selectors: Sequence[Selector]) -> tuple[list[SourceFile], list[SkippedFile]]:
-    kept: list[SourceFile] = []
-    removed: list[SkippedFile] = []
-    for file in files:
-        by = next((selector for selector in selectors if selector.matches(file.path, file.blob_sha256)), None)
-        if by is None:
-            kept.append(file)
-        else:
-            removed.append(SkippedFile(file.path, file.num_bytes, "withdrawn", f"by {by.text}"))
-    return kept, removed
+    matches = [(file, _withdrawal(file.path, file.blob_sha256, selectors)) for file in files]
+    removed = [SkippedFile(file.path, file.num_bytes, "withdrawn", f"by {by.text}") for file, by in matches if by]
+    return [file for file, by in matches if by is None], removed
 
 
 def _dropped(source: str, skipped: SkippedFile) -> DroppedRecord:

@@ -39,7 +39,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class SandboxRun:
-    """Result of a command in the sandbox. `failure` is empty, or one word for why it has no result."""
+    """Result of a command in the sandbox. `failure` is empty, or the reason why it has no result, in one word."""
 
     failure: str
     output: str
@@ -60,12 +60,8 @@ def run_confined(
 
     It has no network, and sees of the machine its programs, Python and `folders`, all read-only.
     """
-    job = {
-        "command": list(command),
-        "environment": _environment(path),
-        "kept": _shown_folders(folders),
-        **asdict(limits),
-    }
+    settings = {"environment": _environment(path), "kept": _shown_folders(folders)}
+    job = {"command": list(command), **settings, **asdict(limits)}
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as made:
         _pack(tree, given)
         done = run_child(

@@ -404,8 +404,8 @@ def _open_folder(path: str) -> None:
 
 
 def _mount(source: str | None, target: str, flags: int, kind: str | None = None, options: str | None = None) -> None:
-    words = [word and word.encode() for word in (source, target, kind)]
-    _call(f"mount {target}", _LIBC.mount(words[0], words[1], words[2], flags, options and options.encode()))
+    texts = [text and text.encode() for text in (source, target, kind, options)]
+    _call(f"mount {target}", _LIBC.mount(*texts[:3], flags, texts[3]))
 
 
 def _set_attributes(path: str, added: int, flags: int) -> None:

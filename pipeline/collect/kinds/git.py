@@ -23,13 +23,7 @@ GitUrl = Annotated[
     Field(pattern=r"^(https?://[^/\s@]+/\S+|ssh://([A-Za-z0-9._]+@)?[A-Za-z0-9\[][^/\s@]*/\S+|file:///\S+)$"),
 ]
 _SSH = "ssh -o BatchMode=yes -o ConnectTimeout=30 -o ServerAliveInterval=15 -o ServerAliveCountMax=2"
-_COMMIT_NOT_FOUND = (
-    "not our ref",
-    "no such remote ref",
-    "couldn't find remote ref",
-    "bad object",
-    "unadvertised object",
-)
+_NOT_FOUND = ("not our ref", "no such remote ref", "couldn't find remote ref", "bad object", "unadvertised object")
 _PERMANENT_FAILURES = (
     "not found",
     "does not exist",
@@ -98,7 +92,7 @@ def _read(job: PartJob, pack: Path, options: ReadOptions) -> SourceContents:
 
 
 def fetch_commit(pin: GitPin, folder: Path, max_num_bytes: int, retry: RetryPolicy) -> Path:
-    """Fetch the commit, with all its ancestors if the pin asks for history, into `folder`; return the pack there.
+    """Fetch the commit, with all its ancestors if the pin has `history`, into `folder`; return the pack there.
 
     Only the commit's own objects are requested, and nothing is checked out. Raises FetchError after the last attempt,
     SourceError if the id is that of another object.
@@ -132,11 +126,10 @@ def _attempt(pin: GitPin, repository: Path, max_num_bytes: int, retry: RetryPoli
         return None
     if status == -9:
         return f"it did not finish within {retry.deadline_seconds:.0f} s"
-    if any(text in message for text in _COMMIT_NOT_FOUND):
+    if any(text in message for text in _NOT_FOUND):
         remedy = f"Run `git ls-remote {pin.url}` and pin a commit that it lists, or the repository that has this one."
-        raise FetchError(
-            pin.name, f"{pin.url} does not offer commit {pin.commit} ({message})", "a commit of that repository", remedy
-        )
+        found = f"{pin.url} does not offer commit {pin.commit} ({message})"
+        raise FetchError(pin.name, found, "a commit of that repository", remedy)
     if any(path.stat().st_size >= max_num_bytes for path in repository.glob("objects/pack/tmp_*")):
         remedy = "Leave out `history`, or raise the limit if you trust it."
         raise ArchiveError(pin.name, f"{pin.url} sends too much", f"a pack of at most {max_num_bytes} bytes", remedy)
