@@ -75,7 +75,7 @@ def test_what_is_printed_is_a_pins_file_that_loads(
     assert "no License-Expression; the catalog says BSD-3-Clause" in " ".join(notes)
 
 
-def test_an_index_without_digests_is_told_of(index: "Index", tar_gz: Pack, propose: Propose) -> None:
+def test_an_index_without_digests_is_noted(index: "Index", tar_gz: Pack, propose: Propose) -> None:
     sha256 = index.add("demo_pkg-1.0.tar.gz", sdist(tar_gz, "1.0"), link_digest="")
     entry, notes = propose()
     assert entry["sha256"] == sha256
@@ -94,7 +94,7 @@ def test_an_archive_that_a_build_would_refuse_is_refused_here(index: "Index", ta
         propose()
 
 
-def test_a_release_that_is_not_there_is_told_with_those_that_are(
+def test_a_release_that_is_missing_is_refused_with_those_that_exist(
     index: "Index", tar_gz: Pack, propose: Propose
 ) -> None:
     for version in ("1.2", "1.10"):

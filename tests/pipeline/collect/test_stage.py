@@ -4,15 +4,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 from pipeline.collect.kinds.archive import ArchivePin
 from pipeline.collect.kinds.git import GitPin
 from pipeline.collect.kinds.local import LocalPin
 from pipeline.collect.kinds.sdist import SdistPin
-from pipeline.collect.params import CollectParams, RetryPolicy
-from pipeline.collect.stage import collect_source, run
-from pipeline.contracts.part import PartJob
+from pipeline.collect.params import RetryPolicy
+from pipeline.collect.stage import run
 from pipeline.core.errors import ArchiveError, DigestError, FetchError, SourceError
 from pipeline.core.records import DroppedRecord, SourceFile
 from pipeline.core.schema import check_table
@@ -113,7 +110,9 @@ def test_what_is_left_out_is_written_down_and_counted(surroundings: Create, tar_
     }
 
 
-def test_failures_are_told_by_source_and_the_others_go_on(surroundings: Create, tar_gz: Pack, tmp_path: Path) -> None:
+def test_failures_are_reported_by_source_and_the_others_continue(
+    surroundings: Create, tar_gz: Pack, tmp_path: Path
+) -> None:
     root = tmp_path / "tree"
     root.mkdir()
     (root / "a.cpp").write_bytes(b"int a;")
@@ -168,69 +167,6 @@ def test_an_archive_comes_from_a_url_too(
     output = run(surroundings(ArchivePin(name="demo", url=f"{index.address}/files/x.tgz", sha256=sha256)), retry)
     assert output.failures == {}
     assert output.report.rows_out == 3
-
-
-def test_a_local_tree_is_a_source_like_any_other(surroundings: Create, tmp_path: Path) -> None:
-    root = tmp_path / "tree"
-    (root / "src").mkdir(parents=True)
-    (root / "src" / "a.cpp").write_bytes(b"int a;")
-    (root / "notes.txt").write_bytes(b"words")
-    (root / "link.h").symlink_to("src/a.cpp")
-    pin = local_pin(root)
-    context = surroundings(pin)
-    assert run(context).failures == {}
-    (row,) = rows(context, "tree", "files.parquet")
-    assert (row["path"], row["revision"], row["content"]) == ("src/a.cpp", pin.digest, b"int a;")
-    drops = {drop["path"]: drop["reason"] for drop in rows(context, "tree", "dropped.parquet")}
-    assert drops == {"link.h": "link", "notes.txt": "other_language"}
-
-
-def test_a_changed_tree_is_refused_with_both_digests_even_when_its_part_is_known(
-    surroundings: Create, tmp_path: Path
-) -> None:
-    root = tmp_path / "tree"
-    root.mkdir()
-    (root / "a.cpp").write_bytes(b"int a;")
-    pin = local_pin(root)
-    context = surroundings(pin)
-    assert run(context).failures == {}
-    (root / "a.cpp").write_bytes(b"int changed;")
-    error = run(context).failures["tree"]
-    assert isinstance(error, DigestError)
-    assert f"has the digest {tree_digest(root)}; expected {pin.digest}" in str(error)
-
-
-def test_a_tree_that_changes_after_it_was_verified_is_refused_too(tmp_path: Path) -> None:
-    root = tmp_path / "tree"
-    root.mkdir()
-    (root / "a.cpp").write_bytes(b"int a;")
-    pin = local_pin(root)
-    (root / "a.cpp").write_bytes(b"int changed;")
-    with pytest.raises(DigestError, match="its tree has the digest"):
-        collect_source(PartJob("tree", CollectParams(), {}, pin.identity(), {"source": root}))
-
-
-def test_globs_narrow_a_tree_and_its_digest_alike(surroundings: Create, tmp_path: Path) -> None:
-    root = tmp_path / "tree"
-    (root / "out").mkdir(parents=True)
-    (root / "a.cpp").write_bytes(b"int a;")
-    (root / "out" / "b.cpp").write_bytes(b"int b;")
-    pin = LocalPin(name="tree", path=root, digest="0" * 64, exclude=("out/**",))
-    pin = pin.model_copy(update={"digest": tree_digest(root, pin.selection())})
-    context = surroundings(pin)
-    assert run(context).report.dropped == {"excluded": 1}
-    (root / "out" / "b.cpp").write_bytes(b"int changed;")
-    assert run(surroundings(pin)).failures == {}
-
-
-def test_a_tree_over_the_limits_is_refused(tmp_path: Path) -> None:
-    root = tmp_path / "tree"
-    root.mkdir()
-    for number in range(3):
-        (root / f"{number}.h").write_bytes(b"")
-    params = CollectParams(max_members=2)
-    with pytest.raises(ArchiveError, match="its tree has 3 entries"):
-        collect_source(PartJob("tree", params, {}, local_pin(root).identity(), {"source": root}))
 
 
 def test_the_order_of_members_does_not_move_the_output(surroundings: Create, tar_gz: Pack, tmp_path: Path) -> None:

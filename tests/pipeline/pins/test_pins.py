@@ -11,7 +11,7 @@ from pipeline.collect.kinds.sdist import SdistPin
 from pipeline.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.core.errors import PinError
 from pipeline.core.params import canonical_json, digest
-from pipeline.pins.catalog import CatalogEntry, load_catalog
+from pipeline.pins.catalog import CatalogEntry
 from pipeline.pins.local_tree import tree_digest
 from pipeline.pins.pins import load_pins, pin_toml
 
@@ -89,7 +89,7 @@ def test_every_kind_is_valid_with_its_own_locator(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_bad_entry_is_refused_with_what_was_found_and_how_to_mend_it(
+def test_a_bad_entry_is_refused_with_what_was_found_and_how_to_correct_it(
     tmp_path: Path, entry: str, said: list[str]
 ) -> None:
     message = refusal(pins_file(tmp_path, entry))
@@ -98,7 +98,7 @@ def test_a_bad_entry_is_refused_with_what_was_found_and_how_to_mend_it(
 
 
 @pytest.mark.parametrize("commit", ["main", "v1.2.3", "tip", "HEAD", "b" * 12, "B" * 40, "b" * 41])
-def test_a_branch_tag_or_abbreviated_commit_is_refused_with_the_command_that_tells_the_full_one(
+def test_a_branch_tag_or_abbreviated_commit_is_refused_with_the_command_that_prints_the_full_one(
     tmp_path: Path, commit: str
 ) -> None:
     entry = f'name = "demo"\nkind = "git"\nurl = "https://example.com/d.git"\ncommit = "{commit}"'
@@ -144,7 +144,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("digest", ["", 'digest = "tip"'])
-def test_a_local_pin_without_its_digest_is_told_the_one_to_paste(tmp_path: Path, digest: str) -> None:
+def test_a_local_pin_without_its_digest_is_refused_with_the_one_to_paste(tmp_path: Path, digest: str) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()
     (tree / "a.cpp").write_text("int a;\n")
@@ -152,7 +152,7 @@ def test_a_local_pin_without_its_digest_is_told_the_one_to_paste(tmp_path: Path,
     assert f'digest = "{tree_digest(tree)}"' in message
 
 
-def test_a_local_pin_of_no_folder_is_told_so(tmp_path: Path) -> None:
+def test_a_local_pin_of_a_path_that_is_not_a_folder_is_refused(tmp_path: Path) -> None:
     message = refusal(pins_file(tmp_path, 'name = "demo"\nkind = "local"\npath = "nowhere"'))
     assert "is not a folder" in message
 
@@ -212,21 +212,8 @@ def test_a_catalog_can_never_reach_a_run() -> None:
     assert not locators & set(CatalogEntry.model_fields)
 
 
-def test_the_catalog_loads_and_lists_nothing_that_is_pinned() -> None:
-    listed = {entry.name for entry in load_catalog(PINS / "catalog.toml")}
-    assert "grpcio" in listed
-    assert not listed & {pin.name for pin in load_pins(PINS / "operational.toml", SOURCE_KINDS)}
-
-
-def test_a_catalog_entry_with_a_digest_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "catalog.toml"
-    path.write_text(f'[[source]]\nname = "x"\nhomepage = "https://example.com"\nlicense = ""\nsha256 = "{HEX}"\n')
-    with pytest.raises(PinError, match=r"x: `sha256` is not a known field.*pins file"):
-        load_catalog(path)
-
-
 @pytest.mark.parametrize("name", ["canaries", "duplicates", "smoke", "snapshot"])
-def test_a_name_that_stands_for_a_part_of_no_source_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_name_of_a_part_that_belongs_to_no_source_is_refused(tmp_path: Path, name: str) -> None:
     message = refusal(pins_file(tmp_path, f'name = "{name}"\nkind = "local"\npath = "."\ndigest = "{"0" * 64}"'))
 
     assert f"name is '{name}'" in message

@@ -50,7 +50,7 @@ def test_in_the_sandbox_a_text_includes_nothing_of_a_home(tmp_path: Path) -> Non
     assert compile_check(f'#include "{header}"\n') is REFUSED
 
 
-def test_a_compiler_that_the_sandbox_does_not_hold_is_asked_outside(tmp_path: Path) -> None:
+def test_a_compiler_that_the_sandbox_does_not_hold_is_run_outside(tmp_path: Path) -> None:
     compiler = tmp_path / "c++"
     compiler.write_text("#!/bin/sh\nexit 0\n")
     compiler.chmod(0o755)

@@ -94,7 +94,7 @@ def test_the_index_advances_for_accepted_modifications_only(repository: Reposito
     assert [row["path"] for row in found if row["commit_hash"] == kept[1]] == ["b.c", "c.c", "d.c", "e.c", "f.c"]
 
 
-def test_merges_are_no_modification_and_both_sides_are_told_parents_first(
+def test_merges_are_no_modification_and_both_sides_are_listed_parents_first(
     repository: Repository, chains: Chains
 ) -> None:
     repository.commit(a__c=text(0), b__c=text(0))
@@ -120,7 +120,7 @@ def test_a_parent_comes_first_even_where_its_clock_was_ahead(repository: Reposit
     assert [row["commit_hash"] for row in chains()] == [early, late]
 
 
-def test_side_by_side_branches_are_told_in_the_order_of_their_times(repository: Repository, chains: Chains) -> None:
+def test_side_by_side_branches_are_listed_in_the_order_of_their_times(repository: Repository, chains: Chains) -> None:
     repository.commit(a__c=text(0))
     repository.git("branch", "side")
     told = []
@@ -168,7 +168,7 @@ def test_stable_ids_follow_the_source_and_the_path_alone(repository: Repository,
     assert {row["repo_stable_id"] for row in chains(name="other")}.isdisjoint({row["repo_stable_id"] for row in every})
 
 
-def test_names_and_subjects_of_any_bytes_are_told(repository: Repository, chains: Chains) -> None:
+def test_names_and_subjects_of_any_bytes_are_listed(repository: Repository, chains: Chains) -> None:
     name = b'd\xe9 "x"\n\\.c'.decode("utf-8", "surrogateescape")
     repository.write(name, text(0).encode())
     repository.commit("Begin")

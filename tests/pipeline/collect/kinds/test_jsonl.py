@@ -37,7 +37,7 @@ def read(
     return read_lines(place, pin, ReadOptions("demo", limits=limits or CollectParams()))
 
 
-def test_each_line_is_a_file_wherever_it_stands(tmp_path: Path) -> None:
+def test_each_line_is_a_file_whatever_its_number(tmp_path: Path) -> None:
     contents = read(tmp_path, line("src/b.cpp", "int b = 'ä';\n") + b"\n" + line("a.h", "") + line("x.py"))
     assert [(file.path, file.content) for file in contents.files] == [
         ("a.h", b""),
