@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.core.records import PROVENANCE_CODES, ChunkKind, EnrichedDocument, Provenance
+from pipeline.core.records import PROVENANCE_CODES, EnrichedDocument, Provenance
 from pipeline.enrich.chunking.chunks import chunks_of
 from pipeline.enrich.chunking.sizes import sized_chunks
-from pipeline.enrich.chunking.spans import Chunk
+from pipeline.enrich.chunking.spans import KIND_CODES, Chunk
 from pipeline.enrich.compiler.compiler_index import FileIndex
 from pipeline.enrich.params import SyntaxParams
 from pipeline.enrich.syntax.grammar import languages_to_parse
@@ -16,7 +16,6 @@ from pipeline.enrich.syntax.parse import Syntax, leaves_of_syntax, parse_text
 NO_DATABASE = "no_database"
 """Detail of a document without a compile database: nothing failed, there was nothing to run."""
 
-_KIND_CODES = {kind: code for code, kind in enumerate(ChunkKind)}
 _BLANKS = b" \t\r\n"
 
 DocumentRow = Mapping[str, Any]
@@ -61,7 +60,7 @@ def record_of(parsed: ParsedDocument, order_in_source: int) -> EnrichedDocument:
         provenance_detail=parsed.provenance_detail,
         chunk_starts=tuple(chunk.start for chunk in chunks),
         chunk_ends=tuple(chunk.end for chunk in chunks),
-        chunk_kinds=tuple(_KIND_CODES[chunk.kind] for chunk in chunks),
+        chunk_kinds=tuple(KIND_CODES[chunk.kind] for chunk in chunks),
         chunk_levels=tuple(chunk.level for chunk in chunks),
         includes=parsed.syntax.includes,
         error_fraction=parsed.syntax.error_fraction,

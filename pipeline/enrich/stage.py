@@ -171,9 +171,7 @@ def _num_bytes_by_provenance(
 
 def _outside_of_band(report: StageReport, block: BuildBlock) -> str:
     """Return how the shares of a built source's documents leave the band of its pin; nothing if they do not."""
-    num_indexed, num_failed = (
-        report.measures[name] for name in ("num_documents_build_aware", "num_documents_tool_failed")
-    )
+    num_indexed, num_failed = report.measures["num_documents_build_aware"], report.measures["num_documents_tool_failed"]
     num_documents = max(1, report.rows_out)
     is_indexed = num_indexed / num_documents >= block.min_build_aware_fraction
     if is_indexed and num_failed / num_documents <= block.max_failed_fraction:

@@ -144,16 +144,14 @@ class _Walk:
 
     def _unwrap(self, node: Node) -> Node:
         """Return the declaration inside of `template <...>` and of `extern "C"` without braces."""
+        parts = self.nodes.wrapper_parts
         while node.type in self.nodes.wrappers:
-            inner = node.child_by_field_name("body") or self._last_declaration(node)
+            declarations = (child for child in reversed(node.named_children) if child.type not in parts)
+            inner = node.child_by_field_name("body") or next(declarations, None)
             if inner is None or inner.type == "declaration_list":
                 return node
             node = inner
         return node
-
-    def _last_declaration(self, node: Node) -> Node | None:
-        inner = [child for child in node.named_children if child.type not in self.nodes.wrapper_parts]
-        return inner[-1] if inner else None
 
     def _class_body(self, node: Node, type_: str, declared: Node | None) -> Node | None:
         """Return the body of a class, also of one that declares variables, or after a macro: `class EXPORT Name { ... };`."""
@@ -175,7 +173,8 @@ class _Walk:
 
     def _kind_of(self, node: Node, type_: str, declared: Node | None, in_class: bool) -> ChunkKind:
         """Return the kind of a declaration without a body of its own."""
-        if type_ in _DECLARATIONS and declared is not None and _is_enumeration(declared):
+        enumeration = declared if type_ in _DECLARATIONS and declared and declared.type == "enum_specifier" else None
+        if enumeration and enumeration.child_by_field_name("body"):
             return ChunkKind.CLASS_DECL
         if in_class:
             return ChunkKind.CLASS_MEMBER
@@ -183,10 +182,6 @@ class _Walk:
             return ChunkKind.NAMESPACE
         is_function = type_ in self.nodes.functions or (type_ == "declaration" and _declares_function(node))
         return ChunkKind.FUNC_SIG if is_function else ChunkKind.OTHER
-
-
-def _is_enumeration(declared: Node) -> bool:
-    return declared.type == "enum_specifier" and declared.child_by_field_name("body") is not None
 
 
 def _declares_function(node: Node) -> bool:

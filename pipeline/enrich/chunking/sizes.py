@@ -21,7 +21,8 @@ def sized_chunks(syntax: Syntax, chunks: Sequence[Chunk], max_num_bytes: int) ->
     """Return the chunks, each with at most `max_num_bytes` bytes other than blanks, as far as its leaves allow."""
     if syntax.tree is None or all(chunk.end - chunk.start <= max_num_bytes for chunk in chunks):
         return list(chunks)
-    sizes = _sizes_before(syntax.content)
+    sizes = np.zeros(len(syntax.content) + 1, np.int64)  # of the text before each place, without blanks
+    np.cumsum(~_IS_BLANK[np.frombuffer(syntax.content, dtype=np.uint8)], out=sizes[1:])
     sized: list[Chunk] = []
     for chunk in chunks:
         if sizes[chunk.end] - sizes[chunk.start] <= max_num_bytes:
@@ -31,13 +32,6 @@ def sized_chunks(syntax: Syntax, chunks: Sequence[Chunk], max_num_bytes: int) ->
         edges = [chunk.start, *(_line_start(syntax.content, cut) for cut in cuts), chunk.end]
         sized += [chunk._replace(start=start, end=end) for start, end in pairwise(edges)]
     return sized
-
-
-def _sizes_before(content: bytes) -> NDArray[np.int64]:
-    """Return for each place of a text, the bytes before it other than blanks."""
-    sizes = np.zeros(len(content) + 1, np.int64)
-    np.cumsum(~_IS_BLANK[np.frombuffer(content, dtype=np.uint8)], out=sizes[1:])
-    return sizes
 
 
 def _node_starts(syntax: Syntax, sizes: NDArray[np.int64], chunk: Chunk, max_num_bytes: int) -> list[int]:

@@ -14,7 +14,7 @@ from pipeline.enrich.syntax.branches import ByteRange
 
 MAX_LEVEL = 255
 _KINDS = tuple(ChunkKind)
-_CODES = {kind.value: code for code, kind in enumerate(_KINDS)}
+KIND_CODES = {kind: code for code, kind in enumerate(_KINDS)}
 _NEVER_JOINED = frozenset({ChunkKind.FUNC_SIG, ChunkKind.FUNC_BODY, ChunkKind.CLASS_DECL})
 _RULES = (
     _KINDS.index(ChunkKind.PREAMBLE),
@@ -45,7 +45,7 @@ class Spans:
     def add(self, start: int, end: int, kind: ChunkKind, level: int, takes_comment: bool = True) -> None:
         """Add what was found at [start, end); `takes_comment` if a comment right before it belongs to it."""
         what = self._loops.DOCUMENTED if takes_comment else self._loops.PLAIN
-        self._found.extend((what, start, end, _CODES[kind], level))
+        self._found.extend((what, start, end, KIND_CODES[kind], level))
 
     def add_comment(self, start: int, end: int, level: int) -> None:
         """Add a comment. It belongs to the line that it ends, the comment that it continues, or the span that follows."""

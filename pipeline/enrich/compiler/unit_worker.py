@@ -17,6 +17,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 _MAX_WRITTEN_BYTES = 512 << 20
@@ -76,11 +77,13 @@ class Unit:
             "reads": sorted(self._reads() | {self.unit_path}),
             "num_errors": len(severe),
             "num_missing_includes": sum("file not found" in diagnostic.spelling for diagnostic in severe),
-            "files": {
-                path: {"mentions": [[at, *found[at]] for at in sorted(found)], "inactive": self._inactive(path)}
-                for path, found in sorted(self.mentions.items())
-            },
+            "files": {path: self._file(path) for path in sorted(self.mentions)},
         }
+
+    def _file(self, path: str) -> dict[str, Any]:
+        found = self.mentions[path]
+        inactive = sorted(_skipped(self.cindex, self.unit, path))
+        return {"mentions": [[start, *found[start]] for start in sorted(found)], "inactive": inactive}
 
     def _reads(self) -> set[str]:
         """Return all files that were read. `get_includes` omits those of `-include` where the preamble is precompiled."""
@@ -156,20 +159,14 @@ class Unit:
 
     def _content(self, path: str) -> bytes:
         if path not in self.contents:
-            with open(path, "rb") as file:
-                self.contents[path] = file.read()
+            self.contents[path] = Path(path).read_bytes()
         return self.contents[path]
-
-    def _inactive(self, path: str) -> list[list[int]]:
-        """Return the byte ranges that the preprocessor skipped."""
-        return sorted(_skipped(self.cindex, self.unit, self.unit.get_file(path)))
 
 
 @cache
 def _inside(path: str) -> str:
     """Return the path relative to the tree, if it is inside: a precompiled preamble makes its paths absolute."""
-    here = os.getcwd() + "/"
-    return os.path.normpath(path.removeprefix(here))
+    return os.path.normpath(path.removeprefix(f"{os.getcwd()}/"))
 
 
 def _kind_of(cursor: Any) -> Any:
@@ -189,15 +186,16 @@ def _is_function(named: Any, kinds: Any) -> bool:
     return _kind_of(named) in (kinds.FUNCTION_DECL, kinds.FUNCTION_TEMPLATE, *methods)
 
 
-def _skipped(cindex: Any, unit: Any, file: Any) -> Iterator[list[int]]:
+def _skipped(cindex: Any, unit: Any, path: str) -> Iterator[list[int]]:
+    """Yield the byte ranges of a file that the preprocessor skipped."""
+
     class Ranges(ctypes.Structure):
         _fields_ = (("count", ctypes.c_uint), ("ranges", ctypes.POINTER(cindex.SourceRange)))
 
     function = cindex.conf.lib.clang_getSkippedRanges
     function.argtypes, function.restype = [cindex.TranslationUnit, cindex.File], ctypes.POINTER(Ranges)
-    found = function(unit, file)
-    for number in range(found.contents.count):
-        extent = found.contents.ranges[number]
+    found = function(unit, unit.get_file(path)).contents
+    for extent in found.ranges[: found.count]:
         yield [extent.start.offset, extent.end.offset]
 
 

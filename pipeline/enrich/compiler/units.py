@@ -75,8 +75,6 @@ class Compiler:
 
     def compile(self, requests: Sequence[UnitRequest]) -> list[UnitResult]:
         """Return one result per request, in their order."""
-        if not requests:
-            return []
         with ThreadPoolExecutor(min(MAX_SIDE_BY_SIDE, len(os.sched_getaffinity(0)))) as pool:
             return list(pool.map(self._compile, requests))
 

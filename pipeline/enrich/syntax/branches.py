@@ -17,7 +17,7 @@ from typing import NamedTuple
 from pipeline.lexing.cpp import blanked
 
 MAX_NUM_LINES = 32
-"""A conditional with a longer branch stays: what opens a brace for another to close is short, a header guard is not."""
+"""A conditional with a longer branch is kept: one that opens a brace for another to close is short, a header guard is not."""
 
 # A directive's line with its continuations. One that is not ended goes to the end of the text: no search starts after it.
 # It begins with a fixed character: a search for the start of a line stops at each line.

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pipeline.enrich.include_order import include_graph, order_documents, strongly_connected
 
 
-def test_a_header_stands_before_its_users() -> None:
+def test_a_header_is_before_its_users() -> None:
     includes = {"a.c": ['"z.h"'], "z.h": ['"y.h"'], "y.h": []}
 
     assert order_documents(includes) == ["y.h", "z.h", "a.c"]
@@ -35,7 +35,7 @@ def test_a_cycle_counts_as_one_with_its_headers_first() -> None:
     assert order_documents(includes) == ["x.h", "y.h", "z.h", "a.c", "user.c"]
 
 
-def test_a_file_that_includes_itself_stands_alone() -> None:
+def test_a_file_that_includes_itself_is_no_cycle() -> None:
     assert order_documents({"a.h": ['"a.h"'], "b.h": []}) == ["a.h", "b.h"]
 
 
@@ -67,7 +67,7 @@ def test_an_include_means_the_nearest_file_that_ends_in_its_name(user: str, writ
 
 
 @given(st.dictionaries(st.sampled_from("abcdefgh"), st.lists(st.sampled_from("abcdefgh"), max_size=4)))
-def test_every_file_stands_once_and_behind_all_it_includes_outside_of_its_cycle(graph: dict[str, list[str]]) -> None:
+def test_every_file_comes_once_and_after_all_it_includes_outside_of_its_cycle(graph: dict[str, list[str]]) -> None:
     includes = {f"{name}.h": [f'"{target}.h"' for target in targets] for name, targets in graph.items()}
     ordered = order_documents(includes)
     reachable = {path: _reachable(path, include_graph(includes)) for path in includes}
@@ -80,7 +80,7 @@ def test_every_file_stands_once_and_behind_all_it_includes_outside_of_its_cycle(
 
 
 @given(st.permutations([("a.h", ['"b.h"']), ("b.h", ['"c.h"', '"a.h"']), ("c.h", []), ("b.c", ['"b.h"']), ("d.c", [])]))
-def test_the_order_of_the_input_does_not_count(items: list[tuple[str, list[str]]]) -> None:
+def test_the_order_of_the_input_does_not_matter(items: list[tuple[str, list[str]]]) -> None:
     assert order_documents(dict(items)) == ["c.h", "a.h", "b.h", "b.c", "d.c"]
 
 

@@ -56,7 +56,7 @@ def document(source: str, path: str, text: str) -> Document:
 def enrich(
     store: Store, texts: Mapping[str, str], params: SyntaxParams | None = None, dropped: tuple[str, ...] = ()
 ) -> PartOutput:
-    """The part of one source that holds `texts` by path, of which those at the paths `dropped` lost as duplicates."""
+    """Make the part of one source with `texts` by path, of which those at the paths `dropped` lost as duplicates."""
     documents = [document("made", path, text) for path, text in texts.items()]
     folder = store.root / "scratch"
     folder.mkdir(parents=True)
@@ -100,7 +100,7 @@ def test_offsets_count_bytes_and_not_characters(store: Store) -> None:
     assert row["chunk_starts"] == [0, 14]
 
 
-def test_rows_stand_in_order_headers_first(store: Store) -> None:
+def test_rows_are_in_order_headers_first(store: Store) -> None:
     output = enrich(store, {"a.c": '#include "z.h"\n', "z.h": '#include "m.h"\n', "m.h": "int m;\n"})
 
     assert [(row["path"], row["order_in_source"]) for row in rows(output)] == [("m.h", 0), ("z.h", 1), ("a.c", 2)]
@@ -128,7 +128,7 @@ def test_a_source_that_lost_everything_still_has_its_table(store: Store) -> None
         ("a<" * 20_000, SyntaxParams(max_operations_per_byte=8), "max_operations_per_byte"),
     ],
 )
-def test_what_cannot_be_parsed_is_degraded_and_says_why(
+def test_a_text_that_cannot_be_parsed_is_degraded_with_the_reason(
     store: Store, text: str, params: SyntaxParams, detail: str
 ) -> None:
     output = enrich(store, {"a.cc": text, "b.cc": "int x;\n"}, params)
@@ -186,7 +186,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def build(store: Store, sources: Path, *names: str) -> StageResult:
-    """The result of enrich over the local trees of these names."""
+    """Return the result of enrich over the local trees of these names."""
     pins = tuple(
         LocalPin(name=name, path=sources / name, digest=tree_digest(sources / name), declared_license="MIT")
         for name in names
@@ -212,7 +212,7 @@ def test_a_source_that_loses_a_document_has_a_new_part(store: Store, sources: Pa
     assert (alone.report.rows_out, together.report.rows_out) == (2, 2), "one copy of the shared file is left"
 
 
-def test_a_second_build_recognizes_the_stage(store: Store, sources: Path) -> None:
+def test_a_second_build_does_not_run_the_stage_again(store: Store, sources: Path) -> None:
     first = build(store, sources, "first", "second")
     second = build(store, sources, "first", "second")
 

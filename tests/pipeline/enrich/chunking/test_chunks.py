@@ -1,4 +1,4 @@
-"""Chunks: what each kind is, to whom a comment belongs, and that no byte is ever lost."""
+"""Chunks: the kinds, the owners of comments, and that no byte is ever lost."""
 
 from pathlib import Path
 from random import Random
@@ -38,7 +38,7 @@ def kinds_and_texts(text: str, language: Language = CPP) -> list[tuple[str, str]
 
 
 def assert_conserved(content: bytes, chunks: list[Chunk]) -> None:
-    """The ranges lie edge to edge from the first byte to the last, none is empty, none cuts a character."""
+    """Assert that the ranges cover the text without gap or overlap, that none is empty, and that none cuts a character."""
     edges = [0, *(chunk.end for chunk in chunks)]
     assert [chunk.start for chunk in chunks] == edges[:-1]
     assert edges[-1] == len(content)
@@ -192,7 +192,7 @@ def test_the_examples_show_all_nine_kinds() -> None:
         ),
     ],
 )
-def test_a_comment_belongs_to_what_it_touches(text: str, expected: list[tuple[str, str]]) -> None:
+def test_a_comment_belongs_to_the_declaration_it_touches(text: str, expected: list[tuple[str, str]]) -> None:
     assert kinds_and_texts(text) == expected
 
 

@@ -1,4 +1,4 @@
-"""Sized chunks: nothing is lost, nothing is larger than it must be, and what fits stays whole."""
+"""Sized chunks: nothing is lost, nothing is larger than necessary, and what fits is not split."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Spans: what is found in a text becomes the chunks that a plain list of objects gives."""
+"""Spans: the chunks made of them are those that a plain list of objects gives."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,7 +12,7 @@ from pipeline.enrich.chunking.spans import Spans
 
 TEXTS = st.text(alphabet="ab;/ \t\r\n\v", max_size=40)
 KINDS = list(ChunkKind)
-STANDS_ALONE = (ChunkKind.FUNC_SIG, ChunkKind.FUNC_BODY, ChunkKind.CLASS_DECL)
+NEVER_JOINED = (ChunkKind.FUNC_SIG, ChunkKind.FUNC_BODY, ChunkKind.CLASS_DECL)
 
 
 @dataclass
@@ -29,7 +29,7 @@ def num_lines(text: str, start: int, end: int) -> int:
 
 
 def put(text: str, pieces: list[Piece], blanked: list[tuple[int, int]], piece: Piece) -> None:
-    """The pieces with one more, behind those that were blanked before it."""
+    """Add a piece, after those that were blanked before it."""
     while blanked and blanked[0][1] <= piece.start:
         put(text, pieces, [], Piece(*blanked.pop(0), ChunkKind.PREAMBLE, piece.level))
     last = pieces[-1] if pieces else Piece(0, 0, ChunkKind.OTHER, -1)
@@ -37,7 +37,7 @@ def put(text: str, pieces: list[Piece], blanked: list[tuple[int, int]], piece: P
     piece.end = piece.start + len(text[piece.start : piece.end].rstrip(" \t\r\n\v\f"))
     if piece.end <= piece.start:
         return
-    is_like = (piece.kind, piece.level) == (last.kind, last.level) and piece.kind not in STANDS_ALONE
+    is_like = (piece.kind, piece.level) == (last.kind, last.level) and piece.kind not in NEVER_JOINED
     if is_like and not piece.has_comment and num_lines(text, last.end, piece.start) <= 1:
         last.end = piece.end
     else:
@@ -45,7 +45,7 @@ def put(text: str, pieces: list[Piece], blanked: list[tuple[int, int]], piece: P
 
 
 def plain_pieces(text: str, found: list[tuple[str, Piece]], blanked: list[tuple[int, int]]) -> list[Piece]:
-    """What was found with each comment at its owner, by the words of the module that cuts texts into chunks."""
+    """Join what was found, each comment with its owner, by the rules of the module that cuts texts into chunks."""
     pieces: list[Piece] = []
     comments: list[Piece] = []  # the one that waits for its owner, or none
     for what, piece in [*found, ("plain", Piece(len(text), len(text), ChunkKind.OTHER, 0))]:
@@ -77,7 +77,7 @@ def start_of_line(text: str, before: Piece, piece: Piece) -> int:
 
 @st.composite
 def findings(draw: st.DrawFn) -> tuple[str, list[tuple[str, Piece]], list[tuple[int, int]]]:
-    """A text, what a walk over it could find in it, and ranges of it that were blanked."""
+    """Draw a text, what a walk over it could find, and ranges of it that were blanked."""
     text = draw(TEXTS)
     places = sorted(draw(st.lists(st.integers(0, len(text)), max_size=24)))
     reach = draw(st.sampled_from([1, 2]))  # with two, each overlaps the next

@@ -34,7 +34,7 @@ def index_of(
     return index_source(IndexRequest("made", {**files, **texts}, texts, *how))
 
 
-def test_a_configured_source_is_compiled_with_what_configuring_made() -> None:
+def test_a_configured_source_is_compiled_with_the_generated_files() -> None:
     index = index_of(
         'file(WRITE "${CMAKE_BINARY_DIR}/made.h" "#define MADE 1\\n")\nadd_library(made src/a.cpp)\n'
         "target_include_directories(made PRIVATE ${CMAKE_BINARY_DIR})\ntarget_compile_definitions(made PRIVATE GIVEN=${WANTED})\n"
@@ -62,7 +62,7 @@ target_compile_options(made PRIVATE -include ${CMAKE_SOURCE_DIR}/src/beside.h)
 """
 
 
-def test_what_was_made_is_found_by_its_absolute_path_and_beside_the_source_and_changes_no_document(
+def test_generated_files_are_found_by_absolute_path_and_beside_the_source_and_change_no_document(
     tmp_path: Path,
 ) -> None:
     texts = {"src/a.cpp": UNIT.replace(b"GIVEN", b"(GIVEN)"), "src/own.h": b"#define OWN 7\nint own();\n"}
@@ -85,7 +85,7 @@ def test_a_failed_configure_is_reported_and_fails_the_index_alone() -> None:
     assert "/tmp" not in index.notes[0]
 
 
-def test_what_was_configured_is_cached_until_a_file_of_the_source_changes(tmp_path: Path) -> None:
+def test_a_configured_source_is_cached_until_one_of_its_files_changes(tmp_path: Path) -> None:
     cache = tmp_path / "units"
     script = (
         'string(RANDOM LENGTH 20 drawn)\nfile(WRITE "${CMAKE_BINARY_DIR}/made.h" "#define MADE 1 // ${drawn}\\n")\n'
@@ -116,7 +116,7 @@ def test_a_generated_header_of_a_registered_language_is_no_file_of_cmake() -> No
 
 
 def test_a_hostile_script_gets_nothing_and_what_it_does_is_gone(tmp_path: Path) -> None:
-    """All that it finds out, it writes into a header that is compiled."""
+    """It writes all that it can read into a header that is compiled."""
     server = socket.create_server(("127.0.0.1", 0))
     server.setblocking(False)
     home, outside = Path.home(), tmp_path / "outside"

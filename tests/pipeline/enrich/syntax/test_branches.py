@@ -25,7 +25,7 @@ def visible(text: str) -> list[str]:
     ],
     ids=["alternatives", "alone", "three", "nested", "continued"],
 )
-def test_the_first_branch_stays_and_one_alone_goes(text: str, left: list[str]) -> None:
+def test_the_first_branch_is_kept_and_a_single_one_is_blanked(text: str, left: list[str]) -> None:
     assert visible(blanked(text)) == left
 
 
@@ -43,18 +43,18 @@ def test_the_first_branch_stays_and_one_alone_goes(text: str, left: list[str]) -
     ],
     ids=["balanced", "string", "comment", "raw string", "open", "stray end", "stray else", "commented out"],
 )
-def test_balanced_and_broken_conditionals_stay(text: str) -> None:
+def test_balanced_and_broken_conditionals_are_kept(text: str) -> None:
     assert blanked(text) == text
 
 
 @pytest.mark.parametrize(("num_lines", "stays"), [(MAX_NUM_LINES - 1, False), (MAX_NUM_LINES, True)])
-def test_a_long_branch_stays_for_it_may_be_the_whole_file(num_lines: int, stays: bool) -> None:
+def test_a_long_branch_is_kept_because_it_may_be_the_whole_file(num_lines: int, stays: bool) -> None:
     text = "#ifndef GUARD\nint f() {\n" + "x;\n" * num_lines + "#endif\n"
 
     assert (blanked(text) == text) == stays
 
 
-def test_length_and_line_ends_stay() -> None:
+def test_length_and_line_ends_are_kept() -> None:
     text = "#if A\nf(é, {\n#else\ng(漢\n#endif\n"
 
     assert len(blanked(text).encode()) == len(text.encode())

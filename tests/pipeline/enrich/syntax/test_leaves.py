@@ -26,7 +26,7 @@ def all_leaves(node: Node, depth: int = 0, sibling: int = 0) -> list[tuple[int, 
 @pytest.mark.parametrize("language", [C, CPP])
 @settings(max_examples=60, deadline=None)
 @given(fragments=st.lists(st.sampled_from(FRAGMENTS), max_size=40))
-def test_each_byte_has_the_first_leaf_that_ends_behind_it(language: Language, fragments: list[str]) -> None:
+def test_each_byte_has_the_first_leaf_that_ends_after_it(language: Language, fragments: list[str]) -> None:
     for content in (TEXT, "".join(fragments).encode()):
         syntax = parse_text(content, language, SyntaxParams(blank_unbalanced_branches=False))
         leaves = leaves_of_syntax(syntax)
@@ -53,7 +53,7 @@ def test_a_leaf_owns_the_blanks_before_it() -> None:
     assert pieces[-4:] == [b"  +", b" 1", b";", b"\n}\n  \n"]
 
 
-def test_a_child_far_to_the_right_and_a_leaf_far_below_have_the_greatest_values() -> None:
+def test_a_late_child_and_a_deep_leaf_have_the_largest_values() -> None:
     wide, deep = b"int a[] = {" + b"1," * 100 + b"};\n", b"int b = " + b"(" * 300 + b"1" + b")" * 300 + b";"
     syntax = parse_text(wide + deep, CPP, SyntaxParams())
     leaves = leaves_of_syntax(syntax)

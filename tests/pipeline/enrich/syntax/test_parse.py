@@ -59,7 +59,7 @@ def test_a_missing_token_is_counted_and_has_no_bytes() -> None:
     assert (syntax.num_error_bytes, syntax.num_missing_nodes) == (0, 1)
 
 
-def test_includes_stand_in_order_as_they_are_written() -> None:
+def test_includes_are_in_order_as_they_are_written() -> None:
     text = '#include <a/b.h>\n/* so */ # include "c.h"  // why\n#ifdef X\n#include "d.h"\n#endif\nint f() {\n#include "e.inc"\n}\n'
 
     assert syntax_of(text).includes == ("<a/b.h>", '"c.h"', '"d.h"', '"e.inc"')
@@ -75,7 +75,7 @@ def test_includes_stand_in_order_as_they_are_written() -> None:
     ],
     ids=["comment", "raw string", "macro", "definition"],
 )
-def test_text_that_looks_like_an_include_is_none(text: str) -> None:
+def test_text_that_only_looks_like_an_include_is_not_one(text: str) -> None:
     assert syntax_of(text).includes == ()
 
 
@@ -134,10 +134,10 @@ def test_a_hundred_thousand_closed_parentheses_parse() -> None:
     assert syntax_of("int x = " + "(" * 100_000 + "1" + ")" * 100_000 + ";").error_fraction == 0
 
 
-def test_a_balanced_branch_where_no_grammar_lets_it_is_blanked_too() -> None:
+def test_a_balanced_branch_that_no_grammar_allows_there_is_blanked_too() -> None:
     text = "int f(int a)\n{\n  g(a,\n#ifdef A\n  b(),\n#else\n  c(),\n#endif\n  d);\n}\nint after() { return 1; }\n"
-    syntax, as_it_stands = syntax_of(text), syntax_of(text, blank_unbalanced_branches=False)
+    syntax, unblanked = syntax_of(text), syntax_of(text, blank_unbalanced_branches=False)
 
-    assert as_it_stands.num_error_bytes > 0
+    assert unblanked.num_error_bytes > 0
     assert (syntax.num_error_bytes, syntax.num_missing_nodes) == (0, 0)
     assert [text[start:end] for start, end in syntax.blanked] == ["#ifdef A\n", "#else\n  c(),\n#endif\n"]
