@@ -98,6 +98,7 @@ def measure_training(sizes: CheckSizes, options: argparse.Namespace) -> dict[str
             raise TrainingError("training in bfloat16", str(error)) from error
         lines = (Path(folder) / "runs" / "straight" / "metrics.jsonl").read_text().splitlines()
     last = [json.loads(line) for line in lines[-sizes.num_averaged_steps :]]
+    averaged = ("expert_padding_fraction", "expert_overflow_fraction")
     return {
         **timing_environment(),
         "recipe": straight["recipe"],
@@ -105,8 +106,7 @@ def measure_training(sizes: CheckSizes, options: argparse.Namespace) -> dict[str
         "num_processes": len(sizes.steps),
         "compared": list(SAME),
         "different": [name for name in SAME if straight[name] != stopped[name]],
-        "expert_padding_fraction": statistics.mean(line["expert_padding_fraction"] for line in last),
-        "expert_overflow_fraction": statistics.mean(line["expert_overflow_fraction"] for line in last),
+        **{name: statistics.mean(line[name] for line in last) for name in averaged},
         "num_steps_averaged": len(last),
     }
 

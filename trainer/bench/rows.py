@@ -13,14 +13,13 @@ first missing one. `--dry-run` runs the same code with the smallest model, and m
 import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import torch
@@ -57,20 +56,15 @@ class BenchRow:
 
 def rows_of(is_dry: bool) -> list[BenchRow]:
     """Return all rows in the order of measurement. Names of dry rows begin with `dry-`."""
-    sizes = CheckSizes.dry() if is_dry else CheckSizes()
-    cases = [_shrunk(case) if is_dry else case for case in CASES if not (is_dry and case.name in _SAME_WAYS)]
-    strict = _shrunk(STRICT_CASE) if is_dry else STRICT_CASE
-    prefix = "dry-" if is_dry else ""
+    prefix, sizes, cases, strict = "", CheckSizes(), CASES, STRICT_CASE
+    if is_dry:
+        prefix, sizes, strict = "dry-", CheckSizes.dry(), _shrunk(STRICT_CASE)
+        cases = tuple(_shrunk(case) for case in CASES if case.name not in _SAME_WAYS)
     return [
-        *(
-            BenchRow(case.name, lambda options, case=case: measure_steps(_with_backend(case, options)), True)
-            for case in cases
-        ),
-        BenchRow(strict.name, lambda options: measure_determinism_cost(_with_backend(strict, options))),
+        *(BenchRow(case.name, partial(_measure_case, measure_steps, case), has_warm_start=True) for case in cases),
+        BenchRow(strict.name, partial(_measure_case, measure_determinism_cost, strict)),
         BenchRow(f"{prefix}packing-invariance", lambda options: measure_packing(sizes)),
-        BenchRow(
-            f"{prefix}training-in-bfloat16", lambda options: measure_training(sizes, options), needs_snapshot=True
-        ),
+        BenchRow(f"{prefix}training-in-bfloat16", partial(measure_training, sizes), needs_snapshot=True),
     ]
 
 
@@ -109,16 +103,16 @@ def bench(options: argparse.Namespace) -> Any:
 
 
 def _refuse_misleading(options: argparse.Namespace) -> None:
-    if not options.dry_run and not torch.cuda.is_available():
-        raise TrainingError("bench", "torch sees no CUDA device", "one, for timings", "Use --dry-run.")
-    if options.dry_run and torch.cuda.is_available():
-        raise TrainingError(
-            "bench --dry-run", "torch sees a CUDA device", "none", "Set CUDA_VISIBLE_DEVICES to nothing."
-        )
-    if options.dry_run and options.out and COMMITTED.resolve() in options.out.resolve().parents:
-        raise TrainingError(
-            f"--out {options.out}", "it is among the measurements of GPUs", "", "Name a file elsewhere."
-        )
+    if not options.dry_run:
+        if not torch.cuda.is_available():
+            raise TrainingError("bench", "torch sees no CUDA device", "one, for timings", "Use --dry-run.")
+        return
+    if torch.cuda.is_available():
+        remedy = "Set CUDA_VISIBLE_DEVICES to nothing."
+        raise TrainingError("bench --dry-run", "torch sees a CUDA device", "no device", remedy)
+    if options.out and COMMITTED.resolve() in options.out.resolve().parents:
+        remedy = "Name a file elsewhere."
+        raise TrainingError(f"--out {options.out}", "it is among the measurements of GPUs", "", remedy)
 
 
 def _shrunk(case: TimingCase) -> TimingCase:
@@ -126,24 +120,20 @@ def _shrunk(case: TimingCase) -> TimingCase:
     return replace(case, name=f"dry-{case.name}", preset="tiny", num_rows=2, length=32, backend=CompileBackend.EAGER)
 
 
-def _with_backend(case: TimingCase, options: argparse.Namespace) -> TimingCase:
-    return replace(case, backend=CompileBackend(options.backend)) if options.backend else case
+def _measure_case(
+    measure: Callable[[TimingCase], dict[str, Any]], case: TimingCase, options: argparse.Namespace
+) -> dict[str, Any]:
+    return measure(replace(case, backend=CompileBackend(options.backend or case.backend)))
 
 
 def _measured(row: BenchRow, options: argparse.Namespace, seconds_left: float) -> dict[str, Any] | None:
     """Measure a row in fresh processes; None if the time is over. A failure is a row too."""
     deadline, answers = time.monotonic() + seconds_left, []
     with tempfile.TemporaryDirectory() as folder:
-        places = {name: str(Path(folder) / part) for name, part in FOLDERS.items()}
+        environment = os.environ | {name: f"{folder}/{part}" for name, part in FOLDERS.items()}
+        start = partial(run_child, stdout=PIPE, stderr=PIPE, text=True, env=environment)
         for _ in range(1 + row.has_warm_start):
-            done = run_child(
-                _line(row, options),
-                max(1.0, deadline - time.monotonic()),
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                env={**os.environ, **places},
-            )
+            done = start(_line(row, options), max(1.0, deadline - time.monotonic()))
             if done.exit_code is None:
                 return None
             if done.exit_code:

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from kernels.measure.rows import timing_environment
+from trainer.compile.policy import Compilation
 from trainer.config.model import BlockKind, CompileBackend, CompileMode, Precision
 from trainer.config.presets import TARGETS, preset
 from trainer.config.training import training_recipe
@@ -56,11 +57,8 @@ def measure_steps(case: TimingCase) -> dict[str, Any]:
     watch = stepper.compilation.watch if stepper.compilation else None
     num_frames = len(watch.frames) if watch else 0
     seconds += [stepper.step() for _ in range(NUM_STEPS - 1)]
-    counts = {
-        "frames": num_frames,
-        "breaks": watch.num_breaks if watch else 0,
-        "recompiles": len(watch.frames) - num_frames if watch else 0,
-    }
+    num_breaks, num_later = (watch.num_breaks, len(watch.frames) - num_frames) if watch else (0, 0)
+    counts = {"frames": num_frames, "breaks": num_breaks, "recompiles": num_later}
     return _row(case, seconds) | counts | {"attention": stepper.model.attention.choice}
 
 
@@ -70,14 +68,9 @@ def measure_determinism_cost(case: TimingCase) -> dict[str, Any]:
     modes = [_Mode(stepper, is_strict) for is_strict in (True, False)]
     pairs = [[mode.seconds(STEPS_A_SIDE) for mode in modes] for _ in range(NUM_PAIRS)]
     strict, free = (statistics.median(times) for times in zip(*pairs, strict=True))
-    return {
-        **asdict(case),
-        **timing_environment(),
-        "strict_step_seconds": strict,
-        "free_step_seconds": free,
-        "pairs": pairs,
-        "cost_fraction": statistics.median(one / other for one, other in pairs) - 1,
-    }
+    cost = statistics.median(one / other for one, other in pairs) - 1
+    seconds = {"strict_step_seconds": strict, "free_step_seconds": free, "pairs": pairs}
+    return {**asdict(case), **timing_environment(), **seconds, "cost_fraction": cost}
 
 
 class Stepper:
@@ -171,11 +164,9 @@ def flops_a_token(case: TimingCase, vocabulary_size: int) -> float:
     return 6.0 * active + 6.0 * num_attention * case.length * part.num_query_heads * part.head_size
 
 
-def _compilation(model: HybridModel, case: TimingCase) -> Any:
+def _compilation(model: HybridModel, case: TimingCase) -> Compilation | None:
     if case.compile is CompileMode.OFF:
         return None
-    from trainer.compile.policy import Compilation
-
     return Compilation(model, case.compile, case.backend, case.deterministic)
 
 
@@ -192,9 +183,5 @@ def _row(case: TimingCase, seconds: list[float]) -> dict[str, Any]:
         "first_step_seconds": seconds[0],
         "flops_a_token": flops,
         "mfu": rate * flops / peak if peak else None,
-        "memory_bytes": torch.cuda.max_memory_allocated() if torch.cuda.is_available() else _peak_memory(),
+        "memory_bytes": torch.cuda.max_memory_allocated() or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     }
-
-
-def _peak_memory() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -17,7 +17,7 @@ from os import environ
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from trainer.compile.policy import DISABLED_REGIONS
+from trainer.compile.policy import OPAQUE_BLOCKS
 from trainer.config.model import CompileMode
 
 JUMP = 1.5
@@ -46,13 +46,13 @@ def judge(
     lines: Iterable[str], mode: CompileMode, has_jumped: bool = False, num_breaks: int | None = None
 ) -> list[LogFinding]:
     """Return the findings of a log. `num_breaks` is the budget; more listed breaks than that fail."""
-    listed = [region.reason for region in DISABLED_REGIONS[mode] if region.breaks]
+    listed = OPAQUE_BLOCKS[mode].values()
     found, count, entries = [], 0, list(lines)
     for number, line in enumerate(entries, 1):
-        verdict = None
+        verdict = ""
         if any(limit in line for limit in LIMITS) and not re.search(r"_limit(_hit)? (True|False|\d+)", line):
             verdict = "fail"
-        elif "Graph break in user code" in line or "graph break in user code" in line:
+        elif "graph break in user code" in line.lower():
             # The reason is in the lines that follow.
             is_listed = any(reason in after for after in entries[number - 1 : number + 12] for reason in listed)
             count += is_listed

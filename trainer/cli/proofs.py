@@ -92,7 +92,8 @@ def _verify_loader(options: argparse.Namespace) -> dict[str, Any]:
         verdict = "equal" if check.passed else f"{check.num_differing} DIFFER"
         report([f"{verdict:>12}  of {check.num_compared:>6,}  {check.name}"])
         report([f"{'':>12}  {check.first_difference}"] if check.first_difference else [])
-    return {"passed": all(check.passed for check in checks), "checks": [check.as_json() for check in checks]}
+    found = [asdict(check) | {"passed": check.passed} for check in checks]
+    return {"passed": all(check.passed for check in checks), "checks": found}
 
 
 def _observe(options: argparse.Namespace) -> dict[str, Any]:

@@ -7,7 +7,6 @@
 Does not import torch: the environment must be set before that.
 """
 
-import hashlib
 import json
 import os
 import shutil
@@ -17,6 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from pipeline.core.digests import file_sha256, text_sha256
 from pipeline.core.durable import held, hidden_sibling, replace
 from pipeline.core.errors import StoreError
 
@@ -75,11 +75,8 @@ def place_of(arguments: list[str], before: Mapping[str, str]) -> Path:
 
 def is_writable(place: Path) -> bool:
     """Return whether a folder is writable or, if it does not exist, can be created."""
-    nearest = next((path for path in (place, *place.parents) if path.exists()), place)
-    if not nearest.is_dir():
-        return False
     try:
-        with tempfile.TemporaryFile(dir=nearest):
+        with tempfile.TemporaryFile(dir=_nearest(place)):
             return True
     except OSError:
         return False
@@ -88,19 +85,13 @@ def is_writable(place: Path) -> bool:
 def status(place: Path) -> CacheStatus:
     """Return the state of a cache."""
     files = list(_files(place))
-    nearest = next(path for path in (place, *place.parents) if path.exists())
     runs = [json.loads(line) for line in _lines(place / _HITS)]
-    return CacheStatus(
-        str(place),
-        len(files),
-        sum((place / name).stat().st_size for name in files),
-        shutil.disk_usage(nearest).free,
-        is_writable(place),
-        _digest(place, files),
-        next(iter(_lines(place / _VOCABULARY)), None),
-        sum(run["hits"] for run in runs),
-        sum(run["misses"] for run in runs),
-    )
+    num_bytes = sum((place / name).stat().st_size for name in files)
+    num_free = shutil.disk_usage(_nearest(place)).free
+    vocabulary = next(iter(_lines(place / _VOCABULARY)), None)
+    hits, misses = (sum(run[kind] for run in runs) for kind in ("hits", "misses"))
+    numbers = (len(files), num_bytes, num_free)
+    return CacheStatus(str(place), *numbers, is_writable(place), _digest(place, files), vocabulary, hits, misses)
 
 
 def sync(source: Path, place: Path, vocabulary_sha256: str) -> dict[str, Any]:
@@ -110,16 +101,12 @@ def sync(source: Path, place: Path, vocabulary_sha256: str) -> dict[str, Any]:
     """
     warm = status(source)
     if warm.sha256 is None:
-        raise StoreError(
-            f"cache {source}", "it holds no compiled code", "a populated one", "Train once with --compile fullgraph."
-        )
+        remedy = "Train once with --compile fullgraph."
+        raise StoreError(f"cache {source}", "it holds no compiled code", "a populated one", remedy)
     if warm.vocabulary_sha256 != vocabulary_sha256:
-        raise StoreError(
-            f"cache {source}",
-            f"its vocabulary is {warm.vocabulary_sha256}",
-            vocabulary_sha256,
-            "Fill one with this vocabulary: code of another size cannot be reused.",
-        )
+        found = f"its vocabulary is {warm.vocabulary_sha256}"
+        remedy = "Fill one with this vocabulary: code of another size cannot be reused."
+        raise StoreError(f"cache {source}", found, vocabulary_sha256, remedy)
     if not is_writable(place):
         raise StoreError(f"cache {place}", "it is not writable", "", "Name another store, or change its permissions.")
     place.mkdir(parents=True, exist_ok=True)
@@ -154,16 +141,20 @@ def record_run(vocabulary_sha256: str) -> None:
 
 def _copy(source: Path, place: Path) -> None:
     for folder in FOLDERS.values():
-        target, made = place / folder, hidden_sibling(place / folder)
+        target, made, old = place / folder, hidden_sibling(place / folder), hidden_sibling(place / folder)
         if (source / folder).is_dir():
             shutil.copytree(source / folder, made)
         else:
             made.mkdir()
         if target.exists():
-            old = hidden_sibling(target)
-            os.rename(target, old)
-            shutil.rmtree(old)
-        os.rename(made, target)
+            target.rename(old)
+        made.rename(target)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _nearest(place: Path) -> Path:
+    """Return the nearest folder above a path that exists, or the path itself."""
+    return next(path for path in (place, *place.parents) if path.exists())
 
 
 def _files(place: Path) -> Iterator[str]:
@@ -175,11 +166,8 @@ def _files(place: Path) -> Iterator[str]:
 
 
 def _digest(place: Path, files: list[str]) -> str | None:
-    hasher = hashlib.sha256()
-    for name in files:
-        content = hashlib.sha256((place / name).read_bytes()).hexdigest()
-        hasher.update(f"{name}\0{content}\0".encode())
-    return hasher.hexdigest() if files else None
+    text = "".join(f"{name}\0{file_sha256(place / name)}\0" for name in files)
+    return text_sha256(text) if files else None
 
 
 def _lines(path: Path) -> list[str]:

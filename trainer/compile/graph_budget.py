@@ -3,8 +3,7 @@
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -33,23 +32,15 @@ class FrameWatch:
         self._guards: list[str] = []
         self._counters = counters
         self._inner: Callable[..., Any] = lookup_backend(backend.value)
-        self._label = ""
-        self._is_counted = 0
+        self.label = ""
+        """Under which the graphs that are captured next are counted."""
         self._breaks_before = self._all_breaks()
 
     def compile(self, function: Callable[..., Any], is_whole: bool) -> Callable[..., Any]:
         """Return the function, compiled. If it must be whole, a break is an error."""
-        options = {"guard_filter_fn": self._see_guards}
-        compiled: Callable[..., Any] = torch.compile(
-            function, backend=self._capture, fullgraph=is_whole, options=options
-        )
+        settings = {"fullgraph": is_whole, "options": {"guard_filter_fn": self._see_guards}}
+        compiled: Callable[..., Any] = torch.compile(function, backend=self._capture, **settings)
         return compiled
-
-    @contextmanager
-    def capturing(self, label: str) -> Iterator[None]:
-        """Count the graphs that are captured in the block under `label`."""
-        self._label = label
-        yield
 
     @property
     def breaks(self) -> Counter[str]:
@@ -75,10 +66,8 @@ class FrameWatch:
         """Raise TrainingError unless the warm-up stayed within its budget."""
         most, exact = self.budget
         if len(self.frames) > most or self.num_breaks != exact:
-            reasons = "; ".join(self.breaks) or "no breaks"
-            raise TrainingError(
-                f"step {step}", f"{self.sentence} ({reasons})", f"at most {most} frames, and {exact} breaks", _LOGS
-            )
+            found = f"{self.sentence} ({'; '.join(self.breaks) or 'no breaks'})"
+            raise TrainingError(f"step {step}", found, f"at most {most} frames, and {exact} breaks", _LOGS)
 
     def end_warm_up(self) -> None:
         """Make every later capture an error."""
@@ -100,8 +89,8 @@ class FrameWatch:
 
     def _capture(self, graph: torch.fx.GraphModule, inputs: Sequence[Any], **options: Any) -> Callable[..., Any]:
         if not self.is_warming_up:
-            raise TrainingError("compiler", f"a new frame of {self._label}", "none after the warm-up", _LOGS)
-        self.frames.append(self._label)
+            raise TrainingError("compiler", f"a new frame of {self.label}", "none after the warm-up", _LOGS)
+        self.frames.append(self.label)
         made: Callable[..., Any] = self._inner(graph, inputs, **options)
         return made
 
@@ -111,9 +100,8 @@ class FrameWatch:
         return [True] * len(entries)
 
     def _all_breaks(self) -> Counter[str]:
-        return Counter(
-            {" ".join(reason.split()[:40]): count for reason, count in self._counters["graph_break"].items()}
-        )
+        found = self._counters["graph_break"]
+        return Counter({" ".join(reason.split()[:40]): count for reason, count in found.items()})
 
 
 _ADDRESS = r"(?<=_)\d{8,}"

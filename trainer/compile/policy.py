@@ -14,10 +14,11 @@ import linecache
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from pipeline.core.errors import TrainingError
 from trainer.compile.graph_budget import Budget, FrameWatch
@@ -31,55 +32,40 @@ from trainer.model.segments import PackedRows
 
 Stack = Callable[[Tensor, PackedRows], tuple[Tensor, Tensor]]
 
-DYNAMO_SETTINGS: dict[tuple[str, ...], bool | int] = {
-    ("capture_scalar_outputs",): True,
-    ("recompile_limit", "cache_size_limit"): 64,  # torch renamed them; the first that it knows is set
-    ("accumulated_recompile_limit", "accumulated_cache_size_limit"): 256,
-    ("automatic_dynamic_shapes",): False,
-    ("assume_static_by_default",): True,
-    ("enable_compiler_collectives",): False,
+DYNAMO_SETTINGS: dict[str, bool | int] = {
+    "capture_scalar_outputs": True,
+    "recompile_limit": 64,
+    "accumulated_recompile_limit": 256,
+    "automatic_dynamic_shapes": False,
+    "assume_static_by_default": True,
+    "enable_compiler_collectives": False,
+    "fail_on_recompile_limit_hit": True,  # both limits raise, instead of continuing without the compiler
 }
-RAISING: dict[tuple[str, ...], bool | int] = {("fail_on_recompile_limit_hit", "fail_on_cache_limit_hit"): True}
-"""Both limits raise, instead of continuing without the compiler."""
 FORBIDDEN = ("suppress_errors", "disable")
 """Settings of Dynamo that hide failures of compilation: use `--compile off` instead."""
 
-
-class DisabledRegion(NamedTuple):
-    """A region that a mode excludes from compilation, and why. `breaks` says whether a captured graph ends at it."""
-
-    name: str
-    reason: str
-    breaks: bool
-
-
-DISABLED_REGIONS: dict[CompileMode, tuple[DisabledRegion, ...]] = {
-    CompileMode.FULLGRAPH: (),
-    CompileMode.BUDGETED: (
-        DisabledRegion("M", "sluice-opaque M: the scan over chunks, as published", breaks=True),
-        DisabledRegion("R", "sluice-opaque R: the recurrence over time, as published", breaks=True),
-        # These four are outside every frame, or inside one operation, and need no call of the compiler.
-        DisabledRegion("status", "status is reported after the step, from buffers", breaks=False),
-        DisabledRegion("embedding", "the lookup, on sharded weights too, comes before the frame", breaks=False),
-        DisabledRegion(
-            "experts", "dispatch and combine are operations that the compiler does not trace into", breaks=False
-        ),
-        DisabledRegion("score", "attention has a mask and no score modifier", breaks=False),
-    ),
+OPAQUE_BLOCKS: dict[CompileMode, dict[BlockKind, str]] = {
+    CompileMode.FULLGRAPH: {},
+    CompileMode.BUDGETED: {
+        BlockKind.MAMBA3: "sluice-opaque M: the scan over chunks, as published",
+        BlockKind.M2RNN: "sluice-opaque R: the recurrence over time, as published",
+    },
 }
+"""Blocks that a mode excludes from compilation, and why: a captured graph ends at each. The other published exclusions need no
+call of the compiler: status and embedding are outside every frame, experts are inside operations, attention has no modifier."""
 
 
 def apply_settings(is_deterministic: bool) -> dict[str, Any]:
-    """Set Dynamo, and Inductor's deterministic mode, before anything is compiled; return the settings, by torch's names."""
+    """Set Dynamo, and Inductor's deterministic mode, before anything is compiled; return Dynamo's settings."""
     import torch._dynamo.config as dynamo
     import torch._inductor.config as inductor
 
-    for names, value in {**DYNAMO_SETTINGS, **RAISING}.items():
-        setattr(dynamo, _known(dynamo, names), value)
-    if hasattr(inductor, "deterministic"):
+    for name, value in DYNAMO_SETTINGS.items():
+        _require(dynamo, "Dynamo", name)
+        setattr(dynamo, name, value)
+    if is_deterministic or hasattr(inductor, "deterministic"):
+        _require(inductor, "Inductor", "deterministic")
         inductor.deterministic = is_deterministic
-    elif is_deterministic:
-        raise _lacking("Inductor", "deterministic")
     return assert_settings()
 
 
@@ -87,18 +73,13 @@ def assert_settings() -> dict[str, Any]:
     """Return Dynamo's settings. Raises TrainingError if one was changed from outside, or hides failures."""
     import torch._dynamo.config as dynamo
 
-    wanted = {_known(dynamo, names): value for names, value in {**DYNAMO_SETTINGS, **RAISING}.items()}
-    wanted |= dict.fromkeys(FORBIDDEN, False)
-    found = {name: getattr(dynamo, name) for name in wanted}
-    moved = [name for name, value in wanted.items() if found[name] != value]
-    if moved:
-        raise TrainingError(
-            "Dynamo",
-            ", ".join(f"{name} is {found[name]}" for name in moved),
-            ", ".join(f"{name} {wanted[name]}" for name in moved),
-            "Remove it from the environment, or train with --compile off.",
-        )
-    return found
+    wanted = DYNAMO_SETTINGS | dict.fromkeys(FORBIDDEN, False)
+    settings = {name: getattr(dynamo, name) for name in wanted}
+    changed = [name for name, value in wanted.items() if settings[name] != value]
+    if changed:
+        found, expected = (", ".join(f"{name} is {side[name]}" for name in changed) for side in (settings, wanted))
+        raise TrainingError("Dynamo", found, expected, "Remove it from the environment, or train with --compile off.")
+    return settings
 
 
 class Compilation:
@@ -120,7 +101,7 @@ class Compilation:
     @property
     def sentence(self) -> str:
         """The policy in one line, for the log."""
-        opaque = ", ".join(region.name for region in DISABLED_REGIONS[self.mode] if region.breaks) or "nothing"
+        opaque = ", ".join(OPAQUE_BLOCKS[self.mode]) or "nothing"
         settings = ", ".join(f"{name} {value}" for name, value in self.settings.items())
         return f"compile {self.mode}, backend {self.backend}; opaque: {opaque}; {settings}"
 
@@ -156,22 +137,27 @@ class Compilation:
         self.watch.restart()
 
     def _compile(self) -> None:
-        if self.mode is CompileMode.FULLGRAPH:
-            for layer in self.model.layers:
-                # An attribute of this module alone: hooks, those of FSDP2 too, are outside the graph.
-                layer.forward = _Region(layer, self.watch)  # type: ignore[method-assign, assignment]
+        watch = self.watch
+        if self.mode is CompileMode.BUDGETED:
+            for block in (layer.block for layer in self.model.layers):
+                if isinstance(block, Experts):
+                    block.has_power_of_two_capacity = True
+            stack = _CompiledForward(
+                self.model, "stack", watch, self.model.run_layers, _compiled_stack(self.model, watch)
+            )
+            self.model.run_layers = stack  # type: ignore[method-assign, assignment]
             return
-        for block in (layer.block for layer in self.model.layers):
-            if isinstance(block, Experts):
-                block.has_power_of_two_capacity = True
-        self.model.run_layers = _Stack(self.model, self.watch)  # type: ignore[method-assign, assignment]
+        for layer in self.model.layers:
+            compiled = watch.compile(layer.forward, is_whole=True)
+            # An attribute of this module alone: hooks, those of FSDP2 too, are outside the graph.
+            layer.forward = _CompiledForward(layer, label_of(layer), watch, layer.forward, compiled)  # type: ignore[method-assign, assignment]
 
 
 def budget_of(model: HybridModel, mode: CompileMode) -> Budget:
     """Return how many frames and breaks one batch size may have."""
     if mode is CompileMode.FULLGRAPH:
         return Budget(len({label_of(layer) for layer in model.layers}), 0)
-    num_opaque = sum(_is_opaque(kind) for kind in model.config.layer_kinds)
+    num_opaque = sum(kind in OPAQUE_BLOCKS[mode] for kind in model.config.layer_kinds)
     return Budget(num_opaque + 1, num_opaque)
 
 
@@ -192,60 +178,48 @@ def mark_batch(hidden_BTD: Tensor, rows: PackedRows) -> None:
             torch._dynamo.mark_dynamic(tensor, 0)
 
 
-class _Region:
-    """The forward pass of one layer: its graph in training, the layer's own code without gradients."""
+@dataclass(eq=False)
+class _CompiledForward:
+    """The forward pass of a layer or of all: its graphs in training, the module's own code without gradients."""
 
-    def __init__(self, layer: Layer, watch: FrameWatch) -> None:
-        self._layer, self._label, self._watch = layer, label_of(layer), watch
-        self._plain = layer.forward
-        self._compiled = watch.compile(layer.forward, is_whole=True)
+    module: nn.Module
+    label: str
+    watch: FrameWatch
+    plain: Callable[..., Any]
+    compiled: Callable[..., Any]
 
-    def __call__(self, hidden_BTD: Tensor, rows: PackedRows) -> tuple[Tensor, Tensor | None]:
-        if not (self._layer.training and torch.is_grad_enabled()):
-            return self._plain(hidden_BTD, rows)
-        if self._watch.is_warming_up:
+    def __call__(self, hidden_BTD: Tensor, rows: PackedRows) -> Any:
+        if not (self.module.training and torch.is_grad_enabled()):
+            return self.plain(hidden_BTD, rows)
+        if self.watch.is_warming_up:
             mark_batch(hidden_BTD, rows)
-        with self._watch.capturing(self._label):
-            found: tuple[Tensor, Tensor | None] = self._compiled(hidden_BTD, rows)
-        return found
+        self.watch.label = self.label
+        return self.compiled(hidden_BTD, rows)
 
 
-class _Stack:
-    """All layers as one frame, in which M and R are opaque."""
+def _compiled_stack(model: HybridModel, watch: FrameWatch) -> Callable[..., Any]:
+    """Compile all layers as one frame, in which M and R are opaque."""
+    kinds = model.config.layer_kinds
+    reasons = map(OPAQUE_BLOCKS[CompileMode.BUDGETED].get, kinds)
+    calls = [
+        _opaque(layer, reason, watch) if reason else layer for layer, reason in zip(model.layers, reasons, strict=True)
+    ]
+    compiled = watch.compile(_written_out(kinds), is_whole=False)
 
-    def __init__(self, model: HybridModel, watch: FrameWatch) -> None:
-        self._model, self._watch = model, watch
-        self._plain = model.run_layers
-        kinds = model.config.layer_kinds
-        self._calls = [
-            _opaque(layer, kind, watch) if _is_opaque(kind) else layer
-            for layer, kind in zip(model.layers, kinds, strict=True)
-        ]
-        self._compiled = watch.compile(_written_out(kinds), is_whole=False)
+    def run(hidden_BTD: Tensor, rows: PackedRows) -> Any:
+        penalty = hidden_BTD.new_zeros((), dtype=model.embedding_VD.dtype)
+        return compiled(hidden_BTD, penalty, rows, calls)
 
-    def __call__(self, hidden_BTD: Tensor, rows: PackedRows) -> tuple[Tensor, Tensor]:
-        if not (self._model.training and torch.is_grad_enabled()):
-            return self._plain(hidden_BTD, rows)
-        if self._watch.is_warming_up:
-            mark_batch(hidden_BTD, rows)
-        penalty = hidden_BTD.new_zeros((), dtype=self._model.embedding_VD.dtype)
-        with self._watch.capturing("stack"):
-            found: tuple[Tensor, Tensor] = self._compiled(hidden_BTD, penalty, rows, self._calls)
-        return found
+    return run
 
 
-def _is_opaque(kind: BlockKind) -> bool:
-    return kind in (BlockKind.MAMBA3, BlockKind.M2RNN)
-
-
-def _opaque(layer: Layer, kind: BlockKind, watch: FrameWatch) -> Callable[[Tensor, PackedRows], Tensor]:
+def _opaque(layer: Layer, reason: str, watch: FrameWatch) -> Callable[[Tensor, PackedRows], Tensor]:
     def run(hidden_BTD: Tensor, rows: PackedRows) -> Tensor:
         result_BTD: Tensor = layer(hidden_BTD, rows)[0]
         if watch.is_warming_up:  # the next frame's input
             mark_batch(result_BTD, rows)
         return result_BTD
 
-    (reason,) = (region.reason for region in DISABLED_REGIONS[CompileMode.BUDGETED] if region.name == kind.value)
     disabled: Callable[[Tensor, PackedRows], Tensor] = torch.compiler.disable(run, reason=reason)
     return disabled
 
@@ -256,7 +230,7 @@ def _written_out(kinds: tuple[BlockKind, ...]) -> Callable[..., tuple[Tensor, Te
     lines = ["def stack(hidden_BTD, penalty, rows, layers):"]
     for place, kind in enumerate(kinds):
         call = f"layers[{place}](hidden_BTD, rows)"
-        if _is_opaque(kind):
+        if kind in OPAQUE_BLOCKS[CompileMode.BUDGETED]:
             lines.append(f"    hidden_BTD = {call}")
         elif kind is BlockKind.EXPERTS:
             lines += [f"    hidden_BTD, added = {call}", "    penalty = penalty + added"]
@@ -272,18 +246,11 @@ def _written_out(kinds: tuple[BlockKind, ...]) -> Callable[..., tuple[Tensor, Te
     return stack
 
 
-def _known(module: Any, names: tuple[str, ...]) -> str:
-    for name in names:
-        if hasattr(module, name):
-            return name
-    raise _lacking("Dynamo", " or ".join(names))
-
-
-def _lacking(part: str, setting: str) -> TrainingError:
-    found = f"it lacks {setting}, without which compiled code is not reproducible"
-    return TrainingError(
-        f"{part} of torch {torch.__version__}", found, "torch 2.11 or newer", "Train with --compile off."
-    )
+def _require(module: Any, part: str, setting: str) -> None:
+    if not hasattr(module, setting):
+        found = f"it lacks {setting}, without which compiled code is not reproducible"
+        subject = f"{part} of torch {torch.__version__}"
+        raise TrainingError(subject, found, "torch 2.11 or newer", "Train with --compile off.")
 
 
 def _refusal(error: Exception, step: int, is_warming_up: bool) -> TrainingError:

@@ -8,7 +8,7 @@ Shapes: B rows, T tokens of a row, V vocabulary.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -66,10 +66,11 @@ class TrainedModel:
     model: HybridModel
     snapshot: Snapshot
     config: TrainingConfig
-    specials: Mapping[str, int] = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "specials", self.snapshot.vocabulary["specials"])
+    @property
+    def specials(self) -> Mapping[str, int]:
+        """Ids of the special tokens by name."""
+        return dict(self.snapshot.vocabulary["specials"])
 
     @property
     def max_tokens(self) -> int:
@@ -88,10 +89,8 @@ def sample(store: Store, checkpoint_id: str, prompt: str | Sequence[int], option
     tokenizer = load_tokenizer(trained.snapshot)
     ids = _prompt_ids(trained, tokenizer, prompt)
     if len(ids) + options.num_tokens > trained.max_tokens:
-        found = f"{len(ids)} tokens and {options.num_tokens} to sample"
-        raise TrainingError(
-            "prompt", found, f"at most {trained.max_tokens} together", "Shorten it, or use a smaller --tokens."
-        )
+        found, limit = f"{len(ids)} tokens and {options.num_tokens} to sample", f"at most {trained.max_tokens} together"
+        raise TrainingError("prompt", found, limit, "Shorten it, or use a smaller --tokens.")
     completions = []
     for seed in range(options.seed, options.seed + options.num_completions):
         drawn = sample_tokens(trained.model, ids, options, seed, trained.specials)
@@ -120,18 +119,20 @@ def sample_tokens(
     generator = torch.Generator().manual_seed(seed)
     eos = specials["<|eos|>"]
     forbidden = torch.tensor(sorted(id_ for name, id_ in specials.items() if name != "<|eos|>"))
-    scores_V, state = _read(model, prompt_ids)
+    state = model.initial_state(1)
+    *earlier_ids, next_id = prompt_ids
+    for id_ in earlier_ids:
+        _, state = model.step(torch.tensor([id_]), state)
     ids: list[int] = []
     logarithms: list[float] = []
     while len(ids) < options.num_tokens:
+        scores_V, state = _step(model, next_id, state)
         allowed_V = scores_V.index_fill(0, forbidden, -torch.inf)
         next_id = sample_token(allowed_V, options, generator)
         logarithms.append(float(torch.log_softmax(allowed_V, -1)[next_id]))
         if next_id == eos:
             break
         ids.append(next_id)
-        if len(ids) < options.num_tokens:
-            scores_V, state = _step(model, next_id, state)
     return SampledTokens(ids, math.fsum(logarithms) / len(logarithms), len(logarithms) > len(ids))
 
 
@@ -158,21 +159,13 @@ def load_tokenizer(snapshot: Snapshot) -> Any:
     return Tokenizer.from_file(str(snapshot.tokenizer_file))
 
 
-def _read(model: HybridModel, ids: Sequence[int]) -> tuple[Tensor, DecodingState]:
-    """Return the scores of the token after a prompt, and the state after it."""
-    state = model.initial_state(1)
-    for id_ in ids[:-1]:
-        _, state = model.step(torch.tensor([id_]), state)
-    return _step(model, ids[-1], state)
-
-
 def _step(model: HybridModel, id_: int, state: DecodingState) -> tuple[Tensor, DecodingState]:
+    """Return the scores of the token after `id_`, and the state after it."""
     hidden_BD, state = model.step(torch.tensor([id_]), state)
     scores_V = model.logits(hidden_BD[0]).float()
     if not bool(scores_V.isfinite().all()):
-        raise TrainingError(
-            "model", "its scores are not finite", "finite numbers", "Use a checkpoint from before the loss spike."
-        )
+        remedy = "Use a checkpoint from before the loss spike."
+        raise TrainingError("model", "its scores are not finite", "finite numbers", remedy)
     return scores_V, state
 
 
@@ -184,11 +177,10 @@ def _prompt_ids(trained: TrainedModel, tokenizer: Any, prompt: str | Sequence[in
         ids = list(tokenizer.encode(prompt).ids)
     else:
         ids = list(prompt)
-    unknown = [id_ for id_ in ids if not 0 <= id_ < trained.model.vocabulary_size]
+    last = trained.model.vocabulary_size - 1
+    unknown = [id_ for id_ in ids if not 0 <= id_ <= last]
     if unknown:
-        raise TrainingError(
-            "prompt", f"id {unknown[0]} is not in the vocabulary", f"0 to {trained.model.vocabulary_size - 1}"
-        )
+        raise TrainingError("prompt", f"id {unknown[0]} is not in the vocabulary", f"0 to {last}")
     bos = trained.specials["<|bos|>"]
     return ids if ids[:1] == [bos] else [bos, *ids]
 
@@ -204,6 +196,5 @@ def _config_of(identity: Mapping[str, Any], checkpoint_id: str) -> TrainingConfi
     try:
         return TrainingConfig.model_validate(identity["config"])
     except ValidationError as error:
-        raise TrainingError(
-            f"checkpoint {checkpoint_id[:12]}", f"its configuration is of another version ({error.errors()[0]['msg']})"
-        ) from error
+        found = f"its configuration is of another version ({error.errors()[0]['msg']})"
+        raise TrainingError(f"checkpoint {checkpoint_id[:12]}", found) from error

@@ -11,7 +11,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -72,18 +72,16 @@ def held_out_loss(trained: TrainedModel, num_rows: int, batch_size: int = 4) -> 
     """Compute the cross-entropy of the held-out rows, in bits per byte of text and in nats per token."""
     layout = RowLayout.of(trained.snapshot.snapshot_id, trained.snapshot.row_length, trained.specials)
     bytes_V = token_bytes(trained)
-    nats, num_tokens, num_bytes, left = [], 0, 0, num_rows
+    nats, num_tokens, num_bytes = [], 0, 0
     with_structure = trained.model.structure is not None
     sources = sources_of(trained.snapshot, Split.HELD_OUT, with_structure)
-    for batch in held_out_batches(sources, layout, batch_size, with_structure):
+    batches = held_out_batches(sources, layout, batch_size, with_structure)
+    for left, batch in zip(range(num_rows, 0, -batch_size), batches, strict=False):
         rows = slice(0, min(left, batch_size))
         nats.append(float(trained.model.loss(to_device(batch, "cpu", rows))[1].cross_entropy_sum))
         targets = batch.target_ids_BT[rows][batch.loss_mask_BT[rows]]
         num_tokens += len(targets)
         num_bytes += int(bytes_V[targets].sum())
-        left -= batch_size
-        if left <= 0:
-            break
     total = math.fsum(nats)
     return {
         "bits_per_byte": total / math.log(2) / num_bytes if num_bytes else None,
@@ -105,14 +103,15 @@ def token_bytes(trained: TrainedModel) -> np.ndarray:
 
 def exact_middles(trained: TrainedModel, options: ScoreOptions) -> dict[str, Any]:
     """Count the middles that greedy decoding infills exactly, in prefix-suffix-middle order."""
-    sampling, num_right, num_middles = SamplingOptions(temperature=0.0), 0, 0
+    are_exact = []
     for prompt, middle in islice(_middles(trained, options), options.num_middles):
-        found = sample_tokens(
-            trained.model, prompt, replace(sampling, num_tokens=len(middle)), options.seed, trained.specials
-        )
-        num_right += found.token_ids == middle
-        num_middles += 1
-    return {"exact_middle_fraction": num_right / num_middles if num_middles else None, "num_middles": num_middles}
+        greedy = SamplingOptions(num_tokens=len(middle), temperature=0.0)
+        found = sample_tokens(trained.model, prompt, greedy, options.seed, trained.specials)
+        are_exact.append(found.token_ids == middle)
+    return {
+        "exact_middle_fraction": sum(are_exact) / len(are_exact) if are_exact else None,
+        "num_middles": len(are_exact),
+    }
 
 
 def compiled_samples(trained: TrainedModel, options: ScoreOptions) -> dict[str, Any]:

@@ -143,14 +143,13 @@ def keeps_apart(planned: AttentionPlan, shape: TrialShape, inputs: Sequence[Tens
     first = sum(shape.lengths[:2])
     kept = slice(first, first + shape.lengths[2])
     others = [each.flip(2) for each in inputs]
-    for other, mine in zip(others, inputs, strict=True):
-        other[:, :, kept] = mine[:, :, kept]
-    moved = (*reversed(shape.lengths[:2]), shape.lengths[2], sum(shape.lengths[3:])) if shape.lengths[3:] else None
-    for lengths in (shape.lengths, moved or (*reversed(shape.lengths[:2]), shape.lengths[2])):
-        after = run(planned, lengths, others)
-        if not _equal([each[:, :, kept] for each in before], [each[:, :, kept] for each in after]):
-            return False
-    return True
+    for changed, mine in zip(others, inputs, strict=True):
+        changed[:, :, kept] = mine[:, :, kept]
+    one, other, own, *rest = shape.lengths
+    moved = (other, one, own, *([sum(rest)] if rest else []))
+    after = (run(planned, lengths, others) for lengths in (shape.lengths, moved))
+    before = [each[:, :, kept] for each in before]
+    return all(_equal(before, [each[:, :, kept] for each in found]) for found in after)
 
 
 def _exact(inputs: Sequence[Tensor], lengths: Sequence[int]) -> list[Tensor]:

@@ -19,6 +19,7 @@ from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 from trainer.model.loss import TrainingBatch
 from trainer.proof.attention_trials import AttentionTrial, pick, try_attention
+from trainer.proof.model_checks import with_engram
 from trainer.train.determinism import ENVIRONMENT_VARIABLES, broken_promises, make_deterministic
 
 _SEED = 42
@@ -89,11 +90,7 @@ def lines(found: Diagnosis) -> Iterator[str]:
     for way in found.attention:
         yield f"tried    {way.device} {way.dtype:<8} attention {way.choice:<6} {way.found}"
     for dtype, choice in found.attention_picks.items():
-        yield (
-            f"fastest  {dtype:<8} --attention {choice}"
-            if choice
-            else f"fastest  {dtype:<8} no attention backend is good"
-        )
+        yield f"fastest  {dtype:<8} {f'--attention {choice}' if choice else 'no attention backend is good'}"
     yield from (f"breaks   {text}" for text in found.breakers)
     yield from (f"broken   {text}" for text in found.broken_promises)
     yield "promised: two runs and any resume are bit-identical here" if found.is_promised else "NOT PROMISED, see above"
@@ -123,12 +120,11 @@ def _trials(device: str) -> Iterator[Trial]:
 
 def _try(device: str, name: str, piece: str, run: Callable[[], list[Tensor]]) -> Trial:
     try:
-        one, other = run(), run()
+        is_equal = all(torch.equal(_bytes(one), _bytes(other)) for one, other in zip(run(), run(), strict=True))
     except RuntimeError as error:
         is_unused = piece in _UNUSED
         why = "refused by strict mode, and not used here" if is_unused else "refused"
         return Trial(device, name, piece, is_unused, f"{why}: {str(error).splitlines()[0][:80]}")
-    is_equal = all(torch.equal(_bytes(mine), _bytes(theirs)) for mine, theirs in zip(one, other, strict=True))
     return Trial(device, name, piece, is_equal, "the same bits twice" if is_equal else "OTHER BITS the second time")
 
 
@@ -147,16 +143,8 @@ def _gradients(device: str, dtype: torch.dtype, run: Callable[[list[Tensor]], Te
 def _block_gradients(device: str, layer: int) -> list[Tensor]:
     """Compute loss and gradients of a model with one layer of the smallest preset, its embedding, norms and chunked loss."""
     whole = preset("tiny")
-    engram = whole.attention.engram.model_copy(
-        update={"layers": (0,) if layer in whole.attention.engram.layers else ()}
-    )
-    config = whole.model_copy(
-        update={
-            "pattern": whole.pattern[layer],
-            "depth": 1,
-            "attention": whole.attention.model_copy(update={"engram": engram}),
-        }
-    )
+    config = whole.model_copy(update={"pattern": whole.pattern[layer], "depth": 1})
+    config = with_engram(config, *({layer} & set(whole.attention.engram.layers)))
     model = HybridModel(config, 256)
     initialize(model, _SEED)
     model.to(device)
@@ -168,38 +156,19 @@ def _block_gradients(device: str, layer: int) -> list[Tensor]:
     return [loss.detach(), *(each.grad for each in model.parameters() if each.grad is not None)]
 
 
-def _attention(inputs: list[Tensor]) -> Tensor:
-    query, key, value = (each.view(2, 2, 64, 256) for each in inputs)
-    return functional.scaled_dot_product_attention(query, key, value, is_causal=True)
-
-
-def _embedding(inputs: list[Tensor]) -> Tensor:
-    ids = torch.arange(2048, device=inputs[0].device) % 7
-    return functional.embedding(ids, inputs[0])
-
-
-def _index_add(inputs: list[Tensor]) -> Tensor:
-    ids = torch.arange(256, device=inputs[0].device) % 5
-    return torch.zeros_like(inputs[0]).index_add(0, ids, inputs[1])
-
-
-def _index_put(inputs: list[Tensor]) -> Tensor:
-    ids = torch.arange(256, device=inputs[0].device) % 5
-    return torch.zeros_like(inputs[0]).index_put((ids,), inputs[1], accumulate=True)
-
-
-def _gather(inputs: list[Tensor]) -> Tensor:
-    ids = torch.arange(256, device=inputs[0].device).expand(256, -1) % 5
-    return inputs[0].gather(1, ids)
+def _ids(inputs: list[Tensor], count: int = 256, number: int = 5) -> Tensor:
+    return torch.arange(count, device=inputs[0].device) % number
 
 
 _PIECES: dict[str, Callable[[list[Tensor]], Tensor]] = {
     "gemm": lambda inputs: inputs[0] @ inputs[1],
-    "attention": _attention,
-    "embedding": _embedding,
-    "index_add": _index_add,
-    "index_put": _index_put,
-    "gather": _gather,
+    "attention": lambda inputs: functional.scaled_dot_product_attention(
+        *(each.view(2, 2, 64, 256) for each in inputs), is_causal=True
+    ),
+    "embedding": lambda inputs: functional.embedding(_ids(inputs, 2048, 7), inputs[0]),
+    "index_add": lambda inputs: torch.zeros_like(inputs[0]).index_add(0, _ids(inputs), inputs[1]),
+    "index_put": lambda inputs: torch.zeros_like(inputs[0]).index_put((_ids(inputs),), inputs[1], accumulate=True),
+    "gather": lambda inputs: inputs[0].gather(1, _ids(inputs).expand(256, -1)),
     "cumsum": lambda inputs: inputs[0].cumsum(0),
     "sort": lambda inputs: torch.sort(inputs[0], dim=-1, stable=True).values,
     "log-sum-exp": lambda inputs: torch.logsumexp(inputs[0] @ inputs[1], dim=-1),

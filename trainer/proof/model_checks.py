@@ -5,6 +5,7 @@ from torch import Tensor
 
 from pipeline.store.store import Store
 from trainer.checkpoint.checkpoint import load
+from trainer.config.model import ModelConfig
 from trainer.config.presets import preset
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
@@ -45,12 +46,15 @@ def changes_without_engram() -> tuple[list[str], list[str], int]:
 
     Return the tensors of the branch that are left, those whose initial values differ, and how many there are without it.
     """
-    on = preset("tiny")
-    engram = on.attention.engram.model_copy(update={"layers": ()})
-    off = on.model_copy(update={"attention": on.attention.model_copy(update={"engram": engram})})
-    models = [HybridModel(config, 1024) for config in (on, off)]
+    models = [HybridModel(config, 1024) for config in (preset("tiny"), with_engram(preset("tiny")))]
     for model in models:
         initialize(model, _SEED)
     whole, found = (model.state_dict() for model in models)
     left = [name for name in found if "engram" in name or not any("engram" in known for known in whole)]
     return left, [name for name in found if not torch.equal(whole[name], found[name])], len(found)
+
+
+def with_engram(config: ModelConfig, *layers: int) -> ModelConfig:
+    """Return a configuration whose layers of these numbers, and no others, have an Engram branch."""
+    engram = config.attention.engram.model_copy(update={"layers": layers})
+    return config.model_copy(update={"attention": config.attention.model_copy(update={"engram": engram})})

@@ -54,10 +54,6 @@ class LoaderCheck:
         """True where values were compared, and all were equal."""
         return self.num_compared > 0 and self.num_differing == 0
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the check and whether it passed, for JSON."""
-        return asdict(self) | {"passed": self.passed}
-
 
 def verify_loader(store: Path, snapshot_id: str, options: TraceOptions) -> list[LoaderCheck]:
     """Run the six checks; without steps, the four of the loader alone.
@@ -65,7 +61,8 @@ def verify_loader(store: Path, snapshot_id: str, options: TraceOptions) -> list[
     Raises TrainingError with the last line of a process that failed.
     """
     first = _observe(store, snapshot_id, options)
-    second = _observe(store, snapshot_id, replace(options, batch_rows=_OTHER_BATCH_ROWS, num_workers=_workers(options)))
+    num_workers = 1 if options.num_steps else 0  # workers need torch; without steps, the checks run without it
+    second = _observe(store, snapshot_id, replace(options, batch_rows=_OTHER_BATCH_ROWS, num_workers=num_workers))
     checks = [
         check_equal("first rows, as split, source, row and pieces", first["triples"], second["triples"]),
         check_equal("hashes of the rows, stored and as the model sees them", first["rows"], second["rows"]),
@@ -99,11 +96,6 @@ def _resume(store: Path, snapshot_id: str, options: TraceOptions, whole: Mapping
         list(zip(wanted["triples"], wanted["infillings"], strict=True)),
         list(zip(found["triples"], found["infillings"], strict=True)),
     )
-
-
-def _workers(options: TraceOptions) -> int:
-    # Workers need torch. Without steps, the checks run without it.
-    return 1 if options.num_steps else 0
 
 
 def _observe(store: Path, snapshot_id: str, options: TraceOptions) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from pipeline.core.errors import TrainingError
 from tests.benchmarks.trainer.graphs import batch_of, narrow_model
 from tests.support.paths import ROOT
-from trainer.compile.policy import DISABLED_REGIONS, Compilation, apply_settings, assert_settings
+from trainer.compile.policy import OPAQUE_BLOCKS, Compilation, apply_settings, assert_settings
 from trainer.config.model import CompileBackend, CompileMode
 from trainer.distributed.ranks import Ranks, require_equal
 from trainer.model.hybrid import HybridModel
@@ -62,7 +62,7 @@ def test_52_layers_are_a_frame_for_each_kind_at_any_batch_size_and_keep_their_bi
     assert torch.equal(loss, plain_loss)
     assert gradients.keys() == plain.keys()
     assert all(torch.equal(gradients[each], plain[each]) for each in plain)
-    assert DISABLED_REGIONS[FULLGRAPH] == ()
+    assert OPAQUE_BLOCKS[FULLGRAPH] == {}
 
 
 @pytest.mark.parametrize(("name", "depth", "breaks"), [("nam52", 8, {"M": 2}), ("nam56r", 52, {"M": 13, "R": 4})])
@@ -168,9 +168,7 @@ def test_a_torch_that_lacks_a_setting_is_refused_by_its_name(monkeypatch: pytest
         apply_settings(is_deterministic=True)
 
     monkeypatch.delattr(torch._dynamo.config, "recompile_limit")
-    if hasattr(torch._dynamo.config, "cache_size_limit"):
-        monkeypatch.delattr(torch._dynamo.config, "cache_size_limit")
-    with pytest.raises(TrainingError, match=r"Dynamo of torch .* lacks recompile_limit or cache_size_limit"):
+    with pytest.raises(TrainingError, match=r"Dynamo of torch .* lacks recompile_limit"):
         apply_settings(is_deterministic=False)
 
 
