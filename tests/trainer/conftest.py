@@ -70,3 +70,15 @@ def strict_determinism():
     torch.use_deterministic_algorithms(True)
     yield
     torch.use_deterministic_algorithms(False)
+
+
+@pytest.fixture
+def untouched_torch():
+    """Restore the settings of torch's compiler, and forget its graphs."""
+    before, is_deterministic = torch._dynamo.config.save_config(), torch._inductor.config.deterministic
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.config.load_config(before)
+    torch._inductor.config.deterministic = is_deterministic
+    torch.use_deterministic_algorithms(False)
+    torch._dynamo.reset()

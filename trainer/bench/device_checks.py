@@ -60,7 +60,9 @@ def measure_packing(sizes: CheckSizes) -> dict[str, Any]:
     model = _roomy_model(sizes.model, device)
     plan_attention(model, Precision.BFLOAT16, device, len(sizes.lengths) + 1)  # and padding
     places_T = torch.repeat_interleave(torch.arange(len(sizes.lengths)), torch.tensor(sizes.lengths)).to(device)
-    ids_T, other_ids_T = _made_ids(model.vocabulary_size, len(places_T), device)
+    generator = torch.Generator().manual_seed(SEED)
+    ids_T = torch.randint(0, model.vocabulary_size, (len(places_T),), generator=generator).to(device)
+    other_ids_T = (ids_T + 1) % model.vocabulary_size  # which differ at every position
     packed_TD = _outputs(model, ids_T, places_T + 1)
     touched, parted, moved = 0, 0, 0.0
     for document in range(len(sizes.lengths)):
@@ -120,12 +122,6 @@ def _roomy_model(name: str, device: str) -> HybridModel:
     model.to(device)
     model.dtype = torch.bfloat16
     return model.eval()
-
-
-def _made_ids(vocabulary_size: int, length: int, device: str) -> tuple[Tensor, Tensor]:
-    """Return random ids, and others that differ at every position."""
-    ids_T = torch.randint(0, vocabulary_size, (length,), generator=torch.Generator().manual_seed(SEED))
-    return ids_T.to(device), ((ids_T + 1) % vocabulary_size).to(device)
 
 
 @torch.no_grad()

@@ -10,6 +10,7 @@ down slows both.
 import resource
 import statistics
 import time
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -97,11 +98,9 @@ class Stepper:
         """Take a step and return its seconds."""
         began = time.perf_counter()
         self.num_steps += 1
-        if self.compilation is None:
-            self._backward()
-        else:
-            with self.compilation.guarded(self.num_steps):
-                self._backward()
+        with self.compilation.guarded(self.num_steps) if self.compilation else nullcontext():
+            self.model.loss(self.batch)[0].backward()  # type: ignore[no-untyped-call]  # torch's own signature
+        if self.compilation:
             self.compilation.end_step(self.num_steps, [], Ranks())
         clip_gradients(self.model.named_parameters(), self.optimizer_config.max_gradient_norm)
         self.optimizer.step()
@@ -110,9 +109,6 @@ class Stepper:
         if self.device == "cuda":
             torch.cuda.synchronize()
         return time.perf_counter() - began
-
-    def _backward(self) -> None:
-        self.model.loss(self.batch)[0].backward()  # type: ignore[no-untyped-call]  # torch's own signature
 
 
 class _Mode:

@@ -14,7 +14,6 @@ import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from os import environ
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from trainer.compile.policy import OPAQUE_BLOCKS
@@ -77,7 +76,8 @@ def triage(options: argparse.Namespace) -> dict[str, Any]:
     """Judge a log; without one, run the steps of ORDER with the smallest model up to the first that fails."""
     if options.log is None:
         return _run_order()
-    seconds = [1 / row["tokens_per_second"] for row in _metrics(options.metrics) if row.get("tokens_per_second")]
+    metrics = map(json.loads, options.metrics.read_text().splitlines()) if options.metrics else ()
+    seconds = [1 / row["tokens_per_second"] for row in metrics if row.get("tokens_per_second")]
     lines = options.log.read_text(errors="replace").splitlines()
     found = judge(lines, CompileMode(options.compile), has_jumped(seconds[1:]), options.breaks)
     for finding in found:
@@ -91,21 +91,16 @@ def _run_order() -> dict[str, Any]:
 
     row, steps = rows_of(is_dry=True)[0].name, []
     for name, how in ORDER:
-        backend = how.partition("--compile-backend ")[2]
-        if not backend:
-            print(f"by hand  {name}: {how}", file=sys.stderr)
-            steps.append({"name": name, "how": how, "passed": None})
-            continue
-        line = [sys.executable, "-m", "trainer", "bench", "--dry-run", "--measure", "--only", row]
-        logs = {"TORCH_LOGS": "graph_breaks,guards,recompiles"} if "TORCH_LOGS" in how else {}
-        done = subprocess.run([*line, "--backend", backend], capture_output=True, text=True, env={**environ, **logs})
-        steps.append({"name": name, "how": how, "passed": done.returncode == 0})
-        print(f"{'passed ' if done.returncode == 0 else 'FAILED '}  {name}: {how}", file=sys.stderr, flush=True)
-        if done.returncode:
+        backend, passed = how.partition("--compile-backend ")[2], None
+        if backend:
+            line = [sys.executable, "-m", "trainer", "bench", "--dry-run", "--measure", "--only", row]
+            logs = {"TORCH_LOGS": "graph_breaks,guards,recompiles"} if "TORCH_LOGS" in how else {}
+            done = subprocess.run([*line, "--backend", backend], capture_output=True, text=True, env=environ | logs)
+            passed = done.returncode == 0
+        steps.append({"name": name, "how": how, "passed": passed})
+        verdict = {None: "by hand", True: "passed ", False: "FAILED "}[passed]
+        print(f"{verdict}  {name}: {how}", file=sys.stderr, flush=True)
+        if passed is False:
             print(done.stderr[-2000:], file=sys.stderr)
             break
     return {"steps": steps, "exit_code": int(any(step["passed"] is False for step in steps))}
-
-
-def _metrics(path: Path | None) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path else []

@@ -98,15 +98,8 @@ def compare_trainings(one: TrainingRecord, other: TrainingRecord) -> TrainingCom
     pairs = ((states[0][step], states[1][step]) for step in sorted(states[0].keys() & states[1].keys()))
     differing = next((pair for pair in pairs if pair[0].digest != pair[1].digest), None)
     tensors = differing_tensors(*differing, one.tensors) if differing and one.tensors == other.tensors else []
-    found = TrainingComparison(
-        one.certificate == other.certificate,
-        settings,
-        first_batch,
-        first_loss,
-        differing[0].step if differing else None,
-        tensors,
-        [],
-    )
+    firsts = (first_batch, first_loss, differing[0].step if differing else None, tensors)
+    found = TrainingComparison(one.certificate == other.certificate, settings, *firsts, [])
     found.lines.extend(_lines(one, other, found))
     return found
 

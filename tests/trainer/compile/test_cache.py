@@ -1,4 +1,4 @@
-"""A warm cache travels whole or not at all, and only to where its vocabulary is the same."""
+"""The cache of compiled code: its place, its status, and the copy of a populated one, whole or not at all."""
 
 from pathlib import Path
 
@@ -17,24 +17,24 @@ def warm(place: Path, vocabulary: str = "v" * 64) -> Path:
     return place
 
 
-def test_the_cache_lies_in_the_store_that_the_command_names(tmp_path: Path) -> None:
-    added, words = environment(["train", f"--store={tmp_path}"], {"LOCAL_RANK": "0", "TRITON_CACHE_DIR": "/mine"})
+def test_the_cache_is_in_the_store_that_the_command_names(tmp_path: Path) -> None:
+    added, warning = environment(["train", f"--store={tmp_path}"], {"LOCAL_RANK": "0", "TRITON_CACHE_DIR": "/mine"})
 
     assert added["TORCHINDUCTOR_CACHE_DIR"] == str(tmp_path / "compiled" / "inductor")
     assert "TRITON_CACHE_DIR" not in added
     assert added["TORCHINDUCTOR_MAX_AUTOTUNE_GEMM"] == "0"
     assert added["TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC"] == "7200"
-    assert words == ""
+    assert warning == ""
     assert list(tmp_path.iterdir()) == []
 
 
-def test_where_it_cannot_be_written_a_private_place_is_named_aloud(tmp_path: Path) -> None:
-    (tmp_path / "compiled").write_text("a file stands where the folder should")
+def test_where_it_cannot_be_written_a_private_folder_is_named_in_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "compiled").write_text("a file in place of the folder")
 
-    added, words = environment(["train", "--store", str(tmp_path)], {})
+    added, warning = environment(["train", "--store", str(tmp_path)], {})
 
     place = Path(added["TORCHINDUCTOR_CACHE_DIR"]).parent
-    assert str(place) in words
+    assert str(place) in warning
     assert place.stat().st_mode & 0o777 == 0o700
     place.rmdir()
 

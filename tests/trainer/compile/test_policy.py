@@ -16,18 +16,8 @@ from trainer.config.model import CompileBackend, CompileMode
 from trainer.distributed.ranks import Ranks, require_equal
 from trainer.model.hybrid import HybridModel
 
+pytestmark = pytest.mark.usefixtures("untouched_torch")
 FULLGRAPH, BUDGETED = CompileMode.FULLGRAPH, CompileMode.BUDGETED
-
-
-@pytest.fixture(autouse=True)
-def _untouched_dynamo():
-    before = torch._dynamo.config.save_config()
-    deterministic = torch._inductor.config.deterministic
-    torch._dynamo.reset()
-    yield
-    torch._dynamo.config.load_config(before)
-    torch._inductor.config.deterministic = deterministic
-    torch._dynamo.reset()
 
 
 def step(compilation: Compilation, number: int, num_rows: int, length: int = 16) -> tuple[Tensor, dict[str, Tensor]]:

@@ -17,9 +17,8 @@ from trainer.compile.policy import Compilation
 from trainer.config.model import AttentionChoice, CompileBackend, CompileMode, Precision
 from trainer.config.training import TrainingConfig, training_recipe
 from trainer.distributed.ranks import Ranks
-from trainer.model.attention_backends import BACKENDS, default_choice, plan
+from trainer.model.attention_backends import BACKENDS, plan
 from trainer.model.document_attention import AttentionPlan
-from trainer.proof.attention_trials import ON_CPU, AttentionTrial, pick, try_attention
 
 MATH, FLEX, VARLEN = AttentionChoice.MATH, AttentionChoice.FLEX, AttentionChoice.VARLEN
 FLOAT32, BFLOAT16 = Precision.FLOAT32, Precision.BFLOAT16
@@ -114,17 +113,8 @@ def test_another_backend_on_a_resume_is_refused_unless_it_is_allowed() -> None:
     }
 
 
-@pytest.fixture
-def _untouched_dynamo():
-    before = torch._dynamo.config.save_config()
-    torch._dynamo.reset()
-    yield
-    torch._dynamo.config.load_config(before)
-    torch._dynamo.reset()
-
-
 @pytest.mark.parametrize("choice", [FLEX, VARLEN])
-@pytest.mark.usefixtures("_untouched_dynamo")
+@pytest.mark.usefixtures("untouched_torch")
 def test_a_layer_is_captured_whole_for_every_batch_size_and_backend(choice: AttentionChoice) -> None:
     model = narrow_model("nam56r", depth=1)
     plain, _ = model.loss(batch_of(2, 16))
@@ -143,7 +133,7 @@ def test_a_layer_is_captured_whole_for_every_batch_size_and_backend(choice: Atte
     torch.testing.assert_close(losses[0], plain)
 
 
-@pytest.mark.usefixtures("_untouched_dynamo")
+@pytest.mark.usefixtures("untouched_torch")
 def test_one_row_with_room_for_more_documents_is_the_same_graph() -> None:
     model = narrow_model("nam56r", depth=1)
     with gpu_backends_on_cpu():
@@ -155,30 +145,3 @@ def test_one_row_with_room_for_more_documents_is_the_same_graph() -> None:
             compilation.end_step(step, [], Ranks())
 
     assert compilation.watch.frames == ["Attention"]
-
-
-def test_a_trial_says_what_cannot_run_and_picks_the_fastest_of_the_good() -> None:
-    found = try_attention("cpu")
-
-    assert [(trial.choice, trial.is_good) for trial in found] == 2 * [
-        ("math", True),
-        ("flex", False),
-        ("varlen", False),
-    ]
-    assert found[1].found == "cannot run: the device is cpu"
-    assert pick(found, BFLOAT16) == "math"
-
-    def made(choice: str, eps: float, repeats: bool, apart: bool, milliseconds: float) -> AttentionTrial:
-        return AttentionTrial("cuda", "bfloat16", choice, "", eps, repeats, apart, milliseconds)
-
-    slow = made("math", 1.0, True, True, 9.0)
-    for bad in (
-        made("flex", 9.0, True, True, 1.0),
-        made("flex", 1.0, False, True, 1.0),
-        made("flex", 1.0, True, False, 1.0),
-    ):
-        assert pick([slow, bad], BFLOAT16) == "math"
-    assert pick([slow, made("flex", 1.0, True, True, 1.0)], BFLOAT16) == "flex"
-    assert pick([slow], FLOAT32) is None
-    assert sum(ON_CPU.lengths) < ON_CPU.num_tokens, "padding is tried too"
-    assert default_choice("cpu", BFLOAT16) is MATH

@@ -30,7 +30,7 @@ def test_a_run_that_differs_turns_a_gate_red(tmp_path: Path) -> None:
     assert (outcome.passed, "exit 1" in outcome.detail) == (False, True)
 
 
-def test_phases_stop_at_the_first_red_and_what_is_to_come_is_not_green() -> None:
+def test_phases_stop_at_the_first_red_and_a_future_part_is_not_green() -> None:
     phases = (
         Phase("one", (("-c", "pass"),)),
         Phase("two", to_come="a part"),

@@ -1,4 +1,4 @@
-"""The bar is a command: it passes on a snapshot, and says what differs where something does."""
+"""Loader checks as a command: they pass on a snapshot, and name the first difference."""
 
 import json
 import shutil
@@ -24,16 +24,16 @@ def verify(store: Store, *more: str) -> tuple[int, dict[str, Any], str]:
 
 
 @pytest.mark.slow
-def test_the_whole_bar_holds_on_the_made_corpus(tiny_store: Store) -> None:
-    code, answer, words = verify(tiny_store, "--rows", "100", "--steps", "3")
+def test_all_checks_pass_on_the_made_corpus(tiny_store: Store) -> None:
+    code, answer, messages = verify(tiny_store, "--rows", "100", "--steps", "3")
 
     assert code == 0
     assert answer["passed"] is True
     assert [check["num_compared"] for check in answer["checks"]] == [100, 100, 100, 1, 3, 88]
-    assert words.count("equal") == 6
+    assert messages.count("equal") == 6
 
 
-def test_without_steps_the_loader_alone_is_judged(tiny_store: Store) -> None:
+def test_without_steps_the_loader_alone_is_checked(tiny_store: Store) -> None:
     code, answer, _ = verify(tiny_store, "--rows", "30", "--steps", "0")
 
     assert code == 0
@@ -50,7 +50,7 @@ def test_another_seed_reads_another_order_and_another_infilling(tiny_store: Stor
         assert check.first_difference.startswith("number 0: ")
 
 
-def test_a_row_that_changed_under_a_run_is_seen(tiny_store: Store, tmp_path: Path) -> None:
+def test_a_row_that_changed_is_found(tiny_store: Store, tmp_path: Path) -> None:
     """The hashes of rows look at the bytes, not at their names: one flipped bit, and the reading is refused."""
     shutil.copytree(tiny_store.root, tmp_path / "store")
     store = Store(tmp_path / "store")
@@ -67,7 +67,7 @@ def test_a_row_that_changed_under_a_run_is_seen(tiny_store: Store, tmp_path: Pat
     assert "rows_train.arrow" in answer["message"]
 
 
-def test_nothing_compared_is_no_pass_and_a_shorter_list_differs() -> None:
+def test_nothing_compared_does_not_pass_and_a_shorter_list_differs() -> None:
     assert not check_equal("nothing", [], []).passed
     check = check_equal("lengths", [1, 2, 3], [1, 2])
     assert (check.num_compared, check.num_differing, check.first_difference) == (3, 1, "number 2: 3 and None")
