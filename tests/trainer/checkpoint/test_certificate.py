@@ -67,3 +67,10 @@ def test_a_batch_is_known_by_its_content_and_its_position() -> None:
     assert digest_batch(batch) == digest_batch(Loader(sources_of(a=5, b=3), LAYOUT, PLAIN).batch_at(0, 2))
     changed = [replace(batch, position=1), replace(batch, loss_mask_BT=masked), loader.batch_at(2, 2)]
     assert len({digest_batch(batch), *map(digest_batch, changed)}) == 4
+
+
+def test_each_step_has_its_own_certificate() -> None:
+    losses = (1.0, 2.0, 3.0)
+    assert history_of(*losses).certificates() == {
+        step: history_of(*losses[:step]).certificate for step in range(1, len(losses) + 1)
+    }
