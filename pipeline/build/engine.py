@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass
 from multiprocessing import forkserver, get_context, parent_process, resource_tracker
 from pathlib import Path
 from pkgutil import resolve_name
-from types import TracebackType
 
 from pipeline.contracts.part import Part, PartJob, PartOutput
 from pipeline.contracts.stage_report import StageReport
@@ -78,9 +77,7 @@ class Engine:
     def __enter__(self) -> "Engine":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
             self._kill()  # the outputs of running tasks are not needed
         if self._pool is not None:
@@ -96,11 +93,9 @@ class Engine:
         pool = self._started_pool()
         # The largest first: otherwise one worker finishes it last while the others wait.
         ordered = sorted(tasks, key=lambda task: (-_num_bytes_read(task), task.part.name))
-        pending: dict[Future[PartResult], PartTask] = {pool.submit(make_part, task): task for task in ordered}
-        yield from self._drain(pending)
+        yield from self._drain({pool.submit(make_part, task): task for task in ordered})
 
-    def _drain(self, pending: dict[Future[PartResult], PartTask]) -> Iterator[tuple[PartTask, PartResult]]:
-        futures: Mapping[Future[PartResult], PartTask] = dict(pending)
+    def _drain(self, futures: Mapping[Future[PartResult], PartTask]) -> Iterator[tuple[PartTask, PartResult]]:
         waiting = set(futures)
         while waiting:
             done, waiting = wait(waiting, timeout=self.deadline_seconds, return_when="FIRST_COMPLETED")

@@ -53,32 +53,23 @@ def judge_again(store: Store, snapshot_id: str) -> tuple[GateVerdict, ...]:
 def evidence(store: Store, snapshot_id: str) -> list[StoredObject]:
     """Read the stage objects that made a snapshot, in stage order. Raises MissingError if one is missing."""
     stages = list(chain(store, _verify_id(store, snapshot_id)))
+    subject = f"snapshot {snapshot_id[:12]}"
     if stages[0].manifest.inputs.get("part/snapshot") != snapshot_id:
-        raise DamagedError(
-            f"verdicts of snapshot {snapshot_id[:12]}",
-            f"they name {stages[0].object_id[:12]}, which did not verify it",
-            "its verify stage",
-            "Build it again.",
-        )
+        found = f"they name {stages[0].object_id[:12]}, which did not verify it"
+        raise DamagedError(f"verdicts of {subject}", found, "its verify stage", "Build it again.")
     if len(stages) != len(STAGES):
-        raise MissingError(
-            f"snapshot {snapshot_id[:12]}", f"{len(stages)} stages made it", f"{len(STAGES)}", "Build it again."
-        )
+        raise MissingError(subject, f"{len(stages)} stages made it", f"{len(STAGES)}", "Build it again.")
     return stages[::-1]
 
 
 def _verify_id(store: Store, snapshot_id: str) -> str:
-    kind = store.read(snapshot_id).manifest.kind
+    kind, name = store.read(snapshot_id).manifest.kind, snapshot_id[:12]
     if kind != SNAPSHOT_KIND:
-        raise SnapshotError(
-            f"object {snapshot_id[:12]}", f"it is a {kind}", "a snapshot", "`show` lists a corpus's refs."
-        )
+        raise SnapshotError(f"object {name}", f"it is a {kind}", "a snapshot", "`show` lists a corpus's refs.")
     found = store.verdicts(snapshot_id)
     if found is None:
-        raise MissingError(f"snapshot {snapshot_id[:12]}", "no verify stage names it", "", "Build it again.")
+        raise MissingError(f"snapshot {name}", "no verify stage names it", "", "Build it again.")
     verify_id = found["verdicts"].get("verify") if isinstance(found["verdicts"], dict) else None
     if not isinstance(verify_id, str):
-        raise DamagedError(
-            f"verdicts of snapshot {snapshot_id[:12]}", "they name no verify stage", "", "Build it again."
-        )
+        raise DamagedError(f"verdicts of snapshot {name}", "they name no verify stage", "", "Build it again.")
     return verify_id

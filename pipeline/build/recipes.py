@@ -167,9 +167,8 @@ def pins_of(recipe: Recipe, pins_file: Path | None = None) -> tuple[SourcePin, .
         return pins
     missing = sorted(set(recipe.sources) - {pin.name for pin in pins})
     if missing:
-        raise PinError(
-            f"recipe {recipe.name}", f"{recipe.pins.name} has no pin {', '.join(missing)}", "all of the slice"
-        )
+        found = f"{recipe.pins.name} has no pin {', '.join(missing)}"
+        raise PinError(f"recipe {recipe.name}", found, "all of the slice")
     return tuple(pin for pin in pins if pin.name in recipe.sources)
 
 
