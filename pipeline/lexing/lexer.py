@@ -79,7 +79,7 @@ class Lexer(ABC):
         return joined
 
     def raw_literals(self, text: str) -> list[tuple[int, int]]:
-        """Return the literals whose lines are no lines of the file: the tokens that hold a line end."""
+        """Return the literals of several lines, in which nothing is a comment: the tokens that hold a line end."""
         found = lexed(self, text)
         return [(start, end) for start, end in found.in_characters(found.tokens).tolist() if "\n" in text[start:end]]
 

@@ -129,7 +129,7 @@ def _dep5_expression(stanza: str) -> str:
 
 
 def _reuse_glob(glob: str) -> Any:
-    """`*` stays inside a folder, `**` crosses folders, a backslash takes the next character literally."""
+    """Compile a glob: `*` stays inside a folder, `**` crosses folders, a backslash takes the next character literally."""
     pieces = {r"**": ".*", "*": "[^/]*"}
     parts = re.findall(r"\\.|\*\*|\*|[^\\*]+|\\", glob)
     return _compiled(

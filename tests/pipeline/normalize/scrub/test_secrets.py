@@ -7,7 +7,8 @@ from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_cla
 from detect_secrets.core.scan import scan_file
 from detect_secrets.settings import default_settings, get_settings
 
-from pipeline.normalize.scrub.secrets import CONDITIONS, scan_secrets
+from pipeline.core.languages import CPP, language_of
+from pipeline.normalize.scrub.secrets import CONDITIONS, SCANNED_NAME, scan_secrets
 from tests.support.planted_secrets import lines_by_plugin
 
 PLANTED = [(plugin, line) for plugin, lines in lines_by_plugin().items() for line in lines]
@@ -92,3 +93,7 @@ def test_findings_do_not_print_their_value() -> None:
 def test_no_setting_lets_the_tool_ask_the_network() -> None:
     with default_settings():
         assert "detect_secrets.filters.common.is_ignored_due_to_verification_policies" not in get_settings().filters
+
+
+def test_the_name_that_the_tool_sees_is_that_of_a_cpp_file() -> None:
+    assert language_of(SCANNED_NAME) is CPP
