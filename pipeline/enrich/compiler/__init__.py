@@ -1,4 +1,4 @@
-"""Compilation units: compile databases, cmake in a sandbox, and what libclang sees in each unit.
+"""Compiler index: compile databases, cmake in a sandbox, and what libclang reports of each unit.
 
 The sandbox itself is `pipeline.sandbox`; parses without a compiler are in `pipeline.enrich.syntax`.
 """
