@@ -1,7 +1,7 @@
-"""The launchpad form of a Params model, derived from it, and the way back. Params alone validates.
+"""Launchpad forms: the Dagster config class that a Params class gives, and the Params of a filled form. Params alone validates.
 
 Dagster refuses tuples, nested plain models and Literals, and shows an enum's names where commands and JSON show its values: so an
-enum is rebuilt with its values as names, defaults go in as JSON, and bounds stand in the description.
+enum is rebuilt with its values as names, defaults are given as JSON, and bounds are part of the description.
 """
 
 from enum import Enum
@@ -21,7 +21,7 @@ P = TypeVar("P", bound=Params)
 
 @cache
 def form(params: type[Params]) -> type[dg.Config]:
-    """The Dagster form of a Params class: the same fields, described with their bounds, and the same defaults."""
+    """Derive the Dagster form of a Params class: the same fields, described with their bounds, and the same defaults."""
     fields: dict[str, Any] = {}
     for name, info in params.model_fields.items():
         text = " ".join([*(info.description or "").split(), _bounds(info.metadata)]).strip()
@@ -34,12 +34,12 @@ def form(params: type[Params]) -> type[dg.Config]:
 
 
 def filled(params: Params) -> dg.Config:
-    """The form, filled with these values."""
+    """Fill the form with these values."""
     return form(type(params))(**{name: _filled(getattr(params, name)) for name in type(params).model_fields})
 
 
 def params_from(config: dg.Config, params: type[P]) -> P:
-    """The Params that a form stands for. Raises ParamsError naming each field that is out of its bounds, and what it holds."""
+    """Return the Params of a filled form. Raises ParamsError naming each field that is out of its bounds, and its value."""
     try:
         return params.model_validate_json(config.model_dump_json(warnings=False))
     except ValidationError as error:
@@ -53,15 +53,12 @@ def params_from(config: dg.Config, params: type[P]) -> P:
 
 
 def _bounds(metadata: list[Any]) -> str:
-    """The bounds of a field as a person writes them: `At least 1, at most 64.`"""
+    """Write the bounds of a field for a person: `At least 1, at most 64.`"""
     words = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than", "multiple_of": "a multiple of"}
     words |= {"min_length": "length at least", "max_length": "length at most", "pattern": "one of the form"}
-    found = [f"{word} {_written(getattr(b, name))}" for b in metadata for name, word in words.items() if _has(b, name)]
-    return (", ".join(found)[:1].upper() + ", ".join(found)[1:] + ".") if found else ""
-
-
-def _has(bound: Any, name: str) -> bool:
-    return getattr(bound, name, None) is not None
+    pairs = ((word, getattr(bound, name, None)) for bound in metadata for name, word in words.items())
+    text = ", ".join(f"{word} {_written(value)}" for word, value in pairs if value is not None)
+    return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
 def _written(value: Any) -> str:

@@ -21,31 +21,7 @@ from pipeline.core.errors import FetchError, SluiceError
 from pipeline.store.store import Store
 
 STEPS, STOP_AT = 20, 10
-_RUN = "demo-resumed"
 _REPOSITORY_TAG = {".dagster/repository": "__repository__@sluice"}
-
-
-class DemoCallback(BuildCallback):
-    """Draws the bars and keeps the results for the tables at the end."""
-
-    def __init__(self, console: Console) -> None:
-        self.bars = StageBars(console)
-        self.line = UpdatingLine(console)
-        self.results: list[StageResult] = []
-
-    def progress(self, progress: ProgressEvent) -> None:
-        self.bars.progress(progress)
-
-    def finished(self, result: StageResult, seconds: float) -> None:
-        self.results.append(result)
-        self.bars.finished(result, seconds)
-
-    def said(self, text: str) -> None:
-        """Show a line of the trainer: steps overwrite each other, other lines stay."""
-        if text.startswith("train ["):
-            self.line.update(text)
-        else:
-            self.line.say(text)
 
 
 def main() -> int:
@@ -61,7 +37,7 @@ def main() -> int:
     console = person(os.fdopen(os.dup(2), "w", buffering=1))
     started = time.monotonic()
     try:
-        done = _run(recipe, console)
+        done = Demo(recipe, console).run()
     except SluiceError as error:
         console.print(f"error: {error}", style="red", markup=False)
         return 1
@@ -71,35 +47,103 @@ def main() -> int:
     return 0 if done else 1
 
 
-def _run(recipe: Recipe, console: Console) -> bool:
-    # Imported here: workers of the pool import this module again and do not need Dagster.
-    import dagster as dg
+class Demo(BuildCallback):
+    """The demo of one recipe. As the callback of the assets it draws the bars and keeps the results for the tables at the end."""
 
-    from assets import definitions, jobs, training
-    from assets.resources import store_root
+    def __init__(self, recipe: Recipe, console: Console) -> None:
+        # Imported here: workers of the pool import this module again and do not need Dagster.
+        from assets.resources import store_root
 
-    console.print(f"Sluice demo: corpus {recipe.name}, store {store_root()}\n")
-    callback = DemoCallback(console)
-    defs = definitions.definitions(callback)
-    params = training.TrainingParams(corpus=recipe.name, stop_after=STEPS, save_every=STOP_AT)
-    configs = {
-        "build": jobs.build_config(recipe),
-        "promote": jobs.promote_config(recipe.name),
-        "train": jobs.train_config(params),
-    }
-    with dg.DagsterInstance.get() as instance:
-        for name, config in configs.items():
-            with callback.bars if name == "build" else callback.line:
-                run_id, failure = _execute(defs, name, config, instance)
-            if name == "build":
-                _print_results(callback.results, console)
-            if failure is not None:
-                _print_failure(name, failure, callback.results, console)
-                return False
-            if name == "promote":
-                console.print(f"promoted snapshot {Store(store_root()).ref(recipe.name, 'live')}\n")
-    straight = json.loads((store_root() / "runs" / run_id / "result.json").read_text())
-    return _stop_and_resume(recipe, straight, callback, console)
+        self.recipe, self.console, self.root = recipe, console, store_root()
+        self.bars, self.line = StageBars(console), UpdatingLine(console)
+        self.results: list[StageResult] = []
+
+    def progress(self, progress: ProgressEvent) -> None:
+        self.bars.progress(progress)
+
+    def finished(self, result: StageResult, seconds: float) -> None:
+        self.results.append(result)
+        self.bars.finished(result, seconds)
+
+    def said(self, text: str) -> None:
+        """Show a line of the trainer: steps overwrite each other, other lines stay."""
+        (self.line.update if text.startswith("train [") else self.line.say)(text)
+
+    def run(self) -> bool:
+        """Build, promote, train, resume and sample; return whether everything succeeded."""
+        import dagster as dg
+
+        from assets import definitions, jobs
+
+        name = self.recipe.name
+        self.console.print(f"Sluice demo: corpus {name}, store {self.root}\n")
+        defs = definitions.definitions(self)
+        configs = {
+            "build": jobs.build_config(self.recipe),
+            "promote": jobs.promote_config(name),
+            "train": jobs.train_config(self._training(STEPS)),
+        }
+        with dg.DagsterInstance.get() as instance:
+            for job, config in configs.items():
+                with self.bars if job == "build" else self.line:
+                    run_id, failure = _execute(defs, job, config, instance)
+                if job == "build":
+                    self.console.print()
+                    self.console.print(waterfall(self.results))
+                    self.console.print(verdict_table(verdict for each in self.results for verdict in each.verdicts))
+                if failure is not None:
+                    self._print_failure(job, failure)
+                    return False
+                if job == "promote":
+                    self.console.print(f"promoted snapshot {Store(self.root).ref(name, 'live')}\n")
+        return self._stop_and_resume(json.loads((self.root / "runs" / run_id / "result.json").read_text()))
+
+    def _print_failure(self, job: str, failure: str) -> None:
+        """Print the error: of a blocked stage each source and gate that failed."""
+        blocked = next((result for result in self.results if result.blocked), None) if job == "build" else None
+        lines = [f"\nthe job {job} failed" + ("" if blocked else f": {failure}")]
+        if blocked:
+            lines += [f"  {error}" for _, error in sorted(blocked.failures.items())]
+            lines += [f"  {verdict.sentence}" for verdict in blocked.verdicts if not verdict.passed]
+        self.console.print("\n".join(lines), style="red", markup=False)
+        if blocked and any(isinstance(error, FetchError) for error in blocked.failures.values()):
+            self.console.print("Without a package index, `make demo RECIPE=tiny` does the same with the made corpus.")
+
+    def _stop_and_resume(self, straight: dict[str, Any]) -> bool:
+        """Train the same run again under another name, stop it, resume it in a fresh process, and compare every bit."""
+        unchanged = "  (unchanged)" if straight["unchanged"] else ""
+        losses = f"loss {straight['losses'][0]:.4f} to {straight['final_loss']:.4f}"
+        self.console.print(f"trained {straight['steps']} steps: {losses}{unchanged}\n")
+        run = f"demo-resumed-{self.recipe.name}"
+        if Store(self.root).ref(f"runs/{run}", "latest") != straight["checkpoint_id"]:
+            self._train(STOP_AT, run)
+        resumed = self._train(STEPS, run)
+        names = ("losses", "parameters_sha256", "optimizer_sha256")
+        different = ", ".join(name for name in names if straight[name] != resumed[name])
+        if different:
+            found = f"stopped and resumed, but {different} differ: training is not reproducible on this machine"
+            self.console.print(found, style="red")
+            return False
+        self.console.print(f"stopped at step {STOP_AT}, resumed to {STEPS}: losses and parameters bit-identical")
+        prompt = "#include <vector>\n\nint main() {\n"
+        arguments = ("--checkpoint", straight["checkpoint_id"], "--prompt", prompt)
+        sampled = run_trainer(trainer_command("sample", self.root, *arguments), self.said)
+        self.console.print(f"\na completion by the small model, after {STEPS} steps of training:", style="bold")
+        self.console.print(prompt + sampled["completion"], markup=False)
+        return True
+
+    def _train(self, stop_after: int, run: str) -> dict[str, Any]:
+        """Run one training session, with its steps on one line that is overwritten."""
+        from assets.training import command_of
+
+        out = self.root / "runs" / f"demo-{self.recipe.name}"
+        with self.line:
+            return run_trainer([*command_of(self._training(stop_after), out), "--run", run], self.said)
+
+    def _training(self, stop_after: int) -> Any:
+        from assets.training import TrainingParams
+
+        return TrainingParams(corpus=self.recipe.name, stop_after=stop_after, save_every=STOP_AT)
 
 
 def _execute(defs: Any, name: str, config: dict[str, Any], instance: Any) -> tuple[str, str | None]:
@@ -111,8 +155,8 @@ def _execute(defs: Any, name: str, config: dict[str, Any], instance: Any) -> tup
     )
     if done.success:
         return done.run_id, None
-    events = [event for event in done.all_events if event.is_failure]
-    return done.run_id, next((text for event in events if (text := _failure_text(event))), f"run {done.run_id} failed")
+    texts = filter(None, (_failure_text(event) for event in done.all_events if event.is_failure))
+    return done.run_id, next(texts, f"run {done.run_id} failed")
 
 
 def _failure_text(event: Any) -> str:
@@ -122,68 +166,6 @@ def _failure_text(event: Any) -> str:
     while error is not None and error.cause is not None:
         error = error.cause
     return described or (error.message.strip() if error is not None else "")
-
-
-def _print_results(results: list[StageResult], console: Console) -> None:
-    console.print()
-    console.print(waterfall(results))
-    console.print(verdict_table(verdict for result in results for verdict in result.verdicts))
-
-
-def _print_failure(name: str, failure: str, results: list[StageResult], console: Console) -> None:
-    """Print the error: of a blocked stage each source and gate that failed."""
-    blocked = next((result for result in results if result.blocked), None) if name == "build" else None
-    console.print(f"\nthe job {name} failed{'' if blocked else ': ' + failure}", style="red", markup=False)
-    errors = blocked.failures if blocked else {}
-    verdicts = [verdict for verdict in blocked.verdicts if not verdict.passed] if blocked else []
-    for text in [*(str(error) for _, error in sorted(errors.items())), *(verdict.sentence for verdict in verdicts)]:
-        console.print(f"  {text}", style="red", markup=False)
-    if any(isinstance(error, FetchError) for error in errors.values()):
-        console.print("Without a package index, `make demo RECIPE=tiny` does the same with the made corpus.")
-
-
-def _stop_and_resume(recipe: Recipe, straight: dict[str, Any], callback: DemoCallback, console: Console) -> bool:
-    """Train the same run again under another name, stop it, resume it in a fresh process, and compare every bit."""
-    from assets.resources import store_root
-
-    unchanged = "  (unchanged)" if straight["unchanged"] else ""
-    losses = f"loss {straight['losses'][0]:.4f} to {straight['final_loss']:.4f}"
-    console.print(f"trained {straight['steps']} steps: {losses}{unchanged}\n")
-    run = f"{_RUN}-{recipe.name}"
-    if Store(store_root()).ref(f"runs/{run}", "latest") != straight["checkpoint_id"]:
-        _trained(callback, [*_train_arguments(recipe, STOP_AT), "--run", run])
-    resumed = _trained(callback, [*_train_arguments(recipe, STEPS), "--run", run])
-    names = ("losses", "parameters_sha256", "optimizer_sha256")
-    different = [name for name in names if straight[name] != resumed[name]]
-    if different:
-        console.print(
-            f"stopped and resumed, but {', '.join(different)} differ: training is not reproducible on this machine",
-            style="red",
-        )
-        return False
-    console.print(f"stopped at step {STOP_AT}, resumed to {STEPS}: losses and parameters bit-identical")
-    prompt = "#include <vector>\n\nint main() {\n"
-    arguments = ("--checkpoint", straight["checkpoint_id"], "--prompt", prompt)
-    sampled = run_trainer(trainer_command("sample", store_root(), *arguments), callback.said)
-    console.print("\na completion by the small model, after 20 steps of training:", style="bold")
-    console.print(prompt + sampled["completion"], markup=False)
-    return True
-
-
-def _train_arguments(recipe: Recipe, stop_after: int) -> list[str]:
-    from assets.resources import store_root
-
-    out = store_root() / "runs" / f"demo-{recipe.name}"
-    arguments = ["--corpus", recipe.name, "--snapshot", "live", "--recipe", "tiny", "--stop-after", str(stop_after)]
-    return [*arguments, "--save-every", str(STOP_AT), "--out", str(out), "--resume", "latest"]
-
-
-def _trained(callback: DemoCallback, arguments: list[str]) -> dict[str, Any]:
-    """Run one training session, with its steps on one line that is overwritten."""
-    from assets.resources import store_root
-
-    with callback.line:
-        return run_trainer(trainer_command("train", store_root(), *arguments), callback.said)
 
 
 def _print_next(recipe: Recipe, console: Console) -> None:

@@ -12,8 +12,7 @@ from pydantic import Field
 
 from assets.config import form, params_from
 from assets.instance import tag_corpus
-from assets.plots import sparkline
-from assets.reporting import table
+from assets.reporting import sparkline, table
 from assets.resources import StoreResource, refusals, store_root
 from assets.snapshot import LIVE
 from assets.trainer_process import TrainerStoppedError, run_trainer, trainer_command

@@ -4,8 +4,7 @@ import base64
 import re
 from pathlib import Path
 
-from assets.plots import sparkline
-from assets.reporting import license_rows, snapshot_metadata, stage_metadata, verdict_rows, waterfall_rows
+from assets.reporting import license_rows, snapshot_metadata, sparkline, stage_metadata, verdict_rows, waterfall_rows
 from assets.training import training_metadata
 from pipeline.build.run_stage import StageResult
 from pipeline.build.stages import STAGES
