@@ -1,4 +1,4 @@
-"""The Dagster project: assets, jobs, checks, schedules and resources over the pipeline and the trainer.
+"""Dagster assets, jobs and resources of the pipeline and the training: the only importer of dagster.
 
-Everything that imports dagster belongs here, and no computation: stages are in `pipeline`, training is in `trainer`.
+What an asset does is in `pipeline` and `trainer`; nothing is decided here.
 """

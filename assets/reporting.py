@@ -4,7 +4,6 @@ Other plots are small enough for the UI to show without a click: Markdown of les
 """
 
 import base64
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -93,17 +92,13 @@ def waterfall_rows(store: Store, snapshot_id: str) -> list[dict[str, Any]]:
 
 def license_rows(snapshot: Snapshot) -> list[dict[str, Any]]:
     """Count the documents of a snapshot by license expression, most frequent first."""
-    count: Counter[str] = Counter()
-    for source in snapshot.sources:
-        count.update(source.licenses)
-    ordered = sorted(count.items(), key=lambda item: (-item[1], item[0]))
-    return [{"license": name, "documents": n, "percent": round(100 * n / count.total(), 1)} for name, n in ordered]
+    counts = snapshot.licenses
+    return _count_rows(("license", "documents"), counts, sum(counts.values()))
 
 
 def drop_rows(report: StageReport) -> list[dict[str, Any]]:
     """List the drops by reason, most frequent first, and their share of the rows in."""
-    ordered = sorted(report.dropped.items(), key=lambda item: (-item[1], item[0]))
-    return [{"reason": name, "rows": n, "percent": round(100 * n / max(1, report.rows_in), 1)} for name, n in ordered]
+    return _count_rows(("reason", "rows"), report.dropped, report.rows_in)
 
 
 def verdict_rows(verdicts: Sequence[GateVerdict]) -> list[dict[str, Any]]:
@@ -148,6 +143,12 @@ def sparkline(values: Sequence[float], form: str = "{:.4f}") -> dg.MetadataValue
     encoded = base64.b64encode(picture.encode()).decode()
     caption = f"{form.format(values[0])} to {form.format(values[-1])} in {len(values):,} steps"
     return dg.MetadataValue.md(f"![{caption}](data:image/svg+xml;base64,{encoded})\n\n{caption}")
+
+
+def _count_rows(columns: tuple[str, str], counts: Mapping[str, int], total: int) -> list[dict[str, Any]]:
+    name, unit = columns
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return [{name: each, unit: number, "percent": round(100 * number / max(1, total), 1)} for each, number in ordered]
 
 
 def _tables(rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:

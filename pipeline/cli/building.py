@@ -28,7 +28,8 @@ def add_build_arguments(parser: argparse.ArgumentParser, recipe: str | None = "q
     parser.add_argument(
         "--workers", type=whole_number(1, 256), default=2, help="processes; they do not change any byte"
     )
-    parser.add_argument("--until", choices=STAGES.names, default=STAGES.names[-1], help="the last stage to run")
+    until = "the last stage to run; gates of later stages, such as the proofs of verify, are then not judged"
+    parser.add_argument("--until", choices=STAGES.names, default=STAGES.names[-1], help=until)
     parser.add_argument("--offline", action="store_true", help="use only archives that are in the store")
     parser.add_argument(
         "--evaluation-items", type=Path, help="a folder of JSONL files: documents that contain a solution are dropped"

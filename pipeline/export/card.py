@@ -3,7 +3,6 @@
 Everything in it is read from the store: the same snapshot gives the same card.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,14 +35,6 @@ class Facts:
     when: str
     """Time at which the gates of verify judged the snapshot, ISO 8601."""
 
-    @property
-    def licenses(self) -> dict[str, int]:
-        """Numbers of documents by license expression, the most frequent first."""
-        counts: Counter[str] = Counter()
-        for source in self.snapshot.sources:
-            counts.update(source.licenses)
-        return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
-
 
 def facts_of(snapshot: Snapshot) -> Facts:
     """Gather the facts about a snapshot from the store. Raises MissingError if a stage that made it is missing."""
@@ -69,7 +60,7 @@ def markdown_card(facts: Facts) -> str:
         f"{snapshot.row_length} tokens; vocabulary `{snapshot.vocabulary['name']}`, sha256 `{snapshot.vocabulary['sha256']}`.",
         "## Contents\n\n" + _sources_table(facts),
         "## Intended use\n\n" + _INTENDED,
-        "## Licenses\n\n" + _table(("license", "documents"), facts.licenses.items()),
+        "## Licenses\n\n" + _table(("license", "documents"), snapshot.licenses.items()),
         "## Origins\n\n" + _table(("source", "origin", "declared license", "revision"), _origins(facts)),
         "## What was left out\n\n" + _table(("stage", "rule", "records"), _drops(facts)),
         "## Gates\n\n" + _gates_table(facts.verdicts),

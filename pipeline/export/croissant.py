@@ -1,4 +1,4 @@
-"""A snapshot as Croissant JSON-LD: its files with their digests, and every column of its tables.
+"""Croissant JSON-LD of a snapshot: its files with their digests, and every column of its tables.
 
 The files have the paths that `export huggingface` gives them. Source: the Croissant format
 specification 1.0, MLCommons.
@@ -70,7 +70,7 @@ def croissant(facts: Facts) -> dict[str, Any]:
         "version": "1.0.0",
         "identifier": f"sha256:{snapshot.snapshot_id}",
         "datePublished": facts.when[:10],
-        "license": list(facts.licenses),
+        "license": list(snapshot.licenses),
         "url": f"urn:sha256:{snapshot.snapshot_id}",
         "citeAs": f"Sluice snapshot {snapshot.snapshot_id}",
         "distribution": [*map(_file_object, files), *map(_file_set, folders)],

@@ -1,4 +1,4 @@
-"""A snapshot as a folder that Hugging Face's loaders read: its Parquet files, and a card, Croissant and SPDX about them."""
+"""Folder of a snapshot that Hugging Face's loaders read: its Parquet files, and a card, Croissant and SPDX about them."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""A snapshot as a Megatron-LM dataset for each split: one document a sequence, in the order of the sources."""
+"""Megatron-LM datasets of a snapshot, one for each split: one document a sequence, in the order of the sources."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""An SPDX bill of materials of a snapshot: every source as a package with its digest and licenses, and the data made of them.
+"""SPDX bill of materials of a snapshot: every source as a package with its digest and licenses, and the data made of them.
 
 Source: SPDX specification 2.3 (ISO/IEC 5962), JSON form.
 """
@@ -47,7 +47,7 @@ def _snapshot_package(facts: Facts) -> dict[str, Any]:
         "versionInfo": facts.snapshot.snapshot_id,
         "downloadLocation": "NOASSERTION",
         "filesAnalyzed": False,
-        "licenseConcluded": _conjunction(facts.licenses),
+        "licenseConcluded": _conjunction(facts.snapshot.licenses),
         "licenseDeclared": "NOASSERTION",
         "copyrightText": "NOASSERTION",
         "primaryPackagePurpose": "OTHER",
@@ -81,7 +81,7 @@ def _source_package(source: SnapshotSource, pin: dict[str, Any]) -> dict[str, An
 def _extracted(facts: Facts) -> list[dict[str, str]]:
     """List the licenses of expressions that SPDX does not know, which the document must describe."""
     declared = (pin["declared_license"] for pin in facts.pins.values())
-    found = {name for text in (*facts.licenses, *declared) for name in _REFERENCE.findall(text)}
+    found = {name for text in (*facts.snapshot.licenses, *declared) for name in _REFERENCE.findall(text)}
     return [
         {"licenseId": name, "name": name, "extractedText": "See the license files of the sources that name it."}
         for name in sorted(found)

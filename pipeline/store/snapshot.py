@@ -3,6 +3,7 @@
 A snapshot object holds `snapshot.json` (below), the vocabulary's files, and the ids of the row objects in its manifest.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,6 +49,14 @@ class Snapshot:
     @property
     def snapshot_id(self) -> str:
         return self.stored.object_id
+
+    @property
+    def licenses(self) -> dict[str, int]:
+        """Numbers of documents by license expression, the most frequent first."""
+        counts: Counter[str] = Counter()
+        for source in self.sources:
+            counts.update(source.licenses)
+        return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
     @property
     def tokenizer_file(self) -> Path:

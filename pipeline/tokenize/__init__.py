@@ -1,4 +1,4 @@
-"""The stage tokenize: enriched documents in, token rows out. It encodes, aligns and packs.
+"""Stage tokenize: enriched documents in, token rows out. It encodes, aligns and packs.
 
 Which documents are good is decided in `pipeline.normalize`; infilling happens at load time, in `trainer.data`.
 """

@@ -1,4 +1,4 @@
-"""Text to token ids. Merges never cross a pre-token, so each distinct pre-token is encoded once and remembered."""
+"""Encoder: text to token ids. Merges never cross a pre-token, so each distinct pre-token is encoded once and cached."""
 
 import re
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from pipeline.tokenize.vocabulary import Vocabulary
 
 
 class Encoder:
-    """Encodes documents with one vocabulary: the ids are those of `Tokenizer.encode`, found five times sooner.
+    """An encoder of documents with one vocabulary: the ids are those of `Tokenizer.encode`, five times faster.
 
     Of 1.5 million pre-tokens in 5.5 MB of C++ only 33,000 are distinct, and the tokenizer would split and wrap each of
     them anew.
@@ -32,7 +32,7 @@ class Encoder:
 
 
 class _PretokenTable(dict[str, bytes]):
-    """Pre-token -> its ids as the bytes of a uint16 array, found when first asked for."""
+    """Pre-token -> its ids as the bytes of a uint16 array, computed when it is first requested."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         super().__init__()

@@ -17,7 +17,7 @@ class Packing(StrEnum):
 
 
 class TokenizeParams(Params):
-    """The defaults are the recipe `quick`."""
+    """Parameters of the stage tokenize. The defaults are those of the recipe `quick`."""
 
     vocabulary: str = Field(default="cpp-32768", pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
     """Name of the vocabulary, a folder of `pipeline/tokenize/vocabularies`."""

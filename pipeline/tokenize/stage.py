@@ -1,4 +1,4 @@
-"""The stage tokenize: encode every document, align its structure with its tokens, and pack the rows that training reads."""
+"""Stage tokenize: encode every document, align its structure with its tokens, and pack the rows that training reads."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -45,7 +45,7 @@ def run(context: StageContext[TokenizeParams]) -> StageOutput:
 def tokenize_source(job: PartJob) -> PartOutput:
     """Part function: the token tables of one source.
 
-    Raises StageError if the vocabulary is not the one that was asked for.
+    Raises StageError if the vocabulary is not the requested one.
     """
     params = cast(TokenizeParams, job.params)
     vocabulary = load_vocabulary(params.vocabulary)

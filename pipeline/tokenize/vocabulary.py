@@ -1,9 +1,9 @@
-"""A vocabulary: a byte-level BPE tokenizer, pinned by digest, with the facts of how it was made.
+"""Vocabulary: a byte-level BPE tokenizer, pinned by digest, with the facts of how it was made.
 
 A vocabulary is a folder of `tokenizer.json` (Hugging Face tokenizers) and `vocabulary.toml`. Special tokens are plain
 entries of the vocabulary and `added_tokens` stays empty: `encode_special_tokens` is not saved in tokenizer.json, so
 with added tokens a plain `Tokenizer.from_file` would turn the spelling `<|eos|>` in corpus text into a control id. No
-merge can make one either: the pre-tokenizer never joins the mark `<|` with the letters behind it.
+merge can make one either: the pre-tokenizer never joins the mark `<|` with the letters after it.
 """
 
 import hashlib
@@ -48,9 +48,9 @@ PATTERN = "|".join(
     (
         rf"{_MARK}?{_LETTER}+",  # a word, with at most one blank or punctuation mark before it
         r" ?[0-9]{1,3}",  # digits in groups of at most three
-        rf" ?{_PUNCTUATION}+\n*",  # operators and brackets, with the line ends behind them
+        rf" ?{_PUNCTUATION}+\n*",  # operators and brackets, with the line ends after them
         rf"{_BLANK}*\n+",  # line ends
-        rf"{_BLANK}+(?!{_NOT_BLANK})",  # indentation, but for the blank that belongs to the word behind it
+        rf"{_BLANK}+(?!{_NOT_BLANK})",  # indentation, but for the blank that belongs to the word after it
         rf"{_BLANK}+",
     )
 )
@@ -62,7 +62,7 @@ line is always the start of a token.
 """
 
 MAX_TOKEN_BYTES = 32
-"""No merge makes a token longer than this: long ones are license headers and tables, learned by heart."""
+"""No merge makes a token longer than this: long ones are license headers and tables that were memorized."""
 
 MAX_SIZE = 65_499
 """Ids are uint16, and Megatron stores uint16 only for fewer than 65,500 entries."""
@@ -90,12 +90,12 @@ class Vocabulary:
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        """The tokenizer as anyone would load it, without a setting of ours."""
+        """The tokenizer as any program loads it, without further settings."""
         return Tokenizer.from_str(self.tokenizer_json.decode())
 
     @cached_property
     def token_bytes(self) -> tuple[bytes, ...]:
-        """The bytes that each id stands for; a special's are its spelling."""
+        """The bytes of each id; those of a special token are its spelling."""
         byte_of = {character: byte for byte, character in enumerate(byte_characters())}
         spellings = json.loads(self.tokenizer_json)["model"]["vocab"]
         by_id = sorted(spellings, key=spellings.__getitem__)
@@ -108,7 +108,7 @@ class Vocabulary:
 
     @cached_property
     def ends_line(self) -> npt.NDArray[np.bool_]:
-        """Return, for each id, whether its bytes end with a line end."""
+        """For each id, whether its bytes end with a line end."""
         return np.array([value.endswith(b"\n") for value in self.token_bytes])
 
     def as_json(self) -> dict[str, Any]:
@@ -134,7 +134,7 @@ class TrainedOn(NamedTuple):
 def load_vocabulary(name: str, folder: Path | None = None) -> Vocabulary:
     """Return the vocabulary `name` of the package, or of another folder of vocabularies.
 
-    Raises MissingError if there is none, DamagedError if its tokenizer is not the declared one.
+    Raises MissingError if it does not exist, DamagedError if its tokenizer is not the declared one.
     """
     folder = folder or VOCABULARIES
     place = folder / name
@@ -161,7 +161,7 @@ def train_vocabulary(texts: Iterable[str], size: int) -> bytes:
     merges, or for a size that uint16 ids cannot serve.
     """
     if not len(SPECIALS) + _NUM_BYTES <= size <= MAX_SIZE:
-        raise StageError("vocabulary", f"{size} entries were asked for", f"{len(SPECIALS) + _NUM_BYTES} to {MAX_SIZE}")
+        raise StageError("vocabulary", f"{size} entries were requested", f"{len(SPECIALS) + _NUM_BYTES} to {MAX_SIZE}")
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = _pre_tokenizer()
     trainer = trainers.BpeTrainer(
@@ -180,7 +180,7 @@ def train_vocabulary(texts: Iterable[str], size: int) -> bytes:
 
 
 def byte_characters() -> list[str]:
-    """Return the printable character that stands for each byte in a byte-level BPE (GPT-2, `bytes_to_unicode`)."""
+    """Return the printable character that represents each byte in a byte-level BPE (GPT-2, `bytes_to_unicode`)."""
     printable = {*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)}
     others = iter(range(_NUM_BYTES, 2 * _NUM_BYTES))
     return [chr(byte) if byte in printable else chr(next(others)) for byte in range(_NUM_BYTES)]
