@@ -1,14 +1,12 @@
 """A form stands for its Params: the same values go in and come out, and what is out of bounds is named."""
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Literal
 
 import pytest
 from pydantic import Field
 
 from assets.config import filled, form, params_from
-from assets.training import TrainingParams, command_of
 from pipeline.build.recipes import RECIPES
 from pipeline.build.stages import STAGES
 from pipeline.core.errors import ParamsError
@@ -66,23 +64,3 @@ def test_a_value_out_of_bounds_is_named_with_what_was_found() -> None:
 
     with pytest.raises(ParamsError, match=r"fraction is 1.5: Input should be less than or equal to 1"):
         params_from(config, OuterParams)
-
-
-@pytest.mark.parametrize(
-    ("values", "words"),
-    [
-        ({}, "--snapshot live"),
-        ({"follow": "live"}, "--follow live"),
-        ({"mix": ("quick=2", "tiny=0.5")}, "--mix quick=2 --mix tiny=0.5"),
-    ],
-)
-def test_a_training_reads_what_its_form_names(values: dict[str, object], words: str, tmp_path: Path) -> None:
-    params = params_from(filled(TrainingParams.model_validate(values)), TrainingParams)
-    line = " ".join(command_of(params, tmp_path))
-    assert words in line
-    assert sum(f"--{name} " in line for name in ("snapshot", "follow", "mix")) == 1
-
-
-def test_a_ref_that_cannot_be_followed_is_named() -> None:
-    with pytest.raises(ParamsError, match="follow is 'newest'"):
-        params_from(form(TrainingParams)(follow="newest"), TrainingParams)

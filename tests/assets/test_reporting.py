@@ -2,10 +2,8 @@
 
 import base64
 import re
-from pathlib import Path
 
 from assets.reporting import license_rows, snapshot_metadata, sparkline, stage_metadata, verdict_rows, waterfall_rows
-from assets.training import training_metadata
 from pipeline.build.run_stage import StageResult
 from pipeline.build.stages import STAGES
 from pipeline.contracts.gates import GateVerdict
@@ -69,30 +67,3 @@ def test_a_warning_is_told_from_a_failure() -> None:
     assert failed["verdict"] == "failed"
     assert failed["limit"] == "≤ 0.7"
     assert warning["verdict"] == "warning"
-
-
-def test_a_long_training_shows_its_first_and_last_loss_and_few_between() -> None:
-    losses = [9.0 - step / 1_000 for step in range(1_234)]
-    result = {
-        "losses": losses,
-        "final_loss": losses[-1],
-        "steps": len(losses),
-        "num_parameters": 291_726,
-        "unchanged": False,
-        "seeds": {"global": 42},
-        "environment": {"torch": "2"},
-        "snapshot_id": "a",
-        "checkpoint_id": "b",
-        "parameters_sha256": "c",
-        "certificate": "d",
-        "tokens_per_second": 1_700,
-        "mixture": {},
-        "adoptions": [{"position": 12, "old": "a", "new": "e"}],
-    }
-    metadata = training_metadata(result, "tiny", Path("runs"))
-    assert metadata["adoptions"].records[0].data == result["adoptions"][0]
-    assert "mixture" not in metadata
-    records = metadata["losses"].records
-
-    assert [records[0].data["step"], records[-1].data["step"]] == [1, 1_234]
-    assert len(records) <= 13

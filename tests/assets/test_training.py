@@ -1,0 +1,56 @@
+"""The asset of the training reads the arguments of its form, and shows what a session logged."""
+
+from pathlib import Path
+
+import pytest
+
+from assets.config import filled, form, params_from
+from assets.training import TrainingParams, command_of, training_metadata
+from pipeline.core.errors import ParamsError
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({}, "--snapshot live"),
+        ({"follow": "live"}, "--follow live"),
+        ({"mix": ("quick=2", "tiny=0.5")}, "--mix quick=2 --mix tiny=0.5"),
+    ],
+)
+def test_a_training_reads_what_its_form_names(values: dict[str, object], words: str, tmp_path: Path) -> None:
+    params = params_from(filled(TrainingParams.model_validate(values)), TrainingParams)
+    line = " ".join(command_of(params, tmp_path))
+    assert words in line
+    assert sum(f"--{name} " in line for name in ("snapshot", "follow", "mix")) == 1
+
+
+def test_a_ref_that_cannot_be_followed_is_named() -> None:
+    with pytest.raises(ParamsError, match="follow is 'newest'"):
+        params_from(form(TrainingParams)(follow="newest"), TrainingParams)
+
+
+def test_a_long_training_shows_its_first_and_last_loss_and_few_between() -> None:
+    losses = [9.0 - step / 1_000 for step in range(1_234)]
+    result = {
+        "losses": losses,
+        "final_loss": losses[-1],
+        "steps": len(losses),
+        "num_parameters": 291_726,
+        "unchanged": False,
+        "seeds": {"global": 42},
+        "environment": {"torch": "2"},
+        "snapshot_id": "a",
+        "checkpoint_id": "b",
+        "parameters_sha256": "c",
+        "certificate": "d",
+        "tokens_per_second": 1_700,
+        "mixture": {},
+        "adoptions": [{"position": 12, "old": "a", "new": "e"}],
+    }
+    metadata = training_metadata(result, "tiny", Path("runs"))
+    assert metadata["adoptions"].records[0].data == result["adoptions"][0]
+    assert "mixture" not in metadata
+    records = metadata["losses"].records
+
+    assert [records[0].data["step"], records[-1].data["step"]] == [1, 1_234]
+    assert len(records) <= 13
