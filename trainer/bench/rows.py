@@ -59,7 +59,7 @@ def rows_of(is_dry: bool) -> list[BenchRow]:
     prefix, sizes, cases, strict = "", CheckSizes(), CASES, STRICT_CASE
     if is_dry:
         prefix, sizes, strict = "dry-", CheckSizes.dry(), _shrunk(STRICT_CASE)
-        cases = tuple(_shrunk(case) for case in CASES if case.name not in _SAME_WAYS)
+        cases = tuple(_shrunk(case) for case in CASES if case.name not in _COVERED_BY_OTHERS)
     return [
         *(BenchRow(case.name, partial(_measure_case, measure_steps, case), has_warm_start=True) for case in cases),
         BenchRow(strict.name, partial(_measure_case, measure_determinism_cost, strict)),
@@ -68,7 +68,7 @@ def rows_of(is_dry: bool) -> list[BenchRow]:
     ]
 
 
-_SAME_WAYS = ("train-small", "train-nam52")
+_COVERED_BY_OTHERS = ("train-small", "train-nam52")
 """Cases that a dry run leaves out: others run the same code."""
 
 
