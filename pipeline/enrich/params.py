@@ -1,9 +1,13 @@
 """Params of the stage enrich: the limits of a parse and of the compiler index, and the share of degraded documents."""
 
+from typing import TYPE_CHECKING
+
 from pydantic import Field
 
 from pipeline.core.params import Params
-from pipeline.sandbox.sandbox import Limits
+
+if TYPE_CHECKING:
+    from pipeline.sandbox.sandbox import Limits
 
 _WALL_PER_CPU = 5
 """Seconds on the wall for each of the processor: they only end what sleeps, so that a busy machine changes nothing."""
@@ -34,13 +38,17 @@ class CompilerParams(Params):
     unit_memory_megabytes: int = Field(default=3072, ge=256, le=1_000_000)
     """Address space of the process that parses one unit. Real units need 300 to 800."""
 
-    def unit_limits(self) -> Limits:
+    def unit_limits(self) -> "Limits":
         """Return the limits of one unit."""
+        from pipeline.sandbox.sandbox import Limits
+
         wall = self.unit_cpu_seconds * _WALL_PER_CPU
         return Limits(self.unit_cpu_seconds, wall, self.unit_memory_megabytes << 20)
 
-    def configure_limits(self) -> Limits:
+    def configure_limits(self) -> "Limits":
         """Return the limits of configuring."""
+        from pipeline.sandbox.sandbox import Limits
+
         return Limits(self.configure_cpu_seconds, self.configure_cpu_seconds * _WALL_PER_CPU, 16 << 30)
 
 

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Protocol, TypeVar
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from pipeline.core.errors import PinError
 from pipeline.core.languages import LANGUAGES
@@ -48,6 +48,8 @@ RESERVED_NAMES = frozenset({"canaries", "duplicates", "loader", "smoke", "snapsh
 
 class SourcePin(Params):
     """The fields that pins of all kinds share. A subclass gives `kind` its default, and `revision_field`."""
+
+    model_config = ConfigDict(use_attribute_docstrings=False)  # no form shows them, and reading them costs each start
 
     name: Slug
     """Name of the source everywhere: lower-case letters, digits and hyphens."""
