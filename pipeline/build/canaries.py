@@ -49,7 +49,7 @@ class Canary:
 
 
 def run_canaries(job: PartJob) -> PartOutput:
-    """Part function: send all canaries; `num_canaries` and `num_canaries_missed` are measures, canaries.json names each."""
+    """Send all canaries, as a part; `num_canaries` and `num_canaries_missed` are measures, canaries.json names each."""
     assert isinstance(job.params, CorpusParams)
     caught = send(job.params)
     measures = {"num_canaries": len(caught), "num_canaries_missed": sum(not seen for seen in caught.values())}

@@ -43,7 +43,7 @@ def run(context: StageContext[TokenizeParams]) -> StageOutput:
 
 
 def tokenize_source(job: PartJob) -> PartOutput:
-    """Part function: the token tables of one source.
+    """Make the token tables of one source, as a part.
 
     Raises StageError if the vocabulary is not the requested one.
     """

@@ -14,7 +14,7 @@ from pipeline.formats.snapshot_json import SNAPSHOT_FILE, SNAPSHOT_FORMAT
 
 
 def compose(job: PartJob) -> PartOutput:
-    """Part function: write the snapshot of the rows that `job.inputs` names.
+    """Write the snapshot, as a part, of the rows that `job.inputs` names.
 
     Inputs: `rows/<source>` and `rules/<source>` for each source, `duplicates`, and `tokenize`, the stage that holds the vocabulary.
     Identity: `weights` by source, `vocabulary`, `row_length`, `pins`, `held_out`; copied into snapshot.json.

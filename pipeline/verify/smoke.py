@@ -16,7 +16,7 @@ NUM_LOADER_ROWS = 1000
 
 
 def run_smoke(job: PartJob) -> PartOutput:
-    """Part function: run `python -m trainer smoke` on the snapshot in `job.inputs["snapshot"]`; its steps and losses are measures.
+    """Run `python -m trainer smoke`, as a part, on the snapshot in `job.inputs["snapshot"]`; its steps and losses are measures.
 
     Raises StageError with the last line of a trainer that crashes or hangs.
     """
@@ -26,7 +26,7 @@ def run_smoke(job: PartJob) -> PartOutput:
 
 
 def run_loader_checks(job: PartJob) -> PartOutput:
-    """Part function: run the reproducibility checks of the loader, each reading in a fresh process; they are measures.
+    """Run the reproducibility checks of the loader as a part, each reading in a fresh process; they are measures.
 
     The checks of the model are left to `python -m trainer verify-loader`: they take a minute.
     """

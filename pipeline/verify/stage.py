@@ -115,7 +115,7 @@ def _parts(context: Context, snapshot_id: str, rows_format: Mapping[str, Any]) -
 
 
 def prove_source(job: PartJob) -> PartOutput:
-    """Part function: every proof about one source's tokens and rows that needs no other source."""
+    """Prove as a part everything about one source's tokens and rows that needs no other source."""
     rows, vocabulary_size = job.inputs["rows"], job.identity["vocabulary"]["size"]
     tokens = rows.table(TOKENS)
     packed = {str(split): rows.table(PACKED[split]) for split in Split}

@@ -45,7 +45,7 @@ class Conditional:
         return [(before[1], after[0]) for before, after in pairwise(self.directives)]
 
     def longest_branch(self) -> int:
-        """Lines of the longest branch."""
+        """Return the number of lines of the longest branch."""
         return max(after - before - 1 for before, after in pairwise(self.line_numbers))
 
 
