@@ -23,7 +23,21 @@ from tests.support.paths import ROOT
 PACKAGES = ("assets", "kernels", "pipeline", "trainer")
 MAX_FLOORS_AND_ARROWS = {"pipeline": (9, 60), "trainer": (7, 50)}
 MAX_CHILDREN = 18
+MAX_FILES = 15
 NAMES_OF_EVERY_STAGE = {"__init__", "__main__", "stage", "params", "op", "launch"}
+
+_VERBS = """
+    Add Adopt Allocate Append Apply Assign Attend Build Check Clean Combine Commit Compare Compare-and-swap Compile
+    Compose Compute Concatenate Continue Convert Convolve Copy Count Create Cut Damage Decide Declare Decompress
+    Derive Describe Digest Download Draw Drop End Escape Fetch Fill Find Finish Flatten Forget Format Gather
+    Generate Give Hash Hold Import Index Iterate Join Judge Keep Kill Launch Lay Leave List Load Lock Log Make Map
+    Mark Measure Mount Move Name Open Order Pack Parse Plot Print Promote Prove Quarantine Queue Raise Re-execute
+    Read Record Refuse Register Release Remove Rename Render Replace Report Require Resolve Restore Resume Return
+    Rotate Round Run Sample Scale Score Send Serialize Set Shard Show Sort Start Store Sum Sync Tag Take Time Trace
+    Train Try Turn Update Verify Wait Walk Write Yield
+"""
+VERBS = frozenset(_VERBS.split())
+"""Verbs that docstrings of functions begin with. One that is missing is added here; a noun is not."""
 
 ON_ITS_OWN = "modeling_sluice.py"
 """A file that is copied into exports and imports nothing of ours: its blocks are named like those of the model."""
@@ -113,7 +127,10 @@ def test_a_package_is_read_in_few_floors_and_arrows(folder: str) -> None:
 
 @pytest.mark.parametrize("folder", _folders())
 def test_a_folder_holds_few_children(folder: str) -> None:
+    files = [path for path in (ROOT / folder.replace(".", "/")).glob("*.py") if path.name != "__init__.py"]
+
     assert len(plan(folder).floors) <= MAX_CHILDREN
+    assert len(files) <= MAX_FILES
 
 
 @pytest.mark.parametrize("folder", _folders())
@@ -185,6 +202,19 @@ def test_docstrings_begin_with_a_noun_or_an_imperative_verb(module: str) -> None
     questions = ("What", "Which", "Where", "How", "Whether", "Who", "Why")
 
     assert [text.split("\n")[0] for text in said if text.startswith(questions)] == []
+
+
+@pytest.mark.parametrize("module", sorted(_modules()))
+def test_docstrings_of_functions_begin_with_a_verb(module: str) -> None:
+    functions = [
+        node
+        for node in ast.walk(ast.parse(_modules()[module].read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and not any(ast.unparse(each).endswith("property") for each in node.decorator_list)
+    ]
+    first_words = {node.name: re.match(r"[\w-]*", ast.get_docstring(node) or "Return") for node in functions}
+
+    assert {name: word[0] for name, word in first_words.items() if word and word[0] not in VERBS} == {}
 
 
 if __name__ == "__main__":

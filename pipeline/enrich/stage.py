@@ -29,7 +29,7 @@ from pipeline.pins.build_block import BuildBlock
 DUPLICATES = "duplicates"
 COMPILER_RECORD = "compiler.json"
 """File of a built source's part: the tools, the counts, what went wrong, and each unit that failed with its reason."""
-COMPILER_VERSION = 3
+COMPILER_VERSION = 4
 """Raised when the compiler index changes: parts of sources without a `build` block do not depend on it."""
 
 _READ = ["document_id", "source", "path", "split", "text", "text_sha256", *CHRONOLOGY]
