@@ -13,7 +13,7 @@ from pipeline.collect.params import CollectParams, RetryPolicy
 from pipeline.contracts.part import Part, PartJob, PartOutput, StageOutput
 from pipeline.contracts.stage_report import StageReport, count_reasons, total
 from pipeline.core.errors import SourceError
-from pipeline.core.languages import is_source
+from pipeline.core.languages import is_source, suffixes_by_language
 from pipeline.core.records import DroppedRecord, FileModification, SourceFile, TreeFile
 from pipeline.core.schema import table_of_records
 from pipeline.core.table_names import DROPPED, FILES, HISTORY, TREE
@@ -90,12 +90,13 @@ def _withdrawal(path: str, sha256: str, selectors: Sequence[Selector]) -> Select
 def _part(pin: SourcePin, path: Path, context: CollectContext) -> Part:
     # A withdrawal enters only the identities of the sources that it may change: the others keep their ids.
     withdrawn = [selector.text for selector in context.withdrawn if selector.concerns(pin.name)]
+    languages = {"languages": suffixes_by_language()}
     return Part(
         name=pin.name,
         kind="collect/part",
         function="source",
         params=context.params,
-        identity=pin.identity() | ({"withdrawn": withdrawn} if withdrawn else {}),
+        identity=pin.identity() | languages | ({"withdrawn": withdrawn} if withdrawn else {}),
         places={"source": path},
     )
 

@@ -143,6 +143,11 @@ def is_unit(path: str) -> bool:
     return language is not None and not language.unit_suffixes.isdisjoint((suffix, suffix.lower()))
 
 
+def suffixes_by_language() -> dict[str, list[str]]:
+    """Return the suffixes of each language, sorted: what decides which files are read, and so a part of identities."""
+    return {language.name: sorted(language.suffixes) for language in sorted(LANGUAGES, key=lambda each: each.name)}
+
+
 def source_suffixes() -> list[str]:
     """Return the suffixes of all languages in lower case, sorted."""
     return sorted({suffix.lower() for language in LANGUAGES for suffix in language.suffixes})

@@ -201,12 +201,13 @@ class NormalizeParams(Params):
 
 @dataclass(frozen=True)
 class RulesIdentity:
-    """The identity of a cleaned part besides its input and Params: split, the pin's license fields, policy, evaluation items."""
+    """The identity of a cleaned part besides its input and Params: split, declared license, policy, texts, evaluation items."""
 
     split: str
     declared_license: str
     inherit_license: bool
     license_policy_sha256: str
+    license_texts_digest: str
     evaluation_sha256: str
 
 

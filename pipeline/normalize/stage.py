@@ -17,6 +17,7 @@ from pipeline.core.languages import LANGUAGES
 from pipeline.core.records import Split
 from pipeline.normalize.contamination.evaluation_items import EVALUATION_ITEMS, all_items, items_digest
 from pipeline.normalize.license.policy import policy_bytes
+from pipeline.normalize.license.texts import texts_digest
 from pipeline.normalize.params import DropBands, NormalizeParams, RulesIdentity, RulesParams
 
 RULES_KIND = "normalize/rules"
@@ -93,6 +94,7 @@ def _rules_parts(context: StageContext[NormalizeParams]) -> list[Part]:
             declared_license=pins[source].declared_license,
             inherit_license=pins[source].inherit_license,
             license_policy_sha256=policy_sha256,
+            license_texts_digest=texts_digest(),
             evaluation_sha256=evaluation_sha256,
         )
         inputs = {"files": object_id}

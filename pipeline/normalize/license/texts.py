@@ -14,6 +14,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
+from pipeline.core.params import digest
 from pipeline.normalize.license.notices import find_notices
 from pipeline.normalize.license.words import license_words
 
@@ -137,6 +138,11 @@ def recognize(text: str) -> Recognition:
 def licenses_inside(text: str) -> tuple[str, ...]:
     """Return the licenses that a text contains among others: for a file's header."""
     return _read(text)[0]
+
+
+def texts_digest() -> str:
+    """Return a digest of the licenses whose texts are recognized, and of their extents: a part of identities."""
+    return digest(_EXTENTS)
 
 
 def _read(text: str) -> tuple[tuple[str, ...], str]:

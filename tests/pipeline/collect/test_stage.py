@@ -11,6 +11,7 @@ from pipeline.collect.kinds.sdist import SdistPin
 from pipeline.collect.params import RetryPolicy
 from pipeline.collect.stage import run
 from pipeline.core.errors import ArchiveError, DigestError, FetchError, SourceError
+from pipeline.core.languages import LANGUAGES, Language
 from pipeline.core.records import DroppedRecord, SourceFile
 from pipeline.core.schema import check_table
 from pipeline.pins.local_tree import tree_digest
@@ -66,6 +67,20 @@ def test_a_second_build_asks_no_index(surroundings: Create, index: "Index", tar_
     index.requests.clear()
     assert run(surroundings(pin, offline=True), retry).failures == {}
     assert index.requests == []
+
+
+def test_another_language_makes_every_part_again(surroundings: Create, tar_gz: Pack, tmp_path: Path) -> None:
+    context = surroundings(archive_pin(tmp_path, tar_gz(FILES)))
+    run(context)
+    with LANGUAGES.registered(Language("python", frozenset({".py"}))):
+        run(context)
+
+    assert [row["path"] for row in rows(context, "demo", "files.parquet")] == [
+        "LICENSE",
+        "a.h",
+        "setup.py",
+        "src/b.cpp",
+    ]
 
 
 def test_files_carry_identities_that_outsiders_can_check(surroundings: Create, tar_gz: Pack, tmp_path: Path) -> None:

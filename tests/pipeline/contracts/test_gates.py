@@ -11,7 +11,7 @@ from pipeline.core.errors import BlockedError, MeasureError
 
 
 def params_of(gate: Gate):
-    return getattr(CorpusParams(), gate.stage)
+    return CorpusParams().of_stage(gate.stage)
 
 
 @pytest.mark.parametrize("gate", GATES, ids=lambda gate: gate.name)
