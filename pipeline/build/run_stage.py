@@ -193,10 +193,13 @@ class _Context:
         return {} if self.input_id is None else parts_of(self.read(self.input_id))
 
     def upstream(self, stage: str) -> Mapping[str, str]:
+        return parts_of(self.read(self.upstream_id(stage)))
+
+    def upstream_id(self, stage: str) -> str:
         found = next((stored for stored in chain(self.build.store, self.input_id) if stage_of(stored) == stage), None)
         if found is None:
             raise MissingError(f"stage {stage}", f"it does not run before {self.stage.name}", "an earlier stage")
-        return parts_of(found)
+        return found.object_id
 
     def scratch_folder(self) -> Path:
         self._num_folders += 1

@@ -1,7 +1,8 @@
 """Names of the tables that more than one folder reads or writes. The record of each is in `pipeline.core.records`.
 
 Tables that end in `.parquet` are read by column; those that end in `.arrow` are memory-mapped. Which stage writes which table, and
-with which record, is declared in STAGES of `pipeline.build.stages`.
+with which record, is declared in STAGES of `pipeline.build.stages`. A table that its own stage alone reads is named beside its
+record.
 """
 
 from pipeline.core.records import Split
@@ -15,9 +16,5 @@ DUPLICATES = "duplicates.parquet"
 KEPT = "kept.parquet"
 ENRICHED = "enriched.parquet"
 TOKENS = "tokens.parquet"
-SIGNATURES = "signatures.parquet"
-COPYLEFT = "copyleft.parquet"
-CONTAMINATION = "contamination.parquet"
-USAGE = "usage.parquet"
 PACKED = {split: f"packed_{split}.parquet" for split in Split}
 TRAINING_ROWS = {split: f"rows_{split}.arrow" for split in Split}

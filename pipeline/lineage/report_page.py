@@ -70,7 +70,7 @@ def family(reason: str) -> str:
 
 
 def waterfall(report: Report) -> str:
-    """Plot the bytes of C and C++ collected, dropped by each rule, and kept."""
+    """Plot the bytes of source code collected, dropped by each rule, and kept."""
     rules = [rule for rule in report.rules if rule["stage"] != STAGES.names[0]]
     rules.sort(key=lambda rule: (-rule["num_bytes"], rule["reason"]))
     came = left = sum(source["num_bytes_in"] for source in report.sources) / 1e6
@@ -86,7 +86,7 @@ def waterfall(report: Report) -> str:
         for place, (start, length) in enumerate(zip(starts, lengths, strict=True)):
             axes.text(start + length, place, f" {length:.{1 if length >= 0.95 else 2}f}", va="center", fontsize=9)
         axes.set_xlim(0, came * 1.12 or 1)
-        axes.set_xlabel("MB of C and C++")
+        axes.set_xlabel("MB of source code")
         return _svg(figure)
 
 
@@ -100,7 +100,7 @@ def sources(report: Report) -> str:
             lengths = [bytes_by_family(row)[name] / 1e6 for row in rows]
             axes.barh([row["source"] for row in rows], lengths, left=left, color=_COLORS[name], height=0.72)
             left = [start + length for start, length in zip(left, lengths, strict=True)]
-        axes.set_xlabel("MB of C and C++")
+        axes.set_xlabel("MB of source code")
         return _svg(figure)
 
 

@@ -14,14 +14,19 @@ from pipeline.core.digests import document_id, text_sha256
 from pipeline.core.params import canonical_json
 from pipeline.core.records import Document, DroppedRecord
 from pipeline.core.schema import table_of_records
-from pipeline.core.table_names import CONTAMINATION, COPYLEFT, DOCUMENTS, DROPPED, FILES, SIGNATURES
+from pipeline.core.table_names import DOCUMENTS, DROPPED, FILES
 from pipeline.lexing.lexer import lexer_of
-from pipeline.normalize.contamination.decontaminate import ContaminationRecord, Decontaminator, WholeSolutions
+from pipeline.normalize.contamination.decontaminate import (
+    CONTAMINATION,
+    ContaminationRecord,
+    Decontaminator,
+    WholeSolutions,
+)
 from pipeline.normalize.contamination.evaluation_items import EVALUATION_ITEMS, EvaluationItem, load_items
 from pipeline.normalize.decode import Decoded, decode, is_lossless
 from pipeline.normalize.drop import Drop
-from pipeline.normalize.duplicates.copyleft import CopyleftRecord
-from pipeline.normalize.duplicates.duplicates import SignatureRecord
+from pipeline.normalize.duplicates.copyleft import COPYLEFT, CopyleftRecord
+from pipeline.normalize.duplicates.duplicates import SIGNATURES, SignatureRecord
 from pipeline.normalize.duplicates.shingles import (
     NUM_TOKENS_IN_SHINGLE,
     hashes_for_minhash,

@@ -12,9 +12,9 @@ from pipeline.contracts.part import PartJob, PartOutput, Tables
 from pipeline.contracts.stage_report import StageReport, count_reasons
 from pipeline.core.records import DuplicateRecord, KeptDocument
 from pipeline.core.schema import table_of_records
-from pipeline.core.table_names import COPYLEFT, DOCUMENTS, DUPLICATES, KEPT, SIGNATURES
-from pipeline.normalize.duplicates.copyleft import find_copyleft_copies, read_copyleft
-from pipeline.normalize.duplicates.duplicates import ComparedDocument, find_duplicates
+from pipeline.core.table_names import DOCUMENTS, DUPLICATES, KEPT
+from pipeline.normalize.duplicates.copyleft import COPYLEFT, find_copyleft_copies, read_copyleft
+from pipeline.normalize.duplicates.duplicates import SIGNATURES, ComparedDocument, find_duplicates
 from pipeline.normalize.duplicates.shingles import NUM_PERMUTATIONS, shingle_hashes
 from pipeline.normalize.measures import compared_measures
 from pipeline.normalize.params import DuplicateParams

@@ -150,6 +150,13 @@ class Filter:
     measure: Callable[[MeasuredText], float]
     limit: str
     why: str
+    other_score: str = ""
+    """Name of the score, if the limit is that of another measure."""
+
+    @property
+    def score(self) -> str:
+        """The name of the measure in the scores and in reasons of drops: that of its limit without `min_` or `max_`."""
+        return self.other_score or self.limit.partition("_")[2]
 
     def is_broken(self, value: float, limit: float) -> bool:
         """Return whether a value breaks the limit: fields named `min_...` are lower bounds, `max_...` upper bounds."""
@@ -178,15 +185,15 @@ FILTERS = Registry(
 def score(path: str, text: str) -> dict[str, float]:
     """Return the value of every filter's measure by the measure's name, rounded to six digits."""
     measured = MeasuredText(path, text, text.encode())
-    return {each.measure.__name__: round(each.measure(measured), 6) for each in FILTERS}
+    return {each.score: round(each.measure(measured), 6) for each in FILTERS}
 
 
 def first_broken(scores: dict[str, float], params: FilterParams) -> Drop | None:
     """Return the drop by the first filter that is broken, with value and limit; None if all hold."""
     for each in FILTERS:
-        value, limit = scores[each.measure.__name__], float(getattr(params, each.limit))
+        value, limit = scores[each.score], float(getattr(params, each.limit))
         if each.is_broken(value, limit):
-            return Drop(each.name, f"{each.measure.__name__} is {value:g}, {each.limit} is {limit:g}")
+            return Drop(each.name, f"{each.score} is {value:g}, {each.limit} is {limit:g}")
     return None
 
 

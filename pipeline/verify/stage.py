@@ -17,7 +17,7 @@ from pipeline.core.errors import StageError
 from pipeline.core.params import Params
 from pipeline.core.records import PackedRow, Split, TokenizedDocument, TrainingRow
 from pipeline.core.schema import check_table
-from pipeline.core.table_names import ENRICHED, PACKED, TOKENS, TRAINING_ROWS, USAGE
+from pipeline.core.table_names import ENRICHED, PACKED, TOKENS, TRAINING_ROWS
 from pipeline.formats.megatron import count_documents_that_differ, write_megatron
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
 from pipeline.tokenize.vocabulary import Vocabulary, load_vocabulary
@@ -40,6 +40,8 @@ from pipeline.verify.tokens import (
 from pipeline.verify.training_rows import count_structures_that_differ, count_training_rows_that_differ
 
 Context = StageContext[VerifyParams]
+USAGE = "usage.parquet"
+"""Table of one part: how often each id occurs in a source."""
 
 
 def run(context: Context) -> StageOutput:
@@ -71,7 +73,7 @@ def _snapshot_part(context: Context, rows_format: Mapping[str, Any]) -> Part:
         function="compose",
         params=Params(),  # limits of gates do not change the data
         version=1,
-        inputs=inputs | {"duplicates": rules["duplicates"], "tokenize": context.input_id or ""},
+        inputs=inputs | {"duplicates": rules["duplicates"], "tokenize": context.upstream_id("tokenize")},
         identity={
             **rows_format,
             "weights": {pin.name: pin.weight for pin in context.pins if pin.name in context.inputs},
@@ -99,7 +101,7 @@ def _parts(context: Context, snapshot_id: str, rows_format: Mapping[str, Any]) -
         for name in _CONSUMERS
     ]
     canaries = Part("canaries", "verify/canaries", "canaries", context.corpus_params, always=True)
-    texts, tokenize = context.upstream("enrich"), context.input_id or ""
+    texts, tokenize = context.upstream("enrich"), context.upstream_id("tokenize")
     proofs = [
         Part(
             name=name,
@@ -185,7 +187,7 @@ def _measures_of_all(context: Context, proofs: dict[str, MadePart], vocabulary: 
         sum(part.report.measures[name] for part in proofs.values())
         for name in ("num_tokens", "num_trained_tokens", "num_slots")
     )
-    tokenizer = Tokenizer.from_file(str(context.read(context.input_id or "").file("tokenizer.json")))
+    tokenizer = Tokenizer.from_file(str(context.read(context.upstream_id("tokenize")).file("tokenizer.json")))
     return {
         "bytes_per_token": sum(part.report.num_bytes_in for part in proofs.values()) / max(1, num_tokens),
         "trained_fraction": num_trained / max(1, num_slots),

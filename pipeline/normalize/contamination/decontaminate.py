@@ -31,6 +31,8 @@ NUM_TOKENS_IN_RUN = 13
 _NUM_PREFIX_BITS = 16
 """The leading bits of a hash: a table of them rules out nearly all runs without sorting any."""
 
+CONTAMINATION = "contamination.parquet"
+
 
 @dataclass(frozen=True, slots=True)
 class ContaminationRecord:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+COPYLEFT = "copyleft.parquet"
+
+
 @dataclass(frozen=True, slots=True)
 class CopyleftRecord:
     """A text that left as copyleft.

@@ -38,6 +38,9 @@ class Reason(StrEnum):
     COPYLEFT_COPY = "copyleft_copy"
 
 
+SIGNATURES = "signatures.parquet"
+
+
 @dataclass(frozen=True, slots=True)
 class SignatureRecord:
     """The fields of a document that duplicates are found by. `signature` is empty for texts with too few tokens."""

@@ -7,6 +7,7 @@ from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import TINY, CorpusParams, pins_of
 from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.build.stages import STAGES
+from pipeline.core import table_names
 from pipeline.core.schema import check_table
 from pipeline.core.table_names import HISTORY, TREE
 from pipeline.pins.pins import RESERVED_NAMES
@@ -56,3 +57,10 @@ def test_a_key_that_leads_to_another_object_is_not_believed(
     with open_build(order, Store(root)) as build:
         made = [result.object_id for result in run_stages(build, "normalize")]
     assert made == [result.object_id for result in tiny_results[:2]]
+
+
+def test_every_table_that_two_folders_read_is_declared_by_a_stage() -> None:
+    declared = {table.name for stage in STAGES for kind in stage.parts for table in kind.tables}
+    names = {value for name, value in vars(table_names).items() if name.isupper() and isinstance(value, str)}
+
+    assert names | {*table_names.PACKED.values(), *table_names.TRAINING_ROWS.values()} == declared

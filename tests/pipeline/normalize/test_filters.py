@@ -104,7 +104,7 @@ def test_every_limit_has_one_filter() -> None:
 
 def test_everything_is_scored_whatever_is_dropped() -> None:
     scores = filters.score("a.h", "")
-    assert set(scores) == {each.measure.__name__ for each in filters.FILTERS}
+    assert set(scores) == {each.score for each in filters.FILTERS}
 
 
 def test_the_first_broken_filter_is_named() -> None:
@@ -125,7 +125,7 @@ def num_semicolons(text: filters.MeasuredText) -> float:
 
 
 def test_a_registered_filter_drops_and_scores(normalize: Normalize) -> None:
-    dense = filters.Filter("dense", num_semicolons, "max_generated_markers", "Statements.")
+    dense = filters.Filter("dense", num_semicolons, "max_generated_markers", "Statements.", "num_semicolons")
     with filters.FILTERS.registered(dense):
         made = normalize({"a": {"x.cpp": CODE, "y.h": CODE.replace(";", "")}})
     assert made.fates() == {"a/x.cpp": "dense", "a/y.h": "kept"}

@@ -3,10 +3,10 @@
 from pipeline.contracts.gates import GATES
 from pipeline.core.records import Document, DroppedRecord, DuplicateRecord
 from pipeline.core.schema import check_table
-from pipeline.core.table_names import COPYLEFT, DOCUMENTS, DROPPED, DUPLICATES, KEPT, SIGNATURES
+from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, KEPT
 from pipeline.normalize.compare_sources import KeptDocument
-from pipeline.normalize.duplicates.copyleft import CopyleftRecord
-from pipeline.normalize.duplicates.duplicates import SignatureRecord
+from pipeline.normalize.duplicates.copyleft import COPYLEFT, CopyleftRecord
+from pipeline.normalize.duplicates.duplicates import SIGNATURES, SignatureRecord
 from pipeline.normalize.params import DuplicateParams, FilterParams, NormalizeParams
 from tests.pipeline.normalize.conftest import Normalize
 from tests.pipeline.normalize.test_clean_source import TAG, code
