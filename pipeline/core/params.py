@@ -17,6 +17,14 @@ class Params(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
 
 
+def field_of(params: Params, name: str, subject: str) -> Any:
+    """Return the field of that name, which a declaration names. Raises ParamsError naming the fields that exist."""
+    fields = type(params).model_fields
+    if name not in fields:
+        raise ParamsError(subject, f"{type(params).__name__} has no field {name}", f"one of {', '.join(fields)}")
+    return getattr(params, name)
+
+
 def canonical_json(value: object) -> bytes:
     """Serialize a value for hashing: UTF-8, keys sorted, no spaces, shortest floats (RFC 8785 for our values).
 

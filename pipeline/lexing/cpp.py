@@ -1,8 +1,7 @@
 """Lexer of C and C++: tokens and comments by one compiled loop, leading comments beside include guards, raw strings.
 
-Total: what is no token of the language is one by its character, what is not closed ends with its line or with the text. A
-raw string is one token by its content, whatever its delimiter; of one that is not closed nothing is taken as raw, nor of
-any after it.
+Any text is read: a character that begins no token is one by itself, and what is not closed ends with its line or the text. A
+raw string is one token by its content, whatever its delimiter; after one that is not closed, no string counts as raw.
 """
 
 import re

@@ -12,11 +12,14 @@ from typing import Any
 from pipeline.build.stage_objects import report_of, stage_params
 from pipeline.build.stages import STAGES
 from pipeline.contracts.stage_report import total
+from pipeline.core.languages import LANGUAGES, language_of
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES
 from pipeline.lineage.queries import QueryRow, connect, create_drops, parts_of_kind, query, stage_object, table_files
 from pipeline.normalize.decode import decode
 from pipeline.normalize.drop import Drop
+from pipeline.normalize.measures import redaction_measure
 from pipeline.normalize.params import NormalizeParams
+from pipeline.normalize.scrub.detectors import placeholders
 from pipeline.normalize.scrub.scrub import Scrubber
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
@@ -72,6 +75,10 @@ class Report:
     """By stage and reason: files, bytes, sources, and samples with the measured value and the first lines."""
     licenses: list[QueryRow]
     """By license expression and fate."""
+    languages: list[QueryRow]
+    """By language: files and bytes that are kept. Files of evidence are in none."""
+    redactions: dict[str, int]
+    """By detector's placeholder: what was replaced in the texts, those of later dropped documents included."""
     refusals: list[QueryRow]
     """By source: the license that was refused or quarantined, on what evidence, and some of the paths."""
     clusters: list[QueryRow]
@@ -114,6 +121,8 @@ class _Reporter:
             sources=self._sources(),
             rules=self._rules(params),
             licenses=self._rows(_LICENSES),
+            languages=self._languages(),
+            redactions=self._redactions(),
             refusals=self._rows(_REFUSALS, num_samples=self.num_samples),
             clusters=self._rows(_CLUSTERS),
         )
@@ -150,6 +159,18 @@ class _Reporter:
             num_tokens = report_of(tokens[name]).measures.get("num_tokens") if name in tokens else None
             rows.append({**row, "num_tokens": num_tokens, "drops": drops[name]})
         return rows
+
+    def _languages(self) -> list[QueryRow]:
+        counts: dict[str, list[int]] = {name: [0, 0] for name in LANGUAGES.names}
+        for row in self._rows("select path, num_bytes from kept"):
+            if (language := language_of(row["path"])) is not None:
+                counts[language.name][0] += 1
+                counts[language.name][1] += row["num_bytes"]
+        return [{"language": name, "num_files": files, "num_bytes": size} for name, (files, size) in counts.items()]
+
+    def _redactions(self) -> dict[str, int]:
+        measures = total(map(report_of, self.steps["normalize"].values())).measures
+        return {word: int(measures.get(redaction_measure(word), 0)) for word in placeholders()}
 
     def _rules(self, params: NormalizeParams) -> list[QueryRow]:
         samples = self._rows(_SAMPLES, num_samples=self.num_samples)

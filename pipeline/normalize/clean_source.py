@@ -36,7 +36,7 @@ from pipeline.normalize.duplicates.shingles import (
 from pipeline.normalize.filters import first_broken, score
 from pipeline.normalize.license.decide import LicenseDecision, PackageFacts, SourceLicenses
 from pipeline.normalize.license.policy import load_policy
-from pipeline.normalize.measures import cleaned_measures
+from pipeline.normalize.measures import cleaned_measures, redaction_measure
 from pipeline.normalize.params import RulesIdentity, RulesParams
 from pipeline.normalize.scrub.detectors import placeholders
 from pipeline.normalize.scrub.scrub import MAX_ROUNDS, Scrubbed, Scrubber
@@ -138,7 +138,7 @@ class SourceCleaner:
         reasons = count_reasons(self.dropped)
         measures = {
             **cleaned_measures(self.documents, self._policy, self._scrubber, self._solutions),
-            **{f"num_redactions_{word.replace('-', '_')}": self._redactions[word] for word in self._redactions},
+            **{redaction_measure(word): number for word, number in self._redactions.items()},
             "num_contaminated": reasons.get("contaminated", 0),
             "num_lossy_decodings": self._num_lossy,
             "num_undecodable": reasons.get("undecodable", 0),

@@ -20,6 +20,7 @@ import numpy as np
 import re2
 from numpy.typing import NDArray
 
+from pipeline.core.params import field_of
 from pipeline.core.registry import Registry
 from pipeline.lexing.lexer import Lexer, lexer_of
 from pipeline.normalize.drop import Drop
@@ -191,7 +192,7 @@ def score(path: str, text: str) -> dict[str, float]:
 def first_broken(scores: dict[str, float], params: FilterParams) -> Drop | None:
     """Return the drop by the first filter that is broken, with value and limit; None if all hold."""
     for each in FILTERS:
-        value, limit = scores[each.score], float(getattr(params, each.limit))
+        value, limit = scores[each.score], float(field_of(params, each.limit, f"filter {each.name}"))
         if each.is_broken(value, limit):
             return Drop(each.name, f"{each.score} is {value:g}, {each.limit} is {limit:g}")
     return None

@@ -25,6 +25,11 @@ def cleaned_measures(
     }
 
 
+def redaction_measure(placeholder: str) -> str:
+    """Return the name of the measure that counts the redactions of a detector."""
+    return f"num_redactions_{placeholder.replace('-', '_')}"
+
+
 def compared_measures(kept: Sequence[ComparedDocument], dropped: Sequence[DuplicateRecord]) -> dict[str, float]:
     """Return the measures of all sources' documents once duplicates are dropped."""
     num_dropped = {reason: sum(record.reason == reason for record in dropped) for reason in Reason}

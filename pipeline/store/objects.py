@@ -168,7 +168,7 @@ def read_manifest(path: Path) -> Manifest:
     """Read the manifest of the object in a folder. Raises DamagedError unless it hashes to the folder's name."""
     try:
         content = json.loads((path / MANIFEST).read_bytes())
-        _refuse_other_version(path, content.get("identity_version", 1))
+        refuse_other_version(f"object {path.name[:12]}", content.get("identity_version", 1))
         entries = tuple(FileEntry(**entry) for entry in content["files"])
         manifest = Manifest(content["kind"], content["identity"], content["inputs"], entries)
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -180,14 +180,11 @@ def read_manifest(path: Path) -> Manifest:
     return manifest
 
 
-def _refuse_other_version(path: Path, found: Any) -> None:
+def refuse_other_version(subject: str, found: Any) -> None:
+    """Raise FormatError unless an identity is of the version that this code hashes."""
     if found != IDENTITY_VERSION:
-        raise FormatError(
-            f"object {path.name[:12]}",
-            f"its identity has version {str(found)[:20]}",
-            f"{IDENTITY_VERSION}",
-            "Another version of Sluice wrote it. Make it again with this one.",
-        )
+        remedy = "Another version of Sluice wrote it. Make it again with this one."
+        raise FormatError(subject, f"its identity has version {str(found)[:20]}", f"{IDENTITY_VERSION}", remedy)
 
 
 def _missing(root: Path, name: str) -> MissingError:

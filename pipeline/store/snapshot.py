@@ -16,6 +16,9 @@ from pipeline.formats.snapshot_json import SNAPSHOT_FILE, SNAPSHOT_FORMAT, SNAPS
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 
+REFS = ("live", "candidate")
+"""Refs of a corpus that name a snapshot."""
+
 
 @dataclass(frozen=True)
 class SnapshotSource:
@@ -74,7 +77,7 @@ class Snapshot:
 
 def resolve(store: Store, corpus: str, name: str) -> str:
     """Return the id of `live`, of `candidate`, or of an object by its id. Raises MissingError saying how to make one."""
-    if name not in ("live", "candidate"):
+    if name not in REFS:
         return store.read(name).object_id
     found = store.ref(corpus, name)
     if found is None:

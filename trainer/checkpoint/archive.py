@@ -18,7 +18,7 @@ from safetensors import SafetensorError, safe_open
 from pipeline.core.digests import file_sha256
 from pipeline.core.durable import sync, write_synced
 from pipeline.core.errors import DamagedError, TrainingError
-from pipeline.store.objects import MANIFEST, FileEntry, Manifest
+from pipeline.store.objects import MANIFEST, FileEntry, Manifest, refuse_other_version
 from pipeline.store.store import Store
 from trainer.checkpoint.checkpoint import KIND, open_stored
 
@@ -102,9 +102,10 @@ def _verify(tar: tarfile.TarFile, source: Path, subject: str) -> Manifest:
 def _manifest(content: bytes, subject: str) -> Manifest:
     try:
         fields = json.loads(content)
+        refuse_other_version(subject, fields.get("identity_version", 1))
         files = tuple(FileEntry(**entry) for entry in fields["files"])
         manifest = Manifest(fields["kind"], fields["identity"], fields["inputs"], files)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         found = f"its manifest cannot be read ({error})"
         raise TrainingError(subject, found, "an exported checkpoint", _AGAIN) from error
     if manifest.kind != KIND:

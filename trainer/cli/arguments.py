@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pipeline.store.store import Store
     from trainer.checkpoint.retention import RetentionPolicy
 
+COMPILE_BACKENDS = ("eager", "aot_eager", "inductor")
 SEED = whole_number(0, 2**63 - 1)
 STEPS = whole_number(1, 10_000_000)
 

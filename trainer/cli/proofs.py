@@ -6,7 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.core.command_line import amount, whole_number
-from trainer.cli.arguments import SEED, STEPS, add_command, add_snapshot, open_store, report, snapshot_id
+from trainer.cli.arguments import (
+    COMPILE_BACKENDS,
+    SEED,
+    STEPS,
+    add_command,
+    add_snapshot,
+    open_store,
+    report,
+    snapshot_id,
+)
 
 if TYPE_CHECKING:
     from trainer.proof.acceptance import GateOutcome
@@ -37,7 +46,7 @@ def _add_bench(commands: Any) -> None:
         "--dry-run", action="store_true", help="without a GPU: the smallest model, timings that mean nothing"
     )
     bench.add_argument("--measure", action="store_true", help="measure the row in this process")
-    bench.add_argument("--backend", choices=("eager", "aot_eager", "inductor"), help="in place of the row's")
+    bench.add_argument("--backend", choices=COMPILE_BACKENDS, help="in place of the row's")
 
 
 def _add_trace(parser: argparse.ArgumentParser) -> None:

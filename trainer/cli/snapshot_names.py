@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from pipeline.core.errors import ParamsError
-from pipeline.store.snapshot import resolve
+from pipeline.store.snapshot import REFS, resolve
 from pipeline.store.store import Store
 from pipeline.store.store_layout import is_id
 from trainer.checkpoint.checkpoint import open_stored, read_state
-from trainer.train.follow_ref import REFS
 
 
 class ResolvedSnapshots(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Any
 
 from pipeline.core.command_line import whole_number
 from trainer.checkpoint.resume_rules import allowable_names
-from trainer.cli.arguments import SEED, STEPS, add_command, add_retention, open_store, retention
+from trainer.cli.arguments import COMPILE_BACKENDS, SEED, STEPS, add_command, add_retention, open_store, retention
 
 
 def add_commands(commands: Any) -> None:
@@ -85,7 +85,7 @@ def _add_configuration(train: argparse.ArgumentParser) -> None:
     train.add_argument(
         "--compile", choices=("off", "fullgraph", "budgeted"), help="fullgraph on a GPU, else the recipe's"
     )
-    train.add_argument("--compile-backend", choices=("eager", "aot_eager", "inductor"), help="in place of the recipe's")
+    train.add_argument("--compile-backend", choices=COMPILE_BACKENDS, help="in place of the recipe's")
     train.add_argument("--structure", choices=("on", "off"), help="the structure embedding, in place of the recipe's")
 
 

@@ -72,7 +72,12 @@ def read_record(name: str, store: Store | None) -> TrainingRecord:
         settings |= {"seed": result["seeds"]["global"], "mixture": result.get("mixture", {})}
         settings["adoptions"] = _by_position(result.get("adoptions", []))
         record = TrainingRecord(settings, result["certificate"], History(result["losses"]))
-    except (ValueError, KeyError, TypeError) as error:
+    except KeyError as error:
+        remedy = "An earlier version wrote it, or it is another file: compare it with that version, or train again."
+        raise TrainingError(
+            f"file {name}", f"it has no field {error}", "a result.json of this version", remedy
+        ) from error
+    except (ValueError, TypeError) as error:
         expected = "a result.json or a checkpoint id"
         raise TrainingError(f"file {name}", f"it is not a result ({error!r})", expected) from error
     found = store is not None and store.locate(checkpoint_id)

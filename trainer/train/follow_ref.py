@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.core.errors import SluiceError, TrainingError
+from pipeline.store.snapshot import REFS
 from pipeline.store.store import Store
 from trainer.checkpoint.certificate import History
 from trainer.checkpoint.checkpoint import load, open_stored, read_state
 from trainer.distributed.ranks import Ranks
 from trainer.train.run_data import Adoption, RunData
-
-REFS = ("live", "candidate")
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,7 @@ def _record_of(line: bytes, pin: Mapping[str, Any], limits: CollectParams) -> tu
         raise _BadLineError(f"its path {path[:200]!r} {flaw}")
     license = _string(record, license_field) if license_field and record.get(license_field) is not None else ""
     if license and not _LICENSE.fullmatch(license):
-        raise _BadLineError(f"its `{license_field}` is {license[:60]!r}, which is no license expression")
+        raise _BadLineError(f"its `{license_field}` is {license[:60]!r}, not a license expression")
     return printable_path(path), _string(record, pin["text_field"]).encode(), license
 
 
@@ -114,7 +114,7 @@ def _flaw_of_path(path: str, limits: CollectParams) -> str:
     parts = path.replace("\\", "/").split("/")
     num_bytes = len(path.encode("utf-8", "surrogateescape"))
     if num_bytes > limits.max_path_bytes or len(parts) - 1 > limits.max_depth:
-        return f"has {num_bytes} bytes and lies {len(parts) - 1} folders deep"
+        return f"has {num_bytes} bytes and is {len(parts) - 1} folders deep"
     return flaw_of_name(path) or ("has an empty part" if {"", "."} & set(parts) else "")
 
 

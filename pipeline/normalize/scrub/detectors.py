@@ -16,7 +16,9 @@ from dataclasses import dataclass
 import re2
 from detect_secrets.settings import default_settings
 
+from pipeline.core.params import field_of
 from pipeline.core.registry import Registry
+from pipeline.normalize.params import ScrubParams
 from pipeline.normalize.scrub.finding import Finding
 from pipeline.normalize.scrub.private_keys import find_private_keys
 from pipeline.normalize.scrub.secrets import find_secrets, find_spliced_secrets
@@ -37,6 +39,10 @@ class Detector:
     param: str | None = None
     stays_in_license_header: bool = False
     settings: Callable[[], AbstractContextManager[object]] = nullcontext
+
+    def is_on(self, params: ScrubParams) -> bool:
+        """Return whether the parameters switch the detector on. Raises ParamsError if they have no such field."""
+        return self.param is None or bool(field_of(params, self.param, f"detector {self.name}"))
 
 
 # Names hold letters with accents too. Letters of other scripts may belong to a sentence without blanks.

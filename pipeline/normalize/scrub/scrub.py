@@ -49,7 +49,7 @@ class Scrubber:
 
     def __init__(self, params: ScrubParams) -> None:
         self._params = params
-        self._detectors = [each for each in DETECTORS if each.param is None or getattr(params, each.param)]
+        self._detectors = [each for each in DETECTORS if each.is_on(params)]
         self._pattern = re.compile(rf"<redacted-({'|'.join(placeholders())})-([0-9]+)>")
         self._stack = ExitStack()
 

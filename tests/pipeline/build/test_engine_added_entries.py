@@ -1,4 +1,4 @@
-"""What a program registers beside the package holds in every build: for any number of workers, and in keys and ids."""
+"""Entries that a program registers beside the package hold in every build: for any number of workers, and in keys and ids."""
 
 import re
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ from pathlib import Path
 from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import TINY, pins_of
 from pipeline.build.run_stage import StageResult, run_stages
+from pipeline.lineage.report import report_corpus
 from pipeline.normalize.scrub.detectors import DETECTORS, Detector
 from pipeline.normalize.scrub.finding import Finding
 from pipeline.store.store import Store
@@ -27,7 +28,9 @@ def test_a_detector_added_by_a_program_gives_one_id_for_any_number_of_workers(tm
     before = normalized(tmp_path / "one", 1)
     with DETECTORS.registered(Detector("ring", find_rings, "ring")):
         one, two = normalized(tmp_path / "one", 1), normalized(tmp_path / "two", 2)
+        report = report_corpus(Store(tmp_path / "one"), "tiny")
 
+    assert report.redactions["ring"] == one.report.measures["num_redactions_ring"]
     assert one.report.measures["num_redactions_ring"] == two.report.measures["num_redactions_ring"] > 0
     assert one.object_id == two.object_id != before.object_id
     assert not one.unchanged

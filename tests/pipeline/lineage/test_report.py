@@ -45,6 +45,13 @@ def test_it_answers_what_was_dropped_for_the_license_and_on_what_evidence(tiny: 
     )
 
 
+def test_kept_files_are_counted_by_language_and_redactions_by_detector(tiny: Report) -> None:
+    assert sum(row["num_files"] for row in tiny.languages) == FATES["kept"]
+    assert {row["language"] for row in tiny.languages if row["num_files"]} == {"c", "c_or_cpp", "cpp"}
+    assert tiny.redactions["email"] > 0
+    assert "email" in render_page(tiny)
+
+
 def test_samples_are_few_and_show_the_measured_value_and_the_first_lines(tiny_store: Store, tiny: Report) -> None:
     assert all(0 < len(rule["samples"]) <= 5 for rule in tiny.rules)
     (sample, *_) = next(rule for rule in tiny.rules if rule["reason"] == "long_line")["samples"]

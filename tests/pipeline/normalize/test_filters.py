@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from pipeline.core.errors import ParamsError
 from pipeline.normalize import filters
 from pipeline.normalize.params import FilterParams
 from tests.pipeline.normalize.conftest import Normalize
@@ -133,3 +134,12 @@ def test_a_registered_filter_drops_and_scores(normalize: Normalize) -> None:
     assert dropped["detail"] == "num_semicolons is 30, max_generated_markers is 0"
     (kept,) = made.rows("a", "documents.parquet")
     assert json.loads(kept["scores"])["num_semicolons"] == 0
+
+
+def test_a_filter_with_a_limit_that_does_not_exist_is_refused_by_name() -> None:
+    unknown = filters.Filter("dense", num_semicolons, "max_semicolons", "Statements.")
+    with (
+        filters.FILTERS.registered(unknown),
+        pytest.raises(ParamsError, match=r"filter dense: FilterParams has no field"),
+    ):
+        filters.first_broken(filters.score("a.h", CODE), FilterParams(min_num_bytes=1))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.core.errors import StoreError, TrainingError
+from pipeline.core.errors import FormatError, StoreError, TrainingError
 from pipeline.store.store import Store
 from tests.support.made_checkpoints import made, put
 from trainer.checkpoint import archive
@@ -89,3 +89,13 @@ def test_an_import_takes_an_export_and_nothing_else(
         archive.import_archive(other, tmp_path / "a.tar")
     assert list(other.root.glob("objects/*/*/*")) == []
     assert not (tmp_path / "outside").exists()
+
+
+def test_an_export_of_an_earlier_version_is_refused_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "old.tar"
+    with tarfile.open(path, "w") as tar:
+        content = b'{"kind": "training/checkpoint", "identity": {}, "inputs": {}, "files": []}'
+        with_member(tar, tarfile.TarInfo(f"{'0' * 64}/manifest.json"), content)
+
+    with pytest.raises(FormatError, match=r"version 1; expected 2.*Another version of Sluice wrote it"):
+        archive.import_archive(Store(tmp_path / "store"), path)

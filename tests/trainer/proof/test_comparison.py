@@ -1,13 +1,16 @@
 """Comparison of two trainings: settings, then the first step and tensor that differ."""
 
 import hashlib
+from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 
+from pipeline.core.errors import TrainingError
 from trainer.checkpoint.certificate import History, describe_state, differing_tensors
 from trainer.checkpoint.checkpoint import Checkpoint
-from trainer.proof.comparison import TrainingRecord, compare_trainings, diff_checkpoints
+from trainer.proof.comparison import TrainingRecord, compare_trainings, diff_checkpoints, read_record
 
 TENSORS = {"parameters/a": torch.arange(6.0), "parameters/b": torch.ones(2, 2)}
 
@@ -56,3 +59,11 @@ def test_a_difference_is_named_by_tensor() -> None:
 
     assert [name for name, row in rows.items() if not row.is_equal] == ["parameters/layers.0.norm.weight"]
     assert rows["parameters/layers.0.norm.weight"].max_difference == 0.5
+
+
+def test_a_result_of_an_earlier_version_is_refused_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    path.write_text('{"checkpoint_id": "", "snapshot_id": "", "config": {}, "packing": {}}')
+
+    with pytest.raises(TrainingError, match=r"no field 'environment'.*An earlier version wrote it"):
+        read_record(str(path), None)

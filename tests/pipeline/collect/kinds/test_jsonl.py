@@ -73,10 +73,10 @@ def test_a_license_becomes_the_sidecar_of_its_file(tmp_path: Path) -> None:
         (line("d//b.c"), "has an empty part"),
         (line(""), "has no name"),
         (line("b\0.c"), "has a NUL"),
-        (line("d/" * 80 + "b.c"), "lies 80 folders deep"),
+        (line("d/" * 80 + "b.c"), "is 80 folders deep"),
         (line("a.c"), "its path 'a.c' was there before"),
         (line("a.c.license"), "its path 'a.c.license' was there before"),
-        (line("b.c", license="MIT\nOR else"), "which is no license expression"),
+        (line("b.c", license="MIT\nOR else"), "not a license expression"),
         (line("b.c", license=["MIT"]), "`license` is of type list"),
     ],
 )

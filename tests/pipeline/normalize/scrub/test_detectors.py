@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
+from pipeline.core.errors import ParamsError
 from pipeline.normalize.params import ScrubParams
 from pipeline.normalize.scrub.detectors import (
     DETECTORS,
@@ -124,6 +126,15 @@ def test_a_registered_detector_is_replaced_counted_and_found_by_the_gate(normali
     assert continued == "<redacted-bank-account-1> <redacted-bank-account-2>"
     assert made.result.report.measures["num_redactions_bank_account"] == 2
     assert made.result.report.measures["num_unwaived_secrets"] == 0
+
+
+def test_a_detector_with_a_switch_that_does_not_exist_is_refused_by_name() -> None:
+    unknown = replace(IBAN, param="redact_accounts")
+    with (
+        DETECTORS.registered(unknown),
+        pytest.raises(ParamsError, match=r"has no field redact_accounts; expected one of"),
+    ):
+        Scrubber(ScrubParams())
 
 
 def test_a_detector_is_switched_off_by_its_param() -> None:
