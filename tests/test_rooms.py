@@ -176,13 +176,13 @@ def test_tests_mirror_the_source() -> None:
 
 
 @pytest.mark.parametrize("package", ["pipeline", "trainer"])
-def test_no_file_name_stands_twice_in_a_package(package: str) -> None:
+def test_no_file_name_is_used_twice_in_a_package(package: str) -> None:
     names = Counter(path.stem for name, path in _modules().items() if name.startswith(f"{package}."))
 
     assert [name for name, number in names.items() if number > 1 and name not in NAMES_OF_EVERY_STAGE] == []
 
 
-def test_no_public_class_name_stands_twice() -> None:
+def test_no_public_class_name_is_used_twice() -> None:
     names = Counter(
         node.name
         for path in _modules().values()

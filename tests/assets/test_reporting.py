@@ -58,7 +58,7 @@ def test_the_waterfall_and_the_licenses_add_up_to_the_snapshot(
     assert documents == waterfall[-1]["out"] == sum(row["documents"] for row in license_rows(snapshot))
 
 
-def test_a_warning_is_told_from_a_failure() -> None:
+def test_a_warning_is_distinguished_from_a_failure() -> None:
     def verdict(blocking: bool) -> GateVerdict:
         return GateVerdict("gate", "verify", blocking, "share", 0.9, "at most", 0.7, False, "Because.")
 

@@ -159,7 +159,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Normalized:
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_bad_input_meets_its_fate_and_the_reason_is_said(name: str, made: Normalized) -> None:
+def test_bad_input_has_the_expected_fate_and_its_reason_is_recorded(name: str, made: Normalized) -> None:
     row, source = ROWS[name], f"row-{list(ROWS).index(name):02}"
     documents = made.rows(source, "documents.parquet")
     dropped = made.rows(source, "dropped.parquet")

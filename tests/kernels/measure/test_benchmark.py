@@ -25,7 +25,7 @@ def benchmark(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a CUDA device is here")
-def test_without_a_gpu_it_says_so_and_fails(tmp_path: Path) -> None:
+def test_without_a_gpu_it_reports_that_and_fails(tmp_path: Path) -> None:
     done = benchmark("--output", str(tmp_path / "rows.jsonl"))
 
     assert done.returncode == 1

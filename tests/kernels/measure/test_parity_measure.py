@@ -32,7 +32,7 @@ def test_a_kernel_that_forgets_the_mean_is_out_of_tolerance_in_every_output() ->
     assert not any(result.passed for result in results.values())
 
 
-def test_a_wrong_gradient_behind_a_right_forward_is_out_of_tolerance() -> None:
+def test_a_wrong_gradient_after_a_right_forward_is_out_of_tolerance() -> None:
     def detached_scale(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
         return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps).detach() * weight
 

@@ -48,7 +48,7 @@ def rows_of(milliseconds: dict[tuple[int, int], list[float | None]]) -> list[dic
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a CUDA device is here")
-def test_without_a_gpu_it_says_so_and_writes_nothing(tmp_path: Path) -> None:
+def test_without_a_gpu_it_reports_that_and_writes_nothing(tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-m",

@@ -64,7 +64,7 @@ def test_one_worker_and_two_write_the_same_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("num_workers", [1, 2])
-def test_a_source_that_fails_is_a_result_and_the_others_go_on(store: Store, num_workers: int) -> None:
+def test_a_source_that_fails_is_a_result_and_the_others_continue(store: Store, num_workers: int) -> None:
     with Engine(num_workers) as engine:
         results = {task.part.name: result for task, result in engine.run(tasks(store, "refuse"))}
 

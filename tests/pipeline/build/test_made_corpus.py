@@ -28,7 +28,7 @@ def test_every_source_file_is_listed_once() -> None:
     assert found == set(EXPECTED)
 
 
-def test_every_file_meets_its_fate(tiny_results: list[StageResult], tiny_store: Store) -> None:
+def test_every_file_has_the_expected_fate(tiny_results: list[StageResult], tiny_store: Store) -> None:
     normalize = next(result for result in tiny_results if result.stage == "normalize")
     fates: dict[tuple[str, str], str] = {}
     for name, object_id in normalize.parts.items():

@@ -26,7 +26,7 @@ def snapshot_of(results: list[StageResult]) -> str:
     return snapshot_id
 
 
-def test_an_object_that_is_no_snapshot_is_refused_by_its_kind(built: Store, tiny_results: list[StageResult]) -> None:
+def test_an_object_that_is_not_a_snapshot_is_refused_by_its_kind(built: Store, tiny_results: list[StageResult]) -> None:
     for result in tiny_results:
         with pytest.raises(SnapshotError, match=f"it is a {result.stage}/stage"):
             promote(built, "tiny", result.object_id)

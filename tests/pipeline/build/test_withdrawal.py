@@ -69,7 +69,7 @@ def test_who_holds_it_is_named_with_its_refs_and_with_the_copies_that_lost_to_it
     assert {copy.partition("/")[0] for copy in holder.copies} == {"odds"}
 
 
-def test_a_digest_takes_the_bytes_wherever_they_lie_and_a_restored_one_is_back(copied: Store) -> None:
+def test_a_withdrawn_digest_removes_its_bytes_at_every_path_and_a_restored_one_is_back(copied: Store) -> None:
     before = collected(copied)
     files = copied.read(before["lantern"]).table("files.parquet", ["path", "blob_sha256"]).to_pylist()
     file = next(file for file in files if file["path"].startswith("src/"))
@@ -101,7 +101,9 @@ def test_what_nobody_holds_cannot_be_withdrawn_or_restored(copied: Store) -> Non
     assert copied.withdrawals() == []
 
 
-def test_the_command_records_once_and_lists_what_stands(copied: Store, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_records_once_and_lists_what_is_withdrawn(
+    copied: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
     for _ in range(2):
         assert main(["withdraw", WITHDRAWN, "--store", str(copied.root), "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["holders"][0]["kind"] == "snapshot"

@@ -82,7 +82,7 @@ def test_an_index_without_digests_is_noted(index: "Index", tar_gz: Pack, propose
     assert "The index gave no digest" in " ".join(notes)
 
 
-def test_bytes_that_are_not_those_of_the_link_are_no_proposal(index: "Index", tar_gz: Pack, propose: Propose) -> None:
+def test_bytes_that_are_not_those_of_the_link_are_not_proposed(index: "Index", tar_gz: Pack, propose: Propose) -> None:
     index.add("demo_pkg-1.0.tar.gz", sdist(tar_gz, "1.0"), link_digest="1" * 64)
     with pytest.raises(DigestError, match="1" * 64):
         propose()

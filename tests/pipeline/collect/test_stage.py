@@ -60,7 +60,9 @@ def test_an_sdist_goes_from_the_index_through_the_store_into_a_part(
     assert [row["path"] for row in rows(context, "demo", "files.parquet")] == ["LICENSE", "a.h", "src/b.cpp"]
 
 
-def test_a_second_build_asks_no_index(surroundings: Create, index: "Index", tar_gz: Pack, retry: RetryPolicy) -> None:
+def test_a_second_build_requests_no_index(
+    surroundings: Create, index: "Index", tar_gz: Pack, retry: RetryPolicy
+) -> None:
     sha256 = index.add("demo-1.0.tar.gz", tar_gz(FILES))
     pin = SdistPin(name="demo", project="demo", version="1.0", file_name="demo-1.0.tar.gz", sha256=sha256)
     run(surroundings(pin), retry)

@@ -42,7 +42,7 @@ def test_a_missing_measure_is_an_error_that_names_those_that_exist() -> None:
         judge("collect", {"rows_in": 1.0, "num_failed_sources": 0.0}, CorpusParams().collect)
 
 
-def test_a_measure_that_is_no_number_does_not_pass() -> None:
+def test_a_measure_that_is_not_a_number_does_not_pass() -> None:
     gate = Gate("test", "collect", "measure", NONE, "")
 
     assert not gate.judge({"measure": float("nan")}, CorpusParams().collect).passed

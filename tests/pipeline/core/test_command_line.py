@@ -103,7 +103,7 @@ def test_odd_values_are_refused_and_make_nothing(ask: Ask, tmp_path: Path, argum
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_reader_that_leaves_early_is_no_traceback() -> None:
+def test_a_reader_that_ends_early_causes_no_traceback() -> None:
     child = subprocess.Popen(
         [sys.executable, "-m", "pipeline", "gates", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

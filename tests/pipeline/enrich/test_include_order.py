@@ -35,7 +35,7 @@ def test_a_cycle_counts_as_one_with_its_headers_first() -> None:
     assert order_documents(includes) == ["x.h", "y.h", "z.h", "a.c", "user.c"]
 
 
-def test_a_file_that_includes_itself_is_no_cycle() -> None:
+def test_a_file_that_includes_itself_is_not_a_cycle() -> None:
     assert order_documents({"a.h": ['"a.h"'], "b.h": []}) == ["a.h", "b.h"]
 
 

@@ -15,7 +15,7 @@ from pipeline.store.snapshot import Snapshot
 from tests.support.paths import ROOT
 
 
-def test_the_tables_and_the_tokenizer_read_as_they_lie(snapshot: Snapshot, tmp_path: Path) -> None:
+def test_the_tables_and_the_tokenizer_are_read_as_they_are_stored(snapshot: Snapshot, tmp_path: Path) -> None:
     export(snapshot, "huggingface", tmp_path / "out")
     tokenizer = Tokenizer.from_file(str(tmp_path / "out" / "tokenizer.json"))
     packed = pa.concat_tables([pq.read_table(path) for path in sorted((tmp_path / "out/packed/train").glob("*"))])

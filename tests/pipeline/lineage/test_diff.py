@@ -52,7 +52,7 @@ def test_a_snapshot_differs_in_nothing_from_itself(tiny_store: Store, capsys: py
     assert answer["totals"]["a"] == answer["totals"]["b"]
 
 
-def test_what_is_no_snapshot_is_refused(tiny_store: Store) -> None:
+def test_what_is_not_a_snapshot_is_refused(tiny_store: Store) -> None:
     live = tiny_store.ref("tiny", "live") or ""
     with pytest.raises(SnapshotError, match="a snapshot"):
         difference(tiny_store, live, tiny_store.ref("tiny", "collect") or "")

@@ -45,7 +45,7 @@ def test_the_digest_moves_with_bytes_names_and_the_executable_bit_only(tree: Pat
     assert len({before, executable, changed, tree_digest(tree)}) == 4
 
 
-def test_a_name_with_a_line_end_cannot_stand_for_two_files(tmp_path: Path) -> None:
+def test_a_name_with_a_line_end_cannot_name_two_files(tmp_path: Path) -> None:
     digests = set()
     for number, names in enumerate([["a.h", "b.h"], ["a.h\nb.h"]]):
         root = tmp_path / str(number)
@@ -87,7 +87,7 @@ def test_a_name_that_is_not_utf_8_is_listed_so_that_it_can_be_printed(tree: Path
     assert paths == sorted(paths)
 
 
-def test_what_is_no_folder_is_named(tmp_path: Path) -> None:
+def test_what_is_not_a_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="nowhere: is not a folder"):
         tree_digest(tmp_path / "nowhere")
 

@@ -59,5 +59,5 @@ def test_a_compiler_that_the_sandbox_does_not_hold_is_run_outside(tmp_path: Path
     assert compile_check("not C++ at all", compiler=str(compiler)) is COMPILED
 
 
-def test_no_compiler_is_no_verdict_on_the_text() -> None:
+def test_a_missing_compiler_gives_no_verdict_on_the_text() -> None:
     assert compile_check("int x;", compiler="there-is-no-such-compiler") is CompileVerdict.NO_COMPILER

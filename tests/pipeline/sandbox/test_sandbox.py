@@ -222,7 +222,7 @@ def test_of_an_archive_only_files_below_the_folders_that_are_taken_are_read() ->
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root becomes another user")
-def test_root_that_cannot_become_nobody_runs_nothing_and_says_which_step_was_refused() -> None:
+def test_root_that_cannot_become_nobody_runs_nothing_and_reports_which_step_was_refused() -> None:
     job = {
         "command": ["/bin/true"],
         "environment": {},

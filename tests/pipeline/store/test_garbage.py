@@ -71,7 +71,7 @@ def test_a_forgotten_corpus_frees_everything_and_stays_in_the_history(rebuilt: S
         forget(rebuilt, "tiny", "a test")
 
 
-def test_archives_go_only_when_asked_and_only_those_of_no_source(rebuilt: Store) -> None:
+def test_archives_are_removed_only_on_request_and_only_those_of_no_source(rebuilt: Store) -> None:
     digest = hashlib.sha256(b"archive").hexdigest()
     rebuilt.put_blob([b"archive"], digest, "an archive")
     assert reclaim(rebuilt).blobs == ()

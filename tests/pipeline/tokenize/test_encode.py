@@ -22,7 +22,7 @@ def test_the_ids_are_those_of_the_tokenizer(enriched: pa.Table, vocabulary: Voca
     assert [column[index].tolist() for index in range(len(column))] == expected
 
 
-def test_token_starts_are_the_byte_offsets_of_what_stands_before(enriched: pa.Table, vocabulary: Vocabulary) -> None:
+def test_token_starts_are_the_byte_lengths_of_the_text_before(enriched: pa.Table, vocabulary: Vocabulary) -> None:
     text = enriched["text"][11].as_py()
     ids = ENCODER.encode(text)
     expected = [len(vocabulary.decode_bytes(ids[:index].tolist())) for index in range(len(ids))]

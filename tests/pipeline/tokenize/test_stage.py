@@ -79,7 +79,7 @@ def test_documents_decode_to_their_text(output: PartOutput, enriched: pa.Table, 
     assert [vocabulary.decode(document) for document in ids] == enriched["text"].to_pylist()
 
 
-def test_structure_lies_on_the_tokens_of_its_chunk(
+def test_structure_is_on_the_tokens_of_its_chunk(
     output: PartOutput, enriched: pa.Table, vocabulary: Vocabulary
 ) -> None:
     tokens = output.tables["tokens.parquet"]
@@ -142,7 +142,7 @@ def test_provenance_is_a_share_of_the_tokens_of_each_row(enriched: pa.Table, voc
     assert all(count == pytest.approx(round(count), abs=1e-3) for count in shares)
 
 
-def test_another_vocabulary_than_the_asked_one_is_refused(enriched: pa.Table) -> None:
+def test_another_vocabulary_than_the_requested_one_is_refused(enriched: pa.Table) -> None:
     with pytest.raises(StageError, match="expected abc"):
         tokenize_source(
             PartJob("heron", PARAMS, {"enriched": MemoryTables({ENRICHED: enriched})}, {"vocabulary": "abc"}, {})

@@ -107,7 +107,7 @@ def test_an_exported_folder_scores_as_the_checkpoint_and_is_never_overwritten(
     torch.testing.assert_close(theirs(ids_BT).logits, expected_BTV, rtol=1e-4, atol=1e-5)
 
 
-def test_a_prompt_that_is_no_text_is_refused(command: Command, trained: tuple[Path, str]) -> None:
+def test_a_prompt_that_is_not_text_is_refused(command: Command, trained: tuple[Path, str]) -> None:
     root, checkpoint_id = trained
     code, answer = command("sample", "--checkpoint", checkpoint_id, "--prompt", "\udcff", store=root)
 

@@ -170,7 +170,7 @@ def test_rows_of_another_length_are_refused() -> None:
 
 
 @pytest.mark.parametrize("weight", [0.0, -1.0, float("nan"), float("inf")])
-def test_a_weight_that_is_no_share_is_refused(weight: float) -> None:
+def test_a_weight_that_is_not_a_share_is_refused(weight: float) -> None:
     heron, lantern = sources_of(heron=4, lantern=4)
     with pytest.raises(SnapshotError, match=f"source heron: its weight is {weight}"):
         Loader([Source("heron", heron.rows, weight), lantern], LAYOUT, CONFIG)

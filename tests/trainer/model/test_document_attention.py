@@ -81,7 +81,7 @@ def test_a_document_keeps_every_bit_while_all_others_change(plan: AttentionPlan)
     assert keeps_apart(plan, SHAPE, inputs, run(plan, SHAPE.lengths, inputs))
 
 
-def test_documents_that_are_not_told_apart_do_not_keep_apart() -> None:
+def test_documents_with_one_id_are_not_isolated() -> None:
     inputs = made_inputs(SHAPE, Precision.FLOAT32, "cpu")
     joined = run(PLANS[0], (sum(SHAPE.lengths),), inputs)
 

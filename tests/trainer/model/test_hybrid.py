@@ -89,7 +89,7 @@ def test_a_packed_document_is_as_it_is_alone(model_of, doc_ids_from, pattern: st
 
 
 @pytest.mark.parametrize("letter", "AEMR")
-def test_a_block_answers_in_the_dtype_it_was_asked_in_and_close_to_float32(model_of, doc_ids_from, letter: str) -> None:
+def test_a_block_returns_the_dtype_of_its_input_and_is_close_to_float32(model_of, doc_ids_from, letter: str) -> None:
     block, rows = model_of(letter).layers[0].block, describe_rows(token_ids(), doc_ids_from(LENGTHS, NUM_TOKENS))
     hidden_BTD = torch.randn(2, NUM_TOKENS, 16, generator=torch.Generator().manual_seed(3)).bfloat16()
 

@@ -72,7 +72,7 @@ def test_four_ranks_with_uneven_and_empty_shares_have_the_bits_of_one_process(tm
 
 
 @pytest.mark.slow  # three trainings, two of them on two ranks
-def test_a_compiled_run_whose_rank_is_killed_goes_on_to_the_checkpoint_of_one_process(root: Path) -> None:
+def test_a_compiled_run_whose_rank_is_killed_resumes_to_the_checkpoint_of_one_process(root: Path) -> None:
     compiled = ("--compile", "fullgraph", "--compile-backend", "eager")
     alone, _ = train(root, "alone", *compiled)
     launcher = subprocess.Popen(

@@ -5,7 +5,7 @@ from trainer.model.attention_backends import default_choice
 from trainer.proof.attention_trials import ON_CPU, AttentionTrial, pick, try_attention
 
 
-def test_a_trial_says_what_cannot_run_and_picks_the_fastest_of_the_good() -> None:
+def test_a_trial_reports_what_cannot_run_and_picks_the_fastest_of_the_good() -> None:
     found = try_attention("cpu")
 
     assert [(trial.choice, trial.is_good) for trial in found] == 2 * [

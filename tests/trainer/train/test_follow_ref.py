@@ -61,7 +61,7 @@ def straight(store: Store, snapshots: list[str]) -> dict[str, Any]:
     return train(store, "straight", STEPS, "--snapshot", snapshots[0], "--follow", "live")
 
 
-def test_the_snapshot_is_adopted_with_the_first_batch_behind_the_epoch(
+def test_the_snapshot_is_adopted_with_the_first_batch_after_the_epoch(
     store: Store, snapshots: list[str], straight: dict[str, Any]
 ) -> None:
     num_rows = sum(source.num_rows_train for source in open_snapshot(store, snapshots[0]).sources)
@@ -111,7 +111,7 @@ def test_a_ref_that_moves_again_is_adopted_at_the_next_turn(
 @pytest.mark.parametrize(
     ("field", "words"), [("row_length", "its row length is 64"), ("vocabulary", "its vocabulary is ffff")]
 )
-def test_a_snapshot_that_does_not_fit_is_named_and_the_run_goes_on_with_the_one_it_has(
+def test_a_snapshot_that_does_not_fit_is_named_and_the_run_continues_with_its_own(
     store: Store, snapshots: list[str], field: str, words: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     stored = open_snapshot(store, snapshots[1]).stored
@@ -130,7 +130,7 @@ def test_a_snapshot_that_does_not_fit_is_named_and_the_run_goes_on_with_the_one_
     assert any(words in line.get("refused", "") for line in metrics_of(store, f"other-{field}").values())
 
 
-def test_the_epoch_turns_when_the_source_furthest_behind_was_read_once_more() -> None:
+def test_the_epoch_changes_when_the_slowest_source_was_read_once_more() -> None:
     heavy, light = sources_of(heron=10, lantern=10)
     loader = Loader([Source("heron", heavy.rows, 3.0), light], LAYOUT, CONFIG)
     read: Counter[tuple[int, int]] = Counter()
@@ -142,7 +142,7 @@ def test_the_epoch_turns_when_the_source_furthest_behind_was_read_once_more() ->
         assert loader.started_epochs(position + 1) == max(read.values())
 
 
-def test_a_snapshot_adopted_goes_on_counting_epochs_from_its_position() -> None:
+def test_an_adopted_snapshot_continues_counting_epochs_from_its_position() -> None:
     sources = sources_of(heron=23, quarry=700)
     first, adopted = Loader(sources, LAYOUT, CONFIG), Loader(sources, LAYOUT, CONFIG, start=Start(1001, 2))
     assert {origin.epoch for origin in adopted.batch_at(1001, 723).row_origins} == {3}

@@ -68,7 +68,7 @@ def test_an_event_is_on_disk_when_its_step_ends(tmp_path: Path) -> None:
     assert len(list(records(tmp_path / "tensorboard" / "events.out.tfevents.0000000000"))) == 2
 
 
-def test_without_tensorboardx_one_line_says_so_and_the_metrics_are_written(
+def test_without_tensorboardx_one_line_reports_that_and_the_metrics_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "tensorboardX.proto.event_pb2", None)

@@ -243,7 +243,7 @@ def test_a_bomb_is_refused_by_its_ratio_long_before_its_end(tmp_path: Path) -> N
     assert "200 bytes for each packed byte" in refusal(tmp_path, zip_bytes({"x.cpp": b"\0" * 20_000_000}))
 
 
-def test_a_short_run_of_zeros_is_no_bomb(tmp_path: Path) -> None:
+def test_a_short_run_of_zeros_is_not_a_bomb(tmp_path: Path) -> None:
     assert len(read(tmp_path, gzip.compress(tar_bytes(entry("d/x.cpp", b"\0" * 500_000)))).files) == 1
 
 

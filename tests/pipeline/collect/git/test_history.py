@@ -94,7 +94,7 @@ def test_the_index_advances_for_accepted_modifications_only(repository: Reposito
     assert [row["path"] for row in found if row["commit_hash"] == kept[1]] == ["b.c", "c.c", "d.c", "e.c", "f.c"]
 
 
-def test_merges_are_no_modification_and_both_sides_are_listed_parents_first(
+def test_merges_are_not_modifications_and_both_sides_are_listed_parents_first(
     repository: Repository, chains: Chains
 ) -> None:
     repository.commit(a__c=text(0), b__c=text(0))

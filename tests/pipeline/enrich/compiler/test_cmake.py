@@ -103,7 +103,7 @@ def test_a_configured_source_is_cached_until_one_of_its_files_changes(tmp_path: 
     assert index_of(script, cache).files != first.files  # a damaged entry is ignored
 
 
-def test_a_generated_header_of_a_registered_language_is_no_file_of_cmake() -> None:
+def test_a_generated_header_of_a_registered_language_is_not_a_file_of_cmake() -> None:
     script = (
         'file(WRITE "${CMAKE_BINARY_DIR}/CMakeFiles/made.ccxh" "#define MADE 1\\n")\nadd_library(made src/a.cpp)\n'
         "target_include_directories(made PRIVATE ${CMAKE_BINARY_DIR}/CMakeFiles)\n"

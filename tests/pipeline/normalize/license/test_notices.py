@@ -175,7 +175,7 @@ def test_a_changed_text_of_the_source_is_quarantined_although_the_package_declar
     assert "nearly BSD-3-Clause: `may drop` instead of `must retain`" in refusal.detail
 
 
-def test_an_unclear_text_beside_a_package_that_names_its_licenses_is_said_and_kept() -> None:
+def test_an_unclear_text_beside_a_package_that_names_its_licenses_is_reported_and_kept() -> None:
     unclear = {"lib/COPYING.md": (BSD + "You may choose the other license as well.").encode()}
     licensed = licenses_of(unclear, "MIT AND BSD-3-Clause").decide("lib/a.c", "int a;")
     assert licensed.drop is None

@@ -90,7 +90,7 @@ def test_findings_do_not_print_their_value() -> None:
     assert all(secret.value not in repr(secret) for secret in found)
 
 
-def test_no_setting_lets_the_tool_ask_the_network() -> None:
+def test_no_setting_lets_the_tool_use_the_network() -> None:
     with default_settings():
         assert "detect_secrets.filters.common.is_ignored_due_to_verification_policies" not in get_settings().filters
 

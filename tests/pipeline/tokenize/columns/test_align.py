@@ -44,7 +44,7 @@ def test_a_token_has_the_value_of_the_extent_around_its_first_byte_and_none_outs
 
 
 @given(LENGTHS, st.lists(st.integers(1, 4), max_size=40))
-def test_chunk_starts_are_the_first_tokens_at_or_behind_the_chunk(
+def test_chunk_starts_are_the_first_tokens_at_or_after_the_chunk(
     chunk_lengths: list[int], token_lengths: list[int]
 ) -> None:
     chunk_starts, token_starts = _starts(chunk_lengths), _starts(token_lengths)
@@ -61,7 +61,7 @@ def test_a_token_across_an_edge_belongs_to_the_chunk_before() -> None:
     assert align_starts(np.array([0, 5]), np.array([0, 4, 8])).tolist() == [0, 2]
 
 
-def test_lines_start_behind_tokens_that_end_a_line(enriched: pa.Table, vocabulary: Vocabulary) -> None:
+def test_lines_start_after_tokens_that_end_a_line(enriched: pa.Table, vocabulary: Vocabulary) -> None:
     texts = [*enriched["text"].to_pylist()[:6], "", "no end", "a\n\n  b\n", ""]
     ids = Encoder(vocabulary).encode_all(texts)
     found = line_starts(ids, vocabulary.ends_line)

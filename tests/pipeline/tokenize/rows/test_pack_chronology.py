@@ -121,7 +121,7 @@ def test_structure_in_the_hot_surface_is_that_of_the_tokens(tables: dict[str, pa
             assert slots == expected + [0] * (64 - len(expected))
 
 
-def test_without_being_asked_for_structure_is_not_written(vocabulary: Vocabulary, enriched: pa.Table) -> None:
+def test_structure_is_not_written_unless_it_is_requested(vocabulary: Vocabulary, enriched: pa.Table) -> None:
     tokens = tokenize(enriched, vocabulary)
     hot = pack_split(tokens, enriched, Split.TRAIN, (TokenizeParams(vocabulary="tiny-1024"), vocabulary))
     assert hot["rows_train.arrow"]["structure_kinds"].null_count == hot["rows_train.arrow"].num_rows
