@@ -1,4 +1,4 @@
-"""The tree is what the README says, and everything that stands twice is equal."""
+"""The tree agrees with the README and the documents, and everything that is declared twice is equal."""
 
 import ast
 import re
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.conftest import NOT_QUICK
 from tests.support.paths import ROOT
 from tests.tools.light_imports import FORBIDDEN, heavy_modules
 
@@ -68,6 +69,11 @@ def test_a_package_file_holds_a_docstring_and_nothing_else(package: Path) -> Non
     assert ast.get_docstring(ast.parse(package.read_text()))
 
 
+@pytest.mark.parametrize("path", NOT_QUICK)
+def test_what_the_quick_tests_leave_out_exists(path: str) -> None:
+    assert (ROOT / path).exists()
+
+
 @pytest.mark.parametrize("module", sorted(FORBIDDEN))
 def test_light_modules_load_nothing_heavy(module: str) -> None:
     assert heavy_modules(module, FORBIDDEN[module]) == []
@@ -119,7 +125,7 @@ def test_what_a_document_names_with_dots_is_in_that_module(document: Path) -> No
 
 
 def _is_in_the_tree(name: str) -> bool:
-    """Whether a dotted name is a module, or is defined in one."""
+    """Return whether a dotted name is a module, or is defined in one."""
     path, inner = ROOT / name.replace(".", "/"), name.rpartition(".")[2]
     if path.with_suffix(".py").exists() or path.is_dir():
         return True
@@ -140,7 +146,7 @@ def test_the_project_names_no_package_index_and_no_machine() -> None:
 
 
 def test_machine_code_holds_no_value_of_another_file() -> None:
-    """It is kept by the file it stands in alone: a value from elsewhere would stay as it was when that file changes."""
+    """It is cached by its own file alone: a value of another file would not be updated when that file changes."""
     texts = {path: path.read_text() for path in sources()}
     machine_code = {path for path, text in texts.items() if "from pipeline.lexing.jit import" in text}
     imports = {

@@ -194,14 +194,20 @@ def test_no_public_class_name_is_used_twice() -> None:
     assert sorted(name for name, number in names.items() if number > 1) == []
 
 
-@pytest.mark.parametrize("module", sorted(_modules()))
-def test_docstrings_begin_with_a_noun_or_an_imperative_verb(module: str) -> None:
-    tree = ast.parse(_modules()[module].read_text())
+@pytest.mark.parametrize("package", [*PACKAGES, "tests"])
+def test_docstrings_begin_with_a_noun_or_an_imperative_verb(package: str) -> None:
     kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-    said = [ast.get_docstring(node) or "" for node in ast.walk(tree) if isinstance(node, kinds)]
     questions = ("What", "Which", "Where", "How", "Whether", "Who", "Why")
+    trees = {path: ast.parse(path.read_text()) for path in sorted((ROOT / package).rglob("*.py"))}
+    docstrings = [
+        (str(path.relative_to(ROOT)), ast.get_docstring(node) or "")
+        for path, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, kinds)
+    ]
 
-    assert [text.split("\n")[0] for text in said if text.startswith(questions)] == []
+    assert [str(path) for path, tree in trees.items() if not ast.get_docstring(tree)] == []
+    assert [(path, text.split("\n")[0]) for path, text in docstrings if text.startswith(questions)] == []
 
 
 @pytest.mark.parametrize("module", sorted(_modules()))

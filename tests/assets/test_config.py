@@ -1,4 +1,4 @@
-"""A form stands for its Params: the same values go in and come out, and what is out of bounds is named."""
+"""A form represents its Params: the same values go in and come out, and a value out of bounds is named."""
 
 from enum import StrEnum
 from typing import Literal

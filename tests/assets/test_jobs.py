@@ -184,7 +184,7 @@ def test_a_trainer_killed_with_9_is_started_again_and_the_run_ends_green_with_th
 
 
 def _kill_the_trainer_once_it_saved(root: Path) -> None:
-    """Kill the trainer that a run of Dagster started, as soon as it has a checkpoint to go on from."""
+    """Kill the trainer that a run of Dagster started, as soon as it has a checkpoint to resume from."""
     deadline = time.monotonic() + 300
     while not list(root.glob("refs/runs/tiny-*/latest")) and time.monotonic() < deadline:
         time.sleep(0.002)
@@ -195,9 +195,9 @@ def _kill_the_trainer_once_it_saved(root: Path) -> None:
 def _trainer_of(out: Path) -> int:
     for place in Path("/proc").glob("[0-9]*"):
         try:
-            words = (place / "cmdline").read_bytes().split(b"\0")
+            arguments = (place / "cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
-        if str(out).encode() in words:
+        if str(out).encode() in arguments:
             return int(place.name)
     raise AssertionError(f"no process trains into {out}")

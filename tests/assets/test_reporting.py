@@ -1,4 +1,4 @@
-"""What a person reads in the UI: totals that add up, no empty tables, pictures that need no click."""
+"""Reports in the UI: totals that add up, no empty tables, pictures that need no click."""
 
 import base64
 import re

@@ -1,4 +1,4 @@
-"""The trainer as a child: its lines arrive, its refusal is passed on, and a child that was killed is told from one that refused."""
+"""The trainer as a child: its lines arrive, its refusal is passed on, and the error of a killed child differs from a refusal."""
 
 import subprocess
 import sys

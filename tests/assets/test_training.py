@@ -10,17 +10,17 @@ from pipeline.core.errors import ParamsError
 
 
 @pytest.mark.parametrize(
-    ("values", "words"),
+    ("values", "part"),
     [
         ({}, "--snapshot live"),
         ({"follow": "live"}, "--follow live"),
         ({"mix": ("quick=2", "tiny=0.5")}, "--mix quick=2 --mix tiny=0.5"),
     ],
 )
-def test_a_training_reads_what_its_form_names(values: dict[str, object], words: str, tmp_path: Path) -> None:
+def test_a_training_reads_what_its_form_names(values: dict[str, object], part: str, tmp_path: Path) -> None:
     params = params_from(filled(TrainingParams.model_validate(values)), TrainingParams)
     line = " ".join(command_of(params, tmp_path))
-    assert words in line
+    assert part in line
     assert sum(f"--{name} " in line for name in ("snapshot", "follow", "mix")) == 1
 
 

@@ -1,4 +1,4 @@
-"""Bad input, a row each: what comes in, what becomes of it, and what is said. Nothing crashes, nothing is lost unaccounted."""
+"""Bad files, a row each: the input, its fate, and the evidence that is recorded. Nothing crashes, nothing is lost uncounted."""
 
 import base64
 import codecs
@@ -24,11 +24,11 @@ CODE = code("a")
 
 @dataclass(frozen=True)
 class Row:
-    """`fate` is `kept` or the reason; `says` must stand in the evidence; `holds` and `hides` are about the stored text."""
+    """`fate` is `kept` or the reason; `evidence` is part of the record; `holds` and `hides` concern the stored text."""
 
     content: str | bytes
     fate: str
-    says: str = ""
+    evidence: str = ""
     holds: str = ""
     hides: str = ""
     beside: dict[str, str | bytes] = field(default_factory=dict)
@@ -90,7 +90,7 @@ ROWS: dict[str, Row] = {
         beside={"REUSE.toml": f'[[annotations]]\npath = "{"**a" * 40}b"\nSPDX-License-Identifier = "ISC"'},
         path="a" * 200 + ".cpp",
     ),
-    "a license text with a restriction behind it": Row(
+    "a license text with a restriction after it": Row(
         CODE,
         "license_quarantined",
         "in addition to MIT it says `non commercial`",
@@ -103,7 +103,7 @@ ROWS: dict[str, Row] = {
     "a tag in a raw string": Row(
         f'const char* s = R"(\n{TAG} GPL-2.0-only\n)";\n' + CODE, "kept", "declared_license = MIT"
     ),
-    "a tag with code behind its comment": Row(f"/* {TAG} ISC */ int q;\n" + CODE, "kept", "ISC"),
+    "a tag with code after its comment": Row(f"/* {TAG} ISC */ int q;\n" + CODE, "kept", "ISC"),
     "an expression without end": Row(
         CODE, "license_unknown", "5000 characters", beside={"x.cpp.license": f"{TAG} {'(' * 5000}"}
     ),
@@ -146,7 +146,9 @@ ROWS: dict[str, Row] = {
         f"// x_ada{AT}host.org\n" + CODE, "kept", hides="ada", holds="// <redacted-email-1>"
     ),
     "an identifier with an at sign": Row(f"// x_ada{AT}host.org_y\n" + CODE, "kept", holds=f"x_ada{AT}host.org_y"),
-    "an address that is none": Row(f"// name{AT}2 a{AT}b c{AT}\n" + CODE, "kept", holds=f"name{AT}2 a{AT}b c{AT}"),
+    "a text that only resembles an address": Row(
+        f"// name{AT}2 a{AT}b c{AT}\n" + CODE, "kept", holds=f"name{AT}2 a{AT}b c{AT}"
+    ),
 }
 
 
@@ -167,12 +169,12 @@ def test_bad_input_has_the_expected_fate_and_its_reason_is_recorded(name: str, m
     if documents:
         (document,) = documents
         evidence = "\n".join((document["license_detail"], document["license_branch"], *document["edits"]))
-        assert ("kept", row.says in evidence) == (row.fate, True), evidence
+        assert ("kept", row.evidence in evidence) == (row.fate, True), evidence
         assert row.holds in document["text"]
         assert not row.hides or row.hides not in document["text"]
     else:
         assert dropped[0]["reason"] == row.fate, dropped[0]["detail"]
-        assert row.says in dropped[0]["detail"]
+        assert row.evidence in dropped[0]["detail"]
 
 
 def test_nothing_is_lost(made: Normalized) -> None:

@@ -135,7 +135,7 @@ def redirected(inputs: BadInputs, target: str) -> str:
 
 
 def wide_tree(inputs: BadInputs) -> str:
-    """Five objects that stand for 1 000 000 000 000 files."""
+    """Five objects that describe 1 000 000 000 000 files."""
     repository = inputs.repository()
     name = repository.git("hash-object", "-w", "--stdin", stdin=b"int a;\n")
     mode = "100644"
@@ -253,11 +253,11 @@ REFUSED: list[tuple[str, Callable[[BadInputs], str], type[SluiceError], str]] = 
     ("truncated tar", lambda b: b.archive(tar(SOUND)[:600]), ArchiveError, "is broken"),
     ("truncated gzip", lambda b: b.archive(gzip.compress(tar(SOUND))[:-20]), ArchiveError, "is broken"),
     ("truncated zip", lambda b: b.archive(zipped(SOUND)[:-30]), ArchiveError, "is broken"),
-    ("tail behind tar", lambda b: b.archive(tar(SOUND) + b"more"), ArchiveError, "follows the end of the tar archive"),
-    ("tail behind gzip", lambda b: b.archive(gzip.compress(tar(SOUND)) + b"more"), ArchiveError, "is broken"),
-    ("tail behind xz", lambda b: b.archive(lzma.compress(tar(SOUND)) + b"more"), ArchiveError, "is broken"),
+    ("tail after tar", lambda b: b.archive(tar(SOUND) + b"more"), ArchiveError, "follows the end of the tar archive"),
+    ("tail after gzip", lambda b: b.archive(gzip.compress(tar(SOUND)) + b"more"), ArchiveError, "is broken"),
+    ("tail after xz", lambda b: b.archive(lzma.compress(tar(SOUND)) + b"more"), ArchiveError, "is broken"),
     (
-        "tail behind zip",
+        "tail after zip",
         lambda b: b.archive(zipped(SOUND) + b"more"),
         ArchiveError,
         "follows the end of the zip archive",
@@ -343,11 +343,11 @@ REFUSED: list[tuple[str, Callable[[BadInputs], str], type[SluiceError], str]] = 
 ]
 
 
-@pytest.mark.parametrize(("make", "kind", "said"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
+@pytest.mark.parametrize(("make", "kind", "message"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
 def test_bad_input_is_refused_by_name_and_a_sound_source_beside_it_is_collected(
     make: Callable[[BadInputs], str],
     kind: type[SluiceError],
-    said: str,
+    message: str,
     surroundings: Create,
     index: "Index",
     retry: RetryPolicy,
@@ -367,7 +367,7 @@ def test_bad_input_is_refused_by_name_and_a_sound_source_beside_it_is_collected(
         assert set(output.parts) == {"sound"}
         error = output.failures["bad"]
     assert type(error) is kind
-    assert said in str(error)
+    assert message in str(error)
     assert error.remedy
 
 

@@ -144,7 +144,7 @@ def archive(folder: Path) -> Path:
 
 
 def _tagged(name: str) -> str:
-    """The text, so that it has a license and is nobody's duplicate: what stands behind could be swallowed by the fault."""
+    """The text, so that it has a license and is nobody's duplicate: text after the fault could be swallowed by it."""
     own = "".join(f"extern int own_{hashlib.sha256(f'{name}{n}'.encode()).hexdigest()[:12]}(int);\n" for n in range(6))
     text = FILES[name]
     return "// SPDX-License-Identifier: MIT\n" + (f"{text}{own}" if text.startswith("#") else f"{own}{text}")
@@ -180,7 +180,7 @@ def rows(built: tuple[Store, StageResult, Path]) -> dict[str, dict[str, Any]]:
 
 
 def names(row: dict[str, Any]) -> list[str]:
-    """What the compiler saw in a file, without what every file has."""
+    """Return the names that the compiler saw in a file, without those of every file."""
     content = row["text"].encode()
     seen = [
         content[start:end].decode().strip() for start, end in zip(row["symbol_starts"], row["symbol_ends"], strict=True)
@@ -290,10 +290,12 @@ def test_one_process_at_a_time_makes_the_same_bytes(built: tuple[Store, StageRes
         assert first == second, name
 
 
-def shown(built: tuple[Store, StageResult, Path], capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
+def shown(
+    built: tuple[Store, StageResult, Path], capsys: pytest.CaptureFixture[str], *arguments: str
+) -> tuple[int, str]:
     store = built[0]
     capsys.readouterr()
-    code = main(["show", *words, "--structure", "--corpus", "made", "--store", str(store.root)])
+    code = main(["show", *arguments, "--structure", "--corpus", "made", "--store", str(store.root)])
     captured = capsys.readouterr()
     return code, captured.out + captured.err
 
@@ -321,7 +323,7 @@ def test_show_says_what_became_of_a_file(
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("arguments", "sentence"),
     [
         (("bad", "nested.cc"), "normalize dropped it: "),
         (("bad", "LICENSE"), "it is license evidence, not a document"),
@@ -330,9 +332,12 @@ def test_show_says_what_became_of_a_file(
     ],
 )
 def test_show_says_why_there_is_nothing_to_show(
-    built: tuple[Store, StageResult, Path], capsys: pytest.CaptureFixture[str], words: tuple[str, str], sentence: str
+    built: tuple[Store, StageResult, Path],
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, str],
+    sentence: str,
 ) -> None:
-    code, text = shown(built, capsys, *words)
+    code, text = shown(built, capsys, *arguments)
 
     assert code != 0
     assert sentence in " ".join(text.split())

@@ -1,4 +1,4 @@
-"""Rows whose bytes are not the ones written are named and never trained on; every seed stands in what a run leaves."""
+"""Rows whose bytes are not the ones written are named and never trained on; every seed is in the files of a run."""
 
 import json
 import shutil

@@ -133,7 +133,7 @@ def test_killed_at_every_call_the_store_is_sound_and_the_next_work_ends_in_the_s
                 work_of_a_build(root)
 
         code = in_child(work)
-        refuse_lies(root, expected, prepared, number)
+        assert_sound(root, expected, prepared, number)
     assert code == 0
     assert number > 15
 
@@ -152,7 +152,7 @@ def test_refused_at_every_call_the_store_is_sound_and_the_next_work_ends_in_the_
         with struck(number, fail(error)), suppress(OSError):
             assert work_of_a_build(root) == expected
         assert not (root / "tmp" / "mine").exists()
-        refuse_lies(root, expected, prepared, number)
+        assert_sound(root, expected, prepared, number)
 
 
 def prepare(root: Path, state: str) -> Path:
@@ -165,8 +165,8 @@ def prepare(root: Path, state: str) -> Path:
     return root
 
 
-def refuse_lies(root: Path, expected: dict[str, str], prepared: str, number: int) -> None:
-    """What is sound stays sound, what was damaged is at most still so, and working again mends all."""
+def assert_sound(root: Path, expected: dict[str, str], prepared: str, number: int) -> None:
+    """Assert that a sound store is still sound, and that repeating the work repairs a damaged one."""
     store = Store(root)
     if prepared != "damaged":
         assert fsck(store) == [], f"call {number}"

@@ -26,7 +26,7 @@ def rebuilt_store(tiny_store: Store, tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture(scope="session")
 def sandbox() -> None:
-    """The tests that run what a source says are left out where the kernel grants no sandbox: nothing is run there at all."""
+    """Skip the tests that run commands of a source where the kernel grants no sandbox: nothing is run there at all."""
     run = run_confined(["/bin/true"], {}, ["/bin"], Limits(20, 60, 1 << 30))
     if run.failure == "no_sandbox":
         pytest.skip(run.output)

@@ -11,5 +11,5 @@ RAW_STRING = re.compile(r'((?:u8?|[LU])?R)"([^ ()\\\t\n\x80-\U0010ffff]{0,16})\(
 def tokens(text: str) -> list[str]:
     """Return the tokens of a text. Raw strings are given without their delimiters."""
     found = lexed(CPP_LEXER, text)
-    words = [text[start:end] for start, end in found.in_characters(found.tokens).tolist()]
-    return [RAW_STRING.sub(r'\1"\3"', word) if word.endswith('"') else word for word in words]
+    texts = [text[start:end] for start, end in found.in_characters(found.tokens).tolist()]
+    return [RAW_STRING.sub(r'\1"\3"', word) if word.endswith('"') else word for word in texts]

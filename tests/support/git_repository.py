@@ -43,7 +43,7 @@ class Repository:
         place.write_bytes(content)
 
     def commit(self, subject: str = "Change", **files: str) -> str:
-        """Commit everything there, after writing `files` (`__` stands for a dot); returns the id."""
+        """Commit everything there, after writing `files` (`__` is read as a dot); returns the id."""
         for name, content in files.items():
             self.write(name.replace("__", "."), content.encode())
         self.git("add", "--all")

@@ -41,7 +41,7 @@ def commit_made(store: Store) -> str:
 
 
 def _content(rows_id: str) -> dict[str, object]:
-    told = tomllib.loads((VOCABULARY / "vocabulary.toml").read_text(encoding="utf-8"))
+    facts = tomllib.loads((VOCABULARY / "vocabulary.toml").read_text(encoding="utf-8"))
     num_tokens = 20 * (NUM_ROWS_TRAIN + NUM_ROWS_HELD_OUT)
     source = {
         "name": CORPUS,
@@ -54,7 +54,7 @@ def _content(rows_id: str) -> dict[str, object]:
         "num_rows_held_out": NUM_ROWS_HELD_OUT,
         "licenses": {},
     }
-    vocabulary = {name: told[name] for name in ("name", "sha256", "size", "specials")}
+    vocabulary = {name: facts[name] for name in ("name", "sha256", "size", "specials")}
     return {
         "format_version": SNAPSHOT_FORMAT,
         "sources": [source],

@@ -23,8 +23,8 @@ def plain_lex(text: str) -> tuple[list[str], list[tuple[int, int]]]:
     """Return the tokens, raw strings without delimiters, and the spans of the comments."""
     found = list(plain_scan(text))
     tokens = [(kind, text[start:end]) for kind, start, end in found if kind != "comment"]
-    words = [RAW.sub(r'\g<prefix>"\g<content>"', token) if kind == "raw" else token for kind, token in tokens]
-    return words, [(start, end) for kind, start, end in found if kind == "comment"]
+    texts = [RAW.sub(r'\g<prefix>"\g<content>"', token) if kind == "raw" else token for kind, token in tokens]
+    return texts, [(start, end) for kind, start, end in found if kind == "comment"]
 
 
 def plain_blanked(text: str, is_short: bool = False) -> str:
@@ -75,7 +75,7 @@ def plain_hash(token: str) -> int:
 
 
 def plain_bare(text: str, comments: list[tuple[int, int]]) -> str:
-    """Comments without markers and margins, one behind the other."""
+    """Return the comments without markers and margins, one after the other."""
     bodies = []
     for start, end in comments:
         body = text[start:end]

@@ -1,4 +1,4 @@
-"""Secrets for tests, put together when the tests run: none stands whole in the repository or in its history."""
+"""Secrets for tests, put together when the tests run: the repository and its history hold none of them whole."""
 
 import base64
 import json

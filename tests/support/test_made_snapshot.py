@@ -15,7 +15,7 @@ from trainer.proof.acceptance import SAME
 from trainer.train.determinism import ENVIRONMENT_VARIABLES
 
 
-def ask(*arguments: str) -> tuple[int, dict[str, object], str]:
+def call(*arguments: str) -> tuple[int, dict[str, object], str]:
     line = [sys.executable, "-m", "trainer", *arguments, "--json"]
     done = subprocess.run(line, cwd=ROOT, env={**os.environ, **ENVIRONMENT_VARIABLES}, capture_output=True, text=True)
     return done.returncode, json.loads(done.stdout or "null"), done.stderr
@@ -29,8 +29,8 @@ def test_a_compiled_training_of_made_rows_ends_and_is_resumed_bit_for_bit(tmp_pa
     def session(run: str, steps: str) -> dict[str, object]:
         line = ["train", "--store", str(store.root), "--corpus", CORPUS, "--telemetry", "off", "--resume", "latest"]
         line += ["--compile", "fullgraph", "--compile-backend", "eager"]
-        code, answer, words = ask(*line, "--run", run, "--out", str(tmp_path / run), "--stop-after", steps)
-        assert code == 0, words
+        code, answer, errors = call(*line, "--run", run, "--out", str(tmp_path / run), "--stop-after", steps)
+        assert code == 0, errors
         return answer
 
     straight, _, resumed = session("straight", "2"), session("stopped", "1"), session("stopped", "2")

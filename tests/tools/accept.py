@@ -64,7 +64,7 @@ PHASES = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a phase: `green`, `red`, or `not run`."""
+    """Outcome of a phase: `green`, `red`, or `not run`."""
 
     name: str
     outcome: str

@@ -81,7 +81,7 @@ def _one_run(
 def _moments(
     acceptance: AcceptanceRun, run: str, log: Path, reached: int, how: tuple[random.Random, list[int]]
 ) -> list[tuple[str, Callable[[], bool]]]:
-    """When to kill the session that is about to start."""
+    """Return the moments at which to kill the session that is about to start."""
     chance, boundaries = how
     scratch, refs = (acceptance.store.root / kind / "runs" / run for kind in ("tmp", "refs"))
     boundary = next((step for step in boundaries if step > reached), STEPS)

@@ -1,4 +1,4 @@
-"""What the compiler makes of every Triton kernel for sm_90, on a machine without a GPU: errors, registers, spills, memory.
+"""Compilation of every Triton kernel for sm_90, on a machine without a GPU: errors, registers, spills, memory.
 
 Kernels are not listed: each operation is run on CPU tensors with its launches caught, so what is compiled is what would be
 launched, with its constants, argument types, warps and stages. Run by `test_compile_ahead.py` in a process of its own, without
@@ -43,7 +43,7 @@ launches: dict[str, tuple[JITFunction, ASTSource, dict[str, int]]] = {}
 
 
 def catch_launch(self: JITFunction, *arguments: Any, grid: Any, warmup: bool, **named: Any) -> None:
-    """Stands for a launch: notes what would be compiled, once for each set of constants and types."""
+    """Record, in place of a launch, what would be compiled, once for each set of constants and types."""
     values = dict(zip(self.arg_names, arguments, strict=False)) | named
     options = {name: values.pop(name) for name in ("num_warps", "num_stages") if name in values}
     constants = {name: values[name] for name in self.arg_names if self.params[self.arg_names.index(name)].is_constexpr}
@@ -55,7 +55,7 @@ def catch_launch(self: JITFunction, *arguments: Any, grid: Any, warmup: bool, **
 
 
 def type_of(value: Any) -> str:
-    """An argument's type as a signature says it."""
+    """Return an argument's type as a signature names it."""
     if isinstance(value, Tensor):
         return POINTERS[value.dtype]
     return "fp32" if isinstance(value, float) else "i32"
@@ -89,7 +89,7 @@ def rows_of(names: list[str], dtypes: list[str], is_real: bool) -> Iterator[Row]
 
 
 def compiled(kernel: JITFunction, source: ASTSource, options: dict[str, int]) -> Row:
-    """What became of one launch. Errors are said of each kernel, so that one does not hide the next."""
+    """Return the result of one launch. Errors are reported for each kernel, so that one does not hide the next."""
     row: Row = {"kernel": f"{kernel.__module__}.{kernel.__name__}", **options}
     try:
         found = compile(source, target=TARGET, options=options)
@@ -104,9 +104,9 @@ def compiled(kernel: JITFunction, source: ASTSource, options: dict[str, int]) ->
 def assembled(ptx: str) -> dict[str, int]:
     """Registers of a thread and bytes that it spills, as the assembler counts them."""
     line = [get_ptxas(TARGET.arch).path, "-v", "--gpu-name=sm_90a", "-o", "/dev/null", "/dev/stdin"]
-    words = subprocess.run(line, input=ptx, capture_output=True, text=True, check=True).stderr
-    spilled = sum(int(number) for number in re.findall(r"(\d+) bytes spill", words))
-    return {"registers": int(re.findall(r"Used (\d+) registers", words)[-1]), "spilled_bytes": spilled}
+    report = subprocess.run(line, input=ptx, capture_output=True, text=True, check=True).stderr
+    spilled = sum(int(number) for number in re.findall(r"(\d+) bytes spill", report))
+    return {"registers": int(re.findall(r"Used (\d+) registers", report)[-1]), "spilled_bytes": spilled}
 
 
 def main() -> None:
@@ -116,15 +116,15 @@ def main() -> None:
     parser.add_argument("--real", action="store_true")
     parser.add_argument("--dtype", action="append", default=[])
     parser.add_argument("--table", action="store_true")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     JITFunction.run = catch_launch
-    all_specs()  # imports the kernels, which ask themselves whether they are interpreted, before the answer is bent
-    backend.is_interpreting = lambda: True  # only says that launches happen on CPU tensors
-    if asked.table:
+    all_specs()  # imports the kernels, which check whether they are interpreted, before that check is replaced
+    backend.is_interpreting = lambda: True  # launches are then allowed on CPU tensors
+    if options.table:
         print("| " + " | ".join(COLUMNS) + " |\n|" + "---|" * len(COLUMNS))
-    for row in rows_of(asked.names, asked.dtype, asked.real):
+    for row in rows_of(options.names, options.dtype, options.real):
         cells = [str(row.get(name, row.get("failed", ""))) for name in COLUMNS]
-        print("| " + " | ".join(cells) + " |" if asked.table else json.dumps(row), flush=True)
+        print("| " + " | ".join(cells) + " |" if options.table else json.dumps(row), flush=True)
 
 
 if __name__ == "__main__":

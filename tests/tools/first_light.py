@@ -1,8 +1,9 @@
 """`make first-light`: the first session on a GPU, in phases: correct and repeatable before it is fast.
 
 A phase that fails does not keep the next from running. Each phase ends in a line of JSON, appended to the file at once. The same
-command goes on where the last one stopped: what passed here with these sources stays, what never ran comes next, what failed
-comes again behind it. Everything ends within the budget. Needs torch, triton, numpy, pyarrow, safetensors, pydantic and pytest.
+command resumes where the last one stopped: phases that passed here with these sources are not repeated, those that never ran
+come next, then those that failed. Everything ends within the budget. Needs torch, triton, numpy, pyarrow, safetensors, pydantic
+and pytest.
 
 python -m tests.tools.first_light [--budget SECONDS] [--output FILE] [--only PHASE ...] [--list] [--rehearse]
 
@@ -37,7 +38,7 @@ PASSED, FAILED, UNFINISHED = "passed", "failed", "unfinished"
 
 @dataclass(frozen=True)
 class Phase:
-    """A command of this interpreter. One that names BUDGET stops by itself when it is spent, and goes on when it comes again.
+    """A command of this interpreter. One that names BUDGET stops by itself when it is spent, and resumes when it is run again.
 
     Any other that takes longer than its limit has failed.
     """
@@ -47,19 +48,19 @@ class Phase:
     limit_seconds: float = 450.0
 
     @property
-    def goes_on(self) -> bool:
+    def resumes(self) -> bool:
         return BUDGET in self.command
 
 
 def phases() -> tuple[Phase, ...]:
-    """All of them, in order."""
+    """Return all phases, in order."""
     parity = (
         Phase(f"parity/{spec.name}", ("-m", "kernels", "parity", "--only", spec.name, "--json")) for spec in all_specs()
     )
     marked = (path for path in sorted((ROOT / "tests").rglob("test_*.py")) if "mark.gpu" in path.read_text("utf-8"))
     # Parity has phases of its own.
-    asked = ("-m", "pytest", "-m", "gpu", "-k", "not agrees_with_its_reference")
-    tests = (Phase(str(path.relative_to(ROOT).with_suffix("")), (*asked, str(path))) for path in marked)
+    pytest = ("-m", "pytest", "-m", "gpu", "-k", "not agrees_with_its_reference")
+    tests = (Phase(str(path.relative_to(ROOT).with_suffix("")), (*pytest, str(path))) for path in marked)
     training = ("-m", "trainer", "bench", "--out", f"{ROWS}/training.jsonl", "--budget")
     has_store = (ROOT / "build" / "bench" / "refs").exists()
     return (
@@ -74,7 +75,7 @@ def phases() -> tuple[Phase, ...]:
 
 
 def in_order(wanted: Sequence[Phase], rows: Sequence[dict[str, Any]]) -> list[Phase]:
-    """The phases that are still to run: those without a verdict, then those that failed; none that passed."""
+    """Return the phases that are still to run: those without a verdict, then those that failed; none that passed."""
     verdicts = {row["phase"]: row["outcome"] for row in rows}
     new = [phase for phase in wanted if verdicts.get(phase.name) not in (PASSED, FAILED)]
     return new + [phase for phase in wanted if verdicts.get(phase.name) == FAILED]
@@ -88,8 +89,8 @@ def run_phases(
     def measure(number: int, left: float) -> dict[str, Any] | None:
         phase = wanted[number]
         # Several that stop by themselves share what is left, so that none starves the next.
-        sharing = sum(each.goes_on for each in wanted[number:])
-        return None if left < LEAST_SECONDS else _run(phase, left, left / sharing if phase.goes_on else left)
+        sharing = sum(each.resumes for each in wanted[number:])
+        return None if left < LEAST_SECONDS else _run(phase, left, left / sharing if phase.resumes else left)
 
     keys = ({"phase": phase.name, **(place or {})} for phase in wanted)
     phases = (Measurement(key, partial(measure, number)) for number, key in enumerate(keys))
@@ -100,27 +101,27 @@ def _run(phase: Phase, left: float, share: float) -> dict[str, Any]:
     """Run one phase within `left` seconds; `share` of them is its own budget."""
     own = max(1.0, share - LEAST_SECONDS)  # the rest is for its start and its end
     line = [sys.executable, *(part.replace(BUDGET, f"{own:.0f}") for part in phase.command)]
-    limit = min(share if phase.goes_on else phase.limit_seconds, left)
+    limit = min(share if phase.resumes else phase.limit_seconds, left)
     started = time.monotonic()
-    code, answer, words = _ended(line, limit)
+    code, answer, errors = _ended(line, limit)
     seconds = time.monotonic() - started
     outcome = PASSED if code == 0 else FAILED
-    is_cut = code is None and (phase.goes_on or limit < phase.limit_seconds)
-    if is_cut or (phase.goes_on and outcome == PASSED and seconds > own):
+    is_cut = code is None and (phase.resumes or limit < phase.limit_seconds)
+    if is_cut or (phase.resumes and outcome == PASSED and seconds > own):
         outcome = UNFINISHED
     row: dict[str, Any] = {"outcome": outcome, "exit_code": code, "seconds": round(seconds, 1)}
-    return row | {"command": " ".join(["python", *line[1:]]), "answer": _parsed(answer), "words": words[-2000:]}
+    return row | {"command": " ".join(["python", *line[1:]]), "answer": _parsed(answer), "stderr": errors[-2000:]}
 
 
 def _ended(line: Sequence[str], limit: float) -> tuple[int | None, str, str]:
-    """Exit code, stdout and stderr of a process; the code is None where it, and all that it began, was killed at the limit."""
+    """Return exit code, stdout and stderr of a process; the code is None where it and its children were killed at the limit."""
     done = run_child(line, limit, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     late = f"\nnot done within {limit:.0f} s" if done.exit_code is None else ""
     return done.exit_code, done.stdout, done.stderr + late
 
 
 def _parsed(answer: str) -> Any:
-    """What a phase printed: a JSON value or lines of them, else the end of its text."""
+    """Return what a phase printed: a JSON value, else the end of its text."""
     try:
         return json.loads(answer)
     except ValueError:
@@ -128,7 +129,7 @@ def _parsed(answer: str) -> Any:
 
 
 def here() -> dict[str, Any]:
-    """What a verdict holds for: GPU, driver, torch, Triton, the sources, and the launches that tuning chose."""
+    """Return what a verdict is valid for: GPU, driver, torch, Triton, the sources, and the launches that tuning chose."""
     hasher = hashlib.sha256()
     for folder in ("kernels", "trainer", "pipeline", "tests"):
         for path in sorted(path for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".json")):
@@ -137,18 +138,22 @@ def here() -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str] | None = None, known: Sequence[Phase] | None = None) -> int:
-    """Run what is to be run and say what became of all of it."""
+    """Run the phases that are left and report the outcome of all."""
     known = phases() if known is None else known
     parser = argparse.ArgumentParser(
         prog="python -m tests.tools.first_light", description=(__doc__ or "").splitlines()[0]
     )
-    parser.add_argument("--budget", type=float, default=540.0, help="seconds for all of it")
+    parser.add_argument("--budget", type=float, default=540.0, help="seconds for all phases")
     parser.add_argument(
-        "--output", type=Path, help="a line a phase; first-light.jsonl beside the rows, or in build/dry"
+        "--output",
+        type=Path,
+        help="file of one line for each phase; default: first-light.jsonl beside the rows, or in build/dry",
     )
-    parser.add_argument("--only", action="append", metavar="PHASE", help="this one or those below it, passed or not")
-    parser.add_argument("--list", action="store_true", help="name the phases and end")
-    parser.add_argument("--rehearse", action="store_true", help="without a GPU: rows that say nothing of one")
+    parser.add_argument(
+        "--only", action="append", metavar="PHASE", help="run this phase or those below it, also if they have passed"
+    )
+    parser.add_argument("--list", action="store_true", help="print the names of the phases and exit")
+    parser.add_argument("--rehearse", action="store_true", help="without a GPU: rows that hold nothing measured on one")
     options = parser.parse_args(arguments)
     named = [phase for phase in known if not options.only or any(_is_of(phase, name) for name in options.only)]
     if not named:
@@ -165,7 +170,7 @@ def main(arguments: Sequence[str] | None = None, known: Sequence[Phase] | None =
     todo = named if options.only else in_order(named, rows)
     for row in run_phases(todo, options.budget - (time.monotonic() - began), place, output):
         rows.append(row)
-        last = (row["words"].strip().splitlines() or [""])[-1] if row["outcome"] != PASSED else ""
+        last = (row["stderr"].strip().splitlines() or [""])[-1] if row["outcome"] != PASSED else ""
         print(
             f"{row['outcome']:<10} {row['phase']:<36} {row['seconds']:6.0f} s  {last[:160]}",
             file=sys.stderr,
@@ -183,9 +188,9 @@ def _summarize(named: Sequence[Phase], rows: Sequence[dict[str, Any]]) -> int:
     found: dict[str, list[str]] = {PASSED: [], FAILED: [], UNFINISHED: [], "not run": []}
     for phase in named:
         found[verdicts.get(phase.name, "not run")].append(phase.name)
-    told = [f"{len(names)} {outcome}" for outcome, names in found.items()]
+    counts = [f"{len(names)} {outcome}" for outcome, names in found.items()]
     left = [*found[UNFINISHED], *found["not run"]]
-    print(", ".join(told), file=sys.stderr)
+    print(", ".join(counts), file=sys.stderr)
     if left:
         print(f"left: {', '.join(left)}; the same command continues there", file=sys.stderr)
     print(json.dumps({"summary": found}, sort_keys=True))

@@ -44,11 +44,11 @@ def launched_kernels() -> set[str]:
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    told = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    variables = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     done = subprocess.run(
         [sys.executable, "-m", "tests.tools.compile_ahead", "--real", "--dtype", "bfloat16"],
         cwd=ROOT,
-        env=told | {"TRITON_CACHE_DIR": str(tmp_path_factory.mktemp("triton"))},
+        env=variables | {"TRITON_CACHE_DIR": str(tmp_path_factory.mktemp("triton"))},
         capture_output=True,
         text=True,
         timeout=600,

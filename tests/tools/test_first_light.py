@@ -1,4 +1,4 @@
-"""The first session on a GPU goes on after a failure, ends in its time, and begins again where it stopped."""
+"""The first session on a GPU continues after a failure, ends in its time, and resumes where it stopped."""
 
 import json
 import subprocess

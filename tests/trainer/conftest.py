@@ -45,7 +45,7 @@ def _config_of(pattern: str, has_engram: bool = True) -> ModelConfig:
 
 @pytest.fixture
 def config_of() -> ConfigOf:
-    """A small configuration for a pattern, Engram on every A layer unless told otherwise."""
+    """A small configuration for a pattern, Engram on every A layer by default."""
     return _config_of
 
 

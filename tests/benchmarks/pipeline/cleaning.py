@@ -19,7 +19,7 @@ from tests.benchmarks.pipeline.slices import build, collected, copy_blobs, scrat
 REACH_MB_PER_SECOND, REACH_GIBIBYTES = 7.0, 3.0
 REACH_FRACTION, REACH_WHY_SECONDS = 0.15, 1.0
 ONE_MORE = "osmium"
-ASKED = ("vowpalwabbit", "vowpalwabbit/core/src/parser.cc")
+REQUESTED_FILE = ("vowpalwabbit", "vowpalwabbit/core/src/parser.cc")
 
 
 def collect_normalize_full() -> list[Figure]:
@@ -57,7 +57,7 @@ def one_more_source() -> list[Figure]:
 
 @cache
 def _cleaned() -> tuple[Path, dict[str, Any], float]:
-    """A store built to normalize from its archives alone, what the build said, and its peak of memory."""
+    """A store built to normalize from its archives alone, the report of the build, and its peak of memory."""
     root = scratch() / "cleaned"
     copy_blobs(collected("full"), root)
     memory = _Memory()
@@ -116,7 +116,7 @@ def _forget(store: Store, source: str) -> None:
 def _why_seconds() -> float:
     """The fastest of three, on the file of the largest source: whether it was dropped there or what keeps it."""
     root, _, _ = _cleaned()
-    command = [sys.executable, "-m", "pipeline", "why", *ASKED, "--corpus", "full", "--store", str(root)]
+    command = [sys.executable, "-m", "pipeline", "why", *REQUESTED_FILE, "--corpus", "full", "--store", str(root)]
     times = []
     for _ in range(3):
         started = time.perf_counter()

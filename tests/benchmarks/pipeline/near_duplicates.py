@@ -1,4 +1,4 @@
-"""How many of the near-duplicates are found, and none that is not one; and a million documents."""
+"""Near-duplicates: the share that is found, documents that are found by mistake, and a million documents."""
 
 import json
 import subprocess

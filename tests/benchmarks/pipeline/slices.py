@@ -86,5 +86,5 @@ def sample(recipe: str, num_bytes: int) -> list[str]:
 
 
 def place_digest(place: tuple[str, str]) -> str:
-    """What files are drawn by: the digest of source and path."""
+    """Return the digest of source and path, by which files are drawn."""
     return hashlib.sha256("/".join(place).encode("utf-8", "surrogateescape")).hexdigest()

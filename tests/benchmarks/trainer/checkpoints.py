@@ -1,4 +1,4 @@
-"""What a checkpoint costs: the delay of a step, its bytes, what two of them share; and what strict determinism costs a step."""
+"""Costs of a checkpoint: the delay of a step, its bytes, what two of them share; and what strict determinism costs a step."""
 
 import statistics
 import tempfile
@@ -24,7 +24,7 @@ FLOAT_BYTES = 4
 
 
 def save_stall() -> list[Figure]:
-    """How long a step waits for a save, against waiting until the bytes are on disk."""
+    """Measure the time that a step waits for a save, against waiting until the bytes are on disk."""
     with _training() as (training, store):
         with store.writer("runs/stall", "a benchmark") as scratch:
             saver = Saver(store, scratch, "stall", RetentionPolicy(), print)

@@ -1,4 +1,4 @@
-"""How much of the experts' slots is padding, and what finds no room, once the selection bias has balanced the load."""
+"""Padding in the experts' slots, and tokens without a slot, once the selection bias has balanced the load."""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""How the compiler captures 52 layers: frames, breaks, and what is new after the warm-up. Capture needs no GPU."""
+"""Capture of 52 layers by the compiler: frames, breaks, and new captures after the warm-up. No GPU is needed."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""How many kills with -9 a training survived: SLUICE_KILLS of them, 200 unless it says otherwise."""
+"""Kills with -9 that a training survived: SLUICE_KILLS of them, by default 200."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""What is to be reached on a GPU, and what the rows of `make bench-gpu` say of it, for each GPU that has rows.
+"""Targets on a GPU, and the measurements of `make bench-gpu` beside them, for each GPU that has rows.
 
 `python -m tests.benchmarks.trainer.on_gpu [--write FILE]` prints that table, or puts it in its place at the end of the page.
 """
@@ -16,7 +16,7 @@ FEW_PROGRAMS = 132  # rows times heads below the processors of an H100 or H200
 PUBLIC_MAMBA3 = "mamba_ssm mamba3_siso_combined, without documents"
 Row = dict[str, Any]
 Found = float | str | None
-"""A number, why there is none, or nothing."""
+"""A number, the reason why it is missing, or nothing."""
 Read = Callable[[list[Row]], Found]
 
 HEAD = """
@@ -40,7 +40,7 @@ class GpuFigure:
 
 
 def _row(name: str, measure: Callable[[Row], float | None]) -> Read:
-    """What the last row of that name says."""
+    """Return a reader of the last row of that name."""
 
     def read(rows: list[Row]) -> Found:
         found = [row for row in rows if row.get("name") == name]
@@ -183,8 +183,8 @@ def section(folder: Path = FOLDER) -> str:
 
 def _lines(figure: GpuFigure, rows: list[Row], gpus: list[str]) -> list[str]:
     found = {gpu: figure.read([row for row in rows if row["gpu"] == gpu]) for gpu in gpus}
-    told = [_line(figure, value, gpu) for gpu, value in found.items() if value is not None]
-    return told or [_line(figure, "not yet measured", "")]
+    lines = [_line(figure, value, gpu) for gpu, value in found.items() if value is not None]
+    return lines or [_line(figure, "not yet measured", "")]
 
 
 def _line(figure: GpuFigure, value: float | str, gpu: str) -> str:

@@ -38,7 +38,7 @@ def _speed(epoch: Callable[[], Iterator[Any]]) -> float:
 
 
 def _complete(ids: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """What a model that keeps pieces apart needs beside the ids, found from where pieces begin."""
+    """Return the ids and the tensors that a model needs to isolate pieces, computed from where pieces begin."""
     pieces = (ids == BOS).cumsum(1, dtype=torch.int32).masked_fill_(ids == PAD, -1)
     targets = torch.nn.functional.pad(ids[:, 1:], (0, 1), value=PAD)
     mask = torch.nn.functional.pad((pieces[:, :-1] == pieces[:, 1:]) & (pieces[:, 1:] > 0), (0, 1))

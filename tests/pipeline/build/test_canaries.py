@@ -1,4 +1,4 @@
-"""Canaries are caught by sound gates, and a gate that has gone blind is told by them."""
+"""Canaries are caught by sound gates, and reveal a gate that no longer detects anything."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Entries that a program registers beside the package hold in every build: for any number of workers, and in keys and ids."""
+"""Entries that a program registers are part of every build: for any number of workers, and in keys and ids."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What is withdrawn is in no snapshot built afterwards, comes back by no rolling back, and moves no other source."""
+"""Withdrawn files are in no snapshot built afterwards, also after a rollback, and other sources keep their ids."""
 
 import json
 import shutil

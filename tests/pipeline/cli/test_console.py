@@ -1,4 +1,4 @@
-"""What a stream that is no terminal gets: whole lines, few of them, and the last one always."""
+"""Output to a stream that is not a terminal: whole lines, few of them, and the last one always."""
 
 import io
 

@@ -1,3 +1,5 @@
+"""Proposals of pins: releases and folders with the digest of their bytes, and what is refused."""
+
 import hashlib
 import json
 import tarfile

@@ -1,3 +1,5 @@
+"""The collect stage: from pins to parts, its counts, its cached archives, and failures by source."""
+
 import hashlib
 import subprocess
 from collections.abc import Callable, Mapping

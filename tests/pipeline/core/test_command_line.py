@@ -1,4 +1,4 @@
-"""Whatever is asked of a command line, there is one JSON value on stdout, one exit code that is true, and no traceback."""
+"""Command lines: any arguments give one JSON value on stdout, the right exit code, and no traceback."""
 
 import errno
 import json
@@ -14,11 +14,11 @@ from pipeline.cli.main import main
 from pipeline.core.command_line import Parser, run_command
 from pipeline.core.errors import SourceError
 
-Ask = Callable[..., tuple[int, Any]]
+Run = Callable[..., tuple[int, Any]]
 
 
 @pytest.fixture
-def ask(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Ask:
+def run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
     def call(*arguments: str) -> tuple[int, Any]:
         code = main([*arguments, "--json", "--store", str(tmp_path / "store")])
         return code, json.loads(capsys.readouterr().out)
@@ -34,7 +34,7 @@ def failing(error: BaseException) -> Callable[[Any], tuple[int, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "words"),
+    ("error", "code", "message"),
     [
         (SourceError("source one", "it is broken"), 1, "source one: it is broken"),
         (OSError(errno.ENOSPC, "No space left on device", "/store/tmp/x"), 1, "/store/tmp/x: No space left"),
@@ -44,15 +44,15 @@ def failing(error: BaseException) -> Callable[[Any], tuple[int, Any]]:
     ],
 )
 def test_every_failure_is_one_json_value_and_a_line_for_people(
-    capsys: pytest.CaptureFixture[str], error: BaseException, code: int, words: str
+    capsys: pytest.CaptureFixture[str], error: BaseException, code: int, message: str
 ) -> None:
-    parser, said = Parser(), []
+    parser, logged = Parser(), []
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--store", default="here")
 
-    assert run_command(parser, ["--json"], failing(error), said.append) == code
-    assert words in json.loads(capsys.readouterr().out)["message"]
-    assert words in said[0]
+    assert run_command(parser, ["--json"], failing(error), logged.append) == code
+    assert message in json.loads(capsys.readouterr().out)["message"]
+    assert message in logged[0]
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_every_failure_is_one_json_value_and_a_line_for_people(
         ["why", "source"],
     ],
 )
-def test_wrong_usage_is_exit_code_2_and_one_json_value(ask: Ask, tmp_path: Path, arguments: list[str]) -> None:
-    code, answer = ask(*arguments)
+def test_wrong_usage_is_exit_code_2_and_one_json_value(run: Run, tmp_path: Path, arguments: list[str]) -> None:
+    code, answer = run(*arguments)
 
     assert (code, answer["error"]) == (2, "UsageError")
     assert list(tmp_path.iterdir()) == []
@@ -95,8 +95,8 @@ def test_wrong_usage_is_exit_code_2_and_one_json_value(ask: Ask, tmp_path: Path,
         ["fsck"],
     ],
 )
-def test_odd_values_are_refused_and_make_nothing(ask: Ask, tmp_path: Path, arguments: list[str]) -> None:
-    code, answer = ask(*arguments)
+def test_odd_values_are_refused_and_make_nothing(run: Run, tmp_path: Path, arguments: list[str]) -> None:
+    code, answer = run(*arguments)
 
     assert code == 1
     assert answer["message"]

@@ -1,4 +1,4 @@
-"""A snapshot's descriptions say what the snapshot holds, in the words of their standards."""
+"""A snapshot's descriptions say what the snapshot holds, in the terms of their standards."""
 
 from dataclasses import replace
 from typing import Any, ClassVar, Literal

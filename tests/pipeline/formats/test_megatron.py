@@ -1,3 +1,5 @@
+"""The Megatron format: its bytes, its round trip, and the damage that is counted or refused."""
+
 import struct
 from pathlib import Path
 

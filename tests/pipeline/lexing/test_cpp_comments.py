@@ -1,4 +1,4 @@
-"""Where comments are, and which of them is the license header."""
+"""Positions of comments, and the license header among them."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from pipeline.lexing.cpp import CPP_LEXER
 FOUND = {
     "a line": ("a; // b\nc;", ["// b"]),
     "a block": ("a; /* b\n * c */ d;", ["/* b\n * c */"]),
-    "a line that goes on": ("// a \\\nb\nc;", ["// a \\\nb"]),
+    "a line that continues": ("// a \\\nb\nc;", ["// a \\\nb"]),
     "an unclosed block": ("a; /* b", ["/* b"]),
     "slashes in a literal": ('"http://x" // y', ["// y"]),
     "a quote in a comment": ("// don't\nint a; // b", ["// don't", "// b"]),

@@ -37,5 +37,5 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Report:
 
 
 def _stage(store: Store) -> str:
-    # A corpus that keeps nothing is blocked, and its ref does not move; the report is asked of such a build too.
+    # A corpus that keeps nothing is blocked, and its ref does not move; such a build has a report too.
     return next(store.root.glob("objects/normalize/stage/*")).name

@@ -1,4 +1,4 @@
-"""What a corpus lacks is named, with what it has."""
+"""Missing objects of a corpus are named, with those that exist."""
 
 import pytest
 

@@ -21,7 +21,7 @@ Sources = Mapping[str, Mapping[str, str | bytes]]
 
 @dataclass(frozen=True)
 class Normalized:
-    """What the stage answered, and the store to look it up in."""
+    """Result of the stage, and the store that holds it."""
 
     result: StageResult
     store: Store
@@ -52,7 +52,7 @@ def normalize_in(
     licenses: Mapping[str, str] | None = None,
     pin_fields: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Normalized:
-    """Run collect and normalize over made sources below `root`; called again, it goes on in the same store."""
+    """Run collect and normalize over made sources below `root`; called again, it continues in the same store."""
     more = {name: {"declared_license": (licenses or {}).get(name, "MIT")} for name in sources}
     pins = tuple(
         _pin(root / name, files, {**more[name], **(pin_fields or {}).get(name, {})})

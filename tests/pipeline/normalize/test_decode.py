@@ -16,7 +16,7 @@ DECODED = {
     "ASCII": (b"int a;\n", "int a;\n", "ascii", ()),
     "nothing": (b"", "", "ascii", ()),
     "UTF-8": ("// é\n".encode(), "// é\n", "utf_8", ()),
-    "UTF-8 behind a mark": (codecs.BOM_UTF8 + b"int a;\n", "int a;\n", "utf_8", ("bom_removed",)),
+    "UTF-8 after a mark": (codecs.BOM_UTF8 + b"int a;\n", "int a;\n", "utf_8", ("bom_removed",)),
     "UTF-16, little end first": (
         codecs.BOM_UTF16_LE + "// é\n".encode("utf-16-le"),
         "// é\n",
@@ -52,11 +52,11 @@ DECODED = {
 REFUSED = {
     "a NUL in ASCII": (b"int a;\0", "binary", "control character U+0000 at character 6"),
     "a NUL in no encoding": (b"\x7fELF\x00\xff\xfe\x80", "binary", "control character U+007F at character 0"),
-    "a NUL behind UTF-8 bytes that fit": ("é\0".encode(), "binary", "control character U+0000 at character 1"),
+    "a NUL after UTF-8 bytes that fit": ("é\0".encode(), "binary", "control character U+0000 at character 1"),
     "a NUL among bytes of no encoding": (b"\xe9\xff\x00a", "binary", "NUL at byte 2"),
     "an escape character": (b"// \x1b[0m\n", "binary", "control character U+001B at character 3"),
     "a control character beyond ASCII": ("// \u0085\n".encode(), "binary", "control character U+0085 at character 3"),
-    "a mark that lies": (
+    "a mark that is wrong": (
         codecs.BOM_UTF8 + b"\xff",
         "undecodable",
         "byte order mark of utf_8, but byte 0 is invalid",

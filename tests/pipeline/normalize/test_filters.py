@@ -1,4 +1,4 @@
-"""Each filter drops what it is for, says what it measured, and lets its neighbor pass."""
+"""Each filter drops what it is for, records what it measured, and keeps a similar text."""
 
 import json
 
@@ -77,8 +77,8 @@ KEPT = {
         "a.cpp",
         CODE + f"// {'31415926535897932384626433' * 20}\n// {'31415926535897932384626433' * 30}\n",
     ),
-    "Doxygen's words": ("a.h", "/**\n@interface Thing\n@brief x\n*/\n" + CODE),
-    "Objective-C's words in C++": ("a.cpp", CODE + "@interface Thing\n@end\n"),
+    "Doxygen's commands": ("a.h", "/**\n@interface Thing\n@brief x\n*/\n" + CODE),
+    "Objective-C's keywords in C++": ("a.cpp", CODE + "@interface Thing\n@end\n"),
 }
 
 

@@ -23,10 +23,10 @@ def failed(made: object) -> set[str]:
 def test_every_reason_in_the_code_has_a_band() -> None:
     folder = Path(pipeline.normalize.__file__).parent
     sources = [path.read_text() for path in folder.rglob("*.py")]
-    said = {name for text in sources for name in re.findall(r'(?:Drop\(\s*"|"(?=license_))(\w+)"', text)}
+    notes = {name for text in sources for name in re.findall(r'(?:Drop\(\s*"|"(?=license_))(\w+)"', text)}
     copies = {"exact_duplicate", "near_duplicate", "copyleft_copy"}
-    assert {"binary", "license_refused", "contaminated"} <= said
-    assert said | copies | set(FILTERS.names) == set(DropBands.model_fields) - {"min_num_files"}
+    assert {"binary", "license_refused", "contaminated"} <= notes
+    assert notes | copies | set(FILTERS.names) == set(DropBands.model_fields) - {"min_num_files"}
 
 
 @pytest.mark.parametrize(("limit", "outside"), [(0.25, set()), (0.24, {"drops_lie_in_their_bands"})])
@@ -36,8 +36,8 @@ def test_a_rule_that_drops_more_than_its_band_blocks_the_stage_and_says_so(
     made = normalize(FILES, NormalizeParams(drop_bands=DropBands(min_num_files=4, too_small=limit)))
     assert failed(made) == outside
     assert made.result.blocked == bool(outside)
-    said = ("Dropped as too_small: 0.2500 of the files, its band ends at 0.24.",)
-    assert made.result.notes == (said if outside else ())
+    notes = ("Dropped as too_small: 0.2500 of the files, its band ends at 0.24.",)
+    assert made.result.notes == (notes if outside else ())
 
 
 def test_few_files_are_judged_by_no_band(normalize: Normalize) -> None:
@@ -45,7 +45,7 @@ def test_few_files_are_judged_by_no_band(normalize: Normalize) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bands", "said"),
+    ("bands", "notes"),
     [
         ({"c": (0.3, 0.4), "cpp": (0.0, 0.5)}, ()),
         ({"cpp": (0.5, 1.0)}, ("Source a: cpp is 0.3333 of its bytes, its band is 0.5 to 1.",)),
@@ -53,11 +53,11 @@ def test_few_files_are_judged_by_no_band(normalize: Normalize) -> None:
     ],
 )
 def test_a_language_outside_the_band_of_its_pin_blocks_the_stage_and_is_named(
-    bands: dict[str, tuple[float, float]], said: tuple[str, ...], normalize: Normalize
+    bands: dict[str, tuple[float, float]], notes: tuple[str, ...], normalize: Normalize
 ) -> None:
     made = normalize(FILES, pin_fields={"a": {"languages": bands}})
-    assert made.result.notes == said
-    assert failed(made) == ({"languages_lie_in_their_bands"} if said else set())
+    assert made.result.notes == notes
+    assert failed(made) == ({"languages_lie_in_their_bands"} if notes else set())
 
 
 def test_the_bands_of_a_slice_say_nothing_about_other_pins(tmp_path: Path) -> None:

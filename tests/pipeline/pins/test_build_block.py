@@ -1,3 +1,5 @@
+"""Build blocks of pins: the values that are refused."""
+
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,7 @@ from pipeline.pins.pins import load_pins
 
 
 @pytest.mark.parametrize(
-    ("block", "words"),
+    ("block", "message"),
     [
         ("", "`database` or `cmake = true`"),
         ('database = "a.json"\ncmake = true', "and not both"),
@@ -21,10 +23,10 @@ from pipeline.pins.pins import load_pins
         ("cmake = true\nshell = 1", "shell"),
     ],
 )
-def test_a_build_block_that_makes_no_sense_is_refused(block: str, words: str, tmp_path: Path) -> None:
+def test_a_build_block_that_makes_no_sense_is_refused(block: str, message: str, tmp_path: Path) -> None:
     pins = tmp_path / "pins.toml"
     entry = f'[[pin]]\nname = "made"\nkind = "archive"\npath = "a.tar"\nsha256 = "{"0" * 64}"\n[pin.build]\n{block}\n'
     pins.write_text(entry)
     with pytest.raises(PinError) as caught:
         load_pins(pins, SOURCE_KINDS)
-    assert words in str(caught.value)
+    assert message in str(caught.value)

@@ -1,3 +1,5 @@
+"""The catalog: its entries are not pinned, and bad entries are refused."""
+
 from pathlib import Path
 
 import pytest

@@ -1,3 +1,5 @@
+"""Digest of a local tree: the bytes, names and modes that it covers, and the files that are refused."""
+
 import hashlib
 import os
 from pathlib import Path

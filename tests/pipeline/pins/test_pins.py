@@ -1,3 +1,5 @@
+"""Pins: every kind is read, its identity is fixed, and bad entries are refused with a remedy."""
+
 import tomllib
 from pathlib import Path
 
@@ -63,7 +65,7 @@ def test_every_kind_is_valid_with_its_own_locator(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
+    ("entry", "parts"),
     [
         (SDIST, ["entry 1", "`name` is missing"]),
         ('name = "Demo"' + SDIST, ["Demo", "name is 'Demo'", "lower-case letters, digits and single hyphens"]),
@@ -90,11 +92,11 @@ def test_every_kind_is_valid_with_its_own_locator(tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_entry_is_refused_with_what_was_found_and_how_to_correct_it(
-    tmp_path: Path, entry: str, said: list[str]
+    tmp_path: Path, entry: str, parts: list[str]
 ) -> None:
     message = refusal(pins_file(tmp_path, entry))
-    for words in [str(tmp_path / "pins.toml"), *said]:
-        assert words in message
+    for part in [str(tmp_path / "pins.toml"), *parts]:
+        assert part in message
 
 
 @pytest.mark.parametrize("commit", ["main", "v1.2.3", "tip", "HEAD", "b" * 12, "B" * 40, "b" * 41])
@@ -120,7 +122,7 @@ def test_two_entries_of_one_name_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "part"),
     [
         ("[[pin]\n", "is not TOML"),
         ("", "holds no [[pin]] table"),
@@ -129,11 +131,11 @@ def test_two_entries_of_one_name_are_refused(tmp_path: Path) -> None:
         ("\xff", "is not TOML"),
     ],
 )
-def test_a_file_of_anything_else_is_refused(tmp_path: Path, content: str, said: str) -> None:
+def test_a_file_of_anything_else_is_refused(tmp_path: Path, content: str, part: str) -> None:
     path = tmp_path / "pins.toml"
     path.write_bytes(content.encode("latin-1"))
     message = refusal(path)
-    assert said in message
+    assert part in message
     assert "[[pin]] tables and nothing else" in message
 
 

@@ -1,4 +1,4 @@
-"""A compiler is asked, not trusted: it answers for text of every kind, within limits, in the sandbox and without one."""
+"""The compile check: a verdict for text of every kind, within limits, in the sandbox and without one."""
 
 import shutil
 from pathlib import Path

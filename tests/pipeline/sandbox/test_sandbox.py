@@ -1,4 +1,4 @@
-"""What a hostile script can do in the sandbox: nothing to the machine, and not for long. And where there is none, it is not run."""
+"""The sandbox: a hostile script changes nothing on the machine, is limited in time, and is not run without a sandbox."""
 
 import io
 import json
@@ -158,7 +158,7 @@ def test_where_the_kernel_grants_no_sandbox_nothing_is_run() -> None:
 @pytest.mark.parametrize("script", ["sandbox_child", "unit_worker"])
 def test_a_limit_that_holds_already_is_lowered_and_never_raised(script: str, tmp_path: Path) -> None:
     """Those of a user are often below what a command may use."""
-    words, given, expected = ["-c", f"import {__name__} as t; print(t.python('print(1 + 1)').output)"], "", "2"
+    arguments, given, expected = ["-c", f"import {__name__} as t; print(t.python('print(1 + 1)').output)"], "", "2"
     if script == "unit_worker":
         pytest.importorskip("clang")
         (tmp_path / "a.c").write_text("int a;\n")
@@ -170,8 +170,8 @@ def test_a_limit_that_holds_already_is_lowered_and_never_raised(script: str, tmp
             "cpu_seconds": 20,
             "memory_bytes": 1 << 31,
         }
-        words, given, expected = [unit_worker.__file__], json.dumps(job), '{"reads": ["a.c"], "num_errors": 0'
-    limited = f"ulimit -f 65536; ulimit -u 4000; exec {shlex.join([sys.executable, *words])}"
+        arguments, given, expected = [unit_worker.__file__], json.dumps(job), '{"reads": ["a.c"], "num_errors": 0'
+    limited = f"ulimit -f 65536; ulimit -u 4000; exec {shlex.join([sys.executable, *arguments])}"
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     ended = subprocess.run(
         ["bash", "-c", limited], input=given, capture_output=True, text=True, cwd=tmp_path, env=environment
@@ -232,8 +232,8 @@ def test_root_that_cannot_become_nobody_runs_nothing_and_reports_which_step_was_
         "memory_bytes": 1 << 30,
         "file_bytes": 1 << 30,
     }
-    words = [sys.executable, "-I", sandbox_child.__file__, json.dumps(job)]
-    code = f"import ctypes, os; assert ctypes.CDLL(None).prctl(24, 7, 0, 0, 0) == 0; os.execv({words[0]!r}, {words!r})"
+    arguments = [sys.executable, "-I", sandbox_child.__file__, json.dumps(job)]
+    code = f"import ctypes, os; assert ctypes.CDLL(None).prctl(24, 7, 0, 0, 0) == 0; os.execv({arguments[0]!r}, {arguments!r})"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, stdin=subprocess.DEVNULL)
 
     assert ended.returncode == sandbox_child.NOT_GRANTED

@@ -1,3 +1,5 @@
+"""Encoding: the ids of the tokenizer, and texts that decode to the same bytes."""
+
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st

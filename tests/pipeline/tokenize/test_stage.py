@@ -1,3 +1,5 @@
+"""The tokenize stage: the schema of its tables, its measures, and the order of its rows."""
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -151,7 +153,7 @@ def test_another_vocabulary_than_the_requested_one_is_refused(enriched: pa.Table
 
 def test_the_stage_lists_a_part_a_source_and_carries_the_vocabulary(enriched: pa.Table, vocabulary: Vocabulary) -> None:
     context = MemoryContext({"heron": enriched, "quarry": enriched.slice(2, 3)})
-    result = run(context)  # type: ignore[arg-type]  # only what the stage asks for
+    result = run(context)  # type: ignore[arg-type]  # only what the stage uses
     assert result.parts == {"heron": "made-heron", "quarry": "made-quarry"}
     assert result.files == {"tokenizer.json": vocabulary.tokenizer_json, "vocabulary.toml": vocabulary.settings_toml}
     assert result.report.rows_in == enriched.num_rows + 3

@@ -1,3 +1,5 @@
+"""Vocabularies: pre-tokens, training, special tokens, and files that are refused."""
+
 import hashlib
 import json
 import os

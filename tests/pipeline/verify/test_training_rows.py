@@ -16,7 +16,7 @@ TOKENS = {
     "structure_kinds": [[11, 12, 13, 14, 15], [21, 22], []],
     "structure_levels": [[1, 1, 2, 2, 3], [7, 7], []],
 }
-PACKED = {  # the second piece of `one` stands in the row before its first
+PACKED = {  # the second piece of `one` is in the row before its first
     "source_doc_ids": [["one", "two"], ["none", "one"]],
     "source_doc_token_lengths": [[4, 4], [2, 4]],
     "piece_indices": [[1, 0], [0, 0]],

@@ -36,7 +36,7 @@ def test_odd_samples_are_drawn(command: Command, trained: tuple[Path, str], argu
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         (["--prompt-ids", "1,x"], "whole numbers, separated by commas"),
         (["--prompt-ids", "1,1024"], "id 1024 is not in the vocabulary; expected 0 to 1023"),
@@ -47,13 +47,13 @@ def test_odd_samples_are_drawn(command: Command, trained: tuple[Path, str], argu
     ],
 )
 def test_odd_prompts_and_draws_are_refused_by_name(
-    command: Command, trained: tuple[Path, str], arguments: list[str], words: str
+    command: Command, trained: tuple[Path, str], arguments: list[str], message: str
 ) -> None:
     root, checkpoint_id = trained
     code, answer = command("sample", "--checkpoint", checkpoint_id, *arguments, store=root)
 
     assert code == 1
-    assert words in answer["message"]
+    assert message in answer["message"]
 
 
 def test_the_best_of_several_is_the_one_that_its_seed_draws_alone(command: Command, trained: tuple[Path, str]) -> None:

@@ -9,7 +9,7 @@ from trainer.__main__ import main
 
 
 @pytest.mark.parametrize(
-    ("line", "words"),
+    ("line", "message"),
     [
         (["accept", "--only", "hopes"], "gate hopes: "),
         (["bench", "--dry-run", "--only", "hopes"], "row hopes: "),
@@ -20,9 +20,9 @@ from trainer.__main__ import main
     ],
 )
 def test_an_unknown_name_is_refused(
-    tiny_store: Store, capsys: pytest.CaptureFixture[str], line: list[str], words: str
+    tiny_store: Store, capsys: pytest.CaptureFixture[str], line: list[str], message: str
 ) -> None:
     code = main([*line, "--json", "--store", str(tiny_store.root)])
 
     assert code == 1
-    assert words in json.loads(capsys.readouterr().out)["message"]
+    assert message in json.loads(capsys.readouterr().out)["message"]

@@ -39,7 +39,7 @@ def test_a_mixture_is_in_the_order_of_its_ids_however_it_was_named(named: Store)
 
 
 @pytest.mark.parametrize(
-    ("snapshot", "follow", "mix", "words"),
+    ("snapshot", "follow", "mix", "message"),
     [
         ("live", None, ["a=1"], "--snapshot or --follow is given too"),
         (None, "live", ["a=1"], "--snapshot or --follow is given too"),
@@ -53,7 +53,7 @@ def test_a_mixture_is_in_the_order_of_its_ids_however_it_was_named(named: Store)
     ],
 )
 def test_names_that_contradict_each_other_are_refused(
-    named: Store, snapshot: str | None, follow: str | None, mix: list[str], words: str
+    named: Store, snapshot: str | None, follow: str | None, mix: list[str], message: str
 ) -> None:
-    with pytest.raises(ParamsError, match=words):
+    with pytest.raises(ParamsError, match=message):
         resolve_snapshots(named, "a", snapshot, follow, mix)

@@ -36,7 +36,7 @@ def test_wrong_usage_is_exit_code_2_and_one_json_value(command: Command, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         (["--run", "a/b"], "run 'a/b': it is not a valid name"),
         (["--run", "../x"], "run '../x': it is not a valid name"),
@@ -45,11 +45,11 @@ def test_wrong_usage_is_exit_code_2_and_one_json_value(command: Command, tmp_pat
         (["--recipe", "huge"], "expected one of base, nam52, nam56r, small, tiny"),
     ],
 )
-def test_odd_values_are_refused_by_name(command: Command, tmp_path: Path, arguments: list[str], words: str) -> None:
+def test_odd_values_are_refused_by_name(command: Command, tmp_path: Path, arguments: list[str], message: str) -> None:
     code, answer = command("train", "--corpus", "tiny", "--out", str(tmp_path / "out"), *arguments)
 
     assert code == 1
-    assert words in answer["message"]
+    assert message in answer["message"]
     assert not (tmp_path / "out").exists()
 
 

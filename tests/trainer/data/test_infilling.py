@@ -1,3 +1,5 @@
+"""Infilling: every split once, rates as configured, and the two forms of the papers."""
+
 from collections.abc import Sequence
 from math import gcd
 from typing import Any, NamedTuple

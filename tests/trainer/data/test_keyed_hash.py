@@ -1,3 +1,5 @@
+"""The keyed hash: a bijection at every size, another order for each key."""
+
 from math import isqrt
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""The loader: epochs, order, batches, its state, and independence from global generators."""
+
 import json
 import random
 from collections import Counter

@@ -64,11 +64,11 @@ def test_so_they_do_with_workers(world: int, num_workers: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "words"),
+    ("changed", "message"),
     [({"version": 2}, "its version is 2; expected 1"), ({"seed": 6}, "seed"), ({"mixture": "0" * 64}, "mixture")],
 )
 def test_a_state_of_another_version_seed_or_mixture_is_refused_by_name(
-    changed: dict[str, int | str], words: str
+    changed: dict[str, int | str], message: str
 ) -> None:
-    with pytest.raises(TrainingError, match=words):
+    with pytest.raises(TrainingError, match=message):
         Batches(LOADER, 4).load_state_dict(LOADER.state_at(8) | changed)

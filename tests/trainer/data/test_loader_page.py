@@ -23,7 +23,7 @@ def mix(word: int) -> int:
 
 
 def place_in_cycle(place: int) -> tuple[str, int]:
-    """Among the samples that may stand here, the one that must stand earliest; slot by slot from the cycle's start."""
+    """Return the sample that must come earliest among those that may come here; slot by slot from the cycle's start."""
     cycle, names, done = sum(SIZES.values()), list(SIZES), dict.fromkeys(SIZES, 0)
     for slot in range(place + 1):
         ready = [name for name in names if done[name] < SIZES[name] and done[name] * cycle // SIZES[name] <= slot]

@@ -1,3 +1,5 @@
+"""Mapped rows: equal to the rows of the table, and refused without their columns."""
+
 from pathlib import Path
 from typing import Any
 

@@ -1,3 +1,5 @@
+"""The mixture: samples in proportion at every position, and quotas in the smallest integers."""
+
 from fractions import Fraction
 
 import numpy as np

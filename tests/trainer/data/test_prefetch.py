@@ -1,3 +1,5 @@
+"""Prefetching: the same batches for any number of workers, and resumption at any position."""
+
 import json
 import random
 

@@ -1,4 +1,4 @@
-"""One tree of sums, whoever computes its branches."""
+"""One tree of sums, for any division of its branches among ranks."""
 
 import pytest
 import torch
@@ -39,7 +39,7 @@ def test_a_batch_that_is_not_a_tree_is_refused(batch: int, micro: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "words"),
+    ("name", "value", "message"),
     [
         ("WORLD_SIZE", "two", "WORLD_SIZE is 'two'"),
         ("MASTER_PORT", None, "WORLD_SIZE is '2', and MASTER_PORT are not set"),
@@ -47,13 +47,13 @@ def test_a_batch_that_is_not_a_tree_is_refused(batch: int, micro: int) -> None:
     ],
 )
 def test_an_environment_that_is_half_of_torchruns_is_refused_before_anybody_waits(
-    monkeypatch: pytest.MonkeyPatch, name: str, value: str | None, words: str
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str | None, message: str
 ) -> None:
-    told = {"WORLD_SIZE": "2", "RANK": "0", "MASTER_ADDR": "localhost", "MASTER_PORT": "1", name: value}
-    for each, text in told.items():
+    variables = {"WORLD_SIZE": "2", "RANK": "0", "MASTER_ADDR": "localhost", "MASTER_PORT": "1", name: value}
+    for each, text in variables.items():
         monkeypatch.delenv(each, raising=False) if text is None else monkeypatch.setenv(each, text)
 
-    with pytest.raises(TrainingError, match=words), Ranks.joined():
+    with pytest.raises(TrainingError, match=message), Ranks.joined():
         pass
 
 

@@ -49,13 +49,13 @@ def test_the_configuration_holds_what_was_resolved(arguments: list[str], choice:
 
 def test_math_leaves_no_field_and_another_choice_does() -> None:
     assert "attention" not in training_recipe("tiny").model_dump(mode="json")
-    told = config("--device", "cuda", "--dtype", "bfloat16").model_dump(mode="json")
-    assert told["attention"] == "varlen"
-    assert TrainingConfig.model_validate(told).attention is VARLEN
+    stored = config("--device", "cuda", "--dtype", "bfloat16").model_dump(mode="json")
+    assert stored["attention"] == "varlen"
+    assert TrainingConfig.model_validate(stored).attention is VARLEN
 
 
 @pytest.mark.parametrize(
-    ("choice", "dtype", "size", "device", "words"),
+    ("choice", "dtype", "size", "device", "message"),
     [
         (FLEX, BFLOAT16, 64, "cpu", r"attention flex: the device is cpu; expected a CUDA device.*--attention math\."),
         (VARLEN, BFLOAT16, 64, "cpu", r"the device is cpu"),
@@ -66,11 +66,11 @@ def test_math_leaves_no_field_and_another_choice_does() -> None:
     ],
 )
 def test_a_choice_that_cannot_run_is_refused_and_those_that_can_are_named(
-    choice: AttentionChoice, dtype: Precision, size: int, device: str, words: str, monkeypatch
+    choice: AttentionChoice, dtype: Precision, size: int, device: str, message: str, monkeypatch
 ) -> None:
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
 
-    with pytest.raises(TrainingError, match=words):
+    with pytest.raises(TrainingError, match=message):
         plan(choice, size, dtype, device, lambda: 1)
 
 

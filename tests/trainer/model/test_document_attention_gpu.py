@@ -2,7 +2,7 @@
 
 import os
 
-os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # asked for by strict mode when the first product runs
+os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # required by strict mode when the first product runs
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Where no expert overflows, other documents of a batch change no bit of a document."""
+"""Other documents of a batch change no bit of a document where no expert overflows."""
 
 import torch
 

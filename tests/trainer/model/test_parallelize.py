@@ -68,7 +68,9 @@ def test_four_ranks_with_uneven_and_empty_shares_have_the_bits_of_one_process(tm
     assert max(sharded["shares"]) < 1.02 * alone["share"] / NUM_RANKS
     assert sum(sharded["shares"]) == alone["share"]
     assert len(sharded["disagreements"]) == NUM_RANKS
-    assert all("stop_after differ: rank 0: 5;" in words and "rank 3: 6" in words for words in sharded["disagreements"])
+    assert all(
+        "stop_after differ: rank 0: 5;" in message and "rank 3: 6" in message for message in sharded["disagreements"]
+    )
 
 
 @pytest.mark.slow  # three trainings, two of them on two ranks
@@ -84,18 +86,18 @@ def test_a_compiled_run_whose_rank_is_killed_resumes_to_the_checkpoint_of_one_pr
     )
     wait_for_step(root / "runs" / "killed" / "metrics.jsonl", 3)
     os.kill(process_of_rank(launcher.pid, 1), signal.SIGKILL)
-    _, last_words = launcher.communicate(timeout=TIMEOUT_SECONDS)
+    _, last_errors = launcher.communicate(timeout=TIMEOUT_SECONDS)
     left = Store(root).ref("runs/killed", "latest")
     more = ("--shard", "--evaluate-every", "2", "--resume", "latest", *compiled)
-    resumed, words = train(root, "killed", *more, launcher=RANKS)
+    resumed, errors = train(root, "killed", *more, launcher=RANKS)
 
     assert launcher.returncode != 0
-    assert "exitcode  : -9" in last_words
+    assert "exitcode  : -9" in last_errors
     assert left not in (None, alone["checkpoint_id"])
     assert {name: resumed[name] for name in SAME} == {name: alone[name] for name in SAME}
     assert (resumed["sharded"], resumed["num_ranks"], alone["sharded"]) == (True, 2, False)
-    assert "compiled: 4 frames" in words
-    assert " 0 breaks" in words
+    assert "compiled: 4 frames" in errors
+    assert " 0 breaks" in errors
 
 
 def test_what_cannot_be_sharded_is_refused_with_a_remedy(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

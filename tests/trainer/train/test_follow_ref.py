@@ -86,13 +86,13 @@ def test_interrupted_resumed_and_repeated_after_the_ref_moved_is_the_same_run(
     early = train(store, "stopped", 1, "--snapshot", snapshots[0], "--follow", "live")
     step = straight["adoptions"][0]["position"] // 4
     train(store, "stopped", step, "--follow", "live", "--resume", "latest")
-    point(store, snapshots[2])  # what is on record is not asked of the ref again
+    point(store, snapshots[2])  # a recorded adoption is not read from the ref again
     again = train(store, "stopped", STEPS, "--follow", straight["checkpoint_id"], "--resume", "latest")
     from_early = ["--follow", "live", "--resume", early["checkpoint_id"]]
-    behind_record = train(store, "stopped", STEPS, *from_early, out="from-early")
+    after_record = train(store, "stopped", STEPS, *from_early, out="from-early")
     repeated = train(store, "repeated", STEPS, "--follow", straight["checkpoint_id"])
 
-    for found in (again, behind_record, repeated):
+    for found in (again, after_record, repeated):
         assert {name: found[name] for name in SAME} == {name: straight[name] for name in SAME}
 
 
@@ -109,10 +109,10 @@ def test_a_ref_that_moves_again_is_adopted_at_the_next_turn(
 
 
 @pytest.mark.parametrize(
-    ("field", "words"), [("row_length", "its row length is 64"), ("vocabulary", "its vocabulary is ffff")]
+    ("field", "message"), [("row_length", "its row length is 64"), ("vocabulary", "its vocabulary is ffff")]
 )
 def test_a_snapshot_that_does_not_fit_is_named_and_the_run_continues_with_its_own(
-    store: Store, snapshots: list[str], field: str, words: str, capfd: pytest.CaptureFixture[str]
+    store: Store, snapshots: list[str], field: str, message: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     stored = open_snapshot(store, snapshots[1]).stored
     content = stored.json(SNAPSHOT_FILE)
@@ -126,8 +126,8 @@ def test_a_snapshot_that_does_not_fit_is_named_and_the_run_continues_with_its_ow
 
     assert found["adoptions"] == []
     assert found["checkpoint_id"] == alone["checkpoint_id"]
-    assert words in capfd.readouterr().err
-    assert any(words in line.get("refused", "") for line in metrics_of(store, f"other-{field}").values())
+    assert message in capfd.readouterr().err
+    assert any(message in line.get("refused", "") for line in metrics_of(store, f"other-{field}").values())
 
 
 def test_the_epoch_changes_when_the_slowest_source_was_read_once_more() -> None:
@@ -155,7 +155,7 @@ def test_an_adopted_snapshot_continues_counting_epochs_from_its_position() -> No
 
 
 @pytest.mark.parametrize(
-    ("words", "reason"),
+    ("more", "reason"),
     [
         (["--mix", "tiny=0"], "its weight is 0; expected"),
         (["--mix", "tiny=-1"], "its weight is -1"),
@@ -172,10 +172,10 @@ def test_an_adopted_snapshot_continues_counting_epochs_from_its_position() -> No
     ],
 )
 def test_what_cannot_be_meant_is_refused_by_name(
-    store: Store, tmp_path: Path, words: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+    store: Store, tmp_path: Path, more: list[str], reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     line = ["train", "--store", str(store.root), "--corpus", "tiny", "--out", str(tmp_path / "out"), "--json"]
-    assert main([*line, *words]) == 1
+    assert main([*line, *more]) == 1
     assert reason in json.loads(capsys.readouterr().out)["message"]
     assert not (tmp_path / "out").exists()
 

@@ -1,3 +1,5 @@
+"""Archives: the same files from every format, each read or skipped with its reason, and the members that are refused."""
+
 import bz2
 import gzip
 import io
@@ -154,7 +156,7 @@ def test_paths_stay_whole_where_there_is_no_single_top_folder(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "expected"),
     [
         ("../x.cpp", "leaves the archive through `..`"),
         ("d/../../x.cpp", "leaves the archive through `..`"),
@@ -167,9 +169,11 @@ def test_paths_stay_whole_where_there_is_no_single_top_folder(tmp_path: Path) ->
         ("d/" * 80 + "x.cpp", "is 80 folders deep; expected at most 64"),
     ],
 )
-def test_a_path_that_leaves_the_archive_or_is_endless_is_refused_by_name(tmp_path: Path, name: str, said: str) -> None:
+def test_a_path_that_leaves_the_archive_or_is_endless_is_refused_by_name(
+    tmp_path: Path, name: str, expected: str
+) -> None:
     message = refusal(tmp_path, tar_bytes(entry("d/ok.cpp", b"1"), entry(name, b"2")))
-    assert said in message
+    assert expected in message
     assert message.startswith(f"demo: {printable_path(name)[:200]!r}")
 
 
@@ -180,7 +184,7 @@ def test_the_same_names_are_refused_in_a_zip(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "target", "said"),
+    ("kind", "target", "expected"),
     [
         (tarfile.SYMTYPE, "../../etc/passwd", "is a link to '../../etc/passwd'"),
         (tarfile.SYMTYPE, "/etc/passwd", "is a link to '/etc/passwd'"),
@@ -189,14 +193,14 @@ def test_the_same_names_are_refused_in_a_zip(tmp_path: Path) -> None:
         (tarfile.LNKTYPE, "/etc/passwd", "is a hard link to '/etc/passwd'"),
     ],
 )
-def test_a_link_out_of_the_archive_is_refused(tmp_path: Path, kind: bytes, target: str, said: str) -> None:
+def test_a_link_out_of_the_archive_is_refused(tmp_path: Path, kind: bytes, target: str, expected: str) -> None:
     message = refusal(tmp_path, tar_bytes(entry("d/link.h", kind=kind, target=target)))
-    assert said in message
+    assert expected in message
     assert "demo: 'd/link.h'" in message
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "expected"),
     [
         (tarfile.CHRTYPE, "is a device"),
         (tarfile.BLKTYPE, "is a device"),
@@ -204,9 +208,9 @@ def test_a_link_out_of_the_archive_is_refused(tmp_path: Path, kind: bytes, targe
         (b"V", "member of"),
     ],
 )
-def test_what_is_neither_file_folder_nor_link_is_refused(tmp_path: Path, kind: bytes, said: str) -> None:
+def test_what_is_neither_file_folder_nor_link_is_refused(tmp_path: Path, kind: bytes, expected: str) -> None:
     message = refusal(tmp_path, tar_bytes(entry("d/x.cpp", kind=kind)))
-    assert said in message
+    assert expected in message
     assert "demo: 'd/x.cpp'" in message
 
 
@@ -262,7 +266,7 @@ def flipped(content: bytes, at: int) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "expected"),
     [
         (b"<!DOCTYPE html><html>not found</html>" + b" " * 600, "<!DOCTYPE html>"),
         (b"", "is broken"),
@@ -283,10 +287,10 @@ def flipped(content: bytes, at: int) -> bytes:
         (flipped(zip_bytes({"a.cpp": b"int a;"}), 36), "is broken"),
     ],
 )
-def test_what_is_broken_truncated_or_no_archive_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
+def test_what_is_broken_truncated_or_no_archive_is_refused(tmp_path: Path, content: bytes, expected: str) -> None:
     message = refusal(tmp_path, content)
     assert message.startswith("demo: is broken")
-    assert said in message
+    assert expected in message
 
 
 def test_a_large_header_or_thousands_of_them_are_refused_and_not_followed(tmp_path: Path) -> None:

@@ -1,3 +1,5 @@
+"""History of a git repository: the modifications of each file, their order, and what is counted and accepted."""
+
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -116,20 +118,20 @@ def test_a_parent_comes_first_even_where_its_clock_was_ahead(repository: Reposit
     repository.num_commits = 500
     early = repository.commit("Ahead", a__c=text(1))
     repository.num_commits = 2
-    late = repository.commit("Behind", a__c=text(2))
+    late = repository.commit("After", a__c=text(2))
     assert [row["commit_hash"] for row in chains()] == [early, late]
 
 
 def test_side_by_side_branches_are_listed_in_the_order_of_their_times(repository: Repository, chains: Chains) -> None:
     repository.commit(a__c=text(0))
     repository.git("branch", "side")
-    told = []
+    expected = []
     for number in range(1, 7):
         repository.git("checkout", "-q", "side" if number % 2 else "main")
-        told.append(repository.commit(f"Change {number}", a__c=text(number)))
+        expected.append(repository.commit(f"Change {number}", a__c=text(number)))
     repository.num_commits += 1
     repository.git("merge", "-q", "-s", "ours", "-m", "Merge", "side")
-    assert [row["commit_hash"] for row in chains()] == told
+    assert [row["commit_hash"] for row in chains()] == expected
 
 
 def test_a_path_that_was_renamed_or_made_twice_is_marked(repository: Repository, chains: Chains) -> None:

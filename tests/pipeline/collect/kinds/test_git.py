@@ -1,3 +1,5 @@
+"""Sources of kind git: one commit with its files, bounded in bytes and time, fetched once."""
+
 import hashlib
 import json
 import shutil
@@ -214,17 +216,17 @@ def test_more_bytes_than_the_limit_are_refused_on_their_way_and_in_the_tree(
     noise = "".join(hashlib.sha256(str(number).encode()).hexdigest() for number in range(2000))
     one = repository.commit(a__c=noise)
     other = repository.commit(a__c="int a;\n" * 1000)
-    for commit, said in ((one, "sends too much"), (other, "has 7000 bytes; expected at most 4096")):
+    for commit, message in ((one, "sends too much"), (other, "has 7000 bytes; expected at most 4096")):
         context = surroundings(pin_of(repository, commit))
         context.params = CollectParams(max_total_bytes=4096)
         error = failure(context, retry)
-        assert said in str(error), str(error)
+        assert message in str(error), str(error)
         assert isinstance(error, ArchiveError)
 
 
 def test_what_a_server_says_is_fit_for_a_terminal() -> None:
-    said = error_message(b"remote: \x1b]0;title\x07 red\nfatal: the \xff end\n")
-    assert said == "remote: ?]0;title? red; fatal: the \ufffd end"
+    message = error_message(b"remote: \x1b]0;title\x07 red\nfatal: the \xff end\n")
+    assert message == "remote: ?]0;title? red; fatal: the \ufffd end"
 
 
 def test_a_second_build_needs_no_repository_and_one_with_history_serves_without(

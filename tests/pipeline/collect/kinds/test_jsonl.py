@@ -1,3 +1,5 @@
+"""Sources of kind jsonl: one file for each line, and the lines and files that are refused."""
+
 import hashlib
 import json
 from collections.abc import Callable
@@ -56,7 +58,7 @@ def test_a_license_becomes_the_sidecar_of_its_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bad", "said"),
+    ("bad", "message"),
     [
         (b"{nonsense\n", "it is not JSON"),
         (b"[" * 100_000 + b"\n", "it is not JSON"),
@@ -80,13 +82,13 @@ def test_a_license_becomes_the_sidecar_of_its_file(tmp_path: Path) -> None:
         (line("b.c", license=["MIT"]), "`license` is of type list"),
     ],
 )
-def test_a_line_that_makes_no_sense_is_a_drop_with_its_number(tmp_path: Path, bad: bytes, said: str) -> None:
+def test_a_line_that_makes_no_sense_is_a_drop_with_its_number(tmp_path: Path, bad: bytes, message: str) -> None:
     contents = read(tmp_path, line("a.c", license="MIT") + b"\n" + bad + line("z.c"), license="license")
     assert [file.path for file in contents.files] == ["a.c", "a.c.license", "z.c"]
     (drop,) = contents.skipped
     assert (drop.path, drop.reason, drop.num_bytes) == ("line 3", "bad_line", len(bad))
     assert drop.detail.startswith("line 3: ")
-    assert said in drop.detail
+    assert message in drop.detail
 
 
 def test_a_line_without_an_end_is_not_taken_into_memory(tmp_path: Path) -> None:
@@ -98,14 +100,14 @@ def test_a_line_without_an_end_is_not_taken_into_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("limits", "said"),
+    ("limits", "message"),
     [
         ({"max_members": 2}, "has more lines than 2"),
         ({"max_total_bytes": 1024}, "has 2850 bytes; expected at most 1024"),
     ],
 )
-def test_a_file_over_the_limits_is_refused(tmp_path: Path, limits: dict[str, int], said: str) -> None:
-    with pytest.raises(ArchiveError, match=said):
+def test_a_file_over_the_limits_is_refused(tmp_path: Path, limits: dict[str, int], message: str) -> None:
+    with pytest.raises(ArchiveError, match=message):
         read(tmp_path, b"".join(line(f"{number:03}.c") for number in range(75)), CollectParams(**limits))
 
 

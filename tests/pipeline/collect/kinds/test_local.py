@@ -1,3 +1,5 @@
+"""Sources of kind local: a folder with the pinned digest, and every change of it refused."""
+
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING

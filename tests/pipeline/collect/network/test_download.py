@@ -1,3 +1,5 @@
+"""Downloads: bounded attempts, transfers that are continued, and bytes that are stored as they are."""
+
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING

@@ -1,3 +1,5 @@
+"""Package indexes: links found as pip is configured, compared by digest, and errors that name what was tried."""
+
 import sys
 from collections.abc import Mapping
 from dataclasses import replace

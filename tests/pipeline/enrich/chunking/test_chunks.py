@@ -117,7 +117,7 @@ EXAMPLES = {
             ("class_decl", "};\n"),
         ],
     ),
-    "class behind a macro": (
+    "class after a macro": (
         "class EXPORT A : public B {\n  int x;\n};\n",
         [("class_decl", "class EXPORT A : public B {\n"), ("class_member", "  int x;\n"), ("class_decl", "};\n")],
     ),

@@ -1,4 +1,4 @@
-"""Who loses to whom: thresholds, preference, no chains, and keepers that are kept."""
+"""Duplicates: thresholds, preference, no chains, and keepers that are kept."""
 
 import hashlib
 from collections.abc import Mapping, Sequence

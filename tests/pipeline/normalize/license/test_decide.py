@@ -1,4 +1,4 @@
-"""Which evidence counts, where inheritance stops, and that unclear is never kept."""
+"""License decisions: the evidence that counts, the limits of inheritance, and unclear cases, which are never kept."""
 
 import pytest
 
@@ -180,7 +180,7 @@ REFUSED = {
         "license_unknown",
         "'(MIT' is not an SPDX",
     ),
-    "a choice of which one text lies here": (
+    "a choice of which one text is here": (
         {"LICENSE": spdx_text("GPL-2.0-only").encode()},
         "MIT OR GPL-2.0-only",
         "a.c",

@@ -29,7 +29,7 @@ NOTICES = {
         "MPL-2.0",
     ),
     "Boost": ("Distributed under the Boost Software License, Version 1.0. (See accompanying file", "BSL-1.0"),
-    "Boost behind the copyright": (
+    "Boost after the copyright": (
         "(C) Copyright Somebody 1999. Distributed under the Boost\n//  Software License, Version 1.0.",
         "BSL-1.0",
     ),
@@ -56,13 +56,13 @@ NOTICES = {
 }
 
 
-@pytest.mark.parametrize(("words", "expression"), NOTICES.values(), ids=NOTICES)
-def test_a_standard_notice_is_read(words: str, expression: str) -> None:
-    assert find_notices(f"// {words}\n") == (expression,)
+@pytest.mark.parametrize(("notice", "expression"), NOTICES.values(), ids=NOTICES)
+def test_a_standard_notice_is_read(notice: str, expression: str) -> None:
+    assert find_notices(f"// {notice}\n") == (expression,)
 
 
 @pytest.mark.parametrize(
-    "words",
+    "notice",
     [
         "See the Apache License, Version 2.0.",
         "We considered the MIT license here.",
@@ -70,8 +70,8 @@ def test_a_standard_notice_is_read(words: str, expression: str) -> None:
         "The Boost Software License is short.",
     ],
 )
-def test_a_mention_does_not_count_as_a_notice(words: str) -> None:
-    assert find_notices(f"// {words}\n") == ()
+def test_a_mention_does_not_count_as_a_notice(notice: str) -> None:
+    assert find_notices(f"// {notice}\n") == ()
 
 
 def headed(*texts: str) -> str:
@@ -118,7 +118,7 @@ def test_a_permissive_text_beside_words_of_copyleft_is_quarantined() -> None:
 
 
 INHERITED = {
-    "a text frees what lies below a vendored root": ({"third_party/x/LICENSE": MIT.encode()}, "", "MIT"),
+    "a text frees the files below a vendored root": ({"third_party/x/LICENSE": MIT.encode()}, "", "MIT"),
     "two texts both hold": (
         {"third_party/x/LICENSE": MIT.encode(), "third_party/x/COPYING": BSD.encode()},
         "",

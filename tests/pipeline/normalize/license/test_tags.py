@@ -1,4 +1,4 @@
-"""What a file says of its license: tags in any comment style, and prose that contradicts a permission."""
+"""A file's statements about its license: tags in any comment style, and prose that contradicts a permission."""
 
 import pytest
 
@@ -20,7 +20,7 @@ TAGGED = {
     "a mark-up comment": (f"<!-- {TAG} MIT -->", [Tag("MIT", 1)]),
     "three slashes": (f"/// {TAG} MIT   \n", [Tag("MIT", 1)]),
     "no comment": (f"{TAG} MIT\n", [Tag("MIT", 1)]),
-    "behind code": (f"int a; // {TAG} MIT\n", [Tag("MIT", 1)]),
+    "after code": (f"int a; // {TAG} MIT\n", [Tag("MIT", 1)]),
     "two": (f"// {TAG} MIT\n\n// {TAG} GPL-2.0-only\n", [Tag("MIT", 1), Tag("GPL-2.0-only", 3)]),
     "a snippet": (
         f"// {TAG} MIT\n// SPDX-SnippetBegin\n// {TAG} BSL-1.0\n// SPDX-SnippetEnd\n",

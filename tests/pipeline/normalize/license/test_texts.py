@@ -1,4 +1,4 @@
-"""License texts: word for word, names and layout aside; what is almost a license is none, and the difference is named."""
+"""License texts: word for word, names and layout aside; an altered text is not a license, and the difference is named."""
 
 import importlib.util
 import json
@@ -101,9 +101,9 @@ BESIDE = {
 }
 
 
-@pytest.mark.parametrize(("words", "shown"), BESIDE.values(), ids=BESIDE)
-def test_other_terms_in_a_license_text_make_it_unclear(words: str, shown: str) -> None:
-    found = recognize(f"{MIT}\n{words}\n")
+@pytest.mark.parametrize(("terms", "shown"), BESIDE.values(), ids=BESIDE)
+def test_other_terms_in_a_license_text_make_it_unclear(terms: str, shown: str) -> None:
+    found = recognize(f"{MIT}\n{terms}\n")
     assert found.licenses == ("MIT",)
     assert "in addition to MIT it says" in str(found.problem)
     assert shown in str(found.problem)

@@ -1,3 +1,5 @@
+"""Alignment of tokens with chunks, extents and lines."""
+
 import numpy as np
 import pyarrow as pa
 from hypothesis import given

@@ -1,3 +1,5 @@
+"""List columns: read from Arrow and written to it without change."""
+
 import numpy as np
 import pyarrow as pa
 

@@ -1,3 +1,5 @@
+"""Packing: every token once, rows that fit, and the places where documents are cut."""
+
 import random
 
 import numpy as np
