@@ -16,11 +16,11 @@ def python(code: str) -> list[str]:
 
 
 def test_lines_and_result_arrive() -> None:
-    heard: list[str] = []
+    lines: list[str] = []
     code = "import sys; print('one', file=sys.stderr); print('two', file=sys.stderr); print('{\"steps\": 2}')"
 
-    assert run_trainer(python(code), heard.append) == {"steps": 2}
-    assert heard == ["one", "two"]
+    assert run_trainer(python(code), lines.append) == {"steps": 2}
+    assert lines == ["one", "two"]
 
 
 def test_a_refusal_is_passed_on_with_its_own_remedy(tmp_path: Path) -> None:

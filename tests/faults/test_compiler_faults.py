@@ -144,7 +144,7 @@ def archive(folder: Path) -> Path:
 
 
 def _tagged(name: str) -> str:
-    """The text, so that it has a license and is nobody's duplicate: text after the fault could be swallowed by it."""
+    """Return the text with a license, so that it is not a duplicate: text after the fault could be swallowed by it."""
     own = "".join(f"extern int own_{hashlib.sha256(f'{name}{n}'.encode()).hexdigest()[:12]}(int);\n" for n in range(6))
     text = FILES[name]
     return "// SPDX-License-Identifier: MIT\n" + (f"{text}{own}" if text.startswith("#") else f"{own}{text}")

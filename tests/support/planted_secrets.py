@@ -83,6 +83,6 @@ def lines_by_plugin() -> dict[str, list[str]]:
 
 
 def key_block(label: str = "RSA PRIVATE KEY", num_lines: int = 4) -> list[str]:
-    """The lines of a PEM block. The key in it is none."""
+    """Return the lines of a PEM block, whose content is not a key."""
     body = [characters(ALPHANUMERIC + "+/", 64, seed) for seed in range(num_lines)]
     return [f"-----BEG{'IN'} {label}-----", *body, characters(ALPHANUMERIC, 22) + "==", f"-----E{'ND'} {label}-----"]

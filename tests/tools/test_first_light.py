@@ -28,10 +28,10 @@ def test_a_failure_hides_nothing_and_only_what_did_not_pass_runs_again(tmp_path:
     assert rows(output) == [("bad", "failed"), ("long", "failed"), ("good", "passed")]
     assert json.loads(capsys.readouterr().out)["summary"]["failed"] == ["bad", "long"]
 
-    mended, new = Phase("bad", GOOD.command), Phase("new", GOOD.command)
-    assert main(arguments, (mended, GOOD, new)) == 0
+    repaired, new = Phase("bad", GOOD.command), Phase("new", GOOD.command)
+    assert main(arguments, (repaired, GOOD, new)) == 0
     assert rows(output)[3:] == [("new", "passed"), ("bad", "passed")]
-    assert main(arguments, (mended, GOOD, new)) == 0
+    assert main(arguments, (repaired, GOOD, new)) == 0
     assert len(rows(output)) == 5
 
 

@@ -12,14 +12,14 @@ from pipeline.store.store import Store
 
 
 def test_a_second_writer_waits_and_reports_the_holder(store: Store) -> None:
-    heard: list[str] = []
+    notices: list[str] = []
     with (
         store.writer("tiny", "run one"),
         pytest.raises(LockedError, match="run one"),
-        store.writer("tiny", "run two", 0.3, heard.append),
+        store.writer("tiny", "run two", 0.3, notices.append),
     ):
         pass
-    assert heard == ["run one"]
+    assert notices == ["run one"]
 
 
 def test_another_corpus_is_not_held(store: Store) -> None:

@@ -1,4 +1,4 @@
-"""On a CUDA device: a training of made rows, stopped and resumed, ends in the certificate of one that nobody stopped."""
+"""On a CUDA device: a training of made rows, stopped and resumed, ends in the certificate of one that was not stopped."""
 
 import json
 import subprocess
