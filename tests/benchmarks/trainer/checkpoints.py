@@ -85,7 +85,7 @@ def checkpoint_sharing() -> list[Figure]:
 
 def determinism_cost() -> list[Figure]:
     """Time of a step in strict mode over the same step without it, in turn."""
-    with _training() as (training, _, _):
+    with _training() as (training, _):
         _seconds(training, True, NUM_WARM_STEPS)
         pairs = [(_seconds(training, True), _seconds(training, False)) for _ in range(NUM_PAIRS)]
     cost = statistics.median(strict / loose for strict, loose in pairs) - 1
