@@ -129,8 +129,8 @@ GATES = Registry(
         ("no_secret_is_left", "num_unwaived_secrets", "A model repeats the secrets that it was shown."),
         ("no_evaluation_item_is_left", "num_contaminated_left", "A benchmark that was trained on measures memory."),
         ("no_exact_duplicate_is_left", "num_exact_duplicates_left", "Copies are memorized and inflate every count."),
-        ("drops_lie_in_their_bands", "num_drop_reasons_outside_band", "A share that jumps shows a rule gone wrong."),
-        ("languages_lie_in_their_bands", "num_languages_outside_band", "A source whose language changed is another."),
+        ("drops_are_in_their_bands", "num_drop_reasons_outside_band", "A share that jumps shows a rule gone wrong."),
+        ("languages_are_in_their_bands", "num_languages_outside_band", "A source whose language changed is another."),
         some=(("documents_are_kept", "rows_out", "Rules that drop everything are wrong."),),
     ),
     *_of_stage(

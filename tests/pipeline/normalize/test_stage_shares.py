@@ -13,7 +13,7 @@ from tests.pipeline.normalize.conftest import Normalize
 from tests.pipeline.normalize.test_clean_source import code
 
 FILES = {"a": {"x.cpp": code("x"), "y.c": code("y"), "z.h": code("z"), "tiny.h": "int a;\n"}}
-FAILED = {"drops_lie_in_their_bands", "languages_lie_in_their_bands"}
+FAILED = {"drops_are_in_their_bands", "languages_are_in_their_bands"}
 
 
 def failed(made: object) -> set[str]:
@@ -29,7 +29,7 @@ def test_every_reason_in_the_code_has_a_band() -> None:
     assert notes | copies | set(FILTERS.names) == set(DropBands.model_fields) - {"min_num_files"}
 
 
-@pytest.mark.parametrize(("limit", "outside"), [(0.25, set()), (0.24, {"drops_lie_in_their_bands"})])
+@pytest.mark.parametrize(("limit", "outside"), [(0.25, set()), (0.24, {"drops_are_in_their_bands"})])
 def test_a_rule_that_drops_more_than_its_band_blocks_the_stage_and_says_so(
     limit: float, outside: set[str], normalize: Normalize
 ) -> None:
@@ -57,7 +57,7 @@ def test_a_language_outside_the_band_of_its_pin_blocks_the_stage_and_is_named(
 ) -> None:
     made = normalize(FILES, pin_fields={"a": {"languages": bands}})
     assert made.result.notes == notes
-    assert failed(made) == ({"languages_lie_in_their_bands"} if notes else set())
+    assert failed(made) == ({"languages_are_in_their_bands"} if notes else set())
 
 
 def test_the_bands_of_a_slice_say_nothing_about_other_pins(tmp_path: Path) -> None:
