@@ -56,7 +56,7 @@ BENCHMARKS: dict[str, Benchmark] = {
 HEAD = """# Benchmarks
 
 Made by `make bench`; do not edit. Peers are measured in the same run, in turn; single times on shared machines mean little,
-ratios more. Machine: {machine}.
+ratios more. Machine of the newest run: {machine}; rows that it did not measure are of an earlier one.
 
 | figure | value | unit | to reach | holds | beside | its value | ratio |
 |---|---|---|---|---|---|---|---|
