@@ -10,6 +10,7 @@ import yaml
 
 from tests.conftest import NOT_QUICK
 from tests.support.paths import ROOT
+from tests.tools.accept import PHASES
 from tests.tools.light_imports import FORBIDDEN, heavy_modules
 
 PACKAGES = ("pipeline", "assets", "kernels", "trainer")
@@ -157,3 +158,9 @@ def test_machine_code_holds_no_value_of_another_file() -> None:
     }
 
     assert imports == {"numpy", "pipeline.lexing.jit"}
+
+
+def test_every_file_that_a_phase_of_make_accept_runs_is_there() -> None:
+    named = [argument for phase in PHASES for command in phase.commands for argument in command if "tests/" in argument]
+
+    assert [name for name in named if not (ROOT / name).exists()] == []

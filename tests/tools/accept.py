@@ -56,7 +56,7 @@ PHASES = (
     ),
     Phase(
         "sampling equals the full pass",
-        (_tests("trainer/model/test_decoding.py", "trainer/inference/test_sampling.py"),),
+        (_tests("trainer/model/test_hybrid_decoding.py", "trainer/inference/test_sampling.py"),),
     ),
     Phase("demo in time", (("-m", "assets.demo", "--recipe", "tiny"),), limit_seconds=540),
 )
