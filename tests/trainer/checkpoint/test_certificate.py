@@ -5,22 +5,12 @@ import struct
 from dataclasses import replace
 
 import pytest
-import torch
 
 from pipeline.core.errors import TrainingError
+from tests.support.made_histories import history_of
 from tests.support.made_rows import LAYOUT, PLAIN, sources_of
 from trainer.checkpoint.certificate import History, digest_batch
 from trainer.data.loader import Loader
-
-TENSORS = {"parameters/a": torch.arange(6.0), "parameters/b": torch.ones(2, 2)}
-
-
-def history_of(*losses: float, changed: int | None = None, state: dict[str, torch.Tensor] | None = None) -> History:
-    history = History()
-    for step, loss in enumerate(losses, 1):
-        batch = hashlib.sha256(b"other" if step == changed else bytes([step])).digest()
-        history.extend(batch, loss, False, (state or TENSORS) if step % 2 == 0 else None)
-    return history
 
 
 def test_the_chains_are_what_the_module_says() -> None:

@@ -1,6 +1,5 @@
 """Comparison of two trainings: settings, then the first step and tensor that differ."""
 
-import hashlib
 from pathlib import Path
 
 import numpy as np
@@ -8,19 +7,10 @@ import pytest
 import torch
 
 from pipeline.core.errors import TrainingError
+from tests.support.made_histories import TENSORS, history_of
 from trainer.checkpoint.certificate import History, describe_state, differing_tensors
 from trainer.checkpoint.checkpoint import Checkpoint
 from trainer.proof.comparison import TrainingRecord, compare_trainings, diff_checkpoints, read_record
-
-TENSORS = {"parameters/a": torch.arange(6.0), "parameters/b": torch.ones(2, 2)}
-
-
-def history_of(*losses: float, changed: int | None = None, state: dict[str, torch.Tensor] | None = None) -> History:
-    history = History()
-    for step, loss in enumerate(losses, 1):
-        batch = hashlib.sha256(b"other" if step == changed else bytes([step])).digest()
-        history.extend(batch, loss, False, (state or TENSORS) if step % 2 == 0 else None)
-    return history
 
 
 def record(history: History, **settings: object) -> TrainingRecord:

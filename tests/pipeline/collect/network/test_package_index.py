@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.collect.kinds.sdist import SdistPin
 from pipeline.collect.network.package_index import (
     IndexConfiguration,
     PackageIndex,
@@ -19,20 +18,10 @@ from pipeline.collect.network.package_index import (
 from pipeline.collect.params import RetryPolicy
 from pipeline.core.digests import file_sha256
 from pipeline.core.errors import DigestError, FetchError
+from tests.support.made_index import ARCHIVE, FILE_NAME, package_index, pin
 
 if TYPE_CHECKING:
     from tests.pipeline.collect.conftest import Index
-
-ARCHIVE = bytes(range(256)) * 400
-FILE_NAME = "demo_pkg-1.0.tar.gz"
-
-
-def pin(sha256: str, file_name: str = FILE_NAME) -> SdistPin:
-    return SdistPin(name="demo", project="Demo.Pkg", version="1.0", file_name=file_name, sha256=sha256)
-
-
-def package_index(index: "Index", retry: RetryPolicy) -> PackageIndex:
-    return PackageIndex(IndexConfiguration(index_urls=(f"{index.address}/simple",)), retry)
 
 
 def test_the_link_is_found_through_the_index_that_pip_is_configured_with(index: "Index", retry: RetryPolicy) -> None:
