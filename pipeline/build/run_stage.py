@@ -211,10 +211,12 @@ class _Context:
         made: dict[str, MadePart] = {}
         failed: dict[str, SourceError] = {}
         tasks: list[PartTask] = []
+        num_bytes = 0
 
         def finish(part: MadePart) -> None:
+            nonlocal num_bytes
             made[part.name] = part
-            num_bytes = sum(each.report.num_bytes_in for each in made.values())
+            num_bytes += part.report.num_bytes_in
             num_done = len(made) + len(failed)
             self.build.listen(
                 ProgressEvent(self.stage.name, num_done, len(parts), num_bytes, part.name, part.unchanged)

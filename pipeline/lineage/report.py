@@ -39,6 +39,8 @@ create view licensed as
 """
 _RULES = """select stage, reason, count(*) as num_files, sum(num_bytes)::bigint as num_bytes,
     count(distinct source) as num_sources from drops group by all order by num_files desc, stage, reason"""
+_SUFFIXES = """select regexp_extract(path, '[.][^./]*$') as suffix, count(*) as num_files, sum(num_bytes)::bigint as num_bytes
+    from kept group by suffix"""
 _CELLS = """select source, stage, reason, count(*) as num_files, sum(num_bytes)::bigint as num_bytes
     from drops group by all order by source, num_files desc, stage, reason"""
 _SAMPLES = """select stage, reason, source, path, num_bytes, detail, coalesce(license, document_license) as license from lost
@@ -162,9 +164,9 @@ class _Reporter:
 
     def _languages(self) -> list[QueryRow]:
         counts: dict[str, list[int]] = {name: [0, 0] for name in LANGUAGES.names}
-        for row in self._rows("select path, num_bytes from kept"):
-            if (language := language_of(row["path"])) is not None:
-                counts[language.name][0] += 1
+        for row in self._rows(_SUFFIXES):
+            if (language := language_of(f"a{row['suffix']}")) is not None:
+                counts[language.name][0] += row["num_files"]
                 counts[language.name][1] += row["num_bytes"]
         return [{"language": name, "num_files": files, "num_bytes": size} for name, (files, size) in counts.items()]
 
