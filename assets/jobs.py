@@ -8,7 +8,7 @@ from assets.config import filled
 from assets.snapshot import LIVE, PromotionParams
 from assets.training import TRAINING, TrainingParams
 from pipeline.build.recipes import QUICK, Recipe
-from pipeline.build.stages import STAGES
+from pipeline.stages.stages import STAGES
 
 # Otherwise a run writes 50 kB of debug lines to the terminal; the event log has them in any case.
 _QUIET = {"console": {"config": {"log_level": "WARNING"}}}

@@ -15,9 +15,9 @@ from pipeline.build.build import Build, BuildRequest, Listener, open_build
 from pipeline.build.recipes import RECIPES, ROOT, pins_of
 from pipeline.build.run_stage import StageResult, run_stage
 from pipeline.build.stage_objects import chain_params
-from pipeline.build.stages import stage_before
 from pipeline.core.errors import SluiceError
 from pipeline.core.params import Params
+from pipeline.stages.stages import stage_before
 from pipeline.store.store import Store
 
 

@@ -11,8 +11,8 @@ from assets.instance import tag_corpus
 from assets.reporting import snapshot_metadata, table, verdict_rows
 from assets.resources import StoreResource, refusals
 from pipeline.build.promotion import promote
-from pipeline.build.stages import STAGES
 from pipeline.core.params import Params
+from pipeline.stages.stages import STAGES
 from pipeline.store.snapshot import open_snapshot
 
 LIVE = dg.AssetKey(["snapshot", "live"])

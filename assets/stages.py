@@ -13,7 +13,7 @@ from assets.reporting import failures_text, snapshot_metadata, stage_metadata
 from assets.resources import BuildResource, refusals
 from pipeline.build.build import Build, ProgressEvent
 from pipeline.build.run_stage import BuildCallback, StageResult
-from pipeline.build.stages import STAGES, Stage, stage_before
+from pipeline.stages.stages import STAGES, Stage, stage_before
 from pipeline.store.snapshot import open_snapshot
 
 

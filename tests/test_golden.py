@@ -6,7 +6,7 @@ Where a stage's id moved, raise its version in STAGES if its output changed, and
 from pathlib import Path
 
 from pipeline.build.run_stage import StageResult
-from pipeline.build.stages import STAGES
+from pipeline.stages.stages import STAGES
 from tests.conftest import build_tiny
 
 GOLDEN = Path(__file__).parent / "golden.txt"

@@ -146,7 +146,7 @@ def test_the_tree_in_the_readme_is_the_tree() -> None:
     tree = (ROOT / "README.md").read_text().partition("## The tree")[2]
     shown: dict[str, set[str]] = {}
     package = ""
-    for indent, names in re.findall(r"^    ( *)((?:[a-z_]+/(?:, )?)+) ", tree, re.M):
+    for indent, names in re.findall(r"^    (|  )((?:[a-z_]+/(?:, )?)+) ", tree, re.M):
         folders = re.findall(r"[a-z_]+", names)
         package = package if indent else folders[0]
         shown.setdefault(package, set()).update(folders if indent else ())

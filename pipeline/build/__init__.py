@@ -1,4 +1,4 @@
-"""Builds: the declarations of stages and recipes, the engine, promotion, withdrawal and canaries.
+"""Builds: recipes, the engine, promotion, withdrawal and canaries.
 
 The work of a stage is in its own folder; queries of finished builds are in `pipeline.lineage`.
 """

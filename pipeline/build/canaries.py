@@ -19,14 +19,14 @@ from pipeline.build.build import Build, BuildRequest, open_build
 from pipeline.build.recipes import CorpusParams
 from pipeline.build.run_stage import run_stage
 from pipeline.build.stage_objects import parts_of
-from pipeline.collect.kinds.archive import ArchivePin
-from pipeline.collect.kinds.local import LocalPin
 from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES
-from pipeline.normalize.contamination.evaluation_items import shipped_items
 from pipeline.pins.local_tree import tree_digest
 from pipeline.pins.pins import SourcePin
+from pipeline.stages.collect.kinds.archive import ArchivePin
+from pipeline.stages.collect.kinds.local import LocalPin
+from pipeline.stages.normalize.contamination.evaluation_items import shipped_items
 from pipeline.store.store import Store
 
 _KEPT = "kept"

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from pipeline.build.stage_objects import chain, report_of, stage_of, stage_params
-from pipeline.build.stages import STAGES
 from pipeline.build.withdrawal import refuse_withdrawn
 from pipeline.contracts.gates import GateVerdict, judge, refuse_blocked
 from pipeline.core.errors import DamagedError, MissingError, SnapshotError
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
+from pipeline.stages.stages import STAGES
 from pipeline.store.objects import StoredObject
 from pipeline.store.snapshot import resolve
 from pipeline.store.store import Store

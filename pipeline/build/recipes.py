@@ -6,17 +6,17 @@ from typing import Any
 
 from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from pipeline.build.stages import STAGES
-from pipeline.collect.params import CollectParams
 from pipeline.core.errors import PinError
 from pipeline.core.params import Params
 from pipeline.core.registry import Registry
-from pipeline.enrich.params import EnrichParams
-from pipeline.normalize.params import DropBands, NormalizeParams
 from pipeline.pins.build_block import BuildBlock
 from pipeline.pins.pins import OPERATIONAL, SourcePin, load_pins
-from pipeline.tokenize.params import TokenizeParams
-from pipeline.verify.params import VerifyParams
+from pipeline.stages.collect.params import CollectParams
+from pipeline.stages.enrich.params import EnrichParams
+from pipeline.stages.normalize.params import DropBands, NormalizeParams
+from pipeline.stages.stages import STAGES
+from pipeline.stages.tokenize.params import TokenizeParams
+from pipeline.stages.verify.params import VerifyParams
 
 ROOT = Path(__file__).parents[2]
 MADE_CORPUS = Path(__file__).parent / "made_corpus" / "pins.toml"
@@ -158,7 +158,9 @@ def params_of(recipe: Recipe, pins_file: Path | None = None, items_folder: Path 
 
 def pins_of(recipe: Recipe, pins_file: Path | None = None) -> tuple[SourcePin, ...]:
     """Load the pins that a build collects: the recipe's slice, or every pin of a file given in its place."""
-    from pipeline.collect.kinds.source_kinds import SOURCE_KINDS  # no command but a build waits for their modules
+    from pipeline.stages.collect.kinds.source_kinds import (
+        SOURCE_KINDS,  # no command but a build waits for their modules
+    )
 
     if pins_file is not None:
         return load_pins(pins_file, SOURCE_KINDS)

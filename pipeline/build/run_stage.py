@@ -11,7 +11,6 @@ from typing import Any
 from pipeline.build.build import Build, ProgressEvent
 from pipeline.build.engine import PartTask, write_output
 from pipeline.build.stage_objects import PARAMS, chain, parts_of, report_of, stage_of
-from pipeline.build.stages import STAGES, Stage, stage_before
 from pipeline.contracts.gates import GateVerdict, judge, refuse_blocked
 from pipeline.contracts.part import MadePart, Part, PartOutput, StageOutput
 from pipeline.contracts.stage_report import StageReport
@@ -19,6 +18,7 @@ from pipeline.core.errors import MissingError, RefMovedError, SourceError
 from pipeline.core.params import Params, digest, fingerprint
 from pipeline.core.registry import added_entries
 from pipeline.pins.pins import SourcePin
+from pipeline.stages.stages import STAGES, Stage, stage_before
 
 
 @dataclass(frozen=True)

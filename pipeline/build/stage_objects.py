@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from pydantic import ValidationError
 
-from pipeline.build.stages import STAGES
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.errors import StageError
 from pipeline.core.params import Params
+from pipeline.stages.stages import STAGES
 from pipeline.store.objects import REPORT, StoredObject
 from pipeline.store.store import Store
 

@@ -13,10 +13,10 @@ from rich.console import Console
 from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import RECIPES, params_of, pins_of
 from pipeline.build.run_stage import StageResult, run_stages
-from pipeline.build.stages import STAGES
 from pipeline.cli.console import StageBars, verdict_table, waterfall
 from pipeline.cli.declaration import Answer, add_corpus, command
 from pipeline.core.command_line import amount, whole_number
+from pipeline.stages.stages import STAGES
 from pipeline.store.store import Store
 
 

@@ -14,8 +14,8 @@ from rich.text import Text
 
 from pipeline.build.build import ProgressEvent
 from pipeline.build.run_stage import StageResult
-from pipeline.build.stages import STAGES
 from pipeline.contracts.gates import GateVerdict
+from pipeline.stages.stages import STAGES
 
 SECONDS_BETWEEN_LINES = 10.0
 """Time between two lines about a running stage or training session, on a stream that is not a terminal."""

@@ -9,13 +9,13 @@ from typing import Any
 from rich.console import Console
 
 from pipeline.build.recipes import RECIPES
-from pipeline.build.stages import STAGES
 from pipeline.cli.console import plain_table
 from pipeline.cli.declaration import Answer, add_corpus, command
 from pipeline.contracts.gates import GATES
 from pipeline.core.command_line import whole_number
 from pipeline.core.errors import MissingError
 from pipeline.core.params import fingerprint
+from pipeline.stages.stages import STAGES
 from pipeline.store.store import Store
 
 

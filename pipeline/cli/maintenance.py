@@ -23,8 +23,8 @@ def _add_pin_arguments(parser: argparse.ArgumentParser) -> None:
 
 @command("pin", "print a pins file entry, with its digest, of a release or of your own code", _add_pin_arguments)
 def _pin(options: argparse.Namespace, store: Store, person: Console) -> Answer:
-    from pipeline.collect.propose_pin import propose_cataloged, propose_local
     from pipeline.pins.pins import pin_toml
+    from pipeline.stages.collect.propose_pin import propose_cataloged, propose_local
 
     notes: tuple[str, ...] = ()
     if options.path is not None:

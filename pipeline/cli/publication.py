@@ -69,7 +69,7 @@ def _add_vocabulary_arguments(parser: argparse.ArgumentParser) -> None:
 @command("vocabulary", "describe a vocabulary, or train one from a corpus", _add_vocabulary_arguments)
 def _vocabulary(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     from pipeline.lineage.vocabulary_report import corpus_texts, training_texts, vocabulary_report
-    from pipeline.tokenize.vocabulary import load_vocabulary, write_vocabulary
+    from pipeline.stages.tokenize.vocabulary import load_vocabulary, write_vocabulary
 
     if options.report:
         report = vocabulary_report(load_vocabulary(options.name), *corpus_texts(store, options.corpus))

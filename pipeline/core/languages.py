@@ -14,7 +14,7 @@ from pipeline.core.registry import Registry
 
 @dataclass(frozen=True, eq=False)
 class NodeTypes:
-    """Node types of a grammar by role in `pipeline.enrich.chunking.chunks`. A type without a role is a declaration."""
+    """Node types of a grammar by role in `pipeline.stages.enrich.chunking.chunks`. A type without a role is a declaration."""
 
     single: Mapping[str, ChunkKind]
     """One chunk each, whatever is inside."""

@@ -1,7 +1,7 @@
 """Names of the tables that more than one folder reads or writes. The record of each is in `pipeline.core.records`.
 
 Tables that end in `.parquet` are read by column; those that end in `.arrow` are memory-mapped. Which stage writes which table, and
-with which record, is declared in STAGES of `pipeline.build.stages`. A table that its own stage alone reads is named beside its
+with which record, is declared in STAGES of `pipeline.stages.stages`. A table that its own stage alone reads is named beside its
 record.
 """
 

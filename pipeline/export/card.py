@@ -9,9 +9,9 @@ from typing import Any
 
 from pipeline.build.promotion import evidence, judge_again
 from pipeline.build.stage_objects import report_of
-from pipeline.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.contracts.gates import GateVerdict
 from pipeline.contracts.stage_report import StageReport
+from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.store.snapshot import Snapshot
 
 _INTENDED = """Training and evaluating models of C and C++ code. Not meant for: finding people, secrets or hosts (what looked

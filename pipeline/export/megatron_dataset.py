@@ -8,8 +8,8 @@ from pipeline.core.errors import StageError
 from pipeline.core.records import Split
 from pipeline.core.table_names import TOKENS
 from pipeline.formats.megatron import Ids, read_megatron, write_megatron
+from pipeline.stages.tokenize.columns.list_column import ListColumn
 from pipeline.store.snapshot import Snapshot
-from pipeline.tokenize.columns.list_column import ListColumn
 
 
 def write_megatron_dataset(snapshot: Snapshot, out: Path) -> dict[str, Any]:

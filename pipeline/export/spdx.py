@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
-from pipeline.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.export.card import Facts
+from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.store.snapshot import SnapshotSource
 
 _DATA = "SPDXRef-Snapshot"

@@ -1,4 +1,4 @@
-"""Names and version of the snapshot object: `pipeline.verify.compose` writes it, `pipeline.store.snapshot` reads it."""
+"""Names and version of the snapshot object: `pipeline.stages.verify.compose` writes it, `pipeline.store.snapshot` reads it."""
 
 SNAPSHOT_KIND = "snapshot/snapshot"
 SNAPSHOT_FILE = "snapshot.json"

@@ -11,10 +11,10 @@ import duckdb
 
 from pipeline.build.promotion import evidence
 from pipeline.build.stage_objects import parts_of, stage_of, stage_params
-from pipeline.build.stages import STAGES
 from pipeline.core.params import flat
 from pipeline.core.table_names import DOCUMENTS, TOKENS
 from pipeline.lineage.queries import QueryRow, connect, create_drops, query, table_files
+from pipeline.stages.stages import STAGES
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 

@@ -6,9 +6,9 @@ from typing import Any
 import duckdb
 
 from pipeline.build.stage_objects import parts_of
-from pipeline.build.stages import STAGES, PartKind
 from pipeline.core.errors import MissingError
 from pipeline.core.records import DroppedRecord, DuplicateRecord
+from pipeline.stages.stages import STAGES, PartKind
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 

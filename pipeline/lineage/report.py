@@ -10,17 +10,17 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pipeline.build.stage_objects import report_of, stage_params
-from pipeline.build.stages import STAGES
 from pipeline.contracts.stage_report import total
 from pipeline.core.languages import LANGUAGES, language_of
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES
 from pipeline.lineage.queries import QueryRow, connect, create_drops, parts_of_kind, query, stage_object, table_files
-from pipeline.normalize.decode import decode
-from pipeline.normalize.drop import Drop
-from pipeline.normalize.measures import redaction_measure
-from pipeline.normalize.params import NormalizeParams
-from pipeline.normalize.scrub.detectors import placeholders
-from pipeline.normalize.scrub.scrub import Scrubber
+from pipeline.stages.normalize.decode import decode
+from pipeline.stages.normalize.drop import Drop
+from pipeline.stages.normalize.measures import redaction_measure
+from pipeline.stages.normalize.params import NormalizeParams
+from pipeline.stages.normalize.scrub.detectors import placeholders
+from pipeline.stages.normalize.scrub.scrub import Scrubber
+from pipeline.stages.stages import STAGES
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 

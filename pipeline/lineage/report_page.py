@@ -16,8 +16,8 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pipeline.build.stages import STAGES
 from pipeline.lineage.report import Report
+from pipeline.stages.stages import STAGES
 
 TEMPLATE = "report.html"
 FAMILIES = ("kept", "license", "duplicate", "filter")

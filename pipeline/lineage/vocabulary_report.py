@@ -14,10 +14,10 @@ from pipeline.build.stage_objects import parts_of
 from pipeline.core.records import ChunkKind, Split
 from pipeline.core.table_names import DOCUMENTS, ENRICHED, KEPT
 from pipeline.lineage.queries import stage_object
+from pipeline.stages.tokenize.columns.align import align_values
+from pipeline.stages.tokenize.encode import Encoder, token_starts
+from pipeline.stages.tokenize.vocabulary import TrainedOn, Vocabulary
 from pipeline.store.store import Store
-from pipeline.tokenize.columns.align import align_values
-from pipeline.tokenize.encode import Encoder, token_starts
-from pipeline.tokenize.vocabulary import TrainedOn, Vocabulary
 
 _BLANKS = b" \t\n\x0b\x0c\r"
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipeline.build.stages import STAGES, PartKind, StageTable
 from pipeline.core.errors import MissingError
 from pipeline.core.records import DroppedRecord, DuplicateRecord, PackedRow
 from pipeline.lineage.queries import QueryRow, connect, query, stage_part, table_files
+from pipeline.stages.stages import STAGES, PartKind, StageTable
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 

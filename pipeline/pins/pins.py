@@ -9,7 +9,7 @@
     sha256 = "275f..."
     declared_license = "MIT AND LGPL-2.1-or-later"
 
-`kind` selects the model of the entry: each kind of source in `pipeline.collect.kinds` declares its own. A branch, a tag, an
+`kind` selects the model of the entry: each kind of source in `pipeline.stages.collect.kinds` declares its own. A branch, a tag, an
 abbreviated commit or a missing digest is an error that names the entry and the remedy.
 """
 

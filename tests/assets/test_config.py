@@ -8,9 +8,9 @@ from pydantic import Field
 
 from assets.config import filled, form, params_from
 from pipeline.build.recipes import RECIPES
-from pipeline.build.stages import STAGES
 from pipeline.core.errors import ParamsError
 from pipeline.core.params import Params, fingerprint
+from pipeline.stages.stages import STAGES
 
 
 class Mode(StrEnum):

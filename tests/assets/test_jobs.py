@@ -22,8 +22,8 @@ from assets.instance import WORKER_TAG, sweep
 from assets.training import TrainingParams, command_of
 from pipeline.build.recipes import ROOT, TINY
 from pipeline.build.run_stage import StageResult
-from pipeline.build.stages import STAGES
 from pipeline.contracts.gates import gates_of
+from pipeline.stages.stages import STAGES
 from pipeline.store.store import Store
 
 

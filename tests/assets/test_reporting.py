@@ -5,8 +5,8 @@ import re
 
 from assets.reporting import license_rows, snapshot_metadata, sparkline, stage_metadata, verdict_rows, waterfall_rows
 from pipeline.build.run_stage import StageResult
-from pipeline.build.stages import STAGES
 from pipeline.contracts.gates import GateVerdict
+from pipeline.stages.stages import STAGES
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 

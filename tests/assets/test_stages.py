@@ -6,8 +6,8 @@ from assets import jobs
 from assets.definitions import definitions
 from pipeline.build.recipes import TINY
 from pipeline.build.run_stage import BuildCallback
-from pipeline.build.stages import STAGES
 from pipeline.contracts.gates import GATES
+from pipeline.stages.stages import STAGES
 from tests.support.shorten_stage import FEW_ARE_LONG, SHORTEN
 
 

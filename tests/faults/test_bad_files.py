@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from pipeline.normalize.params import FilterParams, NormalizeParams
-from tests.pipeline.normalize.conftest import Normalized, normalize_in
-from tests.pipeline.normalize.license.test_texts import BSD, MIT
-from tests.pipeline.normalize.test_clean_source import TAG, code
+from pipeline.stages.normalize.params import FilterParams, NormalizeParams
+from tests.pipeline.stages.normalize.conftest import Normalized, normalize_in
+from tests.pipeline.stages.normalize.license.test_texts import BSD, MIT
+from tests.pipeline.stages.normalize.test_clean_source import TAG, code
 from tests.support.planted_secrets import ALPHANUMERIC, characters, key_block
 
 AT = "@"

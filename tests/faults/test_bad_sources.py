@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.collect.kinds.source_kinds import SOURCE_KINDS
-from pipeline.collect.params import RetryPolicy
-from pipeline.collect.stage import run
 from pipeline.core.errors import ArchiveError, DigestError, FetchError, PinError, SluiceError, SourceError
 from pipeline.pins.local_tree import tree_digest
 from pipeline.pins.pins import load_pins
+from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
+from pipeline.stages.collect.params import RetryPolicy
+from pipeline.stages.collect.stage import run
 from tests.support import git_repository as made
 from tests.support.git_repository import Repository
 
 if TYPE_CHECKING:
-    from tests.pipeline.collect.conftest import Index, Surroundings
+    from tests.pipeline.stages.collect.conftest import Index, Surroundings
 
 Create = Callable[..., "Surroundings"]
 OTHER = "1" * 64

@@ -21,9 +21,9 @@ from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.promotion import promote
 from pipeline.build.recipes import TINY
 from pipeline.build.run_stage import StageResult, run_stages
-from pipeline.collect.kinds.local import LocalPin
 from pipeline.core.durable import write_synced
 from pipeline.pins.local_tree import tree_digest
+from pipeline.stages.collect.kinds.local import LocalPin
 from pipeline.store.fsck import fsck
 from pipeline.store.store import Store
 

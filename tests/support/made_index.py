@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from pipeline.collect.kinds.sdist import SdistPin
-from pipeline.collect.network.package_index import IndexConfiguration, PackageIndex
-from pipeline.collect.params import RetryPolicy
+from pipeline.stages.collect.kinds.sdist import SdistPin
+from pipeline.stages.collect.network.package_index import IndexConfiguration, PackageIndex
+from pipeline.stages.collect.params import RetryPolicy
 
 if TYPE_CHECKING:
-    from tests.pipeline.collect.conftest import Index
+    from tests.pipeline.stages.collect.conftest import Index
 
 ARCHIVE = bytes(range(256)) * 400
 FILE_NAME = "demo_pkg-1.0.tar.gz"

@@ -12,8 +12,8 @@ from pyarrow import ipc
 
 from pipeline.core.params import canonical_json
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE, SNAPSHOT_FORMAT, SNAPSHOT_KIND
+from pipeline.stages.tokenize.vocabulary import VOCABULARIES
 from pipeline.store.store import Store
-from pipeline.tokenize.vocabulary import VOCABULARIES
 from tests.support.made_rows import T, rows_of
 
 CORPUS = "made"

@@ -4,7 +4,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from pipeline.build.stages import PartKind, Stage, StageTable
 from pipeline.contracts.gates import Gate, Limit, LimitComparison
 from pipeline.contracts.part import Part, PartJob, PartOutput, StageContext, StageOutput
 from pipeline.contracts.stage_report import StageReport, count_reasons, total
@@ -12,6 +11,7 @@ from pipeline.core.params import Params
 from pipeline.core.records import Document, DroppedRecord
 from pipeline.core.schema import table_of_records
 from pipeline.core.table_names import DOCUMENTS, DROPPED, KEPT
+from pipeline.stages.stages import PartKind, Stage, StageTable
 
 
 class ShortenParams(Params):

@@ -37,12 +37,17 @@ def _in(folder: str, *subjects: str) -> list[str]:
     return [f"{folder}/test_{subject}.py" for subject in subjects]
 
 
-_ROWS = ("pipeline/tokenize/rows/test_pack", "pipeline/tokenize/test_stage", "trainer/data/test_loader")
+_ROWS = ("pipeline/stages/tokenize/rows/test_pack", "pipeline/stages/tokenize/test_stage", "trainer/data/test_loader")
 PHASES = (
     Phase("corpus", (_tests("test_golden.py", *_in("pipeline/build", "engine", "made_corpus")),)),
     Phase(
         "tokenizer",
-        (_tests(*_in("pipeline/tokenize", "vocabulary", "encode"), "pipeline/tokenize/columns/test_align.py"),),
+        (
+            _tests(
+                *_in("pipeline/stages/tokenize", "vocabulary", "encode"),
+                "pipeline/stages/tokenize/columns/test_align.py",
+            ),
+        ),
     ),
     Phase("rows", (_tests(*(f"{name}.py" for name in _ROWS)),)),
     Phase("model", (_tests("trainer/model", "trainer/optim"),)),

@@ -9,7 +9,7 @@ import sys
 FORBIDDEN = {
     "assets.definitions": ("torch", "triton", "tree_sitter", "detect_secrets", "tokenizers", "numba", "duckdb"),
     "trainer.config.training": ("torch", "dagster", "duckdb"),
-    "pipeline.build.stages": ("torch", "dagster", "duckdb", "tree_sitter", "detect_secrets", "tokenizers"),
+    "pipeline.stages.stages": ("torch", "dagster", "duckdb", "tree_sitter", "detect_secrets", "tokenizers"),
     "pipeline.__main__": ("torch", "dagster", "duckdb", "pyarrow", "numpy", "tokenizers", "detect_secrets"),
     "trainer.proof.verify_loader": ("torch", "dagster", "duckdb"),
     "trainer.train.loop": (
@@ -22,8 +22,8 @@ FORBIDDEN = {
         "numba",
         "license_expression",
     ),
-    "pipeline.collect.stage": ("pyarrow", "numpy", "httpx2", "unearth", "requests"),
-    "pipeline.normalize.stage": ("pyarrow", "numpy", "llvmlite", "detect_secrets", "re2"),
+    "pipeline.stages.collect.stage": ("pyarrow", "numpy", "httpx2", "unearth", "requests"),
+    "pipeline.stages.normalize.stage": ("pyarrow", "numpy", "llvmlite", "detect_secrets", "re2"),
     "kernels.mamba3_scan.op": ("dagster", "pipeline", "trainer", "pyarrow", "pydantic"),
     "kernels.rms_norm": ("dagster", "pipeline", "trainer", "pyarrow", "pydantic"),
 }

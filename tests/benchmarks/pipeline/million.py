@@ -12,9 +12,9 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.normalize.duplicates.duplicates import ComparedDocument, find_duplicates
-from pipeline.normalize.duplicates.shingles import NUM_PERMUTATIONS, hashes_for_minhash, signature
-from pipeline.normalize.params import VENDORED_ROOTS, DuplicateParams
+from pipeline.stages.normalize.duplicates.duplicates import ComparedDocument, find_duplicates
+from pipeline.stages.normalize.duplicates.shingles import NUM_PERMUTATIONS, hashes_for_minhash, signature
+from pipeline.stages.normalize.params import VENDORED_ROOTS, DuplicateParams
 
 NUM_SHINGLES = 40
 COPIED = 0.3

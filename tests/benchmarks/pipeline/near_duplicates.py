@@ -10,10 +10,10 @@ from pathlib import PurePosixPath
 import numpy as np
 
 from pipeline.build.recipes import ROOT
-from pipeline.normalize.duplicates.duplicates import ComparedDocument, find_duplicates
-from pipeline.normalize.duplicates.minhash_bands import find_buckets
-from pipeline.normalize.duplicates.shingles import hashes_for_minhash, shingle_hashes, signature
-from pipeline.normalize.params import VENDORED_ROOTS, DuplicateParams
+from pipeline.stages.normalize.duplicates.duplicates import ComparedDocument, find_duplicates
+from pipeline.stages.normalize.duplicates.minhash_bands import find_buckets
+from pipeline.stages.normalize.duplicates.shingles import hashes_for_minhash, shingle_hashes, signature
+from pipeline.stages.normalize.params import VENDORED_ROOTS, DuplicateParams
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.pipeline.slices import place_digest, texts
 from tests.support.cpp_tokens import tokens

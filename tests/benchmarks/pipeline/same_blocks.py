@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from pipeline.build.recipes import ROOT
-from pipeline.normalize.duplicates.duplicates import ComparedDocument, find_duplicates
-from pipeline.normalize.duplicates.shingles import hashes_for_minhash, shingle_hashes, signature
-from pipeline.normalize.params import VENDORED_ROOTS, DuplicateParams, ScrubParams
-from pipeline.normalize.scrub.scrub import Scrubber
+from pipeline.stages.normalize.duplicates.duplicates import ComparedDocument, find_duplicates
+from pipeline.stages.normalize.duplicates.shingles import hashes_for_minhash, shingle_hashes, signature
+from pipeline.stages.normalize.params import VENDORED_ROOTS, DuplicateParams, ScrubParams
+from pipeline.stages.normalize.scrub.scrub import Scrubber
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.pipeline.slices import sample
 

@@ -8,7 +8,7 @@ from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_cla
 from detect_secrets.core.scan import scan_file
 from detect_secrets.settings import default_settings
 
-from pipeline.normalize.scrub.secrets import scan_secrets
+from pipeline.stages.normalize.scrub.secrets import scan_secrets
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.pipeline.slices import sample
 from tests.support.planted_secrets import lines_by_plugin

@@ -9,7 +9,12 @@ from datasketch import MinHash
 from numpy.typing import NDArray
 
 from pipeline.lexing.lexer import lexed
-from pipeline.normalize.duplicates.shingles import NUM_PERMUTATIONS, hashes_for_minhash, shingle_hashes, signature
+from pipeline.stages.normalize.duplicates.shingles import (
+    NUM_PERMUTATIONS,
+    hashes_for_minhash,
+    shingle_hashes,
+    signature,
+)
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.pipeline.slices import sample
 from tests.support.cpp_tokens import tokens

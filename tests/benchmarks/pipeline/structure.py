@@ -17,14 +17,14 @@ from pipeline.build.recipes import FULL_BUILT
 from pipeline.build.stage_objects import parts_of
 from pipeline.core.languages import C, Language
 from pipeline.core.records import ChunkKind
-from pipeline.enrich.compiler.compiler_index import CompilerIndex, IndexRequest, index_source, prepare
-from pipeline.enrich.compiler.tools import ToolFailedError, system_arguments, tool_versions
-from pipeline.enrich.document import ParsedDocument, parse_document, record_of
-from pipeline.enrich.params import CompilerParams, SyntaxParams
-from pipeline.enrich.syntax.branches import conditionals_of, unbalanced_branches
-from pipeline.enrich.syntax.grammar import load_grammar
-from pipeline.enrich.syntax.parse import Syntax
 from pipeline.pins.build_block import BuildBlock
+from pipeline.stages.enrich.compiler.compiler_index import CompilerIndex, IndexRequest, index_source, prepare
+from pipeline.stages.enrich.compiler.tools import ToolFailedError, system_arguments, tool_versions
+from pipeline.stages.enrich.document import ParsedDocument, parse_document, record_of
+from pipeline.stages.enrich.params import CompilerParams, SyntaxParams
+from pipeline.stages.enrich.syntax.branches import conditionals_of, unbalanced_branches
+from pipeline.stages.enrich.syntax.grammar import load_grammar
+from pipeline.stages.enrich.syntax.parse import Syntax
 from pipeline.store.store import Store
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.pipeline.slices import collected, place_digest, texts
@@ -177,7 +177,7 @@ def _units(name: str) -> Iterator[list[bool]]:
             database = prepare(folder, _request(name, FULL_BUILT.builds[name], None))
         except ToolFailedError as error:
             raise SystemExit(f"{name} was not configured: {error}") from error
-        from pipeline.enrich.compiler.compile_commands import read_database
+        from pipeline.stages.enrich.compiler.compile_commands import read_database
 
         commands = read_database(*database).commands
         before = os.getcwd()

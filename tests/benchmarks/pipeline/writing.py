@@ -10,12 +10,12 @@ import numpy as np
 
 from pipeline.build.stage_objects import parts_of
 from pipeline.contracts.training_row import NUM_SENTINELS
+from pipeline.stages.tokenize.columns.list_column import ListColumn
+from pipeline.stages.tokenize.encode import Encoder
+from pipeline.stages.tokenize.params import TokenizeParams
+from pipeline.stages.tokenize.rows.pack import Documents, pack
+from pipeline.stages.tokenize.vocabulary import load_vocabulary
 from pipeline.store.store import Store
-from pipeline.tokenize.columns.list_column import ListColumn
-from pipeline.tokenize.encode import Encoder
-from pipeline.tokenize.params import TokenizeParams
-from pipeline.tokenize.rows.pack import Documents, pack
-from pipeline.tokenize.vocabulary import load_vocabulary
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.pipeline.slices import collected
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pipeline.build.recipes import ROOT
 from pipeline.core.records import TrainingRow
 from pipeline.core.schema import arrow_schema, table_of
-from pipeline.tokenize.columns.list_column import ListColumn
+from pipeline.stages.tokenize.columns.list_column import ListColumn
 from tests.benchmarks.figure import Figure
 from trainer.config.training import InfillingParams
 from trainer.data.loader import Loader, LoaderConfig, Source

@@ -5,7 +5,7 @@ import pytest
 from pipeline.build import canaries
 from pipeline.build.canaries import send
 from pipeline.build.recipes import CorpusParams
-from pipeline.normalize.params import NormalizeParams
+from pipeline.stages.normalize.params import NormalizeParams
 
 
 def test_every_canary_is_caught() -> None:

@@ -8,8 +8,8 @@ from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import TINY, pins_of
 from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.lineage.report import report_corpus
-from pipeline.normalize.scrub.detectors import DETECTORS, Detector
-from pipeline.normalize.scrub.finding import Finding
+from pipeline.stages.normalize.scrub.detectors import DETECTORS, Detector
+from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.store.store import Store
 
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from pipeline.build.run_stage import StageResult
-from pipeline.build.stages import STAGES
 from pipeline.contracts.gates import GATES
 from pipeline.core.registry import Registry
+from pipeline.stages.stages import STAGES
 from pipeline.store.store import Store
 
 Run = Callable[..., tuple[int, Any, str]]

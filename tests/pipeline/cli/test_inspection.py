@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from pipeline.build.stages import STAGES
 from pipeline.contracts.gates import GATES
+from pipeline.stages.stages import STAGES
 
 Run = Callable[..., tuple[int, Any, str]]
 

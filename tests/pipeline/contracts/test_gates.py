@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from pipeline.build.recipes import RECIPES, CorpusParams
-from pipeline.build.stages import STAGES
 from pipeline.contracts.gates import GATES, NONE, Gate, judge, refuse_blocked
 from pipeline.core.errors import BlockedError, MeasureError
+from pipeline.stages.stages import STAGES
 
 
 def params_of(gate: Gate):

@@ -4,8 +4,8 @@ from typing import get_args, get_type_hints
 
 from pipeline.contracts.training_row import NO_DOCUMENT, NUM_SENTINELS, STRUCTURE
 from pipeline.core.records import TrainingRow
-from pipeline.tokenize.rows import layout, pack
-from pipeline.tokenize.vocabulary import SPECIALS
+from pipeline.stages.tokenize.rows import layout, pack
+from pipeline.stages.tokenize.vocabulary import SPECIALS
 from trainer.data import mapped_rows, row_layout
 
 

@@ -8,7 +8,6 @@ import pytest
 from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import CorpusParams
 from pipeline.build.run_stage import StageResult, run_stages
-from pipeline.collect.kinds.local import LocalPin
 from pipeline.core.languages import (
     C_NODES,
     LANGUAGES,
@@ -23,6 +22,7 @@ from pipeline.core.languages import (
 )
 from pipeline.core.records import ChunkKind
 from pipeline.pins.local_tree import tree_digest
+from pipeline.stages.collect.kinds.local import LocalPin
 from pipeline.store.store import Store
 
 TEXT = """/* MIT */

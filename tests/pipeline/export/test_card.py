@@ -3,11 +3,11 @@
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
-from pipeline.collect.kinds.source_kind import Origin, SourceKind
-from pipeline.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.export.card import Facts, markdown_card
 from pipeline.export.spdx import bill_of_materials
 from pipeline.pins.pins import SourcePin
+from pipeline.stages.collect.kinds.source_kind import Origin, SourceKind
+from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
 
 
 def test_the_card_names_every_source_license_drop_and_gate(facts: Facts) -> None:

@@ -5,9 +5,9 @@ import pytest
 from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import TINY
 from pipeline.build.run_stage import run_stages
-from pipeline.collect.kinds.local import LocalPin
 from pipeline.lineage.report import Report, report_corpus
 from pipeline.pins.local_tree import tree_digest
+from pipeline.stages.collect.kinds.local import LocalPin
 from pipeline.store.store import Store
 
 HOSTILE = '</pre><script>alert("x")</script><img src=x onerror=alert(1)>'

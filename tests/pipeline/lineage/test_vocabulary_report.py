@@ -7,8 +7,8 @@ import pytest
 from pipeline.cli.main import main
 from pipeline.core.records import ChunkKind
 from pipeline.lineage.vocabulary_report import vocabulary_report
+from pipeline.stages.tokenize.vocabulary import load_vocabulary
 from pipeline.store.store import Store
-from pipeline.tokenize.vocabulary import load_vocabulary
 
 
 def test_the_command_reports_a_vocabulary_by_kind(tiny_store: Store, capsys: pytest.CaptureFixture[str]) -> None:

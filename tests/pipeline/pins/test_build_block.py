@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.core.errors import PinError
 from pipeline.pins.pins import load_pins
+from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 import pipeline.pins
-from pipeline.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.core.errors import PinError
 from pipeline.pins.catalog import load_catalog
 from pipeline.pins.pins import load_pins
+from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
 
 HEX = "a" * 64
 PINS = Path(pipeline.pins.__file__).parent

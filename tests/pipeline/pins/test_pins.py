@@ -7,15 +7,15 @@ import pytest
 from license_expression import get_spdx_licensing
 
 import pipeline.pins
-from pipeline.collect.kinds.archive import ArchivePin
-from pipeline.collect.kinds.local import LocalPin
-from pipeline.collect.kinds.sdist import SdistPin
-from pipeline.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.core.errors import PinError
 from pipeline.core.params import canonical_json, digest
 from pipeline.pins.catalog import CatalogEntry
 from pipeline.pins.local_tree import tree_digest
 from pipeline.pins.pins import load_pins, pin_toml
+from pipeline.stages.collect.kinds.archive import ArchivePin
+from pipeline.stages.collect.kinds.local import LocalPin
+from pipeline.stages.collect.kinds.sdist import SdistPin
+from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
 
 HEX = "a" * 64
 COMMIT = "b" * 40

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.enrich.compiler import unit_worker
 from pipeline.sandbox import sandbox_child
 from pipeline.sandbox.sandbox import Limits, SandboxRun, run_confined, unpacked
 from pipeline.sandbox.sandbox_child import PLACE
+from pipeline.stages.enrich.compiler import unit_worker
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.usefixtures("sandbox")

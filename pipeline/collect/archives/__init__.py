@@ -1,4 +1,0 @@
-"""Archives: tar and zip as streams of members, each checked by name and size, never extracted to disk.
-
-Downloads are in `pipeline.collect.network`; folders on this machine are read in `pipeline.collect.kinds`.
-"""

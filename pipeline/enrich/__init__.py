@@ -1,4 +1,0 @@
-"""The stage enrich: documents in, the same documents with their structure out. It changes no byte of a text.
-
-Cleaning is `pipeline.normalize`; structure is laid over tokens in `pipeline.tokenize`.
-"""

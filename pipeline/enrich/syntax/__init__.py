@@ -1,4 +1,0 @@
-"""Syntax trees: the grammar of a text, its parse, unbalanced branches, and the leaves as columns.
-
-Chunks made from trees are in `pipeline.enrich.chunking`; the compiler index is `pipeline.enrich.compiler`.
-"""

@@ -1,0 +1,279 @@
+"""Tar and zip archives as a sequence of members. Nothing is extracted; a broken container is an error, never an early end.
+
+`tarfile` on its own takes a damaged header for the end of the archive, and ignores what follows the end. Both are
+refused here.
+"""
+
+import bz2
+import gzip
+import io
+import lzma
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+from pipeline.core.errors import ArchiveError
+from pipeline.stages.collect.contents import over_limit
+from pipeline.stages.collect.params import CollectParams
+
+MAX_HEADER_BYTES = 1024**2
+"""Longest extended header (a long name, a pax record, the target of a link in a zip) that is read into memory."""
+
+_ZIP_END_BYTES = 22
+
+MIN_BYTES_FOR_RATIO = 1024**2
+"""Decompressed bytes before the compression ratio is checked: a short run of zeros is not a bomb."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """An entry of an archive, unchanged. `name` may hold surrogates for bytes that are not UTF-8."""
+
+    name: str
+    kind: str
+    """`file`, `folder`, `link` (a symbolic one), `hard link` or another type."""
+    num_bytes: int
+    target: str
+    """Target of a link, unchanged."""
+    read: Callable[[], bytes]
+    """Read the bytes. Call it before the next member is requested, if at all."""
+
+
+def members_of(archive: Path, limits: CollectParams, subject: str) -> Iterator[Member]:
+    """Yield the members in stored order, then check that the archive ends there. Use it within `refusing_broken`."""
+    with archive.open("rb") as file:
+        start = file.read(512)
+        file.seek(0)
+        if start.startswith(b"PK\x03\x04"):
+            yield from _zip_members(file, limits, subject)
+        else:
+            yield from _tar_members(_tar_stream(file, start, limits, subject), start, subject)
+
+
+@contextmanager
+def refusing_broken(subject: str) -> Iterator[None]:
+    """Convert what the readers raise on invalid data into an ArchiveError about `subject`. A disk error stays an OSError."""
+    try:
+        yield
+    except _INVALID_DATA as error:
+        raise broken(subject, str(error) or type(error).__name__) from error
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise broken(subject, str(error)) from error
+
+
+def broken(subject: str, found: str) -> ArchiveError:
+    """Return the error for an archive whose bytes are invalid."""
+    remedy = "Check the pinned digest; choose another release."
+    return ArchiveError(subject, f"is broken ({found})", "a complete tar or zip archive", remedy)
+
+
+_INVALID_DATA = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    ValueError,
+    OverflowError,
+    RecursionError,  # thousands of extended headers in a row
+    NotImplementedError,  # a compression method unknown to zipfile
+)
+
+
+class _MeteredStream:
+    """A decompressed stream that stops at the size and ratio limits instead of filling memory."""
+
+    def __init__(self, stream: "_Stream", packed: BinaryIO, limits: CollectParams, subject: str) -> None:
+        self._stream = stream
+        self._packed = packed
+        self._limits = limits
+        self._subject = subject
+        self._num_bytes = 0
+
+    def read(self, size: int) -> bytes:
+        block = self._stream.read(size)
+        self._num_bytes += len(block)
+        if self._num_bytes > self._limits.max_total_bytes:
+            raise over_limit(self._subject, "decompresses to more", f"{self._limits.max_total_bytes} bytes in all")
+        ratio = self._limits.max_compression_ratio
+        if self._num_bytes > max(MIN_BYTES_FOR_RATIO, ratio * self._packed.tell()):
+            found = f"decompresses {self._packed.tell()} bytes to {self._num_bytes}"
+            raise over_limit(self._subject, found, f"{ratio} bytes for each packed byte")
+        return block
+
+
+class _Decompressed:
+    """Decompressed xz or bzip2 data. Unlike the standard library's file classes it does not ignore what follows the last stream."""
+
+    def __init__(self, packed: BinaryIO, create: type[lzma.LZMADecompressor] | type[bz2.BZ2Decompressor]) -> None:
+        self._packed = packed
+        self._create = create
+        self._decompressor = create()
+
+    def read(self, size: int) -> bytes:
+        while True:
+            if self._decompressor.eof:
+                rest = self._decompressor.unused_data or self._packed.read(io.DEFAULT_BUFFER_SIZE)
+                if not rest.strip(b"\0"):
+                    return b""
+                self._decompressor = self._create()
+            else:
+                rest = self._packed.read(io.DEFAULT_BUFFER_SIZE) if self._decompressor.needs_input else b""
+                if not rest and self._decompressor.needs_input:
+                    raise EOFError("the compressed data ends early")
+            block = self._decompressor.decompress(rest, size)
+            if block:
+                return block
+
+
+_Stream = BinaryIO | gzip.GzipFile | _Decompressed
+
+
+def _tar_stream(file: BinaryIO, start: bytes, limits: CollectParams, subject: str) -> _MeteredStream:
+    stream: _Stream = file
+    if start.startswith(b"\x1f\x8b"):
+        stream = gzip.GzipFile(fileobj=file)
+    elif start.startswith(b"\xfd7zXZ\x00"):
+        stream = _Decompressed(file, lzma.LZMADecompressor)
+    elif start.startswith(b"BZh"):
+        stream = _Decompressed(file, bz2.BZ2Decompressor)
+    return _MeteredStream(stream, file, limits, subject)
+
+
+class _BadHeader(tarfile.TarError):
+    """An invalid tar header. Unlike the standard library's header errors it is never taken for the end of the archive."""
+
+
+class _StrictTarInfo(tarfile.TarInfo):
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str | None, errors: str) -> "_StrictTarInfo":
+        try:
+            member = super().frombuf(buf, encoding, errors)  # type: ignore[arg-type]  # the stub omits None
+        except tarfile.EOFHeaderError:  # type: ignore[attr-defined]  # the block of zeros at the end
+            raise
+        except tarfile.HeaderError as error:
+            raise _BadHeader(str(error)) from error
+        is_header = member.type in (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, *_PAX_TYPES)
+        if member.size < 0 or (is_header and member.size > MAX_HEADER_BYTES):
+            raise _BadHeader(f"a header declares {member.size} bytes")
+        return member
+
+
+_PAX_TYPES = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
+
+
+def _tar_members(stream: _MeteredStream, start: bytes, subject: str) -> Iterator[Member]:
+    try:
+        archive = tarfile.open(  # type: ignore[call-overload]  # only `read` is used of a stream  # noqa: SIM115
+            fileobj=stream, mode="r|", tarinfo=_StrictTarInfo, encoding="utf-8", errors="surrogateescape"
+        )
+    except (_BadHeader, tarfile.ReadError) as error:
+        raise broken(subject, f"{error}; it begins with {start[:16]!r}") from error
+    with archive:
+        for info in archive:
+            yield Member(info.name, _tar_kind(info), info.size, info.linkname, partial(_tar_bytes, archive, info))
+        _require_zeros(archive, subject)
+
+
+def _tar_kind(info: tarfile.TarInfo) -> str:
+    if info.issparse():
+        return "sparse file"
+    kinds = ((info.isreg(), "file"), (info.isdir(), "folder"), (info.issym(), "link"), (info.islnk(), "hard link"))
+    special = ((info.isfifo(), "FIFO"), (info.isdev(), "device"))
+    return next((kind for holds, kind in kinds + special if holds), f"member of type {info.type!r}")
+
+
+def _tar_bytes(archive: tarfile.TarFile, info: tarfile.TarInfo) -> bytes:
+    file = archive.extractfile(info)
+    return file.read() if file else b""
+
+
+def _require_zeros(archive: tarfile.TarFile, subject: str) -> None:
+    """Require zeros after the last member of a tar; reading to the end also makes gzip check its checksum."""
+    stream = archive.fileobj
+    while stream and (block := stream.read(io.DEFAULT_BUFFER_SIZE)):
+        if block.strip(b"\0"):
+            raise broken(subject, "something follows the end of the tar archive")
+
+
+def _zip_members(file: BinaryIO, limits: CollectParams, subject: str) -> Iterator[Member]:
+    with _BoundedZip(file, limits.max_members, subject) as archive:
+        infos = archive.infolist()
+        packed = file.seek(0, io.SEEK_END)
+        _require_zip_end(file, packed, archive.comment, subject)
+        declared = sum(info.file_size for info in infos)
+        if declared > max(MIN_BYTES_FOR_RATIO, limits.max_compression_ratio * packed):
+            found = f"{declared} bytes are declared in {packed}"
+            raise over_limit(subject, found, f"{limits.max_compression_ratio} bytes for each packed byte")
+        for info in infos:
+            kind = _zip_kind(info)
+            target = _zip_bytes(archive, info).decode("utf-8", "surrogateescape") if kind == "link" else ""
+            # orig_filename: `filename` ends at a NUL, which must be seen to be refused
+            yield Member(info.orig_filename, kind, info.file_size, target, partial(_zip_bytes, archive, info))
+
+
+class _BoundedZip(zipfile.ZipFile):
+    """A zip whose list of members is read only up to the limit: the base class reads all of it into memory at once."""
+
+    def __init__(self, file: BinaryIO, max_members: int, subject: str) -> None:
+        self._members = _BoundedList(max_members, subject)
+        super().__init__(file)
+
+    @property
+    def filelist(self) -> list[zipfile.ZipInfo]:
+        return self._members
+
+    @filelist.setter
+    def filelist(self, members: list[zipfile.ZipInfo]) -> None:
+        self._members.extend(members)
+
+
+class _BoundedList(list[zipfile.ZipInfo]):
+    def __init__(self, max_members: int, subject: str) -> None:
+        super().__init__()
+        self._max_members = max_members
+        self._subject = subject
+
+    def append(self, info: zipfile.ZipInfo) -> None:
+        if len(self) >= self._max_members:
+            limit = f"{self._max_members} members"
+            raise over_limit(self._subject, f"has more members than {self._max_members}", limit)
+        super().append(info)
+
+
+def _require_zip_end(file: BinaryIO, packed: int, comment: bytes, subject: str) -> None:
+    """Require that the end record ends the zip: the base class would find it before up to 64 KiB of other data."""
+    start = packed - _ZIP_END_BYTES - len(comment)
+    file.seek(max(0, start))
+    record = file.read(_ZIP_END_BYTES)
+    if start < 0 or record[:4] != b"PK\x05\x06" or int.from_bytes(record[20:22], "little") != len(comment):
+        raise broken(subject, "something follows the end of the zip archive")
+
+
+def _zip_kind(info: zipfile.ZipInfo) -> str:
+    if info.flag_bits & 0x1:
+        return "encrypted file"
+    if info.is_dir():
+        return "folder with content" if info.file_size else "folder"
+    type_bits = stat.S_IFMT(info.external_attr >> 16)
+    if type_bits == stat.S_IFLNK and info.file_size > MAX_HEADER_BYTES:
+        return "link with an overlong target"
+    return {0: "file", stat.S_IFREG: "file", stat.S_IFLNK: "link"}.get(type_bits, "special file")
+
+
+def _zip_bytes(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """Decompress no more than declared; requesting one byte more makes an empty member's checksum be checked too."""
+    with archive.open(info) as file:
+        content = file.read(info.file_size + 1)
+    if len(content) != info.file_size:
+        raise zipfile.BadZipFile(f"{len(content)} bytes of {info.file_size} that {info.filename!r} declares")
+    return content

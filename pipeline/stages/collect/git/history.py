@@ -1,0 +1,202 @@
+"""History of the files of a commit: for each file the chain of its modifications, oldest first.
+
+An accepted commit has one parent, touches few C/C++ files, and neither formats nor bumps a version; an accepted modification
+has a diff within two bounds. The index of a chain counts accepted modifications only, so it has no gaps.
+"""
+
+import hashlib
+import heapq
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from graphlib import TopologicalSorter
+from typing import IO
+
+from pipeline.core.languages import is_source, source_suffixes
+from pipeline.core.records import FileModification
+from pipeline.pins.local_tree import printable_path
+from pipeline.stages.collect.git.command import run_git, stream_git
+from pipeline.stages.collect.git.pack_objects import PackObjects
+
+MAX_FILES_IN_COMMIT = 5
+"""Maximum number of C/C++ files that an accepted commit touches: a larger one is a sweep over the code."""
+
+MIN_DIFF_CHARS, MAX_DIFF_CHARS = 50, 50_000
+"""Characters of the hunks of one file's diff with three lines of context, file names not counted."""
+
+_FORMATTING = (
+    r"clang-?format|\b(astyle|uncrustify)\b",
+    r"^(re-?format|style\b|fmt\b|formatting\b|format( the)?( all)? (code|sources?|files?)\b|format$)",
+    r"^(apply|run|fix|clean up|remove|trim|strip)( the| code| trailing| some| minor)?"
+    r" (whitespaces?|white-space|formatter|formatting|indentation)( errors?| issues?)?( (in|from|at|on)\b.*)?\W*$",
+)
+_NEW_VERSION = (
+    r"\b(bump(s|ed|ing)?|increment|raise)\b.*\bversion\b|\bversion bump\b|^(chore\S* )?bump\b",
+    r"^(update|set|change) (the )?(\w+ )?version( number| string)?s?( (to|on|in|for)\b.*)?\W*$",
+    r"^(prepare |tag )?(for )?(the )?release\b.{0,20}\bv?\d+\.\d|^prepare (for )?(the )?release\b|^v?\d+(\.\d+)+\S*$",
+)
+_CHORES = re.compile("|".join(_FORMATTING + _NEW_VERSION), re.IGNORECASE)
+_DIFF = ("diff-tree", "--stdin", "-r", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=none")
+_PATCH = ("--no-renames", "--diff-filter=M", "-p", "-U3", "--full-index", "--diff-algorithm=myers")
+_PLAIN_PATCH = ("--no-indent-heuristic", "--inter-hunk-context=0", "--src-prefix=a/", "--dst-prefix=b/")
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRecord:
+    """The fields of a commit that the chains use. Times are seconds since 1970, zero if the commit has none."""
+
+    commit_hash: str
+    parent_hashes: tuple[str, ...]
+    author_time: int
+    commit_time: int
+    subject: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One file in one commit: its path, git's status letter, and the ids of its bytes before and after."""
+
+    path: str
+    status: str
+    old_blob_id: str
+    new_blob_id: str
+    old_path: str = ""
+    """Previous path of a renamed file; else empty."""
+
+
+def modifications(objects: PackObjects, commit: str, paths: Collection[str], source: str) -> list[FileModification]:
+    """Return the chains of the files at `paths` of a commit, sorted by path and index."""
+    commits = [record for record in commit_records(objects, commit) if len(record.parent_hashes) <= 1]
+    changes = _changes(objects, [record.commit_hash for record in commits])
+    ambiguous = _ambiguous_paths(changes)
+    wanted = frozenset(path for path in paths if is_source(path))
+    accepted = [
+        (record, change)
+        for record in commits
+        if record.parent_hashes and is_accepted(record.subject, changes[record.commit_hash])
+        for change in changes[record.commit_hash]
+        if change.status == "M" and change.path in wanted
+    ]
+    sizes = _diff_sizes(objects, list(dict.fromkeys(record.commit_hash for record, _ in accepted)))
+    lengths: Counter[str] = Counter()
+    found: list[FileModification] = []
+    for record, change in accepted:
+        num_chars = sizes.get((record.commit_hash, change.old_blob_id, change.new_blob_id), 0)
+        if MIN_DIFF_CHARS <= num_chars <= MAX_DIFF_CHARS:
+            found.append(
+                FileModification(
+                    source=source,
+                    revision=commit,
+                    path=change.path,
+                    repo_stable_id=stable_id(source),
+                    filepath_stable_id=stable_id(source, change.path),
+                    file_local_commit_index=lengths[change.path],
+                    old_blob_id=change.old_blob_id,
+                    new_blob_id=change.new_blob_id,
+                    num_diff_chars=num_chars,
+                    has_rename_ambiguity=change.path in ambiguous,
+                    **asdict(record),
+                )
+            )
+            lengths[change.path] += 1
+    return sorted(found, key=lambda item: (item.path, item.file_local_commit_index))
+
+
+def is_accepted(subject: str, changes: Sequence[Change]) -> bool:
+    """Return whether a commit with one parent is accepted: it touches few files, and is neither formatting nor a new version."""
+    num_files = sum(is_source(change.path) for change in changes)
+    return 1 <= num_files <= MAX_FILES_IN_COMMIT and not _CHORES.search(subject)
+
+
+def commit_records(objects: PackObjects, commit: str) -> list[CommitRecord]:
+    """Return a commit and all its ancestors parents first; of those that may come next, the oldest commit time first."""
+    form = "--format=%H%x00%P%x00%at%x00%ct%x00%s"
+    listing = run_git(objects.folder, ["log", "-z", form, "--encoding=UTF-8", "--no-show-signature", commit])
+    fields = listing.decode("utf-8", "replace").split("\0")
+    records: dict[str, CommitRecord] = {}
+    for at in range(0, len(fields) - 4, 5):
+        name, parents, author_time, commit_time, subject = fields[at : at + 5]
+        times = (_seconds(author_time), _seconds(commit_time))
+        records[name] = CommitRecord(name, tuple(parents.split()), *times, subject)
+    sorter = TopologicalSorter({name: record.parent_hashes for name, record in records.items()})
+    sorter.prepare()
+    ready: list[tuple[int, str]] = []
+    ordered: list[CommitRecord] = []
+    while sorter.is_active():
+        for name in sorter.get_ready():
+            heapq.heappush(ready, (records[name].commit_time, name))
+        _, name = heapq.heappop(ready)
+        ordered.append(records[name])
+        sorter.done(name)
+    return ordered
+
+
+def stable_id(*parts: str) -> str:
+    """Return the first 16 hex digits of the SHA-256 of the parts: an id of a repository or a file in it, whatever its URL."""
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def _seconds(text: str) -> int:
+    """Parse a time as git prints it; zero if it is not a number, or too large for a table."""
+    seconds = int(text) if text.lstrip("-").isdecimal() else 0
+    return seconds if abs(seconds) < 2**62 else 0
+
+
+def _changes(objects: PackObjects, commits: Sequence[str]) -> dict[str, list[Change]]:
+    """Return the changes of C/C++ files by commit; a root commit adds all of its files."""
+    arguments = [*_DIFF, "--raw", "-z", "--no-abbrev", "--root", "-M50%", "-l1000"]
+    found: dict[str, list[Change]] = {commit: [] for commit in commits}
+    commit = ""
+    with stream_git(objects.folder, arguments, commits) as output:
+        tokens = _tokens(output)
+        for token in tokens:
+            if not token.startswith(b":"):
+                commit = token.decode().strip()
+                continue
+            _, _, old, new, status = token[1:].decode().split(" ")
+            paths = [_path(next(tokens)) for _ in range(2 if status[0] in "RC" else 1)]
+            change = Change(paths[-1], status[0], old, new, paths[0] if len(paths) == 2 else "")
+            if is_source(change.path) or is_source(change.old_path):
+                found[commit].append(change)
+    return found
+
+
+def _tokens(output: IO[bytes]) -> Iterator[bytes]:
+    """Yield the tokens between NULs while the output arrives."""
+    rest = b""
+    while block := output.read(1024**2):
+        *whole, rest = (rest + block).split(b"\0")
+        yield from whole
+
+
+def _path(raw: bytes) -> str:
+    return printable_path(raw.decode("utf-8", "surrogateescape"))
+
+
+def _ambiguous_paths(changes: dict[str, list[Change]]) -> frozenset[str]:
+    """Return the paths whose chain may mix several files: renamed from or to, or created more than once."""
+    every = [change for of_commit in changes.values() for change in of_commit]
+    renamed = {path for change in every if change.status == "R" for path in (change.path, change.old_path)}
+    created = Counter(change.path for change in every if change.status == "A")
+    return frozenset(renamed | {path for path, count in created.items() if count > 1})
+
+
+def _diff_sizes(objects: PackObjects, commits: Sequence[str]) -> dict[tuple[str, str, str], int]:
+    """Return the number of characters of the hunks, by commit and the ids of the file before and after."""
+    globs = [f":(glob,icase)**/*{suffix}" for suffix in source_suffixes()]
+    sizes: Counter[tuple[str, str, str]] = Counter()
+    commit, file, in_hunk = "", ("", "", ""), False
+    with stream_git(objects.folder, [*_DIFF, *_PATCH, *_PLAIN_PATCH, "--", *globs], commits) as lines:
+        for line in lines:
+            if line.startswith(b"index "):
+                old, _, new = line.split()[1].decode().partition("..")
+                file = (commit, old, new)
+            elif line.startswith(b"diff --git "):
+                in_hunk = False
+            elif re.fullmatch(rb"[0-9a-f]{40,64}\n", line):
+                commit, in_hunk = line.decode().strip(), False
+            elif line.startswith(b"@@") or in_hunk:
+                in_hunk = True
+                sizes[file] += len(line.decode("utf-8", "replace"))
+    return sizes

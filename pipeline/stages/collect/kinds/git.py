@@ -1,0 +1,157 @@
+"""The source kind `git`: a commit of a repository, fetched as one pack of objects; nothing is checked out or executed."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from pipeline.contracts.part import PartJob
+from pipeline.core.digests import file_sha256
+from pipeline.core.errors import ArchiveError, FetchError, SourceError
+from pipeline.pins.pins import SourcePin
+from pipeline.stages.collect.contents import ReadOptions, SourceContents
+from pipeline.stages.collect.git.command import create_repository, run_git, run_online
+from pipeline.stages.collect.kinds.source_kind import Fetcher, Origin, SourceKind, file_blocks
+from pipeline.stages.collect.params import RetryPolicy
+
+Commit = Annotated[str, Field(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})$")]
+GitUrl = Annotated[
+    str,
+    Field(pattern=r"^(https?://[^/\s@]+/\S+|ssh://([A-Za-z0-9._]+@)?[A-Za-z0-9\[][^/\s@]*/\S+|file:///\S+)$"),
+]
+_SSH = "ssh -o BatchMode=yes -o ConnectTimeout=30 -o ServerAliveInterval=15 -o ServerAliveCountMax=2"
+_NOT_FOUND = ("not our ref", "no such remote ref", "couldn't find remote ref", "bad object", "unadvertised object")
+_PERMANENT_FAILURES = (
+    "not found",
+    "does not exist",
+    "does not appear to be a git repository",
+    "mismatched algorithms",
+    "dubious ownership",
+    "Permission denied",
+    "Authentication failed",
+    "could not read Username",
+    "not allowed",
+    "dumb http transport",
+)
+
+
+class GitPin(SourcePin):
+    """A commit of a git repository at an `https`, `ssh` or `file` URL."""
+
+    kind: Literal["git"] = "git"
+    url: GitUrl
+    commit: Commit
+    history: bool = Field(default=False, strict=True)
+    """Fetch the commit's ancestors too, and keep the modifications of its files."""
+
+    locator_fields: ClassVar[frozenset[str]] = frozenset({"url"})
+    revision_field: ClassVar[str] = "commit"
+
+    @classmethod
+    def hint(cls, field: str, entry: Mapping[str, Any]) -> tuple[str, str]:
+        """Return the command that prints full ids if the pin's commit is missing or malformed."""
+        if field != "commit":
+            return super().hint(field, entry)
+        expected = "a full commit id of 40 or 64 lower-case hex digits, because branches, tags and abbreviations move"
+        return expected, f"Run `git ls-remote {entry.get('url', 'URL')}` and paste the full id of the commit."
+
+
+def _fetch(pin: GitPin, fetcher: Fetcher) -> Path:
+    # The bytes of a pack depend on who packed it, so it is found by the commit's id; its reader verifies it by that id.
+    context = fetcher.context
+    with_history = f"git/{pin.commit}.history"
+    name = with_history if pin.history else f"git/{pin.commit}"
+    stored = context.named_blob(name) or context.named_blob(with_history)
+    if stored is not None:
+        return stored
+    fetcher.require_online(pin, f"commit {pin.commit}{' with its history' if pin.history else ''}")
+    blobs = context.partial_blob(pin.commit).parent
+    blobs.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=blobs, prefix="git-") as folder:
+        pack = fetch_commit(pin, Path(folder), context.params.max_total_bytes, fetcher.retry)
+        sha256 = file_sha256(pack)
+        stored = context.put_blob(file_blocks(pack), sha256, pin.name)
+    context.name_blob(name, sha256)
+    return stored
+
+
+def _read(job: PartJob, pack: Path, options: ReadOptions) -> SourceContents:
+    from pipeline.stages.collect.git.history import modifications
+    from pipeline.stages.collect.git.pack_objects import commit_contents, open_pack
+
+    commit: str = job.identity["revision"]
+    with open_pack(pack, commit, job.name) as objects:
+        contents = commit_contents(objects, commit, options)
+        if not job.identity["history"]:
+            return contents
+        paths = [file.path for file in contents.files]
+        return replace(contents, history=tuple(modifications(objects, commit, paths, job.name)))
+
+
+def fetch_commit(pin: GitPin, folder: Path, max_num_bytes: int, retry: RetryPolicy) -> Path:
+    """Fetch the commit, with all its ancestors if the pin has `history`, into `folder`; return the pack there.
+
+    Only the commit's own objects are requested, and nothing is checked out. Raises FetchError after the last attempt,
+    SourceError if the id is that of another object.
+    """
+    failures: list[str] = []
+    for attempt in retry.attempts():
+        repository = folder / f"attempt-{attempt}"
+        create_repository(repository, pin.commit)
+        failure = _attempt(pin, repository, max_num_bytes, retry)
+        if failure is None:
+            _require_commit(pin, repository)
+            return _only_pack(pin, repository)
+        failures.append(failure)
+        if any(text in failure for text in _PERMANENT_FAILURES):
+            break
+    tried = "; ".join(f"attempt {number}: {failure}" for number, failure in enumerate(failures, start=1))
+    remedy = "Check the pin's `url`, the network and your access, then run again."
+    raise FetchError(pin.name, f"{pin.url} could not be fetched ({tried})", f"commit {pin.commit}", remedy)
+
+
+def _attempt(pin: GitPin, repository: Path, max_num_bytes: int, retry: RetryPolicy) -> str | None:
+    """Return git's message if it failed. Raises at once what no retry would help: a missing commit, a pack too large."""
+    stall = max(1, round(retry.stall_timeout_seconds))
+    settings = ("fetch.unpackLimit=1", "transfer.bundleURI=false", f"core.sshCommand={_SSH}", "http.lowSpeedLimit=1")
+    options = [argument for setting in (*settings, f"http.lowSpeedTime={stall}") for argument in ("-c", setting)]
+    fetch = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-auto-gc"]
+    depth = [] if pin.history else ["--depth=1"]
+    arguments = [*options, *fetch, *depth, pin.url, pin.commit]
+    status, message = run_online(repository, arguments, max_num_bytes, retry.deadline_seconds)
+    if status == 0:
+        return None
+    if status == -9:
+        return f"it did not finish within {retry.deadline_seconds:.0f} s"
+    if any(text in message for text in _NOT_FOUND):
+        remedy = f"Run `git ls-remote {pin.url}` and pin a commit that it lists, or the repository that has this one."
+        found = f"{pin.url} does not offer commit {pin.commit} ({message})"
+        raise FetchError(pin.name, found, "a commit of that repository", remedy)
+    if any(path.stat().st_size >= max_num_bytes for path in repository.glob("objects/pack/tmp_*")):
+        remedy = "Leave out `history`, or raise the limit if you trust it."
+        raise ArchiveError(pin.name, f"{pin.url} sends too much", f"a pack of at most {max_num_bytes} bytes", remedy)
+    return message
+
+
+def _require_commit(pin: GitPin, repository: Path) -> None:
+    kind = run_git(repository, ["cat-file", "-t", pin.commit]).decode().strip()
+    if kind == "commit":
+        return
+    remedy = "Pin a commit."
+    if kind == "tag":
+        commit = run_git(repository, ["rev-parse", f"{pin.commit}^{{commit}}"]).decode().strip()
+        remedy = f'Review it, then write commit = "{commit}", the commit that the tag names.'
+    raise SourceError(pin.name, f"{pin.commit} is the id of a {kind}", "the id of a commit", remedy)
+
+
+def _only_pack(pin: GitPin, repository: Path) -> Path:
+    packs = sorted(repository.glob("objects/pack/*.pack"))
+    if len(packs) != 1:
+        raise SourceError(pin.name, f"{pin.url} arrived as {len(packs)} packs", "one pack", "Run again.")
+    return packs[0]
+
+
+KIND = SourceKind(GitPin, _fetch, _read, origin=lambda pin: Origin(f"git commit {pin['revision']}"))

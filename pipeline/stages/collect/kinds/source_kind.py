@@ -1,0 +1,122 @@
+"""SourceKind: everything that collect needs to know about one kind of source; and Fetcher, the fetching that kinds share."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from pipeline.contracts.part import PartJob, StageContext
+from pipeline.core.durable import held
+from pipeline.core.errors import FetchError, SourceError
+from pipeline.pins.pins import FilePin, SourcePin
+from pipeline.stages.collect.contents import ReadOptions, SourceContents
+from pipeline.stages.collect.params import CollectParams, RetryPolicy
+
+if TYPE_CHECKING:
+    from pipeline.stages.collect.network.package_index import PackageIndex
+
+P = TypeVar("P", bound=SourcePin)
+CollectContext = StageContext[CollectParams]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Origin of a source, as data cards and bills of materials name it."""
+
+    text: str
+    """The release, commit or archive in one phrase."""
+    purl: str = ""
+    """Package URL of the release, if a package index has it."""
+
+
+def _origin(pin: Mapping[str, Any]) -> Origin:
+    return Origin(f"{pin['kind']} {pin['revision'][:12]}")
+
+
+@dataclass(frozen=True)
+class SourceKind(Generic[P]):
+    """A kind of source. Its functions import heavy libraries when they are called, not with their module."""
+
+    pin: type[P]
+    """The model of its pins; the default of `kind` there is the kind's name."""
+    fetch: Callable[[P, "Fetcher"], Path]
+    """Return the path of the verified bytes, fetching what is missing. Raises SourceError."""
+    read: Callable[[PartJob, Path, ReadOptions], SourceContents]
+    """Read the source from those bytes. Raises SourceError. Runs in a worker process."""
+    propose: Callable[[Path], dict[str, str] | None] = lambda path: None
+    """Return the fields of a pin of a local file or folder, or None where another kind has to."""
+    origin: Callable[[Mapping[str, Any]], Origin] = _origin
+    """Return the origin of a source from the identity of its pin."""
+
+    @property
+    def name(self) -> str:
+        """The value of `kind` in a pin."""
+        return str(self.pin.model_fields["kind"].default)
+
+    @property
+    def is_file(self) -> bool:
+        """True where a revision is the SHA-256 of one file."""
+        return self.pin.revision_field == "sha256"
+
+
+class Fetcher:
+    """Access to the store's blobs and to the network. Network libraries are loaded when bytes are missing."""
+
+    def __init__(self, context: CollectContext, retry: RetryPolicy) -> None:
+        self.context = context
+        self.retry = retry
+
+    @cached_property
+    def index(self) -> "PackageIndex":
+        """The package index that pip is configured with."""
+        from pipeline.stages.collect.network.package_index import PackageIndex, pip_configuration
+
+        return PackageIndex(pip_configuration(), self.retry)
+
+    def file(self, pin: FilePin, description: str) -> Path:
+        """Return the blob of a pin's file, from its path or its URL. Raises SourceError."""
+        if pin.path is None:
+            return self.blob(pin, pin.sha256, str(pin.url), lambda partial: self._download(pin, partial))
+        stored = self.context.blob(pin.sha256)
+        if stored is None and not pin.path.is_file():
+            raise SourceError(pin.name, f"{pin.path} is not a file", description, "Correct the pin's `path`.")
+        return stored or self.context.put_blob(file_blocks(pin.path), pin.sha256, pin.name)
+
+    def blob(self, pin: SourcePin, sha256: str, file_name: str, transfer: Callable[[Path], None]) -> Path:
+        """Return the blob of that digest; if it is missing, `transfer` its bytes into a file first. Raises SourceError."""
+        stored = self.context.blob(sha256)
+        if stored is not None:
+            return stored
+        self.require_online(pin, f"{file_name} (sha256 {sha256})")
+        partial = self.context.partial_blob(sha256)
+        partial.parent.mkdir(parents=True, exist_ok=True)
+        with held(partial.with_suffix(".lock")):  # two builds never write one partial file
+            stored = self.context.blob(sha256)
+            if stored is not None:
+                return stored
+            transfer(partial)
+            try:
+                return self.context.put_blob(file_blocks(partial), sha256, pin.name)
+            finally:
+                partial.unlink(missing_ok=True)
+
+    def require_online(self, pin: SourcePin, missing: str) -> None:
+        """Raise FetchError if the network must not be used for what is missing from the store."""
+        if self.context.offline:
+            found = f"{missing} is not in the store, or damaged there, and the build is offline"
+            remedy = "Build once with the network, or copy the archive into the store's blobs."
+            raise FetchError(pin.name, found, "every archive in the store", remedy)
+
+    def _download(self, pin: FilePin, partial: Path) -> None:
+        from pipeline.stages.collect.network.download import download, open_session
+
+        with open_session(self.retry) as session:
+            download(session, str(pin.url), partial, pin.sha256, self.retry)
+
+
+def file_blocks(path: Path) -> Iterator[bytes]:
+    """Yield a file's bytes, a MiB at a time."""
+    with path.open("rb") as file:
+        while block := file.read(1024**2):
+            yield block

@@ -1,0 +1,152 @@
+"""The collect stage: pins become source files. Each source is one part, and the failure of one does not stop another."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+from pipeline.contracts.part import Part, PartJob, PartOutput, StageOutput
+from pipeline.contracts.stage_report import StageReport, count_reasons, total
+from pipeline.core.errors import SourceError
+from pipeline.core.languages import is_source, suffixes_by_language
+from pipeline.core.records import DroppedRecord, FileModification, SourceFile, TreeFile
+from pipeline.core.schema import table_of_records
+from pipeline.core.table_names import DROPPED, FILES, HISTORY, TREE
+from pipeline.pins.pins import SourcePin
+from pipeline.pins.selection import Selection, Selector
+from pipeline.stages.collect.contents import ReadFile, ReadOptions, SkippedFile, SourceContents
+from pipeline.stages.collect.kinds.source_kind import CollectContext, Fetcher
+from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
+from pipeline.stages.collect.params import CollectParams, RetryPolicy
+
+
+def run(context: CollectContext, retry: RetryPolicy | None = None) -> StageOutput:
+    """Fetch every pinned source into the store, then make one part for each. Sources that fail are listed in `failures`."""
+    fetcher = Fetcher(context, retry or RetryPolicy())
+    parts: list[Part] = []
+    failures: dict[str, SourceError] = {}
+    for pin in context.pins:
+        try:
+            parts.append(_part(pin, SOURCE_KINDS[pin.kind].fetch(pin, fetcher), context))
+        except SourceError as error:
+            failures[pin.name] = error
+    made, failed = context.make(parts)
+    failures.update(failed)
+    # The empty report comes first: if every source failed, the gates still find their measures, at zero.
+    report = total([_report([], []), *(part.report for part in made.values())])
+    measures = {
+        "num_sources": len(context.pins),
+        "num_failed_sources": len(failures),
+        "num_pins_without_license_metadata": sum(not pin.declared_license for pin in context.pins),
+    }
+    return StageOutput(
+        parts={name: part.object_id for name, part in made.items()},
+        report=replace(report, measures={**report.measures, **measures}),
+        failures=failures,
+    )
+
+
+def collect_source(job: PartJob) -> PartOutput:
+    """Read one source's files and drops from its verified bytes, and its history if the pin has it. Raises SourceError."""
+    contents = _read(job)
+    revision: str = job.identity["revision"]
+    read = [_source_file(job.name, revision, file) for file in contents.files]
+    selectors = [Selector(text) for text in job.identity.get("withdrawn", ())]
+    files, withdrawn = _withdraw(read, selectors)
+    drops = [_dropped(job.name, skipped) for skipped in sorted((*contents.skipped, *withdrawn), key=lambda s: s.path)]
+    tables = {FILES: table_of_records(SourceFile, files), DROPPED: table_of_records(DroppedRecord, drops)}
+    report = _report(files, drops)
+    if job.identity.get("build") is not None:
+        tables[TREE] = table_of_records(TreeFile, _tree_files(contents.skipped, selectors))
+    if contents.history is not None:
+        removed = {skipped.path for skipped in withdrawn}
+        history = [change for change in contents.history if change.path not in removed]
+        tables[HISTORY] = table_of_records(FileModification, history)
+        report = replace(report, measures={**report.measures, "num_modifications": len(history)})
+    return PartOutput(tables, report)
+
+
+def _read(job: PartJob) -> SourceContents:
+    (path,) = job.places.values()
+    identity, limits = job.identity, cast(CollectParams, job.params)
+    selection = Selection(identity["include"], identity["exclude"])
+    options = ReadOptions(job.name, selection, limits, keeps_tree=identity.get("build") is not None)
+    return SOURCE_KINDS[identity["kind"]].read(job, path, options)
+
+
+def _tree_files(skipped: Iterable[SkippedFile], selectors: Sequence[Selector]) -> list[TreeFile]:
+    """Return the files in other languages that a build needs: those that kept their bytes and are not withdrawn."""
+    kept = [TreeFile(file.path, file.content) for file in skipped if file.content is not None]
+    digests = [hashlib.sha256(file.content).hexdigest() if selectors else "" for file in kept]
+    return [file for file, sha256 in zip(kept, digests, strict=True) if not _withdrawal(file.path, sha256, selectors)]
+
+
+def _withdrawal(path: str, sha256: str, selectors: Sequence[Selector]) -> Selector | None:
+    """Return the first selector that withdraws a file."""
+    return next((selector for selector in selectors if selector.matches(path, sha256)), None)
+
+
+def _part(pin: SourcePin, path: Path, context: CollectContext) -> Part:
+    # A withdrawal enters only the identities of the sources that it may change: the others keep their ids.
+    withdrawn = [selector.text for selector in context.withdrawn if selector.concerns(pin.name)]
+    languages = {"languages": suffixes_by_language()}
+    return Part(
+        name=pin.name,
+        kind="collect/part",
+        function="source",
+        params=context.params,
+        identity=pin.identity() | languages | ({"withdrawn": withdrawn} if withdrawn else {}),
+        places={"source": path},
+    )
+
+
+def _source_file(source: str, revision: str, file: ReadFile) -> SourceFile:
+    header = f"blob {len(file.content)}\0".encode()
+    return SourceFile(
+        source=source,
+        revision=revision,
+        path=file.path,
+        blob_sha256=hashlib.sha256(file.content).hexdigest(),
+        git_blob_id=hashlib.sha1(header + file.content, usedforsecurity=False).hexdigest(),
+        num_bytes=len(file.content),
+        is_evidence=not is_source(file.path),
+        content=file.content,
+    )
+
+
+def _withdraw(files: list[SourceFile], selectors: Sequence[Selector]) -> tuple[list[SourceFile], list[SkippedFile]]:
+    matches = [(file, _withdrawal(file.path, file.blob_sha256, selectors)) for file in files]
+    removed = [SkippedFile(file.path, file.num_bytes, "withdrawn", f"by {by.text}") for file, by in matches if by]
+    return [file for file, by in matches if by is None], removed
+
+
+def _dropped(source: str, skipped: SkippedFile) -> DroppedRecord:
+    return DroppedRecord(
+        source=source,
+        path=skipped.path,
+        record_id=f"{source}/{skipped.path}",
+        num_bytes=skipped.num_bytes,
+        reason=skipped.reason,
+        detail=skipped.detail,
+        license=None,
+        text_sha256=None,
+    )
+
+
+def _report(files: list[SourceFile], drops: list[DroppedRecord]) -> StageReport:
+    num_bytes = sum(file.num_bytes for file in files)
+    num_evidence_files = sum(file.is_evidence for file in files)
+    return StageReport(
+        rows_in=len(files) + len(drops),
+        rows_out=len(files),
+        dropped=count_reasons(drops),
+        num_bytes_in=num_bytes + sum(drop.num_bytes for drop in drops),
+        num_bytes_out=num_bytes,
+        measures={
+            "num_source_files": len(files) - num_evidence_files,
+            "num_evidence_files": num_evidence_files,
+            "num_files_without_revision": sum(not file.revision for file in files),
+            "source_bytes": sum(file.num_bytes for file in files if not file.is_evidence),
+        },
+    )

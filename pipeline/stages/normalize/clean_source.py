@@ -1,0 +1,230 @@
+"""Cleaning of one source: decode, filter, license, scrub, sign. Each file becomes a Document or a DroppedRecord."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pipeline.contracts.part import PartJob, PartOutput
+from pipeline.contracts.stage_report import StageReport, count_reasons
+from pipeline.core.digests import document_id, text_sha256
+from pipeline.core.params import canonical_json
+from pipeline.core.records import Document, DroppedRecord
+from pipeline.core.schema import table_of_records
+from pipeline.core.table_names import DOCUMENTS, DROPPED, FILES
+from pipeline.lexing.lexer import lexer_of
+from pipeline.stages.normalize.contamination.decontaminate import (
+    CONTAMINATION,
+    ContaminationRecord,
+    Decontaminator,
+    WholeSolutions,
+)
+from pipeline.stages.normalize.contamination.evaluation_items import EVALUATION_ITEMS, EvaluationItem, load_items
+from pipeline.stages.normalize.decode import Decoded, decode, is_lossless
+from pipeline.stages.normalize.drop import Drop
+from pipeline.stages.normalize.duplicates.copyleft import COPYLEFT, CopyleftRecord
+from pipeline.stages.normalize.duplicates.duplicates import SIGNATURES, SignatureRecord
+from pipeline.stages.normalize.duplicates.shingles import (
+    NUM_TOKENS_IN_SHINGLE,
+    hashes_for_minhash,
+    run_hashes,
+    signature,
+)
+from pipeline.stages.normalize.filters import first_broken, score
+from pipeline.stages.normalize.license.decide import LicenseDecision, PackageFacts, SourceLicenses
+from pipeline.stages.normalize.license.policy import load_policy
+from pipeline.stages.normalize.measures import cleaned_measures, redaction_measure
+from pipeline.stages.normalize.params import RulesIdentity, RulesParams
+from pipeline.stages.normalize.scrub.detectors import placeholders
+from pipeline.stages.normalize.scrub.scrub import MAX_ROUNDS, Scrubbed, Scrubber
+
+
+@dataclass(frozen=True)
+class CollectedFile:
+    """A file of the collected source."""
+
+    source: str
+    revision: str
+    path: str
+    blob_sha256: str
+    content: bytes
+
+
+def clean_source(job: PartJob) -> PartOutput:
+    """Run the part function of `normalize/rules`."""
+    assert isinstance(job.params, RulesParams)
+    identity = RulesIdentity(**job.identity)
+    table = job.inputs["files"].table(FILES, ["source", "revision", "path", "blob_sha256", "content", "is_evidence"])
+    rows = sorted(table.to_pylist(), key=lambda row: str(row["path"]))
+    evidence = {row["path"]: row["content"] for row in rows if row["is_evidence"]}
+    files = [
+        CollectedFile(*(row[name] for name in CollectedFile.__dataclass_fields__))
+        for row in rows
+        if not row["is_evidence"]
+    ]
+    items = load_items(identity.evaluation_sha256, job.places.get(EVALUATION_ITEMS))
+    with Scrubber(job.params.scrub) as scrubber:
+        cleaner = SourceCleaner(evidence, identity, job.params, scrubber, items)
+        for file in files:
+            cleaner.clean(file)
+        return PartOutput(cleaner.tables(), cleaner.report(num_bytes_in=sum(len(file.content) for file in files)))
+
+
+class SourceCleaner:
+    """Applies the rules to the files of one source, and collects the records."""
+
+    def __init__(
+        self,
+        evidence: Mapping[str, bytes],
+        identity: RulesIdentity,
+        params: RulesParams,
+        scrubber: Scrubber,
+        items: Sequence[EvaluationItem] = (),
+    ) -> None:
+        self._identity = identity
+        self._params = params
+        self._policy = load_policy(identity.license_policy_sha256)
+        facts = PackageFacts(identity.declared_license, identity.inherit_license)
+        self._licenses = SourceLicenses(evidence, facts, self._policy, params.licenses)
+        self._scrubber = scrubber
+        self._decontaminator = Decontaminator(items, params.decontamination, params.permutation_seed)
+        self._solutions = WholeSolutions(items)
+        self.contamination: list[ContaminationRecord] = []
+        self.documents: list[Document] = []
+        self.dropped: list[DroppedRecord] = []
+        self.signatures: list[SignatureRecord] = []
+        self.copyleft: list[CopyleftRecord] = []
+        self._num_lossy = 0
+        self._redactions = Counter(dict.fromkeys(placeholders(), 0))
+
+    def clean(self, file: CollectedFile) -> None:
+        """Apply the rules to one file, cheap ones first."""
+        decoded = decode(file.content)
+        if isinstance(decoded, Drop):
+            self._drop(file, decoded)
+            return
+        scores = score(file.path, decoded.text)
+        broken = first_broken(scores, self._params.filters)
+        if broken:
+            self._drop(file, broken)
+            return
+        decision = self._licenses.decide(file.path, decoded.text)
+        scrubbed = self._scrubber.scrub(file.path, decoded.text)
+        if decision.drop:
+            # Only of a scrubbed text does the digest reveal nothing about secrets.
+            record_id = self._drop(file, decision.drop, scrubbed.text)
+            self._add_copyleft(record_id, file, scrubbed.text, decision)
+        elif not scrubbed.is_clean:
+            detail = f"secrets or addresses were still found after {MAX_ROUNDS} rounds"
+            self._drop(file, Drop("unscrubbable", detail, decision.expression), scrubbed.text)
+        else:
+            self._keep(file, decoded, scores, decision, scrubbed)
+
+    def tables(self) -> dict[str, pa.Table]:
+        """Return the part's tables, each in the order of paths."""
+        return {
+            DOCUMENTS: table_of_records(Document, self.documents),
+            DROPPED: table_of_records(DroppedRecord, self.dropped),
+            SIGNATURES: table_of_records(SignatureRecord, self.signatures),
+            COPYLEFT: table_of_records(CopyleftRecord, self.copyleft),
+            CONTAMINATION: table_of_records(ContaminationRecord, self.contamination),
+        }
+
+    def report(self, num_bytes_in: int) -> StageReport:
+        """Return the counts of this source and the measures of its gates."""
+        reasons = count_reasons(self.dropped)
+        measures = {
+            **cleaned_measures(self.documents, self._policy, self._scrubber, self._solutions),
+            **{redaction_measure(word): number for word, number in self._redactions.items()},
+            "num_contaminated": reasons.get("contaminated", 0),
+            "num_lossy_decodings": self._num_lossy,
+            "num_undecodable": reasons.get("undecodable", 0),
+        }
+        return StageReport(
+            rows_in=len(self.documents) + len(self.dropped),
+            rows_out=len(self.documents),
+            dropped=reasons,
+            num_bytes_in=num_bytes_in,
+            num_bytes_out=sum(document.num_bytes for document in self.documents),
+            measures=dict(sorted(measures.items())),
+        )
+
+    def _keep(
+        self,
+        file: CollectedFile,
+        decoded: Decoded,
+        scores: dict[str, float],
+        decision: LicenseDecision,
+        scrubbed: Scrubbed,
+    ) -> None:
+        """Add the Document and its signature, unless the text holds the solution of an evaluation item."""
+        lexer = lexer_of(file.path)
+        code = lexer.token_hashes(scrubbed.text)
+        shingles, values = self._sign(code)
+        overlap = self._decontaminator.find(code, lexer.comment_hashes(scrubbed.text), values)
+        if overlap:
+            record_id = self._drop(file, Drop("contaminated", overlap.detail, decision.expression), scrubbed.text)
+            self.contamination.append(ContaminationRecord(record_id, file.source, file.path, **asdict(overlap)))
+            return
+        assert decision.expression is not None
+        digest = text_sha256(scrubbed.text)
+        self._num_lossy += not is_lossless(file.content, decoded)
+        self._redactions.update(scrubbed.redactions)
+        document = Document(
+            document_id=document_id(file.source, file.path, digest),
+            source=file.source,
+            revision=file.revision,
+            path=file.path,
+            split=self._identity.split,
+            text=scrubbed.text,
+            text_sha256=digest,
+            blob_sha256=file.blob_sha256,
+            num_bytes=len(scrubbed.text.encode()),
+            encoding=decoded.encoding,
+            edits=decoded.edits,
+            license=decision.expression,
+            license_class=decision.license_class,
+            license_branch=decision.branch,
+            license_evidence=decision.evidence,
+            license_detail=decision.detail,
+            num_redactions=scrubbed.num_redactions,
+            scores=canonical_json(scores).decode(),
+            repo_stable_id=None,
+            filepath_stable_id=None,
+            file_local_commit_index=None,
+            commit_hash=None,
+        )
+        self.documents.append(document)
+        compared = (document.document_id, file.source, file.path, document.split, document.num_bytes, digest)
+        sizes, signed = (len(code), len(shingles)), () if values is None else tuple(values.tolist())
+        self.signatures.append(SignatureRecord(*compared, decision.is_inherited, *sizes, signed))
+
+    def _sign(self, code: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint32] | None]:
+        """Return the shingles of a text's tokens, and the signature if there are enough tokens for one."""
+        shingles = run_hashes(code, NUM_TOKENS_IN_SHINGLE)
+        is_long = len(code) >= self._params.min_num_tokens
+        return shingles, signature(hashes_for_minhash(shingles), self._params.permutation_seed) if is_long else None
+
+    def _drop(self, file: CollectedFile, drop: Drop, text: str | None = None) -> str:
+        """Add a DroppedRecord and return its id."""
+        digest = None if text is None else text_sha256(text)
+        record_id = document_id(file.source, file.path, digest or file.blob_sha256)
+        num_bytes = len(file.content)
+        self.dropped.append(
+            DroppedRecord(file.source, file.path, record_id, num_bytes, drop.reason, drop.detail, drop.license, digest)
+        )
+        return record_id
+
+    def _add_copyleft(self, record_id: str, file: CollectedFile, text: str, decision: LicenseDecision) -> None:
+        """Add a CopyleftRecord for a copyleft text; with shingles and signature only if the file states copyleft itself."""
+        if not decision.is_copyleft:
+            return
+        code = lexer_of(file.path).token_hashes(text)
+        shingles, values = self._sign(code) if decision.is_own else (code, None)
+        signed = ((), ()) if values is None else (tuple(values.tolist()), tuple(shingles.tolist()))
+        self.copyleft.append(
+            CopyleftRecord(record_id, file.source, file.path, text_sha256(text), decision.is_own, *signed)
+        )

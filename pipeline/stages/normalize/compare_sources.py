@@ -1,0 +1,112 @@
+"""Comparison of all sources: duplicates and copies of copyleft texts among the documents that the rules left."""
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from pipeline.contracts.part import PartJob, PartOutput, Tables
+from pipeline.contracts.stage_report import StageReport, count_reasons
+from pipeline.core.records import DuplicateRecord, KeptDocument
+from pipeline.core.schema import table_of_records
+from pipeline.core.table_names import DOCUMENTS, DUPLICATES, KEPT
+from pipeline.stages.normalize.duplicates.copyleft import COPYLEFT, find_copyleft_copies, read_copyleft
+from pipeline.stages.normalize.duplicates.duplicates import SIGNATURES, ComparedDocument, find_duplicates
+from pipeline.stages.normalize.duplicates.shingles import NUM_PERMUTATIONS, shingle_hashes
+from pipeline.stages.normalize.measures import compared_measures
+from pipeline.stages.normalize.params import DuplicateParams
+
+_ENTRY_COLUMNS = [name for name in ComparedDocument.__dataclass_fields__ if name != "row"]
+
+
+def compare_sources(job: PartJob) -> PartOutput:
+    """Run the part function of `normalize/duplicates`.
+
+    Copies of copyleft texts are dropped first, so that none of them displaces another document.
+    """
+    assert isinstance(job.params, DuplicateParams)
+    entries, signatures = _read_documents(job.inputs)
+    texts = _Texts(job.inputs, entries)
+    copyleft = read_copyleft(job.inputs, COPYLEFT)
+    held = find_copyleft_copies(entries, signatures, copyleft, texts.shingles, job.params)
+    held_ids = {record.document_id for record in held}
+    free = [entry for entry in entries if entry.document_id not in held_ids]
+    roots, upstreams = job.identity["vendored_roots"], job.identity["upstreams"]
+    lost = held + find_duplicates(free, signatures, texts.shingles, job.params, roots, texts.expect, upstreams)
+    lost_ids = {record.document_id for record in lost}
+    kept = [entry for entry in entries if entry.document_id not in lost_ids]
+    rows = sorted((KeptDocument(entry.document_id, entry.source) for entry in kept), key=lambda row: row.document_id)
+    tables = {
+        DUPLICATES: table_of_records(DuplicateRecord, sorted(lost, key=lambda record: (record.source, record.path))),
+        KEPT: table_of_records(KeptDocument, rows),
+    }
+    return PartOutput(tables, _report(entries, kept, lost))
+
+
+class _Texts:
+    """Shingles of single documents, computed when needed: most documents are never compared.
+
+    After `expect`, only the texts of the expected documents are in memory.
+    """
+
+    def __init__(self, inputs: Mapping[str, Tables], entries: Sequence[ComparedDocument]) -> None:
+        self._inputs = inputs
+        self._entries = {entry.document_id: entry for entry in entries}
+        self._expected: Collection[str] | None = None
+        self._tables: dict[str, dict[str, pa.Scalar]] = {}
+        self.shingles = lru_cache(maxsize=2_000)(self._shingles)
+
+    def expect(self, document_ids: Collection[str]) -> None:
+        """Keep the texts of these documents only. Texts that were read before are copied out of their tables."""
+        self._expected = document_ids
+        for source, found in self._tables.items():
+            kept = {name: text.as_py() for name, text in found.items() if name in document_ids}
+            self._tables[source] = {name: pa.scalar(text, pa.large_string()) for name, text in kept.items()}
+
+    def _shingles(self, document_id: str) -> NDArray[np.uint64]:
+        entry = self._entries[document_id]
+        if entry.source not in self._tables:
+            self._tables[entry.source] = self._read(entry.source)
+        return shingle_hashes(entry.path, str(self._tables[entry.source][document_id].as_py()))
+
+    def _read(self, source: str) -> dict[str, pa.Scalar]:
+        table = self._inputs[source].table(DOCUMENTS, ["document_id", "text"])
+        if self._expected is not None:
+            wanted = pa.array(
+                [name for name in table["document_id"].to_pylist() if name in self._expected], pa.large_string()
+            )
+            table = table.filter(pc.is_in(table["document_id"], wanted))
+        return dict(zip(table["document_id"].to_pylist(), table["text"], strict=True))
+
+
+def _read_documents(inputs: Mapping[str, Tables]) -> tuple[list[ComparedDocument], NDArray[np.uint32]]:
+    """Return the documents of all sources, and the signatures of those that have one, as one array."""
+    entries: list[ComparedDocument] = []
+    stacked = [np.empty((0, NUM_PERMUTATIONS), np.uint32)]
+    num_rows = 0
+    for source in sorted(inputs):
+        table = inputs[source].table(SIGNATURES, [*_ENTRY_COLUMNS, "signature"])
+        lists = table["signature"].combine_chunks()
+        lengths = np.diff(lists.offsets.to_numpy()) if len(lists) else np.empty(0, np.int64)
+        stacked.append(lists.flatten().to_numpy().reshape(-1, NUM_PERMUTATIONS))
+        rows = zip(*(table[name].to_pylist() for name in _ENTRY_COLUMNS), strict=True)
+        for row, length in zip(rows, lengths.tolist(), strict=True):
+            entries.append(ComparedDocument(*(*row, num_rows if length else None)))
+            num_rows += bool(length)
+    return entries, np.concatenate(stacked)
+
+
+def _report(
+    documents: list[ComparedDocument], kept: list[ComparedDocument], dropped: list[DuplicateRecord]
+) -> StageReport:
+    return StageReport(
+        rows_in=len(documents),
+        rows_out=len(kept),
+        dropped=count_reasons(dropped),
+        num_bytes_in=sum(document.num_bytes for document in documents),
+        num_bytes_out=sum(document.num_bytes for document in kept),
+        measures=compared_measures(kept, dropped),
+    )

@@ -1,0 +1,112 @@
+"""Evaluation items: prompts and solutions, those that are shipped and those in a given folder.
+
+One JSON object per line in `*.jsonl`: `id`, `prompt`, `solution`. The digest of their content enters identities, the
+folder's path does not.
+"""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+
+from pipeline.core.errors import ParamsError
+from pipeline.core.params import canonical_json
+
+SHIPPED = "cpp_small.jsonl"
+EVALUATION_ITEMS = "evaluation items"
+"""Name of the folder of evaluation items among the places of a part."""
+
+_FIELDS = ("id", "prompt", "solution")
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationItem:
+    """A task for a model, and the solution that must not be in its training data."""
+
+    id: str
+    prompt: str
+    solution: str
+
+
+def shipped_items() -> tuple[EvaluationItem, ...]:
+    """Return the small C++ set that the project ships, sorted by id."""
+    return _sorted(
+        _parse(files("pipeline.stages.normalize.contamination").joinpath(SHIPPED).read_text("utf-8"), SHIPPED)
+    )
+
+
+def items_in(folder: Path) -> tuple[EvaluationItem, ...]:
+    """Read the items of all `*.jsonl` files of a folder, sorted by id. Raises ParamsError naming file and line."""
+    paths = sorted(folder.glob("*.jsonl"))
+    if not paths:
+        raise ParamsError(
+            f"evaluation items in {folder}",
+            "there is no *.jsonl file",
+            "a folder of JSONL files",
+            "Correct the folder.",
+        )
+    return _sorted([item for path in paths for item in _parse(_read(path), path.name)])
+
+
+def items_digest(items: tuple[EvaluationItem, ...]) -> str:
+    """Return the SHA-256 over the items, in hex. It does not depend on the files that they are in."""
+    return hashlib.sha256(canonical_json([asdict(item) for item in items])).hexdigest()
+
+
+@lru_cache(maxsize=8)
+def load_items(sha256: str, folder: Path | None) -> tuple[EvaluationItem, ...]:
+    """Return the shipped items and those of `folder`. Raises ParamsError if the digest differs."""
+    items = all_items(folder)
+    found = items_digest(items)
+    if found != sha256:
+        raise ParamsError(
+            "evaluation items", f"digest {found}", sha256, "They changed during the build: start the build again."
+        )
+    return items
+
+
+def all_items(folder: Path | None) -> tuple[EvaluationItem, ...]:
+    """Return the shipped items and those of `folder`, sorted. Raises ParamsError for an id that occurs twice."""
+    return _sorted([*shipped_items(), *(items_in(folder) if folder else ())])
+
+
+def _sorted(items: list[EvaluationItem]) -> tuple[EvaluationItem, ...]:
+    ordered = tuple(sorted(items, key=lambda item: item.id))
+    ids = [item.id for item in ordered]
+    twice = sorted({name for name in ids if ids.count(name) > 1})
+    if twice:
+        raise ParamsError("evaluation items", f"{', '.join(twice)} occurs twice", "one item per id", "Rename one.")
+    return ordered
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ParamsError(f"evaluation items {path.name}", str(error), "UTF-8 text", "Correct the file.") from error
+
+
+def _parse(text: str, name: str) -> list[EvaluationItem]:
+    items = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            values = json.loads(line)
+            items.append(EvaluationItem(*(_text(values[field]) for field in _FIELDS)))
+        except (ValueError, KeyError, TypeError) as error:
+            raise ParamsError(
+                f"evaluation items {name}:{number}",
+                f"{type(error).__name__}: {error}",
+                "an object with id, prompt and solution, each a string",
+                "Correct the line.",
+            ) from error
+    return items
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise TypeError(f"{value!r} is not a text")
+    return value

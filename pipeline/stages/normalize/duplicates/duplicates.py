@@ -1,0 +1,222 @@
+"""Duplicates over all sources: documents with equal texts, and near-duplicates.
+
+Candidates share one of 42 bands of 6 signature rows; the exact Jaccard similarity with the keeper decides, so
+clusters do not chain. Documents are processed in order of preference: each that is not dropped yet is kept, and later
+ones like it are dropped. A cluster is a kept document and those that were dropped for it.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.core.globs import any_of
+from pipeline.core.records import DuplicateRecord, Split, UInt32
+from pipeline.stages.normalize.duplicates.minhash_bands import find_buckets
+from pipeline.stages.normalize.duplicates.shingles import jaccard
+from pipeline.stages.normalize.license.evidence import vendored_root
+from pipeline.stages.normalize.params import DuplicateParams
+
+MARGIN_OF_ESTIMATE = 0.15
+"""A pair whose estimate by 256 values is this far below a limit is not compared: that is five standard deviations."""
+
+ShinglesOf = Callable[[str], NDArray[np.uint64]]
+"""Document id -> its shingles."""
+
+Announce = Callable[[Collection[str]], None]
+"""Called with the ids of all documents whose shingles may be requested, before the first request."""
+
+
+class Reason(StrEnum):
+    """Reason for which a document is dropped in favor of another."""
+
+    EXACT_DUPLICATE = "exact_duplicate"
+    NEAR_DUPLICATE = "near_duplicate"
+    COPYLEFT_COPY = "copyleft_copy"
+
+
+SIGNATURES = "signatures.parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class SignatureRecord:
+    """The fields of a document that duplicates are found by. `signature` is empty for texts with too few tokens."""
+
+    document_id: str
+    source: str
+    path: str
+    split: str
+    num_bytes: int
+    text_sha256: str
+    is_inherited: bool
+    num_tokens: UInt32
+    num_shingles: UInt32
+    signature: tuple[UInt32, ...]
+
+
+@dataclass(frozen=True)
+class ComparedDocument:
+    """A SignatureRecord without its 256 values, which are row `row` of one array; None for texts with too few tokens."""
+
+    document_id: str
+    source: str
+    path: str
+    split: str
+    num_bytes: int
+    text_sha256: str
+    is_inherited: bool
+    num_shingles: int
+    row: int | None
+
+    @property
+    def name(self) -> str:
+        """The file name."""
+        return self.path.rpartition("/")[2]
+
+
+@dataclass(frozen=True)
+class _Loss:
+    keeper: int
+    jaccard: float
+    reason: Reason
+
+
+def find_duplicates(
+    entries: Sequence[ComparedDocument],
+    signatures: NDArray[np.uint32],
+    shingles_of: ShinglesOf,
+    params: DuplicateParams,
+    vendored: Collection[str],
+    announce: Announce = lambda ids: None,
+    upstreams: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+) -> list[DuplicateRecord]:
+    """Return the documents to drop, sorted by source and path. `signatures` has shape (rows, 256).
+
+    Preferred are training documents over held-out ones, then the pin named upstream for that file (see `Upstreams`), then
+    files below no vendored root, then the smallest (source, path).
+    """
+    claims, roots = Upstreams(upstreams, entries), frozenset(vendored)
+    ranked = sorted(entries, key=lambda entry: _preference(entry, claims, roots))
+    losses = _lose_equal_texts(ranked)
+    candidates = _Candidates(ranked, signatures, losses, announce)
+    for keeper, loser, similarity in _similar(candidates, shingles_of, params, losses):
+        losses[loser] = _Loss(keeper, similarity, Reason.NEAR_DUPLICATE)
+    found = []
+    for loser, loss in _with_kept_keepers(losses).items():
+        kept = ranked[loss.keeper]
+        place = (kept.document_id, kept.source, kept.path)
+        found.append(duplicate_record(ranked[loser], place, loss.jaccard, loss.reason))
+    return sorted(found, key=lambda record: (record.source, record.path))
+
+
+class UpstreamClaim(IntEnum):
+    """Claim of the pins about a file, the preferred first."""
+
+    NAMED_UPSTREAM = 0
+    UNCLAIMED = 1
+    COPY = 2
+
+
+class Upstreams:
+    """The claims about each file of a corpus. `named` is source -> glob of its own paths -> the source they were taken from.
+
+    A file that its pin calls a copy is one. A file of the named source with the same file name is its upstream, and is
+    preferred even if it is below a vendored root itself.
+    """
+
+    def __init__(self, named: Mapping[str, Mapping[str, str]], files: Iterable[ComparedDocument]) -> None:
+        self._globs = {
+            source: [(any_of([glob]), upstream) for glob, upstream in named[source].items()] for source in named
+        }
+        self._wanted = {(upstream, file.name) for file in files if (upstream := self._upstream_of(file)) is not None}
+
+    def claim(self, file: ComparedDocument) -> UpstreamClaim:
+        """Return the claim about a file of the corpus."""
+        if self._upstream_of(file) is not None:
+            return UpstreamClaim.COPY
+        is_named = (file.source, file.name) in self._wanted
+        return UpstreamClaim.NAMED_UPSTREAM if is_named else UpstreamClaim.UNCLAIMED
+
+    def _upstream_of(self, file: ComparedDocument) -> str | None:
+        globs = self._globs.get(file.source, ())
+        return next((upstream for pattern, upstream in globs if pattern.fullmatch(file.path)), None)
+
+
+def duplicate_record(
+    loser: ComparedDocument, keeper: tuple[str, str, str], similarity: float, reason: Reason
+) -> DuplicateRecord:
+    """Return the record of a dropped document: `keeper` is the id, source and path of the text that it is a copy of."""
+    lost = (loser.document_id, loser.source, loser.path, loser.num_bytes)
+    return DuplicateRecord(*lost, *keeper, similarity, reason, keeper[0])
+
+
+def _preference(
+    entry: ComparedDocument, claims: Upstreams, vendored: Collection[str]
+) -> tuple[bool, int, bool, str, str]:
+    is_vendored = vendored_root(entry.path, vendored) is not None
+    return (entry.split == Split.HELD_OUT, claims.claim(entry), is_vendored, entry.source, entry.path)
+
+
+def _lose_equal_texts(ranked: Sequence[ComparedDocument]) -> dict[int, _Loss]:
+    first: dict[str, int] = {}
+    losses = {}
+    for rank, entry in enumerate(ranked):
+        keeper = first.setdefault(entry.text_sha256, rank)
+        if keeper != rank:
+            losses[rank] = _Loss(keeper, 1.0, Reason.EXACT_DUPLICATE)
+    return losses
+
+
+class _Candidates:
+    """Ranks that share a band: each that is not in `lost` when it is reached, and the later ones."""
+
+    def __init__(
+        self,
+        ranked: Sequence[ComparedDocument],
+        signatures: NDArray[np.uint32],
+        lost: Collection[int],
+        announce: Announce,
+    ) -> None:
+        self.ranked = ranked
+        self._signatures = signatures
+        self._lost = lost
+        self._compared = [rank for rank, entry in enumerate(ranked) if entry.row is not None and rank not in lost]
+        rows = [ranked[rank].row for rank in self._compared]
+        self._buckets = find_buckets(signatures[np.array(rows, np.int64)])
+        announce({ranked[self._compared[row]].document_id for row in self._buckets.rows.tolist()})
+
+    def estimate(self, first: int, second: int) -> float:
+        """Return the share of values in which the signatures of two ranks agree."""
+        left, right = (self._signatures[self.ranked[rank].row] for rank in (first, second))
+        return int(np.count_nonzero(left == right)) / len(left)
+
+    def __iter__(self) -> Iterator[tuple[int, list[int]]]:
+        for row, partners in self._buckets.later_partners(lambda row: self._compared[row] in self._lost):
+            yield self._compared[row], [self._compared[partner] for partner in partners.tolist()]
+
+
+def _similar(
+    candidates: _Candidates, shingles_of: ShinglesOf, params: DuplicateParams, lost: Collection[int]
+) -> Iterator[tuple[int, int, float]]:
+    """Yield keeper, loser and similarity. The caller adds each loser to `lost` before it requests the next."""
+    ranked = candidates.ranked
+    for keeper, others in candidates:
+        for other in others:
+            if other in lost:
+                continue
+            limit = params.min_jaccard(ranked[keeper].source == ranked[other].source)
+            sizes = sorted((ranked[keeper].num_shingles, ranked[other].num_shingles))
+            # No similarity exceeds the ratio of the sizes.
+            if sizes[0] < limit * sizes[1] or candidates.estimate(keeper, other) < limit - MARGIN_OF_ESTIMATE:
+                continue
+            similarity = jaccard(shingles_of(ranked[keeper].document_id), shingles_of(ranked[other].document_id))
+            if similarity >= limit:
+                yield keeper, other, similarity
+
+
+def _with_kept_keepers(losses: Mapping[int, _Loss]) -> dict[int, _Loss]:
+    """Return the same losses with keepers that are kept: a copy of a dropped text was dropped for the same document."""
+    return {loser: losses.get(loss.keeper, loss) for loser, loss in losses.items()}

@@ -1,0 +1,207 @@
+"""Filters: each measures a text and drops the file if the value breaks a limit. All values are stored as scores.
+
+To add one, register it in FILTERS, and add its limit to FilterParams and its band to DropBands: without a band, the gate
+allows no file to be dropped by it in a corpus of `min_num_files` files or more.
+
+Sources: bigcode-dataset and OpenCoder's `code_filter_config.py`, less the rules that drop good headers (few lines,
+TODO, entropy).
+"""
+
+import operator
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import takewhile
+from pathlib import PurePosixPath
+
+import numpy as np
+import re2
+from numpy.typing import NDArray
+
+from pipeline.core.params import field_of
+from pipeline.core.registry import Registry
+from pipeline.lexing.lexer import Lexer, lexer_of
+from pipeline.stages.normalize.drop import Drop
+from pipeline.stages.normalize.params import FilterParams
+
+_NOT_ALPHANUMERIC = bytes(code for code in range(128) if not chr(code).isalnum())
+_NUM_OPENING_CHARACTERS = 2_000
+
+# Only whole claims count, not a sentence about what the program itself generates (197 files of osmium have one).
+_GENERATED = re.compile(
+    r"do not (?:edit|modify)(?: it| this| the| file)*"
+    r"(?: by hand| manually| directly|[.!]| ?\*/|,? (?:it (?:is|was) )?auto)"
+    r"|(?:machine|auto(?:matically|-|matic)?)[ -]?generated\b.{0,30}do not"
+    r"|^\W*(?:this (?:file|header|source|code) (?:is|was|has been) |file |code )?(?:auto(?:matically|-|matic)?[ -]?)?"
+    r"generated (?:by|from|using) "
+    r"|\b(?:this )?(?:file|header|source|code) (?:is|was|has been) (?:an? )?"
+    r"(?:machine|auto(?:matically)?)[ -]?generated"
+    r"|^\W*auto(?:matically|-|matic)?[ -]?generated (?:file|code|on)\b"
+    r"|@generated\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+_GENERATED_NAME = re.compile(r"^(?:moc_|qrc_|ui_).*|.*\.pb\.(?:h|cc|c|cpp|hpp)$|.*\.(?:tab|yy)\.(?:c|h|cc|hh|cpp|hpp)$")
+_AMALGAMATED = re.compile(
+    r"\bamalgamat(?:ed|ion)\b.{0,60}(?:file|source|of|from|header)"
+    r"|^/\* *begin file|^#line 1 \"|single-file \w+ library",
+    re.IGNORECASE | re.MULTILINE,
+)
+_ENCODED = re.compile(r"[A-Za-z0-9+/]{32,}={0,2}")
+# A necessary condition, several times as fast.
+_CAN_HOLD_RUN = re2.compile(rb"[A-Za-z0-9+/]{32}")
+_BETWEEN_LITERALS = re.compile(r"(?:[\s\"',\\]|\\[nr])*")
+_OBJECTIVE_C = re.compile(r"^@(?:interface|protocol|implementation)\b[^;\n]*$(?=[\s\S]*^@end\b)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class MeasuredText:
+    """A text that filters measure."""
+
+    path: str
+    text: str
+    content: bytes = field(repr=False)
+
+    @cached_property
+    def lexer(self) -> Lexer:
+        """The lexer of the file's language."""
+        return lexer_of(self.path)
+
+    @cached_property
+    def line_lengths(self) -> NDArray[np.int64]:
+        """Bytes of each line, without its end. Text after the last line end is a line."""
+        ends = np.flatnonzero(np.frombuffer(self.content, np.uint8) == ord("\n"))
+        if not self.content.endswith(b"\n"):
+            ends = np.append(ends, len(self.content))
+        ends[1:] -= ends[:-1] + 1  # the right side is computed before anything is written
+        return ends
+
+
+def num_bytes(text: MeasuredText) -> float:
+    """Return the size of the text, in bytes of UTF-8."""
+    return len(text.content)
+
+
+def longest_line(text: MeasuredText) -> float:
+    """Return the bytes of the longest line."""
+    return int(text.line_lengths.max(initial=0))
+
+
+def mean_line(text: MeasuredText) -> float:
+    """Return the mean length of a line, in bytes."""
+    return float(text.line_lengths.mean()) if len(text.line_lengths) else 0.0
+
+
+def alphanumeric_fraction(text: MeasuredText) -> float:
+    """Return the share of letters and digits among all bytes. Bytes beyond ASCII count as letters."""
+    return len(text.content.translate(None, _NOT_ALPHANUMERIC)) / max(1, len(text.content))
+
+
+def unique_line_fraction(text: MeasuredText) -> float:
+    """Return the share of distinct lines among those of more than two characters: braces alone repeat in all good code."""
+    counts = Counter(map(bytes.strip, text.content.split(b"\n")))
+    num_distinct = sum(len(line) > 2 for line in counts)
+    num_lines = sum(count for line, count in counts.items() if len(line) > 2)
+    return num_distinct / num_lines if num_lines else 1.0
+
+
+def comment_fraction(text: MeasuredText) -> float:
+    """Return the share of characters in comments among all after the license header; blanks do not count."""
+    start = text.lexer.license_header_end(text.text)
+    num_all = _num_visible(text.text[start:])
+    return text.lexer.num_visible_in_comments(text.text, start) / num_all if num_all else 0.0
+
+
+def generated_markers(text: MeasuredText) -> float:
+    """Count the signs of a program's output: the file's name, or a claim in its leading comments."""
+    name = PurePosixPath(text.path).name
+    return int(bool(_GENERATED_NAME.match(name))) + _count_in_leading_comments(_GENERATED, text)
+
+
+def amalgamation_markers(text: MeasuredText) -> float:
+    """Count the claims in the leading comments that many files were joined into this one."""
+    return _count_in_leading_comments(_AMALGAMATED, text)
+
+
+def encoded_run(text: MeasuredText) -> float:
+    """Return the characters of the longest run of base64 or hexadecimal digits, joined over string literals and line ends."""
+    longest = length = previous_end = 0
+    if not _CAN_HOLD_RUN.search(text.content):
+        return 0
+    for match in _ENCODED.finditer(text.text):
+        if len(set(match[0])) < 8 or match[0].isdigit():  # rulers such as ///////, digits of pi
+            continue
+        joined = _BETWEEN_LITERALS.fullmatch(text.text, previous_end, match.start())
+        length = length + len(match[0]) if joined and previous_end else len(match[0])
+        longest, previous_end = max(longest, length), match.end()
+    return longest
+
+
+def objective_c_lines(text: MeasuredText) -> float:
+    """Count the lines that begin an Objective-C declaration in a `.h` file which also ends one."""
+    return len(_OBJECTIVE_C.findall(text.text)) if text.path.endswith(".h") and "@end" in text.text else 0
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A filter: its name is the drop reason; `limit` is the field of FilterParams that its measure must not break."""
+
+    name: str
+    measure: Callable[[MeasuredText], float]
+    limit: str
+    why: str
+    other_score: str = ""
+    """Name of the score, if the limit is that of another measure."""
+
+    @property
+    def score(self) -> str:
+        """The name of the measure in the scores and in reasons of drops: that of its limit without `min_` or `max_`."""
+        return self.other_score or self.limit.partition("_")[2]
+
+    def is_broken(self, value: float, limit: float) -> bool:
+        """Return whether a value breaks the limit: fields named `min_...` are lower bounds, `max_...` upper bounds."""
+        breaks = operator.lt if self.limit.startswith("min_") else operator.gt
+        return bool(breaks(value, limit))
+
+
+# The first filter that is broken gives the drop reason.
+FILTERS = Registry(
+    "filter",
+    Filter("too_small", num_bytes, "min_num_bytes", "A few bytes hold nothing to learn from."),
+    Filter("too_large", num_bytes, "max_num_bytes", "Tables, amalgamations and generated parsers."),
+    Filter("long_line", longest_line, "max_longest_line", "Minified or generated text."),
+    Filter("long_mean_line", mean_line, "max_mean_line", "Embedded data (tables, blobs) rather than code."),
+    Filter("few_alphanumerics", alphanumeric_fraction, "min_alphanumeric_fraction", "Tables of punctuation, art."),
+    Filter("repeated_lines", unique_line_fraction, "min_unique_line_fraction", "Unrolled or generated text."),
+    Filter("mostly_comments", comment_fraction, "max_comment_fraction", "Prose, or code that was commented out."),
+    Filter("generated", generated_markers, "max_generated_markers", "The output of a program repeats its template."),
+    Filter("amalgamation", amalgamation_markers, "max_amalgamation_markers", "Copies of other files."),
+    Filter("encoded_data", encoded_run, "max_encoded_run", "Embedded binary data."),
+    Filter("objective_c", objective_c_lines, "max_objective_c_lines", "Another language with the same extension."),
+    is_in_parts=True,
+)
+
+
+def score(path: str, text: str) -> dict[str, float]:
+    """Return the value of every filter's measure by the measure's name, rounded to six digits."""
+    measured = MeasuredText(path, text, text.encode())
+    return {each.score: round(each.measure(measured), 6) for each in FILTERS}
+
+
+def first_broken(scores: dict[str, float], params: FilterParams) -> Drop | None:
+    """Return the drop by the first filter that is broken, with value and limit; None if all hold."""
+    for each in FILTERS:
+        value, limit = scores[each.score], float(field_of(params, each.limit, f"filter {each.name}"))
+        if each.is_broken(value, limit):
+            return Drop(each.name, f"{each.score} is {value:g}, {each.limit} is {limit:g}")
+    return None
+
+
+def _num_visible(text: str) -> int:
+    return len(text) - text.count(" ") - text.count("\n") - text.count("\t")
+
+
+def _count_in_leading_comments(pattern: re.Pattern[str], text: MeasuredText) -> int:
+    spans = takewhile(lambda span: span[0] < _NUM_OPENING_CHARACTERS, text.lexer.comments(text.text))
+    return sum(len(pattern.findall(text.text[begin : min(end, _NUM_OPENING_CHARACTERS)])) for begin, end in spans)

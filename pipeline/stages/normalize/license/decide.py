@@ -1,0 +1,213 @@
+"""Decision about a file's license: the first evidence that states one, the policy's class for it, and contradictions.
+
+Evidence in order: tags in the file, its `.license` sidecar, REUSE.toml or `.reuse/dep5`, a license text or standard
+notice in the file's leading comments; then, where the pin allows it, the nearest license text, and what the package
+declares. A vendored root ends inheritance, unless a recognized text is below it. Unclear evidence is quarantined.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pipeline.core.records import LicenseEvidence
+from pipeline.stages.normalize.drop import Drop
+from pipeline.stages.normalize.license.evidence import (
+    FileText,
+    FolderTexts,
+    SourceEvidence,
+    Statement,
+    expression_ids,
+    vendored_root,
+)
+from pipeline.stages.normalize.license.policy import ClassifiedExpression, LicenseClass, Policy, classify_expression
+from pipeline.stages.normalize.license.tags import find_claim
+from pipeline.stages.normalize.params import EvidencePolicy, LicenseParams
+
+_INHERITED = frozenset({LicenseEvidence.LICENSE_TEXT, LicenseEvidence.PACKAGE})
+
+
+@dataclass(frozen=True)
+class LicenseDecision:
+    """The license of one file: decided once, and carried to its Document, DroppedRecord and signature.
+
+    `detail` are the lines of evidence that `why` prints. `drop_reason` is None for a license that is allowed.
+    `is_copyleft` says that the file, or what it inherits, is under copyleft: copies of it in other places are dropped.
+    `is_own` says that the file itself, or a statement about this one file, says so.
+    """
+
+    expression: str | None
+    detail: str
+    drop_reason: str | None = None
+    license_class: str = LicenseClass.REFUSED.name.lower()
+    branch: str = ""
+    evidence: LicenseEvidence = LicenseEvidence.NONE
+    is_copyleft: bool = False
+    is_own: bool = False
+
+    @property
+    def drop(self) -> Drop | None:
+        """The drop that follows, if the file is dropped."""
+        return Drop(self.drop_reason, self.detail, self.expression) if self.drop_reason else None
+
+    @property
+    def is_inherited(self) -> bool:
+        """True where the evidence covers more than this file."""
+        return self.evidence in _INHERITED
+
+
+@dataclass(frozen=True)
+class PackageFacts:
+    """Facts of the pin about the whole source."""
+
+    declared_license: str
+    inherit_license: bool
+
+
+class SourceLicenses:
+    """Decides the license of each file of one source, whose evidence is read once."""
+
+    def __init__(
+        self, evidence: Mapping[str, bytes], facts: PackageFacts, policy: Policy, params: LicenseParams
+    ) -> None:
+        self._evidence = SourceEvidence(evidence, facts.declared_license, params.vendored_roots)
+        self._inherits = facts.inherit_license
+        self._policy = policy
+        self._params = params
+
+    def decide(self, path: str, text: str) -> LicenseDecision:
+        """Return the license of a file; dropped as `license_refused`, `license_unknown` or `license_quarantined`."""
+        file = FileText(path, text)
+        statement = (
+            self._evidence.about(file)
+            or self._evidence.in_header(file)
+            or self._unreadable(path)
+            or self._inherited(path)
+        )
+        if isinstance(statement, LicenseDecision):
+            return statement
+        classified = self._classify(statement)
+        if isinstance(classified, LicenseDecision):
+            return classified
+        return self._contradiction(file, statement, classified) or LicenseDecision(
+            expression=classified.expression,
+            detail="\n".join(statement.lines),
+            license_class=classified.license_class.name.lower(),
+            branch=classified.branch,
+            evidence=statement.evidence,
+        )
+
+    def _unreadable(self, path: str) -> LicenseDecision | None:
+        """Quarantine a file that an unreadable statement covers: whatever it says, nothing less than it may be inherited."""
+        broken = self._evidence.broken_annotation(path)
+        return _quarantined(f"{path}: {broken.where} {broken.problem}") if broken else None
+
+    def _inherited(self, path: str) -> Statement | LicenseDecision:
+        """Return what the nearest license texts or the package state, if the file may inherit it."""
+        texts, package = self._evidence.nearest_texts(path), self._evidence.package
+        seen = (
+            f"; nearest license text: {', '.join(texts.paths)}" if texts else "; no license text in its folder or above"
+        )
+        if self._params.license_evidence is EvidencePolicy.FILE:
+            detail = f"{path}: the file states no license, and the recipe inherits none{seen}"
+            return LicenseDecision(None, detail, "license_refused")
+        if not self._inherits:
+            return _quarantined(f"{path}: the file states no license, and its pin inherits none{seen}")
+        if texts and texts.problem is None:
+            return self._stated_by(texts)
+        problem = texts.lines if texts else ()
+        root = vendored_root(path, self._params.vendored_roots)
+        if root:
+            detail = f"{path}: the file states no license, and it is below the vendored root {root}/{seen}"
+            return _quarantined(detail, problem)
+        if texts and (texts.is_near or not (texts.is_of_source or self._package_covers(texts))):
+            detail = f"{path}: the license text that it inherits is unclear: {texts.problem}{seen}"
+            return replace(_quarantined(detail, problem), is_copyleft=texts.title is not None)
+        if package is None:
+            return _quarantined(f"{path}: neither the file nor the package states a license{seen}", problem)
+        return replace(package, lines=package.lines + problem)
+
+    def _stated_by(self, texts: FolderTexts) -> Statement:
+        """Return what a folder's texts state; if they are those of the whole source, what the package declares holds too."""
+        stated = Statement(texts.expressions, LicenseEvidence.LICENSE_TEXT, texts.lines)
+        package = self._evidence.package
+        if not texts.is_of_source or package is None:
+            return stated
+        declared = package.expressions
+        # A choice among the very licenses whose texts are here: the recipient chooses.
+        is_choice = len(declared) == 1 and " OR " in declared[0] and expression_ids(declared) == set(texts.expressions)
+        return replace(
+            stated,
+            expressions=declared if is_choice else stated.expressions + declared,
+            lines=stated.lines + package.lines,
+        )
+
+    def _package_covers(self, texts: FolderTexts) -> bool:
+        """Return whether the package names every license found in a folder's unclear texts: then it knew of them."""
+        package = self._evidence.package
+        named = expression_ids(package.expressions) if package else set()
+        return bool(texts.expressions) and named.issuperset(texts.expressions) and texts.title is None
+
+    def _classify(self, statement: Statement) -> ClassifiedExpression | LicenseDecision:
+        """Return the class of all expressions of a statement together, or the decision to drop the file."""
+        parts: list[ClassifiedExpression] = []
+        for expression in dict.fromkeys(statement.expressions):
+            found = classify_expression(expression, self._policy)
+            if isinstance(found, Drop):
+                return LicenseDecision(found.license, _with_lines(found.detail, statement), found.reason)
+            parts.append(found)
+        whole = _all_of(parts)
+        if whole.license_class is LicenseClass.REFUSED:
+            is_copyleft = "GPL" in whole.expression
+            return LicenseDecision(
+                whole.expression,
+                _with_lines(f"{whole.expression} is refused", statement),
+                "license_refused",
+                is_copyleft=is_copyleft,
+                is_own=is_copyleft and statement.evidence not in _INHERITED,
+            )
+        if whole.license_class is LicenseClass.TAGGED and not self._params.keep_tagged:
+            detail = _with_lines(f"{whole.expression} is weak copyleft", statement)
+            return LicenseDecision(whole.expression, detail, "license_refused")
+        return whole
+
+    def _contradiction(
+        self, file: FileText, statement: Statement, classified: ClassifiedExpression
+    ) -> LicenseDecision | None:
+        """Quarantine a file whose header, or the title of the license text above it, asks more than was found."""
+        is_choice = statement.evidence is LicenseEvidence.HEADER and any(
+            " OR " in each for each in statement.expressions
+        )
+        if is_choice or statement.evidence is LicenseEvidence.FILE:
+            return None
+        claim, where = find_claim(file.path, file.header), file.path
+        texts = self._evidence.nearest_texts(file.path) if statement.evidence is LicenseEvidence.PACKAGE else None
+        if claim is None and texts and texts.title:
+            where, claim = texts.title
+        if claim is None or claim.license_class <= classified.license_class:
+            return None
+        detail = f"{where} says `{claim.words}`, against {classified.expression} by {statement.evidence}"
+        return LicenseDecision(
+            classified.expression,
+            _with_lines(detail, statement),
+            "license_quarantined",
+            is_copyleft=True,
+            is_own=where == file.path,
+        )
+
+
+def _quarantined(detail: str, lines: tuple[str, ...] = ()) -> LicenseDecision:
+    return LicenseDecision(None, "\n".join((detail, *lines)), "license_quarantined")
+
+
+def _all_of(parts: list[ClassifiedExpression]) -> ClassifiedExpression:
+    expressions = dict.fromkeys(each.expression for each in parts)
+    if len(expressions) == 1:
+        return parts[0]
+    return ClassifiedExpression(
+        " AND ".join(f"({each})" if " OR " in each else each for each in expressions),
+        max(each.license_class for each in parts),
+        " AND ".join(dict.fromkeys(each.branch for each in parts)),
+    )
+
+
+def _with_lines(detail: str, statement: Statement) -> str:
+    return "\n".join((detail, *statement.lines))

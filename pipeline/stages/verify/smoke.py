@@ -1,0 +1,59 @@
+"""Consumer runs on the candidate, each in its own process: one step of the trainer, and the checks of its loader."""
+
+import json
+import math
+import subprocess
+import sys
+from typing import Any
+
+from pipeline.contracts.part import PartJob, PartOutput
+from pipeline.contracts.stage_report import StageReport
+from pipeline.core.errors import StageError
+from pipeline.stages.verify.params import VerifyParams
+
+NUM_LOADER_ROWS = 1000
+"""Rows that the loader's checks compare."""
+
+
+def run_smoke(job: PartJob) -> PartOutput:
+    """Run `python -m trainer smoke`, as a part, on the snapshot in `job.inputs["snapshot"]`; its steps and losses are measures.
+
+    Raises StageError with the last line of a trainer that crashes or hangs.
+    """
+    losses = _run_trainer(job, "smoke", "losses", (0,))
+    num_non_finite = sum(not (isinstance(loss, int | float) and math.isfinite(loss)) for loss in losses)
+    return _output(len(losses), {"num_smoke_steps": len(losses), "num_non_finite_losses": num_non_finite})
+
+
+def run_loader_checks(job: PartJob) -> PartOutput:
+    """Run the reproducibility checks of the loader as a part, each reading in a fresh process; they are measures.
+
+    The checks of the model are left to `python -m trainer verify-loader`: they take a minute.
+    """
+    # Exit code 1 says that a check failed; the gate then says which.
+    checks = _run_trainer(job, "verify-loader", "checks", (0, 1), "--steps", "0", "--rows", str(NUM_LOADER_ROWS))
+    num_differences = sum(check["num_differing"] for check in checks)
+    return _output(len(checks), {"num_loader_checks": len(checks), "num_loader_differences": num_differences})
+
+
+def _output(number: int, measures: dict[str, float]) -> PartOutput:
+    return PartOutput({}, StageReport(number, number, measures=measures))
+
+
+def _run_trainer(job: PartJob, command: str, key: str, exit_codes: tuple[int, ...], *more: str) -> list[Any]:
+    """Run a command of the trainer on the snapshot and return the list `key` of its answer."""
+    assert isinstance(job.params, VerifyParams)
+    line = [sys.executable, "-m", "trainer", command, f"--store={job.places['store']}"]
+    line += ["--snapshot", job.inputs["snapshot"].object_id, "--json", *more]
+    subject, remedy = f"consumer {command} run", f"Run `python -m trainer {command}` on the candidate."
+    try:
+        limit = job.params.smoke_timeout_seconds
+        done = subprocess.run(line, capture_output=True, text=True, timeout=limit, check=False)
+        if done.returncode not in exit_codes:
+            last = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
+            raise StageError(subject, f"exit {done.returncode}: {last}", "exit 0", remedy)
+        return list(json.loads(done.stdout)[key])
+    except subprocess.TimeoutExpired as error:
+        raise StageError(subject, f"no answer within {limit} s", "", remedy) from error
+    except (ValueError, TypeError, KeyError) as error:
+        raise StageError(subject, f"its answer is {done.stdout[:200]!r}", f"an object with {key}", remedy) from error

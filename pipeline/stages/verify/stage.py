@@ -1,0 +1,213 @@
+"""Stage verify: compose the candidate snapshot and prove it, from stored bytes alone."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from tokenizers import Tokenizer
+
+from pipeline.contracts.part import MadePart, Part, PartJob, PartOutput, StageContext, StageOutput
+from pipeline.contracts.stage_report import StageReport, total
+from pipeline.core.errors import StageError
+from pipeline.core.params import Params
+from pipeline.core.records import PackedRow, Split, TokenizedDocument, TrainingRow
+from pipeline.core.schema import check_table
+from pipeline.core.table_names import ENRICHED, PACKED, TOKENS, TRAINING_ROWS
+from pipeline.formats.megatron import count_documents_that_differ, write_megatron
+from pipeline.formats.snapshot_json import SNAPSHOT_KIND
+from pipeline.stages.tokenize.vocabulary import Vocabulary, load_vocabulary
+from pipeline.stages.verify.list_values import flat, lists
+from pipeline.stages.verify.packed_rows import (
+    count_boundary_mismatches,
+    count_commit_order_violations,
+    count_documents_not_rebuilt,
+    count_trained_tokens,
+)
+from pipeline.stages.verify.params import VerifyParams
+from pipeline.stages.verify.tokens import (
+    count_ids,
+    count_ids_out_of_range,
+    count_misaligned_columns,
+    count_round_trip_failures,
+    count_special_ids,
+    count_specials_as_control,
+)
+from pipeline.stages.verify.training_rows import count_structures_that_differ, count_training_rows_that_differ
+
+Context = StageContext[VerifyParams]
+USAGE = "usage.parquet"
+"""Table of one part: how often each id occurs in a source."""
+
+
+def run(context: Context) -> StageOutput:
+    """Compose the snapshot, prove every source's rows, run the canaries, and run the trainer on it."""
+    tokenize = context.corpus_params.tokenize  # type: ignore[attr-defined]  # the composed CorpusParams
+    vocabulary = load_vocabulary(tokenize.vocabulary)
+    rows_format = {"vocabulary": vocabulary.as_json(), "row_length": tokenize.row_length}
+    composed, _ = context.make([_snapshot_part(context, rows_format)])
+    snapshot_id = composed["snapshot"].object_id
+    made, failed = context.make(_parts(context, snapshot_id, rows_format))
+    proofs = {name: part for name, part in made.items() if name in context.inputs}
+    counts = total(part.report for part in proofs.values())
+    measures = {**counts.measures, **_measures_of_all(context, proofs, vocabulary)}
+    for name in ("canaries", *_CONSUMERS):
+        measures |= made[name].report.measures
+    ids = {name: part.object_id for name, part in made.items()}
+    missed = [name for name, seen in context.read(ids["canaries"]).json("canaries.json").items() if not seen]
+    notes = (f"Canaries that were not caught: {', '.join(missed)}.",) if missed else ()
+    return StageOutput({**ids, "snapshot": snapshot_id}, replace(counts, measures=measures), failed, notes=notes)
+
+
+def _snapshot_part(context: Context, rows_format: Mapping[str, Any]) -> Part:
+    rules = context.upstream("normalize")
+    inputs = {f"rows/{name}": object_id for name, object_id in context.inputs.items()}
+    inputs |= {f"rules/{name}": rules[name] for name in context.inputs}
+    return Part(
+        name="snapshot",
+        kind=SNAPSHOT_KIND,
+        function="compose",
+        params=Params(),  # limits of gates do not change the data
+        version=1,
+        inputs=inputs | {"duplicates": rules["duplicates"], "tokenize": context.upstream_id("tokenize")},
+        identity={
+            **rows_format,
+            "weights": {pin.name: pin.weight for pin in context.pins if pin.name in context.inputs},
+            "pins": {pin.name: pin.identity() for pin in context.pins},
+            "held_out": sorted(context.held_out & set(context.inputs)),
+        },
+    )
+
+
+_CONSUMERS = ("smoke", "loader")
+"""Part functions that run the trainer on the candidate, each in processes of its own."""
+
+
+def _parts(context: Context, snapshot_id: str, rows_format: Mapping[str, Any]) -> list[Part]:
+    """List the parts, the longest first: the trainer's process loads torch while another worker proves the rows."""
+    consumers = [
+        Part(
+            name=name,
+            kind=f"verify/{name}",
+            function=name,
+            params=context.params,
+            inputs={"snapshot": snapshot_id},
+            places={"store": context.store_root},
+        )
+        for name in _CONSUMERS
+    ]
+    canaries = Part("canaries", "verify/canaries", "canaries", context.corpus_params, always=True)
+    texts, tokenize = context.upstream("enrich"), context.upstream_id("tokenize")
+    proofs = [
+        Part(
+            name=name,
+            kind="verify/part",
+            function="prove",
+            params=context.params,
+            inputs={"rows": rows, "texts": texts[name], "tokenize": tokenize},
+            identity=rows_format,
+        )
+        for name, rows in context.inputs.items()
+    ]
+    return [*consumers, canaries, *proofs]
+
+
+def prove_source(job: PartJob) -> PartOutput:
+    """Prove as a part everything about one source's tokens and rows that needs no other source."""
+    rows, vocabulary_size = job.inputs["rows"], job.identity["vocabulary"]["size"]
+    tokens = rows.table(TOKENS)
+    packed = {str(split): rows.table(PACKED[split]) for split in Split}
+    training = {str(split): rows.table(TRAINING_ROWS[split]) for split in Split}
+    tables: list[tuple[pa.Table, type]] = [(tokens, TokenizedDocument)]
+    tables += [(table, PackedRow) for table in packed.values()] + [(table, TrainingRow) for table in training.values()]
+    measures = {
+        "num_documents": tokens.num_rows,
+        "num_schema_mismatches": sum(_is_mismatch(table, record) for table, record in tables),
+        "num_ids_out_of_range": sum(
+            count_ids_out_of_range(each, vocabulary_size) for each in (tokens, *packed.values())
+        ),
+        **_token_measures(job, tokens),
+        **_row_measures(job, tokens, packed, training),
+    }
+    usage = pa.table({"count": count_ids(tokens, vocabulary_size)})
+    num_bytes = int(np.sum(np.asarray(tokens["num_bytes"]), dtype=np.int64))
+    report = StageReport(
+        tokens.num_rows, tokens.num_rows, num_bytes_in=num_bytes, num_bytes_out=num_bytes, measures=measures
+    )
+    return PartOutput({USAGE: usage}, report)
+
+
+def _token_measures(job: PartJob, tokens: pa.Table) -> dict[str, float]:
+    tokenizer = Tokenizer.from_file(str(job.inputs["tokenize"].file("tokenizer.json")))
+    texts = job.inputs["texts"].table(ENRICHED, ["document_id", "text"])
+    specials = job.identity["vocabulary"]["specials"]
+    return {
+        "num_tokens": len(flat(tokens["input_ids"])),
+        "num_round_trip_failures": count_round_trip_failures(tokens, texts, tokenizer),
+        "num_misaligned_columns": count_misaligned_columns(tokens),
+        "num_special_ids_in_text": count_special_ids(tokens, specials.values()),
+        "num_documents_megatron_changes": _megatron_read_back(tokens, specials["<|eos|>"]),
+    }
+
+
+def _row_measures(
+    job: PartJob, tokens: pa.Table, packed: Mapping[str, pa.Table], training: Mapping[str, pa.Table]
+) -> dict[str, float]:
+    specials, row_length = job.identity["vocabulary"]["specials"], job.identity["row_length"]
+    begin_id, end_id, pad_id = (specials[name] for name in ("<|bos|>", "<|eos|>", "<|pad|>"))
+    num_differing = 0
+    for split, rows in training.items():
+        of_split = tokens.filter(pc.equal(tokens["split"], split))
+        num_differing += count_training_rows_that_differ(packed[split], rows)
+        num_differing += count_structures_that_differ(of_split, packed[split], rows, (begin_id, end_id, pad_id))
+    tables = packed.values()
+    return {
+        "num_boundary_mismatches": sum(count_boundary_mismatches(table, row_length, specials) for table in tables),
+        "num_commit_order_violations": sum(count_commit_order_violations(tokens, table) for table in tables),
+        "num_training_rows_that_differ": num_differing,
+        "num_documents_not_rebuilt": count_documents_not_rebuilt(tokens, packed, begin_id, end_id),
+        "num_trained_tokens": count_trained_tokens(tables),
+        "num_slots": sum(table.num_rows for table in tables) * row_length,
+    }
+
+
+def _measures_of_all(context: Context, proofs: dict[str, MadePart], vocabulary: Vocabulary) -> dict[str, float]:
+    usage = np.zeros(vocabulary.size, np.int64)
+    texts: dict[str, set[str]] = {split: set() for split in Split}
+    for name, part in proofs.items():
+        usage += np.asarray(context.read(part.object_id).table(USAGE)["count"])
+        table = context.read(context.inputs[name]).table(TOKENS, ["text_sha256", "split"])
+        for digest, split in zip(table["text_sha256"].to_pylist(), table["split"].to_pylist(), strict=True):
+            texts[split].add(digest)
+    num_tokens, num_trained, num_slots = (
+        sum(part.report.measures[name] for part in proofs.values())
+        for name in ("num_tokens", "num_trained_tokens", "num_slots")
+    )
+    tokenizer = Tokenizer.from_file(str(context.read(context.upstream_id("tokenize")).file("tokenizer.json")))
+    return {
+        "bytes_per_token": sum(part.report.num_bytes_in for part in proofs.values()) / max(1, num_tokens),
+        "trained_fraction": num_trained / max(1, num_slots),
+        "unused_vocabulary_fraction": float((usage[len(vocabulary.specials) :] == 0).mean()),
+        "num_texts_in_two_splits": len(texts[Split.TRAIN] & texts[Split.HELD_OUT]),
+        "num_special_spellings_encoded_as_control": count_specials_as_control(tokenizer, vocabulary.specials),
+    }
+
+
+def _megatron_read_back(tokens: pa.Table, end_id: int) -> int:
+    """Count documents that do not come back from a Megatron-LM dataset of them."""
+    documents = lists(tokens["input_ids"])
+    with TemporaryDirectory() as folder:
+        write_megatron(Path(folder) / "documents", documents, end_id)
+        return count_documents_that_differ(Path(folder) / "documents", documents, end_id)
+
+
+def _is_mismatch(table: pa.Table, record: type) -> int:
+    try:
+        check_table(table, record, record.__name__)
+    except StageError:
+        return 1
+    return 0

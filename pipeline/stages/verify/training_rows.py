@@ -1,0 +1,104 @@
+"""Proofs that the memory-mapped training rows hold what the packed rows and the documents hold.
+
+Shapes: N rows, P pieces of all rows (or of one), S text slots of all rows (or chunk starts of one), one after the other.
+"""
+
+import hashlib
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.contracts.training_row import FILE_DIGEST, PIECE_DIGEST, STRUCTURE
+from pipeline.stages.verify.list_values import BoolArray, IntArray, flat, lengths, lists, lists_agree
+
+
+def count_training_rows_that_differ(packed: pa.Table, training: pa.Table) -> int:
+    """Count training rows with other ids, lengths, piece ids or chronology than the packed row, or chunk starts outside of it."""
+    if packed.num_rows != training.num_rows:
+        return max(int(packed.num_rows), int(training.num_rows))
+    agree_N = (
+        lists_agree(packed["input_ids"], training["input_ids"])
+        & lists_agree(packed["source_doc_token_lengths"], training["lengths"])
+        & lists_agree(_piece_ids(packed), training["piece_ids"])
+        & _chunk_starts_are_inside(training)
+        & _chronology_agrees(packed, training)
+    )
+    return int((~agree_N).sum())
+
+
+def count_structures_that_differ(
+    tokens: pa.Table, packed: pa.Table, training: pa.Table, no_text: tuple[int, ...]
+) -> int:
+    """Count training rows whose structure is not that of their documents' tokens, or not 0 where a slot has no text.
+
+    `tokens` has the documents of the rows' split, `no_text` the ids of slots without text. 0 for rows without structure.
+    """
+    present = [name for name in STRUCTURE if training.num_rows and training[name].null_count < training.num_rows]
+    if not present:
+        return 0
+    lengths_N = lengths(training["input_ids"])
+    if any(training[name].null_count or (lengths(training[name]) != lengths_N).any() for name in STRUCTURE):
+        return int(training.num_rows)
+    ids, row_of_slot = flat(training["input_ids"]), np.repeat(np.arange(training.num_rows), lengths_N)
+    is_text = ~np.isin(ids, no_text)
+    slots_S = np.flatnonzero(is_text)[_document_order(tokens, packed, is_text, lengths_N)]
+    is_wrong_N = np.zeros(training.num_rows, np.bool_)
+    for name in STRUCTURE:
+        found, wanted_S = flat(training[name]), flat(tokens[name])
+        if len(wanted_S) != len(slots_S):
+            return int(training.num_rows)
+        is_wrong_N[row_of_slot[slots_S[found[slots_S] != wanted_S]]] = True
+        is_wrong_N[row_of_slot[~is_text & (found != 0)]] = True
+    return int(is_wrong_N.sum())
+
+
+def _document_order(tokens: pa.Table, packed: pa.Table, is_text: BoolArray, lengths_N: IntArray) -> IntArray:
+    """Return the text slots of the rows in the order of the documents' tokens."""
+    num_pieces_N, lengths_P = lengths(packed["source_doc_token_lengths"]), flat(packed["source_doc_token_lengths"])
+    rows_P = np.repeat(np.arange(len(num_pieces_N)), num_pieces_N)
+    before_P = np.cumsum(lengths_P) - lengths_P
+    first_of_row_N = before_P[np.minimum(np.cumsum(num_pieces_N) - num_pieces_N, len(before_P) - 1)]
+    starts_P = before_P - first_of_row_N[rows_P] + (np.cumsum(lengths_N) - lengths_N)[rows_P]
+    text_before = np.append(0, np.cumsum(is_text))
+    first_S, last_S = text_before[starts_P], text_before[starts_P + lengths_P]
+    names = pc.list_flatten(packed["source_doc_ids"])
+    document_P = pc.index_in(names, value_set=tokens["document_id"].combine_chunks()).fill_null(-1).to_numpy()
+    order_P = np.lexsort((flat(packed["piece_indices"]), document_P))
+    counts_P = (last_S - first_S)[order_P]
+    return np.repeat(first_S[order_P] - (np.cumsum(counts_P) - counts_P), counts_P) + np.arange(counts_P.sum())
+
+
+def _piece_ids(packed: pa.Table) -> pa.ChunkedArray:
+    rows = zip(packed["source_doc_ids"].to_pylist(), packed["piece_indices"].to_pylist(), strict=True)
+    ids = [[_digest(f"{name}:{index}", PIECE_DIGEST) for name, index in zip(*row, strict=True)] for row in rows]
+    return pa.chunked_array([pa.array(ids, pa.large_list(pa.uint64()))])
+
+
+def _chunk_starts_are_inside(training: pa.Table) -> BoolArray:
+    """Return for each row whether its chunk starts are ascending text slots of the pieces that they are counted for."""
+    names = ("lengths", "chunk_counts", "chunk_starts")
+    rows = zip(*(lists(training[name]) for name in names), strict=True)
+    return np.array([_are_inside(*(values.astype(np.int64) for values in row)) for row in rows], dtype=np.bool_)
+
+
+def _are_inside(lengths_P: IntArray, counts_P: IntArray, starts_S: IntArray) -> bool:
+    if len(counts_P) != len(lengths_P) or counts_P.sum() != len(starts_S):
+        return False
+    ends_P = np.cumsum(lengths_P)
+    first_S, end_S = (np.repeat(bound_P, counts_P) for bound_P in (ends_P - lengths_P + 1, ends_P))
+    return bool((starts_S >= first_S).all() and (starts_S < end_S).all() and (np.diff(starts_S) > 0).all())
+
+
+def _chronology_agrees(packed: pa.Table, training: pa.Table) -> BoolArray:
+    columns = ("filepath_stable_id", "file_local_commit_indices")
+    expected = (
+        (None if file is None else _digest(file, FILE_DIGEST), indices[0] if indices else None)
+        for file, indices in zip(*(packed[name].to_pylist() for name in columns), strict=True)
+    )
+    found = zip(*(training[name].to_pylist() for name in ("file_identity", "first_commit_index")), strict=True)
+    return np.array([one == other for one, other in zip(expected, found, strict=True)], dtype=np.bool_)
+
+
+def _digest(text: str, person: bytes) -> int:
+    return int(np.frombuffer(hashlib.blake2b(text.encode(), digest_size=8, person=person).digest(), "<u8")[0])

@@ -1,4 +1,0 @@
-"""Columns beside tokens: list columns as two arrays, and structure laid over tokens by their first byte.
-
-Rows of several documents are in `pipeline.tokenize.rows`.
-"""

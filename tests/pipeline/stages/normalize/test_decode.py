@@ -1,0 +1,103 @@
+"""Bytes to text: the right encoding, every change recorded, nothing invented."""
+
+import codecs
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.stages.normalize.decode import Decoded, decode, is_lossless
+from pipeline.stages.normalize.drop import Drop
+
+FRENCH = "// résolution du système : méthode de Gauss, matrice carrée, réel donné à l'entrée\nint échelle;\n"
+JAPANESE = "// 行列の固有値を計算する。入力は正方行列でなければならない。\nint main() { return 0; }\n" * 3
+
+DECODED = {
+    "ASCII": (b"int a;\n", "int a;\n", "ascii", ()),
+    "nothing": (b"", "", "ascii", ()),
+    "UTF-8": ("// é\n".encode(), "// é\n", "utf_8", ()),
+    "UTF-8 after a mark": (codecs.BOM_UTF8 + b"int a;\n", "int a;\n", "utf_8", ("bom_removed",)),
+    "UTF-16, little end first": (
+        codecs.BOM_UTF16_LE + "// é\n".encode("utf-16-le"),
+        "// é\n",
+        "utf_16_le",
+        ("bom_removed", "decoded_from_utf_16_le"),
+    ),
+    "UTF-16, big end first": (
+        codecs.BOM_UTF16_BE + "// é\n".encode("utf-16-be"),
+        "// é\n",
+        "utf_16_be",
+        ("bom_removed", "decoded_from_utf_16_be"),
+    ),
+    "UTF-32, whose mark begins like that of UTF-16": (
+        codecs.BOM_UTF32_LE + "// é\n".encode("utf-32-le"),
+        "// é\n",
+        "utf_32_le",
+        ("bom_removed", "decoded_from_utf_32_le"),
+    ),
+    "cp1252": (FRENCH.encode("cp1252"), FRENCH, "cp1252", ("decoded_from_cp1252",)),
+    "cp932": (JAPANESE.encode("cp932"), JAPANESE, "cp932", ("decoded_from_cp932",)),
+    "Windows line ends": (b"a\r\nb\r\n", "a\nb\n", "ascii", ("crlf_to_lf",)),
+    "old Macintosh line ends": (b"a\rb\r", "a\nb\n", "ascii", ("cr_to_lf",)),
+    "both line ends": (b"a\r\nb\rc\n", "a\nb\nc\n", "ascii", ("crlf_to_lf", "cr_to_lf")),
+    "all at once": (
+        codecs.BOM_UTF16_LE + "é\r\n".encode("utf-16-le"),
+        "é\n",
+        "utf_16_le",
+        ("bom_removed", "decoded_from_utf_16_le", "crlf_to_lf"),
+    ),
+    "page feeds and tabs": (b"a\f\v\tb\n", "a\f\v\tb\n", "ascii", ()),
+}
+
+REFUSED = {
+    "a NUL in ASCII": (b"int a;\0", "binary", "control character U+0000 at character 6"),
+    "a NUL in no encoding": (b"\x7fELF\x00\xff\xfe\x80", "binary", "control character U+007F at character 0"),
+    "a NUL after UTF-8 bytes that fit": ("é\0".encode(), "binary", "control character U+0000 at character 1"),
+    "a NUL among bytes of no encoding": (b"\xe9\xff\x00a", "binary", "NUL at byte 2"),
+    "an escape character": (b"// \x1b[0m\n", "binary", "control character U+001B at character 3"),
+    "a control character beyond ASCII": ("// \u0085\n".encode(), "binary", "control character U+0085 at character 3"),
+    "a mark that is wrong": (
+        codecs.BOM_UTF8 + b"\xff",
+        "undecodable",
+        "byte order mark of utf_8, but byte 0 is invalid",
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "text", "encoding", "edits"), DECODED.values(), ids=DECODED)
+def test_it_is_read(content: bytes, text: str, encoding: str, edits: tuple[str, ...]) -> None:
+    decoded = decode(content)
+    assert decoded == Decoded(text, encoding, edits)
+    assert is_lossless(content, decoded)
+
+
+@pytest.mark.parametrize(("content", "reason", "detail"), REFUSED.values(), ids=REFUSED)
+def test_it_is_refused_with_its_place(content: bytes, reason: str, detail: str) -> None:
+    if content.startswith(b"\x7fELF"):
+        assert isinstance(decode(content), Drop)
+        assert decode(content).reason == reason
+    else:
+        assert decode(content) == Drop(reason, detail)
+
+
+def test_a_changed_text_is_not_lossless() -> None:
+    decoded = decode(FRENCH.encode("cp1252"))
+    assert isinstance(decoded, Decoded)
+    assert not is_lossless(FRENCH.encode("cp1252"), Decoded(decoded.text + " ", decoded.encoding, decoded.edits))
+
+
+@given(st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from("\t\n\f\v"), min_size=1))
+def test_utf_8_comes_back_as_it_was(text: str) -> None:
+    decoded = decode(text.encode())
+    assert isinstance(decoded, Decoded)
+    assert decoded.text == (text[1:] if text.startswith("\ufeff") else text)
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_read_without_loss_or_refused(content: bytes) -> None:
+    decoded = decode(content)
+    if isinstance(decoded, Decoded):
+        assert is_lossless(content, decoded)
+        assert "\r" not in decoded.text
+    else:
+        assert decoded.reason in {"binary", "undecodable"}

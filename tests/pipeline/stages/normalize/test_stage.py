@@ -1,0 +1,83 @@
+"""The stage as a whole: nothing is lost, equal inputs give equal objects, and only what must is made anew."""
+
+from pipeline.contracts.gates import GATES
+from pipeline.core.records import Document, DroppedRecord, DuplicateRecord
+from pipeline.core.schema import check_table
+from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, KEPT
+from pipeline.stages.normalize.compare_sources import KeptDocument
+from pipeline.stages.normalize.duplicates.copyleft import COPYLEFT, CopyleftRecord
+from pipeline.stages.normalize.duplicates.duplicates import SIGNATURES, SignatureRecord
+from pipeline.stages.normalize.params import DuplicateParams, FilterParams, NormalizeParams
+from tests.pipeline.stages.normalize.conftest import Normalize
+from tests.pipeline.stages.normalize.test_clean_source import TAG, code
+
+SOURCES = {
+    "a": {"x.cpp": code("x"), "y.cpp": code("y"), "bad.cpp": b"\xff\0", "LICENSE": "MIT\n"},
+    "b": {
+        "x.cpp": code("x"),
+        "gpl.cpp": f"// {TAG} GPL-2.0-only\n" + code("g"),
+        "vendor/z.cpp": code("z"),
+        "tiny.h": "int a;\n",
+    },
+}
+
+
+def test_every_file_is_kept_or_dropped_once(normalize: Normalize) -> None:
+    made = normalize(SOURCES)
+    report = made.result.report
+    assert report.dropped == {
+        "binary": 1,
+        "exact_duplicate": 1,
+        "license_quarantined": 1,
+        "license_refused": 1,
+        "too_small": 1,
+    }
+    assert (report.rows_in, report.rows_out) == (7, 2)
+    assert len(made.fates()) == report.rows_in
+    assert set(made.result.parts) == {"a", "b", "duplicates"}
+
+
+def test_the_tables_have_the_schema_of_their_records(normalize: Normalize) -> None:
+    made = normalize(SOURCES)
+    rules = {DOCUMENTS: Document, DROPPED: DroppedRecord, SIGNATURES: SignatureRecord, COPYLEFT: CopyleftRecord}
+    for name in "ab":
+        for table, record in rules.items():
+            check_table(made.store.read(made.result.parts[name]).table(table), record, table)
+    for table, record in {DUPLICATES: DuplicateRecord, KEPT: KeptDocument}.items():
+        check_table(made.store.read(made.result.parts["duplicates"]).table(table), record, table)
+
+
+def test_every_gate_of_the_stage_finds_its_measure(normalize: Normalize) -> None:
+    wanted = {gate.measure for gate in GATES if gate.stage == "normalize"}
+    assert wanted <= normalize(SOURCES).result.report.gate_measures.keys()
+
+
+def test_the_same_again_is_recognized(normalize: Normalize) -> None:
+    first, second = normalize(SOURCES).result, normalize(SOURCES).result
+    assert (first.object_id, first.unchanged, second.unchanged) == (second.object_id, False, True)
+
+
+def test_a_change_makes_only_what_depends_on_it_anew(normalize: Normalize) -> None:
+    before = normalize(SOURCES).result.parts
+    threshold = normalize(
+        SOURCES, NormalizeParams(duplicates=DuplicateParams(min_jaccard_inside_source=0.8))
+    ).result.parts
+    assert (threshold["a"], threshold["b"]) == (before["a"], before["b"])
+    filters = normalize(SOURCES, NormalizeParams(filters=FilterParams(min_num_bytes=3))).result.parts
+    assert filters["a"] != before["a"]
+    one_more = normalize({**SOURCES, "c": {"w.cpp": code("w")}}).result.parts
+    assert (one_more["a"], one_more["b"]) == (before["a"], before["b"])
+    assert one_more["duplicates"] != before["duplicates"]
+
+
+def test_the_held_out_split_is_on_every_row_of_its_source(normalize: Normalize) -> None:
+    made = normalize(SOURCES, held_out=("a",))
+    assert {row["split"] for row in made.rows("a", DOCUMENTS)} == {"held_out"}
+    assert {row["split"] for row in made.rows("b", DOCUMENTS)} == {"train"}
+    assert made.result.report.measures["num_held_out_documents"] == 1
+
+
+def test_a_source_without_a_file_is_a_part_like_any_other(normalize: Normalize) -> None:
+    made = normalize({"a": {"x.cpp": code("x")}, "b": {"LICENSE": "MIT\n"}})
+    assert made.rows("b", DOCUMENTS) == []
+    assert made.result.report.rows_out == 1

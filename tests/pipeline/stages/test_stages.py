@@ -1,0 +1,66 @@
+"""A stage recognizes what it made before by key, and believes no key that leads elsewhere."""
+
+import shutil
+from pathlib import Path
+
+from pipeline.build.build import BuildRequest, open_build
+from pipeline.build.recipes import TINY, CorpusParams, pins_of
+from pipeline.build.run_stage import StageResult, run_stages
+from pipeline.core import table_names
+from pipeline.core.schema import check_table
+from pipeline.core.table_names import HISTORY, TREE
+from pipeline.pins.pins import RESERVED_NAMES
+from pipeline.stages.stages import STAGES
+from pipeline.store.store import Store
+
+
+def test_every_part_that_is_of_no_source_has_a_reserved_name(tiny_results: list[StageResult]) -> None:
+    sources = set(tiny_results[0].parts)
+    others = {name for result in tiny_results for name in result.parts} - sources
+
+    assert others == RESERVED_NAMES == {kind.only for stage in STAGES for kind in stage.parts if kind.only}
+
+
+def test_every_declared_table_is_stored_with_the_schema_of_its_record(
+    tiny_store: Store, tiny_results: list[StageResult]
+) -> None:
+    kinds = {kind.kind: kind for stage in STAGES for kind in stage.parts}
+    stored = [tiny_store.read(part) for result in tiny_results for part in result.parts.values()]
+    found = {part.manifest.kind: part for part in stored}
+
+    assert found.keys() == kinds.keys()
+    for name, part in found.items():
+        for table in kinds[name].tables:
+            if table.name not in (TREE, HISTORY):  # only sources that are built, or that have a history, have them
+                check_table(part.table(table.name), table.record, f"{name}/{table.name}")
+
+
+def test_the_fields_of_the_params_are_the_stages() -> None:
+    params = CorpusParams()
+    assert {name: type(params.of_stage(name)) for name in STAGES.names} == {
+        stage.name: stage.params_class() for stage in STAGES
+    }
+    assert set(params.model_dump()) == {"held_out", *STAGES.names}
+
+
+def test_a_key_that_leads_to_another_object_is_not_believed(
+    tiny_store: Store, tiny_results: list[StageResult], tmp_path: Path
+) -> None:
+    root = tmp_path / "store"
+    shutil.copytree(tiny_store.root, root)
+    keys = sorted((root / "keys").iterdir())
+    contents = [key.read_text() for key in keys]
+    for key, content in zip(keys, [*contents[1:], contents[0]], strict=True):
+        key.write_text(content)
+
+    order = BuildRequest("tiny", TINY.params, pins_of(TINY), "a test")
+    with open_build(order, Store(root)) as build:
+        made = [result.object_id for result in run_stages(build, "normalize")]
+    assert made == [result.object_id for result in tiny_results[:2]]
+
+
+def test_every_table_that_two_folders_read_is_declared_by_a_stage() -> None:
+    declared = {table.name for stage in STAGES for kind in stage.parts for table in kind.tables}
+    names = {value for name, value in vars(table_names).items() if name.isupper() and isinstance(value, str)}
+
+    assert names | {*table_names.PACKED.values(), *table_names.TRAINING_ROWS.values()} == declared

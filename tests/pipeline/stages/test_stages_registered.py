@@ -1,0 +1,91 @@
+"""A stage and a gate that are registered at run time appear wherever the declared ones do, and nothing else is edited."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pipeline.build.build import BuildRequest, open_build
+from pipeline.build.promotion import judge_again
+from pipeline.build.recipes import TINY, CorpusParams, pins_of
+from pipeline.build.run_stage import StageResult, run_stages
+from pipeline.cli.main import main
+from pipeline.contracts.gates import GATES
+from pipeline.core.errors import BlockedError, MissingError, ParamsError
+from pipeline.core.params import fingerprint
+from pipeline.lineage.report import report_corpus
+from pipeline.lineage.report_page import render_page
+from pipeline.lineage.why import why
+from pipeline.stages.stages import STAGES
+from pipeline.store.store import Store
+from tests.support.shorten_stage import FEW_ARE_LONG, SHORTEN, ShortenParams
+
+
+@pytest.fixture(autouse=True)
+def registered() -> Iterator[None]:
+    with STAGES.registered(SHORTEN, before="enrich"), GATES.registered(FEW_ARE_LONG):
+        yield
+
+
+@pytest.fixture
+def copied(tiny_store: Store, tmp_path: Path) -> Store:
+    shutil.copytree(tiny_store.root, tmp_path / "store")
+    return Store(tmp_path / "store")
+
+
+def build(store: Store, params: CorpusParams = TINY.params, until: str = "enrich") -> list[StageResult]:
+    with open_build(BuildRequest("tiny", params, pins_of(TINY), "a test"), store) as opened:
+        return list(run_stages(opened, until))
+
+
+def test_it_runs_in_its_place_with_its_defaults_and_what_it_drops_is_in_why_and_the_report(copied: Store) -> None:
+    results = build(copied)
+    assert [result.stage for result in results] == ["collect", "normalize", "shorten", "enrich"]
+    assert [result.unchanged for result in results[:2]] == [True, True]
+    assert FEW_ARE_LONG.name in {verdict.gate for verdict in results[2].verdicts}
+
+    report = report_corpus(copied, "tiny")
+    (rule,) = (rule for rule in report.rules if rule["reason"] == "too_long")
+    assert (rule["stage"], rule["num_files"]) == ("shorten", results[2].report.dropped["too_long"])
+    assert rule["samples"][0]["first_lines"]
+    assert [step["stage"] for step in report.stages][:4] == ["collect", "normalize", "duplicates", "shorten"]
+    for source in report.sources:
+        lost = sum(drop["num_files"] for drop in source["drops"] if drop["stage"] != "collect")
+        assert source["num_files_in"] == source["num_files_kept"] + lost
+    assert "too long" in render_page(report)
+
+    sample = rule["samples"][0]
+    step = why(copied, "tiny", sample["source"], sample["path"]).steps[-1]
+    assert (step.stage, step.verdict, step.reason) == ("shorten", "dropped", "too_long")
+    assert step.evidence["detail"] == sample["detail"]
+
+
+def test_its_gate_blocks_by_a_limit_of_its_params(copied: Store) -> None:
+    params = CorpusParams.model_validate({**dict(TINY.params), "shorten": {"max_num_long": 0}})
+    result = build(copied, params)[-1]
+
+    assert result.stage == "shorten"
+    with pytest.raises(BlockedError, match="few_documents_are_long BLOCKED"):
+        result.refuse_blocked("tiny")
+    assert copied.ref("tiny", "shorten") is None
+
+
+def test_a_snapshot_without_its_evidence_is_not_judged(copied: Store) -> None:
+    with pytest.raises(MissingError, match="5 stages made it; expected 6"):
+        judge_again(copied, copied.ref("tiny", "candidate") or "")
+
+
+def test_the_commands_list_it_with_its_gate_and_params(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["gates", "--store", str(tmp_path), "--json"]) == 0
+    assert FEW_ARE_LONG.name in {row["name"] for row in json.loads(capsys.readouterr().out)}
+    assert main(["config", "--recipe", "tiny", "--store", str(tmp_path), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["params"]["shorten"] == ShortenParams().model_dump(mode="json")
+    assert answer["stages"]["shorten"] == fingerprint(ShortenParams())
+
+
+def test_params_of_a_stage_that_is_not_declared_are_refused() -> None:
+    with pytest.raises(ParamsError, match="stage lengthen: it is not registered"):
+        CorpusParams.model_validate({"lengthen": {}})

@@ -1,0 +1,71 @@
+"""A trainer that crashes, hangs or answers something else stops the stage; one that answers is measured."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pipeline.contracts.part import PartJob
+from pipeline.core.errors import StageError
+from pipeline.stages.verify.params import VerifyParams
+from pipeline.stages.verify.smoke import run_loader_checks, run_smoke
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> PartJob:
+    params = VerifyParams.model_construct(smoke_timeout_seconds=5)
+    inputs: dict[str, Any] = {"snapshot": SimpleNamespace(object_id="a" * 64)}
+    return PartJob("smoke", params, inputs, {}, {"store": tmp_path})
+
+
+@pytest.fixture
+def trainer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stand in for the trainer with a shell script, which each test writes."""
+    program = tmp_path / "trainer.sh"
+    monkeypatch.setattr(sys, "executable", str(program))
+    return program
+
+
+def write(program: Path, script: str) -> None:
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+
+
+def test_losses_and_checks_are_measures(trainer: Path, job: PartJob) -> None:
+    write(
+        trainer,
+        """echo '{"losses": [2.5, NaN], "checks": [{"num_differing": 0}, {"num_differing": 3}]}'; [ $3 = smoke ]""",
+    )
+
+    assert run_smoke(job).report.measures == {"num_smoke_steps": 2, "num_non_finite_losses": 1}
+    assert run_loader_checks(job).report.measures == {"num_loader_checks": 2, "num_loader_differences": 3}
+
+
+@pytest.mark.parametrize(
+    ("script", "found"),
+    [
+        ("echo one >&2; echo two >&2; exit 3", "exit 3: two"),
+        ("exit 1", "exit 1: it printed nothing"),
+        ("echo hello", "its answer is 'hello"),
+        ("echo '[1]'", "its answer is '[1]"),
+        ("echo '{}'", "its answer is '{}"),
+    ],
+)
+def test_a_trainer_that_gives_no_losses_is_an_error(script: str, found: str, trainer: Path, job: PartJob) -> None:
+    write(trainer, script)
+
+    with pytest.raises(StageError) as raised:
+        run_smoke(job)
+    assert "consumer smoke run" in str(raised.value)
+    assert found in str(raised.value)
+
+
+def test_a_trainer_that_hangs_is_ended(trainer: Path, job: PartJob) -> None:
+    write(trainer, "exec sleep 60")
+    job = replace(job, params=VerifyParams.model_construct(smoke_timeout_seconds=0.2))
+
+    with pytest.raises(StageError, match=r"no answer within 0\.2 s"):
+        run_smoke(job)

@@ -1,0 +1,88 @@
+"""Every gate about tokens and rows fails when its offense is planted in a stored table of a sound source."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pipeline.contracts.gates import GATES
+from pipeline.contracts.part import PartJob
+from pipeline.stages.tokenize.vocabulary import load_vocabulary
+from pipeline.stages.verify.params import VerifyParams
+from pipeline.stages.verify.stage import prove_source
+from pipeline.store.snapshot import open_snapshot
+from pipeline.store.store import Store
+
+PACKED, TRAINING, TOKENS = "packed_train.parquet", "rows_train.arrow", "tokens.parquet"
+
+
+class Planted:
+    """A stored object with one table replaced."""
+
+    def __init__(self, stored: Any, name: str, table: pa.Table | None) -> None:
+        self.stored, self.name, self.planted = stored, name, table
+
+    def table(self, name: str, columns: Any = None) -> pa.Table:
+        return self.planted if name == self.name and self.planted is not None else self.stored.table(name, columns)
+
+    def file(self, name: str) -> Path:
+        return Path(self.stored.file(name))
+
+
+def prove(store: Store, name: str = "", plant: Callable[[pa.Table], pa.Table] | None = None) -> dict[str, float]:
+    snapshot = open_snapshot(store, store.ref("tiny", "live") or "")
+    source = max(snapshot.sources, key=lambda source: source.num_rows_train)
+    rows, enrich, tokenize = (
+        store.read(object_id)
+        for object_id in (
+            source.rows,
+            store.read(store.ref("tiny", "enrich") or "").manifest.inputs[f"part/{source.name}"],
+            store.ref("tiny", "tokenize") or "",
+        )
+    )
+    planted = Planted(rows, name, plant(rows.table(name)) if plant else None)
+    identity = {"vocabulary": load_vocabulary("tiny-1024").as_json(), "row_length": snapshot.row_length}
+    inputs: dict[str, Any] = {"rows": planted, "texts": enrich, "tokenize": tokenize}
+    return dict(prove_source(PartJob(source.name, VerifyParams(), inputs, identity, {})).report.measures)
+
+
+def edited(column: str, edit: Callable[[list[Any]], None]) -> Callable[[pa.Table], pa.Table]:
+    def plant(table: pa.Table) -> pa.Table:
+        values = table[column].to_pylist()
+        edit(values)
+        place = table.schema.get_field_index(column)
+        field = table.schema.field(column)
+        return table.set_column(place, field, pa.array(values, field.type))
+
+    return plant
+
+
+OFFENSES: dict[str, tuple[str, Callable[[pa.Table], pa.Table]]] = {
+    "every_table_matches_its_schema": (PACKED, lambda table: table.drop_columns(["build_aware_fraction"])),
+    "columns_are_as_long_as_the_ids": (TOKENS, edited("structure_levels", lambda values: values[0].pop())),
+    "specials_only_where_written": (TOKENS, edited("input_ids", lambda values: values[0].__setitem__(0, 2))),
+    "tokens_are_in_range": (PACKED, edited("input_ids", lambda values: values[0].__setitem__(1, 1024))),
+    "documents_are_rebuilt_from_rows": (PACKED, edited("piece_indices", lambda values: values[0].__setitem__(0, 9))),
+    "rows_respect_their_boundaries": (PACKED, edited("doc_ids", lambda values: values[0].__setitem__(0, 2))),
+    "commits_are_in_order": (PACKED, edited("filepath_stable_id", lambda values: values.__setitem__(0, "a file"))),
+    "training_rows_equal_packed_rows": (TRAINING, edited("piece_ids", lambda values: values[0].__setitem__(0, 7))),
+    "round_trip_is_exact": (TOKENS, edited("text_sha256", lambda values: values.__setitem__(0, "0" * 64))),
+}
+
+
+def test_a_sound_source_fails_no_gate(tiny_store: Store) -> None:
+    measures = prove(tiny_store)
+    gates = [gate for gate in GATES if gate.stage == "verify" and gate.measure in measures]
+
+    assert OFFENSES.keys() < {gate.name for gate in gates}
+    assert [gate.name for gate in gates if not gate.judge(measures, VerifyParams()).passed] == []
+
+
+@pytest.mark.parametrize("name", OFFENSES)
+def test_a_planted_offense_fails_its_gate(name: str, tiny_store: Store) -> None:
+    measures = prove(tiny_store, *OFFENSES[name])
+    (gate,) = (gate for gate in GATES if gate.name == name)
+
+    assert not gate.judge(measures, VerifyParams()).passed
