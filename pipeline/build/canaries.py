@@ -21,7 +21,7 @@ from pipeline.build.run_stage import run_stage
 from pipeline.build.stage_objects import parts_of
 from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.contracts.stage_report import StageReport
-from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES
+from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, DUPLICATES_PART
 from pipeline.pins.local_tree import tree_digest
 from pipeline.pins.pins import SourcePin
 from pipeline.stages.collect.kinds.archive import ArchivePin
@@ -113,7 +113,7 @@ def _local_pin(name: str, path: Path) -> LocalPin:
 
 def _fates(store: Store, normalize_id: str) -> dict[str, tuple[str, CanaryRow]]:
     parts = parts_of(store.read(normalize_id))
-    duplicates = store.read(parts.pop("duplicates")).table(DUPLICATES).to_pylist()
+    duplicates = store.read(parts.pop(DUPLICATES_PART)).table(DUPLICATES).to_pylist()
     lost = {f"{row['source']}/{row['path']}": str(row["reason"]) for row in duplicates}
     fates: dict[str, tuple[str, CanaryRow]] = {}
     for object_id in parts.values():

@@ -14,7 +14,7 @@ from pipeline.pins.pins import OPERATIONAL, SourcePin, load_pins
 from pipeline.stages.collect.params import CollectParams
 from pipeline.stages.enrich.params import EnrichParams
 from pipeline.stages.normalize.params import DropBands, NormalizeParams
-from pipeline.stages.stages import STAGES
+from pipeline.stages.stages import STAGES, reserved_names
 from pipeline.stages.tokenize.params import TokenizeParams
 from pipeline.stages.verify.params import VerifyParams
 
@@ -158,13 +158,15 @@ def params_of(recipe: Recipe, pins_file: Path | None = None, items_folder: Path 
 
 def pins_of(recipe: Recipe, pins_file: Path | None = None) -> tuple[SourcePin, ...]:
     """Load the pins that a build collects: the recipe's slice, or every pin of a file given in its place."""
-    from pipeline.stages.collect.kinds.source_kinds import (
-        SOURCE_KINDS,  # no command but a build waits for their modules
-    )
+    from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS  # other commands do not wait for their modules
 
+    path = pins_file or recipe.pins
+    pins = load_pins(path, SOURCE_KINDS)
+    for pin in pins:
+        refuse_reserved(pin.name, f"{path}: {pin.name}")
     if pins_file is not None:
-        return load_pins(pins_file, SOURCE_KINDS)
-    pins = tuple(_with_build(pin, recipe.builds.get(pin.name)) for pin in load_pins(recipe.pins, SOURCE_KINDS))
+        return pins
+    pins = tuple(_with_build(pin, recipe.builds.get(pin.name)) for pin in pins)
     if not recipe.sources:
         return pins
     missing = sorted(set(recipe.sources) - {pin.name for pin in pins})
@@ -172,6 +174,14 @@ def pins_of(recipe: Recipe, pins_file: Path | None = None) -> tuple[SourcePin, .
         found = f"{recipe.pins.name} has no pin {', '.join(missing)}"
         raise PinError(f"recipe {recipe.name}", found, "all of the slice")
     return tuple(pin for pin in pins if pin.name in recipe.sources)
+
+
+def refuse_reserved(name: str, subject: str) -> None:
+    """Raise PinError about `subject` if a source has the name of a part that belongs to no source."""
+    reserved = reserved_names()
+    if name in reserved:
+        found, expected = f"name is {name!r}", f"any name but {', '.join(sorted(reserved))}"
+        raise PinError(subject, found, expected, "Stages use those names for parts of their own: rename the entry.")
 
 
 def _with_build(pin: SourcePin, block: BuildBlock | None) -> SourcePin:

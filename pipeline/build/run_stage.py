@@ -14,11 +14,11 @@ from pipeline.build.stage_objects import PARAMS, chain, parts_of, report_of, sta
 from pipeline.contracts.gates import GateVerdict, judge, refuse_blocked
 from pipeline.contracts.part import MadePart, Part, PartOutput, StageOutput
 from pipeline.contracts.stage_report import StageReport
-from pipeline.core.errors import MissingError, RefMovedError, SourceError
+from pipeline.core.errors import MissingError, RefMovedError, SourceError, StageError
 from pipeline.core.params import Params, digest, fingerprint
 from pipeline.core.registry import added_entries
 from pipeline.pins.pins import SourcePin
-from pipeline.stages.stages import STAGES, Stage, stage_before
+from pipeline.stages.stages import STAGES, PartKind, Stage, stage_before
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def _identity(stage: Stage, params: Params) -> dict[str, Any]:
         "stage": stage.name,
         "version": stage.version,
         "params": fingerprint(params),
-        "libraries": _versions(stage.libraries),
+        "libraries": _versions(stage.library_names()),
         **({"added": added} if added else {}),
     }
 
@@ -225,7 +225,7 @@ class _Context:
         for part in parts:
             object_id = None if part.always else self._recognize(part)
             if object_id is None:
-                function = self.stage.functions[part.function]
+                function = self._kind(part).functions[part.function]
                 tasks.append(PartTask(part, function, self.build.store.root, self.scratch_folder()))
             else:
                 finish(MadePart(part.name, object_id, report_of(self.read(object_id)), unchanged=True))
@@ -236,6 +236,13 @@ class _Context:
                 finish(self._commit(task, result))
         self.reports.update({name: part.report for name, part in sorted(made.items())})
         return dict(sorted(made.items())), dict(sorted(failed.items()))
+
+    def _kind(self, part: Part) -> PartKind:
+        kind = self.stage.part_kind(part.function)
+        if kind.only not in (None, part.name):
+            found = f"its part {part.name} is made by {part.function}"
+            raise StageError(f"stage {self.stage.name}", found, f"the part {kind.only}")
+        return kind
 
     def _recognize(self, part: Part) -> str | None:
         """Return the id of the part if it was made before. A key that leads to another object is ignored."""
@@ -249,7 +256,7 @@ class _Context:
     def _commit(self, task: PartTask, report: StageReport) -> MadePart:
         part, store, key = task.part, self.build.store, self._key(task.part)
         before = store.known(key) if part.always else None
-        object_id = store.commit(task.folder, part.kind, self._identity(part), part.inputs)
+        object_id = store.commit(task.folder, self._kind(part).kind, self._identity(part), part.inputs)
         store.remember(key, object_id)
         self.all_unchanged = self.all_unchanged and object_id == before
         return MadePart(part.name, object_id, report, object_id == before)
@@ -260,4 +267,4 @@ class _Context:
         return _identity(self.stage, part.params) | version | names | dict(part.identity)
 
     def _key(self, part: Part) -> str:
-        return digest([part.kind, self._identity(part), dict(part.inputs)])
+        return digest([self._kind(part).kind, self._identity(part), dict(part.inputs)])

@@ -10,6 +10,7 @@ from pipeline.core.errors import MissingError, SnapshotError, StoreError
 from pipeline.core.table_names import DOCUMENTS, DUPLICATES, FILES, TOKENS
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
 from pipeline.pins.selection import Selector
+from pipeline.stages.stages import kinds_with
 from pipeline.store.objects import StoredObject
 from pipeline.store.snapshot import Snapshot, open_snapshot
 from pipeline.store.store import Store
@@ -131,7 +132,7 @@ def _ids_of_bytes(rules: StoredObject, sha256: str) -> set[str]:
 
 def _is_collected(store: Store, selector: Selector) -> bool:
     """Return whether any collected source of the store contains a file that the selector matches."""
-    for part_id in _ids(store, "collect/part"):
+    for part_id in (part for kind in kinds_with(FILES) for part in _ids(store, kind)):
         stored = store.read(part_id)
         if selector.source not in (None, stored.manifest.identity["name"]):
             continue

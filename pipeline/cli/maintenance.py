@@ -23,10 +23,12 @@ def _add_pin_arguments(parser: argparse.ArgumentParser) -> None:
 
 @command("pin", "print a pins file entry, with its digest, of a release or of your own code", _add_pin_arguments)
 def _pin(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+    from pipeline.build.recipes import refuse_reserved
     from pipeline.pins.pins import pin_toml
     from pipeline.stages.collect.propose_pin import propose_cataloged, propose_local
 
     notes: tuple[str, ...] = ()
+    refuse_reserved(options.name, f"pin {options.name}")
     if options.path is not None:
         entry = propose_local(options.name, options.path.resolve(), options.license or "NOASSERTION")
     else:

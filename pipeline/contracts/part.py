@@ -43,10 +43,8 @@ class Part:
     """A part that a stage requests. Its identity is every field but the paths in `places`."""
 
     name: str
-    kind: str
-    """Kind of object it becomes, such as `collect/part`."""
     function: str
-    """Name of the part function among the stage's `functions`. It is part of the identity, so it never changes."""
+    """Name of the part function, which STAGES declares with the kind of object that the part becomes. Part of the identity."""
     params: Params
     """The parameters that its output depends on, and no others: changing any of them makes the part anew."""
     inputs: Mapping[str, str] = field(default_factory=dict)

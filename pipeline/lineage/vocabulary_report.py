@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from pipeline.build.stage_objects import parts_of
 from pipeline.core.records import ChunkKind, Split
-from pipeline.core.table_names import DOCUMENTS, ENRICHED, KEPT
+from pipeline.core.table_names import DOCUMENTS, DUPLICATES_PART, ENRICHED, KEPT
 from pipeline.lineage.queries import stage_object
 from pipeline.stages.tokenize.columns.align import align_values
 from pipeline.stages.tokenize.encode import Encoder, token_starts
@@ -29,7 +29,7 @@ def training_texts(store: Store, corpus: str) -> tuple[list[str], TrainedOn]:
     """Return the texts of all kept training documents, sorted by document id, and the object that they are from."""
     stage = stage_object(store, corpus, "normalize")
     parts = parts_of(stage)
-    kept = store.read(parts.pop("duplicates")).table(KEPT, ["document_id"])["document_id"]
+    kept = store.read(parts.pop(DUPLICATES_PART)).table(KEPT, ["document_id"])["document_id"]
     tables = []
     for object_id in parts.values():
         table = store.read(object_id).table(DOCUMENTS, ["document_id", "split", "text"])

@@ -42,9 +42,6 @@ OPERATIONAL = Path(__file__).parent / "operational.toml"
 _NOT_IN_IDENTITY = {"weight", "upstreams", "languages"}
 """Fields that do not change what is collected."""
 
-RESERVED_NAMES = frozenset({"canaries", "duplicates", "loader", "smoke", "snapshot"})
-"""Names of parts that belong to no source; a stage lists them together with its sources."""
-
 
 class SourcePin(Params):
     """The fields that pins of all kinds share. A subclass gives `kind` its default, and `revision_field`."""
@@ -161,9 +158,6 @@ def parse_pin(entry: Mapping[str, Any], subject: str, folder: Path, kinds: Itera
         field, found, expected = first_error(error)
         hint, remedy = models[kind].hint(field, given)
         raise PinError(subject, found, hint or expected, remedy) from None
-    if pin.name in RESERVED_NAMES:
-        found, expected = f"name is {pin.name!r}", f"any name but {', '.join(sorted(RESERVED_NAMES))}"
-        raise PinError(subject, found, expected, "Stages use those names for parts of their own: rename the entry.")
     return pin
 
 

@@ -1,7 +1,7 @@
 """STAGES: the declaration of every stage, in the order in which they run.
 
 The engine, the recipes, the Dagster assets, `why`, the report and `diff` derive from this list what they know of a stage. To add
-one, add an entry here and its folder with `stage.py` and `params.py`, and declare its gates in `pipeline.contracts.gates`.
+one, add an entry here and its folder with `stage.py`, and declare its gates in `pipeline.contracts.gates`.
 
 To raise a stage's `version` is to say that its output changed: it and every later stage are made anew. The golden test catches a
 change of output without one.
@@ -13,9 +13,11 @@ from pkgutil import resolve_name
 
 from pipeline.core import records
 from pipeline.core import table_names as tables
+from pipeline.core.errors import StageError
 from pipeline.core.languages import grammar_distributions
 from pipeline.core.params import Params
 from pipeline.core.registry import Registry
+from pipeline.formats.snapshot_json import SNAPSHOT_KIND
 
 
 @dataclass(frozen=True)
@@ -38,9 +40,14 @@ class StageTable:
 
 @dataclass(frozen=True)
 class PartKind:
-    """The parts of one kind that a stage makes: one for each source, or a single one of the name `only`."""
+    """The parts of one kind that a stage makes: one for each source, or a single one of the name `only`.
+
+    The part functions are imported as `package.module:name` when they are needed. Their keys stand in identities and never change;
+    modules may move.
+    """
 
     kind: str
+    functions: Mapping[str, str]
     tables: tuple[StageTable, ...] = ()
     only: str | None = None
     reason_kept: str = ""
@@ -56,8 +63,7 @@ class PartKind:
 class Stage:
     """The declaration of a stage. `libraries` are distributions whose version can change the output and is part of the identity.
 
-    `run`, `params` and the values of `functions` are imported as `package.module:name` when they are needed. The keys of
-    `functions` stand in identities and never change; modules may move.
+    `run` and `params` are imported as `package.module:name` when they are needed.
     """
 
     name: str
@@ -66,9 +72,10 @@ class Stage:
     """Description of the asset in the Dagster UI."""
     params: str
     run: str
-    functions: Mapping[str, str]
     parts: tuple[PartKind, ...]
     libraries: tuple[str, ...]
+    uses_grammars: bool = False
+    """The grammars of all languages are libraries too, those that a program has registered included."""
     asset_kinds: frozenset[str] = frozenset({"python"})
     """Tags of the asset in the Dagster UI."""
 
@@ -82,6 +89,18 @@ class Stage:
         """The kinds of parts that say what became of a file, by the name of the step: the stage's, or that of a single part."""
         return {kind.only or self.name: kind for kind in self.parts if kind.follows_files}
 
+    def part_kind(self, function: str) -> PartKind:
+        """Return the kind of the parts that a part function makes. Raises StageError for a function that is not declared."""
+        for kind in self.parts:
+            if function in kind.functions:
+                return kind
+        declared = ", ".join(sorted(name for kind in self.parts for name in kind.functions))
+        raise StageError(f"stage {self.name}", f"it has no part function {function}", f"one of {declared}")
+
+    def library_names(self) -> tuple[str, ...]:
+        """Return the distributions that the output depends on now."""
+        return (*self.libraries, *(grammar_distributions() if self.uses_grammars else ()))
+
     def params_class(self) -> type[Params]:
         """Import the class of the stage's Params."""
         found: type[Params] = resolve_name(self.params)
@@ -92,6 +111,16 @@ def stage_before(name: str) -> str | None:
     """Return the name of the stage before, or None for the first. Raises ParamsError for an unknown name."""
     index = STAGES.names.index(STAGES[name].name)
     return STAGES.names[index - 1] if index else None
+
+
+def reserved_names() -> frozenset[str]:
+    """Return the names of parts that belong to no source: no source may have one of them."""
+    return frozenset(kind.only for stage in STAGES for kind in stage.parts if kind.only)
+
+
+def kinds_with(table: str) -> tuple[str, ...]:
+    """Return the kinds of parts that hold the table of that name."""
+    return tuple(kind.kind for stage in STAGES for kind in stage.parts if table in {each.name for each in kind.tables})
 
 
 STAGES = Registry(
@@ -107,10 +136,10 @@ STAGES = Registry(
             """,
         params="pipeline.stages.collect.params:CollectParams",
         run="pipeline.stages.collect.stage:run",
-        functions={"source": "pipeline.stages.collect.stage:collect_source"},
         parts=(
             PartKind(
                 "collect/part",
+                {"source": "pipeline.stages.collect.stage:collect_source"},
                 (
                     StageTable(
                         tables.FILES, records.SourceFile, "revision, blob_sha256, git_blob_id, num_bytes, is_evidence"
@@ -134,13 +163,10 @@ STAGES = Registry(
             """,
         params="pipeline.stages.normalize.params:NormalizeParams",
         run="pipeline.stages.normalize.stage:run",
-        functions={
-            "clean": "pipeline.stages.normalize.clean_source:clean_source",
-            "compare": "pipeline.stages.normalize.compare_sources:compare_sources",
-        },
         parts=(
             PartKind(
                 "normalize/rules",
+                {"clean": "pipeline.stages.normalize.clean_source:clean_source"},
                 (
                     StageTable(
                         tables.DOCUMENTS,
@@ -153,8 +179,9 @@ STAGES = Registry(
             ),
             PartKind(
                 "normalize/duplicates",
+                {"compare": "pipeline.stages.normalize.compare_sources:compare_sources"},
                 (StageTable(tables.KEPT, records.KeptDocument), StageTable(tables.DUPLICATES, records.DuplicateRecord)),
-                only="duplicates",
+                only=tables.DUPLICATES_PART,
                 reason_kept="no better copy",
             ),
         ),
@@ -179,13 +206,13 @@ STAGES = Registry(
             """,
         params="pipeline.stages.enrich.params:EnrichParams",
         run="pipeline.stages.enrich.stage:run",
-        functions={
-            "source": "pipeline.stages.enrich.stage:enrich_source",
-            "built_source": "pipeline.stages.enrich.stage:enrich_built_source",
-        },
         parts=(
             PartKind(
                 "enrich/part",
+                {
+                    "source": "pipeline.stages.enrich.stage:enrich_source",
+                    "built_source": "pipeline.stages.enrich.stage:enrich_built_source",
+                },
                 (
                     StageTable(
                         tables.ENRICHED,
@@ -195,7 +222,8 @@ STAGES = Registry(
                 ),
             ),
         ),
-        libraries=("pyarrow", "tree-sitter", *grammar_distributions()),
+        libraries=("pyarrow", "tree-sitter"),
+        uses_grammars=True,
         asset_kinds=frozenset({"cplus"}),
     ),
     Stage(
@@ -209,10 +237,10 @@ STAGES = Registry(
             """,
         params="pipeline.stages.tokenize.params:TokenizeParams",
         run="pipeline.stages.tokenize.stage:run",
-        functions={"source": "pipeline.stages.tokenize.stage:tokenize_source"},
         parts=(
             PartKind(
                 "tokenize/part",
+                {"source": "pipeline.stages.tokenize.stage:tokenize_source"},
                 (
                     StageTable(
                         tables.TOKENS, records.TokenizedDocument, "document_id, len(input_ids) as num_tokens, num_bytes"
@@ -236,17 +264,12 @@ STAGES = Registry(
             """,
         params="pipeline.stages.verify.params:VerifyParams",
         run="pipeline.stages.verify.stage:run",
-        functions={
-            "compose": "pipeline.stages.verify.compose:compose",
-            "prove": "pipeline.stages.verify.stage:prove_source",
-            "canaries": "pipeline.build.canaries:run_canaries",
-            "smoke": "pipeline.stages.verify.smoke:run_smoke",
-            "loader": "pipeline.stages.verify.smoke:run_loader_checks",
-        },
         parts=(
-            PartKind("snapshot/snapshot", only="snapshot"),
-            PartKind("verify/part"),
-            *(PartKind(f"verify/{name}", only=name) for name in ("canaries", "smoke", "loader")),
+            PartKind(SNAPSHOT_KIND, {"compose": "pipeline.stages.verify.compose:compose"}, only="snapshot"),
+            PartKind("verify/part", {"prove": "pipeline.stages.verify.stage:prove_source"}),
+            PartKind("verify/canaries", {"canaries": "pipeline.build.canaries:run_canaries"}, only="canaries"),
+            PartKind("verify/smoke", {"smoke": "pipeline.stages.verify.smoke:run_smoke"}, only="smoke"),
+            PartKind("verify/loader", {"loader": "pipeline.stages.verify.smoke:run_loader_checks"}, only="loader"),
         ),
         libraries=("pyarrow",),
     ),

@@ -29,9 +29,12 @@ SHORTEN = Stage(
     description="Drop documents that are long.",
     params=f"{__name__}:ShortenParams",
     run=f"{__name__}:run",
-    functions={"drop_long": f"{__name__}:drop_long"},
     parts=(
-        PartKind("shorten/part", (StageTable(DOCUMENTS, Document, "num_bytes"), StageTable(DROPPED, DroppedRecord))),
+        PartKind(
+            "shorten/part",
+            {"drop_long": f"{__name__}:drop_long"},
+            (StageTable(DOCUMENTS, Document, "num_bytes"), StageTable(DROPPED, DroppedRecord)),
+        ),
     ),
     libraries=("pyarrow",),
     asset_kinds=frozenset({"csv"}),
@@ -50,10 +53,7 @@ def run(context: StageContext[ShortenParams]) -> StageOutput:
     passed_on = {"duplicates": context.inputs["duplicates"]}
     sources = {name: part for name, part in context.inputs.items() if name not in passed_on}
     made, failures = context.make(
-        [
-            Part(name, "shorten/part", "drop_long", context.params, {"rules": part, **passed_on})
-            for name, part in sources.items()
-        ]
+        [Part(name, "drop_long", context.params, {"rules": part, **passed_on}) for name, part in sources.items()]
     )
     parts = {name: part.object_id for name, part in made.items()} | passed_on
     return StageOutput(parts, total(part.report for part in made.values()), failures)

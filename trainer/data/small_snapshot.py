@@ -40,7 +40,8 @@ def shorten(store: Store, snapshot_id: str, num_rows: int) -> str:
                     snapshot.row_files(source["name"], split), folder / TRAINING_ROWS[split], num_rows
                 )
                 source[f"num_rows_{split}"] = size
-            source["rows"] = store.commit(folder, "tokenize/part", {"first_rows": num_rows}, {"of": source["rows"]})
+            kind = store.read(source["rows"]).manifest.kind
+            source["rows"] = store.commit(folder, kind, {"first_rows": num_rows}, {"of": source["rows"]})
         folder = scratch / "snapshot"
         folder.mkdir()
         for entry in snapshot.stored.manifest.files:

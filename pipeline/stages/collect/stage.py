@@ -93,7 +93,6 @@ def _part(pin: SourcePin, path: Path, context: CollectContext) -> Part:
     languages = {"languages": suffixes_by_language()}
     return Part(
         name=pin.name,
-        kind="collect/part",
         function="source",
         params=context.params,
         identity=pin.identity() | languages | ({"withdrawn": withdrawn} if withdrawn else {}),

@@ -18,7 +18,7 @@ from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core.params import canonical_json
 from pipeline.core.records import CHRONOLOGY, PROVENANCE_CODES, EnrichedDocument, Provenance
 from pipeline.core.schema import table_of_records
-from pipeline.core.table_names import DOCUMENTS, ENRICHED, FILES, KEPT, TREE
+from pipeline.core.table_names import DOCUMENTS, DUPLICATES_PART, ENRICHED, FILES, KEPT, TREE
 from pipeline.pins.build_block import BuildBlock
 from pipeline.stages.enrich.compiler.compiler_index import CompilerIndex, IndexRequest, index_source
 from pipeline.stages.enrich.compiler.tools import tool_versions
@@ -26,7 +26,6 @@ from pipeline.stages.enrich.document import ParsedDocument, parse_document, reco
 from pipeline.stages.enrich.include_order import order_documents
 from pipeline.stages.enrich.params import BuiltParams, EnrichParams, SyntaxParams
 
-DUPLICATES = "duplicates"
 COMPILER_RECORD = "compiler.json"
 """File of a built source's part: the tools, the counts, what went wrong, and each unit that failed with its reason."""
 COMPILER_VERSION = 4
@@ -37,9 +36,9 @@ _READ = ["document_id", "source", "path", "split", "text", "text_sha256", *CHRON
 
 def run(context: StageContext[EnrichParams]) -> StageOutput:
     """Make one part a source, from its documents and the list of those that lost as duplicates."""
-    kept = context.read(context.inputs[DUPLICATES]).table(KEPT, ["document_id"])["document_id"]
+    kept = context.read(context.inputs[DUPLICATES_PART]).table(KEPT, ["document_id"])["document_id"]
     blocks = {pin.name: pin.build for pin in context.pins}
-    names = [name for name in context.inputs if name != DUPLICATES]
+    names = [name for name in context.inputs if name != DUPLICATES_PART]
     made, failures = context.make([_part(name, context, kept, blocks.get(name)) for name in names])
     report = total([_report([], []), *(part.report for part in made.values())])
     built = [made[name].object_id for name, block in sorted(blocks.items()) if block is not None and name in made]
@@ -108,7 +107,6 @@ def _part(name: str, context: StageContext[EnrichParams], kept: pa.ChunkedArray,
     ids = context.read(documents).table(DOCUMENTS, ["document_id"])["document_id"]
     part = Part(
         name=name,
-        kind="enrich/part",
         function="source",
         params=context.params.syntax,
         inputs={"documents": documents},

@@ -15,22 +15,19 @@ from pipeline.contracts.part import MadePart, Part, StageContext, StageOutput
 from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core.languages import LANGUAGES
 from pipeline.core.records import Split
+from pipeline.core.table_names import DUPLICATES_PART
 from pipeline.stages.normalize.contamination.evaluation_items import EVALUATION_ITEMS, all_items, items_digest
 from pipeline.stages.normalize.license.policy import policy_bytes
 from pipeline.stages.normalize.license.texts import texts_digest
 from pipeline.stages.normalize.params import DropBands, NormalizeParams, RulesIdentity, RulesParams
-
-RULES_KIND = "normalize/rules"
-DUPLICATES_KIND = "normalize/duplicates"
-DUPLICATES_NAME = "duplicates"
 
 
 def run(context: StageContext[NormalizeParams]) -> StageOutput:
     """Clean every source, then find duplicates among the documents. A source that fails is reported; the others continue."""
     rules, failures = context.make(_rules_parts(context))
     duplicates, _ = context.make([_duplicates_part(context, rules)])
-    made = duplicates[DUPLICATES_NAME]
-    parts = {name: rules[name].object_id for name in sorted(rules)} | {DUPLICATES_NAME: made.object_id}
+    made = duplicates[DUPLICATES_PART]
+    parts = {name: rules[name].object_id for name in sorted(rules)} | {DUPLICATES_PART: made.object_id}
     report = _report([rules[name] for name in sorted(rules)], made.report)
     drops = drops_outside(report, context.params.drop_bands)
     bands = {pin.name: pin.languages for pin in context.pins}
@@ -98,7 +95,7 @@ def _rules_parts(context: StageContext[NormalizeParams]) -> list[Part]:
             evaluation_sha256=evaluation_sha256,
         )
         inputs = {"files": object_id}
-        parts.append(Part(source, RULES_KIND, "clean", rules, inputs, asdict(identity), places))
+        parts.append(Part(source, "clean", rules, inputs, asdict(identity), places))
     return parts
 
 
@@ -106,7 +103,7 @@ def _duplicates_part(context: StageContext[NormalizeParams], rules: Mapping[str,
     inputs = {name: rules[name].object_id for name in sorted(rules)}
     roots = sorted(context.params.licenses.vendored_roots)
     identity = {"vendored_roots": roots, "upstreams": _upstreams(context, rules)}
-    return Part(DUPLICATES_NAME, DUPLICATES_KIND, "compare", context.params.duplicates, inputs, identity)
+    return Part(DUPLICATES_PART, "compare", context.params.duplicates, inputs, identity)
 
 
 def _upstreams(context: StageContext[NormalizeParams], rules: Mapping[str, MadePart]) -> dict[str, dict[str, str]]:

@@ -122,7 +122,6 @@ def measure(tables: Mapping[str, pa.Table], params: TokenizeParams) -> dict[str,
 def _part(name: str, context: StageContext[TokenizeParams], vocabulary: Vocabulary) -> Part:
     return Part(
         name=name,
-        kind="tokenize/part",
         function="source",
         params=context.params,
         inputs={"enriched": context.inputs[name]},

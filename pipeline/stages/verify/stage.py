@@ -17,9 +17,8 @@ from pipeline.core.errors import StageError
 from pipeline.core.params import Params
 from pipeline.core.records import PackedRow, Split, TokenizedDocument, TrainingRow
 from pipeline.core.schema import check_table
-from pipeline.core.table_names import ENRICHED, PACKED, TOKENS, TRAINING_ROWS
+from pipeline.core.table_names import DUPLICATES_PART, ENRICHED, PACKED, TOKENS, TRAINING_ROWS
 from pipeline.formats.megatron import count_documents_that_differ, write_megatron
-from pipeline.formats.snapshot_json import SNAPSHOT_KIND
 from pipeline.stages.tokenize.vocabulary import Vocabulary, load_vocabulary
 from pipeline.stages.verify.list_values import flat, lists
 from pipeline.stages.verify.packed_rows import (
@@ -69,11 +68,10 @@ def _snapshot_part(context: Context, rows_format: Mapping[str, Any]) -> Part:
     inputs |= {f"rules/{name}": rules[name] for name in context.inputs}
     return Part(
         name="snapshot",
-        kind=SNAPSHOT_KIND,
         function="compose",
         params=Params(),  # limits of gates do not change the data
         version=1,
-        inputs=inputs | {"duplicates": rules["duplicates"], "tokenize": context.upstream_id("tokenize")},
+        inputs=inputs | {"duplicates": rules[DUPLICATES_PART], "tokenize": context.upstream_id("tokenize")},
         identity={
             **rows_format,
             "weights": {pin.name: pin.weight for pin in context.pins if pin.name in context.inputs},
@@ -92,7 +90,6 @@ def _parts(context: Context, snapshot_id: str, rows_format: Mapping[str, Any]) -
     consumers = [
         Part(
             name=name,
-            kind=f"verify/{name}",
             function=name,
             params=context.params,
             inputs={"snapshot": snapshot_id},
@@ -100,12 +97,11 @@ def _parts(context: Context, snapshot_id: str, rows_format: Mapping[str, Any]) -
         )
         for name in _CONSUMERS
     ]
-    canaries = Part("canaries", "verify/canaries", "canaries", context.corpus_params, always=True)
+    canaries = Part("canaries", "canaries", context.corpus_params, always=True)
     texts, tokenize = context.upstream("enrich"), context.upstream_id("tokenize")
     proofs = [
         Part(
             name=name,
-            kind="verify/part",
             function="prove",
             params=context.params,
             inputs={"rows": rows, "texts": texts[name], "tokenize": tokenize},

@@ -40,9 +40,7 @@ def hang(job: PartJob) -> PartOutput:
 
 
 def tasks(store: Store, function: str, count: int = 4) -> list[PartTask]:
-    parts = [
-        Part(str(n), "test/part", f"{__name__}:{function}", Params(), identity={"number": n}) for n in range(count)
-    ]
+    parts = [Part(str(n), f"{__name__}:{function}", Params(), identity={"number": n}) for n in range(count)]
     return [PartTask(part, part.function, store.root, store.root / "tmp" / part.name) for part in parts]
 
 

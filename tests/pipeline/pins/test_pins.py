@@ -214,14 +214,6 @@ def test_a_catalog_can_never_reach_a_run() -> None:
     assert not locators & set(CatalogEntry.model_fields)
 
 
-@pytest.mark.parametrize("name", ["canaries", "duplicates", "smoke", "snapshot"])
-def test_a_name_of_a_part_that_belongs_to_no_source_is_refused(tmp_path: Path, name: str) -> None:
-    message = refusal(pins_file(tmp_path, f'name = "{name}"\nkind = "local"\npath = "."\ndigest = "{"0" * 64}"'))
-
-    assert f"name is '{name}'" in message
-    assert "rename" in message
-
-
 @pytest.mark.parametrize(
     "path", ["plain", "emo\U0001f600ji", 'quo"te', "back\\slash", "tab\there", "del\x7fete", "line\nend"]
 )

@@ -9,8 +9,7 @@ from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.core import table_names
 from pipeline.core.schema import check_table
 from pipeline.core.table_names import HISTORY, TREE
-from pipeline.pins.pins import RESERVED_NAMES
-from pipeline.stages.stages import STAGES
+from pipeline.stages.stages import STAGES, reserved_names
 from pipeline.store.store import Store
 
 
@@ -18,7 +17,7 @@ def test_every_part_that_is_of_no_source_has_a_reserved_name(tiny_results: list[
     sources = set(tiny_results[0].parts)
     others = {name for result in tiny_results for name in result.parts} - sources
 
-    assert others == RESERVED_NAMES == {kind.only for stage in STAGES for kind in stage.parts if kind.only}
+    assert others == reserved_names()
 
 
 def test_every_declared_table_is_stored_with_the_schema_of_its_record(

@@ -1,0 +1,46 @@
+"""Recipes load the pins of their slice, and refuse names that no source may have."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pipeline.build.recipes import TINY, pins_of
+from pipeline.cli.main import main
+from pipeline.core.errors import PinError
+from pipeline.stages.stages import STAGES, PartKind
+from tests.support.shorten_stage import SHORTEN
+
+
+def one_pin(folder: Path, name: str) -> Path:
+    path = folder / "pins.toml"
+    path.write_text(f'[[pin]]\nname = "{name}"\nkind = "local"\npath = "."\ndigest = "{"0" * 64}"\n')
+    return path
+
+
+@pytest.mark.parametrize("name", ["canaries", "duplicates", "loader", "smoke", "snapshot"])
+def test_a_name_of_a_part_that_belongs_to_no_source_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(PinError) as refusal:
+        pins_of(TINY, one_pin(tmp_path, name))
+
+    assert f"pins.toml: {name}" in str(refusal.value)
+    assert f"name is '{name}'" in str(refusal.value)
+    assert "rename" in str(refusal.value)
+
+
+def test_the_names_of_a_registered_stages_parts_are_refused_too(tmp_path: Path) -> None:
+    pins = one_pin(tmp_path, "summary")
+    assert [pin.name for pin in pins_of(TINY, pins)] == ["summary"]
+
+    summing = replace(
+        SHORTEN, parts=(*SHORTEN.parts, PartKind("shorten/summary", {"sum": "builtins:sum"}, only="summary"))
+    )
+    with STAGES.registered(summing), pytest.raises(PinError, match="name is 'summary'"):
+        pins_of(TINY, pins)
+
+
+def test_a_pin_is_not_proposed_under_a_reserved_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["pin", "loader", str(tmp_path), "--store", str(tmp_path / "store")])
+
+    assert code == 2
+    assert "name is 'loader'" in capsys.readouterr().err
