@@ -19,9 +19,9 @@ from pipeline.build.build import Build, BuildRequest, open_build
 from pipeline.build.recipes import CorpusParams
 from pipeline.build.run_stage import run_stage
 from pipeline.build.stage_objects import parts_of
-from pipeline.contracts.part import PartJob, PartOutput
+from pipeline.contracts.part import DUPLICATES_PART, PartJob, PartOutput
 from pipeline.contracts.stage_report import StageReport
-from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, DUPLICATES_PART
+from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES
 from pipeline.pins.local_tree import tree_digest
 from pipeline.pins.pins import SourcePin
 from pipeline.stages.collect.kinds.archive import ArchivePin

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 P_co = TypeVar("P_co", bound=Params, covariant=True)
 
+DUPLICATES_PART = "duplicates"
+"""Name of the part that compares all sources and decides which documents are kept: later stages read it by this name."""
+
 
 class Tables(Protocol):
     """Read access to the tables of one object in the store."""

@@ -14,8 +14,6 @@ DROPPED = "dropped.parquet"
 DOCUMENTS = "documents.parquet"
 DUPLICATES = "duplicates.parquet"
 KEPT = "kept.parquet"
-DUPLICATES_PART = "duplicates"
-"""Name of the part with the tables KEPT and DUPLICATES, which compare all sources."""
 ENRICHED = "enriched.parquet"
 TOKENS = "tokens.parquet"
 PACKED = {split: f"packed_{split}.parquet" for split in Split}

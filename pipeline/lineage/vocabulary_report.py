@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.build.stage_objects import parts_of
+from pipeline.contracts.part import DUPLICATES_PART
 from pipeline.core.records import ChunkKind, Split
-from pipeline.core.table_names import DOCUMENTS, DUPLICATES_PART, ENRICHED, KEPT
+from pipeline.core.table_names import DOCUMENTS, ENRICHED, KEPT
 from pipeline.lineage.queries import stage_object
 from pipeline.stages.tokenize.columns.align import align_values
 from pipeline.stages.tokenize.encode import Encoder, token_starts

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pkgutil import resolve_name
 
+from pipeline.contracts.part import DUPLICATES_PART
 from pipeline.core import records
 from pipeline.core import table_names as tables
 from pipeline.core.errors import StageError
@@ -181,7 +182,7 @@ STAGES = Registry(
                 "normalize/duplicates",
                 {"compare": "pipeline.stages.normalize.compare_sources:compare_sources"},
                 (StageTable(tables.KEPT, records.KeptDocument), StageTable(tables.DUPLICATES, records.DuplicateRecord)),
-                only=tables.DUPLICATES_PART,
+                only=DUPLICATES_PART,
                 reason_kept="no better copy",
             ),
         ),

@@ -13,12 +13,12 @@ from typing import cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.contracts.part import Part, PartJob, PartOutput, StageContext, StageOutput
+from pipeline.contracts.part import DUPLICATES_PART, Part, PartJob, PartOutput, StageContext, StageOutput
 from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core.params import canonical_json
 from pipeline.core.records import CHRONOLOGY, PROVENANCE_CODES, EnrichedDocument, Provenance
 from pipeline.core.schema import table_of_records
-from pipeline.core.table_names import DOCUMENTS, DUPLICATES_PART, ENRICHED, FILES, KEPT, TREE
+from pipeline.core.table_names import DOCUMENTS, ENRICHED, FILES, KEPT, TREE
 from pipeline.pins.build_block import BuildBlock
 from pipeline.stages.enrich.compiler.compiler_index import CompilerIndex, IndexRequest, index_source
 from pipeline.stages.enrich.compiler.tools import tool_versions

@@ -11,11 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from pipeline.contracts.part import MadePart, Part, StageContext, StageOutput
+from pipeline.contracts.part import DUPLICATES_PART, MadePart, Part, StageContext, StageOutput
 from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core.languages import LANGUAGES
 from pipeline.core.records import Split
-from pipeline.core.table_names import DUPLICATES_PART
 from pipeline.stages.normalize.contamination.evaluation_items import EVALUATION_ITEMS, all_items, items_digest
 from pipeline.stages.normalize.license.policy import policy_bytes
 from pipeline.stages.normalize.license.texts import texts_digest

@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from tokenizers import Tokenizer
 
-from pipeline.contracts.part import MadePart, Part, PartJob, PartOutput, StageContext, StageOutput
+from pipeline.contracts.part import DUPLICATES_PART, MadePart, Part, PartJob, PartOutput, StageContext, StageOutput
 from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core.errors import StageError
 from pipeline.core.params import Params
 from pipeline.core.records import PackedRow, Split, TokenizedDocument, TrainingRow
 from pipeline.core.schema import check_table
-from pipeline.core.table_names import DUPLICATES_PART, ENRICHED, PACKED, TOKENS, TRAINING_ROWS
+from pipeline.core.table_names import ENRICHED, PACKED, TOKENS, TRAINING_ROWS
 from pipeline.formats.megatron import count_documents_that_differ, write_megatron
 from pipeline.stages.tokenize.vocabulary import Vocabulary, load_vocabulary
 from pipeline.stages.verify.list_values import flat, lists

@@ -42,5 +42,5 @@ def test_the_names_of_a_registered_stages_parts_are_refused_too(tmp_path: Path) 
 def test_a_pin_is_not_proposed_under_a_reserved_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = main(["pin", "loader", str(tmp_path), "--store", str(tmp_path / "store")])
 
-    assert code == 2
+    assert code == 1
     assert "name is 'loader'" in capsys.readouterr().err
