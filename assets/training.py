@@ -18,7 +18,7 @@ from assets.snapshot import LIVE
 from assets.trainer_process import TrainerStoppedError, run_trainer, trainer_command
 from pipeline.build.run_stage import BuildCallback
 from pipeline.core.params import Params
-from trainer.config.training import RECIPES
+from trainer.config.training_config import TRAINING_RECIPES
 
 TRAINING = dg.AssetKey("training")
 SECONDS_BETWEEN_EVENTS = 15.0
@@ -39,7 +39,7 @@ class TrainingParams(Params):
     its run. Empty: only one snapshot is read."""
     mix: tuple[str, ...] = ()
     """Several snapshots as NAME=WEIGHT, in place of the one: a corpus (its live), CORPUS/candidate, or a snapshot id."""
-    recipe: str = Field(default="tiny", pattern="|".join(sorted(RECIPES)))
+    recipe: str = Field(default="tiny", pattern="|".join(sorted(TRAINING_RECIPES)))
     """Training recipe: the model, its optimizer and its batches."""
     stop_after: int = Field(default=20, ge=1, le=10_000_000)
     """Step at which this session ends, counted from the start of the run."""

@@ -22,9 +22,9 @@ if DEVICE == "cpu":
 from kernels.framework.configurations import MEASURED_PATH  # noqa: E402 (see above)
 from kernels.framework.spec import KernelSpec, all_specs  # noqa: E402
 from kernels.measure.benchmark import has_failed, rows_here, run_benchmark  # noqa: E402 (see above)
+from kernels.measure.measurements import COMMITTED, read_rows, timing_environment  # noqa: E402 (see above)
 from kernels.measure.parity import ParityResult, compare_everywhere  # noqa: E402 (see above)
-from kernels.measure.rows import COMMITTED, read_rows, timing_environment  # noqa: E402 (see above)
-from kernels.measure.tuning import run_tuning, write_table  # noqa: E402 (see above)
+from kernels.measure.tuning import run_tuning, write_tuning_table  # noqa: E402 (see above)
 
 SEED = 42
 
@@ -81,7 +81,7 @@ def _report_tuning(specs: list[KernelSpec], arguments: argparse.Namespace) -> in
         print(json.dumps(row, sort_keys=True) if arguments.json else line, flush=True)
     table = arguments.table or (None if arguments.dry_run else MEASURED_PATH)
     if table and finished:
-        entries = write_table(table, read_rows(arguments.output, timing_environment()), finished)
+        entries = write_tuning_table(table, read_rows(arguments.output, timing_environment()), finished)
         print(f"tune: {len(entries)} entries in {table}", file=sys.stderr)
     missing = [spec.name for spec in specs if spec.name not in finished]
     if missing:

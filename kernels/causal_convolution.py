@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from kernels.framework.backend import runs_kernel, tl, triton
 from kernels.framework.configurations import launch_options
-from kernels.framework.launch import sample_positions, sum_dtype, sum_partials
+from kernels.framework.operands import sample_positions, sum_dtype, sum_partials
 from kernels.framework.operation import empty_like, operation, register_gradients
 from kernels.framework.spec import Argument, KernelSpec, ShapeCase
 

@@ -21,7 +21,7 @@ from torch.nn import functional
 
 from kernels.framework.backend import runs_kernel, tl, triton
 from kernels.framework.configurations import launch_options
-from kernels.framework.launch import sum_dtype
+from kernels.framework.operands import sum_dtype
 from kernels.framework.operation import empty_like, operation, register_gradients
 from kernels.framework.spec import Argument, KernelSpec, ShapeCase
 

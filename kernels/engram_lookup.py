@@ -20,7 +20,7 @@ from torch.nn import functional
 
 from kernels.framework.backend import runs_kernel, tl, triton
 from kernels.framework.configurations import launch_options
-from kernels.framework.launch import sample_positions
+from kernels.framework.operands import sample_positions
 from kernels.framework.operation import operation, register_gradients
 from kernels.framework.spec import Argument, KernelSpec, ShapeCase
 

@@ -24,7 +24,7 @@ from kernels.expert_dispatch import (
 )
 from kernels.framework.backend import runs_kernel, tl, triton
 from kernels.framework.configurations import launch_options, tile_class
-from kernels.framework.launch import sum_dtype
+from kernels.framework.operands import sum_dtype
 from kernels.framework.operation import empty_like, operation, register_gradients
 from kernels.framework.spec import Argument, KernelSpec, ShapeCase
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from kernels.framework.backend import runs_kernel, tl, triton
 from kernels.framework.configurations import launch_options, tile_class
-from kernels.framework.launch import sum_dtype
+from kernels.framework.operands import sum_dtype
 from kernels.framework.operation import operation, register_gradients
 from kernels.framework.spec import Argument, KernelSpec, ShapeCase
 

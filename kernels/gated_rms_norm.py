@@ -16,10 +16,16 @@ from torch import Tensor
 from torch.nn import functional
 
 from kernels.framework.backend import runs_kernel, tl, triton
-from kernels.framework.launch import as_rows, sum_dtype
+from kernels.framework.operands import as_rows, sum_dtype
 from kernels.framework.operation import empty_like, operation, register_gradients
 from kernels.framework.spec import Argument, KernelSpec, ShapeCase
-from kernels.rms_norm import NORM_CASES, empty_factors, launch_backward, launch_forward, norm_backward_in_torch
+from kernels.rms_norm import (
+    NORM_CASES,
+    empty_factors,
+    launch_norm_backward,
+    launch_norm_forward,
+    norm_backward_in_torch,
+)
 
 
 def gated_rms_norm_reference(x: Tensor, gate: Tensor, weight: Tensor, eps: float) -> Tensor:
@@ -84,7 +90,7 @@ def _backward_kernel(
 def gated_rms_norm_op(x: Tensor, gate: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
     """Run the operation: return y, shaped like `gate` and of its dtype, and the factor r for each row."""
     if runs_kernel("gated_rms_norm", x, gate):
-        return launch_forward("gated_rms_norm", _forward_kernel, [x, gate], weight, eps)
+        return launch_norm_forward("gated_rms_norm", _forward_kernel, [x, gate], weight, eps)
     wide = sum_dtype(x, gate)
     gated_ND = as_rows(x).to(wide) * functional.silu(as_rows(gate).to(wide))
     factor_N1 = torch.rsqrt(gated_ND.square().mean(dim=-1, keepdim=True) + eps)
@@ -98,7 +104,7 @@ def gated_rms_norm_backward_op(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients of `x`, `gate` and `weight`."""
     if runs_kernel("gated_rms_norm", x, gate):
-        return launch_backward("gated_rms_norm", _backward_kernel, grad, [x, gate], (weight, factor_N))
+        return launch_norm_backward("gated_rms_norm", _backward_kernel, grad, [x, gate], (weight, factor_N))
     wide, factor_N1 = factor_N.dtype, factor_N.unsqueeze(-1)
     x_ND, gate_ND, grad_ND = (as_rows(each).to(wide) for each in (x, gate, grad))
     open_ND = torch.sigmoid(gate_ND)

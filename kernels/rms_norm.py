@@ -18,7 +18,7 @@ from torch import Tensor
 
 from kernels.framework.backend import runs_kernel, tl, triton
 from kernels.framework.configurations import launch_options, tile_class
-from kernels.framework.launch import as_rows, sum_dtype, sum_partials
+from kernels.framework.operands import as_rows, sum_dtype, sum_partials
 from kernels.framework.operation import empty_like, operation, register_gradients
 from kernels.framework.spec import Argument, KernelSpec, ShapeCase
 
@@ -78,7 +78,7 @@ def _backward_kernel(
 def rms_norm_op(x: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
     """Run the operation: return y, shaped like `x`, and the factor r for each row."""
     if runs_kernel("rms_norm", x):
-        return launch_forward("rms_norm", _forward_kernel, [x], weight, eps)
+        return launch_norm_forward("rms_norm", _forward_kernel, [x], weight, eps)
     wide_ND = as_rows(x).to(sum_dtype(x))
     factor_N1 = torch.rsqrt(wide_ND.square().mean(dim=-1, keepdim=True) + eps)
     y_ND = (wide_ND * factor_N1).mul_(weight.to(wide_ND.dtype)).to(x.dtype)
@@ -89,7 +89,7 @@ def rms_norm_op(x: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
 def rms_norm_backward_op(grad: Tensor, x: Tensor, weight: Tensor, factor_N: Tensor) -> tuple[Tensor, Tensor]:
     """Return the gradients of `x` and `weight`."""
     if runs_kernel("rms_norm", x):
-        grad_x, grad_weight = launch_backward("rms_norm", _backward_kernel, grad, [x], (weight, factor_N))
+        grad_x, grad_weight = launch_norm_backward("rms_norm", _backward_kernel, grad, [x], (weight, factor_N))
         return grad_x, grad_weight
     wide, factor_N1 = factor_N.dtype, factor_N.unsqueeze(-1)
     normed_ND = as_rows(x).to(wide) * factor_N1
@@ -114,7 +114,7 @@ def empty_factors(*vectors: Tensor) -> Tensor:
     return vectors[0].new_empty(num_rows, dtype=sum_dtype(*vectors))
 
 
-def launch_forward(
+def launch_norm_forward(
     name: str, kernel: Any, vectors: Sequence[Tensor], weight_D: Tensor, eps: float
 ) -> tuple[Tensor, Tensor]:
     """Run the forward kernel of a norm of vectors of one shape: y in the dtype of the last, and the factor r for each row."""
@@ -132,7 +132,7 @@ def launch_forward(
     return y_ND.view(last.shape), factor_N
 
 
-def launch_backward(
+def launch_norm_backward(
     name: str, kernel: Any, grad: Tensor, vectors: Sequence[Tensor], weight_and_factor: tuple[Tensor, Tensor]
 ) -> tuple[Tensor, ...]:
     """Run the backward kernel of a norm: the gradients of the vectors, then that of the weight."""

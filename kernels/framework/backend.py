@@ -30,6 +30,8 @@ else:
     HAS_TRITON = True
 
 KERNEL_DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
+SMALLEST_TILE = 16
+"""Smallest side of a product of tiles."""
 _reference_mode: ContextVar[bool] = ContextVar("reference_mode", default=False)
 
 

@@ -16,15 +16,15 @@ Shapes: B rows, T tokens of a row, H heads, K key size, V value size. Source: M2
 import torch
 from torch import Tensor
 
-from kernels.framework.backend import UnavailableKernelError, runs_kernel, triton
+from kernels.framework.backend import SMALLEST_TILE, UnavailableKernelError, runs_kernel, triton
 from kernels.framework.configurations import launch_options
 from kernels.framework.operation import empty_like, operation, register_gradients
 from kernels.framework.spec import Argument, KernelSpec, ShapeCase
-from kernels.m2rnn.scan_torch import RecurrenceArguments, document_starts, scan_backward, scan_forward
+from kernels.m2rnn.scan_torch import RecurrenceArguments, document_starts, recurrence_backward, recurrence_forward
 from kernels.m2rnn.triton_scan import backward_kernel, forward_kernel
 from kernels.mamba3_scan.op import sample_documents
 
-SMALLEST_TILE, LONGEST_SEGMENT = 16, 64
+LONGEST_SEGMENT = 64
 
 
 def m2rnn(arguments: RecurrenceArguments) -> Tensor:
@@ -73,13 +73,13 @@ def m2rnn_op(*tensors: Tensor) -> tuple[Tensor, Tensor]:
         if tensor.dtype == torch.float16:
             raise UnavailableKernelError(f"m2rnn: {name} is float16. Expected bfloat16 or float32.")
     is_launched = runs_kernel("m2rnn", arguments.values_BTHV, has_float64_on_gpu=False)
-    return (_launch_forward if is_launched else scan_forward)(arguments)
+    return (_launch_forward if is_launched else recurrence_forward)(arguments)
 
 
 @operation(lambda grad, arguments, saved: list(empty_like(*arguments[:5])))
 def m2rnn_backward_op(grad: Tensor, arguments: list[Tensor], saved: Tensor) -> list[Tensor]:
     """Return the gradients of the five floating-point arguments of `sluice::m2rnn`, from that of y."""
-    backward = _launch_backward if runs_kernel("m2rnn", grad, has_float64_on_gpu=False) else scan_backward
+    backward = _launch_backward if runs_kernel("m2rnn", grad, has_float64_on_gpu=False) else recurrence_backward
     return list(backward(grad, RecurrenceArguments(*arguments), saved))
 
 

@@ -25,7 +25,7 @@ class RecurrenceArguments(NamedTuple):
     document_index_BT: Tensor
 
 
-def scan_forward(arguments: RecurrenceArguments) -> tuple[Tensor, Tensor]:
+def recurrence_forward(arguments: RecurrenceArguments) -> tuple[Tensor, Tensor]:
     """Compute y (B, T, H, V), and states and candidates (2, T, H, M, V) for the backward pass."""
     queries, keys, values, forget, transition = map(_wide, arguments[:5])
     starts_TM1 = _starts(arguments)
@@ -43,7 +43,7 @@ def scan_forward(arguments: RecurrenceArguments) -> tuple[Tensor, Tensor]:
     return y_BTHV.to(arguments.values_BTHV.dtype), saved
 
 
-def scan_backward(grad_BTHV: Tensor, arguments: RecurrenceArguments, saved: Tensor) -> tuple[Tensor, ...]:
+def recurrence_backward(grad_BTHV: Tensor, arguments: RecurrenceArguments, saved: Tensor) -> tuple[Tensor, ...]:
     """Return the gradients of the five floating-point arguments, in their order and dtypes."""
     queries, keys, values, forget, transition = map(_wide, arguments[:5])
     states, candidates = saved.unbind(0)

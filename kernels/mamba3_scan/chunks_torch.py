@@ -69,14 +69,14 @@ class _Gradients(NamedTuple):
     leaves_BCHL: Tensor
 
 
-def scan_forward(arguments: ScanArguments, chunk_size: int) -> tuple[Tensor, list[Tensor]]:
+def chunked_scan_forward(arguments: ScanArguments, chunk_size: int) -> tuple[Tensor, list[Tensor]]:
     """Compute y (B, T, H, P) in the dtype of the values, and the tensors saved for backward in the order of `saved_shapes`."""
     y_BTHP, saved = _forward(arguments, chunk_size, contained=False)
     return (y_BTHP, saved) if _all_finite(y_BTHP, saved[-1]) else _forward(arguments, chunk_size, contained=True)
 
 
 def saved_shapes(arguments: ScanArguments, chunk_size: int) -> list[tuple[int, ...]]:
-    """Return the shapes of what `scan_forward` saves: rotated queries and keys, decays, cosines, sines, states entering chunks."""
+    """Return the shapes that forward saves: rotated queries and keys, decays, cosines, sines, states entering chunks."""
     num_rows, num_tokens, num_heads, head_size = arguments.values_BTHP.shape
     num_states, num_pairs = arguments.queries_BTN.shape[-1], arguments.velocities_BTS.shape[-1]
     chunks = (num_rows, (num_tokens + chunk_size - 1) // chunk_size, num_heads)
@@ -84,7 +84,7 @@ def saved_shapes(arguments: ScanArguments, chunk_size: int) -> list[tuple[int, .
     return [*per_token, (*chunks, head_size, num_states)]
 
 
-def scan_backward(
+def chunked_scan_backward(
     grad_BTHP: Tensor, arguments: ScanArguments, saved: list[Tensor], chunk_size: int
 ) -> tuple[Tensor, ...]:
     """Return the gradients of the nine floating-point arguments, in their order and dtypes."""

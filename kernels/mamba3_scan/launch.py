@@ -8,13 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kernels.framework.backend import is_interpreting, tl, triton
+from kernels.framework.backend import SMALLEST_TILE, is_interpreting, tl, triton
 from kernels.framework.configurations import launch_options, state_class
 from kernels.mamba3_scan.chunks_torch import ScanArguments, combine_scalar_gradients
 from kernels.mamba3_scan.triton_backward import chunk_gradient_kernel, turn_gradient_kernel
 from kernels.mamba3_scan.triton_forward import carry_kernel, chunk_output_kernel, chunk_state_kernel, chunk_turns_kernel
 
-SMALLEST_TILE, LONGEST_CHUNK, LONGEST_FLOAT32_CHUNK = 16, 64, 16
+LONGEST_CHUNK, LONGEST_FLOAT32_CHUNK = 64, 16
 CARRY_BLOCK, TURN_BLOCK = 512, 16
 
 
@@ -27,7 +27,7 @@ def tile_length(chunk_size: int, dtype: torch.dtype) -> int:
     return min(max(triton.next_power_of_2(chunk_size), SMALLEST_TILE), longest)
 
 
-def launch_forward(arguments: ScanArguments, chunk_size: int) -> tuple[Tensor, Tensor]:
+def launch_scan_forward(arguments: ScanArguments, chunk_size: int) -> tuple[Tensor, Tensor]:
     """Compute y (B, T, H, P) and the phases (B, C, H, S) that enter each chunk."""
     launch = _Launch(arguments, chunk_size)
     phases_BCHS = launch.phases()
@@ -40,7 +40,7 @@ def launch_forward(arguments: ScanArguments, chunk_size: int) -> tuple[Tensor, T
     return y_BTHP, phases_BCHS
 
 
-def launch_backward(
+def launch_scan_backward(
     grad_BTHP: Tensor, arguments: ScanArguments, phases_BCHS: Tensor, chunk_size: int
 ) -> tuple[Tensor, ...]:
     """Return the gradients of the nine floating-point arguments. The states are computed again from the phases."""

@@ -36,8 +36,14 @@ from torch import Tensor
 from kernels.framework.backend import UnavailableKernelError, runs_kernel
 from kernels.framework.operation import empty_like, operation, register_gradients
 from kernels.framework.spec import Argument, KernelSpec, ShapeCase
-from kernels.mamba3_scan.chunks_torch import ScanArguments, same_as_previous, saved_shapes, scan_backward, scan_forward
-from kernels.mamba3_scan.launch import launch_backward, launch_forward, tile_length
+from kernels.mamba3_scan.chunks_torch import (
+    ScanArguments,
+    chunked_scan_backward,
+    chunked_scan_forward,
+    same_as_previous,
+    saved_shapes,
+)
+from kernels.mamba3_scan.launch import launch_scan_backward, launch_scan_forward, tile_length
 from kernels.mamba3_scan.peers import PEERS
 
 
@@ -112,9 +118,9 @@ def mamba3_scan_op(*inputs: Any) -> tuple[Tensor, list[Tensor]]:
     arguments, chunk_size = ScanArguments(*inputs[:-1]), inputs[-1]
     _require_scannable(arguments, chunk_size)
     if runs_kernel("mamba3_scan", arguments.values_BTHP, has_float64_on_gpu=False):
-        y, phases = launch_forward(arguments, chunk_size)
+        y, phases = launch_scan_forward(arguments, chunk_size)
         return y, [phases]
-    return scan_forward(arguments, chunk_size)
+    return chunked_scan_forward(arguments, chunk_size)
 
 
 @operation(lambda grad, arguments, saved, chunk_size: list(empty_like(*arguments[:9])))
@@ -124,8 +130,8 @@ def mamba3_scan_backward_op(
     """Return the gradients of the nine floating-point arguments of `sluice::mamba3_scan`, from that of y."""
     scanned = ScanArguments(*arguments)
     if runs_kernel("mamba3_scan", grad, has_float64_on_gpu=False):
-        return list(launch_backward(grad, scanned, saved[0], chunk_size))
-    return list(scan_backward(grad, scanned, saved, chunk_size))
+        return list(launch_scan_backward(grad, scanned, saved[0], chunk_size))
+    return list(chunked_scan_backward(grad, scanned, saved, chunk_size))
 
 
 register_gradients(

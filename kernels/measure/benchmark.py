@@ -19,8 +19,8 @@ import torch
 
 from kernels.framework.backend import dtype_name
 from kernels.framework.spec import Argument, KernelSpec, Operation, ShapeCase
+from kernels.measure.measurements import Measurement, Row, measure_missing, read_rows, timing_environment
 from kernels.measure.parity import leaves, run_with_gradients
-from kernels.measure.rows import Measurement, Row, measure_missing, read_rows, timing_environment
 
 NUM_REPEATS, NUM_LEAST_REPEATS, REPEATING_SECONDS = 20, 5, 5.0
 ROW_SECONDS = 180.0

@@ -21,10 +21,10 @@ from kernels.framework.backend import dtype_name
 from kernels.framework.configurations import ANY_GPU, TABLE, Configuration, Key, architecture_of, read_measured, trial
 from kernels.framework.spec import Argument, KernelSpec
 from kernels.measure.benchmark import milliseconds
+from kernels.measure.measurements import Measurement, Row, measure_missing, read_rows, timing_environment
 from kernels.measure.parity import leaves, relative_error, run_with_gradients
-from kernels.measure.rows import Measurement, Row, measure_missing, read_rows, timing_environment
 
-MOST_WARPS, STAGES = 16, (1, 2, 3)
+MOST_WARPS, STAGE_COUNTS = 16, (1, 2, 3)
 LEAST_GAIN = 0.02  # a smaller difference is noise, and the committed entry stays
 
 
@@ -32,7 +32,7 @@ def candidates(kernel: str, shape_class: str) -> list[Configuration]:
     """Return the entry for any GPU first, then half and twice its warps, each with one to three stages."""
     first = TABLE[kernel, shape_class, ANY_GPU]
     warps = {max(1, first.num_warps // 2), first.num_warps, min(MOST_WARPS, 2 * first.num_warps)}
-    others = {Configuration(each, stages) for each in warps for stages in STAGES} - {first}
+    others = {Configuration(each, stages) for each in warps for stages in STAGE_COUNTS} - {first}
     return [first, *sorted(others, key=lambda each: (each.num_warps, each.num_stages))]
 
 
@@ -96,7 +96,7 @@ def _wrong_output(spec: KernelSpec, actual: dict[str, Tensor], expected: dict[st
     return None
 
 
-def write_table(path: Path, rows: list[Row], operations: list[str]) -> list[Row]:
+def write_tuning_table(path: Path, rows: list[Row], operations: list[str]) -> list[Row]:
     """Replace the entries of these operations and architectures in the table `path` by those of the rows; return all entries.
 
     Sorted and without a clock: the same rows give the same bytes.

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from pipeline.core.records import TrainingRow
 from pipeline.core.schema import arrow_schema, table_of
-from trainer.config.training import InfillingParams
+from trainer.config.training_config import InfillingParams
 from trainer.data.loader import Loader, LoaderConfig, Source
 from trainer.data.mapped_rows import TrainingRows
 from trainer.data.row_layout import RowLayout

@@ -25,7 +25,7 @@ from typing import Any
 import torch
 
 from kernels.framework.spec import all_specs
-from kernels.measure.rows import Measurement, measure_missing, read_rows, timing_environment
+from kernels.measure.measurements import Measurement, measure_missing, read_rows, timing_environment
 from pipeline.core.child_process import run_child
 from tests.support.paths import ROOT
 

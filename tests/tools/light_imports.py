@@ -8,7 +8,7 @@ import sys
 
 FORBIDDEN = {
     "assets.definitions": ("torch", "triton", "tree_sitter", "detect_secrets", "tokenizers", "numba", "duckdb"),
-    "trainer.config.training": ("torch", "dagster", "duckdb"),
+    "trainer.config.training_config": ("torch", "dagster", "duckdb"),
     "pipeline.stages.stages": ("torch", "dagster", "duckdb", "tree_sitter", "detect_secrets", "tokenizers"),
     "pipeline.__main__": ("torch", "dagster", "duckdb", "pyarrow", "numpy", "tokenizers", "detect_secrets"),
     "trainer.proof.verify_loader": ("torch", "dagster", "duckdb"),

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kernels.measure.rows import timing_environment
+from kernels.measure.measurements import timing_environment
 from pipeline.core.errors import TrainingError
 from pipeline.store.snapshot import resolve
 from pipeline.store.store import Store
@@ -28,7 +28,7 @@ from trainer.model.segments import PADDING_DOC_ID
 from trainer.train.child_session import SAME, ChildSessions, SessionFailed
 from trainer.train.determinism import make_deterministic
 
-SEED = 42
+CHECK_SEED = 42
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,11 @@ def measure_packing(sizes: CheckSizes) -> dict[str, Any]:
     The experts have capacity for every token: by their rule, later tokens are dropped where an expert is full.
     """
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    make_deterministic(SEED, torch.get_num_threads())
+    make_deterministic(CHECK_SEED, torch.get_num_threads())
     model = _roomy_model(sizes.model, device)
     plan_attention(model, Precision.BFLOAT16, device, len(sizes.lengths) + 1)  # and padding
     places_T = torch.repeat_interleave(torch.arange(len(sizes.lengths)), torch.tensor(sizes.lengths)).to(device)
-    generator = torch.Generator().manual_seed(SEED)
+    generator = torch.Generator().manual_seed(CHECK_SEED)
     ids_T = torch.randint(0, model.vocabulary_size, (len(places_T),), generator=generator).to(device)
     other_ids_T = (ids_T + 1) % model.vocabulary_size  # which differ at every position
     packed_TD = _outputs(model, ids_T, places_T + 1)
@@ -118,7 +118,7 @@ def _roomy_model(name: str, device: str) -> HybridModel:
     room = config.experts.num_experts / config.experts.num_selected
     experts = config.experts.model_copy(update={"capacity_factor": room})
     model = HybridModel(config.model_copy(update={"experts": experts}), TARGETS[name].vocabulary_size)
-    initialize(model, SEED)
+    initialize(model, CHECK_SEED)
     model.to(device)
     model.dtype = torch.bfloat16
     return model.eval()

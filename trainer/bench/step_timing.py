@@ -16,11 +16,11 @@ from typing import Any
 
 import torch
 
-from kernels.measure.rows import timing_environment
-from trainer.compile.policy import Compilation
+from kernels.measure.measurements import timing_environment
+from trainer.compile.compile_policy import Compilation
 from trainer.config.model import BlockKind, CompileBackend, CompileMode, Precision
 from trainer.config.presets import TARGETS, preset
-from trainer.config.training import training_recipe
+from trainer.config.training_config import training_recipe
 from trainer.distributed.ranks import Ranks
 from trainer.model.attention_backends import default_choice, plan
 from trainer.model.hybrid import HybridModel
@@ -31,7 +31,7 @@ from trainer.optim.optimizer import build_optimizer
 from trainer.train.determinism import make_deterministic
 
 PEAK_FLOPS = {"H100": 989e12, "H200": 989e12, "A100": 312e12}
-NUM_STEPS = 10
+NUM_TIMED_STEPS = 10
 NUM_DOCUMENTS = 4
 """Documents of a row."""
 NUM_PAIRS, STEPS_A_SIDE, NUM_WARM_STEPS = 5, 5, 3
@@ -57,7 +57,7 @@ def measure_steps(case: TimingCase) -> dict[str, Any]:
     seconds = [stepper.step()]
     watch = stepper.compilation.watch if stepper.compilation else None
     num_frames = len(watch.frames) if watch else 0
-    seconds += [stepper.step() for _ in range(NUM_STEPS - 1)]
+    seconds += [stepper.step() for _ in range(NUM_TIMED_STEPS - 1)]
     num_breaks, num_later = (watch.num_breaks, len(watch.frames) - num_frames) if watch else (0, 0)
     counts = {"frames": num_frames, "breaks": num_breaks, "recompiles": num_later}
     return _row(case, seconds) | counts | {"attention": stepper.model.attention.choice}

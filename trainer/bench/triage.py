@@ -16,12 +16,12 @@ from collections.abc import Iterable, Sequence
 from os import environ
 from typing import Any, NamedTuple
 
-from trainer.compile.policy import OPAQUE_BLOCKS
+from trainer.compile.compile_policy import OPAQUE_BLOCKS
 from trainer.config.model import CompileMode
 
 JUMP = 1.5
 """Limit of the median time of the second half of the steps, over that of the first."""
-LIMITS = ("recompile_limit", "cache_size_limit", "FailOnRecompileLimitHit")
+RECOMPILE_LIMITS = ("recompile_limit", "cache_size_limit", "FailOnRecompileLimitHit")
 ORDER = (
     ("what breaks, guards and recompiles", "TORCH_LOGS=graph_breaks,guards,recompiles, --compile-backend eager"),
     ("the capture", "--compile-backend eager"),
@@ -41,7 +41,7 @@ class LogFinding(NamedTuple):
     text: str
 
 
-def judge(
+def triage_log(
     lines: Iterable[str], mode: CompileMode, has_jumped: bool = False, num_breaks: int | None = None
 ) -> list[LogFinding]:
     """Return the findings of a log. `num_breaks` is the budget; more listed breaks than that fail."""
@@ -49,7 +49,7 @@ def judge(
     found, count, entries = [], 0, list(lines)
     for number, line in enumerate(entries, 1):
         verdict = ""
-        if any(limit in line for limit in LIMITS) and not re.search(r"_limit(_hit)? (True|False|\d+)", line):
+        if any(limit in line for limit in RECOMPILE_LIMITS) and not re.search(r"_limit(_hit)? (True|False|\d+)", line):
             verdict = "fail"
         elif "graph break in user code" in line.lower():
             # The reason is in the lines that follow.
@@ -79,7 +79,7 @@ def triage(options: argparse.Namespace) -> dict[str, Any]:
     metrics = map(json.loads, options.metrics.read_text().splitlines()) if options.metrics else ()
     seconds = [1 / row["tokens_per_second"] for row in metrics if row.get("tokens_per_second")]
     lines = options.log.read_text(errors="replace").splitlines()
-    found = judge(lines, CompileMode(options.compile), has_jumped(seconds[1:]), options.breaks)
+    found = triage_log(lines, CompileMode(options.compile), has_jumped(seconds[1:]), options.breaks)
     for finding in found:
         print(f"{finding.verdict:<7}line {finding.line}: {finding.text}", file=sys.stderr)
     is_bad = any(finding.verdict == "fail" for finding in found)
@@ -87,7 +87,7 @@ def triage(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _run_order() -> dict[str, Any]:
-    from trainer.bench.rows import rows_of  # late: it loads torch
+    from trainer.bench.training_benchmark import rows_of  # late: it loads torch
 
     row, steps = rows_of(is_dry=True)[0].name, []
     for name, how in ORDER:

@@ -30,7 +30,7 @@ from pipeline.store.store import Store
 from trainer.checkpoint.certificate import History
 from trainer.distributed.shards import is_sharded, own_rows, rows_like, slice_like
 
-KIND = "training/checkpoint"
+CHECKPOINT_KIND = "training/checkpoint"
 PARAMETERS, OPTIMIZER, HISTORY, STATE = "parameters", "optimizer", "history.safetensors", "state.json"
 FORMAT_VERSION = 3
 SMALL_BYTES = 4096
@@ -97,7 +97,7 @@ def save(store: Store, scratch: Path, checkpoint: Checkpoint, before_id: str | N
     write_synced(folder / STATE, canonical_json(checkpoint.state()))
     if before_id is not None:
         _share(store, before_id, folder)
-    return store.commit(folder, KIND, {"step": checkpoint.step}, checkpoint.snapshots)
+    return store.commit(folder, CHECKPOINT_KIND, {"step": checkpoint.step}, checkpoint.snapshots)
 
 
 def load(store: Store, checkpoint_id: str) -> Checkpoint:
@@ -119,7 +119,7 @@ def load(store: Store, checkpoint_id: str) -> Checkpoint:
 def open_stored(store: Store, checkpoint_id: str) -> StoredObject:
     """Return the object of a checkpoint. Raises MissingError, or TrainingError if the object is not a checkpoint."""
     stored = store.read(checkpoint_id)
-    if stored.manifest.kind != KIND:
+    if stored.manifest.kind != CHECKPOINT_KIND:
         raise TrainingError(f"object {checkpoint_id[:12]}", f"it is a {stored.manifest.kind}", "a checkpoint")
     return stored
 

@@ -44,7 +44,7 @@ def _describe_gpu(device: str) -> dict[str, Any]:
     import triton
 
     from kernels.framework.configurations import configuration_manifest
-    from kernels.measure.rows import driver_version
+    from kernels.measure.measurements import driver_version
 
     major, minor = torch.cuda.get_device_capability(device)
     return {

@@ -55,7 +55,7 @@ def allowable_names() -> list[str]:
     return [rule.name for rule in RESUME_RULES if rule.kind is RuleKind.ALLOWABLE]
 
 
-def table() -> str:
+def rules_table() -> str:
     """Return the rules as a table of Markdown."""
     rows = [f"| `{rule.name}` | {rule.kind} | {rule.why} |" for rule in RESUME_RULES]
     return "\n".join(["| field | on a resume | why |", "|---|---|---|", *rows, "| every other | refused | |"])

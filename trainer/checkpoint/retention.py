@@ -9,9 +9,9 @@ from safetensors.numpy import load_file
 
 from pipeline.core.errors import SluiceError
 from pipeline.store.store import Store
-from trainer.checkpoint.checkpoint import HISTORY, KIND, open_stored, read_state
+from trainer.checkpoint.checkpoint import CHECKPOINT_KIND, HISTORY, open_stored, read_state
 
-NUM_RECENT = 10
+NUM_RECENT_LOSSES = 10
 """Steps whose mean loss ranks a checkpoint."""
 
 
@@ -46,7 +46,9 @@ class CheckpointEntry:
 
 def list_checkpoints(store: Store, run: str | None = None) -> list[CheckpointEntry]:
     """Return all checkpoints, or those that a run has written, by step. Damaged ones are left out: `fsck` names them."""
-    names = sorted(path.name for path in store.root.glob(f"objects/{KIND}/*") if (path / "manifest.json").exists())
+    names = sorted(
+        path.name for path in store.root.glob(f"objects/{CHECKPOINT_KIND}/*") if (path / "manifest.json").exists()
+    )
     if run is not None:
         names = [name for name in names if name in _written_by(store, run)]
     refs = store.named_by()
@@ -107,7 +109,7 @@ def _entry(store: Store, name: str, refs: tuple[str, ...]) -> CheckpointEntry | 
     try:
         stored = open_stored(store, name)
         state = read_state(stored)
-        losses = load_file(str(stored.file(HISTORY)))["losses"][-NUM_RECENT:]
+        losses = load_file(str(stored.file(HISTORY)))["losses"][-NUM_RECENT_LOSSES:]
         sizes = [(stored.path / entry.name).stat() for entry in stored.manifest.files]
     except (SluiceError, FileNotFoundError):  # damaged: `fsck` names it, and it cannot be resumed
         return None

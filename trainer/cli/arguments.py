@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from trainer.checkpoint.retention import RetentionPolicy
 
 COMPILE_BACKENDS = ("eager", "aot_eager", "inductor")
-SEED = whole_number(0, 2**63 - 1)
-STEPS = whole_number(1, 10_000_000)
+SEED_ARGUMENT = whole_number(0, 2**63 - 1)
+STEPS_ARGUMENT = whole_number(1, 10_000_000)
 
 
 def add_command(
@@ -35,14 +35,14 @@ def open_store(options: argparse.Namespace) -> "Store":
     return Store(options.store)
 
 
-def add_snapshot(parser: argparse.ArgumentParser, corpus: str, ref: str = "live") -> None:
+def add_snapshot_arguments(parser: argparse.ArgumentParser, corpus: str, ref: str = "live") -> None:
     """Add the two arguments that name a snapshot, which `snapshot_id` resolves."""
     parser.add_argument("--corpus", default=corpus, help="the corpus whose refs `live` and `candidate` are")
     parser.add_argument("--snapshot", default=ref, help="live, candidate or a snapshot id")
 
 
 def snapshot_id(options: argparse.Namespace) -> str:
-    """Return the id of the snapshot that the arguments of `add_snapshot` name."""
+    """Return the id of the snapshot that the arguments of `add_snapshot_arguments` name."""
     from pipeline.store.snapshot import resolve
 
     return resolve(open_store(options), options.corpus, options.snapshot)
@@ -50,9 +50,9 @@ def snapshot_id(options: argparse.Namespace) -> str:
 
 def add_retention(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that say which checkpoints are kept, which `retention` reads."""
-    parser.add_argument("--keep-last", type=STEPS, metavar="N", help="keep the N newest checkpoints")
-    parser.add_argument("--keep-every", type=STEPS, metavar="K", help="keep those at multiples of K steps")
-    parser.add_argument("--keep-best", type=STEPS, metavar="N", help="keep the N of least recent loss")
+    parser.add_argument("--keep-last", type=STEPS_ARGUMENT, metavar="N", help="keep the N newest checkpoints")
+    parser.add_argument("--keep-every", type=STEPS_ARGUMENT, metavar="K", help="keep those at multiples of K steps")
+    parser.add_argument("--keep-best", type=STEPS_ARGUMENT, metavar="N", help="keep the N of least recent loss")
 
 
 def retention(options: argparse.Namespace) -> "RetentionPolicy":

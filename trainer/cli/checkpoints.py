@@ -92,17 +92,17 @@ def _diff(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _export(options: argparse.Namespace) -> dict[str, Any]:
-    from trainer.checkpoint import archive
+    from trainer.checkpoint import checkpoint_archive
 
-    sha256 = archive.export_archive(open_store(options), options.checkpoint, options.file)
+    sha256 = checkpoint_archive.export_archive(open_store(options), options.checkpoint, options.file)
     report([f"{options.file}: sha256 {sha256}"])
     return {"sha256": sha256}
 
 
 def _import(options: argparse.Namespace) -> dict[str, Any]:
-    from trainer.checkpoint import archive
+    from trainer.checkpoint import checkpoint_archive
 
-    checkpoint_id = archive.import_archive(open_store(options), options.file)
+    checkpoint_id = checkpoint_archive.import_archive(open_store(options), options.file)
     report([f"checkpoint {checkpoint_id}"])
     return {"checkpoint_id": checkpoint_id}
 

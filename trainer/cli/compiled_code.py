@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.core.command_line import whole_number
-from trainer.cli.arguments import add_command, add_snapshot, open_store, report, snapshot_id
+from trainer.cli.arguments import add_command, add_snapshot_arguments, open_store, report, snapshot_id
 
 if TYPE_CHECKING:
     from trainer.compile.cache import CacheStatus
@@ -21,7 +21,7 @@ def add_commands(commands: Any) -> None:
     add_command(verbs, "status", _status, "folder, size, free space, hash and hits", needs_store=False)
     sync = add_command(verbs, "sync", _sync, "copy a populated cache into the store")
     sync.add_argument("--from", dest="source", type=Path, required=True, help="a store, or its folder `compiled`")
-    add_snapshot(sync, "quick")
+    add_snapshot_arguments(sync, "quick")
     triage = add_command(commands, "triage", _triage, "diagnose compilation from a log", needs_store=False)
     triage.add_argument("--log", type=Path, help="what a run printed; without it the steps of a diagnosis are listed")
     triage.add_argument("--metrics", type=Path, help="metrics.jsonl of that run: whether steps became slower")
@@ -46,7 +46,7 @@ def _sync(options: argparse.Namespace) -> dict[str, Any]:
     inner: Path = options.source / "compiled"
     source = inner if inner.is_dir() else options.source
     place = cache.place_of(["--store", str(options.store)], os.environ)
-    answer = cache.sync(source, place, snapshot.vocabulary["sha256"])
+    answer = cache.copy_cache(source, place, snapshot.vocabulary["sha256"])
     report(["copied" if answer["copied"] else "equal already: nothing was copied"])
     _report_status(cache.status(place))
     return answer

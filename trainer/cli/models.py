@@ -7,7 +7,7 @@ from typing import Any
 
 from pipeline.core.command_line import amount, whole_number
 from pipeline.core.errors import TrainingError
-from trainer.cli.arguments import SEED, STEPS, add_command, open_store, report
+from trainer.cli.arguments import SEED_ARGUMENT, STEPS_ARGUMENT, add_command, open_store, report
 
 
 def add_commands(commands: Any) -> None:
@@ -20,11 +20,11 @@ def add_commands(commands: Any) -> None:
     export.add_argument("--out", type=Path, required=True, help="the folder, which must not exist yet")
     evaluate = add_command(commands, "evaluate", _evaluate, "score a checkpoint on held-out rows")
     evaluate.add_argument("--checkpoint", required=True, help="a checkpoint id")
-    evaluate.add_argument("--rows", type=STEPS, default=64, help="most rows of the held-out split to read")
+    evaluate.add_argument("--rows", type=STEPS_ARGUMENT, default=64, help="most rows of the held-out split to read")
     evaluate.add_argument("--middles", type=whole_number(0, 100_000), default=16, help="pieces to infill")
     evaluate.add_argument("--samples", type=whole_number(0, 100_000), default=4, help="completions to compile")
     evaluate.add_argument("--tokens", type=whole_number(1, 2**20), default=48, help="most tokens of a completion")
-    evaluate.add_argument("--seed", type=SEED, default=42)
+    evaluate.add_argument("--seed", type=SEED_ARGUMENT, default=42)
     _add_sample(commands)
 
 
@@ -35,7 +35,9 @@ def _add_sample(commands: Any) -> None:
     prompts.add_argument("--prompt", default="#include <vector>\n\n")
     prompts.add_argument("--prompt-ids", metavar="IDS", help="token ids, separated by commas, in place of a text")
     sample.add_argument("--tokens", type=whole_number(1, 2**20), default=48, help="most tokens to sample")
-    sample.add_argument("--seed", type=SEED, default=42, help="of the first completion; the next has the next seed")
+    sample.add_argument(
+        "--seed", type=SEED_ARGUMENT, default=42, help="of the first completion; the next has the next seed"
+    )
     sample.add_argument("--temperature", type=amount, default=0.7, help="0 takes the likeliest token")
     sample.add_argument("--top-k", type=whole_number(1, 2**24), help="sample among this many of the likeliest")
     sample.add_argument("--top-p", type=amount, help="sample among the likeliest that hold this much probability, 0-1")
@@ -74,7 +76,7 @@ def _sample(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _export(options: argparse.Namespace) -> dict[str, Any]:
-    from trainer.inference.huggingface import export_model
+    from trainer.inference.transformers_export import export_model
 
     answer = export_model(open_store(options), options.checkpoint, options.out)
     report([f"{answer['folder']}: {', '.join(answer['files'])}, {answer['num_bytes'] / 1e6:.1f} MB"])

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from pipeline.core.command_line import amount, whole_number
 from trainer.cli.arguments import (
     COMPILE_BACKENDS,
-    SEED,
-    STEPS,
+    SEED_ARGUMENT,
+    STEPS_ARGUMENT,
     add_command,
-    add_snapshot,
+    add_snapshot_arguments,
     open_store,
     report,
     snapshot_id,
@@ -25,7 +25,7 @@ def add_commands(commands: Any) -> None:
     """Declare the commands of this group."""
     add_command(commands, "doctor", _doctor, "try what this machine can promise", needs_store=False)
     accept = add_command(commands, "accept", _accept, "run the acceptance gates, each in fresh processes")
-    add_snapshot(accept, "tiny")
+    add_snapshot_arguments(accept, "tiny")
     accept.add_argument("--only", action="append", default=[], metavar="GATE", help="this gate; may be repeated")
     accept.add_argument("--short", action="store_true", help="fewer steps, and only the gates that are quick")
     _add_bench(commands)
@@ -39,7 +39,7 @@ def add_commands(commands: Any) -> None:
 def _add_bench(commands: Any) -> None:
     bench = add_command(commands, "bench", _bench, "measure training on a GPU", needs_store=False)
     bench.add_argument("--only", metavar="ROW", help="one row")
-    add_snapshot(bench, "tiny", "candidate")
+    add_snapshot_arguments(bench, "tiny", "candidate")
     bench.add_argument("--out", type=Path, help="file of JSON lines; rows that it holds are not measured again")
     bench.add_argument("--budget", type=amount, default=540.0, help="seconds after which no further row is begun")
     bench.add_argument(
@@ -50,15 +50,15 @@ def _add_bench(commands: Any) -> None:
 
 
 def _add_trace(parser: argparse.ArgumentParser) -> None:
-    add_snapshot(parser, "quick")
-    parser.add_argument("--rows", type=STEPS, default=1000, help="rows to read")
+    add_snapshot_arguments(parser, "quick")
+    parser.add_argument("--rows", type=STEPS_ARGUMENT, default=1000, help="rows to read")
     parser.add_argument(
         "--steps", type=whole_number(0, 10_000_000), default=100, help="optimizer steps; 0 leaves the model out"
     )
-    parser.add_argument("--batch-rows", type=STEPS, default=8, help="rows read at a time")
+    parser.add_argument("--batch-rows", type=STEPS_ARGUMENT, default=8, help="rows read at a time")
     parser.add_argument("--workers", type=whole_number(0, 256), default=0, help="loader processes")
     parser.add_argument("--recipe", default="tiny", help="training recipe")
-    parser.add_argument("--seed", type=SEED, default=42)
+    parser.add_argument("--seed", type=SEED_ARGUMENT, default=42)
     parser.add_argument("--state", help="loader state, as JSON, where reading begins")
 
 
@@ -86,7 +86,7 @@ def _report_outcome(outcome: "GateOutcome") -> None:
 
 
 def _bench(options: argparse.Namespace) -> Any:
-    from trainer.bench.rows import bench
+    from trainer.bench.training_benchmark import bench
 
     if options.store:
         open_store(options)

@@ -6,7 +6,15 @@ from typing import Any
 
 from pipeline.core.command_line import whole_number
 from trainer.checkpoint.resume_rules import allowable_names
-from trainer.cli.arguments import COMPILE_BACKENDS, SEED, STEPS, add_command, add_retention, open_store, retention
+from trainer.cli.arguments import (
+    COMPILE_BACKENDS,
+    SEED_ARGUMENT,
+    STEPS_ARGUMENT,
+    add_command,
+    add_retention,
+    open_store,
+    retention,
+)
 
 
 def add_commands(commands: Any) -> None:
@@ -46,11 +54,14 @@ def _add_data(train: argparse.ArgumentParser) -> None:
 
 def _add_run(train: argparse.ArgumentParser) -> None:
     train.add_argument(
-        "--stop-after", type=STEPS, default=20, help="step at which this session ends, from the start of the run"
+        "--stop-after",
+        type=STEPS_ARGUMENT,
+        default=20,
+        help="step at which this session ends, from the start of the run",
     )
-    train.add_argument("--save-every", type=STEPS, default=10, help="steps between checkpoints")
+    train.add_argument("--save-every", type=STEPS_ARGUMENT, default=10, help="steps between checkpoints")
     train.add_argument("--out", type=Path, required=True, help="folder for metrics.jsonl and result.json")
-    train.add_argument("--seed", type=SEED, default=42)
+    train.add_argument("--seed", type=SEED_ARGUMENT, default=42)
     train.add_argument(
         "--resume", help="`latest`, which starts a new run where there is no checkpoint, or a checkpoint id"
     )
@@ -63,8 +74,10 @@ def _add_run(train: argparse.ArgumentParser) -> None:
         help=f"{', '.join(allowable_names())}, or a field below one of them; recorded",
     )
     train.add_argument("--telemetry", choices=("on", "off"), default="on", help="metrics, TensorBoard file, progress")
-    train.add_argument("--evaluate-every", type=STEPS, metavar="N", help="evaluate held-out rows every N steps")
-    train.add_argument("--evaluate-rows", type=STEPS, default=32, metavar="N", help="how many of them")
+    train.add_argument(
+        "--evaluate-every", type=STEPS_ARGUMENT, metavar="N", help="evaluate held-out rows every N steps"
+    )
+    train.add_argument("--evaluate-rows", type=STEPS_ARGUMENT, default=32, metavar="N", help="how many of them")
 
 
 def _add_configuration(train: argparse.ArgumentParser) -> None:
@@ -75,8 +88,8 @@ def _add_configuration(train: argparse.ArgumentParser) -> None:
         action="store_true",
         help="spread parameters and optimizer state over torchrun's ranks; the same bits",
     )
-    train.add_argument("--batch-rows", type=STEPS, help="rows of one step, in place of the recipe's")
-    train.add_argument("--micro-batch-rows", type=STEPS, help="rows of one logical micro-batch")
+    train.add_argument("--batch-rows", type=STEPS_ARGUMENT, help="rows of one step, in place of the recipe's")
+    train.add_argument("--micro-batch-rows", type=STEPS_ARGUMENT, help="rows of one logical micro-batch")
     train.add_argument("--deterministic", choices=("on", "off"), help="in place of the recipe's")
     train.add_argument("--dtype", choices=("float32", "bfloat16"), help="of matrix products, in place of the recipe's")
     train.add_argument(
@@ -121,7 +134,7 @@ def training_config(options: argparse.Namespace) -> Any:
     """Return the recipe's TrainingConfig, with the fields that arguments set. Raises ParamsError."""
     from pipeline.core.errors import ParamsError
     from trainer.config.model import Precision
-    from trainer.config.training import TrainingConfig, training_recipe
+    from trainer.config.training_config import TrainingConfig, training_recipe
     from trainer.model.attention_backends import default_choice
 
     recipe = training_recipe(options.recipe)
@@ -141,7 +154,7 @@ def training_config(options: argparse.Namespace) -> Any:
 
 
 def _smoke(options: argparse.Namespace) -> dict[str, Any]:
-    from trainer.config.training import training_recipe
+    from trainer.config.training_config import training_recipe
     from trainer.train.session import RunInputs
     from trainer.train.training_state import Training
 

@@ -20,7 +20,7 @@ from pipeline.core.digests import file_sha256, text_sha256
 from pipeline.core.durable import held, hidden_sibling, replace
 from pipeline.core.errors import StoreError
 
-FOLDERS = {"TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
+CACHE_FOLDERS = {"TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
 SWITCHES = {
     "TORCHINDUCTOR_FX_GRAPH_CACHE": "1",
     "TORCHINDUCTOR_AUTOGRAD_CACHE": "1",
@@ -55,12 +55,12 @@ def environment(arguments: list[str], before: Mapping[str, str]) -> tuple[dict[s
     added = {name: value for name, value in SWITCHES.items() if name not in before}
     if "LOCAL_RANK" in before:
         added |= {name: value for name, value in OF_RANKS.items() if name not in before}
-    wanted = [name for name in FOLDERS if name not in before]
+    wanted = [name for name in CACHE_FOLDERS if name not in before]
     root, warning = place_of(arguments, before), ""
     if wanted and not is_writable(root):
         refused, root = root, Path(tempfile.mkdtemp(prefix="sluice-compiled-"))
         warning = f"warning: compiled code cannot be kept in {refused}, which is not writable; it goes to {root}"
-    return added | {name: str(root / FOLDERS[name]) for name in wanted}, warning
+    return added | {name: str(root / CACHE_FOLDERS[name]) for name in wanted}, warning
 
 
 def place_of(arguments: list[str], before: Mapping[str, str]) -> Path:
@@ -94,7 +94,7 @@ def status(place: Path) -> CacheStatus:
     return CacheStatus(str(place), *numbers, is_writable(place), _digest(place, files), vocabulary, hits, misses)
 
 
-def sync(source: Path, place: Path, vocabulary_sha256: str) -> dict[str, Any]:
+def copy_cache(source: Path, place: Path, vocabulary_sha256: str) -> dict[str, Any]:
     """Copy a populated cache, under a lock, whole or not at all. Nothing is copied if the hashes are equal.
 
     Raises StoreError if the source is empty or of another vocabulary, or the place is not writable.
@@ -140,7 +140,7 @@ def record_run(vocabulary_sha256: str) -> None:
 
 
 def _copy(source: Path, place: Path) -> None:
-    for folder in FOLDERS.values():
+    for folder in CACHE_FOLDERS.values():
         target, made, old = place / folder, hidden_sibling(place / folder), hidden_sibling(place / folder)
         if (source / folder).is_dir():
             shutil.copytree(source / folder, made)
@@ -158,7 +158,7 @@ def _nearest(place: Path) -> Path:
 
 
 def _files(place: Path) -> Iterator[str]:
-    for folder in sorted(FOLDERS.values()):
+    for folder in sorted(CACHE_FOLDERS.values()):
         for path in sorted((place / folder).rglob("*")):
             # Locks and unfinished writes are not compiled code.
             if path.is_file() and not path.is_symlink() and path.suffix not in {".lock", ".tmp"}:

@@ -25,7 +25,7 @@ class BlockKind(StrEnum):
 
 
 class CompileMode(StrEnum):
-    """Mode of torch.compile: what is compiled, and whether graph breaks are allowed; see `trainer.compile.policy`."""
+    """Mode of torch.compile: what is compiled, and whether graph breaks are allowed; see `trainer.compile.compile_policy`."""
 
     OFF = "off"
     FULLGRAPH = "fullgraph"

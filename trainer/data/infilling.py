@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from trainer.config.training import InfillingParams
-from trainer.data.infilling_spans import Pieces, split
+from trainer.config.training_config import InfillingParams
+from trainer.data.infilling_spans import InfillingPieces, split
 from trainer.data.keyed_hash import Integers, Words, keyed, mix
 
 _DRAW = 1
@@ -63,7 +63,7 @@ class Infillings(NamedTuple):
     are_spm_P: npt.NDArray[np.bool_]
 
 
-def infill(pieces: Pieces, epochs_P: Integers, seed: int, params: InfillingParams) -> Infillings:
+def infill(pieces: InfillingPieces, epochs_P: Integers, seed: int, params: InfillingParams) -> Infillings:
     """Decide what infilling does with P pieces, each in an epoch of its own, counted from 1."""
     numbers_P, are_spm_P = _draw(pieces.identities_P, epochs_P, seed, params)
     starts_P, ends_P = (np.full(len(numbers_P), -1, dtype=np.int64) for _ in range(2))

@@ -17,7 +17,7 @@ _PER_MILLE = 1000
 _HIGH, _LOW = np.uint64(32), np.uint64(0xFFFF_FFFF)
 
 
-class Pieces(NamedTuple):
+class InfillingPieces(NamedTuple):
     """P pieces to be infilled.
 
     Piece `p` has `num_tokens_P[p]` text tokens and `num_chunks_P[p]` of `chunk_starts_C`, from index `first_chunks_P[p]`:
@@ -30,17 +30,17 @@ class Pieces(NamedTuple):
     num_chunks_P: Integers
     chunk_starts_C: Integers
 
-    def at(self, places: Integers) -> "Pieces":
+    def at(self, places: Integers) -> "InfillingPieces":
         """Return some of the pieces."""
-        return Pieces(*(column[places] for column in self[:4]), self.chunk_starts_C)
+        return InfillingPieces(*(column[places] for column in self[:4]), self.chunk_starts_C)
 
 
-def num_splits(pieces: Pieces) -> tuple[Integers, Integers]:
+def num_splits(pieces: InfillingPieces) -> tuple[Integers, Integers]:
     """Return how many splits each piece has: middles of whole chunks, and other spans. The whole piece is not a middle."""
     return _counts(_num_bounds(pieces), pieces.num_tokens_P)
 
 
-def split(pieces: Pieces, numbers_P: Integers, seed: int, chunk_rate: float) -> tuple[Integers, Integers]:
+def split(pieces: InfillingPieces, numbers_P: Integers, seed: int, chunk_rate: float) -> tuple[Integers, Integers]:
     """Return first and end token of the middle in each piece's `numbers_P`-th infilling, counted from 0; -1 if none is left.
 
     No two infillings of a piece are equal. Of the first k, floor(k q + phase) are random spans (q is one minus `chunk_rate`,
@@ -55,7 +55,7 @@ def split(pieces: Pieces, numbers_P: Integers, seed: int, chunk_rate: float) -> 
 
 
 def _walk(
-    pieces: Pieces, bounds_P: Integers, numbers_P: Integers, seed: int, chunk_rate: float
+    pieces: InfillingPieces, bounds_P: Integers, numbers_P: Integers, seed: int, chunk_rate: float
 ) -> tuple[Integers, Integers]:
     at_chunks_P, spans_P = _counts(bounds_P, pieces.num_tokens_P)
     phases_P = (mix(pieces.identities_P ^ np.uint64(keyed(seed, _PHASE))) % np.uint64(_PER_MILLE)).astype(np.int64)
@@ -88,7 +88,7 @@ def _counts(bounds_P: Integers, num_tokens_P: Integers) -> tuple[Integers, Integ
     return at_chunks_P, np.maximum(0, num_tokens_P * (num_tokens_P + 1) // 2 - 1) - at_chunks_P
 
 
-def _num_bounds(pieces: Pieces) -> Integers:
+def _num_bounds(pieces: InfillingPieces) -> Integers:
     """Count the bounds at which a middle of whole chunks can begin or end: chunk starts, and both ends of the piece."""
     chunks_P, tokens_P = pieces.num_chunks_P, pieces.num_tokens_P
     has_none_P = chunks_P == 0
@@ -97,7 +97,7 @@ def _num_bounds(pieces: Pieces) -> Integers:
     return np.where(tokens_P == 0, 1, bounds_P)
 
 
-def _edges(pieces: Pieces) -> tuple[Integers, Integers]:
+def _edges(pieces: InfillingPieces) -> tuple[Integers, Integers]:
     """Return the first and the last chunk start of each piece; anything for a piece without chunks."""
     if not len(pieces.chunk_starts_C):
         return np.zeros_like(pieces.num_tokens_P), np.zeros_like(pieces.num_tokens_P)
@@ -107,7 +107,7 @@ def _edges(pieces: Pieces) -> tuple[Integers, Integers]:
     return first, last
 
 
-def _bound(pieces: Pieces, places_P: Integers, bounds_P: Integers) -> Integers:
+def _bound(pieces: InfillingPieces, places_P: Integers, bounds_P: Integers) -> Integers:
     """Return the bound at a place of each piece, ascending from 0 to the piece's end."""
     is_inner_P = (places_P > 0) & (places_P < bounds_P - 1)
     result_P = np.where(places_P == 0, 0, pieces.num_tokens_P)
@@ -143,7 +143,7 @@ def _triangle(left_P: Integers, bounds_P: Integers) -> tuple[Integers, Integers]
     return bounds_P - 2 - rows_P, bounds_P - 1 - (left_P - rows_P * (rows_P + 1) // 2)
 
 
-def _free_span(pieces: Pieces, bounds_P: Integers, ranks_P: Integers) -> tuple[Integers, Integers]:
+def _free_span(pieces: InfillingPieces, bounds_P: Integers, ranks_P: Integers) -> tuple[Integers, Integers]:
     """Return span `rank` of each piece among those that do not begin and end at a bound, in lexicographic order.
 
     b N - b (b - 1) / 2 spans, less those of earlier bounds, precede a bound at token b. That finds the last bound whose

@@ -27,13 +27,13 @@ from pydantic import Field
 
 from pipeline.core.errors import SnapshotError, TrainingError
 from pipeline.core.params import Params, digest
-from trainer.config.training import InfillingParams
+from trainer.config.training_config import InfillingParams
 from trainer.data.batch import Batch, RowOrigins, empty_arrays, global_batch
 from trainer.data.infilling import no_infillings
 from trainer.data.keyed_hash import Integers, Permutation, keyed, permute
 from trainer.data.mapped_rows import TrainingRows, gather
 from trainer.data.mixture import Mixture
-from trainer.data.row_layout import Block, RowLayout, fill, infill_rows, lay_out
+from trainer.data.row_layout import Block, RowLayout, fill, infill_rows, lay_out_rows
 
 STATE_VERSION = 1
 _MAX_DENOMINATOR = 10_000
@@ -257,7 +257,7 @@ def _read_block(
     )
     names = tuple(source.name for source in sources)
     origins = RowOrigins(names, *places, rows.num_pieces_R, *infillings, rows.files_R, rows.commits_R)
-    return lay_out(rows, origins, layout)
+    return lay_out_rows(rows, origins, layout)
 
 
 def _share(weight: float) -> Fraction:

@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from pipeline.contracts.training_row import NO_DOCUMENT, NUM_SENTINELS
 from pipeline.core.errors import SnapshotError
-from trainer.config.training import InfillingParams
+from trainer.config.training_config import InfillingParams
 from trainer.data.batch import Arrays, RowOrigins
 from trainer.data.infilling import Infillings, Sentinels, infill, no_infillings
-from trainer.data.infilling_spans import Pieces
+from trainer.data.infilling_spans import InfillingPieces
 from trainer.data.keyed_hash import Integers
 from trainer.data.mapped_rows import MappedRows
 
@@ -68,7 +68,7 @@ def infill_rows(rows: MappedRows, epochs_R: Integers, eos: int, seed: int, param
     return infill(_pieces(rows, eos), np.repeat(epochs_R, rows.num_pieces_R), seed, params)
 
 
-def lay_out(rows: MappedRows, origins: RowOrigins, layout: RowLayout) -> Block:
+def lay_out_rows(rows: MappedRows, origins: RowOrigins, layout: RowLayout) -> Block:
     """Return the rows with the new places of their pieces."""
     num_rows = len(rows.num_pieces_R)
     chosen = np.flatnonzero(origins.starts_P >= 0)
@@ -118,13 +118,13 @@ def fill(block: Block, first: int, last: int, layout: RowLayout, arrays: Arrays)
         )
 
 
-def _pieces(rows: MappedRows, eos: int) -> Pieces:
+def _pieces(rows: MappedRows, eos: int) -> InfillingPieces:
     """Return the pieces without BOS and EOS, chunks counted from the first text token."""
     first_slots_P = rows.last_slots_P - rows.lengths_P + 1
     starts_C = rows.chunk_starts_C - np.repeat(first_slots_P + 1, rows.num_chunks_P)
     num_tokens_P = rows.lengths_P - 1 - (rows.last_ids_P == eos)
     first_chunks_P = np.cumsum(rows.num_chunks_P) - rows.num_chunks_P
-    return Pieces(rows.piece_ids_P, num_tokens_P, first_chunks_P, rows.num_chunks_P, starts_C)
+    return InfillingPieces(rows.piece_ids_P, num_tokens_P, first_chunks_P, rows.num_chunks_P, starts_C)
 
 
 def _cuts(rows: MappedRows, origins: RowOrigins, chosen_I: Integers, eos: int) -> list[Cut]:

@@ -19,7 +19,7 @@ from pipeline.core.errors import TrainingError
 from pipeline.store.snapshot import Snapshot, open_snapshot
 from pipeline.store.store import Store
 from trainer.checkpoint import checkpoint as checkpoints
-from trainer.config.training import TrainingConfig
+from trainer.config.training_config import TrainingConfig
 from trainer.model.hybrid import DecodingState, HybridModel
 from trainer.train.determinism import make_deterministic
 

@@ -21,7 +21,7 @@ import torch
 from pipeline.core.records import Split
 from pipeline.sandbox.compile_check import CompileVerdict, compile_check
 from pipeline.store.store import Store
-from trainer.config.training import InfillingParams
+from trainer.config.training_config import InfillingParams
 from trainer.data.infilling import Form, Infilling, remap_ids, source_slots
 from trainer.data.loader import held_out_batches
 from trainer.data.mapped_rows import MappedRows

@@ -153,7 +153,7 @@ _SHARED_HEADS = {"enable_gqa": True} if torch.__version__ >= (2, 12) else {}
 Layout = DenseMask | BlockwiseMask | DocumentBounds
 
 
-def lay_out(segment_ids_BT: Tensor, plan: AttentionPlan) -> Layout:
+def plan_inputs(segment_ids_BT: Tensor, plan: AttentionPlan) -> Layout:
     """Build the inputs of the plan's choice for a batch, once for all layers."""
     match plan.choice:
         case AttentionChoice.MATH:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from trainer.model.document_attention import AttentionPlan, Layout, lay_out
+from trainer.model.document_attention import AttentionPlan, Layout, plan_inputs
 
 PADDING_DOC_ID = -1
 
@@ -78,7 +78,7 @@ def describe_rows(
 ) -> PackedRows:
     """Return what blocks need of a batch besides its hidden states, computed once for all layers."""
     segments = derive_segments(doc_ids_BT)
-    layout = lay_out(segments.segment_ids_BT, attention)
+    layout = plan_inputs(segments.segment_ids_BT, attention)
     return PackedRows(input_ids_BT.long(), segments, layout, structure_kind_BT, dependency_level_BT)
 
 

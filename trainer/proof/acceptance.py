@@ -22,7 +22,7 @@ from trainer.data.small_snapshot import copy_snapshot, shorten
 from trainer.proof.model_checks import changes_without_engram, decoding_error
 from trainer.train.child_session import SAME, SAVE_EVERY, ChildSessions, SessionFailed
 
-NUM_STEPS, NUM_SHORT_STEPS, EVALUATE_EVERY = 12, 6, 5
+NUM_LONG_STEPS, NUM_SHORT_STEPS, EVALUATE_EVERY = 12, 6, 5
 MAX_DECODING_ERROR = 1e-6
 """In float64; rotary angles are float32."""
 _EPOCH_ROWS = 18
@@ -61,7 +61,7 @@ class AcceptanceRun(ChildSessions):
     @property
     def rank_counts(self) -> tuple[int, ...]:
         """Numbers of processes to compare with one."""
-        return (2, 4) if self.num_steps == NUM_STEPS else (2,)
+        return (2, 4) if self.num_steps == NUM_LONG_STEPS else (2,)
 
     def resume_killed(self, run: str, is_time: Callable[[], bool], *more: str) -> dict[str, Any]:
         """Kill a training session as soon as `is_time` returns True, and return the result of the one that resumes it."""
@@ -89,7 +89,7 @@ class AcceptanceGate:
     is_short: bool = False
 
 
-GATES = Registry[AcceptanceGate]("gate")
+ACCEPTANCE_GATES = Registry[AcceptanceGate]("gate")
 
 
 def run_gates(
@@ -100,11 +100,15 @@ def run_gates(
     on_outcome: Callable[[GateOutcome], None] = lambda outcome: None,
 ) -> list[GateOutcome]:
     """Run all gates in order, also after a failure. Raises ParamsError for an unknown gate."""
-    gates = [GATES[name] for name in only] or [gate for gate in GATES if gate.is_short or not is_short]
+    gates = [ACCEPTANCE_GATES[name] for name in only] or [
+        gate for gate in ACCEPTANCE_GATES if gate.is_short or not is_short
+    ]
     outcomes = []
     with tempfile.TemporaryDirectory(prefix="acceptance-") as folder:
         copy = copy_snapshot(store, snapshot_id, Path(folder) / "store")
-        acceptance = AcceptanceRun(copy, snapshot_id, Path(folder) / "runs", NUM_SHORT_STEPS if is_short else NUM_STEPS)
+        acceptance = AcceptanceRun(
+            copy, snapshot_id, Path(folder) / "runs", NUM_SHORT_STEPS if is_short else NUM_LONG_STEPS
+        )
         for gate in gates:
             outcomes.append(_judge(gate, acceptance))
             on_outcome(outcomes[-1])
@@ -125,7 +129,7 @@ def _gate(is_short: bool = False) -> Callable[[Judge], AcceptanceGate]:
 
     def register(judge: Judge) -> AcceptanceGate:
         gate = AcceptanceGate(judge.__name__, judge, is_short)
-        GATES.register(gate)
+        ACCEPTANCE_GATES.register(gate)
         return gate
 
     return register

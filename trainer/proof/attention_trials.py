@@ -17,7 +17,7 @@ from torch import Tensor
 from pipeline.core.errors import TrainingError
 from trainer.config.model import AttentionChoice, Precision
 from trainer.model.attention_backends import BACKENDS, plan
-from trainer.model.document_attention import AttentionPlan, DenseMask, lay_out
+from trainer.model.document_attention import AttentionPlan, DenseMask, plan_inputs
 
 NUM_RUNS, NUM_TIMED = 3, 10
 MAX_ERROR_EPS = {Precision.FLOAT32: 32.0, Precision.BFLOAT16: 8.0}
@@ -36,8 +36,8 @@ class TrialShape(NamedTuple):
     lengths: tuple[int, ...]
 
 
-ON_GPU = TrialShape(4, 32, 8, 64, 4096, (1, 300, 1291, 128, 77, 2000))
-ON_CPU = TrialShape(2, 4, 2, 16, 96, (1, 30, 50))
+GPU_TRIAL = TrialShape(4, 32, 8, 64, 4096, (1, 300, 1291, 128, 77, 2000))
+CPU_TRIAL = TrialShape(2, 4, 2, 16, 96, (1, 30, 50))
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class AttentionTrial:
 
 def try_attention(device: str) -> list[AttentionTrial]:
     """Try every backend in both dtypes, also those that cannot run."""
-    shape = ON_GPU if device.startswith("cuda") else ON_CPU
+    shape = GPU_TRIAL if device.startswith("cuda") else CPU_TRIAL
     return [_trial(choice, dtype, device, shape) for dtype in Precision for choice in BACKENDS]
 
 
@@ -84,7 +84,7 @@ def _trial(choice: AttentionChoice, dtype: Precision, device: str, shape: TrialS
 
 def _measured(planned: AttentionPlan, dtype: Precision, device: str, shape: TrialShape) -> AttentionTrial:
     inputs = made_inputs(shape, dtype, device)
-    results = [run(planned, shape.lengths, inputs) for _ in range(NUM_RUNS)]
+    results = [attend_by(planned, shape.lengths, inputs) for _ in range(NUM_RUNS)]
     is_repeatable = all(_equal(results[0], other) for other in results[1:])
     error_eps = max(errors(results[0], shape.lengths, inputs)) / torch.finfo(getattr(torch, dtype)).eps
     is_isolated = keeps_apart(planned, shape, inputs, results[0])
@@ -115,11 +115,11 @@ def segments_of(lengths: Sequence[int], num_rows: int, num_tokens: int, device: 
     return ids_T.expand(num_rows, -1).contiguous().to(device)
 
 
-def run(planned: AttentionPlan, lengths: Sequence[int], inputs: Sequence[Tensor]) -> list[Tensor]:
+def attend_by(planned: AttentionPlan, lengths: Sequence[int], inputs: Sequence[Tensor]) -> list[Tensor]:
     """Return the result, and the gradients of queries, keys and values."""
     query, key, value = (each.detach().clone().requires_grad_() for each in inputs[:3])
     segment_ids_BT = segments_of(lengths, query.shape[0], query.shape[2], str(query.device))
-    mixed = lay_out(segment_ids_BT, planned).attend(query, key, value)
+    mixed = plan_inputs(segment_ids_BT, planned).attend(query, key, value)
     return [mixed.detach(), *torch.autograd.grad(mixed, (query, key, value), inputs[3])]
 
 
@@ -147,7 +147,7 @@ def keeps_apart(planned: AttentionPlan, shape: TrialShape, inputs: Sequence[Tens
         changed[:, :, kept] = mine[:, :, kept]
     one, other, own, *rest = shape.lengths
     moved = (other, one, own, *([sum(rest)] if rest else []))
-    after = (run(planned, lengths, others) for lengths in (shape.lengths, moved))
+    after = (attend_by(planned, lengths, others) for lengths in (shape.lengths, moved))
     before = [each[:, :, kept] for each in before]
     return all(_equal(before, [each[:, :, kept] for each in found]) for found in after)
 
@@ -167,7 +167,7 @@ def _exact(inputs: Sequence[Tensor], lengths: Sequence[int]) -> list[Tensor]:
 def _milliseconds(planned: AttentionPlan, shape: TrialShape, inputs: Sequence[Tensor], device: str) -> float:
     """Time forward and backward of one layer, with the layout computed before."""
     query, key, value = (each.detach().clone().requires_grad_() for each in inputs[:3])
-    layout = lay_out(segments_of(shape.lengths, shape.num_rows, shape.num_tokens, device), planned)
+    layout = plan_inputs(segments_of(shape.lengths, shape.num_rows, shape.num_tokens, device), planned)
     is_gpu = device.startswith("cuda")
     began = 0.0
     for number in range(NUM_TIMED + 1):

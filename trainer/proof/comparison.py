@@ -64,7 +64,7 @@ def read_record(name: str, store: Store | None) -> TrainingRecord:
     if not path.is_file():
         if store is None:
             raise TrainingError(f"{name}", "it is not a file, and no store is given", "--store, or a result.json")
-        return record_of(checkpoints.load(store, name))
+        return training_record(checkpoints.load(store, name))
     try:
         result = json.loads(path.read_bytes())
         checkpoint_id = result["checkpoint_id"]
@@ -81,10 +81,10 @@ def read_record(name: str, store: Store | None) -> TrainingRecord:
         expected = "a result.json or a checkpoint id"
         raise TrainingError(f"file {name}", f"it is not a result ({error!r})", expected) from error
     found = store is not None and store.locate(checkpoint_id)
-    return record_of(checkpoints.load(store, checkpoint_id)) if store and found else record
+    return training_record(checkpoints.load(store, checkpoint_id)) if store and found else record
 
 
-def record_of(found: Checkpoint) -> TrainingRecord:
+def training_record(found: Checkpoint) -> TrainingRecord:
     """Return the record that a checkpoint holds."""
     settings = {**found.identity, "packing": found.packing, "environment": found.environment, "forks": found.forks}
     settings["adoptions"] = _by_position(found.adoptions)

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from trainer.checkpoint.environment import describe_environment
-from trainer.compile.cache import FOLDERS, SWITCHES
+from trainer.compile.cache import CACHE_FOLDERS, SWITCHES
 from trainer.config.model import Precision
 from trainer.config.presets import preset
 from trainer.model.attention_backends import default_choice
@@ -97,7 +97,7 @@ def lines(found: Diagnosis) -> Iterator[str]:
 
 
 def _settings() -> dict[str, str]:
-    names = [*ENVIRONMENT_VARIABLES, *FOLDERS, *SWITCHES]
+    names = [*ENVIRONMENT_VARIABLES, *CACHE_FOLDERS, *SWITCHES]
     settings = {name: os.environ.get(name, "not set") for name in names}
     return settings | {
         "deterministic algorithms": "strict" if torch.are_deterministic_algorithms_enabled() else "off",

@@ -13,8 +13,8 @@ from pipeline.core.errors import TrainingError
 from pipeline.store.store import Store
 from trainer.checkpoint.checkpoint import Checkpoint, load
 from trainer.checkpoint.retention import list_checkpoints
-from trainer.config.training import TrainingConfig
-from trainer.proof.comparison import TrainingRecord, compare_trainings, differing_tensor_line, record_of
+from trainer.config.training_config import TrainingConfig
+from trainer.proof.comparison import TrainingRecord, compare_trainings, differing_tensor_line, training_record
 from trainer.train.build_model import DevicePlacement
 from trainer.train.follow_ref import RefFollower, recorded_adoptions
 from trainer.train.session import RunInputs
@@ -36,7 +36,7 @@ class Rerun:
 def rerun(store: Store, one: Checkpoint, other: Checkpoint) -> Rerun:
     """Run both again up to the first step at which their records differ. Raises TrainingError if they do not differ."""
     sides = (one, other)
-    last = compare_trainings(*map(record_of, sides)).first_step
+    last = compare_trainings(*map(training_record, sides)).first_step
     if last is None:
         raise TrainingError("re-run", "no common step differs", "two trainings that differ", "Compare without --rerun.")
     recorded = [{state.step for state in side.history.states if state.step < last} for side in sides]
@@ -44,7 +44,7 @@ def rerun(store: Store, one: Checkpoint, other: Checkpoint) -> Rerun:
     base_step = max(bases[0].keys() & bases[1].keys())
     again = [_run_again(store, side, base[base_step], last) for side, base in zip(sides, bases, strict=True)]
     found = compare_trainings(*again)
-    left = [compare_trainings(record_of(side), now).first_step for side, now in zip(sides, again, strict=True)]
+    left = [compare_trainings(training_record(side), now).first_step for side, now in zip(sides, again, strict=True)]
     lines = _lines(base_step, last, found.first_state, found.first_tensors, left)
     return Rerun(base_step, last, found.first_state, found.first_tensors, left, lines)
 
@@ -88,7 +88,7 @@ def _run_again(store: Store, side: Checkpoint, base_id: str, last: int) -> Train
     while training.num_steps < last:
         training.step(training.loader.batch_at(training.position, training.config.batch_rows))
         training.end_epoch(RefFollower(adoptions))
-    return replace(record_of(side), history=training.history, certificate=training.history.certificate)
+    return replace(training_record(side), history=training.history, certificate=training.history.certificate)
 
 
 def _lines(base: int, last: int, first: int | None, tensors: list[str], left: list[int | None]) -> list[str]:

@@ -18,7 +18,7 @@ from typing import Any
 from pipeline.core.errors import TrainingError
 from pipeline.core.records import Split
 from pipeline.store.snapshot import Snapshot
-from trainer.config.training import training_recipe
+from trainer.config.training_config import training_recipe
 from trainer.data.batch import Batch
 from trainer.data.loader import Loader, LoaderConfig
 from trainer.data.open_loader import open_loader

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from trainer.config.model import CompileMode
-from trainer.config.training import TrainingConfig
+from trainer.config.training_config import TrainingConfig
 from trainer.distributed.ranks import Ranks
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
@@ -21,7 +21,7 @@ class DevicePlacement:
     is_sharded: bool = False
 
 
-ON_CPU = DevicePlacement()
+CPU_PLACEMENT = DevicePlacement()
 
 
 def build_model(
@@ -39,7 +39,7 @@ def build_model(
     model.dtype = getattr(torch, config.dtype)
     compilation = None
     if config.compile is not CompileMode.OFF:
-        from trainer.compile.policy import Compilation  # which loads the compiler, a second of every process
+        from trainer.compile.compile_policy import Compilation  # which loads the compiler, a second of every process
 
         compilation = Compilation(model, config.compile, config.compile_backend, config.deterministic)
     if placement.is_sharded:

@@ -18,7 +18,7 @@ from trainer.train.determinism import broken_promises
 from trainer.train.follow_ref import RefFollower, open_follower
 from trainer.train.metrics import MetricsWriter, hold_folder
 from trainer.train.result import build_result
-from trainer.train.resume import find_checkpoint, restore, with_first_snapshot
+from trainer.train.resume import find_checkpoint, restore_checkpoint, with_first_snapshot
 from trainer.train.session import TrainSession
 from trainer.train.training_state import Training
 
@@ -50,7 +50,7 @@ def _run_session(store: Store, session: TrainSession, ranks: Ranks, scratch: Pat
     training = Training(store, session.inputs, placement, with_held_out=session.evaluation.every is not None)
     ranks.require_agreement(training.environment())
     if found_id:
-        restore(training, session, store, found_id)
+        restore_checkpoint(training, session, store, found_id)
     follower = open_follower(store, session.follow, f"runs/{session.run_name}", training.run_data, training.history)
     with hold_folder(session.out, f"training {session.run_name}") if ranks.rank == 0 else nullcontext():
         metrics = MetricsWriter(

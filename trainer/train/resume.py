@@ -30,7 +30,7 @@ def with_first_snapshot(store: Store, session: TrainSession, found_id: str) -> T
     return replace(session, inputs=replace(session.inputs, snapshot_id=first))
 
 
-def restore(training: Training, session: TrainSession, store: Store, found_id: str) -> None:
+def restore_checkpoint(training: Training, session: TrainSession, store: Store, found_id: str) -> None:
     """Restore a checkpoint. Raises TrainingError where it is of another configuration, or past `stop_after`."""
     found = load_or_suggest(store, session.run_name, found_id)
     tokenizer = training.run_data.packing["vocabulary_sha256"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from pipeline.core.params import digest
 from trainer.checkpoint.retention import RetentionPolicy
-from trainer.config.training import TrainingConfig
+from trainer.config.training_config import TrainingConfig
 from trainer.train.evaluation import EvaluationSchedule
 
 

@@ -22,7 +22,7 @@ from trainer.model.blocks.experts import Experts
 from trainer.model.hybrid import HybridModel
 from trainer.model.loss import LOSS_TERMS, TrainingBatch
 
-NUM_RECENT = 20
+NUM_STEPS_OF_MEDIAN = 20
 """Good steps that a loss is compared with. With fewer, only a value that is not finite is a spike."""
 
 
@@ -107,8 +107,8 @@ def is_loss_spike(loss: float, norm: float, history: History, spike_factor: floa
     if not (math.isfinite(loss) and math.isfinite(norm)):
         return True
     steps = zip(reversed(history.losses), reversed(history.skipped), strict=True)
-    recent = list(islice((before for before, is_skipped in steps if not is_skipped), NUM_RECENT))
-    return len(recent) == NUM_RECENT and loss > spike_factor * statistics.median(recent)
+    recent = list(islice((before for before, is_skipped in steps if not is_skipped), NUM_STEPS_OF_MEDIAN))
+    return len(recent) == NUM_STEPS_OF_MEDIAN and loss > spike_factor * statistics.median(recent)
 
 
 def _sum_of_shares(share: range, leaf: Callable[[int], list[Tensor]], ranks: Ranks) -> list[Tensor] | None:

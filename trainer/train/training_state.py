@@ -17,7 +17,7 @@ from trainer.checkpoint.certificate import History, digest_batch
 from trainer.checkpoint.checkpoint import Checkpoint
 from trainer.checkpoint.environment import describe_environment
 from trainer.config.model import CompileMode
-from trainer.config.training import TrainingConfig
+from trainer.config.training_config import TrainingConfig
 from trainer.data.batch import Batch, check_chronology
 from trainer.data.loader import Loader, LoaderConfig
 from trainer.distributed.shards import Whole
@@ -25,7 +25,7 @@ from trainer.model.attention_backends import plan
 from trainer.optim.clipping import clip_gradients
 from trainer.optim.optimizer import build_optimizer
 from trainer.optim.schedule import learning_rate, set_learning_rate
-from trainer.train.build_model import ON_CPU, DevicePlacement, build_model
+from trainer.train.build_model import CPU_PLACEMENT, DevicePlacement, build_model
 from trainer.train.determinism import make_deterministic, require_device
 from trainer.train.follow_ref import EpochEnd, RefFollower
 from trainer.train.not_finite import first_not_finite
@@ -38,7 +38,7 @@ class Training:
     """The state of a run between two steps, and the step that moves it."""
 
     def __init__(
-        self, store: Store, inputs: RunInputs, placement: DevicePlacement = ON_CPU, with_held_out: bool = False
+        self, store: Store, inputs: RunInputs, placement: DevicePlacement = CPU_PLACEMENT, with_held_out: bool = False
     ) -> None:
         config = inputs.config
         require_device(placement.device)

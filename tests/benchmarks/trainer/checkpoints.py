@@ -14,7 +14,7 @@ from tests.benchmarks.figure import Figure
 from tests.conftest import build_tiny
 from trainer.checkpoint.retention import RetentionPolicy, list_checkpoints
 from trainer.checkpoint.saver import Saver
-from trainer.config.training import training_recipe
+from trainer.config.training_config import training_recipe
 from trainer.train.session import RunInputs
 from trainer.train.training_state import Training
 

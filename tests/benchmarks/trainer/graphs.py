@@ -3,7 +3,7 @@
 import torch
 
 from tests.benchmarks.figure import Figure
-from trainer.compile.policy import Compilation
+from trainer.compile.compile_policy import Compilation
 from trainer.config.model import (
     AttentionConfig,
     BlockKind,

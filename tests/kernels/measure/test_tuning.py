@@ -12,7 +12,7 @@ import torch
 from kernels import rms_norm
 from kernels.framework.configurations import TABLE, Configuration, launch_options, read_measured, trial
 from kernels.framework.spec import KernelSpec, all_specs
-from kernels.measure.tuning import candidates, run_tuning, write_table
+from kernels.measure.tuning import candidates, run_tuning, write_tuning_table
 from tests.support.paths import ROOT
 
 CPU = torch.device("cpu")
@@ -79,16 +79,16 @@ def test_without_a_gpu_it_reports_that_and_writes_nothing(tmp_path: Path) -> Non
 def test_the_table_holds_the_fastest_candidate_that_failed_nowhere(times, expected, tmp_path: Path) -> None:
     rows, table = rows_of(times), tmp_path / "table.json"
 
-    write_table(table, rows, ["m2rnn"])
+    write_tuning_table(table, rows, ["m2rnn"])
     written = table.read_bytes()
-    write_table(table, rows[::-1], ["m2rnn"])
+    write_tuning_table(table, rows[::-1], ["m2rnn"])
 
     assert read_measured(table) == {(*KERNEL, 90): Configuration(*expected, is_measured=True)}
     assert table.read_bytes() == written
 
 
 def test_an_operation_that_was_not_finished_stays_as_it_was(tmp_path: Path) -> None:
-    assert write_table(tmp_path / "table.json", rows_of({(4, 1): [2], (8, 2): [1]}), []) == []
+    assert write_tuning_table(tmp_path / "table.json", rows_of({(4, 1): [2], (8, 2): [1]}), []) == []
 
 
 def test_a_candidate_with_other_numbers_is_refused_and_named(tmp_path: Path) -> None:

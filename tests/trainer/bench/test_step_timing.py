@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from trainer.bench import rows as bench
+from trainer.bench import training_benchmark as bench
 from trainer.bench.step_timing import measure_determinism_cost, measure_steps
 
 pytestmark = pytest.mark.usefixtures("untouched_torch")

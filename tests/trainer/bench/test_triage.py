@@ -2,7 +2,7 @@
 
 import pytest
 
-from trainer.bench.triage import has_jumped, judge
+from trainer.bench.triage import has_jumped, triage_log
 from trainer.config.model import CompileMode
 
 BREAK = "Graph break in user code at hybrid.py:80"
@@ -24,11 +24,11 @@ LISTED = "Skip calling function (reason: sluice-opaque M: the scan over chunks, 
     ],
 )
 def test_a_signal_has_its_verdict(lines: list[str], mode: str, verdicts: list[str]) -> None:
-    assert [finding.verdict for finding in judge(lines, CompileMode(mode), num_breaks=2)] == verdicts
+    assert [finding.verdict for finding in triage_log(lines, CompileMode(mode), num_breaks=2)] == verdicts
 
 
 def test_a_dropped_autotune_choice_fails_only_where_steps_became_slower() -> None:
     assert not has_jumped([1.0, 1.1, 1.0, 1.2])
     assert has_jumped([1.0, 1.1, 2.0, 2.2])
-    (finding,) = judge(["Ignoring this choice"], CompileMode.FULLGRAPH, has_jumped=True)
+    (finding,) = triage_log(["Ignoring this choice"], CompileMode.FULLGRAPH, has_jumped=True)
     assert finding.verdict == "fail"

@@ -11,7 +11,7 @@ import pytest
 from pipeline.core.errors import SluiceError, TrainingError
 from pipeline.store.store import Store
 from tests.support.made_checkpoints import made, put
-from trainer.checkpoint.checkpoint import KIND, STATE_FIELDS, load
+from trainer.checkpoint.checkpoint import CHECKPOINT_KIND, STATE_FIELDS, load
 from trainer.proof.comparison import diff_checkpoints
 
 
@@ -69,7 +69,7 @@ def test_every_entry_of_a_checkpoint_is_needed(store: Store, field: str) -> None
                 content = json.dumps(state).encode()
             if field in STATE_FIELDS or not entry.name.startswith(field):
                 (folder / entry.name).write_bytes(content)
-        doctored = store.commit(folder, KIND, {"step": 2}, {})
+        doctored = store.commit(folder, CHECKPOINT_KIND, {"step": 2}, {})
 
     with pytest.raises(SluiceError):
         load(store, doctored)
@@ -87,7 +87,7 @@ def test_a_pickle_in_the_place_of_tensors_is_refused_and_never_run(store: Store,
         for entry in stored.manifest.files:
             (folder / entry.name).write_bytes(stored.file(entry.name).read_bytes())
         (folder / "parameters-layers.0.safetensors").write_bytes(pickle.dumps(Bomb()))
-        doctored = store.commit(folder, KIND, {"step": 2}, {})
+        doctored = store.commit(folder, CHECKPOINT_KIND, {"step": 2}, {})
 
     with pytest.raises(TrainingError, match=r"parameters-layers\.0\.safetensors .* cannot be read as tensors"):
         load(store, doctored)

@@ -7,7 +7,7 @@ import pytest
 from pipeline.core.errors import TrainingError
 from tests.support.paths import ROOT
 from trainer.__main__ import build_parser
-from trainer.checkpoint.resume_rules import RESUME_RULES, ResumeRule, RuleKind, check_resume, table
+from trainer.checkpoint.resume_rules import RESUME_RULES, ResumeRule, RuleKind, check_resume, rules_table
 
 ID = "c" * 64
 BEFORE: dict[str, Any] = {
@@ -58,7 +58,7 @@ def test_a_rule_registered_at_run_time_is_followed_everywhere(capsys: pytest.Cap
         with pytest.raises(TrainingError, match=r"seed was 42, is now 43.*--allow-drift seed"):
             check_resume(ID, BEFORE, now, ())
         assert check_resume(ID, BEFORE, now, ["seed"]) == {"seed": [42, 43]}
-        assert "| `seed` | forking, if allowed | a reason for seeds |" in table()
+        assert "| `seed` | forking, if allowed | a reason for seeds |" in rules_table()
         with pytest.raises(SystemExit):
             build_parser().parse_args(["train", "--help"])
         assert "mixture, seed" in " ".join(capsys.readouterr().out.split())
@@ -67,4 +67,4 @@ def test_a_rule_registered_at_run_time_is_followed_everywhere(capsys: pytest.Cap
 
 
 def test_the_documentation_has_the_table_of_the_rules() -> None:
-    assert table() in (ROOT / "docs" / "reproducibility.md").read_text()
+    assert rules_table() in (ROOT / "docs" / "reproducibility.md").read_text()

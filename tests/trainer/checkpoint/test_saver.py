@@ -11,7 +11,7 @@ from pipeline.store.objects import read_manifest
 from pipeline.store.store import Store
 from tests.support.made_checkpoints import made
 from trainer.checkpoint import retention
-from trainer.checkpoint.checkpoint import KIND, load
+from trainer.checkpoint.checkpoint import CHECKPOINT_KIND, load
 from trainer.checkpoint.retention import RetentionPolicy
 from trainer.checkpoint.saver import Saver
 
@@ -52,7 +52,7 @@ def test_a_save_that_the_disk_refuses_is_logged_and_leaves_the_last_good_one(sto
 
     assert "step 2 was not saved" in logged[0]
     assert load(store, third).step == 3
-    assert read_manifest(store.read(third).path).kind == KIND
+    assert read_manifest(store.read(third).path).kind == CHECKPOINT_KIND
 
 
 def test_a_slow_disk_delays_no_step_and_the_newest_checkpoint_takes_the_turn_of_one_that_waits(store: Store) -> None:

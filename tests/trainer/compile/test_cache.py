@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.core.errors import StoreError
-from trainer.compile.cache import environment, record, status, sync
+from trainer.compile.cache import copy_cache, environment, record, status
 
 
 def warm(place: Path, vocabulary: str = "v" * 64) -> Path:
@@ -42,7 +42,7 @@ def test_where_it_cannot_be_written_a_private_folder_is_named_in_a_warning(tmp_p
 def test_a_warm_cache_is_copied_once_and_counts_its_hits(tmp_path: Path) -> None:
     source, place = warm(tmp_path / "warm"), tmp_path / "store" / "compiled"
 
-    first, again = sync(source, place, "v" * 64), sync(source, place, "v" * 64)
+    first, again = copy_cache(source, place, "v" * 64), copy_cache(source, place, "v" * 64)
 
     assert (first["copied"], again["copied"]) == (True, False)
     assert status(place).sha256 == status(source).sha256
@@ -52,10 +52,10 @@ def test_a_warm_cache_is_copied_once_and_counts_its_hits(tmp_path: Path) -> None
 
 def test_a_changed_file_is_copied_anew(tmp_path: Path) -> None:
     source, place = warm(tmp_path / "warm"), tmp_path / "compiled"
-    sync(source, place, "v" * 64)
+    copy_cache(source, place, "v" * 64)
     (source / "inductor" / "ab" / "code.py").write_text("other")
 
-    assert sync(source, place, "v" * 64)["copied"]
+    assert copy_cache(source, place, "v" * 64)["copied"]
     assert (place / "inductor" / "ab" / "code.py").read_text() == "other"
 
 
@@ -64,9 +64,9 @@ def test_a_cache_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
     with pytest.raises(StoreError, match="its vocabulary is v"):
-        sync(source, tmp_path / "place", "w" * 64)
+        copy_cache(source, tmp_path / "place", "w" * 64)
     with pytest.raises(StoreError, match="holds no compiled code"):
-        sync(tmp_path / "cold", tmp_path / "place", "v" * 64)
+        copy_cache(tmp_path / "cold", tmp_path / "place", "v" * 64)
     with pytest.raises(StoreError, match="not writable"):
-        sync(source, tmp_path / "file" / "place", "v" * 64)
+        copy_cache(source, tmp_path / "file" / "place", "v" * 64)
     assert not (tmp_path / "place").exists()

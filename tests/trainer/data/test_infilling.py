@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trainer.config.training import InfillingParams
+from trainer.config.training_config import InfillingParams
 from trainer.data.infilling import Form, Infilling, Sentinels, infill, remap_ids, source_slots
-from trainer.data.infilling_spans import Pieces, num_splits, split
+from trainer.data.infilling_spans import InfillingPieces, num_splits, split
 from trainer.data.keyed_hash import keyed, mix
 
 PARAMS = InfillingParams()
@@ -44,13 +44,13 @@ def decide_all(pieces: Sequence[Infillable], epoch: int, seed: int, params: Infi
     ]
 
 
-def pieces_of(identities: Sequence[int], num_tokens: Sequence[int], chunk_starts: Sequence[Any]) -> Pieces:
+def pieces_of(identities: Sequence[int], num_tokens: Sequence[int], chunk_starts: Sequence[Any]) -> InfillingPieces:
     """Build pieces that are given one by one."""
     counts_P = np.array([len(starts) for starts in chunk_starts], dtype=np.int64)
     flat = (
         np.concatenate([np.asarray(starts, dtype=np.int64) for starts in chunk_starts]) if len(counts_P) else counts_P
     )
-    return Pieces(
+    return InfillingPieces(
         np.array(identities, dtype=np.uint64),
         np.array(num_tokens, dtype=np.int64),
         np.cumsum(counts_P) - counts_P,

@@ -23,7 +23,7 @@ from trainer.model.document_attention import (
     AttentionPlan,
     BlockwiseMask,
     DocumentBounds,
-    lay_out,
+    plan_inputs,
     visibility,
 )
 from trainer.model.hybrid import HybridModel
@@ -167,8 +167,8 @@ def test_rows_that_a_plan_was_not_made_for_get_the_room_that_they_need() -> None
 def test_nothing_of_a_layout_is_read_back_and_its_shapes_are_those_of_the_batch(plan: AttentionPlan) -> None:
     uneven_BT = segments_of(SHAPE.lengths, 2, 150, "cpu")
     with FakeTensorMode() as mode:  # which has no numbers to read
-        fake = lay_out(mode.from_tensor(uneven_BT), plan)
-    real = lay_out(segments_of((75, 75), 2, 150, "cpu"), plan)
+        fake = plan_inputs(mode.from_tensor(uneven_BT), plan)
+    real = plan_inputs(segments_of((75, 75), 2, 150, "cpu"), plan)
 
     assert [getattr(each, "shape", each) for each in fake] == [getattr(each, "shape", each) for each in real]
 

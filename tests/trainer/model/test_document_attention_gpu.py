@@ -10,13 +10,13 @@ from torch import Tensor
 
 from tests.trainer.conftest import _doc_ids_from, _shaken
 from trainer.checkpoint.environment import describe_environment
-from trainer.compile.policy import Compilation, budget_of
+from trainer.compile.compile_policy import Compilation, budget_of
 from trainer.config.model import AttentionChoice, CompileMode, Precision
 from trainer.config.presets import preset
 from trainer.distributed.ranks import Ranks
 from trainer.model.attention_backends import missing
 from trainer.model.blocks.attention import Attention
-from trainer.model.document_attention import AttentionPlan, lay_out
+from trainer.model.document_attention import AttentionPlan, plan_inputs
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 from trainer.model.loss import TrainingBatch
@@ -89,11 +89,11 @@ def test_more_room_for_documents_changes_no_bit_of_a_result_and_keeps_them_apart
 @pytest.mark.parametrize("choice", AttentionChoice)
 def test_a_layout_is_made_without_waiting_for_the_device(choice: AttentionChoice) -> None:
     segment_ids_BT = segments_of(ON_GPU.lengths, 4, 4096, "cuda")
-    lay_out(segment_ids_BT, plan_of(choice))
+    plan_inputs(segment_ids_BT, plan_of(choice))
 
     torch.cuda.set_sync_debug_mode("error")
     try:
-        lay_out(segment_ids_BT, plan_of(choice))
+        plan_inputs(segment_ids_BT, plan_of(choice))
     finally:
         torch.cuda.set_sync_debug_mode("default")
 

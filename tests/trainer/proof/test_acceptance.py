@@ -8,15 +8,15 @@ from pipeline.core.errors import ParamsError
 from pipeline.store.store import Store
 from tests.tools.accept import Phase, run_phases
 from trainer.proof import acceptance
-from trainer.proof.acceptance import GATES, AcceptanceGate, AcceptanceRun, GateFailed, run_gates
+from trainer.proof.acceptance import ACCEPTANCE_GATES, AcceptanceGate, AcceptanceRun, GateFailed, run_gates
 
 
 @pytest.mark.slow  # about fifteen trainings of a few steps, each in a process of its own
 def test_the_gates_hold(tiny_store: Store) -> None:
     outcomes = run_gates(tiny_store, tiny_store.ref("tiny", "live") or "", is_short=True)
 
-    assert [outcome.name for outcome in outcomes] == [gate.name for gate in GATES if gate.is_short]
-    assert 0 < len(outcomes) < len(GATES)
+    assert [outcome.name for outcome in outcomes] == [gate.name for gate in ACCEPTANCE_GATES if gate.is_short]
+    assert 0 < len(outcomes) < len(ACCEPTANCE_GATES)
     assert [outcome for outcome in outcomes if not outcome.passed] == []
 
 
@@ -46,7 +46,7 @@ def test_a_gate_is_declared_once_and_an_unknown_one_is_refused(tiny_store: Store
         raise GateFailed(f"as declared, over {run.num_steps} steps")
 
     snapshot_id, seen = tiny_store.ref("tiny", "live") or "", []
-    with GATES.registered(AcceptanceGate("always_red", always_red)):
+    with ACCEPTANCE_GATES.registered(AcceptanceGate("always_red", always_red)):
         (outcome,) = run_gates(tiny_store, snapshot_id, only=["always_red"], on_outcome=seen.append)
 
     assert (outcome.passed, outcome.detail) == (False, "as declared, over 12 steps")

@@ -2,7 +2,7 @@
 
 from trainer.config.model import Precision
 from trainer.model.attention_backends import default_choice
-from trainer.proof.attention_trials import ON_CPU, AttentionTrial, pick, try_attention
+from trainer.proof.attention_trials import CPU_TRIAL, AttentionTrial, pick, try_attention
 
 
 def test_a_trial_reports_what_cannot_run_and_picks_the_fastest_of_the_good() -> None:
@@ -28,5 +28,5 @@ def test_a_trial_reports_what_cannot_run_and_picks_the_fastest_of_the_good() -> 
         assert pick([slow, bad], Precision.BFLOAT16) == "math"
     assert pick([slow, made("flex", 1.0, True, True, 1.0)], Precision.BFLOAT16) == "flex"
     assert pick([slow], Precision.FLOAT32) is None
-    assert sum(ON_CPU.lengths) < ON_CPU.num_tokens, "padding is tried too"
+    assert sum(CPU_TRIAL.lengths) < CPU_TRIAL.num_tokens, "padding is tried too"
     assert default_choice("cpu", Precision.BFLOAT16) == "math"

@@ -8,7 +8,7 @@ import pytest
 from pipeline.core.errors import TrainingError
 from pipeline.store.store import Store
 from trainer.checkpoint.checkpoint import Checkpoint, save
-from trainer.config.training import training_recipe
+from trainer.config.training_config import training_recipe
 from trainer.proof.rerun import rerun
 from trainer.train.session import RunInputs
 from trainer.train.training_state import Training

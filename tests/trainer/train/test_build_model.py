@@ -5,17 +5,17 @@ import pytest
 from pipeline.core.errors import TrainingError
 from trainer.checkpoint.checkpoint import digest_tensors
 from trainer.config.model import CompileBackend, CompileMode
-from trainer.config.training import training_recipe
-from trainer.train.build_model import ON_CPU, DevicePlacement, build_model
+from trainer.config.training_config import training_recipe
+from trainer.train.build_model import CPU_PLACEMENT, DevicePlacement, build_model
 
 TINY = training_recipe("tiny")
 
 
 def test_a_model_has_the_values_of_its_seed_and_no_compilation_unless_it_is_configured() -> None:
-    model, compilation = build_model(TINY, 64, 1, ON_CPU)
-    other, _ = build_model(TINY, 64, 2, ON_CPU)
+    model, compilation = build_model(TINY, 64, 1, CPU_PLACEMENT)
+    other, _ = build_model(TINY, 64, 2, CPU_PLACEMENT)
     compiled = TINY.model_copy(update={"compile": CompileMode.FULLGRAPH, "compile_backend": CompileBackend.EAGER})
-    same, its_compilation = build_model(compiled, 64, 1, ON_CPU)
+    same, its_compilation = build_model(compiled, 64, 1, CPU_PLACEMENT)
 
     assert compilation is None
     assert its_compilation is not None

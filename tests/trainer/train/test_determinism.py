@@ -9,7 +9,7 @@ import torch
 
 from pipeline.core.errors import TrainingError
 from pipeline.store.store import Store
-from trainer.config.training import training_recipe
+from trainer.config.training_config import training_recipe
 from trainer.train import determinism
 from trainer.train.determinism import ENVIRONMENT_VARIABLES, broken_promises, ensure_variables, require_device
 from trainer.train.session import RunInputs

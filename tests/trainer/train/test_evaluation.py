@@ -4,7 +4,7 @@ import pytest
 
 from pipeline.core.errors import TrainingError
 from pipeline.store.store import Store
-from trainer.config.training import training_recipe
+from trainer.config.training_config import training_recipe
 from trainer.train import evaluation
 from trainer.train.evaluation import EvaluationSchedule, HeldOutRows
 from trainer.train.session import RunInputs

@@ -14,7 +14,7 @@ from pipeline.build.run_stage import run_stages
 from pipeline.core.errors import SnapshotError
 from pipeline.store.store import Store
 from trainer.config.model import StructureConfig
-from trainer.config.training import training_recipe
+from trainer.config.training_config import training_recipe
 from trainer.data.batch import Batch
 from trainer.inference.sampling import open_trained
 from trainer.inference.scores import ScoreOptions, exact_middles, held_out_loss

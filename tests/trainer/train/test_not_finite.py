@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from pipeline.store.store import Store
-from trainer.config.training import training_recipe
+from trainer.config.training_config import training_recipe
 from trainer.model.layers import BlockOutput
 from trainer.train.session import RunInputs
 from trainer.train.training_state import Training

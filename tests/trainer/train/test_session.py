@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from trainer.config.training import training_recipe
+from trainer.config.training_config import training_recipe
 from trainer.train.session import RunInputs, TrainSession
 
 INPUTS = RunInputs("a" * 64, training_recipe("tiny"), 42)

@@ -8,7 +8,7 @@ import torch
 from pipeline.core.errors import TrainingError
 from pipeline.store.store import Store
 from trainer.checkpoint.checkpoint import digest_tensors
-from trainer.config.training import TrainingConfig, training_recipe
+from trainer.config.training_config import TrainingConfig, training_recipe
 from trainer.train.session import RunInputs
 from trainer.train.training_state import Training
 

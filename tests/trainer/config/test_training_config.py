@@ -5,11 +5,11 @@ from pydantic import ValidationError
 
 from pipeline.core.errors import ParamsError
 from trainer.config.model import CompileMode
-from trainer.config.training import RECIPES, TrainingConfig, training_recipe
+from trainer.config.training_config import TRAINING_RECIPES, TrainingConfig, training_recipe
 
 
 def test_an_unknown_recipe_is_refused_with_the_names_that_exist() -> None:
-    assert training_recipe("tiny") is RECIPES["tiny"]
+    assert training_recipe("tiny") is TRAINING_RECIPES["tiny"]
     with pytest.raises(ParamsError, match="training recipe huge: it is not known; expected one of base, nam52"):
         training_recipe("huge")
 

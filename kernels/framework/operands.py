@@ -1,4 +1,4 @@
-"""Helpers that kernel files share: layout of their arguments, samples, and the sum of partial sums."""
+"""Operands of kernels: their layout and dtype, samples, and the sum of partial sums."""
 
 import torch
 from torch import Tensor

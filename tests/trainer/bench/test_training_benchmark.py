@@ -11,11 +11,11 @@ import torch
 from kernels import chunked_cross_entropy
 from kernels.framework.spec import ShapeCase
 from kernels.mamba3_scan import op as mamba3_scan
-from kernels.measure.rows import timing_environment
+from kernels.measure.measurements import timing_environment
 from pipeline.core.errors import TrainingError
 from tests.benchmarks.trainer.on_gpu import FIGURES, HEAD, section
 from tests.support.paths import ROOT
-from trainer.bench import rows as bench
+from trainer.bench import training_benchmark as bench
 
 HERE = {"gpu": "NVIDIA H200", "torch": "2", "triton": "3", "driver": "1"}
 

@@ -10,7 +10,7 @@ import pytest
 from pipeline.core.errors import FormatError, StoreError, TrainingError
 from pipeline.store.store import Store
 from tests.support.made_checkpoints import made, put
-from trainer.checkpoint import archive
+from trainer.checkpoint import checkpoint_archive
 from trainer.checkpoint.checkpoint import load
 
 
@@ -20,13 +20,13 @@ def test_an_export_is_the_same_bytes_everywhere_and_imports_as_the_same_checkpoi
     checkpoint_id = put(store, made(2))
     other = Store(tmp_path / "other")
     shas = {
-        archive.export_archive(place, put(place, made(2)), tmp_path / name)
+        checkpoint_archive.export_archive(place, put(place, made(2)), tmp_path / name)
         for place, name in ((store, "a"), (other, "b"))
     }
     third = Store(tmp_path / "third")
 
     assert len(shas) == 1
-    assert archive.import_archive(third, tmp_path / "a") == checkpoint_id
+    assert checkpoint_archive.import_archive(third, tmp_path / "a") == checkpoint_id
     assert load(third, checkpoint_id).state() == made(2).state()
 
 
@@ -81,12 +81,12 @@ def flipped(path: Path) -> None:
 def test_an_import_takes_an_export_and_nothing_else(
     store: Store, tmp_path: Path, spoil: Callable[[Path], None]
 ) -> None:
-    archive.export_archive(store, put(store, made(2)), tmp_path / "a.tar")
+    checkpoint_archive.export_archive(store, put(store, made(2)), tmp_path / "a.tar")
     spoil(tmp_path / "a.tar")
     other = Store(tmp_path / "other")
 
     with pytest.raises((TrainingError, StoreError)):
-        archive.import_archive(other, tmp_path / "a.tar")
+        checkpoint_archive.import_archive(other, tmp_path / "a.tar")
     assert list(other.root.glob("objects/*/*/*")) == []
     assert not (tmp_path / "outside").exists()
 
@@ -98,4 +98,4 @@ def test_an_export_of_an_earlier_version_is_refused_as_such(tmp_path: Path) -> N
         with_member(tar, tarfile.TarInfo(f"{'0' * 64}/manifest.json"), content)
 
     with pytest.raises(FormatError, match=r"version 1; expected 2.*Another version of Sluice wrote it"):
-        archive.import_archive(Store(tmp_path / "store"), path)
+        checkpoint_archive.import_archive(Store(tmp_path / "store"), path)

@@ -20,7 +20,7 @@ from pipeline.core.durable import sync, write_synced
 from pipeline.core.errors import DamagedError, TrainingError
 from pipeline.store.objects import MANIFEST, FileEntry, Manifest, refuse_other_version
 from pipeline.store.store import Store
-from trainer.checkpoint.checkpoint import KIND, open_stored
+from trainer.checkpoint.checkpoint import CHECKPOINT_KIND, open_stored
 
 _MAX_MANIFEST_BYTES = 16 << 20
 
@@ -108,7 +108,7 @@ def _manifest(content: bytes, subject: str) -> Manifest:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         found = f"its manifest cannot be read ({error})"
         raise TrainingError(subject, found, "an exported checkpoint", _AGAIN) from error
-    if manifest.kind != KIND:
+    if manifest.kind != CHECKPOINT_KIND:
         raise TrainingError(subject, f"it holds a {manifest.kind}", "a checkpoint", _AGAIN)
     return manifest
 

@@ -24,12 +24,12 @@ from typing import Any
 
 import torch
 
-from kernels.measure.rows import COMMITTED, Measurement, measure_missing, read_rows, timing_environment
+from kernels.measure.measurements import COMMITTED, Measurement, measure_missing, read_rows, timing_environment
 from pipeline.core.child_process import run_child
 from pipeline.core.errors import TrainingError
 from trainer.bench.device_checks import CheckSizes, measure_packing, measure_training
 from trainer.bench.step_timing import TimingCase, measure_determinism_cost, measure_steps
-from trainer.compile.cache import FOLDERS
+from trainer.compile.cache import CACHE_FOLDERS
 from trainer.config.model import CompileBackend, CompileMode
 
 _FULLGRAPH, _BUDGETED, _OFF = CompileMode.FULLGRAPH, CompileMode.BUDGETED, CompileMode.OFF
@@ -130,7 +130,7 @@ def _measured(row: BenchRow, options: argparse.Namespace, seconds_left: float) -
     """Measure a row in fresh processes; None if the time is over. A failure is a row too."""
     deadline, answers = time.monotonic() + seconds_left, []
     with tempfile.TemporaryDirectory() as folder:
-        environment = os.environ | {name: f"{folder}/{part}" for name, part in FOLDERS.items()}
+        environment = os.environ | {name: f"{folder}/{part}" for name, part in CACHE_FOLDERS.items()}
         start = partial(run_child, stdout=PIPE, stderr=PIPE, text=True, env=environment)
         for _ in range(1 + row.has_warm_start):
             done = start(_line(row, options), max(1.0, deadline - time.monotonic()))

@@ -102,7 +102,7 @@ def _optimizer(peak_learning_rate: float, num_warmup_steps: int, num_horizon_ste
 
 
 _LARGE = {"optimizer": _optimizer(1e-3, 500, 50_000), "batch_rows": 64, "micro_batch_rows": 4}
-RECIPES: dict[str, TrainingConfig] = {
+TRAINING_RECIPES: dict[str, TrainingConfig] = {
     "tiny": TrainingConfig(model=preset("tiny"), optimizer=_optimizer(1e-2, 5, 200), batch_rows=4),
     "small": TrainingConfig(
         model=preset("small"), optimizer=_optimizer(3e-3, 100, 5_000), batch_rows=64, micro_batch_rows=16
@@ -113,6 +113,6 @@ RECIPES: dict[str, TrainingConfig] = {
 
 def training_recipe(name: str) -> TrainingConfig:
     """Return the recipe of that name. Raises ParamsError naming those that exist."""
-    if name not in RECIPES:
-        raise ParamsError(f"training recipe {name}", "it is not known", f"one of {', '.join(sorted(RECIPES))}")
-    return RECIPES[name]
+    if name not in TRAINING_RECIPES:
+        raise ParamsError(f"training recipe {name}", "it is not known", f"one of {', '.join(sorted(TRAINING_RECIPES))}")
+    return TRAINING_RECIPES[name]
