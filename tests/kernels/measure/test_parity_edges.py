@@ -15,7 +15,7 @@ from kernels.chunked_cross_entropy import chunked_cross_entropy
 from kernels.engram_lookup import engram_lookup_backward_op
 from kernels.expert_combine import expert_combine
 from kernels.expert_dispatch import expert_dispatch
-from kernels.framework import backend, launch
+from kernels.framework import backend, operands
 from kernels.framework.spec import KernelSpec, all_specs
 from kernels.gated_rms_norm import gated_rms_norm
 from kernels.measure.parity import leaves, run_with_gradients
@@ -240,7 +240,7 @@ def test_partial_sums_are_added_in_one_order_whatever_their_number() -> None:
         pytest.skip("a kernel: it runs in the interpreter")
     partials_PX = torch.randn(70, 65, generator=torch.Generator().manual_seed(0))
 
-    sums_X = launch.sum_partials(partials_PX)
+    sums_X = operands.sum_partials(partials_PX)
 
     torch.testing.assert_close(sums_X, partials_PX.sum(0))
-    assert torch.equal(sums_X[:3], launch.sum_partials(partials_PX[:, :3].contiguous()))
+    assert torch.equal(sums_X[:3], operands.sum_partials(partials_PX[:, :3].contiguous()))
