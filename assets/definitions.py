@@ -3,9 +3,9 @@
 import dagster as dg
 
 from assets import jobs
+from assets.live_snapshot import live_snapshot
 from assets.resources import BuildResource, StoreResource
-from assets.snapshot import live_snapshot
-from assets.stages import stage_assets
+from assets.stage_assets import stage_assets
 from assets.training import TRAINING, training
 from pipeline.build.run_stage import BuildCallback
 

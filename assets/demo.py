@@ -16,7 +16,7 @@ from assets.trainer_process import run_trainer, trainer_command
 from pipeline.build.build import ProgressEvent
 from pipeline.build.recipes import RECIPES, ROOT, Recipe
 from pipeline.build.run_stage import BuildCallback, StageResult
-from pipeline.cli.console import StageBars, UpdatingLine, person, verdict_table, waterfall
+from pipeline.cli.console import StageBars, UpdatingLine, person, verdict_table, waterfall_table
 from pipeline.core.errors import FetchError, SluiceError
 from pipeline.store.store import Store
 
@@ -89,7 +89,7 @@ class Demo(BuildCallback):
                     run_id, failure = _execute(defs, job, config, instance)
                 if job == "build":
                     self.console.print()
-                    self.console.print(waterfall(self.results))
+                    self.console.print(waterfall_table(self.results))
                     self.console.print(verdict_table(verdict for each in self.results for verdict in each.verdicts))
                 if failure is not None:
                     self._print_failure(job, failure)

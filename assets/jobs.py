@@ -4,8 +4,8 @@ from typing import Any
 
 import dagster as dg
 
-from assets.config import filled
-from assets.snapshot import LIVE, PromotionParams
+from assets.forms import filled
+from assets.live_snapshot import LIVE, PromotionParams
 from assets.training import TRAINING, TrainingParams
 from pipeline.build.recipes import QUICK, Recipe
 from pipeline.stages.stages import STAGES

@@ -10,11 +10,11 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
-from assets.config import form, params_from
+from assets.forms import form, params_from
 from assets.instance import tag_corpus
+from assets.live_snapshot import LIVE
 from assets.reporting import sparkline, table
 from assets.resources import StoreResource, refusals, store_root
-from assets.snapshot import LIVE
 from assets.trainer_process import TrainerStoppedError, run_trainer, trainer_command
 from pipeline.build.run_stage import BuildCallback
 from pipeline.core.params import Params

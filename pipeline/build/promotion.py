@@ -9,7 +9,7 @@ from pipeline.core.errors import DamagedError, MissingError, SnapshotError
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
 from pipeline.stages.stages import STAGES
 from pipeline.store.objects import StoredObject
-from pipeline.store.snapshot import resolve
+from pipeline.store.snapshot import resolve_snapshot
 from pipeline.store.store import Store
 
 
@@ -34,7 +34,7 @@ def promote(store: Store, corpus: str, to: str = "candidate", reason: str = "pro
     documents, RefMovedError if another promotion came first.
     """
     old = store.ref_text(corpus, "live")
-    new = resolve(store, corpus, to)
+    new = resolve_snapshot(store, corpus, to)
     refuse_withdrawn(store, new)
     verdicts = judge_again(store, new)
     refuse_blocked(verdicts, f"promotion of snapshot {new[:12]} in corpus {corpus}")

@@ -13,7 +13,7 @@ from rich.console import Console
 from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import RECIPES, params_of, pins_of
 from pipeline.build.run_stage import StageResult, run_stages
-from pipeline.cli.console import StageBars, verdict_table, waterfall
+from pipeline.cli.console import StageBars, verdict_table, waterfall_table
 from pipeline.cli.declaration import Answer, add_corpus, command
 from pipeline.core.command_line import amount, whole_number
 from pipeline.stages.stages import STAGES
@@ -103,7 +103,7 @@ def _stage_row(result: StageResult, seconds: float) -> dict[str, Any]:
 
 
 def _print_results(person: Console, results: Sequence[StageResult]) -> None:
-    person.print(waterfall(results))
+    person.print(waterfall_table(results))
     failing = [verdict for result in results for verdict in result.verdicts if not verdict.passed]
     num_gates = sum(len(result.verdicts) for result in results)
     person.print(f"{num_gates - len(failing)} of {num_gates} gates passed")

@@ -149,7 +149,7 @@ def _speed(num_bytes: int, seconds: float) -> str:
     return f"{rate / 1e6:.1f} MB/s" if rate >= 1e5 else f"{rate / 1e3:.1f} kB/s"
 
 
-def waterfall(results: Sequence[StageResult]) -> Table:
+def waterfall_table(results: Sequence[StageResult]) -> Table:
     """Build a table of files, bytes and tokens in and out of each stage, and its drops by reason, most frequent first."""
     table = Table(title="Waterfall", title_justify="left")
     table.add_column("stage")

@@ -113,9 +113,9 @@ def _add_diff_arguments(parser: argparse.ArgumentParser) -> None:
 @command("diff", "list what changed between two snapshots, and why", _add_diff_arguments)
 def _diff(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     from pipeline.lineage.diff import difference
-    from pipeline.store.snapshot import resolve
+    from pipeline.store.snapshot import resolve_snapshot
 
-    a, b = (resolve(store, options.corpus, name) for name in (options.a, options.b))
+    a, b = (resolve_snapshot(store, options.corpus, name) for name in (options.a, options.b))
     found = difference(store, a, b, options.documents)
     person.print(plain_table("Totals", [{"snapshot": name} | row for name, row in found.totals.items()]))
     for title, rows in (("Made with", found.settings), ("Changes", found.causes), ("Documents", found.documents)):

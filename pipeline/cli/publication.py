@@ -31,9 +31,9 @@ def _add_export_arguments(parser: argparse.ArgumentParser) -> None:
 
 @command("export", "write a snapshot for other tools", _add_export_arguments)
 def _export(options: argparse.Namespace, store: Store, person: Console) -> Answer:
-    from pipeline.store.snapshot import open_snapshot, resolve
+    from pipeline.store.snapshot import open_snapshot, resolve_snapshot
 
-    snapshot = open_snapshot(store, resolve(store, options.corpus, options.snapshot))
+    snapshot = open_snapshot(store, resolve_snapshot(store, options.corpus, options.snapshot))
     answer = export(snapshot, options.format, options.out)
     person.print(f"snapshot {snapshot.snapshot_id[:12]} as {options.format} in {options.out}: {answer['written']}")
     return 0, answer
@@ -47,9 +47,9 @@ def _add_card_arguments(parser: argparse.ArgumentParser) -> None:
 @command("card", "describe a snapshot: data card, Croissant, SPDX bill of materials", _add_card_arguments)
 def _card(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     from pipeline.export.card import facts_of
-    from pipeline.store.snapshot import open_snapshot, resolve
+    from pipeline.store.snapshot import open_snapshot, resolve_snapshot
 
-    facts = facts_of(open_snapshot(store, resolve(store, options.corpus, options.snapshot)))
+    facts = facts_of(open_snapshot(store, resolve_snapshot(store, options.corpus, options.snapshot)))
     described = resolve_name(DESCRIPTIONS[options.form].writer)(facts)
     is_text = isinstance(described, str)
     if not options.json:

@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.lexing.lexer import Lexed, Lexer, Spans, bytes_of, lexed, loops
+from pipeline.lexing.lexer import Lexed, Lexer, SpanArray, bytes_of, lexed, loops
 
 _RAW_STRING = re.compile(r'((?:u8?|[LU])?R)"([^ ()\\\t\n\x80-\U0010ffff]{0,16})\(([\s\S]*)\)\2"\Z')
 _LEADING = re.compile(
@@ -68,11 +68,11 @@ def _blanked(content: bytes) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
     data = np.frombuffer(content, np.uint8)
     kinds = data if content.isascii() else _read_only(np.minimum(data, loops().WORD))
     _, tokens, comments = _scan(data, kinds)
-    bare, is_kept = loops().blanked(data, kinds, tokens, comments)
+    bare, is_kept = loops().blank(data, kinds, tokens, comments)
     return bare, is_kept
 
 
-def _scan(data: NDArray[np.uint8], kinds: NDArray[np.uint8]) -> tuple[NDArray[np.uint64], Spans, Spans]:
+def _scan(data: NDArray[np.uint8], kinds: NDArray[np.uint8]) -> tuple[NDArray[np.uint64], SpanArray, SpanArray]:
     """Return the hashes of the tokens, and the places of tokens and comments: `kinds` are those of the bytes."""
     num = len(data)
     hashes, tokens, comments = np.empty(num, np.uint64), np.empty((num, 2), np.int64), np.empty((num, 2), np.int64)

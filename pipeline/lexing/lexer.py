@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pipeline.core.languages import CPP, Language, language_of
 
-Spans = NDArray[np.int64]
+SpanArray = NDArray[np.int64]
 """Start and end of stretches of a text, shape (number, 2)."""
 
 _LICENSE_WORDS = re.compile(r"copyright|licen[cs]e|spdx-|all rights reserved|public domain|redistribut", re.IGNORECASE)
@@ -33,8 +33,8 @@ class Lexed:
     text: str
     data: NDArray[np.uint8]
     hashes: NDArray[np.uint64]
-    tokens: Spans
-    comments: Spans
+    tokens: SpanArray
+    comments: SpanArray
 
     @classmethod
     def from_characters(
@@ -46,7 +46,7 @@ class Lexed:
         in_bytes = [starts[np.array([*spans], np.int64).reshape(-1, 2)] for spans in (tokens, comments)]
         return cls(text, data, loops().hashes_of_spans(data, in_bytes[0]), *in_bytes)
 
-    def in_characters(self, spans: Spans) -> Spans:
+    def in_characters(self, spans: SpanArray) -> SpanArray:
         """Return spans of bytes as spans of characters."""
         if len(self.data) == len(self.text):
             return spans

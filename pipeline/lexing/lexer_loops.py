@@ -1,6 +1,6 @@
 """Loops over bytes, tokens and shingles, as machine code. Import this module late: numba takes half a second.
 
-`lex` is the scanner of C and C++; the loops below `blanked` are those of all lexers. All arithmetic is on integers, so the
+`lex` is the scanner of C and C++; the loops below `blank` are those of all lexers. All arithmetic is on integers, so the
 bits are the same on every processor.
 """
 
@@ -204,7 +204,7 @@ def lex(data, kinds, hashes, spans, comments):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def blanked(data, kinds, tokens, comments):  # type: ignore[no-untyped-def]
+def blank(data, kinds, tokens, comments):  # type: ignore[no-untyped-def]
     """Return the bytes with a space for each one in a comment or a literal but line ends; and which are code or come first."""
     bare, is_kept = data.copy(), np.ones(len(data), np.bool_)
     for index in range(len(comments)):
@@ -290,7 +290,7 @@ def runs(hashes, length):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def runs_with_prefix(hashes, length, prefixes):  # type: ignore[no-untyped-def]
+def prefixed_runs(hashes, length, prefixes):  # type: ignore[no-untyped-def]
     """Return the runs whose leading 16 bits are set in a table."""
     every = runs(hashes, length)
     num_found = 0

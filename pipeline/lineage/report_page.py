@@ -52,9 +52,9 @@ def render_page(report: Report) -> str:
     return environment.get_template(TEMPLATE).render(
         report=report,
         first_stage=STAGES.names[0],
-        waterfall=Markup(waterfall(report)),
-        sources_plot=Markup(sources(report)),
-        similarities=Markup(similarities(report)),
+        waterfall=Markup(plot_waterfall(report)),
+        sources_plot=Markup(plot_sources(report)),
+        similarities=Markup(plot_similarities(report)),
         shares={source["source"]: bytes_by_family(source) for source in report.sources},
         **{name: sum(source[name] for source in report.sources) for name in names},
     )
@@ -69,7 +69,7 @@ def family(reason: str) -> str:
     return "duplicate" if reason.endswith("duplicate") else "filter"
 
 
-def waterfall(report: Report) -> str:
+def plot_waterfall(report: Report) -> str:
     """Plot the bytes of source code collected, dropped by each rule, and kept."""
     rules = [rule for rule in report.rules if rule["stage"] != STAGES.names[0]]
     rules.sort(key=lambda rule: (-rule["num_bytes"], rule["reason"]))
@@ -90,7 +90,7 @@ def waterfall(report: Report) -> str:
         return _svg(figure)
 
 
-def sources(report: Report) -> str:
+def plot_sources(report: Report) -> str:
     """Plot the bytes of each source by fate, largest source first."""
     rows = sorted(report.sources, key=lambda source: (-source["num_bytes_in"], source["source"]))
     left = [0.0] * len(rows)
@@ -104,7 +104,7 @@ def sources(report: Report) -> str:
         return _svg(figure)
 
 
-def similarities(report: Report) -> str:
+def plot_similarities(report: Report) -> str:
     """Plot the similarities of near-duplicates to their keepers, with the thresholds. Empty without near-duplicates."""
     losers = [loser for cluster in report.clusters for loser in cluster["losers"]]
     alike = [loser["jaccard"] for loser in losers if loser["reason"] == "near_duplicate"]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from pipeline.core.digests import file_sha256
 from pipeline.core.errors import ParamsError, StoreError
-from pipeline.store.log import HISTORY, WITHDRAWALS
+from pipeline.store.log import PROMOTIONS, WITHDRAWALS
 from pipeline.store.objects import MANIFEST, StoredObject, read_manifest
 from pipeline.store.store import Store
 from pipeline.store.store_layout import visible
@@ -50,7 +50,7 @@ def _bad_records(store: Store) -> Iterator[str]:
             store.verdicts(path.stem)
         except StoreError as error:
             yield str(error)
-    for log, required in ((HISTORY, "corpus"), (WITHDRAWALS, "selector")):
+    for log, required in ((PROMOTIONS, "corpus"), (WITHDRAWALS, "selector")):
         try:
             list(store.entries(log, required))
         except StoreError as error:

@@ -12,7 +12,7 @@ from pipeline.core.errors import DamagedError
 from pipeline.core.params import canonical_json
 from pipeline.store.locks import REFS_LOCK, Locks
 
-HISTORY = Path("log") / "promotions.jsonl"
+PROMOTIONS = Path("log") / "promotions.jsonl"
 WITHDRAWALS = Path("log") / "withdrawals.jsonl"
 
 
@@ -24,7 +24,7 @@ class Log(Locks):
 
     def history(self, corpus: str) -> list[dict[str, Any]]:
         """Return every move of the refs of a corpus, oldest first, without a line torn by a power cut. Raises DamagedError."""
-        return [entry for entry in self.entries(HISTORY, "corpus") if entry["corpus"] == corpus]
+        return [entry for entry in self.entries(PROMOTIONS, "corpus") if entry["corpus"] == corpus]
 
     def withdrawals(self) -> list[dict[str, Any]]:
         """Return every withdrawal, and each one taken back (`is_undone`), oldest first. Raises DamagedError."""

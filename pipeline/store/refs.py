@@ -3,7 +3,7 @@
 from pipeline.core.durable import replace
 from pipeline.core.errors import DamagedError, MissingError, ParamsError, RefMovedError
 from pipeline.store.locks import REFS_LOCK
-from pipeline.store.log import HISTORY, Log
+from pipeline.store.log import PROMOTIONS, Log
 from pipeline.store.objects import Objects
 from pipeline.store.store_layout import is_id, is_name, refuse_bad_corpus, text_of, visible
 
@@ -19,7 +19,7 @@ class Refs(Objects, Log):
                 f"ref {corpus}/{name}",
                 f"it holds {found[:80]!r}",
                 "an id",
-                f"The last id is in {HISTORY}; the next move of the ref repairs it.",
+                f"The last id is in {PROMOTIONS}; the next move of the ref repairs it.",
             )
         return found
 
@@ -69,7 +69,7 @@ class Refs(Objects, Log):
                     "Another writer moved it. Look at what it names now, then run again.",
                 )
             if found != new:
-                self.append(HISTORY, {"corpus": corpus, "ref": name, "old": old, "new": new, "reason": reason})
+                self.append(PROMOTIONS, {"corpus": corpus, "ref": name, "old": old, "new": new, "reason": reason})
                 replace(self.root / "refs" / corpus / name, f"{new}\n".encode())
 
     def remove_ref(self, corpus: str, name: str, reason: str) -> None:
@@ -77,7 +77,7 @@ class Refs(Objects, Log):
         with self.lock(REFS_LOCK):
             old = self.ref_text(corpus, name)
             if old is not None:
-                self.append(HISTORY, {"corpus": corpus, "ref": name, "old": old, "new": None, "reason": reason})
+                self.append(PROMOTIONS, {"corpus": corpus, "ref": name, "old": old, "new": None, "reason": reason})
                 (self.root / "refs" / corpus / name).unlink()
 
 

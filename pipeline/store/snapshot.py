@@ -75,7 +75,7 @@ class Snapshot:
         raise SnapshotError(f"snapshot {self.snapshot_id[:12]}", f"no source {source}", f"one of {names}")
 
 
-def resolve(store: Store, corpus: str, name: str) -> str:
+def resolve_snapshot(store: Store, corpus: str, name: str) -> str:
     """Return the id of `live`, of `candidate`, or of an object by its id. Raises MissingError saying how to make one."""
     if name not in REFS:
         return store.read(name).object_id

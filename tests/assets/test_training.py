@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from assets.config import filled, form, params_from
+from assets.forms import filled, form, params_from
 from assets.training import TrainingParams, command_of, training_metadata
 from pipeline.core.errors import ParamsError
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from kernels.measure.measurements import timing_environment
 from pipeline.core.errors import TrainingError
-from pipeline.store.snapshot import resolve
+from pipeline.store.snapshot import resolve_snapshot
 from pipeline.store.store import Store
 from trainer.bench.step_timing import plan_attention
 from trainer.config.model import Precision
@@ -87,7 +87,7 @@ def measure_packing(sizes: CheckSizes) -> dict[str, Any]:
 def measure_training(sizes: CheckSizes, options: argparse.Namespace) -> dict[str, Any]:
     """Compare a bfloat16 training that is stopped and resumed in fresh processes with an uninterrupted one."""
     store = Store(options.store)
-    snapshot_id = resolve(store, options.corpus, options.snapshot)
+    snapshot_id = resolve_snapshot(store, options.corpus, options.snapshot)
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         copy = copy_snapshot(store, snapshot_id, Path(folder) / "store")
         sessions = ChildSessions(copy, snapshot_id, Path(folder) / "runs", sizes.steps[-1])

@@ -43,9 +43,9 @@ def add_snapshot_arguments(parser: argparse.ArgumentParser, corpus: str, ref: st
 
 def snapshot_id(options: argparse.Namespace) -> str:
     """Return the id of the snapshot that the arguments of `add_snapshot_arguments` name."""
-    from pipeline.store.snapshot import resolve
+    from pipeline.store.snapshot import resolve_snapshot
 
-    return resolve(open_store(options), options.corpus, options.snapshot)
+    return resolve_snapshot(open_store(options), options.corpus, options.snapshot)
 
 
 def add_retention(parser: argparse.ArgumentParser) -> None:

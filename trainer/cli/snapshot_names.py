@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from pipeline.core.errors import ParamsError
-from pipeline.store.snapshot import REFS, resolve
+from pipeline.store.snapshot import REFS, resolve_snapshot
 from pipeline.store.store import Store
 from pipeline.store.store_layout import is_id
 from trainer.checkpoint.checkpoint import open_stored, read_state
@@ -32,9 +32,9 @@ def resolve_snapshots(
     if mix:
         return _resolve_mixture(store, mix)
     if follow is None:
-        return ResolvedSnapshots(resolve(store, corpus, snapshot or "live"))
+        return ResolvedSnapshots(resolve_snapshot(store, corpus, snapshot or "live"))
     if follow in REFS:
-        return ResolvedSnapshots(resolve(store, corpus, snapshot or follow), follow=f"{corpus}/{follow}")
+        return ResolvedSnapshots(resolve_snapshot(store, corpus, snapshot or follow), follow=f"{corpus}/{follow}")
     if snapshot is not None:
         found = "--follow names a checkpoint, whose snapshots are repeated"
         raise ParamsError("--snapshot", found, "no --snapshot", "Leave --snapshot out.")
@@ -61,7 +61,7 @@ def _resolve_member(store: Store, name: str) -> str:
     if ref not in ("", *REFS):
         expected = "CORPUS, CORPUS/live, CORPUS/candidate or an id"
         raise ParamsError(f"--mix {name}", f"there is no ref {ref}", expected)
-    return resolve(store, "", name) if is_id(name) else resolve(store, corpus, ref or "live")
+    return resolve_snapshot(store, "", name) if is_id(name) else resolve_snapshot(store, corpus, ref or "live")
 
 
 def _weight(argument: str, text: str) -> float:

@@ -29,12 +29,12 @@ def include_graph(includes: Mapping[str, Sequence[str]]) -> dict[str, list[str]]
         by_name[PurePosixPath(path).name].append(path)
     graph = {}
     for path in sorted(includes):
-        targets = {resolve(path, written, by_name) for written in includes[path]}
+        targets = {resolve_include(path, written, by_name) for written in includes[path]}
         graph[path] = sorted(target for target in targets if target is not None and target != path)
     return graph
 
 
-def resolve(path: str, written: str, by_name: Mapping[str, Sequence[str]]) -> str | None:
+def resolve_include(path: str, written: str, by_name: Mapping[str, Sequence[str]]) -> str | None:
     """Return the file that `#include written` in `path` means, or None. `by_name` holds the paths of each file name.
 
     Quotes look beside the file first. Else it is the path that ends in the name and shares most folders with

@@ -11,7 +11,7 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
 
-def flat(column: pa.ChunkedArray) -> IntArray:
+def flat_values(column: pa.ChunkedArray) -> IntArray:
     """Return the values of all lists of a column, one list after the other."""
     return np.asarray(pc.list_flatten(column)).astype(np.int64)
 

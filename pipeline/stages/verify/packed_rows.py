@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pipeline.contracts.training_row import NUM_SENTINELS
-from pipeline.stages.verify.list_values import BoolArray, IntArray, flat, lengths, lists
+from pipeline.stages.verify.list_values import BoolArray, IntArray, flat_values, lengths, lists
 
 Pieces = dict[int, npt.NDArray[Any]]
 """The ids of the pieces of a document, by the index of the piece."""
@@ -25,7 +25,9 @@ def count_boundary_mismatches(packed: pa.Table, row_length: int, specials: Mappi
     columns = [packed[name] for name in ("input_ids", "doc_ids", "loss_mask", "target_ids")]
     if any((lengths(column) != row_length).any() for column in columns):
         return int(packed.num_rows)
-    ids_NT, doc_ids_NT, loss_mask_NT, target_ids_NT = (flat(column).reshape(-1, row_length) for column in columns)
+    ids_NT, doc_ids_NT, loss_mask_NT, target_ids_NT = (
+        flat_values(column).reshape(-1, row_length) for column in columns
+    )
     expected_NT, starts_NT, ends_NT = _layout(packed, row_length)
     is_valid_NT = expected_NT > 0
     trained_NT = is_valid_NT & ~ends_NT
@@ -91,7 +93,7 @@ def _layout(packed: pa.Table, row_length: int) -> tuple[IntArray, BoolArray, Boo
     A row whose pieces do not fit gets no pieces at all, so that it is a mismatch.
     """
     column = packed["source_doc_token_lengths"]
-    lengths_P, num_pieces_N = flat(column), lengths(column)
+    lengths_P, num_pieces_N = flat_values(column), lengths(column)
     row_of_piece_P = np.repeat(np.arange(len(num_pieces_N)), num_pieces_N)
     piece_in_row_P = np.arange(len(lengths_P)) - np.repeat(np.cumsum(num_pieces_N) - num_pieces_N, num_pieces_N)
     valid_N = np.bincount(row_of_piece_P, weights=lengths_P, minlength=len(num_pieces_N)).astype(np.int64)

@@ -20,7 +20,7 @@ from pipeline.core.schema import check_table
 from pipeline.core.table_names import ENRICHED, PACKED, TOKENS, TRAINING_ROWS
 from pipeline.formats.megatron import count_documents_that_differ, write_megatron
 from pipeline.stages.tokenize.vocabulary import Vocabulary, load_vocabulary
-from pipeline.stages.verify.list_values import flat, lists
+from pipeline.stages.verify.list_values import flat_values, lists
 from pipeline.stages.verify.packed_rows import (
     count_boundary_mismatches,
     count_commit_order_violations,
@@ -142,7 +142,7 @@ def _token_measures(job: PartJob, tokens: pa.Table) -> dict[str, float]:
     texts = job.inputs["texts"].table(ENRICHED, ["document_id", "text"])
     specials = job.identity["vocabulary"]["specials"]
     return {
-        "num_tokens": len(flat(tokens["input_ids"])),
+        "num_tokens": len(flat_values(tokens["input_ids"])),
         "num_round_trip_failures": count_round_trip_failures(tokens, texts, tokenizer),
         "num_misaligned_columns": count_misaligned_columns(tokens),
         "num_special_ids_in_text": count_special_ids(tokens, specials.values()),

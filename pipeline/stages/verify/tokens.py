@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from tokenizers import Tokenizer
 
-from pipeline.stages.verify.list_values import IntArray, flat, lengths, lists
+from pipeline.stages.verify.list_values import IntArray, flat_values, lengths, lists
 
 _DOCUMENTS_IN_BATCH = 256
 
@@ -51,17 +51,17 @@ def count_misaligned_columns(tokens: pa.Table) -> int:
 
 def count_ids_out_of_range(table: pa.Table, vocabulary_size: int) -> int:
     """Count ids in the column `input_ids` at or above the vocabulary's size."""
-    return int((flat(table["input_ids"]) >= vocabulary_size).sum())
+    return int((flat_values(table["input_ids"]) >= vocabulary_size).sum())
 
 
 def count_special_ids(tokens: pa.Table, special_ids: Iterable[int]) -> int:
     """Count special ids among the ids of documents, which have none: a special token's spelling in a text is text."""
-    return int(np.isin(flat(tokens["input_ids"]), sorted(special_ids)).sum())
+    return int(np.isin(flat_values(tokens["input_ids"]), sorted(special_ids)).sum())
 
 
 def count_ids(table: pa.Table, vocabulary_size: int) -> IntArray:
     """Count how often each id of the vocabulary occurs in the column `input_ids`, without ids out of range."""
-    ids = flat(table["input_ids"])
+    ids = flat_values(table["input_ids"])
     return np.bincount(ids[ids < vocabulary_size], minlength=vocabulary_size).astype(np.int64)
 
 
@@ -74,7 +74,7 @@ def _decoded(tokens: pa.Table, tokenizer: Tokenizer) -> Iterator[str]:
 
 def _count_bad_chunk_starts(column: pa.ChunkedArray, lengths_N: IntArray) -> int:
     """Count documents with a chunk start outside of their tokens or not after the one before."""
-    starts_S, document_S = flat(column), np.repeat(np.arange(len(lengths_N)), lengths(column))
+    starts_S, document_S = flat_values(column), np.repeat(np.arange(len(lengths_N)), lengths(column))
     is_bad_S = (starts_S < 0) | (starts_S >= lengths_N[document_S])
     is_bad_S[1:] |= (np.diff(starts_S) <= 0) & (np.diff(document_S) == 0)
     return len(np.unique(document_S[is_bad_S]))

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.contracts.training_row import FILE_DIGEST, PIECE_DIGEST, STRUCTURE
-from pipeline.stages.verify.list_values import BoolArray, IntArray, flat, lengths, lists, lists_agree
+from pipeline.stages.verify.list_values import BoolArray, IntArray, flat_values, lengths, lists, lists_agree
 
 
 def count_training_rows_that_differ(packed: pa.Table, training: pa.Table) -> int:
@@ -40,12 +40,12 @@ def count_structures_that_differ(
     lengths_N = lengths(training["input_ids"])
     if any(training[name].null_count or (lengths(training[name]) != lengths_N).any() for name in STRUCTURE):
         return int(training.num_rows)
-    ids, row_of_slot = flat(training["input_ids"]), np.repeat(np.arange(training.num_rows), lengths_N)
+    ids, row_of_slot = flat_values(training["input_ids"]), np.repeat(np.arange(training.num_rows), lengths_N)
     is_text = ~np.isin(ids, no_text)
     slots_S = np.flatnonzero(is_text)[_document_order(tokens, packed, is_text, lengths_N)]
     is_wrong_N = np.zeros(training.num_rows, np.bool_)
     for name in STRUCTURE:
-        found, wanted_S = flat(training[name]), flat(tokens[name])
+        found, wanted_S = flat_values(training[name]), flat_values(tokens[name])
         if len(wanted_S) != len(slots_S):
             return int(training.num_rows)
         is_wrong_N[row_of_slot[slots_S[found[slots_S] != wanted_S]]] = True
@@ -55,7 +55,10 @@ def count_structures_that_differ(
 
 def _document_order(tokens: pa.Table, packed: pa.Table, is_text: BoolArray, lengths_N: IntArray) -> IntArray:
     """Return the text slots of the rows in the order of the documents' tokens."""
-    num_pieces_N, lengths_P = lengths(packed["source_doc_token_lengths"]), flat(packed["source_doc_token_lengths"])
+    num_pieces_N, lengths_P = (
+        lengths(packed["source_doc_token_lengths"]),
+        flat_values(packed["source_doc_token_lengths"]),
+    )
     rows_P = np.repeat(np.arange(len(num_pieces_N)), num_pieces_N)
     before_P = np.cumsum(lengths_P) - lengths_P
     first_of_row_N = before_P[np.minimum(np.cumsum(num_pieces_N) - num_pieces_N, len(before_P) - 1)]
@@ -64,7 +67,7 @@ def _document_order(tokens: pa.Table, packed: pa.Table, is_text: BoolArray, leng
     first_S, last_S = text_before[starts_P], text_before[starts_P + lengths_P]
     names = pc.list_flatten(packed["source_doc_ids"])
     document_P = pc.index_in(names, value_set=tokens["document_id"].combine_chunks()).fill_null(-1).to_numpy()
-    order_P = np.lexsort((flat(packed["piece_indices"]), document_P))
+    order_P = np.lexsort((flat_values(packed["piece_indices"]), document_P))
     counts_P = (last_S - first_S)[order_P]
     return np.repeat(first_S[order_P] - (np.cumsum(counts_P) - counts_P), counts_P) + np.arange(counts_P.sum())
 

@@ -13,9 +13,9 @@ from pipeline.core.digests import file_sha256
 from pipeline.core.errors import ArchiveError, FetchError, SourceError
 from pipeline.pins.pins import SourcePin
 from pipeline.stages.collect.contents import ReadOptions, SourceContents
-from pipeline.stages.collect.git.command import create_repository, run_git, run_online
 from pipeline.stages.collect.kinds.source_kind import Fetcher, Origin, SourceKind, file_blocks
 from pipeline.stages.collect.params import RetryPolicy
+from pipeline.stages.collect.repositories.command import create_repository, run_git, run_online
 
 Commit = Annotated[str, Field(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})$")]
 GitUrl = Annotated[
@@ -79,8 +79,8 @@ def _fetch(pin: GitPin, fetcher: Fetcher) -> Path:
 
 
 def _read(job: PartJob, pack: Path, options: ReadOptions) -> SourceContents:
-    from pipeline.stages.collect.git.history import modifications
-    from pipeline.stages.collect.git.pack_objects import commit_contents, open_pack
+    from pipeline.stages.collect.repositories.history import modifications
+    from pipeline.stages.collect.repositories.pack_objects import commit_contents, open_pack
 
     commit: str = job.identity["revision"]
     with open_pack(pack, commit, job.name) as objects:

@@ -16,7 +16,7 @@ from pipeline.stages.collect.params import CollectParams, RetryPolicy
 if TYPE_CHECKING:
     from pipeline.stages.collect.network.package_index import PackageIndex
 
-P = TypeVar("P", bound=SourcePin)
+PinT = TypeVar("PinT", bound=SourcePin)
 CollectContext = StageContext[CollectParams]
 
 
@@ -35,12 +35,12 @@ def _origin(pin: Mapping[str, Any]) -> Origin:
 
 
 @dataclass(frozen=True)
-class SourceKind(Generic[P]):
+class SourceKind(Generic[PinT]):
     """A kind of source. Its functions import heavy libraries when they are called, not with their module."""
 
-    pin: type[P]
+    pin: type[PinT]
     """The model of its pins; the default of `kind` there is the kind's name."""
-    fetch: Callable[[P, "Fetcher"], Path]
+    fetch: Callable[[PinT, "Fetcher"], Path]
     """Return the path of the verified bytes, fetching what is missing. Raises SourceError."""
     read: Callable[[PartJob, Path, ReadOptions], SourceContents]
     """Read the source from those bytes. Raises SourceError. Runs in a worker process."""

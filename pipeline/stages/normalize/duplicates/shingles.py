@@ -29,7 +29,7 @@ def run_hashes(hashes: NDArray[np.uint64], length: int) -> NDArray[np.uint64]:
 
 def runs_with_prefix(hashes: NDArray[np.uint64], length: int, prefixes: NDArray[np.bool_]) -> NDArray[np.uint64]:
     """Return the hashes of the runs of `length` tokens whose leading 16 bits are set in the table `prefixes`, in order."""
-    found: NDArray[np.uint64] = loops().runs_with_prefix(hashes, length, prefixes)
+    found: NDArray[np.uint64] = loops().prefixed_runs(hashes, length, prefixes)
     return found
 
 

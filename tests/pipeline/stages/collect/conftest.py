@@ -1,7 +1,6 @@
 """Surroundings for collect: a stage context in a temporary folder, and a local package index that can misbehave."""
 
 import hashlib
-import importlib
 import io
 import json
 import tarfile
@@ -10,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 
@@ -63,14 +63,14 @@ class Surroundings:
     def make(self, parts: Sequence[Part]) -> tuple[Mapping[str, MadePart], Mapping[str, SourceError]]:
         made, failed = {}, {}
         for part in parts:
-            module, _, function = STAGES["collect"].functions[part.function].partition(":")
+            function = resolve_name(STAGES["collect"].part_kind(part.function).functions[part.function])
             key = digest([part.function, fingerprint(part.params), dict(part.identity)])
             if key in self.known:
                 made[part.name] = self.known[key]
                 continue
             job = PartJob(part.name, part.params, {}, part.identity, part.places)
             try:
-                output = getattr(importlib.import_module(module), function)(job)
+                output = function(job)
             except SourceError as error:
                 failed[part.name] = error
                 continue

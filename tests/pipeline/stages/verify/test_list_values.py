@@ -3,15 +3,15 @@
 import numpy as np
 import pyarrow as pa
 
-from pipeline.stages.verify.list_values import flat, lengths, lists, lists_agree
+from pipeline.stages.verify.list_values import flat_values, lengths, lists, lists_agree
 
 TYPE = pa.large_list(pa.uint16())
 COLUMN = pa.chunked_array([pa.array([[1, 2], []], TYPE), pa.array([None, [3]], TYPE)])
 
 
 def test_values_and_lengths_of_chunks_are_concatenated() -> None:
-    assert flat(COLUMN).tolist() == [1, 2, 3]
-    assert flat(COLUMN).dtype == np.int64
+    assert flat_values(COLUMN).tolist() == [1, 2, 3]
+    assert flat_values(COLUMN).dtype == np.int64
     assert lengths(COLUMN).tolist() == [2, 0, 0, 1]
     assert [values.tolist() for values in lists(COLUMN)] == [[1, 2], [], [], [3]]
 

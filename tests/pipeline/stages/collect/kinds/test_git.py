@@ -15,9 +15,9 @@ import pytest
 
 from pipeline.cli.main import main
 from pipeline.core.errors import ArchiveError, FetchError, SourceError
-from pipeline.stages.collect.git.command import error_message
 from pipeline.stages.collect.kinds.git import GitPin
 from pipeline.stages.collect.params import CollectParams, RetryPolicy
+from pipeline.stages.collect.repositories.command import error_message
 from pipeline.stages.collect.stage import run
 from pipeline.store.fsck import fsck
 from pipeline.store.store import Store

@@ -15,7 +15,7 @@ from typing import IO
 from pipeline.core.errors import ArchiveError, SourceError
 from pipeline.pins.local_tree import printable_path
 from pipeline.stages.collect.contents import ReadFile, ReadOptions, SkippedFile, SourceContents, over_limit
-from pipeline.stages.collect.git.command import create_repository, run_git, start_git, stream_git
+from pipeline.stages.collect.repositories.command import create_repository, run_git, start_git, stream_git
 
 _FOLDER, _LINK, _SUBMODULE = "40000", "120000", "160000"
 _FILES = frozenset({"100644", "100755", "100664"})  # the last is found in very old trees

@@ -8,9 +8,9 @@ import pytest
 
 from pipeline.core.records import FileModification
 from pipeline.core.schema import check_table
-from pipeline.stages.collect.git.history import Change, is_accepted
 from pipeline.stages.collect.kinds.git import GitPin
 from pipeline.stages.collect.params import RetryPolicy
+from pipeline.stages.collect.repositories.history import Change, is_accepted
 from pipeline.stages.collect.stage import run
 from tests.support import git_repository as made
 from tests.support.git_repository import Repository

@@ -16,7 +16,7 @@ from pydantic_core import PydanticUndefined, to_jsonable_python
 from pipeline.core.errors import ParamsError
 from pipeline.core.params import Params
 
-P = TypeVar("P", bound=Params)
+ParamsT = TypeVar("ParamsT", bound=Params)
 
 
 @cache
@@ -38,7 +38,7 @@ def filled(params: Params) -> dg.Config:
     return form(type(params))(**{name: _filled(getattr(params, name)) for name in type(params).model_fields})
 
 
-def params_from(config: dg.Config, params: type[P]) -> P:
+def params_from(config: dg.Config, params: type[ParamsT]) -> ParamsT:
     """Return the Params of a filled form. Raises ParamsError naming each field that is out of its bounds, and its value."""
     try:
         return params.model_validate_json(config.model_dump_json(warnings=False))

@@ -16,8 +16,8 @@ from typing import IO
 from pipeline.core.languages import is_source, source_suffixes
 from pipeline.core.records import FileModification
 from pipeline.pins.local_tree import printable_path
-from pipeline.stages.collect.git.command import run_git, stream_git
-from pipeline.stages.collect.git.pack_objects import PackObjects
+from pipeline.stages.collect.repositories.command import run_git, stream_git
+from pipeline.stages.collect.repositories.pack_objects import PackObjects
 
 MAX_FILES_IN_COMMIT = 5
 """Maximum number of C/C++ files that an accepted commit touches: a larger one is a sweep over the code."""

@@ -6,7 +6,7 @@ from typing import Literal
 import pytest
 from pydantic import Field
 
-from assets.config import filled, form, params_from
+from assets.forms import filled, form, params_from
 from pipeline.build.recipes import RECIPES
 from pipeline.core.errors import ParamsError
 from pipeline.core.params import Params, fingerprint

@@ -8,7 +8,7 @@ from typing import Any
 import dagster as dg
 
 from assets.checks import check_result, check_specs
-from assets.config import form, params_from
+from assets.forms import form, params_from
 from assets.reporting import failures_text, snapshot_metadata, stage_metadata
 from assets.resources import BuildResource, refusals
 from pipeline.build.build import Build, ProgressEvent

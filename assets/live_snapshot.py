@@ -6,7 +6,7 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
-from assets.config import form, params_from
+from assets.forms import form, params_from
 from assets.instance import tag_corpus
 from assets.reporting import snapshot_metadata, table, verdict_rows
 from assets.resources import StoreResource, refusals
