@@ -26,7 +26,7 @@ MAX_FILES = 15
 NAMES_OF_EVERY_STAGE = {"__init__", "__main__", "stage", "params", "op"}
 NAMES_OF_EVERY_MODULE = {
     "SPEC": "the description of an operation, in each file of `kernels`",
-    "KIND": "the kind of a source, in each file of `pipeline.collect.kinds`",
+    "KIND": "the kind of a source, in each file of `pipeline.stages.collect.kinds`",
     "add_commands": "a group of commands, in each file of `trainer.cli`",
     "main": "a program",
     "run": "a stage, in each `stage.py`",

@@ -31,7 +31,7 @@ from trainer.checkpoint.certificate import History
 from trainer.distributed.shards import is_sharded, own_rows, rows_like, slice_like
 
 CHECKPOINT_KIND = "training/checkpoint"
-PARAMETERS, OPTIMIZER, HISTORY, STATE = "parameters", "optimizer", "history.safetensors", "state.json"
+PARAMETERS, OPTIMIZER, HISTORY_FILE, STATE = "parameters", "optimizer", "history.safetensors", "state.json"
 FORMAT_VERSION = 3
 SMALL_BYTES = 4096
 """Smaller tensors share one file: step counters and router biases change at each step, the file of a frozen layer must not."""
@@ -88,7 +88,7 @@ def save(store: Store, scratch: Path, checkpoint: Checkpoint, before_id: str | N
     _refuse_not_finite(checkpoint)
     folder = scratch / f"step-{checkpoint.step}"
     folder.mkdir(parents=True)
-    files = {HISTORY: checkpoint.history.as_tensors()}
+    files = {HISTORY_FILE: checkpoint.history.as_tensors()}
     for kind, tensors in ((PARAMETERS, checkpoint.parameters), (OPTIMIZER, checkpoint.optimizer)):
         for name in sorted(tensors):
             files.setdefault(f"{kind}-{_part_of(name, tensors[name])}.safetensors", {})[name] = tensors[name]
@@ -109,7 +109,7 @@ def load(store: Store, checkpoint_id: str) -> Checkpoint:
     for name, tensors in (("parameters_sha256", parameters), ("optimizer_sha256", optimizer)):
         if (found := digest_tensors(tensors)) != state[name]:
             raise TrainingError(subject, f"its tensors have {name} {found[:12]}", f"{state[name][:12]}", _OTHER)
-    history = History.of_tensors(_load_tensors(stored, HISTORY), state["certificate"])
+    history = History.of_tensors(_load_tensors(stored, HISTORY_FILE), state["certificate"])
     if history.num_steps != state["step"]:
         raise TrainingError(subject, f"its history has {history.num_steps} steps", f"{state['step']}", _OTHER)
     stored_fields = {name: state[name] for name in PLAIN_FIELDS}

@@ -9,7 +9,7 @@ from safetensors.numpy import load_file
 
 from pipeline.core.errors import SluiceError
 from pipeline.store.store import Store
-from trainer.checkpoint.checkpoint import CHECKPOINT_KIND, HISTORY, open_stored, read_state
+from trainer.checkpoint.checkpoint import CHECKPOINT_KIND, HISTORY_FILE, open_stored, read_state
 
 NUM_RECENT_LOSSES = 10
 """Steps whose mean loss ranks a checkpoint."""
@@ -109,7 +109,7 @@ def _entry(store: Store, name: str, refs: tuple[str, ...]) -> CheckpointEntry | 
     try:
         stored = open_stored(store, name)
         state = read_state(stored)
-        losses = load_file(str(stored.file(HISTORY)))["losses"][-NUM_RECENT_LOSSES:]
+        losses = load_file(str(stored.file(HISTORY_FILE)))["losses"][-NUM_RECENT_LOSSES:]
         sizes = [(stored.path / entry.name).stat() for entry in stored.manifest.files]
     except (SluiceError, FileNotFoundError):  # damaged: `fsck` names it, and it cannot be resumed
         return None
