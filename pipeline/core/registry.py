@@ -16,13 +16,17 @@ class Named(Protocol):
 
 T = TypeVar("T", bound=Named)
 _IN_PARTS: list["Registry[Any]"] = []
+_IN_RUNS: list["Registry[Any]"] = []
 
 
 class Registry(Generic[T]):
     """Declarations of one kind, such as stages or detectors, in the order in which they were registered."""
 
-    def __init__(self, kind: str, *entries: T, is_in_parts: bool = False) -> None:
-        """Declare the entries of the package. `is_in_parts` says that part functions run them, as they do detectors."""
+    def __init__(self, kind: str, *entries: T, is_in_parts: bool = False, is_in_runs: bool = False) -> None:
+        """Declare the entries of the package.
+
+        `is_in_parts` says that part functions run them, as they do detectors; `is_in_runs`, that a training does.
+        """
         self.kind = kind
         self._entries: dict[str, T] = {}
         for entry in entries:
@@ -30,6 +34,8 @@ class Registry(Generic[T]):
         self._package = frozenset(self._entries)
         if is_in_parts:
             _IN_PARTS.append(self)
+        if is_in_runs:
+            _IN_RUNS.append(self)
 
     def register(self, entry: T, before: str | None = None) -> None:
         """Add a declaration at the end, or before the one named `before`. Raises ParamsError for a name that is taken."""
@@ -80,4 +86,13 @@ def added_entries() -> list[str]:
     Worker processes do not know these entries, and no version covers what they do: where there are any, builds run parts in their
     own process, and identities hold the list.
     """
-    return sorted(f"{registry.kind} {name}" for registry in _IN_PARTS for name in registry.added)
+    return _added_to(_IN_PARTS)
+
+
+def entries_added_to_runs() -> list[str]:
+    """List likewise what a training runs. The identity of a run holds the list."""
+    return _added_to(_IN_RUNS)
+
+
+def _added_to(registries: list[Registry[Any]]) -> list[str]:
+    return sorted(f"{registry.kind} {name}" for registry in registries for name in registry.added)

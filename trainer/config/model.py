@@ -2,11 +2,12 @@
 
     ModelConfig = pattern, depth, width + one part a block: AttentionConfig (with EngramConfig), ExpertsConfig,
                   Mamba3Config, M2RNNConfig; StructureConfig for an embedding of chunks
-    OptimizerConfig = AdamW, MuonConfig for matrices, and the learning-rate schedule
+    OptimizerConfig = AdamW, MuonConfig or AlgorithmConfig for matrices, and the learning-rate schedule
 
 The defaults are small; a preset (`trainer.config.presets`) sets every size that its model depends on.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Self
 
@@ -239,6 +240,15 @@ class MuonConfig(Params):
     """Root mean square of an update, over the learning rate, for a square matrix: times sqrt(max(rows, columns))."""
 
 
+class AlgorithmConfig(Params):
+    """An algorithm of `trainer.optim.optimizer.ALGORITHMS` by its name, for matrices. The rest stays with AdamW."""
+
+    name: str
+    """Its name, which a program may have registered."""
+    settings: Mapping[str, float] = {}
+    """Settings that it finds in its parameter group, beside `lr`, `betas`, `eps` and `weight_decay`."""
+
+
 class OptimizerConfig(OptionalParts):
     """The optimizers of all parameters and their learning-rate schedule."""
 
@@ -266,10 +276,18 @@ class OptimizerConfig(OptionalParts):
     """Gradients are scaled down to this norm over all parameters."""
     muon: MuonConfig | None = None
     """Muon for the matrices. None: AdamW for them too."""
+    algorithm: AlgorithmConfig | None = None
+    """Another algorithm for the matrices, in place of Muon."""
 
     @model_validator(mode="after")
     def _warmup_ends(self) -> Self:
         warmup, horizon = self.num_warmup_steps, self.num_horizon_steps
         if warmup >= horizon:
             raise ValueError(f"num_warmup_steps: {warmup} is not below num_horizon_steps {horizon}")
+        return self
+
+    @model_validator(mode="after")
+    def _matrices_have_one_algorithm(self) -> Self:
+        if self.muon is not None and self.algorithm is not None:
+            raise ValueError(f"algorithm: {self.algorithm.name} and muon are both given; expected one of them")
         return self

@@ -1,7 +1,7 @@
 """Training loss: cross-entropy of the trained tokens, plus terms such as the router's z-loss.
 
 To add a term, write a function of ModelOutputs here and add it to LOSS_TERMS: the gradients and the metrics of each step then
-include it.
+include it. The identity of a run names the terms that a program registers.
 
 Shapes: B rows, T tokens of a row, M = B T tokens, D width, V vocabulary.
 """
@@ -48,7 +48,7 @@ class LossTerm(NamedTuple):
     compute: Callable[[ModelOutputs], Tensor]
 
 
-LOSS_TERMS = Registry("loss term", LossTerm("router_z_loss", lambda outputs: outputs.layer_penalty))
+LOSS_TERMS = Registry("loss term", LossTerm("router_z_loss", lambda outputs: outputs.layer_penalty), is_in_runs=True)
 
 
 class LossMetrics(NamedTuple):

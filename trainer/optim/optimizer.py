@@ -1,11 +1,11 @@
 """Optimizer of a model: each parameter group is updated by the algorithm that it names.
 
-    matrices        weight decay; Muon if the configuration has it, else AdamW
+    matrices        weight decay; the algorithm or Muon if the configuration has one, else AdamW
     plain           embeddings, head, router, norms, biases and other per-channel parameters: no decay
     engram_tables   learning rate times a factor (5), no decay: each row is touched by few tokens
 
-To add an algorithm, write a file with a class like `AdamW` or `Muon`, add it to ALGORITHMS, and let `_parameter_groups` name it
-for the groups that it is to update.
+To add an algorithm, write a file with a class like `AdamW` or `Muon`, add it to ALGORITHMS, and name it in the configuration as
+`optimizer.algorithm`. The identity of a run names the algorithms that a program registers.
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,7 +32,7 @@ class Algorithm(Protocol):
     def step(self, group: Mapping[str, Any], state: Mapping[Tensor, dict[str, Tensor]]) -> None: ...
 
 
-ALGORITHMS: Registry[Algorithm] = Registry("optimizer algorithm", AdamW(), Muon())
+ALGORITHMS: Registry[Algorithm] = Registry("optimizer algorithm", AdamW(), Muon(), is_in_runs=True)
 
 
 class GroupedOptimizer(torch.optim.Optimizer):
@@ -69,6 +69,8 @@ def _parameter_groups(model: nn.Module, config: OptimizerConfig) -> list[dict[st
         "plain": {"weight_decay": 0.0, "learning_rate_factor": 1.0},
         "engram_tables": {"weight_decay": 0.0, "learning_rate_factor": config.engram_learning_rate_factor},
     }
+    if config.algorithm is not None:
+        groups["matrices"] |= {"algorithm": config.algorithm.name, **config.algorithm.settings}
     if config.muon is not None:
         groups["matrices"] |= {"algorithm": "muon", **config.muon.model_dump()}
     names = {ParameterKind.MATRIX: "matrices", ParameterKind.ENGRAM_TABLE: "engram_tables"}

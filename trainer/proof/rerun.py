@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pipeline.core.errors import TrainingError
+from pipeline.core.registry import entries_added_to_runs
 from pipeline.store.store import Store
 from trainer.checkpoint.checkpoint import Checkpoint, load
 from trainer.checkpoint.retention import list_checkpoints
@@ -57,8 +58,12 @@ def start_again(store: Store, side: Checkpoint, **changes: Any) -> Training:
 
 
 def inputs_of(side: Checkpoint) -> RunInputs:
-    """Return the inputs of the run that a checkpoint belongs to."""
+    """Return the inputs of the run that a checkpoint belongs to. Raises TrainingError if it used what is not registered here."""
     identity: Mapping[str, Any] = side.identity
+    added, registered = identity.get("added", []), entries_added_to_runs()
+    if added != registered:
+        remedy = "Run it again by the program that trained it."
+        raise TrainingError("re-run", f"{registered} are registered", f"{added}, as in the run", remedy)
     config = TrainingConfig.model_validate(identity["config"])
     return RunInputs(
         identity["snapshot_id"], config, identity["seed"], tuple(sorted(identity.get("mixture", {}).items()))

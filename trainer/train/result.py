@@ -31,6 +31,7 @@ def build_result(training: Training, session: TrainSession, checkpoint_id: str, 
         "loader": training.loader.state_at(training.position),
         "packing": training.run_data.packing,
         "config": inputs.identity["config"],
+        "added": inputs.identity.get("added", []),
         "forks": training.forks,
         "seeds": {
             "global": seed,

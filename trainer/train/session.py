@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.core.params import digest
+from pipeline.core.registry import entries_added_to_runs
 from trainer.checkpoint.retention import RetentionPolicy
 from trainer.config.training_config import TrainingConfig
 from trainer.train.evaluation import EvaluationSchedule
@@ -23,9 +24,12 @@ class RunInputs:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """The inputs as a checkpoint stores them."""
+        """The inputs as a checkpoint stores them, and the loss terms and algorithms that this program has registered."""
+        added = entries_added_to_runs()
         identity = {"config": self.config.model_dump(mode="json"), "seed": self.seed, "snapshot_id": self.snapshot_id}
-        return identity | ({"mixture": dict(self.mixture)} if self.mixture else {})
+        return (
+            identity | ({"mixture": dict(self.mixture)} if self.mixture else {}) | ({"added": added} if added else {})
+        )
 
 
 @dataclass(frozen=True)

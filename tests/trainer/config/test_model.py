@@ -5,11 +5,13 @@ from pydantic import ValidationError
 
 from pipeline.core.errors import ParamsError
 from trainer.config.model import (
+    AlgorithmConfig,
     AttentionConfig,
     EngramConfig,
     ExpertsConfig,
     Mamba3Config,
     ModelConfig,
+    MuonConfig,
     OptimizerConfig,
 )
 from trainer.config.presets import PRESETS, preset
@@ -60,3 +62,12 @@ def test_an_unknown_preset_is_refused_with_the_names_that_exist() -> None:
     assert preset("tiny") is PRESETS["tiny"]
     with pytest.raises(ParamsError, match="no preset named 'huge'; expected one of base, nam52, nam56r, small, tiny"):
         preset("huge")
+
+
+def test_the_matrices_have_one_algorithm() -> None:
+    algorithm = AlgorithmConfig(name="sign", settings={"factor": 0.5})
+
+    assert OptimizerConfig(algorithm=algorithm).model_dump(mode="json")["algorithm"] == algorithm.model_dump()
+    assert "algorithm" not in OptimizerConfig().model_dump(mode="json")
+    with pytest.raises(ValidationError, match="algorithm: sign and muon are both given; expected one of them"):
+        OptimizerConfig(muon=MuonConfig(), algorithm=algorithm)

@@ -4,13 +4,14 @@ import pytest
 import torch
 from torch.nn import functional
 
+from tests.support.added_to_runs import LOGITS_Z_LOSS
 from tests.support.made_rows import CONFIG, LAYOUT, sources_of
 from trainer.config.presets import preset
 from trainer.data.loader import Loader
 from trainer.distributed.ranks import Ranks
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
-from trainer.model.loss import LOSS_TERMS, LossTerm, ModelOutputs, TrainingBatch
+from trainer.model.loss import LOSS_TERMS, TrainingBatch
 from trainer.train.step import backward
 
 VOCABULARY, NUM_TOKENS = 60, 27
@@ -32,19 +33,13 @@ def batch_of(ids_BT: torch.Tensor, doc_ids_BT: torch.Tensor) -> TrainingBatch:
     return TrainingBatch(ids_BT, ids_BT.roll(-1, dims=1), (doc_ids_BT > 0) & ~is_last, doc_ids_BT)
 
 
-def logits_z_loss(outputs: ModelOutputs) -> torch.Tensor:
-    """Return a z-loss on the logits of the trained tokens: a term that the package does not have."""
-    logits_MV = functional.linear(outputs.hidden_MD, outputs.head_VD)[outputs.is_trained_M]
-    return 0.1 * logits_MV.logsumexp(-1).square().mean()
-
-
 def test_a_registered_term_is_in_the_loss_its_gradients_and_its_parts(model_of, doc_ids_from) -> None:
     model, batch = model_of("AEMR"), batch_of(token_ids(), doc_ids_from(LENGTHS, NUM_TOKENS))
     plain, _ = model.loss(batch)
     plain.backward()
     before = model.embedding_VD.grad.clone()
     model.zero_grad()
-    with LOSS_TERMS.registered(LossTerm("logits_z_loss", logits_z_loss)):
+    with LOSS_TERMS.registered(LOGITS_Z_LOSS):
         loss, metrics = model.loss(batch)
     loss.backward()
 
@@ -57,7 +52,7 @@ def test_a_registered_term_is_in_the_step_of_all_micro_batches() -> None:
     model = HybridModel(preset("tiny"), 256)
     initialize(model, seed=1)
     batch = Loader(sources_of(a=4), LAYOUT, CONFIG).batch_at(0, 4)
-    with LOSS_TERMS.registered(LossTerm("logits_z_loss", logits_z_loss)):
+    with LOSS_TERMS.registered(LOGITS_Z_LOSS):
         whole, halves = (backward(model, batch, count, Ranks(), "cpu") for count in (1, 2))
 
     assert list(whole.terms) == ["router_z_loss", "logits_z_loss"]

@@ -2,6 +2,7 @@
 
 import torch
 
+from tests.support.added_to_runs import Sign
 from tests.support.optimized import RATE, give_gradients, model_and_optimizer
 from trainer.checkpoint.checkpoint import digest_tensors, optimizer_tensors, restore_optimizer
 from trainer.config.model import MuonConfig, OptimizerConfig
@@ -11,25 +12,14 @@ from trainer.optim.optimizer import ALGORITHMS, GroupedOptimizer, build_optimize
 from trainer.optim.schedule import set_learning_rate
 
 
-class Sign:
-    """Gradient signs, summed: an algorithm that the package does not have."""
-
-    name = "sign"
-
-    def initial_state(self, parameter, group):
-        return {"total": torch.zeros_like(parameter)}
-
-    def step(self, group, state):
-        for parameter in group["params"]:
-            state[parameter]["total"].add_(parameter.grad.sign())
-            parameter.sub_(state[parameter]["total"], alpha=group["lr"])
-
-
 def test_an_algorithm_can_be_registered_and_updates_its_group_alone() -> None:
     model, _ = model_and_optimizer(OptimizerConfig())
     signed, other = model.embedding_VD, model.norm.weight
     before, others_before = signed.detach().clone(), other.detach().clone()
-    groups = [{"params": [("embedding_VD", signed)], "algorithm": "sign"}, {"params": [("norm.weight", other)]}]
+    groups = [
+        {"params": [("embedding_VD", signed)], "algorithm": "sign", "factor": 1.0},
+        {"params": [("norm.weight", other)]},
+    ]
     defaults = {"algorithm": "adamw", "lr": RATE, "betas": (0.9, 0.95), "eps": 1e-8, "weight_decay": 0.0}
     with ALGORITHMS.registered(Sign()):
         optimizer = GroupedOptimizer(groups, {**defaults, "is_fused": False})

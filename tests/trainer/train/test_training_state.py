@@ -1,14 +1,20 @@
 """A step that is not finite changes nothing but the record; one out of memory is repeated in smaller micro-batches."""
 
 import math
+from typing import Any
 
 import pytest
 import torch
 
 from pipeline.core.errors import TrainingError
 from pipeline.store.store import Store
+from tests.support.added_to_runs import LOGITS_Z_LOSS, Sign
 from trainer.checkpoint.checkpoint import digest_tensors
+from trainer.checkpoint.resume_rules import check_resume
 from trainer.config.training_config import TrainingConfig, training_recipe
+from trainer.model.loss import LOSS_TERMS
+from trainer.optim.optimizer import ALGORITHMS
+from trainer.proof.rerun import start_again
 from trainer.train.session import RunInputs
 from trainer.train.training_state import Training
 
@@ -33,7 +39,7 @@ def test_a_step_that_is_not_finite_changes_nothing_but_the_record(tiny_store: St
         training.refuse_skipped_steps(is_final=False)
 
 
-def training_of(store: Store, **changes: int) -> Training:
+def training_of(store: Store, **changes: Any) -> Training:
     snapshot_id = store.ref("tiny", "live") or ""
     config = TrainingConfig.model_validate({**dict(training_recipe("tiny")), **changes})
     return Training(store, RunInputs(snapshot_id, config, 42))
@@ -74,3 +80,29 @@ def test_a_row_that_does_not_fit_alone_is_refused(tiny_store: Store) -> None:
 
     with pytest.raises(TrainingError, match="a micro-batch of 1 rows, which cannot be halved"):
         training.step(training.loader.batch_at(0, 4))
+
+
+def test_a_loss_term_and_an_algorithm_of_a_program_are_trained_with_and_in_the_identity_of_the_run(
+    tiny_store: Store,
+) -> None:
+    optimizer = {"peak_learning_rate": 1e-2, "algorithm": {"name": "sign", "settings": {"factor": 0.5}}}
+    with LOSS_TERMS.registered(LOGITS_Z_LOSS), ALGORITHMS.registered(Sign()):
+        training = training_of(tiny_store, optimizer=optimizer)
+        for _ in range(2):
+            metrics = training.step(training.loader.batch_at(training.position, 4))
+        stored, state = training.checkpoint(), training.optimizer_state()
+        again = start_again(tiny_store, stored)
+        again.restore(stored)
+
+        assert digest_tensors(again.optimizer_state()) == digest_tensors(state)
+    plain = training_of(tiny_store)
+
+    assert metrics["logits_z_loss"] > 0
+    assert "total/layers.0.block.query.weight" in state
+    assert stored.identity["added"] == ["loss term logits_z_loss", "optimizer algorithm sign"]
+    assert stored.identity["config"]["optimizer"]["algorithm"] == optimizer["algorithm"]
+    assert "added" not in plain.inputs.identity
+    with pytest.raises(TrainingError, match=r"added was .*'loss term logits_z_loss'.*, is now None"):
+        check_resume("c" * 64, stored.identity, plain.inputs.identity, ["snapshot_id"])
+    with pytest.raises(TrainingError, match=r"re-run: \[\] are registered; expected \['loss term logits_z_loss'"):
+        start_again(tiny_store, stored)
