@@ -9,6 +9,7 @@ python -m tests.test_rooms      prints the table
 import ast
 import re
 import sys
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -23,6 +24,8 @@ PACKAGES = ("assets", "kernels", "pipeline", "trainer")
 MAX_FLOORS_AND_ARROWS = {"pipeline": (9, 60), "trainer": (7, 50)}
 MAX_CHILDREN = 18
 MAX_FILES = 15
+WITHOUT_LAYERS = "pipeline.stages"
+"""Folder whose children are held apart by a contract with a wildcard: a new stage is no line of pyproject.toml."""
 NAMES_OF_EVERY_STAGE = {"__init__", "__main__", "stage", "params", "op"}
 NAMES_OF_EVERY_MODULE = {
     "SPEC": "the description of an operation, in each file of `kernels`",
@@ -121,6 +124,17 @@ def test_no_folder_has_a_circle(folder: str) -> None:
         plan(folder)
     except CycleError as error:
         pytest.fail(f"{folder}: {' -> '.join(error.args[1])}")
+
+
+@pytest.mark.parametrize("folder", sorted({*_folders()} - {WITHOUT_LAYERS}))
+def test_layers_name_every_file_of_a_folder(folder: str) -> None:
+    """`lint-imports` refuses a file that an exhaustive contract does not name."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    found = [each for each in contracts if each["type"] == "layers" and folder in each["containers"]]
+
+    if len(plan(folder).floors) > 1:
+        assert found, f"{folder} has no layers: declare `Floors of {folder}` in pyproject.toml"
+    assert all(each.get("exhaustive") for each in found), f"`Floors of {folder}` in pyproject.toml: exhaustive = true"
 
 
 @pytest.mark.parametrize("folder", MAX_FLOORS_AND_ARROWS)
