@@ -4,12 +4,15 @@
         FileModification beside SourceFile, DroppedRecord beside each, DuplicateRecord beside Document
 
 They are stored as Arrow tables; `pipeline.core.schema` derives the schema of a table from its record, so a record is the contract
-between stages. Fields that a later version fills are there already, and None.
+between stages. `@stored` declares the name and version that stored tables hold. Fields that a later version fills are there
+already, and None.
 """
 
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Annotated
+
+from pipeline.core.schema import stored
 
 UInt8 = Annotated[int, "uint8"]
 UInt16 = Annotated[int, "uint16"]
@@ -73,6 +76,7 @@ class LicenseEvidence(StrEnum):
     NONE = "none"
 
 
+@stored("SourceFile")
 @dataclass(frozen=True, slots=True)
 class SourceFile:
     """One file as its source holds it. `revision` is the pin's digest or commit, `git_blob_id` the name of the bytes in git."""
@@ -87,6 +91,7 @@ class SourceFile:
     content: bytes
 
 
+@stored("TreeFile")
 @dataclass(frozen=True, slots=True)
 class TreeFile:
     """A file of a source to be built that is not in a declared language: a build script, a template, a list of versions."""
@@ -95,6 +100,7 @@ class TreeFile:
     content: bytes
 
 
+@stored("FileModification")
 @dataclass(frozen=True, slots=True)
 class FileModification:
     """One link of a file's chain: what one commit did to it. `file_local_commit_index` counts from 0, oldest first, without gaps.
@@ -121,6 +127,7 @@ class FileModification:
     has_rename_ambiguity: bool
 
 
+@stored("DroppedRecord")
 @dataclass(frozen=True, slots=True)
 class DroppedRecord:
     """A record that was dropped: by which rule, on what evidence. `license` is the expression that was found, if any.
@@ -138,6 +145,7 @@ class DroppedRecord:
     text_sha256: str | None
 
 
+@stored("Document")
 @dataclass(frozen=True, slots=True)
 class Document:
     """A clean, licensed text. `document_id` = sha256(source, path, text_sha256); `edits` says what normalizing changed."""
@@ -166,6 +174,7 @@ class Document:
     commit_hash: str | None
 
 
+@stored("DuplicateRecord")
 @dataclass(frozen=True, slots=True)
 class DuplicateRecord:
     """A document dropped as a copy of its keeper. `jaccard` is exact, over shingles of five tokens; 1.0 for equal texts."""
@@ -182,6 +191,7 @@ class DuplicateRecord:
     cluster_id: str
 
 
+@stored("KeptDocument")
 @dataclass(frozen=True, slots=True)
 class KeptDocument:
     """A document that is the best of its copies."""
@@ -194,6 +204,7 @@ CHRONOLOGY = ("filepath_stable_id", "file_local_commit_index")
 """The columns of a document with chronology that name its file and the commit, None for others."""
 
 
+@stored("EnrichedDocument", version=3)
 @dataclass(frozen=True, slots=True)
 class EnrichedDocument:
     """A document with its structure. Chunks are byte ranges of the UTF-8 text; end of one is start of the next.
@@ -238,6 +249,7 @@ class EnrichedDocument:
     provenance_codes: tuple[UInt8, ...] | None = None
 
 
+@stored("TokenizedDocument", version=2)
 @dataclass(frozen=True, slots=True)
 class TokenizedDocument:
     """A document as token ids, with columns of the same length. A column is missing (None), or as long as the ids.
@@ -268,6 +280,7 @@ class TokenizedDocument:
     file_local_commit_index: Int32 | None
 
 
+@stored("PackedRow", version=2)
 @dataclass(frozen=True, slots=True)
 class PackedRow:
     """T token slots, filled with pieces of documents of one source and split, in order, padding last.
@@ -296,6 +309,7 @@ class PackedRow:
     filepath_stable_id: str | None
 
 
+@stored("TrainingRow", version=2)
 @dataclass(frozen=True, slots=True)
 class TrainingRow:
     """A packed row as training reads it, memory-mapped. `chunk_starts` are slots within the row, piece by piece.

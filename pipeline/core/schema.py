@@ -1,31 +1,66 @@
-"""Arrow schemas, derived from record classes. A schema names its record and version, and is never written by hand.
+"""Arrow schemas, derived from record classes. A schema holds the stored name and version of its record; none is written by hand.
 
 Arrow is imported when a schema is made: a build in which everything is unchanged needs none.
 """
 
 import types
-from dataclasses import fields
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pipeline.core.errors import StageError
+from pipeline.core.registry import Registry
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SCHEMA_VERSIONS = {"EnrichedDocument": 3, "TokenizedDocument": 2, "PackedRow": 2, "TrainingRow": 2}
-"""Of each record, 1 unless it says otherwise. Raised when a field is added. Fields are only ever added, as nullable: older tables
-load with None there."""
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class StoredRecord:
+    """The name and version of a record in stored tables: ids depend on these two, so that the class can be renamed or moved.
+
+    The version is raised when a field is added. Fields are only ever added, as nullable: older tables load with None there.
+    """
+
+    name: str
+    version: int
+    record: type
+
+
+RECORDS: Registry[StoredRecord] = Registry("record")
+
+
+def stored(name: str, version: int = 1) -> Callable[[type[_T]], type[_T]]:
+    """Return a decorator that declares the stored name and version of a record. Raises ParamsError for a name that is taken."""
+
+    def declare(record: type[_T]) -> type[_T]:
+        RECORDS.register(StoredRecord(name, version, record))
+        return record
+
+    return declare
+
+
+def stored_record(record: type) -> StoredRecord:
+    """Return the declaration of a record, or of the class that it derives from. Raises StageError for one without."""
+    declared = {entry.record: entry for entry in RECORDS}
+    found = next((declared[base] for base in record.__mro__ if base in declared), None)
+    if found is None:
+        subject, remedy = f"record {record.__name__}", 'Declare it with `@stored("NAME")` above its class.'
+        raise StageError(subject, "it has no name for stored tables", f"one of {', '.join(RECORDS.names)}", remedy)
+    return found
 
 
 def arrow_schema(record: type) -> "pa.Schema":
     """Return the Arrow schema of a table of `record`: one field an attribute, nullable where the attribute may be None."""
     import pyarrow as pa
 
+    declared = stored_record(record)
     hints = get_type_hints(record, include_extras=True)
     columns = [_column(field.name, hints[field.name]) for field in fields(record)]
-    version = str(SCHEMA_VERSIONS.get(record.__name__, 1))
-    return pa.schema(columns, metadata={"record": record.__name__, "schema_version": version})
+    return pa.schema(columns, metadata={"record": declared.name, "schema_version": str(declared.version)})
 
 
 def table_of(record: type, columns: dict[str, Any]) -> "pa.Table":

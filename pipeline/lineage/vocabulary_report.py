@@ -72,7 +72,7 @@ def vocabulary_report(vocabulary: Vocabulary, texts: Sequence[str], chunks: Chun
         "unused_fraction": round(float((plain == 0).mean()), 4),
         **_blank_runs(vocabulary, usage),
         "kinds": [
-            {"kind": kind.name.lower(), "num_tokens": int(count), "bytes_per_token": round(int(size) / int(count), 3)}
+            {"kind": kind.value, "num_tokens": int(count), "bytes_per_token": round(int(size) / int(count), 3)}
             for kind, count, size in zip(ChunkKind, num_tokens, num_bytes, strict=True)
             if count
         ],

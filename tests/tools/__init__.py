@@ -1,4 +1,4 @@
-"""Programs that are no tests: acceptance phases, first light, light imports, kill campaigns, kernels compiled ahead.
+"""Programs that are no tests: acceptance phases, first light, light imports, renamed names, kill campaigns, kernels compiled ahead.
 
 What a test imports to make its input is in `tests.support`; figures are in `tests.benchmarks`.
 """

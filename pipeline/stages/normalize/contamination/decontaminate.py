@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from pipeline.core.errors import ParamsError
 from pipeline.core.languages import CPP
+from pipeline.core.schema import stored
 from pipeline.lexing.lexer import load_lexer
 from pipeline.stages.normalize.contamination.evaluation_items import EvaluationItem
 from pipeline.stages.normalize.duplicates.duplicates import MARGIN_OF_ESTIMATE
@@ -34,6 +35,7 @@ _NUM_PREFIX_BITS = 16
 CONTAMINATION = "contamination.parquet"
 
 
+@stored("ContaminationRecord")
 @dataclass(frozen=True, slots=True)
 class ContaminationRecord:
     """A dropped document and the item that it holds most of. `overlap` and `jaccard` are exact; `where` is code or comments."""

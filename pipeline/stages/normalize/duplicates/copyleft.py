@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from pipeline.contracts.part import Tables
 from pipeline.core.records import DuplicateRecord, UInt32, UInt64
+from pipeline.core.schema import stored
 from pipeline.stages.normalize.duplicates.duplicates import ComparedDocument, Reason, ShinglesOf, duplicate_record
 from pipeline.stages.normalize.duplicates.minhash_bands import NUM_BANDS, band_keys
 from pipeline.stages.normalize.duplicates.shingles import jaccard
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 COPYLEFT = "copyleft.parquet"
 
 
+@stored("CopyleftRecord")
 @dataclass(frozen=True, slots=True)
 class CopyleftRecord:
     """A text that left as copyleft.

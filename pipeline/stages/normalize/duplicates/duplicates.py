@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from pipeline.core.globs import any_of
 from pipeline.core.records import DuplicateRecord, Split, UInt32
+from pipeline.core.schema import stored
 from pipeline.stages.normalize.duplicates.minhash_bands import find_buckets
 from pipeline.stages.normalize.duplicates.shingles import jaccard
 from pipeline.stages.normalize.license.evidence import vendored_root
@@ -41,6 +42,7 @@ class Reason(StrEnum):
 SIGNATURES = "signatures.parquet"
 
 
+@stored("SignatureRecord")
 @dataclass(frozen=True, slots=True)
 class SignatureRecord:
     """The fields of a document that duplicates are found by. `signature` is empty for texts with too few tokens."""

@@ -18,7 +18,13 @@ from pipeline.stages.normalize.license.evidence import (
     expression_ids,
     vendored_root,
 )
-from pipeline.stages.normalize.license.policy import ClassifiedExpression, LicenseClass, Policy, classify_expression
+from pipeline.stages.normalize.license.policy import (
+    CLASS_NAMES,
+    ClassifiedExpression,
+    LicenseClass,
+    Policy,
+    classify_expression,
+)
 from pipeline.stages.normalize.license.tags import find_claim
 from pipeline.stages.normalize.params import EvidencePolicy, LicenseParams
 
@@ -37,7 +43,7 @@ class LicenseDecision:
     expression: str | None
     detail: str
     drop_reason: str | None = None
-    license_class: str = LicenseClass.REFUSED.name.lower()
+    license_class: str = CLASS_NAMES[LicenseClass.REFUSED]
     branch: str = ""
     evidence: LicenseEvidence = LicenseEvidence.NONE
     is_copyleft: bool = False
@@ -90,7 +96,7 @@ class SourceLicenses:
         return self._contradiction(file, statement, classified) or LicenseDecision(
             expression=classified.expression,
             detail="\n".join(statement.lines),
-            license_class=classified.license_class.name.lower(),
+            license_class=CLASS_NAMES[classified.license_class],
             branch=classified.branch,
             evidence=statement.evidence,
         )

@@ -42,6 +42,10 @@ class LicenseClass(IntEnum):
     REFUSED = 2
 
 
+CLASS_NAMES = {LicenseClass.ALLOWED: "allowed", LicenseClass.TAGGED: "tagged", LicenseClass.REFUSED: "refused"}
+"""Name of each class in documents and in the policy file."""
+
+
 @dataclass(frozen=True)
 class Policy:
     """Classes of license ids, and the licenses that each exception may be used with."""
@@ -86,7 +90,7 @@ def parse_policy(content: bytes) -> Policy:
     table = tomllib.loads(content.decode())
     classes: dict[str, LicenseClass] = {}
     for license_class in LicenseClass:
-        for key in table[license_class.name.lower()]:
+        for key in table[CLASS_NAMES[license_class]]:
             if key in classes:
                 raise ParamsError(POLICY_FILE, f"{key} is in two classes", "one class per id", "Remove one of them.")
             classes[key] = license_class
