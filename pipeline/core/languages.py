@@ -1,15 +1,39 @@
-"""Languages: the files of each, its grammar, and the syntax nodes that become chunks. One entry declares a language.
+"""Languages: the files of each, its grammar and the syntax nodes that become chunks, its lexer, its includes. One entry each.
 
 Collection, cleaning, the shares by language, the bands of pins, the git history, the include order and the parser read
-`LANGUAGES`. Nothing is imported for an entry: a lexer and a grammar are loaded with the first text.
+`LANGUAGES`. Nothing is imported for an entry: what it names as `module:name` is loaded with the first text.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import PurePosixPath
+from pkgutil import resolve_name
 
 from pipeline.core.records import ChunkKind
 from pipeline.core.registry import Registry
+
+
+@dataclass(frozen=True, eq=False)
+class Declarators:
+    """Node types of declarations like those of C: a type, then declarators in each other. A grammar without them has none."""
+
+    declarations: frozenset[str] = frozenset()
+    """Declarations whose type can be a class with its body."""
+    prototypes: frozenset[str] = frozenset()
+    """Those that are the signature of a function if they declare one."""
+    enumerations: frozenset[str] = frozenset()
+    """Types that make a declaration one of kind `class_decl` if they have their body, in a class too."""
+    names: frozenset[str] = frozenset()
+    """Declarators that are a name alone. A function with one is a class after a macro: `class EXPORT Name { ... }`."""
+    functions: frozenset[str] = frozenset()
+    parenthesized: frozenset[str] = frozenset()
+    """Declarators that make a variable of what a function declarator declares: `int (*f)(int)`."""
+    references: frozenset[str] = frozenset()
+    """Declarators whose inner one is their first child: no field names it."""
+    field: str = "declarator"
+    type_field: str = "type"
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +62,18 @@ class NodeTypes:
     """Nodes of kind `preamble` that own a comment right before them."""
     punctuation: frozenset[str]
     """Nodes that belong to the chunk before them."""
+    statements: frozenset[str] = frozenset()
+    """Nodes that are punctuation if they have a single byte."""
+    outside_classes: Mapping[str, ChunkKind] = field(default_factory=dict)
+    """Declarations of a kind of their own, which are class members inside of a class."""
+    declarators: Declarators = Declarators()
+    body_field: str = "body"
+    braces: tuple[str, str] = ("{", "}")
+    """Nodes at the beginning and the end of a container's body."""
+    condition_fields: tuple[str, ...] = ("condition", "name")
+    """Fields of a conditional, one of which ends its first line."""
+    lists: frozenset[str] = frozenset()
+    """Bodies of wrappers that hold several declarations: they are not unwrapped."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +83,26 @@ class Grammar:
     distribution: str
     function: str
     nodes: NodeTypes
+    has_c_preprocessor: bool = False
+    """True if branches of `#if` that do not balance are to be parsed as blanks."""
+
+
+@dataclass(frozen=True, eq=False)
+class Includes:
+    """How texts name other files of their source: these come before them in the include order."""
+
+    pattern: re.Pattern[bytes]
+    """Matches each name with what is before it; group 1 is stored. A pattern that begins with a fixed byte is fast."""
+    node: str
+    """Type of the leaf where a match begins: it excludes comments and strings."""
+    resolve: str
+    """`module:function`: from a file's path, a name as stored, and the paths of each file name, to the path meant or None."""
+
+    @cached_property
+    def resolver(self) -> Callable[[str, str, Mapping[str, Sequence[str]]], str | None]:
+        """The function that `resolve` names."""
+        found: Callable[[str, str, Mapping[str, Sequence[str]]], str | None] = resolve_name(self.resolve)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,13 +118,18 @@ class Language:
     grammar: Grammar | None = None
     """None if the file's text decides between `one_of`."""
     one_of: tuple[str, ...] = ()
-    """Names of the languages that a text may be in: the first, unless the text looks like the second."""
+    """Names of the languages that a text may be in, in the order in which they are tried while errors are left."""
+    decided_by: str = ""
+    """`module:function`: from the bytes of a text to those names in `one_of` that are tried. All, if it is empty."""
+    includes: Includes | None = None
     unit_suffixes: frozenset[str] = frozenset()
     """Suffixes of files that are compiled by themselves."""
     lexer: str = "pipeline.lexing.cpp:CPP_LEXER"
     """`module:name` of a `pipeline.lexing.lexer.Lexer`: another one if comments or literals differ from those of C."""
     compiled_as: str = ""
     """Value of the compiler's option `-x` for a file in it; empty if libclang does not compile it."""
+    title: str = ""
+    """Name of the language in prose."""
 
 
 C_NODES = NodeTypes(
@@ -100,28 +161,56 @@ C_NODES = NodeTypes(
     comments=frozenset({"comment"}),
     documented_preamble=frozenset({"preproc_def", "preproc_function_def"}),
     punctuation=frozenset({";", ":", ","}),
+    statements=frozenset({"expression_statement"}),
+    outside_classes={"using_declaration": ChunkKind.NAMESPACE},
+    declarators=Declarators(
+        declarations=frozenset({"declaration", "field_declaration"}),
+        prototypes=frozenset({"declaration"}),
+        enumerations=frozenset({"enum_specifier"}),
+        names=frozenset({"identifier", "field_identifier", "type_identifier"}),
+        functions=frozenset({"function_declarator"}),
+        parenthesized=frozenset({"parenthesized_declarator"}),
+        references=frozenset({"reference_declarator"}),
+    ),
+    lists=frozenset({"declaration_list"}),
 )
 """Node types of both grammars: those of C are a part of those of C++."""
+C_INCLUDES = Includes(
+    re.compile(rb"#[ \t]*include[ \t]*(<[^>\n]+>|\"[^\"\n]+\")"), "#include", "pipeline.lexing.c_files:resolve_include"
+)
 
 C = Language(
     "c",
     frozenset({".c"}),
-    Grammar("tree-sitter-c", "tree_sitter_c:language", C_NODES),
+    Grammar("tree-sitter-c", "tree_sitter_c:language", C_NODES, has_c_preprocessor=True),
+    includes=C_INCLUDES,
     unit_suffixes=frozenset({".c"}),
     compiled_as="c",
+    title="C",
 )
-C_OR_CPP = Language("c_or_cpp", frozenset({".h"}), one_of=("c", "cpp"), compiled_as="c++")
+C_OR_CPP = Language(
+    "c_or_cpp",
+    frozenset({".h"}),
+    one_of=("c", "cpp"),
+    decided_by="pipeline.lexing.c_files:languages_of_header",
+    includes=C_INCLUDES,
+    compiled_as="c++",
+)
 _CPP_UNITS = (".C", ".cc", ".cp", ".cpp", ".cxx", ".c++", ".cu")
 _CPP_HEADERS = (".hh", ".hpp", ".hxx", ".h++", ".inl", ".ipp", ".tcc", ".tpp", ".cuh", ".ixx", ".cppm")
 CPP = Language(
     "cpp",
     frozenset(_CPP_UNITS + _CPP_HEADERS),
-    Grammar("tree-sitter-cpp", "tree_sitter_cpp:language", C_NODES),
+    Grammar("tree-sitter-cpp", "tree_sitter_cpp:language", C_NODES, has_c_preprocessor=True),
+    includes=C_INCLUDES,
     unit_suffixes=frozenset(_CPP_UNITS),
     compiled_as="c++",
+    title="C++",
 )
 
 LANGUAGES = Registry("language", C, C_OR_CPP, CPP, is_in_parts=True)
+DEFAULT_LANGUAGE = CPP
+"""Language by whose lexer a text is read whose own is not known: a license, an evaluation item that names none."""
 
 
 def language_of(path: str) -> Language | None:
@@ -156,3 +245,9 @@ def source_suffixes() -> list[str]:
 def grammar_distributions() -> list[str]:
     """Return the distributions of all grammars, sorted."""
     return sorted({language.grammar.distribution for language in LANGUAGES if language.grammar})
+
+
+def titles() -> str:
+    """Return the names of the languages in prose, such as `C and C++`."""
+    *others, last = (language.title for language in LANGUAGES if language.title)
+    return f"{', '.join(others)} and {last}"

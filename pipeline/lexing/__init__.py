@@ -1,4 +1,4 @@
-"""Texts as tokens and comments: the interface of all lexers, the lexer of C and C++, and loops compiled to machine code.
+"""Texts as tokens and comments: the interface of all lexers, rules of C and C++ files, loops as machine code.
 
 Languages are declared in `pipeline.core.languages`, filters are in `pipeline.stages.normalize`, trees in `pipeline.stages.enrich`.
 """

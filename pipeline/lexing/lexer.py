@@ -9,13 +9,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.core.languages import CPP, Language, language_of
+from pipeline.core.languages import DEFAULT_LANGUAGE, Language, language_of
 
 SpanArray = NDArray[np.int64]
 """Start and end of stretches of a text, shape (number, 2)."""
@@ -128,15 +128,14 @@ def lexed(lexer: Lexer, text: str) -> Lexed:
 
 
 def lexer_of(path: str) -> Lexer:
-    """Return the lexer of a file's language. A text in no language, such as a license or an evaluation item, is read as C++."""
-    return load_lexer(language_of(path) or CPP)
+    """Return the lexer of a file's language, or that of DEFAULT_LANGUAGE for a text in none, such as a license."""
+    return load_lexer(language_of(path) or DEFAULT_LANGUAGE)
 
 
 @cache
 def load_lexer(language: Language) -> Lexer:
     """Return the lexer of a language, loaded once a process."""
-    module, _, name = language.lexer.partition(":")
-    found = getattr(import_module(module), name)
+    found = resolve_name(language.lexer)
     assert isinstance(found, Lexer)
     return found
 

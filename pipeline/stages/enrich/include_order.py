@@ -5,9 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from graphlib import TopologicalSorter
 from pathlib import PurePosixPath
-from posixpath import commonpath, dirname, join, normpath
 
-from pipeline.core.languages import is_unit
+from pipeline.core.languages import is_unit, language_of
 
 Graph = Mapping[str, Sequence[str]]
 
@@ -29,31 +28,11 @@ def include_graph(includes: Mapping[str, Sequence[str]]) -> dict[str, list[str]]
         by_name[PurePosixPath(path).name].append(path)
     graph = {}
     for path in sorted(includes):
-        targets = {resolve_include(path, written, by_name) for written in includes[path]}
+        language = language_of(path)
+        rules = language.includes if language else None
+        targets = {rules.resolver(path, written, by_name) for written in includes[path] if rules}
         graph[path] = sorted(target for target in targets if target is not None and target != path)
     return graph
-
-
-def resolve_include(path: str, written: str, by_name: Mapping[str, Sequence[str]]) -> str | None:
-    """Return the file that `#include written` in `path` means, or None. `by_name` holds the paths of each file name.
-
-    Quotes look beside the file first. Else it is the path that ends in the name and shares most folders with
-    `path`; in brackets the name must have a folder, because `<string.h>` is a system header.
-    """
-    name = normpath(written[1:-1])
-    candidates = by_name.get(PurePosixPath(name).name, ())
-    beside = normpath(join(dirname(path), name))
-    if written.startswith('"') and beside in candidates:
-        return beside
-    if written.startswith("<") and "/" not in name:
-        return None
-    suffix = "/" + name.lstrip("./")
-    ending = [candidate for candidate in candidates if f"/{candidate}".endswith(suffix)]
-
-    def num_shared_folders(candidate: str) -> int:
-        return len(PurePosixPath(commonpath([f"/{dirname(path)}", f"/{dirname(candidate)}"])).parts)
-
-    return min(ending, key=lambda candidate: (-num_shared_folders(candidate), candidate), default=None)
 
 
 def strongly_connected(graph: Graph) -> list[tuple[str, ...]]:

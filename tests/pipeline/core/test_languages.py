@@ -9,6 +9,7 @@ from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import CorpusParams
 from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.core.languages import (
+    C_INCLUDES,
     C_NODES,
     LANGUAGES,
     C,
@@ -56,6 +57,7 @@ XYZ = Language(
         "tree_sitter_c:language",
         replace(C_NODES, single={**C_NODES.single, "struct_specifier": ChunkKind.TYPEDEF}, functions=frozenset()),
     ),
+    includes=C_INCLUDES,
     unit_suffixes=frozenset({".xyz"}),
 )
 

@@ -25,14 +25,10 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from pipeline.core.languages import NodeTypes
+from pipeline.core.languages import Declarators, NodeTypes
 from pipeline.core.records import ChunkKind
 from pipeline.stages.enrich.chunking.spans import Chunk, Spans
 from pipeline.stages.enrich.syntax.parse import Syntax
-
-_DECLARATIONS = frozenset({"declaration", "field_declaration"})
-_TYPED = _DECLARATIONS | {"function_definition"}
-_NAMES = frozenset({"identifier", "field_identifier", "type_identifier"})
 
 
 @dataclass(slots=True)
@@ -51,7 +47,8 @@ def chunks_of(syntax: Syntax) -> list[Chunk]:
     spans = Spans()
     if syntax.tree is not None:
         assert syntax.language.grammar is not None  # it was parsed with it
-        _Walk(syntax.language.grammar.nodes, spans).run(syntax.tree.root_node)
+        nodes = syntax.language.grammar.nodes
+        _Walk(nodes, nodes.declarators.declarations | nodes.functions, spans).run(syntax.tree.root_node)
     return spans.chunks(syntax.content, syntax.blanked)
 
 
@@ -60,6 +57,8 @@ class _Walk:
     """A walk over a tree that adds spans. It visits the children of containers only: function bodies are most of a text."""
 
     nodes: NodeTypes
+    typed: frozenset[str]
+    """Declarations and definitions that have a type."""
     spans: Spans
 
     def run(self, root: Node) -> None:
@@ -86,7 +85,7 @@ class _Walk:
             span_kind = nodes.single[kind]
             takes_comment = span_kind is not ChunkKind.PREAMBLE or kind in nodes.documented_preamble
             spans.add(node.start_byte, node.end_byte, span_kind, container.level, takes_comment)
-        elif kind in nodes.punctuation or (kind == "expression_statement" and node.end_byte - node.start_byte == 1):
+        elif kind in nodes.punctuation or (kind in nodes.statements and node.end_byte - node.start_byte == 1):
             spans.absorb(node.end_byte)
         elif kind == "ERROR":
             return Container(iter(node.children), container.level, container.in_class)
@@ -103,12 +102,13 @@ class _Walk:
             node = self._unwrap(outer)
             type_ = node.type
         if type_ in nodes.namespaces:
-            body = node.child_by_field_name("body")
+            body = node.child_by_field_name(nodes.body_field)
             if body is not None:
                 inner = Container(iter(()), container.level + nodes.namespaces[type_], in_class=False)
                 return self._open(outer, body, ChunkKind.NAMESPACE, container.level, inner)
-        declared = node.child_by_field_name("type") if type_ in _TYPED else None
-        body = self._class_body(node, type_, declared)
+        declared = node.child_by_field_name(nodes.declarators.type_field) if type_ in self.typed else None
+        declared_type = "" if declared is None else declared.type
+        body = self._class_body(node, type_, declared, declared_type)
         if body is not None:
             inner = Container(iter(()), container.level + 1, in_class=True)
             return self._open(outer, body, ChunkKind.CLASS_DECL, container.level, inner)
@@ -118,25 +118,28 @@ class _Walk:
             spans.add(body.start_byte, outer.end_byte, ChunkKind.FUNC_BODY, container.level, takes_comment=False)
             return None
         kind = nodes.single.get(type_) or nodes.declarations.get(type_)
-        kind = kind or self._kind_of(node, type_, declared, container.in_class)
+        enumeration = declared if declared_type in nodes.declarators.enumerations else None
+        kind = kind or self._kind_of(node, type_, enumeration, container.in_class)
         spans.add(outer.start_byte, outer.end_byte, kind, container.level, takes_comment=kind is not ChunkKind.PREAMBLE)
         return None
 
     def _open(self, outer: Node, body: Node, kind: ChunkKind, level: int, inner: Container) -> Container:
         """Add a declaration up to its opening brace; its closing brace and what follows come when `inner` is done."""
         children = body.children
+        opening, closing = self.nodes.braces
         opening_end = body.start_byte
-        if children and children[0].type == "{":
+        if children and children[0].type == opening:
             opening_end = children.pop(0).end_byte
         self.spans.add(outer.start_byte, opening_end, kind, level, takes_comment=kind is ChunkKind.CLASS_DECL)
-        if children and children[-1].type == "}":
+        if children and children[-1].type == closing:
             inner.closing = (children.pop().start_byte, outer.end_byte, kind)
         inner.children = iter(children)
         return inner
 
     def _open_conditional(self, node: Node, container: Container) -> Container:
         """Add the first line of a conditional as preamble. Its branches are walked as if they were outside of it."""
-        condition = node.child_by_field_name("condition") or node.child_by_field_name("name") or node.child(0)
+        conditions = map(node.child_by_field_name, self.nodes.condition_fields)
+        condition = next(filter(None, conditions), None) or node.child(0)
         line_end = condition.end_byte if condition is not None else node.start_byte
         self.spans.add(node.start_byte, line_end, ChunkKind.PREAMBLE, container.level, takes_comment=False)
         rest = (child for child in node.children if child.start_byte >= line_end)
@@ -147,49 +150,49 @@ class _Walk:
         parts = self.nodes.wrapper_parts
         while node.type in self.nodes.wrappers:
             declarations = (child for child in reversed(node.named_children) if child.type not in parts)
-            inner = node.child_by_field_name("body") or next(declarations, None)
-            if inner is None or inner.type == "declaration_list":
+            inner = node.child_by_field_name(self.nodes.body_field) or next(declarations, None)
+            if inner is None or inner.type in self.nodes.lists:
                 return node
             node = inner
         return node
 
-    def _class_body(self, node: Node, type_: str, declared: Node | None) -> Node | None:
+    def _class_body(self, node: Node, type_: str, declared: Node | None, declared_type: str) -> Node | None:
         """Return the body of a class, also of one that declares variables, or after a macro: `class EXPORT Name { ... };`."""
-        classes = self.nodes.classes
-        if type_ in classes:
-            return node.child_by_field_name("body")
-        if declared is None or declared.type not in classes:
+        nodes = self.nodes
+        if type_ in nodes.classes:
+            return node.child_by_field_name(nodes.body_field)
+        if declared is None or declared_type not in nodes.classes:
             return None
-        if type_ in _DECLARATIONS:
-            return declared.child_by_field_name("body")
-        declarator = node.child_by_field_name("declarator")
-        is_after_macro = declarator is not None and declarator.type in _NAMES
-        return node.child_by_field_name("body") if is_after_macro else None
+        if type_ in nodes.declarators.declarations:
+            return declared.child_by_field_name(nodes.body_field)
+        declarator = node.child_by_field_name(nodes.declarators.field)
+        is_after_macro = declarator is not None and declarator.type in nodes.declarators.names
+        return node.child_by_field_name(nodes.body_field) if is_after_macro else None
 
     def _function_body(self, node: Node) -> Node | None:
         last = node.child(node.child_count - 1)
         is_body = last is not None and last.type in self.nodes.function_bodies
-        return last if is_body else node.child_by_field_name("body")
+        return last if is_body else node.child_by_field_name(self.nodes.body_field)
 
-    def _kind_of(self, node: Node, type_: str, declared: Node | None, in_class: bool) -> ChunkKind:
+    def _kind_of(self, node: Node, type_: str, enumeration: Node | None, in_class: bool) -> ChunkKind:
         """Return the kind of a declaration without a body of its own."""
-        enumeration = declared if type_ in _DECLARATIONS and declared and declared.type == "enum_specifier" else None
-        if enumeration and enumeration.child_by_field_name("body"):
+        nodes, declarators = self.nodes, self.nodes.declarators
+        if enumeration and type_ in declarators.declarations and enumeration.child_by_field_name(nodes.body_field):
             return ChunkKind.CLASS_DECL
         if in_class:
             return ChunkKind.CLASS_MEMBER
-        if type_ == "using_declaration":
-            return ChunkKind.NAMESPACE
-        is_function = type_ in self.nodes.functions or (type_ == "declaration" and _declares_function(node))
-        return ChunkKind.FUNC_SIG if is_function else ChunkKind.OTHER
+        if type_ in nodes.outside_classes:
+            return nodes.outside_classes[type_]
+        is_prototype = type_ in declarators.prototypes and _declares_function(node, declarators)
+        return ChunkKind.FUNC_SIG if is_prototype or type_ in nodes.functions else ChunkKind.OTHER
 
 
-def _declares_function(node: Node) -> bool:
+def _declares_function(node: Node, types: Declarators) -> bool:
     """Return whether a declaration is a prototype. `int (*f)(int);` is a variable."""
-    declarator = node.child_by_field_name("declarator")
+    declarator = node.child_by_field_name(types.field)
     while declarator is not None:
-        inner = declarator.child_by_field_name("declarator")
-        if declarator.type == "function_declarator":
-            return inner is None or inner.type != "parenthesized_declarator"
-        declarator = declarator.named_child(0) if declarator.type == "reference_declarator" else inner
+        inner, type_ = declarator.child_by_field_name(types.field), declarator.type
+        if type_ in types.functions:
+            return inner is None or inner.type not in types.parenthesized
+        declarator = declarator.named_child(0) if type_ in types.references else inner
     return False

@@ -26,7 +26,7 @@ class Leaves:
     siblings: npt.NDArray[np.uint8]
     """Index of the leaf among its parent's children, from 0, at most 63."""
     types: npt.NDArray[np.uint8]
-    """Bucket of the node's type: CRC-32 of its name modulo 256, the same for both grammars and all their versions."""
+    """Bucket of the node's type: CRC-32 of its name modulo 256, the same for all grammars and their versions."""
 
 
 def leaves_of(tree: Tree, language: Language) -> Leaves:

@@ -3,7 +3,6 @@
 Every loop over a tree is iterative: a hostile text nests a hundred thousand levels deep.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -23,8 +22,6 @@ _LEAST_NUM_BYTES = 1_000
 """Shorter texts get the operations of this many bytes: their first callback comes late."""
 _MAX_NUM_ERRORS = 200
 """Texts with more errors are in another language, or blanking does not help."""
-# It begins with a fixed character: a search for the start of a line stops at each line.
-_INCLUDE = re.compile(rb"#[ \t]*include[ \t]*(<[^>\n]+>|\"[^\"\n]+\")")
 
 
 @dataclass(frozen=True)
@@ -70,12 +67,12 @@ def parse_text(content: bytes, language: Language, params: SyntaxParams) -> Synt
     if tree is None:
         limit = "max_num_bytes" if is_large else "max_operations_per_byte"
         errors: tuple[ByteRange, ...] = ((0, len(content)),) if content else ()
-        return Syntax(content, language, None, _includes(content, None), errors, 0, len(content), limit=limit)
+        return Syntax(content, language, None, _includes(content, language, None), errors, 0, len(content), limit=limit)
     errors, num_missing_nodes = _errors(tree.root_node)
-    includes = _includes(content, tree.root_node)
+    includes = _includes(content, language, tree.root_node)
     syntax = Syntax(content, language, tree, includes, errors, num_missing_nodes, _num_bytes(errors))
-    has_conditionals = language.grammar is not None and bool(language.grammar.nodes.conditionals)
-    if params.blank_unbalanced_branches and has_conditionals and syntax.num_error_bytes + num_missing_nodes:
+    is_preprocessed = language.grammar is not None and language.grammar.has_c_preprocessor
+    if params.blank_unbalanced_branches and is_preprocessed and syntax.num_error_bytes + num_missing_nodes:
         conditionals = conditionals_of(content)
         syntax = _with_blanked_branches(syntax, params, unbalanced_branches(conditionals))
         if syntax.errors and len(syntax.errors) <= _MAX_NUM_ERRORS:
@@ -136,16 +133,16 @@ def _num_bytes(ranges: tuple[ByteRange, ...]) -> int:
     return sum(end - start for start, end in ranges)
 
 
-def _includes(content: bytes, root: Node | None) -> tuple[str, ...]:
+def _includes(content: bytes, language: Language, root: Node | None) -> tuple[str, ...]:
     """Return the included files. A search is faster than a walk, and the tree excludes comments and raw strings."""
-    found = []
-    for match in _INCLUDE.finditer(content):
+    includes, found = language.includes, []
+    for match in includes.pattern.finditer(content) if includes else ():
         start = match.start()
         if root is None:
             is_include = not content[content.rfind(b"\n", 0, start) + 1 : start].strip(b" \t")
         else:
             node = root.descendant_for_byte_range(start, start + 1)
-            is_include = node is not None and node.type == "#include"
+            is_include = node is not None and includes is not None and node.type == includes.node
         if is_include:
             found.append(match[1].decode())
     return tuple(found)
