@@ -89,7 +89,7 @@ class Grammar:
 
 @dataclass(frozen=True, eq=False)
 class Includes:
-    """How texts name other files of their source: these come before them in the include order."""
+    """Rule for the names of other files of the same source in a text: these files come before it in the include order."""
 
     pattern: re.Pattern[bytes]
     """Matches each name with what is before it; group 1 is stored. A pattern that begins with a fixed byte is fast."""
