@@ -55,28 +55,19 @@ class Infilling(NamedTuple):
         return f"{self.form}:{self.start}-{self.end}"
 
 
-class Infillings(NamedTuple):
-    """Decisions for P pieces: text tokens `starts_P` to `ends_P` are the middle, both -1 where a piece stays plain."""
+def infill(
+    pieces: InfillingPieces, epochs_P: Integers, seed: int, params: InfillingParams
+) -> tuple[Integers, Integers, npt.NDArray[np.bool_]]:
+    """Return first and end text token of the middle of P pieces, -1 where a piece stays plain, and whether the form is SPM.
 
-    starts_P: Integers
-    ends_P: Integers
-    are_spm_P: npt.NDArray[np.bool_]
-
-
-def infill(pieces: InfillingPieces, epochs_P: Integers, seed: int, params: InfillingParams) -> Infillings:
-    """Decide what infilling does with P pieces, each in an epoch of its own, counted from 1."""
+    Each piece is in an epoch of its own, counted from 1.
+    """
     numbers_P, are_spm_P = _draw(pieces.identities_P, epochs_P, seed, params)
     starts_P, ends_P = (np.full(len(numbers_P), -1, dtype=np.int64) for _ in range(2))
     chosen = np.flatnonzero(numbers_P >= 0)
     if len(chosen):
         starts_P[chosen], ends_P[chosen] = split(pieces.at(chosen), numbers_P[chosen], seed, params.chunk_rate)
-    return Infillings(starts_P, ends_P, are_spm_P)
-
-
-def no_infillings(num_pieces: int) -> Infillings:
-    """Return the decisions for pieces that all stay plain."""
-    none = np.full(num_pieces, -1, dtype=np.int64)
-    return Infillings(none, none, np.zeros(num_pieces, dtype=np.bool_))
+    return starts_P, ends_P, are_spm_P
 
 
 def source_slots(infilling: Infilling, num_slots: int, has_eos: bool) -> npt.NDArray[np.int64]:

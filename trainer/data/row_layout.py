@@ -17,7 +17,7 @@ from pipeline.contracts.training_row import NO_DOCUMENT, NUM_SENTINELS
 from pipeline.core.errors import SnapshotError
 from trainer.config.training_config import InfillingParams
 from trainer.data.batch import Arrays, RowOrigins
-from trainer.data.infilling import Infillings, Sentinels, infill, no_infillings
+from trainer.data.infilling import Sentinels, infill
 from trainer.data.infilling_spans import InfillingPieces
 from trainer.data.keyed_hash import Integers
 from trainer.data.mapped_rows import MappedRows
@@ -61,10 +61,13 @@ class Block(NamedTuple):
     first_runs_R: Integers
 
 
-def infill_rows(rows: MappedRows, epochs_R: Integers, eos: int, seed: int, params: InfillingParams) -> Infillings:
-    """Decide the infilling of each piece of the rows."""
+def infill_rows(
+    rows: MappedRows, epochs_R: Integers, eos: int, seed: int, params: InfillingParams
+) -> tuple[Integers, Integers, npt.NDArray[np.bool_]]:
+    """Decide the infilling of each piece of the rows: the columns `starts_P`, `ends_P` and `are_spm_P` of their origins."""
     if not params.rate:
-        return no_infillings(len(rows.lengths_P))
+        plain_P = np.full(len(rows.lengths_P), -1)
+        return plain_P, plain_P, np.zeros(len(plain_P), dtype=np.bool_)
     return infill(_pieces(rows, eos), np.repeat(epochs_R, rows.num_pieces_R), seed, params)
 
 
