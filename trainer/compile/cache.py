@@ -50,7 +50,7 @@ class CacheStatus:
     misses: int
 
 
-def environment(arguments: list[str], before: Mapping[str, str]) -> tuple[dict[str, str], str]:
+def variables_of(arguments: list[str], before: Mapping[str, str]) -> tuple[dict[str, str], str]:
     """Return the variables to add to `before`, and a warning, empty unless a private temporary folder is used."""
     added = {name: value for name, value in SWITCHES.items() if name not in before}
     if "LOCAL_RANK" in before:

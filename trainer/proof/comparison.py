@@ -70,6 +70,7 @@ def read_record(name: str, store: Store | None) -> TrainingRecord:
         checkpoint_id = result["checkpoint_id"]
         settings = {name: result[name] for name in ("snapshot_id", "config", "packing", "environment", "forks")}
         settings |= {"seed": result["seeds"]["global"], "mixture": result.get("mixture", {})}
+        settings["added"] = result.get("added", [])
         settings["adoptions"] = _by_position(result.get("adoptions", []))
         record = TrainingRecord(settings, result["certificate"], History(result["losses"]))
     except KeyError as error:
@@ -87,7 +88,7 @@ def read_record(name: str, store: Store | None) -> TrainingRecord:
 def training_record(found: Checkpoint) -> TrainingRecord:
     """Return the record that a checkpoint holds."""
     settings = {**found.identity, "packing": found.packing, "environment": found.environment, "forks": found.forks}
-    settings["adoptions"] = _by_position(found.adoptions)
+    settings |= {"adoptions": _by_position(found.adoptions), "added": found.identity.get("added", [])}
     tensors = sorted([f"parameters/{name}" for name in found.parameters] + list(found.optimizer))
     return TrainingRecord(settings, found.history.certificate, found.history, tensors, found)
 
@@ -146,7 +147,7 @@ def _lines(one: TrainingRecord, other: TrainingRecord, found: TrainingComparison
 
 
 def _settings_order(name: str) -> tuple[int, str]:
-    order = ("seed", "config", "packing", "snapshot_id", "mixture", "adoptions", "forks", "environment")
+    order = ("seed", "config", "added", "packing", "snapshot_id", "mixture", "adoptions", "forks", "environment")
     return order.index(name.partition(".")[0]), name
 
 

@@ -67,7 +67,7 @@ class ChildSessions:
         line = self.command(run, *more)
         self.folder.mkdir(parents=True, exist_ok=True)
         with self._log_of(run).open("wb") as log:
-            child = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=log, env=_environment())
+            child = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=log, env=_variables())
         deadline = time.monotonic() + _TIMEOUT_SECONDS
         while child.poll() is None and not is_time() and time.monotonic() < deadline:
             time.sleep(0.0005)
@@ -90,12 +90,12 @@ class ChildSessions:
     def process(self, line: Sequence[str]) -> ChildResult:
         """Run a fresh process to its end."""
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        done = run_child(line, _TIMEOUT_SECONDS, env=_environment(), **pipes)
+        done = run_child(line, _TIMEOUT_SECONDS, env=_variables(), **pipes)
         if done.exit_code is None:
             raise SessionFailed(f"no end within {_TIMEOUT_SECONDS} s: {done.last_line[:200]}")
         return done
 
 
-def _environment() -> dict[str, str]:
+def _variables() -> dict[str, str]:
     # Waiting threads sleep: with several ranks, and a process that watches, spinning takes cores from computation.
     return {**os.environ, **ENVIRONMENT_VARIABLES, "OMP_WAIT_POLICY": "passive"}

@@ -19,7 +19,7 @@ ENVIRONMENT_VARIABLES = {"PYTHONHASHSEED": "0", "CUBLAS_WORKSPACE_CONFIG": ":409
 def ensure_variables(arguments: list[str], variables: MutableMapping[str, str] = os.environ) -> None:
     """Re-execute `python -m trainer` once with the environment variables it needs. Returns only if they are set already."""
     missing = {name: value for name, value in ENVIRONMENT_VARIABLES.items() if variables.get(name) != value}
-    added, warning = cache.environment(arguments, variables)
+    added, warning = cache.variables_of(arguments, variables)
     missing |= added
     if warning:
         print(warning, file=sys.stderr, flush=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.core.errors import StoreError
-from trainer.compile.cache import copy_cache, environment, record, status
+from trainer.compile.cache import copy_cache, record, status, variables_of
 
 
 def warm(place: Path, vocabulary: str = "v" * 64) -> Path:
@@ -18,7 +18,7 @@ def warm(place: Path, vocabulary: str = "v" * 64) -> Path:
 
 
 def test_the_cache_is_in_the_store_that_the_command_names(tmp_path: Path) -> None:
-    added, warning = environment(["train", f"--store={tmp_path}"], {"LOCAL_RANK": "0", "TRITON_CACHE_DIR": "/mine"})
+    added, warning = variables_of(["train", f"--store={tmp_path}"], {"LOCAL_RANK": "0", "TRITON_CACHE_DIR": "/mine"})
 
     assert added["TORCHINDUCTOR_CACHE_DIR"] == str(tmp_path / "compiled" / "inductor")
     assert "TRITON_CACHE_DIR" not in added
@@ -31,7 +31,7 @@ def test_the_cache_is_in_the_store_that_the_command_names(tmp_path: Path) -> Non
 def test_where_it_cannot_be_written_a_private_folder_is_named_in_a_warning(tmp_path: Path) -> None:
     (tmp_path / "compiled").write_text("a file in place of the folder")
 
-    added, warning = environment(["train", "--store", str(tmp_path)], {})
+    added, warning = variables_of(["train", "--store", str(tmp_path)], {})
 
     place = Path(added["TORCHINDUCTOR_CACHE_DIR"]).parent
     assert str(place) in warning

@@ -36,11 +36,12 @@ def test_one_bit_of_one_tensor_moves_the_numbers_and_is_named() -> None:
 def test_settings_that_differ_are_named_before_the_first_step() -> None:
     one, other = history_of(1.0, 2.0, 3.0), history_of(1.0, 2.5, 3.5, changed=2)
     found = compare_trainings(
-        record(one, environment={"torch": "1"}, seed=1), record(other, environment={"torch": "2"}, seed=2)
+        record(one, environment={"torch": "1"}, seed=1, added=[]),
+        record(other, environment={"torch": "2"}, seed=2, added=["loss term z"]),
     )
 
-    assert found.lines[:2] == ["seed: 1 | 2", "environment.torch: '1' | '2'"]
-    assert found.lines[2] == "first batch that differs: step 2"
+    assert found.lines[:3] == ["seed: 1 | 2", "added: [] | ['loss term z']", "environment.torch: '1' | '2'"]
+    assert found.lines[3] == "first batch that differs: step 2"
     assert found.first_loss == 2
 
 
