@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from multiprocessing import forkserver, get_context, parent_process, resource_tracker
 from pathlib import Path
 from pkgutil import resolve_name
@@ -37,6 +37,8 @@ class PartTask:
     """The part function as `package.module:function`: workers import it, and no identity holds it."""
     store_root: Path
     folder: Path
+    measure: str | None = None
+    """The measure function of its kind, named in the same way."""
 
 
 PartResult = StageReport | SourceError
@@ -48,11 +50,16 @@ def make_part(task: PartTask) -> PartResult:
     inputs = {label: store.read(object_id) for label, object_id in part.inputs.items()}
     job = PartJob(part.name, part.params, inputs, part.identity, part.places)
     try:
-        output: PartOutput = resolve_name(task.function)(job)
+        output = measured(job, resolve_name(task.function)(job), task.measure)
     except SourceError as error:
         return error
     write_output(task.folder, output)
     return output.report
+
+
+def measured(job: PartJob, output: PartOutput, measure: str | None) -> PartOutput:
+    """Return a part's output with the report that the measure function of its kind makes of it."""
+    return output if measure is None else replace(output, report=resolve_name(measure)(job, output))
 
 
 def write_output(folder: Path, output: PartOutput) -> None:

@@ -225,8 +225,9 @@ class _Context:
         for part in parts:
             object_id = None if part.always else self._recognize(part)
             if object_id is None:
-                function = self._kind(part).functions[part.function]
-                tasks.append(PartTask(part, function, self.build.store.root, self.scratch_folder()))
+                kind = self._kind(part)
+                function, folder = kind.functions[part.function], self.scratch_folder()
+                tasks.append(PartTask(part, function, self.build.store.root, folder, kind.measure))
             else:
                 finish(MadePart(part.name, object_id, report_of(self.read(object_id)), unchanged=True))
         for task, result in self.build.engine.run(tasks):

@@ -75,11 +75,17 @@ class PartJob:
 
 @dataclass(frozen=True)
 class PartOutput:
-    """The result of a part function: tables by file name, small files by name, and the counts."""
+    """The result of a part function: tables by file name, small files by name, and the counts.
+
+    Where STAGES declares a measure function for the kind of part, `report` has only what the part function alone can count, and
+    what gates judge is counted from the tables and files.
+    """
 
     tables: Mapping[str, "pa.Table"]
-    report: StageReport
+    report: StageReport = field(default_factory=lambda: StageReport(0, 0))
     files: Mapping[str, bytes] = field(default_factory=dict)
+    answer: Any = None
+    """What another program answered. It is measured and not stored: it may differ between machines."""
 
 
 @dataclass(frozen=True)

@@ -45,12 +45,16 @@ class PartKind:
 
     The part functions are imported as `package.module:name` when they are needed. Their keys stand in identities and never change;
     modules may move.
+
+    `measure` is a function of a job and a PartOutput that returns the report of the part. It is apart from the part functions, so
+    that canaries can alter an output and have it measured by the same code. A kind without one only measures its inputs.
     """
 
     kind: str
     functions: Mapping[str, str]
     tables: tuple[StageTable, ...] = ()
     only: str | None = None
+    measure: str | None = None
     reason_kept: str = ""
     """Reason that `why` reports for a document that no table of drops lists."""
 
@@ -141,7 +145,8 @@ STAGES = Registry(
             PartKind(
                 "collect/part",
                 {"source": "pipeline.stages.collect.stage:collect_source"},
-                (
+                measure="pipeline.stages.collect.stage:measure_source",
+                tables=(
                     StageTable(
                         tables.FILES, records.SourceFile, "revision, blob_sha256, git_blob_id, num_bytes, is_evidence"
                     ),
@@ -168,7 +173,8 @@ STAGES = Registry(
             PartKind(
                 "normalize/rules",
                 {"clean": "pipeline.stages.normalize.clean_source:clean_source"},
-                (
+                measure="pipeline.stages.normalize.measures:measure_cleaned",
+                tables=(
                     StageTable(
                         tables.DOCUMENTS,
                         records.Document,
@@ -181,7 +187,11 @@ STAGES = Registry(
             PartKind(
                 "normalize/duplicates",
                 {"compare": "pipeline.stages.normalize.compare_sources:compare_sources"},
-                (StageTable(tables.KEPT, records.KeptDocument), StageTable(tables.DUPLICATES, records.DuplicateRecord)),
+                measure="pipeline.stages.normalize.measures:measure_compared",
+                tables=(
+                    StageTable(tables.KEPT, records.KeptDocument),
+                    StageTable(tables.DUPLICATES, records.DuplicateRecord),
+                ),
                 only=DUPLICATES_PART,
                 reason_kept="no better copy",
             ),
@@ -214,7 +224,8 @@ STAGES = Registry(
                     "source": "pipeline.stages.enrich.stage:enrich_source",
                     "built_source": "pipeline.stages.enrich.stage:enrich_built_source",
                 },
-                (
+                measure="pipeline.stages.enrich.stage:measure_enriched",
+                tables=(
                     StageTable(
                         tables.ENRICHED,
                         records.EnrichedDocument,
@@ -242,7 +253,8 @@ STAGES = Registry(
             PartKind(
                 "tokenize/part",
                 {"source": "pipeline.stages.tokenize.stage:tokenize_source"},
-                (
+                measure="pipeline.stages.tokenize.stage:measure_tokenized",
+                tables=(
                     StageTable(
                         tables.TOKENS, records.TokenizedDocument, "document_id, len(input_ids) as num_tokens, num_bytes"
                     ),
@@ -269,8 +281,18 @@ STAGES = Registry(
             PartKind(SNAPSHOT_KIND, {"compose": "pipeline.stages.verify.compose:compose"}, only="snapshot"),
             PartKind("verify/part", {"prove": "pipeline.stages.verify.stage:prove_source"}),
             PartKind("verify/canaries", {"canaries": "pipeline.build.canaries:run_canaries"}, only="canaries"),
-            PartKind("verify/smoke", {"smoke": "pipeline.stages.verify.smoke:run_smoke"}, only="smoke"),
-            PartKind("verify/loader", {"loader": "pipeline.stages.verify.smoke:run_loader_checks"}, only="loader"),
+            PartKind(
+                "verify/smoke",
+                {"smoke": "pipeline.stages.verify.smoke:run_smoke"},
+                only="smoke",
+                measure="pipeline.stages.verify.smoke:measure_smoke",
+            ),
+            PartKind(
+                "verify/loader",
+                {"loader": "pipeline.stages.verify.smoke:run_loader_checks"},
+                only="loader",
+                measure="pipeline.stages.verify.smoke:measure_loader",
+            ),
         ),
         libraries=("pyarrow",),
     ),

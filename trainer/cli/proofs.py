@@ -96,13 +96,14 @@ def _bench(options: argparse.Namespace) -> Any:
 def _verify_loader(options: argparse.Namespace) -> dict[str, Any]:
     from trainer.proof.verify_loader import verify_loader
 
-    checks = verify_loader(options.store, snapshot_id(options), _trace_options(options))
+    subject = snapshot_id(options)
+    checks = verify_loader(options.store, subject, _trace_options(options))
     for check in checks:
         verdict = "equal" if check.passed else f"{check.num_differing} DIFFER"
         report([f"{verdict:>12}  of {check.num_compared:>6,}  {check.name}"])
         report([f"{'':>12}  {check.first_difference}"] if check.first_difference else [])
     found = [asdict(check) | {"passed": check.passed} for check in checks]
-    return {"passed": all(check.passed for check in checks), "checks": found}
+    return {"passed": all(check.passed for check in checks), "checks": found, "snapshot_id": subject}
 
 
 def _observe(options: argparse.Namespace) -> dict[str, Any]:

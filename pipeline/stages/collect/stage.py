@@ -1,13 +1,14 @@
 """The collect stage: pins become source files. Each source is one part, and the failure of one does not stop another."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from pipeline.contracts.part import Part, PartJob, PartOutput, StageOutput
-from pipeline.contracts.stage_report import StageReport, count_reasons, total
+from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core.errors import SourceError
 from pipeline.core.languages import is_source, suffixes_by_language
 from pipeline.core.records import DroppedRecord, FileModification, SourceFile, TreeFile
@@ -56,15 +57,23 @@ def collect_source(job: PartJob) -> PartOutput:
     files, withdrawn = _withdraw(read, selectors)
     drops = [_dropped(job.name, skipped) for skipped in sorted((*contents.skipped, *withdrawn), key=lambda s: s.path)]
     tables = {FILES: table_of_records(SourceFile, files), DROPPED: table_of_records(DroppedRecord, drops)}
-    report = _report(files, drops)
     if job.identity.get("build") is not None:
         tables[TREE] = table_of_records(TreeFile, _tree_files(contents.skipped, selectors))
     if contents.history is not None:
         removed = {skipped.path for skipped in withdrawn}
         history = [change for change in contents.history if change.path not in removed]
         tables[HISTORY] = table_of_records(FileModification, history)
-        report = replace(report, measures={**report.measures, "num_modifications": len(history)})
-    return PartOutput(tables, report)
+    return PartOutput(tables)
+
+
+def measure_source(job: PartJob, output: PartOutput) -> StageReport:
+    """Return the report of one source, counted from its tables."""
+    files = output.tables[FILES].select(["revision", "num_bytes", "is_evidence"]).to_pylist()
+    dropped = output.tables[DROPPED].select(["num_bytes", "reason"]).to_pylist()
+    report = _report(files, dropped)
+    if HISTORY not in output.tables:
+        return report
+    return replace(report, measures={**report.measures, "num_modifications": output.tables[HISTORY].num_rows})
 
 
 def _read(job: PartJob) -> SourceContents:
@@ -133,19 +142,19 @@ def _dropped(source: str, skipped: SkippedFile) -> DroppedRecord:
     )
 
 
-def _report(files: list[SourceFile], drops: list[DroppedRecord]) -> StageReport:
-    num_bytes = sum(file.num_bytes for file in files)
-    num_evidence_files = sum(file.is_evidence for file in files)
+def _report(files: list[dict[str, Any]], dropped: list[dict[str, Any]]) -> StageReport:
+    num_bytes = sum(file["num_bytes"] for file in files)
+    num_evidence_files = sum(file["is_evidence"] for file in files)
     return StageReport(
-        rows_in=len(files) + len(drops),
+        rows_in=len(files) + len(dropped),
         rows_out=len(files),
-        dropped=count_reasons(drops),
-        num_bytes_in=num_bytes + sum(drop.num_bytes for drop in drops),
+        dropped=dict(sorted(Counter(row["reason"] for row in dropped).items())),
+        num_bytes_in=num_bytes + sum(row["num_bytes"] for row in dropped),
         num_bytes_out=num_bytes,
         measures={
             "num_source_files": len(files) - num_evidence_files,
             "num_evidence_files": num_evidence_files,
-            "num_files_without_revision": sum(not file.revision for file in files),
-            "source_bytes": sum(file.num_bytes for file in files if not file.is_evidence),
+            "num_files_without_revision": sum(not file["revision"] for file in files),
+            "source_bytes": sum(file["num_bytes"] for file in files if not file["is_evidence"]),
         },
     )

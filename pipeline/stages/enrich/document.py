@@ -33,15 +33,6 @@ class ParsedDocument:
     provenance_detail: str
     index: FileIndex | None = None
 
-    @property
-    def num_bytes_changed(self) -> int:
-        """Bytes by which the chunks, put together, differ from the text."""
-        content = self.syntax.content
-        joined = b"".join(content[chunk.start : chunk.end] for chunk in self.chunks)
-        if joined == content:
-            return 0
-        return sum(a != b for a, b in zip(joined, content, strict=False)) + abs(len(joined) - len(content))
-
 
 def parse_document(document: DocumentRow, params: SyntaxParams, index: FileIndex | None = None) -> ParsedDocument:
     """Parse one document and cut it into chunks. A document that cannot be parsed is degraded, never dropped."""

@@ -6,9 +6,9 @@ that block, on the tree that was collected, and on the versions of the tools, th
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +20,7 @@ from pipeline.core.records import CHRONOLOGY, PROVENANCE_CODES, EnrichedDocument
 from pipeline.core.schema import table_of_records
 from pipeline.core.table_names import DOCUMENTS, ENRICHED, FILES, KEPT, TREE
 from pipeline.pins.build_block import BuildBlock
+from pipeline.stages.enrich.compiler.compile_commands import count_local
 from pipeline.stages.enrich.compiler.compiler_index import CompilerIndex, IndexRequest, index_source
 from pipeline.stages.enrich.compiler.tools import tool_versions
 from pipeline.stages.enrich.document import ParsedDocument, parse_document, record_of
@@ -31,6 +32,16 @@ COMPILER_RECORD = "compiler.json"
 COMPILER_VERSION = 4
 """Raised when the compiler index changes: parts of sources without a `build` block do not depend on it."""
 
+_MEASURED = (
+    "document_id",
+    "text",
+    "provenance",
+    "chunk_starts",
+    "chunk_ends",
+    "provenance_starts",
+    "provenance_codes",
+    "build_context",
+)
 _READ = ["document_id", "source", "path", "split", "text", "text_sha256", *CHRONOLOGY]
 
 
@@ -40,7 +51,7 @@ def run(context: StageContext[EnrichParams]) -> StageOutput:
     blocks = {pin.name: pin.build for pin in context.pins}
     names = [name for name in context.inputs if name != DUPLICATES_PART]
     made, failures = context.make([_part(name, context, kept, blocks.get(name)) for name in names])
-    report = total([_report([], []), *(part.report for part in made.values())])
+    report = total([_EMPTY, *(part.report for part in made.values())])
     built = [made[name].object_id for name, block in sorted(blocks.items()) if block is not None and name in made]
     return StageOutput(
         parts={name: part.object_id for name, part in made.items()},
@@ -69,7 +80,7 @@ def enrich_built_source(job: PartJob) -> PartOutput:
     versions, cache = dict(job.identity["tools"]), job.places.get("cache")
     index = index_source(IndexRequest(job.name, files, texts, block, params.compiler, versions, cache))
     output = _enriched(documents, params.syntax, index)
-    outside = _outside_of_band(output.report, block)
+    outside = _outside_of_band(output.tables[ENRICHED], block)
     coverage = {"num_sources_built": 1, "num_sources_out_of_band": int(bool(outside))}
     if outside:
         index.notes.append(f"The compiler index of {job.name}: {outside}.")
@@ -80,8 +91,40 @@ def enrich_built_source(job: PartJob) -> PartOutput:
         "failed": index.failures,
         "failed_with_bodies": index.failures_with_bodies,
     }
-    report = replace(output.report, measures={**output.report.measures, **index.counts, **coverage})
+    report = replace(output.report, measures={**output.report.measures, **index.counts})
     return PartOutput(output.tables, report, {COMPILER_RECORD: canonical_json(record)})
+
+
+def measure_enriched(job: PartJob, output: PartOutput) -> StageReport:
+    """Return the report of one source, counted from its table and from the texts that it was made of."""
+    found = job.inputs["documents"].table(DOCUMENTS, ["document_id", "text"])
+    texts = dict(zip(found["document_id"].to_pylist(), found["text"].to_pylist(), strict=True))
+    block = job.identity.get("build")
+    built = None if block is None else BuildBlock.model_validate_json(canonical_json(block))
+    return _measured(output.tables[ENRICHED], texts, built, output.report)
+
+
+def _measured(table: pa.Table, texts: Mapping[str, str], block: BuildBlock | None, counted: StageReport) -> StageReport:
+    rows = table.select(list(_MEASURED)).to_pylist()
+    num_bytes = sum(len(row["text"].encode()) for row in rows)
+    num_bytes_by_provenance = _num_bytes_by_provenance(rows)
+    contexts = sorted({row["build_context"] for row in rows} - {None})
+    measures = {
+        **counted.measures,
+        **_counts_by_provenance(table),
+        "num_documents_without_provenance": sum(row["provenance"] not in set(Provenance) for row in rows),
+        "num_chunks": sum(len(row["chunk_starts"]) for row in rows),
+        "num_bytes_changed": sum(_num_bytes_changed(row, texts.get(row["document_id"], "")) for row in rows),
+        **{f"num_bytes_{provenance.value}": num_bytes_by_provenance[provenance] for provenance in Provenance},
+        "num_bytes_without_provenance": num_bytes - num_bytes_by_provenance.total(),
+        "num_sources_built": int(block is not None),
+        "num_sources_out_of_band": int(block is not None and bool(_outside_of_band(table, block))),
+        # The compiler index also looks for the users that the compile database names, which nothing stores.
+        "num_local_paths_in_context": max(
+            count_local(contexts, ()), counted.measures.get("num_local_paths_in_context", 0)
+        ),
+    }
+    return StageReport(len(rows), len(rows), {}, num_bytes, num_bytes, measures)
 
 
 def _enriched(documents: pa.Table, params: SyntaxParams, index: CompilerIndex | None) -> PartOutput:
@@ -92,7 +135,7 @@ def _enriched(documents: pa.Table, params: SyntaxParams, index: CompilerIndex | 
     position = {path: order_in_source for order_in_source, path in enumerate(ordered)}
     parsed.sort(key=lambda document: position[document.row["path"]])
     records = [record_of(document, order_in_source) for order_in_source, document in enumerate(parsed)]
-    return PartOutput({ENRICHED: table_of_records(EnrichedDocument, records)}, _report(parsed, records))
+    return PartOutput({ENRICHED: table_of_records(EnrichedDocument, records)}, _report(parsed))
 
 
 def _kept_documents(job: PartJob) -> pa.Table:
@@ -125,57 +168,61 @@ def _part(name: str, context: StageContext[EnrichParams], kept: pa.ChunkedArray,
     )
 
 
-def _report(parsed: Sequence[ParsedDocument], records: Sequence[EnrichedDocument]) -> StageReport:
-    num_bytes = sum(len(document.syntax.content) for document in parsed)
-    provenances = Counter(document.provenance for document in parsed)
-    num_bytes_by_provenance = _num_bytes_by_provenance(parsed, records)
+def _report(parsed: Sequence[ParsedDocument]) -> StageReport:
+    """Return the counts that the table does not hold: of syntax errors, and of the files that a compiler read."""
     files = [document.index for document in parsed if document.index is not None]
-    measures = {f"num_documents_{provenance.value}": provenances[provenance] for provenance in Provenance}
-    measures |= {
-        "num_documents_without_provenance": len(parsed) - provenances.total(),
-        "num_chunks": sum(len(document.chunks) for document in parsed),
-        "num_bytes_changed": sum(document.num_bytes_changed for document in parsed),
+    measures = {
         "num_error_bytes": sum(document.syntax.num_error_bytes for document in parsed),
         "num_documents_with_errors": sum(document.syntax.num_error_bytes > 0 for document in parsed),
         "num_error_bytes_unblanked": sum(document.syntax.num_error_bytes_unblanked for document in parsed),
         "num_documents_with_blanked_branches": sum(bool(document.syntax.blanked) for document in parsed),
-        **{f"num_bytes_{provenance.value}": num_bytes_by_provenance[provenance] for provenance in Provenance},
-        "num_bytes_without_provenance": num_bytes - num_bytes_by_provenance.total(),
         "num_files_matched": sum(file.context is not None for file in files),
         "num_files_indexed": sum(file.is_indexed for file in files),
         "num_files_partial": sum(file.is_indexed and file.detail.startswith("partial") for file in files),
         "num_files_fallen_back": sum(not file.is_indexed for file in files),
-        "num_documents_tool_failed": sum(document.provenance_detail.startswith("tool_failed") for document in parsed),
-        "num_sources_built": 0,
-        "num_sources_out_of_band": 0,
-        "num_local_paths_in_context": 0,
     }
-    return StageReport(len(parsed), len(parsed), {}, num_bytes, num_bytes, measures)
+    return StageReport(0, 0, measures=measures)
 
 
-def _num_bytes_by_provenance(
-    parsed: Sequence[ParsedDocument], records: Sequence[EnrichedDocument]
-) -> Counter[Provenance]:
+def _counts_by_provenance(table: pa.Table) -> dict[str, float]:
+    """Count the documents by provenance, and those on which the tools failed."""
+    counts = Counter(table["provenance"].to_pylist())
+    num_failed = sum(detail.startswith("tool_failed") for detail in table["provenance_detail"].to_pylist())
+    by_provenance = {f"num_documents_{provenance.value}": counts[provenance.value] for provenance in Provenance}
+    return {**by_provenance, "num_documents_tool_failed": num_failed}
+
+
+def _num_bytes_by_provenance(rows: Sequence[Mapping[str, Any]]) -> Counter[Provenance]:
     """Count the bytes by the provenance of their structure; those without one are not counted."""
     provenances = {code: provenance for provenance, code in PROVENANCE_CODES.items()}
     counts: Counter[Provenance] = Counter()
-    for document, record in zip(parsed, records, strict=True):
-        starts, codes = record.provenance_starts or (), record.provenance_codes or ()
-        for start, end, code in zip(starts, (*starts[1:], len(document.syntax.content)), codes, strict=False):
+    for row in rows:
+        starts, codes = row["provenance_starts"] or (), row["provenance_codes"] or ()
+        for start, end, code in zip(starts, (*starts[1:], len(row["text"].encode())), codes, strict=False):
             if code in provenances:
                 counts[provenances[code]] += end - start
     return counts
 
 
-def _outside_of_band(report: StageReport, block: BuildBlock) -> str:
+def _num_bytes_changed(row: Mapping[str, Any], text: str) -> int:
+    """Count the bytes by which the chunks of the stored text, put together, differ from the text that the stage read."""
+    content, stored = text.encode(), row["text"].encode()
+    joined = b"".join(stored[start:end] for start, end in zip(row["chunk_starts"], row["chunk_ends"], strict=False))
+    if joined == content:
+        return 0
+    return sum(a != b for a, b in zip(joined, content, strict=False)) + abs(len(joined) - len(content))
+
+
+def _outside_of_band(table: pa.Table, block: BuildBlock) -> str:
     """Return how the shares of a built source's documents leave the band of its pin; nothing if they do not."""
-    num_indexed, num_failed = report.measures["num_documents_build_aware"], report.measures["num_documents_tool_failed"]
-    num_documents = max(1, report.rows_out)
+    counts = _counts_by_provenance(table)
+    num_indexed, num_failed = counts["num_documents_build_aware"], counts["num_documents_tool_failed"]
+    num_documents = max(1, table.num_rows)
     is_indexed = num_indexed / num_documents >= block.min_build_aware_fraction
     if is_indexed and num_failed / num_documents <= block.max_failed_fraction:
         return ""
     return (
-        f"{num_indexed:g} of {report.rows_out} documents are build_aware, expected is a share of "
+        f"{num_indexed:g} of {table.num_rows} documents are build_aware, expected is a share of "
         f"{block.min_build_aware_fraction:g}; the tools failed on {num_failed:g}, allowed is a "
         f"share of {block.max_failed_fraction:g}"
     )
@@ -191,3 +238,7 @@ def _shares(report: StageReport) -> dict[str, float]:
     num_failed = report.measures["num_documents_tool_failed"]
     shares["broken_fraction"] = shares[f"{Provenance.DEGRADED.value}_fraction"] - num_failed / num_documents
     return {**shares, "error_byte_fraction": report.measures["num_error_bytes"] / num_bytes}
+
+
+_EMPTY = _measured(table_of_records(EnrichedDocument, []), {}, None, _report([]))
+"""The report of no document: if every source failed, the gates still find their measures, at zero."""

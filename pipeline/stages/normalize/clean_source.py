@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pipeline.contracts.part import PartJob, PartOutput
-from pipeline.contracts.stage_report import StageReport, count_reasons
+from pipeline.contracts.stage_report import StageReport
 from pipeline.core.digests import document_id, text_sha256
 from pipeline.core.params import canonical_json
 from pipeline.core.records import Document, DroppedRecord
@@ -20,10 +20,9 @@ from pipeline.stages.normalize.contamination.decontaminate import (
     CONTAMINATION,
     ContaminationRecord,
     Decontaminator,
-    WholeSolutions,
 )
 from pipeline.stages.normalize.contamination.evaluation_items import EVALUATION_ITEMS, EvaluationItem, load_items
-from pipeline.stages.normalize.decode import Decoded, decode, is_lossless
+from pipeline.stages.normalize.decode import Decoded, decode
 from pipeline.stages.normalize.drop import Drop
 from pipeline.stages.normalize.duplicates.copyleft import COPYLEFT, CopyleftRecord
 from pipeline.stages.normalize.duplicates.duplicates import SIGNATURES, SignatureRecord
@@ -36,7 +35,7 @@ from pipeline.stages.normalize.duplicates.shingles import (
 from pipeline.stages.normalize.filters import first_broken, score
 from pipeline.stages.normalize.license.decide import LicenseDecision, PackageFacts, SourceLicenses
 from pipeline.stages.normalize.license.policy import load_policy
-from pipeline.stages.normalize.measures import cleaned_measures, redaction_measure
+from pipeline.stages.normalize.measures import redaction_measure
 from pipeline.stages.normalize.params import RulesIdentity, RulesParams
 from pipeline.stages.normalize.scrub.detectors import placeholders
 from pipeline.stages.normalize.scrub.scrub import MAX_ROUNDS, Scrubbed, Scrubber
@@ -70,7 +69,7 @@ def clean_source(job: PartJob) -> PartOutput:
         cleaner = SourceCleaner(evidence, identity, job.params, scrubber, items)
         for file in files:
             cleaner.clean(file)
-        return PartOutput(cleaner.tables(), cleaner.report(num_bytes_in=sum(len(file.content) for file in files)))
+    return PartOutput(cleaner.tables(), cleaner.report(num_bytes_in=sum(len(file.content) for file in files)))
 
 
 class SourceCleaner:
@@ -91,13 +90,11 @@ class SourceCleaner:
         self._licenses = SourceLicenses(evidence, facts, self._policy, params.licenses)
         self._scrubber = scrubber
         self._decontaminator = Decontaminator(items, params.decontamination, params.permutation_seed)
-        self._solutions = WholeSolutions(items)
         self.contamination: list[ContaminationRecord] = []
         self.documents: list[Document] = []
         self.dropped: list[DroppedRecord] = []
         self.signatures: list[SignatureRecord] = []
         self.copyleft: list[CopyleftRecord] = []
-        self._num_lossy = 0
         self._redactions = Counter(dict.fromkeys(placeholders(), 0))
 
     def clean(self, file: CollectedFile) -> None:
@@ -134,23 +131,9 @@ class SourceCleaner:
         }
 
     def report(self, num_bytes_in: int) -> StageReport:
-        """Return the counts of this source and the measures of its gates."""
-        reasons = count_reasons(self.dropped)
-        measures = {
-            **cleaned_measures(self.documents, self._policy, self._scrubber, self._solutions),
-            **{redaction_measure(word): number for word, number in self._redactions.items()},
-            "num_contaminated": reasons.get("contaminated", 0),
-            "num_lossy_decodings": self._num_lossy,
-            "num_undecodable": reasons.get("undecodable", 0),
-        }
-        return StageReport(
-            rows_in=len(self.documents) + len(self.dropped),
-            rows_out=len(self.documents),
-            dropped=reasons,
-            num_bytes_in=num_bytes_in,
-            num_bytes_out=sum(document.num_bytes for document in self.documents),
-            measures=dict(sorted(measures.items())),
-        )
+        """Return the counts that the tables do not hold: the bytes of the files, and the redactions of each detector."""
+        redactions = {redaction_measure(word): number for word, number in self._redactions.items()}
+        return StageReport(0, 0, num_bytes_in=num_bytes_in, measures=redactions)
 
     def _keep(
         self,
@@ -171,7 +154,6 @@ class SourceCleaner:
             return
         assert decision.expression is not None
         digest = text_sha256(scrubbed.text)
-        self._num_lossy += not is_lossless(file.content, decoded)
         self._redactions.update(scrubbed.redactions)
         document = Document(
             document_id=document_id(file.source, file.path, digest),

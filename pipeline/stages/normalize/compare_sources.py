@@ -9,14 +9,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pipeline.contracts.part import PartJob, PartOutput, Tables
-from pipeline.contracts.stage_report import StageReport, count_reasons
 from pipeline.core.records import DuplicateRecord, KeptDocument
 from pipeline.core.schema import table_of_records
 from pipeline.core.table_names import DOCUMENTS, DUPLICATES, KEPT
 from pipeline.stages.normalize.duplicates.copyleft import COPYLEFT, find_copyleft_copies, read_copyleft
 from pipeline.stages.normalize.duplicates.duplicates import SIGNATURES, ComparedDocument, find_duplicates
 from pipeline.stages.normalize.duplicates.shingles import NUM_PERMUTATIONS, shingle_hashes
-from pipeline.stages.normalize.measures import compared_measures
 from pipeline.stages.normalize.params import DuplicateParams
 
 _ENTRY_COLUMNS = [name for name in ComparedDocument.__dataclass_fields__ if name != "row"]
@@ -43,7 +41,7 @@ def compare_sources(job: PartJob) -> PartOutput:
         DUPLICATES: table_of_records(DuplicateRecord, sorted(lost, key=lambda record: (record.source, record.path))),
         KEPT: table_of_records(KeptDocument, rows),
     }
-    return PartOutput(tables, _report(entries, kept, lost))
+    return PartOutput(tables)
 
 
 class _Texts:
@@ -97,16 +95,3 @@ def _read_documents(inputs: Mapping[str, Tables]) -> tuple[list[ComparedDocument
             entries.append(ComparedDocument(*(*row, num_rows if length else None)))
             num_rows += bool(length)
     return entries, np.concatenate(stacked)
-
-
-def _report(
-    documents: list[ComparedDocument], kept: list[ComparedDocument], dropped: list[DuplicateRecord]
-) -> StageReport:
-    return StageReport(
-        rows_in=len(documents),
-        rows_out=len(kept),
-        dropped=count_reasons(dropped),
-        num_bytes_in=sum(document.num_bytes for document in documents),
-        num_bytes_out=sum(document.num_bytes for document in kept),
-        measures=compared_measures(kept, dropped),
-    )

@@ -54,11 +54,19 @@ def decode(content: bytes) -> Decoded | Drop:
 
 def is_lossless(content: bytes, decoded: Decoded) -> bool:
     """Return whether the text's characters are exactly those of the bytes, line ends and byte order mark aside."""
+    return decoded_again(content, decoded) == decoded.text
+
+
+def decoded_again(content: bytes, decoded: Decoded) -> str | None:
+    """Return the text of a file by the encoding and edits that are recorded of it; None if that loses or invents anything."""
     mark = (
         next((mark for mark, _ in _MARKS if content.startswith(mark)), b"") if "bom_removed" in decoded.edits else b""
     )
-    raw = content[len(mark) :].decode(decoded.encoding)
-    return raw.encode(decoded.encoding) == content[len(mark) :] and _unify_line_ends(raw)[0] == decoded.text
+    try:
+        raw = content[len(mark) :].decode(decoded.encoding)
+    except (LookupError, UnicodeDecodeError):
+        return None
+    return _unify_line_ends(raw)[0] if raw.encode(decoded.encoding) == content[len(mark) :] else None
 
 
 def _find_text(content: bytes) -> tuple[str, str, tuple[str, ...]] | Drop:

@@ -1,28 +1,58 @@
 """Measures of normalize for its gates: counts over what is about to be stored, searched again and not taken from the rules."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import cast
 
+import pyarrow as pa
+
+from pipeline.contracts.part import PartJob, PartOutput
+from pipeline.contracts.stage_report import StageReport
 from pipeline.core.languages import LANGUAGES, language_of
-from pipeline.core.records import Document, DuplicateRecord, LicenseEvidence, Split
+from pipeline.core.records import Document, LicenseEvidence, Split
+from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES, KEPT
 from pipeline.stages.normalize.contamination.decontaminate import WholeSolutions
+from pipeline.stages.normalize.contamination.evaluation_items import EVALUATION_ITEMS, load_items
+from pipeline.stages.normalize.decode import Decoded, decoded_again
 from pipeline.stages.normalize.drop import Drop
-from pipeline.stages.normalize.duplicates.duplicates import ComparedDocument, Reason
-from pipeline.stages.normalize.license.policy import LicenseClass, Policy, classify_expression
+from pipeline.stages.normalize.duplicates.duplicates import SIGNATURES, Reason
+from pipeline.stages.normalize.license.policy import LicenseClass, Policy, classify_expression, load_policy
+from pipeline.stages.normalize.params import RulesIdentity, RulesParams
 from pipeline.stages.normalize.scrub.scrub import Scrubber
 
+_PLACEHOLDER = "<redacted-"
 
-def cleaned_measures(
-    documents: Sequence[Document], policy: Policy, scrubber: Scrubber, solutions: WholeSolutions
-) -> dict[str, float]:
-    """Return the measures of the documents that one source's rules keep."""
-    return {
+
+def measure_cleaned(job: PartJob, output: PartOutput) -> StageReport:
+    """Return the report of one source after the rules, counted from its tables and the files that they were made of."""
+    params, identity = cast(RulesParams, job.params), RulesIdentity(**job.identity)
+    documents = [Document(**row) for row in output.tables[DOCUMENTS].to_pylist()]
+    reasons = _reasons(output.tables[DROPPED])
+    solutions = WholeSolutions(load_items(identity.evaluation_sha256, job.places.get(EVALUATION_ITEMS)))
+    policy = load_policy(identity.license_policy_sha256)
+    with Scrubber(params.scrub) as scrubber:
+        num_secrets = sum(scrubber.scan(document.path, document.text) for document in documents)
+    measures = {
+        **output.report.measures,
         "num_cleaned_documents": len(documents),
+        "num_contaminated": reasons.get("contaminated", 0),
         "num_contaminated_left": sum(solutions.holds(document.text) for document in documents),
+        "num_lossy_decodings": _count_lossy(documents, job),
         "num_redactions": sum(document.num_redactions for document in documents),
+        "num_undecodable": reasons.get("undecodable", 0),
         "num_unlicensed_kept": sum(not is_licensed(document, policy) for document in documents),
-        "num_unwaived_secrets": sum(scrubber.scan(document.path, document.text) for document in documents),
+        "num_unwaived_secrets": num_secrets,
         **_bytes_by_language(documents),
     }
+    return replace(
+        output.report,
+        rows_in=len(documents) + sum(reasons.values()),
+        rows_out=len(documents),
+        dropped=reasons,
+        num_bytes_out=sum(document.num_bytes for document in documents),
+        measures=dict(sorted(measures.items())),
+    )
 
 
 def redaction_measure(placeholder: str) -> str:
@@ -30,18 +60,30 @@ def redaction_measure(placeholder: str) -> str:
     return f"num_redactions_{placeholder.replace('-', '_')}"
 
 
-def compared_measures(kept: Sequence[ComparedDocument], dropped: Sequence[DuplicateRecord]) -> dict[str, float]:
-    """Return the measures of all sources' documents once duplicates are dropped."""
-    num_dropped = {reason: sum(record.reason == reason for record in dropped) for reason in Reason}
-    return {
-        "num_bytes_kept": sum(document.num_bytes for document in kept),
-        "num_copyleft_copies": num_dropped[Reason.COPYLEFT_COPY],
-        "num_documents": len(kept),
-        "num_exact_duplicates": num_dropped[Reason.EXACT_DUPLICATE],
-        "num_exact_duplicates_left": len(kept) - len({document.text_sha256 for document in kept}),
-        "num_held_out_documents": sum(document.split == Split.HELD_OUT for document in kept),
-        "num_near_duplicates": num_dropped[Reason.NEAR_DUPLICATE],
-    }
+def measure_compared(job: PartJob, output: PartOutput) -> StageReport:
+    """Return the report of all sources' documents once duplicates are dropped, counted from the tables."""
+    columns = ["document_id", "num_bytes", "split", "text_sha256"]
+    compared = [row for name in sorted(job.inputs) for row in job.inputs[name].table(SIGNATURES, columns).to_pylist()]
+    kept_ids = set(output.tables[KEPT]["document_id"].to_pylist())
+    kept = [row for row in compared if row["document_id"] in kept_ids]
+    reasons = _reasons(output.tables[DUPLICATES])
+    num_bytes_kept = sum(row["num_bytes"] for row in kept)
+    return StageReport(
+        rows_in=len(compared),
+        rows_out=output.tables[KEPT].num_rows,
+        dropped=reasons,
+        num_bytes_in=sum(row["num_bytes"] for row in compared),
+        num_bytes_out=num_bytes_kept,
+        measures={
+            "num_bytes_kept": num_bytes_kept,
+            "num_copyleft_copies": reasons.get(Reason.COPYLEFT_COPY, 0),
+            "num_documents": len(kept),
+            "num_exact_duplicates": reasons.get(Reason.EXACT_DUPLICATE, 0),
+            "num_exact_duplicates_left": len(kept) - len({row["text_sha256"] for row in kept}),
+            "num_held_out_documents": sum(row["split"] == Split.HELD_OUT for row in kept),
+            "num_near_duplicates": reasons.get(Reason.NEAR_DUPLICATE, 0),
+        },
+    )
 
 
 def is_licensed(document: Document, policy: Policy) -> bool:
@@ -49,6 +91,31 @@ def is_licensed(document: Document, policy: Policy) -> bool:
     found = classify_expression(document.license, policy)
     has_evidence = document.license_evidence != LicenseEvidence.NONE and bool(document.license_detail)
     return not isinstance(found, Drop) and found.license_class < LicenseClass.REFUSED and has_evidence
+
+
+def holds_the_characters(document: Document, content: bytes) -> bool:
+    """Return whether a document has exactly the characters of its file, but for what a placeholder stands for.
+
+    Redacting keeps the number of lines: a line that differs has a placeholder.
+    """
+    raw = decoded_again(content, Decoded(document.text, document.encoding, tuple(document.edits)))
+    if raw is None or not document.num_redactions:
+        return raw == document.text
+    lines, stored = raw.split("\n"), document.text.split("\n")
+    return len(lines) == len(stored) and all(
+        line == other or _PLACEHOLDER in other for line, other in zip(lines, stored, strict=True)
+    )
+
+
+def _count_lossy(documents: Sequence[Document], job: PartJob) -> int:
+    """Count the documents whose stored text is not that of the file it was read from."""
+    files = job.inputs["files"].table(FILES, ["path", "content"])
+    contents: Mapping[str, bytes] = dict(zip(files["path"].to_pylist(), files["content"].to_pylist(), strict=True))
+    return sum(not holds_the_characters(document, contents.get(document.path, b"")) for document in documents)
+
+
+def _reasons(dropped: pa.Table) -> dict[str, int]:
+    return dict(sorted(Counter(dropped["reason"].to_pylist()).items()))
 
 
 def _bytes_by_language(documents: Sequence[Document]) -> dict[str, float]:

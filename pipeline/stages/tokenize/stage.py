@@ -57,10 +57,15 @@ def tokenize_source(job: PartJob) -> PartOutput:
     tables = {TOKENS: tokenize(enriched, vocabulary)}
     for split in Split:
         tables |= pack_split(tables[TOKENS], enriched, split, (params, vocabulary))
-    measures = measure(tables, params)
+    return PartOutput(tables)
+
+
+def measure_tokenized(job: PartJob, output: PartOutput) -> StageReport:
+    """Return the report of one source, counted from its tables and from the documents that they were made of."""
+    measures = measure(output.tables, cast(TokenizeParams, job.params))
     num_bytes = int(measures["num_text_bytes"])
-    report = StageReport(enriched.num_rows, tables[TOKENS].num_rows, {}, num_bytes, num_bytes, measures)
-    return PartOutput(tables, report)
+    num_enriched = job.inputs["enriched"].table(ENRICHED, ["document_id"]).num_rows
+    return StageReport(num_enriched, output.tables[TOKENS].num_rows, {}, num_bytes, num_bytes, measures)
 
 
 def tokenize(enriched: pa.Table, vocabulary: Vocabulary) -> pa.Table:

@@ -4,6 +4,7 @@ import json
 import math
 import subprocess
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from pipeline.contracts.part import PartJob, PartOutput
@@ -16,32 +17,48 @@ NUM_LOADER_ROWS = 1000
 
 
 def run_smoke(job: PartJob) -> PartOutput:
-    """Run `python -m trainer smoke`, as a part, on the snapshot in `job.inputs["snapshot"]`; its steps and losses are measures.
+    """Run `python -m trainer smoke`, as a part, on the snapshot in `job.inputs["snapshot"]`.
 
     Raises StageError with the last line of a trainer that crashes or hangs.
     """
-    losses = _run_trainer(job, "smoke", "losses", (0,))
-    num_non_finite = sum(not (isinstance(loss, int | float) and math.isfinite(loss)) for loss in losses)
-    return _output(len(losses), {"num_smoke_steps": len(losses), "num_non_finite_losses": num_non_finite})
+    return PartOutput({}, answer=_run_trainer(job, "smoke", "losses", (0,)))
 
 
 def run_loader_checks(job: PartJob) -> PartOutput:
-    """Run the reproducibility checks of the loader as a part, each reading in a fresh process; they are measures.
+    """Run the reproducibility checks of the loader as a part, each reading in a fresh process.
 
     The checks of the model are left to `python -m trainer verify-loader`: they take a minute.
     """
     # Exit code 1 says that a check failed; the gate then says which.
-    checks = _run_trainer(job, "verify-loader", "checks", (0, 1), "--steps", "0", "--rows", str(NUM_LOADER_ROWS))
+    more = ("--steps", "0", "--rows", str(NUM_LOADER_ROWS))
+    return PartOutput({}, answer=_run_trainer(job, "verify-loader", "checks", (0, 1), *more))
+
+
+def measure_smoke(job: PartJob, output: PartOutput) -> StageReport:
+    """Return the steps that the trainer took on the candidate, and how many of their losses are not finite."""
+    losses = _about_the_candidate(job, output.answer, "losses")
+    num_non_finite = sum(not (isinstance(loss, int | float) and math.isfinite(loss)) for loss in losses)
+    return _report(len(losses), {"num_smoke_steps": len(losses), "num_non_finite_losses": num_non_finite})
+
+
+def measure_loader(job: PartJob, output: PartOutput) -> StageReport:
+    """Return the checks of the loader on the candidate, and how many rows differ in them."""
+    checks = _about_the_candidate(job, output.answer, "checks")
     num_differences = sum(check["num_differing"] for check in checks)
-    return _output(len(checks), {"num_loader_checks": len(checks), "num_loader_differences": num_differences})
+    return _report(len(checks), {"num_loader_checks": len(checks), "num_loader_differences": num_differences})
 
 
-def _output(number: int, measures: dict[str, float]) -> PartOutput:
-    return PartOutput({}, StageReport(number, number, measures=measures))
+def _about_the_candidate(job: PartJob, answer: Mapping[str, Any], key: str) -> list[Any]:
+    """Return the list `key` of an answer about the candidate. An answer about another snapshot says nothing."""
+    return list(answer[key]) if answer.get("snapshot_id") == job.inputs["snapshot"].object_id else []
 
 
-def _run_trainer(job: PartJob, command: str, key: str, exit_codes: tuple[int, ...], *more: str) -> list[Any]:
-    """Run a command of the trainer on the snapshot and return the list `key` of its answer."""
+def _report(number: int, measures: dict[str, float]) -> StageReport:
+    return StageReport(number, number, measures=measures)
+
+
+def _run_trainer(job: PartJob, command: str, key: str, exit_codes: tuple[int, ...], *more: str) -> dict[str, Any]:
+    """Run a command of the trainer on the snapshot and return its answer, which has the list `key`."""
     assert isinstance(job.params, VerifyParams)
     line = [sys.executable, "-m", "trainer", command, f"--store={job.places['store']}"]
     line += ["--snapshot", job.inputs["snapshot"].object_id, "--json", *more]
@@ -52,7 +69,8 @@ def _run_trainer(job: PartJob, command: str, key: str, exit_codes: tuple[int, ..
         if done.returncode not in exit_codes:
             last = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
             raise StageError(subject, f"exit {done.returncode}: {last}", "exit 0", remedy)
-        return list(json.loads(done.stdout)[key])
+        answer = json.loads(done.stdout)
+        return {**answer, key: list(answer[key])}
     except subprocess.TimeoutExpired as error:
         raise StageError(subject, f"no answer within {limit} s", "", remedy) from error
     except (ValueError, TypeError, KeyError) as error:

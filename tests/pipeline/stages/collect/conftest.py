@@ -13,6 +13,7 @@ from pkgutil import resolve_name
 
 import pytest
 
+from pipeline.build.engine import measured
 from pipeline.contracts.part import MadePart, Part, PartJob, PartOutput
 from pipeline.core.errors import DigestError, SourceError
 from pipeline.core.params import digest, fingerprint
@@ -63,14 +64,15 @@ class Surroundings:
     def make(self, parts: Sequence[Part]) -> tuple[Mapping[str, MadePart], Mapping[str, SourceError]]:
         made, failed = {}, {}
         for part in parts:
-            function = resolve_name(STAGES["collect"].part_kind(part.function).functions[part.function])
+            kind = STAGES["collect"].part_kind(part.function)
+            function = resolve_name(kind.functions[part.function])
             key = digest([part.function, fingerprint(part.params), dict(part.identity)])
             if key in self.known:
                 made[part.name] = self.known[key]
                 continue
             job = PartJob(part.name, part.params, {}, part.identity, part.places)
             try:
-                output = function(job)
+                output = measured(job, function(job), kind.measure)
             except SourceError as error:
                 failed[part.name] = error
                 continue

@@ -1,6 +1,5 @@
-"""Parsed documents: the provenance of a document and of each of its bytes, and what changed bytes count."""
+"""Parsed documents: the provenance of a document and of each of its bytes."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -38,10 +37,3 @@ def test_bytes_that_were_skipped_or_did_not_parse_have_their_own_provenance() ->
 
     assert (record.provenance_starts, record.provenance_codes) == ([0, 7, 14, 18], [1, 2, 3, 1])
     assert (record.symbol_starts, record.symbol_ends, record.symbols) == ((3,), (5,), (7,))
-
-
-def test_chunks_that_differ_from_the_text_are_counted_in_bytes() -> None:
-    parsed = parse_document(row("int a;\n\nint b;\n"), SyntaxParams())
-
-    assert parsed.num_bytes_changed == 0
-    assert replace(parsed, chunks=parsed.chunks[:1]).num_bytes_changed == len("int b;\n")

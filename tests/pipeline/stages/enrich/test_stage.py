@@ -1,7 +1,8 @@
 """The stage: what an enriched table holds, what is counted, and what a part depends on."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from pipeline.core.schema import arrow_schema, table_of_records
 from pipeline.pins.local_tree import tree_digest
 from pipeline.stages.collect.kinds.local import LocalPin
 from pipeline.stages.enrich.params import EnrichParams, SyntaxParams
-from pipeline.stages.enrich.stage import enrich_source
+from pipeline.stages.enrich.stage import enrich_source, measure_enriched
 from pipeline.store.store import Store
 
 BROKEN = "".join(f"@ unparsable{n} ) ] > ` number{n * n}\n" for n in range(20))
@@ -65,7 +66,30 @@ def enrich(
     object_id = store.commit(folder, "normalize/rules", {}, {})
     lost = sorted(item.document_id for item in documents if item.path in dropped)
     job = PartJob("made", params or SyntaxParams(), {"documents": store.read(object_id)}, {"dropped": lost}, {})
-    return enrich_source(job)
+    output = enrich_source(job)
+    return replace(output, report=measure_enriched(job, output))
+
+
+class MemoryTables:
+    """An object with one table, in memory."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def table(self, name: str, columns: Sequence[str]) -> pa.Table:
+        return self._table.select(list(columns))
+
+
+def test_chunks_that_differ_from_the_text_are_counted_in_bytes(store: Store) -> None:
+    documents = table_of_records(Document, [document("made", "a.cc", "int a;\n\nint b;\n")])
+    job = PartJob("made", SyntaxParams(), {"documents": MemoryTables(documents)}, {"dropped": []}, {})
+    output = enrich_source(job)
+    (row,) = rows(output)
+    kept = {"chunk_starts": row["chunk_starts"][:1], "chunk_ends": row["chunk_ends"][:1]}  # type: ignore[index]
+    for change, expected in ((kept, len("int b;\n")), ({"text": "int a;\n\nint c;\n"}, 1), ({}, 0)):
+        table = pa.Table.from_pylist([row | change], schema=output.tables["enriched.parquet"].schema)
+        report = measure_enriched(job, replace(output, tables={"enriched.parquet": table}))
+        assert report.measures["num_bytes_changed"] == expected
 
 
 def rows(output: PartOutput) -> list[dict[str, object]]:

@@ -1,7 +1,7 @@
 """The tokenize stage: the schema of its tables, its measures, and the order of its rows."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from pipeline.core.schema import check_table, table_of, table_of_records
 from pipeline.core.table_names import ENRICHED
 from pipeline.stages.tokenize.params import TokenizeParams
 from pipeline.stages.tokenize.rows.layout import BOS, EOS, PAD
-from pipeline.stages.tokenize.stage import run, tokenize_source
+from pipeline.stages.tokenize.stage import measure_tokenized, run, tokenize_source
 from pipeline.stages.tokenize.vocabulary import Vocabulary
 
 PARAMS = TokenizeParams(vocabulary="tiny-1024", row_length=128)
@@ -47,9 +47,7 @@ class MemoryContext:
     def make(self, parts: Sequence[Part]) -> tuple[Mapping[str, MadePart], Mapping[str, SourceError]]:
         for part in parts:
             inputs = {"enriched": MemoryTables({ENRICHED: self.enriched[part.name]}, part.inputs["enriched"])}
-            self.outputs[part.name] = tokenize_source(
-                PartJob(part.name, part.params, inputs, part.identity, part.places)
-            )
+            self.outputs[part.name] = _made(PartJob(part.name, part.params, inputs, part.identity, part.places))
         return {
             part.name: MadePart(part.name, f"made-{part.name}", self.outputs[part.name].report, False) for part in parts
         }, {}
@@ -62,7 +60,12 @@ def output(enriched: pa.Table, vocabulary: Vocabulary) -> PartOutput:
 
 def _tokenize(enriched: pa.Table, vocabulary: Vocabulary) -> PartOutput:
     identity = {"vocabulary": vocabulary.sha256}
-    return tokenize_source(PartJob("heron", PARAMS, {"enriched": MemoryTables({ENRICHED: enriched})}, identity, {}))
+    return _made(PartJob("heron", PARAMS, {"enriched": MemoryTables({ENRICHED: enriched})}, identity, {}))
+
+
+def _made(job: PartJob) -> PartOutput:
+    output = tokenize_source(job)
+    return replace(output, report=measure_tokenized(job, output))
 
 
 def test_tables_have_their_schema_and_join_by_document(output: PartOutput, enriched: pa.Table) -> None:

@@ -8,16 +8,18 @@ from typing import Any
 
 import pytest
 
-from pipeline.contracts.part import PartJob
+from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.core.errors import StageError
 from pipeline.stages.verify.params import VerifyParams
-from pipeline.stages.verify.smoke import run_loader_checks, run_smoke
+from pipeline.stages.verify.smoke import measure_loader, measure_smoke, run_loader_checks, run_smoke
+
+CANDIDATE = "a" * 64
 
 
 @pytest.fixture
 def job(tmp_path: Path) -> PartJob:
     params = VerifyParams.model_construct(smoke_timeout_seconds=5)
-    inputs: dict[str, Any] = {"snapshot": SimpleNamespace(object_id="a" * 64)}
+    inputs: dict[str, Any] = {"snapshot": SimpleNamespace(object_id=CANDIDATE)}
     return PartJob("smoke", params, inputs, {}, {"store": tmp_path})
 
 
@@ -37,11 +39,20 @@ def write(program: Path, script: str) -> None:
 def test_losses_and_checks_are_measures(trainer: Path, job: PartJob) -> None:
     write(
         trainer,
-        """echo '{"losses": [2.5, NaN], "checks": [{"num_differing": 0}, {"num_differing": 3}]}'; [ $3 = smoke ]""",
+        f"""echo '{{"losses": [2.5, NaN], "checks": [{{"num_differing": 0}}, {{"num_differing": 3}}],
+        "snapshot_id": "{CANDIDATE}"}}'; [ $3 = smoke ]""",
     )
+    smoke, loader = measure_smoke(job, run_smoke(job)), measure_loader(job, run_loader_checks(job))
 
-    assert run_smoke(job).report.measures == {"num_smoke_steps": 2, "num_non_finite_losses": 1}
-    assert run_loader_checks(job).report.measures == {"num_loader_checks": 2, "num_loader_differences": 3}
+    assert smoke.measures == {"num_smoke_steps": 2, "num_non_finite_losses": 1}
+    assert loader.measures == {"num_loader_checks": 2, "num_loader_differences": 3}
+
+
+def test_an_answer_about_another_snapshot_counts_as_none(job: PartJob) -> None:
+    answer = {"losses": [2.5], "checks": [{"num_differing": 0}], "snapshot_id": "b" * 64}
+
+    assert measure_smoke(job, PartOutput({}, answer=answer)).measures["num_smoke_steps"] == 0
+    assert measure_loader(job, PartOutput({}, answer=answer)).measures["num_loader_checks"] == 0
 
 
 @pytest.mark.parametrize(
