@@ -80,7 +80,7 @@ def _why(options: argparse.Namespace, store: Store, person: Console) -> Answer:
         for name, value in step.evidence.items():
             if value not in (None, "", []):
                 person.print(f"               {name}: {value}", markup=False)
-    return 0, asdict(trail) | {"kept": trail.kept}
+    return int(trail.lost), asdict(trail) | {"kept": trail.kept}
 
 
 def _add_report_arguments(parser: argparse.ArgumentParser) -> None:

@@ -14,7 +14,7 @@ from pipeline.build.stage_objects import parts_of, stage_of, stage_params
 from pipeline.core.params import flat
 from pipeline.core.table_names import DOCUMENTS, TOKENS
 from pipeline.lineage.queries import QueryRow, connect, create_drops, query, table_files
-from pipeline.stages.stages import STAGES
+from pipeline.stages.stages import listing_stage
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 
@@ -105,7 +105,7 @@ class _ComparedSnapshot:
         database.execute(_DOCUMENTS.format(side=side), files)
         create_drops(database, self.store, self.stages)
         database.execute(f"alter table drops rename to {side}_drops")
-        collected = list(parts_of(self.stages[STAGES.names[0]]))
+        collected = list(parts_of(self.stages[listing_stage().name]))
         database.execute(f"create table {side}_sources as select unnest($names) as name", {"names": collected})
 
     def settings(self) -> QueryRow:

@@ -5,10 +5,11 @@ from typing import Any
 
 import duckdb
 
+from pipeline.build.recipes import RECIPES, pins_of
 from pipeline.build.stage_objects import parts_of
 from pipeline.core.errors import MissingError
 from pipeline.core.records import DroppedRecord, DuplicateRecord
-from pipeline.stages.stages import STAGES, PartKind
+from pipeline.stages.stages import STAGES, PartKind, listing_stage
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 
@@ -41,9 +42,19 @@ def stage_object(store: Store, corpus: str, stage: str) -> StoredObject:
     """Read the object of a stage of a corpus as it was last built. Raises MissingError if it was not."""
     stage_id = store.ref(corpus, stage)
     if stage_id is None:
-        remedy = f"Run `python -m pipeline build --recipe {corpus} --until {stage}`."
+        remedy = f"Run `python -m pipeline build {_arguments_of(store, corpus)} --until {stage}`."
         raise MissingError(f"corpus {corpus}", f"stage {stage} has no output", "", remedy)
     return store.read(stage_id)
+
+
+def _arguments_of(store: Store, corpus: str) -> str:
+    """Return the arguments of `build` for a corpus: its recipe, or a pins file where its sources are not those of a recipe."""
+    if corpus in RECIPES:
+        collected = store.ref(corpus, listing_stage().name)
+        pinned = {pin.name for pin in pins_of(RECIPES[corpus])}
+        if collected is None or parts_of(store.read(collected)).keys() <= pinned:
+            return f"--recipe {corpus}"
+    return f"--pins FILE --corpus {corpus}"
 
 
 def stage_part(store: Store, corpus: str, stage: str, name: str) -> StoredObject:

@@ -117,7 +117,7 @@ class _Reporter:
         assert isinstance(params, NormalizeParams)
         return Report(
             corpus=self.corpus,
-            snapshot_id=self.store.ref(self.corpus, "candidate") if STAGES.names[-1] in self.stages else None,
+            snapshot_id=self.store.ref(self.corpus, "candidate"),
             limits=params.duplicates.model_dump(mode="json"),
             stages=[{"stage": step, **_counts(self._reporting(step))} for step in self.steps],
             sources=self._sources(),

@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pipeline.lineage.report import Report
-from pipeline.stages.stages import STAGES
+from pipeline.stages.stages import collecting_steps
 
 TEMPLATE = "report.html"
 FAMILIES = ("kept", "license", "duplicate", "filter")
@@ -51,7 +51,7 @@ def render_page(report: Report) -> str:
     names = ("num_bytes_in", "num_files_in", "num_bytes_kept", "num_files_kept")
     return environment.get_template(TEMPLATE).render(
         report=report,
-        first_stage=STAGES.names[0],
+        collecting=collecting_steps(),
         waterfall=Markup(plot_waterfall(report)),
         sources_plot=Markup(plot_sources(report)),
         similarities=Markup(plot_similarities(report)),
@@ -71,7 +71,7 @@ def family(reason: str) -> str:
 
 def plot_waterfall(report: Report) -> str:
     """Plot the bytes of source code collected, dropped by each rule, and kept."""
-    rules = [rule for rule in report.rules if rule["stage"] != STAGES.names[0]]
+    rules = [rule for rule in report.rules if rule["stage"] not in collecting_steps()]
     rules.sort(key=lambda rule: (-rule["num_bytes"], rule["reason"]))
     came = left = sum(source["num_bytes_in"] for source in report.sources) / 1e6
     bars = [("collected", 0.0, came, "faint")]
@@ -127,7 +127,7 @@ def bytes_by_family(source: Mapping[str, Any]) -> dict[str, int]:
     """Sum up the bytes of a source by fate."""
     found = dict.fromkeys(FAMILIES, 0)
     for drop in source["drops"]:
-        if drop["stage"] != STAGES.names[0]:
+        if drop["stage"] not in collecting_steps():
             found[family(drop["reason"])] += drop["num_bytes"]
     found["kept"] = source["num_bytes_kept"]
     return found

@@ -8,7 +8,7 @@ from typing import Any
 from pipeline.core.errors import MissingError
 from pipeline.core.records import DroppedRecord, DuplicateRecord, PackedRow
 from pipeline.lineage.queries import QueryRow, connect, query, stage_part, table_files
-from pipeline.stages.stages import STAGES, PartKind, StageTable
+from pipeline.stages.stages import STAGES, PartKind, StageTable, collecting_steps
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 
@@ -36,6 +36,11 @@ class FileTrace:
     source: str
     path: str
     steps: tuple[TraceStep, ...]
+
+    @property
+    def lost(self) -> bool:
+        """True where a stage neither kept nor dropped it, which is a defect."""
+        return any(step.verdict == "lost" for step in self.steps)
 
     @property
     def kept(self) -> bool:
@@ -79,7 +84,7 @@ class _Tracer:
                 return TraceStep(name, "dropped", str(dropped.pop("reason")), dropped)
         if not tables:
             return TraceStep(name, "kept", kind.reason_kept)
-        if name == STAGES.names[0]:
+        if name == collecting_steps()[-1]:
             raise self._unknown(part, tables[0])
         return TraceStep(name, "lost", "no table contains it: report this as a defect")
 

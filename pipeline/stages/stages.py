@@ -118,6 +118,17 @@ def stage_before(name: str) -> str | None:
     return STAGES.names[index - 1] if index else None
 
 
+def listing_stage() -> Stage:
+    """Return the first stage that lists files: its parts are the sources, and a file that it does not list is unknown."""
+    return next(stage for stage in STAGES if any(table.shown for kind in stage.parts for table in kind.tables))
+
+
+def collecting_steps() -> tuple[str, ...]:
+    """Return the steps up to those of the first stage that lists files: what they drop was never among the files of a source."""
+    earlier = tuple(STAGES)[: STAGES.names.index(listing_stage().name) + 1]
+    return tuple(step for stage in earlier for step in stage.steps)
+
+
 def reserved_names() -> frozenset[str]:
     """Return the names of parts that belong to no source: no source may have one of them."""
     return frozenset(kind.only for stage in STAGES for kind in stage.parts if kind.only)

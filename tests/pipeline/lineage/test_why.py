@@ -2,17 +2,62 @@
 
 import json
 import tomllib
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+import pipeline.lineage.why as why_module
+from pipeline.build.build import BuildRequest, open_build
+from pipeline.build.recipes import TINY, pins_of
+from pipeline.build.run_stage import run_stages
 from pipeline.cli.main import main
+from pipeline.contracts.part import Part, PartJob, PartOutput, StageContext, StageOutput
+from pipeline.contracts.stage_report import StageReport
 from pipeline.core.errors import MissingError
+from pipeline.core.params import Params
+from pipeline.core.records import EnrichedDocument
+from pipeline.lineage.report import report_corpus
+from pipeline.lineage.report_page import render_page
 from pipeline.lineage.why import why
+from pipeline.stages.stages import STAGES, PartKind, Stage, StageTable
+from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 from tests.support.paths import ROOT
 
 TABLES = tomllib.loads((ROOT / "tests" / "pipeline" / "build" / "made_corpus.toml").read_text())
 FATES = [(source, path, entry["fate"]) for source, files in TABLES.items() for path, entry in files.items()]
+
+
+class ForgetfulTracer(why_module._Tracer):
+    """Queries that find nothing in the tables of enrich."""
+
+    def _row(self, part: StoredObject, table: StageTable, columns: str) -> dict[str, Any] | None:
+        return None if table.record is EnrichedDocument else super()._row(part, table, columns)
+
+
+class AnnounceParams(Params):
+    """No settings."""
+
+
+def run_announce(context: StageContext[AnnounceParams]) -> StageOutput:
+    made, failures = context.make([Part(pin.name, "announce", context.params) for pin in context.pins])
+    return StageOutput({name: part.object_id for name, part in made.items()}, StageReport(0, 0, {}), failures)
+
+
+def announce(job: PartJob) -> PartOutput:
+    return PartOutput({}, StageReport(0, 0, {}))
+
+
+ANNOUNCE = Stage(
+    name="announce",
+    version=1,
+    description="Announce each source.",
+    params=f"{__name__}:AnnounceParams",
+    run=f"{__name__}:run_announce",
+    parts=(PartKind("announce/part", {"announce": f"{__name__}:announce"}),),
+    libraries=(),
+)
 
 
 def example(fate: str) -> tuple[str, str]:
@@ -68,6 +113,35 @@ def test_an_unknown_path_names_the_nearest_ones(tiny_store: Store) -> None:
 
     with pytest.raises(MissingError, match=f"Did you mean .*{path}"):
         why(tiny_store, "tiny", source, path + "x")
+
+
+def test_a_stage_before_collect_that_follows_no_files_is_passed_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store, where = Store(tmp_path / "store"), ["--corpus", "tiny", "--store", str(tmp_path / "store")]
+    with STAGES.registered(ANNOUNCE, before="collect"):
+        with open_build(BuildRequest("tiny", TINY.params, pins_of(TINY), "a test"), store) as build:
+            assert [result.stage for result in run_stages(build, "normalize")] == ["announce", "collect", "normalize"]
+        assert main(["why", "quarry", "src/merge_runs.x", *where]) == 1
+        assert "Did you mean src/merge_runs.c" in capsys.readouterr().err.replace("\n", " ")
+        assert [step.stage for step in why(store, "tiny", "quarry", "src/merge_runs.c").steps] == [
+            "collect",
+            "normalize",
+        ]
+        report = report_corpus(store, "tiny")
+        assert {source["source"] for source in report.sources} == {pin.name for pin in pins_of(TINY)}
+        with_stage = render_page(report)
+    assert render_page(report) == with_stage
+
+
+def test_a_file_that_a_stage_lost_is_a_failure_of_the_command(
+    tiny_store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(why_module, "_Tracer", ForgetfulTracer)
+    source, path = example("kept")
+
+    assert main(["why", source, path, "--corpus", "tiny", "--store", str(tiny_store.root), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["steps"][-1]["verdict"] == "lost"
 
 
 def test_the_command_prints_the_trail_as_json(tiny_store: Store, capsys: pytest.CaptureFixture[str]) -> None:
