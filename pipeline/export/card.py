@@ -11,10 +11,11 @@ from pipeline.build.promotion import evidence, judge_again
 from pipeline.build.stage_objects import report_of
 from pipeline.contracts.gates import GateVerdict
 from pipeline.contracts.stage_report import StageReport
+from pipeline.core.languages import titles
 from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.store.snapshot import Snapshot
 
-_INTENDED = """Training and evaluating models of C and C++ code. Not meant for: finding people, secrets or hosts (what looked
+_INTENDED = """Training and evaluating models of {} code. Not meant for: finding people, secrets or hosts (what looked
 like one is a placeholder), judging the quality of a project, or any use that the licenses below do not allow."""
 _LIMITS = """- Licenses are read from tags, license texts, notices and package metadata, by rules, not by a lawyer; a file whose
   evidence is unclear is left out.
@@ -59,7 +60,7 @@ def markdown_card(facts: Facts) -> str:
         f"Id `{snapshot.snapshot_id}`. {passed} of {len(facts.verdicts)} gates passed; proved {facts.when[:10]}. Rows of "
         f"{snapshot.row_length} tokens; vocabulary `{snapshot.vocabulary['name']}`, sha256 `{snapshot.vocabulary['sha256']}`.",
         "## Contents\n\n" + _sources_table(facts),
-        "## Intended use\n\n" + _INTENDED,
+        "## Intended use\n\n" + _INTENDED.format(titles()),
         "## Licenses\n\n" + _table(("license", "documents"), snapshot.licenses.items()),
         "## Origins\n\n" + _table(("source", "origin", "declared license", "revision"), _origins(facts)),
         "## What was left out\n\n" + _table(("stage", "rule", "records"), _drops(facts)),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipeline.core.languages import titles
 from pipeline.core.records import PackedRow, TokenizedDocument
 from pipeline.core.schema import arrow_schema
 from pipeline.core.table_names import TOKENS
@@ -66,7 +67,7 @@ def croissant(facts: Facts) -> dict[str, Any]:
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "name": f"sluice-{snapshot.snapshot_id[:12]}",
-        "description": "C and C++ source as tokens and packed rows, with the structure of every token.",
+        "description": f"{titles()} source as tokens and packed rows, with the structure of every token.",
         "version": "1.0.0",
         "identifier": f"sha256:{snapshot.snapshot_id}",
         "datePublished": facts.when[:10],

@@ -21,7 +21,7 @@ class CatalogEntry(Params):
     note: str = ""
     """Note on what is special or difficult about it."""
     num_source_files: int | None = Field(default=None, ge=0)
-    """C/C++ files in the release that was inspected."""
+    """Source files in the release that was inspected."""
     source_megabytes: float | None = Field(default=None, ge=0)
     """Their size in MB (10^6 bytes)."""
 

@@ -16,7 +16,7 @@ DRIVE = re.compile(r"[A-Za-z]:")
 
 @dataclass(frozen=True, slots=True)
 class ReadFile:
-    """A C/C++ file or a file of license evidence, with its bytes."""
+    """A source file or a file of license evidence, with its bytes."""
 
     path: str
     content: bytes

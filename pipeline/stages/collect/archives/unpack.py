@@ -27,7 +27,7 @@ from pipeline.stages.collect.contents import (
 def unpack(archive: Path, options: ReadOptions) -> SourceContents:
     """Read a tar (plain, gzip, xz, bzip2) or zip archive; paths are relative to its top folder if it has one.
 
-    Only C/C++ and license evidence are read. Raises ArchiveError naming the source and the member: for paths and links
+    Only source files and license evidence are read. Raises ArchiveError naming the source and the member: for paths and links
     that leave the archive, devices, paths that collide, anything over the limits, and a container that is broken,
     truncated or continues after its end.
     """

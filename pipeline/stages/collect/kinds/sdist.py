@@ -91,7 +91,7 @@ def _declared_license(contents: SourceContents) -> str:
 
 def _notes(entry: CatalogEntry, contents: SourceContents, declared: str, link_digest: str | None) -> Iterable[str]:
     sizes = [len(file.content) for file in contents.files if is_source(file.path)]
-    yield f"{len(sizes)} C/C++ files, {sum(sizes) / 1e6:.2f} MB. {entry.note}".strip()
+    yield f"{len(sizes)} source files, {sum(sizes) / 1e6:.2f} MB. {entry.note}".strip()
     if not declared:
         yield f"Its metadata has no License-Expression; the catalog says {entry.license or 'nothing'}."
     if link_digest is None:

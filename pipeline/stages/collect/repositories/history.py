@@ -1,6 +1,6 @@
 """History of the files of a commit: for each file the chain of its modifications, oldest first.
 
-An accepted commit has one parent, touches few C/C++ files, and neither formats nor bumps a version; an accepted modification
+An accepted commit has one parent, touches few source files, and neither formats nor bumps a version; an accepted modification
 has a diff within two bounds. The index of a chain counts accepted modifications only, so it has no gaps.
 """
 
@@ -20,7 +20,7 @@ from pipeline.stages.collect.repositories.command import run_git, stream_git
 from pipeline.stages.collect.repositories.pack_objects import PackObjects
 
 MAX_FILES_IN_COMMIT = 5
-"""Maximum number of C/C++ files that an accepted commit touches: a larger one is a sweep over the code."""
+"""Maximum number of source files that an accepted commit touches: a larger one is a sweep over the code."""
 
 MIN_DIFF_CHARS, MAX_DIFF_CHARS = 50, 50_000
 """Characters of the hunks of one file's diff with three lines of context, file names not counted."""
@@ -144,7 +144,7 @@ def _seconds(text: str) -> int:
 
 
 def _changes(objects: PackObjects, commits: Sequence[str]) -> dict[str, list[Change]]:
-    """Return the changes of C/C++ files by commit; a root commit adds all of its files."""
+    """Return the changes of source files by commit; a root commit adds all of its files."""
     arguments = [*_DIFF, "--raw", "-z", "--no-abbrev", "--root", "-M50%", "-l1000"]
     found: dict[str, list[Change]] = {commit: [] for commit in commits}
     commit = ""

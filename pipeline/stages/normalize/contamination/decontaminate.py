@@ -13,7 +13,7 @@ import re2
 from numpy.typing import NDArray
 
 from pipeline.core.errors import ParamsError
-from pipeline.core.languages import CPP
+from pipeline.core.languages import LANGUAGES
 from pipeline.core.schema import stored
 from pipeline.lexing.lexer import load_lexer
 from pipeline.stages.normalize.contamination.evaluation_items import EvaluationItem
@@ -31,6 +31,8 @@ from pipeline.stages.normalize.params import DecontaminationRules
 NUM_TOKENS_IN_RUN = 13
 _NUM_PREFIX_BITS = 16
 """The leading bits of a hash: a table of them rules out nearly all runs without sorting any."""
+
+_BLANKS = " \t\r\n\f\v"
 
 CONTAMINATION = "contamination.parquet"
 
@@ -70,7 +72,7 @@ class Decontaminator:
     def __init__(self, items: Sequence[EvaluationItem], params: DecontaminationRules, seed: int) -> None:
         self._params = params
         self._items = [item.id for item in items]
-        solutions = [load_lexer(CPP).token_hashes(item.solution) for item in items]
+        solutions = [load_lexer(LANGUAGES[item.language]).token_hashes(item.solution) for item in items]
         for item, found in zip(items, solutions, strict=True):
             _refuse_short(item, len(found), params)
         self._runs = [run_hashes(found, NUM_TOKENS_IN_RUN) for found in solutions]
@@ -129,16 +131,17 @@ class WholeSolutions:
     def __init__(self, items: Sequence[EvaluationItem]) -> None:
         options = re2.Options()
         options.max_mem = 256 << 20
-        literals = sorted({re2.escape(_bare(item.solution)) for item in items})
+        markers = {mark for lexer in map(load_lexer, LANGUAGES) for mark in (*lexer.line_markers, *lexer.block_markers)}
+        self._left_out = (_BLANKS + "".join(sorted(markers))).encode()
+        literals = sorted({re2.escape(self._bare(item.solution)) for item in items})
         self._pattern = re2.compile(b"|".join(literals), options) if literals else None
 
     def holds(self, text: str) -> bool:
         """Return whether a text holds the whole solution of any item."""
-        return self._pattern is not None and self._pattern.search(_bare(text)) is not None
+        return self._pattern is not None and self._pattern.search(self._bare(text)) is not None
 
-
-def _bare(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass").translate(None, b" \t\r\n\f\v/*")
+    def _bare(self, text: str) -> bytes:
+        return text.encode("utf-8", "surrogatepass").translate(None, self._left_out)
 
 
 def _refuse_short(item: EvaluationItem, num_tokens: int, params: DecontaminationRules) -> None:

@@ -1,7 +1,7 @@
 """Evaluation items: prompts and solutions, those that are shipped and those in a given folder.
 
-One JSON object per line in `*.jsonl`: `id`, `prompt`, `solution`. The digest of their content enters identities, the
-folder's path does not.
+One JSON object per line in `*.jsonl`: `id`, `prompt`, `solution`, and `language` if the solution is not in the default one. The
+digest of their content enters identities, the folder's path does not.
 """
 
 import hashlib
@@ -12,6 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from pipeline.core.errors import ParamsError
+from pipeline.core.languages import DEFAULT_LANGUAGE, LANGUAGES
 from pipeline.core.params import canonical_json
 
 SHIPPED = "cpp_small.jsonl"
@@ -28,6 +29,8 @@ class EvaluationItem:
     id: str
     prompt: str
     solution: str
+    language: str = DEFAULT_LANGUAGE.name
+    """Name in LANGUAGES of the language whose lexer reads the solution."""
 
 
 def shipped_items() -> tuple[EvaluationItem, ...]:
@@ -51,8 +54,10 @@ def items_in(folder: Path) -> tuple[EvaluationItem, ...]:
 
 
 def items_digest(items: tuple[EvaluationItem, ...]) -> str:
-    """Return the SHA-256 over the items, in hex. It does not depend on the files that they are in."""
-    return hashlib.sha256(canonical_json([asdict(item) for item in items])).hexdigest()
+    """Return the SHA-256 over the items, in hex, each without a default language. It does not depend on their files."""
+    default = ("language", DEFAULT_LANGUAGE.name)
+    rows = [{name: value for name, value in asdict(item).items() if (name, value) != default} for item in items]
+    return hashlib.sha256(canonical_json(rows)).hexdigest()
 
 
 @lru_cache(maxsize=8)
@@ -95,12 +100,13 @@ def _parse(text: str, name: str) -> list[EvaluationItem]:
             continue
         try:
             values = json.loads(line)
-            items.append(EvaluationItem(*(_text(values[field]) for field in _FIELDS)))
+            texts = {field: _text(values[field]) for field in _FIELDS}
+            items.append(EvaluationItem(**texts, language=_language(values)))
         except (ValueError, KeyError, TypeError) as error:
             raise ParamsError(
                 f"evaluation items {name}:{number}",
                 f"{type(error).__name__}: {error}",
-                "an object with id, prompt and solution, each a string",
+                f"an object with id, prompt and solution, each a string, and at most a language of {', '.join(LANGUAGES.names)}",
                 "Correct the line.",
             ) from error
     return items
@@ -110,3 +116,10 @@ def _text(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise TypeError(f"{value!r} is not a text")
     return value
+
+
+def _language(values: dict[str, str]) -> str:
+    name = values.get("language", DEFAULT_LANGUAGE.name)
+    if name not in LANGUAGES:
+        raise ValueError(f"the language {name!r} is not registered")
+    return name

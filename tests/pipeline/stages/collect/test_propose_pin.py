@@ -63,7 +63,7 @@ def test_the_newest_stable_release_is_proposed_with_the_digest_of_its_bytes(
         "declared_license": "MIT OR BSL-1.0",
     }
     assert Store(tmp_path / "store").blob(sha256) is not None
-    assert "1 C/C++ files" in notes[0]
+    assert "1 source files" in notes[0]
 
 
 def test_what_is_printed_is_a_pins_file_that_loads(
