@@ -33,7 +33,7 @@ READ_A_NAME = {
     "pipeline/stages/normalize/contamination/evaluation_items.py": "an error message",
     "pipeline/stages/normalize/scrub/secrets.py": "plugins of detect-secrets, whose version is in the identity",
     "pipeline/stages/verify/stage.py": "an error message",
-    "trainer/compile/policy.py": "an error message, and the label of a layer in messages",
+    "trainer/compile/compile_policy.py": "an error message, and the label of a layer in messages",
     "trainer/proof/acceptance.py": "the gate, which the command line prints",
 }
 """Files that read the name of a class or a function, and what it becomes. None may reach an id or a stored file."""

@@ -54,9 +54,8 @@ def _rename(value: Any, name: str) -> int:
 
 def train(store: Store) -> dict[str, Any]:
     """Train two steps on the made corpus and return what identifies them."""
-    from trainer.config.training import training_recipe
-
     from trainer.checkpoint.checkpoint import save
+    from trainer.config.training_config import training_recipe
     from trainer.train.session import RunInputs
     from trainer.train.training_state import Training
 
