@@ -4,7 +4,7 @@ Read from the stored tables with DuckDB. A document is identified by source and 
 from the tables of that build.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import duckdb
@@ -15,6 +15,7 @@ from pipeline.core.params import flat
 from pipeline.core.table_names import DOCUMENTS, TOKENS
 from pipeline.lineage.queries import QueryRow, connect, create_drops, query, table_files
 from pipeline.stages.stages import listing_stage
+from pipeline.store.objects import StoredObject
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 
@@ -31,14 +32,16 @@ _CHANGES = """create table changes as select
             if(b.source in (from a_sources), 'new in its source', 'new source'))
         when b.path is null then coalesce(now.reason, if(a.source in (from b_sources), 'gone from its source', 'source left'))
         when a.blob_sha256 <> b.blob_sha256 then 'file changed'
-        when a.text_sha256 <> b.text_sha256 then 'normalize'
+        when a.text_sha256 <> b.text_sha256 then coalesce(rules.cause, 'text')
         when a.split <> b.split then 'held out'
-        when a.tokens <> b.tokens then 'tokenize'
-        else 'license' end as cause,
+        when a.tokens <> b.tokens then coalesce(rows.cause, 'tokens')
+        else coalesce(rules.cause, 'license') end as cause,
     coalesce(was.detail, now.detail, '') as detail
 from a_documents as a full join b_documents as b on a.source = b.source and a.path = b.path
     left join a_drops as was on a.path is null and was.source = b.source and was.path = b.path
     left join b_drops as now on b.path is null and now.source = a.source and now.path = a.path
+    left join part_changes as rules on rules.input = 'rules/' || b.source
+    left join part_changes as rows on rows.input = 'rows/' || b.source
 where a.path is null or b.path is null or (a.text_sha256, a.split, a.tokens, a.license, a.blob_sha256)
     is distinct from (b.text_sha256, b.split, b.tokens, b.license, b.blob_sha256)"""
 _CAUSES = """select change, cause, count(*) as num_documents, sum(num_bytes)::bigint as num_bytes,
@@ -77,12 +80,16 @@ def difference(store: Store, a: str, b: str, num_documents: int = 20) -> Differe
     sides = {"a": _ComparedSnapshot(store, a), "b": _ComparedSnapshot(store, b)}
     for name, side in sides.items():
         side.load(database, name)
+    settings = list(_settings(sides["a"], sides["b"]))
+    database.execute("create table part_changes (input varchar, cause varchar)")
+    for name, cause in _part_changes(sides["a"].parts, sides["b"].parts, [row["name"] for row in settings]):
+        database.execute("insert into part_changes values ($name, $cause)", {"name": name, "cause": cause})
     database.execute(_CHANGES)
     return Difference(
         a=a,
         b=b,
         totals={name: query(database, _TOTALS.format(side=name))[0] for name in sides},
-        settings=list(_settings(sides["a"], sides["b"])),
+        settings=settings,
         causes=query(database, _CAUSES),
         documents=query(database, _CHANGED, limit=num_documents),
     )
@@ -95,12 +102,14 @@ class _ComparedSnapshot:
         self.store = store
         self.snapshot = open_snapshot(store, snapshot_id)
         self.stages = {stage_of(stored): stored for stored in evidence(store, snapshot_id)}
+        inputs = sorted(self.snapshot.stored.manifest.inputs.items())
+        self.parts = {label: store.read(object_id) for label, object_id in inputs if "/" in label}
 
     def load(self, database: duckdb.DuckDBPyConnection, side: str) -> None:
         """Make the tables `<side>_documents`, `<side>_drops` and `<side>_sources`."""
-        inputs = sorted(self.snapshot.stored.manifest.inputs.items())
-        rules = [self.store.read(object_id) for label, object_id in inputs if label.startswith("rules/")]
-        rows = [self.store.read(source.rows) for source in self.snapshot.sources]
+        rules, rows = (
+            [self.parts[f"{label}/{source.name}"] for source in self.snapshot.sources] for label in ("rules", "rows")
+        )
         files = {"tokens": table_files(rows, TOKENS), "rules": table_files(rules, DOCUMENTS)}
         database.execute(_DOCUMENTS.format(side=side), files)
         create_drops(database, self.store, self.stages)
@@ -126,3 +135,20 @@ def _settings(a: _ComparedSnapshot, b: _ComparedSnapshot) -> Iterator[QueryRow]:
     for name in sorted(before.keys() | after.keys()):
         if before.get(name) != after.get(name):
             yield {"name": name, "a": before.get(name), "b": after.get(name)}
+
+
+def _part_changes(
+    before: Mapping[str, StoredObject], after: Mapping[str, StoredObject], settings: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield each input of both snapshots whose part was made otherwise, with what differs in its identity, by dotted name.
+
+    The identity holds a digest of the part's Params: if it differs, the settings of the stage that differ are named.
+    """
+    for label in sorted(before.keys() & after.keys()):
+        stage = stage_of(after[label])
+        old, new = (flat(parts[label].manifest.identity, stage) for parts in (before, after))
+        names = {name for name in old.keys() | new.keys() if old.get(name) != new.get(name)}
+        if f"{stage}.params" in names:
+            names = names - {f"{stage}.params"} | {name for name in settings if name.startswith(f"{stage}.")}
+        if names:
+            yield label, ", ".join(sorted(names))

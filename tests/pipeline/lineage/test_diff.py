@@ -1,13 +1,20 @@
 """`diff A B` names every document that changed, and the rule, parameter or version that is the cause."""
 
 import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from pipeline.build.build import BuildRequest, open_build
+from pipeline.build.recipes import TINY, CorpusParams, pins_of
+from pipeline.build.run_stage import run_stages
 from pipeline.cli.main import main
 from pipeline.core.errors import SnapshotError
 from pipeline.lineage.diff import difference
+from pipeline.stages.stages import STAGES
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 
@@ -43,6 +50,26 @@ def test_the_other_way_round_a_copy_is_removed_for_its_keeper(rebuilt_store: Sto
     causes = {row["cause"]: row for row in difference(rebuilt_store, candidate, live).causes}
     assert causes["exact_duplicate"]["change"] == "removed"
     assert causes["no longer withdrawn"]["num_documents"] == 12
+
+
+def test_a_change_names_the_settings_and_versions_of_the_stage_that_made_it(
+    tiny_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(shutil.copytree(tiny_store.root, tmp_path / "store"))
+    values = TINY.params.model_dump()
+    values["normalize"]["scrub"]["redact_emails"] = False
+    values["tokenize"]["vocabulary"] = "cpp-32768"
+    monkeypatch.setitem(STAGES._entries, "normalize", replace(STAGES["normalize"], version=99))
+    with open_build(BuildRequest("tiny", CorpusParams.model_validate(values), pins_of(TINY), "a test"), store) as build:
+        verified = list(run_stages(build))[-1]
+    snapshot_id = verified.snapshot_id or ""
+    store.put_verdicts(snapshot_id, {"verify": verified.object_id})  # a blocked snapshot is compared too
+    found = difference(store, store.ref("tiny", "live") or "", snapshot_id)
+
+    assert [row["cause"] for row in found.causes if row["change"] == "changed"] == [
+        "tokenize.vocabulary",
+        "normalize.scrub.redact_emails, normalize.version",
+    ]
 
 
 def test_a_snapshot_differs_in_nothing_from_itself(tiny_store: Store, capsys: pytest.CaptureFixture[str]) -> None:
