@@ -56,7 +56,7 @@ def evidence(store: Store, snapshot_id: str) -> list[StoredObject]:
     subject = f"snapshot {snapshot_id[:12]}"
     if stages[0].manifest.inputs.get("part/snapshot") != snapshot_id:
         found = f"they name {stages[0].object_id[:12]}, which did not verify it"
-        raise DamagedError(f"verdicts of {subject}", found, "its verify stage", "Build it again.")
+        raise DamagedError(f"proof of {subject}", found, "its verify stage", "Build it again.")
     if len(stages) != len(STAGES):
         raise MissingError(subject, f"{len(stages)} stages made it", f"{len(STAGES)}", "Build it again.")
     return stages[::-1]
@@ -66,10 +66,7 @@ def _verify_id(store: Store, snapshot_id: str) -> str:
     kind, name = store.read(snapshot_id).manifest.kind, snapshot_id[:12]
     if kind != SNAPSHOT_KIND:
         raise SnapshotError(f"object {name}", f"it is a {kind}", "a snapshot", "`show` lists a corpus's refs.")
-    found = store.verdicts(snapshot_id)
+    found = store.verified_by(snapshot_id)
     if found is None:
-        raise MissingError(f"snapshot {name}", "no verify stage names it", "", "Build it again.")
-    verify_id = found["verdicts"].get("verify") if isinstance(found["verdicts"], dict) else None
-    if not isinstance(verify_id, str):
-        raise DamagedError(f"verdicts of snapshot {name}", "they name no verify stage", "", "Build it again.")
-    return verify_id
+        raise MissingError(f"proof of snapshot {name}", "no verify stage is recorded", "", "Build it again.")
+    return found

@@ -15,10 +15,11 @@ from pipeline.contracts.gates import GateVerdict, judge, refuse_blocked
 from pipeline.contracts.part import MadePart, Part, PartOutput, StageOutput
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.errors import MissingError, RefMovedError, SourceError, StageError
-from pipeline.core.params import Params, digest, fingerprint
+from pipeline.core.params import Params, fingerprint
 from pipeline.core.registry import added_entries
 from pipeline.pins.pins import SourcePin
 from pipeline.stages.stages import STAGES, PartKind, Stage, stage_before
+from pipeline.store.objects import key_of
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ def _move_refs(result: StageResult, build: Build) -> None:
     moves = {result.stage: result.object_id}
     if result.snapshot_id is not None:
         moves["candidate"] = result.snapshot_id
-        build.store.put_verdicts(result.snapshot_id, {"verify": result.object_id})
+        build.store.mark_verified(result.snapshot_id, result.object_id)
     for name, new in moves.items():
         build.store.move_ref(build.corpus, name, build.store.ref_text(build.corpus, name), new, "built")
 
@@ -223,7 +224,7 @@ class _Context:
             )
 
         for part in parts:
-            object_id = None if part.always else self._recognize(part)
+            object_id = None if part.always else self.build.store.known(self._key(part))
             if object_id is None:
                 kind = self._kind(part)
                 function, folder = kind.functions[part.function], self.scratch_folder()
@@ -245,15 +246,6 @@ class _Context:
             raise StageError(f"stage {self.stage.name}", found, f"the part {kind.only}")
         return kind
 
-    def _recognize(self, part: Part) -> str | None:
-        """Return the id of the part if it was made before. A key that leads to another object is ignored."""
-        key = self._key(part)
-        object_id = self.build.store.known(key)
-        if object_id is None:
-            return None
-        found = self.read(object_id).manifest
-        return object_id if digest([found.kind, found.identity, found.inputs]) == key else None
-
     def _commit(self, task: PartTask, report: StageReport) -> MadePart:
         part, store, key = task.part, self.build.store, self._key(task.part)
         before = store.known(key) if part.always else None
@@ -268,4 +260,4 @@ class _Context:
         return _identity(self.stage, part.params) | version | names | dict(part.identity)
 
     def _key(self, part: Part) -> str:
-        return digest([self._kind(part).kind, self._identity(part), dict(part.inputs)])
+        return key_of(self._kind(part).kind, self._identity(part), part.inputs)

@@ -109,12 +109,19 @@ def _gc(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     return 0, asdict(done) | {"is_rehearsal": options.dry_run}
 
 
-@command("fsck", "verify every byte in the store")
+def _add_fsck_arguments(parser: argparse.ArgumentParser) -> None:
+    help_text = "first take the lines of the logs as they are, after correcting a damaged one by hand"
+    parser.add_argument("--accept-logs", action="store_true", help=help_text)
+
+
+@command("fsck", "verify every byte in the store", _add_fsck_arguments)
 def _fsck(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     from pipeline.store.fsck import fsck
 
     if not store.root.is_dir():
         raise MissingError(f"store {store.root}", "there is no such folder", "", "Correct --store, or build first.")
+    if options.accept_logs:
+        store.accept_logs()
     problems = fsck(store)
     for problem in problems:
         person.print(problem, markup=False, style="red")

@@ -47,7 +47,7 @@ def facts_of(snapshot: Snapshot) -> Facts:
         verdicts=judge_again(store, snapshot.snapshot_id),
         pins=snapshot.content["pins"],
         held_out=tuple(snapshot.content["held_out"]),
-        when=str(store.verdicts(snapshot.snapshot_id)["when"]),
+        when=str((store.verdicts(stages[-1].object_id) or {}).get("when", "")),
     )
 
 

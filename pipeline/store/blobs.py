@@ -2,17 +2,23 @@
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pipeline.core.digests import file_sha256
-from pipeline.core.durable import hidden_sibling, make_folder, replace, sync
-from pipeline.core.errors import DigestError
-from pipeline.store.store_layout import text_of
+from pipeline.core.durable import hidden_sibling, make_folder, sync
+from pipeline.core.errors import DamagedError, DigestError
+from pipeline.store.checked_text import read_value, write_value
+from pipeline.store.locks import REFS_LOCK
+from pipeline.store.log import BLOBS, Log
+from pipeline.store.store_layout import visible
 
 
-class Blobs:
-    """Blobs under `root`/blobs, downloads under `root`/tmp/.blobs, refused bytes under `root`/rejected."""
+class Blobs(Log):
+    """Blobs under `root`/blobs, downloads under `root`/tmp/.blobs, refused bytes under `root`/rejected.
+
+    The log of blobs has a line for each blob, name and removal, so that a missing one is found.
+    """
 
     root: Path
 
@@ -53,13 +59,53 @@ class Blobs:
                 f"{sha256}, as pinned",
                 f"The bytes are kept in rejected/{found[:12]}... and not used. Check the pin, or the index that served them.",
             )
+        self.log_blob(sha256)
         return target
 
     def named_blob(self, name: str) -> Path | None:
-        """Return the blob that a name such as `git/<commit>` was last given to, or None."""
-        sha256 = text_of(self.root / "names" / name)
+        """Return the blob that a name such as `git/<commit>` was last given to, or None, also for a name that is damaged."""
+        try:
+            sha256 = read_value(self.root, f"names/{name}", f"name {name}", _NAME_REMEDY)
+        except DamagedError:
+            return None
         return self.blob(sha256) if sha256 is not None else None
 
     def name_blob(self, name: str, sha256: str) -> None:
         """Give a blob a name. Its reader must check the content: the name does not prove it."""
-        replace(self.root / "names" / name, f"{sha256}\n".encode())
+        self.prepare()
+        write_value(self.root, f"names/{name}", sha256)
+        self.log_blob(sha256, name=name)
+
+    def log_blob(self, sha256: str, name: str = "", is_removed: bool = False) -> None:
+        """Record that a blob is stored, has a name, or is about to be removed."""
+        self.prepare()
+        with self.lock(REFS_LOCK):
+            self.append(BLOBS, {"blob": sha256, "name": name, "is_removed": is_removed})
+
+    def bad_blobs(self) -> Iterator[str]:
+        """Iterate over the blobs, names and refused bytes that are not as written, and the blobs and names that are missing."""
+        for path in visible([*self.root.glob("blobs/*"), *self.root.glob("rejected/*")]):
+            kind = "blob" if path.parent.name == "blobs" else "refused blob"
+            if not path.is_file():
+                yield f"{kind} {path.name[:12]}: it is not a file. Remove it: the next build downloads it again."
+            elif file_sha256(path) != path.name:
+                yield f"{kind} {path.name[:12]}: its bytes changed. The next build that needs it downloads it again."
+        stored = {entry["blob"]: not entry["is_removed"] for entry in self.entries(BLOBS) if not entry["name"]}
+        for sha256 in sorted(sha256 for sha256, is_stored in stored.items() if is_stored):
+            if not os.path.lexists(self.root / "blobs" / sha256):
+                yield f"blob {sha256[:12]}: it is missing. The next build that needs it downloads it again."
+        yield from self._bad_names()
+
+    def _bad_names(self) -> Iterator[str]:
+        known = {entry["name"] for entry in self.entries(BLOBS) if entry["name"]}
+        root = self.root / "names"
+        known |= {path.relative_to(root).as_posix() for path in visible(root.glob("**/*")) if path.is_file()}
+        for name in sorted(known):
+            try:
+                if read_value(self.root, f"names/{name}", f"name {name} of a blob", _NAME_REMEDY) is None:
+                    yield f"name {name} of a blob: it is missing. {_NAME_REMEDY}"
+            except DamagedError as error:
+                yield str(error)
+
+
+_NAME_REMEDY = "The next build that needs what it names fetches it again."

@@ -1,65 +1,151 @@
-"""Check of a whole store: every object, ref, record and blob."""
+"""Check of a whole store: every object, ref, key, log and blob."""
 
+import json
 from collections.abc import Iterator
+from typing import Any
 
 from pipeline.core.digests import file_sha256
-from pipeline.core.errors import ParamsError, StoreError
-from pipeline.store.log import PROMOTIONS, WITHDRAWALS
-from pipeline.store.objects import MANIFEST, StoredObject, read_manifest
+from pipeline.core.errors import StoreError
+from pipeline.core.params import digest
+from pipeline.formats.snapshot_json import SNAPSHOT_KIND
+from pipeline.store.log import LOGS, PROMOTIONS
+from pipeline.store.objects import Manifest, StoredObject, read_manifest
 from pipeline.store.store import Store
-from pipeline.store.store_layout import visible
+from pipeline.store.store_layout import refuse_other_format, visible
+
+Needs = dict[str, list[str]]
+"""Id of an object -> what needs it."""
 
 
 def fsck(store: Store) -> list[str]:
     """Return all damage in the store, one line each: what is damaged or missing, and which objects or refs need it."""
     damaged: dict[str, str] = {}
-    needed_by: dict[str, list[str]] = {}
-    for path in sorted(path.parent for path in store.root.glob(f"objects/*/*/*/{MANIFEST}")):
+    manifests: dict[str, Manifest] = {}
+    for path in visible(store.root.glob("objects/*/*/*")):
         try:
-            manifest = read_manifest(path)
-            for input_id in set(manifest.inputs.values()):
-                needed_by.setdefault(input_id, []).append(f"{manifest.kind} {path.name[:12]}")
-            StoredObject(path, manifest).verify()
+            manifests[path.name] = read_manifest(path)
+            stored = StoredObject(path, manifests[path.name], file_sha256)
+            stored.verify()
+            stored.refuse_foreign_files()
         except StoreError as error:
             damaged[path.name] = str(error)
-    others = list(_bad_refs(store, needed_by)) + list(_bad_records(store)) + list(_bad_blobs(store))
+    needed_by = _needs(store, manifests)
+    others = [line for check in _CHECKS for line in _lines(check(store))]
+    others += [*_missing_keys(store, manifests), *_missing_records(store, manifests)]
     damaged |= {name: f"object {name[:12]}: it is missing." for name in needed_by if store.locate(name) is None}
     return [
         f"{text} Needed by {', '.join(needed_by.get(name, ['nothing']))}." for name, text in sorted(damaged.items())
     ] + others
 
 
-def _bad_refs(store: Store, needed_by: dict[str, list[str]]) -> Iterator[str]:
-    """Iterate over refs that do not hold an id; enter the others into `needed_by`."""
-    for path in visible(store.root.glob("refs/**/*")):
-        place = path.relative_to(store.root / "refs")
-        if path.is_dir():
-            continue
+def _needs(store: Store, manifests: dict[str, Manifest]) -> Needs:
+    needed_by: Needs = {}
+    for name, manifest in manifests.items():
+        for input_id in set(manifest.inputs.values()):
+            needed_by.setdefault(input_id, []).append(f"{manifest.kind} {name[:12]}")
+    for name, places in store.named_by().items():
+        if not name.startswith("damaged"):
+            needed_by.setdefault(name, []).extend(f"ref {place}" for place in places)
+    return needed_by
+
+
+def _lines(found: Iterator[object]) -> Iterator[str]:
+    """Iterate over what a check finds; an error that ends it is one more finding."""
+    try:
+        yield from map(str, found)
+    except StoreError as error:
+        yield str(error)
+
+
+def _bad_format(store: Store) -> Iterator[str]:
+    refuse_other_format(store.root)
+    yield from ()
+
+
+def _bad_logs(store: Store) -> Iterator[str]:
+    for log in LOGS:
         try:
-            object_id = store.ref(place.parent.as_posix(), place.name)
-        except (StoreError, ParamsError) as error:
+            list(store.entries(log))
+        except StoreError as error:
             yield str(error)
-            continue
-        needed_by.setdefault(object_id or "", []).append(f"ref {place}")
 
 
-def _bad_records(store: Store) -> Iterator[str]:
-    """Iterate over verdicts and logs that cannot be read."""
-    for path in visible(store.root.glob("verdicts/*.json")):
+def _bad_refs(store: Store) -> Iterator[object]:
+    try:
+        list(store.entries(PROMOTIONS))
+    except StoreError:  # one more finding of `_bad_logs`
+        return
+    yield from store.bad_refs()
+
+
+def _bad_verdicts(store: Store) -> Iterator[str]:
+    for path in visible(store.root.glob("verdicts/*")):
         try:
             store.verdicts(path.stem)
         except StoreError as error:
             yield str(error)
-    for log, required in ((PROMOTIONS, "corpus"), (WITHDRAWALS, "selector")):
+        if store.locate(path.stem) is None:
+            yield f"verdicts of object {path.stem[:12]}: the object is missing. `gc` removes them."
+
+
+def _bad_proofs(store: Store) -> Iterator[str]:
+    for path in visible(store.root.glob("verified/*")):
         try:
-            list(store.entries(log, required))
+            found = store.verified_by(path.name)
+            stage = store.read(found or "")
         except StoreError as error:
             yield str(error)
+            continue
+        if path.name not in stage.manifest.inputs.values():
+            yield f"proof of snapshot {path.name[:12]}: it names {stage.object_id[:12]}, which did not verify it."
 
 
-def _bad_blobs(store: Store) -> Iterator[str]:
-    for path in visible(store.root.glob("blobs/*")):
-        if not path.is_file():
-            yield f"blob {path.name[:12]}: it is not a file. Remove it: the next build downloads it again."
-        elif file_sha256(path) != path.name:
-            yield f"blob {path.name[:12]}: its bytes changed. The next build that needs it downloads it again."
+def _bad_cache_entries(store: Store) -> Iterator[str]:
+    """Iterate over damaged results of the compiler. Whoever finds one ignores it, and compiles again."""
+    for path in (path for path in visible(store.root.glob("units/*")) if path.is_file()):
+        try:
+            entry: dict[str, Any] = json.loads(path.read_bytes())
+            is_sound = entry.pop("digest") == digest([path.name, entry])
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            is_sound = False
+        if not is_sound:
+            yield f"compiler result {path.name[:12]}: its bytes changed. The next build compiles that unit again."
+
+
+_CHECKS = (
+    _bad_format,
+    _bad_logs,
+    _bad_refs,
+    Store.bad_keys,
+    _bad_verdicts,
+    _bad_proofs,
+    Store.bad_blobs,
+    _bad_cache_entries,
+)
+
+
+def _missing_keys(store: Store, manifests: dict[str, Manifest]) -> Iterator[str]:
+    """Iterate over the parts of stages without a key: a stage is stored after the keys of all its parts."""
+    parts = {
+        part_id
+        for manifest in manifests.values()
+        for label, part_id in manifest.inputs.items()
+        if label.startswith("part/")
+    }
+    for name in sorted(parts & manifests.keys()):
+        if not (store.root / "keys" / manifests[name].key).exists():
+            yield f"key {manifests[name].key[:12]}: it is missing. The next build makes {name[:12]} again."
+
+
+def _missing_records(store: Store, manifests: dict[str, Manifest]) -> Iterator[str]:
+    """Iterate over the verdicts and proofs that are missing of what a ref was moved to: they are written before it moves."""
+    try:
+        moved = {entry["new"] for entry in store.entries(PROMOTIONS)}
+    except StoreError:
+        return
+    for name in sorted(moved & manifests.keys()):
+        kind, _, last = manifests[name].kind.partition("/")
+        if last == "stage" and not (store.root / "verdicts" / f"{name}.json").exists():
+            yield f"verdicts of object {name[:12]}: they are missing. Build {kind} again to judge it."
+        if manifests[name].kind == SNAPSHOT_KIND and not (store.root / "verified" / name).exists():
+            yield f"proof of snapshot {name[:12]}: it is missing. Build it again."

@@ -10,9 +10,11 @@ from pathlib import Path
 
 from pipeline.core.durable import remove
 from pipeline.core.errors import MissingError
+from pipeline.formats.snapshot_json import SNAPSHOT_KIND
+from pipeline.store.checked_text import read_value, text_of
 from pipeline.store.objects import MANIFEST, Manifest, read_manifest
 from pipeline.store.store import Store
-from pipeline.store.store_layout import text_of, visible
+from pipeline.store.store_layout import visible
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,8 @@ class Reclaimed:
 def reclaim(store: Store, with_blobs: bool = False, is_rehearsal: bool = False) -> Reclaimed:
     """Remove every object that no ref reaches, and leftovers of killed writers; with `with_blobs` also unused archives.
 
-    Raises LockedError while a build or a training run holds the store.
+    Raises LockedError while a build or a training run holds the store, DamagedError for a damaged or missing ref, or proof of a
+    snapshot: what it named would be removed.
     """
     if not store.root.is_dir():
         raise MissingError(f"store {store.root}", "there is no such folder", "", "Correct --store, or build first.")
@@ -61,7 +64,9 @@ def forget(store: Store, ref: str, reason: str) -> int:
 
 
 def _needed(store: Store) -> dict[str, Manifest | None]:
-    """Return every id that a ref reaches, with its manifest: what it names, the inputs of that, and ids that verdicts name."""
+    """Return every id that a ref reaches, with its manifest: what it names, the inputs of that, and the proofs of snapshots."""
+    for error in store.bad_refs():
+        raise error
     needed: dict[str, Manifest | None] = {}
     waiting = sorted(store.named_by())
     while waiting:
@@ -72,35 +77,42 @@ def _needed(store: Store) -> dict[str, Manifest | None]:
             continue
         needed[name] = manifest = read_manifest(path)
         waiting.extend(manifest.inputs.values())
-        verdicts = (store.verdicts(name) or {}).get("verdicts")  # of a snapshot: the stage that verified it
-        if isinstance(verdicts, dict):
-            waiting.extend(value for value in verdicts.values() if isinstance(value, str))
+        if manifest.kind == SNAPSHOT_KIND and (verified_by := store.verified_by(name)) is not None:
+            waiting.append(verified_by)
     return needed
 
 
 def _blobs_without_source(store: Store, needed: Iterable[Manifest | None]) -> Iterator[str]:
     """Iterate over archives that no reachable object was read from and that have no name."""
-    used = {path.read_text().strip() for path in sorted(store.root.glob("names/**/*")) if path.is_file()}
+    named = [path for path in visible(store.root.glob("names/**/*")) if path.is_file()]
+    places = [path.relative_to(store.root).as_posix() for path in named]
+    used = {read_value(store.root, place, place, "Remove it: it is fetched again.") or "" for place in places}
     used |= {str(manifest.identity.get("revision", "")) for manifest in needed if manifest is not None}
     yield from (path.name for path in visible(store.root.glob("blobs/*")) if path.name not in used)
 
 
 def _leftovers(store: Store, gone: list[str]) -> Iterator[Path]:
     """Iterate over temporary files of killed writers, folders without a manifest, downloads, and keys of removed objects."""
-    for folder in ("refs", "keys", "verdicts", "names", "blobs"):
+    for folder in ("refs", "keys", "verdicts", "verified", "names", "blobs", "rejected", "log"):
         yield from (path for path in (store.root / folder).glob("**/.*") if path.is_file())
     yield from (store.root / "tmp").glob("*")
     yield from (path for path in store.root.glob("objects/*/*/*") if not (path / MANIFEST).exists())
-    verdicts = (store.root / "verdicts" / f"{name}.json" for name in gone)
-    yield from (path for path in verdicts if path.exists())
+    records = [place for name in gone for place in (f"verdicts/{name}.json", f"verified/{name}")]
+    yield from (store.root / place for place in records if (store.root / place).exists())
     removed = set(gone)
-    yield from (key for key in visible((store.root / "keys").glob("*")) if text_of(key) in removed)
+    pointers = visible([*store.root.glob("keys/*"), *store.root.glob("verified/*")])
+    yield from (path for path in pointers if path.name not in removed and _value(path) in removed)
+
+
+def _value(path: Path) -> str:
+    return (text_of(path) or "").partition(" ")[0]
 
 
 def _remove(store: Store, gone: list[str], blobs: list[str], leftovers: list[Path]) -> None:
     for path in leftovers:
         remove(path)
     for name in blobs:
+        store.log_blob(name, is_removed=True)
         (store.root / "blobs" / name).unlink()
     for name in gone:
         store.discard(name)

@@ -19,6 +19,9 @@ class Locks:
 
     root: Path
 
+    def prepare(self) -> None:
+        """Make the store ready to be written."""
+
     @contextmanager
     def writer(
         self, corpus: str, who: str, wait_seconds: float = 0.0, on_wait: Callable[[str], None] = lambda holder: None
@@ -29,6 +32,7 @@ class Locks:
         """
         refuse_bad_corpus(corpus)
         with self.in_use(), self.lock(corpus, who, wait_seconds, on_wait):
+            self.prepare()
             folder = self.root / "tmp" / corpus
             shutil.rmtree(folder, ignore_errors=True)  # the previous holder of the corpus is dead
             folder.mkdir(parents=True)

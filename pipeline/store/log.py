@@ -1,19 +1,36 @@
-"""Records of a store beside its objects: append-only logs of moves and withdrawals, and verdicts of the gates."""
+"""Records of a store beside its objects: append-only logs, and verdicts of the gates.
+
+Each line of a log holds a digest of itself and of the line before, and the head of the log, a one-line file, holds the number and
+the digest of the last line: a line that is changed, removed or cut off is found. Readers accept what a power cut or a kill leaves,
+an incomplete last line, or one line more than the head says; the next append repairs it.
+"""
 
 import json
 import os
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from pipeline.core.durable import cut_torn_line, make_folder, replace, sync
 from pipeline.core.errors import DamagedError
-from pipeline.core.params import canonical_json
+from pipeline.core.params import canonical_json, digest
+from pipeline.store.checked_text import read_value, text_of, write_value
 from pipeline.store.locks import REFS_LOCK, Locks
+from pipeline.store.store_layout import has_format, is_id, mark_format, visible
 
 PROMOTIONS = Path("log") / "promotions.jsonl"
 WITHDRAWALS = Path("log") / "withdrawals.jsonl"
+BLOBS = Path("log") / "blobs.jsonl"
+LOGS = {PROMOTIONS: "corpus", WITHDRAWALS: "selector", BLOBS: "blob"}
+"""The logs, and the field that each entry of them has."""
+_TAIL_SIZE = 1 << 20
+_BEGINNING = b'{"chain":"'
+"""Bytes that each line begins with, also one that a power cut left incomplete."""
+_LOG_REMEDY = (
+    "Restore it from a backup, or correct its lines by hand and run `python -m pipeline fsck --accept-logs`, which takes them as "
+    "they are."
+)
 
 
 class Log(Locks):
@@ -23,59 +40,186 @@ class Log(Locks):
     clock: Callable[[], datetime]
 
     def history(self, corpus: str) -> list[dict[str, Any]]:
-        """Return every move of the refs of a corpus, oldest first, without a line torn by a power cut. Raises DamagedError."""
-        return [entry for entry in self.entries(PROMOTIONS, "corpus") if entry["corpus"] == corpus]
+        """Return every move of the refs of a corpus, oldest first. Raises DamagedError."""
+        return [entry for entry in self.entries(PROMOTIONS) if entry["corpus"] == corpus]
 
     def withdrawals(self) -> list[dict[str, Any]]:
         """Return every withdrawal, and each one taken back (`is_undone`), oldest first. Raises DamagedError."""
-        return list(self.entries(WITHDRAWALS, "selector"))
+        return list(self.entries(WITHDRAWALS))
 
     def log_withdrawal(self, selector: str, reason: str, is_undone: bool = False) -> None:
         """Record that no corpus may hold what `selector` names, or that they may again."""
+        self.prepare()
         with self.lock(REFS_LOCK):
             self.append(WITHDRAWALS, {"selector": selector, "reason": reason, "is_undone": is_undone})
 
-    def entries(self, log: Path, required: str) -> Iterator[dict[str, Any]]:
-        """Iterate over the entries of a log. Raises DamagedError for a line without the field `required`."""
-        path = self.root / log
-        lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+    def entries(self, log: Path) -> Iterator[dict[str, Any]]:
+        """Iterate over the entries of a log. Raises DamagedError for a line that is not as written, or is missing."""
+        lines, torn = _split(self.root / log)
+        if not has_format(self.root):  # what an earlier version of Sluice wrote was moved into a new store
+            yield from (_carried(log, number, line) for number, line in enumerate(lines, start=1))
+            return
+        num_lines, last = self._head(log)
+        chain = _first(log)
         for number, line in enumerate(lines, start=1):
-            try:
-                entry: dict[str, Any] = json.loads(line)
-                yield {**entry, required: entry[required]}
-            except (ValueError, TypeError, KeyError) as error:
-                raise DamagedError(
-                    f"line {number} of {log}",
-                    "it is not an entry",
-                    f"JSON with a {required}",
-                    "Remove the line by hand.",
-                ) from error
+            entry, chain = _checked(log, number, line, chain)
+            if number == num_lines and chain != last:
+                raise _damaged(f"line {number} of {log}", "it is not the line that the head of the log names")
+            yield entry
+        if not num_lines <= len(lines) <= num_lines + 1:
+            raise _damaged(f"{log}", f"it has {len(lines)} lines", f"{num_lines}, as its head says")
+        if not (torn.startswith(_BEGINNING) or _BEGINNING.startswith(torn)):
+            raise _damaged(f"line {len(lines) + 1} of {log}", f"it is not an entry, but {torn[:40]!r}")
 
     def append(self, log: Path, entry: dict[str, Any]) -> None:
-        """Append an entry with its time, and sync it. The caller holds the lock of the refs."""
+        """Append an entry with its time, sync it, and move the head. The caller holds the lock of the refs.
+
+        Raises DamagedError for a log whose last line is not the one that its head names.
+        """
         path = self.root / log
         make_folder(path.parent)
         with path.open("a+b") as file:
+            number, chain = self._end(log, file)
             cut_torn_line(file)
-            file.write(canonical_json(entry | {"when": self.clock().isoformat()}) + b"\n")
+            timed = entry | {"when": self.clock().isoformat()}
+            chain = digest([chain, timed])
+            file.write(canonical_json(timed | {"chain": chain}) + b"\n")
             file.flush()
             os.fsync(file.fileno())
         sync(path.parent)
+        self._move_head(log, number + 1, chain)
+
+    def accept_logs(self) -> None:
+        """Take the lines of the logs as they are, after somebody corrected them by hand. Raises DamagedError for other lines."""
+        with self.in_use(alone=True), self.lock(REFS_LOCK):
+            for log in LOGS:
+                self._accept(log)
+
+    def prepare(self) -> None:
+        """Make a new store ready to be written: check what was moved into it from an earlier one, and write its format."""
+        if has_format(self.root):
+            return
+        with self.lock(REFS_LOCK):
+            if has_format(self.root):
+                return
+            for log in LOGS:
+                self._accept(log)
+            for path in visible((self.root / "names").glob("**/*")):
+                if path.is_file() and is_id(found := text_of(path) or ""):
+                    write_value(self.root, path.relative_to(self.root).as_posix(), found)
+            mark_format(self.root)
 
     def put_verdicts(self, object_id: str, verdicts: Any) -> None:
         """Store what the gates decided about an object."""
         content = {"when": self.clock().isoformat(), "verdicts": verdicts}
-        replace(self.root / "verdicts" / f"{object_id}.json", json.dumps(content, indent=1, sort_keys=True).encode())
+        replace(self._verdicts_path(object_id), _with_digest(object_id, content))
 
     def verdicts(self, object_id: str) -> Any:
         """Return what the gates last decided about an object; None if they never did. Raises DamagedError."""
-        path = self.root / "verdicts" / f"{object_id}.json"
+        path = self._verdicts_path(object_id)
         if not path.exists():
             return None
         try:
-            found = json.loads(path.read_bytes())
-            return {**found, "verdicts": found["verdicts"]}
-        except (ValueError, TypeError, KeyError) as error:
-            raise DamagedError(
-                f"verdicts of object {object_id[:12]}", f"they cannot be read ({error})", "", "Build again to judge it."
-            ) from error
+            found = path.read_bytes()
+            content = json.loads(found)
+            content.pop("digest")
+            is_sound = found == _with_digest(object_id, content)
+            content["verdicts"]
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            raise _bad_verdicts(object_id, f"they cannot be read ({error})") from error
+        if not is_sound:
+            raise _bad_verdicts(object_id, "their digest is another")
+        return content
+
+    def _verdicts_path(self, object_id: str) -> Path:
+        return self.root / "verdicts" / f"{object_id}.json"
+
+    def _accept(self, log: Path) -> None:
+        path, chain = self.root / log, _first(log)
+        entries = [_carried(log, number, line) for number, line in enumerate(_split(path)[0], start=1)]
+        lines = []
+        for entry in entries:
+            chain = digest([chain, entry])
+            lines.append(canonical_json(entry | {"chain": chain}) + b"\n")
+        if path.exists():
+            replace(path, b"".join(lines))
+        self._move_head(log, len(lines), chain)
+
+    def _end(self, log: Path, file: BinaryIO) -> tuple[int, str]:
+        """Return the number and the digest of the last complete line, read from the end of the file alone."""
+        number, chain = self._head(log)
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _TAIL_SIZE))
+        lines = file.read().split(b"\n")[:-1][-2:]
+        chains = [_chain_of(line) for line in lines]
+        if chains[-1:] == [chain] or (number == 0 and not lines):
+            return number, chain
+        if chains[-2:-1] == [chain] or (number == 0 and len(lines) == 1):  # killed before the head was moved
+            return number + 1, _checked(log, number + 1, lines[-1], chain)[1]
+        raise _damaged(f"line {number} of {log}", "it is not the last line, or not as written")
+
+    def _head(self, log: Path) -> tuple[int, str]:
+        place = _head_of(log)
+        found = read_value(self.root, place, f"the head of {log} ({place})", _LOG_REMEDY)
+        number, _, chain = (found or "").partition(" ")
+        if not number:
+            raise _damaged(f"the head of {log} ({place})", "it is missing", "the number and digest of the last line")
+        return int(number), chain
+
+    def _move_head(self, log: Path, number: int, chain: str) -> None:
+        write_value(self.root, _head_of(log), f"{number} {chain}")
+
+
+def _head_of(log: Path) -> str:
+    return log.with_suffix(".head").as_posix()
+
+
+def _first(log: Path) -> str:
+    """Return the digest before the first line: another one for each log, so that logs cannot be swapped."""
+    return digest(log.as_posix())
+
+
+def _split(path: Path) -> tuple[list[bytes], bytes]:
+    """Return the complete lines of a log, and what follows the last line end."""
+    *lines, torn = (path.read_bytes() if path.exists() else b"").split(b"\n")
+    return lines, torn
+
+
+def _checked(log: Path, number: int, line: bytes, before: str) -> tuple[dict[str, Any], str]:
+    """Return the entry of a line and its digest. Raises DamagedError unless it was written after the line `before`."""
+    entry = _carried(log, number, line)
+    chain = digest([before, entry])
+    if line != canonical_json(entry | {"chain": chain}):
+        raise _damaged(f"line {number} of {log}", "it, or the line before, is not as written")
+    return entry, chain
+
+
+def _carried(log: Path, number: int, line: bytes) -> dict[str, Any]:
+    """Return the entry of a line without its digest. Raises DamagedError for a line without the field of the log."""
+    required = LOGS[log]
+    try:
+        entry: dict[str, Any] = json.loads(line)
+        return {name: entry[name] for name in {**entry, required: None} if name != "chain"}
+    except (ValueError, TypeError, KeyError) as error:
+        raise _damaged(f"line {number} of {log}", "it is not an entry", f"JSON with a {required}") from error
+
+
+def _chain_of(line: bytes) -> str | None:
+    try:
+        found: str = json.loads(line)["chain"]
+    except (ValueError, TypeError, KeyError):
+        return None
+    return found
+
+
+def _damaged(subject: str, found: str, expected: str = "the line that was written") -> DamagedError:
+    return DamagedError(subject, found, expected, _LOG_REMEDY)
+
+
+def _with_digest(object_id: str, content: dict[str, Any]) -> bytes:
+    named = content | {"digest": digest([object_id, content])}
+    return json.dumps(named, indent=1, sort_keys=True).encode()
+
+
+def _bad_verdicts(object_id: str, found: str) -> DamagedError:
+    return DamagedError(f"verdicts of object {object_id[:12]}", found, "as written", "Build again to judge it.")

@@ -1,21 +1,24 @@
 """Objects of a store: their manifests, reading that verifies every byte, writing, and the keys of work done before."""
 
+import hashlib
 import json
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.core.digests import file_sha256
-from pipeline.core.durable import make_folder, remove, replace, sync, write_synced
+from pipeline.core.digests import file_sha256, known_sha256
+from pipeline.core.durable import hidden_sibling, make_folder, remove, sync, write_synced
 from pipeline.core.errors import DamagedError, FormatError, MissingError, StoreError
 from pipeline.core.params import canonical_json, digest
 from pipeline.formats.tables import TABLE_SUFFIXES, count_rows, read_table
-from pipeline.store.locks import OBJECTS_LOCK, Locks
-from pipeline.store.store_layout import is_id, mark_format, text_of
+from pipeline.store.checked_text import read_value, write_value
+from pipeline.store.locks import OBJECTS_LOCK
+from pipeline.store.log import Log
+from pipeline.store.store_layout import is_id, visible
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,6 +28,7 @@ IDENTITY_VERSION = 2
 """Version of what an id is the hash of: raising it moves every id. `STORE_FORMAT` is the version of the layout on disk."""
 REPORT = "report.json"
 _REMEDY = "Build again: damaged objects are replaced. `fsck` lists all damage."
+_KEY_REMEDY = "It is ignored: the next build does the work again."
 
 
 @dataclass(frozen=True)
@@ -58,13 +62,20 @@ class Manifest:
     def object_id(self) -> str:
         return digest(self.as_json())
 
+    @property
+    def key(self) -> str:
+        """The key of the work that made the object, if it was made by a part function."""
+        return key_of(self.kind, self.identity, self.inputs)
+
 
 class StoredObject:
     """A reader of one object. Each file is verified against the manifest the first time it is read."""
 
-    def __init__(self, path: Path, manifest: Manifest) -> None:
+    def __init__(self, path: Path, manifest: Manifest, sha256_of: Callable[[Path], str] = known_sha256) -> None:
+        """Open an object. `sha256_of` reads a file again, or knows it from an earlier read."""
         self.path = path
         self.manifest = manifest
+        self._sha256_of = sha256_of
         self._verified: set[str] = set()
 
     @property
@@ -88,7 +99,7 @@ class StoredObject:
                 f"object {self.object_id[:12]} ({self.manifest.kind})", f"no file {name}", f"one of {names}"
             )
         if name not in self._verified:
-            _verify_file(self.path / name, entry)
+            _verify_file(self.path / name, entry, self._sha256_of)
             self._verified.add(name)
         return self.path / name
 
@@ -101,6 +112,14 @@ class StoredObject:
         for entry in self.manifest.files:
             self.file(entry.name)
 
+    def refuse_foreign_files(self) -> None:
+        """Raise DamagedError for a file in the object's folder that the manifest does not name."""
+        named = {MANIFEST, *(entry.name for entry in self.manifest.files)}
+        foreign = sorted(path.name for path in self.path.iterdir() if path.name not in named)
+        if foreign:
+            subject, found = f"object {self.object_id[:12]}", f"it has the files {', '.join(foreign)}"
+            raise DamagedError(subject, found, "the files that its manifest names", "Remove them.")
+
     def _shards(self, name: str) -> list[str]:
         stem, _, suffix = name.rpartition(".")
         shards = [
@@ -109,8 +128,13 @@ class StoredObject:
         return sorted(shard for shard in shards if shard[len(stem) + 1 : -len(suffix) - 1].isdigit()) or [name]
 
 
-class Objects(Locks):
-    """Objects under `root`/objects, and keys under `root`/keys."""
+def key_of(kind: str, identity: Mapping[str, Any], inputs: Mapping[str, str]) -> str:
+    """Return the key of a piece of work: the digest of all that its output depends on."""
+    return digest([kind, dict(identity), dict(inputs)])
+
+
+class Objects(Log):
+    """Objects under `root`/objects, keys under `root`/keys, and the proofs of snapshots under `root`/verified."""
 
     root: Path
 
@@ -133,7 +157,7 @@ class Objects(Locks):
 
         An equal object that is already there is verified and kept; a damaged one is replaced.
         """
-        mark_format(self.root)
+        self.prepare()
         entries = tuple(_describe(path) for path in sorted(folder.iterdir()))
         manifest = Manifest(kind, identity, dict(sorted(inputs.items())), entries)
         target = self.root / "objects" / kind / manifest.object_id
@@ -147,36 +171,73 @@ class Objects(Locks):
         return target.name
 
     def discard(self, object_id: str) -> None:
-        """Remove an object. The caller has made sure that nothing needs it. Without its manifest it is gone at once."""
+        """Remove an object, at once as a whole. The caller has made sure that nothing needs it."""
         path = self.locate(object_id)
         if path is not None:
-            (path / MANIFEST).unlink()
-            shutil.rmtree(path)
+            leaving = hidden_sibling(self.root / "tmp" / object_id)
+            make_folder(leaving.parent)
+            path.rename(leaving)
+            shutil.rmtree(leaving)
 
     def known(self, key: str) -> str | None:
-        """Return the id that a key names if its object is there and sound, otherwise None."""
-        object_id = text_of(self.root / "keys" / key)
-        path = self.locate(object_id) if object_id is not None else None
-        return object_id if path is not None and _is_sound(path) else None
+        """Return the id that a key names if its object is sound and was made by the work that the key is of, otherwise None."""
+        try:
+            found = self._work(key)
+        except StoreError:
+            return None
+        return found.object_id if found is not None and _is_sound(found.path) else None
 
     def remember(self, key: str, object_id: str) -> None:
         """Record that the work named by `key` gave this object."""
-        replace(self.root / "keys" / key, f"{object_id}\n".encode())
+        write_value(self.root, f"keys/{key}", object_id)
+
+    def mark_verified(self, snapshot_id: str, stage_id: str) -> None:
+        """Record the stage that verified a snapshot, the newest if there are several."""
+        write_value(self.root, f"verified/{snapshot_id}", stage_id)
+
+    def verified_by(self, snapshot_id: str) -> str | None:
+        """Return the id of the stage that verified a snapshot, or None. Raises DamagedError."""
+        subject, remedy = f"proof of snapshot {snapshot_id[:12]}", "Build it again."
+        return read_value(self.root, f"verified/{snapshot_id}", subject, remedy)
+
+    def bad_keys(self) -> Iterator[str]:
+        """Iterate over the keys that are not as written, or name another object than the work made, or none."""
+        for path in visible(self.root.glob("keys/*")):
+            try:
+                self._work(path.name)
+            except StoreError as error:
+                yield str(error)
+
+    def _work(self, key: str) -> StoredObject | None:
+        """Open the object that a key names. Raises DamagedError, MissingError."""
+        subject = f"key {key[:12]}"
+        found = read_value(self.root, f"keys/{key}", subject, _KEY_REMEDY)
+        if found is None:
+            return None
+        stored = self.read(found)
+        if stored.manifest.key != key:
+            found = f"it names {found[:12]}, which is of key {stored.manifest.key[:12]}"
+            raise DamagedError(subject, found, "the object that its work made", _KEY_REMEDY)
+        return stored
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Read the manifest of the object in a folder. Raises DamagedError unless it hashes to the folder's name."""
+    """Read the manifest of the object in a folder. Raises DamagedError unless its bytes hash to the folder's name."""
     try:
-        content = json.loads((path / MANIFEST).read_bytes())
+        written = (path / MANIFEST).read_bytes()
+        content = json.loads(written)
         refuse_other_version(f"object {path.name[:12]}", content.get("identity_version", 1))
         entries = tuple(FileEntry(**entry) for entry in content["files"])
         manifest = Manifest(content["kind"], content["identity"], content["inputs"], entries)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedError(f"object {path.name[:12]}", f"its manifest cannot be read ({error})", "", _REMEDY) from error
-    if manifest.object_id != path.name:
+    found = {hashlib.sha256(written).hexdigest(), manifest.object_id} - {path.name}
+    if found:
         raise DamagedError(
-            f"object {path.name[:12]}", f"its manifest hashes to {manifest.object_id[:12]}", "its own name", _REMEDY
+            f"object {path.name[:12]}", f"its manifest hashes to {min(found)[:12]}", "its own name", _REMEDY
         )
+    if path.parts[-3:-1] != Path(manifest.kind).parts:
+        raise DamagedError(f"object {path.name[:12]}", f"it is in {path.parent}", f"objects/{manifest.kind}", _REMEDY)
     return manifest
 
 
@@ -232,9 +293,9 @@ def _is_sound(path: Path) -> bool:
     return True
 
 
-def _verify_file(path: Path, entry: FileEntry) -> None:
+def _verify_file(path: Path, entry: FileEntry, sha256_of: Callable[[Path], str]) -> None:
     try:
-        found = file_sha256(path)
+        found = sha256_of(path)
     except OSError as error:
         raise DamagedError(
             f"file {path.name} of object {path.parent.name[:12]}", error.strerror or str(error), "", _REMEDY

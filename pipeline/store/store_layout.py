@@ -1,4 +1,4 @@
-"""Layout of a store: the version of it, the names of corpora, runs and refs, and the small files that hold one name.
+"""Layout of a store: the version of it, and the names of corpora, runs and refs.
 
 Names become paths in the store, so nothing in them may lead anywhere else.
 """
@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from pipeline.core.durable import replace
-from pipeline.core.errors import FormatError, ParamsError
+from pipeline.core.errors import DamagedError, FormatError, ParamsError
+from pipeline.store.checked_text import checked_line, text_of, write_value
 
-STORE_FORMAT = 2
+STORE_FORMAT = 3
 """Version of the store as a whole. Raised when what an earlier version wrote can no longer be read."""
 RUNS = "runs"
 """Training runs hold and move refs like corpora do, under this folder; so no corpus may have this name."""
@@ -27,21 +27,32 @@ def store_folder(text: str) -> Path:
 
 
 def refuse_other_format(root: Path) -> None:
-    """Raise FormatError for a store that another version of Sluice wrote. One without objects has no format yet."""
-    found = text_of(root / _FORMAT) or ("1" if (root / "objects").is_dir() else str(STORE_FORMAT))
-    if found != str(STORE_FORMAT):
+    """Raise FormatError for a store that another version of Sluice wrote. One without objects has no format yet.
+
+    Raises DamagedError for a format that is not as written.
+    """
+    line = text_of(root / _FORMAT)
+    found = ("1" if (root / "objects").is_dir() else str(STORE_FORMAT)) if line is None else line.partition(" ")[0]
+    if found.isdigit() and found != str(STORE_FORMAT):
         raise FormatError(
             f"store {root}",
             f"it has format {found[:20]}",
             f"{STORE_FORMAT}, with other names of columns and other ids",
             f"Move it aside and build again. Its {_KEPT} can be moved into the new store: nothing is downloaded twice.",
         )
+    expected = checked_line(_FORMAT, str(STORE_FORMAT))
+    if line is not None and (root / _FORMAT).read_bytes() != expected.encode():
+        raise DamagedError(f"file {_FORMAT} of store {root}", f"it holds {line!r:.90}", expected.strip(), "Correct it.")
+
+
+def has_format(root: Path) -> bool:
+    """Return whether the format of a store is written: its logs have heads, its one-line files checksums."""
+    return (root / _FORMAT).exists()
 
 
 def mark_format(root: Path) -> None:
     """Write the format of a new store."""
-    if not (root / _FORMAT).exists():
-        replace(root / _FORMAT, f"{STORE_FORMAT}\n".encode())
+    write_value(root, _FORMAT, str(STORE_FORMAT))
 
 
 def is_id(text: str) -> bool:
@@ -66,14 +77,6 @@ def refuse_bad_corpus(corpus: str) -> None:
         "up to 100 letters, digits, dots, underscores and hyphens, the first a letter or digit",
         f"Give the {kind} another name.",
     )
-
-
-def text_of(path: Path) -> str | None:
-    """Return the text of a ref, a key or a name without its line end, or None if there is no such file."""
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
-    except FileNotFoundError:
-        return None
 
 
 def visible(paths: Iterable[Path]) -> list[Path]:

@@ -25,9 +25,11 @@ from pipeline.core.durable import write_synced
 from pipeline.pins.local_tree import tree_digest
 from pipeline.stages.collect.kinds.local import LocalPin
 from pipeline.store.fsck import fsck
+from pipeline.store.objects import key_of
 from pipeline.store.store import Store
 
 CODE = "// SPDX-License-" + "Identifier: MIT\n" + "".join(f"int f{n}(int a) {{ return a * {n}; }}\n" for n in range(60))
+KEY = key_of("collect/part", {"name": "mine"}, {})
 CALLS = ("fsync", "replace", "rename", "mkdir")
 Strike = Callable[[], None]
 
@@ -109,8 +111,8 @@ def work_of_a_build(root: Path) -> dict[str, str]:
         for name in ("part", "stage"):
             (scratch / name).mkdir()
             write_synced(scratch / name / "content.bin", blob.read_bytes() + name.encode())
-        part_id = store.known("key") or store.commit(scratch / "part", "collect/part", {"name": "mine"}, {})
-        store.remember("key", part_id)
+        part_id = store.known(KEY) or store.commit(scratch / "part", "collect/part", {"name": "mine"}, {})
+        store.remember(KEY, part_id)
         stage_id = store.commit(scratch / "stage", "collect/stage", {}, {"part/mine": part_id})
         store.put_verdicts(stage_id, [])
         for ref in ("collect", "candidate", "live"):

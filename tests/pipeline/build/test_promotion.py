@@ -1,6 +1,5 @@
 """`live` moves on evidence alone, and only to a snapshot."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -9,7 +8,8 @@ import pytest
 from pipeline.build.promotion import promote
 from pipeline.build.run_stage import StageResult
 from pipeline.build.stage_objects import parts_of
-from pipeline.core.errors import DamagedError, SnapshotError
+from pipeline.core.errors import DamagedError, MissingError, SnapshotError
+from pipeline.store.fsck import fsck
 from pipeline.store.store import Store
 
 
@@ -36,24 +36,27 @@ def test_an_object_that_is_not_a_snapshot_is_refused_by_its_kind(built: Store, t
     assert built.ref("tiny", "live") == snapshot_of(tiny_results)
 
 
-@pytest.mark.parametrize("verdicts", [[], {}, {"verify": 7}, "text", None])
-def test_a_snapshot_whose_proof_is_not_named_is_not_promoted(
-    built: Store, tiny_results: list[StageResult], verdicts: object
+@pytest.mark.parametrize("content", [b"", b"\n", b"0" * 64, b"\xff"])
+def test_a_snapshot_whose_proof_is_damaged_or_missing_is_not_promoted(
+    built: Store, tiny_results: list[StageResult], content: bytes
 ) -> None:
-    snapshot_id = snapshot_of(tiny_results)
-    content = json.dumps({"verdicts": verdicts})
-    (built.root / "verdicts" / f"{snapshot_id}.json").write_text(content)
-
-    with pytest.raises(DamagedError, match="no verify stage"):
-        promote(built, "tiny", snapshot_id)
+    path = built.root / "verified" / snapshot_of(tiny_results)
+    path.write_bytes(content)
+    with pytest.raises(DamagedError, match="proof of snapshot"):
+        promote(built, "tiny")
+    path.unlink()
+    with pytest.raises(MissingError, match="no verify stage"):
+        promote(built, "tiny")
 
 
 def test_the_proof_of_another_object_proves_nothing(built: Store, tiny_results: list[StageResult]) -> None:
     snapshot_id = snapshot_of(tiny_results)
-    built.put_verdicts(snapshot_id, {"verify": tiny_results[0].object_id})
+    built.mark_verified(snapshot_id, tiny_results[0].object_id)
 
     with pytest.raises(DamagedError, match="did not verify it"):
         promote(built, "tiny", snapshot_id)
+    (problem,) = fsck(built)
+    assert "did not verify it" in problem
 
 
 def test_a_damaged_live_ref_is_mended_by_a_promotion(built: Store, tiny_results: list[StageResult]) -> None:

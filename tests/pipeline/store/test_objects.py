@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.core.errors import FormatError, MissingError
+from pipeline.core.errors import DamagedError, FormatError, MissingError
 from pipeline.store.fsck import fsck
 from pipeline.store.objects import MANIFEST
 from pipeline.store.store import Store
@@ -99,11 +99,44 @@ def test_a_link_or_file_in_the_place_of_an_object_is_replaced_and_its_target_sta
 
 def test_a_key_is_forgotten_with_its_object(store: Store) -> None:
     object_id = commit_text(store, b"text")
-    store.remember("key", object_id)
-    assert store.known("key") == object_id
+    key = store.read(object_id).manifest.key
+    store.remember(key, object_id)
+    assert store.known(key) == object_id
 
     (store.read(object_id).path / "content.txt").unlink()
-    assert store.known("key") is None
+    assert store.known(key) is None
+
+
+def test_a_key_names_the_object_that_its_work_made_and_no_other(store: Store) -> None:
+    first, second = commit_text(store, b"1"), commit_text(store, b"2", kind="test/other")
+    key = store.read(first).manifest.key
+    store.remember(key, second)
+
+    assert store.known(key) is None
+    (problem,) = fsck(store)
+    assert f"key {key[:12]}: it names {second[:12]}" in problem
+
+
+def test_a_file_that_the_manifest_does_not_name_and_an_object_in_another_folder_are_found(store: Store) -> None:
+    first, second = (store.read(commit_text(store, content)).path for content in (b"1", b"2"))
+    (first / "more.txt").write_bytes(b"more")
+    (second.parents[1] / "other").mkdir()
+    second.rename(second.parents[1] / "other" / second.name)
+
+    assert sorted(" ".join(problem.split()[:4]) for problem in fsck(store)) == sorted(
+        [f"object {first.name[:12]}: it has", f"object {second.name[:12]}: it is"]
+    )
+    with pytest.raises(DamagedError, match="it is in"):
+        store.read(second.name)
+
+
+def test_a_manifest_with_a_blank_more_is_refused(store: Store) -> None:
+    object_id = commit_text(store, b"text")
+    with (store.read(object_id).path / MANIFEST).open("ab") as file:
+        file.write(b"\n")
+
+    with pytest.raises(DamagedError, match="its manifest hashes to"):
+        store.read(object_id)
 
 
 def test_the_first_digits_of_an_id_are_answered_with_the_whole(store: Store) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from pipeline.core.errors import DamagedError, MissingError, RefMovedError
 from pipeline.store.fsck import fsck
+from pipeline.store.garbage import reclaim
 from pipeline.store.store import Store
 from tests.support.stored_text import commit_text
 
@@ -44,9 +45,16 @@ def test_a_ref_to_nothing_is_refused(store: Store) -> None:
         store.move_ref("corpus", "live", None, "0" * 64, "built")
 
 
-def test_a_move_is_in_the_history_before_it_is_made(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = commit_text(store, b"1")
-    monkeypatch.setattr(os, "replace", lambda *places: os.kill(os.getpid(), signal.SIGKILL))
+@pytest.mark.parametrize("named", ["promotions.head", "live"])
+def test_a_move_is_in_the_history_before_it_is_made(store: Store, monkeypatch: pytest.MonkeyPatch, named: str) -> None:
+    first, replace = commit_text(store, b"1"), os.replace
+
+    def replace_or_die(source: Path, target: Path) -> None:
+        if target.name == named and target.exists():
+            os.kill(os.getpid(), signal.SIGKILL)
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", replace_or_die)
     child = os.fork()
     if child == 0:
         store.move_ref("corpus", "live", None, first, "promoted")
@@ -55,6 +63,25 @@ def test_a_move_is_in_the_history_before_it_is_made(store: Store, monkeypatch: p
 
     assert store.ref("corpus", "live") is None
     assert [entry["new"] for entry in store.history("corpus")] == [first]
+    assert store.refs("corpus") == {}
+    assert fsck(store) == []
+
+
+def test_a_ref_that_was_deleted_or_put_in_another_place_is_named_and_nothing_is_collected(store: Store) -> None:
+    first, second = commit_text(store, b"1"), commit_text(store, b"2")
+    store.move_ref("corpus", "live", None, first, "built")
+    store.move_ref("corpus", "collect", None, second, "built")
+    live, other = (store.root / "refs" / "corpus" / name for name in ("live", "collect"))
+    one, two = live.read_bytes(), other.read_bytes()
+    for damaged in ({live: two, other: one}, {live: b"", other: two}, {other: two}):
+        for path in (live, other):
+            path.unlink(missing_ok=True)
+        for path, content in damaged.items():
+            path.write_bytes(content)
+        assert any("ref corpus/live" in problem for problem in fsck(store))
+        with pytest.raises(DamagedError, match="ref corpus"):
+            reclaim(store)
+    assert {first, second} <= {path.name for path in store.root.glob("objects/*/*/*")}
 
 
 def _promote_many(root: str, object_id: str, count: int) -> None:

@@ -1,10 +1,13 @@
 """A name of a corpus, a run or a ref leads to one place in the store, or is refused; so is a store of another version."""
 
+import hashlib
 from pathlib import Path
 
 import pytest
 
-from pipeline.core.errors import FormatError, LockedError, ParamsError
+from pipeline.core.errors import DamagedError, FormatError, LockedError, ParamsError
+from pipeline.store.checked_text import checked_line
+from pipeline.store.fsck import fsck
 from pipeline.store.store import Store
 from pipeline.store.store_layout import refuse_bad_corpus
 from tests.support.stored_text import commit_text
@@ -85,10 +88,42 @@ def test_a_store_of_another_version_is_refused_and_one_without_objects_is_not(tm
     (tmp_path / "old" / "objects").mkdir(parents=True)
     (tmp_path / "new" / "blobs").mkdir(parents=True)
 
-    with pytest.raises(FormatError, match=r"it has format 1; expected 2.* Move it aside and build again\."):
+    with pytest.raises(FormatError, match=r"it has format 1; expected 3.* Move it aside and build again\."):
         Store(tmp_path / "old")
     commit_text(Store(tmp_path / "new"), b"text")
-    assert (tmp_path / "new" / "format").read_text() == "2\n"
-    (tmp_path / "new" / "format").write_text("3\n")
-    with pytest.raises(FormatError, match="it has format 3"):
-        Store(tmp_path / "new")
+    assert (tmp_path / "new" / "format").read_text() == checked_line("format", "3")
+    for other in ("2\n", "4 and more\n"):
+        (tmp_path / "new" / "format").write_text(other)
+        with pytest.raises(FormatError, match=f"it has format {other[0]}"):
+            Store(tmp_path / "new")
+
+
+@pytest.mark.parametrize("content", [b"", b"3", b"3\n", b"\xff", checked_line("format", "3").encode() + b" "])
+def test_a_format_that_is_not_as_written_is_refused_with_the_line_to_write(store: Store, content: bytes) -> None:
+    commit_text(store, b"text")
+    (store.root / "format").write_bytes(content)
+
+    with pytest.raises(DamagedError, match=checked_line("format", "3").strip()):
+        Store(store.root)
+    (problem,) = fsck(store)
+    assert "file format" in problem
+
+
+def test_what_an_earlier_version_wrote_is_taken_over_by_a_new_store(tmp_path: Path) -> None:
+    root, sha256 = tmp_path / "new", hashlib.sha256(b"archive").hexdigest()
+    for place, content in {
+        f"blobs/{sha256}": b"archive",
+        "names/git/one": f"{sha256}\n".encode(),
+        "log/withdrawals.jsonl": b'{"is_undone":false,"reason":"no","selector":"zlib","when":"2026"}\n',
+    }.items():
+        (root / place).parent.mkdir(parents=True, exist_ok=True)
+        (root / place).write_bytes(content)
+    store = Store(root)
+    assert [entry["selector"] for entry in store.withdrawals()] == ["zlib"]
+
+    with store.writer("mine", "a test"):
+        assert store.named_blob("git/one") == root / "blobs" / sha256
+    store.log_withdrawal("zlib", "again", is_undone=True)
+
+    assert [entry["is_undone"] for entry in store.withdrawals()] == [False, True]
+    assert fsck(store) == []

@@ -3,6 +3,7 @@
 import pytest
 
 from pipeline.core.errors import MissingError, ParamsError
+from pipeline.store.checked_text import write_value
 from pipeline.store.store import Store
 from trainer.cli.snapshot_names import ResolvedSnapshots, resolve_snapshots
 
@@ -13,9 +14,7 @@ ONE, OTHER = "1" * 64, "2" * 64
 def named(store: Store) -> Store:
     """A store of two corpora, one of which has a candidate too."""
     for corpus, name, snapshot_id in (("a", "live", OTHER), ("a", "candidate", ONE), ("b", "live", ONE)):
-        path = store.root / "refs" / corpus / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(snapshot_id)
+        write_value(store.root, f"refs/{corpus}/{name}", snapshot_id)
     return store
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from pipeline.core.params import digest
 
-_FORMAT = 4
+_FORMAT = 5
 """Part of each key, raised when what the entries hold changes."""
 
 
@@ -25,8 +25,10 @@ class ResultCache:
         """Return the entry of a key; None if it is missing or damaged."""
         path = self._path(key)
         try:
-            entry: dict[str, Any] | None = json.loads(path.read_bytes()) if path else None
-            return entry if entry is not None and entry.pop("digest") == digest(entry) else None
+            if path is None:
+                return None
+            entry: dict[str, Any] = json.loads(path.read_bytes())
+            return entry if entry.pop("digest") == digest([path.name, entry]) else None
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
@@ -38,7 +40,7 @@ class ResultCache:
         temporary = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_text(json.dumps({**entry, "digest": digest(entry)}), encoding="utf-8")
+            temporary.write_text(json.dumps({**entry, "digest": digest([path.name, entry])}), encoding="utf-8")
             temporary.replace(path)
         except OSError:
             with suppress(OSError):

@@ -1,0 +1,42 @@
+"""One-line files of a store (refs, keys, names, heads of logs, the format): a value and a checksum over place and value.
+
+A flipped bit, a cut, an added byte, or a file at another's place is found by every reader.
+"""
+
+from pathlib import Path
+
+from pipeline.core.durable import replace
+from pipeline.core.errors import DamagedError
+from pipeline.core.params import digest
+
+
+def checked_line(place: str, value: str) -> str:
+    """Return the content of the one-line file that holds `value` at `place`, its path below the root of the store."""
+    return f"{value} {digest([place, value])}\n"
+
+
+def read_value(root: Path, place: str, subject: str, remedy: str) -> str | None:
+    """Return the value at `place`, or None if there is no such file. Raises DamagedError about `subject`."""
+    try:
+        found = (root / place).read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise DamagedError(subject, error.strerror or str(error), "a file of one line", remedy) from error
+    value = found.decode("utf-8", "replace").rpartition(" ")[0]
+    if found != checked_line(place, value).encode():
+        raise DamagedError(subject, f"it holds {text_of(root / place)!r:.80}", "a value and its checksum", remedy)
+    return value
+
+
+def write_value(root: Path, place: str, value: str) -> None:
+    """Write a one-line file whole or not at all."""
+    replace(root / place, checked_line(place, value).encode())
+
+
+def text_of(path: Path) -> str | None:
+    """Return the text of a one-line file as it is, sound or not, without its line end; None if there is no such file."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except FileNotFoundError:
+        return None
