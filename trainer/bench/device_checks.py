@@ -19,7 +19,7 @@ from pipeline.core.errors import TrainingError
 from pipeline.store.snapshot import resolve_snapshot
 from pipeline.store.store import Store
 from trainer.bench.step_timing import plan_attention
-from trainer.config.model import Precision
+from trainer.config.choices import Precision
 from trainer.config.presets import TARGETS, preset
 from trainer.data.small_snapshot import copy_snapshot
 from trainer.model.hybrid import HybridModel

@@ -18,7 +18,8 @@ import torch
 
 from kernels.measure.measurements import timing_environment
 from trainer.compile.compile_policy import Compilation
-from trainer.config.model import BlockKind, CompileBackend, CompileMode, Precision
+from trainer.config.choices import CompileBackend, CompileMode, Precision
+from trainer.config.model import BlockKind
 from trainer.config.presets import TARGETS, preset
 from trainer.config.training_config import training_recipe
 from trainer.distributed.ranks import Ranks

@@ -30,7 +30,7 @@ from pipeline.core.errors import TrainingError
 from trainer.bench.device_checks import CheckSizes, measure_packing, measure_training
 from trainer.bench.step_timing import TimingCase, measure_determinism_cost, measure_steps
 from trainer.compile.cache import CACHE_FOLDERS
-from trainer.config.model import CompileBackend, CompileMode
+from trainer.config.choices import CompileBackend, CompileMode
 
 _FULLGRAPH, _BUDGETED, _OFF = CompileMode.FULLGRAPH, CompileMode.BUDGETED, CompileMode.OFF
 CASES = (

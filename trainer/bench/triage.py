@@ -17,7 +17,7 @@ from os import environ
 from typing import Any, NamedTuple
 
 from trainer.compile.compile_policy import OPAQUE_BLOCKS
-from trainer.config.model import CompileMode
+from trainer.config.choices import CompileMode
 
 JUMP = 1.5
 """Limit of the median time of the second half of the steps, over that of the first."""

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from pipeline.store.store import Store
     from trainer.checkpoint.retention import RetentionPolicy
 
-COMPILE_BACKENDS = ("eager", "aot_eager", "inductor")
 SEED_ARGUMENT = whole_number(0, 2**63 - 1)
 STEPS_ARGUMENT = whole_number(1, 10_000_000)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.core.command_line import whole_number
 from trainer.cli.arguments import add_command, add_snapshot_arguments, open_store, report, snapshot_id
+from trainer.config.choices import CompileMode
 
 if TYPE_CHECKING:
     from trainer.compile.cache import CacheStatus
@@ -25,7 +26,12 @@ def add_commands(commands: Any) -> None:
     triage = add_command(commands, "triage", _triage, "diagnose compilation from a log", needs_store=False)
     triage.add_argument("--log", type=Path, help="what a run printed; without it the steps of a diagnosis are listed")
     triage.add_argument("--metrics", type=Path, help="metrics.jsonl of that run: whether steps became slower")
-    triage.add_argument("--compile", choices=("fullgraph", "budgeted"), default="fullgraph", help="its mode")
+    triage.add_argument(
+        "--compile",
+        choices=[str(mode) for mode in CompileMode if mode is not CompileMode.OFF],
+        default="fullgraph",
+        help="its mode",
+    )
     triage.add_argument("--breaks", type=whole_number(0, 10_000), help="its budget of breaks")
 
 

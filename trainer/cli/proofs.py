@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.core.command_line import amount, whole_number
 from trainer.cli.arguments import (
-    COMPILE_BACKENDS,
     SEED_ARGUMENT,
     STEPS_ARGUMENT,
     add_command,
@@ -16,6 +15,7 @@ from trainer.cli.arguments import (
     report,
     snapshot_id,
 )
+from trainer.config.choices import CompileBackend
 
 if TYPE_CHECKING:
     from trainer.proof.acceptance import GateOutcome
@@ -46,7 +46,7 @@ def _add_bench(commands: Any) -> None:
         "--dry-run", action="store_true", help="without a GPU: the smallest model, timings that mean nothing"
     )
     bench.add_argument("--measure", action="store_true", help="measure the row in this process")
-    bench.add_argument("--backend", choices=COMPILE_BACKENDS, help="in place of the row's")
+    bench.add_argument("--backend", choices=[*map(str, CompileBackend)], help="in place of the row's")
 
 
 def _add_trace(parser: argparse.ArgumentParser) -> None:

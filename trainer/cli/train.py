@@ -7,7 +7,6 @@ from typing import Any
 from pipeline.core.command_line import whole_number
 from trainer.checkpoint.resume_rules import allowable_names
 from trainer.cli.arguments import (
-    COMPILE_BACKENDS,
     SEED_ARGUMENT,
     STEPS_ARGUMENT,
     add_command,
@@ -15,6 +14,7 @@ from trainer.cli.arguments import (
     open_store,
     retention,
 )
+from trainer.config.choices import AttentionChoice, CompileBackend, CompileMode, Precision
 
 
 def add_commands(commands: Any) -> None:
@@ -91,14 +91,12 @@ def _add_configuration(train: argparse.ArgumentParser) -> None:
     train.add_argument("--batch-rows", type=STEPS_ARGUMENT, help="rows of one step, in place of the recipe's")
     train.add_argument("--micro-batch-rows", type=STEPS_ARGUMENT, help="rows of one logical micro-batch")
     train.add_argument("--deterministic", choices=("on", "off"), help="in place of the recipe's")
-    train.add_argument("--dtype", choices=("float32", "bfloat16"), help="of matrix products, in place of the recipe's")
+    train.add_argument("--dtype", choices=[*map(str, Precision)], help="of matrix products, in place of the recipe's")
     train.add_argument(
-        "--attention", choices=("math", "flex", "varlen"), help="how it is computed; varlen in bfloat16 on a GPU"
+        "--attention", choices=[*map(str, AttentionChoice)], help="how it is computed; varlen in bfloat16 on a GPU"
     )
-    train.add_argument(
-        "--compile", choices=("off", "fullgraph", "budgeted"), help="fullgraph on a GPU, else the recipe's"
-    )
-    train.add_argument("--compile-backend", choices=COMPILE_BACKENDS, help="in place of the recipe's")
+    train.add_argument("--compile", choices=[*map(str, CompileMode)], help="fullgraph on a GPU, else the recipe's")
+    train.add_argument("--compile-backend", choices=[*map(str, CompileBackend)], help="in place of the recipe's")
     train.add_argument("--structure", choices=("on", "off"), help="the structure embedding, in place of the recipe's")
 
 
@@ -133,7 +131,6 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
 def training_config(options: argparse.Namespace) -> Any:
     """Return the recipe's TrainingConfig, with the fields that arguments set. Raises ParamsError."""
     from pipeline.core.errors import ParamsError
-    from trainer.config.model import Precision
     from trainer.config.training_config import TrainingConfig, training_recipe
     from trainer.model.attention_backends import default_choice
 

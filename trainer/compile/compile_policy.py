@@ -22,7 +22,8 @@ from torch import Tensor, nn
 
 from pipeline.core.errors import TrainingError
 from trainer.compile.graph_budget import Budget, FrameWatch
-from trainer.config.model import BlockKind, CompileBackend, CompileMode
+from trainer.config.choices import CompileBackend, CompileMode
+from trainer.config.model import BlockKind
 from trainer.distributed.ranks import Ranks, require_equal
 from trainer.model.blocks.attention import Attention
 from trainer.model.blocks.experts import Experts

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 
 from pipeline.core.errors import TrainingError
-from trainer.config.model import CompileBackend
+from trainer.config.choices import CompileBackend
 
 
 class Budget(NamedTuple):

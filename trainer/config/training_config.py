@@ -6,15 +6,8 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 
 from pipeline.core.errors import ParamsError
 from pipeline.core.params import Params
-from trainer.config.model import (
-    AttentionChoice,
-    CompileBackend,
-    CompileMode,
-    ModelConfig,
-    MuonConfig,
-    OptimizerConfig,
-    Precision,
-)
+from trainer.config.choices import AttentionChoice, CompileBackend, CompileMode, Precision
+from trainer.config.model import ModelConfig, MuonConfig, OptimizerConfig
 from trainer.config.presets import preset
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from pipeline.core.errors import TrainingError
-from trainer.config.model import AttentionChoice, Precision
+from trainer.config.choices import AttentionChoice, Precision
 
 if TYPE_CHECKING:
     from trainer.model.document_attention import AttentionPlan

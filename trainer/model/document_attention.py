@@ -23,7 +23,7 @@ from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from pipeline.core.errors import TrainingError
-from trainer.config.model import AttentionChoice
+from trainer.config.choices import AttentionChoice
 
 BLOCK_TOKENS = 128
 """Side of a block of the blockwise mask: the size that the kernels' own tiles divide."""

@@ -17,7 +17,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
 
 from pipeline.core.errors import TrainingError
-from trainer.config.model import CompileMode
+from trainer.config.choices import CompileMode
 from trainer.distributed.ranks import Ranks, add_as_tree
 from trainer.model.hybrid import HybridModel
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from pipeline.core.errors import TrainingError
-from trainer.config.model import AttentionChoice, Precision
+from trainer.config.choices import AttentionChoice, Precision
 from trainer.model.attention_backends import BACKENDS, plan
 from trainer.model.document_attention import AttentionPlan, DenseMask, plan_inputs
 

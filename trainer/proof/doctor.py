@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from trainer.checkpoint.environment import describe_environment
 from trainer.compile.cache import CACHE_FOLDERS, SWITCHES
-from trainer.config.model import Precision
+from trainer.config.choices import Precision
 from trainer.config.presets import preset
 from trainer.model.attention_backends import default_choice
 from trainer.model.hybrid import HybridModel

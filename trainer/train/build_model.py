@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from trainer.config.model import CompileMode
+from trainer.config.choices import CompileMode
 from trainer.config.training_config import TrainingConfig
 from trainer.distributed.ranks import Ranks
 from trainer.model.hybrid import HybridModel

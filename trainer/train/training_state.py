@@ -16,7 +16,7 @@ from trainer.checkpoint import checkpoint as checkpoints
 from trainer.checkpoint.certificate import History, digest_batch
 from trainer.checkpoint.checkpoint import Checkpoint
 from trainer.checkpoint.environment import describe_environment
-from trainer.config.model import CompileMode
+from trainer.config.choices import CompileMode
 from trainer.config.training_config import TrainingConfig
 from trainer.data.batch import Batch, check_chronology
 from trainer.data.loader import Loader, LoaderConfig

@@ -4,11 +4,10 @@ import torch
 
 from tests.benchmarks.figure import Figure
 from trainer.compile.compile_policy import Compilation
+from trainer.config.choices import CompileBackend, CompileMode
 from trainer.config.model import (
     AttentionConfig,
     BlockKind,
-    CompileBackend,
-    CompileMode,
     EngramConfig,
     ExpertsConfig,
     M2RNNConfig,

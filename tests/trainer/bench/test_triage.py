@@ -3,7 +3,7 @@
 import pytest
 
 from trainer.bench.triage import has_jumped, triage_log
-from trainer.config.model import CompileMode
+from trainer.config.choices import CompileMode
 
 BREAK = "Graph break in user code at hybrid.py:80"
 LISTED = "Skip calling function (reason: sluice-opaque M: the scan over chunks, as published)"

@@ -10,7 +10,7 @@ import torch
 
 from pipeline.store.store import Store
 from trainer.__main__ import build_parser
-from trainer.config.model import AttentionChoice, CompileBackend, CompileMode, Precision
+from trainer.config.choices import AttentionChoice, CompileBackend, CompileMode, Precision
 
 Command = Callable[..., tuple[int, Any]]
 

@@ -12,7 +12,7 @@ from pipeline.core.errors import TrainingError
 from tests.benchmarks.trainer.graphs import batch_of, narrow_model
 from tests.support.paths import ROOT
 from trainer.compile.compile_policy import OPAQUE_BLOCKS, Compilation, apply_settings, assert_settings
-from trainer.config.model import CompileBackend, CompileMode
+from trainer.config.choices import CompileBackend, CompileMode
 from trainer.distributed.ranks import Ranks, require_equal
 from trainer.model.hybrid import HybridModel
 

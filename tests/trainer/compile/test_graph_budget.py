@@ -5,7 +5,7 @@ import torch
 
 from pipeline.core.errors import TrainingError
 from trainer.compile.graph_budget import Budget, FrameWatch
-from trainer.config.model import CompileBackend
+from trainer.config.choices import CompileBackend
 
 pytestmark = pytest.mark.usefixtures("untouched_torch")
 

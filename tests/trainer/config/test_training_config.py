@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from pipeline.core.errors import ParamsError
-from trainer.config.model import CompileMode
+from trainer.config.choices import CompileMode
 from trainer.config.training_config import TRAINING_RECIPES, TrainingConfig, training_recipe
 
 

@@ -14,7 +14,7 @@ from trainer.checkpoint.environment import describe_environment
 from trainer.checkpoint.resume_rules import check_resume
 from trainer.cli.train import training_config
 from trainer.compile.compile_policy import Compilation
-from trainer.config.model import AttentionChoice, CompileBackend, CompileMode, Precision
+from trainer.config.choices import AttentionChoice, CompileBackend, CompileMode, Precision
 from trainer.config.training_config import TrainingConfig, training_recipe
 from trainer.distributed.ranks import Ranks
 from trainer.model.attention_backends import BACKENDS, plan

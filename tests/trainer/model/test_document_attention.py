@@ -16,7 +16,7 @@ from torch.nn.attention.flex_attention import create_block_mask
 
 from pipeline.core.errors import TrainingError
 from tests.support.flash_on_cpu import gpu_backends_on_cpu
-from trainer.config.model import AttentionChoice, Precision
+from trainer.config.choices import AttentionChoice, Precision
 from trainer.model.blocks.attention import Attention
 from trainer.model.document_attention import (
     BLOCK_TOKENS,

@@ -11,7 +11,7 @@ from torch import Tensor
 from tests.trainer.conftest import _doc_ids_from, _shaken
 from trainer.checkpoint.environment import describe_environment
 from trainer.compile.compile_policy import Compilation, budget_of
-from trainer.config.model import AttentionChoice, CompileMode, Precision
+from trainer.config.choices import AttentionChoice, CompileMode, Precision
 from trainer.config.presets import preset
 from trainer.distributed.ranks import Ranks
 from trainer.model.attention_backends import missing

@@ -17,7 +17,7 @@ from pipeline.core.errors import TrainingError
 from pipeline.store.store import Store
 from tests.tools.sharded import NUM_RANKS, two_steps
 from trainer.__main__ import main
-from trainer.config.model import CompileMode
+from trainer.config.choices import CompileMode
 from trainer.distributed.ranks import Ranks
 from trainer.model.parallelize import require_shardable
 from trainer.train import step as stepping

@@ -1,6 +1,6 @@
 """Trials of the attention backends: what cannot run, and which one is picked."""
 
-from trainer.config.model import Precision
+from trainer.config.choices import Precision
 from trainer.model.attention_backends import default_choice
 from trainer.proof.attention_trials import CPU_TRIAL, AttentionTrial, pick, try_attention
 

@@ -4,7 +4,7 @@ import pytest
 
 from pipeline.core.errors import TrainingError
 from trainer.checkpoint.checkpoint import digest_tensors
-from trainer.config.model import CompileBackend, CompileMode
+from trainer.config.choices import CompileBackend, CompileMode
 from trainer.config.training_config import training_recipe
 from trainer.train.build_model import CPU_PLACEMENT, DevicePlacement, build_model
 
