@@ -20,6 +20,7 @@ BAD_ITEMS = {
     "no object": ("[1]", "items.jsonl:2"),
     "no solution": ('{"id": "b", "prompt": "p"}', "solution"),
     "no text": ('{"id": "b", "prompt": "p", "solution": 3}', "3 is not a text"),
+    "an unknown language": ('{"id": "b", "prompt": "p", "solution": "s", "language": "b"}', "'b' is not registered"),
     "an id twice": ('{"id": "a", "prompt": "p", "solution": "s"}', "a occurs twice"),
     "an id of the shipped ones": (json.dumps({"id": ITEM.id, "prompt": "p", "solution": "s"}), "occurs twice"),
 }
