@@ -23,6 +23,7 @@ BUILDING = ("detect_secrets", "duckdb", "license_expression", "numba", "re2", "s
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 NOT_QUICK = (
+    "tests/assets/test_instance.py",
     "tests/assets/test_jobs.py",
     "tests/faults",
     "tests/kernels/measure",

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,26 +17,12 @@ import yaml
 
 from assets import jobs
 from assets.definitions import defs
-from assets.instance import WORKER_TAG, sweep
 from assets.training import TrainingParams, command_of
 from pipeline.build.recipes import ROOT, TINY
 from pipeline.build.run_stage import StageResult
 from pipeline.contracts.gates import gates_of
 from pipeline.stages.stages import STAGES
 from pipeline.store.store import Store
-
-
-@pytest.fixture
-def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
-    (tmp_path / "home").mkdir()
-    with dg.DagsterInstance.local_temp(str(tmp_path / "home")) as opened:
-        yield opened
-
-
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("SLUICE_STORE", str(tmp_path / "store"))
-    return tmp_path / "store"
 
 
 def execute(name: str, config: dict[str, Any], instance: dg.DagsterInstance) -> dg.ExecuteInProcessResult:
@@ -107,34 +92,6 @@ def test_a_form_out_of_bounds_fails_with_field_value_and_bound(instance: dg.Dags
 
     assert not result.success
     assert "row_length is 3" in failure_texts(result)
-
-
-def test_a_run_whose_worker_was_killed_is_failed_by_the_next_start(instance: dg.DagsterInstance, root: Path) -> None:
-    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-    started = Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[19]
-    run = instance.create_run_for_job(defs.resolve_job_def("build"), tags={WORKER_TAG: f"{child.pid}:{started}"})
-    instance.handle_new_event(_started_event(run))
-    assert sweep(instance) == []
-
-    os.kill(child.pid, signal.SIGKILL)
-    child.wait()
-    assert sweep(instance) == [run.run_id]
-    found = instance.get_run_by_id(run.run_id)
-    assert found is not None
-    assert found.status is dg.DagsterRunStatus.FAILURE
-
-
-def _started_event(run: dg.DagsterRun) -> Any:
-    event = dg.DagsterEvent(dg.DagsterEventType.RUN_START.value, run.job_name)
-    return dg.EventLogEntry(
-        error_info=None,
-        level=20,
-        user_message="",
-        run_id=run.run_id,
-        timestamp=time.time(),
-        job_name=run.job_name,
-        dagster_event=event,
-    )
 
 
 def test_a_launched_job_runs_at_once_without_a_daemon(tmp_path: Path, root: Path) -> None:

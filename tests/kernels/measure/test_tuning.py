@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from kernels import rms_norm
-from kernels.framework.configurations import TABLE, Configuration, launch_options, read_measured, trial
-from kernels.framework.spec import KernelSpec, all_specs
+from kernels.framework.configurations import Configuration, launch_options, read_measured
+from kernels.framework.spec import KernelSpec
 from kernels.measure.tuning import candidates, run_tuning, write_tuning_table
 from tests.support.paths import ROOT
 
@@ -108,12 +108,3 @@ def test_a_run_continues_at_the_first_missing_row(tmp_path: Path) -> None:
     assert len(rest) == len(candidates(*KERNEL))  # one less, and the end of the operation
     assert [json.loads(line) for line in rows.read_text().splitlines()] == [first, *rest[:-1]]
     assert list(run_tuning([launching()], rows, 0, seed=1)) == []
-
-
-def test_a_trial_ends_with_its_block_and_every_kernel_has_an_entry() -> None:
-    committed = launch_options(*KERNEL, CPU)
-    with trial({KERNEL: Configuration(16, 3)}) as requests:
-        assert launch_options(*KERNEL, CPU) == {"num_warps": 16, "num_stages": 3}
-        assert requests == {KERNEL}
-    assert launch_options(*KERNEL, CPU) == committed
-    assert {spec.name for spec in all_specs()} == {key[0].split(".")[0] for key in TABLE}

@@ -5,9 +5,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pipeline.core.errors import SourceError
-from pipeline.pins.local_tree import tree_digest, tree_entries
+from pipeline.pins.local_tree import printable_path, tree_digest, tree_entries
 from pipeline.pins.selection import Selection
 
 
@@ -107,3 +109,13 @@ def test_a_file_that_became_a_link_is_not_followed(tree: Path) -> None:
     (tree / "a.h").symlink_to(tree / "README")
     with pytest.raises(SourceError, match=r"a\.h: cannot be read"):
         entries[0].read()
+
+
+@given(st.binary(max_size=20).filter(lambda name: b"\0" not in name))
+def test_printable_paths_never_meet_and_never_hold_surrogates(raw: bytes) -> None:
+    printed = printable_path(raw.decode("utf-8", "surrogateescape"))
+    undone = printed.replace("\\\\", "\udcff").encode("utf-8", "surrogatepass")
+    parts = undone.split(b"\\x")
+    restored = parts[0] + b"".join(bytes.fromhex(part[:2].decode()) + part[2:] for part in parts[1:])
+    assert restored.replace("\udcff".encode("utf-8", "surrogatepass"), b"\\") == raw
+    printed.encode()

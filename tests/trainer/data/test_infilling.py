@@ -1,32 +1,21 @@
 """Infilling: every split once, rates as configured, and the two forms of the papers."""
 
 from collections.abc import Sequence
-from math import gcd
-from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.made_pieces import Infillable, pieces, pieces_of, total
 from trainer.config.training_config import InfillingParams
 from trainer.data.infilling import Form, Infilling, Sentinels, infill, remap_ids, source_slots
-from trainer.data.infilling_spans import InfillingPieces, num_splits, split
 from trainer.data.keyed_hash import keyed, mix
 
 PARAMS = InfillingParams()
 ALWAYS = InfillingParams(rate=1)
 SENTINELS = Sentinels(prefix=3, middle=4, suffix=5, eos=2)
 SEEDS = st.integers(0, 2**63 - 1)
-
-
-class Infillable(NamedTuple):
-    """A piece of N text tokens. `chunk_starts` count from the first text token, ascending."""
-
-    identity: int
-    num_tokens: int
-    chunk_starts: npt.NDArray[Any]
 
 
 def decide(piece: Infillable, epoch: int, seed: int, params: InfillingParams) -> Infilling | None:
@@ -44,28 +33,6 @@ def decide_all(pieces: Sequence[Infillable], epoch: int, seed: int, params: Infi
     ]
 
 
-def pieces_of(identities: Sequence[int], num_tokens: Sequence[int], chunk_starts: Sequence[Any]) -> InfillingPieces:
-    """Build pieces that are given one by one."""
-    counts_P = np.array([len(starts) for starts in chunk_starts], dtype=np.int64)
-    flat = (
-        np.concatenate([np.asarray(starts, dtype=np.int64) for starts in chunk_starts]) if len(counts_P) else counts_P
-    )
-    return InfillingPieces(
-        np.array(identities, dtype=np.uint64),
-        np.array(num_tokens, dtype=np.int64),
-        np.cumsum(counts_P) - counts_P,
-        counts_P,
-        flat,
-    )
-
-
-@st.composite
-def pieces(draw: st.DrawFn, max_tokens: int = 12) -> Infillable:
-    num_tokens = draw(st.integers(0, max_tokens))
-    starts = draw(st.sets(st.integers(0, max(0, num_tokens - 1))))
-    return Infillable(draw(st.integers(0, 2**64 - 1)), num_tokens, np.array(sorted(starts), dtype=np.int64))
-
-
 @st.composite
 def decisions(draw: st.DrawFn) -> tuple[Infilling, int, bool]:
     """An infilling, the slots of its plain piece, and whether that ends with EOS."""
@@ -74,69 +41,6 @@ def decisions(draw: st.DrawFn) -> tuple[Infilling, int, bool]:
     has_eos = draw(st.booleans())
     infilling = Infilling(draw(st.sampled_from(Form)), start, draw(st.integers(start + 1, num_tokens)))
     return infilling, 1 + num_tokens + has_eos, has_eos
-
-
-def total(piece: Infillable) -> int:
-    return int(sum(counts[0] for counts in num_splits(pieces_of(*([value] for value in piece)))))
-
-
-def walked(piece: Infillable, numbers: list[int], seed: int, chunk_rate: float = 0.9) -> list[tuple[int, int]]:
-    """The splits of these numbers, all found at once."""
-    flat = pieces_of(*([value] * len(numbers) for value in piece))
-    return [
-        (int(start), int(end)) for start, end in zip(*split(flat, np.array(numbers), seed, chunk_rate), strict=True)
-    ]
-
-
-def listed(piece: Infillable, number: int, seed: int, per_mille: int) -> tuple[int, int]:
-    """The same by writing every split down: those at chunks and the others, each walked with a step."""
-    places = range(piece.num_tokens + 1)
-    spans = [(start, end) for start in places for end in places if start < end and end - start < piece.num_tokens]
-    bounds = {0, piece.num_tokens, *piece.chunk_starts.tolist()}
-    at_chunks = [span for span in spans if {*span} <= bounds]
-    free = [span for span in spans if not {*span} <= bounds]
-    phase = keyed(seed, 2, piece.identity) % 1000
-
-    def num_free(count: int) -> int:
-        return min(max((count * per_mille + phase) // 1000, count - len(at_chunks)), len(free))
-
-    before = num_free(number)
-    is_free = num_free(number + 1) > before
-    kind, index = (free, before) if is_free else (at_chunks, number - before)
-    key = keyed(seed, 4 if is_free else 3, piece.identity)
-    step = 1 + (key >> 32) % len(kind)
-    while gcd(step, len(kind)) > 1:
-        step += 1
-    return kind[(index * step + key % 2**32) % len(kind)]
-
-
-@given(pieces(), SEEDS)
-@settings(max_examples=100, deadline=None)
-def test_every_split_comes_once_and_then_none(piece: Infillable, seed: int) -> None:
-    found = walked(piece, list(range(total(piece) + 2)), seed)
-    places = range(piece.num_tokens + 1)
-    possible = {(start, end) for start in places for end in places if start < end} - {(0, piece.num_tokens)}
-    assert set(found[:-2]) == possible
-    assert len(found) - 2 == len(possible)
-    assert found[-2:] == [(-1, -1), (-1, -1)]
-
-
-@given(pieces(max_tokens=16), SEEDS, st.sampled_from([0.0, 0.5, 0.9, 1.0]))
-@settings(max_examples=100, deadline=None)
-def test_the_walk_is_that_over_a_list_of_all_splits(piece: Infillable, seed: int, chunk_rate: float) -> None:
-    numbers = list(range(total(piece)))
-    per_mille = round(1000 * (1 - chunk_rate))
-    assert walked(piece, numbers, seed, chunk_rate) == [listed(piece, number, seed, per_mille) for number in numbers]
-
-
-def test_the_longest_piece_of_the_longest_row_has_distinct_splits_to_the_end() -> None:
-    piece = Infillable(7, 65_532, np.arange(0, 65_532, 70))
-    last = total(piece)
-    assert last == 65_532 * 65_533 // 2 - 1
-    found = walked(piece, [*range(2000), *range(last - 2000, last), last], 1)
-    assert len(set(found)) == 4001
-    assert all(0 <= start < end <= 65_532 for start, end in found[:-1])
-    assert found[-1] == (-1, -1)
 
 
 @pytest.mark.parametrize("num_tokens", [0, 1])

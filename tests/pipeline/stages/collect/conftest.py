@@ -21,6 +21,8 @@ from pipeline.pins.pins import SourcePin
 from pipeline.pins.selection import Selector
 from pipeline.stages.collect.params import CollectParams, RetryPolicy
 from pipeline.stages.stages import STAGES
+from tests.support import git_repository as made
+from tests.support.git_repository import Repository
 
 
 @dataclass
@@ -231,3 +233,8 @@ def delays() -> list[float]:
 def retry(delays: list[float]) -> RetryPolicy:
     """Three attempts that do not wait, and a short stall timeout."""
     return RetryPolicy(num_attempts=3, first_delay_seconds=1.0, stall_timeout_seconds=0.4, sleep=delays.append)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return made.create(tmp_path / "repository")

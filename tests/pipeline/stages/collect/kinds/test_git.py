@@ -5,49 +5,20 @@ import json
 import shutil
 import subprocess
 import threading
-import time
-from collections.abc import Callable
 from http.server import ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from pipeline.cli.main import main
-from pipeline.core.errors import ArchiveError, FetchError, SourceError
+from pipeline.core.errors import ArchiveError, FetchError
 from pipeline.stages.collect.kinds.git import GitPin
 from pipeline.stages.collect.params import CollectParams, RetryPolicy
-from pipeline.stages.collect.repositories.command import error_message
 from pipeline.stages.collect.stage import run
 from pipeline.store.fsck import fsck
 from pipeline.store.store import Store
 from tests.support import git_repository as made
-from tests.support.git_repository import Repository
-
-if TYPE_CHECKING:
-    from tests.pipeline.stages.collect.conftest import Surroundings
-
-Create = Callable[..., "Surroundings"]
-
-
-@pytest.fixture
-def repository(tmp_path: Path) -> Repository:
-    return made.create(tmp_path / "repository")
-
-
-def pin_of(repository: Repository, commit: str, **more: object) -> GitPin:
-    return GitPin(name="demo", url=repository.url, commit=commit, declared_license="MIT", **more)  # type: ignore[arg-type]
-
-
-def rows(context: "Surroundings", table: str, *columns: str) -> list[tuple[object, ...]]:
-    found = context.made["demo"].tables[table].to_pylist()
-    return [tuple(row[column] for column in columns) for row in found]
-
-
-def failure(context: "Surroundings", retry: RetryPolicy) -> SourceError:
-    output = run(context, retry)
-    assert output.parts == {}
-    return output.failures["demo"]
+from tests.support.git_repository import Create, Repository, failure, pin_of, rows
 
 
 @pytest.mark.parametrize("hash_name", ["sha1", "sha256"])
@@ -110,57 +81,6 @@ def _bare(repository: Repository) -> Path:
     return folder
 
 
-def test_paths_that_collide_on_some_disk_are_files_of_their_own(
-    surroundings: Create, repository: Repository, retry: RetryPolicy
-) -> None:
-    blob = repository.git("hash-object", "-w", "--stdin", stdin=b"int a;\n")
-    names = [b"A.c", b"a.c", b"caf\xe9.c", b"back\\slash.c", b"con.c"]
-    tree = repository.tree(*(("100644", name, blob) for name in sorted(names)))
-    context = surroundings(pin_of(repository, repository.commit_tree(tree)))
-    assert run(context, retry).failures == {}
-    assert [path for (path,) in rows(context, "files.parquet", "path")] == [
-        "A.c",
-        "a.c",
-        "back\\\\slash.c",
-        "caf\\xe9.c",
-        "con.c",
-    ]
-
-
-def test_neither_hooks_nor_filters_nor_settings_have_a_say(
-    surroundings: Create, repository: Repository, retry: RetryPolicy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    witness = tmp_path / "executed"
-    touch = f"touch {witness}; cat"
-    repository.write(".gitattributes", b"*.c filter=evil text eol=crlf ident diff=evil\n")
-    repository.write(
-        ".gitmodules", f'[submodule "x"]\n\tpath = x\n\turl = ext::{touch}\n\tupdate = !{touch}\n'.encode()
-    )
-    commit = repository.commit(a__c="$Id$\nint a;\n")
-    hostile = tmp_path / "home" / ".gitconfig"
-    hostile.parent.mkdir()
-    hostile.write_text(
-        f'[filter "evil"]\n\tsmudge = {touch}\n[diff "evil"]\n\ttextconv = {touch}\n[core]\n\thooksPath = {tmp_path}/hooks\n'
-        f"\tfsmonitor = {touch}\n[init]\n\ttemplateDir = {tmp_path}/hooks\n[uploadpack]\n\tpackObjectsHook = {touch}\n"
-        f'[url "ext::{touch}"]\n\tinsteadOf = file://\n'
-    )
-    for name in ("post-checkout", "reference-transaction", "post-index-change"):
-        hook = tmp_path / "hooks" / name
-        hook.parent.mkdir(exist_ok=True)
-        hook.write_text(f"#!/bin/sh\n{touch}\n")
-        hook.chmod(0o755)
-    monkeypatch.setenv("HOME", str(hostile.parent))
-    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
-    monkeypatch.setenv("GIT_CONFIG_KEY_0", "core.hooksPath")
-    monkeypatch.setenv("GIT_CONFIG_VALUE_0", str(tmp_path / "hooks"))
-    monkeypatch.setenv("GIT_EXTERNAL_DIFF", touch)
-    monkeypatch.setenv("GIT_DIR", str(tmp_path / "nowhere"))
-    context = surroundings(pin_of(repository, commit, history=True))
-    assert run(context, retry).failures == {}
-    assert rows(context, "files.parquet", "content") == [(b"$Id$\nint a;\n",)]
-    assert not witness.exists()
-
-
 @pytest.mark.parametrize("history", [False, True])
 def test_a_commit_comes_over_http(
     surroundings: Create, repository: Repository, retry: RetryPolicy, monkeypatch: pytest.MonkeyPatch, history: bool
@@ -196,20 +116,6 @@ def test_a_commit_comes_over_ssh(
     assert "git@forge.test git-upload-pack" in (tmp_path / "asked").read_text()
 
 
-def test_an_attempt_that_never_ends_is_ended(
-    surroundings: Create, repository: Repository, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    ssh = tmp_path / "ssh"
-    ssh.write_text("#!/bin/sh\nexec sleep 30\n")
-    ssh.chmod(0o755)
-    monkeypatch.setenv("GIT_SSH_COMMAND", str(ssh))
-    context = surroundings(GitPin(name="demo", url="ssh://forge.test/r", commit="b" * 40))
-    started = time.monotonic()
-    error = failure(context, RetryPolicy(num_attempts=1, deadline_seconds=0.5))
-    assert "did not finish within" in str(error)
-    assert time.monotonic() - started < 20
-
-
 def test_more_bytes_than_the_limit_are_refused_on_their_way_and_in_the_tree(
     surroundings: Create, repository: Repository, retry: RetryPolicy
 ) -> None:
@@ -222,11 +128,6 @@ def test_more_bytes_than_the_limit_are_refused_on_their_way_and_in_the_tree(
         error = failure(context, retry)
         assert message in str(error), str(error)
         assert isinstance(error, ArchiveError)
-
-
-def test_what_a_server_says_is_fit_for_a_terminal() -> None:
-    message = error_message(b"remote: \x1b]0;title\x07 red\nfatal: the \xff end\n")
-    assert message == "remote: ?]0;title? red; fatal: the \ufffd end"
 
 
 def test_a_second_build_needs_no_repository_and_one_with_history_serves_without(
@@ -254,52 +155,6 @@ def test_a_commit_without_its_past_in_the_store_does_not_serve_for_history(
     error = failure(offline, retry)
     assert isinstance(error, FetchError)
     assert f"commit {commit} with its history is not in the store" in str(error)
-
-
-def test_a_repository_that_packs_otherwise_gives_the_same_part(
-    surroundings: Create, repository: Repository, retry: RetryPolicy
-) -> None:
-    for number in range(5):
-        commit = repository.commit(a__c=f"int a{number};\n" * 100, b__c="int b;\n")
-    tables = []
-    for setting in ("0", "9"):
-        repository.git("config", "pack.compression", setting)
-        repository.git("config", "pack.window", setting)
-        repository.git("repack", "-a", "-d", "-F", "-q")
-        context = surroundings(pin_of(repository, commit, history=True))
-        assert run(context, retry).failures == {}
-        tables.append((context.made["demo"].tables, context.names))
-    assert tables[0][0] == tables[1][0]
-    assert tables[0][1] != tables[1][1]
-
-
-def test_a_pack_whose_bytes_changed_is_refused(
-    surroundings: Create, repository: Repository, retry: RetryPolicy
-) -> None:
-    commit = repository.commit(a__c="int a;\n" * 1000)
-    context = surroundings(pin_of(repository, commit))
-    run(context, retry)
-    context.known.clear()
-    (sha256,) = context.names.values()
-    content = bytearray((context.folder / sha256).read_bytes())
-    content[len(content) // 2] ^= 1
-    (context.folder / sha256).write_bytes(content)
-    error = failure(context, retry)
-    assert isinstance(error, ArchiveError)
-    assert "demo: its pack is broken" in str(error)
-    assert "fsck" in str(error)
-
-
-def test_a_pack_of_another_commit_under_the_right_name_is_refused(
-    surroundings: Create, repository: Repository, retry: RetryPolicy
-) -> None:
-    one = repository.commit(a__c="int a;\n")
-    other = repository.commit(a__c="int b;\n")
-    context = surroundings(pin_of(repository, one))
-    run(context, retry)
-    context.names = {f"git/{other}": context.names[f"git/{one}"]}
-    context.pins = [pin_of(repository, other)]
-    assert f"commit {other} is missing" in str(failure(context, retry))
 
 
 def test_a_commit_goes_through_the_store_into_documents_and_a_second_build_needs_no_repository(

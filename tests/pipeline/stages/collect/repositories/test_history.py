@@ -1,7 +1,6 @@
 """History of a git repository: the modifications of each file, their order, and what is counted and accepted."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,7 +11,6 @@ from pipeline.stages.collect.kinds.git import GitPin
 from pipeline.stages.collect.params import RetryPolicy
 from pipeline.stages.collect.repositories.history import Change, is_accepted
 from pipeline.stages.collect.stage import run
-from tests.support import git_repository as made
 from tests.support.git_repository import Repository
 
 if TYPE_CHECKING:
@@ -20,11 +18,6 @@ if TYPE_CHECKING:
 
 Create = Callable[..., "Surroundings"]
 Chains = Callable[..., list[dict[str, Any]]]
-
-
-@pytest.fixture
-def repository(tmp_path: Path) -> Repository:
-    return made.create(tmp_path / "repository")
 
 
 @pytest.fixture

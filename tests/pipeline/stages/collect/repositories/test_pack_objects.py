@@ -1,0 +1,69 @@
+"""Objects of a pack: the same from any packing, and a pack that is damaged or of another commit is refused."""
+
+from pipeline.core.errors import ArchiveError
+from pipeline.stages.collect.params import RetryPolicy
+from pipeline.stages.collect.stage import run
+from tests.support.git_repository import Create, Repository, failure, pin_of, rows
+
+
+def test_paths_that_collide_on_some_disk_are_files_of_their_own(
+    surroundings: Create, repository: Repository, retry: RetryPolicy
+) -> None:
+    blob = repository.git("hash-object", "-w", "--stdin", stdin=b"int a;\n")
+    names = [b"A.c", b"a.c", b"caf\xe9.c", b"back\\slash.c", b"con.c"]
+    tree = repository.tree(*(("100644", name, blob) for name in sorted(names)))
+    context = surroundings(pin_of(repository, repository.commit_tree(tree)))
+    assert run(context, retry).failures == {}
+    assert [path for (path,) in rows(context, "files.parquet", "path")] == [
+        "A.c",
+        "a.c",
+        "back\\\\slash.c",
+        "caf\\xe9.c",
+        "con.c",
+    ]
+
+
+def test_a_repository_that_packs_otherwise_gives_the_same_part(
+    surroundings: Create, repository: Repository, retry: RetryPolicy
+) -> None:
+    for number in range(5):
+        commit = repository.commit(a__c=f"int a{number};\n" * 100, b__c="int b;\n")
+    tables = []
+    for setting in ("0", "9"):
+        repository.git("config", "pack.compression", setting)
+        repository.git("config", "pack.window", setting)
+        repository.git("repack", "-a", "-d", "-F", "-q")
+        context = surroundings(pin_of(repository, commit, history=True))
+        assert run(context, retry).failures == {}
+        tables.append((context.made["demo"].tables, context.names))
+    assert tables[0][0] == tables[1][0]
+    assert tables[0][1] != tables[1][1]
+
+
+def test_a_pack_whose_bytes_changed_is_refused(
+    surroundings: Create, repository: Repository, retry: RetryPolicy
+) -> None:
+    commit = repository.commit(a__c="int a;\n" * 1000)
+    context = surroundings(pin_of(repository, commit))
+    run(context, retry)
+    context.known.clear()
+    (sha256,) = context.names.values()
+    content = bytearray((context.folder / sha256).read_bytes())
+    content[len(content) // 2] ^= 1
+    (context.folder / sha256).write_bytes(content)
+    error = failure(context, retry)
+    assert isinstance(error, ArchiveError)
+    assert "demo: its pack is broken" in str(error)
+    assert "fsck" in str(error)
+
+
+def test_a_pack_of_another_commit_under_the_right_name_is_refused(
+    surroundings: Create, repository: Repository, retry: RetryPolicy
+) -> None:
+    one = repository.commit(a__c="int a;\n")
+    other = repository.commit(a__c="int b;\n")
+    context = surroundings(pin_of(repository, one))
+    run(context, retry)
+    context.names = {f"git/{other}": context.names[f"git/{one}"]}
+    context.pins = [pin_of(repository, other)]
+    assert f"commit {other} is missing" in str(failure(context, retry))
