@@ -1,0 +1,24 @@
+"""Stage reports: parts add up to their stage, and a row that is neither kept nor dropped is counted."""
+
+from pipeline.contracts.stage_report import StageReport, total
+
+PARTS = (
+    StageReport(10, 7, {"too_small": 2, "license": 1}, 100, 70, {"num_errors": 1}),
+    StageReport(5, 3, {"too_small": 1}, 50, 30, {"num_links": 4, "num_errors": 2}),
+)
+
+
+def test_the_reports_of_parts_add_up() -> None:
+    assert total(PARTS) == StageReport(
+        15, 10, {"license": 1, "too_small": 3}, 150, 100, {"num_errors": 3, "num_links": 4}
+    )
+    assert total([]) == StageReport(0, 0)
+
+
+def test_a_lost_row_is_a_measure_of_its_own() -> None:
+    assert [part.num_rows_unaccounted for part in PARTS] == [0, 1]
+    measures = total(PARTS).gate_measures
+
+    assert measures["num_rows_unaccounted"] == 1
+    assert measures["dropped_too_small"] == 3
+    assert measures["num_links"] == 4
