@@ -27,6 +27,17 @@ MAX_FILES = 15
 WITHOUT_LAYERS = "pipeline.stages"
 """Folder whose children are held apart by a contract with a wildcard: a new stage is no line of pyproject.toml."""
 NAMES_OF_EVERY_STAGE = {"__init__", "__main__", "stage", "params", "op"}
+MAX_LINES_WITHOUT_TEST = 12
+"""Lines of the longest function of a file that needs no test file of its own."""
+TESTED_ELSEWHERE = {
+    "assets/demo.py": "`make demo` runs it",
+    "pipeline/sandbox/sandbox_child.py": "a program of the sandbox: test_sandbox.py",
+    "pipeline/stages/enrich/compiler/unit_worker.py": "a program of the compiler index: test_compiler_index.py",
+    "trainer/inference/modeling_sluice.py": "part of an export: test_transformers_export.py",
+    "trainer/proof/repeat_training.py": "a program of the acceptance gates: test_acceptance.py",
+    "trainer/train/result.py": "the end of a training session: test_loop.py",
+}
+"""Files with logic and without a test file of their name, and what tests them."""
 NAMES_OF_EVERY_MODULE = {
     "SPEC": "the description of an operation, in each file of `kernels`",
     "KIND": "the kind of a source, in each file of `pipeline.stages.collect.kinds`",
@@ -194,6 +205,22 @@ def test_tests_mirror_the_source() -> None:
                 lost.append(str(path.relative_to(ROOT)))
 
     assert lost == []
+
+
+def test_a_file_with_logic_has_a_test_file_of_its_name() -> None:
+    """Operations are tested by the parity of their specifications, machine code by the functions that call it."""
+    lost = []
+    for path in _modules().values():
+        text, place = path.read_text(), path.relative_to(ROOT)
+        functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+        is_long = any((node.end_lineno or 0) - node.lineno >= MAX_LINES_WITHOUT_TEST for node in functions)
+        is_operation = place.parts[0] == "kernels" and place.parts[1] not in ("framework", "measure")
+        is_machine_code = "from pipeline.lexing.jit import" in text
+        if is_long and not (is_operation or is_machine_code or path.name == "__main__.py"):
+            test = ROOT / "tests" / place.parent / f"test_{path.stem}.py"
+            lost += [] if test.exists() else [str(place)]
+
+    assert lost == sorted(TESTED_ELSEWHERE)
 
 
 def test_no_file_name_is_used_twice() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.core.errors import SnapshotError, TrainingError
-from tests.support.made_rows import CONFIG, FIRST_TEXT, LAYOUT, T, place_at, rows_of, sources_of
+from tests.support.made_rows import CONFIG, FIRST_TEXT, LAYOUT, place_at, rows_of, sources_of
 from trainer.data.batch import check_chronology, chronological
 from trainer.data.loader import Loader, Source, held_out_batches
 from trainer.data.mapped_rows import TrainingRows
@@ -121,35 +121,6 @@ def test_rows_written_by_the_first_version_load() -> None:
     loader = Loader([Source("old", old), *sources_of(new=3)], LAYOUT, CONFIG)
     whole = Loader([Source("old", TrainingRows(rows_of(3, 100))), *sources_of(new=3)], LAYOUT, CONFIG)
     assert np.array_equal(loader.batch_at(0, 12).input_ids_BT, whole.batch_at(0, 12).input_ids_BT)
-
-
-def edited(column: str, row: list[int]) -> TrainingRows:
-    table = rows_of(2, 100)
-    values = table[column].to_pylist()
-    values[0] = row
-    place = table.column_names.index(column)
-    return TrainingRows(
-        table.set_column(place, table.schema.field(column), pa.array(values, table.schema.field(column).type))
-    )
-
-
-@pytest.mark.parametrize(
-    ("column", "row", "reason"),
-    [
-        ("lengths", [10, 40], "reach beyond its end"),
-        ("lengths", [23, 0], "reach beyond its end"),
-        ("lengths", [23], "piece_ids is not as long"),
-        ("piece_ids", [1], "piece_ids is not as long"),
-        ("chunk_counts", [2, 4], "do not add up"),
-        ("chunk_starts", [1], "do not add up"),
-        ("lengths", [10, T - 10], "no room"),
-        ("input_ids", [1] * 22 + [999] + [0] * 9, "id 999"),
-    ],
-)
-def test_a_row_that_contradicts_itself_is_refused(column: str, row: list[int], reason: str) -> None:
-    layout = replace(LAYOUT, vocabulary_size=999)
-    with pytest.raises(SnapshotError, match=reason):
-        Loader([Source("bad", edited(column, row))], layout, CONFIG).batch_at(0, 2)
 
 
 def test_a_truncated_file_is_named(tmp_path: Path) -> None:

@@ -57,14 +57,6 @@ def test_published_order_is_stored_order_twice_and_then_permuted() -> None:
     assert sorted(rows[46:]) == list(range(23))
 
 
-def test_a_batch_holds_the_shift_and_no_loss_across_documents() -> None:
-    batch = Loader(sources_of(heron=4), LAYOUT, PLAIN).batch_at(0, 3)
-    assert batch.input_ids_BT.dtype == batch.target_ids_BT.dtype == np.int64
-    assert np.array_equal(batch.target_ids_BT[:, :-1], batch.input_ids_BT[:, 1:])
-    assert batch.doc_ids_BT[0].tolist() == [1] * 10 + [2] * 13 + [-1] * 9
-    assert batch.loss_mask_BT[0].tolist() == [True] * 9 + [False] + [True] * 12 + [False] * 10
-
-
 def test_infilling_keeps_every_token_and_its_document(loader: Loader) -> None:
     plain = Loader(loader.sources, LAYOUT, PLAIN)
     infilled = 0
