@@ -53,7 +53,22 @@ def forge_rows(bench: Bench, change: Change) -> str:
     after = change(dict(before))
     made = bench.folder / "forged"
     files = {name: write_bytes(after[name], made, name) for name in names if after[name] is not before[name]}
-    return forge(bench.store, {part.object_id: files})[bench.live_id]
+    return forge_files(bench, {part.object_id: files})
+
+
+def forge_table(bench: Bench, name: str, change: Callable[[pa.Table], pa.Table]) -> str:
+    """Change one table of the first source that has rows in it, with digests that fit; return the forged snapshot's id."""
+    part = next(each for each in parts_with(bench, name) if each.table(name).num_rows > 1)
+    content = write_bytes(change(part.table(name)), bench.folder / "forged", name)
+    return forge_files(bench, {part.object_id: {name: content}})
+
+
+def forge_files(bench: Bench, edits: Mapping[str, Mapping[str, bytes]]) -> str:
+    """Replace files of objects, with digests that fit, and return the id of the snapshot that the store then names."""
+    forge(bench.store, edits)
+    found = bench.store.ref(CORPUS, "candidate")
+    assert found is not None
+    return found
 
 
 def forge(store: Store, edits: Mapping[str, Mapping[str, bytes]]) -> dict[str, str]:
