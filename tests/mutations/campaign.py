@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.mutations.bench import Bench, prepare
 from tests.mutations.mutation import Mutation, Outcome, judge
-from tests.mutations.plant import NotPlantedError, follow_sources
+from tests.mutations.plant import NotPlantedError
 from tests.support.paths import ROOT
 
 TIMEOUT_SECONDS = 240.0
@@ -126,7 +126,6 @@ def _run_one(mutation: Mutation, base: Path, red: Path) -> None:
         os.dup2(silent.fileno(), 1)
         os.dup2(silent.fileno(), 2)
     bench = Bench(base, red.parent)
-    follow_sources()
     try:
         mutation.run(bench)
     except NotPlantedError as error:

@@ -6,6 +6,7 @@ Each mutation runs in a process of its own, so that nothing that is planted is t
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
+from functools import cache
 from pkgutil import resolve_name
 from typing import Any
 
@@ -26,22 +27,6 @@ class NotPlantedError(Exception):
     """The code that a mutation alters is no longer there."""
 
 
-def follow_sources() -> None:
-    """Know from now on which part is being made, for `is_corpus`."""
-
-    def make(make_part: Any) -> Any:
-        def made(task: Any) -> Any:
-            _SOURCES.append(task.part.name)
-            try:
-                return make_part(task)
-            finally:
-                _SOURCES.pop()
-
-        return made
-
-    wrap("pipeline.build.engine:make_part", make)
-
-
 def is_corpus() -> bool:
     """Return whether the part that is being made is one of the corpus, and no canary: faults need not touch canaries."""
     return not any(name.startswith("canar") for name in _SOURCES)
@@ -49,13 +34,8 @@ def is_corpus() -> bool:
 
 def wrap(target: str, make: Callable[[Any], Any]) -> None:
     """Replace `module:name` or `module:Class.name` by `make(it)`, in every module that has imported it."""
-    owner, name = _owner(target)
-    before = getattr(owner, name)
-    after = make(before)
-    setattr(owner, name, after)
-    for module_name, module in list(sys.modules.items()):
-        if module_name.startswith(_PACKAGES) and vars(module).get(name) is before:
-            setattr(module, name, after)
+    _follow_sources()
+    _replace(target, make)
 
 
 def change_result(target: str, change: Callable[[Any], Any]) -> None:
@@ -72,6 +52,7 @@ def alter_record(
     record: type, change: Callable[[dict[str, Any]], Mapping[str, Any]], is_concerned: Callable[[], bool] = is_corpus
 ) -> None:
     """Have every record of a class made with other fields: `change` is given the fields and returns those that differ."""
+    _follow_sources()
     init, names = record.__init__, [each.name for each in fields(record)]
 
     def altered(self: Any, *given: Any, **named: Any) -> None:
@@ -190,3 +171,30 @@ def _owner(target: str) -> tuple[Any, str]:
     except (ImportError, AttributeError) as error:
         raise NotPlantedError(f"{target}: {error}") from error
     return owner, name
+
+
+@cache
+def _follow_sources() -> None:
+    """Know from now on which part is being made, for `is_corpus`."""
+
+    def make(make_part: Any) -> Any:
+        def made(task: Any) -> Any:
+            _SOURCES.append(task.part.name)
+            try:
+                return make_part(task)
+            finally:
+                _SOURCES.pop()
+
+        return made
+
+    _replace("pipeline.build.engine:make_part", make)
+
+
+def _replace(target: str, make: Callable[[Any], Any]) -> None:
+    owner, name = _owner(target)
+    before = getattr(owner, name)
+    after = make(before)
+    setattr(owner, name, after)
+    for module_name, module in list(sys.modules.items()):
+        if module_name.startswith(_PACKAGES) and vars(module).get(name) is before:
+            setattr(module, name, after)
