@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Kind(StrEnum):
-    """What a fault is planted in."""
+    """The place in which a fault is planted."""
 
     STAGE = "stage code"
     STORED = "stored bytes"
@@ -25,7 +25,7 @@ class Kind(StrEnum):
 
 
 class Status(StrEnum):
-    """What became of a mutation."""
+    """The result of a mutation."""
 
     KILLED = "killed"
     KILLED_BY_ANOTHER = "killed by another"
