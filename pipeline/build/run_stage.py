@@ -1,13 +1,15 @@
 """Stage runs: `run_stage()`, the one way to run a stage, inside Dagster and without it, and its result."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version as library_version
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
+from pipeline.build.audit import audit_part
 from pipeline.build.build import Build, ProgressEvent
 from pipeline.build.engine import PartTask, write_output
 from pipeline.build.stage_objects import PARAMS, chain, parts_of, report_of, stage_of
@@ -18,7 +20,7 @@ from pipeline.core.errors import MissingError, RefMovedError, SourceError, Stage
 from pipeline.core.params import Params, fingerprint
 from pipeline.core.registry import added_entries
 from pipeline.pins.pins import SourcePin
-from pipeline.stages.stages import STAGES, PartKind, Stage, stage_before
+from pipeline.stages.stages import AUDIT, STAGES, PartKind, Stage, stage_before
 from pipeline.store.objects import key_of
 
 
@@ -74,7 +76,7 @@ def run_stage(name: str, build: Build, previous_id: str | None) -> StageResult:
     stage = STAGES[name]
     _refuse_stale(stage, build, previous_id)
     context = _Context(stage, build, previous_id)
-    output: StageOutput = resolve_name(stage.run)(context)
+    output = _audited(stage, context, resolve_name(stage.run)(context))
     object_id, existed = _commit_stage(stage, context, output)
     verdicts = judge(name, output.report.gate_measures, context.params)
     build.store.put_verdicts(object_id, [verdict.as_json() for verdict in verdicts])
@@ -127,11 +129,43 @@ def _refuse_stale(stage: Stage, build: Build, previous_id: str | None) -> None:
         )
 
 
+def _audited(stage: Stage, context: "_Context", output: StageOutput) -> StageOutput:
+    """Audit an output. Rows in are those that the stage before stored, and what the report says of the others must be stored."""
+    facts = {"revisions": {pin.name: pin.revision for pin in context.pins}, "held_out": sorted(context.held_out)}
+    inputs = dict(context.inputs)
+    evidence = dict(output.evidence)
+    if "snapshot" in output.parts:
+        rows = context.read(output.parts["snapshot"]).manifest.inputs
+        evidence |= {label: object_id for label, object_id in rows.items() if label.startswith("rows/")}
+    part = audit_part(stage.name, replace(output, evidence=evidence), inputs, facts)
+    made, _ = context.make([part])
+    audited = made[AUDIT]
+    reported, found = output.report, audited.report
+    num_wrong = found.measures["num_rows_not_conserved"] + _num_misreported(reported, found)
+    measures = {**reported.measures, **found.measures, "num_rows_not_conserved": num_wrong}
+    names = context.read(audited.object_id).json("audit.json")
+    notes = tuple(f"Rows {what}: {', '.join(some)}." for what, some in sorted(names.items()) if some)
+    return replace(
+        output,
+        report=replace(reported, rows_in=found.rows_in, measures=dict(sorted(measures.items()))),
+        evidence={**output.evidence, AUDIT: audited.object_id},
+        notes=(*output.notes, *notes),
+    )
+
+
+def _num_misreported(reported: StageReport, found: StageReport) -> int:
+    """Return by how many rows a report differs from what is stored."""
+    reasons = Counter(found.dropped)
+    reasons.subtract(reported.dropped)
+    return abs(reported.rows_out - found.rows_out) + sum(map(abs, reasons.values()))
+
+
 def _commit_stage(stage: Stage, context: "_Context", output: StageOutput) -> tuple[str, bool]:
     folder = context.scratch_folder()
     files = {**output.files, PARAMS: context.params.model_dump_json(indent=1).encode() + b"\n"}
     write_output(folder, PartOutput({}, output.report, files))
     inputs = {f"part/{name}": object_id for name, object_id in output.parts.items()}
+    inputs |= {f"evidence/{name}": object_id for name, object_id in output.evidence.items()}
     if context.input_id is not None:
         inputs["previous"] = context.input_id
     identity = _identity(stage, context.params) | {"failed": sorted(output.failures)}
@@ -236,7 +270,7 @@ class _Context:
                 failed[task.part.name] = result
             else:
                 finish(self._commit(task, result))
-        self.reports.update({name: part.report for name, part in sorted(made.items())})
+        self.reports.update({name: part.report for name, part in sorted(made.items()) if name != AUDIT})
         return dict(sorted(made.items())), dict(sorted(failed.items()))
 
     def _kind(self, part: Part) -> PartKind:

@@ -15,6 +15,7 @@ from pipeline.build.recipes import RECIPES, params_of, pins_of
 from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.cli.console import StageBars, verdict_table, waterfall_table
 from pipeline.cli.declaration import Answer, add_corpus, command
+from pipeline.contracts.gates import summary
 from pipeline.core.command_line import amount, whole_number
 from pipeline.stages.stages import STAGES
 from pipeline.store.store import Store
@@ -104,9 +105,9 @@ def _stage_row(result: StageResult, seconds: float) -> dict[str, Any]:
 
 def _print_results(person: Console, results: Sequence[StageResult]) -> None:
     person.print(waterfall_table(results))
-    failing = [verdict for result in results for verdict in result.verdicts if not verdict.passed]
-    num_gates = sum(len(result.verdicts) for result in results)
-    person.print(f"{num_gates - len(failing)} of {num_gates} gates passed")
+    verdicts = [verdict for result in results for verdict in result.verdicts]
+    person.print(summary(verdicts))
+    failing = [verdict for verdict in verdicts if not verdict.passed]
     if failing:
         person.print(verdict_table(failing))
 

@@ -93,6 +93,19 @@ class SourceFile:
 
 @stored("TreeFile")
 @dataclass(frozen=True, slots=True)
+class ListedFile:
+    """A name that the bytes of a source list, percent-encoded; `other_path` is what a drop of it may be called instead.
+
+    `is_optional`: a file that collect may derive from another, and need not.
+    """
+
+    source: str
+    path: str
+    other_path: str | None
+    is_optional: bool
+
+
+@dataclass(frozen=True, slots=True)
 class TreeFile:
     """A file of a source to be built that is not in a declared language: a build script, a template, a list of versions."""
 

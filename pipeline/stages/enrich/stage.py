@@ -112,7 +112,6 @@ def _measured(table: pa.Table, texts: Mapping[str, str], block: BuildBlock | Non
     measures = {
         **counted.measures,
         **_counts_by_provenance(table),
-        "num_documents_without_provenance": sum(row["provenance"] not in set(Provenance) for row in rows),
         "num_chunks": sum(len(row["chunk_starts"]) for row in rows),
         "num_bytes_changed": sum(_num_bytes_changed(row, texts.get(row["document_id"], "")) for row in rows),
         **{f"num_bytes_{provenance.value}": num_bytes_by_provenance[provenance] for provenance in Provenance},

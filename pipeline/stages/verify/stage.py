@@ -11,7 +11,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from tokenizers import Tokenizer
 
-from pipeline.contracts.part import DUPLICATES_PART, MadePart, Part, PartJob, PartOutput, StageContext, StageOutput
+from pipeline.contracts.part import (
+    DUPLICATES_PART,
+    VOCABULARY_PART,
+    MadePart,
+    Part,
+    PartJob,
+    PartOutput,
+    StageContext,
+    StageOutput,
+)
 from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core.errors import StageError
 from pipeline.core.params import Params
@@ -36,7 +45,11 @@ from pipeline.stages.verify.tokens import (
     count_special_ids,
     count_specials_as_control,
 )
-from pipeline.stages.verify.training_rows import count_structures_that_differ, count_training_rows_that_differ
+from pipeline.stages.verify.training_rows import (
+    count_chunk_starts_that_differ,
+    count_structures_that_differ,
+    count_training_rows_that_differ,
+)
 
 Context = StageContext[VerifyParams]
 USAGE = "usage.parquet"
@@ -51,7 +64,7 @@ def run(context: Context) -> StageOutput:
     composed, _ = context.make([_snapshot_part(context, rows_format)])
     snapshot_id = composed["snapshot"].object_id
     made, failed = context.make(_parts(context, snapshot_id, rows_format))
-    proofs = {name: part for name, part in made.items() if name in context.inputs}
+    proofs = {name: part for name, part in made.items() if name in _rows(context)}
     counts = total(part.report for part in proofs.values())
     measures = {**counts.measures, **_measures_of_all(context, proofs, vocabulary)}
     for name in ("canaries", *_CONSUMERS):
@@ -62,21 +75,27 @@ def run(context: Context) -> StageOutput:
     return StageOutput({**ids, "snapshot": snapshot_id}, replace(counts, measures=measures), failed, notes=notes)
 
 
+def _rows(context: Context) -> dict[str, str]:
+    """Return the parts that hold rows: source -> object id."""
+    return {name: object_id for name, object_id in context.inputs.items() if name != VOCABULARY_PART}
+
+
 def _snapshot_part(context: Context, rows_format: Mapping[str, Any]) -> Part:
-    rules = context.upstream("normalize")
-    inputs = {f"rows/{name}": object_id for name, object_id in context.inputs.items()}
-    inputs |= {f"rules/{name}": rules[name] for name in context.inputs}
+    rules, rows = context.upstream("normalize"), _rows(context)
+    inputs = {f"rows/{name}": object_id for name, object_id in rows.items()}
+    inputs |= {f"rules/{name}": rules[name] for name in rows}
+    inputs |= {DUPLICATES_PART: rules[DUPLICATES_PART], VOCABULARY_PART: context.inputs[VOCABULARY_PART]}
     return Part(
         name="snapshot",
         function="compose",
         params=Params(),  # limits of gates do not change the data
         version=1,
-        inputs=inputs | {"duplicates": rules[DUPLICATES_PART], "tokenize": context.upstream_id("tokenize")},
+        inputs=inputs,
         identity={
             **rows_format,
-            "weights": {pin.name: pin.weight for pin in context.pins if pin.name in context.inputs},
+            "weights": {pin.name: pin.weight for pin in context.pins if pin.name in rows},
             "pins": {pin.name: pin.identity() for pin in context.pins},
-            "held_out": sorted(context.held_out & set(context.inputs)),
+            "held_out": sorted(context.held_out & set(rows)),
         },
     )
 
@@ -98,16 +117,16 @@ def _parts(context: Context, snapshot_id: str, rows_format: Mapping[str, Any]) -
         for name in _CONSUMERS
     ]
     canaries = Part("canaries", "canaries", context.corpus_params, always=True)
-    texts, tokenize = context.upstream("enrich"), context.upstream_id("tokenize")
+    texts, vocabulary = context.upstream("enrich"), context.inputs[VOCABULARY_PART]
     proofs = [
         Part(
             name=name,
             function="prove",
-            params=context.params,
-            inputs={"rows": rows, "texts": texts[name], "tokenize": tokenize},
+            params=Params(),  # limits of gates do not change the proofs
+            inputs={"rows": rows, "texts": texts[name], VOCABULARY_PART: vocabulary},
             identity=rows_format,
         )
-        for name, rows in context.inputs.items()
+        for name, rows in _rows(context).items()
     ]
     return [*consumers, canaries, *proofs]
 
@@ -138,7 +157,7 @@ def prove_source(job: PartJob) -> PartOutput:
 
 
 def _token_measures(job: PartJob, tokens: pa.Table) -> dict[str, float]:
-    tokenizer = Tokenizer.from_file(str(job.inputs["tokenize"].file("tokenizer.json")))
+    tokenizer = Tokenizer.from_file(str(job.inputs[VOCABULARY_PART].file("tokenizer.json")))
     texts = job.inputs["texts"].table(ENRICHED, ["document_id", "text"])
     specials = job.identity["vocabulary"]["specials"]
     return {
@@ -159,10 +178,12 @@ def _row_measures(
     for split, rows in training.items():
         of_split = tokens.filter(pc.equal(tokens["split"], split))
         num_differing += count_training_rows_that_differ(packed[split], rows)
-        num_differing += count_structures_that_differ(of_split, packed[split], rows, (begin_id, end_id, pad_id))
+        cold = (of_split, packed[split], rows, (begin_id, end_id, pad_id))
+        num_differing += count_structures_that_differ(*cold) + count_chunk_starts_that_differ(*cold)
     tables = packed.values()
     return {
         "num_boundary_mismatches": sum(count_boundary_mismatches(table, row_length, specials) for table in tables),
+        "num_rows_of_commits": sum(table.num_rows - table["filepath_stable_id"].null_count for table in tables),
         "num_commit_order_violations": sum(count_commit_order_violations(tokens, table) for table in tables),
         "num_training_rows_that_differ": num_differing,
         "num_documents_not_rebuilt": count_documents_not_rebuilt(tokens, packed, begin_id, end_id),
@@ -183,11 +204,12 @@ def _measures_of_all(context: Context, proofs: dict[str, MadePart], vocabulary: 
         sum(part.report.measures[name] for part in proofs.values())
         for name in ("num_tokens", "num_trained_tokens", "num_slots")
     )
-    tokenizer = Tokenizer.from_file(str(context.read(context.upstream_id("tokenize")).file("tokenizer.json")))
+    tokenizer = Tokenizer.from_file(str(context.read(context.inputs[VOCABULARY_PART]).file("tokenizer.json")))
     return {
         "bytes_per_token": sum(part.report.num_bytes_in for part in proofs.values()) / max(1, num_tokens),
         "trained_fraction": num_trained / max(1, num_slots),
         "unused_vocabulary_fraction": float((usage[len(vocabulary.specials) :] == 0).mean()),
+        "num_texts_held_out": len(texts[Split.HELD_OUT]),
         "num_texts_in_two_splits": len(texts[Split.TRAIN] & texts[Split.HELD_OUT]),
         "num_special_spellings_encoded_as_control": count_specials_as_control(tokenizer, vocabulary.specials),
     }

@@ -34,17 +34,17 @@ class Planted:
 def prove(store: Store, name: str = "", plant: Callable[[pa.Table], pa.Table] | None = None) -> dict[str, float]:
     snapshot = open_snapshot(store, store.ref("tiny", "live") or "")
     source = max(snapshot.sources, key=lambda source: source.num_rows_train)
-    rows, enrich, tokenize = (
+    rows, enrich, vocabulary = (
         store.read(object_id)
         for object_id in (
             source.rows,
             store.read(store.ref("tiny", "enrich") or "").manifest.inputs[f"part/{source.name}"],
-            store.ref("tiny", "tokenize") or "",
+            snapshot.stored.manifest.inputs["vocabulary"],
         )
     )
     planted = Planted(rows, name, plant(rows.table(name)) if plant else None)
     identity = {"vocabulary": load_vocabulary("tiny-1024").as_json(), "row_length": snapshot.row_length}
-    inputs: dict[str, Any] = {"rows": planted, "texts": enrich, "tokenize": tokenize}
+    inputs: dict[str, Any] = {"rows": planted, "texts": enrich, "vocabulary": vocabulary}
     return dict(prove_source(PartJob(source.name, VerifyParams(), inputs, identity, {})).report.measures)
 
 
