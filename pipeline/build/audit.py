@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 from urllib.parse import quote_from_bytes
 
-from pipeline.contracts.part import Part, PartJob, PartOutput, StageOutput, Tables
+from pipeline.contracts.part import LISTING_SUFFIX, Part, PartJob, PartOutput, StageOutput, Tables
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.params import Params, canonical_json
 from pipeline.core.records import PROVENANCE_CODES, Provenance, Split
-from pipeline.core.table_names import ENRICHED, FILES, KEPT, LISTED, LISTING, PACKED, TOKENS, TRAINING_ROWS
+from pipeline.core.table_names import ENRICHED, FILES, KEPT, LISTED, PACKED, TOKENS, TRAINING_ROWS
 from pipeline.stages.stages import AUDIT, STAGES, StageTable
 
 AUDIT_VERSION = 1
@@ -25,7 +25,7 @@ _MAX_NAMES = 10
 
 Name = tuple[str, str]
 """Source and path of a file or document."""
-Objects = Mapping[str, Tables]
+StoredParts = Mapping[str, Tables]
 
 
 @dataclass
@@ -65,7 +65,7 @@ def audit(job: PartJob) -> PartOutput:
     return PartOutput({}, report, {"audit.json": canonical_json(names)})
 
 
-def population(parts: Objects, own: str | None = None) -> Population:
+def population(parts: StoredParts, own: str | None = None) -> Population:
     """Return what parts keep and drop. Drops are those of the stage `own`; without one, files of evidence are left out."""
     found = Population()
     kept_ids: set[str] = set()
@@ -104,7 +104,7 @@ def _match_listed(listed: Mapping[str, Tables], found: Population) -> Counter[Na
     taken = found.kept + found.dropped
     raw = Counter({(source, _encoded(path)): number for (source, path), number in taken.items()})
     called = {(source, _encoded(path)): (source, path) for source, path in taken}
-    expected = Counter({name: number for name, number in taken.items() if f"{name[0]}{LISTING}" not in listed})
+    expected = Counter({name: number for name, number in taken.items() if f"{name[0]}{LISTING_SUFFIX}" not in listed})
     for stored in listed.values():
         for row in stored.table(LISTED).to_pylist():
             name = (row["source"], row["path"])
@@ -124,7 +124,7 @@ def _encoded(path: str) -> str:
     return quote_from_bytes(_ESCAPE.sub(lambda match: bytes.fromhex(match[1].decode()) if match[1] else b"\\", text))
 
 
-def _documents(parts: Objects, table: str) -> Counter[Name]:
+def _documents(parts: StoredParts, table: str) -> Counter[Name]:
     found: Counter[Name] = Counter()
     for stored in parts.values():
         if _has_table(stored, table):
@@ -133,7 +133,7 @@ def _documents(parts: Objects, table: str) -> Counter[Name]:
     return found
 
 
-def _first_pieces(parts: Objects) -> Counter[Name]:
+def _first_pieces(parts: StoredParts) -> Counter[Name]:
     """Return the documents of packed rows, each as often as its first piece occurs."""
     found: Counter[Name] = Counter()
     for label, stored in parts.items():
@@ -144,7 +144,7 @@ def _first_pieces(parts: Objects) -> Counter[Name]:
     return found
 
 
-def _checks(job: PartJob, after: Objects) -> dict[str, float]:
+def _checks(job: PartJob, after: StoredParts) -> dict[str, float]:
     """Return the measures of columns that are checked where a stage stores them: zero where it stored nothing."""
     declared = {table.name for kind in STAGES[job.identity["stage"]].parts for table in kind.tables}
     measures: dict[str, float] = {}
@@ -183,7 +183,7 @@ def _num_without_provenance(stored: Tables) -> int:
     return sum(row["provenance"] not in known or not codes.issuperset(row["provenance_codes"] or ()) for row in rows)
 
 
-def _labelled(inputs: Objects, prefix: str) -> dict[str, Tables]:
+def _labelled(inputs: StoredParts, prefix: str) -> dict[str, Tables]:
     return {label.removeprefix(prefix): stored for label, stored in inputs.items() if label.startswith(prefix)}
 
 

@@ -23,6 +23,8 @@ P_co = TypeVar("P_co", bound=Params, covariant=True)
 
 DUPLICATES_PART = "duplicates"
 """Name of the part that compares all sources and decides which documents are kept: later stages read it by this name."""
+LISTING_SUFFIX = ".listing"
+"""End of the name of a part that lists a source. No source's name has a dot."""
 VOCABULARY_PART = "vocabulary"
 """Name of the part with the vocabulary's files, tokenizer.json and vocabulary.toml."""
 

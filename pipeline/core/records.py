@@ -91,7 +91,7 @@ class SourceFile:
     content: bytes
 
 
-@stored("TreeFile")
+@stored("ListedFile")
 @dataclass(frozen=True, slots=True)
 class ListedFile:
     """A name that the bytes of a source list, percent-encoded; `other_path` is what a drop of it may be called instead.
@@ -105,6 +105,7 @@ class ListedFile:
     is_optional: bool
 
 
+@stored("TreeFile")
 @dataclass(frozen=True, slots=True)
 class TreeFile:
     """A file of a source to be built that is not in a declared language: a build script, a template, a list of versions."""

@@ -9,8 +9,6 @@ from pipeline.core.records import Split
 
 FILES = "files.parquet"
 LISTED = "listed.parquet"
-LISTING = ".listing"
-"""End of the name of a part that lists a source. No source's name has a dot."""
 TREE = "tree.parquet"
 HISTORY = "history.parquet"
 DROPPED = "dropped.parquet"

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote_from_bytes
 
-from pipeline.contracts.part import Part, PartJob, PartOutput, StageOutput
+from pipeline.contracts.part import LISTING_SUFFIX, Part, PartJob, PartOutput, StageOutput
 from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core.errors import SourceError
 from pipeline.core.languages import is_source, suffixes_by_language
 from pipeline.core.params import Params
 from pipeline.core.records import DroppedRecord, FileModification, ListedFile, SourceFile, TreeFile
 from pipeline.core.schema import table_of_records
-from pipeline.core.table_names import DROPPED, FILES, HISTORY, LISTED, LISTING, TREE
+from pipeline.core.table_names import DROPPED, FILES, HISTORY, LISTED, TREE
 from pipeline.pins.pins import SourcePin
 from pipeline.pins.selection import Selection, Selector
 from pipeline.stages.collect.contents import ReadFile, ReadOptions, SkippedFile, SourceContents
@@ -40,7 +40,7 @@ def run(context: CollectContext, retry: RetryPolicy | None = None) -> StageOutpu
     made, failed = context.make(parts)
     failures.update(failed)
     listings, unlisted = context.make(_listings(part for part in parts if part.name in made))
-    failures.update({name.removesuffix(LISTING): error for name, error in unlisted.items()})
+    failures.update({name.removesuffix(LISTING_SUFFIX): error for name, error in unlisted.items()})
     # The empty report comes first: if every source failed, the gates still find their measures, at zero.
     report = total([_report([], []), *(part.report for part in made.values())])
     measures = {
@@ -60,7 +60,7 @@ def _listings(parts: Iterable[Part]) -> list[Part]:
     """Return the parts that list each source again, once it was read: a listing bounds nothing."""
     return [
         Part(
-            f"{part.name}{LISTING}",
+            f"{part.name}{LISTING_SUFFIX}",
             "list",
             Params(),
             identity={**part.identity, "listing": LISTING_VERSION},
@@ -76,7 +76,7 @@ def list_source(job: PartJob) -> PartOutput:
     listing = SOURCE_KINDS[job.identity["kind"]].listing
     assert listing is not None  # the others have no part
     (path,) = job.places.values()
-    source = job.name.removesuffix(LISTING)
+    source = job.name.removesuffix(LISTING_SUFFIX)
     found = sorted(listing(job.identity, path), key=lambda listed: listed.name)
     files = [ListedFile(source, quote_from_bytes(name), other, optional) for name, other, optional in found]
     return PartOutput({LISTED: table_of_records(ListedFile, files)}, StageReport(len(files), len(files)))

@@ -32,6 +32,6 @@ KIND = SourceKind(
     ArchivePin,
     lambda pin, fetcher: fetcher.file(pin, "an archive"),
     read_archive,
-    lambda pin, path: list_archive(path),
     _propose,
+    listing=lambda pin, path: list_archive(path),
 )

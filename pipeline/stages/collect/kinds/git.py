@@ -159,6 +159,6 @@ KIND = SourceKind(
     GitPin,
     _fetch,
     _read,
-    lambda pin, pack: list_commit(pack, pin["revision"]),
     origin=lambda pin: Origin(f"git commit {pin['revision']}"),
+    listing=lambda pin, pack: list_commit(pack, pin["revision"]),
 )

@@ -146,6 +146,6 @@ KIND = SourceKind(
     JsonlPin,
     lambda pin, fetcher: fetcher.file(pin, "a file of JSON lines"),
     _read,
-    lambda pin, path: list_lines(path, pin["path_field"], pin["license_field"]),
     _propose,
+    listing=lambda pin, path: list_lines(path, pin["path_field"], pin["license_field"]),
 )

@@ -72,4 +72,4 @@ def _propose(path: Path) -> dict[str, str] | None:
     return None if path.is_file() else {"path": str(path), "digest": tree_digest(path)}
 
 
-KIND = SourceKind(LocalPin, _fetch, _read, lambda pin, root: list_folder(root), _propose)
+KIND = SourceKind(LocalPin, _fetch, _read, _propose, listing=lambda pin, root: list_folder(root))

@@ -45,7 +45,7 @@ def _origin(pin: Mapping[str, Any]) -> Origin:
     return Origin(text, purl=f"pkg:pypi/{normalized}@{pin['version']}")
 
 
-KIND = SourceKind(SdistPin, _fetch, read_archive, lambda pin, path: list_archive(path), origin=_origin)
+KIND = SourceKind(SdistPin, _fetch, read_archive, origin=_origin, listing=lambda pin, path: list_archive(path))
 
 
 def propose_release(

@@ -45,12 +45,12 @@ class SourceKind(Generic[PinT]):
     """Return the path of the verified bytes, fetching what is missing. Raises SourceError."""
     read: Callable[[PartJob, Path, ReadOptions], SourceContents]
     """Read the source from those bytes. Raises SourceError. Runs in a worker process."""
-    listing: Callable[[Mapping[str, Any], Path], Iterable[ListedName]] | None = None
-    """List the names in those bytes, from the pin's identity, by code that `read` does not share. None: nothing is compared."""
     propose: Callable[[Path], dict[str, str] | None] = lambda path: None
     """Return the fields of a pin of a local file or folder, or None where another kind has to."""
     origin: Callable[[Mapping[str, Any]], Origin] = _origin
     """Return the origin of a source from the identity of its pin."""
+    listing: Callable[[Mapping[str, Any], Path], Iterable[ListedName]] | None = None
+    """List the names in those bytes, from the pin's identity, by code that `read` does not share. None: nothing is compared."""
 
     @property
     def name(self) -> str:
