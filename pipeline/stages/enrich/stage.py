@@ -20,8 +20,8 @@ from pipeline.core.records import CHRONOLOGY, PROVENANCE_CODES, EnrichedDocument
 from pipeline.core.schema import table_of_records
 from pipeline.core.table_names import DOCUMENTS, ENRICHED, FILES, KEPT, TREE
 from pipeline.pins.build_block import BuildBlock
-from pipeline.stages.enrich.compiler.compile_commands import count_local
 from pipeline.stages.enrich.compiler.compiler_index import CompilerIndex, IndexRequest, index_source
+from pipeline.stages.enrich.compiler.local_paths import count_local
 from pipeline.stages.enrich.compiler.tools import tool_versions
 from pipeline.stages.enrich.document import ParsedDocument, parse_document, record_of
 from pipeline.stages.enrich.include_order import order_documents
