@@ -76,7 +76,7 @@ def run_stage(name: str, build: Build, previous_id: str | None) -> StageResult:
     stage = STAGES[name]
     _refuse_stale(stage, build, previous_id)
     context = _Context(stage, build, previous_id)
-    output = _audited(stage, context, resolve_name(stage.run)(context))
+    output = audited(stage, context, resolve_name(stage.run)(context))
     object_id, existed = _commit_stage(stage, context, output)
     verdicts = judge(name, output.report.gate_measures, context.params)
     build.store.put_verdicts(object_id, [verdict.as_json() for verdict in verdicts])
@@ -108,29 +108,8 @@ def run_stages(build: Build, until: str | None = None) -> Iterator[StageResult]:
         previous = result.object_id
 
 
-def _refuse_stale(stage: Stage, build: Build, previous_id: str | None) -> None:
-    before = stage_before(stage.name)
-    if before is None:
-        return
-    found = build.store.ref(build.corpus, before)
-    if previous_id is None or found is None:
-        raise MissingError(
-            f"stage {stage.name} of corpus {build.corpus}",
-            f"stage {before} has no promoted output",
-            "",
-            f"Run {before} first.",
-        )
-    if found != previous_id:
-        raise RefMovedError(
-            f"ref {build.corpus}/{before}",
-            f"it is at {found[:12]}",
-            f"{previous_id[:12]}, the output that this build made",
-            f"Run the build again from {before}.",
-        )
-
-
-def _audited(stage: Stage, context: "_Context", output: StageOutput) -> StageOutput:
-    """Audit an output. Rows in are those that the stage before stored, and what the report says of the others must be stored."""
+def audited(stage: Stage, context: Any, output: StageOutput) -> StageOutput:
+    """Audit an output in the StageContext that it was made in. Rows in are those that the stage before stored, and what the report says of the others must be stored."""
     facts = {"revisions": {pin.name: pin.revision for pin in context.pins}, "held_out": sorted(context.held_out)}
     inputs = dict(context.inputs)
     evidence = dict(output.evidence)
@@ -151,6 +130,27 @@ def _audited(stage: Stage, context: "_Context", output: StageOutput) -> StageOut
         evidence={**output.evidence, AUDIT: audited.object_id},
         notes=(*output.notes, *notes),
     )
+
+
+def _refuse_stale(stage: Stage, build: Build, previous_id: str | None) -> None:
+    before = stage_before(stage.name)
+    if before is None:
+        return
+    found = build.store.ref(build.corpus, before)
+    if previous_id is None or found is None:
+        raise MissingError(
+            f"stage {stage.name} of corpus {build.corpus}",
+            f"stage {before} has no promoted output",
+            "",
+            f"Run {before} first.",
+        )
+    if found != previous_id:
+        raise RefMovedError(
+            f"ref {build.corpus}/{before}",
+            f"it is at {found[:12]}",
+            f"{previous_id[:12]}, the output that this build made",
+            f"Run the build again from {before}.",
+        )
 
 
 def _num_misreported(reported: StageReport, found: StageReport) -> int:

@@ -237,6 +237,11 @@ GATES = Registry(
             "The recipe's list of held-out sources decides the split of each document, and nothing else does.",
         ),
         ("canaries_are_caught", "num_canaries_missed", "Every build shows that rules still catch planted offenses."),
+        (
+            "every_gate_was_seen_red",
+            "num_gates_not_seen_red",
+            "A gate that was not seen to fail, in this build and with this code, proves nothing by passing.",
+        ),
         ("loader_repeats_itself", "num_loader_differences", "Two fresh processes, and a resume, read one order."),
         ("trainer_loss_is_finite", "num_non_finite_losses", "A loss that is not finite trains nothing."),
         some=(

@@ -315,7 +315,12 @@ STAGES = Registry(
         parts=(
             PartKind(SNAPSHOT_KIND, {"compose": "pipeline.stages.verify.compose:compose"}, only="snapshot"),
             PartKind("verify/part", {"prove": "pipeline.stages.verify.stage:prove_source"}),
-            PartKind("verify/canaries", {"canaries": "pipeline.build.canaries:run_canaries"}, only="canaries"),
+            PartKind(
+                "verify/canaries",
+                {"canaries": "pipeline.build.canaries.canaries:run_canaries"},
+                only="canaries",
+                measure="pipeline.build.canaries.canaries:measure_canaries",
+            ),
             PartKind(
                 "verify/smoke",
                 {"smoke": "pipeline.stages.verify.smoke:run_smoke"},

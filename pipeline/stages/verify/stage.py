@@ -1,7 +1,8 @@
 """Stage verify: compose the candidate snapshot and prove it, from stored bytes alone."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -11,6 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from tokenizers import Tokenizer
 
+from pipeline.contracts.gates import GATES
+from pipeline.contracts.gates_seen import CANARIES, GATES_SEEN, GatesSeen
 from pipeline.contracts.part import (
     DUPLICATES_PART,
     VOCABULARY_PART,
@@ -22,7 +25,7 @@ from pipeline.contracts.part import (
     StageOutput,
 )
 from pipeline.contracts.stage_report import StageReport, total
-from pipeline.core.errors import StageError
+from pipeline.core.errors import SourceError, StageError
 from pipeline.core.params import Params
 from pipeline.core.records import PackedRow, Split, TokenizedDocument, TrainingRow
 from pipeline.core.schema import check_table
@@ -52,6 +55,8 @@ from pipeline.stages.verify.training_rows import (
 )
 
 Context = StageContext[VerifyParams]
+MEGATRON = "megatron"
+"""Place of a Megatron-LM dataset of the documents that a proof reads back, instead of one that it writes."""
 USAGE = "usage.parquet"
 """Table of one part: how often each id occurs in a source."""
 
@@ -63,21 +68,40 @@ def run(context: Context) -> StageOutput:
     rows_format = {"vocabulary": vocabulary.as_json(), "row_length": tokenize.row_length}
     composed, _ = context.make([_snapshot_part(context, rows_format)])
     snapshot_id = composed["snapshot"].object_id
-    made, failed = context.make(_parts(context, snapshot_id, rows_format))
+    made, failed = _make(context, _parts(context, snapshot_id, rows_format))
     proofs = {name: part for name, part in made.items() if name in _rows(context)}
     counts = total(part.report for part in proofs.values())
     measures = {**counts.measures, **_measures_of_all(context, proofs, vocabulary)}
     for name in ("canaries", *_CONSUMERS):
         measures |= made[name].report.measures
     ids = {name: part.object_id for name, part in made.items()}
-    missed = [name for name, seen in context.read(ids["canaries"]).json("canaries.json").items() if not seen]
-    notes = (f"Canaries that were not caught: {', '.join(missed)}.",) if missed else ()
+    canaries = context.read(ids["canaries"])
+    unseen = GatesSeen(**canaries.json(GATES_SEEN)).missing()
+    measures["num_gates_not_seen_red"] = len(unseen)
+    missed = tuple(name for name, seen in canaries.json(CANARIES).items() if not seen)
+    notes = _notes({"Canaries that were not caught": missed, "Gates that no offense turned red": unseen})
     return StageOutput({**ids, "snapshot": snapshot_id}, replace(counts, measures=measures), failed, notes=notes)
 
 
 def _rows(context: Context) -> dict[str, str]:
     """Return the parts that hold rows: source -> object id."""
     return {name: object_id for name, object_id in context.inputs.items() if name != VOCABULARY_PART}
+
+
+def _notes(names: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    return tuple(f"{what}: {', '.join(found)}." for what, found in names.items() if found)
+
+
+def _make(context: Context, parts: Sequence[Part]) -> tuple[dict[str, MadePart], dict[str, SourceError]]:
+    """Make the parts. Workers do not know the gates of a program: its canaries are sent alone, and so in this process."""
+    made: dict[str, MadePart] = {}
+    failed: dict[str, SourceError] = {}
+    alone = [[part] for part in parts if part.always] if GATES.added else []
+    for batch in ([part for part in parts if [part] not in alone], *alone):
+        some_made, some_failed = context.make(batch)
+        made |= some_made
+        failed |= some_failed
+    return dict(sorted(made.items())), failed
 
 
 def _snapshot_part(context: Context, rows_format: Mapping[str, Any]) -> Part:
@@ -157,7 +181,7 @@ def prove_source(job: PartJob) -> PartOutput:
 
 
 def _token_measures(job: PartJob, tokens: pa.Table) -> dict[str, float]:
-    tokenizer = Tokenizer.from_file(str(job.inputs[VOCABULARY_PART].file("tokenizer.json")))
+    tokenizer = _tokenizer(job.inputs[VOCABULARY_PART].file("tokenizer.json").read_bytes())
     texts = job.inputs["texts"].table(ENRICHED, ["document_id", "text"])
     specials = job.identity["vocabulary"]["specials"]
     return {
@@ -165,8 +189,14 @@ def _token_measures(job: PartJob, tokens: pa.Table) -> dict[str, float]:
         "num_round_trip_failures": count_round_trip_failures(tokens, texts, tokenizer),
         "num_misaligned_columns": count_misaligned_columns(tokens),
         "num_special_ids_in_text": count_special_ids(tokens, specials.values()),
-        "num_documents_megatron_changes": _megatron_read_back(tokens, specials["<|eos|>"]),
+        "num_documents_megatron_changes": _megatron_read_back(tokens, specials["<|eos|>"], job.places.get(MEGATRON)),
     }
+
+
+@lru_cache(maxsize=2)
+def _tokenizer(content: bytes) -> Tokenizer:
+    """Load the stored tokenizer: a large one takes as long as the proof of a small source."""
+    return Tokenizer.from_str(content.decode())
 
 
 def _row_measures(
@@ -204,7 +234,7 @@ def _measures_of_all(context: Context, proofs: dict[str, MadePart], vocabulary: 
         sum(part.report.measures[name] for part in proofs.values())
         for name in ("num_tokens", "num_trained_tokens", "num_slots")
     )
-    tokenizer = Tokenizer.from_file(str(context.read(context.inputs[VOCABULARY_PART]).file("tokenizer.json")))
+    tokenizer = _tokenizer(context.read(context.inputs[VOCABULARY_PART]).file("tokenizer.json").read_bytes())
     return {
         "bytes_per_token": sum(part.report.num_bytes_in for part in proofs.values()) / max(1, num_tokens),
         "trained_fraction": num_trained / max(1, num_slots),
@@ -215,9 +245,11 @@ def _measures_of_all(context: Context, proofs: dict[str, MadePart], vocabulary: 
     }
 
 
-def _megatron_read_back(tokens: pa.Table, end_id: int) -> int:
-    """Count documents that do not come back from a Megatron-LM dataset of them."""
+def _megatron_read_back(tokens: pa.Table, end_id: int, prefix: Path | None) -> int:
+    """Count documents that do not come back from a Megatron-LM dataset: from the given one, or one that is written of them."""
     documents = lists(tokens["input_ids"])
+    if prefix is not None:
+        return count_documents_that_differ(prefix, documents, end_id)
     with TemporaryDirectory() as folder:
         write_megatron(Path(folder) / "documents", documents, end_id)
         return count_documents_that_differ(Path(folder) / "documents", documents, end_id)
