@@ -109,7 +109,10 @@ def run_stages(build: Build, until: str | None = None) -> Iterator[StageResult]:
 
 
 def audited(stage: Stage, context: Any, output: StageOutput) -> StageOutput:
-    """Audit an output in the StageContext that it was made in. Rows in are those that the stage before stored, and what the report says of the others must be stored."""
+    """Audit an output in the StageContext that it was made in.
+
+    Rows in are those that the stage before stored, and what the report says of the others must be stored.
+    """
     facts = {"revisions": {pin.name: pin.revision for pin in context.pins}, "held_out": sorted(context.held_out)}
     inputs = dict(context.inputs)
     evidence = dict(output.evidence)

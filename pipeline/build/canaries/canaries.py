@@ -22,7 +22,7 @@ from pipeline.core.params import canonical_json
 
 @dataclass(frozen=True)
 class SentCanaries:
-    """Whether each canary was caught, by name, and the offenses that turned each gate red."""
+    """Results of all canaries: whether each was caught, by name, and the offenses that turned each gate red."""
 
     caught: Mapping[str, bool]
     gates: Mapping[str, tuple[str, ...]]

@@ -1,6 +1,7 @@
 """Sound sources: small made code that passes every gate, in which offenses are planted."""
 
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 from pipeline.pins.local_tree import tree_digest
@@ -11,6 +12,17 @@ SOUND, SOUND_HELD_OUT = "canary-sound", "canary-sound-held-out"
 _NUM_ROWS = 3
 _BYTES_IN_TOKEN = 4
 _NOUNS = ("price", "weight", "length", "distance", "duration", "voltage", "pressure", "volume")
+_FUNCTION = """\
+// Return the {name} {noun} number {number}.
+double {verb}_{name}_{noun}_{number}(const std::vector<double>& {noun}s, double {name}) {{
+    double total = {number};
+    for (double {noun} : {noun}s) {{
+        total += {noun} * {name} / {divisor};
+    }}
+    return total;
+}}
+
+"""
 _VERBS = ("collect", "measure", "compare", "combine", "reduce", "convert")
 
 
@@ -43,20 +55,9 @@ def _code(name: str, num_bytes: int) -> str:
 
 
 def _functions(name: str) -> Iterator[str]:
-    number = 0
-    while True:
+    for number in count():
         noun, verb = _NOUNS[number % len(_NOUNS)], _VERBS[number % len(_VERBS)]
-        yield (
-            f"// Return the {name} {noun} number {number}.\n"
-            f"double {verb}_{name}_{noun}_{number}(const std::vector<double>& {noun}s, double {name}) {{\n"
-            f"    double total = {number};\n"
-            f"    for (double {noun} : {noun}s) {{\n"
-            f"        total += {noun} * {name} / {number + 2};\n"
-            f"    }}\n"
-            f"    return total;\n"
-            f"}}\n\n"
-        )
-        number += 1
+        yield _FUNCTION.format(name=name, noun=noun, verb=verb, number=number, divisor=number + 2)
 
 
 def _c_code() -> str:

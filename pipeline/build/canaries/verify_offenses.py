@@ -62,21 +62,16 @@ def _one_more(values: list[int]) -> list[int]:
     return [value + 1 for value in values]
 
 
-def _commits(index_in_rows: int) -> Alter:
+def _commits(index_in_rows: int) -> Changes:
     """Make the one held-out document the commit 0 of a file, and say of its rows that they hold the commit `index_in_rows`."""
     rows, file = PACKED[Split.HELD_OUT], every("file")
-
-    def change(output: PartOutput) -> PartOutput:
-        for table, name, values in (
-            (TOKENS, "filepath_stable_id", file),
-            (TOKENS, "file_local_commit_index", every(0)),
-            (rows, "filepath_stable_id", file),
-            (rows, "file_local_commit_indices", every([index_in_rows])),
-        ):
-            output = column(table, name, values)(output)
-        return output
-
-    return change
+    columns = (
+        column(TOKENS, "filepath_stable_id", file),
+        column(TOKENS, "file_local_commit_index", every(0)),
+        column(rows, "filepath_stable_id", file),
+        column(rows, "file_local_commit_indices", every([index_in_rows])),
+    )
+    return after(*(altered(("tokenize", SOUND_HELD_OUT), change) for change in columns))
 
 
 def _of_another_version(table: pa.Table) -> pa.Table:
@@ -197,8 +192,8 @@ _ROW_OFFENSES = (
     Offense(
         "commit_out_of_order",
         ("commits_are_in_order",),
-        altered(("tokenize", SOUND_HELD_OUT), _commits(1)),
-        control=altered(("tokenize", SOUND_HELD_OUT), _commits(0)),
+        _commits(1),
+        control=_commits(0),
     ),
     _rows("id_changed_in_a_mapped_row", "training_rows_equal_packed_rows", "input_ids", _other, _MAPPED),
     _rows("length_changed_in_a_mapped_row", "training_rows_equal_packed_rows", "lengths", _other, _MAPPED),
