@@ -204,6 +204,11 @@ GATES = Registry(
         ("round_trip_is_exact", "num_round_trip_failures", "decode(tokens) is the stored text, by SHA-256."),
         ("every_table_matches_its_schema", "num_schema_mismatches", "Readers rely on names, types and schema version."),
         ("columns_are_as_long_as_the_ids", "num_misaligned_columns", "A token and its structure have the same index."),
+        (
+            "columns_are_the_documents_own",
+            "num_documents_with_other_columns",
+            "A token has the structure of its first byte, painted again from the document's own chunks, nodes and names.",
+        ),
         ("specials_only_where_written", "num_special_ids_in_text", "Corpus text must never become a control id."),
         ("tokens_are_in_range", "num_ids_out_of_range", "An id past the vocabulary is a crash in training."),
         (

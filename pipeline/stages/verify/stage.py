@@ -32,6 +32,7 @@ from pipeline.core.schema import check_table
 from pipeline.core.table_names import ENRICHED, PACKED, TOKENS, TRAINING_ROWS
 from pipeline.formats.megatron import count_documents_that_differ, write_megatron
 from pipeline.stages.tokenize.vocabulary import Vocabulary, load_vocabulary
+from pipeline.stages.verify.columns import PROVED_FROM, count_documents_with_other_columns
 from pipeline.stages.verify.list_values import flat_values, lists
 from pipeline.stages.verify.packed_rows import (
     count_boundary_mismatches,
@@ -182,12 +183,13 @@ def prove_source(job: PartJob) -> PartOutput:
 
 def _token_measures(job: PartJob, tokens: pa.Table) -> dict[str, float]:
     tokenizer = _tokenizer(job.inputs[VOCABULARY_PART].file("tokenizer.json").read_bytes())
-    texts = job.inputs["texts"].table(ENRICHED, ["document_id", "text"])
+    texts = job.inputs["texts"].table(ENRICHED, list(PROVED_FROM))
     specials = job.identity["vocabulary"]["specials"]
     return {
         "num_tokens": len(flat_values(tokens["input_ids"])),
         "num_round_trip_failures": count_round_trip_failures(tokens, texts, tokenizer),
         "num_misaligned_columns": count_misaligned_columns(tokens),
+        "num_documents_with_other_columns": count_documents_with_other_columns(tokens, texts, tokenizer),
         "num_special_ids_in_text": count_special_ids(tokens, specials.values()),
         "num_documents_megatron_changes": _megatron_read_back(tokens, specials["<|eos|>"], job.places.get(MEGATRON)),
     }

@@ -62,6 +62,7 @@ def edited(column: str, edit: Callable[[list[Any]], None]) -> Callable[[pa.Table
 OFFENSES: dict[str, tuple[str, Callable[[pa.Table], pa.Table]]] = {
     "every_table_matches_its_schema": (PACKED, lambda table: table.drop_columns(["build_aware_fraction"])),
     "columns_are_as_long_as_the_ids": (TOKENS, edited("structure_levels", lambda values: values[0].pop())),
+    "columns_are_the_documents_own": (TOKENS, edited("structure_kinds", lambda values: values[0].__setitem__(0, 9))),
     "specials_only_where_written": (TOKENS, edited("input_ids", lambda values: values[0].__setitem__(0, 2))),
     "tokens_are_in_range": (PACKED, edited("input_ids", lambda values: values[0].__setitem__(1, 1024))),
     "documents_are_rebuilt_from_rows": (PACKED, edited("piece_indices", lambda values: values[0].__setitem__(0, 9))),
