@@ -465,6 +465,7 @@ OF_ROWS: dict[str, TableEdit] = {
     "round_trip_is_exact": lambda tables: edit_list(tables, TOKENS, "input_ids", _swap_first),
     "every_table_matches_its_schema": _other_type,
     "columns_are_as_long_as_the_ids": lambda tables: edit_list(tables, TOKENS, "structure_kinds", lambda v: v[:-1]),
+    "columns_are_the_documents_own": lambda tables: edit_list(tables, TOKENS, "structure_kinds", with_value(9)),
     "specials_only_where_written": lambda tables: edit_list(tables, TOKENS, "input_ids", with_value(2)),
     "tokens_are_in_range": lambda tables: edit_list(tables, TOKENS, "input_ids", with_value(1024)),
     "documents_are_rebuilt_from_rows": _piece_is_gone,

@@ -142,6 +142,7 @@ _TOKEN_OFFENSES = (
     ),
     _tokens("column_one_token_short", "columns_are_as_long_as_the_ids", "structure_kinds", lambda kinds: kinds[:-1]),
     _tokens("chunk_past_the_end", "columns_are_as_long_as_the_ids", "chunk_starts", lambda starts: [*starts, 2**31]),
+    _tokens("chunk_of_another_kind", "columns_are_the_documents_own", "structure_kinds", lambda kinds: [9, *kinds[1:]]),
     _tokens("control_id_in_a_document", "specials_only_where_written", "input_ids", lambda ids: [0, *ids[1:]]),
     _tokens("id_out_of_range", "tokens_are_in_range", "input_ids", lambda ids: [_LARGEST_ID, *ids[1:]]),
     _in_both("no_document", "documents_were_decoded", table_changed(TOKENS, lambda table: table.slice(0, 0))),
