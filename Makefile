@@ -6,7 +6,7 @@ RUN := .venv/bin/python
 PYTEST = $(RUN) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 READY := $(if $(filter .venv/%,$(RUN)),.venv/installed) # another RUN brings its own libraries: nothing is installed
 
-.PHONY: demo test quick check accept campaign bench test-gpu bench-gpu bench-gpu-dry first-light dev clean
+.PHONY: demo test quick check accept campaign mutations bench test-gpu bench-gpu bench-gpu-dry first-light dev clean
 
 demo: $(READY) ## collect to promote, then train, stop and resume
 	$(RUN) -m assets.demo --recipe $(RECIPE)
@@ -25,6 +25,9 @@ accept: $(READY) ## the whole system in eight ordered phases; stops at the first
 
 campaign: $(READY) ## 200 kills of 60-step runs; each run ends in the same certificate
 	$(RUN) -m tests.benchmarks kill-campaign --json
+
+mutations: $(READY) ## plant every fault and print which gate, canary or test saw it, into docs/mutations.md; continues
+	$(RUN) -m tests.mutations --write docs/mutations.md
 
 bench: $(READY) ## every figure, side by side, into docs/benchmarks.md
 	$(RUN) -m tests.benchmarks --write docs/benchmarks.md

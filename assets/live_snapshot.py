@@ -11,6 +11,7 @@ from assets.instance import tag_corpus
 from assets.reporting import snapshot_metadata, table, verdict_rows
 from assets.resources import StoreResource, refusals
 from pipeline.build.promotion import promote
+from pipeline.contracts.gates import summary
 from pipeline.core.params import Params
 from pipeline.stages.stages import STAGES
 from pipeline.store.snapshot import open_snapshot
@@ -58,7 +59,7 @@ def live_snapshot() -> dg.AssetsDefinition:
                 "reason": params.reason,
                 "unchanged": done.unchanged,
                 **snapshot_metadata(opened, snapshot),
-                "gates passed": f"{sum(verdict.passed for verdict in done.verdicts)} of {len(done.verdicts)}",
+                "gates passed": summary(done.verdicts),
                 "gates": table(verdict_rows(done.verdicts)),
                 "snapshot_id": done.new,
                 "live before": done.old or "none",

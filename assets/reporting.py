@@ -109,7 +109,7 @@ def verdict_rows(verdicts: Sequence[GateVerdict]) -> list[dict[str, Any]]:
             "gate": verdict.gate,
             "measured": _short(verdict.measured),
             "limit": f"{SIGNS[verdict.comparison]} {verdict.limit:g}",
-            "verdict": "passed" if verdict.passed else ("failed" if verdict.blocking else "warning"),
+            "verdict": verdict.outcome,
         }
         for verdict in verdicts
     ]

@@ -48,7 +48,7 @@ NAMES_OF_EVERY_MODULE = {
 """Names that mean the same in each of several modules."""
 
 _VERBS = """
-    Add Adopt Allocate Append Apply Assign Attend Build Check Clean Combine Commit Compare Compare-and-swap Compile
+    Add Adopt Allocate Append Apply Assign Attend Audit Build Check Clean Combine Commit Compare Compare-and-swap Compile
     Compose Compute Concatenate Continue Convert Convolve Copy Count Create Cut Damage Decide Declare Decompress
     Derive Describe Digest Download Draw Drop End Escape Fetch Fill Find Finish Flatten Forget Format Gather
     Generate Give Hash Hold Import Index Iterate Join Judge Keep Kill Launch Lay Leave List Load Lock Log Make Map

@@ -1,16 +1,18 @@
 """Stage runs: `run_stage()`, the one way to run a stage, inside Dagster and without it, and its result."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version as library_version
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
+from pipeline.build.audit import audit_part
 from pipeline.build.build import Build, ProgressEvent
 from pipeline.build.engine import PartTask, write_output
-from pipeline.build.stage_objects import PARAMS, chain, mark_made, parts_of, report_of, stage_of
+from pipeline.build.stage_objects import PARAMS, chain, parts_of, report_of, stage_of
 from pipeline.contracts.gates import GateVerdict, judge, refuse_blocked
 from pipeline.contracts.part import MadePart, Part, PartOutput, StageOutput
 from pipeline.contracts.stage_report import StageReport
@@ -18,7 +20,7 @@ from pipeline.core.errors import MissingError, RefMovedError, SourceError, Stage
 from pipeline.core.params import Params, fingerprint
 from pipeline.core.registry import added_entries
 from pipeline.pins.pins import SourcePin
-from pipeline.stages.stages import STAGES, PartKind, Stage, stage_before
+from pipeline.stages.stages import AUDIT, STAGES, PartKind, Stage, stage_before
 from pipeline.store.objects import key_of
 
 
@@ -73,8 +75,8 @@ def run_stage(name: str, build: Build, previous_id: str | None) -> StageResult:
     """
     stage = STAGES[name]
     _refuse_stale(stage, build, previous_id)
-    context = BuildContext(stage, build, previous_id)
-    output: StageOutput = resolve_name(stage.run)(context)
+    context = _Context(stage, build, previous_id)
+    output = audited(stage, context, resolve_name(stage.run)(context))
     object_id, existed = _commit_stage(stage, context, output)
     verdicts = judge(name, output.report.gate_measures, context.params)
     build.store.put_verdicts(object_id, [verdict.as_json() for verdict in verdicts])
@@ -106,6 +108,33 @@ def run_stages(build: Build, until: str | None = None) -> Iterator[StageResult]:
         previous = result.object_id
 
 
+def audited(stage: Stage, context: Any, output: StageOutput) -> StageOutput:
+    """Audit an output in the StageContext that it was made in.
+
+    Rows in are those that the stage before stored, and what the report says of the others must be stored.
+    """
+    facts = {"revisions": {pin.name: pin.revision for pin in context.pins}, "held_out": sorted(context.held_out)}
+    inputs = dict(context.inputs)
+    evidence = dict(output.evidence)
+    if "snapshot" in output.parts:
+        rows = context.read(output.parts["snapshot"]).manifest.inputs
+        evidence |= {label: object_id for label, object_id in rows.items() if label.startswith("rows/")}
+    part = audit_part(stage.name, replace(output, evidence=evidence), inputs, facts)
+    made, _ = context.make([part])
+    audited = made[AUDIT]
+    reported, found = output.report, audited.report
+    num_wrong = found.measures["num_rows_not_conserved"] + _num_misreported(reported, found)
+    measures = {**reported.measures, **found.measures, "num_rows_not_conserved": num_wrong}
+    names = context.read(audited.object_id).json("audit.json")
+    notes = tuple(f"Rows {what}: {', '.join(some)}." for what, some in sorted(names.items()) if some)
+    return replace(
+        output,
+        report=replace(reported, rows_in=found.rows_in, measures=dict(sorted(measures.items()))),
+        evidence={**output.evidence, AUDIT: audited.object_id},
+        notes=(*output.notes, *notes),
+    )
+
+
 def _refuse_stale(stage: Stage, build: Build, previous_id: str | None) -> None:
     before = stage_before(stage.name)
     if before is None:
@@ -127,14 +156,22 @@ def _refuse_stale(stage: Stage, build: Build, previous_id: str | None) -> None:
         )
 
 
-def _commit_stage(stage: Stage, context: "BuildContext", output: StageOutput) -> tuple[str, bool]:
+def _num_misreported(reported: StageReport, found: StageReport) -> int:
+    """Return by how many rows a report differs from what is stored."""
+    reasons = Counter(found.dropped)
+    reasons.subtract(reported.dropped)
+    return abs(reported.rows_out - found.rows_out) + sum(map(abs, reasons.values()))
+
+
+def _commit_stage(stage: Stage, context: "_Context", output: StageOutput) -> tuple[str, bool]:
     folder = context.scratch_folder()
     files = {**output.files, PARAMS: context.params.model_dump_json(indent=1).encode() + b"\n"}
     write_output(folder, PartOutput({}, output.report, files))
     inputs = {f"part/{name}": object_id for name, object_id in output.parts.items()}
+    inputs |= {f"evidence/{name}": object_id for name, object_id in output.evidence.items()}
     if context.input_id is not None:
         inputs["previous"] = context.input_id
-    identity = stage_identity(stage, context.params) | {"failed": sorted(output.failures)}
+    identity = _identity(stage, context.params) | {"failed": sorted(output.failures)}
     before = {path.name for path in context.build.store.root.glob(f"objects/{stage.kind}/*")}
     object_id = context.build.store.commit(folder, stage.kind, identity, inputs)
     return object_id, object_id in before
@@ -154,8 +191,7 @@ def _versions(libraries: tuple[str, ...]) -> dict[str, str]:
     return {library: library_version(library) for library in libraries}
 
 
-def stage_identity(stage: Stage, params: Params) -> dict[str, Any]:
-    """Return what the output of a stage depends on besides its inputs, and each part's by its own Params."""
+def _identity(stage: Stage, params: Params) -> dict[str, Any]:
     added = added_entries()
     return {
         "stage": stage.name,
@@ -166,7 +202,7 @@ def stage_identity(stage: Stage, params: Params) -> dict[str, Any]:
     }
 
 
-class BuildContext:
+class _Context:
     """Implementation of `pipeline.contracts.part.StageContext` for one stage of one build."""
 
     def __init__(self, stage: Stage, build: Build, input_id: str | None) -> None:
@@ -225,9 +261,9 @@ class BuildContext:
             )
 
         for part in parts:
-            object_id = None if part.always else self.build.store.known(self.key_of_part(part))
+            object_id = None if part.always else self.build.store.known(self._key(part))
             if object_id is None:
-                kind = self.kind_of(part)
+                kind = self._kind(part)
                 function, folder = kind.functions[part.function], self.scratch_folder()
                 tasks.append(PartTask(part, function, self.build.store.root, folder, kind.measure))
             else:
@@ -237,11 +273,10 @@ class BuildContext:
                 failed[task.part.name] = result
             else:
                 finish(self._commit(task, result))
-        self.reports.update({name: part.report for name, part in sorted(made.items())})
+        self.reports.update({name: part.report for name, part in sorted(made.items()) if name != AUDIT})
         return dict(sorted(made.items())), dict(sorted(failed.items()))
 
-    def kind_of(self, part: Part) -> PartKind:
-        """Return the kind of a part. Raises StageError for one that the stage does not declare."""
+    def _kind(self, part: Part) -> PartKind:
         kind = self.stage.part_kind(part.function)
         if kind.only not in (None, part.name):
             found = f"its part {part.name} is made by {part.function}"
@@ -249,19 +284,17 @@ class BuildContext:
         return kind
 
     def _commit(self, task: PartTask, report: StageReport) -> MadePart:
-        part, store, key = task.part, self.build.store, self.key_of_part(task.part)
+        part, store, key = task.part, self.build.store, self._key(task.part)
         before = store.known(key) if part.always else None
-        object_id = store.commit(task.folder, self.kind_of(part).kind, self._identity(part), part.inputs)
+        object_id = store.commit(task.folder, self._kind(part).kind, self._identity(part), part.inputs)
         store.remember(key, object_id)
-        mark_made(object_id)
         self.all_unchanged = self.all_unchanged and object_id == before
         return MadePart(part.name, object_id, report, object_id == before)
 
     def _identity(self, part: Part) -> dict[str, Any]:
         version = {} if part.version is None else {"version": part.version}
         names = {"function": part.function, "name": part.name}
-        return stage_identity(self.stage, part.params) | version | names | dict(part.identity)
+        return _identity(self.stage, part.params) | version | names | dict(part.identity)
 
-    def key_of_part(self, part: Part) -> str:
-        """Return the key by which the part is recognized."""
-        return key_of(self.kind_of(part).kind, self._identity(part), part.inputs)
+    def _key(self, part: Part) -> str:
+        return key_of(self._kind(part).kind, self._identity(part), part.inputs)

@@ -15,6 +15,7 @@ from pipeline.build.recipes import RECIPES, params_of, pins_of
 from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.cli.console import StageBars, verdict_table, waterfall_table
 from pipeline.cli.declaration import Answer, add_corpus, command
+from pipeline.contracts.gates import summary
 from pipeline.core.command_line import amount, whole_number
 from pipeline.stages.stages import STAGES
 from pipeline.store.store import Store
@@ -60,7 +61,7 @@ def run_build(options: argparse.Namespace, store: Store, person: Console) -> Ans
     if snapshot_id is not None and options.promote:
         from pipeline.build.promotion import promote
 
-        promote(store, corpus, snapshot_id, "build --promote", options.workers)
+        promote(store, corpus, snapshot_id, "build --promote")
     promoted = snapshot_id is not None and store.ref_text(corpus, "live") == snapshot_id
     if snapshot_id is not None:
         person.print(f"snapshot {snapshot_id} is {'live' if promoted else 'the candidate; `promote` makes it live'}")
@@ -104,9 +105,9 @@ def _stage_row(result: StageResult, seconds: float) -> dict[str, Any]:
 
 def _print_results(person: Console, results: Sequence[StageResult]) -> None:
     person.print(waterfall_table(results))
-    failing = [verdict for result in results for verdict in result.verdicts if not verdict.passed]
-    num_gates = sum(len(result.verdicts) for result in results)
-    person.print(f"{num_gates - len(failing)} of {num_gates} gates passed")
+    verdicts = [verdict for result in results for verdict in result.verdicts]
+    person.print(summary(verdicts))
+    failing = [verdict for verdict in verdicts if not verdict.passed]
     if failing:
         person.print(verdict_table(failing))
 
@@ -115,13 +116,12 @@ def _add_promote_arguments(parser: argparse.ArgumentParser) -> None:
     add_corpus(parser, text="the corpus whose live snapshot moves")
     parser.add_argument("--to", default="candidate", help="a snapshot id, to roll back too; the candidate unless given")
     parser.add_argument("--reason", default="promoted by hand", help="kept in the history")
-    parser.add_argument("--workers", type=whole_number(1, 256), default=2, help="processes that make the parts again")
 
 
 @command("promote", "judge a snapshot again and make it live", _add_promote_arguments)
 def _promote(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     from pipeline.build.promotion import promote
 
-    done = promote(store, options.corpus, options.to, options.reason, options.workers)
+    done = promote(store, options.corpus, options.to, options.reason)
     person.print(f"corpus {done.corpus}: live {'stays' if done.unchanged else 'is now'} {done.new}")
     return 0, asdict(done) | {"unchanged": done.unchanged}

@@ -178,8 +178,8 @@ def verdict_table(verdicts: Iterable[GateVerdict]) -> Table:
     for name in ("stage", "gate", "measured", "limit", "verdict"):
         table.add_column(name, justify="right" if name in ("measured", "limit") else "left")
     for verdict in verdicts:
-        failed = "[red]BLOCKED[/red]" if verdict.blocking else "[yellow]warning[/yellow]"
-        text = "[green]passed[/green]" if verdict.passed else failed
+        color = {"failed": "red", "warning": "yellow", "passed": "green"}.get(verdict.outcome, "dim")
+        text = f"[{color}]{'BLOCKED' if verdict.outcome == 'failed' else verdict.outcome}[/{color}]"
         sign = "≤" if verdict.comparison == "at most" else "≥"
         table.add_row(verdict.stage, verdict.gate, f"{verdict.measured:g}", f"{sign} {verdict.limit:g}", text)
     return table

@@ -16,7 +16,9 @@ from pipeline.store.store import Store
 
 def _add_pin_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", help="a source of the catalog, whose release is downloaded; with PATH, any name")
-    parser.add_argument("path", type=Path, nargs="?", help="a folder, an archive or a .jsonl file of your own")
+    parser.add_argument(
+        "path", type=Path, nargs="?", help="a folder or file of your own, which a kind of source recognizes"
+    )
     parser.add_argument("--version", help="the release; the newest stable one unless given")
     parser.add_argument("--license", help="SPDX expression of the source as a whole")
 

@@ -6,6 +6,7 @@ add one entry here.
 """
 
 import operator
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -55,21 +56,33 @@ class Gate:
     limit: Limit
     why: str
     blocking: bool = True
+    subjects: str = ""
+    """Measure that counts what there was to judge. At zero the verdict says so; empty where there always is something."""
 
     def judge(self, measures: Mapping[str, float], params: Params) -> "GateVerdict":
         """Compare the measure with its limit. Raises MeasureError for one that was not reported: missing data never passes."""
-        if self.measure not in measures:
-            raise MeasureError(
-                f"gate {self.name}",
-                f"stage {self.stage} reports no measure {self.measure}",
-                f"one of {', '.join(sorted(measures))}",
-                "Report it in the stage, or correct the gate.",
-            )
+        for needed in filter(None, (self.measure, self.subjects)):
+            if needed not in measures:
+                raise MeasureError(
+                    f"gate {self.name}",
+                    f"stage {self.stage} reports no measure {needed}",
+                    f"one of {', '.join(sorted(measures))}",
+                    "Report it in the stage, or correct the gate.",
+                )
         comparison = self.limit.comparison
         measured, limit = float(measures[self.measure]), self.limit.number(params)
         passed = bool(_HOLDS[comparison](measured, limit))
         return GateVerdict(
-            self.name, self.stage, self.blocking, self.measure, measured, str(comparison), limit, passed, self.why
+            gate=self.name,
+            stage=self.stage,
+            blocking=self.blocking,
+            measure=self.measure,
+            measured=measured,
+            comparison=str(comparison),
+            limit=limit,
+            passed=passed,
+            why=self.why,
+            has_subjects=not self.subjects or measures[self.subjects] > 0,
         )
 
 
@@ -86,26 +99,41 @@ class GateVerdict:
     limit: float
     passed: bool
     why: str
+    has_subjects: bool = True
+    """False where there was nothing to judge: such a verdict blocks nothing and proves nothing."""
+
+    @property
+    def outcome(self) -> str:
+        """The verdict in a word or three: `passed`, `nothing to judge`, `warning` or `failed`."""
+        if not self.passed:
+            return "failed" if self.blocking else "warning"
+        return "passed" if self.has_subjects else "nothing to judge"
 
     @property
     def sentence(self) -> str:
         """The verdict as a person reads it."""
-        word = "passed" if self.passed else ("BLOCKED" if self.blocking else "warning")
+        word = "BLOCKED" if self.outcome == "failed" else self.outcome
         return f"{self.gate} {word}: {self.measure} is {self.measured:g}, must be {self.comparison} {self.limit:g}"
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return asdict(self) | {"outcome": self.outcome}
 
 
-_Row = tuple[str, str, str]
-"""Name, measure and why of a gate."""
+_Row = tuple[str, str, str] | tuple[str, str, str, str]
+"""Name, measure and why of a gate, and the measure of its subjects."""
 
 
 def _of_stage(stage: str, *none: _Row, some: tuple[_Row, ...] = ()) -> list[Gate]:
     """Return the gates of a stage that allow none of a measure, those that require some, and the gate that loses no row."""
-    every = (f"no_row_lost_in_{stage}", "num_rows_unaccounted", "Every row is kept or dropped with a reason.")
-    return [Gate(name, stage, measure, NONE, why) for name, measure, why in (*none, every)] + [
-        Gate(name, stage, measure, SOME, why) for name, measure, why in some
+    every = (
+        f"no_row_lost_in_{stage}",
+        "num_rows_not_conserved",
+        "Every row of the stage before is kept or dropped with a reason, by name, and none comes from nowhere.",
+    )
+    rows = [(NONE, row) for row in (*none, every)] + [(SOME, row) for row in some]
+    return [
+        Gate(name, stage, measure, limit, why, subjects="".join(subjects))
+        for limit, (name, measure, why, *subjects) in rows
     ]
 
 
@@ -130,7 +158,12 @@ GATES = Registry(
         ("no_evaluation_item_is_left", "num_contaminated_left", "A benchmark that was trained on measures memory."),
         ("no_exact_duplicate_is_left", "num_exact_duplicates_left", "Copies are memorized and inflate every count."),
         ("drops_are_in_their_bands", "num_drop_reasons_outside_band", "A share that jumps shows a rule gone wrong."),
-        ("languages_are_in_their_bands", "num_languages_outside_band", "A source whose language changed is another."),
+        (
+            "languages_are_in_their_bands",
+            "num_languages_outside_band",
+            "A source whose language changed is another.",
+            "num_language_bands",
+        ),
         some=(("documents_are_kept", "rows_out", "Rules that drop everything are wrong."),),
     ),
     *_of_stage(
@@ -146,8 +179,14 @@ GATES = Registry(
             "build_shares_are_in_band",
             "num_sources_out_of_band",
             "A pin bounds the share of its source that a compiler must have read; a missing or failing tool shows here.",
+            "num_sources_built",
         ),
-        ("no_local_path_in_a_build_context", "num_local_paths_in_context", "Paths of a user's disk are personal data."),
+        (
+            "no_local_path_in_a_build_context",
+            "num_local_paths_in_context",
+            "Paths of a user's disk are personal data.",
+            "num_sources_built",
+        ),
     ),
     Gate(
         "degraded_share_is_in_band",
@@ -165,6 +204,11 @@ GATES = Registry(
         ("round_trip_is_exact", "num_round_trip_failures", "decode(tokens) is the stored text, by SHA-256."),
         ("every_table_matches_its_schema", "num_schema_mismatches", "Readers rely on names, types and schema version."),
         ("columns_are_as_long_as_the_ids", "num_misaligned_columns", "A token and its structure have the same index."),
+        (
+            "columns_are_the_documents_own",
+            "num_documents_with_other_columns",
+            "A token has the structure of its first byte, painted again from the document's own chunks, nodes and names.",
+        ),
         ("specials_only_where_written", "num_special_ids_in_text", "Corpus text must never become a control id."),
         ("tokens_are_in_range", "num_ids_out_of_range", "An id past the vocabulary is a crash in training."),
         (
@@ -177,12 +221,32 @@ GATES = Registry(
             "num_boundary_mismatches",
             "No target and no attention crosses documents; computed again from the lengths of the pieces.",
         ),
-        ("commits_are_in_order", "num_commit_order_violations", "Commits of a file must be in chronological order."),
+        (
+            "commits_are_in_order",
+            "num_commit_order_violations",
+            "Commits of a file must be in chronological order.",
+            "num_rows_of_commits",
+        ),
         ("training_rows_equal_packed_rows", "num_training_rows_that_differ", "Training reads what the gates checked."),
         ("megatron_reads_back", "num_documents_megatron_changes", "An export to another trainer has the same tokens."),
         ("special_spellings_stay_text", "num_special_spellings_encoded_as_control", "Text injects no control tokens."),
-        ("splits_are_apart", "num_texts_in_two_splits", "Held-out text must never be trained on."),
+        (
+            "splits_are_apart",
+            "num_texts_in_two_splits",
+            "Held-out text must never be trained on.",
+            "num_texts_held_out",
+        ),
+        (
+            "held_out_sources_are_held_out",
+            "num_documents_in_another_split",
+            "The recipe's list of held-out sources decides the split of each document, and nothing else does.",
+        ),
         ("canaries_are_caught", "num_canaries_missed", "Every build shows that rules still catch planted offenses."),
+        (
+            "every_gate_was_seen_red",
+            "num_gates_not_seen_red",
+            "A gate that was not seen to fail, in this build and with this code, proves nothing by passing.",
+        ),
         ("loader_repeats_itself", "num_loader_differences", "Two fresh processes, and a resume, read one order."),
         ("trainer_loss_is_finite", "num_non_finite_losses", "A loss that is not finite trains nothing."),
         some=(
@@ -225,6 +289,13 @@ def gates_of(stage: str) -> tuple[Gate, ...]:
 def judge(stage: str, measures: Mapping[str, float], params: Params) -> tuple[GateVerdict, ...]:
     """Judge all gates of a stage. An error in a gate is raised: it never counts as passed."""
     return tuple(gate.judge(measures, params) for gate in gates_of(stage))
+
+
+def summary(verdicts: Iterable[GateVerdict]) -> str:
+    """Return how many gates passed and how many had nothing to judge, as a phrase."""
+    outcomes = Counter(verdict.outcome for verdict in verdicts)
+    idle = f", {outcomes['nothing to judge']} had nothing to judge" if outcomes["nothing to judge"] else ""
+    return f"{outcomes['passed']} of {outcomes.total()} gates passed{idle}"
 
 
 def refuse_blocked(verdicts: Iterable[GateVerdict], where: str, causes: str = "") -> None:

@@ -23,6 +23,10 @@ P_co = TypeVar("P_co", bound=Params, covariant=True)
 
 DUPLICATES_PART = "duplicates"
 """Name of the part that compares all sources and decides which documents are kept: later stages read it by this name."""
+LISTING_SUFFIX = ".listing"
+"""End of the name of a part that lists a source. No source's name has a dot."""
+VOCABULARY_PART = "vocabulary"
+"""Name of the part with the vocabulary's files, tokenizer.json and vocabulary.toml."""
 
 
 class Tables(Protocol):
@@ -30,6 +34,10 @@ class Tables(Protocol):
 
     @property
     def object_id(self) -> str: ...
+
+    @property
+    def kind(self) -> str:
+        """Kind of the object, as STAGES declares it."""
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> "pa.Table":
         """Read the table `name`, or some of its columns, in stored order."""
@@ -108,6 +116,8 @@ class StageOutput:
     files: Mapping[str, bytes] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     """Sentences that explain a measure, shown if its gate blocks the stage."""
+    evidence: Mapping[str, str] = field(default_factory=dict)
+    """Objects that the audit of the stage reads and no later stage does: name -> object id."""
 
 
 class StageContext(Protocol, Generic[P_co]):

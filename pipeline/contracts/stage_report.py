@@ -25,11 +25,6 @@ class StageReport:
     measures: Mapping[str, float] = field(default_factory=dict)
 
     @property
-    def num_rows_unaccounted(self) -> int:
-        """Rows that are neither kept nor dropped. A gate of every stage allows none: no row is lost silently."""
-        return self.rows_in - self.rows_out - sum(self.dropped.values())
-
-    @property
     def gate_measures(self) -> dict[str, float]:
         """Everything that a gate can judge: the measures, the rows and bytes, and the drops as `dropped_<reason>`."""
         return {
@@ -39,7 +34,6 @@ class StageReport:
             "rows_out": self.rows_out,
             "num_bytes_in": self.num_bytes_in,
             "num_bytes_out": self.num_bytes_out,
-            "num_rows_unaccounted": self.num_rows_unaccounted,
         }
 
 

@@ -91,6 +91,20 @@ class SourceFile:
     content: bytes
 
 
+@stored("ListedFile")
+@dataclass(frozen=True, slots=True)
+class ListedFile:
+    """A name that the bytes of a source list, percent-encoded; `other_path` is what a drop of it may be called instead.
+
+    `is_optional`: a file that collect may derive from another, and need not.
+    """
+
+    source: str
+    path: str
+    other_path: str | None
+    is_optional: bool
+
+
 @stored("TreeFile")
 @dataclass(frozen=True, slots=True)
 class TreeFile:

@@ -53,6 +53,7 @@ def stored_record(record: type) -> StoredRecord:
     return found
 
 
+@cache
 def arrow_schema(record: type) -> "pa.Schema":
     """Return the Arrow schema of a table of `record`: one field an attribute, nullable where the attribute may be None."""
     import pyarrow as pa

@@ -8,6 +8,7 @@ record.
 from pipeline.core.records import Split
 
 FILES = "files.parquet"
+LISTED = "listed.parquet"
 TREE = "tree.parquet"
 HISTORY = "history.parquet"
 DROPPED = "dropped.parquet"

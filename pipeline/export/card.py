@@ -9,7 +9,7 @@ from typing import Any
 
 from pipeline.build.promotion import evidence, judge_again
 from pipeline.build.stage_objects import report_of
-from pipeline.contracts.gates import GateVerdict
+from pipeline.contracts.gates import GateVerdict, summary
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.languages import titles
 from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
@@ -54,10 +54,9 @@ def facts_of(snapshot: Snapshot) -> Facts:
 def markdown_card(facts: Facts) -> str:
     """Write the card as Markdown, one section a question."""
     snapshot = facts.snapshot
-    passed = sum(verdict.passed for verdict in facts.verdicts)
     sections = [
         f"# Snapshot `{snapshot.snapshot_id[:12]}`",
-        f"Id `{snapshot.snapshot_id}`. {passed} of {len(facts.verdicts)} gates passed; proved {facts.when[:10]}. Rows of "
+        f"Id `{snapshot.snapshot_id}`. {summary(facts.verdicts)}; proved {facts.when[:10]}. Rows of "
         f"{snapshot.row_length} tokens; vocabulary `{snapshot.vocabulary['name']}`, sha256 `{snapshot.vocabulary['sha256']}`.",
         "## Contents\n\n" + _sources_table(facts),
         "## Intended use\n\n" + _INTENDED.format(titles()),
@@ -98,10 +97,10 @@ def _drops(facts: Facts) -> Iterable[Sequence[object]]:
 
 def _gates_table(verdicts: Iterable[GateVerdict]) -> str:
     rows = (
-        (verdict.gate, verdict.measured, f"{verdict.comparison} {verdict.limit:g}", "yes" if verdict.passed else "no")
+        (verdict.gate, verdict.measured, f"{verdict.comparison} {verdict.limit:g}", verdict.outcome)
         for verdict in verdicts
     )
-    return _table(("gate", "measured", "limit", "passed"), rows)
+    return _table(("gate", "measured", "limit", "verdict"), rows)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

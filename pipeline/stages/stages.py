@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pkgutil import resolve_name
 
-from pipeline.contracts.part import DUPLICATES_PART
+from pipeline.contracts.part import DUPLICATES_PART, VOCABULARY_PART
 from pipeline.core import records
 from pipeline.core import table_names as tables
 from pipeline.core.errors import StageError
@@ -19,6 +19,9 @@ from pipeline.core.languages import grammar_distributions
 from pipeline.core.params import Params
 from pipeline.core.registry import Registry
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
+
+AUDIT = "audit"
+"""Name of the part, and of the part function, that audits a stage."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,11 @@ class StageTable:
     name: str
     record: type
     shown: str = ""
+
+    @property
+    def lists_kept(self) -> bool:
+        """True where its rows are what the parts keep: files or documents by path, or documents by id."""
+        return bool(self.shown) or self.record is records.KeptDocument
 
     @property
     def lists_drops(self) -> bool:
@@ -90,16 +98,22 @@ class Stage:
         return f"{self.name}/stage"
 
     @property
+    def audit(self) -> PartKind:
+        """The kind of the part that reads the stored output again and compares it with that of the stage before."""
+        return PartKind(f"{self.name}/audit", {AUDIT: "pipeline.build.audit:audit"}, only=AUDIT)
+
+    @property
     def steps(self) -> Mapping[str, PartKind]:
         """The kinds of parts that say what became of a file, by the name of the step: the stage's, or that of a single part."""
         return {kind.only or self.name: kind for kind in self.parts if kind.follows_files}
 
     def part_kind(self, function: str) -> PartKind:
         """Return the kind of the parts that a part function makes. Raises StageError for a function that is not declared."""
-        for kind in self.parts:
+        kinds = (*self.parts, self.audit)
+        for kind in kinds:
             if function in kind.functions:
                 return kind
-        declared = ", ".join(sorted(name for kind in self.parts for name in kind.functions))
+        declared = ", ".join(sorted(name for kind in kinds for name in kind.functions))
         raise StageError(f"stage {self.name}", f"it has no part function {function}", f"one of {declared}")
 
     def library_names(self) -> tuple[str, ...]:
@@ -131,7 +145,7 @@ def collecting_steps() -> tuple[str, ...]:
 
 def reserved_names() -> frozenset[str]:
     """Return the names of parts that belong to no source: no source may have one of them."""
-    return frozenset(kind.only for stage in STAGES for kind in stage.parts if kind.only)
+    return frozenset(kind.only for stage in STAGES for kind in (*stage.parts, stage.audit) if kind.only)
 
 
 def kinds_with(table: str) -> tuple[str, ...]:
@@ -165,6 +179,11 @@ STAGES = Registry(
                     StageTable(tables.TREE, records.TreeFile),
                     StageTable(tables.HISTORY, records.FileModification),
                 ),
+            ),
+            PartKind(
+                "collect/listing",
+                {"list": "pipeline.stages.collect.stage:list_source"},
+                (StageTable(tables.LISTED, records.ListedFile),),
             ),
         ),
         libraries=("pyarrow",),
@@ -273,6 +292,11 @@ STAGES = Registry(
                     *(StageTable(name, records.TrainingRow) for name in tables.TRAINING_ROWS.values()),
                 ),
             ),
+            PartKind(
+                "tokenize/vocabulary",
+                {"vocabulary": "pipeline.stages.tokenize.stage:keep_vocabulary"},
+                only=VOCABULARY_PART,
+            ),
         ),
         libraries=("pyarrow", "tokenizers"),
         asset_kinds=frozenset({"arrow"}),
@@ -291,7 +315,12 @@ STAGES = Registry(
         parts=(
             PartKind(SNAPSHOT_KIND, {"compose": "pipeline.stages.verify.compose:compose"}, only="snapshot"),
             PartKind("verify/part", {"prove": "pipeline.stages.verify.stage:prove_source"}),
-            PartKind("verify/canaries", {"canaries": "pipeline.build.canaries:run_canaries"}, only="canaries"),
+            PartKind(
+                "verify/canaries",
+                {"canaries": "pipeline.build.canaries.canaries:run_canaries"},
+                only="canaries",
+                measure="pipeline.build.canaries.canaries:measure_canaries",
+            ),
             PartKind(
                 "verify/smoke",
                 {"smoke": "pipeline.stages.verify.smoke:run_smoke"},

@@ -82,6 +82,10 @@ class StoredObject:
     def object_id(self) -> str:
         return self.path.name
 
+    @property
+    def kind(self) -> str:
+        return self.manifest.kind
+
     def table(self, name: str, columns: Sequence[str] | None = None) -> "pa.Table":
         """Read the table `name` in stored order. Raises MissingError if it is missing, DamagedError if its bytes changed."""
         return read_table(self.paths(name), columns)

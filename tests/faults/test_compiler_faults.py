@@ -262,7 +262,7 @@ def test_nothing_of_the_machine_is_in_a_context(
     built: tuple[Store, StageResult, Path], rows: dict[str, dict[str, Any]]
 ) -> None:
     _, result, _ = built
-    measures = {**result.report.measures, "num_rows_unaccounted": 0}
+    measures = {**result.report.measures, "num_rows_not_conserved": 0}
     contexts = "".join(row["build_context"] or "" for row in rows.values())
 
     assert [verdict.sentence for verdict in judge("enrich", measures, EnrichParams()) if not verdict.passed] == []

@@ -60,12 +60,13 @@ def run(context: StageContext[ShortenParams]) -> StageOutput:
 
 
 def drop_long(job: PartJob) -> PartOutput:
-    """Part function: the documents of one source, without the unique ones that are longer than the limit."""
+    """Part function: the unique documents of one source that are not longer than the limit."""
     assert isinstance(job.params, ShortenParams)
     documents = job.inputs["rules"].table(DOCUMENTS)
     unique = job.inputs["duplicates"].table(KEPT)["document_id"]
+    documents = documents.filter(pc.is_in(documents["document_id"], value_set=unique))
     is_long = pc.greater(documents["num_bytes"], job.params.max_num_bytes)
-    is_short = pc.invert(pc.and_(is_long, pc.is_in(documents["document_id"], value_set=unique)))
+    is_short = pc.invert(is_long)
     dropped = [_dropped(row) for row in documents.filter(pc.invert(is_short)).to_pylist()]
     kept: pa.Table = documents.filter(is_short)
     report = StageReport(documents.num_rows, kept.num_rows, {"too_long": 0} | count_reasons(dropped))

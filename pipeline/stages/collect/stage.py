@@ -6,20 +6,25 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import quote_from_bytes
 
-from pipeline.contracts.part import Part, PartJob, PartOutput, StageOutput
+from pipeline.contracts.part import LISTING_SUFFIX, Part, PartJob, PartOutput, StageOutput
 from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core.errors import SourceError
 from pipeline.core.languages import is_source, suffixes_by_language
-from pipeline.core.records import DroppedRecord, FileModification, SourceFile, TreeFile
+from pipeline.core.params import Params
+from pipeline.core.records import DroppedRecord, FileModification, ListedFile, SourceFile, TreeFile
 from pipeline.core.schema import table_of_records
-from pipeline.core.table_names import DROPPED, FILES, HISTORY, TREE
+from pipeline.core.table_names import DROPPED, FILES, HISTORY, LISTED, TREE
 from pipeline.pins.pins import SourcePin
 from pipeline.pins.selection import Selection, Selector
 from pipeline.stages.collect.contents import ReadFile, ReadOptions, SkippedFile, SourceContents
 from pipeline.stages.collect.kinds.source_kind import CollectContext, Fetcher
 from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.stages.collect.params import CollectParams, RetryPolicy
+
+LISTING_VERSION = 1
+"""Raised when a listing changes."""
 
 
 def run(context: CollectContext, retry: RetryPolicy | None = None) -> StageOutput:
@@ -34,6 +39,8 @@ def run(context: CollectContext, retry: RetryPolicy | None = None) -> StageOutpu
             failures[pin.name] = error
     made, failed = context.make(parts)
     failures.update(failed)
+    listings, unlisted = context.make(_listings(part for part in parts if part.name in made))
+    failures.update({name.removesuffix(LISTING_SUFFIX): error for name, error in unlisted.items()})
     # The empty report comes first: if every source failed, the gates still find their measures, at zero.
     report = total([_report([], []), *(part.report for part in made.values())])
     measures = {
@@ -45,7 +52,34 @@ def run(context: CollectContext, retry: RetryPolicy | None = None) -> StageOutpu
         parts={name: part.object_id for name, part in made.items()},
         report=replace(report, measures={**report.measures, **measures}),
         failures=failures,
+        evidence={name: part.object_id for name, part in listings.items()},
     )
+
+
+def _listings(parts: Iterable[Part]) -> list[Part]:
+    """Return the parts that list each source again, once it was read: a listing bounds nothing."""
+    return [
+        Part(
+            f"{part.name}{LISTING_SUFFIX}",
+            "list",
+            Params(),
+            identity={**part.identity, "listing": LISTING_VERSION},
+            places=part.places,
+        )
+        for part in parts
+        if SOURCE_KINDS[part.identity["kind"]].listing is not None
+    ]
+
+
+def list_source(job: PartJob) -> PartOutput:
+    """Return the names in one source's bytes, as a part, percent-encoded."""
+    listing = SOURCE_KINDS[job.identity["kind"]].listing
+    assert listing is not None  # the others have no part
+    (path,) = job.places.values()
+    source = job.name.removesuffix(LISTING_SUFFIX)
+    found = sorted(listing(job.identity, path), key=lambda listed: listed.name)
+    files = [ListedFile(source, quote_from_bytes(name), other, optional) for name, other, optional in found]
+    return PartOutput({LISTED: table_of_records(ListedFile, files)}, StageReport(len(files), len(files)))
 
 
 def collect_source(job: PartJob) -> PartOutput:
@@ -154,7 +188,6 @@ def _report(files: list[dict[str, Any]], dropped: list[dict[str, Any]]) -> Stage
         measures={
             "num_source_files": len(files) - num_evidence_files,
             "num_evidence_files": num_evidence_files,
-            "num_files_without_revision": sum(not file["revision"] for file in files),
             "source_bytes": sum(file["num_bytes"] for file in files if not file["is_evidence"]),
         },
     )

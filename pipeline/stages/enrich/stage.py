@@ -20,8 +20,8 @@ from pipeline.core.records import CHRONOLOGY, PROVENANCE_CODES, EnrichedDocument
 from pipeline.core.schema import table_of_records
 from pipeline.core.table_names import DOCUMENTS, ENRICHED, FILES, KEPT, TREE
 from pipeline.pins.build_block import BuildBlock
-from pipeline.stages.enrich.compiler.compile_commands import count_local
 from pipeline.stages.enrich.compiler.compiler_index import CompilerIndex, IndexRequest, index_source
+from pipeline.stages.enrich.compiler.local_paths import count_local
 from pipeline.stages.enrich.compiler.tools import tool_versions
 from pipeline.stages.enrich.document import ParsedDocument, parse_document, record_of
 from pipeline.stages.enrich.include_order import order_documents
@@ -29,7 +29,7 @@ from pipeline.stages.enrich.params import BuiltParams, EnrichParams, SyntaxParam
 
 COMPILER_RECORD = "compiler.json"
 """File of a built source's part: the tools, the counts, what went wrong, and each unit that failed with its reason."""
-COMPILER_VERSION = 4
+COMPILER_VERSION = 5
 """Raised when the compiler index changes: parts of sources without a `build` block do not depend on it."""
 
 _MEASURED = (
@@ -112,7 +112,6 @@ def _measured(table: pa.Table, texts: Mapping[str, str], block: BuildBlock | Non
     measures = {
         **counted.measures,
         **_counts_by_provenance(table),
-        "num_documents_without_provenance": sum(row["provenance"] not in set(Provenance) for row in rows),
         "num_chunks": sum(len(row["chunk_starts"]) for row in rows),
         "num_bytes_changed": sum(_num_bytes_changed(row, texts.get(row["document_id"], "")) for row in rows),
         **{f"num_bytes_{provenance.value}": num_bytes_by_provenance[provenance] for provenance in Provenance},

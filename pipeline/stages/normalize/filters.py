@@ -1,7 +1,7 @@
 """Filters: each measures a text and drops the file if the value breaks a limit. All values are stored as scores.
 
 To add one, register it in FILTERS, and add its limit to FilterParams and its band to DropBands: without a band, the gate
-allows no file to be dropped by it in a corpus of `min_num_files` files or more.
+allows no file to be dropped by it.
 
 Sources: bigcode-dataset and OpenCoder's `code_filter_config.py`, less the rules that drop good headers (few lines,
 TODO, entropy).

@@ -136,8 +136,6 @@ class DecontaminationParams(DecontaminationRules):
 class DropBands(Params):
     """Largest share of the collected files that each drop reason may have. The defaults only catch a broken rule."""
 
-    min_num_files: int = Field(default=500, ge=1, le=1_000_000_000)
-    """Bands do not apply to corpora with fewer files: among few files every share is large."""
     binary: float = Field(default=0.2, ge=0, le=1)
     """Files with NUL bytes or control characters."""
     undecodable: float = Field(default=0.1, ge=0, le=1)

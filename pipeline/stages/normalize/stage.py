@@ -13,12 +13,12 @@ from pathlib import Path
 
 from pipeline.contracts.part import DUPLICATES_PART, MadePart, Part, StageContext, StageOutput
 from pipeline.contracts.stage_report import StageReport, total
-from pipeline.core.languages import LANGUAGES
 from pipeline.core.records import Split
+from pipeline.stages.normalize.bands import drops_outside, languages_outside
 from pipeline.stages.normalize.contamination.evaluation_items import EVALUATION_ITEMS, all_items, items_digest
 from pipeline.stages.normalize.license.policy import policy_bytes
 from pipeline.stages.normalize.license.texts import texts_digest
-from pipeline.stages.normalize.params import DropBands, NormalizeParams, RulesIdentity, RulesParams
+from pipeline.stages.normalize.params import NormalizeParams, RulesIdentity, RulesParams
 
 
 def run(context: StageContext[NormalizeParams]) -> StageOutput:
@@ -28,43 +28,16 @@ def run(context: StageContext[NormalizeParams]) -> StageOutput:
     made = duplicates[DUPLICATES_PART]
     parts = {name: rules[name].object_id for name in sorted(rules)} | {DUPLICATES_PART: made.object_id}
     report = _report([rules[name] for name in sorted(rules)], made.report)
-    drops = drops_outside(report, context.params.drop_bands)
+    drops = drops_outside(report, report.rows_in, context.params.drop_bands)
     bands = {pin.name: pin.languages for pin in context.pins}
     languages = languages_outside({name: part.report for name, part in rules.items()}, bands)
-    num_outside = {"num_drop_reasons_outside_band": len(drops), "num_languages_outside_band": len(languages)}
+    num_outside = {
+        "num_drop_reasons_outside_band": len(drops),
+        "num_languages_outside_band": len(languages),
+        "num_language_bands": sum(map(len, bands.values())),
+    }
     report = replace(report, measures=dict(sorted({**report.measures, **num_outside}.items())))
     return StageOutput(parts, report, failures, notes=(*drops, *languages))
-
-
-def drops_outside(report: StageReport, bands: DropBands) -> tuple[str, ...]:
-    """Return a sentence for each drop reason whose share of all files is above its band. A reason without a band has band 0."""
-    if report.rows_in < bands.min_num_files:
-        return ()
-    limits = {reason: float(getattr(bands, reason, 0.0)) for reason in sorted(report.dropped)}
-    return tuple(
-        f"Dropped as {reason}: {report.dropped[reason] / report.rows_in:.4f} of the files, its band ends at {limit:g}."
-        for reason, limit in limits.items()
-        if report.dropped[reason] > limit * report.rows_in
-    )
-
-
-def language_shares(report: StageReport) -> dict[str, float]:
-    """Return the share of each language in the bytes that the rules keep of a source; all zero if nothing is kept."""
-    num_bytes = {language: report.measures[f"num_bytes_cleaned_{language}"] for language in LANGUAGES.names}
-    return {language: num_bytes[language] / max(1, sum(num_bytes.values())) for language in LANGUAGES.names}
-
-
-def languages_outside(
-    reports: Mapping[str, StageReport], bands: Mapping[str, Mapping[str, tuple[float, float]]]
-) -> tuple[str, ...]:
-    """Return a sentence for each source and language whose share is outside the band of the source's pin."""
-    return tuple(
-        f"Source {source}: {language} is {share:.4f} of its bytes, its band is {low:g} to {high:g}."
-        for source in sorted(reports)
-        for language, share in language_shares(reports[source]).items()
-        for low, high in [bands[source].get(language, (0.0, 1.0))]
-        if not low <= share <= high
-    )
 
 
 def _rules_parts(context: StageContext[NormalizeParams]) -> list[Part]:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.contracts.part import Part, PartJob, PartOutput, StageContext, StageOutput
+from pipeline.contracts.part import VOCABULARY_PART, Part, PartJob, PartOutput, StageContext, StageOutput
 from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core.errors import StageError
 from pipeline.core.records import CHRONOLOGY, Split, TokenizedDocument
@@ -27,19 +27,25 @@ _READ = (*_COPIED, *BYTE_STRUCTURE, "text", "order_in_source")
 
 
 def run(context: StageContext[TokenizeParams]) -> StageOutput:
-    """Make one part a source.
-
-    The vocabulary's files are stored beside the report, so that a snapshot can be read without this package.
-    """
+    """Make one part a source, and one of the vocabulary, so that a snapshot can be read without this package."""
     vocabulary = load_vocabulary(context.params.vocabulary)
     made, failures = context.make([_part(name, context, vocabulary) for name in context.inputs])
+    kept, _ = context.make(
+        [Part(VOCABULARY_PART, "vocabulary", context.params, identity={"sha256": vocabulary.sha256})]
+    )
     report = total(part.report for part in made.values())
     return StageOutput(
-        parts={name: part.object_id for name, part in made.items()},
+        parts={name: part.object_id for name, part in {**made, **kept}.items()},
         report=replace(report, measures={**report.measures, **_shares(report.measures)}),
         failures=failures,
-        files={"tokenizer.json": vocabulary.tokenizer_json, "vocabulary.toml": vocabulary.settings_toml},
     )
+
+
+def keep_vocabulary(job: PartJob) -> PartOutput:
+    """Return the vocabulary's files, as a part."""
+    vocabulary = load_vocabulary(cast(TokenizeParams, job.params).vocabulary)
+    files = {"tokenizer.json": vocabulary.tokenizer_json, "vocabulary.toml": vocabulary.settings_toml}
+    return PartOutput({}, StageReport(0, 0), files)
 
 
 def tokenize_source(job: PartJob) -> PartOutput:

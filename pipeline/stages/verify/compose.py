@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.contracts.part import PartJob, PartOutput, Tables
+from pipeline.contracts.part import DUPLICATES_PART, VOCABULARY_PART, PartJob, PartOutput, Tables
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.params import canonical_json
 from pipeline.core.table_names import DOCUMENTS, KEPT
@@ -16,10 +16,10 @@ from pipeline.formats.snapshot_json import SNAPSHOT_FILE, SNAPSHOT_FORMAT
 def compose(job: PartJob) -> PartOutput:
     """Write the snapshot, as a part, of the rows that `job.inputs` names.
 
-    Inputs: `rows/<source>` and `rules/<source>` for each source, `duplicates`, and `tokenize`, the stage that holds the vocabulary.
+    Inputs: `rows/<source>` and `rules/<source>` for each source, `duplicates`, and `vocabulary`.
     Identity: `weights` by source, `vocabulary`, `row_length`, `pins`, `held_out`; copied into snapshot.json.
     """
-    kept = set(job.inputs["duplicates"].table(KEPT, ["document_id"])["document_id"].to_pylist())
+    kept = set(job.inputs[DUPLICATES_PART].table(KEPT, ["document_id"])["document_id"].to_pylist())
     names = sorted(label.removeprefix("rows/") for label in job.inputs if label.startswith("rows/"))
     sources = [_describe_source(job, name, kept) for name in names]
     content = {
@@ -30,7 +30,9 @@ def compose(job: PartJob) -> PartOutput:
         "pins": job.identity["pins"],
         "held_out": job.identity["held_out"],
     }
-    files = {name: job.inputs["tokenize"].file(name).read_bytes() for name in ("tokenizer.json", "vocabulary.toml")}
+    files = {
+        name: job.inputs[VOCABULARY_PART].file(name).read_bytes() for name in ("tokenizer.json", "vocabulary.toml")
+    }
     num_documents = sum(source["num_documents"] for source in sources)
     report = StageReport(num_documents, num_documents, measures={"num_sources": len(sources)})
     return PartOutput({}, report, files | {SNAPSHOT_FILE: canonical_json(content)})

@@ -1,7 +1,8 @@
 """Stage verify: compose the candidate snapshot and prove it, from stored bytes alone."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -11,16 +12,27 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from tokenizers import Tokenizer
 
-from pipeline.contracts.part import DUPLICATES_PART, MadePart, Part, PartJob, PartOutput, StageContext, StageOutput
+from pipeline.contracts.gates import GATES
+from pipeline.contracts.gates_seen import CANARIES, GATES_SEEN, GatesSeen
+from pipeline.contracts.part import (
+    DUPLICATES_PART,
+    VOCABULARY_PART,
+    MadePart,
+    Part,
+    PartJob,
+    PartOutput,
+    StageContext,
+    StageOutput,
+)
 from pipeline.contracts.stage_report import StageReport, total
-from pipeline.core.errors import StageError
+from pipeline.core.errors import SourceError, StageError
 from pipeline.core.params import Params
 from pipeline.core.records import PackedRow, Split, TokenizedDocument, TrainingRow
 from pipeline.core.schema import check_table
 from pipeline.core.table_names import ENRICHED, PACKED, TOKENS, TRAINING_ROWS
 from pipeline.formats.megatron import count_documents_that_differ, write_megatron
 from pipeline.stages.tokenize.vocabulary import Vocabulary, load_vocabulary
-from pipeline.stages.verify.consumer import consumer_identity
+from pipeline.stages.verify.columns import PROVED_FROM, count_documents_with_other_columns
 from pipeline.stages.verify.list_values import flat_values, lists
 from pipeline.stages.verify.packed_rows import (
     count_boundary_mismatches,
@@ -37,9 +49,15 @@ from pipeline.stages.verify.tokens import (
     count_special_ids,
     count_specials_as_control,
 )
-from pipeline.stages.verify.training_rows import count_structures_that_differ, count_training_rows_that_differ
+from pipeline.stages.verify.training_rows import (
+    count_chunk_starts_that_differ,
+    count_structures_that_differ,
+    count_training_rows_that_differ,
+)
 
 Context = StageContext[VerifyParams]
+MEGATRON = "megatron"
+"""Place of a Megatron-LM dataset of the documents that a proof reads back, instead of one that it writes."""
 USAGE = "usage.parquet"
 """Table of one part: how often each id occurs in a source."""
 
@@ -51,33 +69,58 @@ def run(context: Context) -> StageOutput:
     rows_format = {"vocabulary": vocabulary.as_json(), "row_length": tokenize.row_length}
     composed, _ = context.make([_snapshot_part(context, rows_format)])
     snapshot_id = composed["snapshot"].object_id
-    made, failed = context.make(_parts(context, snapshot_id, rows_format))
-    proofs = {name: part for name, part in made.items() if name in context.inputs}
+    made, failed = _make(context, _parts(context, snapshot_id, rows_format))
+    proofs = {name: part for name, part in made.items() if name in _rows(context)}
     counts = total(part.report for part in proofs.values())
     measures = {**counts.measures, **_measures_of_all(context, proofs, vocabulary)}
     for name in ("canaries", *_CONSUMERS):
         measures |= made[name].report.measures
     ids = {name: part.object_id for name, part in made.items()}
-    missed = [name for name, seen in context.read(ids["canaries"]).json("canaries.json").items() if not seen]
-    notes = (f"Canaries that were not caught: {', '.join(missed)}.",) if missed else ()
+    canaries = context.read(ids["canaries"])
+    unseen = GatesSeen(**canaries.json(GATES_SEEN)).missing()
+    measures["num_gates_not_seen_red"] = len(unseen)
+    missed = tuple(name for name, seen in canaries.json(CANARIES).items() if not seen)
+    notes = _notes({"Canaries that were not caught": missed, "Gates that no offense turned red": unseen})
     return StageOutput({**ids, "snapshot": snapshot_id}, replace(counts, measures=measures), failed, notes=notes)
 
 
+def _rows(context: Context) -> dict[str, str]:
+    """Return the parts that hold rows: source -> object id."""
+    return {name: object_id for name, object_id in context.inputs.items() if name != VOCABULARY_PART}
+
+
+def _notes(names: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    return tuple(f"{what}: {', '.join(found)}." for what, found in names.items() if found)
+
+
+def _make(context: Context, parts: Sequence[Part]) -> tuple[dict[str, MadePart], dict[str, SourceError]]:
+    """Make the parts. Workers do not know the gates of a program: its canaries are sent alone, and so in this process."""
+    made: dict[str, MadePart] = {}
+    failed: dict[str, SourceError] = {}
+    alone = [[part] for part in parts if part.always] if GATES.added else []
+    for batch in ([part for part in parts if [part] not in alone], *alone):
+        some_made, some_failed = context.make(batch)
+        made |= some_made
+        failed |= some_failed
+    return dict(sorted(made.items())), failed
+
+
 def _snapshot_part(context: Context, rows_format: Mapping[str, Any]) -> Part:
-    rules = context.upstream("normalize")
-    inputs = {f"rows/{name}": object_id for name, object_id in context.inputs.items()}
-    inputs |= {f"rules/{name}": rules[name] for name in context.inputs}
+    rules, rows = context.upstream("normalize"), _rows(context)
+    inputs = {f"rows/{name}": object_id for name, object_id in rows.items()}
+    inputs |= {f"rules/{name}": rules[name] for name in rows}
+    inputs |= {DUPLICATES_PART: rules[DUPLICATES_PART], VOCABULARY_PART: context.inputs[VOCABULARY_PART]}
     return Part(
         name="snapshot",
         function="compose",
         params=Params(),  # limits of gates do not change the data
         version=1,
-        inputs=inputs | {"duplicates": rules[DUPLICATES_PART], "tokenize": context.upstream_id("tokenize")},
+        inputs=inputs,
         identity={
             **rows_format,
-            "weights": {pin.name: pin.weight for pin in context.pins if pin.name in context.inputs},
+            "weights": {pin.name: pin.weight for pin in context.pins if pin.name in rows},
             "pins": {pin.name: pin.identity() for pin in context.pins},
-            "held_out": sorted(context.held_out & set(context.inputs)),
+            "held_out": sorted(context.held_out & set(rows)),
         },
     )
 
@@ -88,31 +131,27 @@ _CONSUMERS = ("smoke", "loader")
 
 def _parts(context: Context, snapshot_id: str, rows_format: Mapping[str, Any]) -> list[Part]:
     """List the parts, the longest first: the trainer's process loads torch while another worker proves the rows."""
-    identity = {
-        "consumer": consumer_identity()
-    }  # the trainer that runs on the candidate, not the snapshot, decides its proof
     consumers = [
         Part(
             name=name,
             function=name,
             params=context.params,
             inputs={"snapshot": snapshot_id},
-            identity=identity,
             places={"store": context.store_root},
         )
         for name in _CONSUMERS
     ]
     canaries = Part("canaries", "canaries", context.corpus_params, always=True)
-    texts, tokenize = context.upstream("enrich"), context.upstream_id("tokenize")
+    texts, vocabulary = context.upstream("enrich"), context.inputs[VOCABULARY_PART]
     proofs = [
         Part(
             name=name,
             function="prove",
-            params=context.params,
-            inputs={"rows": rows, "texts": texts[name], "tokenize": tokenize},
+            params=Params(),  # limits of gates do not change the proofs
+            inputs={"rows": rows, "texts": texts[name], VOCABULARY_PART: vocabulary},
             identity=rows_format,
         )
-        for name, rows in context.inputs.items()
+        for name, rows in _rows(context).items()
     ]
     return [*consumers, canaries, *proofs]
 
@@ -143,16 +182,23 @@ def prove_source(job: PartJob) -> PartOutput:
 
 
 def _token_measures(job: PartJob, tokens: pa.Table) -> dict[str, float]:
-    tokenizer = Tokenizer.from_file(str(job.inputs["tokenize"].file("tokenizer.json")))
-    texts = job.inputs["texts"].table(ENRICHED, ["document_id", "text"])
+    tokenizer = _tokenizer(job.inputs[VOCABULARY_PART].file("tokenizer.json").read_bytes())
+    texts = job.inputs["texts"].table(ENRICHED, list(PROVED_FROM))
     specials = job.identity["vocabulary"]["specials"]
     return {
         "num_tokens": len(flat_values(tokens["input_ids"])),
         "num_round_trip_failures": count_round_trip_failures(tokens, texts, tokenizer),
         "num_misaligned_columns": count_misaligned_columns(tokens),
+        "num_documents_with_other_columns": count_documents_with_other_columns(tokens, texts, tokenizer),
         "num_special_ids_in_text": count_special_ids(tokens, specials.values()),
-        "num_documents_megatron_changes": _megatron_read_back(tokens, specials["<|eos|>"]),
+        "num_documents_megatron_changes": _megatron_read_back(tokens, specials["<|eos|>"], job.places.get(MEGATRON)),
     }
+
+
+@lru_cache(maxsize=2)
+def _tokenizer(content: bytes) -> Tokenizer:
+    """Load the stored tokenizer: a large one takes as long as the proof of a small source."""
+    return Tokenizer.from_str(content.decode())
 
 
 def _row_measures(
@@ -164,10 +210,12 @@ def _row_measures(
     for split, rows in training.items():
         of_split = tokens.filter(pc.equal(tokens["split"], split))
         num_differing += count_training_rows_that_differ(packed[split], rows)
-        num_differing += count_structures_that_differ(of_split, packed[split], rows, (begin_id, end_id, pad_id))
+        cold = (of_split, packed[split], rows, (begin_id, end_id, pad_id))
+        num_differing += count_structures_that_differ(*cold) + count_chunk_starts_that_differ(*cold)
     tables = packed.values()
     return {
         "num_boundary_mismatches": sum(count_boundary_mismatches(table, row_length, specials) for table in tables),
+        "num_rows_of_commits": sum(table.num_rows - table["filepath_stable_id"].null_count for table in tables),
         "num_commit_order_violations": sum(count_commit_order_violations(tokens, table) for table in tables),
         "num_training_rows_that_differ": num_differing,
         "num_documents_not_rebuilt": count_documents_not_rebuilt(tokens, packed, begin_id, end_id),
@@ -188,19 +236,22 @@ def _measures_of_all(context: Context, proofs: dict[str, MadePart], vocabulary: 
         sum(part.report.measures[name] for part in proofs.values())
         for name in ("num_tokens", "num_trained_tokens", "num_slots")
     )
-    tokenizer = Tokenizer.from_file(str(context.read(context.upstream_id("tokenize")).file("tokenizer.json")))
+    tokenizer = _tokenizer(context.read(context.inputs[VOCABULARY_PART]).file("tokenizer.json").read_bytes())
     return {
         "bytes_per_token": sum(part.report.num_bytes_in for part in proofs.values()) / max(1, num_tokens),
         "trained_fraction": num_trained / max(1, num_slots),
         "unused_vocabulary_fraction": float((usage[len(vocabulary.specials) :] == 0).mean()),
+        "num_texts_held_out": len(texts[Split.HELD_OUT]),
         "num_texts_in_two_splits": len(texts[Split.TRAIN] & texts[Split.HELD_OUT]),
         "num_special_spellings_encoded_as_control": count_specials_as_control(tokenizer, vocabulary.specials),
     }
 
 
-def _megatron_read_back(tokens: pa.Table, end_id: int) -> int:
-    """Count documents that do not come back from a Megatron-LM dataset of them."""
+def _megatron_read_back(tokens: pa.Table, end_id: int, prefix: Path | None) -> int:
+    """Count documents that do not come back from a Megatron-LM dataset: from the given one, or one that is written of them."""
     documents = lists(tokens["input_ids"])
+    if prefix is not None:
+        return count_documents_that_differ(prefix, documents, end_id)
     with TemporaryDirectory() as folder:
         write_megatron(Path(folder) / "documents", documents, end_id)
         return count_documents_that_differ(Path(folder) / "documents", documents, end_id)

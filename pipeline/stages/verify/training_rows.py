@@ -14,14 +14,13 @@ from pipeline.stages.verify.list_values import BoolArray, IntArray, flat_values,
 
 
 def count_training_rows_that_differ(packed: pa.Table, training: pa.Table) -> int:
-    """Count training rows with other ids, lengths, piece ids or chronology than the packed row, or chunk starts outside of it."""
+    """Count training rows with other ids, lengths, piece ids or chronology than the packed row."""
     if packed.num_rows != training.num_rows:
         return max(int(packed.num_rows), int(training.num_rows))
     agree_N = (
         lists_agree(packed["input_ids"], training["input_ids"])
         & lists_agree(packed["source_doc_token_lengths"], training["lengths"])
         & lists_agree(_piece_ids(packed), training["piece_ids"])
-        & _chunk_starts_are_inside(training)
         & _chronology_agrees(packed, training)
     )
     return int((~agree_N).sum())
@@ -53,6 +52,38 @@ def count_structures_that_differ(
     return int(is_wrong_N.sum())
 
 
+def count_chunk_starts_that_differ(
+    tokens: pa.Table, packed: pa.Table, training: pa.Table, no_text: tuple[int, ...]
+) -> int:
+    """Count training rows whose chunk starts, or their number in each piece, are not those of their documents' tokens.
+
+    Arguments as in `count_structures_that_differ`.
+    """
+    if not training.num_rows:
+        return 0
+    lengths_N, ids = lengths(training["input_ids"]), flat_values(training["input_ids"])
+    is_text = ~np.isin(ids, no_text)
+    slots_S = np.flatnonzero(is_text)[_document_order(tokens, packed, is_text, lengths_N)]
+    num_tokens_D = lengths(tokens["input_ids"])
+    first_D = np.cumsum(num_tokens_D) - num_tokens_D
+    starts = flat_values(tokens["chunk_starts"]) + np.repeat(first_D, lengths(tokens["chunk_starts"]))
+    if len(slots_S) != num_tokens_D.sum() or (starts >= len(slots_S)).any():
+        return int(training.num_rows)
+    is_start = np.zeros(len(ids), np.int64)
+    is_start[slots_S[starts]] = 1
+    rows = zip(*(lists(training[name]) for name in ("chunk_starts", "chunk_counts", "lengths")), strict=True)
+    starts_NT = np.split(is_start, np.cumsum(lengths_N)[:-1])
+    return sum(not _are_chunks(starts_T, *row) for starts_T, row in zip(starts_NT, rows, strict=True))
+
+
+def _are_chunks(is_start_T: IntArray, starts_S: IntArray, counts_P: IntArray, lengths_P: IntArray) -> bool:
+    """Return whether a row's chunk starts are the marked slots, and its counts those of the slots of each piece."""
+    ends_P = np.cumsum(lengths_P.astype(np.int64))
+    before_T = np.append(0, np.cumsum(is_start_T))
+    expected_P = before_T[ends_P] - before_T[ends_P - lengths_P]
+    return np.array_equal(starts_S, np.flatnonzero(is_start_T)) and np.array_equal(counts_P, expected_P)
+
+
 def _document_order(tokens: pa.Table, packed: pa.Table, is_text: BoolArray, lengths_N: IntArray) -> IntArray:
     """Return the text slots of the rows in the order of the documents' tokens."""
     num_pieces_N, lengths_P = (
@@ -76,21 +107,6 @@ def _piece_ids(packed: pa.Table) -> pa.ChunkedArray:
     rows = zip(packed["source_doc_ids"].to_pylist(), packed["piece_indices"].to_pylist(), strict=True)
     ids = [[_digest(f"{name}:{index}", PIECE_DIGEST) for name, index in zip(*row, strict=True)] for row in rows]
     return pa.chunked_array([pa.array(ids, pa.large_list(pa.uint64()))])
-
-
-def _chunk_starts_are_inside(training: pa.Table) -> BoolArray:
-    """Return for each row whether its chunk starts are ascending text slots of the pieces that they are counted for."""
-    names = ("lengths", "chunk_counts", "chunk_starts")
-    rows = zip(*(lists(training[name]) for name in names), strict=True)
-    return np.array([_are_inside(*(values.astype(np.int64) for values in row)) for row in rows], dtype=np.bool_)
-
-
-def _are_inside(lengths_P: IntArray, counts_P: IntArray, starts_S: IntArray) -> bool:
-    if len(counts_P) != len(lengths_P) or counts_P.sum() != len(starts_S):
-        return False
-    ends_P = np.cumsum(lengths_P)
-    first_S, end_S = (np.repeat(bound_P, counts_P) for bound_P in (ends_P - lengths_P + 1, ends_P))
-    return bool((starts_S >= first_S).all() and (starts_S < end_S).all() and (np.diff(starts_S) > 0).all())
 
 
 def _chronology_agrees(packed: pa.Table, training: pa.Table) -> BoolArray:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pipeline.build.recipes import RECIPES, CorpusParams
-from pipeline.contracts.gates import GATES, NONE, Gate, judge, refuse_blocked
+from pipeline.contracts.gates import GATES, NONE, Gate, judge, refuse_blocked, summary
 from pipeline.core.errors import BlockedError, MeasureError
 from pipeline.stages.stages import STAGES
 
@@ -16,8 +16,27 @@ def params_of(gate: Gate):
 
 @pytest.mark.parametrize("gate", GATES, ids=lambda gate: gate.name)
 def test_a_gate_passes_its_passing_example_and_fails_its_failing_one(gate: Gate) -> None:
-    assert gate.judge({gate.measure: gate.limit.passing}, params_of(gate)).passed
-    assert not gate.judge({gate.measure: gate.limit.failing}, params_of(gate)).passed
+    subjects = {gate.subjects: 1.0} if gate.subjects else {}
+    assert gate.judge({**subjects, gate.measure: gate.limit.passing}, params_of(gate)).outcome == "passed"
+    assert not gate.judge({**subjects, gate.measure: gate.limit.failing}, params_of(gate)).passed
+
+
+@pytest.mark.parametrize("gate", [gate for gate in GATES if gate.subjects], ids=lambda gate: gate.name)
+def test_a_gate_without_subjects_says_so_and_is_not_counted_as_passed(gate: Gate) -> None:
+    verdict = gate.judge({gate.measure: gate.limit.passing, gate.subjects: 0}, params_of(gate))
+
+    assert verdict.outcome == "nothing to judge"
+    assert "nothing to judge" in verdict.sentence
+    assert summary([verdict, verdict]) == "0 of 2 gates passed, 2 had nothing to judge"
+    refuse_blocked([verdict], "stage")
+    with pytest.raises(MeasureError, match=gate.subjects):
+        gate.judge({gate.measure: gate.limit.passing}, params_of(gate))
+
+
+def test_a_failure_without_subjects_is_a_failure() -> None:
+    gate = GATES["commits_are_in_order"]
+
+    assert gate.judge({gate.measure: 1, gate.subjects: 0}, params_of(gate)).outcome == "failed"
 
 
 def test_every_stage_has_gates_and_every_gate_has_a_stage() -> None:
@@ -31,7 +50,7 @@ def test_a_limit_that_names_a_field_is_a_number_in_every_recipe(recipe) -> None:
 
 
 def test_every_stage_has_a_gate_that_no_row_is_lost() -> None:
-    assert {gate.stage for gate in GATES if gate.measure == "num_rows_unaccounted"} == set(STAGES.names)
+    assert {gate.stage for gate in GATES if gate.measure == "num_rows_not_conserved"} == set(STAGES.names)
 
 
 def test_a_missing_measure_is_an_error_that_names_those_that_exist() -> None:

@@ -8,6 +8,7 @@ from pipeline.core.digests import file_sha256
 from pipeline.pins.pins import FilePin
 from pipeline.stages.collect.contents import ReadOptions, SourceContents
 from pipeline.stages.collect.kinds.source_kind import SourceKind
+from pipeline.stages.collect.listing import list_archive
 
 
 class ArchivePin(FilePin):
@@ -27,4 +28,10 @@ def _propose(path: Path) -> dict[str, str] | None:
     return {"path": str(path), "sha256": file_sha256(path)} if path.is_file() else None
 
 
-KIND = SourceKind(ArchivePin, lambda pin, fetcher: fetcher.file(pin, "an archive"), read_archive, _propose)
+KIND = SourceKind(
+    ArchivePin,
+    lambda pin, fetcher: fetcher.file(pin, "an archive"),
+    read_archive,
+    _propose,
+    listing=lambda pin, path: list_archive(path),
+)

@@ -14,6 +14,7 @@ from pipeline.core.errors import ArchiveError, FetchError, SourceError
 from pipeline.pins.pins import SourcePin
 from pipeline.stages.collect.contents import ReadOptions, SourceContents
 from pipeline.stages.collect.kinds.source_kind import Fetcher, Origin, SourceKind, file_blocks
+from pipeline.stages.collect.listing import list_commit
 from pipeline.stages.collect.params import RetryPolicy
 from pipeline.stages.collect.repositories.command import create_repository, run_git, run_online
 
@@ -154,4 +155,10 @@ def _only_pack(pin: GitPin, repository: Path) -> Path:
     return packs[0]
 
 
-KIND = SourceKind(GitPin, _fetch, _read, origin=lambda pin: Origin(f"git commit {pin['revision']}"))
+KIND = SourceKind(
+    GitPin,
+    _fetch,
+    _read,
+    origin=lambda pin: Origin(f"git commit {pin['revision']}"),
+    listing=lambda pin, pack: list_commit(pack, pin["revision"]),
+)

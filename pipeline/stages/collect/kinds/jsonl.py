@@ -24,6 +24,7 @@ from pipeline.stages.collect.contents import (
     over_limit,
 )
 from pipeline.stages.collect.kinds.source_kind import SourceKind
+from pipeline.stages.collect.listing import list_lines
 from pipeline.stages.collect.params import CollectParams
 
 FieldName = Annotated[str, Field(min_length=1)]
@@ -141,4 +142,10 @@ def _propose(path: Path) -> dict[str, str] | None:
     return {"path": str(path), "sha256": file_sha256(path)} if is_lines else None
 
 
-KIND = SourceKind(JsonlPin, lambda pin, fetcher: fetcher.file(pin, "a file of JSON lines"), _read, _propose)
+KIND = SourceKind(
+    JsonlPin,
+    lambda pin, fetcher: fetcher.file(pin, "a file of JSON lines"),
+    _read,
+    _propose,
+    listing=lambda pin, path: list_lines(path, pin["path_field"], pin["license_field"]),
+)

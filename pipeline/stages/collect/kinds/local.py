@@ -12,6 +12,7 @@ from pipeline.pins.pins import Sha256, SourcePin
 from pipeline.pins.selection import Selection
 from pipeline.stages.collect.contents import ReadFile, ReadOptions, SkippedFile, SourceContents, over_limit
 from pipeline.stages.collect.kinds.source_kind import Fetcher, SourceKind
+from pipeline.stages.collect.listing import list_folder
 
 
 class LocalPin(SourcePin):
@@ -71,4 +72,4 @@ def _propose(path: Path) -> dict[str, str] | None:
     return None if path.is_file() else {"path": str(path), "digest": tree_digest(path)}
 
 
-KIND = SourceKind(LocalPin, _fetch, _read, _propose)
+KIND = SourceKind(LocalPin, _fetch, _read, _propose, listing=lambda pin, root: list_folder(root))

@@ -1,6 +1,6 @@
 """SourceKind: everything that collect needs to know about one kind of source; and Fetcher, the fetching that kinds share."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +11,7 @@ from pipeline.core.durable import held
 from pipeline.core.errors import FetchError, SourceError
 from pipeline.pins.pins import FilePin, SourcePin
 from pipeline.stages.collect.contents import ReadOptions, SourceContents
+from pipeline.stages.collect.listing import ListedName
 from pipeline.stages.collect.params import CollectParams, RetryPolicy
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ class SourceKind(Generic[PinT]):
     """Return the fields of a pin of a local file or folder, or None where another kind has to."""
     origin: Callable[[Mapping[str, Any]], Origin] = _origin
     """Return the origin of a source from the identity of its pin."""
+    listing: Callable[[Mapping[str, Any], Path], Iterable[ListedName]] | None = None
+    """List the names in those bytes, from the pin's identity, by code that `read` does not share. None: nothing is compared."""
 
     @property
     def name(self) -> str:

@@ -10,7 +10,7 @@ import json
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import PurePosixPath
@@ -72,14 +72,7 @@ _PATHS = {
 }
 _LISTS = {**_PATHS, "-D": "defines", "-U": "undefines"}
 """Keys of the options that can be repeated."""
-_LOCAL = re.compile(
-    r"(?<![\w./<>+-])/(?:[\w.+-]+/)*[\w.+-]+|[A-Za-z]:[\\/]|~[\w]*/|file:/|(?<![\w.+-])[\w.+-]+@[\w-]+\.\w+|\.\./|\\\\\w"
-)
-_LOCAL_TREE_PATH = re.compile(r"/|[A-Za-z]:[\\/]|file:|\.\.(/|\Z)")
-_TREE_PATHS = frozenset({"unit", "generated", *_PATHS.values()})
-_FIXED = frozenset({"compiler", "language", "standard", "options"})
-"""Keys whose values come from fixed lists: a match with a user's name there is a coincidence."""
-_USER = re.compile(rb"(?:/home/|/Users/|[\\/]Users[\\/]+)([^/\\\"'\s]+)")
+_USER = re.compile(r"(?:[\\/](?:home|Users)[\\/]+)([^/\\\"'\s]+)")
 
 
 @dataclass(frozen=True)
@@ -184,14 +177,8 @@ def tree_path(path: str) -> str:
 
 def users_named_in(database: bytes) -> frozenset[str]:
     """Return the users whose home folders a database names."""
-    return frozenset(name.decode("utf-8", "replace") for name in _USER.findall(database))
-
-
-def count_local(contexts: Iterable[str], users: Iterable[str]) -> int:
-    """Count the contexts that hold an absolute path, a path out of the tree, an address or a user of the database."""
-    names = [re.compile(rf"\b{re.escape(user)}\b") for user in sorted(users)]
-    parsed = (json.loads(context).items() for context in contexts)
-    return sum(any(_is_local(key, value, names) for key, value in items) for items in parsed)
+    text = json.dumps(_entries(database) or [], ensure_ascii=False)
+    return frozenset(_USER.findall(text))
 
 
 def _entries(content: bytes) -> list[object] | None:
@@ -329,12 +316,3 @@ def _with_value(argument: str, following: Iterator[str], directory: str, tree: S
         kept = value if name == "-x" or _NAME.fullmatch(value) else None
     if kept and (name != "-x" or kept != "none"):
         yield from (name, kept)
-
-
-def _is_local(key: str, value: str | Sequence[str], names: Sequence[re.Pattern[str]]) -> bool:
-    """Return whether a value names the machine or a user. A path within the source may have any name but not lead out."""
-    texts = [value] if isinstance(value, str) else value
-    if key in _TREE_PATHS:
-        return any(_LOCAL_TREE_PATH.match(text) for text in texts)
-    searched = (_LOCAL,) if key in _FIXED else (_LOCAL, *names)
-    return any(pattern.search(text) for text in texts for pattern in searched)

@@ -19,12 +19,12 @@ from pipeline.stages.enrich.compiler.compile_commands import (
     Command,
     CompileDatabase,
     context_of,
-    count_local,
     place_of_source,
     read_database,
     tree_path,
     users_named_in,
 )
+from pipeline.stages.enrich.compiler.local_paths import count_local, users_of
 from pipeline.stages.enrich.compiler.source_tree import BUILD, SOURCE, SourceTree, files_below, lay_out
 from pipeline.stages.enrich.compiler.tools import ToolFailedError, missing_tools
 from pipeline.stages.enrich.compiler.units import Compiler, UnitRequest, UnitResult
@@ -132,7 +132,7 @@ def _index(index: CompilerIndex, request: IndexRequest, folder: Path) -> None:
     compiler = Compiler(folder, tree, request.versions, request.params.unit_limits(), request.cache)
     _compile(index, request, database, compiler)
     contexts = {file.context for file in index.files.values() if file.context is not None}
-    index.counts["num_local_paths_in_context"] = count_local(sorted(contexts), tree.users)
+    index.counts["num_local_paths_in_context"] = count_local(sorted(contexts), users_of(content))
 
 
 def prepare(folder: Path, request: IndexRequest) -> tuple[bytes, SourceTree]:

@@ -14,6 +14,7 @@ from posixpath import isabs, join, normpath
 
 from pipeline.core.errors import StageError
 from pipeline.sandbox.sandbox_child import NAME_ERRORS
+from pipeline.stages.enrich.compiler.definition_scrubber import scrub_definition
 
 SOURCE = "source"
 """First part of the path of a file of the source."""
@@ -22,18 +23,6 @@ BUILD = "build"
 
 _PRECOMPILED = frozenset({".gch", ".pch", ".pcm", ".ast"})
 """Never written: clang loads such a file beside a header that `-include` names, and trusts its content."""
-_LOCAL = re.compile(
-    r"(?<![\w./<>+-])(?:~|[A-Za-z]:[\\/]|file:/)?/?(?:(?<=/)|(?<=\\)|(?<=~))[\w.@+-]+(?:[\\/][^\s\"'<>;,]*)?"
-    r"|(?<!\\)\\{2,}+\w[^\s\"'<>;,]*|(?:\.\./)+[^\s\"'<>;,]*|(?<![\w.+-])[\w.+-]+@[\w-]+\.\w[\w.-]*"
-)
-_PERSONAL = re.compile(
-    r"\w*(?:USER|USERNAME|HOST|HOSTNAME|HOME|EMAIL|BUILT_BY|PASSWORD|TOKEN|SECRET)\b(?:=|$)", re.IGNORECASE
-)
-_ELSEWHERE = "elsewhere"
-_OPTIONS = "|".join(rf"(?<=[^\w./~+-]-{name})" for name in ("[A-Za-z]", "isystem", "iquote", "include", "imacros"))
-_BEFORE_PLACE = rf"(?:(?<![\w./~+-])|(?<=:/)|(?<=://)|{_OPTIONS})"
-_AFTER_PLACE = r"(?![\w.@+-])"
-"""Context before and after a whole path: neither is a part of a name."""
 _ESCAPED = re.compile("[\x7f-\x9f\ufeff\ufffe\uffff]")
 """Characters that must be escaped in YAML, not in JSON."""
 
@@ -62,15 +51,7 @@ class SourceTree:
 
     def scrubbed(self, value: str) -> str | None:
         """Return a definition with paths of the tree and none of the machine; None where it names a user or a secret."""
-        if _PERSONAL.match(value):
-            return None
-        for place, folder in self.places:
-            if len(place) > 1:
-                value = re.sub(_BEFORE_PLACE + re.escape(place) + _AFTER_PLACE, folder, value)
-        value = _LOCAL.sub(_ELSEWHERE, value)
-        for user in sorted(self.users):
-            value = re.sub(rf"\b{re.escape(user)}\b", _ELSEWHERE, value)
-        return value
+        return scrub_definition(value, self.places, self.users)
 
 
 def lay_out(folder: Path, files: Mapping[str, bytes]) -> None:

@@ -121,7 +121,6 @@ def test_what_is_left_out_is_written_down_and_counted(surroundings: Create, tar_
     assert report.measures == {
         "num_evidence_files": 1,
         "num_failed_sources": 0,
-        "num_files_without_revision": 0,
         "num_pins_without_license_metadata": 0,
         "num_source_files": 2,
         "num_sources": 1,

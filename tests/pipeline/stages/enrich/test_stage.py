@@ -173,7 +173,6 @@ def test_the_report_counts_what_the_table_holds(store: Store) -> None:
         "num_documents_build_aware": 0,
         "num_documents_syntax_only": 2,
         "num_documents_degraded": 0,
-        "num_documents_without_provenance": 0,
         "num_chunks": 3,
         "num_bytes_changed": 0,
         "num_error_bytes": 4,

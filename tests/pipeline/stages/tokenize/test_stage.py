@@ -15,7 +15,7 @@ from pipeline.core.schema import check_table, table_of, table_of_records
 from pipeline.core.table_names import ENRICHED
 from pipeline.stages.tokenize.params import TokenizeParams
 from pipeline.stages.tokenize.rows.layout import BOS, EOS, PAD
-from pipeline.stages.tokenize.stage import measure_tokenized, run, tokenize_source
+from pipeline.stages.tokenize.stage import keep_vocabulary, measure_tokenized, run, tokenize_source
 from pipeline.stages.tokenize.vocabulary import Vocabulary
 
 PARAMS = TokenizeParams(vocabulary="tiny-1024", row_length=128)
@@ -46,6 +46,9 @@ class MemoryContext:
 
     def make(self, parts: Sequence[Part]) -> tuple[Mapping[str, MadePart], Mapping[str, SourceError]]:
         for part in parts:
+            if part.function == "vocabulary":
+                self.outputs[part.name] = keep_vocabulary(PartJob(part.name, part.params, {}, part.identity, {}))
+                continue
             inputs = {"enriched": MemoryTables({ENRICHED: self.enriched[part.name]}, part.inputs["enriched"])}
             self.outputs[part.name] = _made(PartJob(part.name, part.params, inputs, part.identity, part.places))
         return {
@@ -157,8 +160,9 @@ def test_another_vocabulary_than_the_requested_one_is_refused(enriched: pa.Table
 def test_the_stage_lists_a_part_a_source_and_carries_the_vocabulary(enriched: pa.Table, vocabulary: Vocabulary) -> None:
     context = MemoryContext({"heron": enriched, "quarry": enriched.slice(2, 3)})
     result = run(context)  # type: ignore[arg-type]  # only what the stage uses
-    assert result.parts == {"heron": "made-heron", "quarry": "made-quarry"}
-    assert result.files == {"tokenizer.json": vocabulary.tokenizer_json, "vocabulary.toml": vocabulary.settings_toml}
+    assert result.parts == {"heron": "made-heron", "quarry": "made-quarry", "vocabulary": "made-vocabulary"}
+    kept = keep_vocabulary(PartJob("vocabulary", PARAMS, {}, {"sha256": vocabulary.sha256}, {}))
+    assert kept.files == {"tokenizer.json": vocabulary.tokenizer_json, "vocabulary.toml": vocabulary.settings_toml}
     assert result.report.rows_in == enriched.num_rows + 3
     shares = result.report.measures
     assert shares["padding_fraction"] == shares["num_padding_slots"] / shares["num_slots"]

@@ -34,17 +34,17 @@ class Planted:
 def prove(store: Store, name: str = "", plant: Callable[[pa.Table], pa.Table] | None = None) -> dict[str, float]:
     snapshot = open_snapshot(store, store.ref("tiny", "live") or "")
     source = max(snapshot.sources, key=lambda source: source.num_rows_train)
-    rows, enrich, tokenize = (
+    rows, enrich, vocabulary = (
         store.read(object_id)
         for object_id in (
             source.rows,
             store.read(store.ref("tiny", "enrich") or "").manifest.inputs[f"part/{source.name}"],
-            store.ref("tiny", "tokenize") or "",
+            snapshot.stored.manifest.inputs["vocabulary"],
         )
     )
     planted = Planted(rows, name, plant(rows.table(name)) if plant else None)
     identity = {"vocabulary": load_vocabulary("tiny-1024").as_json(), "row_length": snapshot.row_length}
-    inputs: dict[str, Any] = {"rows": planted, "texts": enrich, "tokenize": tokenize}
+    inputs: dict[str, Any] = {"rows": planted, "texts": enrich, "vocabulary": vocabulary}
     return dict(prove_source(PartJob(source.name, VerifyParams(), inputs, identity, {})).report.measures)
 
 
@@ -62,6 +62,7 @@ def edited(column: str, edit: Callable[[list[Any]], None]) -> Callable[[pa.Table
 OFFENSES: dict[str, tuple[str, Callable[[pa.Table], pa.Table]]] = {
     "every_table_matches_its_schema": (PACKED, lambda table: table.drop_columns(["build_aware_fraction"])),
     "columns_are_as_long_as_the_ids": (TOKENS, edited("structure_levels", lambda values: values[0].pop())),
+    "columns_are_the_documents_own": (TOKENS, edited("structure_kinds", lambda values: values[0].__setitem__(0, 9))),
     "specials_only_where_written": (TOKENS, edited("input_ids", lambda values: values[0].__setitem__(0, 2))),
     "tokens_are_in_range": (PACKED, edited("input_ids", lambda values: values[0].__setitem__(1, 1024))),
     "documents_are_rebuilt_from_rows": (PACKED, edited("piece_indices", lambda values: values[0].__setitem__(0, 9))),

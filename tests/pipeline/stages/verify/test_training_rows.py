@@ -8,7 +8,11 @@ import pytest
 
 from pipeline.stages.tokenize.rows.layout import file_identity
 from pipeline.stages.tokenize.rows.pack import piece_identity
-from pipeline.stages.verify.training_rows import count_structures_that_differ, count_training_rows_that_differ
+from pipeline.stages.verify.training_rows import (
+    count_chunk_starts_that_differ,
+    count_structures_that_differ,
+    count_training_rows_that_differ,
+)
 
 PAD, BEGIN, END = 0, 1, 2
 TOKENS = {
@@ -63,7 +67,49 @@ def test_structure_of_another_length_makes_every_row_an_offense() -> None:
     assert count(ROWS, {**TOKENS, "structure_kinds": [[11, 12, 13, 14], [21, 22], []]}) == 2
 
 
-LISTS = ("input_ids", "lengths", "piece_ids", "chunk_counts", "chunk_starts")
+CHUNKED = {**TOKENS, "input_ids": [[51, 52, 53, 54, 55], [61, 62], []], "chunk_starts": [[0, 3], [0, 1], []]}
+CHUNKS = {
+    "lengths": PACKED["source_doc_token_lengths"],
+    "chunk_counts": [[1, 2], [0, 1]],
+    "chunk_starts": [[1, 5, 6], [3]],
+}
+
+
+def count_chunks(chunks: dict[str, Any], tokens: dict[str, Any] = CHUNKED) -> int:
+    tables = (pa.table(content) for content in (tokens, PACKED))
+    rows = pa.table({"input_ids": ROWS["input_ids"], **chunks})
+    return count_chunk_starts_that_differ(*tables, rows, (PAD, BEGIN, END))
+
+
+def test_chunk_starts_that_are_the_documents_own_have_no_offense() -> None:
+    assert count_chunks(CHUNKS) == 0
+    assert count_chunks({name: pa.array([], pa.list_(pa.uint32())) for name in ("input_ids", *CHUNKS)}) == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"chunk_starts": [[2, 5, 6], [3]]},
+        {"chunk_starts": [[2, 6, 7], [3]]},
+        {"chunk_starts": [[5, 1, 6], [3]]},
+        {"chunk_starts": [[1, 5], [3]]},
+        {"chunk_starts": [[1, 5, 6], [3, 4]]},
+        {"chunk_counts": [[2, 1], [0, 1]]},
+        {"chunk_counts": [[3], [0, 1]]},
+        {"chunk_counts": [[1, 2], [1, 0]]},
+    ],
+    ids=str,
+)
+def test_a_row_with_other_chunk_starts_is_counted(change: dict[str, Any]) -> None:
+    assert count_chunks({**CHUNKS, **change}) == 1
+
+
+def test_documents_of_other_lengths_make_every_row_an_offense() -> None:
+    assert count_chunks(CHUNKS, {**CHUNKED, "input_ids": [[51, 52, 53, 54], [61, 62], []]}) == 2
+    assert count_chunks(CHUNKS, {**CHUNKED, "chunk_starts": [[0, 3], [0, 9], []]}) == 2
+
+
+LISTS = ("input_ids", "lengths", "piece_ids")
 SOURCE_ROW = {
     "input_ids": [BEGIN, 54, 55, END, BEGIN, 61, 62, END, PAD],
     "source_doc_token_lengths": [4, 4],
@@ -76,8 +122,6 @@ TRAINING_ROW = {
     "input_ids": SOURCE_ROW["input_ids"],
     "lengths": [4, 4],
     "piece_ids": [piece_identity("one", 1), piece_identity("two", 0)],
-    "chunk_counts": [1, 2],
-    "chunk_starts": [2, 5, 6],
     "file_identity": file_identity("a file"),
     "first_commit_index": 3,
 }
@@ -102,12 +146,6 @@ def test_training_rows_that_are_the_packed_rows_have_no_offense() -> None:
         {"lengths": [3, 5]},
         {"piece_ids": [piece_identity("one", 0), piece_identity("two", 0)]},
         {"piece_ids": [piece_identity("one", 1)]},
-        {"chunk_counts": [2, 1]},
-        {"chunk_counts": [1]},
-        {"chunk_starts": [4, 5, 6]},
-        {"chunk_starts": [2, 6, 5]},
-        {"chunk_starts": [2, 5, 8]},
-        {"chunk_starts": [2, 5]},
         {"file_identity": file_identity("another file")},
         {"file_identity": None},
         {"first_commit_index": 4},

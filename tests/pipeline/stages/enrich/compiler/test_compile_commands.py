@@ -10,10 +10,10 @@ from pipeline.stages.enrich.compiler.compile_commands import (
     MAX_DATABASE_BYTES,
     Command,
     context_of,
-    count_local,
     place_of_source,
     read_database,
 )
+from pipeline.stages.enrich.compiler.local_paths import count_local
 from pipeline.stages.enrich.compiler.source_tree import SourceTree
 
 FILES = frozenset(

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pipeline.contracts.gates import GATES
 from pipeline.core.errors import StageError
 from pipeline.core.records import Mention
 from pipeline.pins.build_block import BuildBlock
@@ -19,8 +20,9 @@ from pipeline.stages.enrich.compiler.compiler_index import (
     assign_headers,
     index_source,
 )
+from pipeline.stages.enrich.compiler.source_tree import SourceTree
 from pipeline.stages.enrich.compiler.tools import ABSENT, tool_versions
-from pipeline.stages.enrich.params import CompilerParams
+from pipeline.stages.enrich.params import CompilerParams, EnrichParams
 
 HEADER = "#pragma once\nint twice(int value);\ninline int thrice(int value) { return twice(value) + value; }\n"
 UNIT = """#include "a.h"
@@ -209,3 +211,15 @@ def test_a_database_without_a_command_is_reported(given: bytes) -> None:
 
     assert (index.file("a.cc").detail, index.files) == ("not_in_database", {})
     assert "has no command for any file of the source" in index.notes[0]
+
+
+def test_a_path_that_the_scrubber_leaves_turns_the_gate_red(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path behind an option inside a definition. The gate is asked with a scrubber that does nothing, and with the real one."""
+    given = database("a.cc", extra="'-DFLAGS=\"-I/opt/zanzibar/include\"'")
+    gate = next(gate for gate in GATES if gate.name == "no_local_path_in_a_build_context")
+    files = {"a.cc": GOOD, "b.cc": GOOD}
+    measures = [index_of(files, given).counts]
+    monkeypatch.setattr(SourceTree, "scrubbed", lambda tree, value: value)
+    measures.append(index_of(files, given).counts)
+
+    assert [gate.judge(counts, EnrichParams()).passed for counts in measures] == [True, False]

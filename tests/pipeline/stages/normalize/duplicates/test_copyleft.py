@@ -28,7 +28,7 @@ def test_a_relabeled_copy_is_held(copyleft: str, relabeled: str, fate: str, norm
     made = normalize({"a": {"theirs.c": copyleft}, "b": {"ours.c": relabeled}})
     fates = made.fates()
     assert fates["b/ours.c"].replace("exact", "near") == fate
-    assert made.result.report.num_rows_unaccounted == 0
+    assert made.result.report.measures["num_rows_not_conserved"] == 0
     if fate == "copyleft_copy":
         (row,) = made.rows("duplicates", "duplicates.parquet")
         (refused,) = made.rows("a", "dropped.parquet")

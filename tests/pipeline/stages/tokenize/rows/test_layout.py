@@ -13,7 +13,7 @@ from pipeline.stages.tokenize.stage import pack_split, tokenize
 from pipeline.stages.tokenize.vocabulary import Vocabulary, load_vocabulary
 from pipeline.stages.verify.packed_rows import count_boundary_mismatches, count_documents_not_rebuilt
 from pipeline.stages.verify.tokens import count_ids_out_of_range, count_misaligned_columns, count_special_ids
-from pipeline.stages.verify.training_rows import count_training_rows_that_differ
+from pipeline.stages.verify.training_rows import count_chunk_starts_that_differ, count_training_rows_that_differ
 
 PARAMS = TokenizeParams(vocabulary="tiny-1024", row_length=128)
 BOS, EOS = 1, 2
@@ -133,8 +133,6 @@ def test_chunk_starts_past_the_tokens_or_out_of_order_are_counted(tokens: pa.Tab
         ("input_ids", _set(0, 5, 999)),
         ("lengths", _set(0, 0, 1)),
         ("piece_ids", _set(0, 0, 7)),
-        ("chunk_starts", _set(0, 0, 0)),
-        ("chunk_counts", _set(0, 0, 0)),
     ],
 )
 def test_a_training_row_unlike_its_packed_row_is_counted(
@@ -142,6 +140,16 @@ def test_a_training_row_unlike_its_packed_row_is_counted(
 ) -> None:
     assert count_training_rows_that_differ(packed, _edited(training, column, edit)) == 1
     assert count_training_rows_that_differ(packed, training.slice(1)) == training.num_rows
+
+
+@pytest.mark.parametrize("column", ["chunk_starts", "chunk_counts"])
+def test_a_training_row_with_other_chunks_is_counted(
+    column: str, tokens: pa.Table, packed: pa.Table, training: pa.Table
+) -> None:
+    specials = (0, BOS, EOS)
+    assert count_chunk_starts_that_differ(tokens, packed, training, specials) == 0
+    changed = _edited(training, column, lambda lists: lists[0].__setitem__(0, lists[0][0] + 1))
+    assert count_chunk_starts_that_differ(tokens, packed, changed, specials) == 1
 
 
 def test_training_rows_in_several_chunks_read_alike(packed: pa.Table, training: pa.Table) -> None:

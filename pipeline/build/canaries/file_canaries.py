@@ -1,4 +1,4 @@
-"""Canaries: planted offenses, made at run time and sent through `run_stage` in a scratch store, with the Params of every build.
+"""Canaries in files and archives, made at run time and sent through `run_stage` in a scratch store.
 
 Each is a file of a made source and the fate that it must have. One that is missed means that a rule no longer works, whatever
 the corpus is. To add one, add it to `_plant()`.
@@ -6,9 +6,7 @@ the corpus is. To add one, add it to `_plant()`.
 
 import hashlib
 import io
-import json
 import tarfile
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -19,8 +17,7 @@ from pipeline.build.build import Build, BuildRequest, open_build
 from pipeline.build.recipes import CorpusParams
 from pipeline.build.run_stage import run_stage
 from pipeline.build.stage_objects import parts_of
-from pipeline.contracts.part import DUPLICATES_PART, PartJob, PartOutput
-from pipeline.contracts.stage_report import StageReport
+from pipeline.contracts.part import DUPLICATES_PART
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES
 from pipeline.pins.local_tree import tree_digest
 from pipeline.pins.pins import SourcePin
@@ -48,24 +45,8 @@ class Canary:
         return f"{self.source}/{self.path}"
 
 
-def run_canaries(job: PartJob) -> PartOutput:
-    """Send all canaries, as a part; `num_canaries` and `num_canaries_missed` are measures, canaries.json names each."""
-    assert isinstance(job.params, CorpusParams)
-    caught = send(job.params)
-    measures = {"num_canaries": len(caught), "num_canaries_missed": sum(not seen for seen in caught.values())}
-    content = json.dumps(caught, indent=1, sort_keys=True).encode()
-    return PartOutput({}, StageReport(len(caught), len(caught), measures=measures), {"canaries.json": content})
-
-
-def send(params: CorpusParams) -> dict[str, bool]:
-    """Send all canaries and return of each by name whether it was caught."""
-    with tempfile.TemporaryDirectory(prefix="sluice-canaries-") as folder:
-        root = Path(folder)
-        caught = _send_files(root / "files", params) | _send_archives(root / "archives", params)
-        return dict(sorted(caught.items()))
-
-
-def _send_files(root: Path, params: CorpusParams) -> dict[str, bool]:
+def send_files(root: Path, params: CorpusParams) -> dict[str, bool]:
+    """Send the planted files, and return of each by name whether it met its fate."""
     canaries = _plant()
     for canary in canaries:
         path = root / "trees" / canary.source / canary.path
@@ -80,7 +61,7 @@ def _send_files(root: Path, params: CorpusParams) -> dict[str, bool]:
     return {canary.name: _is_caught(canary, fates) for canary in canaries}
 
 
-def _send_archives(root: Path, params: CorpusParams) -> dict[str, bool]:
+def send_archives(root: Path, params: CorpusParams) -> dict[str, bool]:
     """Send hostile archives: each must fail its source and block the stage, and write nothing outside the store."""
     archives = {
         "canary-climbs-out": _archive("project/../../escaped.c"),

@@ -1,12 +1,18 @@
 """Drops and languages outside their declared bands block the stage and are named; no rule is without a band."""
 
 import re
+from fractions import Fraction
+from math import comb
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import pipeline.stages.normalize
 from pipeline.build.recipes import QUICK, params_of
+from pipeline.contracts.stage_report import StageReport
+from pipeline.stages.normalize.bands import MAX_CHANCE, binomial_tail, drops_outside
 from pipeline.stages.normalize.filters import FILTERS
 from pipeline.stages.normalize.params import DropBands, NormalizeParams
 from tests.pipeline.stages.normalize.conftest import Normalize
@@ -26,22 +32,51 @@ def test_every_reason_in_the_code_has_a_band() -> None:
     notes = {name for text in sources for name in re.findall(r'(?:Drop\(\s*"|"(?=license_))(\w+)"', text)}
     copies = {"exact_duplicate", "near_duplicate", "copyleft_copy"}
     assert {"binary", "license_refused", "contaminated"} <= notes
-    assert notes | copies | set(FILTERS.names) == set(DropBands.model_fields) - {"min_num_files"}
+    assert notes | copies | set(FILTERS.names) == set(DropBands.model_fields)
 
 
-@pytest.mark.parametrize(("limit", "outside"), [(0.25, set()), (0.24, {"drops_are_in_their_bands"})])
+@pytest.mark.parametrize(("limit", "outside"), [(0.01, set()), (0.002, {"drops_are_in_their_bands"})])
 def test_a_rule_that_drops_more_than_its_band_blocks_the_stage_and_says_so(
     limit: float, outside: set[str], normalize: Normalize
 ) -> None:
-    made = normalize(FILES, NormalizeParams(drop_bands=DropBands(min_num_files=4, too_small=limit)))
+    made = normalize(FILES, NormalizeParams(drop_bands=DropBands(too_small=limit)))
     assert failed(made) == outside
     assert made.result.blocked == bool(outside)
-    notes = ("Dropped as too_small: 0.2500 of the files, its band ends at 0.24.",)
+    notes = (f"Dropped as too_small: 1 of 4 files, its band ends at {limit:g}.",)
     assert made.result.notes == (notes if outside else ())
 
 
-def test_few_files_are_judged_by_no_band(normalize: Normalize) -> None:
-    assert not failed(normalize(FILES, NormalizeParams(drop_bands=DropBands(min_num_files=5, too_small=0.0))))
+@given(st.integers(1, 60), st.integers(0, 1000).map(lambda part: part / 1000), st.data())
+def test_the_tail_is_that_of_the_exact_distribution(num_trials: int, share: float, data: st.DataObject) -> None:
+    num_found = data.draw(st.integers(0, num_trials))
+    exact_share = Fraction(share)
+    terms = (
+        comb(num_trials, k) * exact_share**k * (1 - exact_share) ** (num_trials - k)
+        for k in range(num_found, num_trials + 1)
+    )
+    exact = float(sum(terms))
+    found = binomial_tail(num_found, num_trials, share)
+
+    assert (found < MAX_CHANCE) == (exact < MAX_CHANCE) or exact == pytest.approx(MAX_CHANCE, rel=1e-6)
+    if num_found > num_trials * share:
+        assert found == pytest.approx(exact, rel=1e-9, abs=1e-300)
+
+
+@pytest.mark.parametrize(
+    ("num_found", "num_files", "limit", "is_outside"),
+    [
+        (440, 490, 0.5, True),  # most of a small corpus
+        (1, 1_000_000, 0.0, True),  # nothing is allowed
+        (1, 1, 0.2, False),  # one file says little
+        (3, 3, 0.2, True),
+        (300, 1_000, 0.3, False),
+        (30_500, 100_000, 0.3, True),  # half a percent too many is no chance among many
+    ],
+)
+def test_a_band_holds_at_any_size(num_found: int, num_files: int, limit: float, is_outside: bool) -> None:
+    report = StageReport(num_files, num_files - num_found, {"generated": num_found})
+
+    assert bool(drops_outside(report, num_files, DropBands(generated=limit))) == is_outside
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,101 @@
+"""Canaries of a build: files, archives and offenses, sent with the Params of the build through the code that judges it."""
+
+import json
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline.build.canaries.code_digest import code_digest
+from pipeline.build.canaries.file_canaries import send_archives, send_files
+from pipeline.build.canaries.memory_build import MemoryBuild
+from pipeline.build.canaries.offense import Offense
+from pipeline.build.canaries.offenses import OFFENSES
+from pipeline.build.canaries.sound_sources import SOUND_HELD_OUT, write_sound_sources
+from pipeline.build.recipes import CorpusParams
+from pipeline.contracts.gates import GATES, GateVerdict
+from pipeline.contracts.gates_seen import CANARIES, GATES_SEEN
+from pipeline.contracts.part import PartJob, PartOutput
+from pipeline.contracts.stage_report import StageReport
+from pipeline.core.params import canonical_json
+
+
+@dataclass(frozen=True)
+class SentCanaries:
+    """Results of all canaries: whether each was caught, by name, and the offenses that turned each gate red."""
+
+    caught: Mapping[str, bool]
+    gates: Mapping[str, tuple[str, ...]]
+
+
+def run_canaries(job: PartJob) -> PartOutput:
+    """Send all canaries, as a part; canaries.json names each, gates.json the gates that were seen red."""
+    assert isinstance(job.params, CorpusParams)
+    sent = send(job.params)
+    caught = json.dumps(sent.caught, indent=1, sort_keys=True).encode()
+    seen = canonical_json({"code": code_digest(), "gates": sent.gates})
+    return PartOutput({}, files={CANARIES: caught, GATES_SEEN: seen})
+
+
+def measure_canaries(job: PartJob, output: PartOutput) -> StageReport:
+    """Return how many canaries were sent, and how many were missed."""
+    caught = json.loads(output.files[CANARIES])
+    measures = {"num_canaries": len(caught), "num_canaries_missed": sum(not seen for seen in caught.values())}
+    return StageReport(len(caught), len(caught), measures=measures)
+
+
+def send(params: CorpusParams) -> SentCanaries:
+    """Send all canaries."""
+    with tempfile.TemporaryDirectory(prefix="sluice-canaries-") as folder:
+        root = Path(folder)
+        caught = send_files(root / "files", params) | send_archives(root / "archives", params)
+        sent = send_offenses(root / "offenses", params)
+        return SentCanaries(dict(sorted({**caught, **sent.caught}.items())), sent.gates)
+
+
+def send_offenses(root: Path, params: CorpusParams) -> SentCanaries:
+    """Send all offenses through the stages of a sound build. Each is caught by a gate that is green without it and red with it."""
+    build = sound_build(root, params)
+    sound = build.run_all()
+    caught: dict[str, bool] = {}
+    gates: dict[str, tuple[str, ...]] = {gate.name: () for gate in GATES}
+    for offense in OFFENSES:
+        for gate, is_caught in send_offense(offense, build, sound).items():
+            caught[f"{gate}/{offense.name}"] = is_caught
+            gates[gate] += (offense.name,) if is_caught else ()
+    return SentCanaries(caught, gates)
+
+
+def send_offense(offense: Offense, build: MemoryBuild, sound: Mapping[str, GateVerdict]) -> dict[str, bool]:
+    """Send one offense, and return of each of its gates whether that is red with it and green without it."""
+    found: dict[str, bool] = {}
+    for stage in sorted({GATES[gate].stage for gate in offense.gates}):
+        control = build.verdicts(stage, offense.control) if offense.control.is_any else sound
+        red = build.verdicts(stage, offense.changes)
+        of_stage = (gate for gate in offense.gates if GATES[gate].stage == stage)
+        found |= {gate: control[gate].outcome == "passed" and not red[gate].passed for gate in of_stage}
+    return found
+
+
+def sound_build(root: Path, params: CorpusParams) -> MemoryBuild:
+    """Make a build of the sound sources. Its rows have structure, so that the proof of it is seen too."""
+    pins = write_sound_sources(root, params.tokenize.row_length)
+    changes = {
+        "held_out": (SOUND_HELD_OUT,),
+        "tokenize": params.tokenize.model_copy(update={"with_structure": True}),
+    }
+    stand_ins = {"smoke": _step, "loader": _checks, "canaries": _all_caught}
+    return MemoryBuild(params.model_copy(update=changes), pins, root, stand_ins)
+
+
+def _step(job: PartJob) -> PartOutput:
+    return PartOutput({}, answer={"losses": [1.0], "snapshot_id": job.inputs["snapshot"].object_id})
+
+
+def _checks(job: PartJob) -> PartOutput:
+    return PartOutput({}, answer={"checks": [{"num_differing": 0}], "snapshot_id": job.inputs["snapshot"].object_id})
+
+
+def _all_caught(job: PartJob) -> PartOutput:
+    seen = {"code": code_digest(), "gates": {gate.name: ["one"] for gate in GATES}}
+    return PartOutput({}, files={CANARIES: canonical_json({"one": True}), GATES_SEEN: canonical_json(seen)})

@@ -1,0 +1,254 @@
+"""MemoryBuild: the stages of a build, run in memory over small made sources, and run again with an output that was altered.
+
+The stages' own functions make the parts, measure them and add up their reports, and their gates judge. Only the trainer is not
+started and no canaries are sent: stand-ins make what those parts would return.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any
+
+import pyarrow as pa
+
+from pipeline.build.engine import measured
+from pipeline.build.recipes import CorpusParams
+from pipeline.build.run_stage import audited
+from pipeline.contracts.gates import GateVerdict, judge
+from pipeline.contracts.part import MadePart, Part, PartJob, PartOutput, StageOutput
+from pipeline.contracts.stage_report import StageReport
+from pipeline.core.errors import MissingError, SourceError
+from pipeline.core.params import Params, canonical_json, digest
+from pipeline.pins.pins import SourcePin
+from pipeline.pins.selection import Selector
+from pipeline.stages.stages import STAGES, stage_before
+from pipeline.store.objects import REPORT
+
+
+@dataclass(frozen=True)
+class MadeOutput:
+    """The job of a part function and the output that it made."""
+
+    job: PartJob
+    output: PartOutput
+
+
+@dataclass(frozen=True)
+class Alteration:
+    """A change of the part `part` of a stage: of its job, of what it made before that is measured, or of its report.
+
+    A `change` may raise SourceError: then the part fails as a source does.
+    """
+
+    stage: str
+    part: str
+    change: Callable[[MadeOutput], MadeOutput] | None = None
+    job: Callable[[PartJob], PartJob] | None = None
+    report: Callable[[StageReport], StageReport] | None = None
+
+
+@dataclass(frozen=True)
+class Changes:
+    """All differences from the sound build: of parts, and of pins."""
+
+    parts: tuple[Alteration, ...] = ()
+    pin: Callable[[SourcePin], SourcePin] = lambda pin: pin
+
+    @property
+    def is_any(self) -> bool:
+        """True where something differs."""
+        return self != NO_CHANGES
+
+    def of(self, stage: str, part: str) -> tuple[Alteration, ...]:
+        """Return the alterations of one part."""
+        return tuple(each for each in self.parts if (each.stage, each.part) == (stage, part))
+
+
+NO_CHANGES = Changes()
+
+
+@dataclass(frozen=True)
+class MemoryObject:
+    """An object as stages read it, in memory. A file is written when a library must open it by its path."""
+
+    object_id: str
+    kind: str
+    inputs: Mapping[str, str]
+    output: PartOutput
+    folder: Path
+
+    @property
+    def manifest(self) -> "MemoryObject":
+        """The inputs and the kind, as those of a stored object."""
+        return self
+
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return the table `name`, or some of its columns."""
+        table = self.output.tables[name]
+        return table if columns is None else table.select(list(columns))
+
+    def json(self, name: str) -> Any:
+        """Parse a JSON file, the report included."""
+        return json.loads(self._content(name))
+
+    def file(self, name: str) -> Path:
+        """Write one file, unless it is there, and return its path."""
+        path = self.folder / f"{self.object_id}-{name}"
+        if not path.exists():
+            path.write_bytes(self._content(name))
+        return path
+
+    def _content(self, name: str) -> bytes:
+        return canonical_json(asdict(self.output.report)) if name == REPORT else self.output.files[name]
+
+
+@dataclass
+class MemoryBuild:
+    """The stages over `pins`, each run once soundly by `run_all`, and again with changes by `verdicts`.
+
+    `stand_ins` make, by name, the outputs of part functions that would start a program or send canaries.
+    """
+
+    params: CorpusParams
+    pins: Sequence[SourcePin]
+    folder: Path
+    stand_ins: Mapping[str, Callable[[PartJob], PartOutput]]
+    objects: dict[str, MemoryObject] = field(default_factory=dict)
+    stages: dict[str, MemoryObject] = field(default_factory=dict)
+    made: dict[str, MadeOutput] = field(default_factory=dict)
+
+    def run_all(self) -> dict[str, GateVerdict]:
+        """Run every stage soundly, and return the verdict of every gate."""
+        verdicts: dict[str, GateVerdict] = {}
+        for stage in STAGES.names:
+            output, judged = self._run(stage, NO_CHANGES)
+            inputs = {f"part/{name}": object_id for name, object_id in output.parts.items()}
+            content = PartOutput({}, output.report, output.files)
+            self.stages[stage] = self.add(f"{stage}/stage", inputs, content, digest([stage]))
+            verdicts |= judged
+        return verdicts
+
+    def verdicts(self, stage: str, changes: Changes) -> dict[str, GateVerdict]:
+        """Run one stage with changes, in its own parts or in those of stages before, and return the verdicts of its gates."""
+        return self._run(stage, changes)[1]
+
+    def add(self, kind: str, inputs: Mapping[str, str], output: PartOutput, object_id: str) -> MemoryObject:
+        """Add an object that stages can read by its id."""
+        return self.objects.setdefault(object_id, MemoryObject(object_id, kind, inputs, output, self.folder))
+
+    def _run(self, stage: str, changes: Changes) -> tuple[StageOutput, dict[str, GateVerdict]]:
+        context = _Context(self, stage, changes)
+        output = audited(STAGES[stage], context, resolve_name(STAGES[stage].run)(context))
+        verdicts = judge(stage, output.report.gate_measures, context.params)
+        return output, {verdict.gate: verdict for verdict in verdicts}
+
+
+class _Context:
+    """Implementation of `pipeline.contracts.part.StageContext` for one run of one stage in memory."""
+
+    withdrawn: Sequence[Selector] = ()
+    offline = True
+
+    def __init__(self, build: MemoryBuild, stage: str, changes: Changes) -> None:
+        self.build = build
+        self.stage = stage
+        self.changes = changes
+        self.params: Any = build.params.of_stage(stage)
+        self.corpus_params = build.params
+        self.pins = [changes.pin(pin) for pin in build.pins]
+        self.held_out = frozenset(build.params.held_out)
+        self.store_root = build.folder
+        self.upstream = cache(self._upstream)
+        self._unaltered: dict[str, str] = {}
+
+    @property
+    def input_id(self) -> str | None:
+        before = stage_before(self.stage)
+        return None if before is None else self.upstream_id(before)
+
+    @property
+    def inputs(self) -> Mapping[str, str]:
+        before = stage_before(self.stage)
+        return {} if before is None else self.upstream(before)
+
+    def _upstream(self, stage: str) -> Mapping[str, str]:
+        parts = {label.removeprefix("part/"): found for label, found in self.build.stages[stage].inputs.items()}
+        return {name: self._altered(stage, name, object_id) for name, object_id in parts.items()}
+
+    def upstream_id(self, stage: str) -> str:
+        if stage not in self.build.stages:
+            raise MissingError(f"stage {stage}", f"it does not run before {self.stage}", "an earlier stage")
+        return self.build.stages[stage].object_id
+
+    def read(self, object_id: str) -> MemoryObject:
+        return self.build.objects[object_id]
+
+    def make(self, parts: Sequence[Part]) -> tuple[Mapping[str, MadePart], Mapping[str, SourceError]]:
+        made: dict[str, MadePart] = {}
+        failed: dict[str, SourceError] = {}
+        for part in parts:
+            try:
+                made[part.name] = self._make(part)
+            except SourceError as error:
+                failed[part.name] = error
+        return dict(sorted(made.items())), failed
+
+    def _make(self, part: Part) -> MadePart:
+        kind = STAGES[self.stage].part_kind(part.function)
+        inputs = dict(part.inputs)
+        if (
+            kind.measure
+        ):  # what is measured apart from its inputs is not made again for a part of its own stage that was altered
+            inputs = {label: self._unaltered.get(object_id, object_id) for label, object_id in inputs.items()}
+        object_id = digest([kind.kind, part.function, part.name, _plain(part.params), inputs, part.identity])
+        alterations = self.changes.of(self.stage, part.name)
+        if object_id not in self.build.made or any(each.job for each in alterations):
+            job = PartJob(part.name, part.params, self._opened(part), part.identity, part.places)
+            for alteration in alterations:
+                job = alteration.job(job) if alteration.job else job
+            function = self.build.stand_ins.get(part.function) or resolve_name(kind.functions[part.function])
+            made = MadeOutput(job, measured(job, function(job), kind.measure))
+        else:
+            made = self.build.made[object_id]
+        if not alterations:
+            self.build.made[object_id] = made
+        else:
+            made, sound_id, object_id = _changed(made, alterations, kind.measure), object_id, self._new_id()
+            self._unaltered[object_id] = sound_id
+        stored = self.build.add(kind.kind, part.inputs, made.output, object_id)
+        return MadePart(part.name, stored.object_id, made.output.report, unchanged=False)
+
+    def _opened(self, part: Part) -> dict[str, Any]:
+        return {label: self.read(object_id) for label, object_id in part.inputs.items()}
+
+    def _altered(self, stage: str, part: str, object_id: str) -> str:
+        """Return the id of an object of a stage before, or of an altered copy of it."""
+        alterations = self.changes.of(stage, part)
+        if not alterations:
+            return object_id
+        stored = self.read(object_id)
+        made = self.build.made.get(object_id) or MadeOutput(PartJob(part, Params(), {}, {}, {}), stored.output)
+        made = _changed(made, alterations, None)
+        altered_id = digest([object_id, [id(each) for each in alterations]])
+        return self.build.add(stored.kind, stored.inputs, made.output, altered_id).object_id
+
+    def _new_id(self) -> str:
+        return digest([self.stage, "altered", len(self.build.objects)])
+
+
+def _changed(made: MadeOutput, alterations: Sequence[Alteration], measure: str | None) -> MadeOutput:
+    """Apply alterations to an output and measure it again."""
+    for alteration in alterations:
+        if alteration.change:
+            made = alteration.change(made)
+            made = replace(made, output=measured(made.job, made.output, measure))
+        if alteration.report:
+            made = replace(made, output=replace(made.output, report=alteration.report(made.output.report)))
+    return made
+
+
+def _plain(params: Params) -> Any:
+    return params.model_dump(mode="json")

@@ -1,0 +1,65 @@
+"""Sound sources: small made code that passes every gate, in which offenses are planted."""
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+from pipeline.pins.local_tree import tree_digest
+from pipeline.pins.pins import SourcePin
+from pipeline.stages.collect.kinds.local import LocalPin
+
+SOUND, SOUND_HELD_OUT = "canary-sound", "canary-sound-held-out"
+_NUM_ROWS = 3
+_BYTES_IN_TOKEN = 4
+_NOUNS = ("price", "weight", "length", "distance", "duration", "voltage", "pressure", "volume")
+_FUNCTION = """\
+// Return the {name} {noun} number {number}.
+double {verb}_{name}_{noun}_{number}(const std::vector<double>& {noun}s, double {name}) {{
+    double total = {number};
+    for (double {noun} : {noun}s) {{
+        total += {noun} * {name} / {divisor};
+    }}
+    return total;
+}}
+
+"""
+_VERBS = ("collect", "measure", "compare", "combine", "reduce", "convert")
+
+
+def write_sound_sources(folder: Path, row_length: int) -> tuple[SourcePin, ...]:
+    """Write the sources below a folder, enough text for some rows of `row_length` tokens, and return their pins."""
+    num_bytes = _NUM_ROWS * _BYTES_IN_TOKEN * row_length
+    trees = {
+        SOUND: {"first.cpp": _code("first", num_bytes), "second.h": _code("second", 600), "third.c": _c_code()},
+        SOUND_HELD_OUT: {"fourth.cpp": _code("fourth", num_bytes)},
+    }
+    trees[SOUND]["copy.cpp"] = trees[SOUND]["first.cpp"]
+    for name, files in trees.items():
+        (folder / name).mkdir(parents=True)
+        for path, text in files.items():
+            (folder / name / path).write_text(text)
+    return tuple(_pin(name, folder / name) for name in sorted(trees))
+
+
+def _pin(name: str, path: Path) -> LocalPin:
+    return LocalPin(name=name, path=path, digest=tree_digest(path), declared_license="MIT")
+
+
+def _code(name: str, num_bytes: int) -> str:
+    """Make functions of ordinary C++ that differ from those of any other name."""
+    functions = _functions(name)
+    text = "#include <vector>\n\n"
+    while len(text) < num_bytes:
+        text += next(functions)
+    return text
+
+
+def _functions(name: str) -> Iterator[str]:
+    for number in count():
+        noun, verb = _NOUNS[number % len(_NOUNS)], _VERBS[number % len(_VERBS)]
+        yield _FUNCTION.format(name=name, noun=noun, verb=verb, number=number, divisor=number + 2)
+
+
+def _c_code() -> str:
+    lines = [f"static int third_{noun}(int {noun}) {{ return {noun} * {len(noun)} + third; }}" for noun in _NOUNS]
+    return "static int third = 3;\n" + "\n".join(lines) + "\n"

@@ -1,0 +1,214 @@
+"""Local paths in build contexts: the count that the gate judges.
+
+The scrubber rewrites texts by patterns; here each text is split into names, separators and signs, and every separator is
+judged by what is beside it. The two share no code, so that neither hides a mistake of the other: what the scrubber leaves,
+the gate finds. Users too are read from the database anew.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+from urllib.parse import unquote
+
+_TREE_KEYS = frozenset({"unit", "generated", "include_roots", "system_roots", "forced_includes", "forced_macros"})
+"""Keys whose values are paths within the source, or below `<build>`."""
+_LIST_KEYS = frozenset({"compiler", "language", "standard", "options"})
+"""Keys whose values come from fixed lists: a user's name there is a coincidence."""
+_HOMES = frozenset({"home", "Users"})
+_TOKEN = re.compile(r"[\w.+-]+|[/\\]+|.", re.DOTALL)
+_VALUE_OPTIONS = frozenset(
+    [
+        *("-isystem", "-isystem-after", "-iquote", "-idirafter", "-include", "-include-pch", "-imacros", "-isysroot"),
+        *("-iframework", "-iprefix", "-iwithprefix", "-iwithprefixbefore", "-iwithsysroot", "-imultilib", "-framework"),
+        *("-ivfsoverlay", "-cxx-isystem", "-stdlib++-isystem", "-resource-dir", "-working-directory", "-gcc-toolchain"),
+        *("-MF", "-MT", "-MQ", "-MJ", "-MD", "-MMD", "-aux-info", "-dumpdir", "-dumpbase", "-specs", "-wrapper"),
+        *("-sysroot", "-config", "-rpath", "-rpath-link", "-dynamic-linker", "-script", "-LIBPATH"),
+        *("-Fo", "-Fd", "-Fe", "-Fp", "-FI", "-Fi"),
+    ]
+)
+"""Options of gcc, clang, ld and cl that a path follows without a separator, besides those of one letter."""
+_NOT_FIRST = frozenset(" \t\r\n\f\v\"'`<>;,/*()=|&^?!:#[]{}\\")
+"""Signs that no name begins with: `/*` is a comment, `/(` and `/=` divide."""
+_AFTER_A_VALUE = frozenset(")]}*")
+"""Signs after which a slash divides, ends a comment or continues a variable."""
+_NUMBER = re.compile(r"\d[\w.]*")
+
+
+def count_local(contexts: Iterable[str], users: Iterable[str]) -> int:
+    """Count the contexts that hold an absolute path, a path out of the tree, an address or one of the users."""
+    names = [re.compile(rf"(?<!\w){re.escape(user)}(?!\w)") for user in sorted(users)]
+    return sum(any(_is_local(key, text, names) for key, text in _texts(json.loads(context))) for context in contexts)
+
+
+def users_of(database: bytes) -> frozenset[str]:
+    """Return the users below whose home folders a compile database has files or options; none of what is not JSON."""
+    try:
+        pending = [json.loads(database)]
+    except (ValueError, RecursionError):
+        return frozenset()
+    found: set[str] = set()
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict | list):
+            pending += value.values() if isinstance(value, dict) else value
+        elif isinstance(value, str):
+            found.update(_users_in(value))
+    return frozenset(found)
+
+
+def _users_in(text: str) -> Iterator[str]:
+    for folder, user in pairwise(re.split(r"[/\\]+", text)[1:]):
+        name = re.match(r"[^\"'\s]+", user)
+        if folder in _HOMES and name is not None:
+            yield name[0]
+
+
+def _texts(context: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for key, value in context.items():
+        for text in [value] if isinstance(value, str) else value:
+            yield key, text
+
+
+def _is_local(key: str, text: str, names: Sequence[re.Pattern[str]]) -> bool:
+    """Return whether a value names the machine or a user. A path within the source may have any name but not lead out."""
+    if key in _TREE_KEYS:
+        return (
+            text.startswith(("/", "file:")) or re.match(r"[A-Za-z]:[/\\]", text) is not None or ".." in text.split("/")
+        )
+    plain = unquote(text) if "%" in text else text
+    if any(holds_local_path(each) for each in {text, plain if _is_encoded_path(text) else text}):
+        return True
+    return key not in _LIST_KEYS and any(name.search(text) for name in names)
+
+
+def _is_encoded_path(text: str) -> bool:
+    """Return whether separators of a path are encoded: two in one word, or one after a colon, a tilde or `..`."""
+    for word in re.split(r"[\s\"']+", text.lower()):
+        marked = (
+            word.replace("%2f", "\0").replace("%5c", "\0").replace("%3a", "\1").replace("%7e", "~").replace("%2e", ".")
+        )
+        if any(mark in marked for mark in (":\0", "\1\0", "\1/", "\1\\", "..\0", "~\0", "\0\0")):
+            return True
+        _, *names = marked.split("\0")
+        if any(name[:1] not in ("", "/", "\\") and ("/" in name or "\\" in name) for name in names) or any(names[:-1]):
+            return True
+    return False
+
+
+def holds_local_path(text: str) -> bool:
+    """Return whether a text holds an absolute path, a path that leaves its folder, or an address."""
+    tokens, at = _TOKEN.findall(text), 0
+    while at < len(tokens):
+        end = _end_of_variable_path(tokens, at)
+        if end == at and _is_local_at(tokens, at):
+            return True
+        at = max(end, at + 1)
+    return False
+
+
+def _at(tokens: Sequence[str], at: int) -> str:
+    return tokens[at] if 0 <= at < len(tokens) else ""
+
+
+def _is_name(token: str) -> bool:
+    return re.match(r"[\w.+-]", token) is not None
+
+
+def _is_separator(token: str) -> bool:
+    return token[:1] in ("/", "\\") and token != ""
+
+
+def _end_of_variable_path(tokens: Sequence[str], at: int) -> int:
+    """Return the end of a path that begins with a variable (`$X`, `${X}`, `$(X)`, `%X%`, `@X@`); `at` where none does."""
+    sign, first, second, third = (_at(tokens, at + place) for place in range(4))
+    if sign == "$" and re.match(r"\w", first):
+        end = at + 2
+    elif (sign == "$" and (first, third) in {("{", "}"), ("(", ")")}) and _is_name(second):
+        end = at + 4
+    elif sign in ("%", "@") and second == sign and _is_name(first):
+        end = at + 3
+    else:
+        return at
+    while _is_separator(_at(tokens, end)):
+        end += 2 if _is_name(_at(tokens, end + 1)) else 1
+    return end
+
+
+def _is_local_at(tokens: Sequence[str], at: int) -> bool:
+    token, after, second = (_at(tokens, at + place) for place in range(3))
+    if token == "~":
+        return _is_separator(after) or (_is_name(after) and _is_separator(second))
+    if token == "@":
+        return _is_name(_at(tokens, at - 1)) and re.match(r"[\w-]+\.\w", after) is not None
+    if _is_name(token):
+        return re.search(r"(?<!\.)\.\.\Z", token) is not None and _is_separator(after)
+    return _is_separator(token) and _begins_path(tokens, at)
+
+
+def _begins_path(tokens: Sequence[str], at: int) -> bool:
+    """Return whether a run of separators begins a path, by what is before it."""
+    separators, before, after = tokens[at], _at(tokens, at - 1), _at(tokens, at + 1)
+    if before == ":" and _is_after_drive_or_file(tokens, at):
+        return True
+    if before == ":" and separators == "//" and re.search(r"\w\Z", _at(tokens, at - 2)):
+        return False
+    if _is_name(before) and before.strip("+-"):
+        return _is_option(before) and (_is_root(separators, after) or _begins_share(tokens, at))
+    if before in _AFTER_A_VALUE or (before == "%" and _is_name(_at(tokens, at - 2))):
+        return False
+    if separators.endswith("/"):
+        return _begins_at_root(tokens, at)
+    return _begins_share(tokens, at)
+
+
+def _is_option(name: str) -> bool:
+    """Return whether a path follows this name without a separator, as `-I` and `-isystem`."""
+    option = f"-{name.lstrip('-')}"
+    return name.startswith("-") and (re.fullmatch(r"-[A-Za-z]", option) is not None or option in _VALUE_OPTIONS)
+
+
+def _is_root(separators: str, after: str) -> bool:
+    if separators.endswith("/"):
+        return after[:1] not in _NOT_FIRST and after != ""
+    return len(separators) > 1 and re.match(r"\w", after) is not None
+
+
+def _is_after_drive_or_file(tokens: Sequence[str], at: int) -> bool:
+    scheme, comes_comment = _at(tokens, at - 2), tokens[at][0] == "/" and _at(tokens, at + 1) == "*"
+    is_drive = re.search(r"(?<!\w)[A-Za-z]\Z", scheme) is not None or (
+        scheme[-1:].isascii() and _is_option(scheme[:-1])
+    )
+    return scheme.lower().endswith("file") or (is_drive and scheme[-1:].isalpha() and not comes_comment)
+
+
+def _begins_at_root(tokens: Sequence[str], at: int) -> bool:
+    """Return whether a path begins with these slashes: one and a name, or two and two names, as `//` is a comment too."""
+    before, after, second = (_at(tokens, at + place) for place in (-1, 1, 2))
+    num_slashes = len(tokens[at]) - len(tokens[at].rstrip("/"))
+    if not _is_root("/", after):
+        return False
+    if before == ":" and num_slashes > 2:
+        return True
+    if num_slashes > 1:
+        return _is_name(after) and _is_separator(second)
+    divides = before.isspace() and _NUMBER.fullmatch(after) is not None and not _is_separator(second) and second != "@"
+    return not divides and not _ends_element(tokens, at)
+
+
+def _ends_element(tokens: Sequence[str], at: int) -> bool:
+    """Return whether this slash is that of `</name>`."""
+    end = at + 1
+    while end < len(tokens) and (tokens[end] == ":" or _is_name(tokens[end])):
+        end += 1
+    return _at(tokens, at - 1) == "<" and _at(tokens, end) == ">"
+
+
+def _begins_share(tokens: Sequence[str], at: int) -> bool:
+    separators, after, second = tokens[at], _at(tokens, at + 1), _at(tokens, at + 2)
+    if separators.strip("\\"):
+        return False
+    if len(separators) == 1:
+        return after.lower() == "users" and second.startswith("\\")
+    return re.match(r"\w", after) is not None or (after in ("?", ".") and second.startswith("\\"))

@@ -1,0 +1,485 @@
+"""OFFENSES: for each gate the offense that it is there for, planted into the build of the made corpus.
+
+A gate without an entry here has its other mutations all the same; `test_quick_tier.py` asks for the entry.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pipeline.contracts.part import PartJob, StageOutput
+from pipeline.core.digests import document_id, text_sha256
+from pipeline.core.records import Document, EnrichedDocument, SourceFile
+from pipeline.core.table_names import DOCUMENTS, PACKED, TOKENS, TRAINING_ROWS
+from pipeline.pins.build_block import BuildBlock
+from pipeline.pins.local_tree import tree_digest
+from pipeline.stages.collect.kinds.local import LocalPin
+from pipeline.stages.normalize.contamination.evaluation_items import shipped_items
+from pipeline.stages.normalize.drop import Drop
+from tests.mutations import plant
+from tests.mutations.bench import Bench
+
+Tables = dict[str, pa.Table]
+TableEdit = Callable[[Tables], Tables]
+"""An edit of the tables of one source's tokens and rows."""
+
+PART = {
+    "collect": "source",
+    "normalize": "clean",
+    "enrich": "source",
+    "tokenize": "source",
+    "verify": "prove",
+}
+"""The part function that reads each source in a stage."""
+
+
+def offend(gate: str, bench: Bench) -> None:
+    """Plant the offense of a gate, if one is written."""
+    if gate in OF_ROWS:
+        bench.since = "tokenize"
+        plant.alter_tables("tokenize", "source", OF_ROWS[gate])
+    elif gate in OFFENSES:
+        OFFENSES[gate](bench)
+
+
+def is_lost(name: str, salt: str = "", one_in: int = 4) -> bool:
+    """Return for one in `one_in` of names whether it is lost: another choice for another salt."""
+    return hashlib.sha256(f"{salt}:{name}".encode()).digest()[0] % one_in == 0
+
+
+def lose(stage: str, bench: Bench, salt: str = "", function: str | None = None) -> None:
+    """Have a stage lose a quarter of what it reads, without a word."""
+    bench.since = stage
+    if stage == "collect":
+        plant.wrap("pipeline.stages.collect.contents:SourceContents.__init__", partial(_lose_files, salt))
+    else:
+        plant.thin(stage, function or PART[stage], lambda name: not is_lost(name, salt))
+
+
+def _lose_files(salt: str, init: Any) -> Any:
+    def thinned(self: Any, files: Any, *given: Any, **named: Any) -> None:
+        lost = salt if plant.is_corpus() else None
+        init(self, tuple(f for f in files if lost is None or not is_lost(f.path, lost)), *given, **named)
+
+    return thinned
+
+
+# Offenses in the code of a stage, in its inputs and in its parameters.
+
+
+def _wrong_digest(bench: Bench) -> None:
+    bench.since = "collect"
+    bench.pins = (bench.pins[0].model_copy(update={"digest": "0" * 64}), *bench.pins[1:])
+
+
+def _no_revision(bench: Bench) -> None:
+    bench.since = "collect"
+    plant.alter_record(SourceFile, lambda file: {"revision": ""} if is_lost(file["path"]) else {})
+
+
+def _no_license_metadata(bench: Bench) -> None:
+    bench.since = "collect"
+    bench.pins = (bench.pins[0].model_copy(update={"declared_license": ""}), *bench.pins[1:])
+
+
+def _no_code(bench: Bench) -> None:
+    bench.since = "collect"
+    plant.wrap(
+        "pipeline.stages.collect.contents:SourceContents.__init__",
+        lambda init: (
+            lambda self, files, *given, **named: init(self, () if plant.is_corpus() else files, *given, **named)
+        ),
+    )
+
+
+def _replacement_characters(bench: Bench) -> None:
+    bench.since = "normalize"
+    plant.change_result(
+        "pipeline.stages.normalize.decode:decode",
+        lambda found: (
+            replace(found, text=found.text.replace("e", "\ufffd", 1))
+            if plant.is_corpus() and not isinstance(found, Drop)
+            else found
+        ),
+    )
+
+
+def change_texts(change: Callable[[str], str]) -> None:
+    """Have normalize store other texts than those that it made, with digests that fit them."""
+
+    def changed(fields: dict[str, Any]) -> dict[str, Any]:
+        if not is_lost(fields["path"]):
+            return {}
+        text = change(fields["text"])
+        sha256 = text_sha256(text)
+        name = document_id(fields["source"], fields["path"], sha256)
+        return {"text": text, "text_sha256": sha256, "num_bytes": len(text.encode()), "document_id": name}
+
+    plant.alter_record(Document, changed)
+
+
+def _unlicensed(bench: Bench) -> None:
+    bench.since = "normalize"
+    plant.alter_record(Document, lambda file: {"license": "GPL-3.0-only"} if is_lost(file["path"]) else {})
+
+
+def _secret(bench: Bench) -> None:
+    bench.since = "normalize"
+    change_texts(lambda text: f"/* {'AKIA' + 'QWERTYUIOPASDFGH'} */\n{text}")
+
+
+def _solution(bench: Bench) -> None:
+    bench.since = "normalize"
+    solution = shipped_items()[0].solution
+    change_texts(lambda text: f"{text}\n{solution}\n")
+
+
+def _duplicates_stay(bench: Bench) -> None:
+    bench.since = "normalize"
+    plant.change_result(
+        "pipeline.stages.normalize.duplicates.duplicates:find_duplicates",
+        lambda found: [] if plant.is_corpus() else found,
+    )
+
+
+def drop_most(bench: Bench, keep: Callable[[str], bool] = lambda text: is_lost(text, one_in=8)) -> None:
+    """Have a filter drop most files as generated."""
+    bench.since = "normalize"
+    texts: list[str] = []
+    plant.wrap(
+        "pipeline.stages.normalize.filters:score",
+        lambda score: lambda path, text, *more: (texts.append(text), score(path, text, *more))[1],
+    )
+    plant.wrap(
+        "pipeline.stages.normalize.filters:first_broken",
+        lambda found: (
+            lambda *given: Drop("generated", "planted") if plant.is_corpus() and not keep(texts[-1]) else found(*given)
+        ),
+    )
+
+
+def _drop_all(bench: Bench) -> None:
+    drop_most(bench, lambda text: False)
+
+
+def _other_language(bench: Bench) -> None:
+    bench.since = "normalize"
+    bench.pins = tuple(
+        pin.model_copy(update={"languages": {"cpp": (0.0, 0.01)}}) if pin.name == "heron" else pin for pin in bench.pins
+    )
+
+
+def _chunks_end_early(bench: Bench) -> None:
+    bench.since = "enrich"
+    plant.change_result(
+        "pipeline.stages.enrich.chunking.sizes:sized_chunks",
+        lambda chunks: list(chunks)[:-1] if plant.is_corpus() else chunks,
+    )
+
+
+def _no_provenance(bench: Bench) -> None:
+    bench.since = "enrich"
+    plant.alter_record(EnrichedDocument, lambda row: {"provenance": ""} if is_lost(row["path"]) else {})
+
+
+def _no_provenance_of_bytes(bench: Bench) -> None:
+    bench.since = "enrich"
+    plant.alter_record(EnrichedDocument, lambda row: {"provenance_codes": ()} if is_lost(row["path"]) else {})
+
+
+def built_source(bench: Bench, command: str, block: dict[str, Any]) -> None:
+    """Add a source of two files with a compile database, whose only command is given, and a build block."""
+    bench.since = "collect"
+    root = bench.folder / "kestrel"
+    root.mkdir()
+    for name in ("wing", "tail"):
+        body = "\n".join(f"int {name}_{n}(int x) {{ return x * {n + 2} + {n * n}; }}" for n in range(30))
+        (root / f"{name}.cpp").write_text(f"// SPDX-License-{'Identifier'}: MIT\n{body}\n")
+    entry = {"directory": "/build/kestrel", "file": "wing.cpp", "command": command}
+    (root / "compile_commands.json").write_text(json.dumps([entry]))
+    pin = LocalPin(name="kestrel", path=root, digest=tree_digest(root), declared_license="MIT")
+    pin = pin.model_copy(update={"build": BuildBlock(database="compile_commands.json", **block)})
+    bench.pins = tuple(sorted((*bench.pins, pin), key=lambda each: each.name))
+
+
+def _not_compiled(bench: Bench) -> None:
+    built_source(bench, "g++ -c wing.cpp", {"min_build_aware_fraction": 1.0})
+
+
+def _local_path(bench: Bench) -> None:
+    plant.wrap("pipeline.stages.enrich.compiler.source_tree:SourceTree.scrubbed", lambda _: lambda self, value: value)
+    built_source(bench, 'g++ -DPLACE="/opt/x/include" -c wing.cpp', {})
+
+
+def _does_not_parse(bench: Bench) -> None:
+    bench.since = "enrich"
+    syntax = bench.params.enrich.syntax.model_copy(update={"max_num_bytes": 1_000})
+    bench.params = bench.params.model_copy(update={"enrich": bench.params.enrich.model_copy(update={"syntax": syntax})})
+
+
+def _all_held_out(bench: Bench) -> None:
+    bench.since = "normalize"
+    bench.params = bench.params.model_copy(update={"held_out": tuple(pin.name for pin in bench.pins)})
+
+
+def _long_rows(bench: Bench) -> None:
+    bench.since = "tokenize"
+    rows = bench.params.tokenize.model_copy(update={"row_length": 65_536})
+    bench.params = bench.params.model_copy(update={"tokenize": rows})
+
+
+def _one_token_a_byte(bench: Bench) -> None:
+    """Encode without merges: lossless, but each token has one byte."""
+    bench.since = "tokenize"
+
+    def make(init: Any) -> Any:
+        def initialized(self: Any, vocabulary: Any) -> None:
+            init(self, vocabulary)
+            ids = {value: number for number, value in enumerate(vocabulary.token_bytes) if len(value) == 1}
+            self.encode = lambda text: np.array([ids[bytes([byte])] for byte in text.encode()], dtype=np.uint16)
+
+        return initialized
+
+    plant.wrap("pipeline.stages.tokenize.encode:Encoder.__init__", make)
+
+
+def _two_splits(bench: Bench) -> None:
+    """Give a training document the text of a held-out one, as if both had been kept."""
+    bench.since = "enrich"
+    held_out: list[tuple[str, str]] = []
+
+    def changed(job: dict[str, Any]) -> dict[str, Any]:
+        if "documents" not in job["inputs"]:
+            return {}
+        return {"inputs": {label: _WithText(tables, held_out) for label, tables in job["inputs"].items()}}
+
+    plant.alter_record(PartJob, changed)
+
+
+class _WithText(plant.ThinnedTables):
+    """Documents of which the first has the text of the first held-out one, which an earlier part read."""
+
+    def __init__(self, tables: Any, held_out: list[tuple[str, str]]) -> None:
+        super().__init__(tables, lambda name: True)
+        self._held_out = held_out
+
+    def table(self, name: str, columns: Any = None) -> pa.Table:
+        table = self._tables.table(name)
+        first = table.slice(0, 1).to_pylist()[0] if name == DOCUMENTS and table.num_rows else {"split": ""}
+        if first["split"] == "held_out":
+            self._held_out.append((first["text"], first["text_sha256"]))
+        elif first["split"] == "train" and self._held_out:
+            for column, value in zip(("text", "text_sha256"), self._held_out[0], strict=True):
+                table = plant.edit_column(table, column, lambda values, value=value: [value, *values[1:]])
+        return table if columns is None else table.select(list(columns))
+
+
+def _megatron_loses_a_token(bench: Bench) -> None:
+    plant.wrap(
+        "pipeline.formats.megatron:write_megatron",
+        lambda write: lambda path, documents, end_id: write(path, [documents[0][:-1], *documents[1:]], end_id),
+    )
+
+
+def change_tokenizer(content: bytes) -> bytes:
+    """Return a tokenizer.json in which the special spellings are added tokens, as other programs save them."""
+    tokenizer = json.loads(content)
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    vocabulary = tokenizer["model"]["vocab"]
+    specials = sorted((number, text) for text, number in vocabulary.items() if text.startswith("<|"))
+    tokenizer["added_tokens"] = [{"id": number, "content": text, **flags} for number, text in specials]
+    return json.dumps(tokenizer, ensure_ascii=False).encode()
+
+
+def _special_spellings(bench: Bench) -> None:
+    bench.since = "tokenize"
+
+    def changed(output: StageOutput) -> StageOutput:
+        name = "tokenizer.json"
+        return replace(output, files={**output.files, name: change_tokenizer(output.files[name])})
+
+    plant.alter_stage("tokenize", changed)
+
+
+def _no_documents(bench: Bench) -> None:
+    bench.since = "tokenize"
+    plant.alter_tables("tokenize", "source", lambda tables: {name: each.slice(0, 0) for name, each in tables.items()})
+
+
+def _no_canaries(bench: Bench) -> None:
+    plant.constant("pipeline.build.canaries:send", {})
+
+
+def _rule_is_off(bench: Bench) -> None:
+    plant.constant("pipeline.stages.normalize.contamination.decontaminate:Decontaminator.find", None)
+
+
+def _answer(command: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[Bench], None]:
+    """Return an offense of the trainer: it answers something else than it did."""
+
+    def offense(bench: Bench) -> None:
+        known = json.loads((bench.base / "answers.json").read_bytes())["trainer"]
+        bench.answers[command] = change(known[command])
+
+    return offense
+
+
+def _differing(answer: dict[str, Any]) -> dict[str, Any]:
+    first, *others = answer["checks"]
+    return {**answer, "passed": False, "checks": [{**first, "num_differing": 1, "passed": False}, *others]}
+
+
+OFFENSES: dict[str, Callable[[Bench], None]] = {
+    "every_pin_verified": _wrong_digest,
+    "every_file_has_a_revision": _no_revision,
+    "every_pin_declares_a_license": _no_license_metadata,
+    "sources_hold_code": _no_code,
+    "decoding_loses_nothing": _replacement_characters,
+    "every_document_is_licensed": _unlicensed,
+    "no_secret_is_left": _secret,
+    "no_evaluation_item_is_left": _solution,
+    "no_exact_duplicate_is_left": _duplicates_stay,
+    "drops_are_in_their_bands": drop_most,
+    "languages_are_in_their_bands": _other_language,
+    "documents_are_kept": _drop_all,
+    "chunks_conserve_bytes": _chunks_end_early,
+    "provenance_on_every_document": _no_provenance,
+    "provenance_on_every_byte": _no_provenance_of_bytes,
+    "build_shares_are_in_band": _not_compiled,
+    "no_local_path_in_a_build_context": _local_path,
+    "degraded_share_is_in_band": _does_not_parse,
+    "training_rows_exist": _all_held_out,
+    "megatron_reads_back": _megatron_loses_a_token,
+    "special_spellings_stay_text": _special_spellings,
+    "splits_are_apart": _two_splits,
+    "canaries_are_caught": _rule_is_off,
+    "canaries_were_sent": _no_canaries,
+    "loader_repeats_itself": _answer("verify-loader", _differing),
+    "loader_was_checked": _answer("verify-loader", lambda answer: {**answer, "checks": []}),
+    "trainer_takes_a_step": _answer("smoke", lambda answer: {**answer, "losses": []}),
+    "trainer_loss_is_finite": _answer("smoke", lambda answer: {**answer, "losses": [float("nan")]}),
+    "documents_were_decoded": _no_documents,
+    "rows_are_worth_reading": _long_rows,
+    "tokens_carry_enough_text": _one_token_a_byte,
+    "vocabulary_is_used": _one_token_a_byte,
+    **{f"no_row_lost_in_{stage}": partial(lose, stage) for stage in PART},
+}
+"""Offense of each gate whose offense is not an edit of rows."""
+
+
+# Edits of one source's tokens and rows: planted before the stage verify judges, or forged into the store after it has.
+
+
+def edit_list(tables: Tables, name: str, column: str, change: Callable[[list[Any]], list[Any]]) -> Tables:
+    """Change the first longest list of a column, if the table has rows."""
+    table = tables[name]
+    if not table.num_rows:
+        return tables
+
+    def changed(values: list[Any]) -> list[Any]:
+        at = max(range(len(values)), key=lambda index: (len(values[index] or ()), -index))
+        return [change(list(value or ())) if index == at else value for index, value in enumerate(values)]
+
+    return tables | {name: plant.edit_column(table, column, changed)}
+
+
+def edit_all(tables: Tables, name: str, column: str, change: Callable[[list[Any]], list[Any]]) -> Tables:
+    """Change the lists of every row of a column."""
+    table = tables[name]
+    return tables | {name: plant.edit_column(table, column, lambda values: [change(list(v or ())) for v in values])}
+
+
+def _swap_first(values: list[Any]) -> list[Any]:
+    """Exchange the first two that differ."""
+    at = next((index for index in range(1, len(values)) if values[index] != values[0]), None)
+    if at is None:
+        return values
+    changed = list(values)
+    changed[0], changed[at] = values[at], values[0]
+    return changed
+
+
+def with_value(value: Any, at: int = 3) -> Callable[[list[Any]], list[Any]]:
+    """Return a change that puts another value into a list."""
+    return lambda values: [*values[:at], value, *values[at + 1 :]]
+
+
+def _other_type(tables: Tables) -> Tables:
+    table = tables[TRAINING_ROWS["train"]]
+    at = table.schema.get_field_index("lengths")
+    wide = table["lengths"].cast(pa.large_list(pa.int64()))
+    return tables | {TRAINING_ROWS["train"]: table.set_column(at, "lengths", wide)}
+
+
+def _piece_is_gone(tables: Tables) -> Tables:
+    """Take the last row of packed and training rows away."""
+    names = (PACKED["train"], TRAINING_ROWS["train"], PACKED["held_out"], TRAINING_ROWS["held_out"])
+    return tables | {name: tables[name].slice(0, max(0, tables[name].num_rows - 1)) for name in names}
+
+
+def _attend_to_neighbor(tables: Tables) -> Tables:
+    """Have the first piece of a row reach one slot into the second."""
+
+    def changed(values: list[int]) -> list[int]:
+        at = values.index(2) if 2 in values else len(values) - 1
+        return with_value(1, at)(values)
+
+    for split in ("train", "held_out"):
+        tables = edit_list(tables, PACKED[split], "doc_ids", changed)
+    return tables
+
+
+def _commits_go_back(tables: Tables) -> Tables:
+    """Give every document a file and a commit, and rows whose commits go back in time."""
+    tokens = tables[TOKENS]
+    tables = tables | {TOKENS: plant.edit_column(tokens, "filepath_stable_id", lambda values: ["file"] * len(values))}
+    tables[TOKENS] = plant.edit_column(
+        tables[TOKENS], "file_local_commit_index", lambda values: list(range(len(values)))
+    )
+    known = dict(zip(tokens["document_id"].to_pylist(), range(tokens.num_rows), strict=True))
+    for split in ("train", "held_out"):
+        packed = tables[PACKED[split]]
+        indices = [[known[name] for name in names][::-1] for names in packed["source_doc_ids"].to_pylist()]
+        packed = plant.edit_column(packed, "file_local_commit_indices", lambda values, found=indices: found)
+        tables[PACKED[split]] = plant.edit_column(packed, "filepath_stable_id", lambda values: ["file"] * len(values))
+    return tables
+
+
+def _in_both(change: Callable[[list[Any]], list[Any]], column: str, kinds: dict[Any, str]) -> TableEdit:
+    def edited(tables: Tables) -> Tables:
+        for name in kinds.values():
+            tables = edit_list(tables, name, column, change)
+        return tables
+
+    return edited
+
+
+OF_ROWS: dict[str, TableEdit] = {
+    "round_trip_is_exact": lambda tables: edit_list(tables, TOKENS, "input_ids", _swap_first),
+    "every_table_matches_its_schema": _other_type,
+    "columns_are_as_long_as_the_ids": lambda tables: edit_list(tables, TOKENS, "structure_kinds", lambda v: v[:-1]),
+    "columns_are_the_documents_own": lambda tables: edit_list(tables, TOKENS, "structure_kinds", with_value(9)),
+    "specials_only_where_written": lambda tables: edit_list(tables, TOKENS, "input_ids", with_value(2)),
+    "tokens_are_in_range": lambda tables: edit_list(tables, TOKENS, "input_ids", with_value(1024)),
+    "documents_are_rebuilt_from_rows": _piece_is_gone,
+    "rows_respect_their_boundaries": _attend_to_neighbor,
+    "commits_are_in_order": _commits_go_back,
+    "training_rows_equal_packed_rows": _in_both(_swap_first, "input_ids", TRAINING_ROWS),
+}
+"""Offense of each gate that judges the rows of a source, as an edit of its tables."""
+
+
+def write_bytes(table: pa.Table, folder: Path, name: str) -> bytes:
+    """Return a table as the file of that name holds it."""
+    from pipeline.formats.tables import write_table
+
+    folder.mkdir(parents=True, exist_ok=True)
+    write_table(folder, name, table)
+    return (folder / name).read_bytes()

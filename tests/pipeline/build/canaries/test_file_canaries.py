@@ -1,0 +1,33 @@
+"""Files and archives as canaries: their number, and how a rule that no longer detects anything shows."""
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.build.canaries import file_canaries
+from pipeline.build.canaries.file_canaries import send_archives, send_files
+from pipeline.build.recipes import CorpusParams
+from pipeline.stages.normalize.params import NormalizeParams
+
+
+def test_each_is_caught_by_sound_rules(tmp_path: Path) -> None:
+    files, archives = (send(tmp_path / send.__name__, CorpusParams()) for send in (send_files, send_archives))
+
+    assert len(files) >= 30
+    assert len(archives) >= 5
+    assert all((files | archives).values())
+
+
+def test_a_threshold_that_was_moved_lets_the_near_twin_through(tmp_path: Path) -> None:
+    params = CorpusParams()
+    duplicates = params.normalize.duplicates.model_copy(update={"min_jaccard_between_sources": 0.75})
+    normalize: NormalizeParams = params.normalize.model_copy(update={"duplicates": duplicates})
+    caught = send_files(tmp_path / "files", params.model_copy(update={"normalize": normalize}))
+
+    assert [name for name, seen in caught.items() if not seen] == ["canary-twins/near_copy.cpp"]
+
+
+def test_a_canary_that_is_lost_is_missed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(file_canaries, "_fates", lambda store, normalize_id: {})
+
+    assert not any(send_files(tmp_path / "files", CorpusParams()).values())

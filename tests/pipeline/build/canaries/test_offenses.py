@@ -1,0 +1,170 @@
+"""Every gate is seen red in every build: by rule over GATES, a gate that cannot fail is found."""
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from pipeline.build.build import BuildRequest, open_build
+from pipeline.build.canaries.canaries import send_offense, send_offenses, sound_build
+from pipeline.build.canaries.memory_build import MemoryBuild
+from pipeline.build.canaries.offense import Offense
+from pipeline.build.canaries.offenses import OFFENSES
+from pipeline.build.recipes import TINY, CorpusParams, pins_of
+from pipeline.build.run_stage import StageResult, run_stages
+from pipeline.contracts.gates import GATES, NONE, Gate, GateVerdict
+from pipeline.contracts.stage_report import StageReport
+from pipeline.core.params import Params
+from pipeline.stages.stages import STAGES
+from pipeline.store.store import Store
+
+
+@dataclass(frozen=True)
+class Sound:
+    """A sound build, and the verdicts of its gates."""
+
+    build: MemoryBuild
+    verdicts: Mapping[str, GateVerdict]
+
+    def seen_red_by(self, gate: str) -> list[str]:
+        """Send the offenses of a gate, and return those that turn it red."""
+        sent = [offense for offense in OFFENSES if gate in offense.gates]
+        return [offense.name for offense in sent if send_offense(offense, self.build, self.verdicts)[gate]]
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Sound:
+    build = sound_build(tmp_path_factory.mktemp("sound") / "sources", TINY.params)
+    return Sound(build, build.run_all())
+
+
+def test_the_sound_build_passes_every_gate_that_blocks(sound: Sound) -> None:
+    assert [verdict.sentence for verdict in sound.verdicts.values() if verdict.blocking and not verdict.passed] == []
+    assert set(sound.verdicts) == set(GATES.names)
+
+
+@pytest.mark.parametrize("gate", GATES.names)
+def test_every_offense_of_a_gate_turns_it_red(gate: str, sound: Sound) -> None:
+    expected = [offense.name for offense in OFFENSES if gate in offense.gates]
+
+    assert sound.seen_red_by(gate) == expected
+    assert expected
+
+
+@pytest.mark.parametrize("gate", GATES.names)
+def test_a_verdict_that_is_always_passed_is_found(gate: str, sound: Sound, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = Gate.judge
+
+    def lenient(self: Gate, measures: Mapping[str, float], params: Params) -> GateVerdict:
+        verdict = judge(self, measures, params)
+        return replace(verdict, passed=True) if self.name == gate else verdict
+
+    monkeypatch.setattr(Gate, "judge", lenient)
+
+    assert sound.seen_red_by(gate) == []
+
+
+@pytest.mark.parametrize("gate", GATES.names)
+def test_a_measure_that_is_reported_as_a_constant_is_found(
+    gate: str, sound: Sound, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measures = StageReport.gate_measures.fget  # type: ignore[attr-defined]
+    constant = {GATES[gate].measure: GATES[gate].limit.passing}
+    monkeypatch.setattr(StageReport, "gate_measures", property(lambda self: {**measures(self), **constant}))
+
+    assert sound.seen_red_by(gate) == []
+
+
+@pytest.mark.parametrize("name", [kind.measure for stage in STAGES for kind in stage.parts if kind.measure])
+def test_a_measure_function_that_is_not_run_again_is_found(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path
+) -> None:
+    """Each function is made to return what it returned at first: for the sound source, which is sent first."""
+    module, function = name.split(":")
+    measure, reports = getattr(__import__(module, fromlist=[function]), function), {}
+
+    def first(job, output):
+        return reports.setdefault(job.name, measure(job, output))
+
+    monkeypatch.setattr(f"{module}.{function}", first)
+    sent = send_offenses(tmp_path / "sent", TINY.params)
+
+    assert not all(sent.caught.values())
+
+
+def test_an_offense_that_the_gate_is_red_without_proves_nothing(sound: Sound) -> None:
+    offense = OFFENSES["ids_that_never_occur"]
+
+    assert send_offense(offense, sound.build, sound.verdicts) == {"vocabulary_is_used": True}
+    assert send_offense(replace(offense, control=offense.changes), sound.build, sound.verdicts) == {
+        "vocabulary_is_used": False
+    }
+
+
+LATE = Gate("lately_registered", "collect", "num_failed_sources", NONE, "A gate of a program.")
+
+
+def test_a_gate_that_a_program_registers_needs_an_offense_of_the_program(tmp_path: Path) -> None:
+    offense = Offense("lately_registered_too", (LATE.name,), OFFENSES["source_of_other_bytes"].changes)
+    with GATES.registered(LATE):
+        assert send_offenses(tmp_path / "one", TINY.params).gates[LATE.name] == ()
+        with OFFENSES.registered(offense):
+            sent = send_offenses(tmp_path / "two", TINY.params)
+    assert sent.gates[LATE.name] == (offense.name,)
+    assert sent.caught[f"{LATE.name}/{offense.name}"]
+
+
+@pytest.fixture
+def copied(tiny_store: Store, tmp_path: Path) -> Store:
+    shutil.copytree(tiny_store.root, tmp_path / "store")
+    return Store(tmp_path / "store")
+
+
+def rebuild(store: Store, params: CorpusParams = TINY.params, num_workers: int = 1) -> StageResult:
+    with open_build(BuildRequest("tiny", params, pins_of(TINY), "a test", num_workers), store) as build:
+        return list(run_stages(build))[-1]
+
+
+@pytest.mark.parametrize("gate", ["round_trip_is_exact", "chunks_conserve_bytes", "trainer_takes_a_step"])
+def test_a_build_that_changes_nothing_is_stopped_by_a_gate_that_cannot_fail(
+    gate: str, copied: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert rebuild(copied).unchanged
+    judge = Gate.judge
+    monkeypatch.setattr(
+        Gate,
+        "judge",
+        lambda self, *given: replace(judge(self, *given), passed=True) if self.name == gate else judge(self, *given),
+    )
+    result = rebuild(copied)
+
+    blocked = {verdict.gate for verdict in result.verdicts if verdict.blocking and not verdict.passed}
+    assert blocked == {"canaries_are_caught", "every_gate_was_seen_red"}
+    assert f"Gates that no offense turned red: {gate}." in result.notes
+
+
+def test_a_build_with_workers_sends_the_offense_of_a_program(copied: Store) -> None:
+    offense = Offense("lately_registered_too", (LATE.name,), OFFENSES["source_of_other_bytes"].changes)
+    params = TINY.params.model_copy(
+        update={"verify": TINY.params.verify.model_copy(update={"min_bytes_per_token": 1.4})}
+    )
+    with GATES.registered(LATE):
+        blocked = rebuild(copied, num_workers=2)
+        with OFFENSES.registered(offense):
+            passed = rebuild(copied, params, num_workers=2)
+
+    assert blocked.blocked
+    assert f"Gates that no offense turned red: {LATE.name}." in blocked.notes
+    assert not passed.blocked
+
+
+def test_the_offenses_that_each_gate_was_seen_red_by_are_stored(copied: Store) -> None:
+    result = rebuild(copied)
+    seen = copied.read(result.parts["canaries"]).json("gates.json")
+
+    assert list(seen["gates"]) == sorted(GATES.names)
+    assert all(seen["gates"].values())
+    assert json.dumps(seen["code"])

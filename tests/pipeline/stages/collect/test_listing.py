@@ -1,0 +1,126 @@
+"""Listings name what bytes hold, without the code that collect reads them with."""
+
+import io
+import subprocess
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.stages.collect.listing import list_archive, list_commit, list_folder, list_lines
+
+NAMES = ["src/a.c", "src/deep/er/b.h", "LICENSE", "päth/ü.c", "x" * 60 + "/" + "y" * 120 + ".c", "z/" * 60 + "long.c"]
+PART = st.text(
+    st.characters(codec="utf-8", exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=130
+)
+
+
+def names(path: Path) -> list[str]:
+    return sorted(listed.name.decode("utf-8", "surrogateescape") for listed in list_archive(path))
+
+
+def write_tar(path: Path, files: list[str], mode: str = "w", layout: int = tarfile.PAX_FORMAT) -> None:
+    with tarfile.open(path, mode, format=layout) as archive:
+        for number, name in enumerate(files):
+            info = tarfile.TarInfo(name)
+            info.size = 700 * number
+            archive.addfile(info, io.BytesIO(b"x" * info.size))
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz", "w:xz", "w:bz2"])
+@pytest.mark.parametrize("layout", [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT])
+def test_a_tar_is_listed_in_every_compression_and_layout(tmp_path: Path, mode: str, layout: int) -> None:
+    write_tar(tmp_path / "archive", NAMES, mode, layout)
+
+    assert names(tmp_path / "archive") == sorted(NAMES)
+
+
+def test_ustar_prefixes_are_joined(tmp_path: Path) -> None:
+    long = "a" * 80 + "/" + "b" * 80 + ".c"
+    write_tar(tmp_path / "archive", ["top.c", long], layout=tarfile.USTAR_FORMAT)
+
+    assert names(tmp_path / "archive") == [long, "top.c"]
+
+
+def test_folders_are_left_out_links_are_listed_and_the_top_folder_is_removed(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "archive", "w") as archive:
+        for name, kind in {"top": tarfile.DIRTYPE, "top/a.c": tarfile.REGTYPE, "top/b.c": tarfile.SYMTYPE}.items():
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = kind, "a.c" if kind == tarfile.SYMTYPE else ""
+            archive.addfile(info)
+
+    assert names(tmp_path / "archive") == ["a.c", "b.c"]
+
+
+@pytest.mark.parametrize("is_64", [False, True])
+def test_a_zip_is_listed_by_its_directory(tmp_path: Path, is_64: bool) -> None:
+    with zipfile.ZipFile(tmp_path / "archive", "w") as archive:
+        archive.writestr("folder/", "")
+        for name in NAMES:
+            with archive.open(name, "w", force_zip64=is_64) as member:
+                member.write(b"int a;")
+
+    assert names(tmp_path / "archive") == sorted(NAMES)
+
+
+@given(
+    st.lists(
+        st.lists(PART.filter(lambda part: part not in (".", "..")), min_size=2, max_size=4), min_size=2, max_size=6
+    )
+)
+def test_a_listing_agrees_with_the_standard_library(
+    tmp_path_factory: pytest.TempPathFactory, parts: list[list[str]]
+) -> None:
+    files = sorted({f"{number}/" + "/".join(part) for number, part in enumerate(parts)})
+    path = tmp_path_factory.mktemp("listing") / "archive"
+    write_tar(path, files)
+
+    assert names(path) == files
+
+
+def test_a_commit_is_listed_with_links_and_odd_names(tmp_path: Path) -> None:
+    def git(*arguments: str) -> str:
+        settings = ("-c", "user.name=n", "-c", "user.email=e@x", "-c", "init.defaultBranch=main")
+        done = subprocess.run(["git", *settings, *arguments], cwd=tmp_path / "r", check=True, capture_output=True)
+        return done.stdout.decode().strip()
+
+    (tmp_path / "r" / "src").mkdir(parents=True)
+    git("init", "--quiet")
+    for name in ("src/a.c", "b \n.c", "é.h"):
+        (tmp_path / "r" / name).write_text(name)
+    (tmp_path / "r" / "link.c").symlink_to("src/a.c")
+    git("add", "-A")
+    git("commit", "--quiet", "-m", "all")
+    commit = git("rev-parse", "HEAD")
+    git("repack", "-adq")
+    (pack,) = (tmp_path / "r").glob(".git/objects/pack/*.pack")
+
+    found = sorted(listed.name.decode() for listed in list_commit(pack, commit))
+    assert found == sorted(["src/a.c", "b \n.c", "é.h", "link.c"])
+
+
+def test_a_folder_is_listed_without_git_and_without_following_links(tmp_path: Path) -> None:
+    for name in ("a.c", "deep/b.c", ".git/config", "deep/.git"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    (tmp_path / "loop").symlink_to(tmp_path)
+
+    assert sorted(listed.name for listed in list_folder(tmp_path)) == [b"a.c", b"deep/b.c", b"loop"]
+
+
+def test_lines_are_listed_by_path_or_by_number(tmp_path: Path) -> None:
+    lines = ['{"p": "a.c", "l": "MIT"}', "", "no json", '{"q": 1}', '{"p": "b.c"}', "[1]"]
+    (tmp_path / "lines").write_text("\n".join(lines))
+
+    found = [tuple(listed) for listed in list_lines(tmp_path / "lines", "p", "l")]
+    assert found == [
+        (b"a.c", "line 1", False),
+        (b"a.c.license", None, True),
+        (b"line 3", None, False),
+        (b"line 4", None, False),
+        (b"b.c", "line 5", False),
+        (b"line 6", None, False),
+    ]

@@ -1,0 +1,197 @@
+"""Paths of a machine in definitions: the scrubber removes them and the gate finds them, each without the other."""
+
+import json
+import re
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.stages.enrich.compiler.compile_commands import users_named_in
+from pipeline.stages.enrich.compiler.definition_scrubber import ELSEWHERE, scrub_definition
+from pipeline.stages.enrich.compiler.local_paths import count_local, holds_local_path, users_of
+
+PLACES = (("/ci/work/p/build", "build"), ("/ci/work/p", "source"))
+SECRET = "zanzibar"
+"""Name that is only in planted paths."""
+
+PATHS = (
+    *(
+        f"/opt/{SECRET}/include",
+        f"/{SECRET}",
+        f"/{SECRET}/",
+        f"/opt/{SECRET}-1.2/lib64/libx.so.1",
+        f"/opt/my.{SECRET}/x",
+    ),
+    *(f"/opt/./../{SECRET}", f"/ö/{SECRET}", f"/opt/@{SECRET}/x", f"/$USER/{SECRET}", f"/opt/{SECRET}/*.h"),
+    *(rf"C:\{SECRET}", rf"c:\\work\\{SECRET}", f"C:/work/{SECRET}", f"D:/{SECRET}"),
+    *(rf"\\box\{SECRET}", rf"\\\\box\\{SECRET}", rf"\\?\C:\{SECRET}", rf"\\.\pipe\{SECRET}", rf"\Users\{SECRET}\x"),
+    *(f"//box/{SECRET}", f"//{SECRET}/share/x", f"~/{SECRET}", f"~{SECRET}/x", rf"~\{SECRET}"),
+    *(f"file:///{SECRET}", f"file://host/{SECRET}/x", f"FILE:/{SECRET}", f"sqlite:////data/{SECRET}.db"),
+    *(f"unix:///run/{SECRET}", f"../{SECRET}", f"../../lib/{SECRET}", rf"..\{SECRET}", rf"\/opt\/{SECRET}"),
+    *(f"%2Fopt%2F{SECRET}", f"%2fopt/{SECRET}", f"C%3A%5C{SECRET}%5Cx", f"file%3A%2F%2F%2Fopt%2F{SECRET}"),
+    *(f"%7E%2F{SECRET}", f"..%2F{SECRET}", f"%5C%5Cbox%5C{SECRET}", f"%2FProgram%20Files%2F{SECRET}"),
+    *(rf"/opt/a\ b/{SECRET}", f"/a,/opt/{SECRET}", f"/usr:/opt/{SECRET}"),
+)
+BEFORE = (
+    *(
+        "",
+        '"',
+        "'",
+        '\\"',
+        "`",
+        " ",
+        "\t",
+        "\n",
+        "=",
+        ":",
+        ",",
+        ";",
+        "(",
+        "[",
+        "{",
+        "<",
+        "|",
+        "&",
+        "!",
+        "@",
+        "#",
+        "?",
+        "^",
+    ),
+    *("-I", "-I ", '-I"', "-I=", "-L", "-B", "-F", "-T", "-o", "-l", "-isystem", "-isystem ", "-iquote", "-idirafter"),
+    *("-include", "-imacros", "-isysroot", "-iframework", "-MF", "--sysroot", "--sysroot=", "-fplugin=", "-Wl,-rpath,"),
+    *("-Wl,-rpath=", "-Wl,-T", "-DA=", '-DB=\\"', "-ffile-prefix-map=a=", "-specs=", "PATH=a:", "a:b:", "A=1;B=", "f("),
+    *("#include <", "x, ", "x = ", "https://host/a?b=1 ", "text ", "a/b ", "$ORIGIN/../lib:", "${X}/y:", "(a)/b "),
+    *("/* c */ ", "-std=c++17 -I", "--x=", "//c \n", "+", "@ ", "-D'DIV(a,b)=((a)/(b))' -I", "2026/11/22 "),
+)
+AFTER = ("", '"', "'", '\\"', " -O2", ":b", ",b", ";", ")", "]", ">", "\n", " tests/data", "/..", "%", "|x", " // c")
+
+ORDINARY = (
+    *("", "X", "X=1", "X=a/b", "X=a/b/c.h", "X=./a", "X=a//b", "DIV(a,b)=((a)/(b))", "DIV(a,b)=(a)/b", "D=(a)/(b)/2"),
+    *("H=x[1]/y", "D=a / b", "D=(a) / b", "D=(a) /2", "D=x /2.0f", "D=a/2", "D=1/2", "X=a /= b", "X=/*c*/1", "X=/* a/b */"),
+    *("X=1 // a", "X=//a", "X=/", 'X="/"', "X='/'", 'SEP=" / "', 'X="//"', 'X="\\\\"', "X='\\\\'", 'X="a\\nb"'),
+    *('X="Options:\\n"', r'X="a\\nb"', "STD=-std=c++17", "F=-std=gnu++20 -O2", "F=-Iinclude/x", "F=-I include", "F=-DX=a/b"),
+    *("F=-Wl,-rpath,$ORIGIN/../lib", "R=$ORIGIN/../lib", "R=${ROOT}/include", "R=$(ROOT)/include", "R=%ROOT%/x"),
+    *(r"R=%ROOT%\x", "R=@PREFIX@/lib", "R=$$ORIGIN/../../x", "F=--a-b/c", "F=x-I/y", "D=2026/11/22"),
+    *('D="22/11/2026 10:30:00"', 'M="text/plain"', 'M="application/json;q=0.8,*/*;q=0.1"', 'U="http://example.org/a/b?c=d"'),
+    *('U="https://host:8080/x"', "U=git+ssh://host/a", 'U="s3://bucket/key"', 'H="<a.h>"', "H=<sys/types.h>", 'H="</b>"'),
+    *('H="<b>x</b>"', 'H="x</ns:b>"', 'P="%s/%s"', 'P="%d:%d"', 'P="%2f"', 'P="%02d/%02d"', 'P="50%"', "V=1.2.3"),
+    *("V=v1.2-3/4", "E=a@b", "E=a@", "E=@a", "N=a~b", "N=~0", "N=~MASK", "Q=a%2Fb", "Q=a%20b", "Q=http%3A%2F%2Fhost%2Fx"),
+    *("T=x?a:b", "T=std::x", "T=a::b/c", "T=C:", "T=a:b", "B=a|b", "G=*/x", "G=a/*.h", r"W=a\b", r"W=src\a.cc", "A=a->b"),
+    *("O=a>b", r"J=application\/json", "S=...", "S=a...", "I=1e-3/x", "L=c++/v1", "K=a+b/c", "K=a-b/c", "Z=é/ü", "Z=a_/b"),
+)  # fmt: skip
+
+
+def scrub(value: str, users: frozenset[str] = frozenset()) -> str | None:
+    return scrub_definition(value, PLACES, users)
+
+
+def _means_something_else(before: str, path: str, after: str) -> bool:
+    """Return whether the parts together are no path: `</x>` ends an element, `a://x` is a URL."""
+    ends_element = before.endswith("<") and after == ">" and path == f"/{SECRET}"
+    return ends_element or (re.search(r"\w:\Z", before) is not None and path.startswith("//"))
+
+
+def context(*defines: str) -> str:
+    return json.dumps({"unit": "a.cc", "defines": defines})
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_the_gate_finds_a_path_wherever_it_is_in_a_definition_and_the_scrubber_removes_it(path: str) -> None:
+    for before in BEFORE:
+        for after in AFTER:
+            if _means_something_else(before, path, after):
+                continue
+            value = f"FLAGS={before}{path}{after}"
+            scrubbed = scrub(value)
+
+            assert count_local([context(value)], []) == 1, value
+            assert scrubbed is None or SECRET not in scrubbed, (value, scrubbed)
+            assert scrubbed is None or count_local([context(scrubbed)], []) == 0, (value, scrubbed)
+
+
+@pytest.mark.parametrize("value", ORDINARY)
+def test_what_is_no_path_of_a_machine_is_kept_and_passes(value: str) -> None:
+    for wrapped in (value, f'F="-D{value}"', f"F(x)={value}", f"A={value} -O2"):
+        assert scrub(wrapped) == wrapped
+        assert count_local([context(wrapped)], []) == 0, wrapped
+
+
+SIGNS = st.sampled_from(
+    [*"/\\:.~@$%{}()<>\"' ,;=-+*IDx2", "..", "//", "\\\\", "file:", "%2F", "%5c", "%3A", "C:", "-I", "-isystem", "opt"]
+)
+NAMES = st.from_regex(r"[\w][\w.+-]{0,8}", fullmatch=True)
+
+
+@settings(max_examples=800, deadline=None)
+@given(st.lists(SIGNS | NAMES, max_size=14).map("".join))
+def test_the_gate_finds_nothing_in_what_the_scrubber_returns(value: str) -> None:
+    """So that a build of a database with any definition passes."""
+    scrubbed = scrub(f"X={value}", frozenset({"ann"}))
+
+    assert scrubbed is None or count_local([context(scrubbed)], ["ann"]) == 0
+
+
+@settings(max_examples=500, deadline=None)
+@given(
+    st.lists(st.sampled_from(BEFORE), min_size=1, max_size=3).map(" ".join),
+    st.lists(NAMES, min_size=0, max_size=4),
+    st.sampled_from(["/", "C:\\", "c:/", "//h/", "file:///", "~/", "\\\\h\\"]),
+    st.sampled_from(AFTER),
+)
+def test_a_path_of_any_names_behind_any_words_is_found_and_removed(
+    before: str, names: list[str], root: str, after: str
+) -> None:
+    path = root + "/".join([*names, SECRET, "x"])
+    value = f"X={before} {before}{path}{after}"
+    if _means_something_else(before, path, after):
+        return
+    scrubbed = scrub(value)
+
+    assert count_local([context(value)], []) == 1
+    assert scrubbed is None or SECRET not in scrubbed
+
+
+@given(
+    st.lists(NAMES.filter(lambda name: ".." not in name), min_size=1, max_size=5),
+    st.sampled_from(["", "-I", "-I ", "a=", "$X/", "x:"]),
+)
+def test_relative_paths_are_kept_whatever_their_names_are(names: list[str], before: str) -> None:
+    value = f'X="{before}{"/".join(names)}"'
+
+    assert scrub(value) == value
+    assert count_local([context(value)], []) == 0
+
+
+@pytest.mark.parametrize("path", ["/x", "../x", "a/../../x", "C:/x", "C:\\x", "file:x", "<build>/../x"])
+def test_a_path_of_the_tree_that_leads_out_of_it_is_found(path: str) -> None:
+    for key in ("unit", "generated", "include_roots", "system_roots", "forced_includes", "forced_macros"):
+        value = path if key == "unit" else ["a", path]
+        assert count_local([json.dumps({key: value})], []) == 1, key
+
+
+def test_users_are_read_from_decoded_text_by_both() -> None:
+    database = json.dumps(
+        [{"directory": "/home/é.ric/p", "command": 'c++ "-IC:\\Users\\Ann Smith\\x"', "file": "/mnt/home/bo/a.cc"}]
+    )
+    for content in (database, database.replace("/", "\\/")):
+        assert users_of(content.encode()) == users_named_in(content.encode()) == {"é.ric", "Ann", "bo"}
+    assert users_of(b"[") == users_of(b"\xff") == frozenset()
+    assert scrub("BY=é.ric", users_of(database.encode())) == f"BY={ELSEWHERE}"
+    assert count_local([context("BY=é.ric")], users_of(database.encode())) == 1
+
+
+@pytest.mark.parametrize(
+    "part", ["/", "\\", "-", "+", "$", "%2f", "~", "@", "a", "../", ":/", "a.", "%", "$a", '"a ', "-I", "</", "${"]
+)
+def test_a_long_definition_takes_linear_time(part: str) -> None:
+    """Quadratic searches would take minutes here."""
+    value = "X=" + part * (100_000 // len(part))
+    started = time.process_time()
+    scrub(value)
+    holds_local_path(value)
+    count_local([context(value)], [])
+
+    assert time.process_time() - started < 5
