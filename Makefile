@@ -6,7 +6,7 @@ RUN := .venv/bin/python
 PYTEST = $(RUN) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 READY := $(if $(filter .venv/%,$(RUN)),.venv/installed) # another RUN brings its own libraries: nothing is installed
 
-.PHONY: demo test quick check accept campaign mutations bench test-gpu bench-gpu bench-gpu-dry first-light dev clean
+.PHONY: demo test quick check accept campaign mutations bench test-gpu bench-gpu bench-gpu-dry first-light peers consumers dev clean
 
 demo: $(READY) ## collect to promote, then train, stop and resume
 	$(RUN) -m assets.demo --recipe $(RECIPE)
@@ -31,6 +31,12 @@ mutations: $(READY) ## plant every fault and print which gate, canary or test sa
 
 bench: $(READY) ## every figure, side by side, into docs/benchmarks.md
 	$(RUN) -m tests.benchmarks --write docs/benchmarks.md
+
+peers: .venv/installed ## the projects that `make bench` compares with, each pinned in an environment of its own below .peers
+	$(RUN) -m tests.tools.other_environments peers
+
+consumers: .venv/installed ## the projects that read exports and loaders, each in an environment of its own; runs their tests there
+	$(RUN) -m tests.tools.other_environments consumers
 
 test-gpu: $(READY) ## the tests that need a GPU
 	$(RUN) -m pytest -m gpu
@@ -62,7 +68,7 @@ dev: .venv/installed ## the UI and the daemon, on localhost
 	DAGSTER_HOME=$(CURDIR) exec .venv/bin/dagster dev -h 127.0.0.1 -w workspace.yaml
 
 clean: ## everything that can be made again, except the store
-	rm -rf .venv .mypy_cache .ruff_cache .import_linter_cache dist build *.egg-info
+	rm -rf .venv .peers .consumers .mypy_cache .ruff_cache .import_linter_cache dist build *.egg-info
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

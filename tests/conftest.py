@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.allowed_skips import pytest_make_collect_report, pytest_runtest_makereport  # noqa: F401 (hooks)
+
 if TYPE_CHECKING:
     from pipeline.build.run_stage import StageResult
     from pipeline.store.store import Store

@@ -6,7 +6,7 @@ import re
 import sys
 from pathlib import Path
 
-from tests.benchmarks.figure import Benchmark, Figure, machine
+from tests.benchmarks.figure import NOT_MEASURED, Benchmark, Figure, machine
 from tests.benchmarks.pipeline.cleaning import collect_normalize_full, one_more_source
 from tests.benchmarks.pipeline.end_to_end import dagster_overhead, end_to_end_full, end_to_end_quick
 from tests.benchmarks.pipeline.near_duplicates import million_documents, near_duplicates
@@ -56,7 +56,9 @@ BENCHMARKS: dict[str, Benchmark] = {
 HEAD = """# Benchmarks
 
 Made by `make bench`; do not edit. Peers are measured in the same run, in turn; single times on shared machines mean little,
-ratios more. Machine of the newest run: {machine}; rows that it did not measure are of an earlier one.
+ratios more. `make peers` installs them; without its peer a row is "not measured".
+
+Machine of the newest run: {machine}; rows that it did not measure are of an earlier one.
 
 | figure | value | unit | to reach | holds | beside | its value | ratio |
 |---|---|---|---|---|---|---|---|
@@ -64,7 +66,7 @@ ratios more. Machine of the newest run: {machine}; rows that it did not measure 
 
 
 def main() -> int:
-    """Measure; exit 1 if a figure misses what it was to reach."""
+    """Measure; exit 1 if a figure misses what it was to reach. One that is not measured neither holds nor misses."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks")
     parser.add_argument("names", nargs="*", help=f"which of {', '.join(BENCHMARKS)}; all unless given")
     parser.add_argument("--json", action="store_true", help="one JSON object a line on stdout")
@@ -79,10 +81,10 @@ def main() -> int:
             figures.append(figure)
             if options.json:
                 print(json.dumps(figure.as_json()), flush=True)
-            print(f"{figure.name}: {figure.value} {figure.unit} ({figure.reach})", file=sys.stderr)
+            print(f"{figure.name}: {_verdict(figure)}, {figure.value} {figure.unit} ({figure.reach})", file=sys.stderr)
         if options.write:  # after each, so that a run that is stopped leaves what it measured
             options.write.write_text(page(options.write, figures))
-    return int(not all(figure.holds for figure in figures))
+    return int(any(figure.holds is False for figure in figures))
 
 
 def page(path: Path, figures: list[Figure]) -> str:
@@ -103,13 +105,17 @@ def _benchmark_of(name: str) -> str:
     return re.split(r"[/,| ]", name, maxsplit=1)[0]
 
 
+def _verdict(figure: Figure) -> str:
+    return NOT_MEASURED if figure.holds is None else "yes" if figure.holds else "**no**"
+
+
 def _row(figure: Figure) -> str:
     cells = (
         figure.name,
         figure.value,
         figure.unit,
         figure.reach,
-        "yes" if figure.holds else "**no**",
+        _verdict(figure),
         figure.peer,
         figure.peer_value,
     )

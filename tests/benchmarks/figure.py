@@ -6,22 +6,28 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+NOT_MEASURED = "not measured"
+
 
 @dataclass(frozen=True)
 class Figure:
-    """`holds` says whether `value` reached `reach`. `ratio` is value over peer_value, where there is a peer."""
+    """`holds` says whether `value` reached `reach`; None is "not measured", as where the peer is not installed.
+
+    `ratio` is value over peer_value, where there is a peer.
+    """
 
     name: str
-    value: float
+    value: float | None
     unit: str
     reach: str
-    holds: bool
+    holds: bool | None
     peer: str | None = None
     peer_value: float | None = None
     ratio: float | None = None
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self) | {"machine": machine()}
+        """Return the figure for `--json`; `holds` is the string of the page where it is not measured."""
+        return asdict(self) | {"holds": NOT_MEASURED if self.holds is None else self.holds, "machine": machine()}
 
 
 Benchmark = Callable[[], list[Figure]]

@@ -29,4 +29,4 @@ def sandbox() -> None:
     """Skip the tests that run commands of a source where the kernel grants no sandbox: nothing is run there at all."""
     run = run_confined(["/bin/true"], {}, ["/bin"], Limits(20, 60, 1 << 30))
     if run.failure == "no_sandbox":
-        pytest.skip(run.output)
+        pytest.skip(f"the kernel grants no sandbox: {run.output}")

@@ -3,9 +3,10 @@
 import json
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 
@@ -17,10 +18,10 @@ from pipeline.stages.normalize.params import VENDORED_ROOTS, DuplicateParams
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.pipeline.slices import place_digest, texts
 from tests.support.cpp_tokens import tokens
+from tests.tools.other_environments import absent, peer_python
 
 NUM_FILES = 3_000
 REACH_HIGH, REACH_MIDDLE = 0.995, 0.94
-ABSENT = "text-dedup: not installed; 0.4.1 asks for Python 3.12"
 REACH_SECONDS, REACH_GIBIBYTES = 60.0, 6.0
 
 Place = tuple[str, str]
@@ -68,17 +69,44 @@ def _judge(name: str, chosen: dict[Place, str]) -> list[Figure]:
     signatures = np.array([signature(hashes_for_minhash(each), 1) for each in shingles], np.uint32)
     partners = find_buckets(signatures).later_partners()
     candidates = {(row, other) for row, others in partners for other in others.tolist()}
-    figures = []
+    figures, theirs = [], _candidates_of_text_dedup(chosen)
     for label, low, high, reach in (("0.8-1", 0.8, 1.01, REACH_HIGH), ("0.7-0.8", 0.7, 0.8, REACH_MIDDLE)):
         pairs = {pair for pair, similarity in exact.items() if low <= similarity < high}
         recall = len(pairs & candidates) / len(pairs) if pairs else 1.0
         unit = f"of {len(pairs)} pairs among {len(chosen)} files"
         figures.append(
-            Figure(f"near-duplicates/{name}/{label}", round(recall, 4), unit, f">= {reach}", recall >= reach, ABSENT)
+            Figure(f"near-duplicates/{name}/{label}", round(recall, 4), unit, f">= {reach}", recall >= reach)
         )
+        figures.append(_beside(f"near-duplicates/{name}/{label}/text-dedup", unit, pairs, theirs, recall))
     wrong = _num_below_threshold(chosen, shingles, signatures, exact)
     unit = "losers below their threshold"
     return [*figures, Figure(f"near-duplicates/{name}/wrong", wrong, unit, "0", wrong == 0)]
+
+
+def _candidates_of_text_dedup(chosen: dict[Place, str]) -> set[tuple[int, int]] | None:
+    """Return the pairs that text-dedup would compare, over the same shingles; None where it is not installed."""
+    interpreter = peer_python("text-dedup")
+    if interpreter is None:
+        return None
+    numbers: dict[str, int] = {}
+    words = [
+        " ".join(f"t{numbers.setdefault(token, len(numbers))}" for token in tokens(text)) for text in chosen.values()
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "texts.json"
+        path.write_text(json.dumps(words))
+        line = [str(interpreter), str(Path(__file__).with_name("text_dedup_candidates.py")), str(path)]
+        done = subprocess.run(line, capture_output=True, text=True, check=True)
+    return {(first, second) for first, second in json.loads(done.stdout.splitlines()[-1])}
+
+
+def _beside(
+    name: str, unit: str, pairs: set[tuple[int, int]], theirs: set[tuple[int, int]] | None, recall: float
+) -> Figure:
+    if theirs is None:
+        return Figure(name, None, unit, "reported", None, absent("text-dedup"))
+    found = round(len(pairs & theirs) / len(pairs) if pairs else 1.0, 4)
+    return Figure(name, found, unit, "reported", True, "ours", round(recall, 4))
 
 
 def _exact(chosen: dict[Place, str]) -> dict[tuple[int, int], float]:

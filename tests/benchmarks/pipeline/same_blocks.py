@@ -15,11 +15,11 @@ from pipeline.stages.normalize.params import VENDORED_ROOTS, DuplicateParams, Sc
 from pipeline.stages.normalize.scrub.scrub import Scrubber
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.pipeline.slices import sample
+from tests.tools.other_environments import absent, peer_python
 
 NUM_BYTES = 1_500_000
 REACH_RATIO = 10.0
-INTERPRETER = ROOT / ".venv-datatrove" / "bin" / "python"
-ABSENT = 'datatrove: absent; python3 -m venv .venv-datatrove, then pip install "datatrove[io,processing]" spacy'
+REACH = ">= 10 times datatrove"
 
 
 def same_blocks() -> list[Figure]:
@@ -28,12 +28,13 @@ def same_blocks() -> list[Figure]:
     megabytes = sum(len(text.encode()) for text in texts) / 1e6
     ours = megabytes / _ours(texts)
     name, unit = "same-blocks", "MB/s of one core's time"
-    if not INTERPRETER.exists():
-        return [Figure(name, round(ours, 2), unit, ">= 10 times datatrove", True, ABSENT)]
-    theirs = megabytes / _datatrove(texts)
+    interpreter = peer_python("datatrove")
+    if interpreter is None:
+        return [Figure(name, round(ours, 2), unit, REACH, None, absent("datatrove"))]
+    theirs = megabytes / _datatrove(interpreter, texts)
     ratio = round(ours / theirs, 1)
     peer = "datatrove: PIIFormatter, MinHash 32 x 8"
-    return [Figure(name, round(ours, 2), unit, ">= 10 times", ratio >= REACH_RATIO, peer, round(theirs, 3), ratio)]
+    return [Figure(name, round(ours, 2), unit, REACH, ratio >= REACH_RATIO, peer, round(theirs, 3), ratio)]
 
 
 def _ours(texts: list[str]) -> float:
@@ -53,11 +54,11 @@ def _ours(texts: list[str]) -> float:
     return time.process_time() - started
 
 
-def _datatrove(texts: list[str]) -> float:
+def _datatrove(interpreter: Path, texts: list[str]) -> float:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "texts").mkdir()
         lines = [json.dumps({"id": str(index), "text": text}) for index, text in enumerate(texts)]
         (Path(folder) / "texts" / "all.jsonl").write_text("\n".join(lines) + "\n")
-        command = [str(INTERPRETER), "-m", "tests.benchmarks.pipeline.datatrove_blocks", folder]
+        command = [str(interpreter), "-m", "tests.benchmarks.pipeline.datatrove_blocks", folder]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return float(sum(json.loads(done.stdout.splitlines()[-1]).values()))

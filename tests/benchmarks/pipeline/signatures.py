@@ -1,7 +1,11 @@
 """MinHash signatures beside datasketch and rensa, on the same shingles."""
 
+import json
+import subprocess
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +22,7 @@ from pipeline.stages.normalize.duplicates.shingles import (
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.pipeline.slices import sample
 from tests.support.cpp_tokens import tokens
+from tests.tools.other_environments import absent, peer_python
 
 NUM_BYTES = 2_000_000
 NUM_TURNS = 3
@@ -88,15 +93,17 @@ def _datasketch_of_text(text: str) -> Any:
 
 
 def _rensa(hashes: list[NDArray[np.uint32]], megabytes: float) -> Figure:
-    try:
-        from rensa import RMinHash
-    except ImportError:
-        return Figure(
-            "signature/rensa", 0.0, "MB/s", "reported", True, peer="rensa is not installed: pip install rensa"
-        )
-    words = [[str(value) for value in each.tolist()] for each in hashes]
-    started = time.process_time()
-    for each in words:
-        RMinHash(num_perm=NUM_PERMUTATIONS, seed=1).update(each)
-    speed = megabytes / (time.process_time() - started)
-    return Figure("signature/rensa", round(speed, 1), f"{UNIT}, other signatures", "reported", True)
+    name, unit, interpreter = "signature/rensa", f"{UNIT}, other signatures", peer_python("rensa")
+    if interpreter is None:
+        return Figure(name, None, unit, "reported", None, absent("rensa"))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "words.json"
+        path.write_text(json.dumps([[str(value) for value in each.tolist()] for each in hashes]))
+        line = [
+            str(interpreter),
+            str(Path(__file__).with_name("rensa_signatures.py")),
+            str(path),
+            str(NUM_PERMUTATIONS),
+        ]
+        done = subprocess.run(line, capture_output=True, text=True, check=True)
+    return Figure(name, round(megabytes / float(done.stdout), 1), unit, "reported", True)

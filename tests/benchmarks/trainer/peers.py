@@ -6,12 +6,15 @@ The best of three epochs counts. What none of them does: infill, mix sources by 
 where it came from. A resume differs: datasets and torchdata keep a state and skip, litdata and streaming count samples.
 """
 
+import importlib
+import importlib.machinery
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pyarrow as pa
@@ -85,6 +88,7 @@ def _litdata(rows: np.ndarray, folder: Path, batch_rows: int) -> Callable[[], It
 
 
 def _streaming(rows: np.ndarray, folder: Path, batch_rows: int) -> Callable[[], Iterator[Any]]:
+    _replace_torchvision()
     from streaming import MDSWriter, StreamingDataset
 
     with MDSWriter(out=str(folder), columns={"input_ids": "ndarray:uint16"}) as writer:
@@ -93,6 +97,27 @@ def _streaming(rows: np.ndarray, folder: Path, batch_rows: int) -> Callable[[], 
     data = StreamingDataset(local=str(folder), shuffle=True, shuffle_seed=1, batch_size=batch_rows)
     collate = lambda samples: torch.from_numpy(np.stack([sample["input_ids"] for sample in samples]).astype(np.int64))  # noqa: E731
     return lambda: iter(torch.utils.data.DataLoader(data, batch_size=batch_rows, collate_fn=collate))
+
+
+def _replace_torchvision() -> None:
+    """Put empty modules in place of a torchvision that does not load.
+
+    streaming imports it for data sets of images, which are not read here. The package index has it for torch's CUDA build
+    alone: beside torch's CPU build it raises "operator torchvision::nms does not exist".
+    """
+    try:
+        importlib.import_module("torchvision")
+    except (ImportError, RuntimeError):
+        for name in [name for name in sys.modules if name.split(".")[0] == "torchvision"]:
+            del sys.modules[name]
+        for name in (
+            "torchvision",
+            "torchvision.datasets",
+            "torchvision.transforms",
+            "torchvision.transforms.functional",
+        ):
+            sys.modules[name] = MagicMock(__spec__=importlib.machinery.ModuleSpec(name, None), __path__=[])
+        sys.modules["torchvision.datasets"].VisionDataset = type("VisionDataset", (), {})  # type: ignore[attr-defined]
 
 
 _PEERS = {

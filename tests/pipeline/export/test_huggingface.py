@@ -39,7 +39,7 @@ def test_no_file_of_the_view_is_without_rows_and_every_split_named_has_one(snaps
 
 
 def test_hugging_face_datasets_loads_the_view_where_it_is_installed(snapshot: Snapshot, tmp_path: Path) -> None:
-    datasets = pytest.importorskip("datasets")
+    datasets = pytest.importorskip("datasets", reason="datasets is not installed")
     export(snapshot, "huggingface", tmp_path / "out")
     whole = datasets.load_dataset(str(tmp_path / "out"), cache_dir=str(tmp_path / "cache"))
     assert whole["held_out"].num_rows == sum(source.num_rows_held_out for source in snapshot.sources)

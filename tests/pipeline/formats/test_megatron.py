@@ -62,7 +62,8 @@ def test_a_broken_dataset_is_refused(tmp_path: Path, suffix: str, content: bytes
 
 
 def test_megatrons_own_reader_agrees_where_it_is_installed(tmp_path: Path) -> None:
-    indexed_dataset = pytest.importorskip("megatron.core.datasets.indexed_dataset")
+    module = "megatron.core.datasets.indexed_dataset"
+    indexed_dataset = pytest.importorskip(module, reason="megatron-core is not installed")
     documents = [np.array(ids, np.uint16) for ids in ([5, 6], [7], [8, 9, 10])]
     write_megatron(tmp_path / "corpus", documents, EOS)
     dataset = indexed_dataset.IndexedDataset(str(tmp_path / "corpus"))

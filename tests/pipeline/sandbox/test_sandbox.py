@@ -160,7 +160,7 @@ def test_a_limit_that_holds_already_is_lowered_and_never_raised(script: str, tmp
     """Those of a user are often below what a command may use."""
     arguments, given, expected = ["-c", f"import {__name__} as t; print(t.python('print(1 + 1)').output)"], "", "2"
     if script == "unit_worker":
-        pytest.importorskip("clang")
+        pytest.importorskip("clang", reason="libclang is not installed")
         (tmp_path / "a.c").write_text("int a;\n")
         job = {
             "unit": "a.c",

@@ -50,7 +50,8 @@ def test_torchs_own_loader_and_the_stateful_one_give_the_same_order(loader: Load
     expected = [loader.batch_at(position, 4).row_origins for position in range(0, 24, 4)]
     plain = torch.utils.data.DataLoader(Batches(loader, 4), batch_size=None, collate_fn=lambda batch: batch)
     assert [batch.row_origins for _, batch in zip(range(6), plain, strict=False)] == expected
-    stateful = pytest.importorskip("torchdata.stateful_dataloader").StatefulDataLoader
+    torchdata = pytest.importorskip("torchdata.stateful_dataloader", reason="torchdata is not installed")
+    stateful = torchdata.StatefulDataLoader
     reading = stateful(Batches(loader, 4), batch_size=None, collate_fn=lambda batch: batch)
     assert [batch.row_origins for _, batch in zip(range(6), reading, strict=False)] == expected
 

@@ -4,7 +4,10 @@ import pytest
 
 from pipeline.stages.enrich.compiler.tools import missing_tools, tool_versions
 
-WITHOUT_TOOLS = frozenset({"test_compile_commands.py", "test_result_cache.py", "test_source_tree.py"})
+WITHOUT_TOOLS = frozenset(
+    {"test_compile_commands.py", "test_result_cache.py", "test_source_tree.py"}
+    | {"test_definition_scrubber.py", "test_local_paths.py"}
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
