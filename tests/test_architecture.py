@@ -139,7 +139,11 @@ def test_the_project_names_no_package_index_and_no_machine() -> None:
         r"--(?:extra-)?index-url|https?://(?![^\s\"]*(?:127\.0\.0\.1|\{))[^\s)\"']+/simple/?(?=[\s)\"']|$)"
     )
     files = [path for suffix in ("py", "toml", "txt", "md", "yaml") for path in ROOT.rglob(f"*.{suffix}")]
-    tracked = [path for path in files if not {".venv", "store", ".git"} & set(path.relative_to(ROOT).parts)]
+    tracked = [
+        path
+        for path in files
+        if not {".venv", ".peers", ".consumers", "store", ".git"} & set(path.relative_to(ROOT).parts)
+    ]
 
     assert [
         str(path) for path in tracked if path.name != "test_architecture.py" and place.search(path.read_text())
