@@ -24,7 +24,7 @@ SEED = 42
 
 @dataclass(frozen=True)
 class Dependence:
-    """What changes in the last document of each row when all other documents are replaced by other text."""
+    """Change in the last document of each row when all other documents are replaced by other text."""
 
     overflow_fraction: float
     """Pairs of the batch that find no room."""
