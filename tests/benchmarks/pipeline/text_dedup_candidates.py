@@ -15,7 +15,9 @@ def main() -> int:
     """Print the pairs as JSON, each with the smaller number first."""
     from text_dedup.config import MinHashAlgorithmConfig
 
-    settings = MinHashAlgorithmConfig(algorithm_name="minhash", num_perm=256, ngram_size=5, threshold=0.7, text_column="text")
+    settings = MinHashAlgorithmConfig(
+        algorithm_name="minhash", num_perm=256, ngram_size=5, threshold=0.7, text_column="text"
+    )
     embed = settings.get_embed_func()
     buckets: dict[tuple[str, str], list[int]] = defaultdict(list)
     for number, text in enumerate(json.loads(Path(sys.argv[1]).read_text())):
