@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from pipeline.build.seen_red import GateSeenRed, seen_red
 from pipeline.build.stage_objects import chain, report_of, stage_of, stage_params
 from pipeline.build.withdrawal import refuse_withdrawn
 from pipeline.contracts.gates import GateVerdict, judge, refuse_blocked
@@ -21,6 +22,8 @@ class Promotion:
     old: str | None
     new: str
     verdicts: tuple[GateVerdict, ...]
+    seen_red: tuple[GateSeenRed, ...] = ()
+    """How the build that made the snapshot saw each gate red. Nothing is sent again, and no time is too old."""
 
     @property
     def unchanged(self) -> bool:
@@ -38,8 +41,9 @@ def promote(store: Store, corpus: str, to: str = "candidate", reason: str = "pro
     refuse_withdrawn(store, new)
     verdicts = judge_again(store, new)
     refuse_blocked(verdicts, f"promotion of snapshot {new[:12]} in corpus {corpus}")
+    seen = seen_red(store, store.verified_by(new))
     store.move_ref(corpus, "live", old, new, reason)
-    return Promotion(corpus, old, new, verdicts)
+    return Promotion(corpus, old, new, verdicts, seen)
 
 
 def judge_again(store: Store, snapshot_id: str) -> tuple[GateVerdict, ...]:

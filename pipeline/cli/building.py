@@ -13,7 +13,7 @@ from rich.console import Console
 from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import RECIPES, params_of, pins_of
 from pipeline.build.run_stage import StageResult, run_stages
-from pipeline.cli.console import StageBars, verdict_table, waterfall_table
+from pipeline.cli.console import StageBars, seen_red_tables, verdict_table, waterfall_table
 from pipeline.cli.declaration import Answer, add_corpus, command
 from pipeline.contracts.gates import summary
 from pipeline.core.command_line import amount, whole_number
@@ -123,5 +123,6 @@ def _promote(options: argparse.Namespace, store: Store, person: Console) -> Answ
     from pipeline.build.promotion import promote
 
     done = promote(store, options.corpus, options.to, options.reason)
+    person.print(*seen_red_tables(done.seen_red))
     person.print(f"corpus {done.corpus}: live {'stays' if done.unchanged else 'is now'} {done.new}")
     return 0, asdict(done) | {"unchanged": done.unchanged}

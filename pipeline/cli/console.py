@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
 from rich.console import Console
@@ -14,6 +14,7 @@ from rich.text import Text
 
 from pipeline.build.build import ProgressEvent
 from pipeline.build.run_stage import StageResult
+from pipeline.build.seen_red import GateSeenRed
 from pipeline.contracts.gates import GateVerdict
 from pipeline.stages.stages import STAGES
 
@@ -183,6 +184,17 @@ def verdict_table(verdicts: Iterable[GateVerdict]) -> Table:
         sign = "≤" if verdict.comparison == "at most" else "≥"
         table.add_row(verdict.stage, verdict.gate, f"{verdict.measured:g}", f"{sign} {verdict.limit:g}", text)
     return table
+
+
+def seen_red_tables(seen: Iterable[GateSeenRed]) -> Iterator[Table]:
+    """Build a table of gates and of the offenses that turned each red, for each build that last saw some of them red."""
+    groups: dict[str, list[GateSeenRed]] = {}
+    for each in seen:
+        title = f"Gates last seen red in build {each.build[:12]} with code {each.code[:12]} at {each.when[:16]}"
+        groups.setdefault(title, []).append(each)
+    for title, group in groups.items():
+        rows = [{"gate": each.gate, "by": ", ".join(each.offenses) or "[red]nothing[/red]"} for each in group]
+        yield plain_table(title, rows)
 
 
 def plain_table(title: str, rows: Sequence[Mapping[str, object]]) -> Table:

@@ -9,7 +9,8 @@ from typing import Any
 from rich.console import Console
 
 from pipeline.build.recipes import RECIPES
-from pipeline.cli.console import plain_table
+from pipeline.build.seen_red import GateSeenRed, seen_red
+from pipeline.cli.console import plain_table, seen_red_tables
 from pipeline.cli.declaration import Answer, add_corpus, command
 from pipeline.contracts.gates import GATES
 from pipeline.core.command_line import whole_number
@@ -126,7 +127,11 @@ def _diff(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     return 0, found.as_json()
 
 
-@command("gates", "list every gate")
+def _add_gates_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--corpus", help="show too by what each gate was seen red in the last build of this corpus")
+
+
+@command("gates", "list every gate, and with --corpus how it was last seen red", _add_gates_arguments)
 def _gates(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     rows = [
         {
@@ -140,7 +145,18 @@ def _gates(options: argparse.Namespace, store: Store, person: Console) -> Answer
         for gate in GATES
     ]
     person.print(plain_table("Gates", rows))
-    return 0, rows
+    if options.corpus is None:
+        return 0, rows
+    seen = _seen_red(store, options.corpus)
+    person.print(*seen_red_tables(seen.values()))
+    return 0, [row | {"seen_red": asdict(seen[str(row["name"])])} for row in rows]
+
+
+def _seen_red(store: Store, corpus: str) -> dict[str, GateSeenRed]:
+    from pipeline.lineage.queries import stage_object
+
+    stored = stage_object(store, corpus, STAGES.names[-1])  # raises if the corpus was not built that far
+    return {each.gate: each for each in seen_red(store, stored.object_id)}
 
 
 def _add_config_arguments(parser: argparse.ArgumentParser) -> None:

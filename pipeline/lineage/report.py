@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pipeline.build.seen_red import seen_red
 from pipeline.build.stage_objects import report_of, stage_params
 from pipeline.contracts.stage_report import total
 from pipeline.core.languages import LANGUAGES, language_of
@@ -85,6 +86,8 @@ class Report:
     """By source: the license that was refused or quarantined, on what evidence, and some of the paths."""
     clusters: list[QueryRow]
     """Each kept document with its dropped copies and their exact similarity."""
+    gates: list[QueryRow]
+    """By gate: the offenses that turned it red in the last build, and the digest of the code that judged. No time is in it."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -127,6 +130,7 @@ class _Reporter:
             redactions=self._redactions(),
             refusals=self._rows(_REFUSALS, num_samples=self.num_samples),
             clusters=self._rows(_CLUSTERS),
+            gates=self._gates(),
         )
 
     def _create_views(self) -> None:
@@ -169,6 +173,12 @@ class _Reporter:
                 counts[language.name][0] += row["num_files"]
                 counts[language.name][1] += row["num_bytes"]
         return [{"language": name, "num_files": files, "num_bytes": size} for name, (files, size) in counts.items()]
+
+    def _gates(self) -> list[QueryRow]:
+        last = self.stages.get(STAGES.names[-1])
+        seen = () if last is None else seen_red(self.store, last.object_id)
+        names = ("gate", "stage", "offenses", "code")
+        return [{name: getattr(each, name) for name in names} for each in seen]
 
     def _redactions(self) -> dict[str, int]:
         measures = total(map(report_of, self.steps["normalize"].values())).measures

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from pipeline.build.canaries.canaries import SentCanaries
 from pipeline.contracts.part import PartJob, StageOutput
 from pipeline.core.digests import document_id, text_sha256
 from pipeline.core.records import Document, EnrichedDocument, SourceFile
@@ -314,7 +315,7 @@ def _no_documents(bench: Bench) -> None:
 
 
 def _no_canaries(bench: Bench) -> None:
-    plant.constant("pipeline.build.canaries:send", {})
+    plant.constant("pipeline.build.canaries.canaries:send", SentCanaries({}, {}))
 
 
 def _rule_is_off(bench: Bench) -> None:

@@ -97,10 +97,12 @@ def test_promotion_without_a_build_says_what_to_run(run: Run) -> None:
 
 def test_rolling_back_is_the_same_move(run: Run, tmp_path: Path) -> None:
     _, first, _ = run("build", "--recipe", "tiny", "--workers", "1", "--promote")
-    code, answer, _ = run("promote", "--corpus", "tiny", "--to", first["snapshot_id"], "--reason", "a test")
+    code, answer, text = run("promote", "--corpus", "tiny", "--to", first["snapshot_id"], "--reason", "a test")
 
     assert code == 0
     assert answer["unchanged"] is True
+    assert [row["gate"] for row in answer["seen_red"]] == list(GATES.names)
+    assert "Gates last seen red in build" in text
 
 
 def test_an_unknown_recipe_names_those_that_exist(run: Run) -> None:

@@ -1,10 +1,15 @@
 """Commands that change nothing answer what is declared and stored."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
+from pipeline.cli.main import main
 from pipeline.contracts.gates import GATES
 from pipeline.stages.stages import STAGES
+from pipeline.store.store import Store
 
 Run = Callable[..., tuple[int, Any, str]]
 
@@ -15,6 +20,27 @@ def test_gates_lists_every_gate(run: Run) -> None:
     assert code == 0
     assert [row["name"] for row in answer] == [gate.name for gate in GATES]
     assert set(answer[0]) == {"name", "stage", "blocking", "measure", "limit", "why"}
+
+
+def test_gates_of_a_corpus_say_how_each_was_last_seen_red(
+    tiny_store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["gates", "--store", str(tiny_store.root), "--corpus", "tiny", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+
+    assert [row["name"] for row in answer] == [gate.name for gate in GATES]
+    assert "torn_chunk" in next(row for row in answer if row["name"] == "chunks_conserve_bytes")["seen_red"]["offenses"]
+    assert main(["gates", "--store", str(tiny_store.root), "--corpus", "tiny"]) == 0
+    text = " ".join(capsys.readouterr().err.split())
+    assert f"Gates last seen red in build {(tiny_store.ref('tiny', 'verify') or '')[:12]} with code" in text
+    assert "torn_chunk" in text
+
+
+def test_gates_of_a_corpus_that_was_not_built_name_it(run: Run) -> None:
+    code, _, text = run("gates", "--corpus", "nowhere")
+
+    assert code == 1
+    assert "corpus nowhere: stage verify has no output" in text
 
 
 def test_config_names_the_fingerprint_of_each_stage(run: Run) -> None:

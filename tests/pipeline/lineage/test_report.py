@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.cli.main import main
+from pipeline.contracts.gates import GATES
 from pipeline.core.errors import MissingError
 from pipeline.lineage.report import Report, report_corpus
 from pipeline.lineage.report_page import render_page
@@ -50,6 +51,14 @@ def test_kept_files_are_counted_by_language_and_redactions_by_detector(tiny: Rep
     assert {row["language"] for row in tiny.languages if row["num_files"]} == {"c", "c_or_cpp", "cpp"}
     assert tiny.redactions["email"] > 0
     assert "email" in render_page(tiny)
+
+
+def test_every_gate_is_listed_with_the_offenses_that_turned_it_red(tiny: Report) -> None:
+    assert [row["gate"] for row in tiny.gates] == list(GATES.names)
+    assert all(row["offenses"] for row in tiny.gates)
+    page = render_page(tiny)
+    assert f"{len(GATES)} of {len(GATES)} gates were turned red" in page
+    assert "torn chunk" in page
 
 
 def test_samples_are_few_and_show_the_measured_value_and_the_first_lines(tiny_store: Store, tiny: Report) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.build.canaries import send
+from pipeline.build.canaries.file_canaries import send_files
 from pipeline.build.recipes import CorpusParams
 from pipeline.core.errors import ParamsError
 from pipeline.core.params import fingerprint
@@ -122,8 +122,8 @@ def test_the_shipped_items_are_forty_and_differ() -> None:
         assert len(wanted & others) / len(wanted) < 0.1, item.id
 
 
-def test_the_canaries_of_twins_and_items_are_caught() -> None:
-    caught = send(CorpusParams())
+def test_the_canaries_of_twins_and_items_are_caught(tmp_path: Path) -> None:
+    caught = send_files(tmp_path / "canaries", CorpusParams())
     names = {"canary-evaluation/in_a_comment.cpp", "canary-evaluation/in_code.cpp", "canary-twins/relabeled.cpp"}
     assert names <= set(caught)
     assert all(caught.values()), [name for name, seen in caught.items() if not seen]
