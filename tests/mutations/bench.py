@@ -14,10 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.promotion import promote
 from pipeline.build.recipes import TINY, CorpusParams, pins_of
 from pipeline.build.run_stage import StageResult, run_stages
+from pipeline.contracts.gates import GateVerdict
 from pipeline.core.errors import SluiceError
 from pipeline.pins.pins import SourcePin
 from pipeline.stages.stages import STAGES
@@ -25,6 +28,7 @@ from pipeline.store.fsck import fsck
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 from tests.mutations.plant import NotPlantedError
+from tests.support.paths import ROOT
 
 CORPUS = "tiny"
 _ANSWERS = "answers.json"
@@ -38,12 +42,15 @@ class Bench:
     base: Path
     folder: Path
     since: str = "verify"
-    """The first stage that is made anew."""
+    """The first stage that is made anew; empty if every earlier result is reused."""
     params: CorpusParams = TINY.params
     pins: tuple[SourcePin, ...] = field(default_factory=lambda: pins_of(TINY))
     num_workers: int = 1
     has_real_trainer: bool = False
     red: list[str] = field(default_factory=list)
+    verdicts: list[GateVerdict] = field(default_factory=list)
+    """Verdicts of the last build, and in `made` for each of its stages whether nothing was made anew."""
+    made: dict[str, bool] = field(default_factory=dict)
     answers: dict[str, Any] = field(default_factory=dict)
     """What the trainer answers, by its command, where that is not what it answered when the store was built."""
 
@@ -89,6 +96,15 @@ class Bench:
         for problem in self.attempt("fsck", lambda: fsck(self.store)) or []:
             self.say("fsck", problem)
 
+    def run_tests(self, *names: str) -> None:
+        """Run test files in this process, in which the fault is planted; a file with a failure goes red."""
+        for name in names:
+            code = pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-p", "no:randomly", str(ROOT / name)])
+            if code == pytest.ExitCode.TESTS_FAILED:
+                self.say(f"test:{name}")
+            elif code != pytest.ExitCode.OK:
+                self.say(f"crash:pytest-{int(code)}", name)
+
     @property
     def live_id(self) -> str:
         """The snapshot that the store was built with."""
@@ -109,7 +125,7 @@ class Bench:
 
     def _forget_keys(self) -> None:
         """Forget the work of the stages from `since` on, so that it is done again."""
-        anew = STAGES.names[STAGES.names.index(self.since) :]
+        anew = STAGES.names[STAGES.names.index(self.since) :] if self.since else ()
         kinds = {stored.object_id: stored.manifest.kind for stored in self.objects()}
         of_anew = {part.kind for name in anew for part in STAGES[name].parts}
         for path in (self.store.root / "keys").iterdir():
@@ -117,11 +133,11 @@ class Bench:
                 path.unlink()
 
     def _read_verdicts(self, result: StageResult) -> None:
+        self.made[result.stage] = result.unchanged
         for verdict in result.verdicts:
+            self.verdicts.append(verdict)
             if not verdict.passed:
                 self.say(f"gate:{verdict.gate}", verdict.sentence)
-            elif "nothing to judge" in verdict.sentence:
-                self.say(f"nothing-to-judge:{verdict.gate}", verdict.sentence)
         canaries = result.parts.get("canaries")
         if canaries is not None:
             for name, seen in self.store.read(canaries).json("canaries.json").items():

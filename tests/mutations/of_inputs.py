@@ -1,0 +1,425 @@
+"""Mutations of inputs and parameters, by rule over the Params of the stages, and the faults that once stayed green, by name."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from enum import Enum
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from pipeline.build.recipes import TINY
+from pipeline.build.withdrawal import withdraw
+from pipeline.contracts.gates import GATES
+from pipeline.core.records import Document
+from pipeline.core.table_names import DOCUMENTS, FILES, PACKED, TOKENS, TRAINING_ROWS
+from pipeline.stages.stages import STAGES
+from tests.mutations import plant
+from tests.mutations.bench import CORPUS, Bench
+from tests.mutations.mutation import Kind, Mutation
+from tests.mutations.of_gates import LOST, SEEN
+from tests.mutations.offenses import built_source, change_tokenizer, drop_most, edit_all, lose, offend
+from tests.mutations.stored import flip, forge_files, forge_table, parts_with
+from tests.support.paths import ROOT
+
+_PATH = '-DFLAGS="-I/opt/x/include -O2"'
+
+
+def mutations() -> Iterator[Mutation]:
+    """Return the mutations of pinned trees and of parameters, and the named ones."""
+    for form in TREES:
+        planted = f"the tree of lantern with {form}, under the old digest"
+        yield Mutation(f"tree/{form}", Kind.INPUTS, planted, ("gate:every_pin_verified",), partial(_tree, form))
+    for stage, path in parameters():
+        name = ".".join((stage, *path))
+        planted = f"another {name}, with every earlier result in the store"
+        yield Mutation(f"parameter/{name}", Kind.PARAMETERS, planted, ("anew",), partial(_parameter, stage, path))
+    for name, (kind, planted, expected, run) in CASES.items():
+        yield Mutation(f"case/{name}", kind, planted, expected, run)
+
+
+# Pinned trees.
+
+
+def _add(root: Path) -> None:
+    (root / "src" / "added.c").write_text("int added;\n")
+
+
+def _link(root: Path) -> None:
+    (root / "src" / "linked.c").symlink_to("../LICENSE")
+
+
+TREES: dict[str, Callable[[Path], None]] = {
+    "a byte changed": lambda root: flip(sorted(root.rglob("*.c"))[0]),
+    "a file added": _add,
+    "a file removed": lambda root: sorted(root.rglob("*.c"))[0].unlink(),
+    "a file renamed": lambda root: sorted(root.rglob("*.c"))[0].rename(root / "src" / "renamed.c") and None,
+    "a link added": _link,
+}
+
+
+def _tree(form: str, bench: Bench) -> None:
+    bench.since = "collect"
+    root = bench.folder / "lantern"
+    pin = next(pin for pin in bench.pins if pin.name == "lantern")
+    shutil.copytree(pin.path, root)  # type: ignore[attr-defined]  # a LocalPin
+    TREES[form](root)
+    moved = pin.model_copy(update={"path": root})
+    bench.pins = tuple(moved if each.name == "lantern" else each for each in bench.pins)
+    bench.build()
+
+
+# Parameters: work that depends on one must be done anew when it changes.
+
+
+def parameters() -> list[tuple[str, tuple[str, ...]]]:
+    """Return the fields of the Params of every stage that parts depend on, without the limits of gates."""
+    limits = {gate.limit.value for gate in GATES} | {"drop_bands", "items_folder"}
+    found = []
+    for stage in STAGES.names:
+        if stage != "verify":
+            found += [(stage, path) for path in _leaves(TINY.params.of_stage(stage)) if not limits & set(path)]
+    return found
+
+
+def _leaves(params: BaseModel, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    for name in type(params).model_fields:
+        value = getattr(params, name)
+        if isinstance(value, BaseModel):
+            yield from _leaves(value, (*path, name))
+        else:
+            yield (*path, name)
+
+
+def _parameter(stage: str, path: tuple[str, ...], bench: Bench) -> None:
+    bench.since = ""
+    changed = with_other(bench.params.of_stage(stage), path)
+    bench.params = bench.params.model_copy(update={stage: changed})
+    bench.build(until_live=False)
+    for name, is_unchanged in bench.made.items():
+        if not is_unchanged:
+            bench.say("anew", name)
+
+
+def with_other(params: Any, path: tuple[str, ...]) -> Any:
+    """Return Params with another value in one field."""
+    name, *rest = path
+    value = getattr(params, name)
+    other = with_other(value, tuple(rest)) if rest else _other(value)
+    return params.model_copy(update={name: other})
+
+
+def _other(value: Any) -> Any:
+    match value:
+        case bool():
+            return not value
+        case Enum():
+            return next(each for each in type(value) if each is not value)
+        case int():
+            return value - 1 if value > 1 else value + 1
+        case float():
+            return value * 0.9 if value else 0.1
+        case str():
+            return "cpp-32768" if value == "tiny-1024" else f"{value}x"
+        case tuple() | list():
+            return type(value)(value[:-1]) if value else type(value)(["x"])
+        case None:
+            return 1
+    raise TypeError(f"no other value for {value!r}")
+
+
+# Faults that once stayed green.
+
+
+def _lose_in(stage: str, bench: Bench) -> None:
+    lose(stage, bench, "case", None)
+    bench.build()
+
+
+def _offend(gate: str, bench: Bench) -> None:
+    offend(gate, bench)
+    bench.build()
+
+
+def _rows_flipped(bench: Bench) -> None:
+    part = next(each for each in parts_with(bench, "rows_train.arrow") if each.table("rows_train.arrow").num_rows)
+    flip(part.path / "rows_train.arrow")
+    bench.promote(bench.live_id)
+
+
+def _other_tokenizer(bench: Bench) -> None:
+    path = bench.store.read(bench.live_id).path / "tokenizer.json"
+    path.write_bytes(change_tokenizer(path.read_bytes()))
+    bench.promote(bench.live_id)
+
+
+def _object_deleted(name: str, bench: Bench) -> None:
+    shutil.rmtree(parts_with(bench, name)[0].path)
+    bench.promote(bench.live_id)
+
+
+def _withdrawn_comes_back(damage: Callable[[Path], Any], bench: Bench) -> None:
+    """Withdraw files, damage the log of it, build: the files must not come back unnoticed."""
+    withdraw(bench.store, "lantern/src/**", "its owner asked")
+    damage(bench.store.root / "log" / "withdrawals.jsonl")
+    bench.since = ""
+    bench.build()
+    bench.fsck()
+
+
+def _lines(keep: Callable[[list[bytes]], list[bytes]]) -> Callable[[Path], Any]:
+    return lambda path: path.write_bytes(b"".join(keep(path.read_bytes().splitlines(keepends=True))))
+
+
+def _forge(table: str, change: Callable[[Any], Any], bench: Bench) -> None:
+    bench.promote(forge_table(bench, table, change))
+
+
+def _forge_list(table: str, column: str, change: Callable[[list[Any]], list[Any]], bench: Bench) -> None:
+    _forge(table, lambda before: edit_all({table: before}, table, column, change)[table], bench)
+
+
+def _stale_blob(bench: Bench) -> None:
+    changed = [b"int changed;\n"]
+    _forge(FILES, lambda table: plant.edit_column(table, "content", lambda values: [*values[:-1], *changed]), bench)
+
+
+def _canary_flipped(bench: Bench) -> None:
+    """Forge a build whose canaries missed one, with its count as before."""
+    canaries = parts_with(bench, "canaries.json")[0]
+    result = json.loads((canaries.path / "canaries.json").read_bytes())
+    first = sorted(result)[0]
+    content = json.dumps({**result, first: False}, indent=1, sort_keys=True).encode()
+    bench.promote(forge_files(bench, {canaries.object_id: {"canaries.json": content}}))
+
+
+def _trainer_raises(bench: Bench) -> None:
+    """Build an unchanged snapshot with a trainer whose step raises: a copy of the code, in processes of its own."""
+    tree = bench.folder / "tree"
+    for package in ("pipeline", "trainer", "kernels"):
+        shutil.copytree(ROOT / package, tree / package, ignore=shutil.ignore_patterns("__pycache__"))
+    step = tree / "trainer" / "train" / "step.py"
+    step.write_text(step.read_text() + "\nraise RuntimeError('planted')\n")
+    line = [sys.executable, "-m", "pipeline", "build", "--recipe", CORPUS, "--store", str(bench.store.root)]
+    done = subprocess.run([*line, "--promote", "--offline"], cwd=tree, capture_output=True, text=True, check=False)
+    if done.returncode:
+        bench.say("error:consumer", done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "")
+
+
+def _every_list(column: str, change: Callable[[list[Any]], list[Any]], bench: Bench) -> None:
+    bench.since = "tokenize"
+
+    def changed(tables: Any) -> Any:
+        for name in TRAINING_ROWS.values():
+            tables = edit_all(tables, name, column, change)
+        return tables
+
+    plant.alter_tables("tokenize", "source", changed)
+    bench.build()
+
+
+def _relabeled(bench: Bench) -> None:
+    """Have the headers of a held-out source labeled as training documents."""
+    bench.since = "normalize"
+    plant.alter_record(Document, lambda file: {"split": "train"} if file["path"].endswith(".hpp") else {})
+    bench.build()
+
+
+def _mostly_generated(bench: Bench) -> None:
+    drop_most(bench)
+    bench.build()
+
+
+def _no_chronology(bench: Bench) -> None:
+    bench.build(until_live=False)
+    for verdict in bench.verdicts:
+        if verdict.gate == "commits_are_in_order" and not (verdict.passed and "nothing" not in verdict.sentence):
+            bench.say("nothing-to-judge", verdict.sentence)
+
+
+def _round_trip_passes(bench: Bench) -> None:
+    plant.constant("pipeline.stages.verify.tokens:count_round_trip_failures", 0)
+    bench.build()
+
+
+def _boundaries_pass(bench: Bench) -> None:
+    plant.constant("pipeline.stages.verify.packed_rows:count_boundary_mismatches", 0)
+    bench.build()
+
+
+def _stale_smoke(bench: Bench) -> None:
+    bench.answers["smoke"] = {"losses": [6.9], "snapshot_id": "0" * 64}
+    bench.build()
+
+
+def _few_slots(bench: Bench) -> None:
+    """Give the experts of every preset half of the slots that they have."""
+
+    def make(preset: Any) -> Any:
+        def with_fewer(name: str) -> Any:
+            config = preset(name)
+            experts = config.experts.model_copy(update={"capacity_factor": config.experts.capacity_factor / 2})
+            return config.model_copy(update={"experts": experts})
+
+        return with_fewer
+
+    import trainer.config.presets  # noqa: F401  # so that what imports it later finds it altered
+
+    plant.wrap("trainer.config.presets:preset", make)
+    bench.run_tests("tests/trainer/model/test_hybrid_packing_invariance.py")
+
+
+def _path_in_definition(bench: Bench) -> None:
+    """Build a source whose compile database has a path behind an option inside a definition, as other machines have."""
+    built_source(bench, f"g++ {_PATH!s} -c wing.cpp".replace('"', '\\"'), {})
+    bench.build()
+    for part in parts_with(bench, "enriched.parquet"):
+        contexts = [context for context in part.table("enriched.parquet")["build_context"].to_pylist() if context]
+        if contexts and not any("/opt/x" in context for context in contexts):
+            bench.say("scrubbed", contexts[0])
+
+
+def _no_scrubber(bench: Bench) -> None:
+    plant.wrap("pipeline.stages.enrich.compiler.source_tree:SourceTree.scrubbed", lambda _: lambda self, value: value)
+    built_source(bench, f"g++ {_PATH!s} -c wing.cpp".replace('"', '\\"'), {})
+    bench.build()
+
+
+def _no_counter(bench: Bench) -> None:
+    plant.constant("pipeline.stages.enrich.compiler.compile_commands:count_local", 0)
+    _no_scrubber(bench)
+
+
+def _seven(values: list[Any]) -> list[Any]:
+    return [7] * len(values)
+
+
+def _later(values: list[Any]) -> list[Any]:
+    return [value + 1 for value in values]
+
+
+_PATHS_GATE = "gate:no_local_path_in_a_build_context"
+CASES: dict[str, tuple[Kind, str, tuple[str, ...], Callable[[Bench], None]]] = {
+    **{
+        f"1-lost-in-{stage}": (Kind.STAGE, f"files lost in {stage} in silence", LOST, partial(_lose_in, stage))
+        for stage in ("collect", "normalize", "enrich", "tokenize", "verify")
+    },
+    **{
+        f"1-{gate}": (Kind.STAGE, f"the offense of {gate}", (f"gate:{gate}",), partial(_offend, gate))
+        for gate in ("provenance_on_every_document", "every_file_has_a_revision")
+    },
+    "2-row-file-flipped": (Kind.STORED, "a row file flipped, then promoted", ("promote",), _rows_flipped),
+    "2-other-tokenizer": (Kind.STORED, "another tokenizer.json, then promoted", ("promote",), _other_tokenizer),
+    **{
+        f"2-deleted-{name.partition('.')[0]}": (
+            Kind.STORED,
+            f"the object of a {name} deleted, then promoted",
+            ("promote",),
+            partial(_object_deleted, name),
+        )
+        for name in (FILES, DOCUMENTS, "kept.parquet", "enriched.parquet", TOKENS, "usage.parquet", "canaries.json")
+    },
+    **{
+        f"2-withdrawal-{how}": (
+            Kind.STORED,
+            f"files withdrawn, the log of it {how}, then built",
+            ("error:build", "promote", "fsck"),
+            partial(_withdrawn_comes_back, damage),
+        )
+        for how, damage in {
+            "removed": Path.unlink,
+            "cut by a line": _lines(lambda lines: lines[:-1]),
+            "undone by hand": _lines(
+                lambda lines: [*lines, lines[-1].replace(b'"is_undone":false', b'"is_undone":true')]
+            ),
+        }.items()
+    },
+    "2-stale-blob-digest": (Kind.STORED, "content beside its own stale blob digest", ("promote",), _stale_blob),
+    "2-loss-mask": (
+        Kind.STORED,
+        "loss_mask all ones, with digests that fit",
+        ("promote",),
+        partial(_forge_list, PACKED["train"], "loss_mask", lambda values: [1] * len(values)),
+    ),
+    "2-chunk-starts": (
+        Kind.STORED,
+        "chunk_starts of tokens one later, with digests that fit",
+        ("promote",),
+        partial(_forge_list, TOKENS, "chunk_starts", _later),
+    ),
+    "2-hot-piece-ids": (
+        Kind.STORED,
+        "hot piece_ids all 7, with digests that fit",
+        ("promote",),
+        partial(_forge_list, TRAINING_ROWS["train"], "piece_ids", _seven),
+    ),
+    "2-row-taken-out": (
+        Kind.STORED,
+        "a training row taken out, with digests that fit",
+        ("promote",),
+        partial(_forge, TRAINING_ROWS["train"], lambda table: table.slice(1)),
+    ),
+    "2-canary-flipped": (
+        Kind.STORED,
+        "a canary's result flipped, with digests that fit",
+        ("promote",),
+        _canary_flipped,
+    ),
+    "3-trainer-raises": (
+        Kind.TRAINER,
+        "a step that raises, with an unchanged snapshot",
+        ("error:consumer",),
+        _trainer_raises,
+    ),
+    "4-piece-ids": (Kind.STAGE, "all hot piece_ids 7", ("gate:*",), partial(_every_list, "piece_ids", _seven)),
+    "4-chunk-starts": (
+        Kind.STAGE,
+        "all hot chunk_starts one later",
+        ("gate:*",),
+        partial(_every_list, "chunk_starts", _later),
+    ),
+    "5-relabeled": (
+        Kind.STAGE,
+        "headers of a held-out source labeled train",
+        ("gate:splits_are_apart", "gate:*held_out*"),
+        _relabeled,
+    ),
+    "6-mostly-generated": (
+        Kind.STAGE,
+        "seven of eight files dropped as generated",
+        ("gate:drops_are_in_their_bands",),
+        _mostly_generated,
+    ),
+    "7-nothing-to-judge": (
+        Kind.INPUTS,
+        "no document with chronology: the gate has nothing to judge",
+        ("nothing-to-judge",),
+        _no_chronology,
+    ),
+    "8-round-trip-passes": (Kind.STAGE, "the round trip finds no failure", SEEN, _round_trip_passes),
+    "8-boundaries-pass": (Kind.STAGE, "the proof of boundaries finds no mismatch", SEEN, _boundaries_pass),
+    "8-stale-smoke": (
+        Kind.TRAINER,
+        "the trainer answers about another snapshot",
+        ("gate:trainer_takes_a_step", "error:build"),
+        _stale_smoke,
+    ),
+    "9-few-slots": (
+        Kind.PARAMETERS,
+        "half of the experts' slots in every preset",
+        ("test:*",),
+        _few_slots,
+    ),
+    "10-path-in-a-definition": (
+        Kind.INPUTS,
+        "a path behind an option inside a definition",
+        ("scrubbed", _PATHS_GATE),
+        _path_in_definition,
+    ),
+    "10-no-scrubber": (Kind.STAGE, "the same, and the scrubber removes no path", (_PATHS_GATE,), _no_scrubber),
+    "10-no-counter": (Kind.STAGE, "the same, and the gate counts none", SEEN, _no_counter),
+}
