@@ -11,7 +11,8 @@ from pipeline.build.stage_objects import chain, stage_of
 from pipeline.core.digests import file_sha256
 from pipeline.core.params import canonical_json
 from pipeline.formats.tables import TABLE_SUFFIXES, count_rows
-from pipeline.store.objects import MANIFEST, FileEntry, Manifest, StoredObject
+from pipeline.store.checked_text import read_value, write_value
+from pipeline.store.objects import MANIFEST, FileEntry, Manifest, StoredObject, read_manifest
 from pipeline.store.store import Store
 from tests.mutations.bench import CORPUS, Bench
 from tests.mutations.offenses import write_bytes
@@ -74,24 +75,33 @@ def forge_files(bench: Bench, edits: Mapping[str, Mapping[str, bytes]]) -> str:
 def forge(store: Store, edits: Mapping[str, Mapping[str, bytes]]) -> dict[str, str]:
     """Replace files of objects, and give them and all that was made of them the ids that fit. Returns new ids by old.
 
-    Refs, keys, verdicts and logs name the new ids.
+    Refs, keys, proofs and verdicts are written anew by the code that writes them, so that they are as sound as before.
     """
+    places = [path.relative_to(store.root).as_posix() for path in store.root.glob("refs/**/*") if path.is_file()]
+    values = {place: read_value(store.root, place, place, "") for place in places}
+    manifests = {path.parent.name: read_manifest(path.parent) for path in store.root.glob(f"objects/*/*/*/{MANIFEST}")}
+    verified = {name: store.verified_by(name) for name in manifests}
+    verdicts = {name: store.verdicts(name) for name in manifests}
     new: dict[str, str] = {}
-    waiting = {path.parent.name for path in store.root.glob(f"objects/*/*/*/{MANIFEST}")}
+    waiting = set(manifests)
     while waiting:
-        ready = [name for name in sorted(waiting) if not set(store.read(name).manifest.inputs.values()) & waiting]
-        for name in ready:
+        for name in [name for name in sorted(waiting) if not set(manifests[name].inputs.values()) & waiting]:
+            waiting.discard(name)
             found = _forge_one(store, store.read(name), edits.get(name, {}), new)
             if found != name:
                 new[name] = found
-        waiting -= set(ready)
-    for path in sorted(
-        path for kind in ("refs", "keys", "verdicts", "log") for path in store.root.glob(f"{kind}/**/*")
-    ):
-        if path.is_file():
-            path.write_bytes(_renamed(path.read_bytes(), new))
-            if path.stem in new:
-                path.rename(path.with_name(new[path.stem] + path.suffix))
+    for place, value in values.items():
+        write_value(store.root, place, new.get(value or "", value or ""))
+    for old, forged in new.items():
+        key = store.root / "keys" / manifests[old].key
+        if key.exists():
+            key.unlink()
+            store.remember(store.read(forged).manifest.key, forged)
+        if verdicts[old] is not None:
+            store.put_verdicts(forged, verdicts[old]["verdicts"])
+    for name, stage_id in verified.items():
+        if stage_id is not None:
+            store.mark_verified(new.get(name, name), new.get(stage_id, stage_id))
     return new
 
 
@@ -110,8 +120,7 @@ def _forge_one(store: Store, stored: StoredObject, files: Mapping[str, bytes], n
         (stored.path / name).write_bytes(content)
     entries = tuple(_entry(stored.path / entry.name) for entry in manifest.files)
     identity = json.loads(_renamed(canonical_json(manifest.identity), new))
-    forged = replace(manifest, inputs=inputs, files=entries, identity=identity)
-    return rename(stored.path, forged)
+    return rename(stored.path, replace(manifest, inputs=inputs, files=entries, identity=identity))
 
 
 def rename(path: Path, manifest: Manifest) -> str:
