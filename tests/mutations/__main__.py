@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from tests.mutations import controls, of_gates, of_inputs, of_store
+from tests.mutations import controls, of_gates, of_inputs, of_kernels, of_store, of_trainer
 from tests.mutations.campaign import Campaign
 from tests.mutations.mutation import Kind, Mutation, Outcome, Status
 from tests.support.paths import ROOT
@@ -28,7 +28,7 @@ what did. How to add one is in `tests/mutations/__init__.py`.
 
 def mutations() -> list[Mutation]:
     """Return every mutation, the controls last."""
-    modules = (of_gates, of_store, of_inputs, controls)
+    modules = (of_gates, of_store, of_inputs, of_trainer, of_kernels, controls)
     return [mutation for module in modules for mutation in module.mutations()]
 
 

@@ -14,7 +14,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from tests.mutations.bench import Bench, prepare
-from tests.mutations.mutation import Mutation, Outcome, judge
+from tests.mutations.mutation import Kind, Mutation, Outcome, judge
+from tests.mutations.of_trainer import train_base
 from tests.mutations.plant import NotPlantedError
 from tests.support.paths import ROOT
 
@@ -44,7 +45,7 @@ class Campaign:
         with tempfile.TemporaryDirectory(prefix="sluice-mutations-") as folder:
             if left:
                 say(f"building the store that {len(left)} mutations copy")
-                prepare(Path(folder))
+                _prepare_all(left, Path(folder))
                 started = time.monotonic()
             for number, outcome in enumerate(_run_all(left, Path(folder), num_at_once), 1):
                 self.outcomes[outcome.name] = outcome
@@ -64,6 +65,30 @@ class Campaign:
         part = self.state.with_suffix(".part")
         part.write_text(json.dumps(content, indent=1))
         part.replace(self.state)
+
+
+def _prepare_all(mutations: Sequence[Mutation], folder: Path) -> None:
+    """Build the store, in this process, and train on another, in a process of its own: torch's threads survive no fork."""
+    prepare(folder)
+    if {Kind.TRAINER, Kind.CERTIFICATE} & {mutation.kind for mutation in mutations}:
+        (folder / "trained").mkdir()
+        process = multiprocessing.get_context("fork").Process(target=_train_silently, args=(folder / "trained",))
+        process.start()
+        process.join()
+        if process.exitcode:
+            raise RuntimeError(f"the training that mutations resume ended with {process.exitcode}")
+
+
+def _train_silently(folder: Path) -> None:
+    _silence()
+    train_base(folder)
+
+
+def _silence() -> None:
+    """Send what the code logs nowhere: it is not the campaign's."""
+    with open(os.devnull, "w", encoding="utf-8") as silent:
+        os.dup2(silent.fileno(), 1)
+        os.dup2(silent.fileno(), 2)
 
 
 def digest_of_code() -> str:
@@ -122,9 +147,7 @@ class _Running:
 
 def _run_one(mutation: Mutation, base: Path, red: Path) -> None:
     """Run a mutation and write what went red."""
-    with open(os.devnull, "w", encoding="utf-8") as silent:  # what the code logs is not the campaign's
-        os.dup2(silent.fileno(), 1)
-        os.dup2(silent.fileno(), 2)
+    _silence()
     bench = Bench(base, red.parent)
     try:
         mutation.run(bench)

@@ -15,14 +15,13 @@ from pydantic import BaseModel
 from pipeline.build.recipes import TINY
 from pipeline.build.withdrawal import withdraw
 from pipeline.contracts.gates import GATES
-from pipeline.core.records import Document
 from pipeline.core.table_names import DOCUMENTS, FILES, PACKED, TOKENS, TRAINING_ROWS
 from pipeline.stages.stages import STAGES
 from tests.mutations import plant
 from tests.mutations.bench import CORPUS, Bench
 from tests.mutations.mutation import Kind, Mutation
 from tests.mutations.of_gates import LOST, SEEN
-from tests.mutations.offenses import built_source, change_tokenizer, drop_most, edit_all, lose, offend
+from tests.mutations.offenses import built_source, change_tokenizer, drop_most, edit_all, lose, offend, relabel_headers
 from tests.mutations.stored import flip, forge_files, forge_table, parts_with
 from tests.support.paths import ROOT
 
@@ -223,9 +222,7 @@ def _every_list(column: str, change: Callable[[list[Any]], list[Any]], bench: Be
 
 
 def _relabeled(bench: Bench) -> None:
-    """Have the headers of a held-out source labeled as training documents."""
-    bench.since = "normalize"
-    plant.alter_record(Document, lambda file: {"split": "train"} if file["path"].endswith(".hpp") else {})
+    relabel_headers(bench)
     bench.build()
 
 
@@ -290,7 +287,7 @@ def _no_scrubber(bench: Bench) -> None:
 
 
 def _no_counter(bench: Bench) -> None:
-    plant.constant("pipeline.stages.enrich.compiler.compile_commands:count_local", 0)
+    plant.constant("pipeline.stages.enrich.compiler.local_paths:count_local", 0)
     _no_scrubber(bench)
 
 

@@ -30,8 +30,11 @@ _OTHER_FILES = (
     "refs/tiny/verify",
     "keys/*",
     "verdicts/*.json",
+    "verified/*",
     "log/promotions.jsonl",
+    "log/promotions.head",
     "log/withdrawals.jsonl",
+    "log/withdrawals.head",
     "blobs/*",
     "names/git/*",
     "format",
@@ -69,7 +72,7 @@ FORMS: dict[str, Callable[[Path], None]] = {
 }
 _HARMLESS = {"keys/*/removed", "format/removed", "names/git/*/removed", "blobs/*/removed"} | {
     f"{name}/exchanged"
-    for name in ("format", "blobs/*", "names/git/*", "log/promotions.jsonl", "log/withdrawals.jsonl")
+    for name in ("format", "verified/*", "blobs/*", "names/git/*", "log/promotions.jsonl", "log/withdrawals.jsonl")
 }
 """What is no fault, because it is only made again; and what there is only one of."""
 

@@ -322,6 +322,12 @@ def _rule_is_off(bench: Bench) -> None:
     plant.constant("pipeline.stages.normalize.contamination.decontaminate:Decontaminator.find", None)
 
 
+def relabel_headers(bench: Bench) -> None:
+    """Have the headers of a held-out source labeled as training documents."""
+    bench.since = "normalize"
+    plant.alter_record(Document, lambda file: {"split": "train"} if file["path"].endswith(".hpp") else {})
+
+
 def _answer(command: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[Bench], None]:
     """Return an offense of the trainer: it answers something else than it did."""
 
@@ -360,6 +366,7 @@ OFFENSES: dict[str, Callable[[Bench], None]] = {
     "megatron_reads_back": _megatron_loses_a_token,
     "special_spellings_stay_text": _special_spellings,
     "splits_are_apart": _two_splits,
+    "held_out_sources_are_held_out": relabel_headers,
     "canaries_are_caught": _rule_is_off,
     "canaries_were_sent": _no_canaries,
     "loader_repeats_itself": _answer("verify-loader", _differing),
