@@ -21,6 +21,7 @@ from pipeline.build.promotion import promote
 from pipeline.build.recipes import TINY, CorpusParams, pins_of
 from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.contracts.gates import GateVerdict
+from pipeline.contracts.gates_seen import GATES_SEEN, GatesSeen
 from pipeline.core.errors import SluiceError
 from pipeline.pins.pins import SourcePin
 from pipeline.stages.stages import STAGES
@@ -143,6 +144,8 @@ class Bench:
             for name, seen in self.store.read(canaries).json("canaries.json").items():
                 if not seen:
                     self.say(f"canary:{name}")
+            for name in GatesSeen(**self.store.read(canaries).json(GATES_SEEN)).missing():
+                self.say(f"unseen:{name}")
 
     @contextmanager
     def _trainer(self) -> Any:

@@ -18,7 +18,7 @@ from tests.mutations.mutation import Kind, Mutation
 from tests.mutations.offenses import OF_ROWS, PART, lose, offend
 from tests.mutations.stored import files_judged, flip, forge_rows
 
-SEEN = ("canary:*", "gate:*canar*", "gate:*seen*", "error:canar*")
+SEEN = ("canary:*", "unseen:*", "gate:canaries_are_caught", "gate:every_gate_was_seen_red")
 """Signals of a gate that no canary of its own has turned red in the build."""
 LOST = ("gate:no_row_lost_*", "gate:*conserv*", "gate:*accounted*")
 

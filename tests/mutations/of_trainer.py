@@ -34,6 +34,11 @@ _STATE = (
     "parameters_sha256",
     "optimizer_sha256",
 )
+_ADDED = {
+    "forks": {"step": 1, "fields": {"config.batch_rows": [4, 8]}},
+    "adoptions": {"position": 4, "old": "0" * 64, "new": "1" * 64},
+}
+"""Entry that is added to a list that is empty."""
 _SEEN = ("load", "resume", "compare")
 
 
@@ -107,7 +112,10 @@ class _Trained:
         result = bench.attempt("resume", lambda: _train(self.store, self.snapshot_id, run, STEPS, origin))
         if result is None:
             return
-        records = [read_record(each, self.store) for each in (self.straight, result["checkpoint_id"])]
+        ids = (self.straight, result["checkpoint_id"])
+        records = bench.attempt("load", lambda: [read_record(each, self.store) for each in ids])
+        if records is None:
+            return
         found = compare_trainings(*records)
         if not found.is_equal or found.settings:
             bench.say("compare", "; ".join(found.lines[:3]))
@@ -133,7 +141,8 @@ def _altered(name: str, bench: Bench) -> None:
         state = json.loads((stored.path / "state.json").read_bytes())
         if name not in state:
             raise NotPlantedError(f"state.json has no {name}")
-        edits = {"state.json": json.dumps(state | {name: _other(state[name])}, sort_keys=True).encode()}
+        value = [*state[name], _ADDED[name]] if name in _ADDED else _other(state[name])
+        edits = {"state.json": json.dumps(state | {name: value}, sort_keys=True).encode()}
     else:
         edits = _changed_file(stored.path, name)
     _forge(trained, edits)
@@ -190,8 +199,6 @@ def _other(value: Any) -> Any:
         case dict():
             first = sorted(value)[0]
             return {**value, first: _other(value[first])}
-        case list():
-            return [*value, {"step": 1, "fields": {}, "position": 1, "old": "0" * 64, "new": "0" * 64}]
         case bool():
             return not value
         case int() | float():
@@ -388,16 +395,17 @@ def _rules_ignored() -> None:
     _changed_loader(seed=7)()
 
 
-def _twice() -> None:
-    def make(backward: Any) -> Any:
-        def doubled(model: Any, *given: Any) -> Any:
-            backward(model, *given)
-            return backward(model, *given)
+def _stepped_twice(optimizer: Any) -> Any:
+    """Return an optimizer each of whose steps is taken twice."""
+    step = optimizer.step
+    optimizer.step = lambda: (step(), step())[1]
+    return optimizer
 
-        return doubled
 
-    wrap("trainer.train.step:backward", make)
-    wrap("trainer.model.hybrid:HybridModel.zero_grad", lambda _: lambda self, *given, **named: None)
+def _nothing_infilled() -> None:
+    from trainer.config.training_config import InfillingParams
+
+    _changed_loader(infilling=InfillingParams(rate=0.0))()
 
 
 def _without_gradient() -> None:
@@ -474,12 +482,7 @@ REPEATED: dict[str, tuple[str, Callable[[], None]]] = {
         ),
     ),
     "repeated-seed": ("another seed of the loader", _changed_loader(seed=43)),
-    "no-infilling": (
-        "nothing is infilled",
-        lambda: change_result(
-            "trainer.data.infilling_spans:infill_rows", lambda found: tuple(column * 0 - 1 for column in found)
-        ),
-    ),
+    "no-infilling": ("nothing is infilled", _nothing_infilled),
     "rate-later": ("the schedule one step late", _rates(lambda rate, step, config: rate(max(0, step - 1), config))),
     "half-gradients": ("gradients half as large, and clipped", _scaled_gradients),
     "one-parameter-frozen": ("the gradient of one parameter lost", _without_gradient),
@@ -491,5 +494,8 @@ REPEATED: dict[str, tuple[str, Callable[[], None]]] = {
         "the experts' biases never move",
         lambda: constant("trainer.model.hybrid:HybridModel.balance_experts", None),
     ),
-    "gradients-added": ("gradients of a step computed twice and added", _twice),
+    "stepped-twice": (
+        "each step of the optimizer taken twice",
+        lambda: change_result("trainer.optim.optimizer:build_optimizer", _stepped_twice),
+    ),
 }

@@ -83,7 +83,7 @@ def alter_tables(stage: str, function: str, change: Callable[[dict[str, pa.Table
 
 def alter_stage(stage: str, change: Callable[[StageOutput], StageOutput]) -> None:
     """Store something else than what a stage returns."""
-    change_result(STAGES[stage].run, change)
+    change_result(STAGES[stage].run, lambda output: change(output) if is_corpus() else output)
 
 
 def thin(stage: str, function: str, keep: Callable[[str], bool]) -> None:
