@@ -8,7 +8,7 @@ was built, unless a mutation asks for the real ones.
 import json
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,18 +17,19 @@ from typing import Any
 import pytest
 
 from pipeline.build.build import BuildRequest, open_build
+from pipeline.build.canaries.canaries import send
 from pipeline.build.promotion import promote
 from pipeline.build.recipes import TINY, CorpusParams, pins_of
 from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.contracts.gates import GateVerdict
-from pipeline.contracts.gates_seen import GATES_SEEN, GatesSeen
+from pipeline.contracts.gates_seen import CANARIES, GATES_SEEN, GatesSeen
 from pipeline.core.errors import SluiceError
 from pipeline.pins.pins import SourcePin
 from pipeline.stages.stages import STAGES
 from pipeline.store.fsck import fsck
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
-from tests.mutations.plant import NotPlantedError
+from tests.mutations.plant import NotPlantedError, among_canaries
 from tests.support.paths import ROOT
 
 CORPUS = "tiny"
@@ -87,6 +88,14 @@ class Bench:
             self.promote(snapshot_id)
         return snapshot_id
 
+    def send_canaries(self) -> None:
+        """Send the canaries apart, as a build that was blocked before its last stage does not."""
+        if "verify" not in self.made:
+            with among_canaries():
+                sent = self.attempt("error:canaries", lambda: send(self.params))
+            if sent is not None:
+                self._read_canaries(sent.caught, [name for name, seen in sent.gates.items() if not seen])
+
     def promote(self, snapshot_id: str | None = None) -> None:
         """Promote the candidate, or a snapshot by its id."""
         with self._trainer():
@@ -139,13 +148,16 @@ class Bench:
             self.verdicts.append(verdict)
             if not verdict.passed:
                 self.say(f"gate:{verdict.gate}", verdict.sentence)
-        canaries = result.parts.get("canaries")
-        if canaries is not None:
-            for name, seen in self.store.read(canaries).json("canaries.json").items():
-                if not seen:
-                    self.say(f"canary:{name}")
-            for name in GatesSeen(**self.store.read(canaries).json(GATES_SEEN)).missing():
-                self.say(f"unseen:{name}")
+        if "canaries" in result.parts:
+            stored = self.store.read(result.parts["canaries"])
+            self._read_canaries(stored.json(CANARIES), GatesSeen(**stored.json(GATES_SEEN)).missing())
+
+    def _read_canaries(self, caught: Mapping[str, bool], unseen: Sequence[str]) -> None:
+        for name, is_caught in caught.items():
+            if not is_caught:
+                self.say(f"canary:{name}")
+        for name in unseen:
+            self.say(f"unseen:{name}")
 
     @contextmanager
     def _trainer(self) -> Any:

@@ -68,6 +68,7 @@ def _measure(gate: Gate, bench: Bench) -> None:
     plant.hold_measure(gate)
     offend(gate.name, bench)
     bench.build()
+    bench.send_canaries()
 
 
 def _verdict(gate: Gate, bench: Bench) -> None:

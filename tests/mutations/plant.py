@@ -4,7 +4,8 @@ Each mutation runs in a process of its own, so that nothing that is planted is t
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from functools import cache
 from pkgutil import resolve_name
@@ -30,6 +31,16 @@ class NotPlantedError(Exception):
 def is_corpus() -> bool:
     """Return whether the part that is being made is one of the corpus, and no canary: faults need not touch canaries."""
     return not any(name.startswith("canar") for name in _SOURCES)
+
+
+@contextmanager
+def among_canaries() -> Iterator[None]:
+    """Within it, nothing that is made is of the corpus."""
+    _SOURCES.append("canaries")
+    try:
+        yield
+    finally:
+        _SOURCES.pop()
 
 
 def wrap(target: str, make: Callable[[Any], Any]) -> None:
