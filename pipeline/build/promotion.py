@@ -1,7 +1,11 @@
-"""Promotion: the only way to move `live`. Every gate is judged again from stored reports, then the ref is compared and swapped."""
+"""Promotion: the only way to move `live`. The bytes are verified, the data judged again, then the ref is compared and swapped."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
+from pipeline.build.consumer_proof import consumer_measures
+from pipeline.build.replay import replay
 from pipeline.build.seen_red import GateSeenRed, seen_red
 from pipeline.build.stage_objects import chain, report_of, stage_of, stage_params
 from pipeline.build.withdrawal import refuse_withdrawn
@@ -9,9 +13,13 @@ from pipeline.contracts.gates import GateVerdict, judge, refuse_blocked
 from pipeline.core.errors import DamagedError, MissingError, SnapshotError
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
 from pipeline.stages.stages import STAGES
+from pipeline.store.log import PROMOTIONS
 from pipeline.store.objects import StoredObject
 from pipeline.store.snapshot import resolve_snapshot
 from pipeline.store.store import Store
+from pipeline.store.verification import Verified, verify_objects
+
+_LIVE = "live"
 
 
 @dataclass(frozen=True)
@@ -24,34 +32,46 @@ class Promotion:
     verdicts: tuple[GateVerdict, ...]
     seen_red: tuple[GateSeenRed, ...] = ()
     """How the build that made the snapshot saw each gate red. Nothing is sent again, and no time is too old."""
+    verified: Verified = field(default=Verified(0, 0))
 
     @property
     def unchanged(self) -> bool:
         return self.old == self.new
 
 
-def promote(store: Store, corpus: str, to: str = "candidate", reason: str = "promoted") -> Promotion:
+def promote(
+    store: Store, corpus: str, to: str = "candidate", reason: str = "promoted", num_workers: int = 1
+) -> Promotion:
     """Make a snapshot live. `to` is `candidate` or the id of any snapshot in the store: rolling back is the same move.
 
-    Raises BlockedError naming every gate that fails on the stored reports, SnapshotError for a snapshot that holds withdrawn
-    documents, RefMovedError if another promotion came first.
+    Every file of the snapshot, of the stages that made it and of their inputs is verified. Unless the history says that the same
+    snapshot was live by the same proof, its parts are made again and compared; and unless it is live now, the consumer that is
+    installed must be the one that proved it, or proves it now.
+
+    Raises DamagedError and MissingError for bytes that are not as written, BlockedError naming every gate that fails, SnapshotError
+    for stored data that contradicts itself or holds withdrawn documents, RefMovedError if another promotion came first.
     """
-    old = store.ref_text(corpus, "live")
+    old = store.ref_text(corpus, _LIVE)
     new = resolve_snapshot(store, corpus, to)
-    refuse_withdrawn(store, new)
-    verdicts = judge_again(store, new)
-    refuse_blocked(verdicts, f"promotion of snapshot {new[:12]} in corpus {corpus}")
-    seen = seen_red(store, store.verified_by(new))
-    store.move_ref(corpus, "live", old, new, reason)
-    return Promotion(corpus, old, new, verdicts, seen)
+    verify_id = _verify_id(store, new)
+    verified = verify_objects(store, (new, verify_id))
+    with _refusing_what_cannot_be_read(new):
+        refuse_withdrawn(store, new)
+        stages = evidence(store, new)
+        is_proved = _was_live(store, new, verify_id)
+        measures = {} if is_proved and new == old else consumer_measures(store, stages[-1])
+        verdicts = _judge(stages, measures)
+        refuse_blocked(verdicts, f"promotion of snapshot {new[:12]} in corpus {corpus}")
+        if not is_proved:
+            replay(store, stages, num_workers)
+        seen = seen_red(store, verify_id)
+    store.move_ref(corpus, _LIVE, old, new, reason, proof=verify_id)
+    return Promotion(corpus, old, new, verdicts, seen, verified)
 
 
 def judge_again(store: Store, snapshot_id: str) -> tuple[GateVerdict, ...]:
     """Judge every gate of every stage that made a snapshot, from the reports and Params that the stages stored."""
-    verdicts: list[GateVerdict] = []
-    for stored in evidence(store, snapshot_id):
-        verdicts.extend(judge(stage_of(stored), report_of(stored).gate_measures, stage_params(stored)))
-    return tuple(verdicts)
+    return _judge(evidence(store, snapshot_id), {})
 
 
 def evidence(store: Store, snapshot_id: str) -> list[StoredObject]:
@@ -61,9 +81,39 @@ def evidence(store: Store, snapshot_id: str) -> list[StoredObject]:
     if stages[0].manifest.inputs.get("part/snapshot") != snapshot_id:
         found = f"they name {stages[0].object_id[:12]}, which did not verify it"
         raise DamagedError(f"proof of {subject}", found, "its verify stage", "Build it again.")
-    if len(stages) != len(STAGES):
-        raise MissingError(subject, f"{len(stages)} stages made it", f"{len(STAGES)}", "Build it again.")
+    names = [stage_of(stored) for stored in reversed(stages)]
+    if names != list(STAGES.names):
+        raise MissingError(
+            subject, f"the stages {', '.join(names)} made it", ", ".join(STAGES.names), "Build it again."
+        )
     return stages[::-1]
+
+
+@contextmanager
+def _refusing_what_cannot_be_read(snapshot_id: str) -> Iterator[None]:
+    """Raise SnapshotError for stored data whose digests fit, but which lacks a field or a column, or has one of another type."""
+    try:
+        yield
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+        found = f"its data cannot be judged again ({type(error).__name__}: {error})"
+        raise SnapshotError(
+            f"snapshot {snapshot_id[:12]}", found, "data as a build stores it", "Build it again."
+        ) from error
+
+
+def _judge(stages: list[StoredObject], measures: Mapping[str, float]) -> tuple[GateVerdict, ...]:
+    """Judge the gates of stored stages; `measures` replace those of the last, verify."""
+    verdicts: list[GateVerdict] = []
+    for stored in stages:
+        fresh = measures if stored is stages[-1] else {}
+        verdicts.extend(judge(stage_of(stored), {**report_of(stored).gate_measures, **fresh}, stage_params(stored)))
+    return tuple(verdicts)
+
+
+def _was_live(store: Store, snapshot_id: str, verify_id: str) -> bool:
+    """Return whether a snapshot was live before by the same proof: its id is the hash of the bytes that were judged then."""
+    moves = [entry for entry in store.entries(PROMOTIONS) if entry["ref"] == _LIVE]
+    return any(entry["new"] == snapshot_id and entry.get("proof") == verify_id for entry in moves)
 
 
 def _verify_id(store: Store, snapshot_id: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from pipeline.build.audit import audit_part
 from pipeline.build.build import Build, ProgressEvent
 from pipeline.build.engine import PartTask, write_output
-from pipeline.build.stage_objects import PARAMS, chain, parts_of, report_of, stage_of
+from pipeline.build.stage_objects import PARAMS, chain, mark_made, parts_of, report_of, stage_of
 from pipeline.contracts.gates import GateVerdict, judge, refuse_blocked
 from pipeline.contracts.part import MadePart, Part, PartOutput, StageOutput
 from pipeline.contracts.stage_report import StageReport
@@ -75,7 +75,7 @@ def run_stage(name: str, build: Build, previous_id: str | None) -> StageResult:
     """
     stage = STAGES[name]
     _refuse_stale(stage, build, previous_id)
-    context = _Context(stage, build, previous_id)
+    context = BuildContext(stage, build, previous_id)
     output = audited(stage, context, resolve_name(stage.run)(context))
     object_id, existed = _commit_stage(stage, context, output)
     verdicts = judge(name, output.report.gate_measures, context.params)
@@ -163,7 +163,7 @@ def _num_misreported(reported: StageReport, found: StageReport) -> int:
     return abs(reported.rows_out - found.rows_out) + sum(map(abs, reasons.values()))
 
 
-def _commit_stage(stage: Stage, context: "_Context", output: StageOutput) -> tuple[str, bool]:
+def _commit_stage(stage: Stage, context: "BuildContext", output: StageOutput) -> tuple[str, bool]:
     folder = context.scratch_folder()
     files = {**output.files, PARAMS: context.params.model_dump_json(indent=1).encode() + b"\n"}
     write_output(folder, PartOutput({}, output.report, files))
@@ -171,7 +171,7 @@ def _commit_stage(stage: Stage, context: "_Context", output: StageOutput) -> tup
     inputs |= {f"evidence/{name}": object_id for name, object_id in output.evidence.items()}
     if context.input_id is not None:
         inputs["previous"] = context.input_id
-    identity = _identity(stage, context.params) | {"failed": sorted(output.failures)}
+    identity = stage_identity(stage, context.params) | {"failed": sorted(output.failures)}
     before = {path.name for path in context.build.store.root.glob(f"objects/{stage.kind}/*")}
     object_id = context.build.store.commit(folder, stage.kind, identity, inputs)
     return object_id, object_id in before
@@ -191,7 +191,8 @@ def _versions(libraries: tuple[str, ...]) -> dict[str, str]:
     return {library: library_version(library) for library in libraries}
 
 
-def _identity(stage: Stage, params: Params) -> dict[str, Any]:
+def stage_identity(stage: Stage, params: Params) -> dict[str, Any]:
+    """Return what the output of a stage depends on besides its inputs, and each part's by its own Params."""
     added = added_entries()
     return {
         "stage": stage.name,
@@ -202,7 +203,7 @@ def _identity(stage: Stage, params: Params) -> dict[str, Any]:
     }
 
 
-class _Context:
+class BuildContext:
     """Implementation of `pipeline.contracts.part.StageContext` for one stage of one build."""
 
     def __init__(self, stage: Stage, build: Build, input_id: str | None) -> None:
@@ -261,9 +262,9 @@ class _Context:
             )
 
         for part in parts:
-            object_id = None if part.always else self.build.store.known(self._key(part))
+            object_id = None if part.always else self.build.store.known(self.key_of_part(part))
             if object_id is None:
-                kind = self._kind(part)
+                kind = self.kind_of(part)
                 function, folder = kind.functions[part.function], self.scratch_folder()
                 tasks.append(PartTask(part, function, self.build.store.root, folder, kind.measure))
             else:
@@ -276,7 +277,8 @@ class _Context:
         self.reports.update({name: part.report for name, part in sorted(made.items()) if name != AUDIT})
         return dict(sorted(made.items())), dict(sorted(failed.items()))
 
-    def _kind(self, part: Part) -> PartKind:
+    def kind_of(self, part: Part) -> PartKind:
+        """Return the kind of a part. Raises StageError for one that the stage does not declare."""
         kind = self.stage.part_kind(part.function)
         if kind.only not in (None, part.name):
             found = f"its part {part.name} is made by {part.function}"
@@ -284,17 +286,19 @@ class _Context:
         return kind
 
     def _commit(self, task: PartTask, report: StageReport) -> MadePart:
-        part, store, key = task.part, self.build.store, self._key(task.part)
+        part, store, key = task.part, self.build.store, self.key_of_part(task.part)
         before = store.known(key) if part.always else None
-        object_id = store.commit(task.folder, self._kind(part).kind, self._identity(part), part.inputs)
+        object_id = store.commit(task.folder, self.kind_of(part).kind, self._identity(part), part.inputs)
         store.remember(key, object_id)
+        mark_made(object_id)
         self.all_unchanged = self.all_unchanged and object_id == before
         return MadePart(part.name, object_id, report, object_id == before)
 
     def _identity(self, part: Part) -> dict[str, Any]:
         version = {} if part.version is None else {"version": part.version}
         names = {"function": part.function, "name": part.name}
-        return _identity(self.stage, part.params) | version | names | dict(part.identity)
+        return stage_identity(self.stage, part.params) | version | names | dict(part.identity)
 
-    def _key(self, part: Part) -> str:
-        return key_of(self._kind(part).kind, self._identity(part), part.inputs)
+    def key_of_part(self, part: Part) -> str:
+        """Return the key by which the part is recognized."""
+        return key_of(self.kind_of(part).kind, self._identity(part), part.inputs)

@@ -12,6 +12,7 @@ from pipeline.store.objects import REPORT, StoredObject
 from pipeline.store.store import Store
 
 PARAMS = "params.json"
+_MADE: set[str] = set()
 
 
 def stage_of(stored: StoredObject) -> str:
@@ -25,9 +26,25 @@ def parts_of(stored: StoredObject) -> dict[str, str]:
     return {label.removeprefix("part/"): object_id for label, object_id in inputs if label.startswith("part/")}
 
 
+def evidence_of(stored: StoredObject) -> dict[str, str]:
+    """Return what a stage's object lists beside its parts, such as its audit: name -> object id, sorted by name."""
+    inputs = sorted(stored.manifest.inputs.items())
+    return {label.removeprefix("evidence/"): object_id for label, object_id in inputs if label.startswith("evidence/")}
+
+
 def report_of(stored: StoredObject) -> StageReport:
     """Read the report of a part or stage."""
     return StageReport(**stored.json(REPORT))
+
+
+def mark_made(object_id: str) -> None:
+    """Record that this process has just made an object from its inputs."""
+    _MADE.add(object_id)
+
+
+def was_made_here(object_id: str) -> bool:
+    """Return whether this process has made an object from its inputs: it need not be made again to be proved."""
+    return object_id in _MADE
 
 
 def chain(store: Store, stage_id: str | None) -> Iterator[StoredObject]:

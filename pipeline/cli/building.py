@@ -61,7 +61,7 @@ def run_build(options: argparse.Namespace, store: Store, person: Console) -> Ans
     if snapshot_id is not None and options.promote:
         from pipeline.build.promotion import promote
 
-        promote(store, corpus, snapshot_id, "build --promote")
+        promote(store, corpus, snapshot_id, "build --promote", options.workers)
     promoted = snapshot_id is not None and store.ref_text(corpus, "live") == snapshot_id
     if snapshot_id is not None:
         person.print(f"snapshot {snapshot_id} is {'live' if promoted else 'the candidate; `promote` makes it live'}")
@@ -116,13 +116,14 @@ def _add_promote_arguments(parser: argparse.ArgumentParser) -> None:
     add_corpus(parser, text="the corpus whose live snapshot moves")
     parser.add_argument("--to", default="candidate", help="a snapshot id, to roll back too; the candidate unless given")
     parser.add_argument("--reason", default="promoted by hand", help="kept in the history")
+    parser.add_argument("--workers", type=whole_number(1, 256), default=2, help="processes that make the parts again")
 
 
 @command("promote", "judge a snapshot again and make it live", _add_promote_arguments)
 def _promote(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     from pipeline.build.promotion import promote
 
-    done = promote(store, options.corpus, options.to, options.reason)
+    done = promote(store, options.corpus, options.to, options.reason, options.workers)
     person.print(*seen_red_tables(done.seen_red))
     person.print(f"corpus {done.corpus}: live {'stays' if done.unchanged else 'is now'} {done.new}")
     return 0, asdict(done) | {"unchanged": done.unchanged}

@@ -130,7 +130,7 @@ def _missing_keys(store: Store, manifests: dict[str, Manifest]) -> Iterator[str]
         part_id
         for manifest in manifests.values()
         for label, part_id in manifest.inputs.items()
-        if label.startswith("part/")
+        if label.startswith(("part/", "evidence/"))
     }
     for name in sorted(parts & manifests.keys()):
         if not (store.root / "keys" / manifests[name].key).exists():

@@ -72,8 +72,12 @@ class Refs(Objects):
                 expected = f"{_short(entry['new'])}, as {PROMOTIONS} says"
                 yield DamagedError(f"ref {corpus}/{name}", f"it is at {_short(found)}", expected, _REMEDY)
 
-    def move_ref(self, corpus: str, name: str, old: str | None, new: str, reason: str) -> None:
+    def move_ref(
+        self, corpus: str, name: str, old: str | None, new: str, reason: str, proof: str | None = None
+    ) -> None:
         """Compare-and-swap a ref. Raises RefMovedError if it no longer holds `old`.
+
+        `proof`, the id of what proved `new`, enters the history, also if only the proof is another than that of the last move.
 
         The line of the history is written first: a kill in between leaves a line without its move, never a move without its line.
         """
@@ -94,10 +98,12 @@ class Refs(Objects):
                     f"{_short(old)}, where this writer last saw it",
                     "Another writer moved it. Look at what it names now, then run again.",
                 )
-            if found != new:
+            proved = {} if proof is None else {"proof": proof}
+            entry = {"corpus": corpus, "ref": name, "old": old, "new": new, "reason": reason} | proved
+            if found != new or not self._has_line(entry, proof):
                 if not (self.root / "refs" / corpus / name).exists():
                     write_value(self.root, f"refs/{corpus}/{name}", _UNSET)
-                self.append(PROMOTIONS, {"corpus": corpus, "ref": name, "old": old, "new": new, "reason": reason})
+                self.append(PROMOTIONS, entry)
                 write_value(self.root, f"refs/{corpus}/{name}", new)
 
     def remove_ref(self, corpus: str, name: str, reason: str) -> None:
@@ -107,6 +113,13 @@ class Refs(Objects):
             if old is not None:
                 self.append(PROMOTIONS, {"corpus": corpus, "ref": name, "old": old, "new": None, "reason": reason})
                 (self.root / "refs" / corpus / name).unlink()
+
+    def _has_line(self, entry: dict[str, Any], proof: str | None) -> bool:
+        """Return whether the history has a move of the same ref to the same id by the same proof."""
+        if proof is None:
+            return True
+        names = ("ref", "new", "proof")
+        return any(all(each.get(name) == entry[name] for name in names) for each in self.history(entry["corpus"]))
 
     def _places(self) -> Iterator[tuple[str, str]]:
         """Iterate over the corpus and the name of every file of a ref, sorted."""

@@ -10,6 +10,7 @@ from typing import Any
 from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.errors import StageError
+from pipeline.stages.verify.consumer import consumer_root
 from pipeline.stages.verify.params import VerifyParams
 
 NUM_LOADER_ROWS = 1000
@@ -60,12 +61,12 @@ def _report(number: int, measures: dict[str, float]) -> StageReport:
 def _run_trainer(job: PartJob, command: str, key: str, exit_codes: tuple[int, ...], *more: str) -> dict[str, Any]:
     """Run a command of the trainer on the snapshot and return its answer, which has the list `key`."""
     assert isinstance(job.params, VerifyParams)
-    line = [sys.executable, "-m", "trainer", command, f"--store={job.places['store']}"]
+    line = [sys.executable, "-m", "trainer", command, f"--store={job.places['store'].absolute()}"]
     line += ["--snapshot", job.inputs["snapshot"].object_id, "--json", *more]
     subject, remedy = f"consumer {command} run", f"Run `python -m trainer {command}` on the candidate."
     try:
         limit = job.params.smoke_timeout_seconds
-        done = subprocess.run(line, capture_output=True, text=True, timeout=limit, check=False)
+        done = subprocess.run(line, capture_output=True, text=True, timeout=limit, check=False, cwd=consumer_root())
         if done.returncode not in exit_codes:
             last = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
             raise StageError(subject, f"exit {done.returncode}: {last}", "exit 0", remedy)

@@ -8,7 +8,9 @@ import pytest
 from pipeline.build.promotion import promote
 from pipeline.build.run_stage import StageResult
 from pipeline.build.stage_objects import parts_of
+from pipeline.core.digests import file_sha256
 from pipeline.core.errors import DamagedError, MissingError, SnapshotError
+from pipeline.store import objects
 from pipeline.store.fsck import fsck
 from pipeline.store.store import Store
 
@@ -64,3 +66,63 @@ def test_a_damaged_live_ref_is_mended_by_a_promotion(built: Store, tiny_results:
 
     assert promote(built, "tiny").new == snapshot_of(tiny_results)
     assert built.ref("tiny", "live") == snapshot_of(tiny_results)
+
+
+def reached(store: Store, results: list[StageResult]) -> set[str]:
+    """The ids of all objects that made a snapshot."""
+    waiting, found = [results[-1].object_id, snapshot_of(results)], set()
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += store.read(name).manifest.inputs.values()
+    return found
+
+
+def test_a_promotion_reads_every_file_back_to_the_sources(
+    built: Store, tiny_results: list[StageResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Path] = []
+    monkeypatch.setattr(objects, "known_sha256", lambda path: read.append(path) or file_sha256(path))
+    monkeypatch.setattr(objects.StoredObject.__init__, "__defaults__", (objects.known_sha256,))
+    done = promote(built, "tiny")
+
+    wanted = {path for name in reached(built, tiny_results) for path in built.read(name).path.iterdir()}
+    assert {path for path in wanted if path.name != objects.MANIFEST} <= set(read)
+    assert done.verified.num_objects == len(reached(built, tiny_results))
+    assert done.verified.num_bytes == sum(path.stat().st_size for path in wanted if path.name != objects.MANIFEST)
+
+
+@pytest.mark.parametrize("to", ["candidate", "rollback"])
+@pytest.mark.parametrize("place", ["tokenize/part/*/rows_train.arrow", "snapshot/snapshot/*/tokenizer.json"])
+def test_a_snapshot_with_a_flipped_file_is_not_promoted_nor_rolled_back_to(
+    built: Store, tiny_results: list[StageResult], place: str, to: str
+) -> None:
+    path = sorted(built.root.glob(f"objects/{place}"))[-1]
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 4
+    path.write_bytes(content)
+
+    with pytest.raises(DamagedError, match=path.name):
+        promote(built, "tiny", "candidate" if to == "candidate" else snapshot_of(tiny_results))
+
+
+def test_a_snapshot_of_which_any_object_is_gone_is_not_promoted(
+    built: Store, tiny_results: list[StageResult], tmp_path: Path
+) -> None:
+    for name in sorted(reached(built, tiny_results)):
+        folder = built.read(name).path
+        folder.rename(tmp_path / "aside")
+        with pytest.raises(MissingError):
+            promote(built, "tiny")
+        (tmp_path / "aside").rename(folder)
+    assert promote(built, "tiny").unchanged
+
+
+def test_an_unchanged_promotion_adds_no_line_and_another_proof_adds_one(
+    built: Store, tiny_results: list[StageResult]
+) -> None:
+    before = built.history("tiny")
+    promote(built, "tiny")
+    assert built.history("tiny") == before
+    assert before[-1]["proof"] == tiny_results[-1].object_id

@@ -1,0 +1,106 @@
+"""Collected sources as they are stored, compared with their own digests, their pin, and their archive where the store has it."""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any
+
+from pipeline.build.engine import measured
+from pipeline.build.stage_objects import evidence_of, parts_of, report_of, stage_of, stage_params, was_made_here
+from pipeline.contracts.part import PartJob, PartOutput
+from pipeline.contracts.stage_report import total
+from pipeline.core.errors import SnapshotError
+from pipeline.core.languages import is_source
+from pipeline.core.params import Params
+from pipeline.core.table_names import DROPPED, FILES, HISTORY, LISTED, TREE
+from pipeline.stages.stages import STAGES
+from pipeline.store.objects import StoredObject
+from pipeline.store.store import Store
+
+
+def refuse_contradictions(store: Store, stage: StoredObject, pins: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raise SnapshotError for a collected source whose files, digests, report or pin contradict each other.
+
+    A source whose archive or commit is in the store is read from it again and must have the same tables.
+    """
+    for name, part_id in parts_of(stage).items():
+        if was_made_here(part_id):
+            continue
+        stored = store.read(part_id)
+        identity = stored.manifest.identity
+        other = sorted(field for field, value in pins[name].items() if identity.get(field) != value)
+        if identity["name"] != name or other:
+            raise _refusal(stored, f"its {', '.join(other) or 'name'} are not those of pin {name}", "one pin")
+        for number, row in enumerate(stored.table(FILES).to_pylist()):
+            if row != _expected(row, name, identity["revision"]):
+                raise _refusal(stored, f"file {number}, {row['path']}, has digests of another", "those of its content")
+        _refuse_other_tables(store, stored, stage_params(stage))
+    for listing_id in evidence_of(stage).values():
+        listing = store.read(listing_id)
+        if _has(listing, LISTED) and not was_made_here(listing_id):
+            _refuse_other_tables(store, listing, Params())
+    _refuse_other_sum(store, stage)
+
+
+def _refuse_other_sum(store: Store, stage: StoredObject) -> None:
+    """Raise SnapshotError unless the report of the stage is the sum of its parts' reports, as far as they report the same."""
+    found, parts = report_of(stage), total(report_of(store.read(part)) for part in parts_of(stage).values())
+    names = ("rows_out", "dropped", "num_bytes_in", "num_bytes_out")
+    different = [name for name in names if getattr(found, name) != getattr(parts, name)]
+    different += [name for name, value in parts.measures.items() if found.measures.get(name) != value]
+    if different:
+        raise _refusal(stage, f"its report has other {', '.join(different)}", "the sums of its parts")
+
+
+def _expected(row: Mapping[str, Any], source: str, revision: str) -> dict[str, Any]:
+    content = row["content"]
+    return {
+        **row,
+        "source": source,
+        "revision": revision,
+        "blob_sha256": hashlib.sha256(content).hexdigest(),
+        "git_blob_id": hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest(),
+        "num_bytes": len(content),
+        "is_evidence": not is_source(row["path"]),
+    }
+
+
+def _refuse_other_tables(store: Store, stored: StoredObject, params: Params) -> None:
+    """Raise SnapshotError unless the report is that of the tables, and the tables are those of the archive, if it is here."""
+    identity, kind = stored.manifest.identity, STAGES[stage_of(stored)].part_kind(stored.manifest.identity["function"])
+    tables = {name: stored.table(name) for name in (FILES, DROPPED, TREE, HISTORY, LISTED) if _has(stored, name)}
+    archive = _archive(store, identity)
+    job = PartJob(identity["name"], params, {}, identity, {} if archive is None else {"source": archive})
+    output = PartOutput(tables, report_of(stored), {})
+    if archive is not None:
+        output = resolve_name(kind.functions[identity["function"]])(job)
+        different = [name for name in tables.keys() | output.tables.keys() if not _equal(tables, output.tables, name)]
+        if different:
+            raise _refusal(
+                stored, f"its {', '.join(sorted(different))} are other than its archive's", identity["revision"]
+            )
+    if measured(job, output, kind.measure).report.gate_measures != report_of(stored).gate_measures:
+        raise _refusal(stored, "its report is not that of its tables", "the counts of its files and drops")
+
+
+def _has(stored: StoredObject, name: str) -> bool:
+    stem, _, suffix = name.rpartition(".")
+    return any(entry.name == name or entry.name == f"{stem}-00000.{suffix}" for entry in stored.manifest.files)
+
+
+def _equal(stored: Mapping[str, Any], read: Mapping[str, Any], name: str) -> bool:
+    return name in stored and name in read and bool(stored[name].equals(read[name]))
+
+
+def _archive(store: Store, identity: Mapping[str, Any]) -> Path | None:
+    """Return the archive or the pack of a source, if the store has it; a folder or a damaged blob is None."""
+    revision = identity["revision"]
+    names = (f"{identity['kind']}/{revision}", f"{identity['kind']}/{revision}.history")
+    found = [store.blob(revision), *(store.named_blob(name) for name in names)]
+    return next((path for path in found if path is not None), None)
+
+
+def _refusal(stored: StoredObject, found: str, expected: str) -> SnapshotError:
+    subject = f"{stored.manifest.kind} {stored.object_id[:12]}"
+    return SnapshotError(subject, found, expected, "The stored data contradicts itself. Build again and promote that.")

@@ -1,0 +1,36 @@
+"""Proof that the consumer runs on a snapshot: that of the build if the same consumer is installed now, otherwise one made now."""
+
+import json
+from pkgutil import resolve_name
+
+from pipeline.build.engine import measured
+from pipeline.build.stage_objects import parts_of, stage_of, stage_params
+from pipeline.contracts.part import PartJob
+from pipeline.core.params import canonical_json
+from pipeline.stages.stages import STAGES
+from pipeline.stages.verify.consumer import consumer_identity
+from pipeline.store.objects import StoredObject
+from pipeline.store.store import Store
+
+_CONSUMER = "consumer"
+"""Field of the identity of a part that the consumer proves."""
+
+
+def consumer_measures(store: Store, verify: StoredObject) -> dict[str, float]:
+    """Return the measures of the consumer that is installed now, or none where the stored ones are of the same consumer.
+
+    Raises StageError for a consumer that crashes or hangs.
+    """
+    stage, installed = STAGES[stage_of(verify)], json.loads(canonical_json(consumer_identity()))
+    fresh: dict[str, float] = {}
+    for part_id in parts_of(verify).values():
+        stored = store.read(part_id)
+        identity = stored.manifest.identity
+        if identity.get(_CONSUMER, installed) == installed:
+            continue
+        kind = stage.part_kind(identity["function"])
+        inputs = {label: store.read(object_id) for label, object_id in stored.manifest.inputs.items()}
+        job = PartJob(identity["name"], stage_params(verify), inputs, identity, {"store": store.root})
+        output = resolve_name(kind.functions[identity["function"]])(job)
+        fresh |= measured(job, output, kind.measure).report.measures
+    return fresh

@@ -1,0 +1,236 @@
+"""Replay: the stages that made a snapshot run again over what the store holds, and each part is compared with the stored one.
+
+A contradiction inside the stored data, whose digests fit, is found because a part made again from its inputs has other bytes. What
+cannot be made again: see `docs/architecture.md`.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from pkgutil import resolve_name
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from pipeline.build.build import Build, BuildRequest
+from pipeline.build.collected import refuse_contradictions
+from pipeline.build.engine import Engine, PartTask, measured
+from pipeline.build.recipes import CorpusParams
+from pipeline.build.run_stage import BuildContext, audited, stage_identity
+from pipeline.build.stage_objects import (
+    PARAMS,
+    chain_params,
+    evidence_of,
+    parts_of,
+    report_of,
+    stage_of,
+    stage_params,
+    was_made_here,
+)
+from pipeline.contracts.part import MadePart, Part, PartJob, PartOutput, StageOutput
+from pipeline.contracts.stage_report import StageReport
+from pipeline.core.digests import file_sha256
+from pipeline.core.durable import make_folder
+from pipeline.core.errors import SnapshotError, SourceError
+from pipeline.core.params import canonical_json
+from pipeline.formats.snapshot_json import SNAPSHOT_FILE
+from pipeline.pins.build_block import BuildBlock
+from pipeline.stages.stages import AUDIT, STAGES
+from pipeline.store.objects import REPORT, StoredObject
+from pipeline.store.store import Store
+
+NOT_REPLAYED = ("num_languages_outside_band",)
+"""Measures that depend on what the store does not hold: the bands of languages that a pins file names."""
+
+
+@dataclass(frozen=True)
+class StoredPin:
+    """A pin as far as the store holds it: what a source was collected as, and what later stages read of its pin."""
+
+    name: str
+    fields: Mapping[str, Any]
+    weight: float
+    upstreams: Mapping[str, str]
+    languages: Mapping[str, tuple[float, float]]
+
+    @property
+    def revision(self) -> str:
+        return str(self.fields["revision"])
+
+    @property
+    def declared_license(self) -> str:
+        return str(self.fields["declared_license"])
+
+    @property
+    def inherit_license(self) -> bool:
+        return bool(self.fields["inherit_license"])
+
+    @property
+    def build(self) -> BuildBlock | None:
+        found = self.fields.get("build")
+        return None if found is None else BuildBlock.model_validate_json(canonical_json(found))
+
+    def identity(self) -> dict[str, Any]:
+        """Return the identity of the pin, as the snapshot holds it."""
+        return dict(self.fields)
+
+
+def replay(store: Store, stages: Sequence[StoredObject], num_workers: int = 1) -> None:
+    """Make every part of a snapshot's stages again, but for what this process has just made, and compare.
+
+    `stages` are in order, verify last. Raises SnapshotError for the first part or stage that is not what its inputs give, also if
+    another version of a stage or library is installed than the one that made it.
+    """
+    snapshot = store.read(parts_of(stages[-1])["snapshot"])
+    pins = _pins(store, stages, snapshot)
+    held_out = tuple(store.read(evidence_of(stages[0])[AUDIT]).manifest.identity["held_out"])
+    params = CorpusParams.model_validate({**chain_params(store, stages[-1].object_id), "held_out": held_out})
+    request = BuildRequest("replay", params, pins, "a replay", num_workers, offline=True)  # type: ignore[arg-type]  # stages
+    make_folder(store.root / "tmp")
+    with TemporaryDirectory(dir=store.root / "tmp", prefix=".replay-") as folder, Engine(num_workers) as engine:
+        build = Build(request, store, engine, Path(folder), lambda event: None)
+        for index, stored in enumerate(stages):
+            _refuse_other_identity(stored)
+            if index == 0:
+                refuse_contradictions(store, stored, {pin.name: pin.fields for pin in pins})
+            _replay_stage(build, stored, stages[index - 1].object_id if index else None)
+
+
+def _replay_stage(build: Build, stored: StoredObject, input_id: str | None) -> None:
+    stage = STAGES[stage_of(stored)]
+    if stored.manifest.inputs.get("previous") != input_id:
+        raise _contradiction(stored, "its stage before is another", str(input_id)[:12])
+    context = _ReplayContext(build, stored, input_id)
+    output = _collected(stored) if input_id is None else resolve_name(stage.run)(context)
+    output = audited(stage, context, output)
+    for found, made in ((parts_of(stored), output.parts), (evidence_of(stored), output.evidence)):
+        if found != dict(made):
+            names = sorted({name for name, _ in set(found.items()) ^ set(made.items())})
+            raise _contradiction(stored, f"its parts differ: {', '.join(names)}", "those of its inputs")
+    _refuse_other_output(stored, output)
+
+
+def _collected(stored: StoredObject) -> StageOutput:
+    """Return the output of the first stage as it is stored: its sources are fetched by builds alone."""
+    listings = {name: object_id for name, object_id in evidence_of(stored).items() if name != AUDIT}
+    return StageOutput(parts_of(stored), report_of(stored), evidence=listings)
+
+
+def _refuse_other_output(stored: StoredObject, output: StageOutput) -> None:
+    """Raise SnapshotError unless a stage's report and files are what its parts add up to."""
+    found, made = report_of(stored), output.report
+    kept = {name: found.measures[name] for name in NOT_REPLAYED if name in found.measures}
+    made = replace(made, measures={**made.measures, **kept})
+    if _as_stored(made) != _as_stored(found):
+        raise _contradiction(stored, f"its report has other {_differing(found, made)}", "what its parts add up to")
+    if sorted(output.failures) != stored.manifest.identity["failed"]:
+        raise _contradiction(stored, "other sources failed", ", ".join(sorted(output.failures)) or "none")
+    names = {entry.name for entry in stored.manifest.files} - {REPORT, PARAMS}
+    if names != set(output.files) or any(
+        stored.file(name).read_bytes() != content for name, content in output.files.items()
+    ):
+        raise _contradiction(stored, f"its files {', '.join(sorted(names))} differ", "those of its parts")
+
+
+def _as_stored(report: StageReport) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(canonical_json(asdict(report)))
+    return content
+
+
+def _differing(found: StageReport, made: StageReport) -> str:
+    first, second = found.gate_measures, made.gate_measures
+    names = sorted(name for name in first.keys() | second.keys() if first.get(name) != second.get(name))
+    return ", ".join(names) or "fields"
+
+
+def _refuse_other_identity(stored: StoredObject) -> None:
+    """Raise SnapshotError unless a stage was made by the version, parameters and libraries that are here now."""
+    identity = stage_identity(STAGES[stage_of(stored)], stage_params(stored))
+    found = {name: value for name, value in stored.manifest.identity.items() if name != "failed"}
+    if found != json.loads(canonical_json(identity)):
+        names = sorted(name for name in found.keys() | identity.keys() if found.get(name) != identity.get(name))
+        raise _contradiction(stored, f"it was made with other {', '.join(names)}", "what is installed here")
+
+
+class _ReplayContext(BuildContext):
+    """A context that makes the parts of a stored stage again and compares them."""
+
+    def __init__(self, build: Build, stored: StoredObject, input_id: str | None) -> None:
+        super().__init__(STAGES[stage_of(stored)], build, input_id)
+        self.params = stage_params(stored)
+        self._stored = stored
+
+    def make(self, parts: Sequence[Part]) -> tuple[Mapping[str, MadePart], Mapping[str, SourceError]]:
+        made: dict[str, MadePart] = {}
+        tasks: list[PartTask] = []
+        for part in parts:
+            stored = self._stored_part(part)
+            made[part.name] = MadePart(part.name, stored.object_id, report_of(stored), unchanged=True)
+            if _cannot_be_made_again(part):
+                self._refuse_other_report(part, stored)
+            elif not was_made_here(stored.object_id):
+                kind, folder = self.kind_of(part), self.scratch_folder()
+                function = kind.functions[part.function]
+                tasks.append(PartTask(part, function, self.build.store.root, folder, kind.measure))
+        for task, result in self.build.engine.run(tasks):
+            stored = self.build.store.read(made[task.part.name].object_id)
+            if isinstance(result, SourceError):
+                raise _contradiction(stored, f"its source fails: {result}", "the part that is stored") from result
+            _refuse_other_files(stored, task.folder)
+        return made, {}
+
+    def _refuse_other_report(self, part: Part, stored: StoredObject) -> None:
+        """Raise SnapshotError unless the report of a part is what its stored files say, if they say anything."""
+        kind = self.kind_of(part)
+        names = [entry.name for entry in stored.manifest.files if entry.name != REPORT]
+        if kind.measure is None or not names:
+            return
+        inputs = {label: self.build.store.read(object_id) for label, object_id in part.inputs.items()}
+        job = PartJob(part.name, part.params, inputs, part.identity, part.places)
+        output = PartOutput({}, files={name: stored.file(name).read_bytes() for name in names})
+        if _as_stored(measured(job, output, kind.measure).report) != _as_stored(report_of(stored)):
+            raise _contradiction(stored, f"its report is not that of its {', '.join(names)}", "what they add up to")
+
+    def _stored_part(self, part: Part) -> StoredObject:
+        """Return the stored part of that name. Raises SnapshotError unless it is of exactly this work."""
+        object_id = (parts_of(self._stored) | evidence_of(self._stored)).get(part.name)
+        if object_id is None:
+            raise _contradiction(self._stored, f"it has no part {part.name}", "one for each of its inputs")
+        stored = self.build.store.read(object_id)
+        if not _cannot_be_made_again(part) and stored.manifest.key != self.key_of_part(part):
+            expected = f"{self.stage.name} of the stored inputs, by what is installed here"
+            raise _contradiction(stored, f"part {part.name} is of other work", expected)
+        if stored.manifest.kind != self.kind_of(part).kind or dict(stored.manifest.inputs) != dict(part.inputs):
+            raise _contradiction(stored, f"part {part.name} has other inputs", "those of its stage")
+        return stored
+
+
+def _cannot_be_made_again(part: Part) -> bool:
+    """Return whether a part is of its own build: canaries are sent in builds alone, and the consumer is proved apart."""
+    return part.always or "consumer" in part.identity
+
+
+def _refuse_other_files(stored: StoredObject, folder: Path) -> None:
+    found = {entry.name: entry.sha256 for entry in stored.manifest.files}
+    made = {path.name: file_sha256(path) for path in sorted(folder.iterdir())}
+    if found != made:
+        names = sorted(name for name in found.keys() | made.keys() if found.get(name) != made.get(name))
+        raise _contradiction(stored, f"made again, it has other {', '.join(names)}", "the stored bytes")
+
+
+def _pins(store: Store, stages: Sequence[StoredObject], snapshot: StoredObject) -> tuple[StoredPin, ...]:
+    """Return the pins of a snapshot. Raises SnapshotError unless snapshot.json has the sources that were collected."""
+    content, weights = snapshot.json(SNAPSHOT_FILE), snapshot.manifest.identity["weights"]
+    compared = store.read(snapshot.manifest.inputs["duplicates"]).manifest.identity
+    sources = parts_of(stages[0])
+    if not set(sources) <= set(content["pins"]):
+        raise _contradiction(snapshot, "it has other pins", ", ".join(sources))
+    return tuple(
+        StoredPin(name, fields, weights.get(name, 1.0), compared.get("upstreams", {}).get(name, {}), {})
+        for name, fields in sorted(content["pins"].items())
+    )
+
+
+def _contradiction(stored: StoredObject, found: str, expected: str) -> SnapshotError:
+    subject = f"{stored.manifest.kind} {stored.object_id[:12]}"
+    return SnapshotError(subject, found, expected, "The stored data contradicts itself. Build again and promote that.")

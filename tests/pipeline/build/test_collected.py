@@ -1,0 +1,108 @@
+"""Collected sources agree with their own digests, their report, their pin, and their archive where the store has it."""
+
+import hashlib
+import io
+import shutil
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.build.build import BuildRequest, open_build
+from pipeline.build.collected import refuse_contradictions
+from pipeline.build.recipes import TINY
+from pipeline.build.run_stage import run_stages
+from pipeline.build.stage_objects import parts_of
+from pipeline.core.errors import SnapshotError
+from pipeline.core.table_names import FILES
+from pipeline.formats.tables import read_table
+from pipeline.pins.pins import load_pins
+from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
+from pipeline.store.objects import MANIFEST, StoredObject
+from pipeline.store.store import Store
+from tests.support.made_to_fit import Edit, edit_json, set_value, without_row
+
+Collected = tuple[StoredObject, Mapping[str, Mapping[str, Any]]]
+NAMES = ("a.cpp", "b.cpp", "c.cpp")
+
+
+@pytest.fixture
+def collected(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Collected:
+    """The stage collect of one archive, as another process has stored it, and its pin."""
+    monkeypatch.setattr("pipeline.build.collected.was_made_here", lambda object_id: False)
+    with tarfile.open(tmp_path / "code.tar.gz", "w:gz") as archive:
+        for name in NAMES:
+            content = f"int {name[0]};\n".encode()
+            member = tarfile.TarInfo(f"code/{name}")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    digest = hashlib.sha256((tmp_path / "code.tar.gz").read_bytes()).hexdigest()
+    (tmp_path / "pins.toml").write_text(
+        f'[[pin]]\nname = "code"\nkind = "archive"\npath = "code.tar.gz"\nsha256 = "{digest}"\ndeclared_license = "MIT"\n'
+    )
+    pins = load_pins(tmp_path / "pins.toml", SOURCE_KINDS)
+    with open_build(BuildRequest("mine", TINY.params, pins, "a test"), store) as build:
+        stage_id = next(run_stages(build, "collect")).object_id
+    return store.read(stage_id), {"code": pins[0].identity()}
+
+
+def without_first_file(folder: Path) -> None:
+    """Take the first file out of the table, and out of the counts of the report."""
+    num_bytes = read_table([folder / FILES])["num_bytes"][0].as_py()
+    without_row()(folder / FILES)
+    changed = {"rows_in": -1, "rows_out": -1, "num_bytes_in": -num_bytes, "num_bytes_out": -num_bytes}
+    measures = {"num_source_files": -1, "source_bytes": -num_bytes}
+
+    def fewer(report: dict[str, Any]) -> dict[str, Any]:
+        counts = {name: report["measures"][name] + by for name, by in measures.items()}
+        return (
+            report
+            | {name: report[name] + by for name, by in changed.items()}
+            | {"measures": report["measures"] | counts}
+        )
+
+    edit_json(fewer)(folder / "report.json")
+
+
+EDITS: dict[str, tuple[Edit, str]] = {
+    "content": (
+        lambda folder: set_value("content", lambda text: text + b"\n")(folder / FILES),
+        "has digests of another",
+    ),
+    "a drop": (lambda folder: edit_json(lambda report: report | {"rows_in": 9})(folder / "report.json"), "report"),
+    "a file": (without_first_file, "other than its archive's"),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_a_source_that_contradicts_its_digests_its_report_or_its_archive_is_refused(
+    store: Store, tmp_path: Path, collected: Collected, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    stage, pins = collected
+    edit, message = EDITS[name]
+    refuse_contradictions(store, stage, pins)
+    part = store.read(parts_of(stage)["code"])
+    for stored, folder in ((part, tmp_path / "part"), (stage, tmp_path / "stage")):
+        shutil.copytree(stored.path, folder, ignore=shutil.ignore_patterns(MANIFEST))
+    edit(tmp_path / "part")
+    part_id = store.commit(tmp_path / "part", part.manifest.kind, part.manifest.identity, {})
+    stage_id = store.commit(tmp_path / "stage", stage.manifest.kind, stage.manifest.identity, {"part/code": part_id})
+
+    with pytest.raises(SnapshotError, match=message):
+        refuse_contradictions(store, store.read(stage_id), pins)
+
+
+def test_a_source_of_another_pin_is_refused(store: Store, collected: Collected) -> None:
+    stage, pins = collected
+    with pytest.raises(SnapshotError, match="declared_license are not those of pin code"):
+        refuse_contradictions(store, stage, {"code": {**pins["code"], "declared_license": "Zlib"}})
+
+
+def test_what_this_process_has_just_made_is_not_read_again(
+    store: Store, collected: Collected, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.build.collected.was_made_here", lambda object_id: True)
+    monkeypatch.setattr(StoredObject, "table", lambda *_: pytest.fail("it is read"))
+    refuse_contradictions(store, *collected)

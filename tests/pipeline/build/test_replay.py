@@ -1,0 +1,155 @@
+"""A contradiction inside stored data is refused by a promotion, though every digest above it was made to fit."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.build.promotion import promote
+from pipeline.build.run_stage import StageResult
+from pipeline.build.stage_objects import parts_of
+from pipeline.core.errors import SluiceError
+from pipeline.store.fsck import fsck
+from pipeline.store.objects import StoredObject
+from pipeline.store.store import Store
+from tests.support.made_to_fit import Edit, edit_json, fit, set_value, without_row
+
+
+@pytest.fixture
+def copied(tiny_store: Store, tmp_path: Path) -> Store:
+    shutil.copytree(tiny_store.root, tmp_path / "store")
+    return Store(tmp_path / "store")
+
+
+def object_of(stage: StoredObject, part: str) -> str:
+    """The id of a part of a stage, by its name or its label, or of the stage itself."""
+    return {"": stage.object_id, **stage.manifest.inputs, **parts_of(stage)}[part]
+
+
+def at(index: int, change: Callable[[Any], Any]) -> Callable[[list[Any]], list[Any]]:
+    return lambda values: [*values[:index], change(values[index]), *values[index + 1 :]]
+
+
+def flipped(value: int) -> int:
+    return 1 - value
+
+
+def one_more(value: Any) -> Any:
+    return value + 1
+
+
+def other(text: str) -> str:
+    return ("0" if text[0] != "0" else "1") + text[1:]
+
+
+def measure(name: str, change: Callable[[Any], Any] = one_more) -> Edit:
+    return edit_json(
+        lambda report: report | {"measures": report["measures"] | {name: change(report["measures"][name])}}
+    )
+
+
+def field(name: str, change: Callable[[Any], Any] = one_more) -> Edit:
+    return edit_json(lambda content: content | {name: change(content[name])})
+
+
+def first_source(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Edit:
+    return edit_json(lambda content: content | {"sources": [change(content["sources"][0]), *content["sources"][1:]]})
+
+
+FILES, DOCUMENTS, ENRICHED = ("files.parquet", "documents.parquet", "enriched.parquet")
+TOKENS, PACKED, ROWS = ("tokens.parquet", "packed_train.parquet", "rows_train.arrow")
+CONTRADICTIONS: dict[str, tuple[str, str, str, Edit]] = {
+    # stage, part ("" for the stage itself), file, edit
+    "content beside its own digest": ("collect", "quarry", FILES, set_value("content", lambda text: text + b"\n")),
+    "a digest beside its content": ("collect", "quarry", FILES, set_value("blob_sha256", other)),
+    "a git id beside its content": ("collect", "quarry", FILES, set_value("git_blob_id", other)),
+    "a size beside its content": ("collect", "quarry", FILES, set_value("num_bytes", one_more)),
+    "a revision that is not the pin's": ("collect", "quarry", FILES, set_value("revision", other)),
+    "source as evidence": ("collect", "quarry", FILES, set_value("is_evidence", lambda flag: not flag)),
+    "a collected file taken out": ("collect", "lantern", FILES, without_row()),
+    "a drop taken out of its report": ("collect", "odds", "report.json", field("rows_in")),
+    "a document's text": ("normalize", "quarry", DOCUMENTS, set_value("text", lambda text: text + "\n")),
+    "a document's id": ("normalize", "quarry", DOCUMENTS, set_value("document_id", other)),
+    "a document's license": ("normalize", "quarry", DOCUMENTS, set_value("license", lambda _: "GPL-3.0-only")),
+    "a document's split": ("normalize", "heron", DOCUMENTS, set_value("split", lambda _: "train")),
+    "a document taken out": ("normalize", "quarry", DOCUMENTS, without_row()),
+    "a drop taken out": ("normalize", "odds", "dropped.parquet", without_row()),
+    "a reason of a drop": ("normalize", "odds", "dropped.parquet", set_value("reason", lambda _: "generated")),
+    "a kept document taken out": ("normalize", "duplicates", "kept.parquet", without_row()),
+    "a similarity": ("normalize", "duplicates", "duplicates.parquet", set_value("jaccard", lambda value: value / 2)),
+    "a measure of normalize": ("normalize", "", "report.json", measure("num_unwaived_secrets")),
+    "an enriched text": ("enrich", "quarry", ENRICHED, set_value("text", lambda text: text + "\n")),
+    "a chunk's kind": ("enrich", "quarry", ENRICHED, set_value("chunk_kinds", at(0, lambda kind: (kind + 1) % 9))),
+    "a chunk's start": ("enrich", "quarry", ENRICHED, set_value("chunk_starts", at(-2, one_more))),
+    "an enriched document taken out": ("enrich", "quarry", ENRICHED, without_row()),
+    "a token": ("tokenize", "quarry", TOKENS, set_value("input_ids", at(3, lambda value: (value + 1) % 900))),
+    "a token's structure": ("tokenize", "quarry", TOKENS, set_value("structure_kinds", at(0, lambda kind: kind + 1))),
+    "a packed loss mask": ("tokenize", "quarry", PACKED, set_value("loss_mask", at(0, flipped))),
+    "a packed row taken out": ("tokenize", "quarry", PACKED, without_row()),
+    "a training row taken out": ("tokenize", "quarry", ROWS, without_row()),
+    "chunk starts of a training row": ("tokenize", "quarry", ROWS, set_value("chunk_starts", at(-1, one_more))),
+    "pieces of a training row": ("tokenize", "quarry", ROWS, set_value("piece_ids", lambda ids: [7] * len(ids))),
+    "chunks of a training row": ("tokenize", "quarry", ROWS, set_value("chunk_counts", at(0, one_more))),
+    "another tokenizer": (
+        "tokenize",
+        "vocabulary",
+        "tokenizer.json",
+        lambda path: path.write_bytes(path.read_bytes() + b"\n"),
+    ),
+    "a count of tokenize": ("tokenize", "quarry", "report.json", measure("num_tokens")),
+    "a canary's result": ("verify", "canaries", "canaries.json", edit_json(lambda seen: dict.fromkeys(seen, False))),
+    "a canary's number": ("verify", "canaries", "report.json", measure("num_canaries")),
+    "an audit": ("normalize", "evidence/audit", "report.json", field("rows_in", lambda number: number - 1)),
+    "rows in of a stage": ("collect", "", "report.json", field("rows_in")),
+    "a number in snapshot.json": ("verify", "snapshot", "snapshot.json", first_source(lambda s: s | {"num_tokens": 1})),
+    "licenses in snapshot.json": ("verify", "snapshot", "snapshot.json", first_source(lambda s: s | {"licenses": {}})),
+    "a pin in snapshot.json": ("verify", "snapshot", "snapshot.json", field("pins", lambda pins: pins | {"more": {}})),
+    "a tokenizer in the snapshot": ("verify", "snapshot", "tokenizer.json", lambda path: path.write_bytes(b"{}")),
+    "a proof of a source": ("verify", "quarry", "report.json", measure("num_round_trip_failures", lambda _: -1)),
+    "the use of the vocabulary": ("verify", "quarry", "usage.parquet", set_value("count", one_more, row=9)),
+    "a measure of verify": ("verify", "", "report.json", measure("bytes_per_token")),
+    "a limit of a gate": ("verify", "", "params.json", field("min_bytes_per_token", lambda limit: limit / 2)),
+}
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_data_that_contradicts_itself_is_not_promoted_though_its_digests_fit(
+    copied: Store, tiny_results: list[StageResult], name: str
+) -> None:
+    stage, part, file, edit = CONTRADICTIONS[name]
+    live = copied.ref("tiny", "live")
+    stored = copied.read(copied.ref("tiny", stage) or "")
+    fit(copied, "tiny", {object_of(stored, part): {file: edit}})
+
+    assert fsck(copied) == []
+    with pytest.raises(SluiceError) as refused:
+        promote(copied, "tiny")
+    print(refused.value)
+    assert copied.ref("tiny", "live") == live
+
+
+def test_data_that_is_stored_again_unchanged_is_promoted(copied: Store, tiny_results: list[StageResult]) -> None:
+    """The tool alone changes nothing that a promotion refuses."""
+    stored = copied.read(copied.ref("tiny", "verify") or "")
+    assert fit(copied, "tiny", {stored.object_id: {"report.json": lambda _: None}}) == tiny_results[-1].snapshot_id
+    assert promote(copied, "tiny").unchanged
+
+
+def test_every_part_is_made_again_and_the_snapshot_is_promoted(
+    copied: Store, tiny_results: list[StageResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    for module in ("replay", "collected"):
+        monkeypatch.setattr(f"pipeline.build.{module}.was_made_here", lambda object_id: made.append(object_id))
+    (copied.root / "log" / "promotions.jsonl").write_bytes(b"")
+    copied.accept_logs()
+    for ref in copied.refs("tiny"):
+        copied.remove_ref("tiny", ref, "a test")
+
+    assert promote(copied, "tiny", tiny_results[-1].snapshot_id or "").old is None
+    stages = [copied.read(result.object_id).manifest.inputs for result in tiny_results]
+    parts = {part for inputs in stages for label, part in inputs.items() if label != "previous"}
+    not_made = {tiny_results[-1].parts[name] for name in ("canaries", "smoke", "loader")}
+    assert set(made) == parts - not_made
