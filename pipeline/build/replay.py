@@ -39,7 +39,7 @@ from pipeline.stages.stages import AUDIT, STAGES
 from pipeline.store.objects import REPORT, StoredObject
 from pipeline.store.store import Store
 
-NOT_REPLAYED = ("num_languages_outside_band",)
+NOT_REPLAYED = ("num_languages_outside_band", "num_language_bands")
 """Measures that depend on what the store does not hold: the bands of languages that a pins file names."""
 
 

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from pipeline.core.errors import MissingError
-from pipeline.store.objects import StoredObject
+from pipeline.store.objects import MANIFEST, StoredObject, read_manifest
 from pipeline.store.store import Store
 
 
@@ -18,7 +18,7 @@ class Verified:
     num_bytes: int
 
 
-def verify_objects(store: Store, object_ids: Iterable[str]) -> Verified:
+def verify_objects(store: Store, object_ids: Iterable[str], num_threads: int | None = None) -> Verified:
     """Verify every file of the objects, of their inputs, and so on back to the objects that have none.
 
     A file that this process has read, and that has not changed since, is not read again. Raises DamagedError, or MissingError with
@@ -27,21 +27,22 @@ def verify_objects(store: Store, object_ids: Iterable[str]) -> Verified:
     found = _reachable(store, object_ids)
     files = [(entry.num_bytes, stored, entry.name) for stored in found for entry in stored.manifest.files]
     files.sort(key=lambda file: -file[0])  # the largest first: otherwise one thread reads it last while the others wait
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(num_threads or os.cpu_count()) as pool:
         list(pool.map(lambda file: file[1].file(file[2]), files))  # raises the first error
     return Verified(len(found), sum(num_bytes for num_bytes, _, _ in files))
 
 
 def _reachable(store: Store, object_ids: Iterable[str]) -> list[StoredObject]:
+    folders = {path.name: path for path in sorted(store.root.glob("objects/*/*/*"), reverse=True)}
     found: dict[str, StoredObject] = {}
     waiting = [(object_id, "what is verified") for object_id in object_ids]
     while waiting:
         name, needed_by = waiting.pop()
         if name in found:
             continue
-        if store.locate(name) is None:
+        if name not in folders or not (folders[name] / MANIFEST).exists():
             remedy = "Build again to make it, then promote again."
             raise MissingError(f"object {name[:12]}", "it is not in the store", f"an input of {needed_by}", remedy)
-        found[name] = stored = store.read(name)
+        found[name] = stored = StoredObject(folders[name], read_manifest(folders[name]))
         waiting += [(input_id, f"{stored.manifest.kind} {name[:12]}") for input_id in stored.manifest.inputs.values()]
     return list(found.values())

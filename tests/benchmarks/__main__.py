@@ -10,6 +10,7 @@ from tests.benchmarks.figure import NOT_MEASURED, Benchmark, Figure, machine
 from tests.benchmarks.pipeline.cleaning import collect_normalize_full, one_more_source
 from tests.benchmarks.pipeline.end_to_end import dagster_overhead, end_to_end_full, end_to_end_quick
 from tests.benchmarks.pipeline.near_duplicates import million_documents, near_duplicates
+from tests.benchmarks.pipeline.promotion import promote_verify
 from tests.benchmarks.pipeline.same_blocks import same_blocks
 from tests.benchmarks.pipeline.secret_scan import secrets
 from tests.benchmarks.pipeline.signatures import signatures
@@ -27,6 +28,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "end-to-end-quick": end_to_end_quick,
     "end-to-end-full": end_to_end_full,
     "dagster-overhead": dagster_overhead,
+    "promote-verify": promote_verify,
     "collect-normalize-full": collect_normalize_full,
     "same-blocks": same_blocks,
     "one-more-source": one_more_source,

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.promotion import promote
-from pipeline.build.run_stage import StageResult
+from pipeline.build.recipes import TINY, pins_of
+from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.build.stage_objects import parts_of
 from pipeline.core.errors import SluiceError
 from pipeline.store.fsck import fsck
@@ -153,3 +155,17 @@ def test_every_part_is_made_again_and_the_snapshot_is_promoted(
     parts = {part for inputs in stages for label, part in inputs.items() if label != "previous"}
     not_made = {tiny_results[-1].parts[name] for name in ("canaries", "smoke", "loader")}
     assert set(made) == parts - not_made
+
+
+def test_a_snapshot_whose_pins_have_what_the_store_does_not_hold_is_promoted(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bands of languages and weights are in the pins file alone, upstreams and held-out sources in identities."""
+    monkeypatch.setattr("pipeline.build.replay.was_made_here", lambda object_id: False)
+    changes = {"languages": {"c": (0.0, 1.0), "cpp": (0.0, 1.0)}, "weight": 2.5, "upstreams": {"src/**": "lantern"}}
+    pins = tuple(pin.model_copy(update=changes if pin.name == "odds" else {}) for pin in pins_of(TINY))
+    params = TINY.params.model_copy(update={"held_out": ("heron", "nobody")})
+    with open_build(BuildRequest("mine", params, pins, "a test"), store) as build:
+        results = list(run_stages(build))
+
+    assert promote(store, "mine").new == results[-1].snapshot_id
