@@ -18,7 +18,7 @@ from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 
 NUM_ROWS, ROW_LENGTH, VOCABULARY = 8, 256, 512
-NUM_BALANCED_STEPS, BALANCE_RATE = 8, 1e-2
+NUM_BALANCED_STEPS, BALANCE_RATE = 40, 5e-3
 SEED = 42
 
 
@@ -94,7 +94,7 @@ def measure_dependence(model: HybridModel, seed: int = 0) -> Dependence:
     ids_BT, other_ids_BT, doc_ids_BT = batch(seed)
     own_BT = doc_ids_BT == doc_ids_BT.max(dim=1, keepdim=True).values
     (first_BTV, first), (second_BTV, second) = (
-        _run(model, torch.where(own_BT, ids_BT, text_BT), doc_ids_BT) for text_BT in (ids_BT, other_ids_BT)
+        run_recorded(model, torch.where(own_BT, ids_BT, text_BT), doc_ids_BT) for text_BT in (ids_BT, other_ids_BT)
     )
     own_M = own_BT.flatten()
     changed = sum(int((one[own_M] != other[own_M]).sum()) for one, other in zip(first, second, strict=True))
@@ -114,7 +114,7 @@ def model_choices(model: HybridModel) -> int:
     return model.config.experts.num_selected
 
 
-def _run(model: HybridModel, ids_BT: Tensor, doc_ids_BT: Tensor) -> tuple[Tensor, list[Tensor]]:
+def run_recorded(model: HybridModel, ids_BT: Tensor, doc_ids_BT: Tensor) -> tuple[Tensor, list[Tensor]]:
     """Return the logits, and for each expert layer which (token, expert) pairs found room."""
     found: list[Tensor] = []
     place = experts.place_pairs

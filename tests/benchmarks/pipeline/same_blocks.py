@@ -17,7 +17,7 @@ from tests.benchmarks.figure import Figure
 from tests.benchmarks.pipeline.slices import sample
 from tests.tools.other_environments import absent, peer_python
 
-NUM_BYTES = 1_500_000
+NUM_BYTES, NUM_WARM_TEXTS = 1_500_000, 5
 REACH_RATIO = 10.0
 REACH = ">= 10 times datatrove"
 
@@ -26,6 +26,7 @@ def same_blocks() -> list[Figure]:
     """MB of text a second of one core's time. We look for every secret besides; datatrove for e-mail and network addresses."""
     texts = sample("quick", NUM_BYTES)
     megabytes = sum(len(text.encode()) for text in texts) / 1e6
+    _ours(texts[:NUM_WARM_TEXTS])  # loading code is not measured, nor is it for the peer
     ours = megabytes / _ours(texts)
     name, unit = "same-blocks", "MB/s of one core's time"
     interpreter = peer_python("datatrove")
@@ -38,9 +39,6 @@ def same_blocks() -> list[Figure]:
 
 
 def _ours(texts: list[str]) -> float:
-    signature(
-        hashes_for_minhash(shingle_hashes("a.cpp", "")), 1
-    )  # loading code is not measured, nor is it for the peer
     started = time.process_time()
     with Scrubber(ScrubParams()) as scrubber:
         clean = [scrubber.scrub("a.cpp", text).text for text in texts]
@@ -56,9 +54,10 @@ def _ours(texts: list[str]) -> float:
 
 def _datatrove(interpreter: Path, texts: list[str]) -> float:
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "texts").mkdir()
-        lines = [json.dumps({"id": str(index), "text": text}) for index, text in enumerate(texts)]
-        (Path(folder) / "texts" / "all.jsonl").write_text("\n".join(lines) + "\n")
+        for name, chosen in (("warm", texts[:NUM_WARM_TEXTS]), ("measured", texts)):
+            (Path(folder) / name / "texts").mkdir(parents=True)
+            lines = [json.dumps({"id": str(index), "text": text}) for index, text in enumerate(chosen)]
+            (Path(folder) / name / "texts" / "all.jsonl").write_text("\n".join(lines) + "\n")
         command = [str(interpreter), "-m", "tests.benchmarks.pipeline.datatrove_blocks", folder]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return float(sum(json.loads(done.stdout.splitlines()[-1]).values()))
