@@ -109,6 +109,17 @@ def measure_dependence(model: HybridModel, seed: int = 0) -> Dependence:
     )
 
 
+def worst_dependence(model: HybridModel, num_batches: int = 3) -> Dependence:
+    """Return the largest of each number over several batches; of unchanged tokens the smallest share."""
+    found = [measure_dependence(model, seed) for seed in range(num_batches)]
+    return Dependence(
+        max(each.overflow_fraction for each in found),
+        max(each.changed_pair_fraction for each in found),
+        max(each.logits_difference for each in found),
+        min(each.unchanged_token_fraction for each in found),
+    )
+
+
 def model_choices(model: HybridModel) -> int:
     """Return the experts that each token chooses."""
     return model.config.experts.num_selected

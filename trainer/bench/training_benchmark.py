@@ -2,7 +2,7 @@
 
     train-…               whole steps on made rows: tokens a second, MFU, memory, frames, and seconds of a cold and a warm start
     determinism-cost      strict mode compared with none, in turn
-    packing-invariance    whether a packed document has the same outputs as alone
+    packing-invariance    whether a packed document has the same outputs as alone, while no expert is full
     training-in-bfloat16  a training stopped twice compared with an uninterrupted one, and the use of the experts' slots
 
 A row is measured in a fresh process, steps in two: the first with an empty cache of compiled code, the second with the cache of
