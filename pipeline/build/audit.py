@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 from urllib.parse import quote_from_bytes
 
+from pipeline.contracts.gates import CONSERVED
 from pipeline.contracts.part import LISTING_SUFFIX, Part, PartJob, PartOutput, StageOutput, Tables
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.params import Params, canonical_json
@@ -48,17 +49,17 @@ def audit_part(stage: str, output: StageOutput, inputs: Mapping[str, str], facts
 
 def audit(job: PartJob) -> PartOutput:
     """Audit a stage, as a part: rows lost, doubled or of unknown origin, and columns that other stages rely on."""
-    before, after = _labelled(job.inputs, "before/"), _labelled(job.inputs, "after/")
+    before, after = _labeled(job.inputs, "before/"), _labeled(job.inputs, "after/")
     found = population(after, job.identity["stage"])
     listed = {name: stored for name, stored in after.items() if _has_table(stored, LISTED)}
-    if not before:
+    if LISTED in _declared(job.identity["stage"]):
         expected = _match_listed(listed, found)
     elif "snapshot" in after:
         expected, found = _documents(before, TOKENS), Population(_first_pieces(after))
     else:
         expected = population(before).kept
     lost, unknown = expected - (found.kept + found.dropped), (found.kept + found.dropped) - expected
-    measures: dict[str, float] = {"num_rows_not_conserved": lost.total() + unknown.total()}
+    measures: dict[str, float] = {CONSERVED: lost.total() + unknown.total()}
     measures |= _checks(job, after)
     report = StageReport(expected.total(), found.kept.total(), dict(sorted(found.reasons.items())), measures=measures)
     names = {"lost": _first(lost), "unknown": _first(unknown)}
@@ -146,7 +147,7 @@ def _first_pieces(parts: StoredParts) -> Counter[Name]:
 
 def _checks(job: PartJob, after: StoredParts) -> dict[str, float]:
     """Return the measures of columns that are checked where a stage stores them: zero where it stored nothing."""
-    declared = {table.name for kind in STAGES[job.identity["stage"]].parts for table in kind.tables}
+    declared = _declared(job.identity["stage"])
     measures: dict[str, float] = {}
     if FILES in declared:
         revisions = job.identity["revisions"]
@@ -183,8 +184,12 @@ def _num_without_provenance(stored: Tables) -> int:
     return sum(row["provenance"] not in known or not codes.issuperset(row["provenance_codes"] or ()) for row in rows)
 
 
-def _labelled(inputs: StoredParts, prefix: str) -> dict[str, Tables]:
+def _labeled(inputs: StoredParts, prefix: str) -> dict[str, Tables]:
     return {label.removeprefix(prefix): stored for label, stored in inputs.items() if label.startswith(prefix)}
+
+
+def _declared(stage: str) -> set[str]:
+    return {table.name for kind in STAGES[stage].parts for table in kind.tables}
 
 
 def _tables_of(stored: Tables) -> tuple[StageTable, ...]:

@@ -13,10 +13,10 @@ from pipeline.build.audit import audit_part
 from pipeline.build.build import Build, ProgressEvent
 from pipeline.build.engine import PartTask, write_output
 from pipeline.build.stage_objects import PARAMS, chain, mark_made, parts_of, report_of, stage_of
-from pipeline.contracts.gates import GateVerdict, judge, refuse_blocked
+from pipeline.contracts.gates import CONSERVED, GATES, GateVerdict, gates_of, judge, refuse_blocked
 from pipeline.contracts.part import MadePart, Part, PartOutput, StageOutput
 from pipeline.contracts.stage_report import StageReport
-from pipeline.core.errors import MissingError, RefMovedError, SourceError, StageError
+from pipeline.core.errors import MissingError, ParamsError, RefMovedError, SourceError, StageError
 from pipeline.core.params import Params, fingerprint
 from pipeline.core.registry import added_entries
 from pipeline.pins.pins import SourcePin
@@ -74,6 +74,7 @@ def run_stage(name: str, build: Build, previous_id: str | None) -> StageResult:
     blocking gate failed, the output and its verdicts are kept, the result is `blocked`, and no ref moves.
     """
     stage = STAGES[name]
+    _refuse_bad_gates(stage)
     _refuse_stale(stage, build, previous_id)
     context = BuildContext(stage, build, previous_id)
     output = audited(stage, context, resolve_name(stage.run)(context))
@@ -123,8 +124,8 @@ def audited(stage: Stage, context: Any, output: StageOutput) -> StageOutput:
     made, _ = context.make([part])
     audited = made[AUDIT]
     reported, found = output.report, audited.report
-    num_wrong = found.measures["num_rows_not_conserved"] + _num_misreported(reported, found)
-    measures = {**reported.measures, **found.measures, "num_rows_not_conserved": num_wrong}
+    num_wrong = found.measures[CONSERVED] + _num_misreported(reported, found)
+    measures = {**reported.measures, **found.measures, CONSERVED: num_wrong}
     names = context.read(audited.object_id).json("audit.json")
     notes = tuple(f"Rows {what}: {', '.join(some)}." for what, some in sorted(names.items()) if some)
     return replace(
@@ -133,6 +134,16 @@ def audited(stage: Stage, context: Any, output: StageOutput) -> StageOutput:
         evidence={**output.evidence, AUDIT: audited.object_id},
         notes=(*output.notes, *notes),
     )
+
+
+def _refuse_bad_gates(stage: Stage) -> None:
+    """Raise ParamsError for a gate of no stage, which would never be judged, and for a stage that could lose rows."""
+    for gate in GATES:
+        if gate.stage not in STAGES:
+            raise ParamsError(f"gate {gate.name}", f"its stage is {gate.stage}", f"one of {', '.join(STAGES.names)}")
+    if stage.steps and CONSERVED not in {gate.measure for gate in gates_of(stage.name)}:
+        remedy = "Register one with the limit NONE: without it the stage could lose rows."
+        raise ParamsError(f"stage {stage.name}", f"no gate of it judges {CONSERVED}", "one gate", remedy)
 
 
 def _refuse_stale(stage: Stage, build: Build, previous_id: str | None) -> None:

@@ -57,7 +57,7 @@ def run_build(options: argparse.Namespace, store: Store, person: Console) -> Ans
     results, rows = _run_stages(order, options.until, store, person)
     _print_results(person, results)
     results[-1].refuse_blocked(corpus)
-    snapshot_id = results[-1].snapshot_id
+    snapshot_id = next((result.snapshot_id for result in results if result.snapshot_id), None)
     if snapshot_id is not None and options.promote:
         from pipeline.build.promotion import promote
 

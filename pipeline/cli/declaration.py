@@ -44,6 +44,11 @@ def command(
     return declare
 
 
+def plain(text: str) -> str:
+    """Escape a text of a declaration for argparse, which formats help with `%`."""
+    return text.replace("%", "%%")
+
+
 def add_corpus(parser: argparse.ArgumentParser, default: str = "quick", text: str = "name of the corpus") -> None:
     """Add the argument that names a corpus; a recipe's name is its corpus's unless `build --corpus` gave another."""
     parser.add_argument("--corpus", "--recipe", default=default, help=f"{text}; {default} unless given")

@@ -12,7 +12,7 @@ from pathlib import Path
 from pipeline.build.recipes import ROOT
 from pipeline.cli import building, inspection, maintenance, publication  # noqa: F401
 from pipeline.cli.console import person
-from pipeline.cli.declaration import COMMANDS, Answer
+from pipeline.cli.declaration import COMMANDS, Answer, plain
 from pipeline.core.command_line import Parser, run_command
 from pipeline.store.store import Store
 
@@ -35,7 +35,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     folder = os.environ.get("SLUICE_STORE", str(ROOT / "store"))
     for command in COMMANDS:
-        added = commands.add_parser(command.name, help=command.help, description=command.help)
+        added = commands.add_parser(command.name, help=plain(command.help), description=plain(command.help))
         added.add_argument("--store", default=folder, help="folder of the store")
         added.add_argument("--json", action="store_true", help="print one JSON value on stdout")
         added.set_defaults(command=command.name, refuse=added.error)

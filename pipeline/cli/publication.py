@@ -8,7 +8,7 @@ from pkgutil import resolve_name
 from rich.console import Console
 
 from pipeline.cli.console import plain_table
-from pipeline.cli.declaration import Answer, add_corpus, add_snapshot, command
+from pipeline.cli.declaration import Answer, add_corpus, add_snapshot, command, plain
 from pipeline.core.errors import MissingError
 from pipeline.core.registry import Registry
 from pipeline.export.export import EXPORT_FORMATS, ExportFormat, export
@@ -87,4 +87,4 @@ def _vocabulary(options: argparse.Namespace, store: Store, person: Console) -> A
 
 
 def _list(formats: Registry[ExportFormat]) -> str:
-    return "; ".join(f"{form.name}: {form.description}" for form in formats)
+    return plain("; ".join(f"{form.name}: {form.description}" for form in formats))

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from pipeline.core.errors import BlockedError, MeasureError
-from pipeline.core.params import Params
+from pipeline.core.params import Params, field_of
 from pipeline.core.registry import Registry
 
 
@@ -38,9 +38,11 @@ class Limit:
 
     def number(self, params: Params) -> float:
         """Return the limit as a number, read from the Params if it is the name of a field."""
-        return float(getattr(params, self.value) if isinstance(self.value, str) else self.value)
+        return float(field_of(params, self.value, f"limit {self.value}") if isinstance(self.value, str) else self.value)
 
 
+CONSERVED = "num_rows_not_conserved"
+"""Measure of the audit that each stage has a gate on."""
 NONE = Limit(LimitComparison.AT_MOST, 0, passing=0, failing=1)
 SOME = Limit(LimitComparison.AT_LEAST, 1, passing=1, failing=0)
 """At least one: an empty output does not pass."""
@@ -127,7 +129,7 @@ def _of_stage(stage: str, *none: _Row, some: tuple[_Row, ...] = ()) -> list[Gate
     """Return the gates of a stage that allow none of a measure, those that require some, and the gate that loses no row."""
     every = (
         f"no_row_lost_in_{stage}",
-        "num_rows_not_conserved",
+        CONSERVED,
         "Every row of the stage before is kept or dropped with a reason, by name, and none comes from nowhere.",
     )
     rows = [(NONE, row) for row in (*none, every)] + [(SOME, row) for row in some]

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from pkgutil import resolve_name
 
+from pipeline.core.errors import ParamsError
 from pipeline.core.records import ChunkKind
 from pipeline.core.registry import Registry
 
@@ -130,6 +131,13 @@ class Language:
     """Value of the compiler's option `-x` for a file in it; empty if libclang does not compile it."""
     title: str = ""
     """Name of the language in prose."""
+    version: int = 1
+    """Raised by a program that changes the language that it has registered."""
+
+    def __post_init__(self) -> None:
+        bad = sorted(suffix for suffix in self.suffixes | self.unit_suffixes if not suffix.startswith("."))
+        if bad:
+            raise ParamsError(f"language {self.name}", f"its suffix is {bad[0]!r}", "a dot and letters, such as `.c`")
 
 
 C_NODES = NodeTypes(
@@ -208,7 +216,14 @@ CPP = Language(
     title="C++",
 )
 
-LANGUAGES = Registry("language", C, C_OR_CPP, CPP, is_in_parts=True)
+LANGUAGES = Registry(
+    "language",
+    C,
+    C_OR_CPP,
+    CPP,
+    is_in_parts=True,
+    conflict=lambda entry, other: ", ".join(sorted(f"suffix {suffix}" for suffix in entry.suffixes & other.suffixes)),
+)
 DEFAULT_LANGUAGE = CPP
 """Language by whose lexer a text is read whose own is not known: a license, an evaluation item that names none."""
 

@@ -1,6 +1,6 @@
 """Registry: an ordered list of declarations by name, which a program can add to without editing the package."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -22,12 +22,21 @@ _IN_RUNS: list["Registry[Any]"] = []
 class Registry(Generic[T]):
     """Declarations of one kind, such as stages or detectors, in the order in which they were registered."""
 
-    def __init__(self, kind: str, *entries: T, is_in_parts: bool = False, is_in_runs: bool = False) -> None:
+    def __init__(
+        self,
+        kind: str,
+        *entries: T,
+        is_in_parts: bool = False,
+        is_in_runs: bool = False,
+        conflict: Callable[[T, T], str] = lambda entry, other: "",
+    ) -> None:
         """Declare the entries of the package.
 
-        `is_in_parts` says that part functions run them, as they do detectors; `is_in_runs`, that a training does.
+        `is_in_parts` says that part functions run them, as they do detectors; `is_in_runs`, that a training does. `conflict`
+        returns what an entry has that belongs to another one, or the empty string.
         """
         self.kind = kind
+        self._conflict = conflict
         self._entries: dict[str, T] = {}
         for entry in entries:
             self.register(entry)
@@ -41,6 +50,11 @@ class Registry(Generic[T]):
         """Add a declaration at the end, or before the one named `before`. Raises ParamsError for a name that is taken."""
         if entry.name in self._entries:
             raise ParamsError(f"{self.kind} {entry.name}", "it is registered already", "", "Choose another name.")
+        for other in self:
+            taken = self._conflict(entry, other)
+            if taken:
+                found = f"{taken} belongs to {self.kind} {other.name}"
+                raise ParamsError(f"{self.kind} {entry.name}", found, "", "Choose another, or remove it there.")
         entries = list(self)
         entries.insert(len(entries) if before is None else entries.index(self[before]), entry)
         self._entries = {each.name: each for each in entries}
@@ -81,10 +95,10 @@ class Registry(Generic[T]):
 
 
 def added_entries() -> list[str]:
-    """List what a program has registered beside the package and parts run, as `kind name`, sorted.
+    """List what a program has registered beside the package and parts run, as `kind name` and its version, sorted.
 
     Worker processes do not know these entries, and no version covers what they do: where there are any, builds run parts in their
-    own process, and identities hold the list.
+    own process, and identities hold the list. A program that changes what its entry does raises the entry's `version`.
     """
     return _added_to(_IN_PARTS)
 
@@ -95,4 +109,10 @@ def entries_added_to_runs() -> list[str]:
 
 
 def _added_to(registries: list[Registry[Any]]) -> list[str]:
-    return sorted(f"{registry.kind} {name}" for registry in registries for name in registry.added)
+    added = [(registry.kind, registry[name]) for registry in registries for name in registry.added]
+    return sorted(f"{kind} {entry.name}{_version(entry)}" for kind, entry in added)
+
+
+def _version(entry: Any) -> str:
+    version = getattr(entry, "version", 1)
+    return "" if version == 1 else f" {version}"

@@ -1,4 +1,4 @@
 """The store on disk: content-addressed objects, blobs, refs, snapshots, checks and garbage collection.
 
-What an object means is decided by the stage that wrote it; when refs move, by `pipeline.build.build`.
+What an object means is decided by the stage that wrote it; refs are moved by `pipeline.build`, when a stage or a promotion passes.
 """

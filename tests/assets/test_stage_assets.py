@@ -8,11 +8,11 @@ from pipeline.build.recipes import TINY
 from pipeline.build.run_stage import BuildCallback
 from pipeline.contracts.gates import GATES
 from pipeline.stages.stages import STAGES
-from tests.support.shorten_stage import FEW_ARE_LONG, SHORTEN
+from tests.support.shorten_stage import FEW_ARE_LONG, NO_ROW_LOST, SHORTEN
 
 
 def test_a_registered_stage_is_an_asset_with_its_check_in_the_jobs_and_their_launchpads() -> None:
-    with STAGES.registered(SHORTEN, before="enrich"), GATES.registered(FEW_ARE_LONG):
+    with STAGES.registered(SHORTEN, before="enrich"), GATES.registered(FEW_ARE_LONG), GATES.registered(NO_ROW_LOST):
         extended = definitions(BuildCallback())
         config = jobs.build_config(TINY)
     graph = extended.resolve_asset_graph()

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from pipeline.contracts.gates import Gate, Limit, LimitComparison
+from pipeline.contracts.gates import CONSERVED, NONE, Gate, Limit, LimitComparison
 from pipeline.contracts.part import Part, PartJob, PartOutput, StageContext, StageOutput
 from pipeline.contracts.stage_report import StageReport, count_reasons, total
 from pipeline.core.params import Params
@@ -39,6 +39,7 @@ SHORTEN = Stage(
     libraries=("pyarrow",),
     asset_kinds=frozenset({"csv"}),
 )
+NO_ROW_LOST = Gate("no_row_lost_in_shorten", "shorten", CONSERVED, NONE, "Every row is kept or dropped with a reason.")
 FEW_ARE_LONG = Gate(
     "few_documents_are_long",
     "shorten",

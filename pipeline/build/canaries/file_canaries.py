@@ -15,7 +15,7 @@ from typing import Any
 
 from pipeline.build.build import Build, BuildRequest, open_build
 from pipeline.build.recipes import CorpusParams
-from pipeline.build.run_stage import run_stage
+from pipeline.build.run_stage import run_stages
 from pipeline.build.stage_objects import parts_of
 from pipeline.contracts.part import DUPLICATES_PART
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES
@@ -55,8 +55,7 @@ def send_files(root: Path, params: CorpusParams) -> dict[str, bool]:
     sources = sorted({canary.source for canary in canaries})
     pins = tuple(_local_pin(name, root / "trees" / name) for name in sources)
     with _scratch_build(root, params, pins) as build:
-        collected = run_stage("collect", build, None)
-        normalized = run_stage("normalize", build, collected.object_id)
+        *_, normalized = run_stages(build, "normalize")
         fates = _fates(build.store, normalized.object_id)
     return {canary.name: _is_caught(canary, fates) for canary in canaries}
 
@@ -78,7 +77,7 @@ def send_archives(root: Path, params: CorpusParams) -> dict[str, bool]:
         pins.append(ArchivePin(name=name, path=path, sha256=sha256, declared_license="MIT"))
     wrong = pins[0].model_copy(update={"name": "canary-wrong-digest", "sha256": "0" * 64})
     with _scratch_build(root, params, (*pins, wrong)) as build:
-        result = run_stage("collect", build, None)
+        *_, result = run_stages(build, "collect")
     return {pin.name: result.blocked and pin.name in result.failures for pin in (*pins, wrong)}
 
 

@@ -153,16 +153,28 @@ class Filter:
     why: str
     other_score: str = ""
     """Name of the score, if the limit is that of another measure."""
+    bound: float | None = None
+    """The limit itself, of a filter that a program registers and FilterParams has no field for."""
+    version: int = 1
+    """Raised by a program that changes what its filter measures or allows."""
 
     @property
     def score(self) -> str:
         """The name of the measure in the scores and in reasons of drops: that of its limit without `min_` or `max_`."""
         return self.other_score or self.limit.partition("_")[2]
 
+    def limit_of(self, params: FilterParams) -> float:
+        """Return the limit. Raises ParamsError if the Params have no such field."""
+        return float(field_of(params, self.limit, f"filter {self.name}")) if self.bound is None else self.bound
+
     def is_broken(self, value: float, limit: float) -> bool:
         """Return whether a value breaks the limit: fields named `min_...` are lower bounds, `max_...` upper bounds."""
         breaks = operator.lt if self.limit.startswith("min_") else operator.gt
         return bool(breaks(value, limit))
+
+
+def _is_other_score(one: Filter, other: Filter) -> bool:
+    return one.score == other.score and one.measure is not other.measure
 
 
 # The first filter that is broken gives the drop reason.
@@ -180,6 +192,7 @@ FILTERS = Registry(
     Filter("encoded_data", encoded_run, "max_encoded_run", "Embedded binary data."),
     Filter("objective_c", objective_c_lines, "max_objective_c_lines", "Another language with the same extension."),
     is_in_parts=True,
+    conflict=lambda entry, other: f"score {entry.score}" if _is_other_score(entry, other) else "",
 )
 
 
@@ -192,7 +205,7 @@ def score(path: str, text: str) -> dict[str, float]:
 def first_broken(scores: dict[str, float], params: FilterParams) -> Drop | None:
     """Return the drop by the first filter that is broken, with value and limit; None if all hold."""
     for each in FILTERS:
-        value, limit = scores[each.score], float(field_of(params, each.limit, f"filter {each.name}"))
+        value, limit = scores[each.score], each.limit_of(params)
         if each.is_broken(value, limit):
             return Drop(each.name, f"{each.score} is {value:g}, {each.limit} is {limit:g}")
     return None

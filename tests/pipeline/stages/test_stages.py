@@ -3,14 +3,24 @@
 import shutil
 from pathlib import Path
 
+import pytest
+
 from pipeline.build.build import BuildRequest, open_build
+from pipeline.build.promotion import promote
 from pipeline.build.recipes import TINY, CorpusParams, pins_of
 from pipeline.build.run_stage import StageResult, run_stages
+from pipeline.cli.main import main
+from pipeline.contracts.gates import GATES
+from pipeline.contracts.part import StageContext, StageOutput
+from pipeline.contracts.stage_report import StageReport
 from pipeline.core import table_names
+from pipeline.core.errors import ParamsError
+from pipeline.core.params import Params
 from pipeline.core.schema import check_table
 from pipeline.core.table_names import HISTORY, TREE
-from pipeline.stages.stages import AUDIT, STAGES, reserved_names
+from pipeline.stages.stages import AUDIT, STAGES, Stage, reserved_names
 from pipeline.store.store import Store
+from tests.support.shorten_stage import FEW_ARE_LONG, SHORTEN
 
 
 def test_every_part_that_is_of_no_source_has_a_reserved_name(tiny_results: list[StageResult]) -> None:
@@ -65,3 +75,48 @@ def test_every_table_that_two_folders_read_is_declared_by_a_stage() -> None:
     names = {value for name, value in vars(table_names).items() if name.isupper() and isinstance(value, str)}
 
     assert names | {*table_names.PACKED.values(), *table_names.TRAINING_ROWS.values()} == declared
+
+
+def pass_on(context: StageContext[Params]) -> StageOutput:
+    """Make nothing, and pass on what the stage before made."""
+    return StageOutput(dict(context.inputs), StageReport(0, 0))
+
+
+@pytest.fixture
+def copied(tiny_store: Store, tmp_path: Path) -> Store:
+    shutil.copytree(tiny_store.root, tmp_path / "store")
+    return Store(tmp_path / "store")
+
+
+def build_tiny_in(store: Store) -> list[StageResult]:
+    order = BuildRequest("tiny", TINY.params, pins_of(TINY), "a test", offline=True)
+    with open_build(order, store) as build:
+        return list(run_stages(build))
+
+
+@pytest.mark.parametrize("before", ["collect", "normalize", None])
+def test_a_stage_can_be_first_second_or_last_and_the_snapshot_is_promoted(before: str | None, copied: Store) -> None:
+    survey = Stage("survey", 1, "Make nothing.", "pipeline.core.params:Params", f"{__name__}:pass_on", (), ())
+    with STAGES.registered(survey, before):
+        results = build_tiny_in(copied)
+        snapshot_id = next(result.snapshot_id for result in results if result.snapshot_id)
+
+        assert not any(result.blocked for result in results)
+        assert promote(copied, "tiny", snapshot_id).new == snapshot_id
+        assert main(["why", "heron", "src/rng.c", "--corpus", "tiny", "--store", str(copied.root)]) == 0
+
+
+def test_a_stage_that_could_lose_rows_needs_a_gate(copied: Store) -> None:
+    with (
+        STAGES.registered(SHORTEN, "enrich"),
+        pytest.raises(ParamsError, match="no gate of it judges num_rows_not_cons"),
+    ):
+        build_tiny_in(copied)
+
+
+def test_a_gate_needs_a_stage(copied: Store) -> None:
+    with (
+        GATES.registered(FEW_ARE_LONG),
+        pytest.raises(ParamsError, match="its stage is shorten; expected one of collect"),
+    ):
+        build_tiny_in(copied)

@@ -20,12 +20,12 @@ from pipeline.lineage.report_page import render_page
 from pipeline.lineage.why import why
 from pipeline.stages.stages import STAGES
 from pipeline.store.store import Store
-from tests.support.shorten_stage import FEW_ARE_LONG, SHORTEN, ShortenParams
+from tests.support.shorten_stage import FEW_ARE_LONG, NO_ROW_LOST, SHORTEN, ShortenParams
 
 
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    with STAGES.registered(SHORTEN, before="enrich"), GATES.registered(FEW_ARE_LONG):
+    with STAGES.registered(SHORTEN, before="enrich"), GATES.registered(FEW_ARE_LONG), GATES.registered(NO_ROW_LOST):
         yield
 
 

@@ -39,6 +39,8 @@ class Detector:
     param: str | None = None
     stays_in_license_header: bool = False
     settings: Callable[[], AbstractContextManager[object]] = nullcontext
+    version: int = 1
+    """Raised by a program that changes what its detector finds."""
 
     def is_on(self, params: ScrubParams) -> bool:
         """Return whether the parameters switch the detector on. Raises ParamsError if they have no such field."""
