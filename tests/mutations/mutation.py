@@ -1,4 +1,4 @@
-"""Mutation: one planted fault, what must go red over it, and the judgement of what did."""
+"""Mutation: one planted fault, what must go red over it, and the judgment of what did."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -51,7 +51,7 @@ class Mutation:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A mutation that was run: the signals that went red, and the judgement."""
+    """A mutation that was run: the signals that went red, and the judgment."""
 
     name: str
     kind: Kind

@@ -15,10 +15,8 @@ def test_the_reports_of_parts_add_up() -> None:
     assert total([]) == StageReport(0, 0)
 
 
-def test_a_lost_row_is_a_measure_of_its_own() -> None:
-    assert [part.num_rows_unaccounted for part in PARTS] == [0, 1]
+def test_drops_and_measures_add_up() -> None:
     measures = total(PARTS).gate_measures
 
-    assert measures["num_rows_unaccounted"] == 1
     assert measures["dropped_too_small"] == 3
     assert measures["num_links"] == 4

@@ -50,3 +50,13 @@ def test_a_declaration_can_be_registered_before_another() -> None:
     assert registry.names == ("a", "c")
     with pytest.raises(ParamsError, match="thing d: it is not registered"):
         registry.register(Entry("b"), before="d")
+
+
+def test_a_conflict_with_another_declaration_is_refused() -> None:
+    registry = Registry(
+        "entry", Entry("a"), conflict=lambda entry, other: "a letter" if entry.name[0] == other.name[0] else ""
+    )
+
+    with pytest.raises(ParamsError, match="entry ab: a letter belongs to entry a"):
+        registry.register(Entry("ab"))
+    registry.register(Entry("b"))

@@ -1,10 +1,12 @@
 """Each filter drops what it is for, records what it measured, and keeps a similar text."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from pipeline.core.errors import ParamsError
+from pipeline.core.registry import added_entries
 from pipeline.stages.normalize import filters
 from pipeline.stages.normalize.params import FilterParams
 from tests.pipeline.stages.normalize.conftest import Normalize
@@ -143,3 +145,23 @@ def test_a_filter_with_a_limit_that_does_not_exist_is_refused_by_name() -> None:
         pytest.raises(ParamsError, match=r"filter dense: FilterParams has no field"),
     ):
         filters.first_broken(filters.score("a.h", CODE), FilterParams(min_num_bytes=1))
+
+
+def test_a_registered_filter_has_a_limit_of_its_own_and_no_score_of_another() -> None:
+    gotos = filters.Filter("few_gotos", lambda text: text.text.count("goto"), "max_gotos", "Spaghetti.", bound=1)
+    text = "goto a; goto b;"
+    with filters.FILTERS.registered(gotos):
+        assert filters.score("a.c", text)["gotos"] == 2
+        broken = filters.first_broken({**filters.score("a.c", text), "num_bytes": 1000}, FilterParams())
+    assert broken is not None
+    assert broken.reason == "few_gotos"
+    with pytest.raises(ParamsError, match="score generated_markers belongs to filter generated"):
+        filters.FILTERS.register(replace(gotos, limit="max_generated_markers"))
+
+
+def test_another_version_of_what_a_program_registers_is_another_entry() -> None:
+    gotos = filters.Filter("few_gotos", lambda text: 0, "max_gotos", "Spaghetti.", bound=1)
+    with filters.FILTERS.registered(gotos):
+        assert added_entries() == ["filter few_gotos"]
+    with filters.FILTERS.registered(replace(gotos, version=2)):
+        assert added_entries() == ["filter few_gotos 2"]
