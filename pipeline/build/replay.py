@@ -35,7 +35,7 @@ from pipeline.core.errors import SnapshotError, SourceError
 from pipeline.core.params import canonical_json
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE
 from pipeline.pins.build_block import BuildBlock
-from pipeline.stages.stages import AUDIT, STAGES
+from pipeline.stages.stages import AUDIT, STAGES, listing_stage
 from pipeline.store.objects import REPORT, StoredObject
 from pipeline.store.store import Store
 
@@ -91,7 +91,7 @@ def replay(store: Store, stages: Sequence[StoredObject], num_workers: int = 1) -
         build = Build(request, store, engine, Path(folder), lambda event: None)
         for index, stored in enumerate(stages):
             _refuse_other_identity(stored)
-            if index == 0:
+            if stage_of(stored) == listing_stage().name:
                 refuse_contradictions(store, stored, {pin.name: pin.fields for pin in pins})
             _replay_stage(build, stored, stages[index - 1].object_id if index else None)
 
@@ -101,7 +101,7 @@ def _replay_stage(build: Build, stored: StoredObject, input_id: str | None) -> N
     if stored.manifest.inputs.get("previous") != input_id:
         raise _contradiction(stored, "its stage before is another", str(input_id)[:12])
     context = _ReplayContext(build, stored, input_id)
-    output = _collected(stored) if input_id is None else resolve_name(stage.run)(context)
+    output = _collected(stored) if stage == listing_stage() else resolve_name(stage.run)(context)
     output = audited(stage, context, output)
     for found, made in ((parts_of(stored), output.parts), (evidence_of(stored), output.evidence)):
         if found != dict(made):
@@ -111,7 +111,7 @@ def _replay_stage(build: Build, stored: StoredObject, input_id: str | None) -> N
 
 
 def _collected(stored: StoredObject) -> StageOutput:
-    """Return the output of the first stage as it is stored: its sources are fetched by builds alone."""
+    """Return the output of the stage that reads sources as it is stored: its sources are fetched by builds alone."""
     listings = {name: object_id for name, object_id in evidence_of(stored).items() if name != AUDIT}
     return StageOutput(parts_of(stored), report_of(stored), evidence=listings)
 
@@ -222,7 +222,7 @@ def _pins(store: Store, stages: Sequence[StoredObject], snapshot: StoredObject) 
     """Return the pins of a snapshot. Raises SnapshotError unless snapshot.json has the sources that were collected."""
     content, weights = snapshot.json(SNAPSHOT_FILE), snapshot.manifest.identity["weights"]
     compared = store.read(snapshot.manifest.inputs["duplicates"]).manifest.identity
-    sources = parts_of(stages[0])
+    sources = parts_of(next(stored for stored in stages if stage_of(stored) == listing_stage().name))
     if not set(sources) <= set(content["pins"]):
         raise _contradiction(snapshot, "it has other pins", ", ".join(sources))
     return tuple(
