@@ -54,18 +54,19 @@ def promote(
     old = store.ref_text(corpus, _LIVE)
     new = resolve_snapshot(store, corpus, to)
     verify_id = _verify_id(store, new)
-    verified = verify_objects(store, (new, verify_id))
-    with _refusing_what_cannot_be_read(new):
-        refuse_withdrawn(store, new)
-        stages = evidence(store, new)
-        is_proved = _was_live(store, new, verify_id)
-        measures = {} if is_proved and new == old else consumer_measures(store, stages[-1])
-        verdicts = _judge(stages, measures)
-        refuse_blocked(verdicts, f"promotion of snapshot {new[:12]} in corpus {corpus}")
-        if not is_proved:
-            replay(store, stages, num_workers)
-        seen = seen_red(store, verify_id)
-    store.move_ref(corpus, _LIVE, old, new, reason, proof=verify_id)
+    with store.in_use():  # `gc` does not run meanwhile
+        verified = verify_objects(store, (new, verify_id))
+        with _refusing_what_cannot_be_read(new):
+            refuse_withdrawn(store, new)
+            stages = evidence(store, new)
+            is_proved = _was_live(store, new, verify_id)
+            measures = {} if is_proved and new == old else consumer_measures(store, stages[-1])
+            verdicts = _judge(stages, measures)
+            refuse_blocked(verdicts, f"promotion of snapshot {new[:12]} in corpus {corpus}")
+            if not is_proved:
+                replay(store, stages, num_workers)
+            seen = seen_red(store, verify_id)
+        store.move_ref(corpus, _LIVE, old, new, reason, proof=verify_id)
     return Promotion(corpus, old, new, verdicts, seen, verified)
 
 

@@ -9,9 +9,10 @@ from pipeline.build.promotion import promote
 from pipeline.build.run_stage import StageResult
 from pipeline.build.stage_objects import parts_of
 from pipeline.core.digests import file_sha256
-from pipeline.core.errors import DamagedError, MissingError, SnapshotError
+from pipeline.core.errors import DamagedError, LockedError, MissingError, SnapshotError
 from pipeline.store import objects
 from pipeline.store.fsck import fsck
+from pipeline.store.garbage import reclaim
 from pipeline.store.store import Store
 
 
@@ -126,3 +127,12 @@ def test_an_unchanged_promotion_adds_no_line_and_another_proof_adds_one(
     promote(built, "tiny")
     assert built.history("tiny") == before
     assert before[-1]["proof"] == tiny_results[-1].object_id
+
+
+def test_nothing_is_collected_while_a_promotion_proves(built: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def collect(store: Store, *_: object) -> None:
+        with pytest.raises(LockedError):
+            reclaim(store)
+
+    monkeypatch.setattr("pipeline.build.promotion.refuse_withdrawn", collect)
+    assert promote(built, "tiny").unchanged
