@@ -1,6 +1,6 @@
 """Mutations of stored bytes, by one rule over STAGES and the other kinds of files of a store.
 
-damage/FILE/FORM      a file flipped, cut, exchanged with another of its kind, or removed       fsck sees it
+damage:FILE/FORM      a file flipped, cut, exchanged with another of its kind, or removed       fsck sees it
 column/TABLE.FIELD    one value of a row changed, the digests made to fit                       promotion refuses
 made/TABLE.FIELD      the same, before the gates judged                                         a gate sees it
 """
@@ -47,6 +47,9 @@ _COLUMNS = {
     TRAINING_ROWS["train"]: ("source", records.TrainingRow),
 }
 """Tables of which each column says again what others say: that is what an oracle can compare."""
+
+
+_SPLITS = {"train": "held_out", "held_out": "train"}
 
 
 def _remove(path: Path) -> None:
@@ -114,7 +117,7 @@ def object_files() -> list[str]:
 
 def _damage(name: str, form: str) -> Mutation:
     return Mutation(
-        f"damage/{name}/{form}", Kind.STORED, f"a file {name} {form}", ("fsck",), partial(_damaged, name, FORMS[form])
+        f"damage:{name}/{form}", Kind.STORED, f"a file {name} {form}", ("fsck",), partial(_damaged, name, FORMS[form])
     )
 
 
@@ -162,5 +165,7 @@ def _other(value: Any, kind: pa.DataType) -> Any:
         return 0.5 if value is None else value / 2 + 0.125
     if pa.types.is_large_binary(kind) or pa.types.is_binary(kind):
         return b"x" + (value or b"")[1:]
+    if value in _SPLITS:
+        return _SPLITS[value]
     text = value or ""
     return ("b" if text.startswith("a") else "a") + text[1:]
