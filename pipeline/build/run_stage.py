@@ -77,9 +77,8 @@ def run_stage(name: str, build: Build, previous_id: str | None) -> StageResult:
     _refuse_bad_gates(stage)
     _refuse_stale(stage, build, previous_id)
     context = BuildContext(stage, build, previous_id)
-    output = audited(stage, context, resolve_name(stage.run)(context))
+    output, verdicts = judged(stage, context)
     object_id, existed = _commit_stage(stage, context, output)
-    verdicts = judge(name, output.report.gate_measures, context.params)
     build.store.put_verdicts(object_id, [verdict.as_json() for verdict in verdicts])
     result = StageResult(
         stage=name,
@@ -109,8 +108,14 @@ def run_stages(build: Build, until: str | None = None) -> Iterator[StageResult]:
         previous = result.object_id
 
 
+def judged(stage: Stage, context: Any) -> tuple[StageOutput, tuple[GateVerdict, ...]]:
+    """Run a stage in a StageContext, audit its output, and judge its gates. Canaries go through here too."""
+    output = audited(stage, context, resolve_name(stage.run)(context))
+    return output, judge(stage.name, output.report.gate_measures, context.params)
+
+
 def audited(stage: Stage, context: Any, output: StageOutput) -> StageOutput:
-    """Audit an output in the StageContext that it was made in.
+    """Audit an output.
 
     Rows in are those that the stage before stored, and what the report says of the others must be stored.
     """

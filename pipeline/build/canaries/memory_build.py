@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from pipeline.build.engine import measured
 from pipeline.build.recipes import CorpusParams
-from pipeline.build.run_stage import audited
-from pipeline.contracts.gates import GateVerdict, judge
+from pipeline.build.run_stage import judged
+from pipeline.contracts.gates import GateVerdict
 from pipeline.contracts.part import MadePart, Part, PartJob, PartOutput, StageOutput
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.errors import MissingError, SourceError
@@ -141,8 +141,7 @@ class MemoryBuild:
 
     def _run(self, stage: str, changes: Changes) -> tuple[StageOutput, dict[str, GateVerdict]]:
         context = _Context(self, stage, changes)
-        output = audited(STAGES[stage], context, resolve_name(STAGES[stage].run)(context))
-        verdicts = judge(stage, output.report.gate_measures, context.params)
+        output, verdicts = judged(STAGES[stage], context)
         return output, {verdict.gate: verdict for verdict in verdicts}
 
 

@@ -5,6 +5,7 @@ the alignment, which searches ranges. Shapes: N tokens, B bytes, C chunks, E ext
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ PROVED_FROM = tuple(
 
 def count_documents_with_other_columns(tokens: pa.Table, enriched: pa.Table, tokenizer: Tokenizer) -> int:
     """Count documents one of whose columns of tokens is not what the enriched document's own columns give its tokens."""
-    num_bytes_of_id = np.array([len(tokenizer.id_to_token(i) or "") for i in range(tokenizer.get_vocab_size())])
+    num_bytes_of_id = _num_bytes_of_id(tokenizer)
     place = {name: index for index, name in enumerate(enriched["document_id"].to_pylist())}
     found, expected = (
         {name: _values(table[name]) for name in table.column_names if name != "text"} for table in (tokens, enriched)
@@ -62,6 +63,12 @@ def count_documents_with_other_columns(tokens: pa.Table, enriched: pa.Table, tok
         )
         num_wrong += not _agree(row, document, np.cumsum(sizes_N) - sizes_N, num_bytes)
     return num_wrong
+
+
+@lru_cache(maxsize=2)
+def _num_bytes_of_id(tokenizer: Tokenizer) -> IntArray:
+    """Return the length of each id in bytes: its spelling has one character for each."""
+    return np.array([len(tokenizer.id_to_token(i) or "") for i in range(tokenizer.get_vocab_size())])
 
 
 def _values(column: pa.ChunkedArray) -> list[Any]:

@@ -10,9 +10,10 @@ import pytest
 
 from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.canaries.canaries import send_offense, send_offenses, sound_build
-from pipeline.build.canaries.memory_build import MemoryBuild
+from pipeline.build.canaries.memory_build import Alteration, Changes, MemoryBuild
 from pipeline.build.canaries.offense import Offense
 from pipeline.build.canaries.offenses import OFFENSES
+from pipeline.build.canaries.sound_sources import SOUND
 from pipeline.build.recipes import TINY, CorpusParams, pins_of
 from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.contracts.gates import GATES, NONE, Gate, GateVerdict
@@ -20,6 +21,7 @@ from pipeline.contracts.stage_report import StageReport
 from pipeline.core.params import Params
 from pipeline.stages.stages import STAGES
 from pipeline.store.store import Store
+from tests.support.shorten_stage import FEW_ARE_LONG, SHORTEN
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,16 @@ def test_a_gate_that_a_program_registers_needs_an_offense_of_the_program(tmp_pat
             sent = send_offenses(tmp_path / "two", TINY.params)
     assert sent.gates[LATE.name] == (offense.name,)
     assert sent.caught[f"{LATE.name}/{offense.name}"]
+
+
+def test_the_gate_of_a_stage_that_a_program_registers_is_seen_red_too(tmp_path: Path) -> None:
+    long = Changes((Alteration("shorten", SOUND, report=lambda found: replace(found, dropped={"too_long": 1_001})),))
+    offense = Offense("many_long_documents", (FEW_ARE_LONG.name,), long)
+    with STAGES.registered(SHORTEN, before="enrich"), GATES.registered(FEW_ARE_LONG), OFFENSES.registered(offense):
+        sent = send_offenses(tmp_path / "sent", TINY.params)
+
+    assert sent.gates[FEW_ARE_LONG.name] == (offense.name,)
+    assert [name for name, caught in sent.caught.items() if not caught] == []
 
 
 @pytest.fixture
