@@ -79,7 +79,7 @@ def send_offense(offense: Offense, build: MemoryBuild, sound: Mapping[str, GateV
 
 def sound_build(root: Path, params: CorpusParams) -> MemoryBuild:
     """Make a build of the sound sources. Its rows have structure, so that the proof of it is seen too."""
-    pins = write_sound_sources(root, params.tokenize.row_length)
+    pins = write_sound_sources(root)
     changes = {
         "held_out": (SOUND_HELD_OUT,),
         "tokenize": params.tokenize.model_copy(update={"with_structure": True}),

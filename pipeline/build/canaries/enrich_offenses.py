@@ -32,7 +32,10 @@ def _texts(change: Callable[[str], str]) -> Callable[[list[str]], list[str]]:
     return first(change)
 
 
-_DEGRADED = column(ENRICHED, "provenance", every(Provenance.DEGRADED.value))
+def _all(provenance: Provenance) -> Changes:
+    change = column(ENRICHED, "provenance", every(provenance.value))
+    return after(*(altered(("enrich", name), change) for name in (SOUND, SOUND_HELD_OUT)))
+
 
 ENRICH_OFFENSES = (
     of_part(
@@ -69,7 +72,8 @@ ENRICH_OFFENSES = (
     Offense(
         "broken_parses",
         ("degraded_share_is_in_band",),
-        after(*(altered(("enrich", name), _DEGRADED) for name in (SOUND, SOUND_HELD_OUT))),
+        _all(Provenance.DEGRADED),
+        control=_all(Provenance.SYNTAX_ONLY),
     ),
     row_lost("enrich", ENRICHED),
 )

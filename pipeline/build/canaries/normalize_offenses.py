@@ -26,7 +26,7 @@ def _many_dropped(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     dropped = {
         "source": "canary-sound",
         "num_bytes": 1,
-        "reason": "generated",
+        "reason": "of_no_band",
         "detail": "",
         "license": None,
         "text_sha256": None,
@@ -82,7 +82,11 @@ NORMALIZE_OFFENSES = (
     ),
     of_part("copy_that_was_kept", ["no_exact_duplicate_is_left"], _COMPARED, _copy_kept),
     of_part(
-        "many_files_dropped_by_one_rule", ["drops_are_in_their_bands"], "normalize", rows_added(DROPPED, _many_dropped)
+        "many_files_dropped_by_one_rule",
+        ["drops_are_in_their_bands"],
+        "normalize",
+        rows_added(DROPPED, _many_dropped),
+        control=altered(_COMPARED, _copy_kept),
     ),
     Offense(
         "source_in_another_language",

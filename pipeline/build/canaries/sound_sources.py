@@ -9,8 +9,7 @@ from pipeline.pins.pins import SourcePin
 from pipeline.stages.collect.kinds.local import LocalPin
 
 SOUND, SOUND_HELD_OUT = "canary-sound", "canary-sound-held-out"
-_NUM_ROWS = 3
-_BYTES_IN_TOKEN = 4
+_NUM_BYTES = 1_600
 _NOUNS = ("price", "weight", "length", "distance", "duration", "voltage", "pressure", "volume")
 _FUNCTION = """\
 // Return the {name} {noun} number {number}.
@@ -26,12 +25,11 @@ double {verb}_{name}_{noun}_{number}(const std::vector<double>& {noun}s, double 
 _VERBS = ("collect", "measure", "compare", "combine", "reduce", "convert")
 
 
-def write_sound_sources(folder: Path, row_length: int) -> tuple[SourcePin, ...]:
-    """Write the sources below a folder, enough text for some rows of `row_length` tokens, and return their pins."""
-    num_bytes = _NUM_ROWS * _BYTES_IN_TOKEN * row_length
+def write_sound_sources(folder: Path) -> tuple[SourcePin, ...]:
+    """Write the sources below a folder, and return their pins."""
     trees = {
-        SOUND: {"first.cpp": _code("first", num_bytes), "second.h": _code("second", 600), "third.c": _c_code()},
-        SOUND_HELD_OUT: {"fourth.cpp": _code("fourth", num_bytes)},
+        SOUND: {"first.cpp": _code("first", _NUM_BYTES), "second.h": _code("second", 600), "third.c": _c_code()},
+        SOUND_HELD_OUT: {"fourth.cpp": _code("fourth", _NUM_BYTES)},
     }
     trees[SOUND]["copy.cpp"] = trees[SOUND]["first.cpp"]
     for name, files in trees.items():

@@ -33,6 +33,8 @@ from pipeline.stages.verify.stage import MEGATRON, USAGE
 _ROWS, _MAPPED = PACKED[Split.TRAIN], TRAINING_ROWS[Split.TRAIN]
 _LARGEST_ID = 65_535
 """No vocabulary is so large."""
+_LARGEST_SIZE = 1 << 24
+"""Bytes or tokens beyond every limit: a control passes whatever the Params require."""
 _BOTH = (SOUND, SOUND_HELD_OUT)
 Alter = Callable[[PartOutput], PartOutput]
 
@@ -53,6 +55,12 @@ def _in_both(name: str, gate: str, change: Alter, control: Alter | None = None) 
     return Offense(name, (gate,), after(*(altered(("tokenize", source), change) for source in _BOTH)), controls)
 
 
+def _trained(count: int) -> Alter:
+    """Say of all rows that so many of their slots are trained."""
+    changes = [column(PACKED[split], "trained_token_count", every(count)) for split in Split]
+    return lambda output: changes[1](changes[0](output))
+
+
 def _other(values: list[int]) -> list[int]:
     """Return a list with another first value."""
     return [values[0] ^ 1, *values[1:]]
@@ -69,7 +77,11 @@ def _commits(index_in_rows: int) -> Changes:
         column(TOKENS, "filepath_stable_id", file),
         column(TOKENS, "file_local_commit_index", every(0)),
         column(rows, "filepath_stable_id", file),
-        column(rows, "file_local_commit_indices", every([index_in_rows])),
+        lambda output: column(
+            rows,
+            "file_local_commit_indices",
+            lambda _: [[index_in_rows] * number for number in output.tables[rows]["num_docs"].to_pylist()],
+        )(output),
     )
     return after(*(altered(("tokenize", SOUND_HELD_OUT), change) for change in columns))
 
@@ -124,6 +136,11 @@ def _canaries(name: str, gate: str, file: str, change: Callable[[Any], Any]) -> 
     return of_part(name, [gate], ("verify", "canaries"), alter)
 
 
+def _without_the_first(seen: dict[str, Any]) -> dict[str, Any]:
+    first_gate = next(iter(seen["gates"]))
+    return {**seen, "gates": {**seen["gates"], first_gate: []}}
+
+
 def _used(count: int) -> Changes:
     """Return the change of how often each id occurs."""
     alter = column(USAGE, "count", every(count))
@@ -148,7 +165,12 @@ _TOKEN_OFFENSES = (
     _in_both("no_document", "documents_were_decoded", table_changed(TOKENS, lambda table: table.slice(0, 0))),
     _tokens("document_of_another_split", "held_out_sources_are_held_out", "split", lambda _: str(Split.HELD_OUT)),
     of_part("text_in_two_splits", ["splits_are_apart"], "tokenize", rows_added(TOKENS, _in_two_splits)),
-    _in_both("tokens_of_little_text", "tokens_carry_enough_text", column(TOKENS, "num_bytes", every(1))),
+    _in_both(
+        "tokens_of_little_text",
+        "tokens_carry_enough_text",
+        column(TOKENS, "num_bytes", every(0)),
+        column(TOKENS, "num_bytes", every(_LARGEST_SIZE)),
+    ),
     Offense("ids_that_never_occur", ("vocabulary_is_used",), _used(0), control=_used(1)),
     Offense(
         "dataset_of_other_ids", ("megatron_reads_back",), _megatron(lambda ids: ids + 1), _megatron(lambda ids: ids)
@@ -208,7 +230,7 @@ _ROW_OFFENSES = (
         _MAPPED,
     ),
     _rows("structure_changed", "training_rows_equal_packed_rows", "structure_kinds", _other, _MAPPED),
-    _in_both("rows_of_padding", "rows_are_worth_reading", column(_ROWS, "trained_token_count", every(0))),
+    _in_both("rows_of_padding", "rows_are_worth_reading", _trained(0), _trained(_LARGEST_SIZE)),
 )
 
 _ANSWER_OFFENSES = (
@@ -224,7 +246,7 @@ _ANSWER_OFFENSES = (
     _answer("loader_in_another_order", "loader_repeats_itself", "loader", _differing),
     _canaries("canary_that_was_missed", "canaries_are_caught", CANARIES, lambda caught: dict.fromkeys(caught, False)),
     _canaries("no_canary", "canaries_were_sent", CANARIES, lambda _: {}),
-    _canaries("gate_never_seen_red", "every_gate_was_seen_red", GATES_SEEN, lambda seen: {**seen, "gates": {}}),
+    _canaries("gate_never_seen_red", "every_gate_was_seen_red", GATES_SEEN, _without_the_first),
     row_lost("verify", _ROWS, "tokenize"),
 )
 

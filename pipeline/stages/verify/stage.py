@@ -1,6 +1,6 @@
 """Stage verify: compose the candidate snapshot and prove it, from stored bytes alone."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -79,6 +79,7 @@ def run(context: Context) -> StageOutput:
     ids = {name: part.object_id for name, part in made.items()}
     canaries = context.read(ids["canaries"])
     unseen = GatesSeen(**canaries.json(GATES_SEEN)).missing()
+    _refuse_blind(unseen)
     measures["num_gates_not_seen_red"] = len(unseen)
     missed = tuple(name for name, seen in canaries.json(CANARIES).items() if not seen)
     notes = _notes({"Canaries that were not caught": missed, "Gates that no offense turned red": unseen})
@@ -88,6 +89,14 @@ def run(context: Context) -> StageOutput:
 def _rows(context: Context) -> dict[str, str]:
     """Return the parts that hold rows: source -> object id."""
     return {name: object_id for name, object_id in context.inputs.items() if name != VOCABULARY_PART}
+
+
+def _refuse_blind(unseen: Collection[str]) -> None:
+    """Raise StageError where none of the gates over canaries can fail: no verdict would say so."""
+    over_canaries = [gate.name for gate in GATES if gate.measure in ("num_canaries_missed", "num_gates_not_seen_red")]
+    if over_canaries and set(over_canaries) <= set(unseen):
+        found = f"no offense turns {' or '.join(over_canaries)} red"
+        raise StageError("gates of stage verify", found, "gates that can fail", "Correct what judges them.")
 
 
 def _notes(names: Mapping[str, Sequence[str]]) -> tuple[str, ...]:

@@ -18,7 +18,9 @@ from pipeline.build.recipes import TINY, CorpusParams, pins_of
 from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.contracts.gates import GATES, NONE, Gate, GateVerdict
 from pipeline.contracts.stage_report import StageReport
+from pipeline.core.errors import StageError
 from pipeline.core.params import Params
+from pipeline.stages.normalize.params import DropBands
 from pipeline.stages.stages import STAGES
 from pipeline.store.store import Store
 from tests.support.shorten_stage import FEW_ARE_LONG, SHORTEN
@@ -104,6 +106,40 @@ def test_an_offense_that_the_gate_is_red_without_proves_nothing(sound: Sound) ->
     assert send_offense(replace(offense, control=offense.changes), sound.build, sound.verdicts) == {
         "vocabulary_is_used": False
     }
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"tokenize": {"row_length": 16}},
+        {"tokenize": {"row_length": 65_536}},
+        {"tokenize": {"packing": "single_doc"}},
+        {"verify": {"min_bytes_per_token": 16, "min_trained_fraction": 1, "max_unused_vocabulary_fraction": 0}},
+        {"enrich": {"max_degraded_fraction": 0}},
+        {"normalize": {"drop_bands": dict.fromkeys(DropBands.model_fields, 0) | {"min_num_files": 1}}},
+    ],
+    ids=str,
+)
+def test_offenses_are_caught_with_any_limits(changes: Mapping[str, dict], tmp_path: Path) -> None:
+    params = TINY.params
+    for stage, fields in changes.items():
+        found = params.of_stage(stage)
+        known = {name: value for name, value in fields.items() if name in type(found).model_fields}
+        if "drop_bands" in known:
+            bands = {name: value for name, value in known["drop_bands"].items() if name in DropBands.model_fields}
+            known = {"drop_bands": DropBands(**bands)}
+        params = params.model_copy(update={stage: type(found).model_validate(dict(found) | known)})
+    sent = send_offenses(tmp_path / "sent", params)
+
+    assert [name for name, caught in sent.caught.items() if not caught] == []
+
+
+def test_a_build_in_which_no_gate_can_fail_is_an_error(copied: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = Gate.judge
+    monkeypatch.setattr(Gate, "judge", lambda self, *given: replace(judge(self, *given), passed=True))
+
+    with pytest.raises(StageError, match="no offense turns canaries_are_caught or every_gate_was_seen_red red"):
+        rebuild(copied)
 
 
 LATE = Gate("lately_registered", "collect", "num_failed_sources", NONE, "A gate of a program.")
