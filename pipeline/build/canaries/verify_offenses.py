@@ -56,7 +56,7 @@ def _in_both(name: str, gate: str, change: Alter, control: Alter | None = None) 
 
 
 def _trained(count: int) -> Alter:
-    """Say of all rows that so many of their slots are trained."""
+    """Make the rows report that so many of their slots are trained."""
     changes = [column(PACKED[split], "trained_token_count", every(count)) for split in Split]
     return lambda output: changes[1](changes[0](output))
 
@@ -70,6 +70,14 @@ def _one_more(values: list[int]) -> list[int]:
     return [value + 1 for value in values]
 
 
+def _commit_of_pieces(table: str, index: int) -> Alter:
+    """Make every piece of every row one of the commit `index`."""
+    name = "file_local_commit_indices"
+    return lambda output: column(
+        table, name, lambda _: [[index] * n for n in output.tables[table]["num_docs"].to_pylist()]
+    )(output)
+
+
 def _commits(index_in_rows: int) -> Changes:
     """Make the one held-out document the commit 0 of a file, and say of its rows that they hold the commit `index_in_rows`."""
     rows, file = PACKED[Split.HELD_OUT], every("file")
@@ -77,11 +85,7 @@ def _commits(index_in_rows: int) -> Changes:
         column(TOKENS, "filepath_stable_id", file),
         column(TOKENS, "file_local_commit_index", every(0)),
         column(rows, "filepath_stable_id", file),
-        lambda output: column(
-            rows,
-            "file_local_commit_indices",
-            lambda _: [[index_in_rows] * number for number in output.tables[rows]["num_docs"].to_pylist()],
-        )(output),
+        _commit_of_pieces(rows, index_in_rows),
     )
     return after(*(altered(("tokenize", SOUND_HELD_OUT), change) for change in columns))
 
