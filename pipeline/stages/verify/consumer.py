@@ -54,6 +54,7 @@ def consumer_code(root: Path) -> dict[str, str]:
     return dict(sorted(digests.items()))
 
 
+@cache
 def _rooms(root: Path, module: str) -> list[str]:
     """Return the folders of ours that importing a module runs: a package whole, or of the pipeline its room."""
     package, _, rest = module.partition(".")
