@@ -230,6 +230,7 @@ GATES = Registry(
             "num_rows_of_commits",
         ),
         ("training_rows_equal_packed_rows", "num_training_rows_that_differ", "Training reads what the gates checked."),
+        ("fractions_are_the_tokens_own", "num_fractions_that_differ", "A row says how much of it a compiler has read."),
         ("megatron_reads_back", "num_documents_megatron_changes", "An export to another trainer has the same tokens."),
         ("special_spellings_stay_text", "num_special_spellings_encoded_as_control", "Text injects no control tokens."),
         (

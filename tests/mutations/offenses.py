@@ -491,6 +491,14 @@ def _in_both(change: Callable[[list[Any]], list[Any]], column: str, kinds: dict[
     return edited
 
 
+def _other_fractions(tables: Tables) -> Tables:
+    halves = {
+        name: plant.edit_column(tables[name], "build_aware_fraction", lambda values: [0.5] * len(values))
+        for name in PACKED.values()
+    }
+    return tables | halves
+
+
 OF_ROWS: dict[str, TableEdit] = {
     "round_trip_is_exact": lambda tables: edit_list(tables, TOKENS, "input_ids", _swap_first),
     "every_table_matches_its_schema": _other_type,
@@ -500,6 +508,7 @@ OF_ROWS: dict[str, TableEdit] = {
     "tokens_are_in_range": lambda tables: edit_list(tables, TOKENS, "input_ids", with_value(1024)),
     "documents_are_rebuilt_from_rows": _piece_is_gone,
     "rows_respect_their_boundaries": _attend_to_neighbor,
+    "fractions_are_the_tokens_own": _other_fractions,
     "commits_are_in_order": _commits_go_back,
     "training_rows_equal_packed_rows": _in_both(_swap_first, "input_ids", TRAINING_ROWS),
 }

@@ -215,6 +215,7 @@ _ROW_OFFENSES = (
         "tokenize",
         table_changed(_ROWS, lambda table: table.slice(1)),
     ),
+    _rows("share_that_nothing_read", "fractions_are_the_tokens_own", "build_aware_fraction", lambda _: 0.5),
     _rows("row_in_another_split", "documents_are_rebuilt_from_rows", "split", lambda _: str(Split.HELD_OUT)),
     Offense(
         "commit_out_of_order",

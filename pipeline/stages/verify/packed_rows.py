@@ -4,7 +4,7 @@ Shapes: N rows, T slots of a row, P pieces of all rows one after the other.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pipeline.contracts.training_row import NUM_SENTINELS
+from pipeline.core.records import PROVENANCE_CODES, Provenance
 from pipeline.stages.verify.list_values import BoolArray, IntArray, flat_values, lengths, lists
 
 Pieces = dict[int, npt.NDArray[Any]]
@@ -19,7 +20,7 @@ Pieces = dict[int, npt.NDArray[Any]]
 
 
 def count_boundary_mismatches(packed: pa.Table, row_length: int, specials: Mapping[str, int]) -> int:
-    """Count rows whose doc_ids, loss mask, targets, counts or special ids are not what their document lengths require."""
+    """Count rows whose doc_ids, loss mask, targets, counts, number or special ids are not what their document lengths require."""
     if not packed.num_rows:
         return 0
     columns = [packed[name] for name in ("input_ids", "doc_ids", "loss_mask", "target_ids")]
@@ -82,6 +83,39 @@ def count_documents_not_rebuilt(tokens: pa.Table, packed: Mapping[str, pa.Table]
     return num_stray + sum(not _is_rebuilt(pieces.get(key, {}), ids, begin_id, end_id) for key, ids in expected.items())
 
 
+def count_fractions_that_differ(tokens: pa.Table, packed: pa.Table) -> int:
+    """Count rows whose `build_aware_fraction` is not the share of their text tokens that a compiler read.
+
+    A document without provenances of tokens has its own for all of them.
+    """
+    if "build_aware_fraction" not in packed.column_names:
+        return int(packed.num_rows)
+    code, names = PROVENANCE_CODES[Provenance.BUILD_AWARE], ("document_id", "provenance", "provenances", "input_ids")
+    read_by_compiler = {
+        document_id: np.array(codes) == code if codes else np.full(len(ids), provenance == Provenance.BUILD_AWARE)
+        for document_id, provenance, codes, ids in zip(*(tokens[name].to_pylist() for name in names), strict=True)
+    }
+    found_N, total_N = np.zeros(packed.num_rows), np.zeros(packed.num_rows)
+    start = 0
+    for name, index, row, num_slots in sorted(_pieces_of(packed)):
+        of_document = read_by_compiler.get(name, np.zeros(0, np.bool_))
+        start = 0 if index == 0 else start
+        of_piece = of_document[start : start + num_slots - 1]  # one slot is the BOS; an EOS is past the document's end
+        found_N[row] += np.count_nonzero(of_piece)
+        total_N[row] += len(of_piece)
+        start += len(of_piece)
+    expected_N = (found_N / np.maximum(1, total_N)).astype(np.float32)
+    return int((np.asarray(packed["build_aware_fraction"], np.float32) != expected_N).sum())
+
+
+def _pieces_of(packed: pa.Table) -> Iterator[tuple[str, int, int, int]]:
+    """Iterate over the pieces of rows: document, index in it, row, and slots."""
+    columns = ("source_doc_ids", "piece_indices", "source_doc_token_lengths")
+    for row, pieces in enumerate(zip(*(packed[name].to_pylist() for name in columns), strict=True)):
+        for name, index, num_slots in zip(*pieces, strict=True):
+            yield name, index, row, num_slots
+
+
 def count_trained_tokens(packed: Iterable[pa.Table]) -> int:
     """Count slots whose target is trained."""
     return sum(int(np.asarray(table["trained_token_count"]).sum(dtype=np.int64)) for table in packed)
@@ -127,6 +161,7 @@ def _counts_agree(packed: pa.Table, is_valid_NT: BoolArray, trained_NT: BoolArra
         "trained_token_count": trained_NT.sum(axis=1),
         "slack_tokens": row_length - valid_N,
         "num_docs": num_docs_N,
+        "pack_id": np.arange(packed.num_rows),
     }
     agree = [np.asarray(packed[name]).astype(np.int64) == counts_N for name, counts_N in expected.items()]
     return np.asarray(np.all(agree, axis=0) & (num_docs_N > 0), dtype=np.bool_)

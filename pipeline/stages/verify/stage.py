@@ -39,6 +39,7 @@ from pipeline.stages.verify.packed_rows import (
     count_boundary_mismatches,
     count_commit_order_violations,
     count_documents_not_rebuilt,
+    count_fractions_that_differ,
     count_trained_tokens,
 )
 from pipeline.stages.verify.params import VerifyParams
@@ -230,6 +231,7 @@ def _row_measures(
     return {
         "num_boundary_mismatches": sum(count_boundary_mismatches(table, row_length, specials) for table in tables),
         "num_rows_of_commits": sum(table.num_rows - table["filepath_stable_id"].null_count for table in tables),
+        "num_fractions_that_differ": sum(count_fractions_that_differ(tokens, table) for table in tables),
         "num_commit_order_violations": sum(count_commit_order_violations(tokens, table) for table in tables),
         "num_training_rows_that_differ": num_differing,
         "num_documents_not_rebuilt": count_documents_not_rebuilt(tokens, packed, begin_id, end_id),

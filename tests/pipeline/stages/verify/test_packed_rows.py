@@ -50,7 +50,8 @@ def row(*pieces: list[int]) -> dict[str, Any]:
 
 
 def packed(*rows: dict[str, Any]) -> pa.Table:
-    return pa.Table.from_pylist(list(rows), schema=arrow_schema(PackedRow))
+    numbered = [{**row, "pack_id": row["pack_id"] or index} for index, row in enumerate(rows)]
+    return pa.Table.from_pylist(numbered, schema=arrow_schema(PackedRow))
 
 
 def sound() -> dict[str, Any]:
@@ -66,6 +67,7 @@ def set_field(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
 
 
 DAMAGES = {
+    "another number": lambda row: row.__setitem__("pack_id", 7),
     "a boundary one slot late": set_item("doc_ids", 4, 1),
     "a document id on padding": set_item("doc_ids", 15, 3),
     "a loss over a boundary": set_item("loss_mask", 3, 1),

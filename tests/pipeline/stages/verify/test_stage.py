@@ -67,6 +67,7 @@ OFFENSES: dict[str, tuple[str, Callable[[pa.Table], pa.Table]]] = {
     "tokens_are_in_range": (PACKED, edited("input_ids", lambda values: values[0].__setitem__(1, 1024))),
     "documents_are_rebuilt_from_rows": (PACKED, edited("piece_indices", lambda values: values[0].__setitem__(0, 9))),
     "rows_respect_their_boundaries": (PACKED, edited("doc_ids", lambda values: values[0].__setitem__(0, 2))),
+    "fractions_are_the_tokens_own": (PACKED, edited("build_aware_fraction", lambda values: values.__setitem__(0, 0.5))),
     "commits_are_in_order": (PACKED, edited("filepath_stable_id", lambda values: values.__setitem__(0, "a file"))),
     "training_rows_equal_packed_rows": (TRAINING, edited("piece_ids", lambda values: values[0].__setitem__(0, 7))),
     "round_trip_is_exact": (TOKENS, edited("text_sha256", lambda values: values.__setitem__(0, "0" * 64))),
