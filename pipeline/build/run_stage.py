@@ -21,6 +21,7 @@ from pipeline.core.params import Params, fingerprint
 from pipeline.core.registry import added_entries
 from pipeline.pins.pins import SourcePin
 from pipeline.stages.stages import AUDIT, STAGES, PartKind, Stage, stage_before
+from pipeline.stages.verify.consumer import consumer_identity
 from pipeline.store.objects import key_of
 
 
@@ -255,6 +256,10 @@ class BuildContext:
         if found is None:
             raise MissingError(f"stage {stage}", f"it does not run before {self.stage.name}", "an earlier stage")
         return found.object_id
+
+    @property
+    def consumer(self) -> Mapping[str, Any]:
+        return consumer_identity()
 
     def scratch_folder(self) -> Path:
         self._num_folders += 1

@@ -151,6 +151,10 @@ class StageContext(Protocol, Generic[P_co]):
         """The Params of the whole corpus. Only verify reads them: canaries run with the Params of the build."""
 
     @property
+    def consumer(self) -> Mapping[str, Any]:
+        """The identity of the trainer that is installed: its code and its libraries. Only verify reads it."""
+
+    @property
     def store_root(self) -> Path:
         """The path of the store. Only verify reads it, for the smoke test of the trainer."""
 

@@ -160,6 +160,7 @@ class _Context:
         self.pins = [changes.pin(pin) for pin in build.pins]
         self.held_out = frozenset(build.params.held_out)
         self.store_root = build.folder
+        self.consumer: Mapping[str, Any] = {}  # no consumer runs: its answers are made
         self.upstream = cache(self._upstream)
         self._unaltered: dict[str, str] = {}
 

@@ -63,7 +63,7 @@ def test_a_change_names_the_settings_and_versions_of_the_stage_that_made_it(
     with open_build(BuildRequest("tiny", CorpusParams.model_validate(values), pins_of(TINY), "a test"), store) as build:
         verified = list(run_stages(build))[-1]
     snapshot_id = verified.snapshot_id or ""
-    store.put_verdicts(snapshot_id, {"verify": verified.object_id})  # a blocked snapshot is compared too
+    store.mark_verified(snapshot_id, verified.object_id)  # a blocked snapshot is compared too
     found = difference(store, store.ref("tiny", "live") or "", snapshot_id)
 
     assert [row["cause"] for row in found.causes if row["change"] == "changed"] == [

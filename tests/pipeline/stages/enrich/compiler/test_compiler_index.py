@@ -222,4 +222,5 @@ def test_a_path_that_the_scrubber_leaves_turns_the_gate_red(monkeypatch: pytest.
     monkeypatch.setattr(SourceTree, "scrubbed", lambda tree, value: value)
     measures.append(index_of(files, given).counts)
 
-    assert [gate.judge(counts, EnrichParams()).passed for counts in measures] == [True, False]
+    sources = {"num_sources_built": 1}
+    assert [gate.judge({**counts, **sources}, EnrichParams()).passed for counts in measures] == [True, False]
