@@ -17,13 +17,14 @@ from tests.support.paths import ROOT
 from tests.tools.renamed_names import train
 
 READ_A_NAME = {
-    "assets/config.py": "the title of a form",
+    "assets/forms.py": "the title of a form",
     "assets/resources.py": "an error message",
-    "assets/stages.py": "an error message",
+    "assets/stage_assets.py": "an error message",
     "kernels/framework/operation.py": "the operation, which torch registers and the kernel's SPEC repeats",
     "kernels/measure/benchmark.py": "an error message",
     "kernels/measure/parity.py": "an error message",
     "kernels/measure/tuning.py": "an error message",
+    "pipeline/build/promotion.py": "an error message",
     "pipeline/core/command_line.py": "an error message",
     "pipeline/core/params.py": "an error message",
     "pipeline/core/schema.py": "an error message",

@@ -53,12 +53,15 @@ def stored_record(record: type) -> StoredRecord:
     return found
 
 
-@cache
 def arrow_schema(record: type) -> "pa.Schema":
     """Return the Arrow schema of a table of `record`: one field an attribute, nullable where the attribute may be None."""
+    return _schema(record, stored_record(record))
+
+
+@cache
+def _schema(record: type, declared: StoredRecord) -> "pa.Schema":
     import pyarrow as pa
 
-    declared = stored_record(record)
     hints = get_type_hints(record, include_extras=True)
     columns = [_column(field.name, hints[field.name]) for field in fields(record)]
     return pa.schema(columns, metadata={"record": declared.name, "schema_version": str(declared.version)})

@@ -5,14 +5,15 @@ A flipped bit, a cut, an added byte, or a file at another's place is found by ev
 
 from pathlib import Path
 
+from pipeline.core.digests import text_sha256
 from pipeline.core.durable import replace
 from pipeline.core.errors import DamagedError
-from pipeline.core.params import digest
 
 
 def checked_line(place: str, value: str) -> str:
     """Return the content of the one-line file that holds `value` at `place`, its path below the root of the store."""
-    return f"{value} {digest([place, value])}\n"
+    checksum = text_sha256(f"{place}\0{value}")
+    return f"{value} {checksum}\n"
 
 
 def read_value(root: Path, place: str, subject: str, remedy: str) -> str | None:

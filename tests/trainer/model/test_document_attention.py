@@ -28,7 +28,7 @@ from trainer.model.document_attention import (
 )
 from trainer.model.hybrid import HybridModel
 from trainer.model.segments import StepToken, describe_rows
-from trainer.proof.attention_trials import TrialShape, keeps_apart, made_inputs, run, segments_of
+from trainer.proof.attention_trials import TrialShape, attend_by, keeps_apart, made_inputs, segments_of
 
 PLANS = [AttentionPlan(choice, 8 if choice is AttentionChoice.VARLEN else 0) for choice in AttentionChoice]
 # Documents of one token, one that crosses the border of a block, padding, and a row that ends inside a block.
@@ -49,7 +49,7 @@ def plans(function):
 def test_results_and_gradients_are_those_of_a_loop_over_tokens(plan: AttentionPlan) -> None:
     inputs = [each.double() for each in made_inputs(SHAPE, Precision.FLOAT32, "cpu")]
 
-    found = run(plan, SHAPE.lengths, inputs)
+    found = attend_by(plan, SHAPE.lengths, inputs)
 
     leaves = [each.clone().requires_grad_() for each in inputs[:3]]
     expected = oracle(*leaves)
@@ -78,12 +78,12 @@ def oracle(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
 def test_a_document_keeps_every_bit_while_all_others_change(plan: AttentionPlan) -> None:
     inputs = made_inputs(SHAPE, Precision.FLOAT32, "cpu")
 
-    assert keeps_apart(plan, SHAPE, inputs, run(plan, SHAPE.lengths, inputs))
+    assert keeps_apart(plan, SHAPE, inputs, attend_by(plan, SHAPE.lengths, inputs))
 
 
 def test_documents_with_one_id_are_not_isolated() -> None:
     inputs = made_inputs(SHAPE, Precision.FLOAT32, "cpu")
-    joined = run(PLANS[0], (sum(SHAPE.lengths),), inputs)
+    joined = attend_by(PLANS[0], (sum(SHAPE.lengths),), inputs)
 
     assert not keeps_apart(PLANS[0], SHAPE, inputs, joined)
 

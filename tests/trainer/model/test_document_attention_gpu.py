@@ -21,7 +21,15 @@ from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 from trainer.model.loss import TrainingBatch
 from trainer.model.segments import StepToken, describe_rows
-from trainer.proof.attention_trials import ON_GPU, TrialShape, _measured, keeps_apart, made_inputs, run, segments_of
+from trainer.proof.attention_trials import (
+    GPU_TRIAL,
+    TrialShape,
+    _measured,
+    attend_by,
+    keeps_apart,
+    made_inputs,
+    segments_of,
+)
 from trainer.train.determinism import make_deterministic
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]
@@ -30,7 +38,7 @@ MATH, FLEX, VARLEN = AttentionChoice
 FLOAT32, BFLOAT16 = Precision
 ABLE = [(MATH, FLOAT32), (FLEX, FLOAT32), (MATH, BFLOAT16), (FLEX, BFLOAT16), (VARLEN, BFLOAT16)]
 SHAPES = {
-    "training": ON_GPU,
+    "training": GPU_TRIAL,
     "a row of one document, not cut evenly into blocks": TrialShape(1, 8, 8, 64, 1000, (7, 400, 593)),
     "small heads": TrialShape(3, 4, 2, 16, 300, (100, 28, 72, 90)),
     "wide heads": TrialShape(2, 8, 1, 128, 640, (128, 128, 200)),
@@ -66,29 +74,29 @@ def test_a_way_is_near_float64_repeats_its_bits_and_keeps_documents_apart(
 
 @pytest.mark.parametrize(("choice", "dtype"), ABLE)
 def test_a_backward_repeats_its_bits_fifty_times(choice: AttentionChoice, dtype: Precision) -> None:
-    inputs = made_inputs(ON_GPU, dtype, "cuda")
-    first = run(plan_of(choice), ON_GPU.lengths, inputs)
+    inputs = made_inputs(GPU_TRIAL, dtype, "cuda")
+    first = attend_by(plan_of(choice), GPU_TRIAL.lengths, inputs)
 
     for _ in range(50):
-        again = run(plan_of(choice), ON_GPU.lengths, inputs)
+        again = attend_by(plan_of(choice), GPU_TRIAL.lengths, inputs)
         assert all(torch.equal(mine, theirs) for mine, theirs in zip(first, again, strict=True))
 
 
 def test_more_room_for_documents_changes_no_bit_of_a_result_and_keeps_them_apart() -> None:
-    inputs = made_inputs(ON_GPU, BFLOAT16, "cuda")
-    first = run(plan_of(VARLEN, 8), ON_GPU.lengths, inputs)
+    inputs = made_inputs(GPU_TRIAL, BFLOAT16, "cuda")
+    first = attend_by(plan_of(VARLEN, 8), GPU_TRIAL.lengths, inputs)
 
     for room in (64, 256):
-        again = run(plan_of(VARLEN, room), ON_GPU.lengths, inputs)
+        again = attend_by(plan_of(VARLEN, room), GPU_TRIAL.lengths, inputs)
         assert torch.equal(first[0], again[0]), "the forward pass does not depend on the room"
         for mine, theirs in zip(first, again, strict=True):
             torch.testing.assert_close(mine, theirs, rtol=2e-2, atol=2e-2)
-        assert keeps_apart(plan_of(VARLEN, room), ON_GPU, inputs, again)
+        assert keeps_apart(plan_of(VARLEN, room), GPU_TRIAL, inputs, again)
 
 
 @pytest.mark.parametrize("choice", AttentionChoice)
 def test_a_layout_is_made_without_waiting_for_the_device(choice: AttentionChoice) -> None:
-    segment_ids_BT = segments_of(ON_GPU.lengths, 4, 4096, "cuda")
+    segment_ids_BT = segments_of(GPU_TRIAL.lengths, 4, 4096, "cuda")
     plan_inputs(segment_ids_BT, plan_of(choice))
 
     torch.cuda.set_sync_debug_mode("error")
