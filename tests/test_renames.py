@@ -2,6 +2,7 @@
 
 import ast
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -48,7 +49,8 @@ def test_other_names_end_in_the_same_ids(tiny_results: list[StageResult], tiny_s
 
     assert found["num_renamed"] > 1_000
     assert found["stages"] == [[result.object_id, dict(result.parts)] for result in tiny_results]
-    assert found["run"] == train(tiny_store)
+    copied = Store(shutil.copytree(tiny_store.root, tmp_path / "copied"))
+    assert found["run"] == train(copied)
 
 
 def test_names_are_read_for_messages_alone() -> None:
