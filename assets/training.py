@@ -39,7 +39,7 @@ class TrainingParams(Params):
     its run. Empty: only one snapshot is read."""
     mix: tuple[str, ...] = ()
     """Several snapshots as NAME=WEIGHT, in place of the one: a corpus (its live), CORPUS/candidate, or a snapshot id."""
-    recipe: str = Field(default="tiny", pattern="|".join(sorted(TRAINING_RECIPES)))
+    recipe: str = Field(default="tiny", pattern="|".join(TRAINING_RECIPES.names))
     """Training recipe: the model, its optimizer and its batches."""
     stop_after: int = Field(default=20, ge=1, le=10_000_000)
     """Step at which this session ends, counted from the start of the run."""

@@ -25,18 +25,20 @@ READ_A_NAME = {
     "kernels/measure/benchmark.py": "an error message",
     "kernels/measure/parity.py": "an error message",
     "kernels/measure/tuning.py": "an error message",
+    "pipeline/build/engine.py": "an error message",
     "pipeline/build/promotion.py": "an error message",
     "pipeline/core/command_line.py": "an error message",
+    "pipeline/core/declared.py": "an error message",
     "pipeline/core/params.py": "an error message",
     "pipeline/core/schema.py": "an error message",
     "pipeline/stages/collect/archives/containers.py": "an error message",
     "pipeline/stages/collect/kinds/jsonl.py": "an error message",
     "pipeline/stages/collect/network/download.py": "an error message",
+    "pipeline/stages/collect/network/package_index.py": "an error message",
+    "pipeline/stages/collect/refusals.py": "an error message",
     "pipeline/stages/normalize/contamination/evaluation_items.py": "an error message",
-    "pipeline/stages/normalize/scrub/secrets.py": "plugins of detect-secrets, whose version is in the identity",
     "pipeline/stages/verify/stage.py": "an error message",
     "trainer/compile/compile_policy.py": "an error message, and the label of a layer in messages",
-    "trainer/proof/acceptance.py": "the gate, which the command line prints",
 }
 """Files that read the name of a class or a function, and what it becomes. None may reach an id or a stored file."""
 

@@ -10,6 +10,7 @@ import ast
 import re
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -165,6 +166,12 @@ def test_a_folder_holds_few_children(folder: str) -> None:
     assert len(files) <= MAX_FILES
 
 
+def test_a_folder_of_tests_holds_few_files_that_are_no_tests() -> None:
+    folders = Counter(path.parent for path in _programs_of_tests() if path.name != "__init__.py")
+
+    assert {str(folder): number for folder, number in folders.items() if number > MAX_FILES} == {}
+
+
 @pytest.mark.parametrize("folder", _folders())
 def test_a_charter_says_what_belongs_here_and_what_is_elsewhere(folder: str) -> None:
     charter = ast.get_docstring(ast.parse(_modules()[folder].read_text())) or ""
@@ -224,7 +231,9 @@ def test_a_file_with_logic_has_a_test_file_of_its_name() -> None:
 
 
 def test_no_file_name_is_used_twice() -> None:
-    found = _used_twice((path.stem, name) for name, path in _modules().items())
+    """Tests have the name of their subject, and fixtures that of pytest; whatever else is below `tests` has its own."""
+    programs = {str(path.relative_to(ROOT)): path for path in _programs_of_tests()}
+    found = _used_twice((path.stem, name) for name, path in (_modules() | programs).items())
 
     assert found.keys() <= NAMES_OF_EVERY_STAGE, found
 
@@ -240,6 +249,10 @@ def test_a_public_name_is_declared_in_one_module() -> None:
     )
 
     assert found.keys() <= NAMES_OF_EVERY_MODULE.keys(), found
+
+
+def _programs_of_tests() -> list[Path]:
+    return [path for path in (ROOT / "tests").rglob("*.py") if not path.name.startswith(("test_", "conftest."))]
 
 
 def _used_twice(uses: Iterable[tuple[str, str]]) -> dict[str, list[str]]:

@@ -1,4 +1,4 @@
-"""The command line `python -m trainer`; each group of commands is declared in one file of `trainer.cli`.
+"""Command line `python -m trainer`: the parser of all groups of commands, in the order of COMMAND_GROUPS.
 
 Needs none of the pipeline's libraries. `--json` prints one JSON value on stdout; messages for people go to stderr. For the exit
 codes see `pipeline.core.command_line`; a comparison that finds a difference exits with 1 too.
@@ -11,10 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from pipeline.core.command_line import Parser, run_command
-from trainer.cli import checkpoints, compiled_code, models, proofs, train
+from trainer.cli.command_groups import COMMAND_GROUPS
 from trainer.train.determinism import ensure_variables
-
-GROUPS = (train, checkpoints, models, proofs, compiled_code)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -27,14 +25,14 @@ def main(arguments: Sequence[str]) -> int:
 
     if os.environ.get("RANK", "0") != "0":  # of several ranks, the first prints the answer
         arguments = [argument for argument in arguments if argument != "--json"]
-    return run_command(build_parser(), arguments, run, lambda text: print(text, file=sys.stderr))
+    return run_command(build_parser, arguments, run, lambda text: print(text, file=sys.stderr))
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Build the parser of all commands. Loads no torch."""
     parser = Parser(prog="python -m trainer", description="Exactly repeatable training on a snapshot.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for group in GROUPS:
+    for group in COMMAND_GROUPS:
         group.add_commands(commands)
     return parser
 

@@ -1,29 +1,33 @@
-"""Audit of a stage: its stored output compared, name by name, with the stored output of the stage before.
+"""Audit of a stage: its stored output compared, row by row, with the stored output of the stage before.
 
-What a stage says of itself is not read: rows in are what the stage before stored, or what the bytes of a source list. It shares no
-code with the stages.
+What a stage says of itself is not read: rows in are what the stage before stored, or what the bytes of a source list, and what a
+build was asked for comes from its request. It shares no code with the stages.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 from urllib.parse import quote_from_bytes
 
+from pipeline.build.audited_files import DOCUMENT_NAME, is_code, misjudged_drops, misnamed_documents, misread_files
 from pipeline.contracts.gates import CONSERVED
-from pipeline.contracts.part import LISTING_SUFFIX, Part, PartJob, PartOutput, StageOutput, Tables
+from pipeline.contracts.part import Part, PartJob, PartOutput, Tables
 from pipeline.contracts.stage_report import StageReport
+from pipeline.core.languages import LANGUAGES
 from pipeline.core.params import Params, canonical_json
-from pipeline.core.records import PROVENANCE_CODES, Provenance, Split
+from pipeline.core.records import PROVENANCE_CODES, DroppedRecord, Provenance, Split
 from pipeline.core.table_names import ENRICHED, FILES, KEPT, LISTED, PACKED, TOKENS, TRAINING_ROWS
-from pipeline.stages.stages import AUDIT, STAGES, StageTable
+from pipeline.formats.snapshot_json import SNAPSHOT_FILE
+from pipeline.stages.stages import AUDIT, STAGES, StageTable, kinds_with, stage_before, tables_of
 
-AUDIT_VERSION = 1
+NOT_COLLECTED = "Sources without files"
+"""Key of the sources in `audit.json` that were asked for and are not stored."""
+AUDIT_VERSION = 2
 """Raised when an audit changes."""
 _ESCAPE = re.compile(rb"\\(?:\\|x([0-9a-f]{2}))")
 _MAX_NAMES = 10
-
 Name = tuple[str, str]
 """Source and path of a file or document."""
 StoredParts = Mapping[str, Tables]
@@ -36,44 +40,72 @@ class Population:
     kept: Counter[Name] = field(default_factory=Counter)
     dropped: Counter[Name] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
+    contents: dict[Name, str] = field(default_factory=dict)
+    """The ids of the contents that were kept."""
 
 
-def audit_part(stage: str, output: StageOutput, inputs: Mapping[str, str], facts: Mapping[str, Any]) -> Part:
-    """Return the audit of a stage's output. `inputs` are the parts of the stage before; `facts` what the build was asked for."""
-    after = {**output.parts, **output.evidence}
-    labels = {f"before/{name}": object_id for name, object_id in inputs.items()}
+def asked_for(pins: Iterable[Any], params: Any, withdrawn: Iterable[str] = ()) -> dict[str, Any]:
+    """Return what a build was asked for, as JSON: the pins of its request, the Params of its corpus, and what is withdrawn."""
+    from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS  # other commands do not wait for their modules
+
+    gone, asked = set(withdrawn), sorted(pins, key=lambda pin: str(pin.name))
+    return {
+        "pins": {pin.name: pin.identity() for pin in asked if pin.name not in gone},
+        "listed": sorted(kind.name for kind in SOURCE_KINDS if kind.listing is not None),
+        "held_out": sorted(params.held_out),
+        "suffixes": sorted({suffix for language in LANGUAGES for suffix in language.suffixes}),
+        "limits": {"max_file_bytes": params.collect.max_file_bytes, **params.normalize.filters.model_dump(mode="json")},
+        "withdrawn": sorted(gone),
+    }
+
+
+def audit_part(stage: str, before: Mapping[str, str], after: Mapping[str, str], asked: Mapping[str, Any]) -> Part:
+    """Return the audit of a stage: the parts of the stage before, its own parts and evidence, and what the build was asked for."""
+    labels = {f"before/{name}": object_id for name, object_id in before.items()}
     labels |= {f"after/{name}": object_id for name, object_id in after.items()}
-    identity = {"stage": stage, "audit": AUDIT_VERSION, **facts}
-    return Part(AUDIT, AUDIT, Params(), labels, identity)
+    # A withdrawal between two stages of one build is no reason to audit the others again.
+    facts = {name: value for name, value in asked.items() if name != "withdrawn" or LISTED in _declared(stage)}
+    return Part(AUDIT, AUDIT, Params(), labels, {"stage": stage, "audit": AUDIT_VERSION, **facts})
 
 
 def audit(job: PartJob) -> PartOutput:
-    """Audit a stage, as a part: rows lost, doubled or of unknown origin, and columns that other stages rely on."""
+    """Audit a stage, as a part: rows lost, doubled, altered or from nowhere, drops without cause, columns that others rely on."""
     before, after = _labeled(job.inputs, "before/"), _labeled(job.inputs, "after/")
-    found = population(after, job.identity["stage"])
-    listed = {name: stored for name, stored in after.items() if _has_table(stored, LISTED)}
-    if LISTED in _declared(job.identity["stage"]):
-        expected = _match_listed(listed, found)
+    stage, asked = job.identity["stage"], job.identity
+    found = population(after, _content_id(stage), own=stage)
+    if LISTED in _declared(stage):
+        expected = _match_listed(after, found, asked)
     elif "snapshot" in after:
-        expected, found = _documents(before, TOKENS), Population(_first_pieces(after))
+        expected, found = Population(_documents(before, TOKENS)), Population(_first_pieces(after))
     else:
-        expected = population(before).kept
-    lost, unknown = expected - (found.kept + found.dropped), (found.kept + found.dropped) - expected
-    measures: dict[str, float] = {CONSERVED: lost.total() + unknown.total()}
+        expected = population(before, _content_id(stage), suffixes=asked["suffixes"])
+    taken = found.kept + found.dropped
+    names = {
+        "Rows lost": list((expected.kept - taken).elements()),
+        "Rows unknown": list((taken - expected.kept).elements()),
+        "Rows altered, or dropped without cause": [*_altered(expected, found), *_flaws(stage, before, after, asked)],
+    }
+    measures: dict[str, float] = {CONSERVED: sum(map(len, names.values()))}
     measures |= _checks(job, after)
-    report = StageReport(expected.total(), found.kept.total(), dict(sorted(found.reasons.items())), measures=measures)
-    names = {"lost": _first(lost), "unknown": _first(unknown)}
-    return PartOutput({}, report, {"audit.json": canonical_json(names)})
+    some = {what: ["/".join(name) for name in sorted(found)[:_MAX_NAMES]] for what, found in names.items()}
+    some[NOT_COLLECTED] = _not_collected(job, after)
+    report = StageReport(
+        expected.kept.total(), found.kept.total(), dict(sorted(found.reasons.items())), measures=measures
+    )
+    return PartOutput({}, report, {"audit.json": canonical_json(some)})
 
 
-def population(parts: StoredParts, own: str | None = None) -> Population:
-    """Return what parts keep and drop. Drops are those of the stage `own`; without one, files of evidence are left out."""
+def population(parts: StoredParts, content_id: str, own: str | None = None, suffixes: Iterable[str] = ()) -> Population:
+    """Return what parts keep and drop: with the drops of the stage `own`, or without files that are no source files.
+
+    `content_id` is the column that names the content of a row.
+    """
     found = Population()
     kept_ids: set[str] = set()
     has_ids = False
-    documents: list[tuple[Name, str | None]] = []
+    documents: list[dict[str, str]] = []
     for _, stored in sorted(parts.items()):
-        for table in _tables_of(stored):
+        for table in tables_of(stored.kind):
             if table.lists_drops and stored.kind.startswith(f"{own}/"):
                 rows = stored.table(table.name, ["source", "path", "reason"]).to_pylist()
                 found.dropped.update((row["source"], row["path"]) for row in rows)
@@ -82,40 +114,69 @@ def population(parts: StoredParts, own: str | None = None) -> Population:
                 has_ids = True
                 kept_ids.update(stored.table(KEPT, ["document_id"])["document_id"].to_pylist())
             elif table.lists_kept:
-                documents.extend(_rows(stored, table, with_evidence=own is not None))
+                rows = _rows(stored, table, content_id)
+                documents.extend(row for row in rows if own or table.name != FILES or is_code(row["path"], suffixes))
     if has_ids:
-        documents = [(name, document_id) for name, document_id in documents if document_id in kept_ids]
-    found.kept.update(name for name, _ in documents)
+        documents = [row for row in documents if row["document_id"] in kept_ids]
+    found.kept.update((row["source"], row["path"]) for row in documents)
+    found.contents.update(((row["source"], row["path"]), row[content_id]) for row in documents if content_id in row)
     return found
 
 
-def _rows(stored: Tables, table: StageTable, with_evidence: bool) -> Iterator[tuple[Name, str | None]]:
-    columns = {field.name for field in fields(table.record)}
-    wanted = [name for name in ("source", "path", "document_id", "is_evidence") if name in columns]
-    for row in stored.table(table.name, wanted).to_pylist():
-        if with_evidence or not row.get("is_evidence"):
-            yield (row["source"], row["path"]), row.get("document_id")
+def _rows(stored: Tables, table: StageTable, content_id: str) -> Iterator[dict[str, str]]:
+    columns = {field.name for field in fields(table.record)} & {"source", "path", "document_id", content_id}
+    yield from stored.table(table.name, sorted(columns)).to_pylist()
 
 
-def _match_listed(listed: Mapping[str, Tables], found: Population) -> Counter[Name]:
-    """Return the listed names as collect calls them. A name that it did not take is the other one, if it dropped that.
+def _content_id(stage: str) -> str:
+    """Return the column by which a stage's rows are compared with those before: what both tables have."""
+    if LISTED in _declared(stage):
+        return "git_blob_id"
+    before = stage_before(stage)
+    return "blob_sha256" if before is not None and FILES in _declared(before) else "document_id"
+
+
+def _altered(expected: Population, found: Population) -> Iterator[Name]:
+    """Yield the names under which another content is kept than before."""
+    both = (name for name in found.contents if name in expected.contents)
+    yield from (name for name in both if found.contents[name] != expected.contents[name])
+
+
+def _flaws(stage: str, before: StoredParts, after: StoredParts, asked: Mapping[str, Any]) -> Iterator[Name]:
+    """Yield the names of rows that contradict their own columns, and of drops whose reason does not hold."""
+    for name, stored in sorted(after.items()):
+        for table in tables_of(stored.kind) if stored.kind.startswith(f"{stage}/") else ():
+            if table.name == FILES:
+                yield from misread_files(stored.table(FILES), asked["suffixes"])
+            elif table.lists_kept and "text_sha256" in {field.name for field in fields(table.record)}:
+                yield from misnamed_documents(stored.table(table.name, DOCUMENT_NAME))
+            elif table.record is DroppedRecord:
+                yield from misjudged_drops(stored.table(table.name).to_pylist(), before.get(name), asked)
+
+
+def _match_listed(after: StoredParts, found: Population, asked: Mapping[str, Any]) -> Population:
+    """Return the listed names as collect calls them: by the other name if it dropped that; and the contents of regular files.
 
     An optional name counts where it was taken. Of a source whose kind lists nothing, what was found is taken to be listed.
     """
     taken = found.kept + found.dropped
     raw = Counter({(source, _encoded(path)): number for (source, path), number in taken.items()})
     called = {(source, _encoded(path)): (source, path) for source, path in taken}
-    expected = Counter({name: number for name, number in taken.items() if f"{name[0]}{LISTING_SUFFIX}" not in listed})
-    for stored in listed.values():
-        for row in stored.table(LISTED).to_pylist():
-            name = (row["source"], row["path"])
-            other = None if row["other_path"] is None else (row["source"], _encoded(row["other_path"]))
-            if not raw[name]:
-                if row["is_optional"]:
-                    continue
-                name = other if other is not None and raw[other] else name
+    unlisted = {name for name, pin in asked["pins"].items() if pin["kind"] not in asked["listed"]}
+    expected = Population(Counter({name: number for name, number in taken.items() if name[0] in unlisted}))
+    listings = [stored for stored in after.values() if stored.kind in kinds_with(LISTED)]
+    rows = [row for stored in listings for row in stored.table(LISTED).to_pylist()]
+    names = {(row["source"], row["path"]) for row in rows}
+    for row in rows:
+        name = (row["source"], row["path"])
+        other = None if row["other_path"] is None else (row["source"], _encoded(row["other_path"]))
+        if other is not None and raw[other] and other not in names:
+            name = other
+        if raw[name] or not row["is_optional"]:
             raw[name] -= 1
-            expected[called.get(name, name)] += 1
+            expected.kept[called.get(name, name)] += 1
+            if row["git_blob_id"] is not None:
+                expected.contents[called.get(name, name)] = row["git_blob_id"]
     return expected
 
 
@@ -128,7 +189,7 @@ def _encoded(path: str) -> str:
 def _documents(parts: StoredParts, table: str) -> Counter[Name]:
     found: Counter[Name] = Counter()
     for stored in parts.values():
-        if _has_table(stored, table):
+        if stored.kind in kinds_with(table):
             rows = stored.table(table, ["source", "document_id"])
             found.update(zip(rows["source"].to_pylist(), rows["document_id"].to_pylist(), strict=True))
     return found
@@ -150,23 +211,40 @@ def _checks(job: PartJob, after: StoredParts) -> dict[str, float]:
     declared = _declared(job.identity["stage"])
     measures: dict[str, float] = {}
     if FILES in declared:
-        revisions = job.identity["revisions"]
-        files = [(stored, revisions[name]) for name, stored in after.items() if _has_table(stored, FILES)]
-        measures["num_files_without_revision"] = sum(_num_of_other_revision(*pair) for pair in files)
+        pins = job.identity["pins"]
+        files = _with_files(after)
+        measures["num_failed_sources"] = len(_not_collected(job, after))
+        measures["num_files_without_revision"] = sum(
+            _num_of_other_revision(stored, pins.get(name, {}).get("revision")) for name, stored in files.items()
+        )
     if ENRICHED in declared:
-        documents = [stored for stored in after.values() if _has_table(stored, ENRICHED)]
+        documents = [stored for stored in after.values() if stored.kind in kinds_with(ENRICHED)]
         measures["num_documents_without_provenance"] = sum(map(_num_without_provenance, documents))
     if "snapshot" in after:
         rows = {name: stored for name, stored in after.items() if name.startswith("rows/")}
         held_out = {f"rows/{name}" for name in job.identity["held_out"]}
-        measures["num_documents_in_another_split"] = sum(
+        labeled = {f"rows/{name}" for name in after["snapshot"].json(SNAPSHOT_FILE)["held_out"]}
+        measures["num_documents_in_another_split"] = len(labeled ^ (held_out & rows.keys())) + sum(
             _num_in_another_split(stored, Split.HELD_OUT if name in held_out else Split.TRAIN)
             for name, stored in rows.items()
         )
     return measures
 
 
-def _num_of_other_revision(stored: Tables, revision: str) -> int:
+def _not_collected(job: PartJob, after: StoredParts) -> list[str]:
+    """Return the sources that the build was asked for and that are not stored, or the other way round."""
+    return (
+        sorted(job.identity["pins"].keys() ^ _with_files(after).keys())
+        if FILES in _declared(job.identity["stage"])
+        else []
+    )
+
+
+def _with_files(parts: StoredParts) -> dict[str, Tables]:
+    return {name: stored for name, stored in parts.items() if stored.kind in kinds_with(FILES)}
+
+
+def _num_of_other_revision(stored: Tables, revision: str | None) -> int:
     return sum(found != revision for found in stored.table(FILES, ["revision"])["revision"].to_pylist())
 
 
@@ -190,16 +268,3 @@ def _labeled(inputs: StoredParts, prefix: str) -> dict[str, Tables]:
 
 def _declared(stage: str) -> set[str]:
     return {table.name for kind in STAGES[stage].parts for table in kind.tables}
-
-
-def _tables_of(stored: Tables) -> tuple[StageTable, ...]:
-    kinds = {kind.kind: kind.tables for stage in STAGES for kind in stage.parts}
-    return kinds.get(stored.kind, ())
-
-
-def _has_table(stored: Tables, name: str) -> bool:
-    return name in {table.name for table in _tables_of(stored)}
-
-
-def _first(names: Counter[Name]) -> list[str]:
-    return ["/".join(name) for name in sorted(names.elements())[:_MAX_NAMES]]

@@ -31,16 +31,24 @@ def refuse_contradictions(store: Store, stage: StoredObject, pins: Mapping[str, 
         identity = stored.manifest.identity
         other = sorted(field for field, value in pins[name].items() if identity.get(field) != value)
         if identity["name"] != name or other:
-            raise _refusal(stored, f"its {', '.join(other) or 'name'} are not those of pin {name}", "one pin")
+            raise contradiction(stored, f"its {', '.join(other) or 'name'} are not those of pin {name}", "one pin")
         for number, row in enumerate(stored.table(FILES).to_pylist()):
             if row != _expected(row, name, identity["revision"]):
-                raise _refusal(stored, f"file {number}, {row['path']}, has digests of another", "those of its content")
+                raise contradiction(
+                    stored, f"file {number}, {row['path']}, has digests of another", "those of its content"
+                )
         _refuse_other_tables(store, stored, stage_params(stage))
     for listing_id in evidence_of(stage).values():
         listing = store.read(listing_id)
         if _has(listing, LISTED) and not was_made_here(listing_id):
             _refuse_other_tables(store, listing, Params())
     _refuse_other_sum(store, stage)
+
+
+def contradiction(stored: StoredObject, found: str, expected: str) -> SnapshotError:
+    """Return the error of stored data that contradicts itself."""
+    subject = f"{stored.manifest.kind} {stored.object_id[:12]}"
+    return SnapshotError(subject, found, expected, "The stored data contradicts itself. Build again and promote that.")
 
 
 def _refuse_other_sum(store: Store, stage: StoredObject) -> None:
@@ -50,7 +58,7 @@ def _refuse_other_sum(store: Store, stage: StoredObject) -> None:
     different = [name for name in names if getattr(found, name) != getattr(parts, name)]
     different += [name for name, value in parts.measures.items() if found.measures.get(name) != value]
     if different:
-        raise _refusal(stage, f"its report has other {', '.join(different)}", "the sums of its parts")
+        raise contradiction(stage, f"its report has other {', '.join(different)}", "the sums of its parts")
 
 
 def _expected(row: Mapping[str, Any], source: str, revision: str) -> dict[str, Any]:
@@ -71,17 +79,18 @@ def _refuse_other_tables(store: Store, stored: StoredObject, params: Params) -> 
     identity, kind = stored.manifest.identity, STAGES[stage_of(stored)].part_kind(stored.manifest.identity["function"])
     tables = {name: stored.table(name) for name in (FILES, DROPPED, TREE, HISTORY, LISTED) if _has(stored, name)}
     archive = _archive(store, identity)
-    job = PartJob(identity["name"], params, {}, identity, {} if archive is None else {"source": archive})
+    inputs = {label: store.read(object_id) for label, object_id in stored.manifest.inputs.items()}
+    job = PartJob(identity["name"], params, inputs, identity, {} if archive is None else {"source": archive})
     output = PartOutput(tables, report_of(stored), {})
     if archive is not None:
         output = resolve_name(kind.functions[identity["function"]])(job)
         different = [name for name in tables.keys() | output.tables.keys() if not _equal(tables, output.tables, name)]
         if different:
-            raise _refusal(
+            raise contradiction(
                 stored, f"its {', '.join(sorted(different))} are other than its archive's", identity["revision"]
             )
     if measured(job, output, kind.measure).report.gate_measures != report_of(stored).gate_measures:
-        raise _refusal(stored, "its report is not that of its tables", "the counts of its files and drops")
+        raise contradiction(stored, "its report is not that of its tables", "the counts of its files and drops")
 
 
 def _has(stored: StoredObject, name: str) -> bool:
@@ -99,8 +108,3 @@ def _archive(store: Store, identity: Mapping[str, Any]) -> Path | None:
     names = (f"{identity['kind']}/{revision}", f"{identity['kind']}/{revision}.history")
     found = [store.blob(revision), *(store.named_blob(name) for name in names)]
     return next((path for path in found if path is not None), None)
-
-
-def _refusal(stored: StoredObject, found: str, expected: str) -> SnapshotError:
-    subject = f"{stored.manifest.kind} {stored.object_id[:12]}"
-    return SnapshotError(subject, found, expected, "The stored data contradicts itself. Build again and promote that.")

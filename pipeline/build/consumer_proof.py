@@ -8,12 +8,9 @@ from pipeline.build.stage_objects import parts_of, stage_of, stage_params
 from pipeline.contracts.part import PartJob
 from pipeline.core.params import canonical_json
 from pipeline.stages.stages import STAGES
-from pipeline.stages.verify.consumer import consumer_identity
+from pipeline.stages.verify.consumer import CONSUMER_FIELD, consumer_identity
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
-
-_CONSUMER = "consumer"
-"""Field of the identity of a part that the consumer proves."""
 
 
 def consumer_measures(store: Store, verify: StoredObject) -> dict[str, float]:
@@ -26,7 +23,7 @@ def consumer_measures(store: Store, verify: StoredObject) -> dict[str, float]:
     for part_id in parts_of(verify).values():
         stored = store.read(part_id)
         identity = stored.manifest.identity
-        if identity.get(_CONSUMER, installed) == installed:
+        if identity.get(CONSUMER_FIELD, installed) == installed:
             continue
         kind = stage.part_kind(identity["function"])
         inputs = {label: store.read(object_id) for label, object_id in stored.manifest.inputs.items()}

@@ -7,18 +7,19 @@ This is the seam where a cluster would come in: it must offer `run(tasks)` and n
 import os
 import signal
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, wait
+import traceback
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, replace
 from multiprocessing import forkserver, get_context, parent_process, resource_tracker
 from pathlib import Path
-from pkgutil import resolve_name
 
 from pipeline.contracts.part import Part, PartJob, PartOutput
 from pipeline.contracts.stage_report import StageReport
+from pipeline.core.declared import load_declared
 from pipeline.core.durable import sync, write_synced
-from pipeline.core.errors import SourceError, StageError
+from pipeline.core.errors import SluiceError, SourceError, StageError
 from pipeline.core.params import canonical_json
 from pipeline.core.registry import added_entries
 from pipeline.formats.tables import write_table
@@ -39,6 +40,8 @@ class PartTask:
     folder: Path
     measure: str | None = None
     """The measure function of its kind, named in the same way."""
+    is_of_source: bool = False
+    """One part of many of its kind: whatever it does, the others go on."""
 
 
 PartResult = StageReport | SourceError
@@ -50,16 +53,32 @@ def make_part(task: PartTask) -> PartResult:
     inputs = {label: store.read(object_id) for label, object_id in part.inputs.items()}
     job = PartJob(part.name, part.params, inputs, part.identity, part.places)
     try:
-        output = measured(job, resolve_name(task.function)(job), task.measure)
+        output = measured(job, load_declared(f"part {part.name}", "function", task.function)(job), task.measure)
     except SourceError as error:
         return error
+    except (SluiceError, OSError):
+        raise
+    except Exception as error:
+        if not task.is_of_source:
+            raise
+        return _defect(part, error)
     write_output(task.folder, output)
     return output.report
 
 
+def _defect(part: Part, error: Exception) -> SourceError:
+    """Return the error of a source at which the code of a stage broke: a defect, or memory that it lacked."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    found = f"{part.function} broke with {type(error).__name__}: {str(error)[:500]} ({Path(place.filename).name}:{place.lineno})"
+    remedy = "Report it with that line; `exclude` the file in the pin, or leave the source out."
+    return SourceError(part.name, found, "", remedy)
+
+
 def measured(job: PartJob, output: PartOutput, measure: str | None) -> PartOutput:
     """Return a part's output with the report that the measure function of its kind makes of it."""
-    return output if measure is None else replace(output, report=resolve_name(measure)(job, output))
+    if measure is None:
+        return output
+    return replace(output, report=load_declared(f"part {job.name}", "measure", measure)(job, output))
 
 
 def write_output(folder: Path, output: PartOutput) -> None:
@@ -92,31 +111,44 @@ class Engine:
             self._pool = None
 
     def run(self, tasks: Sequence[PartTask]) -> Iterator[tuple[PartTask, PartResult]]:
-        """Make the parts of all tasks, yielding each when it is done, in any order. Raises StageError if a worker dies or hangs."""
+        """Make the parts of all tasks, yielding each when it is done, in any order.
+
+        If a worker dies, or no part is finished within the deadline, each unfinished part is made again alone: the one that ends
+        its worker then is a SourceError, if it is of a source. Raises StageError for another.
+        """
         if self.num_workers == 1 or len(tasks) == 1 or added_entries():  # workers know what the package declares
             for task in tasks:
                 yield task, make_part(task)
             return
-        pool = self._started_pool()
         # The largest first: otherwise one worker finishes it last while the others wait.
-        ordered = sorted(tasks, key=lambda task: (-_num_bytes_read(task), task.part.name))
-        yield from self._drain({pool.submit(make_part, task): task for task in ordered})
+        unfinished = sorted(tasks, key=lambda task: (-_num_bytes_read(task), task.part.name))
+        for task, result in self._drain(unfinished):
+            if not isinstance(result, _Ended):
+                unfinished.remove(task)
+                yield task, result
+        for task in unfinished:
+            for _, result in self._drain([task]):
+                yield task, result.error(task) if isinstance(result, _Ended) else result
 
-    def _drain(self, futures: Mapping[Future[PartResult], PartTask]) -> Iterator[tuple[PartTask, PartResult]]:
+    def _drain(self, tasks: Sequence[PartTask]) -> Iterator[tuple[PartTask, "PartResult | _Ended"]]:
+        """Make parts in the pool. Once a worker dies or none is finished in time, yield how it ended for all that are left."""
+        pool = self._started_pool()
+        futures = {pool.submit(make_part, task): task for task in tasks}
         waiting = set(futures)
         while waiting:
             done, waiting = wait(waiting, timeout=self.deadline_seconds, return_when="FIRST_COMPLETED")
             if not done:
                 self._kill()
-                names = ", ".join(sorted(futures[future].part.name for future in waiting))
-                raise StageError(names, f"no part was finished within {self.deadline_seconds:.0f} s", "", _AGAIN)
+                ended = _Ended(f"no part was finished within {self.deadline_seconds:.0f} s")
+                yield from ((futures[future], ended) for future in waiting)
+                return
             for future in sorted(done, key=lambda future: futures[future].part.name):
                 try:
-                    yield futures[future], future.result()
-                except BrokenProcessPool as error:
+                    result: PartResult | _Ended = future.result()
+                except BrokenProcessPool:
                     self._pool = None
-                    name = futures[future].part.name
-                    raise StageError(name, "a worker process died, perhaps for lack of memory", "", _AGAIN) from error
+                    result = _Ended("its worker process died, perhaps for lack of memory")
+                yield futures[future], result
 
     def _started_pool(self) -> ProcessPoolExecutor:
         if self._pool is None:
@@ -142,6 +174,20 @@ def _num_bytes_read(task: PartTask) -> int:
     return sum(path.stat().st_size for path in files if path.is_file())
 
 
+@dataclass(frozen=True)
+class _Ended:
+    """End of a part that its worker did not survive."""
+
+    found: str
+
+    def error(self, task: PartTask) -> SourceError:
+        """Return the error of a part of a source. Raises StageError for another part."""
+        if task.is_of_source:
+            return SourceError(task.part.name, f"{task.part.function}: {self.found}", "", _LEAVE_OUT)
+        raise StageError(task.part.name, self.found, "", _AGAIN)
+
+
+_LEAVE_OUT = "Run again with fewer workers; if it ends so again, leave the source out, or `exclude` what is odd in it."
 _AGAIN = "Run again: finished parts are reused. Fewer workers need less memory."
 
 

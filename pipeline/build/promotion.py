@@ -45,8 +45,8 @@ def promote(
     """Make a snapshot live. `to` is `candidate` or the id of any snapshot in the store: rolling back is the same move.
 
     Every file of the snapshot, of the stages that made it and of their inputs is verified. Unless the history says that the same
-    snapshot was live by the same proof, its parts are made again and compared; and unless it is live now, the consumer that is
-    installed must be the one that proved it, or proves it now.
+    snapshot was live by the same proof, its parts are made again and compared. The consumer that is installed must be the one that
+    proved it, or proves it now, also for what is live.
 
     Raises DamagedError and MissingError for bytes that are not as written, BlockedError naming every gate that fails, SnapshotError
     for stored data that contradicts itself or holds withdrawn documents, RefMovedError if another promotion came first.
@@ -60,7 +60,7 @@ def promote(
             refuse_withdrawn(store, new)
             stages = evidence(store, new)
             is_proved = _was_live(store, new, verify_id)
-            measures = {} if is_proved and new == old else consumer_measures(store, stages[-1])
+            measures = consumer_measures(store, stages[-1])
             verdicts = _judge(stages, measures)
             refuse_blocked(verdicts, f"promotion of snapshot {new[:12]} in corpus {corpus}")
             if not is_proved:

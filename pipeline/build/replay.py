@@ -12,8 +12,9 @@ from pkgutil import resolve_name
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from pipeline.build.audit import asked_for
 from pipeline.build.build import Build, BuildRequest
-from pipeline.build.collected import refuse_contradictions
+from pipeline.build.collected import contradiction, refuse_contradictions
 from pipeline.build.engine import Engine, PartTask, measured
 from pipeline.build.recipes import CorpusParams
 from pipeline.build.run_stage import BuildContext, audited, stage_identity
@@ -27,15 +28,16 @@ from pipeline.build.stage_objects import (
     stage_params,
     was_made_here,
 )
-from pipeline.contracts.part import MadePart, Part, PartJob, PartOutput, StageOutput
+from pipeline.contracts.part import DUPLICATES_PART, MadePart, Part, PartJob, PartOutput, StageOutput
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.digests import file_sha256
 from pipeline.core.durable import make_folder
 from pipeline.core.errors import SnapshotError, SourceError
-from pipeline.core.params import canonical_json
+from pipeline.core.params import canonical_json, digest, flat
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE
 from pipeline.pins.build_block import BuildBlock
 from pipeline.stages.stages import AUDIT, STAGES, listing_stage
+from pipeline.stages.verify.consumer import CONSUMER_FIELD
 from pipeline.store.objects import REPORT, StoredObject
 from pipeline.store.store import Store
 
@@ -79,7 +81,7 @@ def replay(store: Store, stages: Sequence[StoredObject], num_workers: int = 1) -
     """Make every part of a snapshot's stages again, but for what this process has just made, and compare.
 
     `stages` are in order, verify last. Raises SnapshotError for the first part or stage that is not what its inputs give, also if
-    another version of a stage or library is installed than the one that made it.
+    another version of a stage or library is installed than the one that made it: that one is named.
     """
     snapshot = store.read(parts_of(stages[-1])["snapshot"])
     pins = _pins(store, stages, snapshot)
@@ -99,14 +101,16 @@ def replay(store: Store, stages: Sequence[StoredObject], num_workers: int = 1) -
 def _replay_stage(build: Build, stored: StoredObject, input_id: str | None) -> None:
     stage = STAGES[stage_of(stored)]
     if stored.manifest.inputs.get("previous") != input_id:
-        raise _contradiction(stored, "its stage before is another", str(input_id)[:12])
+        raise contradiction(stored, "its stage before is another", str(input_id)[:12])
     context = _ReplayContext(build, stored, input_id)
     output = _collected(stored) if stage == listing_stage() else resolve_name(stage.run)(context)
-    output = audited(stage, context, output)
+    # What is withdrawn may differ by now: the audit of the collected sources says what was.
+    withdrawn = build.store.read(evidence_of(stored)[AUDIT]).manifest.identity.get("withdrawn", ())
+    output = audited(stage, context, output, asked_for(build.request.pins, build.params, withdrawn))
     for found, made in ((parts_of(stored), output.parts), (evidence_of(stored), output.evidence)):
         if found != dict(made):
             names = sorted({name for name, _ in set(found.items()) ^ set(made.items())})
-            raise _contradiction(stored, f"its parts differ: {', '.join(names)}", "those of its inputs")
+            raise contradiction(stored, f"its parts differ: {', '.join(names)}", "those of its inputs")
     _refuse_other_output(stored, output)
 
 
@@ -122,14 +126,14 @@ def _refuse_other_output(stored: StoredObject, output: StageOutput) -> None:
     kept = {name: found.measures[name] for name in NOT_REPLAYED if name in found.measures}
     made = replace(made, measures={**made.measures, **kept})
     if _as_stored(made) != _as_stored(found):
-        raise _contradiction(stored, f"its report has other {_differing(found, made)}", "what its parts add up to")
+        raise contradiction(stored, f"its report has other {_differing(found, made)}", "what its parts add up to")
     if sorted(output.failures) != stored.manifest.identity["failed"]:
-        raise _contradiction(stored, "other sources failed", ", ".join(sorted(output.failures)) or "none")
+        raise contradiction(stored, "other sources failed", ", ".join(sorted(output.failures)) or "none")
     names = {entry.name for entry in stored.manifest.files} - {REPORT, PARAMS}
     if names != set(output.files) or any(
         stored.file(name).read_bytes() != content for name, content in output.files.items()
     ):
-        raise _contradiction(stored, f"its files {', '.join(sorted(names))} differ", "those of its parts")
+        raise contradiction(stored, f"its files {', '.join(sorted(names))} differ", "those of its parts")
 
 
 def _as_stored(report: StageReport) -> dict[str, Any]:
@@ -145,11 +149,25 @@ def _differing(found: StageReport, made: StageReport) -> str:
 
 def _refuse_other_identity(stored: StoredObject) -> None:
     """Raise SnapshotError unless a stage was made by the version, parameters and libraries that are here now."""
-    identity = stage_identity(STAGES[stage_of(stored)], stage_params(stored))
-    found = {name: value for name, value in stored.manifest.identity.items() if name != "failed"}
-    if found != json.loads(canonical_json(identity)):
-        names = sorted(name for name in found.keys() | identity.keys() if found.get(name) != identity.get(name))
-        raise _contradiction(stored, f"it was made with other {', '.join(names)}", "what is installed here")
+    made_by = {name: value for name, value in stored.manifest.identity.items() if name != "failed"}
+    if digest(stored.json(PARAMS)) != made_by["params"]:
+        raise contradiction(stored, f"its {PARAMS} are other parameters", "those that it was made with")
+    here = json.loads(canonical_json(stage_identity(STAGES[stage_of(stored)], stage_params(stored))))
+    found, expected = (flat(identity) for identity in (made_by, here))
+    names = sorted(name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name))
+    if names:
+        raise _of_other_code(stored, f"it was made with {_named(names, found)}", _named(names, expected))
+
+
+def _named(names: Sequence[str], identity: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {identity.get(name)}" for name in names)
+
+
+def _of_other_code(stored: StoredObject, found: str, expected: str) -> SnapshotError:
+    """Return the error of what cannot be made again, because something else is installed than what made it."""
+    remedy = "It was never live, so that it must be proved. Build again and promote that, or promote with what made it."
+    subject = f"{stored.manifest.kind} {stored.object_id[:12]}"
+    return SnapshotError(subject, found, f"{expected}, which is installed here", remedy)
 
 
 class _ReplayContext(BuildContext):
@@ -175,7 +193,7 @@ class _ReplayContext(BuildContext):
         for task, result in self.build.engine.run(tasks):
             stored = self.build.store.read(made[task.part.name].object_id)
             if isinstance(result, SourceError):
-                raise _contradiction(stored, f"its source fails: {result}", "the part that is stored") from result
+                raise contradiction(stored, f"its source fails: {result}", "the part that is stored") from result
             _refuse_other_files(stored, task.folder)
         return made, {}
 
@@ -189,25 +207,25 @@ class _ReplayContext(BuildContext):
         job = PartJob(part.name, part.params, inputs, part.identity, part.places)
         output = PartOutput({}, files={name: stored.file(name).read_bytes() for name in names})
         if _as_stored(measured(job, output, kind.measure).report) != _as_stored(report_of(stored)):
-            raise _contradiction(stored, f"its report is not that of its {', '.join(names)}", "what they add up to")
+            raise contradiction(stored, f"its report is not that of its {', '.join(names)}", "what they add up to")
 
     def _stored_part(self, part: Part) -> StoredObject:
         """Return the stored part of that name. Raises SnapshotError unless it is of exactly this work."""
         object_id = (parts_of(self._stored) | evidence_of(self._stored)).get(part.name)
         if object_id is None:
-            raise _contradiction(self._stored, f"it has no part {part.name}", "one for each of its inputs")
+            raise contradiction(self._stored, f"it has no part {part.name}", "one for each of its inputs")
         stored = self.build.store.read(object_id)
         if not _cannot_be_made_again(part) and stored.manifest.key != self.key_of_part(part):
-            expected = f"{self.stage.name} of the stored inputs, by what is installed here"
-            raise _contradiction(stored, f"part {part.name} is of other work", expected)
+            expected = f"the part {part.name} of {self.stage.name} that its inputs give with the code"
+            raise _of_other_code(stored, "other work made it", expected)
         if stored.manifest.kind != self.kind_of(part).kind or dict(stored.manifest.inputs) != dict(part.inputs):
-            raise _contradiction(stored, f"part {part.name} has other inputs", "those of its stage")
+            raise contradiction(stored, f"part {part.name} has other inputs", "those of its stage")
         return stored
 
 
 def _cannot_be_made_again(part: Part) -> bool:
     """Return whether a part is of its own build: canaries are sent in builds alone, and the consumer is proved apart."""
-    return part.always or "consumer" in part.identity
+    return part.always or CONSUMER_FIELD in part.identity
 
 
 def _refuse_other_files(stored: StoredObject, folder: Path) -> None:
@@ -215,22 +233,17 @@ def _refuse_other_files(stored: StoredObject, folder: Path) -> None:
     made = {path.name: file_sha256(path) for path in sorted(folder.iterdir())}
     if found != made:
         names = sorted(name for name in found.keys() | made.keys() if found.get(name) != made.get(name))
-        raise _contradiction(stored, f"made again, it has other {', '.join(names)}", "the stored bytes")
+        raise contradiction(stored, f"made again, it has other {', '.join(names)}", "the stored bytes")
 
 
 def _pins(store: Store, stages: Sequence[StoredObject], snapshot: StoredObject) -> tuple[StoredPin, ...]:
     """Return the pins of a snapshot. Raises SnapshotError unless snapshot.json has the sources that were collected."""
     content, weights = snapshot.json(SNAPSHOT_FILE), snapshot.manifest.identity["weights"]
-    compared = store.read(snapshot.manifest.inputs["duplicates"]).manifest.identity
+    compared = store.read(snapshot.manifest.inputs[DUPLICATES_PART]).manifest.identity
     sources = parts_of(next(stored for stored in stages if stage_of(stored) == listing_stage().name))
     if not set(sources) <= set(content["pins"]):
-        raise _contradiction(snapshot, "it has other pins", ", ".join(sources))
+        raise contradiction(snapshot, "it has other pins", ", ".join(sources))
     return tuple(
         StoredPin(name, fields, weights.get(name, 1.0), compared.get("upstreams", {}).get(name, {}), {})
         for name, fields in sorted(content["pins"].items())
     )
-
-
-def _contradiction(stored: StoredObject, found: str, expected: str) -> SnapshotError:
-    subject = f"{stored.manifest.kind} {stored.object_id[:12]}"
-    return SnapshotError(subject, found, expected, "The stored data contradicts itself. Build again and promote that.")

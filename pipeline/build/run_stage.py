@@ -4,19 +4,21 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as library_version
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any
 
-from pipeline.build.audit import audit_part
+from pipeline.build.audit import NOT_COLLECTED, asked_for, audit_part
 from pipeline.build.build import Build, ProgressEvent
 from pipeline.build.engine import PartTask, write_output
 from pipeline.build.stage_objects import PARAMS, chain, mark_made, parts_of, report_of, stage_of
 from pipeline.contracts.gates import CONSERVED, GATES, GateVerdict, gates_of, judge, refuse_blocked
 from pipeline.contracts.part import MadePart, Part, PartOutput, StageOutput
 from pipeline.contracts.stage_report import StageReport
+from pipeline.core.declared import CORRECT, load_declared
 from pipeline.core.errors import MissingError, ParamsError, RefMovedError, SourceError, StageError
+from pipeline.core.languages import LANGUAGES
 from pipeline.core.params import Params, fingerprint
 from pipeline.core.registry import added_entries
 from pipeline.pins.pins import SourcePin
@@ -78,7 +80,8 @@ def run_stage(name: str, build: Build, previous_id: str | None) -> StageResult:
     _refuse_bad_gates(stage)
     _refuse_stale(stage, build, previous_id)
     context = BuildContext(stage, build, previous_id)
-    output, verdicts = judged(stage, context)
+    asked = asked_for(build.request.pins, build.params, (each.text for each in build.withdrawn))
+    output, verdicts = judged(stage, context, asked)
     object_id, existed = _commit_stage(stage, context, output)
     build.store.put_verdicts(object_id, [verdict.as_json() for verdict in verdicts])
     result = StageResult(
@@ -109,35 +112,36 @@ def run_stages(build: Build, until: str | None = None) -> Iterator[StageResult]:
         previous = result.object_id
 
 
-def judged(stage: Stage, context: Any) -> tuple[StageOutput, tuple[GateVerdict, ...]]:
-    """Run a stage in a StageContext, audit its output, and judge its gates. Canaries go through here too."""
-    output = audited(stage, context, resolve_name(stage.run)(context))
+def judged(stage: Stage, context: Any, asked: Mapping[str, Any]) -> tuple[StageOutput, tuple[GateVerdict, ...]]:
+    """Run a stage in a StageContext, audit its output, and judge its gates. Canaries go through here too.
+
+    `asked` is what `asked_for` returns of the build's request: an audit does not read it from the context of the stage.
+    """
+    output = audited(stage, context, load_declared(f"stage {stage.name}", "run", stage.run)(context), asked)
     return output, judge(stage.name, output.report.gate_measures, context.params)
 
 
-def audited(stage: Stage, context: Any, output: StageOutput) -> StageOutput:
-    """Audit an output.
+def audited(stage: Stage, context: Any, output: StageOutput, asked: Mapping[str, Any]) -> StageOutput:
+    """Audit an output: rows in are those that the stage before stored, and what the report says of the others must be stored.
 
-    Rows in are those that the stage before stored, and what the report says of the others must be stored.
+    Of a measure that the stage reports too, the larger value counts.
     """
-    facts = {"revisions": {pin.name: pin.revision for pin in context.pins}, "held_out": sorted(context.held_out)}
-    inputs = dict(context.inputs)
-    evidence = dict(output.evidence)
+    after = {**output.parts, **output.evidence}
     if "snapshot" in output.parts:
         rows = context.read(output.parts["snapshot"]).manifest.inputs
-        evidence |= {label: object_id for label, object_id in rows.items() if label.startswith("rows/")}
-    part = audit_part(stage.name, replace(output, evidence=evidence), inputs, facts)
-    made, _ = context.make([part])
-    audited = made[AUDIT]
-    reported, found = output.report, audited.report
-    num_wrong = found.measures[CONSERVED] + _num_misreported(reported, found)
-    measures = {**reported.measures, **found.measures, CONSERVED: num_wrong}
-    names = context.read(audited.object_id).json("audit.json")
-    notes = tuple(f"Rows {what}: {', '.join(some)}." for what, some in sorted(names.items()) if some)
+        after |= {label: object_id for label, object_id in rows.items() if label.startswith("rows/")}
+    made, _ = context.make([audit_part(stage.name, context.inputs, after, asked)])
+    audit, reported = made[AUDIT], output.report
+    num_wrong = audit.report.measures[CONSERVED] + _num_misreported(reported, audit.report)
+    found = {name: max(value, reported.measures.get(name, 0)) for name, value in audit.report.measures.items()}
+    measures = {**reported.measures, **found, CONSERVED: num_wrong}
+    names = context.read(audit.object_id).json("audit.json")
+    names[NOT_COLLECTED] = sorted(set(names[NOT_COLLECTED]) - output.failures.keys())
+    notes = tuple(f"{what}: {', '.join(some)}." for what, some in sorted(names.items()) if some)
     return replace(
         output,
-        report=replace(reported, rows_in=found.rows_in, measures=dict(sorted(measures.items()))),
-        evidence={**output.evidence, AUDIT: audited.object_id},
+        report=replace(reported, rows_in=audit.report.rows_in, measures=dict(sorted(measures.items()))),
+        evidence={**output.evidence, AUDIT: audit.object_id},
         notes=(*output.notes, *notes),
     )
 
@@ -204,8 +208,21 @@ def _move_refs(result: StageResult, build: Build) -> None:
 
 
 @cache
-def _versions(libraries: tuple[str, ...]) -> dict[str, str]:
-    return {library: library_version(library) for library in libraries}
+def _version(library: str) -> str:
+    return library_version(library)
+
+
+def _versions(stage: Stage) -> dict[str, str]:
+    """Return the versions of a stage's libraries. Raises ParamsError naming who declares one that is not installed."""
+    try:
+        return {library: _version(library) for library in stage.library_names()}
+    except PackageNotFoundError as error:
+        declaring = (
+            f"language {each.name}" for each in LANGUAGES if each.grammar and each.grammar.distribution == error.name
+        )
+        declaration = next(declaring, f"stage {stage.name}")
+        found = f"{error.name}, whose version the output depends on, is not installed"
+        raise ParamsError(declaration, found, "an installed distribution", CORRECT) from error
 
 
 def stage_identity(stage: Stage, params: Params) -> dict[str, Any]:
@@ -215,7 +232,7 @@ def stage_identity(stage: Stage, params: Params) -> dict[str, Any]:
         "stage": stage.name,
         "version": stage.version,
         "params": fingerprint(params),
-        "libraries": _versions(stage.library_names()),
+        "libraries": _versions(stage),
         **({"added": added} if added else {}),
     }
 
@@ -287,7 +304,10 @@ class BuildContext:
             if object_id is None:
                 kind = self.kind_of(part)
                 function, folder = kind.functions[part.function], self.scratch_folder()
-                tasks.append(PartTask(part, function, self.build.store.root, folder, kind.measure))
+                task = PartTask(
+                    part, function, self.build.store.root, folder, kind.measure, is_of_source=kind.only is None
+                )
+                tasks.append(task)
             else:
                 finish(MadePart(part.name, object_id, report_of(self.read(object_id)), unchanged=True))
         for task, result in self.build.engine.run(tasks):

@@ -22,14 +22,12 @@ def stage_of(stored: StoredObject) -> str:
 
 def parts_of(stored: StoredObject) -> dict[str, str]:
     """Return the parts that a stage's object lists: name -> object id, sorted by name."""
-    inputs = sorted(stored.manifest.inputs.items())
-    return {label.removeprefix("part/"): object_id for label, object_id in inputs if label.startswith("part/")}
+    return _inputs(stored, "part/")
 
 
 def evidence_of(stored: StoredObject) -> dict[str, str]:
     """Return what a stage's object lists beside its parts, such as its audit: name -> object id, sorted by name."""
-    inputs = sorted(stored.manifest.inputs.items())
-    return {label.removeprefix("evidence/"): object_id for label, object_id in inputs if label.startswith("evidence/")}
+    return _inputs(stored, "evidence/")
 
 
 def report_of(stored: StoredObject) -> StageReport:
@@ -73,3 +71,8 @@ def stage_params(stored: StoredObject) -> Params:
             "the fields that this version knows",
             "Build again with this version.",
         ) from error
+
+
+def _inputs(stored: StoredObject, prefix: str) -> dict[str, str]:
+    inputs = sorted(stored.manifest.inputs.items())
+    return {label.removeprefix(prefix): object_id for label, object_id in inputs if label.startswith(prefix)}

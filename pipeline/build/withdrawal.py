@@ -6,6 +6,7 @@ Withdrawals are logged in the store and are part of the identity of what they ch
 from dataclasses import dataclass
 from typing import Any
 
+from pipeline.contracts.part import DUPLICATES_PART
 from pipeline.core.errors import MissingError, SnapshotError, StoreError
 from pipeline.core.table_names import DOCUMENTS, DUPLICATES, FILES, TOKENS
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
@@ -113,7 +114,7 @@ def _withdrawn(snapshot: Snapshot, selector: Selector) -> set[str]:
 
 def _copies(snapshot: Snapshot, selector: Selector, withdrawn: set[str]) -> tuple[str, ...]:
     """List documents elsewhere that were dropped as copies of withdrawn ones, with their similarity."""
-    compared = snapshot.store.read(snapshot.stored.manifest.inputs["duplicates"])
+    compared = snapshot.store.read(snapshot.stored.manifest.inputs[DUPLICATES_PART])
     losers = compared.table(DUPLICATES, ["source", "path", "keeper_id", "jaccard"]).to_pylist()
     return tuple(
         f"{row['source']}/{row['path']} ({row['jaccard']:.3f})"

@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def say(text: str) -> None:
         console.print(text, markup=False, style="red")
 
-    return run_command(_parser(), sys.argv[1:] if arguments is None else arguments, run, say)
+    return run_command(_parser, sys.argv[1:] if arguments is None else arguments, run, say)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -3,7 +3,6 @@
 import argparse
 import json
 from pathlib import Path
-from pkgutil import resolve_name
 
 from rich.console import Console
 
@@ -11,7 +10,7 @@ from pipeline.cli.console import plain_table
 from pipeline.cli.declaration import Answer, add_corpus, add_snapshot, command, plain
 from pipeline.core.errors import MissingError
 from pipeline.core.registry import Registry
-from pipeline.export.export import EXPORT_FORMATS, ExportFormat, export
+from pipeline.export.export import EXPORT_FORMATS, ExportFormat, export, load_writer
 from pipeline.store.store import Store
 
 DESCRIPTIONS = Registry(
@@ -50,7 +49,7 @@ def _card(options: argparse.Namespace, store: Store, person: Console) -> Answer:
     from pipeline.store.snapshot import open_snapshot, resolve_snapshot
 
     facts = facts_of(open_snapshot(store, resolve_snapshot(store, options.corpus, options.snapshot)))
-    described = resolve_name(DESCRIPTIONS[options.form].writer)(facts)
+    described = load_writer(DESCRIPTIONS, options.form)(facts)
     is_text = isinstance(described, str)
     if not options.json:
         print(described if is_text else json.dumps(described, indent=1))

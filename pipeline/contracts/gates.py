@@ -157,6 +157,11 @@ GATES = Registry(
         ("decoding_loses_nothing", "num_lossy_decodings", "A replacement character is invented text."),
         ("every_document_is_licensed", "num_unlicensed_kept", "Only parsed, allowed expressions with evidence."),
         ("no_secret_is_left", "num_unwaived_secrets", "A model repeats the secrets that it was shown."),
+        (
+            "no_known_secret_is_left",
+            "num_known_secrets",
+            "Rules of another project, which share nothing with the scrubber, find no secret in what is stored.",
+        ),
         ("no_evaluation_item_is_left", "num_contaminated_left", "A benchmark that was trained on measures memory."),
         ("no_exact_duplicate_is_left", "num_exact_duplicates_left", "Copies are memorized and inflate every count."),
         ("drops_are_in_their_bands", "num_drop_reasons_outside_band", "A share that jumps shows a rule gone wrong."),

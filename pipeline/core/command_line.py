@@ -31,7 +31,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def run_command(
-    parser: argparse.ArgumentParser,
+    build_parser: Callable[[], argparse.ArgumentParser],
     arguments: Sequence[str],
     handler: Callable[[argparse.Namespace], tuple[int, Any]],
     say: Say,
@@ -39,10 +39,12 @@ def run_command(
     """Parse, run `handler`, print its answer with `--json`, and return the exit code. A user's mistake never prints a traceback."""
     options = argparse.Namespace()
     try:
-        parser.parse_args(arguments, options)
+        build_parser().parse_args(arguments, options)
         code, answer = handler(options)
     except _UsageError as error:
         code, answer = 2, _refusal("UsageError", str(error), say)
+    except argparse.ArgumentError as error:  # of the parser, which a program's own command cannot be added to
+        code, answer = 1, _refusal("ParamsError", f"a declared command: {error}. Rename what it declares twice.", say)
     except SluiceError as error:
         code, answer = 1, _refusal(type(error).__name__, str(error), say)
     except OSError as error:

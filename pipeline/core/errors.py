@@ -20,8 +20,13 @@
     ├── SnapshotError          a snapshot that the consumer cannot read
     └── TrainingError          a training run or checkpoint that cannot continue
 
-Each message says four things: which object, what was found, what was expected, and what to do next.
+Each message says four things: which object, what was found, what was expected, and what to do next, in at most 2,000 characters.
 """
+
+MAX_MESSAGE = 2_000
+"""Characters of a message: it can be read, whatever the input was."""
+_MIN_SHOWN = 200
+_CUT = " ... "
 
 
 class SluiceError(Exception):
@@ -35,11 +40,25 @@ class SluiceError(Exception):
         self.remedy = remedy
 
     def __str__(self) -> str:
-        text = f"{self.subject}: {self.found}"
-        if self.expected:
-            text += f"; expected {self.expected}"
-        text = text.rstrip(".") + "."
-        return f"{text} {self.remedy}" if self.remedy else text
+        parts = [self.subject, self.found, self.expected, self.remedy]
+        while (excess := len(_sentence(*parts)) - MAX_MESSAGE) > 0:
+            longest = max(range(len(parts)), key=lambda index: len(parts[index]))
+            parts[longest] = _shortened(parts[longest], max(len(parts[longest]) - excess, _MIN_SHOWN))
+        return _sentence(*parts)
+
+
+def _sentence(subject: str, found: str, expected: str, remedy: str) -> str:
+    text = f"{subject}: {found}"
+    if expected:
+        text += f"; expected {expected}"
+    text = text.rstrip(".") + "."
+    return f"{text} {remedy}" if remedy else text
+
+
+def _shortened(text: str, num_characters: int) -> str:
+    """Return the two ends of a text."""
+    half = (num_characters - len(_CUT)) // 2
+    return f"{text[:half]}{_CUT}{text[-half:]}"
 
 
 class ParamsError(SluiceError):

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
-from pkgutil import resolve_name
 
+from pipeline.core.declared import load_declared
 from pipeline.core.errors import ParamsError
 from pipeline.core.records import ChunkKind
 from pipeline.core.registry import Registry
@@ -102,7 +102,9 @@ class Includes:
     @cached_property
     def resolver(self) -> Callable[[str, str, Mapping[str, Sequence[str]]], str | None]:
         """The function that `resolve` names."""
-        found: Callable[[str, str, Mapping[str, Sequence[str]]], str | None] = resolve_name(self.resolve)
+        found: Callable[[str, str, Mapping[str, Sequence[str]]], str | None] = load_declared(
+            "rule for includes", "resolve", self.resolve
+        )
         return found
 
 

@@ -25,6 +25,14 @@ def field_of(params: Params, name: str, subject: str) -> Any:
     return getattr(params, name)
 
 
+def parse_json(content: bytes) -> Any:
+    """Return what JSON of unknown origin holds. Raises ValueError, also for brackets that are nested too deep."""
+    try:
+        return json.loads(content)
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
+
+
 def canonical_json(value: object) -> bytes:
     """Serialize a value for hashing: UTF-8, keys sorted, no spaces, shortest floats (RFC 8785 for our values).
 

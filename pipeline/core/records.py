@@ -5,14 +5,14 @@
 
 They are stored as Arrow tables; `pipeline.core.schema` derives the schema of a table from its record, so a record is the contract
 between stages. `@stored` declares the name and version that stored tables hold. Fields that a later version fills are there
-already, and None.
+already, and None. A column of text declares by its type who wrote the text, see `TextOrigin`.
 """
 
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Annotated
 
-from pipeline.core.schema import stored
+from pipeline.core.schema import OwnText, PathText, RawBytes, RawText, ScrubbedText, stored
 
 UInt8 = Annotated[int, "uint8"]
 UInt16 = Annotated[int, "uint16"]
@@ -81,14 +81,14 @@ class LicenseEvidence(StrEnum):
 class SourceFile:
     """One file as its source holds it. `revision` is the pin's digest or commit, `git_blob_id` the name of the bytes in git."""
 
-    source: str
-    revision: str
-    path: str
-    blob_sha256: str
-    git_blob_id: str
+    source: OwnText
+    revision: OwnText
+    path: PathText
+    blob_sha256: OwnText
+    git_blob_id: OwnText
     num_bytes: int
     is_evidence: bool
-    content: bytes
+    content: RawBytes
 
 
 @stored("ListedFile")
@@ -96,13 +96,14 @@ class SourceFile:
 class ListedFile:
     """A name that the bytes of a source list, percent-encoded; `other_path` is what a drop of it may be called instead.
 
-    `is_optional`: a file that collect may derive from another, and need not.
+    `is_optional`: a file that collect may derive from another, and need not. `git_blob_id` is None for what is no regular file.
     """
 
-    source: str
-    path: str
-    other_path: str | None
+    source: OwnText
+    path: PathText
+    other_path: PathText | None
     is_optional: bool
+    git_blob_id: OwnText | None
 
 
 @stored("TreeFile")
@@ -110,8 +111,8 @@ class ListedFile:
 class TreeFile:
     """A file of a source to be built that is not in a declared language: a build script, a template, a list of versions."""
 
-    path: str
-    content: bytes
+    path: PathText
+    content: RawBytes
 
 
 @stored("FileModification")
@@ -124,19 +125,19 @@ class FileModification:
     past. Times are seconds since 1970. `num_diff_chars` counts the hunks.
     """
 
-    source: str
-    revision: str
-    path: str
-    repo_stable_id: str
-    filepath_stable_id: str
+    source: OwnText
+    revision: OwnText
+    path: PathText
+    repo_stable_id: OwnText
+    filepath_stable_id: OwnText
     file_local_commit_index: Int32
-    commit_hash: str
-    parent_hashes: tuple[str, ...]
+    commit_hash: OwnText
+    parent_hashes: tuple[OwnText, ...]
     author_time: int
     commit_time: int
-    subject: str
-    old_blob_id: str
-    new_blob_id: str
+    subject: RawText
+    old_blob_id: OwnText
+    new_blob_id: OwnText
     num_diff_chars: UInt32
     has_rename_ambiguity: bool
 
@@ -146,17 +147,18 @@ class FileModification:
 class DroppedRecord:
     """A record that was dropped: by which rule, on what evidence. `license` is the expression that was found, if any.
 
-    `text_sha256` is the digest of the normalized text of what was dropped, where there was one.
+    `text_sha256` is the digest of the normalized text of what was dropped, where there was one. Collect has no scrubber: its
+    details are as they came, and scrubbed where they are shown; its `record_id` is source and path.
     """
 
-    source: str
-    path: str
-    record_id: str
+    source: OwnText
+    path: PathText
+    record_id: PathText
     num_bytes: int
-    reason: str
-    detail: str
-    license: str | None
-    text_sha256: str | None
+    reason: OwnText
+    detail: ScrubbedText
+    license: ScrubbedText | None
+    text_sha256: OwnText | None
 
 
 @stored("Document")
@@ -164,28 +166,28 @@ class DroppedRecord:
 class Document:
     """A clean, licensed text. `document_id` = sha256(source, path, text_sha256); `edits` says what normalizing changed."""
 
-    document_id: str
-    source: str
-    revision: str
-    path: str
-    split: str
-    text: str
-    text_sha256: str
-    blob_sha256: str
+    document_id: OwnText
+    source: OwnText
+    revision: OwnText
+    path: PathText
+    split: OwnText
+    text: ScrubbedText
+    text_sha256: OwnText
+    blob_sha256: OwnText
     num_bytes: int
-    encoding: str
-    edits: tuple[str, ...]
-    license: str
-    license_class: str
-    license_branch: str
-    license_evidence: str
-    license_detail: str
+    encoding: OwnText
+    edits: tuple[OwnText, ...]
+    license: ScrubbedText
+    license_class: OwnText
+    license_branch: ScrubbedText
+    license_evidence: OwnText
+    license_detail: ScrubbedText
     num_redactions: UInt32
-    scores: str
-    repo_stable_id: str | None
-    filepath_stable_id: str | None
+    scores: OwnText
+    repo_stable_id: OwnText | None
+    filepath_stable_id: OwnText | None
     file_local_commit_index: Int32 | None
-    commit_hash: str | None
+    commit_hash: OwnText | None
 
 
 @stored("DuplicateRecord")
@@ -193,16 +195,16 @@ class Document:
 class DuplicateRecord:
     """A document dropped as a copy of its keeper. `jaccard` is exact, over shingles of five tokens; 1.0 for equal texts."""
 
-    document_id: str
-    source: str
-    path: str
+    document_id: OwnText
+    source: OwnText
+    path: PathText
     num_bytes: int
-    keeper_id: str
-    keeper_source: str
-    keeper_path: str
+    keeper_id: OwnText
+    keeper_source: OwnText
+    keeper_path: PathText
     jaccard: float
-    reason: str
-    cluster_id: str
+    reason: OwnText
+    cluster_id: OwnText
 
 
 @stored("KeptDocument")
@@ -210,8 +212,8 @@ class DuplicateRecord:
 class KeptDocument:
     """A document that is the best of its copies."""
 
-    document_id: str
-    source: str
+    document_id: OwnText
+    source: OwnText
 
 
 CHRONOLOGY = ("filepath_stable_id", "file_local_commit_index")
@@ -230,27 +232,27 @@ class EnrichedDocument:
     `definitions_and_uses[i]` is a `Mention`. None if no compiler read the document, empty if it found no name.
     """
 
-    document_id: str
-    source: str
-    path: str
-    split: str
-    text: str
-    text_sha256: str
-    language: str
-    provenance: str
-    provenance_detail: str
+    document_id: OwnText
+    source: OwnText
+    path: PathText
+    split: OwnText
+    text: ScrubbedText
+    text_sha256: OwnText
+    language: OwnText
+    provenance: OwnText
+    provenance_detail: ScrubbedText
     chunk_starts: tuple[UInt32, ...]
     chunk_ends: tuple[UInt32, ...]
     chunk_kinds: tuple[UInt8, ...]
     chunk_levels: tuple[UInt8, ...]
-    includes: tuple[str, ...]
+    includes: tuple[ScrubbedText, ...]
     error_fraction: Float32
     order_in_source: UInt32
-    build_context: str | None
+    build_context: ScrubbedText | None
     symbols: tuple[UInt64, ...] | None
     calls: tuple[UInt64, ...] | None
     type_references: tuple[UInt64, ...] | None
-    filepath_stable_id: str | None = None
+    filepath_stable_id: OwnText | None = None
     file_local_commit_index: Int32 | None = None
     definitions_and_uses: tuple[UInt8, ...] | None = None
     symbol_starts: tuple[UInt32, ...] | None = None
@@ -271,13 +273,13 @@ class TokenizedDocument:
     A token has the values of the byte that it begins with. Zero is a value: no name, no call, the first child.
     """
 
-    document_id: str
-    source: str
-    path: str
-    split: str
-    text_sha256: str
+    document_id: OwnText
+    source: OwnText
+    path: PathText
+    split: OwnText
+    text_sha256: OwnText
     num_bytes: UInt32
-    provenance: str
+    provenance: OwnText
     input_ids: tuple[UInt16, ...]
     chunk_starts: tuple[UInt32, ...]
     structure_kinds: tuple[UInt8, ...]
@@ -290,7 +292,7 @@ class TokenizedDocument:
     type_references: tuple[UInt64, ...] | None
     definitions_and_uses: tuple[UInt8, ...] | None
     provenances: tuple[UInt8, ...] | None
-    filepath_stable_id: str | None
+    filepath_stable_id: OwnText | None
     file_local_commit_index: Int32 | None
 
 
@@ -305,8 +307,8 @@ class PackedRow:
     """
 
     pack_id: UInt32
-    source: str
-    split: str
+    source: OwnText
+    split: OwnText
     input_ids: tuple[UInt16, ...]
     target_ids: tuple[UInt16, ...]
     loss_mask: tuple[UInt8, ...]
@@ -315,12 +317,12 @@ class PackedRow:
     num_docs: UInt32
     trained_token_count: UInt32
     slack_tokens: UInt32
-    source_doc_ids: tuple[str, ...]
+    source_doc_ids: tuple[OwnText, ...]
     source_doc_token_lengths: tuple[UInt32, ...]
     piece_indices: tuple[UInt32, ...]
     build_aware_fraction: Float32 | None
     file_local_commit_indices: tuple[Int32, ...] | None
-    filepath_stable_id: str | None
+    filepath_stable_id: OwnText | None
 
 
 @stored("TrainingRow", version=2)

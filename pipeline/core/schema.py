@@ -6,6 +6,7 @@ Arrow is imported when a schema is made: a build in which everything is unchange
 import types
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -16,6 +17,26 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _T = TypeVar("_T")
+
+
+class TextOrigin(StrEnum):
+    """Origin of the text in a column: who wrote it, and so what it may hold."""
+
+    WORD = "word"
+    """The pipeline: ids, digests, reasons, names of sources and of kinds, JSON of numbers."""
+    NAME = "name"
+    """The source: the path of a file, as it is."""
+    SCRUBBED = "scrubbed"
+    """The source: scrubbed, or quoted by `ShownText`."""
+    RAW = "raw"
+    """The source, as it came. Only collect stores such columns."""
+
+
+OwnText = Annotated[str, "large_string", TextOrigin.WORD]
+PathText = Annotated[str, "large_string", TextOrigin.NAME]
+ScrubbedText = Annotated[str, "large_string", TextOrigin.SCRUBBED]
+RawText = Annotated[str, "large_string", TextOrigin.RAW]
+RawBytes = Annotated[bytes, "large_binary", TextOrigin.RAW]
 
 
 @dataclass(frozen=True)
@@ -56,6 +77,28 @@ def stored_record(record: type) -> StoredRecord:
 def arrow_schema(record: type) -> "pa.Schema":
     """Return the Arrow schema of a table of `record`: one field an attribute, nullable where the attribute may be None."""
     return _schema(record, stored_record(record))
+
+
+def text_columns(record: type) -> dict[str, TextOrigin | None]:
+    """Return the columns of a record that hold text or bytes, with their declared origin; None where it is missing."""
+    hints = get_type_hints(record, include_extras=True)
+    found = {field.name: _leaf(hints[field.name]) for field in fields(record)}
+    return {name: _origin(leaf) for name, leaf in found.items() if _is_text(leaf)}
+
+
+def _leaf(annotation: Any) -> Any:
+    """Return the annotation of the values of a column: of a list its items, of an optional field what is not None."""
+    if get_origin(annotation) in (Union, types.UnionType):
+        return _leaf(next(argument for argument in get_args(annotation) if argument is not type(None)))
+    return _leaf(get_args(annotation)[0]) if get_origin(annotation) is tuple else annotation
+
+
+def _is_text(leaf: Any) -> bool:
+    return (get_args(leaf)[0] if get_origin(leaf) is Annotated else leaf) in (str, bytes)
+
+
+def _origin(leaf: Any) -> TextOrigin | None:
+    return next((each for each in get_args(leaf) if isinstance(each, TextOrigin)), None)
 
 
 @cache

@@ -83,7 +83,7 @@ def _origins(facts: Facts) -> Iterable[Sequence[object]]:
     for name, pin in sorted(facts.pins.items()):
         yield (
             name,
-            SOURCE_KINDS[pin["kind"]].origin(pin).text,
+            SOURCE_KINDS[pin["kind"]].origin_of(pin).text,
             pin["declared_license"] or "none",
             f"`{pin['revision']}`",
         )

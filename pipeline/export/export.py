@@ -4,11 +4,12 @@ Light, since the command line lists the formats: a format's writer is imported w
 """
 
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any
 
+from pipeline.core.declared import load_declared
 from pipeline.core.errors import StageError
 from pipeline.core.registry import Registry
 from pipeline.store.snapshot import Snapshot
@@ -21,6 +22,12 @@ class ExportFormat:
     name: str
     writer: str
     description: str
+
+
+def load_writer(formats: Registry[ExportFormat], name: str) -> Callable[..., Any]:
+    """Import the writer of a format. Raises ParamsError naming the format if there is none."""
+    writer: Callable[..., Any] = load_declared(f"{formats.kind} {name}", "writer", formats[name].writer)
+    return writer
 
 
 EXPORT_FORMATS: Registry[ExportFormat] = Registry(
@@ -40,7 +47,7 @@ EXPORT_FORMATS: Registry[ExportFormat] = Registry(
 
 def export(snapshot: Snapshot, form: str, out: Path) -> dict[str, Any]:
     """Write a snapshot into the empty folder `out`, and return what was written. Raises StageError, ParamsError."""
-    write = resolve_name(EXPORT_FORMATS[form].writer)
+    write = load_writer(EXPORT_FORMATS, form)
     if out.exists() and any(out.iterdir()):
         raise StageError(f"folder {out}", "it is not empty", "an empty or a new one", "Name another with --out.")
     out.mkdir(parents=True, exist_ok=True)

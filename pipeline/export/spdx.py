@@ -56,7 +56,7 @@ def _snapshot_package(facts: Facts) -> dict[str, Any]:
 
 def _source_package(source: SnapshotSource, pin: dict[str, Any]) -> dict[str, Any]:
     kind = SOURCE_KINDS[pin["kind"]]
-    origin = kind.origin(pin)
+    origin = kind.origin_of(pin)
     package: dict[str, Any] = {
         "SPDXID": _reference(source.name),
         "name": pin.get("project", source.name),

@@ -9,12 +9,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.core.declared import load_declared, require_type
 from pipeline.core.languages import DEFAULT_LANGUAGE, Language, language_of
 
 SpanArray = NDArray[np.int64]
@@ -134,10 +134,10 @@ def lexer_of(path: str) -> Lexer:
 
 @cache
 def load_lexer(language: Language) -> Lexer:
-    """Return the lexer of a language, loaded once a process."""
-    found = resolve_name(language.lexer)
-    assert isinstance(found, Lexer)
-    return found
+    """Return the lexer of a language, loaded once a process. Raises ParamsError naming the language if it has none."""
+    declaration = f"language {language.name}"
+    found = load_declared(declaration, "lexer", language.lexer)
+    return require_type(found, Lexer, declaration, "lexer")  # type: ignore[type-abstract]  # nothing is made of it
 
 
 def bytes_of(text: str) -> NDArray[np.uint8]:

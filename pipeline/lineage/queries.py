@@ -1,4 +1,7 @@
-"""Queries of the stored tables of a corpus with DuckDB: rows as dictionaries, and one table of everything that was dropped."""
+"""Queries of the stored tables of a corpus with DuckDB: rows as dictionaries, and one table of everything that was dropped.
+
+Collect stores what it found as it came. The detail of a row, and the name of a file beside it, are scrubbed before they are shown.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -32,10 +35,28 @@ def connect() -> duckdb.DuckDBPyConnection:
 
 
 def query(database: duckdb.DuckDBPyConnection, sql: str, **parameters: Any) -> list[QueryRow]:
-    """Run a query and return its rows by column name."""
+    """Run a query and return its rows by column name, those with a detail as they may be shown."""
     cursor = database.execute(sql, parameters or None)
     names = [column[0] for column in cursor.description or []]
-    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    return _as_shown(rows) if "detail" in names else rows
+
+
+def _as_shown(rows: list[QueryRow]) -> list[QueryRow]:
+    from pipeline.stages.normalize.params import ScrubParams
+    from pipeline.stages.normalize.scrub.shown_text import ShownText  # other queries do not wait for its libraries
+
+    with ShownText(ScrubParams()) as text:
+        shown = {"detail": text.shown, "path": text.name}
+        return [
+            {name: shown[name](value) if name in shown and value else value for name, value in row.items()}
+            for row in rows
+        ]
+
+
+def shown_names(names: Iterable[str]) -> list[str]:
+    """Return names of files as they may be shown."""
+    return [row["path"] for row in _as_shown([{"path": name} for name in names])]
 
 
 def stage_object(store: Store, corpus: str, stage: str) -> StoredObject:

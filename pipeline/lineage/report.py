@@ -13,7 +13,7 @@ from pipeline.build.seen_red import seen_red
 from pipeline.build.stage_objects import report_of, stage_params
 from pipeline.contracts.stage_report import total
 from pipeline.core.languages import LANGUAGES, language_of
-from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES
+from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES, TOKENS
 from pipeline.lineage.queries import QueryRow, connect, create_drops, parts_of_kind, query, stage_object, table_files
 from pipeline.stages.normalize.decode import decode
 from pipeline.stages.normalize.drop import Drop
@@ -21,7 +21,7 @@ from pipeline.stages.normalize.measures import redaction_measure
 from pipeline.stages.normalize.params import NormalizeParams
 from pipeline.stages.normalize.scrub.detectors import placeholders
 from pipeline.stages.normalize.scrub.scrub import Scrubber
-from pipeline.stages.stages import STAGES
+from pipeline.stages.stages import STAGES, stage_with, step_with
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 
@@ -36,7 +36,7 @@ create view licensed as
     union all select source, path, num_bytes, document_license, license_class, license_evidence, reason
         from lost where document_license is not null
     union all select source, path, num_bytes, coalesce(license, 'none found'), '', '', reason
-        from normalize_dropped where reason like 'license%';
+        from dropped_by_rules where reason like 'license%';
 """
 _RULES = """select stage, reason, count(*) as num_files, sum(num_bytes)::bigint as num_bytes,
     count(distinct source) as num_sources from drops group by all order by num_files desc, stage, reason"""
@@ -52,7 +52,7 @@ _LICENSES = """select license, max(license_class) as license_class, fate, count(
     from licensed group by license, fate order by sum(count(*)) over (partition by license) desc, license, num_files desc, fate"""
 _REFUSALS = """select source, reason, license, replace(detail, path, 'this file') as evidence, count(*) as num_files,
     sum(num_bytes)::bigint as num_bytes, list(path order by md5(path))[:$num_samples] as paths
-    from normalize_dropped where reason like 'license%'
+    from dropped_by_rules where reason like 'license%'
     group by all order by source, num_files desc, reason, license, evidence"""
 _CLUSTERS = """select cluster_id, any_value(keeper_source) as keeper_source, any_value(keeper_path) as keeper_path,
     count(*) as num_losers, sum(num_bytes)::bigint as num_bytes, min(jaccard) as min_jaccard,
@@ -71,7 +71,7 @@ class Report:
     limits: QueryRow
     """The duplicates' thresholds, for the plot of similarities."""
     stages: list[QueryRow]
-    """By step: rows and bytes in and out, drops by reason. Normalize has a second step, `duplicates`."""
+    """By step: rows and bytes in and out, drops by reason. A stage can have several steps, such as `duplicates`."""
     sources: list[QueryRow]
     """By source: files collected and kept, tokens, and drops by step and reason."""
     rules: list[QueryRow]
@@ -103,7 +103,8 @@ class _Reporter:
 
     def __init__(self, store: Store, corpus: str, num_samples: int) -> None:
         self.store, self.corpus, self.num_samples = store, corpus, num_samples
-        stage_object(store, corpus, "normalize")  # raises if the corpus was not built that far
+        self.cleaning = stage_with(DOCUMENTS).name
+        stage_object(store, corpus, self.cleaning)  # raises if the corpus was not built that far
         self.stages = {name: store.read(ref) for name in STAGES.names if (ref := store.ref(corpus, name)) is not None}
         self.steps = {
             step: parts_of_kind(store, self.stages[stage.name], kind)
@@ -116,7 +117,7 @@ class _Reporter:
     def report(self) -> Report:
         """Create the views, then query each table of the report."""
         self._create_views()
-        params = stage_params(self.stages["normalize"])
+        params = stage_params(self.stages[self.cleaning])
         assert isinstance(params, NormalizeParams)
         return Report(
             corpus=self.corpus,
@@ -134,16 +135,20 @@ class _Reporter:
         )
 
     def _create_views(self) -> None:
-        rules, compared = self.steps["normalize"].values(), self.steps["duplicates"].values()
+        rules, compared = self._parts_with(DOCUMENTS).values(), self._parts_with(DUPLICATES).values()
         tables = {
             "documents": table_files(rules, DOCUMENTS),
-            "normalize_dropped": table_files(rules, DROPPED),
+            "dropped_by_rules": table_files(rules, DROPPED),
             "duplicates": table_files(compared, DUPLICATES),
         }
         for name, paths in tables.items():
             self.database.read_parquet(paths).create_view(name)
         create_drops(self.database, self.store, self.stages)
         self.database.execute(_VIEWS)
+
+    def _parts_with(self, table: str) -> dict[str, StoredObject]:
+        """Return the parts that hold a table, by source; none if the corpus was not built that far."""
+        return self.steps.get(step_with(table), {})
 
     def _reporting(self, step: str) -> list[StoredObject]:
         """Return the objects whose reports count a step: the stage's, or the parts of a stage with several steps."""
@@ -156,9 +161,9 @@ class _Reporter:
             drops[cell.pop("source")].append(cell)
         sql = "select source, count(*) as num_files, sum(num_bytes)::bigint as num_bytes from kept group by source"
         kept = {row["source"]: row for row in self._rows(sql)}
-        tokens = self.steps.get("tokenize", {})
+        tokens = self._parts_with(TOKENS)
         rows = []
-        for name, part in self.steps["normalize"].items():
+        for name, part in self._parts_with(DOCUMENTS).items():
             came, left = report_of(part), kept.get(name, {"num_files": 0, "num_bytes": 0})
             row = {"source": name, "num_files_in": came.rows_in, "num_bytes_in": came.num_bytes_in}
             row |= {"num_files_kept": left["num_files"], "num_bytes_kept": left["num_bytes"]}
@@ -181,7 +186,7 @@ class _Reporter:
         return [{name: getattr(each, name) for name in names} for each in seen]
 
     def _redactions(self) -> dict[str, int]:
-        measures = total(map(report_of, self.steps["normalize"].values())).measures
+        measures = total(map(report_of, self._parts_with(DOCUMENTS).values())).measures
         return {word: int(measures.get(redaction_measure(word), 0)) for word in placeholders()}
 
     def _rules(self, params: NormalizeParams) -> list[QueryRow]:
@@ -197,7 +202,7 @@ class _Reporter:
         contents: dict[tuple[str, str], bytes] = {}
         for source in sorted({sample["source"] for sample in samples}):
             paths = [sample["path"] for sample in samples if sample["source"] == source]
-            files = table_files([self.steps["collect"][source]], FILES)
+            files = table_files([self._parts_with(FILES)[source]], FILES)
             for row in self._rows(_CONTENT, files=files, paths=paths):
                 contents[source, row["path"]] = row["content"]
         with Scrubber(params.scrub) as scrubber:

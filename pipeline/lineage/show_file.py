@@ -14,6 +14,7 @@ from pipeline.core.records import PROVENANCE_CODES, ChunkKind, Mention, Provenan
 from pipeline.core.table_names import ENRICHED
 from pipeline.lineage.queries import stage_part
 from pipeline.lineage.why import why
+from pipeline.stages.stages import stage_with
 from pipeline.store.store import Store
 
 _COPIED = (
@@ -39,7 +40,7 @@ _SENTENCES = {
 
 def file_structure(store: Store, corpus: str, source: str, path: str) -> dict[str, Any]:
     """Return the structure of one document of a corpus, as JSON. Raises MissingError naming what is missing, or what dropped it."""
-    table = stage_part(store, corpus, "enrich", source).table(ENRICHED)
+    table = stage_part(store, corpus, stage_with(ENRICHED).name, source).table(ENRICHED)
     found = table.filter(pc.equal(table["path"], path)).to_pylist()
     if not found:
         last = why(store, corpus, source, path).steps[-1]

@@ -7,7 +7,7 @@ from typing import Any
 
 from pipeline.core.errors import MissingError
 from pipeline.core.records import DroppedRecord, DuplicateRecord, PackedRow
-from pipeline.lineage.queries import QueryRow, connect, query, stage_part, table_files
+from pipeline.lineage.queries import QueryRow, connect, query, shown_names, stage_part, table_files
 from pipeline.stages.stages import STAGES, PartKind, StageTable, collecting_steps
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
@@ -111,5 +111,5 @@ class _Tracer:
             f"file {self.path} of source {self.source}",
             "the source contains no such file",
             "",
-            f"Did you mean {', '.join(near)}?",
+            f"Did you mean {', '.join(shown_names(near))}?",
         )

@@ -30,9 +30,11 @@ class TreeEntry:
     local_path: Path
     num_bytes: int
     mode: str
-    """Mode as in git: 100644 or 100755."""
+    """Mode as in git: 100644, 100755, or 120000 of a link; of a special file the type alone, as 010000 of a FIFO."""
     skipped: str = ""
     """Kind of a file that is not regular and therefore not read: `link` or `special`."""
+    target: str = ""
+    """Target of a link, as `printable_path` returns it."""
 
     def read(self) -> bytes:
         """Read the bytes of the file. Raises SourceError."""
@@ -40,7 +42,12 @@ class TreeEntry:
             return file.read()
 
     def sha256(self) -> str:
-        """Return the SHA-256 of a file of any size, in hex. Raises SourceError."""
+        """Return the SHA-256 of a file of any size, in hex; of a link that of its target, of a special file that of nothing.
+
+        Raises SourceError.
+        """
+        if self.skipped:
+            return hashlib.sha256(self.target.encode()).hexdigest()
         with self._open() as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -63,18 +70,19 @@ def tree_entries(root: Path, selection: Selection) -> list[TreeEntry]:
 
 
 def tree_digest(root: Path, selection: Selection | None = None) -> str:
-    """Return the SHA-256 over the sorted lines `mode path sha256` of the selected files, NUL between the three and at each end.
+    """Return the SHA-256 over the sorted lines `mode path sha256` of what is selected, NUL between the three and at each end.
 
-    Times, owners, empty folders and links do not count. Raises SourceError for a file that cannot be read.
+    Links and special files count as files do, by name, type and target. Times, owners and empty folders do not count. Raises
+    SourceError for a file that cannot be read.
     """
     entries = tree_entries(root, selection or Selection())
-    return combine_digests((entry, entry.sha256()) for entry in entries if not entry.skipped)
+    return combine_digests((entry, entry.sha256()) for entry in entries)
 
 
-def combine_digests(files: Iterable[tuple[TreeEntry, str]]) -> str:
-    """Return the digest of a tree from its files, in order, and the sha256 of each."""
+def combine_digests(entries: Iterable[tuple[TreeEntry, str]]) -> str:
+    """Return the digest of a tree from its entries, in order, and the sha256 of each."""
     total = hashlib.sha256()
-    for entry, sha256 in files:
+    for entry, sha256 in entries:
         total.update(f"{entry.mode}\0{entry.path}\0{sha256}\0".encode())
     return total.hexdigest()
 
@@ -108,11 +116,15 @@ def _walk(root: Path) -> Iterator[Path]:
 def _entry(root: Path, path: Path) -> TreeEntry:
     try:
         status = path.lstat()
+        target = os.readlink(path) if stat.S_ISLNK(status.st_mode) else ""
     except OSError as error:
         raise _unreadable(path, error) from error
     skipped = "link" if stat.S_ISLNK(status.st_mode) else "" if stat.S_ISREG(status.st_mode) else "special"
-    mode = "100755" if status.st_mode & stat.S_IXUSR else "100644"
-    return TreeEntry(printable_path(path.relative_to(root).as_posix()), path, status.st_size, mode, skipped)
+    mode = f"{stat.S_IFMT(status.st_mode):06o}"
+    if not skipped:
+        mode = "100755" if status.st_mode & stat.S_IXUSR else "100644"
+    name = printable_path(path.relative_to(root).as_posix())
+    return TreeEntry(name, path, status.st_size, mode, skipped, printable_path(target))
 
 
 def _unreadable(path: Path, error: OSError) -> SourceError:

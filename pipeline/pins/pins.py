@@ -14,7 +14,6 @@ abbreviated commit or a missing digest is an error that names the entry and the 
 """
 
 import json
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +25,7 @@ from pipeline.core.errors import PinError
 from pipeline.core.languages import LANGUAGES
 from pipeline.core.params import Params
 from pipeline.core.registry import Named
+from pipeline.core.toml_text import parse_toml
 from pipeline.pins.build_block import BuildBlock
 from pipeline.pins.selection import Selection
 
@@ -187,11 +187,11 @@ def read_tables(path: Path, key: str) -> list[tuple[str, dict[str, Any]]]:
     """Read the `[[key]]` tables of a TOML file that holds nothing else, each with its subject in messages. Raises PinError."""
     wanted = f"[[{key}]] tables and nothing else"
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = parse_toml(path.read_bytes())
     except OSError as error:
         raise PinError(str(path), f"cannot be read ({error.strerror})", wanted, "Name a file that exists.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise PinError(str(path), f"is not TOML ({error})", wanted, "Correct the syntax there.") from error
+    except ValueError as error:
+        raise PinError(str(path), f"is not TOML ({str(error)[:500]})", wanted, "Correct the syntax there.") from error
     others = sorted(set(content) - {key})
     entries = content.get(key)
     if others:

@@ -9,11 +9,11 @@ change of output without one.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pkgutil import resolve_name
 
 from pipeline.contracts.part import DUPLICATES_PART, VOCABULARY_PART
 from pipeline.core import records
 from pipeline.core import table_names as tables
+from pipeline.core.declared import load_declared
 from pipeline.core.errors import StageError
 from pipeline.core.languages import grammar_distributions
 from pipeline.core.params import Params
@@ -122,7 +122,7 @@ class Stage:
 
     def params_class(self) -> type[Params]:
         """Import the class of the stage's Params."""
-        found: type[Params] = resolve_name(self.params)
+        found: type[Params] = load_declared(f"stage {self.name}", "params", self.params)
         return found
 
 
@@ -148,6 +148,22 @@ def reserved_names() -> frozenset[str]:
     return frozenset(kind.only for stage in STAGES for kind in (*stage.parts, stage.audit) if kind.only)
 
 
+def tables_of(kind: str) -> tuple[StageTable, ...]:
+    """Return the tables that parts of a kind hold; none for a kind that no stage declares."""
+    return next((each.tables for stage in STAGES for each in stage.parts if each.kind == kind), ())
+
+
+def stage_with(table: str) -> Stage:
+    """Return the first stage with parts that hold the table of that name."""
+    return next(stage for stage in STAGES for kind in stage.parts if table in {each.name for each in kind.tables})
+
+
+def step_with(table: str) -> str:
+    """Return the first step of `why` and of the report whose parts hold the table of that name."""
+    steps = (step for stage in STAGES for step in stage.steps.items())
+    return next(step for step, kind in steps if table in {each.name for each in kind.tables})
+
+
 def kinds_with(table: str) -> tuple[str, ...]:
     """Return the kinds of parts that hold the table of that name."""
     return tuple(kind.kind for stage in STAGES for kind in stage.parts if table in {each.name for each in kind.tables})
@@ -157,7 +173,7 @@ STAGES = Registry(
     "stage",
     Stage(
         name="collect",
-        version=2,
+        version=3,
         description="""
             Read pinned archives, commits, lines and folders into source files: every byte is verified, nothing is executed.
 
@@ -190,7 +206,7 @@ STAGES = Registry(
     ),
     Stage(
         name="normalize",
-        version=3,
+        version=4,
         description="""
             Turn source files into clean documents: decoded, filtered, licensed file by file, scrubbed, without duplicates.
 

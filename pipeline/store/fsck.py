@@ -1,12 +1,11 @@
 """Check of a whole store: every object, ref, key, log and blob."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 from pipeline.core.digests import file_sha256
 from pipeline.core.errors import StoreError
-from pipeline.core.params import digest
+from pipeline.core.params import digest, parse_json
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
 from pipeline.store.log import LOGS, PROMOTIONS
 from pipeline.store.objects import Manifest, StoredObject, read_manifest
@@ -104,7 +103,7 @@ def _bad_cache_entries(store: Store) -> Iterator[str]:
     """Iterate over damaged results of the compiler. Whoever finds one ignores it, and compiles again."""
     for path in (path for path in visible(store.root.glob("units/*")) if path.is_file()):
         try:
-            entry: dict[str, Any] = json.loads(path.read_bytes())
+            entry: dict[str, Any] = parse_json(path.read_bytes())
             is_sound = entry.pop("digest") == digest([path.name, entry])
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             is_sound = False

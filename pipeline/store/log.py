@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 from pipeline.core.durable import cut_torn_line, make_folder, replace, sync
 from pipeline.core.errors import DamagedError
-from pipeline.core.params import canonical_json, digest
+from pipeline.core.params import canonical_json, digest, parse_json
 from pipeline.store.checked_text import read_value, text_of, write_value
 from pipeline.store.locks import REFS_LOCK, Locks
 from pipeline.store.store_layout import has_format, is_id, mark_format, visible
@@ -121,7 +121,7 @@ class Log(Locks):
             return None
         try:
             found = path.read_bytes()
-            content = json.loads(found)
+            content = parse_json(found)
             content.pop("digest")
             is_sound = found == _with_digest(object_id, content)
             content["verdicts"]
@@ -198,7 +198,7 @@ def _carried(log: Path, number: int, line: bytes) -> dict[str, Any]:
     """Return the entry of a line without its digest. Raises DamagedError for a line without the field of the log."""
     required = LOGS[log]
     try:
-        entry: dict[str, Any] = json.loads(line)
+        entry: dict[str, Any] = parse_json(line)
         return {name: entry[name] for name in {**entry, required: None} if name != "chain"}
     except (ValueError, TypeError, KeyError) as error:
         raise _damaged(f"line {number} of {log}", "it is not an entry", f"JSON with a {required}") from error
@@ -206,7 +206,7 @@ def _carried(log: Path, number: int, line: bytes) -> dict[str, Any]:
 
 def _chain_of(line: bytes) -> str | None:
     try:
-        found: str = json.loads(line)["chain"]
+        found: str = parse_json(line)["chain"]
     except (ValueError, TypeError, KeyError):
         return None
     return found

@@ -1,19 +1,18 @@
 """Objects of a store: their manifests, reading that verifies every byte, writing, and the keys of work done before."""
 
 import hashlib
-import json
 import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.core.digests import file_sha256, known_sha256
 from pipeline.core.durable import hidden_sibling, make_folder, remove, sync, write_synced
 from pipeline.core.errors import DamagedError, FormatError, MissingError, StoreError
-from pipeline.core.params import canonical_json, digest
+from pipeline.core.params import canonical_json, digest, parse_json
 from pipeline.formats.tables import TABLE_SUFFIXES, count_rows, read_table
 from pipeline.store.checked_text import read_value, write_value
 from pipeline.store.locks import OBJECTS_LOCK
@@ -55,8 +54,7 @@ class Manifest:
 
     def as_json(self) -> dict[str, Any]:
         """Return the manifest as it is hashed and stored."""
-        entries = [asdict(entry) for entry in self.files]
-        return asdict(self) | {"files": entries, "identity_version": IDENTITY_VERSION}
+        return vars(self) | {"files": [vars(entry) for entry in self.files], "identity_version": IDENTITY_VERSION}
 
     @property
     def object_id(self) -> str:
@@ -108,8 +106,12 @@ class StoredObject:
         return self.path / name
 
     def json(self, name: str) -> Any:
-        """Parse a JSON file of the object."""
-        return json.loads(self.file(name).read_bytes())
+        """Parse a JSON file of the object. Raises DamagedError for another file, whose digest fits."""
+        try:
+            return parse_json(self.file(name).read_bytes())
+        except ValueError as error:
+            found = f"its {name} is not JSON ({error})"
+            raise DamagedError(f"object {self.object_id[:12]}", found, "JSON", _REMEDY) from error
 
     def verify(self) -> None:
         """Raise DamagedError unless every file has the bytes that the manifest names."""
@@ -229,7 +231,7 @@ def read_manifest(path: Path) -> Manifest:
     """Read the manifest of the object in a folder. Raises DamagedError unless its bytes hash to the folder's name."""
     try:
         written = (path / MANIFEST).read_bytes()
-        content = json.loads(written)
+        content = parse_json(written)
         refuse_other_version(f"object {path.name[:12]}", content.get("identity_version", 1))
         entries = tuple(FileEntry(**entry) for entry in content["files"])
         manifest = Manifest(content["kind"], content["identity"], content["inputs"], entries)

@@ -10,17 +10,17 @@ from tests.benchmarks.figure import NOT_MEASURED, Benchmark, Figure, machine
 from tests.benchmarks.pipeline.cleaning import collect_normalize_full, one_more_source
 from tests.benchmarks.pipeline.end_to_end import dagster_overhead, end_to_end_full, end_to_end_quick
 from tests.benchmarks.pipeline.near_duplicates import million_documents, near_duplicates
-from tests.benchmarks.pipeline.promotion import promote_verify
+from tests.benchmarks.pipeline.promotion_verify import promote_verify
 from tests.benchmarks.pipeline.same_blocks import same_blocks
 from tests.benchmarks.pipeline.secret_scan import secrets
 from tests.benchmarks.pipeline.signatures import signatures
 from tests.benchmarks.pipeline.structure import chunks, compiler_index, error_bytes, syntax
 from tests.benchmarks.pipeline.writing import encode, packing
-from tests.benchmarks.trainer.checkpoints import checkpoint_sharing, checkpoint_size, determinism_cost, save_stall
-from tests.benchmarks.trainer.experts import expert_padding
+from tests.benchmarks.trainer.checkpoint_costs import checkpoint_sharing, checkpoint_size, determinism_cost, save_stall
+from tests.benchmarks.trainer.chunked_loss import loss
+from tests.benchmarks.trainer.expert_padding import expert_padding
 from tests.benchmarks.trainer.graphs import graph
 from tests.benchmarks.trainer.kills import kill_campaign
-from tests.benchmarks.trainer.loss import loss
 from tests.benchmarks.trainer.on_gpu import section, without_section
 from tests.benchmarks.trainer.reading import loader, loader_memory, resume_position
 

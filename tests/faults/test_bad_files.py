@@ -116,7 +116,7 @@ ROWS: dict[str, Row] = {
     "a header with one word changed below a vendored root": Row(
         "/*\n" + BSD.replace("must retain", "may drop", 1) + "*/\n" + CODE,
         "license_quarantined",
-        "the file states no license, and it is below the vendored root",
+        "third_party/x.cpp says `BSD-3-Clause copyright 2020 2024 the heron authors",
         path="third_party/x.cpp",
     ),
     "a license text of NULs": Row(
@@ -134,7 +134,7 @@ ROWS: dict[str, Row] = {
     ),
     "a secret in a comment": Row(f"/* {KEY} */\n" + CODE, "kept", hides=KEY, holds="/* <redacted-secret-1> */"),
     "a secret in base 64": Row(
-        f'auto key = "{ENCODED}";\n' + CODE, "kept", hides=ENCODED[:-2], holds='"<redacted-secret-1>==";'
+        f'auto key = "{ENCODED}";\n' + CODE, "kept", hides=ENCODED[:-2], holds='"<redacted-secret-1>";'
     ),
     "a key without its end": Row(
         "/*\n" + "\n".join(key_block()[:-1]) + "\n*/\n" + CODE,

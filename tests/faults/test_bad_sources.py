@@ -186,8 +186,59 @@ def changed_tree(inputs: BadInputs) -> str:
     return f'kind = "local"\npath = "tree"\ndigest = "{digest}"'
 
 
+def page_of_another_form(inputs: BadInputs) -> str:
+    inputs.index.page = b'{"meta": {"api-version": "1.0"}, "name": "demo-pkg", "files": null}'
+    return inputs.sdist(b"", OTHER)
+
+
 PAGE = b"<!DOCTYPE html><title>Not found</title>" + b" " * 600
 LINK, HARD = tarfile.SYMTYPE, tarfile.LNKTYPE
+
+
+def zip_end(archive: bytes, at: int, form: str, value: int) -> bytes:
+    """Change a field of the end record of a zip without a comment."""
+    changed = bytearray(archive)
+    struct.pack_into(form, changed, len(changed) - 22 + at, value)
+    return bytes(changed)
+
+
+def two_readings_of_a_zip() -> bytes:
+    """A zip whose member has other bytes for a reader of its directory than for one that reads member after member."""
+    shown, hidden = zipped({"d/a.c": b"int shown;\n"}), zipped({"d/a.c": b"int hidden;\n"})
+    directory = shown.index(b"PK\x01\x02")
+    member, listing = shown[:directory], bytearray(shown[directory:])
+    front = hidden[: hidden.index(b"PK\x01\x02")]
+    struct.pack_into("<I", listing, 42, len(front))
+    struct.pack_into("<I", listing, len(listing) - 6, len(front) + len(member))
+    return front + member + bytes(listing)
+
+
+def renumbered(archive: bytes, size: bytes) -> bytes:
+    """The first member of a tar with another size field."""
+    header = bytearray(archive[:512])
+    header[124:136] = size
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    return bytes(header) + archive[512:]
+
+
+def with_window(archive: bytes, dictionary_bytes: int) -> bytes:
+    return lzma.compress(archive, filters=[{"id": lzma.FILTER_LZMA2, "dict_size": dictionary_bytes}])
+
+
+def declare_window(packed: bytes) -> bytes:
+    """The same xz stream, whose header asks for a dictionary of 4 GiB."""
+    content = bytearray(packed)
+    size = (content[12] + 1) * 4
+    block = content[12 : 12 + size]
+    place = block.index(0x21) + 2
+    content[12 + place] = 40
+    content[12 + size - 4 : 12 + size] = struct.pack("<I", zlib.crc32(content[12 : 12 + size - 4]))
+    return bytes(content)
+
+
+def lines(inputs: BadInputs, content: bytes) -> str:
+    return inputs.archive(content, "lines.jsonl").replace('"archive"', '"jsonl"')
 
 
 def lying_zip() -> bytes:
@@ -275,6 +326,96 @@ REFUSED: list[tuple[str, Callable[[BadInputs], str], type[SluiceError], str]] = 
         ArchiveError,
         "folder with content",
     ),
+    (
+        "zip whose directory is outside of it",
+        lambda b: b.archive(zip_end(zipped(SOUND), 16, "<I", 2**31)),
+        ArchiveError,
+        "is broken",
+    ),
+    (
+        "zip whose directory is before it",
+        lambda b: b.archive(zip_end(zipped(SOUND), 12, "<I", 2**31)),
+        ArchiveError,
+        "",
+    ),
+    (
+        "zip of several disks",
+        lambda b: b.archive(zip_end(zipped(SOUND), 4, "<H", 1)),
+        ArchiveError,
+        "part 1 of several",
+    ),
+    (
+        "zip that counts other members",
+        lambda b: b.archive(zip_end(zipped(SOUND), 10, "<H", 7)),
+        ArchiveError,
+        "it declares 1 of 7 members, and lists 1",
+    ),
+    (
+        "zip behind other bytes",
+        lambda b: b.archive(b"PK\x03\x04" + zipped(SOUND)),
+        ArchiveError,
+        "its directory is said",
+    ),
+    (
+        "zip with a hidden member",
+        lambda b: b.archive(two_readings_of_a_zip()),
+        ArchiveError,
+        "more bytes than its directory says",
+    ),
+    (
+        "tar member without a name",
+        lambda b: b.archive(tar({}, entry("./", tarfile.REGTYPE)) + tar(SOUND)),
+        ArchiveError,
+        "'./': is a file with the name of a folder",
+    ),
+    (
+        "hard link to nothing",
+        lambda b: b.archive(tar(SOUND, entry("d/l.c", HARD, "d/none.c"))),
+        ArchiveError,
+        "'d/l.c': is a hard link to 'd/none.c'; expected a member before it",
+    ),
+    (
+        "link with content",
+        lambda b: b.archive(tar({}, entry("d/l.c", LINK, "a.c", size=1024)) + tar(SOUND)),
+        ArchiveError,
+        "is a link and declares 1024 bytes",
+    ),
+    (
+        "size with an underscore",
+        lambda b: b.archive(renumbered(tar(SOUND), b"0000000_0007")),
+        ArchiveError,
+        "which is not octal",
+    ),
+    (
+        "xz that wants four gigabytes",
+        lambda b: b.archive(declare_window(with_window(tar(SOUND), 1 << 20))),
+        ArchiveError,
+        "emory usage limit",
+    ),
+    (
+        "archive without code",
+        lambda b: b.archive(tar({"d/a.py": b"", "d/LICENSE": b"MIT"})),
+        SourceError,
+        "it holds no source file (1 other_language)",
+    ),
+    (
+        "globs that match nothing",
+        lambda b: b.archive(tar(SOUND)) + '\ninclude = ["src/**"]',
+        SourceError,
+        "it holds no source file (1 excluded)",
+    ),
+    (
+        "lines in UTF-16",
+        lambda b: lines(b, '{"path": "a.c", "text": ""}'.encode("utf-16")),
+        ArchiveError,
+        "is in UTF-16",
+    ),
+    (
+        "lines with other fields",
+        lambda b: lines(b, b'{"file": "a.c", "content": ""}\n'),
+        SourceError,
+        "it holds no source file (1 bad_line; line 1: line 1: `path` is missing)",
+    ),
     ("member twice", lambda b: b.archive(tar(SOUND)[:1024] + tar(SOUND)), ArchiveError, "collide"),
     ("flipped bit", lambda b: b.archive(flipped(gzip.compress(tar(SOUND)), -5)), ArchiveError, "is broken"),
     ("page as archive", lambda b: b.archive(PAGE, "x.tar.gz"), ArchiveError, "it begins with b'<!DOCTYPE html>"),
@@ -313,8 +454,12 @@ REFUSED: list[tuple[str, Callable[[BadInputs], str], type[SluiceError], str]] = 
         FetchError,
         "sends more than 100000 bytes",
     ),
+    ("redirect to nowhere", lambda b: redirected(b, "http://[::1"), FetchError, "redirects to 'http://[::1'"),
+    ("index page of another form", page_of_another_form, FetchError, "its page cannot be read (TypeError)"),
     ("redirects in a ring", lambda b: redirected(b, "/moved"), FetchError, "redirects more than 10 times"),
     ("redirect to a file", lambda b: redirected(b, "file:///etc/passwd"), FetchError, "redirects to a `file:` address"),
+    ("pins nested without end", lambda b: "x = " + "[" * 50_000, PinError, "nested too deeply"),
+    ("pins with an endless number", lambda b: "x = " + "9" * 5_000, PinError, "is not TOML"),
     ("branch for a commit", lambda b: b.git("main"), PinError, "commit is 'main'"),
     ("abbreviated commit", lambda b: b.git("b" * 12), PinError, "full commit id of 40 or 64 lower-case hex digits"),
     ("password in a URL", lambda b: b.git("b" * 40, "https://me:word@host/r"), PinError, "without a password"),

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.store.store import Store
-from tests.tools.campaign import run_campaign
+from tests.tools.kill_campaign import run_campaign
 
 NUM_KILLS = int(os.environ.get("SLUICE_KILLS", "10"))
 

@@ -16,8 +16,8 @@ from tests.support.paths import ROOT
 STATE = ROOT / "build" / "mutations.json"
 _HEAD = """# Mutations
 
-Made by `make mutations`; do not edit. Each row is a fault that was planted on purpose, what was expected to go red over it, and
-what did. How to add one is in `tests/mutations/__init__.py`.
+Made by `make mutations`, which keeps the sections below the table; do not edit the rest. Each row is a fault that was planted on
+purpose, what was expected to go red over it, and what did. How to add one is in `tests/mutations/__init__.py`.
 
 {summary}
 
@@ -51,7 +51,7 @@ def main() -> int:
     if options.json:
         print(json.dumps({**counts(outcomes), "outcomes": [each.as_json() for each in outcomes]}))
     if options.write:
-        options.write.write_text(page(outcomes), encoding="utf-8")
+        options.write.write_text(page(outcomes) + _other_sections(options.write), encoding="utf-8")
     return int(not all(each.holds for each in outcomes))
 
 
@@ -89,6 +89,12 @@ def page(outcomes: Sequence[Outcome]) -> str:
         for each in outcomes
     )
     return _HEAD.format(summary=summary(outcomes).capitalize() + ".") + rows
+
+
+def _other_sections(path: Path) -> str:
+    """Return what people have written on the page: its sections, which follow the table."""
+    _, found, sections = (path.read_text(encoding="utf-8") if path.exists() else "").partition("\n## ")
+    return found + sections
 
 
 def _signals(outcome: Outcome) -> list[str]:

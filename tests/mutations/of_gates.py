@@ -14,8 +14,9 @@ from functools import partial
 from pipeline.contracts.gates import GATES, Gate
 from tests.mutations import plant
 from tests.mutations.bench import Bench
+from tests.mutations.gate_offenses import PART, lose, offend
 from tests.mutations.mutation import Kind, Mutation
-from tests.mutations.offenses import OF_ROWS, PART, lose, offend
+from tests.mutations.row_offenses import OF_ROWS
 from tests.mutations.stored import files_judged, flip, forge_rows
 
 SEEN = ("canary:*", "unseen:*", "gate:canaries_are_caught", "gate:every_gate_was_seen_red")

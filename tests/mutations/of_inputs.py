@@ -19,9 +19,10 @@ from pipeline.core.table_names import DOCUMENTS, FILES, PACKED, TOKENS, TRAINING
 from pipeline.stages.stages import STAGES
 from tests.mutations import plant
 from tests.mutations.bench import CORPUS, Bench
+from tests.mutations.gate_offenses import built_source, change_tokenizer, drop_most, lose, offend, relabel_headers
 from tests.mutations.mutation import Kind, Mutation
 from tests.mutations.of_gates import LOST, SEEN
-from tests.mutations.offenses import built_source, change_tokenizer, drop_most, edit_all, lose, offend, relabel_headers
+from tests.mutations.row_offenses import edit_all
 from tests.mutations.stored import flip, forge_files, forge_table, parts_with
 from tests.support.paths import ROOT
 
@@ -267,7 +268,7 @@ def _few_slots(bench: Bench) -> None:
     import trainer.config.presets  # noqa: F401  # so that what imports it later finds it altered
 
     plant.wrap("trainer.config.presets:preset", make)
-    bench.run_tests("tests/trainer/model/test_hybrid_packing_invariance.py")
+    bench.run_tests("tests/trainer/model/test_hybrid_packing_presets.py")
 
 
 def _path_in_definition(bench: Bench) -> None:

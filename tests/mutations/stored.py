@@ -15,7 +15,7 @@ from pipeline.store.checked_text import read_value, write_value
 from pipeline.store.objects import MANIFEST, FileEntry, Manifest, StoredObject, read_manifest
 from pipeline.store.store import Store
 from tests.mutations.bench import CORPUS, Bench
-from tests.mutations.offenses import write_bytes
+from tests.mutations.row_offenses import write_bytes
 
 Change = Callable[[dict[str, pa.Table]], dict[str, pa.Table]]
 

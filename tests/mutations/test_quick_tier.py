@@ -11,8 +11,9 @@ import pytest
 
 from pipeline.contracts.gates import GATES
 from tests.mutations.__main__ import mutations
+from tests.mutations.gate_offenses import GATE_OFFENSES
 from tests.mutations.mutation import Kind, Mutation, Status, judge
-from tests.mutations.offenses import OF_ROWS, OFFENSES
+from tests.mutations.row_offenses import OF_ROWS
 from tests.support.paths import ROOT
 
 KILLED = (
@@ -30,8 +31,8 @@ def test_every_gate_has_its_mutations_and_an_offense() -> None:
     found = Counter(each.name.split("/")[0] for each in mutations())
 
     assert [gate.name for gate in GATES if found[gate.name] < 5] == []
-    assert sorted(set(GATES.names) - OFFENSES.keys() - OF_ROWS.keys()) == []
-    assert sorted((OFFENSES.keys() | OF_ROWS.keys()) - set(GATES.names)) == []
+    assert sorted(set(GATES.names) - GATE_OFFENSES.keys() - OF_ROWS.keys()) == []
+    assert sorted((GATE_OFFENSES.keys() | OF_ROWS.keys()) - set(GATES.names)) == []
 
 
 def test_a_new_gate_has_its_mutations_by_itself() -> None:

@@ -18,7 +18,8 @@ from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 
 NUM_ROWS, ROW_LENGTH, VOCABULARY = 8, 256, 512
-NUM_BALANCED_STEPS, BALANCE_RATE = 40, 5e-3
+BALANCE_RATES = (2.5e-2,) * 6 + (5e-3,) * 8
+"""Rates of the steps that balance the experts: far, then finely, so that few steps do what a training's many do."""
 SEED = 42
 
 
@@ -77,14 +78,14 @@ def batch(seed: int) -> tuple[Tensor, Tensor, Tensor]:
     return ids_2BT[0], ids_2BT[1], doc_ids_BT
 
 
-def balance(model: HybridModel, num_steps: int) -> None:
+def balance(model: HybridModel) -> None:
     """Balance the experts as a training does after each step, with other text each time."""
     model.train()
     with torch.no_grad():
-        for step in range(num_steps):
+        for step, rate in enumerate(BALANCE_RATES):
             ids_BT, _, doc_ids_BT = batch(1000 + step)
             model(ids_BT, doc_ids_BT)
-            model.balance_experts(BALANCE_RATE)
+            model.balance_experts(rate)
     model.eval()
 
 

@@ -20,7 +20,7 @@ from pipeline.store.snapshot import resolve_snapshot
 from pipeline.store.store import Store
 from trainer.bench.step_timing import plan_attention
 from trainer.config.choices import Precision
-from trainer.config.presets import TARGETS, preset
+from trainer.config.presets import PRESETS
 from trainer.data.small_snapshot import copy_snapshot
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
@@ -114,10 +114,10 @@ def measure_training(sizes: CheckSizes, options: argparse.Namespace) -> dict[str
 
 
 def _roomy_model(name: str, device: str) -> HybridModel:
-    config = preset(name)
+    config = PRESETS[name].model
     room = config.experts.num_experts / config.experts.num_selected
     experts = config.experts.model_copy(update={"capacity_factor": room})
-    model = HybridModel(config.model_copy(update={"experts": experts}), TARGETS[name].vocabulary_size)
+    model = HybridModel(config.model_copy(update={"experts": experts}), PRESETS[name].target.vocabulary_size)
     initialize(model, CHECK_SEED)
     model.to(device)
     model.dtype = torch.bfloat16

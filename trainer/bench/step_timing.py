@@ -20,7 +20,7 @@ from kernels.measure.measurements import timing_environment
 from trainer.compile.compile_policy import Compilation
 from trainer.config.choices import CompileBackend, CompileMode, Precision
 from trainer.config.model import BlockKind
-from trainer.config.presets import TARGETS, preset
+from trainer.config.presets import PRESETS, preset
 from trainer.config.training_config import training_recipe
 from trainer.distributed.ranks import Ranks
 from trainer.model.attention_backends import default_choice, plan
@@ -83,7 +83,7 @@ class Stepper:
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         self.optimizer_config = training_recipe(case.preset).optimizer
         make_deterministic(42, torch.get_num_threads(), case.deterministic)
-        size = TARGETS[case.preset].vocabulary_size
+        size = PRESETS[case.preset].target.vocabulary_size
         with torch.device(self.device):
             self.model = HybridModel(preset(case.preset), size)
         for parameter in self.model.parameters():
@@ -170,7 +170,7 @@ def _compilation(model: HybridModel, case: TimingCase) -> Compilation | None:
 def _row(case: TimingCase, seconds: list[float]) -> dict[str, Any]:
     step = statistics.median(seconds[2:])
     rate = case.num_rows * case.length / step
-    flops, here = flops_a_token(case, TARGETS[case.preset].vocabulary_size), timing_environment()
+    flops, here = flops_a_token(case, PRESETS[case.preset].target.vocabulary_size), timing_environment()
     peak = next((value for name, value in PEAK_FLOPS.items() if name in here["gpu"]), None)
     return {
         **asdict(case),

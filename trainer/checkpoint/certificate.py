@@ -1,7 +1,7 @@
 """Certificate of a run: two hash chains, a link a step. Two runs are the same if their certificates are the same.
 
     data_n     sha256(data_(n-1) | digest of the step's batch)                       equal on any hardware
-    numbers_n  sha256(numbers_(n-1) | bits of the loss [| digest of the state])      the state every `certify_every` steps
+    numbers_n  sha256(numbers_(n-1) | bits of the loss [| digests of the state])     the state every `certify_every` steps
 
 The history keeps the input of each link, so that two runs that differ can be compared step by step: 37 bytes a step, and for each
 recorded state 40 bytes and 4 bytes a tensor. It is part of the checkpoint, and is verified against the chains on loading.
@@ -19,7 +19,7 @@ from torch import Tensor
 from pipeline.core.errors import TrainingError
 from trainer.data.batch import Batch
 
-CERTIFICATE_VERSION = 1
+CERTIFICATE_VERSION = 2
 """Version of what the chains are made of, apart from the formats of checkpoints and snapshots."""
 _DATA_START = hashlib.sha256(f"sluice/certificate/data/{CERTIFICATE_VERSION}".encode()).digest()
 _NUMBERS_START = hashlib.sha256(f"sluice/certificate/numbers/{CERTIFICATE_VERSION}".encode()).digest()
@@ -33,6 +33,11 @@ class StateDigest:
     step: int
     digest: bytes
     tensors: bytes
+
+    @property
+    def link(self) -> bytes:
+        """The part of a link that the state is: all that is recorded of it."""
+        return self.digest + self.tensors
 
 
 @dataclass
@@ -71,7 +76,7 @@ class History:
         state = b""
         if tensors is not None:
             self.states.append(describe_state(self.num_steps, tensors))
-            state = self.states[-1].digest
+            state = self.states[-1].link
         self._link(self.num_steps, state)
 
     def as_tensors(self) -> dict[str, Tensor]:
@@ -99,7 +104,9 @@ class History:
             skipped = [bool(flag) for flag in columns["skipped"]]
             history = cls(losses, [bytes(row) for row in columns["batches"]], skipped, states)
             list(history._link_again())
+            recorded = [state.step for state in states]
             is_whole = len(losses) == len(skipped) == len(history.batches)
+            is_whole &= recorded == sorted(set(recorded) & set(range(1, history.num_steps + 1)))
         except (KeyError, ValueError, IndexError) as error:
             raise TrainingError("checkpoint's history", f"it is incomplete ({error})", "one entry a step") from error
         if not is_whole or history.certificate != certificate:
@@ -108,7 +115,7 @@ class History:
 
     def _link_again(self) -> Iterator[tuple[int, str]]:
         """Compute both chains from their start, and yield each step with its certificate."""
-        recorded = {state.step: state.digest for state in self.states}
+        recorded = {state.step: state.link for state in self.states}
         self.data, self.numbers = _DATA_START, _NUMBERS_START
         for step in range(1, self.num_steps + 1):
             self._link(step, recorded.get(step, b""))

@@ -32,7 +32,7 @@ from trainer.distributed.shards import is_sharded, own_rows, rows_like, slice_li
 
 CHECKPOINT_KIND = "training/checkpoint"
 PARAMETERS, OPTIMIZER, HISTORY_FILE, STATE = "parameters", "optimizer", "history.safetensors", "state.json"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 SMALL_BYTES = 4096
 """Smaller tensors share one file: step counters and router biases change at each step, the file of a frozen layer must not."""
 

@@ -46,12 +46,11 @@ def _add_sample(commands: Any) -> None:
 
 def _presets(options: argparse.Namespace) -> list[dict[str, Any]]:
     """Describe presets: their parameter counts, and how far those are from the published ones."""
-    from trainer.config.presets import PRESETS, preset
+    from trainer.config.presets import PRESETS
     from trainer.model import parameter_count
 
-    for name in options.name or ():
-        preset(name)
-    described = [parameter_count.describe_preset(name, options.vocabulary_size) for name in options.name or PRESETS]
+    presets = [PRESETS[name] for name in options.name or PRESETS.names]
+    described = [parameter_count.describe_preset(preset, options.vocabulary_size) for preset in presets]
     report(parameter_count.sentence(entry) for entry in described)
     return described
 

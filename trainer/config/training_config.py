@@ -1,11 +1,12 @@
-"""Training recipes: a model, its optimizer, its batches. Loads no torch."""
+"""TRAINING_RECIPES: the named trainings, each a model, its optimizer, its batches. Loads no torch."""
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from pipeline.core.errors import ParamsError
 from pipeline.core.params import Params
+from pipeline.core.registry import Registry
 from trainer.config.choices import AttentionChoice, CompileBackend, CompileMode, Precision
 from trainer.config.model import ModelConfig, MuonConfig, OptimizerConfig
 from trainer.config.presets import preset
@@ -94,18 +95,31 @@ def _optimizer(peak_learning_rate: float, num_warmup_steps: int, num_horizon_ste
     )
 
 
+@dataclass(frozen=True)
+class TrainingRecipe:
+    """A named training."""
+
+    name: str
+    config: TrainingConfig
+
+
 _LARGE = {"optimizer": _optimizer(1e-3, 500, 50_000), "batch_rows": 64, "micro_batch_rows": 4}
-TRAINING_RECIPES: dict[str, TrainingConfig] = {
-    "tiny": TrainingConfig(model=preset("tiny"), optimizer=_optimizer(1e-2, 5, 200), batch_rows=4),
-    "small": TrainingConfig(
-        model=preset("small"), optimizer=_optimizer(3e-3, 100, 5_000), batch_rows=64, micro_batch_rows=16
+TRAINING_RECIPES: Registry[TrainingRecipe] = Registry(
+    "training recipe",
+    TrainingRecipe("tiny", TrainingConfig(model=preset("tiny"), optimizer=_optimizer(1e-2, 5, 200), batch_rows=4)),
+    TrainingRecipe(
+        "small",
+        TrainingConfig(
+            model=preset("small"), optimizer=_optimizer(3e-3, 100, 5_000), batch_rows=64, micro_batch_rows=16
+        ),
     ),
-    **{name: TrainingConfig.model_validate({"model": preset(name), **_LARGE}) for name in ("base", "nam52", "nam56r")},
-}
+    *(
+        TrainingRecipe(name, TrainingConfig.model_validate({"model": preset(name), **_LARGE}))
+        for name in ("base", "nam52", "nam56r")
+    ),
+)
 
 
 def training_recipe(name: str) -> TrainingConfig:
     """Return the recipe of that name. Raises ParamsError naming those that exist."""
-    if name not in TRAINING_RECIPES:
-        raise ParamsError(f"training recipe {name}", "it is not known", f"one of {', '.join(sorted(TRAINING_RECIPES))}")
-    return TRAINING_RECIPES[name]
+    return TRAINING_RECIPES[name].config

@@ -5,7 +5,7 @@
     3. A hash of seed, piece and epoch decides for each piece of the row whether it is infilled, and where it is split.
     4. The slots are copied from the memory-mapped file, with the sentinels of infilling; targets are the ids shifted by one.
 
-A mapped row becomes part of a batch in four records: MappedRows, RowOrigins, Block, Batch.
+A mapped row becomes part of a batch in five records: MappedRows, InfillingPieces, RowOrigins, Block, Batch.
 
 Price: about 1 % of the slots are padding, most of it reserved by packing for sentinels (three slots a piece), and no token is
 cropped. Infilling takes about a quarter of the reading speed. There is no shuffle buffer: rows are read in random order, and

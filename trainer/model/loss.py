@@ -12,6 +12,8 @@ from typing import NamedTuple
 from torch import Tensor
 
 from kernels.chunked_cross_entropy import chunked_cross_entropy
+from pipeline.core.declared import type_of
+from pipeline.core.errors import ParamsError
 from pipeline.core.registry import Registry
 from trainer.config.model import ModelConfig
 
@@ -69,9 +71,21 @@ def training_loss(outputs: ModelOutputs, num_divisor_tokens: Tensor | None = Non
         outputs.hidden_MD, outputs.head_VD, outputs.targets_M, outputs.is_trained_M, outputs.config.loss_chunk_tokens
     )
     num_trained = outputs.is_trained_M.sum()
-    terms = {term.name: term.compute(outputs) for term in LOSS_TERMS}
+    terms = {term.name: _value(term, outputs) for term in LOSS_TERMS}
     for value in terms.values():
         loss_sum = loss_sum + value * num_trained
     divisor = (num_trained if num_divisor_tokens is None else num_divisor_tokens).clamp(min=1)
     detached = {name: value.detach() for name, value in terms.items()}
     return loss_sum / divisor, LossMetrics(cross_entropy_sum.detach(), num_trained, detached)
+
+
+def _value(term: LossTerm, outputs: ModelOutputs) -> Tensor:
+    """Compute a term. Raises ParamsError naming one that is no scalar."""
+    value = term.compute(outputs)
+    if isinstance(value, Tensor) and value.ndim == 0 and value.is_floating_point():
+        return value
+    found = (
+        f"it is a tensor of {value.dtype}, shape {tuple(value.shape)}" if isinstance(value, Tensor) else type_of(value)
+    )
+    expected = "a tensor without dimensions, of a type with fractions"
+    raise ParamsError(f"loss term {term.name}", found, expected, "Correct its `compute`.")

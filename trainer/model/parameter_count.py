@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from trainer.config.model import BlockKind, ModelConfig
-from trainer.config.presets import PRESETS, TARGETS
+from trainer.config.presets import Preset
 from trainer.model.blocks.engram import Engram
 from trainer.model.blocks.experts import Experts
 from trainer.model.hybrid import HybridModel
@@ -47,14 +47,14 @@ def count_parameters(model: nn.Module) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
 
 
-def describe_preset(name: str, vocabulary_size: int | None = None) -> dict[str, Any]:
+def describe_preset(preset: Preset, vocabulary_size: int | None = None) -> dict[str, Any]:
     """Return a preset's pattern, letters and counts, and their relative differences from the published counts."""
-    config, target = PRESETS[name], TARGETS[name]
+    config, target = preset.model, preset.target
     size = vocabulary_size or target.vocabulary_size
     found = sizes_of(config, size)
     letters = Counter(config.layer_kinds)
     return {
-        "name": name,
+        "name": preset.name,
         "pattern": config.pattern,
         "depth": config.depth,
         "letters": {str(kind): letters[kind] for kind in BlockKind},

@@ -89,7 +89,7 @@ class AcceptanceGate:
     is_short: bool = False
 
 
-ACCEPTANCE_GATES = Registry[AcceptanceGate]("gate")
+ACCEPTANCE_GATES = Registry[AcceptanceGate]("acceptance gate")
 
 
 def run_gates(
@@ -124,11 +124,11 @@ def _judge(gate: AcceptanceGate, acceptance: AcceptanceRun) -> GateOutcome:
     return GateOutcome(gate.name, passed, detail, round(time.monotonic() - started, 1))
 
 
-def _gate(is_short: bool = False) -> Callable[[Judge], AcceptanceGate]:
-    """Register the function that is decorated as the gate of its name."""
+def _gate(name: str, is_short: bool = False) -> Callable[[Judge], AcceptanceGate]:
+    """Register the function that is decorated as the gate of that name."""
 
     def register(judge: Judge) -> AcceptanceGate:
-        gate = AcceptanceGate(judge.__name__, judge, is_short)
+        gate = AcceptanceGate(name, judge, is_short)
         ACCEPTANCE_GATES.register(gate)
         return gate
 
@@ -153,20 +153,20 @@ _LOOKING = f"evaluating held-out rows after step {EVALUATE_EVERY}"
 # The gates.
 
 
-@_gate()
+@_gate("two_runs_are_equal")
 def two_runs_are_equal(acceptance: AcceptanceRun) -> str:
     """Compare the same run in two processes."""
     return _equal(acceptance.straight, acceptance.train("again"))
 
 
-@_gate(is_short=True)
+@_gate("two_runs_in_one_process_equal_two_processes", is_short=True)
 def two_runs_in_one_process_equal_two_processes(acceptance: AcceptanceRun) -> str:
     """Compare two runs in one process with one of its own: no state of the first reaches the second."""
     results = acceptance.repeat_straight("as-it-is", "first", "second")
     return " and ".join(_equal(acceptance.straight, result) for result in results)
 
 
-@_gate()
+@_gate("killed_between_saves_and_resumed")
 def killed_between_saves_and_resumed(acceptance: AcceptanceRun) -> str:
     """Kill one run before its first save, at a save and after it, and resume each time."""
     steps = (1, SAVE_EVERY, SAVE_EVERY + 1)
@@ -176,7 +176,7 @@ def killed_between_saves_and_resumed(acceptance: AcceptanceRun) -> str:
     return f"killed after steps {steps}; {detail}"
 
 
-@_gate()
+@_gate("killed_at_the_end_of_an_epoch_and_resumed")
 def killed_at_the_end_of_an_epoch_and_resumed(acceptance: AcceptanceRun) -> str:
     """Kill a run at the step whose batch holds the first row of the next epoch."""
     short, run = acceptance.short, "epochs-killed"
@@ -187,7 +187,7 @@ def killed_at_the_end_of_an_epoch_and_resumed(acceptance: AcceptanceRun) -> str:
     return f"{num_rows} rows an epoch, killed after step {step}; {detail}"
 
 
-@_gate()
+@_gate("killed_inside_an_evaluation_and_resumed")
 def killed_inside_an_evaluation_and_resumed(acceptance: AcceptanceRun) -> str:
     """Kill a run during an evaluation; an evaluation changes nothing."""
 
@@ -197,7 +197,7 @@ def killed_inside_an_evaluation_and_resumed(acceptance: AcceptanceRun) -> str:
     return _equal(acceptance.straight, acceptance.resume_killed("looking", is_evaluating, *_LOOK))
 
 
-@_gate()
+@_gate("killed_inside_a_save_and_resumed")
 def killed_inside_a_save_and_resumed(acceptance: AcceptanceRun) -> str:
     """Kill a run while it writes a checkpoint: this one or the one before is left, complete."""
     scratch = acceptance.store.root / "tmp" / "runs" / "killed-saving"
@@ -210,7 +210,7 @@ def killed_inside_a_save_and_resumed(acceptance: AcceptanceRun) -> str:
     return f"the save was {'complete' if is_whole else 'interrupted'}; {detail}"
 
 
-@_gate()
+@_gate("any_number_of_workers")
 def any_number_of_workers(acceptance: AcceptanceRun) -> str:
     """Compare runs with different numbers of loader workers."""
     for number in ("1", "4"):
@@ -218,7 +218,7 @@ def any_number_of_workers(acceptance: AcceptanceRun) -> str:
     return "0, 1 and 4 loader workers equal"
 
 
-@_gate(is_short=True)
+@_gate("one_micro_batch_is_no_accumulation", is_short=True)
 def one_micro_batch_is_no_accumulation(acceptance: AcceptanceRun) -> str:
     """Compare accumulation over one micro-batch with none. The checkpoint names its configuration, which differs."""
     rows = str(acceptance.straight["config"]["batch_rows"])
@@ -226,7 +226,7 @@ def one_micro_batch_is_no_accumulation(acceptance: AcceptanceRun) -> str:
     return _equal(acceptance.straight, whole, [name for name in SAME if name != "checkpoint_id"])
 
 
-@_gate(is_short=True)
+@_gate("any_number_of_ranks", is_short=True)
 def any_number_of_ranks(acceptance: AcceptanceRun) -> str:
     """Compare four micro-batches on one process with two and, in a whole run, four."""
     steps, more = 3, ("--micro-batch-rows", "1")
@@ -237,7 +237,7 @@ def any_number_of_ranks(acceptance: AcceptanceRun) -> str:
     return f"{counts} equal after {steps} steps"
 
 
-@_gate()
+@_gate("sharded_over_any_number_of_ranks")
 def sharded_over_any_number_of_ranks(acceptance: AcceptanceRun) -> str:
     """Compare parameters sharded over ranks with one process, and resume from each on the other."""
     steps, plain = 4, ("--micro-batch-rows", "1")
@@ -253,7 +253,7 @@ def sharded_over_any_number_of_ranks(acceptance: AcceptanceRun) -> str:
     return f"{counts} ranks, to and from one process: equal after {steps} steps"
 
 
-@_gate()
+@_gate("killed_while_accumulating_and_resumed")
 def killed_while_accumulating_and_resumed(acceptance: AcceptanceRun) -> str:
     """Kill a run that accumulates gradients."""
     more, run = ("--micro-batch-rows", "2"), "accumulated-killed"
@@ -261,7 +261,7 @@ def killed_while_accumulating_and_resumed(acceptance: AcceptanceRun) -> str:
     return _equal(acceptance.train("accumulated", *more), acceptance.resume_killed(run, is_time, *more))
 
 
-@_gate(is_short=True)
+@_gate("a_batch_size_change_keeps_the_data_order", is_short=True)
 def a_batch_size_change_keeps_the_data_order(acceptance: AcceptanceRun) -> str:
     """Resume with another batch size: the next rows are those at the same logical position."""
     before = acceptance.train("smaller", steps=SAVE_EVERY)
@@ -275,7 +275,7 @@ def a_batch_size_change_keeps_the_data_order(acceptance: AcceptanceRun) -> str:
     return f"from {rows // 2} to {rows} rows at position {before['loader']['position']}: the same rows, fork recorded"
 
 
-@_gate(is_short=True)
+@_gate("telemetry_changes_nothing", is_short=True)
 def telemetry_changes_nothing(acceptance: AcceptanceRun) -> str:
     """Compare runs with and without metrics, TensorBoard file and progress."""
     detail = _equal(acceptance.straight, acceptance.train("silent", "--telemetry", "off"))
@@ -284,7 +284,7 @@ def telemetry_changes_nothing(acceptance: AcceptanceRun) -> str:
     return detail
 
 
-@_gate(is_short=True)
+@_gate("a_planted_race_is_caught", is_short=True)
 def a_planted_race_is_caught(acceptance: AcceptanceRun) -> str:
     """Add a sum in random order to a training: the certificate must change."""
     one, other = acceptance.repeat_straight("with-race", "racy-1", "racy-2")
@@ -293,7 +293,7 @@ def a_planted_race_is_caught(acceptance: AcceptanceRun) -> str:
     return "a sum in random order: the certificates differ"
 
 
-@_gate(is_short=True)
+@_gate("decoding_equals_the_full_pass", is_short=True)
 def decoding_equals_the_full_pass(acceptance: AcceptanceRun) -> str:
     """Compare the scores of a checkpoint token by token, with carried state, to those of the full pass."""
     error, num_tokens = decoding_error(acceptance.store, acceptance.straight["checkpoint_id"])
@@ -302,7 +302,7 @@ def decoding_equals_the_full_pass(acceptance: AcceptanceRun) -> str:
     return f"{num_tokens} tokens of packed rows: within {error:.0e} of the largest score"
 
 
-@_gate(is_short=True)
+@_gate("a_feature_that_is_off_is_never_built", is_short=True)
 def a_feature_that_is_off_is_never_built(acceptance: AcceptanceRun) -> str:
     """Build a model without its Engram branch: it has no tensor of it, and the others have the same initial values."""
     left, moved, count = changes_without_engram()
@@ -311,7 +311,7 @@ def a_feature_that_is_off_is_never_built(acceptance: AcceptanceRun) -> str:
     return f"no tensor of the Engram branch, the other {count} have the same initial values"
 
 
-@_gate()
+@_gate("a_damaged_checkpoint_is_refused")
 def a_damaged_checkpoint_is_refused(acceptance: AcceptanceRun) -> str:
     """Refuse a flipped bit, a missing byte, another kind of object and another seed."""
     first = acceptance.train("damaged", steps=1)["checkpoint_id"]

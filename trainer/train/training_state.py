@@ -214,6 +214,7 @@ class Training:
         else:
             self.run_data.restore([Adoption(**adoption) for adoption in checkpoint.adoptions])
             self._plan_attention()
+            self._refuse_other_packing(checkpoint)
             self.position = self.loader.position_of(checkpoint.loader)
         checkpoints.restore_model(self.model, checkpoint.parameters)
         checkpoints.restore_optimizer(self.optimizer, self.model, checkpoint.optimizer)
@@ -222,7 +223,15 @@ class Training:
         if changes:
             self.forks.append({"step": checkpoint.step, "fields": dict(changes)})
 
+    def _refuse_other_packing(self, checkpoint: Checkpoint) -> None:
+        """Raise TrainingError where a checkpoint describes other rows than those that its snapshots have."""
+        found, own = dict(checkpoint.packing), self.run_data.packing
+        if found != own:
+            subject = f"checkpoint of step {checkpoint.step}"
+            raise TrainingError(subject, f"its rows are {found}", f"those of its snapshot, {own}", _OTHER_ROWS)
 
+
+_OTHER_ROWS = "It contradicts itself. Resume an earlier one: `python -m trainer checkpoints list` shows them."
 _LOSS_SPIKE = (
     "Nothing was saved since they began. Resume the last checkpoint to a later step, start a new run with a lower learning "
     "rate, or inspect the batch."

@@ -3,7 +3,18 @@
 from typing import NoReturn
 
 from pipeline.build.canaries.memory_build import Alteration, Changes, MadeOutput
-from pipeline.build.canaries.offense import Offense, after, altered, column, every, first, of_part, row_lost
+from pipeline.build.canaries.offense import (
+    Offense,
+    after,
+    altered,
+    column,
+    drop_without_row,
+    every,
+    first,
+    of_part,
+    row_from_nowhere,
+    row_lost,
+)
 from pipeline.build.canaries.sound_sources import SOUND, SOUND_HELD_OUT
 from pipeline.core.errors import DigestError
 from pipeline.core.table_names import FILES
@@ -34,4 +45,6 @@ COLLECT_OFFENSES = (
         after(*(altered(("collect", name), _ONLY_EVIDENCE) for name in (SOUND, SOUND_HELD_OUT))),
     ),
     row_lost("collect", FILES),
+    row_from_nowhere("collect", FILES),
+    drop_without_row("collect"),
 )

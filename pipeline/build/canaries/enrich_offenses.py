@@ -6,7 +6,17 @@ from dataclasses import replace
 from typing import Any
 
 from pipeline.build.canaries.memory_build import Alteration, Changes, MadeOutput
-from pipeline.build.canaries.offense import Offense, after, altered, column, every, first, of_part, row_lost
+from pipeline.build.canaries.offense import (
+    Offense,
+    after,
+    altered,
+    column,
+    every,
+    first,
+    of_part,
+    row_from_nowhere,
+    row_lost,
+)
 from pipeline.build.canaries.sound_sources import SOUND, SOUND_HELD_OUT
 from pipeline.core.records import Provenance
 from pipeline.core.table_names import ENRICHED
@@ -76,4 +86,5 @@ ENRICH_OFFENSES = (
         control=_all(Provenance.SYNTAX_ONLY),
     ),
     row_lost("enrich", ENRICHED),
+    row_from_nowhere("enrich", ENRICHED),
 )

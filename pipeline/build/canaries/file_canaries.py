@@ -1,4 +1,4 @@
-"""Canaries in files and archives, made at run time and sent through `run_stage` in a scratch store.
+"""Canaries in files, made at run time and sent through the stages in memory, and in archives, sent to a scratch store.
 
 Each is a file of a made source and the fate that it must have. One that is missed means that a rule no longer works, whatever
 the corpus is. To add one, add it to `_plant()`.
@@ -8,21 +8,19 @@ import hashlib
 import io
 import tarfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipeline.build.build import Build, BuildRequest, open_build
+from pipeline.build.build import BuildRequest, open_build
+from pipeline.build.canaries.memory_build import MemoryBuild
+from pipeline.build.canaries.sound_sources import local_pin
 from pipeline.build.recipes import CorpusParams
 from pipeline.build.run_stage import run_stages
-from pipeline.build.stage_objects import parts_of
 from pipeline.contracts.part import DUPLICATES_PART
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES
-from pipeline.pins.local_tree import tree_digest
 from pipeline.pins.pins import SourcePin
 from pipeline.stages.collect.kinds.archive import ArchivePin
-from pipeline.stages.collect.kinds.local import LocalPin
 from pipeline.stages.normalize.contamination.evaluation_items import shipped_items
 from pipeline.store.store import Store
 
@@ -32,7 +30,7 @@ CanaryRow = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Canary:
-    """A planted file. `fates` are `kept` or the drop reasons that may catch it; `check` must hold for a kept one's document."""
+    """A planted file. `fates` are `kept` or the drop reasons that may catch it; `check` must hold for its document or its drop."""
 
     source: str
     path: str
@@ -53,10 +51,10 @@ def send_files(root: Path, params: CorpusParams) -> dict[str, bool]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(canary.content)
     sources = sorted({canary.source for canary in canaries})
-    pins = tuple(_local_pin(name, root / "trees" / name) for name in sources)
-    with _scratch_build(root, params, pins) as build:
-        *_, normalized = run_stages(build, "normalize")
-        fates = _fates(build.store, normalized.object_id)
+    pins = tuple(local_pin(name, root / "trees" / name) for name in sources)
+    build = MemoryBuild(params.model_copy(update={"held_out": ()}), pins, root)
+    build.run("normalize")
+    fates = _fates(build)
     return {canary.name: _is_caught(canary, fates) for canary in canaries}
 
 
@@ -76,31 +74,20 @@ def send_archives(root: Path, params: CorpusParams) -> dict[str, bool]:
         sha256 = hashlib.sha256(content).hexdigest()
         pins.append(ArchivePin(name=name, path=path, sha256=sha256, declared_license="MIT"))
     wrong = pins[0].model_copy(update={"name": "canary-wrong-digest", "sha256": "0" * 64})
-    with _scratch_build(root, params, (*pins, wrong)) as build:
-        *_, result = run_stages(build, "collect")
+    ordered = tuple(sorted((*pins, wrong), key=lambda pin: pin.name))
+    with open_build(BuildRequest("canaries", params, ordered, "canaries"), Store(root / "store")) as build:
+        *_, result = run_stages(build, until="collect")
     return {pin.name: result.blocked and pin.name in result.failures for pin in (*pins, wrong)}
 
 
-def _scratch_build(root: Path, params: CorpusParams, pins: tuple[SourcePin, ...]) -> AbstractContextManager[Build]:
-    ordered = tuple(sorted(pins, key=lambda pin: pin.name))
-    request = BuildRequest("canaries", params.model_copy(update={"held_out": ()}), ordered, "canaries")
-    return open_build(request, Store(root / "store"))
-
-
-def _local_pin(name: str, path: Path) -> LocalPin:
-    return LocalPin(name=name, path=path, digest=tree_digest(path), declared_license="MIT")
-
-
-def _fates(store: Store, normalize_id: str) -> dict[str, tuple[str, CanaryRow]]:
-    parts = parts_of(store.read(normalize_id))
-    duplicates = store.read(parts.pop(DUPLICATES_PART)).table(DUPLICATES).to_pylist()
-    lost = {f"{row['source']}/{row['path']}": str(row["reason"]) for row in duplicates}
+def _fates(build: MemoryBuild) -> dict[str, tuple[str, CanaryRow]]:
+    parts = build.parts("normalize")
+    lost = {f"{row['source']}/{row['path']}": row["reason"] for row in parts.pop(DUPLICATES_PART).rows(DUPLICATES)}
     fates: dict[str, tuple[str, CanaryRow]] = {}
-    for object_id in parts.values():
-        part = store.read(object_id)
-        for row in part.table(DROPPED).to_pylist():
+    for part in parts.values():
+        for row in part.rows(DROPPED):
             fates[f"{row['source']}/{row['path']}"] = (row["reason"], row)
-        for row in part.table(DOCUMENTS).to_pylist():
+        for row in part.rows(DOCUMENTS):
             name = f"{row['source']}/{row['path']}"
             fates[name] = (lost.get(name, _KEPT), row)
     return fates
@@ -110,7 +97,7 @@ def _is_caught(canary: Canary, fates: Mapping[str, tuple[str, CanaryRow]]) -> bo
     if canary.name not in fates:
         return False
     fate, document = fates[canary.name]
-    return fate in canary.fates and (fate != _KEPT or canary.check(document))
+    return fate in canary.fates and canary.check(document)
 
 
 def _plant() -> list[Canary]:
@@ -128,17 +115,31 @@ def _secrets() -> list[Canary]:
         "address.cpp": "8.8." + "4.4",
         "home.cpp": "/home/" + "canary/project/build",
     }
+    in_comments = {path: (f"/* {secret} */\n", secret) for path, secret in planted.items()}
     return [
-        Canary("canary-secrets", path, _code(path, f"/* {secret} */\n"), check=_without(secret))
-        for path, secret in planted.items()
+        Canary("canary-secrets", path, _code(path, head), check=_without(secret))
+        for path, (head, secret) in {**in_comments, **_lines_of_code()}.items()
     ]
+
+
+def _lines_of_code() -> dict[str, tuple[str, str]]:
+    """Return lines that hold a secret in code, by path, each with the lines of it that must not be left."""
+    half, other = "ghp_" + "0123456789abcdefghij", "ABCDEFGHIJ" + "012345"
+    token, password = half + other, "q7Zr" + "Kx2vTe9w"
+    return {
+        "call.cpp": (f'auto client = connect(from("{token}")); // pragma: allowlist secret\n', token),
+        "adjacent.cpp": (f'const char* forge = "{half}" /* and */ "{other}";\n', f"{half}\n{other}"),
+        "connection.cpp": (f'open("postgres://admin:{password}@db.sluice-canary.dev/x");\n', password),
+        "include.cpp": (f'#include "{token}/first.h"\n', token),
+    }
 
 
 def _licenses() -> list[Canary]:
     def tagged(path: str, expression: str, *fates: str) -> Canary:
         tag = "SPDX-License-" + f"Identifier: {expression}"
-        return Canary("canary-licenses", path, _code(path, f"// {tag}\n"), fates)
+        return Canary("canary-licenses", path, _code(path, f"// {tag}\n"), fates, _quotes_no(secret))
 
+    secret = "AKIA" + "QWERTYUIOPASDFGH"
     refused = ("license_refused", "license_unknown", "license_quarantined")
     return [
         tagged("copyleft.cpp", "GPL-3.0-only", *refused),
@@ -147,6 +148,7 @@ def _licenses() -> list[Canary]:
         tagged("unknown.cpp", "MIT/X11", *refused),
         tagged("reference.cpp", "LicenseRef-Proprietary", *refused),
         tagged("both.cpp", "MIT AND GPL-2.0-only", *refused),
+        tagged("secret.cpp", f"MIT AND {secret}", *refused),
         tagged("either.cpp", "MIT OR GPL-2.0-only", _KEPT),
         Canary("canary-licenses", "third_party/vendored.cpp", _code("vendored"), refused),
     ]
@@ -211,6 +213,10 @@ def _code(name: str, head: str = "") -> bytes:
     stem = "".join(letter if letter.isalnum() else "_" for letter in name)
     lines = [f"int {stem}_{n}(int {stem}_x{n}) {{ return {stem}_x{n} * {n + 3} + {n * n}; }}" for n in range(24)]
     return (head + "\n".join(lines) + "\n").encode()
+
+
+def _quotes_no(secret: str) -> Callable[[CanaryRow], bool]:
+    return lambda row: not any(secret in value for value in row.values() if isinstance(value, str))
 
 
 def _without(secret: str) -> Callable[[CanaryRow], bool]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipeline.build.audit import asked_for
 from pipeline.build.engine import measured
 from pipeline.build.recipes import CorpusParams
 from pipeline.build.run_stage import judged
@@ -90,6 +91,10 @@ class MemoryObject:
         table = self.output.tables[name]
         return table if columns is None else table.select(list(columns))
 
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        """Return the rows of the table `name`."""
+        return list(self.table(name).to_pylist())
+
     def json(self, name: str) -> Any:
         """Parse a JSON file, the report included."""
         return json.loads(self._content(name))
@@ -107,7 +112,7 @@ class MemoryObject:
 
 @dataclass
 class MemoryBuild:
-    """The stages over `pins`, each run once soundly by `run_all`, and again with changes by `verdicts`.
+    """The stages over `pins`, each run once soundly by `run`, and again with changes by `verdicts`.
 
     `stand_ins` make, by name, the outputs of part functions that would start a program or send canaries.
     """
@@ -115,21 +120,26 @@ class MemoryBuild:
     params: CorpusParams
     pins: Sequence[SourcePin]
     folder: Path
-    stand_ins: Mapping[str, Callable[[PartJob], PartOutput]]
+    stand_ins: Mapping[str, Callable[[PartJob], PartOutput]] = field(default_factory=dict)
     objects: dict[str, MemoryObject] = field(default_factory=dict)
     stages: dict[str, MemoryObject] = field(default_factory=dict)
     made: dict[str, MadeOutput] = field(default_factory=dict)
 
-    def run_all(self) -> dict[str, GateVerdict]:
-        """Run every stage soundly, and return the verdict of every gate."""
+    def run(self, until: str = STAGES.names[-1]) -> dict[str, GateVerdict]:
+        """Run every stage up to `until` soundly, and return the verdict of every gate."""
         verdicts: dict[str, GateVerdict] = {}
-        for stage in STAGES.names:
+        for stage in STAGES.names[: STAGES.names.index(until) + 1]:
             output, judged = self._run(stage, NO_CHANGES)
             inputs = {f"part/{name}": object_id for name, object_id in output.parts.items()}
             content = PartOutput({}, output.report, output.files)
             self.stages[stage] = self.add(f"{stage}/stage", inputs, content, digest([stage]))
             verdicts |= judged
         return verdicts
+
+    def parts(self, stage: str) -> dict[str, MemoryObject]:
+        """Return the parts that a stage made soundly, by name."""
+        inputs = self.stages[stage].inputs
+        return {label.removeprefix("part/"): self.objects[object_id] for label, object_id in inputs.items()}
 
     def verdicts(self, stage: str, changes: Changes) -> dict[str, GateVerdict]:
         """Run one stage with changes, in its own parts or in those of stages before, and return the verdicts of its gates."""
@@ -141,7 +151,7 @@ class MemoryBuild:
 
     def _run(self, stage: str, changes: Changes) -> tuple[StageOutput, dict[str, GateVerdict]]:
         context = _Context(self, stage, changes)
-        output, verdicts = judged(STAGES[stage], context)
+        output, verdicts = judged(STAGES[stage], context, asked_for(self.pins, self.params))
         return output, {verdict.gate: verdict for verdict in verdicts}
 
 
@@ -175,8 +185,7 @@ class _Context:
         return {} if before is None else self.upstream(before)
 
     def _upstream(self, stage: str) -> Mapping[str, str]:
-        parts = {label.removeprefix("part/"): found for label, found in self.build.stages[stage].inputs.items()}
-        return {name: self._altered(stage, name, object_id) for name, object_id in parts.items()}
+        return {name: self._altered(stage, name, made.object_id) for name, made in self.build.parts(stage).items()}
 
     def upstream_id(self, stage: str) -> str:
         if stage not in self.build.stages:

@@ -8,8 +8,10 @@ from pipeline.build.canaries.offense import (
     after,
     altered,
     column,
+    drop_without_row,
     first,
     of_part,
+    row_from_nowhere,
     row_lost,
     rows_added,
     table_changed,
@@ -70,9 +72,21 @@ NORMALIZE_OFFENSES = (
     ),
     of_part(
         "secret_in_a_text",
-        ["no_secret_is_left"],
+        ["no_secret_is_left", "no_known_secret_is_left"],
         "normalize",
         column(DOCUMENTS, "text", first(lambda text: f"{text}// {_SECRET}\n")),
+    ),
+    of_part(
+        "secret_in_the_evidence_of_a_license",
+        ["no_known_secret_is_left"],
+        "normalize",
+        column(DOCUMENTS, "license_detail", first(lambda detail: f"{detail} AND {_SECRET}")),
+    ),
+    of_part(
+        "secret_in_the_detail_of_a_drop",
+        ["no_known_secret_is_left"],
+        "normalize",
+        rows_added(DROPPED, lambda rows: [{**row, "detail": _SECRET} for row in _many_dropped(rows)[:1]]),
     ),
     of_part(
         "solution_in_a_text",
@@ -101,4 +115,6 @@ NORMALIZE_OFFENSES = (
         table_changed(KEPT, lambda table: table.slice(0, 0)),
     ),
     row_lost("normalize", DOCUMENTS),
+    row_from_nowhere("normalize", DOCUMENTS),
+    drop_without_row("normalize"),
 )

@@ -13,6 +13,7 @@ import pyarrow as pa
 from pipeline.build.canaries.memory_build import NO_CHANGES, Alteration, Changes
 from pipeline.build.canaries.sound_sources import SOUND
 from pipeline.contracts.part import PartOutput
+from pipeline.contracts.stage_report import StageReport
 
 
 @dataclass(frozen=True)
@@ -99,3 +100,19 @@ def row_lost(stage: str, table: str, where: str | None = None) -> Offense:
     """Return the offense of a row that a stage does not store; of `verify`, of one that is missing in what it names."""
     lost = table_changed(table, lambda found: found.slice(1))
     return of_part(f"row_lost_in_{stage}", [f"no_row_lost_in_{stage}"], where or stage, lost)
+
+
+def row_from_nowhere(stage: str, table: str) -> Offense:
+    """Return the offense of a row that a stage stores twice: nothing is lost by it."""
+    doubled = rows_added(table, lambda rows: rows[-1:])
+    return of_part(f"row_from_nowhere_in_{stage}", [f"no_row_lost_in_{stage}"], stage, doubled)
+
+
+def drop_without_row(stage: str) -> Offense:
+    """Return the offense of a report that counts a drop which no table lists."""
+
+    def misreport(report: StageReport) -> StageReport:
+        return replace(report, dropped={**report.dropped, "of_no_row": 1})
+
+    changes = Changes((Alteration(stage, SOUND, report=misreport),))
+    return Offense(f"drop_without_row_in_{stage}", (f"no_row_lost_in_{stage}",), changes)

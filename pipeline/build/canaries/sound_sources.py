@@ -36,10 +36,11 @@ def write_sound_sources(folder: Path) -> tuple[SourcePin, ...]:
         (folder / name).mkdir(parents=True)
         for path, text in files.items():
             (folder / name / path).write_text(text)
-    return tuple(_pin(name, folder / name) for name in sorted(trees))
+    return tuple(local_pin(name, folder / name) for name in sorted(trees))
 
 
-def _pin(name: str, path: Path) -> LocalPin:
+def local_pin(name: str, path: Path) -> LocalPin:
+    """Return the pin of a folder of canaries."""
     return LocalPin(name=name, path=path, digest=tree_digest(path), declared_license="MIT")
 
 

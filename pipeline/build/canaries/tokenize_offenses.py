@@ -1,6 +1,6 @@
 """Offenses for the gates of tokenize."""
 
-from pipeline.build.canaries.offense import Offense, after, altered, row_lost, table_changed
+from pipeline.build.canaries.offense import Offense, after, altered, row_from_nowhere, row_lost, table_changed
 from pipeline.build.canaries.sound_sources import SOUND, SOUND_HELD_OUT
 from pipeline.core.records import Split
 from pipeline.core.table_names import PACKED, TOKENS
@@ -14,4 +14,5 @@ TOKENIZE_OFFENSES = (
         after(*(altered(("tokenize", name), _EMPTY) for name in (SOUND, SOUND_HELD_OUT))),
     ),
     row_lost("tokenize", TOKENS),
+    row_from_nowhere("tokenize", TOKENS),
 )

@@ -1,7 +1,7 @@
 """Offenses for the gates of verify: stored tokens, rows and answers that are not what they should be."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -70,24 +70,38 @@ def _one_more(values: list[int]) -> list[int]:
     return [value + 1 for value in values]
 
 
-def _commit_of_pieces(table: str, index: int) -> Alter:
-    """Make every piece of every row one of the commit `index`."""
-    name = "file_local_commit_indices"
-    return lambda output: column(
-        table, name, lambda _: [[index] * n for n in output.tables[table]["num_docs"].to_pylist()]
-    )(output)
+def _commits(documents: Sequence[int], in_row: Sequence[int] | None, file: str | None = "file") -> Changes:
+    """Make the first documents commits of a file, and the rows a single one with a piece of each, which says `in_row` of them."""
+    said: dict[str, list[Any]] = {"filepath_stable_id": [file], "file_local_commit_indices": [in_row]}
+    return altered("tokenize", lambda output: _as_commits(output, documents, said))
 
 
-def _commits(index_in_rows: int) -> Changes:
-    """Make the one held-out document the commit 0 of a file, and say of its rows that they hold the commit `index_in_rows`."""
-    rows, file = PACKED[Split.HELD_OUT], every("file")
-    columns = (
-        column(TOKENS, "filepath_stable_id", file),
-        column(TOKENS, "file_local_commit_index", every(0)),
-        column(rows, "filepath_stable_id", file),
-        _commit_of_pieces(rows, index_in_rows),
+def _as_commits(output: PartOutput, documents: Sequence[int], said: Mapping[str, Sequence[Any]]) -> PartOutput:
+    tokens, row, num = output.tables[TOKENS], output.tables[_ROWS].slice(0, 1), len(documents)
+    others: list[Any] = [None] * (tokens.num_rows - num)
+    commits = {"filepath_stable_id": ["file"] * num + others, "file_local_commit_index": [*documents, *others]}
+    pieces = _a_piece_of_each(tokens["document_id"].to_pylist()[:num])
+    return replace(
+        output, tables={**output.tables, TOKENS: _with(tokens, commits), _ROWS: _with(row, {**pieces, **said})}
     )
-    return after(*(altered(("tokenize", SOUND_HELD_OUT), change) for change in columns))
+
+
+def _a_piece_of_each(names: list[str]) -> dict[str, list[Any]]:
+    """Return the columns of one row that describe its pieces: one token of each document."""
+    ones = [1] * len(names)
+    return {"source_doc_ids": [names], "piece_indices": [[0] * len(names)], "source_doc_token_lengths": [ones]}
+
+
+def _with(table: pa.Table, columns: Mapping[str, Sequence[Any]]) -> pa.Table:
+    """Return a table with other values in some columns."""
+    for name, values in columns.items():
+        field = table.schema.field(name)
+        table = table.set_column(table.schema.get_field_index(name), field, pa.array(values, type=field.type))
+    return table
+
+
+def _commit(name: str, changes: Changes) -> Offense:
+    return Offense(name, ("commits_are_in_order",), changes, control=_IN_ORDER)
 
 
 def _of_another_version(table: pa.Table) -> pa.Table:
@@ -187,6 +201,7 @@ _TOKEN_OFFENSES = (
     ),
 )
 
+_IN_ORDER = _commits((0, 1), (0, 1))
 _ROW_OFFENSES = (
     of_part(
         "schema_of_another_version",
@@ -217,12 +232,11 @@ _ROW_OFFENSES = (
     ),
     _rows("share_that_nothing_read", "fractions_are_the_tokens_own", "build_aware_fraction", lambda _: 0.5),
     _rows("row_in_another_split", "documents_are_rebuilt_from_rows", "split", lambda _: str(Split.HELD_OUT)),
-    Offense(
-        "commit_out_of_order",
-        ("commits_are_in_order",),
-        _commits(1),
-        control=_commits(0),
-    ),
+    _commit("commit_before_an_earlier_one", _commits((1, 0), (1, 0))),
+    _commit("commit_left_out_of_a_row", _commits((0, 2), (0, 2))),
+    _commit("commit_that_is_another", _commits((0, 1), (1, 2))),
+    _commit("commit_of_another_file", _commits((0, 1), (0, 1), "another file")),
+    _commit("row_that_names_no_commit", _commits((0, 1), None, None)),
     _rows("id_changed_in_a_mapped_row", "training_rows_equal_packed_rows", "input_ids", _other, _MAPPED),
     _rows("length_changed_in_a_mapped_row", "training_rows_equal_packed_rows", "lengths", _other, _MAPPED),
     _rows("piece_of_another_name", "training_rows_equal_packed_rows", "piece_ids", lambda ids: [7] * len(ids), _MAPPED),

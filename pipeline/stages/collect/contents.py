@@ -1,12 +1,14 @@
 """SourceContents: the files of a source, each read or skipped with a reason; and ReadOptions, what a reader is given."""
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from pipeline.core.errors import ArchiveError
 from pipeline.core.languages import is_source
 from pipeline.core.records import FileModification
+from pipeline.pins.local_tree import printable_path
 from pipeline.pins.selection import Selection, is_license_evidence
 from pipeline.stages.collect.params import CollectParams
 
@@ -81,12 +83,77 @@ class ReadOptions:
         is_kept = self.keeps_tree and reason == "other_language" and num_bytes <= self.limits.max_file_bytes
         return SkippedFile(path, num_bytes, reason, detail, read() if is_kept else None)
 
-    def check_path(self, subject: str, num_bytes: int, depth: int) -> None:
-        """Raise ArchiveError about `subject` if the path of a member is too long or too deep."""
+    def subject_of(self, name: str) -> str:
+        """Return the subject of an error about a member or file of the source."""
+        return f"{self.source}: {printable_path(name)[:200]!r}"
+
+    def checked_path(self, name: str) -> str:
+        """Return the path of a member, line or entry of a tree: printable, without `.` and empty parts.
+
+        `name` may hold surrogates for bytes that are not UTF-8. The rule is the same for all kinds of sources; the path of the top
+        folder is empty. Raises ArchiveError naming the member.
+        """
+        subject, flaw = self.subject_of(name), _flaw_of_name(name)
+        if flaw:
+            raise ArchiveError(subject, flaw, "a path inside the archive", LEAVE_OUT)
+        num_bytes = len(name.encode("utf-8", "surrogateescape"))
         if num_bytes > self.limits.max_path_bytes:
             raise over_limit(subject, f"its path has {num_bytes} bytes", f"{self.limits.max_path_bytes}")
+        depth = name.replace("\\", "/").count("/")
         if depth > self.limits.max_depth:
             raise over_limit(subject, f"is {depth} folders deep", f"{self.limits.max_depth}")
+        return printable_path("/".join(part for part in name.split("/") if part not in ("", ".")))
+
+    def refuse_clashes(self, paths: Iterable[str]) -> None:
+        """Raise ArchiveError if selected paths clash. `exclude` takes one of them away."""
+        seen = SeenPaths()
+        clashes = [clash for path in paths if (clash := seen.clash(path))]
+        if clashes:
+            found = "; ".join(sorted(clashes)[:_MAX_CLASHES]) + (f"; {len(clashes)} in all" if len(clashes) > 1 else "")
+            raise ArchiveError(self.source, found, _APART, _EXCLUDE_ONE)
+
+
+class SeenPaths:
+    """The paths of a source so far. Two clash if they are equal once case is folded and characters are composed: some systems
+    take them for one; and if one is below the other, which is a file.
+    """
+
+    def __init__(self) -> None:
+        self._files: dict[str, str] = {}
+        self._folders: dict[str, str] = {}
+
+    def clash(self, *paths: str) -> str:
+        """Return how one of the paths clashes with an earlier one, or the empty string: then all of them are kept."""
+        found = next((clash for path in paths if (clash := self._clash(path))), "")
+        for path in () if found else paths:
+            folded = _folded(path)
+            self._files[folded] = path
+            self._folders.update((above, path) for above in _folders_of(folded))
+        return found
+
+    def _clash(self, path: str) -> str:
+        folded = _folded(path)
+        if folded in self._files:
+            one, other = sorted([self._files[folded], path])
+            return f"{one!r} and {other!r} collide"
+        if folded in self._folders:
+            return _below(self._folders[folded], path)
+        above = next((above for above in _folders_of(folded) if above in self._files), None)
+        return "" if above is None else _below(path, self._files[above])
+
+
+def _folded(path: str) -> str:
+    if path.isascii():
+        return path.lower()
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
+
+
+def _folders_of(path: str) -> list[str]:
+    return [path[:at] for at, character in enumerate(path) if character == "/"]
+
+
+def _below(path: str, file: str) -> str:
+    return f"{path!r} is below {file!r}, which is not a folder"
 
 
 def over_limit(subject: str, found: str, limit: str) -> ArchiveError:
@@ -95,7 +162,13 @@ def over_limit(subject: str, found: str, limit: str) -> ArchiveError:
     return ArchiveError(subject, found, f"at most {limit}", remedy)
 
 
-def flaw_of_name(name: str) -> str:
+LEAVE_OUT = "The source is not used; choose another release or leave it out."
+_APART = "paths that differ in more than case, each in a folder"
+_EXCLUDE_ONE = "The source is not used; name one of each two in the pin's `exclude`."
+_MAX_CLASHES = 5
+
+
+def _flaw_of_name(name: str) -> str:
     """Return how a member's name leaves its archive, or the empty string. A backslash counts as a separator."""
     parts = name.replace("\\", "/").split("/")
     if not name:

@@ -1,18 +1,20 @@
-"""Listings of sources: the names that bytes hold, by readers of their own, to compare with what collect read.
+"""Listings of sources: the names that bytes hold and the ids of their contents, by readers of their own.
 
-They share no code with the readers of files: tar headers and zip directories are walked here by their specifications (POSIX pax,
-GNU tar, PKWARE's APPNOTE), a commit is listed by `git ls-tree`, lines are parsed one by one. Hostile bytes are refused before: they
-are listed once they were read.
+They share no code with the readers of files: tar headers are walked here by their specifications (POSIX pax, GNU tar), a zip
+by the headers of its members and not by its directory (PKWARE's APPNOTE), a commit by `git ls-tree`, lines one by one.
+Sources are listed once they were read, so that their sizes are within the limits.
 """
 
 import bz2
 import gzip
+import hashlib
 import json
 import lzma
 import os
 import re
 import struct
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,26 +26,36 @@ from pipeline.stages.collect.repositories.command import create_repository, run_
 _BLOCK = 512
 _READ_BYTES = 1024**2
 _DECOMPRESSORS = {b"\x1f\x8b": gzip.open, b"\xfd7": lzma.open, b"BZ": bz2.open}
-_PAX_RECORD = re.compile(rb"(\d+) ([^=]+)=")
-_END, _END_64, _ENTRY = b"PK\x05\x06", b"PK\x06\x06", b"PK\x01\x02"
+_PAX_RECORD = re.compile(rb"([1-9][0-9]*) ([^=]+)=")
+_MEMBER, _ENTRY, _END, _DESCRIPTOR = b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06", b"PK\x07\x08"
+_STORED, _ZIP64 = 0, 0x0001
+_NUM_SHA1_DIGITS = 40
 
 
 class ListedName(NamedTuple):
-    """A name in a source, as bytes. `other_path` is what a drop of it may be called; an optional one need not be collected."""
+    """A name in a source, as bytes, and what is known of it."""
 
     name: bytes
     other_path: str | None = None
+    """What a drop of it may be called instead."""
     is_optional: bool = False
+    """It need not be collected."""
+    git_blob_id: str | None = None
+    """Id of the content, as git computes it; None for what is no regular file."""
 
 
-def list_archive(path: Path) -> Iterator[ListedName]:
-    """Yield the files and links of a tar or zip archive, below its top folder if it has one."""
+def list_archive(path: Path, max_num_bytes: int) -> Iterator[ListedName]:
+    """Yield the files and links of a tar or zip archive, below its top folder if it has one.
+
+    Raises ArchiveError for an archive of more bytes than that, and for one that readers could understand in more ways than one.
+    """
     with path.open("rb") as file:
         start = file.read(4)
-        names = list(_zip_names(file) if start == b"PK\x03\x04" else _tar_names(path, start))
-    tops = {name.split(b"/")[0] if b"/" in name else b"" for name in names}
+        file.seek(0)
+        found = list(_zip_members(file, max_num_bytes) if start == _MEMBER else _tar_members(path, start))
+    tops = {name.split(b"/")[0] if b"/" in name else b"" for name, _ in found}
     num_top_bytes = len(tops.pop()) + 1 if len(tops) == 1 and tops != {b""} else 0
-    yield from (ListedName(name[num_top_bytes:]) for name in names)
+    yield from (ListedName(name[num_top_bytes:], git_blob_id=blob_id) for name, blob_id in found)
 
 
 def list_commit(pack: Path, commit: str) -> Iterator[ListedName]:
@@ -54,12 +66,15 @@ def list_commit(pack: Path, commit: str) -> Iterator[ListedName]:
         place = repository / "objects" / "pack" / "pack-listed.pack"
         place.symlink_to(pack.absolute())
         run_git(repository, ["index-pack", "--threads=1", str(place)])
-        names = run_git(repository, ["ls-tree", "-r", "-z", "--full-tree", "--name-only", commit])
-    yield from (ListedName(name) for name in names.split(b"\0") if name)
+        lines = run_git(repository, ["ls-tree", "-r", "-z", "--full-tree", commit]).split(b"\0")
+    for facts, _, name in (line.partition(b"\t") for line in lines if line):
+        mode, _, object_id = facts.split(b" ")
+        has_id = mode.startswith(b"100") and len(object_id) == _NUM_SHA1_DIGITS
+        yield ListedName(name, git_blob_id=object_id.decode() if has_id else None)
 
 
-def list_folder(root: Path) -> Iterator[ListedName]:
-    """Yield everything below a folder that is not a folder, without what is named `.git`."""
+def list_folder(root: Path, accepts: Callable[[bytes], bool] = lambda name: True) -> Iterator[ListedName]:
+    """Yield everything below a folder that is accepted by its name and is not a folder, without what is named `.git`."""
     folders = [os.fsencode(root)]
     while folders:
         with os.scandir(folders.pop()) as entries:
@@ -68,11 +83,12 @@ def list_folder(root: Path) -> Iterator[ListedName]:
                     continue
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(entry.path)
-                else:
-                    yield ListedName(os.path.relpath(entry.path, os.fsencode(root)))
+                elif accepts(name := os.path.relpath(entry.path, os.fsencode(root))):
+                    is_file = entry.is_file(follow_symlinks=False)
+                    yield ListedName(name, git_blob_id=_blob_id_of(Path(os.fsdecode(entry.path))) if is_file else None)
 
 
-def list_lines(path: Path, path_field: str, license_field: str | None) -> Iterator[ListedName]:
+def list_lines(path: Path, path_field: str, text_field: str, license_field: str | None) -> Iterator[ListedName]:
     """Yield a name for each line of JSON that is not blank: its path, or the number that a drop of the line is called by."""
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
@@ -81,21 +97,54 @@ def list_lines(path: Path, path_field: str, license_field: str | None) -> Iterat
             other = f"line {number}"
             try:
                 record = json.loads(line)
-                name = record[path_field].encode()
-                yield ListedName(name, other)
+                name = _joined(record[path_field].encode())
+                text = record.get(text_field)
+                content = text.encode() if isinstance(text, str) else None
+                yield ListedName(
+                    name, other, git_blob_id=None if content is None else _blob_id(len(content), [content])
+                )
                 if license_field and record.get(license_field):
                     yield ListedName(name + b".license", is_optional=True)
             except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
                 yield ListedName(other.encode())
 
 
-def _tar_names(path: Path, start: bytes) -> Iterator[bytes]:
+def _joined(name: bytes) -> bytes:
+    return b"/".join(part for part in name.split(b"/") if part not in (b"", b"."))
+
+
+def _blob_id_of(path: Path) -> str:
+    with path.open("rb") as file:
+        num_bytes = os.fstat(file.fileno()).st_size
+        return _blob_id(num_bytes, _blocks(file, num_bytes))
+
+
+def _blob_id(num_bytes: int, blocks: Iterable[bytes]) -> str:
+    """Return the id of a content as git computes it, while it is read."""
+    found = hashlib.sha1(b"blob %d\0" % num_bytes, usedforsecurity=False)
+    for block in blocks:
+        found.update(block)
+    return found.hexdigest()
+
+
+def _blocks(stream: BinaryIO, num_bytes: int) -> Iterator[bytes]:
+    """Yield the next bytes of a stream. Raises EOFError if it ends before."""
+    while num_bytes > 0:
+        block = stream.read(min(num_bytes, _READ_BYTES))
+        if not block:
+            raise EOFError("the archive ends within a member")
+        num_bytes -= len(block)
+        yield block
+
+
+def _tar_members(path: Path, start: bytes) -> Iterator[tuple[bytes, str | None]]:
     with closing(_DECOMPRESSORS.get(start[:2], open)(path, "rb")) as stream:  # type: ignore[operator]
         extended: dict[bytes, bytes] = {}
         common: dict[bytes, bytes] = {}
         while (header := stream.read(_BLOCK)).strip(b"\0"):
             kind = header[156:157]
-            num_bytes = int(extended.get(b"size", b"0")) or _tar_number(header[124:136])
+            declared = (common | extended).get(b"size")
+            num_bytes = _tar_number(header[124:136]) if declared is None else _pax_number(declared)
             if kind in b"xXgLK":
                 content = stream.read(-num_bytes % _BLOCK + num_bytes)[:num_bytes]
                 if kind in b"xX":
@@ -107,10 +156,18 @@ def _tar_names(path: Path, start: bytes) -> Iterator[bytes]:
                 continue
             name = (common | extended).get(b"path") or _tar_name(header)
             extended = {}
+            is_file = kind in b"0\x007" and not name.endswith(b"/")
+            content_blocks = _blocks(stream, num_bytes) if kind not in b"123456" else iter(())
+            blob_id = _blob_id(num_bytes, content_blocks) if is_file else None
             if kind != b"5" and not (kind in b"0\0" and name.endswith(b"/")):
-                yield b"/".join(part for part in name.split(b"/") if part not in (b"", b"."))
-            if kind not in b"123456":
-                _skip(stream, -num_bytes % _BLOCK + num_bytes)
+                yield _joined(name), blob_id
+            _consume(content_blocks)
+            _consume(_blocks(stream, -num_bytes % _BLOCK) if kind not in b"123456" else ())
+
+
+def _consume(blocks: Iterable[bytes]) -> None:
+    for _ in blocks:
+        pass
 
 
 def _tar_name(header: bytes) -> bytes:
@@ -124,38 +181,91 @@ def _tar_number(field: bytes) -> int:
     return int(field.strip(b" \0") or b"0", 8)
 
 
+def _pax_number(value: bytes) -> int:
+    if not value.isdigit():
+        raise ArchiveError("tar archive", f"a pax header has the size {value[:40]!r}", "decimal digits")
+    return int(value[:20])
+
+
 def _pax_records(content: bytes) -> dict[bytes, bytes]:
     found: dict[bytes, bytes] = {}
     at = 0
     while match := _PAX_RECORD.match(content, at):
-        found[match[2]] = content[match.end() : at + int(match[1]) - 1]
-        at += int(match[1])
+        end = at + int(match[1][:10])
+        if not match.end() < end <= len(content) or content[end - 1 : end] != b"\n":
+            raise ArchiveError(
+                "tar archive", f"a pax record says that it has {match[1][:40].decode()} bytes", "its own"
+            )
+        found[match[2]] = content[match.end() : end - 1]
+        at = end
+    if content[at:].strip(b"\0"):
+        raise ArchiveError(
+            "tar archive", f"a pax header has {content[at : at + 40]!r}", "records of length, name and value"
+        )
     return found
 
 
-def _skip(stream: BinaryIO, num_bytes: int) -> None:
-    while num_bytes > 0 and (block := stream.read(min(num_bytes, _READ_BYTES))):
-        num_bytes -= len(block)
+def _zip_members(file: BinaryIO, max_num_bytes: int) -> Iterator[tuple[bytes, str | None]]:
+    """Yield the members of a zip as a reader of streams finds them: one behind the other, up to the directory."""
+    while (header := file.read(30))[:4] == _MEMBER:
+        flags, method, packed, num_bytes, *lengths = struct.unpack("<2x2H8x2I2H", header[4:])
+        name, extra = file.read(lengths[0]), file.read(lengths[1])
+        if num_bytes == 0xFFFFFFFF or packed == 0xFFFFFFFF:
+            num_bytes, packed = _zip64_sizes(extra)
+        content = _zip_content(file, method, packed, max_num_bytes)
+        if flags & 0x8:
+            _pass_descriptor(file, content)
+        elif len(content.data) != num_bytes:
+            raise ArchiveError(
+                "zip archive", f"{name[:200]!r} has {len(content.data)} bytes", f"{num_bytes}, as declared"
+            )
+        max_num_bytes -= len(content.data)
+        text = name.decode("utf-8" if flags & 0x800 else "cp437")
+        if not text.endswith("/"):
+            yield _joined(text.encode()), _blob_id(len(content.data), [content.data])
+    if header[:4] not in (_ENTRY, _END):
+        raise ArchiveError("zip archive", f"{header[:4]!r} follows a member", "a member, or the directory")
 
 
-def _zip_names(file: BinaryIO) -> Iterator[bytes]:
-    num_bytes = file.seek(0, os.SEEK_END)
-    file.seek(max(0, num_bytes - 65_600))
-    tail = file.read()
-    end = tail.rfind(_END)
-    size, end_64 = struct.unpack("<I", tail[end + 12 : end + 16])[0], tail.rfind(_END_64, 0, end)
-    if end_64 >= 0:
-        size, end = struct.unpack("<Q", tail[end_64 + 40 : end_64 + 48])[0], end_64
-    file.seek(num_bytes - len(tail) + end - size)
-    entries, at = file.read(size), 0
-    while entries[at : at + 4] == _ENTRY:
-        flags, *lengths = struct.unpack("<8xH18x3H", entries[at : at + 34])
-        name = entries[at + 46 : at + 46 + lengths[0]]
-        at += 46 + sum(lengths)
-        if not name.endswith(b"/"):
-            text = name.decode("utf-8" if flags & 0x800 else "cp437")
-            yield b"/".join(part for part in text.encode().split(b"/") if part not in (b"", b"."))
-    if at != size:
-        raise ArchiveError(
-            "listing of a zip archive", f"its directory ends at byte {at}", f"{size}", "Report it as a defect."
-        )
+def _zip64_sizes(extra: bytes) -> tuple[int, int]:
+    """Return the size of a member, and its packed size, from its extra field."""
+    while len(extra) >= 4:
+        kind, length = struct.unpack("<HH", extra[:4])
+        if kind == _ZIP64:
+            num_bytes, packed = struct.unpack("<2Q", extra[4:20])
+            return num_bytes, packed
+        extra = extra[4 + length :]
+    raise ArchiveError("zip archive", "a member has no sizes", "an extra field of zip64")
+
+
+class _ZipContent(NamedTuple):
+    data: bytes
+    num_packed: int
+
+
+def _zip_content(file: BinaryIO, method: int, packed: int, max_num_bytes: int) -> _ZipContent:
+    """Read the content of a member, at whose packed bytes the file is, and leave the file behind it."""
+    if method == _STORED:
+        return _ZipContent(file.read(packed), packed)
+    start, inflate, blocks = file.tell(), zlib.decompressobj(-zlib.MAX_WBITS), list[bytes]()
+    while not inflate.eof and max_num_bytes >= 0 and (block := file.read(_READ_BYTES)):
+        blocks.append(inflate.decompress(block, max_num_bytes + 1))
+        max_num_bytes -= len(blocks[-1])
+    if not inflate.eof:
+        found = "its members hold more bytes than its directory says" if max_num_bytes < 0 else "a member does not end"
+        raise ArchiveError("zip archive", found, "the members of its directory, one behind the other")
+    file.seek(-len(inflate.unused_data), os.SEEK_CUR)
+    return _ZipContent(b"".join(blocks), file.tell() - start)
+
+
+def _pass_descriptor(file: BinaryIO, content: _ZipContent) -> None:
+    """Move behind the checksum and sizes that follow a member. Raises ArchiveError if they are not those of its content."""
+    start, crc, sizes = file.tell(), zlib.crc32(content.data), (content.num_packed, len(content.data))
+    following = file.read(24)
+    for mark in (_DESCRIPTOR, b""):
+        for layout in ("<I2Q", "<3I") if max(sizes) < 2**32 else ("<I2Q",):
+            descriptor = mark + struct.pack(layout, crc, *sizes)
+            if following.startswith(descriptor):
+                file.seek(start + len(descriptor))
+                return
+    raise ArchiveError("zip archive", "a member is not followed by its checksum and sizes", "those of its content")

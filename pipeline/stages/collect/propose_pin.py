@@ -27,7 +27,7 @@ def propose_cataloged(
 def propose_local(name: str, path: Path, declared_license: str) -> dict[str, str]:
     """Return the pin of a file or folder on this machine; the kind registered last that recognizes it is used."""
     for kind in reversed(tuple(SOURCE_KINDS)):
-        fields = kind.propose(path)
+        fields = kind.fields_of(path)
         if fields is not None:
             entry = {"name": name, "kind": kind.name, **fields, "declared_license": declared_license}
             parse_pin(entry, f"pin {name}", path.parent, SOURCE_KINDS)

@@ -22,8 +22,9 @@ from pipeline.stages.collect.contents import ReadFile, ReadOptions, SkippedFile,
 from pipeline.stages.collect.kinds.source_kind import CollectContext, Fetcher
 from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.stages.collect.params import CollectParams, RetryPolicy
+from pipeline.stages.collect.refusals import naming_source, num_bytes_of, refuse_empty
 
-LISTING_VERSION = 1
+LISTING_VERSION = 3
 """Raised when a listing changes."""
 
 
@@ -34,13 +35,19 @@ def run(context: CollectContext, retry: RetryPolicy | None = None) -> StageOutpu
     failures: dict[str, SourceError] = {}
     for pin in context.pins:
         try:
-            parts.append(_part(pin, SOURCE_KINDS[pin.kind].fetch(pin, fetcher), context))
+            with naming_source(pin.name):
+                path = SOURCE_KINDS[pin.kind].path_of(pin, fetcher)
+            parts.append(_part(pin, path, context))
         except SourceError as error:
             failures[pin.name] = error
     made, failed = context.make(parts)
     failures.update(failed)
-    listings, unlisted = context.make(_listings(part for part in parts if part.name in made))
-    failures.update({name.removesuffix(LISTING_SUFFIX): error for name, error in unlisted.items()})
+    listings, unlisted = context.make(
+        _listings((part, made[part.name].object_id) for part in parts if part.name in made)
+    )
+    refused = {name.removesuffix(LISTING_SUFFIX): error for name, error in unlisted.items()}
+    failures.update(refused)
+    made = {name: part for name, part in made.items() if name not in refused}
     # The empty report comes first: if every source failed, the gates still find their measures, at zero.
     report = total([_report([], []), *(part.report for part in made.values())])
     measures = {
@@ -56,35 +63,39 @@ def run(context: CollectContext, retry: RetryPolicy | None = None) -> StageOutpu
     )
 
 
-def _listings(parts: Iterable[Part]) -> list[Part]:
-    """Return the parts that list each source again, once it was read: a listing bounds nothing."""
+def _listings(parts: Iterable[tuple[Part, str]]) -> list[Part]:
+    """Return the parts that list each source again, once it was read into the object of that id."""
     return [
         Part(
             f"{part.name}{LISTING_SUFFIX}",
             "list",
             Params(),
+            inputs={"read": object_id},
             identity={**part.identity, "listing": LISTING_VERSION},
             places=part.places,
         )
-        for part in parts
+        for part, object_id in parts
         if SOURCE_KINDS[part.identity["kind"]].listing is not None
     ]
 
 
 def list_source(job: PartJob) -> PartOutput:
-    """Return the names in one source's bytes, as a part, percent-encoded."""
-    listing = SOURCE_KINDS[job.identity["kind"]].listing
-    assert listing is not None  # the others have no part
-    (path,) = job.places.values()
-    source = job.name.removesuffix(LISTING_SUFFIX)
-    found = sorted(listing(job.identity, path), key=lambda listed: listed.name)
-    files = [ListedFile(source, quote_from_bytes(name), other, optional) for name, other, optional in found]
+    """Return the names in one source's bytes, as a part, percent-encoded; the audit compares them with what was read."""
+    (path,), source, read = job.places.values(), job.name.removesuffix(LISTING_SUFFIX), job.inputs["read"]
+    with naming_source(source):
+        found = SOURCE_KINDS[job.identity["kind"]].names_in(job.identity, path, num_bytes_of(read))
+    files = [
+        ListedFile(source, quote_from_bytes(listed.name), listed.other_path, listed.is_optional, listed.git_blob_id)
+        for listed in found
+    ]
     return PartOutput({LISTED: table_of_records(ListedFile, files)}, StageReport(len(files), len(files)))
 
 
 def collect_source(job: PartJob) -> PartOutput:
     """Read one source's files and drops from its verified bytes, and its history if the pin has it. Raises SourceError."""
-    contents = _read(job)
+    with naming_source(job.name):
+        contents = _read(job)
+    refuse_empty(job.name, contents)
     revision: str = job.identity["revision"]
     read = [_source_file(job.name, revision, file) for file in contents.files]
     selectors = [Selector(text) for text in job.identity.get("withdrawn", ())]
@@ -115,7 +126,7 @@ def _read(job: PartJob) -> SourceContents:
     identity, limits = job.identity, cast(CollectParams, job.params)
     selection = Selection(identity["include"], identity["exclude"])
     options = ReadOptions(job.name, selection, limits, keeps_tree=identity.get("build") is not None)
-    return SOURCE_KINDS[identity["kind"]].read(job, path, options)
+    return SOURCE_KINDS[identity["kind"]].contents_of(job, path, options)
 
 
 def _tree_files(skipped: Iterable[SkippedFile], selectors: Sequence[Selector]) -> list[TreeFile]:

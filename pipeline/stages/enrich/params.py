@@ -68,5 +68,5 @@ class EnrichParams(Params):
     """Limits of the syntax parse."""
     compiler: CompilerParams = CompilerParams()
     """Limits of the compiler index. It runs for sources whose pin has a `build` block, and for no others."""
-    max_degraded_fraction: float = Field(default=0.2, ge=0, le=1)
+    max_degraded_fraction: float = Field(default=0.2, ge=0, lt=1)
     """Share of the documents whose structure may be degraded before the stage is blocked."""

@@ -22,6 +22,7 @@ from pipeline.core.table_names import DOCUMENTS, ENRICHED, FILES, KEPT, TREE
 from pipeline.pins.build_block import BuildBlock
 from pipeline.stages.enrich.compiler.compiler_index import CompilerIndex, IndexRequest, index_source
 from pipeline.stages.enrich.compiler.local_paths import count_local
+from pipeline.stages.enrich.compiler.shown_index import scrub_index
 from pipeline.stages.enrich.compiler.tools import tool_versions
 from pipeline.stages.enrich.document import ParsedDocument, parse_document, record_of
 from pipeline.stages.enrich.include_order import order_documents
@@ -29,7 +30,7 @@ from pipeline.stages.enrich.params import BuiltParams, EnrichParams, SyntaxParam
 
 COMPILER_RECORD = "compiler.json"
 """File of a built source's part: the tools, the counts, what went wrong, and each unit that failed with its reason."""
-COMPILER_VERSION = 5
+COMPILER_VERSION = 6
 """Raised when the compiler index changes: parts of sources without a `build` block do not depend on it."""
 
 _MEASURED = (
@@ -79,6 +80,7 @@ def enrich_built_source(job: PartJob) -> PartOutput:
     texts = {row["path"]: row["text"].encode() for row in documents.to_pylist()}
     versions, cache = dict(job.identity["tools"]), job.places.get("cache")
     index = index_source(IndexRequest(job.name, files, texts, block, params.compiler, versions, cache))
+    scrub_index(index)
     output = _enriched(documents, params.syntax, index)
     outside = _outside_of_band(output.tables[ENRICHED], block)
     coverage = {"num_sources_built": 1, "num_sources_out_of_band": int(bool(outside))}

@@ -39,6 +39,9 @@ from pipeline.stages.normalize.measures import redaction_measure
 from pipeline.stages.normalize.params import RulesIdentity, RulesParams
 from pipeline.stages.normalize.scrub.detectors import placeholders
 from pipeline.stages.normalize.scrub.scrub import MAX_ROUNDS, Scrubbed, Scrubber
+from pipeline.stages.normalize.scrub.shown_text import ShownText
+
+_NOTHING_KNOWN = ("SPDX-License-" + "Identifier: NOASSERTION\n").encode()
 
 
 @dataclass(frozen=True)
@@ -52,24 +55,40 @@ class CollectedFile:
     content: bytes
 
 
+@dataclass(frozen=True)
+class Scrubbers:
+    """The scrubber of texts, and that of all else that becomes a field of a record."""
+
+    text: Scrubber
+    shown: ShownText
+
+
 def clean_source(job: PartJob) -> PartOutput:
     """Run the part function of `normalize/rules`."""
     assert isinstance(job.params, RulesParams)
     identity = RulesIdentity(**job.identity)
     table = job.inputs["files"].table(FILES, ["source", "revision", "path", "blob_sha256", "content", "is_evidence"])
     rows = sorted(table.to_pylist(), key=lambda row: str(row["path"]))
-    evidence = {row["path"]: row["content"] for row in rows if row["is_evidence"]}
     files = [
         CollectedFile(*(row[name] for name in CollectedFile.__dataclass_fields__))
         for row in rows
         if not row["is_evidence"]
     ]
     items = load_items(identity.evaluation_sha256, job.places.get(EVALUATION_ITEMS))
-    with Scrubber(job.params.scrub) as scrubber:
-        cleaner = SourceCleaner(evidence, identity, job.params, scrubber, items)
+    with Scrubber(job.params.scrub) as scrubber, ShownText(job.params.scrub) as shown_text:
+        evidence = {row["path"]: _without_secrets(row["content"], shown_text) for row in rows if row["is_evidence"]}
+        cleaner = SourceCleaner(evidence, identity, job.params, Scrubbers(scrubber, shown_text), items)
         for file in files:
             cleaner.clean(file)
     return PartOutput(cleaner.tables(), cleaner.report(num_bytes_in=sum(len(file.content) for file in files)))
+
+
+def _without_secrets(content: bytes, shown_text: ShownText) -> bytes:
+    """Return a file of license evidence as UTF-8 without secrets. One that cannot be scrubbed says that nothing is known."""
+    decoded = decode(content)
+    text = decoded.text if isinstance(decoded, Decoded) else content.decode("utf-8", "replace")
+    found = shown_text.evidence(text)
+    return _NOTHING_KNOWN if found is None else found.encode()
 
 
 class SourceCleaner:
@@ -80,7 +99,7 @@ class SourceCleaner:
         evidence: Mapping[str, bytes],
         identity: RulesIdentity,
         params: RulesParams,
-        scrubber: Scrubber,
+        scrubbers: Scrubbers,
         items: Sequence[EvaluationItem] = (),
     ) -> None:
         self._identity = identity
@@ -88,7 +107,7 @@ class SourceCleaner:
         self._policy = load_policy(identity.license_policy_sha256)
         facts = PackageFacts(identity.declared_license, identity.inherit_license)
         self._licenses = SourceLicenses(evidence, facts, self._policy, params.licenses)
-        self._scrubber = scrubber
+        self._scrubbers = scrubbers
         self._decontaminator = Decontaminator(items, params.decontamination, params.permutation_seed)
         self.contamination: list[ContaminationRecord] = []
         self.documents: list[Document] = []
@@ -99,6 +118,9 @@ class SourceCleaner:
 
     def clean(self, file: CollectedFile) -> None:
         """Apply the rules to one file, cheap ones first."""
+        if self._scrubbers.shown.holds_secret(file.path):
+            self._drop(file, Drop("unscrubbable", "its path holds a secret, and a path is never changed"))
+            return
         decoded = decode(file.content)
         if isinstance(decoded, Drop):
             self._drop(file, decoded)
@@ -108,8 +130,9 @@ class SourceCleaner:
         if broken:
             self._drop(file, broken)
             return
-        decision = self._licenses.decide(file.path, decoded.text)
-        scrubbed = self._scrubber.scrub(file.path, decoded.text)
+        scrubbed = self._scrubbers.text.scrub(file.path, decoded.text)
+        # Of the scrubbed text, so that no expression, which may be cut, holds a secret.
+        decision = self._licenses.decide(file.path, scrubbed.text)
         if decision.drop:
             # Only of a scrubbed text does the digest reveal nothing about secrets.
             record_id = self._drop(file, decision.drop, scrubbed.text)
@@ -150,7 +173,8 @@ class SourceCleaner:
         overlap = self._decontaminator.find(code, lexer.comment_hashes(scrubbed.text), values)
         if overlap:
             record_id = self._drop(file, Drop("contaminated", overlap.detail, decision.expression), scrubbed.text)
-            self.contamination.append(ContaminationRecord(record_id, file.source, file.path, **asdict(overlap)))
+            item = {**asdict(overlap), "item_id": self._scrubbers.shown.shown(overlap.item_id)}
+            self.contamination.append(ContaminationRecord(record_id, file.source, file.path, **item))
             return
         assert decision.expression is not None
         digest = text_sha256(scrubbed.text)
@@ -171,7 +195,7 @@ class SourceCleaner:
             license_class=decision.license_class,
             license_branch=decision.branch,
             license_evidence=decision.evidence,
-            license_detail=decision.detail,
+            license_detail=self._scrubbers.shown.shown(decision.detail),
             num_redactions=scrubbed.num_redactions,
             scores=canonical_json(scores).decode(),
             repo_stable_id=None,
@@ -195,8 +219,10 @@ class SourceCleaner:
         digest = None if text is None else text_sha256(text)
         record_id = document_id(file.source, file.path, digest or file.blob_sha256)
         num_bytes = len(file.content)
+        shown = self._scrubbers.shown.shown
+        detail, license = shown(drop.detail), None if drop.license is None else shown(drop.license)
         self.dropped.append(
-            DroppedRecord(file.source, file.path, record_id, num_bytes, drop.reason, drop.detail, drop.license, digest)
+            DroppedRecord(file.source, file.path, record_id, num_bytes, drop.reason, detail, license, digest)
         )
         return record_id
 

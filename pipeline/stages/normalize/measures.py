@@ -17,6 +17,7 @@ from pipeline.stages.normalize.contamination.evaluation_items import EVALUATION_
 from pipeline.stages.normalize.decode import Decoded, decoded_again
 from pipeline.stages.normalize.drop import Drop
 from pipeline.stages.normalize.duplicates.duplicates import SIGNATURES, Reason
+from pipeline.stages.normalize.gitleaks import find_in_rows
 from pipeline.stages.normalize.license.policy import LicenseClass, Policy, classify_expression, load_policy
 from pipeline.stages.normalize.params import RulesIdentity, RulesParams
 from pipeline.stages.normalize.scrub.scrub import Scrubber
@@ -36,6 +37,7 @@ def measure_cleaned(job: PartJob, output: PartOutput) -> StageReport:
     measures = {
         **output.report.measures,
         "num_cleaned_documents": len(documents),
+        "num_known_secrets": len(find_in_rows([output.tables[DOCUMENTS], output.tables[DROPPED]])),
         "num_contaminated": reasons.get("contaminated", 0),
         "num_contaminated_left": sum(solutions.holds(document.text) for document in documents),
         "num_lossy_decodings": _count_lossy(documents, job),

@@ -7,18 +7,21 @@ else, first shows as a share that jumps: each drop reason has a band among all f
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
 from pipeline.contracts.part import DUPLICATES_PART, MadePart, Part, StageContext, StageOutput
 from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core.records import Split
+from pipeline.core.table_names import DOCUMENTS, DROPPED
 from pipeline.stages.normalize.bands import drops_outside, languages_outside
 from pipeline.stages.normalize.contamination.evaluation_items import EVALUATION_ITEMS, all_items, items_digest
+from pipeline.stages.normalize.license.extents import texts_digest
 from pipeline.stages.normalize.license.policy import policy_bytes
-from pipeline.stages.normalize.license.texts import texts_digest
 from pipeline.stages.normalize.params import NormalizeParams, RulesIdentity, RulesParams
+
+_MAX_PLACES = 10
 
 
 def run(context: StageContext[NormalizeParams]) -> StageOutput:
@@ -37,7 +40,24 @@ def run(context: StageContext[NormalizeParams]) -> StageOutput:
         "num_language_bands": sum(map(len, bands.values())),
     }
     report = replace(report, measures=dict(sorted({**report.measures, **num_outside}.items())))
-    return StageOutput(parts, report, failures, notes=(*drops, *languages))
+    secrets = _known_secrets(context, [rules[name] for name in sorted(rules)])
+    return StageOutput(parts, report, failures, notes=(*drops, *languages, *secrets))
+
+
+def _known_secrets(context: StageContext[NormalizeParams], rules: Sequence[MadePart]) -> Iterator[str]:
+    """Yield a sentence for each source in which the gate's own rules find secrets, with the places of some of them."""
+    for part in (part for part in rules if part.report.measures["num_known_secrets"]):
+        from pipeline.stages.normalize.gitleaks import find_in_rows  # a build that finds none does not wait for it
+
+        stored = context.read(part.object_id)
+        places = [
+            f"{path}:{each.line} ({each.rule})" for path, each in find_in_rows(map(stored.table, (DOCUMENTS, DROPPED)))
+        ]
+        more = f" and {len(places) - _MAX_PLACES} more" if len(places) > _MAX_PLACES else ""
+        yield (
+            f"Source {part.name}: rules of gitleaks find {', '.join(places[:_MAX_PLACES])}{more}; "
+            "leave such a file out by `exclude` in its pin."
+        )
 
 
 def _rules_parts(context: StageContext[NormalizeParams]) -> list[Part]:

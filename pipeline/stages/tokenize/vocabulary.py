@@ -11,7 +11,7 @@ import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -226,7 +226,12 @@ max_token_bytes = {MAX_TOKEN_BYTES}
 
 
 def _read(name: str, folder: Path) -> Vocabulary:
-    tokenizer_json, settings_toml = (folder / _TOKENIZER).read_bytes(), (folder / _SETTINGS).read_bytes()
+    return _parse(name, (folder / _TOKENIZER).read_bytes(), (folder / _SETTINGS).read_bytes())
+
+
+@lru_cache(maxsize=2)
+def _parse(name: str, tokenizer_json: bytes, settings_toml: bytes) -> Vocabulary:
+    """Parse the two files of a vocabulary, once for all sources: the lengths of a large one's ids take long to compute."""
     settings = tomllib.loads(settings_toml.decode())
     found = hashlib.sha256(tokenizer_json).hexdigest()
     if (found, name) != (settings["sha256"], settings["name"]):

@@ -75,6 +75,8 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
     """Return the values of a column: arrays for lists, None for a null."""
     if not pa.types.is_large_list(column.type) or pa.types.is_large_string(column.type.value_type):
         return list(column.to_pylist())
+    if column.null_count == len(column):
+        return [None] * len(column)
     is_null = column.is_null().to_pylist()
     return [None if null else values for null, values in zip(is_null, lists(column), strict=True)]
 

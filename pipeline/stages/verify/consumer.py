@@ -17,6 +17,8 @@ from pipeline.core.errors import MissingError
 from pipeline.core.params import digest
 
 CONSUMER = "trainer"
+CONSUMER_FIELD = "consumer"
+"""Field of the identity of a part that the consumer proves."""
 _IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b|import[ \t]+([\w., \t]+))", re.MULTILINE)
 
 

@@ -1,5 +1,6 @@
 """Lists of an Arrow column as numpy arrays. Shares no code with the columns of the tokenize stage."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,14 @@ def flat_values(column: pa.ChunkedArray) -> IntArray:
 
 def lengths(column: pa.ChunkedArray) -> IntArray:
     """Return the length of each list of a column, 0 for a null."""
-    return np.asarray(pc.fill_null(pc.list_value_length(column), 0)).astype(np.int64)
+    found = pc.list_value_length(column)
+    return np.asarray(found.fill_null(0) if found.null_count else found).astype(np.int64)
 
 
 def lists(column: pa.ChunkedArray) -> list[npt.NDArray[Any]]:
     """Return each list of a column as an array of the column's own type."""
-    return np.split(np.asarray(pc.list_flatten(column)), np.cumsum(lengths(column)))[:-1]
+    values, ends = np.asarray(pc.list_flatten(column)), np.cumsum(lengths(column)).tolist()
+    return [values[start:end] for start, end in pairwise((0, *ends))]
 
 
 def lists_agree(first: pa.ChunkedArray, second: pa.ChunkedArray) -> BoolArray:

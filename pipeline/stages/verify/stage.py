@@ -33,6 +33,7 @@ from pipeline.core.table_names import ENRICHED, PACKED, TOKENS, TRAINING_ROWS
 from pipeline.formats.megatron import count_documents_that_differ, write_megatron
 from pipeline.stages.tokenize.vocabulary import Vocabulary, load_vocabulary
 from pipeline.stages.verify.columns import PROVED_FROM, count_documents_with_other_columns
+from pipeline.stages.verify.consumer import CONSUMER_FIELD
 from pipeline.stages.verify.list_values import flat_values, lists
 from pipeline.stages.verify.packed_rows import (
     count_boundary_mismatches,
@@ -141,9 +142,8 @@ _CONSUMERS = ("smoke", "loader")
 
 def _parts(context: Context, snapshot_id: str, rows_format: Mapping[str, Any]) -> list[Part]:
     """List the parts, the longest first: the trainer's process loads torch while another worker proves the rows."""
-    identity = {
-        "consumer": context.consumer
-    }  # the trainer that runs on the candidate decides its proof, not the snapshot
+    # The trainer that runs on the candidate decides its proof, not the snapshot.
+    identity = {CONSUMER_FIELD: context.consumer}
     consumers = [
         Part(
             name=name,

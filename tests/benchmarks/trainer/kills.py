@@ -8,7 +8,7 @@ from pathlib import Path
 from pipeline.store.store import Store
 from tests.benchmarks.figure import Figure
 from tests.conftest import build_tiny
-from tests.tools.campaign import run_campaign
+from tests.tools.kill_campaign import run_campaign
 
 
 def kill_campaign() -> list[Figure]:

@@ -192,7 +192,7 @@ def _peer_speed(name: str, path: Path) -> float | None:
     python = peer_python(name)
     if python is None:
         return None
-    line = [str(python), str(Path(__file__).with_name("peers.py")), name, str(path), str(BATCH_ROWS)]
+    line = [str(python), str(Path(__file__).with_name("loader_peers.py")), name, str(path), str(BATCH_ROWS)]
     done = subprocess.run(line, stdout=subprocess.PIPE, text=True, check=True)
     return float(done.stdout.strip().splitlines()[-1])
 

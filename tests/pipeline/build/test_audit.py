@@ -9,10 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from pipeline.build.audit import audit
 from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import TINY, pins_of
-from pipeline.build.run_stage import StageResult, run_stage, run_stages
+from pipeline.build.run_stage import BuildContext, StageResult, run_stage, run_stages
 from pipeline.contracts.part import PartJob, PartOutput
+from pipeline.core.params import Params
 from pipeline.core.records import Split
 from pipeline.stages.collect import stage as collect
 from pipeline.stages.enrich import stage as enrich
@@ -101,6 +103,174 @@ def test_a_stage_that_loses_rows_is_blocked(
     assert f"no_row_lost_in_{stage}" in red(result)
     assert result.blocked
     assert any(note.startswith("Rows lost: ") for note in result.notes)
+
+
+def test_a_pin_that_is_not_collected_blocks_the_build(
+    tiny_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    initialize = BuildContext.__init__
+
+    def without_quarry(context: BuildContext, *given: Any) -> None:
+        initialize(context, *given)
+        context.pins = [pin for pin in context.pins if pin.name != "quarry"]
+
+    monkeypatch.setattr(BuildContext, "__init__", without_quarry)
+
+    result = run_with(tiny_store, "collect", tmp_path)
+
+    assert red(result) == {"every_pin_verified"}
+    assert result.report.measures["num_failed_sources"] == 1
+    assert "Sources without files: quarry." in result.notes
+
+
+def test_audits_know_the_held_out_sources_from_the_request(
+    tiny_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    initialize = BuildContext.__init__
+
+    def without_held_out(context: BuildContext, *given: Any) -> None:
+        initialize(context, *given)
+        context.held_out = frozenset()
+
+    monkeypatch.setattr(BuildContext, "__init__", without_held_out)
+
+    result = run_with(tiny_store, "normalize", tmp_path)
+
+    store = Store(tmp_path / "store")
+    audit_id = store.read(result.object_id).manifest.inputs["evidence/audit"]
+    assert store.read(audit_id).manifest.identity["held_out"] == ["heron"]
+
+
+def test_a_snapshot_that_names_other_held_out_sources_is_counted(tiny_store: Store) -> None:
+    verify_id = tiny_store.ref("tiny", "verify")
+    assert verify_id
+    stored = tiny_store.read(tiny_store.read(verify_id).manifest.inputs["evidence/audit"])
+    inputs = {label: tiny_store.read(object_id) for label, object_id in stored.manifest.inputs.items()}
+    identity = stored.manifest.identity
+
+    def num_elsewhere(held_out: list[str]) -> float:
+        job = PartJob("audit", Params(), inputs, {**identity, "held_out": held_out}, {})
+        return audit(job).report.measures["num_documents_in_another_split"]
+
+    assert num_elsewhere(["heron"]) == 0
+    assert num_elsewhere([]) > 1
+    assert num_elsewhere(["heron", "of_no_build"]) == 0
+
+
+def test_rows_of_a_source_without_its_listing_come_from_nowhere(
+    tiny_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collect, "_listings", lambda parts: [])
+
+    result = run_with(tiny_store, "collect", tmp_path)
+
+    assert red(result) == {"no_row_lost_in_collect"}
+    assert result.report.rows_in == 0
+
+
+def swapped(*columns: str) -> Callable[[pa.Table], pa.Table]:
+    """Exchange the values of the first two rows."""
+
+    def edit(table: pa.Table) -> pa.Table:
+        for column in columns if table.num_rows > 1 else ():
+            values = table[column].to_pylist()
+            field = table.schema.field(column)
+            other = pa.array([values[1], values[0], *values[2:]], field.type)
+            table = table.set_column(table.schema.get_field_index(column), field, other)
+        return table
+
+    return edit
+
+
+def marked_as_evidence(table: pa.Table) -> pa.Table:
+    at = table.schema.get_field_index("is_evidence")
+    return table.set_column(at, table.schema.field(at), pa.array([*table["is_evidence"].to_pylist()[:-1], True]))
+
+
+def moved_to_drops(documents: str, reason: str) -> Callable[[PartFunction], PartFunction]:
+    """Wrap a part function: its largest row is dropped, by a reason that does not hold."""
+
+    def make(function: PartFunction) -> PartFunction:
+        def planted(job: PartJob) -> PartOutput:
+            output = function(job)
+            kept, dropped = output.tables[documents], output.tables["dropped.parquet"]
+            sizes = [0 if row.get("is_evidence") else row["num_bytes"] for row in kept.to_pylist()]
+            at = sizes.index(max(sizes))
+            row = {name: kept[name][at].as_py() for name in ("source", "path", "num_bytes")}
+            drop = {"record_id": f"{row['source']}/{row['path']}", "reason": reason, "detail": "", **row}
+            tables = {
+                documents: pa.concat_tables([kept.slice(0, at), kept.slice(at + 1)]),
+                "dropped.parquet": pa.concat_tables([dropped, pa.Table.from_pylist([drop], schema=dropped.schema)]),
+            }
+            return replace(output, tables={**output.tables, **tables})
+
+        return planted
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("stage", "module", "function", "plant"),
+    [
+        ("collect", collect, "collect_source", lambda made: edited(made, "files.parquet", marked_as_evidence)),
+        ("collect", collect, "collect_source", lambda made: edited(made, "files.parquet", swapped("content"))),
+        ("collect", collect, "collect_source", moved_to_drops("files.parquet", "other_language")),
+        ("collect", collect, "collect_source", moved_to_drops("files.parquet", "too_large")),
+        ("collect", collect, "collect_source", moved_to_drops("files.parquet", "excluded")),
+        ("collect", collect, "collect_source", moved_to_drops("files.parquet", "withdrawn")),
+        ("normalize", clean_source, "clean_source", lambda made: edited(made, "documents.parquet", swapped("path"))),
+        *(
+            ("normalize", clean_source, "clean_source", moved_to_drops("documents.parquet", reason))
+            for reason in (
+                "too_small",
+                "too_large",
+                "long_line",
+                "long_mean_line",
+                "few_alphanumerics",
+                "repeated_lines",
+            )
+        ),
+        (
+            "normalize",
+            clean_source,
+            "clean_source",
+            lambda made: edited(made, "documents.parquet", swapped("blob_sha256")),
+        ),
+        ("enrich", enrich, "enrich_source", lambda made: edited(made, "enriched.parquet", swapped("path"))),
+        (
+            "tokenize",
+            tokenize,
+            "tokenize_source",
+            lambda made: edited(made, "tokens.parquet", swapped("document_id", "text_sha256")),
+        ),
+    ],
+)
+def test_a_row_with_another_content_and_a_drop_without_cause_block_the_stage(
+    stage: str,
+    module: Any,
+    function: str,
+    plant: Callable[[PartFunction], PartFunction],
+    tiny_store: Store,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, function, plant(getattr(module, function)))
+
+    result = run_with(tiny_store, stage, tmp_path)
+
+    assert f"no_row_lost_in_{stage}" in red(result)
+    assert any(note.startswith("Rows altered") for note in result.notes)
+
+
+def test_contents_under_other_names_block_the_build(
+    tiny_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swap = swapped("content", "git_blob_id", "blob_sha256", "num_bytes")
+    monkeypatch.setattr(collect, "collect_source", edited(collect.collect_source, "files.parquet", swap))
+
+    result = run_with(tiny_store, "collect", tmp_path)
+
+    assert red(result) == {"no_row_lost_in_collect"}
 
 
 def twice(table: pa.Table) -> pa.Table:

@@ -22,7 +22,7 @@ from pipeline.pins.pins import load_pins
 from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.store.objects import MANIFEST, StoredObject
 from pipeline.store.store import Store
-from tests.support.made_to_fit import Edit, edit_json, set_value, without_row
+from tests.support.made.made_to_fit import Edit, edit_json, set_value, without_row
 
 Collected = tuple[StoredObject, Mapping[str, Mapping[str, Any]]]
 NAMES = ("a.cpp", "b.cpp", "c.cpp")

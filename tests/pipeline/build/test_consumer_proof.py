@@ -47,7 +47,9 @@ def test_a_trainer_that_raises_is_never_passed(
     assert copied.ref("another", "live") is None
     with pytest.raises(StageError, match=r"consumer (smoke|verify-loader) run"):
         build_tiny(copied.root)
-    assert promote(copied, "tiny").unchanged  # what is live stays live, and its bytes are verified
+    with pytest.raises(StageError, match=r"consumer (smoke|verify-loader) run"):
+        promote(copied, "tiny")  # also of what is live, which stays live
+    assert copied.ref("tiny", "live") == snapshot_id
 
 
 def test_a_trainer_that_loses_its_losses_is_blocked_by_its_gate(
@@ -65,3 +67,4 @@ def test_the_same_trainer_is_not_run_again(
     monkeypatch.setattr(consumer_proof, "resolve_name", lambda name: pytest.fail(f"{name} was run"))
 
     assert promote(copied, "another", tiny_results[-1].snapshot_id or "").old is None
+    assert promote(copied, "tiny").unchanged

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -31,6 +32,20 @@ def refuse(job: PartJob) -> PartOutput:
 
 def die(job: PartJob) -> PartOutput:
     os.kill(os.getpid(), signal.SIGKILL)
+    return number(job)
+
+
+def die_at_one(job: PartJob) -> PartOutput:
+    return (die if job.identity["number"] == 1 else number)(job)
+
+
+def hang_at_one(job: PartJob) -> PartOutput:
+    return (hang if job.identity["number"] == 1 else number)(job)
+
+
+def break_at_one(job: PartJob) -> PartOutput:
+    if job.identity["number"] == 1:
+        raise IndexError("beyond the end")
     return number(job)
 
 
@@ -71,8 +86,31 @@ def test_a_source_that_fails_is_a_result_and_the_others_continue(store: Store, n
     assert len(results) == 3
 
 
+def test_a_part_that_ends_its_worker_fails_its_source_alone(store: Store) -> None:
+    for end, found in (("die_at_one", "its worker process died"), ("hang_at_one", "no part was finished within 2 s")):
+        with Engine(2, deadline_seconds=2.0) as engine:
+            made = [replace(task, is_of_source=True) for task in tasks(store, end)]
+            results = {task.part.name: result for task, result in engine.run(made)}
+
+        assert found in str(results.pop("1"))
+        assert [isinstance(result, StageReport) for result in results.values()] == [True] * 3
+
+
+@pytest.mark.parametrize("num_workers", [1, 2])
+def test_a_defect_fails_its_source_and_names_the_line(store: Store, num_workers: int) -> None:
+    with Engine(num_workers) as engine:
+        made = [replace(task, is_of_source=True) for task in tasks(store, "break_at_one")]
+        results = {task.part.name: result for task, result in engine.run(made)}
+
+    assert isinstance(results["1"], SourceError)
+    assert "broke with IndexError: beyond the end (test_engine.py:" in str(results["1"])
+    assert isinstance(results["2"], StageReport)
+    with Engine(num_workers) as engine, pytest.raises(IndexError):
+        list(engine.run(tasks(store, "break_at_one")))
+
+
 def test_a_dead_worker_is_an_error_that_says_what_to_do(store: Store) -> None:
-    with Engine(2) as engine, pytest.raises(StageError, match=r"a worker process died.*Run again"):
+    with Engine(2) as engine, pytest.raises(StageError, match=r"its worker process died.*Run again"):
         list(engine.run(tasks(store, "die")))
 
 

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,12 @@ from pipeline.build.promotion import promote
 from pipeline.build.recipes import TINY, pins_of
 from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.build.stage_objects import parts_of
-from pipeline.core.errors import SluiceError
+from pipeline.core.errors import SluiceError, SnapshotError
+from pipeline.stages.stages import STAGES
 from pipeline.store.fsck import fsck
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
-from tests.support.made_to_fit import Edit, edit_json, fit, set_value, without_row
+from tests.support.made.made_to_fit import Edit, edit_json, fit, set_value, without_row
 
 
 @pytest.fixture
@@ -126,9 +128,8 @@ def test_data_that_contradicts_itself_is_not_promoted_though_its_digests_fit(
     fit(copied, "tiny", {object_of(stored, part): {file: edit}})
 
     assert fsck(copied) == []
-    with pytest.raises(SluiceError) as refused:
+    with pytest.raises(SluiceError):
         promote(copied, "tiny")
-    print(refused.value)
     assert copied.ref("tiny", "live") == live
 
 
@@ -145,8 +146,7 @@ def test_every_part_is_made_again_and_the_snapshot_is_promoted(
     made: list[str] = []
     for module in ("replay", "collected"):
         monkeypatch.setattr(f"pipeline.build.{module}.was_made_here", lambda object_id: made.append(object_id))
-    (copied.root / "log" / "promotions.jsonl").write_bytes(b"")
-    copied.accept_logs()
+    never_live(copied)
     for ref in copied.refs("tiny"):
         copied.remove_ref("tiny", ref, "a test")
 
@@ -169,3 +169,38 @@ def test_a_snapshot_whose_pins_have_what_the_store_does_not_hold_is_promoted(
         results = list(run_stages(build))
 
     assert promote(store, "mine").new == results[-1].snapshot_id
+
+
+@pytest.mark.parametrize("stage", [STAGES.names[0], STAGES.names[-1]])
+def test_what_was_never_live_and_other_code_made_is_refused_with_both_versions_and_a_rollback_is_not(
+    copied: Store, tiny_results: list[StageResult], stage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot_id, version = tiny_results[-1].snapshot_id or "", STAGES[stage].version
+    monkeypatch.setitem(STAGES._entries, stage, replace(STAGES[stage], version=version + 1))
+    copied.remove_ref("tiny", "live", "a test")
+
+    assert promote(copied, "tiny", snapshot_id).old is None
+    copied.remove_ref("tiny", "live", "a test")
+    never_live(copied)
+    with pytest.raises(SnapshotError) as refused:
+        promote(copied, "tiny", snapshot_id)
+    assert f"it was made with version {version}; expected version {version + 1}, which is installed here" in str(
+        refused.value
+    )
+    assert "Build again and promote that, or promote with what made it" in str(refused.value)
+
+
+def test_a_part_that_other_code_made_is_named(copied: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    never_live(copied)
+    monkeypatch.setattr("pipeline.build.audit.AUDIT_VERSION", 99)
+
+    with pytest.raises(
+        SnapshotError, match=r"other work made it; expected the part audit of collect .* installed here"
+    ):
+        promote(copied, "tiny")
+
+
+def never_live(store: Store) -> None:
+    """Empty the history of promotions."""
+    (store.root / "log" / "promotions.jsonl").write_bytes(b"")
+    store.accept_logs()

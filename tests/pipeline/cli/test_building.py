@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -95,7 +96,8 @@ def test_promotion_without_a_build_says_what_to_run(run: Run) -> None:
     assert "Traceback" not in text
 
 
-def test_rolling_back_is_the_same_move(run: Run, tmp_path: Path) -> None:
+def test_rolling_back_is_the_same_move(run: Run, tiny_store: Store, tmp_path: Path) -> None:
+    shutil.copytree(tiny_store.root, tmp_path / "store")
     _, first, _ = run("build", "--recipe", "tiny", "--workers", "1", "--promote")
     code, answer, text = run("promote", "--corpus", "tiny", "--to", first["snapshot_id"], "--reason", "a test")
 

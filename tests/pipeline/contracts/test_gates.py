@@ -3,9 +3,10 @@
 from dataclasses import replace
 
 import pytest
+from pydantic import ValidationError
 
 from pipeline.build.recipes import RECIPES, CorpusParams
-from pipeline.contracts.gates import GATES, NONE, Gate, judge, refuse_blocked, summary
+from pipeline.contracts.gates import GATES, NONE, Gate, LimitComparison, judge, refuse_blocked, summary
 from pipeline.core.errors import BlockedError, MeasureError
 from pipeline.stages.stages import STAGES
 
@@ -49,6 +50,17 @@ def test_a_limit_that_names_a_field_is_a_number_in_every_recipe(recipe) -> None:
         assert gate.limit.number(recipe.params.of_stage(gate.stage)) >= 0
 
 
+@pytest.mark.parametrize(
+    "gate", [gate for gate in GATES if isinstance(gate.limit.value, str)], ids=lambda gate: gate.name
+)
+def test_a_limit_at_which_a_gate_cannot_fail_is_refused(gate: Gate) -> None:
+    params, name = params_of(gate), str(gate.limit.value)
+    cannot_fail = 1 if gate.limit.comparison is LimitComparison.AT_MOST else 0
+
+    with pytest.raises(ValidationError, match=rf"{name}\n.* should be (less than 1|greater than 0)"):
+        type(params).model_validate({**dict(params), name: cannot_fail})
+
+
 def test_every_stage_has_a_gate_that_no_row_is_lost() -> None:
     assert {gate.stage for gate in GATES if gate.measure == "num_rows_not_conserved"} == set(STAGES.names)
 
@@ -75,6 +87,19 @@ def test_a_blocked_stage_says_name_value_and_limit() -> None:
         BlockedError, match="round_trip_is_exact BLOCKED: num_round_trip_failures is 3, must be at most 0"
     ):
         refuse_blocked([verdict], "stage verify")
+
+
+def test_every_gate_blocks_but_those_that_the_use_of_a_vocabulary_decides() -> None:
+    assert [gate.name for gate in GATES if not gate.blocking] == ["vocabulary_is_used"]
+
+
+def test_a_verdict_as_json_has_its_outcome() -> None:
+    gate = GATES["rows_are_worth_reading"]
+    verdict = gate.judge({gate.measure: 0.4}, params_of(gate))
+
+    found = verdict.as_json()
+    assert (found["gate"], found["measured"], found["limit"], found["comparison"]) == (gate.name, 0.4, 0.5, "at least")
+    assert (found["passed"], found["outcome"]) == (False, "failed")
 
 
 def test_a_warning_blocks_nothing() -> None:

@@ -50,7 +50,7 @@ def test_every_failure_is_one_json_value_and_a_line_for_people(
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--store", default="here")
 
-    assert run_command(parser, ["--json"], failing(error), logged.append) == code
+    assert run_command(lambda: parser, ["--json"], failing(error), logged.append) == code
     assert message in json.loads(capsys.readouterr().out)["message"]
     assert message in logged[0]
 

@@ -40,3 +40,17 @@ def test_a_folder_with_something_in_it_is_refused(snapshot: Snapshot, tmp_path: 
     (tmp_path / "mine.txt").write_text("precious")
     with pytest.raises(StageError, match="it is not empty"):
         export(snapshot, "megatron", tmp_path)
+
+
+@pytest.mark.parametrize("writer", ["no_such_package.writer:write", f"{__name__}:write_nothing"])
+def test_a_format_without_its_writer_is_refused_by_name_before_a_folder_is_made(
+    tiny_store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str], writer: str
+) -> None:
+    line = ["export", "names", "--corpus", "tiny", "--store", str(tiny_store.root), "--out", str(tmp_path / "out")]
+    with EXPORT_FORMATS.registered(ExportFormat("names", writer, "names of sources")):
+        assert main(line) == 1
+    error = " ".join(capsys.readouterr().err.split())
+
+    assert f"export format names: its writer '{writer}' cannot be imported" in error
+    assert "or correct the declaration" in error
+    assert not (tmp_path / "out").exists()

@@ -9,6 +9,7 @@ import pytest
 from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import CorpusParams
 from pipeline.build.run_stage import StageResult, run_stages
+from pipeline.core.errors import ParamsError
 from pipeline.core.languages import C_NODES, CPP, LANGUAGES, Grammar, Language
 from pipeline.core.records import ChunkKind
 from pipeline.lexing.cpp import CPP_LEXER
@@ -140,8 +141,10 @@ def test_chunks_are_those_of_the_grammar(built: tuple[Store, dict[str, StageResu
 
 
 def test_an_entry_loads_its_lexer_with_the_first_text_and_other_files_are_read_as_cpp() -> None:
-    with LANGUAGES.registered(replace(HASH, lexer="no.such.module:LEXER")) as entry, pytest.raises(ModuleNotFoundError):
-        load_lexer(entry)
+    wrong = {"no.such.module:LEXER": "cannot be imported", "json:dumps": "gives function; expected Lexer"}
+    for name, message in wrong.items():
+        with pytest.raises(ParamsError, match=f"language hash: its lexer.* {message}"):
+            load_lexer(replace(HASH, lexer=name))
     with LANGUAGES.registered(HASH):
         assert lexer_of("src/a.hash") is HASH_LEXER
     assert [lexer_of(path) for path in ("a.c", "a.h", "LICENSE", "a.hash")] == [load_lexer(CPP)] * 4

@@ -34,6 +34,28 @@ def test_the_digest_is_the_documented_one(tree: Path) -> None:
     assert tree_digest(tree) == hashlib.sha256(lines).hexdigest()
 
 
+def test_a_link_counts_by_its_target_and_a_special_file_by_its_type(tmp_path: Path) -> None:
+    root = tmp_path / "links"
+    root.mkdir()
+    (root / "link.h").symlink_to("nowhere/\n.h")
+    os.mkfifo(root / "pipe")
+    lines = b""
+    for mode, path, content in [("120000", "link.h", b"nowhere/\\x0a.h"), ("010000", "pipe", b"")]:
+        lines += b"\0".join([mode.encode(), path.encode(), hashlib.sha256(content).hexdigest().encode(), b""])
+    assert tree_digest(root) == hashlib.sha256(lines).hexdigest()
+
+
+def test_a_link_that_is_added_removed_or_turned_moves_the_digest(tree: Path) -> None:
+    digests = [tree_digest(tree)]
+    for target in ("a.h", "README"):
+        (tree / "link.h").unlink(missing_ok=True)
+        (tree / "link.h").symlink_to(target)
+        digests.append(tree_digest(tree))
+    (tree / "link.h").unlink()
+    (tree / "link.h").write_bytes(b"README")
+    assert len({*digests, tree_digest(tree)}) == 4
+
+
 def test_the_digest_moves_with_bytes_names_and_the_executable_bit_only(tree: Path) -> None:
     before = tree_digest(tree)
     os.utime(tree / "a.h", (0, 0))
@@ -73,7 +95,6 @@ def test_only_a_git_folder_is_passed_over(tree: Path) -> None:
 
 
 def test_links_and_special_files_are_listed_but_never_followed(tree: Path, tmp_path: Path) -> None:
-    before = tree_digest(tree)
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "secret.h").write_bytes(b"secret")
     (tree / "folder").symlink_to(tmp_path / "outside")
@@ -81,6 +102,8 @@ def test_links_and_special_files_are_listed_but_never_followed(tree: Path, tmp_p
     os.mkfifo(tree / "pipe.h")
     skipped = {entry.path: entry.skipped for entry in tree_entries(tree, Selection()) if entry.skipped}
     assert skipped == {"folder": "link", "file.h": "link", "pipe.h": "special"}
+    before = tree_digest(tree)
+    (tmp_path / "outside" / "secret.h").write_bytes(b"another secret")
     assert tree_digest(tree) == before
 
 

@@ -51,4 +51,16 @@ def test_a_named_blob_is_found_by_its_name_until_it_is_gone(store: Store) -> Non
     store.name_blob("git/one", second)
     assert store.named_blob("git/one") is None
     assert store.put_blob([b"second"], second, "a test") == store.named_blob("git/one")
+    (store.root / "names" / "git" / "one").write_bytes(b"damaged")
+    assert store.named_blob("git/one") is None
+    store.name_blob("git/one", second)
     assert fsck(store) == []
+
+
+def test_a_blob_that_is_gone_without_a_line_in_the_log_is_named(store: Store) -> None:
+    sha256 = hashlib.sha256(b"right").hexdigest()
+    path = store.put_blob([b"right"], sha256, "one")
+    assert fsck(store) == []
+    path.unlink()
+    (problem,) = fsck(store)
+    assert sha256[:12] in problem

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.core.errors import DamagedError
-from pipeline.store.checked_text import checked_line, read_value, write_value
+from pipeline.store.checked_text import checked_line, read_value, text_of, write_value
 
 
 def read(root: Path, place: str) -> str | None:
@@ -18,6 +18,7 @@ def test_what_is_written_is_read_and_what_is_missing_is_none(tmp_path: Path, val
 
     assert read(tmp_path, "a/b") == value
     assert read(tmp_path, "a/c") is None
+    assert text_of(tmp_path / "a/c") is None
 
 
 def test_every_flipped_bit_every_cut_and_every_byte_more_is_found(tmp_path: Path) -> None:
@@ -37,6 +38,6 @@ def test_every_flipped_bit_every_cut_and_every_byte_more_is_found(tmp_path: Path
 def test_a_file_at_the_place_of_another_and_a_folder_are_found(tmp_path: Path) -> None:
     (tmp_path / "b").write_text(checked_line("a", "value"))
     (tmp_path / "c").mkdir()
-    for place in ("b", "c"):
-        with pytest.raises(DamagedError, match="a file"):
+    for place, found in (("b", "it holds 'value "), ("c", "Is a directory; expected a file of one line")):
+        with pytest.raises(DamagedError, match=f"a file: {found}"):
             read(tmp_path, place)

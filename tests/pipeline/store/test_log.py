@@ -110,6 +110,24 @@ def test_the_heads_and_the_lines_of_two_logs_cannot_be_swapped(store: Store) -> 
     assert len(active_withdrawals(store)) == 1
 
 
+def test_a_head_that_was_never_moved_to_the_first_line_is_repaired_and_to_the_second_is_refused(store: Store) -> None:
+    log, head = (store.root / "log" / f"withdrawals.{suffix}" for suffix in ("jsonl", "head"))
+    store.accept_logs()
+    before = head.read_bytes()
+    store.log_withdrawal("zlib", "a test")
+    head.write_bytes(before)
+    assert [entry["selector"] for entry in store.withdrawals()] == ["zlib"]
+    store.log_withdrawal("other", "a test")
+    assert [entry["selector"] for entry in store.withdrawals()] == ["zlib", "other"]
+    written = log.read_bytes()
+    head.write_bytes(before)
+    with pytest.raises(DamagedError, match="not the last line"):
+        store.log_withdrawal("third", "a test")
+    with pytest.raises(DamagedError, match=r"log/withdrawals\.jsonl"):
+        list(store.withdrawals())
+    assert log.read_bytes() == written
+
+
 @pytest.mark.parametrize("cut", [0, 1, 5, 40, 10_000])
 def test_a_line_that_was_never_finished_and_a_head_that_was_never_moved_are_repaired(store: Store, cut: int) -> None:
     log, head = (store.root / "log" / f"withdrawals.{suffix}" for suffix in ("jsonl", "head"))
@@ -142,10 +160,11 @@ def test_a_log_that_was_corrected_by_hand_is_accepted_on_request(
     assert main(command) == 0
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b"\xff", b'{"verdicts": []}'])
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b"\xff", b'{"verdicts": []}', b"[" * 200_000])
 def test_damaged_verdicts_are_refused_and_named(store: Store, content: bytes) -> None:
     object_id = commit_text(store, b"1")
     store.put_verdicts(object_id, [])
+    assert (store.verdicts(object_id) or {})["verdicts"] == []
     (store.root / "verdicts" / f"{object_id}.json").write_bytes(content)
 
     with pytest.raises(DamagedError, match=f"verdicts of object {object_id[:12]}"):

@@ -139,6 +139,19 @@ def test_a_manifest_with_a_blank_more_is_refused(store: Store) -> None:
         store.read(object_id)
 
 
+@pytest.mark.parametrize("content", [b"[" * 200_000, b'{"a":' * 200_000], ids=["lists", "objects"])
+def test_a_manifest_or_a_file_that_is_nested_too_deep_is_refused(store: Store, content: bytes) -> None:
+    stored = store.read(commit_text(store, b"text"))
+    written = commit_text(store, content)
+    (stored.path / MANIFEST).write_bytes(content)
+
+    with pytest.raises(DamagedError, match=r"its manifest cannot be read .*nested too deep"):
+        store.read(stored.object_id)
+    (name,) = (entry.name for entry in store.read(written).manifest.files)
+    with pytest.raises(DamagedError, match=r"is not JSON \(it is nested too deep"):
+        store.read(written).json(name)
+
+
 def test_the_first_digits_of_an_id_are_answered_with_the_whole(store: Store) -> None:
     folder = store.root / "tmp" / "made"
     folder.mkdir(parents=True)

@@ -16,6 +16,7 @@ def test_objects_are_verified_back_to_those_without_inputs_and_each_once(store: 
 
     verified = verify_objects(store, [third, second])
     assert (verified.num_objects, verified.num_bytes) == (3, 5 + 7 + 8)
+    assert verify_objects(store, [third, first, first]) == verified
 
 
 def test_a_damaged_input_and_a_missing_one_are_named_with_what_needs_it(store: Store) -> None:

@@ -5,19 +5,24 @@ import struct
 from dataclasses import replace
 
 import pytest
+import torch
 
 from pipeline.core.errors import TrainingError
-from tests.support.made_histories import history_of
-from tests.support.made_rows import LAYOUT, PLAIN, sources_of
+from tests.support.made.made_histories import history_of
+from tests.support.made.made_rows import LAYOUT, PLAIN, sources_of
 from trainer.checkpoint.certificate import History, digest_batch
 from trainer.data.loader import Loader
 
 
 def test_the_chains_are_what_the_module_says() -> None:
     history = History()
-    history.extend(b"b" * 32, 1.5, False, None)
-    data = hashlib.sha256(hashlib.sha256(b"sluice/certificate/data/1").digest() + b"b" * 32)
-    numbers = hashlib.sha256(hashlib.sha256(b"sluice/certificate/numbers/1").digest() + struct.pack("<f", 1.5) + b"\0")
+    history.extend(b"b" * 32, 1.5, False, {"b": torch.tensor([2.0]), "a": torch.tensor([1], dtype=torch.int8)})
+    own = [hashlib.sha256(b"a\0int8\0[1]\0\x01"), hashlib.sha256(b"b\0float32\0[1]\0" + struct.pack("<f", 2.0))]
+    state = hashlib.sha256(b"".join(each.digest() for each in own)).digest()
+    state += b"".join(each.digest()[:4] for each in own)
+    data = hashlib.sha256(hashlib.sha256(b"sluice/certificate/data/2").digest() + b"b" * 32)
+    start = hashlib.sha256(b"sluice/certificate/numbers/2").digest()
+    numbers = hashlib.sha256(start + struct.pack("<f", 1.5) + b"\0" + state)
 
     assert history.certificate == f"{data.hexdigest()}:{numbers.hexdigest()}"
 
@@ -35,7 +40,7 @@ def test_the_data_chain_stays_the_same_where_only_numbers_differ() -> None:
 
 
 def test_a_history_survives_its_tensors_and_a_changed_one_is_refused() -> None:
-    history = history_of(1.0, float("nan"), 3.0)
+    history = history_with_states()
     tensors = history.as_tensors()
     again = History.of_tensors(tensors, history.certificate)
 
@@ -43,9 +48,39 @@ def test_a_history_survives_its_tensors_and_a_changed_one_is_refused() -> None:
     for name in tensors:
         with pytest.raises(TrainingError):
             History.of_tensors({key: value for key, value in tensors.items() if key != name}, history.certificate)
-    changed = {**tensors, "losses": tensors["losses"] + 1}
+    for name in tensors:
+        changed = tensors[name].clone()
+        changed.view(-1)[0] = ~changed.view(-1)[0] if changed.dtype == torch.bool else changed.view(-1)[0] + 1
+        with pytest.raises(TrainingError, match="do not end in its certificate"):
+            History.of_tensors({**tensors, name: changed}, history.certificate)
+
+
+def test_a_state_of_every_step_survives_its_tensors() -> None:
+    history = History()
+    for number in range(3):
+        history.extend(bytes([number]) * 32, 1.0, False, {"a": torch.tensor([number])})
+
+    assert [state.step for state in history.states] == [1, 2, 3]
+    assert History.of_tensors(history.as_tensors(), history.certificate) == history
+    assert History.of_tensors(History().as_tensors(), History().certificate) == History()
+
+
+@pytest.mark.parametrize("step", [0, 2, 4])
+def test_a_state_that_no_link_holds_is_refused(step: int) -> None:
+    history = history_with_states()
+    assert [state.step for state in history.states] == [2]
+    history.states.append(replace(history.states[0], step=step))
+
     with pytest.raises(TrainingError, match="do not end in its certificate"):
-        History.of_tensors(changed, history.certificate)
+        History.of_tensors(history.as_tensors(), history.certificate)
+
+
+def history_with_states() -> History:
+    history = History()
+    for number, loss in enumerate((1.0, float("nan"), 3.0), start=1):
+        tensors = {"a": torch.tensor([loss, 1.0]), "b": torch.tensor([2])} if number == 2 else None
+        history.extend(bytes([number]) * 32, loss, False, tensors)
+    return history
 
 
 def test_a_batch_is_known_by_its_content_and_its_position() -> None:

@@ -4,14 +4,25 @@ import json
 import os
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
-from pipeline.core.errors import SluiceError, TrainingError
+from pipeline.core.errors import MissingError, SluiceError, TrainingError
 from pipeline.store.store import Store
-from tests.support.made_checkpoints import made, put
-from trainer.checkpoint.checkpoint import CHECKPOINT_KIND, STATE_FIELDS, load
+from tests.support.made.made_checkpoints import made, put, write_run
+from trainer.checkpoint.checkpoint import (
+    CHECKPOINT_KIND,
+    STATE_FIELDS,
+    digest_tensors,
+    find,
+    load,
+    optimizer_tensors,
+    restore_optimizer,
+)
+from trainer.checkpoint.retention import is_sound
 from trainer.proof.comparison import diff_checkpoints
 
 
@@ -34,6 +45,52 @@ def test_a_checkpoint_reads_back_as_it_was_written(store: Store) -> None:
 
     assert found.state() == checkpoint.state()
     assert all(row.is_equal for row in diff_checkpoints(found, checkpoint))
+
+
+@pytest.mark.parametrize("step", [2, 4])
+def test_a_step_that_is_not_that_of_the_history_is_refused(store: Store, step: int) -> None:
+    checkpoint = replace(made(3), step=step)
+
+    with pytest.raises(TrainingError, match=f"its history has 3 steps; expected {step}"):
+        load(store, put(store, checkpoint))
+
+
+@pytest.mark.parametrize("kind", ["a/kind", "verify/kind"])
+def test_an_object_of_another_kind_is_no_checkpoint(store: Store, kind: str) -> None:
+    with store.writer("corpus", "a test") as scratch:
+        folder = scratch / "made"
+        folder.mkdir()
+        (folder / "content.txt").write_text("text")
+        object_id = store.commit(folder, kind, {}, {})
+
+    assert not is_sound(store, object_id)
+    with pytest.raises(TrainingError, match=f"it is a {kind}; expected a checkpoint"):
+        load(store, object_id)
+
+
+def test_a_checkpoint_is_found_by_its_name_or_its_id_and_another_name_is_refused(store: Store) -> None:
+    (checkpoint_id,) = write_run(store, "r", range(1, 2))
+
+    assert find(store, "r", "latest") == find(store, "r", checkpoint_id) == checkpoint_id
+    assert is_sound(store, checkpoint_id)
+    assert find(store, "another", "latest") is None
+    with pytest.raises(MissingError, match=f"checkpoint newest: .*The newest of this run is {checkpoint_id}"):
+        find(store, "r", "newest")
+
+
+@pytest.mark.parametrize("change", [lambda names: names[:-1], lambda names: [*names, "step/another"]])
+def test_a_state_of_an_optimizer_with_an_entry_less_or_more_is_refused(change: Callable) -> None:
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.AdamW(model.parameters())
+    model(torch.ones(2)).sum().backward()
+    optimizer.step()
+    tensors = {name: value + 1 for name, value in optimizer_tensors(optimizer, model).items()}
+    restore_optimizer(optimizer, model, tensors)
+    assert digest_tensors(optimizer_tensors(optimizer, model)) == digest_tensors(tensors)
+
+    names = change(sorted(tensors))
+    with pytest.raises(TrainingError, match="optimizer state: entries differ"):
+        restore_optimizer(optimizer, model, {name: tensors.get(name, torch.zeros(1)) for name in names})
 
 
 def test_a_part_that_did_not_change_is_stored_once(store: Store) -> None:

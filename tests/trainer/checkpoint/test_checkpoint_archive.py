@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.core.errors import FormatError, StoreError, TrainingError
 from pipeline.store.store import Store
-from tests.support.made_checkpoints import made, put
+from tests.support.made.made_checkpoints import made, put
 from trainer.checkpoint import checkpoint_archive
 from trainer.checkpoint.checkpoint import load
 

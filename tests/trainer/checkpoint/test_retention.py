@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pipeline.core.durable import acquire
 from pipeline.store.store import Store
-from tests.support.made_checkpoints import write_run
+from tests.support.made.made_checkpoints import write_run
 from trainer.checkpoint import retention
 from trainer.checkpoint.retention import RetentionPolicy
 

@@ -9,7 +9,7 @@ import pytest
 from pipeline.core.errors import TrainingError
 from pipeline.store.objects import read_manifest
 from pipeline.store.store import Store
-from tests.support.made_checkpoints import made
+from tests.support.made.made_checkpoints import made
 from trainer.checkpoint import retention
 from trainer.checkpoint.checkpoint import CHECKPOINT_KIND, load
 from trainer.checkpoint.retention import RetentionPolicy

@@ -15,7 +15,7 @@ from trainer.__main__ import main
         (["bench", "--dry-run", "--only", "hopes"], "row hopes: "),
         (
             ["verify-loader", "--corpus", "tiny", "--steps", "0", "--recipe", "huge"],
-            "training recipe huge: it is not known",
+            "training recipe huge: it is not registered",
         ),
     ],
 )

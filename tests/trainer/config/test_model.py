@@ -59,8 +59,8 @@ def test_every_field_of_every_part_says_what_it_is() -> None:
 
 
 def test_an_unknown_preset_is_refused_with_the_names_that_exist() -> None:
-    assert preset("tiny") is PRESETS["tiny"]
-    with pytest.raises(ParamsError, match="no preset named 'huge'; expected one of base, nam52, nam56r, small, tiny"):
+    assert preset("tiny") is PRESETS["tiny"].model
+    with pytest.raises(ParamsError, match="model preset huge: it is not registered; expected one of tiny, small, base"):
         preset("huge")
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from trainer.__main__ import main
-from trainer.config.presets import PRESETS, TARGETS, preset
+from trainer.config.presets import PRESETS, preset
 from trainer.model.parameter_count import describe_preset
 
 
@@ -20,7 +20,7 @@ from trainer.model.parameter_count import describe_preset
     ],
 )
 def test_a_preset_has_the_layers_of_its_pattern(name: str, letters: dict[str, int]) -> None:
-    assert describe_preset(name)["letters"] == letters
+    assert describe_preset(PRESETS[name])["letters"] == letters
 
 
 def test_the_m2rnn_layers_of_nam56r_are_where_they_were_published() -> None:
@@ -29,9 +29,9 @@ def test_the_m2rnn_layers_of_nam56r_are_where_they_were_published() -> None:
     assert [place for place, letter in enumerate(kinds, 1) if letter == "R"] == [12, 24, 36, 48]
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", PRESETS.names)
 def test_a_preset_is_near_the_counts_that_it_was_made_for(name: str) -> None:
-    described = describe_preset(name)
+    described = describe_preset(PRESETS[name])
 
     distances = [described[key] for key in ("distance", "active_distance") if described[key] is not None]
     assert distances
@@ -43,8 +43,8 @@ def test_the_command_prints_every_preset(capsys: pytest.CaptureFixture[str]) -> 
     captured = capsys.readouterr()
 
     answer = json.loads(captured.out)
-    assert [entry["name"] for entry in answer] == list(TARGETS)
+    assert [entry["name"] for entry in answer] == list(PRESETS.names)
     assert all(entry["vocabulary_size"] == 1024 for entry in answer)
     assert "% of the published 4,730.0 M" in captured.err
     assert main(["presets", "--name", "huge"]) == 1
-    assert "no preset named 'huge'; expected one of base" in capsys.readouterr().err
+    assert "model preset huge: it is not registered; expected one of tiny" in capsys.readouterr().err

@@ -9,8 +9,10 @@ from trainer.config.training_config import TRAINING_RECIPES, TrainingConfig, tra
 
 
 def test_an_unknown_recipe_is_refused_with_the_names_that_exist() -> None:
-    assert training_recipe("tiny") is TRAINING_RECIPES["tiny"]
-    with pytest.raises(ParamsError, match="training recipe huge: it is not known; expected one of base, nam52"):
+    assert training_recipe("tiny") is TRAINING_RECIPES["tiny"].config
+    with pytest.raises(
+        ParamsError, match="training recipe huge: it is not registered; expected one of tiny, small, base"
+    ):
         training_recipe("huge")
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.core.errors import SnapshotError, TrainingError
-from tests.support.made_rows import CONFIG, FIRST_TEXT, LAYOUT, place_at, rows_of, sources_of
+from tests.support.made.made_rows import CONFIG, FIRST_TEXT, LAYOUT, place_at, rows_of, sources_of
 from trainer.data.batch import check_chronology, chronological
 from trainer.data.loader import Loader, Source, held_out_batches
 from trainer.data.mapped_rows import TrainingRows

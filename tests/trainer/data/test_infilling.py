@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.made_pieces import Infillable, pieces, pieces_of, total
+from tests.support.made.made_pieces import Infillable, pieces, pieces_of, total
 from trainer.config.training_config import InfillingParams
 from trainer.data.infilling import Form, Infilling, Sentinels, infill, remap_ids, source_slots
 from trainer.data.keyed_hash import keyed, mix

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.made_pieces import Infillable, pieces, pieces_of, total
+from tests.support.made.made_pieces import Infillable, pieces, pieces_of, total
 from trainer.data.infilling_spans import split
 from trainer.data.keyed_hash import keyed
 

@@ -10,7 +10,18 @@ import torch
 
 from pipeline.core.errors import SnapshotError, TrainingError
 from pipeline.core.params import digest
-from tests.support.made_rows import CONFIG, LAYOUT, MIDDLE, PLAIN, PREFIX, SPECIALS, SUFFIX, T, place_at, sources_of
+from tests.support.made.made_rows import (
+    CONFIG,
+    LAYOUT,
+    MIDDLE,
+    PLAIN,
+    PREFIX,
+    SPECIALS,
+    SUFFIX,
+    T,
+    place_at,
+    sources_of,
+)
 from trainer.data.loader import STATE_VERSION, EpochOrder, Loader, LoaderConfig, Source, held_out_batches
 from trainer.data.row_layout import RowLayout
 

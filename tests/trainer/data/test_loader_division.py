@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.core.errors import TrainingError
-from tests.support.made_rows import CONFIG, LAYOUT, sources_of
+from tests.support.made.made_rows import CONFIG, LAYOUT, sources_of
 from trainer.data.loader import Loader
 from trainer.data.prefetch import Batches
 from trainer.distributed.ranks import Ranks

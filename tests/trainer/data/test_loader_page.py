@@ -5,7 +5,7 @@ import json
 import re
 from math import ceil, isqrt
 
-from tests.support.made_rows import LAYOUT, sources_of
+from tests.support.made.made_rows import LAYOUT, sources_of
 from tests.support.paths import ROOT
 from trainer.data.loader import Loader, LoaderConfig
 

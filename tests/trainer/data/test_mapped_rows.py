@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from pipeline.core.errors import SnapshotError
-from tests.support.made_rows import rows_of
+from tests.support.made.made_rows import rows_of
 from trainer.data.mapped_rows import TrainingRows
 
 

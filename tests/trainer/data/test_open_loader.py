@@ -8,7 +8,7 @@ import pytest
 from pipeline.core.errors import SnapshotError
 from pipeline.store.snapshot import Snapshot, open_snapshot
 from pipeline.store.store import Store
-from tests.support.made_rows import place_at
+from tests.support.made.made_rows import place_at
 from trainer.data.loader import LoaderConfig
 from trainer.data.open_loader import WeightedSnapshot, open_loader, open_mixture
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from pipeline.core.errors import TrainingError
-from tests.support.made_rows import CONFIG, LAYOUT, sources_of
+from tests.support.made.made_rows import CONFIG, LAYOUT, sources_of
 from trainer.data.batch import Batch
 from trainer.data.loader import Loader
 from trainer.data.prefetch import Batches

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from pipeline.core.errors import SnapshotError
-from tests.support.made_rows import CONFIG, LAYOUT, PLAIN, T, rows_of, sources_of
+from tests.support.made.made_rows import CONFIG, LAYOUT, PLAIN, T, rows_of, sources_of
 from trainer.data.loader import Loader, Source
 from trainer.data.mapped_rows import TrainingRows
 

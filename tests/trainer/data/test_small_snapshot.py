@@ -5,7 +5,7 @@ from pathlib import Path
 from pipeline.core.records import Split
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
-from tests.support.made_snapshot import CORPUS, commit_made
+from tests.support.made.made_snapshot import CORPUS, commit_made
 from trainer.data.mapped_rows import TrainingRows
 from trainer.data.small_snapshot import copy_snapshot, shorten
 

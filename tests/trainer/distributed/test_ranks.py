@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from pipeline.core.errors import ParamsError, TrainingError
-from trainer.config.training_config import TRAINING_RECIPES, TrainingConfig
+from trainer.config.training_config import TrainingConfig, training_recipe
 from trainer.distributed.ranks import Ranks, tree_sum
 
 
@@ -32,7 +32,7 @@ def test_ranks_that_cannot_share_are_refused() -> None:
 
 @pytest.mark.parametrize(("batch", "micro"), [(12, 4), (8, 3), (4, 8)])
 def test_a_batch_that_is_not_a_tree_is_refused(batch: int, micro: int) -> None:
-    values = TRAINING_RECIPES["tiny"].model_dump() | {"batch_rows": batch, "micro_batch_rows": micro}
+    values = training_recipe("tiny").model_dump() | {"batch_rows": batch, "micro_batch_rows": micro}
 
     with pytest.raises((ParamsError, ValueError), match=f"{micro} does not cut {batch} rows"):
         TrainingConfig.model_validate(values)

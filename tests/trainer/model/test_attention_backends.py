@@ -8,7 +8,7 @@ import torch
 from pipeline.core.errors import TrainingError
 from tests.benchmarks.trainer.graphs import batch_of, narrow_model
 from tests.support.flash_on_cpu import gpu_backends_on_cpu
-from tests.support.made_rows import sources_of
+from tests.support.made.made_rows import sources_of
 from trainer.__main__ import build_parser
 from trainer.checkpoint.environment import describe_environment
 from trainer.checkpoint.resume_rules import check_resume

@@ -5,7 +5,6 @@ import torch
 
 from pipeline.build.recipes import ROOT
 from tests.support.packing_dependence import (
-    NUM_BALANCED_STEPS,
     NUM_ROWS,
     ROW_LENGTH,
     balance,
@@ -34,10 +33,10 @@ def test_the_documentation_states_these_bounds() -> None:
     )
     assert f"and {MAX_CHANGED_BALANCED:.0%}".replace("%", " %") + " with balanced experts" in text
     assert f"at most {MAX_LOGITS_AT_FIRST} and {MAX_LOGITS_BALANCED} of their root mean square" in text
-    assert all(f"| `{name}` |" in text.partition("What neighbors decide")[2] for name in PRESETS)
+    assert all(f"| `{name}` |" in text.partition("What neighbors decide")[2] for name in PRESETS.names)
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", PRESETS.names)
 def test_the_scaled_preset_overflows_as_the_preset_does(name: str) -> None:
     part, own = scaled(name).experts, preset(name).experts
     decides = ("num_experts", "num_selected", "capacity_factor", "is_gated")
@@ -48,11 +47,11 @@ def test_the_scaled_preset_overflows_as_the_preset_does(name: str) -> None:
     assert part.num_experts * expert_capacity(NUM_ROWS * ROW_LENGTH, part) == part.capacity_factor * num_pairs
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", PRESETS.names)
 def test_neighbors_decide_few_pairs_and_move_logits_within_the_published_bound(name: str) -> None:
     model = model_of(scaled(name))
     at_first = worst_dependence(model)
-    balance(model, NUM_BALANCED_STEPS)
+    balance(model)
     balanced = worst_dependence(model)
 
     assert at_first.changed_pair_fraction <= MAX_CHANGED_AT_FIRST
@@ -63,7 +62,7 @@ def test_neighbors_decide_few_pairs_and_move_logits_within_the_published_bound(n
     assert at_first.changed_pair_fraction > 0, "no neighbor is seen to decide anything"
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", PRESETS.names)
 def test_no_bit_changes_before_the_first_pair_without_room(name: str) -> None:
     """Slots are given in the order of the batch, so that an overflow reaches no token before it."""
     model = model_of(scaled(name))
@@ -87,7 +86,7 @@ def test_no_bit_changes_before_the_first_pair_without_room(name: str) -> None:
 
 def test_without_an_overflow_no_bit_changes() -> None:
     """Of as few tokens as fit in 128 slots: the configuration is the preset's, and the rounding gives room for all."""
-    for name in PRESETS:
+    for name in PRESETS.names:
         model, (ids_BT, other_ids_BT, doc_ids_BT) = model_of(scaled(name)), batch(0)
         rows = slice(1, 2)
         ids_BT, other_ids_BT, doc_ids_BT = ids_BT[rows, :128], other_ids_BT[rows, :128], doc_ids_BT[rows, :128]

@@ -1,17 +1,20 @@
 """The training loss: cross-entropy of the trained tokens, its terms, and its shares."""
 
+import re
+
 import pytest
 import torch
 from torch.nn import functional
 
+from pipeline.core.errors import ParamsError
 from tests.support.added_to_runs import LOGITS_Z_LOSS
-from tests.support.made_rows import CONFIG, LAYOUT, sources_of
+from tests.support.made.made_rows import CONFIG, LAYOUT, sources_of
 from trainer.config.presets import preset
 from trainer.data.loader import Loader
 from trainer.distributed.ranks import Ranks
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
-from trainer.model.loss import LOSS_TERMS, TrainingBatch
+from trainer.model.loss import LOSS_TERMS, LossTerm, TrainingBatch
 from trainer.train.step import backward
 
 VOCABULARY, NUM_TOKENS = 60, 27
@@ -91,3 +94,21 @@ def test_shares_of_a_step_add_up_to_its_loss(model_of, doc_ids_from) -> None:
     ]
 
     torch.testing.assert_close(sum(shares), whole)
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        (None, "None"),
+        (0.5, "float"),
+        (torch.zeros(3), "it is a tensor of torch.float32, shape (3,)"),
+        (torch.tensor(1), "it is a tensor of torch.int64, shape ()"),
+    ],
+)
+def test_a_term_that_is_no_scalar_is_refused_by_its_name(model_of, doc_ids_from, value, found) -> None:
+    model, batch = model_of("A"), batch_of(token_ids(), doc_ids_from(LENGTHS, NUM_TOKENS))
+    with (
+        LOSS_TERMS.registered(LossTerm("wrong", lambda outputs: value)),
+        pytest.raises(ParamsError, match=re.escape(f"loss term wrong: {found}; expected a tensor without dimensions")),
+    ):
+        model.loss(batch)

@@ -51,7 +51,7 @@ def test_a_gate_is_declared_once_and_an_unknown_one_is_refused(tiny_store: Store
 
     assert (outcome.passed, outcome.detail) == (False, "as declared, over 12 steps")
     assert seen == [outcome]
-    with pytest.raises(ParamsError, match="gate always_red: it is not registered; expected one of two_runs"):
+    with pytest.raises(ParamsError, match="acceptance gate always_red: it is not registered; expected one of two_runs"):
         run_gates(tiny_store, snapshot_id, only=["always_red"])
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from pipeline.core.errors import TrainingError
-from tests.support.made_histories import TENSORS, history_of
+from tests.support.made.made_histories import TENSORS, history_of
 from trainer.checkpoint.certificate import History, describe_state, differing_tensors
 from trainer.checkpoint.checkpoint import Checkpoint
 from trainer.proof.comparison import TrainingRecord, compare_trainings, diff_checkpoints, read_record

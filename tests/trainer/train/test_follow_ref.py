@@ -14,7 +14,7 @@ from pipeline.core.params import canonical_json
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
-from tests.support.made_rows import CONFIG, LAYOUT, place_at, sources_of
+from tests.support.made.made_rows import CONFIG, LAYOUT, place_at, sources_of
 from trainer.__main__ import main
 from trainer.checkpoint.checkpoint import load, read_state
 from trainer.data.loader import Loader, Source, Start

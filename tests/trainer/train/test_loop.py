@@ -1,24 +1,31 @@
-"""A run is a value: stopped anywhere, resumed in a fresh process, with any number of workers, it ends in the same bits."""
+"""A run is a value: stopped anywhere, resumed in a fresh process, with any number of workers, it ends in the same bits.
+
+Claims about processes start some; the others train in this one, which saves an import of torch each.
+"""
 
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pipeline.store.store import Store
+from tests.tools.fork_server import TrainerForkServer
+from trainer.__main__ import main
+from trainer.train.determinism import ENVIRONMENT_VARIABLES
 from trainer.train.metrics import hold_folder
 
 STEPS = 20
 SAME = ("certificate", "losses", "final_loss", "parameters_sha256", "optimizer_sha256", "checkpoint_id", "loader")
-Train = Callable[..., subprocess.CompletedProcess[str]]
+Here = Callable[..., tuple[int, dict[str, Any]]]
+Trained = Callable[..., dict[str, Any]]
+Refused = Callable[..., str]
 
 
 @pytest.fixture(scope="module")
@@ -36,17 +43,53 @@ def command(root: Path, run: str, stop_after: int, *more: str) -> list[str]:
 
 
 def train(root: Path, run: str, stop_after: int, *more: str) -> dict[str, Any]:
-    done = subprocess.run(command(root, run, stop_after, *more), capture_output=True, text=True, check=False)
+    """Train in a fresh process."""
+    line = command(root, run, stop_after, *more)
+    done = subprocess.run(
+        line, capture_output=True, text=True, check=False, env={**os.environ, **ENVIRONMENT_VARIABLES}
+    )
     assert done.returncode == 0, done.stderr
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
 
 
-def refused(root: Path, run: str, stop_after: int, *more: str) -> str:
-    done = subprocess.run(command(root, run, stop_after, *more), capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert "Traceback" not in done.stderr
-    return str(json.loads(done.stdout)["message"])
+@pytest.fixture
+def here(root: Path, capsys: pytest.CaptureFixture[str]) -> Here:
+    """Train in this process: the exit code and the answer."""
+
+    def call(run: str, stop_after: int, *more: str) -> tuple[int, dict[str, Any]]:
+        capsys.readouterr()
+        code = main(command(root, run, stop_after, *more)[3:])
+        return code, json.loads(capsys.readouterr().out)
+
+    return call
+
+
+@pytest.fixture
+def trained(here: Here) -> Trained:
+    def call(run: str, stop_after: int, *more: str) -> dict[str, Any]:
+        code, answer = here(run, stop_after, *more)
+        assert code == 0, answer
+        return answer
+
+    return call
+
+
+@pytest.fixture
+def refused(here: Here) -> Refused:
+    def call(run: str, stop_after: int, *more: str) -> str:
+        code, answer = here(run, stop_after, *more)
+        assert code == 1, answer
+        return str(answer["message"])
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def forks() -> Iterator[TrainerForkServer]:
+    """Sessions to be killed: what resumes them is a fresh process."""
+    with TrainerForkServer() as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
@@ -60,27 +103,26 @@ def test_losses_are_finite_and_fall(straight: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("num_workers", [0, 1, 2])
-def test_killed_and_resumed_is_the_same_run_bit_for_bit(root: Path, straight: dict[str, Any], num_workers: int) -> None:
+def test_killed_and_resumed_is_the_same_run_bit_for_bit(
+    root: Path, straight: dict[str, Any], forks: TrainerForkServer, num_workers: int
+) -> None:
     run = f"killed-{num_workers}"
-    line = command(root, run, STEPS, "--workers", str(num_workers))
-    child = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    wait_for_step(root / "runs" / run / "metrics.jsonl", 11)
-    os.kill(child.pid, signal.SIGKILL)
-    child.wait()
+    line, metrics = command(root, run, STEPS, "--workers", str(num_workers)), root / "runs" / run / "metrics.jsonl"
+    assert forks.kill(line[3:], root / f"{run}.log", lambda: num_lines(metrics) >= 11)
     resumed = train(root, run, STEPS, "--workers", str(num_workers), "--resume", "latest")
 
     assert {name: resumed[name] for name in SAME} == {name: straight[name] for name in SAME}
 
 
-def test_a_stop_in_the_middle_changes_nothing(root: Path, straight: dict[str, Any]) -> None:
-    half = train(root, "stopped", 7)
+def test_a_stop_in_the_middle_changes_nothing(root: Path, straight: dict[str, Any], trained: Trained) -> None:
+    half = trained("stopped", 7)
     resumed = train(root, "stopped", STEPS, "--resume", half["checkpoint_id"])
 
     assert half["losses"] == straight["losses"][:7]
     assert {name: resumed[name] for name in SAME} == {name: straight[name] for name in SAME}
 
 
-def test_a_termination_signal_saves_and_ends_well(root: Path, straight: dict[str, Any]) -> None:
+def test_a_termination_signal_saves_and_ends_well(root: Path, straight: dict[str, Any], trained: Trained) -> None:
     child = subprocess.Popen(
         command(root, "terminated", STEPS), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -90,72 +132,72 @@ def test_a_termination_signal_saves_and_ends_well(root: Path, straight: dict[str
 
     assert child.returncode == 0
     assert f"resumable at step {json.loads(output)['steps']}" in text
-    resumed = train(root, "terminated", STEPS, "--resume", "latest")
+    resumed = trained("terminated", STEPS, "--resume", "latest")
     assert resumed["parameters_sha256"] == straight["parameters_sha256"]
 
 
-def test_a_finished_run_is_recognized(root: Path, straight: dict[str, Any]) -> None:
-    again = train(root, "straight", STEPS, "--resume", "latest")
+def test_a_finished_run_is_recognized(straight: dict[str, Any], trained: Trained) -> None:
+    again = trained("straight", STEPS, "--resume", "latest")
 
     assert again["unchanged"] is True
     assert {name: again[name] for name in SAME} == {name: straight[name] for name in SAME}
 
 
-def test_metrics_have_one_line_a_step_after_a_resume(root: Path, straight: dict[str, Any]) -> None:
-    train(root, "metrics", 6)
+def test_metrics_have_one_line_a_step_after_a_resume(root: Path, straight: dict[str, Any], trained: Trained) -> None:
+    trained("metrics", 6)
     with (root / "runs" / "metrics" / "metrics.jsonl").open("a") as file:
         file.write('{"step": 7, "loss": 1')
-    train(root, "metrics", 8, "--resume", "latest")
+    trained("metrics", 8, "--resume", "latest")
     lines = [json.loads(line) for line in (root / "runs" / "metrics" / "metrics.jsonl").read_text().splitlines()]
 
     assert [line["step"] for line in lines] == list(range(1, 9))
     assert [line["loss"] for line in lines] == straight["losses"][:8]
 
 
-def test_a_checkpoint_that_does_not_exist_is_named(root: Path, straight: dict[str, Any]) -> None:
-    message = refused(root, "straight", STEPS, "--resume", "f" * 64)
+def test_a_checkpoint_that_does_not_exist_is_named(straight: dict[str, Any], refused: Refused) -> None:
+    message = refused("straight", STEPS, "--resume", "f" * 64)
 
     assert "f" * 64 in message
     assert straight["checkpoint_id"] in message
 
 
-def test_a_checkpoint_of_another_configuration_is_refused_by_field(root: Path, straight: dict[str, Any]) -> None:
-    message = refused(root, "other", STEPS, "--seed", "43", "--resume", straight["checkpoint_id"])
+def test_a_checkpoint_of_another_configuration_is_refused_by_field(straight: dict[str, Any], refused: Refused) -> None:
+    message = refused("other", STEPS, "--seed", "43", "--resume", straight["checkpoint_id"])
 
     assert "seed was 42, is now 43" in message
 
 
-def test_a_damaged_checkpoint_is_refused(root: Path, straight: dict[str, Any]) -> None:
-    before = train(root, "damaged", 1)
-    done = train(root, "damaged", 2, "--resume", "latest")
+def test_a_damaged_checkpoint_is_refused(root: Path, trained: Trained, refused: Refused) -> None:
+    before = trained("damaged", 1)
+    done = trained("damaged", 2, "--resume", "latest")
     path = Store(root).read(done["checkpoint_id"]).path / "parameters-layers.1.safetensors"
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
 
-    message = refused(root, "damaged", 4, "--resume", done["checkpoint_id"])
+    message = refused("damaged", 4, "--resume", done["checkpoint_id"])
 
     assert "parameters-layers.1.safetensors" in message
     assert f"The one of step 1 is sound: --resume {before['checkpoint_id']}" in message
 
 
-def test_a_second_trainer_on_one_run_is_refused(root: Path, straight: dict[str, Any]) -> None:
+def test_a_second_trainer_on_one_run_is_refused(root: Path, straight: dict[str, Any], refused: Refused) -> None:
     with Store(root).writer("runs/straight", "training straight"):
-        message = refused(root, "straight", STEPS, "--resume", "latest")
+        message = refused("straight", STEPS, "--resume", "latest")
 
     assert "it is being written by training straight" in message
 
 
-def test_a_second_run_into_one_folder_is_refused(root: Path, straight: dict[str, Any]) -> None:
+def test_a_second_run_into_one_folder_is_refused(root: Path, straight: dict[str, Any], refused: Refused) -> None:
     with hold_folder(root / "runs" / "straight", "training other"):
-        message = refused(root, "straight", STEPS, "--resume", "latest")
+        message = refused("straight", STEPS, "--resume", "latest")
 
     assert "folder" in message
     assert "it is being written by training other" in message
 
 
-def test_an_evaluation_of_held_out_rows_changes_nothing(root: Path, straight: dict[str, Any]) -> None:
-    evaluated = train(root, "evaluated", 7, "--evaluate-every", "3", "--evaluate-rows", "8")
+def test_an_evaluation_of_held_out_rows_changes_nothing(root: Path, straight: dict[str, Any], trained: Trained) -> None:
+    evaluated = trained("evaluated", 7, "--evaluate-every", "3", "--evaluate-rows", "8")
     lines = [json.loads(line) for line in (root / "runs" / "evaluated" / "metrics.jsonl").read_text().splitlines()]
     seen = {line["step"]: line["held_out_cross_entropy"] for line in lines if "held_out_bits_per_byte" in line}
 
@@ -165,7 +207,7 @@ def test_an_evaluation_of_held_out_rows_changes_nothing(root: Path, straight: di
 
 
 def test_a_snapshot_withdrawn_under_a_running_training_stops_nothing_but_the_next_resume(
-    root: Path, straight: dict[str, Any]
+    root: Path, straight: dict[str, Any], refused: Refused
 ) -> None:
     line = command(root, "withdrawn", STEPS, "--evaluate-every", "9")
     child = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -175,7 +217,7 @@ def test_a_snapshot_withdrawn_under_a_running_training_stops_nothing_but_the_nex
     try:
         output, text = child.communicate()
         kept = root / "objects" / "training"
-        message = refused(root, "withdrawn", STEPS + 1, "--resume", "latest", "--snapshot", straight["snapshot_id"])
+        message = refused("withdrawn", STEPS + 1, "--resume", "latest", "--snapshot", straight["snapshot_id"])
     finally:
         shutil.copytree(kept, root / "withdrawn" / "training", dirs_exist_ok=True)
         shutil.rmtree(root / "objects")
@@ -186,36 +228,43 @@ def test_a_snapshot_withdrawn_under_a_running_training_stops_nothing_but_the_nex
     assert f"object {straight['snapshot_id'][:12]}: it is not in the store" in message
 
 
-def test_another_seed_is_named_before_the_first_step_that_differs(root: Path, straight: dict[str, Any]) -> None:
-    other = train(root, "seed", 2, "--seed", "43")
-    line = [sys.executable, "-m", "trainer", "compare", straight["checkpoint_id"], other["checkpoint_id"]]
-    done = subprocess.run([*line, "--store", str(root)], capture_output=True, text=True, check=False)
+def test_another_seed_is_named_before_the_first_step_that_differs(
+    root: Path, straight: dict[str, Any], trained: Trained, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = trained("seed", 2, "--seed", "43")
+    assert main(["compare", straight["checkpoint_id"], other["checkpoint_id"], "--store", str(root)]) == 1
 
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[0] == "seed: 42 | 43"
-    assert "first batch that differs: step 1" in done.stderr
-
-
-def test_a_snapshot_is_not_a_checkpoint(root: Path, straight: dict[str, Any]) -> None:
-    assert "it is a snapshot/snapshot" in refused(root, "straight", STEPS, "--resume", straight["snapshot_id"])
+    told = capsys.readouterr().err
+    assert told.splitlines()[0] == "seed: 42 | 43"
+    assert "first batch that differs: step 1" in told
 
 
-def test_a_run_that_is_past_the_last_step_is_refused(root: Path, straight: dict[str, Any]) -> None:
-    assert f"it is at step {STEPS}" in refused(root, "straight", 5, "--resume", "latest")
+def test_a_snapshot_is_not_a_checkpoint(straight: dict[str, Any], refused: Refused) -> None:
+    assert "it is a snapshot/snapshot" in refused("straight", STEPS, "--resume", straight["snapshot_id"])
 
 
-def test_sampling_twice_gives_the_same_text(root: Path, straight: dict[str, Any]) -> None:
-    line = [sys.executable, "-m", "trainer", "sample", "--store", str(root), "--checkpoint", straight["checkpoint_id"]]
-    line += ["--tokens", "12", "--json"]
-    first, second = (subprocess.run(line, capture_output=True, text=True, check=True).stdout for _ in range(2))
+def test_a_run_that_is_past_the_last_step_is_refused(straight: dict[str, Any], refused: Refused) -> None:
+    assert f"it is at step {STEPS}" in refused("straight", 5, "--resume", "latest")
 
-    assert json.loads(first) == json.loads(second)
+
+def test_sampling_twice_gives_the_same_text(
+    root: Path, straight: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ["sample", "--store", str(root), "--checkpoint", straight["checkpoint_id"], "--tokens", "12", "--json"]
+    fresh = subprocess.run([sys.executable, "-m", "trainer", *line], capture_output=True, text=True, check=True).stdout
+    assert main(line) == 0
+
+    assert json.loads(fresh) == json.loads(capsys.readouterr().out)
 
 
 def wait_for_step(path: Path, step: int) -> None:
     deadline = time.monotonic() + 600  # a limit for a machine that others use too
     while time.monotonic() < deadline:
-        if path.exists() and path.read_text().count("\n") >= step:
+        if num_lines(path) >= step:
             return
         time.sleep(0.02)
     raise AssertionError(f"{path} never reached step {step}")
+
+
+def num_lines(path: Path) -> int:
+    return path.read_text().count("\n") if path.exists() else 0

@@ -4,7 +4,7 @@ import pytest
 
 from pipeline.core.errors import StoreError
 from pipeline.store.store import Store
-from tests.support.made_checkpoints import write_run
+from tests.support.made.made_checkpoints import write_run
 from trainer.train.resume import load_or_suggest
 
 

@@ -1,6 +1,7 @@
 """A step that is not finite changes nothing but the record; one out of memory is repeated in smaller micro-batches."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -37,6 +38,18 @@ def test_a_step_that_is_not_finite_changes_nothing_but_the_record(tiny_store: St
     training.step(training.loader.batch_at(8, 4))
     with pytest.raises(TrainingError, match=r"step 3: its loss is nan, and 2 steps .*: weight of embedding_VD"):
         training.refuse_skipped_steps(is_final=False)
+
+
+@pytest.mark.parametrize("changes", [{"num_rows": 3}, {"row_length": 64}, {"vocabulary": "other"}, {"more": 1}])
+def test_a_checkpoint_that_describes_other_rows_than_its_snapshot_has_is_refused(
+    tiny_store: Store, changes: dict[str, Any]
+) -> None:
+    training = training_of(tiny_store)
+    checkpoint = training.checkpoint()
+    training.restore(checkpoint)
+
+    with pytest.raises(TrainingError, match=r"checkpoint of step 0: its rows are .*; expected those of its snapshot"):
+        training.restore(replace(checkpoint, packing={**checkpoint.packing, **changes}))
 
 
 def training_of(store: Store, **changes: Any) -> Training:

@@ -5,10 +5,13 @@ refused here.
 """
 
 import bz2
+import errno
 import gzip
 import io
 import lzma
+import re
 import stat
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -26,7 +29,13 @@ from pipeline.stages.collect.params import CollectParams
 MAX_HEADER_BYTES = 1024**2
 """Longest extended header (a long name, a pax record, the target of a link in a zip) that is read into memory."""
 
-_ZIP_END_BYTES = 22
+_ZIP_END, _ZIP_END_BYTES = b"PK\x05\x06", 22
+_ZIP_END_64, _ZIP_LOCATOR, _ZIP_LOCATOR_BYTES = b"PK\x06\x06", b"PK\x06\x07", 20
+_ZIP_METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
+_UNICODE_PATH = 0x7075
+"""Extra field that gives a member another name."""
+_MAX_DICTIONARY_BYTES = 256 * 1024**2
+"""Memory for decompressing xz: its strongest preset needs 65 MiB."""
 
 MIN_BYTES_FOR_RATIO = 1024**2
 """Decompressed bytes before the compression ratio is checked: a short run of zeros is not a bomb."""
@@ -65,7 +74,8 @@ def refusing_broken(subject: str) -> Iterator[None]:
     except _INVALID_DATA as error:
         raise broken(subject, str(error) or type(error).__name__) from error
     except OSError as error:
-        if error.errno is not None:
+        # EINVAL: the archive names a place outside of itself. Other errors are the disk's.
+        if error.errno not in (None, errno.EINVAL):
             raise
         raise broken(subject, str(error)) from error
 
@@ -86,6 +96,7 @@ _INVALID_DATA = (
     OverflowError,
     RecursionError,  # thousands of extended headers in a row
     NotImplementedError,  # a compression method unknown to zipfile
+    struct.error,  # a record that ends early
 )
 
 
@@ -111,10 +122,14 @@ class _MeteredStream:
         return block
 
 
+def _xz() -> lzma.LZMADecompressor:
+    return lzma.LZMADecompressor(lzma.FORMAT_XZ, _MAX_DICTIONARY_BYTES)
+
+
 class _Decompressed:
     """Decompressed xz or bzip2 data. Unlike the standard library's file classes it does not ignore what follows the last stream."""
 
-    def __init__(self, packed: BinaryIO, create: type[lzma.LZMADecompressor] | type[bz2.BZ2Decompressor]) -> None:
+    def __init__(self, packed: BinaryIO, create: Callable[[], lzma.LZMADecompressor | bz2.BZ2Decompressor]) -> None:
         self._packed = packed
         self._create = create
         self._decompressor = create()
@@ -143,7 +158,7 @@ def _tar_stream(file: BinaryIO, start: bytes, limits: CollectParams, subject: st
     if start.startswith(b"\x1f\x8b"):
         stream = gzip.GzipFile(fileobj=file)
     elif start.startswith(b"\xfd7zXZ\x00"):
-        stream = _Decompressed(file, lzma.LZMADecompressor)
+        stream = _Decompressed(file, _xz)
     elif start.startswith(b"BZh"):
         stream = _Decompressed(file, bz2.BZ2Decompressor)
     return _MeteredStream(stream, file, limits, subject)
@@ -165,9 +180,13 @@ class _StrictTarInfo(tarfile.TarInfo):
         is_header = member.type in (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, *_PAX_TYPES)
         if member.size < 0 or (is_header and member.size > MAX_HEADER_BYTES):
             raise _BadHeader(f"a header declares {member.size} bytes")
+        field = bytes(buf[124:136])
+        if not field[0] & 0x80 and not _OCTAL.fullmatch(field):
+            raise _BadHeader(f"a header has the size {field!r}, which is not octal")
         return member
 
 
+_OCTAL = re.compile(rb" *[0-7]+[ \0]*")
 _PAX_TYPES = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
 
 
@@ -180,6 +199,9 @@ def _tar_members(stream: _MeteredStream, start: bytes, subject: str) -> Iterator
         raise broken(subject, f"{error}; it begins with {start[:16]!r}") from error
     with archive:
         for info in archive:
+            if info.size and not info.isreg():
+                # Some readers skip these bytes, others read headers there.
+                raise broken(subject, f"{info.name[:200]!r} is a {_tar_kind(info)} and declares {info.size} bytes")
             yield Member(info.name, _tar_kind(info), info.size, info.linkname, partial(_tar_bytes, archive, info))
         _require_zeros(archive, subject)
 
@@ -209,12 +231,13 @@ def _zip_members(file: BinaryIO, limits: CollectParams, subject: str) -> Iterato
     with _BoundedZip(file, limits.max_members, subject) as archive:
         infos = archive.infolist()
         packed = file.seek(0, io.SEEK_END)
-        _require_zip_end(file, packed, archive.comment, subject)
         declared = sum(info.file_size for info in infos)
         if declared > max(MIN_BYTES_FOR_RATIO, limits.max_compression_ratio * packed):
             found = f"{declared} bytes are declared in {packed}"
             raise over_limit(subject, found, f"{limits.max_compression_ratio} bytes for each packed byte")
+        _require_one_end(file, archive, subject)
         for info in infos:
+            _require_one_meaning(info, subject)
             kind = _zip_kind(info)
             target = _zip_bytes(archive, info).decode("utf-8", "surrogateescape") if kind == "link" else ""
             # orig_filename: `filename` ends at a NUL, which must be seen to be refused
@@ -250,13 +273,50 @@ class _BoundedList(list[zipfile.ZipInfo]):
         super().append(info)
 
 
-def _require_zip_end(file: BinaryIO, packed: int, comment: bytes, subject: str) -> None:
-    """Require that the end record ends the zip: the base class would find it before up to 64 KiB of other data."""
-    start = packed - _ZIP_END_BYTES - len(comment)
-    file.seek(max(0, start))
-    record = file.read(_ZIP_END_BYTES)
-    if start < 0 or record[:4] != b"PK\x05\x06" or int.from_bytes(record[20:22], "little") != len(comment):
+def _require_one_end(file: BinaryIO, archive: zipfile.ZipFile, subject: str) -> None:
+    """Require one end record, at the end, that says of the directory what was read: no reader finds another."""
+    num_bytes, comment = file.seek(0, io.SEEK_END), archive.comment
+    at = num_bytes - _ZIP_END_BYTES - len(comment)
+    record = _bytes_at(file, at, _ZIP_END_BYTES)
+    if record[:4] != _ZIP_END or int.from_bytes(record[20:22], "little") != len(comment) or _ZIP_END in comment:
         raise broken(subject, "something follows the end of the zip archive")
+    disk, first_disk, num_here, num_members, size, start = struct.unpack("<4H2I", record[4:20])
+    locator = _bytes_at(file, at - _ZIP_LOCATOR_BYTES, _ZIP_LOCATOR_BYTES)
+    if locator[:4] == _ZIP_LOCATOR:
+        locator_disk, at, num_disks = struct.unpack("<IQI", locator[4:])
+        record = _bytes_at(file, at, 56)
+        if record[:4] != _ZIP_END_64 or locator_disk or num_disks > 1:
+            raise broken(subject, "its zip64 end record is not where it is said to be")
+        disk, first_disk, num_here, num_members, size, start = struct.unpack("<2I4Q", record[16:])
+    if disk or first_disk:
+        raise broken(subject, f"it is part {disk} of several")
+    if not num_here == num_members == len(archive.filelist):
+        raise broken(subject, f"it declares {num_here} of {num_members} members, and lists {len(archive.filelist)}")
+    if start != archive.start_dir or start + size != at:
+        raise broken(subject, f"its directory is said to be at byte {start}, and is at {archive.start_dir}")
+
+
+def _bytes_at(file: BinaryIO, at: int, num_bytes: int) -> bytes:
+    """Return the bytes at a place that the archive names; none where it is outside of the file."""
+    if at < 0:
+        return bytes(num_bytes)
+    file.seek(at)
+    return file.read(num_bytes).ljust(num_bytes, b"\0")
+
+
+def _require_one_meaning(info: zipfile.ZipInfo, subject: str) -> None:
+    """Require that every reader finds the same member: a known method, this disk, and no second name."""
+    name = info.orig_filename[:200]
+    if info.compress_type not in _ZIP_METHODS:
+        raise broken(subject, f"{name!r} has the compression method {info.compress_type}")
+    if info.volume:
+        raise broken(subject, f"{name!r} is in part {info.volume}")
+    extra = info.extra
+    while len(extra) >= 4:
+        kind, num_bytes = struct.unpack("<HH", extra[:4])
+        if kind == _UNICODE_PATH and extra[9 : 4 + num_bytes].decode("utf-8", "replace") != info.orig_filename:
+            raise broken(subject, f"{name!r} has a second name")
+        extra = extra[4 + num_bytes :]
 
 
 def _zip_kind(info: zipfile.ZipInfo) -> str:

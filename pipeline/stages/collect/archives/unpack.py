@@ -4,10 +4,9 @@
 """
 
 import posixpath
-import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from pipeline.core.errors import ArchiveError
 from pipeline.pins.local_tree import printable_path
@@ -15,11 +14,11 @@ from pipeline.pins.selection import Selection
 from pipeline.stages.collect.archives.containers import Member, members_of, refusing_broken
 from pipeline.stages.collect.contents import (
     DRIVE,
+    LEAVE_OUT,
     ReadFile,
     ReadOptions,
     SkippedFile,
     SourceContents,
-    flaw_of_name,
     over_limit,
 )
 
@@ -33,72 +32,56 @@ def unpack(archive: Path, options: ReadOptions) -> SourceContents:
     """
     with refusing_broken(options.source):
         members = list(_read_members(archive, options))
-    _refuse_collisions([member.path for member in members], options.source)
     top = _top_folder(member.path for member in members)
+    selection = options.selection
+    options.refuse_clashes(member.path for member in members if selection.accepts(member.path[len(top) :]))
     inside = [replace(member, path=member.path[len(top) :]) for member in members]
-    return SourceContents.of(_select(member, options.selection) for member in inside)
+    return SourceContents.of(_select(member, selection) for member in inside)
 
 
 def _read_members(archive: Path, options: ReadOptions) -> Iterator[ReadFile | SkippedFile]:
-    source, limits = options.source, options.limits
+    limits = options.limits
     total_bytes = 0
-    for number, member in enumerate(members_of(archive, limits, source), start=1):
+    files: set[str] = set()
+    for number, member in enumerate(members_of(archive, limits, options.source), start=1):
         if number > limits.max_members:
-            raise over_limit(source, f"has more members than {limits.max_members}", f"{limits.max_members} members")
-        subject = f"{source}: {printable_path(member.name)[:200]!r}"
-        path = _check_name(member.name, subject, options)
+            found = f"has more members than {limits.max_members}"
+            raise over_limit(options.source, found, f"{limits.max_members} members")
+        subject, path = options.subject_of(member.name), options.checked_path(member.name)
         total_bytes += member.num_bytes
         if total_bytes > limits.max_total_bytes:
             found = f"declares {member.num_bytes} bytes, {total_bytes} with the members before it"
             raise over_limit(subject, found, f"{limits.max_total_bytes} bytes in all")
-        if member.kind != "folder":
-            yield _read_member(member, path, subject, options)
+        if member.kind == "folder":
+            continue
+        if not path or member.name.endswith(("/", "/.")):
+            raise ArchiveError(subject, f"is a {member.kind} with the name of a folder", "a name", LEAVE_OUT)
+        yield _read_member(member, path, files, options)
+        files.add(path)
 
 
-def _read_member(member: Member, path: str, subject: str, options: ReadOptions) -> ReadFile | SkippedFile:
+def _read_member(member: Member, path: str, files: set[str], options: ReadOptions) -> ReadFile | SkippedFile:
+    """Read a member, or skip it with its reason. `files` are the paths of the members before it."""
+    subject = options.subject_of(member.name)
     if member.kind in ("link", "hard link"):
-        _check_link(member, path, subject)
+        _check_link(member, path, files, options)
         return SkippedFile(path, member.num_bytes, "link", printable_path(member.target))
     if member.kind != "file":
-        raise ArchiveError(subject, f"is a {member.kind}", "files, folders and links only", _CHOOSE_ANOTHER)
+        raise ArchiveError(subject, f"is a {member.kind}", "files, folders and links only", LEAVE_OUT)
     return options.take(path, member.num_bytes, member.read)
 
 
-def _check_name(name: str, subject: str, options: ReadOptions) -> str:
-    """Return the member's path, printable, without `.` and empty parts. Raises ArchiveError."""
-    flaw = flaw_of_name(name)
-    if flaw:
-        raise ArchiveError(subject, flaw, "a path inside the archive", _CHOOSE_ANOTHER)
-    depth = name.replace("\\", "/").count("/")
-    options.check_path(subject, len(name.encode("utf-8", "surrogateescape")), depth)
-    return printable_path("/".join(part for part in name.split("/") if part not in ("", ".")))
-
-
-def _check_link(member: Member, path: str, subject: str) -> None:
+def _check_link(member: Member, path: str, files: set[str], options: ReadOptions) -> None:
+    """Raise ArchiveError for a link that leaves the archive, and for a hard link to no member before it."""
     # A hard link's target is relative to the archive's root, a symbolic link's to the folder of the link.
     base = posixpath.dirname(path) if member.kind == "link" else ""
     target = member.target.replace("\\", "/")
     reached = posixpath.normpath(posixpath.join(base, target))
+    found = f"is a {member.kind} to {printable_path(member.target)[:200]!r}"
     if target.startswith("/") or DRIVE.match(target) or reached.split("/")[0] == ".." or "\0" in target:
-        found = f"is a {member.kind} to {printable_path(member.target)[:200]!r}"
-        raise ArchiveError(subject, found, "a target inside the archive", _CHOOSE_ANOTHER)
-
-
-def _refuse_collisions(paths: list[str], subject: str) -> None:
-    """Raise ArchiveError for paths that are equal once case is folded and characters are composed, and for a path below a file."""
-    seen: dict[str, str] = {}
-    for path in paths:
-        folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
-        if folded in seen:
-            pair = sorted([seen[folded], path])
-            found = f"{pair[0]!r} and {pair[1]!r} collide"
-            raise ArchiveError(subject, found, "paths that differ in more than case", _CHOOSE_ANOTHER)
-        seen[folded] = path
-    for folded, path in seen.items():
-        above = next((str(parent) for parent in PurePosixPath(folded).parents if str(parent) in seen), None)
-        if above is not None:
-            found = f"{path!r} is below {seen[above]!r}, which is not a folder"
-            raise ArchiveError(subject, found, "a tree", _CHOOSE_ANOTHER)
+        raise ArchiveError(options.subject_of(member.name), found, "a target inside the archive", LEAVE_OUT)
+    if member.kind == "hard link" and printable_path(posixpath.normpath(member.target)) not in files:
+        raise ArchiveError(options.subject_of(member.name), found, "a member before it", LEAVE_OUT)
 
 
 def _top_folder(paths: Iterable[str]) -> str:
@@ -112,6 +95,3 @@ def _select(member: ReadFile | SkippedFile, selection: Selection) -> ReadFile | 
         return member
     num_bytes = len(member.content) if isinstance(member, ReadFile) else member.num_bytes
     return SkippedFile(member.path, num_bytes, "excluded")
-
-
-_CHOOSE_ANOTHER = "The archive is not used; choose another release or leave this source out."

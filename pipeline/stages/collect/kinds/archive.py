@@ -1,14 +1,15 @@
 """The source kind `archive`: a tar or zip archive at a URL or a path."""
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pipeline.contracts.part import PartJob
 from pipeline.core.digests import file_sha256
 from pipeline.pins.pins import FilePin
 from pipeline.stages.collect.contents import ReadOptions, SourceContents
 from pipeline.stages.collect.kinds.source_kind import SourceKind
-from pipeline.stages.collect.listing import list_archive
+from pipeline.stages.collect.listing import ListedName, list_archive
 
 
 class ArchivePin(FilePin):
@@ -24,6 +25,11 @@ def read_archive(job: PartJob, path: Path, options: ReadOptions) -> SourceConten
     return unpack(path, options)
 
 
+def list_members(pin: Mapping[str, Any], path: Path, num_bytes: int) -> Iterable[ListedName]:
+    """List the members of an archive."""
+    return list_archive(path, num_bytes)
+
+
 def _propose(path: Path) -> dict[str, str] | None:
     return {"path": str(path), "sha256": file_sha256(path)} if path.is_file() else None
 
@@ -33,5 +39,5 @@ KIND = SourceKind(
     lambda pin, fetcher: fetcher.file(pin, "an archive"),
     read_archive,
     _propose,
-    listing=lambda pin, path: list_archive(path),
+    listing=list_members,
 )

@@ -160,5 +160,5 @@ KIND = SourceKind(
     _fetch,
     _read,
     origin=lambda pin: Origin(f"git commit {pin['revision']}"),
-    listing=lambda pin, pack: list_commit(pack, pin["revision"]),
+    listing=lambda pin, pack, num_bytes: list_commit(pack, pin["revision"]),
 )

@@ -13,14 +13,14 @@ from pydantic import Field, model_validator
 
 from pipeline.contracts.part import PartJob
 from pipeline.core.digests import file_sha256
-from pipeline.pins.local_tree import printable_path
+from pipeline.core.errors import ArchiveError
 from pipeline.pins.pins import FilePin
 from pipeline.stages.collect.contents import (
     ReadFile,
     ReadOptions,
+    SeenPaths,
     SkippedFile,
     SourceContents,
-    flaw_of_name,
     over_limit,
 )
 from pipeline.stages.collect.kinds.source_kind import SourceKind
@@ -31,6 +31,18 @@ FieldName = Annotated[str, Field(min_length=1)]
 BAD_LINE = "bad_line"
 _MAX_ESCAPE_BYTES = 6
 """JSON writes one byte of text as at most six bytes."""
+_OTHER_FORMS = {
+    b"\xef\xbb\xbf": "begins with a byte-order mark",
+    b"\xff\xfe": "is in UTF-16 or UTF-32",
+    b"\xfe\xff": "is in UTF-16",
+    b"\x1f\x8b": "is compressed with gzip",
+    b"\xfd7zXZ": "is compressed with xz",
+    b"BZh": "is compressed with bzip2",
+    b"\x28\xb5\x2f\xfd": "is compressed with Zstandard",
+    b"PK\x03\x04": "is a zip archive",
+    b"PAR1": "is a Parquet file",
+}
+"""First bytes of files that are no JSON lines, and what they are."""
 _LICENSE = re.compile(r"[A-Za-z0-9.+:() -]{1,1000}")
 
 
@@ -62,28 +74,40 @@ def read_lines(lines: Path, pin: Mapping[str, Any], options: ReadOptions) -> Sou
     subject, limits = options.source, options.limits
     if lines.stat().st_size > limits.max_total_bytes:
         raise over_limit(subject, f"has {lines.stat().st_size} bytes", f"{limits.max_total_bytes} bytes in all")
-    files: dict[str, ReadFile] = {}
+    files: list[ReadFile] = []
     skipped: list[SkippedFile] = []
+    seen = SeenPaths()
     with lines.open("rb") as file:
+        _refuse_other_form(file, subject)
         for number, line in _lines(file, limits):
             if number > limits.max_members:
                 raise over_limit(subject, f"has more lines than {limits.max_members}", f"{limits.max_members} lines")
             try:
-                path, text, license = _record_of(line, pin, limits)
-                if path in files or f"{path}.license" in files:
-                    raise _BadLineError(f"its path {path!r} was there before")
+                read = _files_of(line, pin, options, seen)
             except _BadLineError as flaw:
                 skipped.append(SkippedFile(f"line {number}", len(line), BAD_LINE, f"line {number}: {flaw}"))
                 continue
-            reason = options.reason_to_skip(path, len(text)) if options.selection.accepts(path) else "excluded"
+            path, num_bytes = read[0].path, len(read[0].content)
+            reason = options.reason_to_skip(path, num_bytes) if options.selection.accepts(path) else "excluded"
             if reason:
-                skipped.append(SkippedFile(path, len(text), reason, f"line {number}"))
-                continue
-            files[path] = ReadFile(path, text)
-            if license:
-                sidecar = f"{path}.license"
-                files[sidecar] = ReadFile(sidecar, ("SPDX-License-" + f"Identifier: {license}\n").encode())
-    return SourceContents.of([*files.values(), *sorted(skipped, key=lambda drop: drop.detail)])
+                skipped.append(SkippedFile(path, num_bytes, reason, f"line {number}"))
+            else:
+                files += read
+    return SourceContents.of([*files, *sorted(skipped, key=lambda drop: drop.detail)])
+
+
+def _refuse_other_form(file: BinaryIO, subject: str) -> None:
+    """Raise ArchiveError for a file that is compressed, in UTF-16, or one JSON array: no line of it could be read."""
+    start = file.read(4_096)
+    file.seek(0)
+    found = next((form for mark, form in _OTHER_FORMS.items() if start.startswith(mark)), "")
+    if not found and start.lstrip()[:1] == b"[":
+        found = "is a JSON array"
+    if not found and b"\0" in start.partition(b"\n")[0][:2]:
+        found = "is in UTF-16 or UTF-32"
+    if found:
+        remedy = "Convert it to one JSON object a line, in UTF-8, not compressed, and pin that."
+        raise ArchiveError(subject, found, "JSON lines in UTF-8 without a byte-order mark", remedy)
 
 
 def _lines(file: BinaryIO, limits: CollectParams) -> Iterator[tuple[int, bytes]]:
@@ -99,31 +123,52 @@ def _lines(file: BinaryIO, limits: CollectParams) -> Iterator[tuple[int, bytes]]
             yield number, line
 
 
-def _record_of(line: bytes, pin: Mapping[str, Any], limits: CollectParams) -> tuple[str, bytes, str]:
+def _files_of(line: bytes, pin: Mapping[str, Any], options: ReadOptions, seen: SeenPaths) -> list[ReadFile]:
+    """Return the file that a line holds, with its `.license` sidecar if it names a license. Raises _BadLineError."""
+    record = _record_of(line)
+    path, license = _path_of(record, pin["path_field"], options), _license_of(record, pin["license_field"])
+    files = [ReadFile(path, _string(record, pin["text_field"]).encode())]
+    if license:
+        files.append(ReadFile(f"{path}.license", ("SPDX-License-" + f"Identifier: {license}\n").encode()))
+    if options.selection.accepts(path) and (clash := seen.clash(*(file.path for file in files))):
+        raise _BadLineError(clash)
+    return files
+
+
+def _record_of(line: bytes) -> dict[str, Any]:
     try:
-        record = json.loads(line.decode("utf-8"))
+        record = json.loads(line.decode("utf-8"), object_pairs_hook=_object)
     except UnicodeDecodeError as error:
         raise _BadLineError(f"it is not UTF-8 at byte {error.start}") from error
     except (ValueError, RecursionError) as error:
         raise _BadLineError(f"it is not JSON ({error})") from error
     if not isinstance(record, dict):
         raise _BadLineError(f"it is of type {type(record).__name__}, not an object")
-    path, license_field = _string(record, pin["path_field"]), pin["license_field"]
-    flaw = _flaw_of_path(path, limits)
-    if flaw:
-        raise _BadLineError(f"its path {path[:200]!r} {flaw}")
-    license = _string(record, license_field) if license_field and record.get(license_field) is not None else ""
+    return record
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name stands twice in an object")
+    return found
+
+
+def _path_of(record: dict[str, Any], field: str, options: ReadOptions) -> str:
+    try:
+        path = options.checked_path(_string(record, field))
+    except ArchiveError as error:
+        raise _BadLineError(f"its path {error.subject.removeprefix(f'{options.source}: ')} {error.found}") from error
+    if not path:
+        raise _BadLineError("its path is that of the top folder")
+    return path
+
+
+def _license_of(record: dict[str, Any], field: str | None) -> str:
+    license = _string(record, field) if field and record.get(field) is not None else ""
     if license and not _LICENSE.fullmatch(license):
-        raise _BadLineError(f"its `{license_field}` is {license[:60]!r}, not a license expression")
-    return printable_path(path), _string(record, pin["text_field"]).encode(), license
-
-
-def _flaw_of_path(path: str, limits: CollectParams) -> str:
-    parts = path.replace("\\", "/").split("/")
-    num_bytes = len(path.encode("utf-8", "surrogateescape"))
-    if num_bytes > limits.max_path_bytes or len(parts) - 1 > limits.max_depth:
-        return f"has {num_bytes} bytes and is {len(parts) - 1} folders deep"
-    return flaw_of_name(path) or ("has an empty part" if {"", "."} & set(parts) else "")
+        raise _BadLineError(f"its `{field}` is {license[:60]!r}, not a license expression")
+    return license
 
 
 def _string(record: dict[str, Any], field: str) -> str:
@@ -147,5 +192,5 @@ KIND = SourceKind(
     lambda pin, fetcher: fetcher.file(pin, "a file of JSON lines"),
     _read,
     _propose,
-    listing=lambda pin, path: list_lines(path, pin["path_field"], pin["license_field"]),
+    listing=lambda pin, path, num_bytes: list_lines(path, pin["path_field"], pin["text_field"], pin["license_field"]),
 )

@@ -1,18 +1,19 @@
 """The source kind `local`: a folder on this machine."""
 
 import hashlib
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from pipeline.contracts.part import PartJob
 from pipeline.core.errors import SourceError
-from pipeline.pins.local_tree import TreeEntry, check_tree, combine_digests, tree_digest, tree_entries
+from pipeline.pins.local_tree import TreeEntry, check_tree, combine_digests, printable_path, tree_digest, tree_entries
 from pipeline.pins.pins import Sha256, SourcePin
 from pipeline.pins.selection import Selection
 from pipeline.stages.collect.contents import ReadFile, ReadOptions, SkippedFile, SourceContents, over_limit
 from pipeline.stages.collect.kinds.source_kind import Fetcher, SourceKind
-from pipeline.stages.collect.listing import list_folder
+from pipeline.stages.collect.listing import ListedName, list_folder
 
 
 class LocalPin(SourcePin):
@@ -50,7 +51,7 @@ def _fetch(pin: LocalPin, fetcher: Fetcher) -> Path:
 
 def _read(job: PartJob, root: Path, options: ReadOptions) -> SourceContents:
     # The digest is computed again from the bytes that are used, so that a change since the fetch is found.
-    entries = tree_entries(root, Selection())
+    entries = tree_entries(root, options.selection)
     total_bytes, limits = sum(entry.num_bytes for entry in entries), options.limits
     if len(entries) > limits.max_members or total_bytes > limits.max_total_bytes:
         found = f"its tree has {len(entries)} entries and {total_bytes} bytes"
@@ -58,12 +59,9 @@ def _read(job: PartJob, root: Path, options: ReadOptions) -> SourceContents:
     items: list[ReadFile | SkippedFile] = []
     digests: list[tuple[TreeEntry, str]] = []
     for entry in entries:
-        reason = entry.skipped if options.selection.accepts(entry.path) else "excluded"
-        item = options.take(entry.path, entry.num_bytes, entry.read, reason)
+        item = options.take(entry.path, entry.num_bytes, entry.read, entry.skipped, entry.target)
         items.append(item)
-        if not reason:
-            sha256 = entry.sha256() if item.content is None else hashlib.sha256(item.content).hexdigest()
-            digests.append((entry, sha256))
+        digests.append((entry, entry.sha256() if item.content is None else hashlib.sha256(item.content).hexdigest()))
     check_tree(job.name, combine_digests(digests), job.identity["revision"])
     return SourceContents.of(items)
 
@@ -72,4 +70,10 @@ def _propose(path: Path) -> dict[str, str] | None:
     return None if path.is_file() else {"path": str(path), "digest": tree_digest(path)}
 
 
-KIND = SourceKind(LocalPin, _fetch, _read, _propose, listing=lambda pin, root: list_folder(root))
+def _listing(pin: Mapping[str, Any], root: Path, num_bytes: int) -> Iterator[ListedName]:
+    """Yield what is selected in the folder: no digest holds the rest, so that it is not part of the source."""
+    selection = Selection(pin["include"], pin["exclude"])
+    return list_folder(root, lambda name: selection.accepts(printable_path(os.fsdecode(name))))
+
+
+KIND = SourceKind(LocalPin, _fetch, _read, _propose, listing=_listing)

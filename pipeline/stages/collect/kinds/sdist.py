@@ -12,9 +12,8 @@ from pipeline.core.languages import is_source
 from pipeline.pins.catalog import CatalogEntry
 from pipeline.pins.pins import Sha256, SourcePin
 from pipeline.stages.collect.contents import ReadOptions, SourceContents
-from pipeline.stages.collect.kinds.archive import read_archive
+from pipeline.stages.collect.kinds.archive import list_members, read_archive
 from pipeline.stages.collect.kinds.source_kind import Fetcher, Origin, SourceKind, file_blocks
-from pipeline.stages.collect.listing import list_archive
 
 if TYPE_CHECKING:
     from pipeline.stages.collect.network.package_index import PackageIndex
@@ -45,7 +44,7 @@ def _origin(pin: Mapping[str, Any]) -> Origin:
     return Origin(text, purl=f"pkg:pypi/{normalized}@{pin['version']}")
 
 
-KIND = SourceKind(SdistPin, _fetch, read_archive, origin=_origin, listing=lambda pin, path: list_archive(path))
+KIND = SourceKind(SdistPin, _fetch, read_archive, origin=_origin, listing=list_members)
 
 
 def propose_release(

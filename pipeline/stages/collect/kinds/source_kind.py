@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pipeline.contracts.part import PartJob, StageContext
+from pipeline.core.declared import require_type
 from pipeline.core.durable import held
 from pipeline.core.errors import FetchError, SourceError
 from pipeline.pins.pins import FilePin, SourcePin
-from pipeline.stages.collect.contents import ReadOptions, SourceContents
+from pipeline.stages.collect.contents import ReadFile, ReadOptions, SkippedFile, SourceContents
 from pipeline.stages.collect.listing import ListedName
 from pipeline.stages.collect.params import CollectParams, RetryPolicy
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pipeline.stages.collect.network.package_index import PackageIndex
 
 PinT = TypeVar("PinT", bound=SourcePin)
+AnswerT = TypeVar("AnswerT")
 CollectContext = StageContext[CollectParams]
 
 
@@ -49,8 +51,10 @@ class SourceKind(Generic[PinT]):
     """Return the fields of a pin of a local file or folder, or None where another kind has to."""
     origin: Callable[[Mapping[str, Any]], Origin] = _origin
     """Return the origin of a source from the identity of its pin."""
-    listing: Callable[[Mapping[str, Any], Path], Iterable[ListedName]] | None = None
-    """List the names in those bytes, from the pin's identity, by code that `read` does not share. None: nothing is compared."""
+    listing: Callable[[Mapping[str, Any], Path, int], Iterable[ListedName]] | None = None
+    """List the names in those bytes by code that `read` does not share, from the pin's identity, their path, and the number
+    of bytes of the files that `read` found. None: nothing is compared.
+    """
 
     @property
     def name(self) -> str:
@@ -61,6 +65,37 @@ class SourceKind(Generic[PinT]):
     def is_file(self) -> bool:
         """True where a revision is the SHA-256 of one file."""
         return self.pin.revision_field == "sha256"
+
+    def path_of(self, pin: PinT, fetcher: "Fetcher") -> Path:
+        """Return what `fetch` returns. Raises ParamsError, as the methods below do, if the function returned another type."""
+        return self._checked(self.fetch(pin, fetcher), Path, "fetch")
+
+    def contents_of(self, job: PartJob, path: Path, options: ReadOptions) -> SourceContents:
+        """Return what `read` returns."""
+        contents = self._checked(self.read(job, path, options), SourceContents, "read")
+        for file in self._checked(contents.files, tuple, "read"):
+            self._checked(self._checked(file, ReadFile, "read").content, bytes, "read")
+        for file in self._checked(contents.skipped, tuple, "read"):
+            self._checked(file, SkippedFile, "read")
+        return contents
+
+    def fields_of(self, path: Path) -> dict[str, str] | None:
+        """Return what `propose` returns."""
+        fields = self.propose(path)
+        return None if fields is None else self._checked(fields, dict, "propose")
+
+    def origin_of(self, pin: Mapping[str, Any]) -> Origin:
+        """Return what `origin` returns."""
+        return self._checked(self.origin(pin), Origin, "origin")
+
+    def names_in(self, pin: Mapping[str, Any], path: Path, num_bytes: int) -> list[ListedName]:
+        """Return what `listing` lists, sorted by name."""
+        assert self.listing is not None  # who has none is not listed
+        listed = self._checked(self.listing(pin, path, num_bytes), Iterable, "listing")  # type: ignore[type-abstract]
+        return sorted((self._checked(each, ListedName, "listing") for each in listed), key=lambda each: each.name)
+
+    def _checked(self, value: object, kind: type[AnswerT], function: str) -> AnswerT:
+        return require_type(value, kind, f"source kind {self.name}", function)
 
 
 class Fetcher:

@@ -18,7 +18,7 @@ from packaging.version import InvalidVersion, Version
 from unearth import Package, PackageFinder
 from unearth.link import Link
 
-from pipeline.core.errors import DigestError, FetchError
+from pipeline.core.errors import DigestError, FetchError, SourceError
 from pipeline.stages.collect.network.download import TransientError, download, open_session, reason_of, status_failure
 from pipeline.stages.collect.params import RetryPolicy
 
@@ -178,6 +178,11 @@ class PackageIndex:
             except (TransientError, httpx2.HTTPError) as error:
                 tried.append(f"{shown}: {reason_of(error)}")
                 yield shown, None
+            except SourceError:
+                raise
+            except Exception as error:  # the finder raises whatever a page makes its code raise
+                tried.append(f"{shown}: its page cannot be read ({type(error).__name__})")
+                yield shown, []
 
 
 def _matching(offered: list[Link], pin: IndexedFile) -> Link:

@@ -14,7 +14,7 @@ from typing import IO
 
 from pipeline.core.errors import ArchiveError, SourceError
 from pipeline.pins.local_tree import printable_path
-from pipeline.stages.collect.contents import ReadFile, ReadOptions, SkippedFile, SourceContents, over_limit
+from pipeline.stages.collect.contents import LEAVE_OUT, ReadFile, ReadOptions, SkippedFile, SourceContents, over_limit
 from pipeline.stages.collect.repositories.command import create_repository, run_git, start_git, stream_git
 
 _FOLDER, _LINK, _SUBMODULE = "40000", "120000", "160000"
@@ -101,6 +101,7 @@ def open_pack(pack: Path, commit: str, subject: str) -> Iterator[PackObjects]:
 def commit_contents(objects: PackObjects, commit: str, options: ReadOptions) -> SourceContents:
     """Read the files of a commit: the selected ones, and the others with the reason; links and submodules are not followed."""
     entries = sorted(tree_files(objects, commit, options), key=lambda entry: entry.path)
+    options.refuse_clashes(entry.path for entry in entries if options.selection.accepts(entry.path))
     sizes = objects.sizes(entry.object_id for entry in entries if entry.mode != _SUBMODULE)
     total_bytes, limit = sum(sizes.get(entry.object_id, 0) for entry in entries), options.limits.max_total_bytes
     if total_bytes > limit:
@@ -119,18 +120,18 @@ def tree_files(objects: PackObjects, commit: str, options: ReadOptions) -> Itera
     header = objects.read(commit, "commit").partition(b"\n")[0].decode("ascii", "replace")
     if not header.startswith("tree "):
         raise objects.broken(f"commit {commit} begins with {header[:40]!r}")
-    pending = [("", header.removeprefix("tree "), 0)]
+    pending = [("", header.removeprefix("tree "))]
     num_members, limit = 0, options.limits.max_members
     while pending:
-        above, tree, depth = pending.pop()
+        above, tree = pending.pop()
         for mode, name, object_id in _entries(objects, tree):
             num_members += 1
             if num_members > limit:
                 raise over_limit(options.source, f"has more entries than {limit}", f"{limit} entries")
-            path = above + printable_path(name.decode("utf-8", "surrogateescape"))
-            _check_name(name, path, depth, options)
+            full_name = above + name.decode("utf-8", "surrogateescape")
+            path = _checked_path(name, full_name, options)
             if mode == _FOLDER:
-                pending.append((f"{path}/", object_id, depth + 1))
+                pending.append((f"{full_name}/", object_id))
             elif mode in _FILES or mode in (_LINK, _SUBMODULE):
                 yield GitTreeEntry(path, mode, object_id)
             else:
@@ -153,12 +154,11 @@ def _entries(objects: PackObjects, tree: str) -> Iterator[tuple[str, bytes, str]
         at = end + 1 + num_id_bytes
 
 
-def _check_name(name: bytes, path: str, depth: int, options: ReadOptions) -> None:
-    subject = f"{options.source}: {path[:200]!r}"
+def _checked_path(name: bytes, full_name: str, options: ReadOptions) -> str:
     if name in (b"", b".", b"..") or b"/" in name:
-        remedy = "The commit is not used; choose another or leave this source out."
-        raise ArchiveError(subject, "is not a valid file name", "names that stay in their folder", remedy)
-    options.check_path(subject, len(path.encode()), depth)
+        subject = options.subject_of(full_name)
+        raise ArchiveError(subject, "is not a valid file name", "names that stay in their folder", LEAVE_OUT)
+    return options.checked_path(full_name)
 
 
 def _reason_to_skip(entry: GitTreeEntry, num_bytes: int, objects: PackObjects, options: ReadOptions) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import unquote
 
-_TREE_KEYS = frozenset({"unit", "generated", "include_roots", "system_roots", "forced_includes", "forced_macros"})
+TREE_KEYS = frozenset({"unit", "generated", "include_roots", "system_roots", "forced_includes", "forced_macros"})
 """Keys whose values are paths within the source, or below `<build>`."""
 _LIST_KEYS = frozenset({"compiler", "language", "standard", "options"})
 """Keys whose values come from fixed lists: a user's name there is a coincidence."""
@@ -73,7 +73,7 @@ def _texts(context: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _is_local(key: str, text: str, names: Sequence[re.Pattern[str]]) -> bool:
     """Return whether a value names the machine or a user. A path within the source may have any name but not lead out."""
-    if key in _TREE_KEYS:
+    if key in TREE_KEYS:
         return (
             text.startswith(("/", "file:")) or re.match(r"[A-Za-z]:[/\\]", text) is not None or ".." in text.split("/")
         )

@@ -1,11 +1,11 @@
 """Grammars of texts: by the suffix, and where that leaves a choice, as for a header of C or C++, by the text."""
 
 from functools import cache
-from pkgutil import resolve_name
 
 import tree_sitter
 
-from pipeline.core.errors import StageError
+from pipeline.core.declared import load_declared, type_of
+from pipeline.core.errors import ParamsError, StageError
 from pipeline.core.languages import LANGUAGES, Language, language_of
 
 
@@ -17,12 +17,21 @@ def languages_to_parse(path: str, content: bytes) -> list[Language]:
     language = language_of(path)
     if language is None:
         raise StageError(path, "its suffix belongs to no language", f"a suffix of {', '.join(LANGUAGES.names)}")
-    names = resolve_name(language.decided_by)(content) if language.decided_by else language.one_of
+    names = language.one_of
+    if language.decided_by:
+        names = load_declared(f"language {language.name}", "decided_by", language.decided_by)(content)
     return [LANGUAGES[name] for name in names] or [language]
 
 
 @cache
 def load_grammar(language: Language) -> tree_sitter.Language:
-    """Return the grammar of a language, loaded once a process."""
+    """Return the grammar of a language, loaded once a process. Raises ParamsError naming the language if it has none."""
     assert language.grammar is not None  # `languages_to_parse` gives none of these
-    return tree_sitter.Language(resolve_name(language.grammar.function)())
+    declaration, function = f"language {language.name}", language.grammar.function
+    grammar = load_declared(declaration, "grammar", function)()
+    try:
+        return tree_sitter.Language(grammar)
+    except (TypeError, ValueError) as error:
+        found = f"its grammar {function!r} returned {type_of(grammar)}, which tree-sitter does not load ({error})"
+        remedy = f"Install a build of {language.grammar.distribution} for it, or correct the declaration."
+        raise ParamsError(declaration, found, "a grammar of tree-sitter's versions", remedy) from error

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pipeline.core.errors import ParamsError
 from pipeline.core.languages import LANGUAGES
-from pipeline.core.schema import stored
+from pipeline.core.schema import OwnText, PathText, ScrubbedText, stored
 from pipeline.lexing.lexer import load_lexer
 from pipeline.stages.normalize.contamination.evaluation_items import EvaluationItem
 from pipeline.stages.normalize.duplicates.duplicates import MARGIN_OF_ESTIMATE
@@ -42,13 +42,13 @@ CONTAMINATION = "contamination.parquet"
 class ContaminationRecord:
     """A dropped document and the item that it holds most of. `overlap` and `jaccard` are exact; `where` is code or comments."""
 
-    record_id: str
-    source: str
-    path: str
-    item_id: str
+    record_id: OwnText
+    source: OwnText
+    path: PathText
+    item_id: ScrubbedText
     overlap: float
     jaccard: float
-    where: str
+    where: OwnText
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,7 @@ def items_in(folder: Path) -> tuple[EvaluationItem, ...]:
     return _sorted([item for path in paths for item in _parse(_read(path), path.name)])
 
 
+@lru_cache(maxsize=8)
 def items_digest(items: tuple[EvaluationItem, ...]) -> str:
     """Return the SHA-256 over the items, in hex, each without a default language. It does not depend on their files."""
     default = ("language", DEFAULT_LANGUAGE.name)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pipeline.contracts.part import Tables
 from pipeline.core.records import DuplicateRecord, UInt32, UInt64
-from pipeline.core.schema import stored
+from pipeline.core.schema import OwnText, PathText, stored
 from pipeline.stages.normalize.duplicates.duplicates import ComparedDocument, Reason, ShinglesOf, duplicate_record
 from pipeline.stages.normalize.duplicates.minhash_bands import NUM_BANDS, band_keys
 from pipeline.stages.normalize.duplicates.shingles import jaccard
@@ -37,10 +37,10 @@ class CopyleftRecord:
     kept; both are empty for texts below the token floor too.
     """
 
-    record_id: str
-    source: str
-    path: str
-    text_sha256: str
+    record_id: OwnText
+    source: OwnText
+    path: PathText
+    text_sha256: OwnText
     is_own: bool
     signature: tuple[UInt32, ...]
     shingles: tuple[UInt64, ...]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pipeline.core.globs import any_of
 from pipeline.core.records import DuplicateRecord, Split, UInt32
-from pipeline.core.schema import stored
+from pipeline.core.schema import OwnText, PathText, stored
 from pipeline.stages.normalize.duplicates.minhash_bands import find_buckets
 from pipeline.stages.normalize.duplicates.shingles import jaccard
 from pipeline.stages.normalize.license.evidence import vendored_root
@@ -47,12 +47,12 @@ SIGNATURES = "signatures.parquet"
 class SignatureRecord:
     """The fields of a document that duplicates are found by. `signature` is empty for texts with too few tokens."""
 
-    document_id: str
-    source: str
-    path: str
-    split: str
+    document_id: OwnText
+    source: OwnText
+    path: PathText
+    split: OwnText
     num_bytes: int
-    text_sha256: str
+    text_sha256: OwnText
     is_inherited: bool
     num_tokens: UInt32
     num_shingles: UInt32

@@ -25,7 +25,6 @@ from pipeline.stages.normalize.license.policy import (
     Policy,
     classify_expression,
 )
-from pipeline.stages.normalize.license.tags import find_claim
 from pipeline.stages.normalize.params import EvidencePolicy, LicenseParams
 
 _INHERITED = frozenset({LicenseEvidence.LICENSE_TEXT, LicenseEvidence.PACKAGE})
@@ -84,7 +83,7 @@ class SourceLicenses:
         file = FileText(path, text)
         statement = (
             self._evidence.about(file)
-            or self._evidence.in_header(file)
+            or self._evidence.in_comments(file)
             or self._unreadable(path)
             or self._inherited(path)
         )
@@ -178,26 +177,40 @@ class SourceLicenses:
     def _contradiction(
         self, file: FileText, statement: Statement, classified: ClassifiedExpression
     ) -> LicenseDecision | None:
-        """Quarantine a file whose header, or the title of the license text above it, asks more than was found."""
-        is_choice = statement.evidence is LicenseEvidence.HEADER and any(
-            " OR " in each for each in statement.expressions
-        )
-        if is_choice or statement.evidence is LicenseEvidence.FILE:
-            return None
-        claim, where = find_claim(file.path, file.header), file.path
+        """Quarantine a file whose comments, or the title of the license text above it, ask more than was found."""
+        claim = self._claim(file, statement, classified)
         texts = self._evidence.nearest_texts(file.path) if statement.evidence is LicenseEvidence.PACKAGE else None
-        if claim is None and texts and texts.title:
-            where, claim = texts.title
-        if claim is None or claim.license_class <= classified.license_class:
+        where, is_copyleft = file.path, False
+        if claim is None and texts and texts.title and texts.title[1].license_class > classified.license_class:
+            where, claim = texts.title[0], texts.title[1].words
+            is_copyleft = True
+        if claim is None:
             return None
-        detail = f"{where} says `{claim.words}`, against {classified.expression} by {statement.evidence}"
+        detail = f"{where} says `{claim}`, against {classified.expression} by {statement.evidence}"
+        is_copyleft = is_copyleft or "GPL" in claim or "General Public" in claim
         return LicenseDecision(
             classified.expression,
             _with_lines(detail, statement),
             "license_quarantined",
-            is_copyleft=True,
-            is_own=where == file.path,
+            is_copyleft=is_copyleft,
+            is_own=where == file.path and is_copyleft,
         )
+
+    def _claim(self, file: FileText, statement: Statement, classified: ClassifiedExpression) -> str | None:
+        """Return what the comments say beyond a statement: a license that it does not hold, or a sentence of one."""
+        stated = expression_ids(statement.expressions) | expression_ids((classified.expression,))
+        families = {license.split("-")[0] for license in stated}
+        for prose, reading in file.readings:
+            own = () if statement.evidence is LicenseEvidence.HEADER else expression_ids(reading.expressions)
+            other = {*reading.mentions, *own}
+            for license in sorted(other - stated):
+                is_family = license.removeprefix("LicenseRef-").split("-")[0] in families
+                demands = self._policy.class_of(license) > classified.license_class
+                if prose.is_header and not is_family and (demands or statement.evidence in _INHERITED):
+                    return f"{license}"
+            if reading.sentence:
+                return reading.sentence.words
+        return None
 
 
 def _quarantined(detail: str, lines: tuple[str, ...] = ()) -> LicenseDecision:

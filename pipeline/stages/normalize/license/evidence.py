@@ -3,20 +3,18 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import PurePosixPath
 
 from pipeline.core.records import LicenseEvidence
-from pipeline.lexing.lexer import lexer_of
 from pipeline.stages.normalize.decode import Decoded, decode
-from pipeline.stages.normalize.license.notices import find_notices
+from pipeline.stages.normalize.license.comments import Prose, prose_of
 from pipeline.stages.normalize.license.policy import MAX_EXPRESSION
+from pipeline.stages.normalize.license.read_comments import BSD_FAMILY, Reading, read_prose
 from pipeline.stages.normalize.license.reuse import Annotation, Precedence, closest, read_dep5, read_reuse_toml
 from pipeline.stages.normalize.license.tags import LicenseClaim, find_tags, find_title
-from pipeline.stages.normalize.license.texts import licenses_inside, recognize
+from pipeline.stages.normalize.license.texts import recognize
 
-_MIN_HEADER = 40
-"""Characters of leading comments below which no notice fits."""
 _PACKAGE_LICENSE = re.compile(r"^License-Expression:[ \t]*(.+)$", re.MULTILINE | re.IGNORECASE)
 _NOT_LICENSE_TEXTS = frozenset({"PKG-INFO", "REUSE.toml", "dep5"})
 
@@ -38,9 +36,9 @@ class FileText:
     text: str
 
     @cached_property
-    def header(self) -> str:
-        """The leading comments."""
-        return self.text[: lexer_of(self.path).leading_comments_end(self.text)]
+    def readings(self) -> list[tuple[Prose, Reading]]:
+        """The comments that may speak of a license, and what each group says."""
+        return [(prose, read_prose(prose)) for prose in prose_of(self.path, self.text)]
 
 
 @dataclass(frozen=True)
@@ -87,17 +85,23 @@ class SourceEvidence:
             return stated
         return Statement(own.expressions + stated.expressions, own.evidence, own.lines + stated.lines)
 
-    def in_header(self, file: FileText) -> Statement | None:
-        """Return what the license texts and standard notices in a file's leading comments state."""
-        if len(file.header) < _MIN_HEADER:
-            return None
-        texts, notices = _inside(file.header)
-        lines = [f"{file.path}: the header contains the text of {license}" for license in texts]
-        lines += [
-            f"{file.path}: the header contains the notice of {license}" for license in notices if license not in texts
+    def in_comments(self, file: FileText) -> Statement | None:
+        """Return what the license texts and notices in a file's comments state."""
+        stated = [
+            (reading, license)
+            for _, reading in file.readings
+            for license in reading.expressions
+            if license != BSD_FAMILY or not self._inherits_bsd(file.path)
         ]
-        found = tuple(dict.fromkeys((*texts, *notices)))
-        return Statement(found, LicenseEvidence.HEADER, tuple(lines)) if found else None
+        found = tuple(dict.fromkeys("BSD-3-Clause" if license == BSD_FAMILY else license for _, license in stated))
+        lines = tuple(f"{file.path}: {line}" for reading, _ in stated for line in reading.lines)
+        return Statement(found, LicenseEvidence.HEADER, tuple(dict.fromkeys(lines))) if found else None
+
+    def _inherits_bsd(self, path: str) -> bool:
+        """Return whether a `BSD-style license` is the one whose text the file inherits."""
+        texts = self.nearest_texts(path)
+        near = (texts.expressions if texts else ()) + (self.package.expressions if self.package else ())
+        return any(license.startswith("BSD-") for license in expression_ids(near))
 
     def broken_annotation(self, path: str) -> Annotation | None:
         """Return an annotation that covers the file and cannot be read."""
@@ -169,12 +173,6 @@ def _tagged(path: str, text: str, evidence: LicenseEvidence) -> Statement | None
         return None
     lines = tuple(f"{path}:{tag.line}: SPDX-License-Identifier: {tag.expression[:MAX_EXPRESSION]}" for tag in tags)
     return Statement(tuple(tag.expression for tag in tags), evidence, lines)
-
-
-@lru_cache(maxsize=4_096)
-def _inside(header: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the license texts and the notices in leading comments: most files of a source begin with the same ones."""
-    return licenses_inside(header), find_notices(header)
 
 
 def _annotated(annotation: Annotation) -> Statement:

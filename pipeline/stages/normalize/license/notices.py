@@ -1,54 +1,89 @@
-"""Notices that put a file under a license without its text: the standard headers of Apache, MPL, Boost, GNU.
+"""Notices that put a file under licenses without their texts: a relation such as `licensed under`, then names.
 
-Sources: the appendix of Apache-2.0, exhibit A of MPL-2.0, the Boost license page, "How to apply" of the GNU licenses.
+Sources: the appendix of Apache-2.0, exhibit A of MPL-2.0, the Boost license page, "How to apply" of the GNU licenses, and
+the standard headers of the SPDX list. Names with `or` between them, `either`, `dual`, `at your option` are a choice.
 """
 
 import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
+import re2
+
+from pipeline.stages.normalize.license.names import ANY_VERSION, PUBLIC_DOMAIN, TOKEN, with_tokens
 from pipeline.stages.normalize.license.words import plain_words
 
-_UNDER = (
-    r"\b(?:licensed|distributed|released|available(?: as open source)?|provided|modify it|code is|file is) (?:to you )?under "
-    r"(?:the )?(?:terms of )?(?:the )?"
+_FILL = (
+    "the|a|an|terms?|conditions?|provisions?|and|of|either|both|any|all|one|two|three|following"
+    "|version|standard|permissive|open|source|free"
+    "|software|very|liberal|osi|approved|your|choice|with|license|licenses|licence|licensed|dual"
+    "|file|code|simple|new|its|own|these|those"
+    "|this|in|accordance|to|you|or|option|by|restrictive|different|compatible|is|are|as|foss|same|general|form"
 )
-_NOTICES = (
-    (
-        "Apache-2.0 WITH LLVM-exception",
-        re.compile(r"\bunder the apache license v(?:ersion)? ?2 0 with llvm exceptions\b"),
-    ),
-    (
-        "Apache-2.0",
-        re.compile(
-            rf"{_UNDER}apache (?:software )?license (?:version |v ?)2 0\b(?! with)"
-            r"|\bunder the apache license version 2 0 the license you may not use this file except in compliance\b"
-        ),
-    ),
-    (
-        "MPL-2.0-no-copyleft-exception",
-        re.compile(
-            r"\bthis source code form is incompatible with secondary licenses as defined by the mozilla public\b"
-        ),
-    ),
-    ("MPL-2.0", re.compile(r"\bthis source code form is subject to the terms of the mozilla public license v 2 0\b")),
-    (
-        "BSL-1.0",
-        re.compile(
-            rf"(?:{_UNDER}|\b(?:is|are) subject to the |\buse modification and distribution (?:is|are) subject to the )"
-            r"boost software license version 1 0\b"
-        ),
-    ),
-    ("MIT", re.compile(rf"{_UNDER}(?:mit|expat) license\b")),
-    ("BSD-3-Clause", re.compile(rf"{_UNDER}(?:3 clause bsd|bsd 3 clause|new bsd|modified bsd) license\b")),
-    ("BSD-2-Clause", re.compile(rf"{_UNDER}(?:2 clause bsd|bsd 2 clause|simplified bsd) license\b")),
-    ("ISC", re.compile(rf"{_UNDER}isc license\b")),
-    ("Zlib", re.compile(rf"{_UNDER}zlib license\b")),
+_JOIN = (
+    "or|and|alternatively|the|a|an|at|your|option|choice|under|terms|of|either|licensed|license"
+    "|licenses|also|available|dual|as|well|with"
+    "|conditions|it|is|may|be|used|distributed|can|you|this|file|software|code|by|see|http|com"
+    "|org|txt|html|in|its|if|prefer|later|which"
 )
-_GNU = re.compile(
-    r"\bunder the terms of (?:version (?P<before>\d(?: \d)?) of )?the gnu (?P<kind>affero |lesser |library |)general public license"
-    r" (?:version (?P<plain>\d(?: \d)?)|as published by the free software foundation,?"
-    r" (?:either )?version (?P<version>\d(?: \d)?)(?: of the license)?)(?P<later> or (?:at your option )?any later version)?"
+_VERBS = (
+    "licensed|relicensed|distributed|redistributed|redistribute|distribute|released|available"
+    "|provided|published|offered|covered|governed"
+    "|use|used|usable|contributed|shared|subject|permitted|modify|copy|made|placed|protected|licensing"
+    "|regulated|adheres|issued|granted|put"
 )
-_GNU_NAMES = {"": "GPL", "affero ": "AGPL", "lesser ": "LGPL", "library ": "LGPL"}
+_BEFORE = (
+    rf"(?:(?:use|usage|reuse|copying|modification|distribution|redistribution|reproduction|and|or|is|are) )*"
+    rf"(?:dual |dually |triple |tri |double |multi )?(?:(?:{_VERBS})(?: \w+){{0,3}} )?(?:under|governed"
+    rf" by|covered by|subject to|according to|accordance with|pursuant to|licensed (?:by|with|as"
+    rf"|to you under)"
+    rf"|distributed (?:with|by)|released (?:as|with|by|to)|available (?:as|with)|licen[sc]es?(?:"
+    rf" (?:is|are|type|name|info|iden\w+|id|expression|s))?|uses|follows|spdx|protected by)"
+    rf"(?: (?:{_FILL}))* "
+)
+_LIST = rf"{TOKEN}(?: (?:(?:{_JOIN}) )*{TOKEN})*"
+_AFTER = (
+    r"(?: (?:licen[sc]es?|at your (?:option|choice|discretion)|whichever you prefer|choose whichever you prefer)){0,2}"
+)
+_DENIED = (
+    r"\b(?:not|never|no longer|nor|isn t|formerly|previously|originally|instead of|rather than)(?:"
+    r" (?:be|been|being|is|are|currently|yet|to be|was)){0,2} "
+)
+_MAX_TITLE = 120
+_MAY_BE_TITLE = re2.compile(r"(?i)licen[sc]|\bor\b|gpl|mpl|mit|bsd|apache|public|cc0|wtf|cc[- ]by")
+_CHOICE = re2.compile(
+    r"\b(?:or|either|dual|dually|triple|tri|double|multi|choose|choice|option|alternatively|whichever|alternative)\b"
+)
+_CHOICE_OF_ALL = re2.compile(
+    r"\b(?:choose (?:whichever|one|either|between)|whichever you (?:prefer|like|want)|at your "
+    r"(?:option|choice)|your choice|alternative [ab12] N?"
+    r"|dual(?:ly)? licen[sc]\w+|(?:available|licensed|released|distributed|provided)(?: \w+){0,3}"
+    r" (?:two|2|three|3|multiple) (?:\w+ )?licen[sc]es"
+    r"|(?:either|one) of the(?: \w+){0,3} licen[sc]es|option [12ab]|alternatively)\b"
+)
+_PUBLIC_DOMAIN = (
+    r"(?:(?:is|are|be|been|as|into|to|in|code|file|of) (?:\w+ ){0,3}(?:the )?public domain|public"
+    r" domain(?: \w+){0,3} (?:by|code|file|software|dedication|notice|work|implementation|header)"
+    r"|(?:dedicate[sd]?|placed?|release[sd]?|donate[sd]?|put|contribute[sd]?|commit\w*|belongs?"
+    r"|grant\w*|waive\w*)(?: \w+){0,14} public domain"
+    r"|(?:license|licence|copyright|status) (?:none )?public domain|^public domain$|no copyright"
+    r" is claimed|(?:author|authors) (?:hereby )?disclaims? copyright(?: to this source code)?)"
+)
+
+
+@dataclass(frozen=True)
+class Notices:
+    """The expressions that words put a file under, and the words without them, ` / ` in their place.
+
+    `is_choice` says that all that was found beside each other is a choice. `names` are the licenses that the other words
+    only mention, by token.
+    """
+
+    licenses: tuple[str, ...]
+    left: str
+    is_choice: bool
+    names: tuple[str, ...]
 
 
 def find_notices(header: str) -> tuple[str, ...]:
@@ -56,16 +91,89 @@ def find_notices(header: str) -> tuple[str, ...]:
 
     A notice may begin in the line of the copyright: `(C) Copyright A 1999. Distributed under the Boost`.
     """
-    return _find_in(plain_words(header)) or _find_in(plain_words(header, with_copyright_lines=True))
+    header = plus_as_words(header)
+    return (
+        split_notices(plain_words(header)).licenses
+        or split_notices(plain_words(header, with_copyright_lines=True)).licenses
+    )
 
 
-def _find_in(words: str) -> tuple[str, ...]:
-    found = {license for license, pattern in _NOTICES if pattern.search(words)}
-    found.update(_gnu_expression(match) for match in _GNU.finditer(words))
-    return tuple(sorted(found))
+def title_of(text: str) -> tuple[str, ...]:
+    """Return the licenses of a line that is nothing but names: `MIT License`, `Apache-2.0 OR BSL-1.0`."""
+    for line in text.splitlines():
+        if len(line) > _MAX_TITLE or not _MAY_BE_TITLE.search(line):
+            continue
+        words, naming = with_tokens(plain_words(line))
+        if naming.ids and _title().fullmatch(words) and not ANY_VERSION.keys() & set(naming.ids):
+            ids = tuple(dict.fromkeys(naming.license_of(token) for token in re.findall(TOKEN, words)))
+            return (" OR ".join(ids),) if len(ids) > 1 and _CHOICE.search(words) else ids
+    return ()
 
 
-def _gnu_expression(match: re.Match[str]) -> str:
-    version = (match["version"] or match["plain"] or match["before"] or "2").replace(" ", ".")
-    version = version if "." in version else f"{version}.0"
-    return f"{_GNU_NAMES[match['kind']]}-{version}-{'or-later' if match['later'] else 'only'}"
+def plus_as_words(text: str) -> str:
+    """Return a text with the plus sign of `GPL-2.0+` in words, which plain words would lose."""
+    return re.sub(r"(?<=[0-9])\+", " or later ", text) if "+" in text else text
+
+
+def split_notices(words: str) -> Notices:
+    """Find the notices in plain words."""
+    words, naming = with_tokens(_without_exceptions(words))
+    is_choice = bool(_CHOICE_OF_ALL.search(words))
+    found: list[str] = []
+
+    def taken(match: Any) -> str:
+        if _denied().search(match[0]):
+            return str(match[0])
+        ids = tuple(dict.fromkeys(naming.license_of(token) for token in re.findall(TOKEN, match[0])))
+        found.extend((" OR ".join(ids),) if _CHOICE.search(match[0]) else ids)
+        return " / "
+
+    words = _notice().sub(taken, words)
+    if "public domain" in words or "copyright" in words:
+        words = _public_domain().sub(lambda match: _dedicated(match, found), words)
+    names = tuple(naming.license_of(token) for token in re.findall(TOKEN, words))
+    return Notices(tuple(sorted(set(found))), words, is_choice, names)
+
+
+def _without_exceptions(words: str) -> str:
+    """Return plain words without permissions to link with OpenSSL, which name its license and put nothing under it."""
+    return str(_linking().sub(" / ", words)) if "special exception" in words else words
+
+
+@cache
+def _linking() -> Any:
+    return re2.compile(
+        r"\b(?:in addition )?as a special exception(?: \w+){1,8} permission to link(?: \w+){1,40} (?:openssl|library)\b"
+        r"(?: \w+){0,30} (?:including the two|license as openssl|two)\b"
+    )
+
+
+def _dedicated(match: Any, found: list[str]) -> str:
+    if _denied().search(match[0]):
+        return str(match[0])
+    found.append(PUBLIC_DOMAIN)
+    return " / "
+
+
+@cache
+def _notice() -> Any:
+    options = re2.Options()
+    options.max_mem = 1 << 27
+    options.log_errors = False
+    named = rf"{_BEFORE}{_LIST}{_AFTER}|{_LIST} see (?:(?:the|file) )*(?:licen[sc]e|copying)"
+    return re2.compile(rf"(?:{_DENIED})?(?:alternatively (?:\w+ ){{0,10}})?\b(?:{named})\b", options)
+
+
+@cache
+def _title() -> Any:
+    return re2.compile(rf"(?:(?:the|a|license|licence|c|under) )*{_LIST}{_AFTER}(?: (?:version|v|\d))*")
+
+
+@cache
+def _denied() -> Any:
+    return re2.compile(_DENIED)
+
+
+@cache
+def _public_domain() -> Any:
+    return re2.compile(rf"(?:{_DENIED})?\b{_PUBLIC_DOMAIN}\b")

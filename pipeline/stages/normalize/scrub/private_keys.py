@@ -1,6 +1,6 @@
 """Private keys over several lines: PEM, OpenSSH, PGP, SSH2 and PuTTY.
 
-Every line of one key gets the same placeholder. A marker without key material is left to the secret scanner.
+Every line of one key gets the same placeholder. A marker without key material is no key, but a part of a parser.
 
 Source: RFC 7468 (textual encodings).
 """

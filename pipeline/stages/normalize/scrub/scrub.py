@@ -18,6 +18,8 @@ from pipeline.stages.normalize.scrub.detectors import DETECTORS, placeholders
 from pipeline.stages.normalize.scrub.finding import Finding
 
 MAX_ROUNDS = 8
+_MIN_REPEATED = 8
+"""Characters of a value that is replaced wherever else it stands, if it has letters and digits."""
 _ANGLED_INCLUDE = re.compile(r"^([ \t]*#[ \t]*include[ \t]*)<(<redacted-path-[0-9]+>[^>\n]*)>", re.MULTILINE)
 
 
@@ -86,7 +88,13 @@ class Scrubber:
                 header_end = lexer_of(path).license_header_end(text) if header_end is None else header_end
                 found = [each for each in found if each.start >= header_end]
             groups.append([_Redaction(detector.placeholder, each) for each in found])
-        return _disjoint(groups)
+        values = {
+            redaction.finding.value: redaction.placeholder
+            for detector, group in zip(self._detectors, groups, strict=True)
+            for redaction in group
+            if detector.is_repeated
+        }
+        return _disjoint([*groups, _repeated(text, values)])
 
 
 class _Numbers:
@@ -122,6 +130,21 @@ class _Numbers:
             return f"<redacted-{word}-{given[word, number]}>"
 
         return self._pattern.sub(renumber, text) if self._numbers else text
+
+
+def _repeated(text: str, values: Mapping[str, str]) -> list[_Redaction]:
+    """Return the other places of values that were found, if a value is so long and mixed that it means the same there."""
+    found = []
+    for value, placeholder in values.items():
+        if len(value) < _MIN_REPEATED or not (any(map(str.isdigit, value)) and any(map(str.isalpha, value))):
+            continue
+        place = text.find(value)
+        while place >= 0:
+            end = place + len(value)
+            if not (text[place - 1 : place].isalnum() or text[end : end + 1].isalnum()):
+                found.append(_Redaction(placeholder, Finding(place, end, value)))
+            place = text.find(value, end)
+    return found
 
 
 def _disjoint(groups: Iterable[Iterable[_Redaction]]) -> list[_Redaction]:

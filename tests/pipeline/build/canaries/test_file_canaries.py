@@ -28,6 +28,18 @@ def test_a_threshold_that_was_moved_lets_the_near_twin_through(tmp_path: Path) -
 
 
 def test_a_canary_that_is_lost_is_missed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(file_canaries, "_fates", lambda store, normalize_id: {})
+    monkeypatch.setattr(file_canaries, "_fates", lambda build: {})
 
     assert not any(send_files(tmp_path / "files", CorpusParams()).values())
+
+
+def test_a_scrubber_that_finds_no_secret_misses_every_planted_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from pipeline.stages.normalize.scrub.scrub import Scrubber
+
+    monkeypatch.setattr(Scrubber, "_find", lambda self, path, text: [])
+    caught = send_files(tmp_path / "files", CorpusParams())
+    planted = {name for name in caught if name.startswith("canary-secrets/")} | {"canary-licenses/secret.cpp"}
+
+    assert {name for name, seen in caught.items() if not seen} == planted

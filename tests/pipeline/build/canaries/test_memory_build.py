@@ -20,7 +20,7 @@ from pipeline.store.store import Store
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> MemoryBuild:
     build = sound_build(tmp_path_factory.mktemp("sound") / "sources", TINY.params)
-    build.run_all()
+    build.run()
     return build
 
 

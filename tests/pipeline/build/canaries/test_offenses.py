@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.build import run_stage
 from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.canaries.canaries import send_offense, send_offenses, sound_build
 from pipeline.build.canaries.memory_build import Alteration, Changes, MemoryBuild
@@ -42,7 +43,7 @@ class Sound:
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Sound:
     build = sound_build(tmp_path_factory.mktemp("sound") / "sources", TINY.params)
-    return Sound(build, build.run_all())
+    return Sound(build, build.run())
 
 
 def test_the_sound_build_passes_every_gate_that_blocks(sound: Sound) -> None:
@@ -97,6 +98,14 @@ def test_a_measure_function_that_is_not_run_again_is_found(
     sent = send_offenses(tmp_path / "sent", TINY.params)
 
     assert not all(sent.caught.values())
+
+
+def test_a_report_that_is_not_compared_with_the_tables_is_found(sound: Sound, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_stage, "_num_misreported", lambda reported, found: 0)
+
+    for stage in ("collect", "normalize"):
+        offense = OFFENSES[f"drop_without_row_in_{stage}"]
+        assert send_offense(offense, sound.build, sound.verdicts) == {f"no_row_lost_in_{stage}": False}
 
 
 def test_an_offense_that_the_gate_is_red_without_proves_nothing(sound: Sound) -> None:

@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from pkgutil import resolve_name
 
+import pyarrow as pa
 import pytest
 
 from pipeline.build.engine import measured
@@ -23,6 +24,19 @@ from pipeline.stages.collect.params import CollectParams, RetryPolicy
 from pipeline.stages.stages import STAGES
 from tests.support import git_repository as made
 from tests.support.git_repository import Repository
+
+_ID = "id-of-"
+
+
+@dataclass(frozen=True)
+class MadeTables:
+    """The tables of a part that was made in memory."""
+
+    output: PartOutput
+
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        found = self.output.tables[name]
+        return found if columns is None else found.select(list(columns))
 
 
 @dataclass
@@ -72,14 +86,15 @@ class Surroundings:
             if key in self.known:
                 made[part.name] = self.known[key]
                 continue
-            job = PartJob(part.name, part.params, {}, part.identity, part.places)
+            inputs = {label: MadeTables(self.made[name.removeprefix(_ID)]) for label, name in part.inputs.items()}
+            job = PartJob(part.name, part.params, inputs, part.identity, part.places)  # type: ignore[arg-type]  # tables alone
             try:
                 output = measured(job, function(job), kind.measure)
             except SourceError as error:
                 failed[part.name] = error
                 continue
             self.made[part.name] = output
-            made[part.name] = MadePart(part.name, f"id-of-{part.name}", output.report, unchanged=False)
+            made[part.name] = MadePart(part.name, f"{_ID}{part.name}", output.report, unchanged=False)
             self.known[key] = replace(made[part.name], unchanged=True)
         return made, failed
 
@@ -122,6 +137,8 @@ class Index:
     redirects: dict[str, str] = field(default_factory=dict)
     continues: bool = True
     in_json: bool = False
+    page: bytes | None = None
+    """A page in JSON in place of the index's own."""
     requests: list[tuple[str, str | None]] = field(default_factory=list)
     address: str = ""
     closing: threading.Event = field(default_factory=threading.Event)
@@ -157,6 +174,9 @@ def _handler(index: Index) -> type[BaseHTTPRequestHandler]:
                 self.answer_page()
 
         def answer_page(self) -> None:
+            if index.page is not None:
+                self.answer(200, index.page, {"Content-Type": "application/vnd.pypi.simple.v1+json"})
+                return
             if index.in_json:
                 files = [
                     {"filename": name, "url": f"/files/{name}", "hashes": {"sha256": digest}}

@@ -1,5 +1,6 @@
 """Listings name what bytes hold, without the code that collect reads them with."""
 
+import hashlib
 import io
 import subprocess
 import tarfile
@@ -10,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.stages.collect.archives.unpack import unpack
+from pipeline.stages.collect.contents import ReadOptions
 from pipeline.stages.collect.listing import list_archive, list_commit, list_folder, list_lines
 
 NAMES = ["src/a.c", "src/deep/er/b.h", "LICENSE", "päth/ü.c", "x" * 60 + "/" + "y" * 120 + ".c", "z/" * 60 + "long.c"]
@@ -19,7 +22,7 @@ PART = st.text(
 
 
 def names(path: Path) -> list[str]:
-    return sorted(listed.name.decode("utf-8", "surrogateescape") for listed in list_archive(path))
+    return sorted(listed.name.decode("utf-8", "surrogateescape") for listed in list_archive(path, 10**6))
 
 
 def write_tar(path: Path, files: list[str], mode: str = "w", layout: int = tarfile.PAX_FORMAT) -> None:
@@ -36,6 +39,41 @@ def test_a_tar_is_listed_in_every_compression_and_layout(tmp_path: Path, mode: s
     write_tar(tmp_path / "archive", NAMES, mode, layout)
 
     assert names(tmp_path / "archive") == sorted(NAMES)
+
+
+def test_a_member_with_two_names_is_listed_by_the_one_that_is_not_read(tmp_path: Path) -> None:
+    """Readers disagree about which of a GNU and a pax header counts: the audit sees that names differ."""
+    long_name = tarfile.TarInfo("././@LongLink")
+    long_name.type, long_name.size = tarfile.GNUTYPE_LONGNAME, 6
+    write_tar(tmp_path / "pax", ["d/" + "b" * 120 + ".c"])
+    content = long_name.tobuf(tarfile.GNU_FORMAT) + b"d/z.c".ljust(512, b"\0") + (tmp_path / "pax").read_bytes()
+    (tmp_path / "archive").write_bytes(content)
+
+    assert names(tmp_path / "archive") == ["b" * 120 + ".c"]
+    assert [file.path for file in unpack(tmp_path / "archive", ReadOptions("demo")).files] == ["z.c"]
+
+
+def test_a_listing_knows_the_content_of_files_and_not_of_links(tmp_path: Path) -> None:
+    content = b"int a;\n" * 100
+    with zipfile.ZipFile(tmp_path / "zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("d/a.c", content)
+        with archive.open("d/streamed.c", "w") as member:
+            member.write(content)
+    with tarfile.open(tmp_path / "tar", "w:gz") as packed:
+        info = tarfile.TarInfo("d/a.c")
+        info.size = len(content)
+        packed.addfile(info, io.BytesIO(content))
+        link = tarfile.TarInfo("d/l.c")
+        link.type, link.linkname = tarfile.SYMTYPE, "a.c"
+        packed.addfile(link)
+
+    blob_id = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+    for name, expected in (
+        ("zip", [("a.c", blob_id), ("streamed.c", blob_id)]),
+        ("tar", [("a.c", blob_id), ("l.c", None)]),
+    ):
+        found = list_archive(tmp_path / name, 10**6)
+        assert sorted((listed.name.decode(), listed.git_blob_id) for listed in found) == expected
 
 
 def test_ustar_prefixes_are_joined(tmp_path: Path) -> None:
@@ -115,7 +153,7 @@ def test_lines_are_listed_by_path_or_by_number(tmp_path: Path) -> None:
     lines = ['{"p": "a.c", "l": "MIT"}', "", "no json", '{"q": 1}', '{"p": "b.c"}', "[1]"]
     (tmp_path / "lines").write_text("\n".join(lines))
 
-    found = [tuple(listed) for listed in list_lines(tmp_path / "lines", "p", "l")]
+    found = [tuple(listed)[:3] for listed in list_lines(tmp_path / "lines", "p", "t", "l")]
     assert found == [
         (b"a.c", "line 1", False),
         (b"a.c.license", None, True),

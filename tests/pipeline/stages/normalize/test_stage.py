@@ -1,6 +1,9 @@
 """The stage as a whole: nothing is lost, equal inputs give equal objects, and only what must is made anew."""
 
+import pytest
+
 from pipeline.contracts.gates import GATES
+from pipeline.core.errors import BlockedError
 from pipeline.core.records import Document, DroppedRecord, DuplicateRecord
 from pipeline.core.schema import check_table
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, KEPT
@@ -77,7 +80,22 @@ def test_the_held_out_split_is_on_every_row_of_its_source(normalize: Normalize) 
     assert made.result.report.measures["num_held_out_documents"] == 1
 
 
-def test_a_source_without_a_file_is_a_part_like_any_other(normalize: Normalize) -> None:
-    made = normalize({"a": {"x.cpp": code("x")}, "b": {"LICENSE": "MIT\n"}})
+def test_a_source_without_a_document_is_a_part_like_any_other(normalize: Normalize) -> None:
+    made = normalize({"a": {"x.cpp": code("x")}, "b": {"LICENSE": "MIT\n", "x.cpp": "int x;\n"}})
+    assert made.fates()["b/x.cpp"] == "too_small"
     assert made.rows("b", DOCUMENTS) == []
     assert made.result.report.rows_out == 1
+
+
+def test_what_the_rules_of_gitleaks_find_blocks_with_its_place_and_never_its_value(
+    normalize: Normalize, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = "ghp_" + "0123456789abcdefghijABCDEFGHIJ012345"
+    monkeypatch.setattr("pipeline.stages.normalize.scrub.scrub.Scrubber._find", lambda self, path, text: [])
+    result = normalize({"one": {"a.cpp": f"int b;\n// {token}\n" + code("a"), "b.cpp": code("b")}}).result
+
+    failed = [verdict.gate for verdict in result.verdicts if not verdict.passed]
+    assert failed == ["no_known_secret_is_left"]
+    with pytest.raises(BlockedError, match=r"rules of gitleaks find a\.cpp:2 \(github-pat\); leave") as error:
+        result.refuse_blocked("made")
+    assert token not in str(error.value)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pipeline.core.errors import ArchiveError
 from pipeline.stages.collect.params import CollectParams
-from tests.support.made_archives import LIMITS, SMALL, entry, read, refusal, tar_bytes, zip_bytes
+from tests.support.made.made_archives import LIMITS, SMALL, entry, read, refusal, tar_bytes, zip_bytes
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, lzma.compress, bz2.compress])

@@ -8,7 +8,7 @@ import pytest
 from pipeline.pins.local_tree import printable_path
 from pipeline.pins.selection import Selection
 from pipeline.stages.collect.params import CollectParams
-from tests.support.made_archives import entry, read, refusal, tar_bytes, zip_bytes
+from tests.support.made.made_archives import entry, read, refusal, tar_bytes, zip_bytes
 
 
 def test_every_file_and_link_is_either_read_or_skipped_with_its_reason(tmp_path: Path) -> None:

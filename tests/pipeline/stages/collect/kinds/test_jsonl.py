@@ -1,5 +1,6 @@
 """Sources of kind jsonl: one file for each line, and the lines and files that are refused."""
 
+import gzip
 import hashlib
 import json
 from collections.abc import Callable
@@ -72,12 +73,15 @@ def test_a_license_becomes_the_sidecar_of_its_file(tmp_path: Path) -> None:
         (line("/etc/b.c"), "has an absolute path"),
         (line("C:\\b.c"), "has an absolute path"),
         (line("d/../../b.c"), "leaves the archive through `..`"),
-        (line("d//b.c"), "has an empty part"),
+        (line("./."), "its path is that of the top folder"),
+        (b'{"path": "b.c", "path": "c.c", "text": ""}\n', "a name stands twice in an object"),
         (line(""), "has no name"),
         (line("b\0.c"), "has a NUL"),
         (line("d/" * 80 + "b.c"), "is 80 folders deep"),
-        (line("a.c"), "its path 'a.c' was there before"),
-        (line("a.c.license"), "its path 'a.c.license' was there before"),
+        (line("a.c"), "'a.c' and 'a.c' collide"),
+        (line("A.c"), "'A.c' and 'a.c' collide"),
+        (line("a.c/b.c"), "'a.c/b.c' is below 'a.c', which is not a folder"),
+        (line("a.c.license"), "'a.c.license' and 'a.c.license' collide"),
         (line("b.c", license="MIT\nOR else"), "not a license expression"),
         (line("b.c", license=["MIT"]), "`license` is of type list"),
     ],
@@ -89,6 +93,27 @@ def test_a_line_that_makes_no_sense_is_a_drop_with_its_number(tmp_path: Path, ba
     assert (drop.path, drop.reason, drop.num_bytes) == ("line 3", "bad_line", len(bad))
     assert drop.detail.startswith("line 3: ")
     assert message in drop.detail
+
+
+def test_a_path_is_written_in_one_way_whatever_the_kind_of_source(tmp_path: Path) -> None:
+    assert [file.path for file in read(tmp_path, line("./d//b.c")).files] == ["d/b.c"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"\xef\xbb\xbf" + line(), "begins with a byte-order mark"),
+        (line().decode().encode("utf-16"), "is in UTF-16 or UTF-32"),
+        (line().decode().encode("utf-16-le"), "is in UTF-16 or UTF-32"),
+        (line().decode().encode("utf-32-be"), "is in UTF-16 or UTF-32"),
+        (gzip.compress(line(), mtime=0), "is compressed with gzip"),
+        (b"\n [" + line().strip() + b"]\n", "is a JSON array"),
+    ],
+)
+def test_what_holds_no_json_lines_is_refused_by_what_it_is(tmp_path: Path, content: bytes, message: str) -> None:
+    with pytest.raises(ArchiveError, match=message) as caught:
+        read(tmp_path, content)
+    assert "one JSON object a line" in caught.value.remedy
 
 
 def test_a_line_without_an_end_is_not_taken_into_memory(tmp_path: Path) -> None:

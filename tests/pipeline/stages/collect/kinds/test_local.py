@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.contracts.part import PartJob
+from pipeline.contracts.part import LISTING_SUFFIX, PartJob
 from pipeline.core.errors import ArchiveError, DigestError
 from pipeline.pins.local_tree import tree_digest
 from pipeline.stages.collect.kinds.local import LocalPin
@@ -39,8 +39,8 @@ def test_a_local_tree_is_a_source_like_any_other(surroundings: Create, tmp_path:
     assert run(context).failures == {}
     (row,) = rows(context, "tree", "files.parquet")
     assert (row["path"], row["revision"], row["content"]) == ("src/a.cpp", pin.digest, b"int a;")
-    drops = {drop["path"]: drop["reason"] for drop in rows(context, "tree", "dropped.parquet")}
-    assert drops == {"link.h": "link", "notes.txt": "other_language"}
+    drops = {drop["path"]: (drop["reason"], drop["detail"]) for drop in rows(context, "tree", "dropped.parquet")}
+    assert drops == {"link.h": ("link", "src/a.cpp"), "notes.txt": ("other_language", "")}
 
 
 def test_a_changed_tree_is_refused_with_both_digests_even_when_its_part_is_known(
@@ -68,17 +68,28 @@ def test_a_tree_that_changes_after_it_was_verified_is_refused_too(tmp_path: Path
         collect_source(PartJob("tree", CollectParams(), {}, pin.identity(), {"source": root}))
 
 
-def test_globs_narrow_a_tree_and_its_digest_equally(surroundings: Create, tmp_path: Path) -> None:
+def test_what_globs_leave_out_is_no_part_of_a_tree(surroundings: Create, tmp_path: Path) -> None:
     root = tmp_path / "tree"
     (root / "out").mkdir(parents=True)
     (root / "a.cpp").write_bytes(b"int a;")
     (root / "out" / "b.cpp").write_bytes(b"int b;")
     pin = LocalPin(name="tree", path=root, digest="0" * 64, exclude=("out/**",))
     pin = pin.model_copy(update={"digest": tree_digest(root, pin.selection())})
-    context = surroundings(pin)
-    assert run(context).report.dropped == {"excluded": 1}
+    context = surroundings()
+    before = _made(context, pin)
     (root / "out" / "b.cpp").write_bytes(b"int changed;")
-    assert run(surroundings(pin)).failures == {}
+    (root / "out" / "c.cpp").symlink_to("b.cpp")
+    assert _made(context, pin) == before == (["a.cpp"], [], ["a.cpp"])
+
+
+def _made(context: "Surroundings", pin: LocalPin) -> tuple[list[str], list[str], list[str]]:
+    """Return the names that the pin's source holds: those of its files, of its drops, and of its listing."""
+    context.known.clear()
+    context.pins = (pin,)
+    assert run(context).failures == {}
+    tables = {**context.made["tree"].tables, **context.made[f"tree{LISTING_SUFFIX}"].tables}
+    kept, dropped, listed = (tables[f"{name}.parquet"]["path"].to_pylist() for name in ("files", "dropped", "listed"))
+    return kept, dropped, listed
 
 
 def test_a_tree_over_the_limits_is_refused(tmp_path: Path) -> None:

@@ -2,18 +2,19 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import pytest
 
 from pipeline.cli.main import main
 from pipeline.contracts.part import PartJob
 from pipeline.core.digests import file_sha256
-from pipeline.core.errors import PinError
+from pipeline.core.errors import ParamsError, PinError
 from pipeline.pins.pins import Sha256, SourcePin, load_pins
 from pipeline.stages.collect.contents import ReadFile, ReadOptions, SourceContents
 from pipeline.stages.collect.kinds.source_kind import Fetcher, SourceKind
 from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
+from pipeline.stages.collect.propose_pin import propose_local
 from pipeline.stages.collect.stage import run
 from pipeline.store.store import Store
 
@@ -103,3 +104,34 @@ def test_a_kind_that_is_not_text_is_refused(tmp_path: Path, kind: str) -> None:
     (tmp_path / "pins.toml").write_text(f'[[pin]]\nname = "mine"\nkind = {kind}\n')
     with pytest.raises(PinError, match="expected one of sdist, archive"):
         load_pins(tmp_path / "pins.toml", SOURCE_KINDS)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"fetch": lambda pin, fetcher: None}, "fetch gives None; expected Path"),
+        ({"read": lambda *_: None}, "read gives None; expected SourceContents"),
+        ({"read": lambda *_: SourceContents(None, ())}, "read gives None; expected tuple"),  # type: ignore[arg-type]
+        ({"read": lambda *_: SourceContents(("a.c",), ())}, "read gives str; expected ReadFile"),  # type: ignore[arg-type]
+        ({"read": lambda *_: SourceContents((ReadFile("a.c", "int"),), ())}, "read gives str; expected bytes"),  # type: ignore[arg-type]
+        ({"read": lambda *_: SourceContents((), (None,))}, "read gives None; expected SkippedFile"),  # type: ignore[arg-type]
+        ({"listing": lambda pin, path, num_bytes: None}, "listing gives None; expected Iterable"),
+        ({"listing": lambda pin, path, num_bytes: ["mine.c"]}, "listing gives str; expected ListedName"),
+        ({"propose": lambda path: [path]}, "propose gives list; expected dict"),
+    ],
+)
+def test_what_a_kind_returns_in_another_type_is_refused_by_its_name_and_function(
+    surroundings: Create, pins: Path, wrong: dict[str, Any], message: str
+) -> None:
+    def propose_and_collect() -> None:
+        propose_local("mine", pins.parent / "mine.snippet", "MIT")
+        run(surroundings(*load_pins(pins, SOURCE_KINDS)))
+
+    kind = SourceKind(SnippetPin, **{"fetch": fetch, "read": read, "propose": propose, **wrong})
+    with SOURCE_KINDS.registered(kind), pytest.raises(ParamsError, match=f"^source kind snippet: its {message}"):
+        propose_and_collect()
+
+
+def test_an_origin_of_another_type_is_refused_by_its_kind() -> None:
+    with pytest.raises(ParamsError, match="source kind snippet: its origin gives str; expected Origin"):
+        SourceKind(SnippetPin, fetch, read, origin=lambda pin: "here").origin_of({})  # type: ignore[arg-type,return-value]

@@ -13,7 +13,7 @@ from pipeline.stages.collect.network.package_index import (
     PackageIndex,
 )
 from pipeline.stages.collect.params import RetryPolicy
-from tests.support.made_index import ARCHIVE, FILE_NAME, package_index, pin
+from tests.support.made.made_index import ARCHIVE, FILE_NAME, package_index, pin
 
 if TYPE_CHECKING:
     from tests.pipeline.stages.collect.conftest import Index

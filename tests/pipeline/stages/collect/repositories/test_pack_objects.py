@@ -6,16 +6,20 @@ from pipeline.stages.collect.stage import run
 from tests.support.git_repository import Create, Repository, failure, pin_of, rows
 
 
-def test_paths_that_collide_on_some_disk_are_files_of_their_own(
+def test_odd_names_are_files_and_of_two_that_collide_one_can_be_excluded(
     surroundings: Create, repository: Repository, retry: RetryPolicy
 ) -> None:
     blob = repository.git("hash-object", "-w", "--stdin", stdin=b"int a;\n")
     names = [b"A.c", b"a.c", b"caf\xe9.c", b"back\\slash.c", b"con.c"]
     tree = repository.tree(*(("100644", name, blob) for name in sorted(names)))
-    context = surroundings(pin_of(repository, repository.commit_tree(tree)))
+    pin = pin_of(repository, repository.commit_tree(tree))
+    refused = run(surroundings(pin), retry).failures["demo"]
+    assert "'A.c' and 'a.c' collide; expected paths that differ in more than case" in str(refused)
+    assert "`exclude`" in refused.remedy
+
+    context = surroundings(pin.model_copy(update={"exclude": ("A.c",)}))
     assert run(context, retry).failures == {}
     assert [path for (path,) in rows(context, "files.parquet", "path")] == [
-        "A.c",
         "a.c",
         "back\\\\slash.c",
         "caf\\xe9.c",

@@ -50,7 +50,6 @@ LICENSED = {
         ("GPL-2.0-or-later OR BSD-3-Clause", "allowed", "BSD-3-Clause", "file"),
     ),
     "weak copyleft": ({}, "", "a.c", tagged("MPL-2.0"), ("MPL-2.0", "tagged", "MPL-2.0", "file")),
-    "a tag beside a GPL notice": ({}, "", "a.c", tagged("MIT") + GPL_NOTICE, ("MIT", "allowed", "MIT", "file")),
     "a sidecar": ({"a.c.license": sidecar("ISC")}, "", "a.c", "int a;", ("ISC", "allowed", "ISC", "sidecar")),
     "a sidecar below a vendored root": (
         {"vendor/a.c.license": sidecar("ISC")},
@@ -242,8 +241,24 @@ REFUSED = {
         "MIT",
         "a.c",
         GPL_NOTICE,
+        "license_refused",
+        "GPL-1.0-or-later is refused\na.c: the header contains the notice of GPL-1.0-or-later",
+    ),
+    "a mention of the GPL under a permissive package": (
+        {"PKG-INFO": METADATA},
+        "MIT",
+        "a.c",
+        "// A loader. GPL.\nint a;\n",
         "license_quarantined",
-        "a.c says `GNU General Public License`, against MIT by package\nPKG-INFO:3: License-Expression: MIT",
+        "a.c says `GPL-1.0-or-later`, against MIT by package\nPKG-INFO:3: License-Expression: MIT",
+    ),
+    "a tag beside a GPL notice": (
+        {},
+        "",
+        "a.c",
+        tagged("MIT") + GPL_NOTICE,
+        "license_quarantined",
+        "a.c says `GPL-1.0-or-later`, against MIT by file",
     ),
     "an LGPL notice under a permissive package": (
         {},
@@ -258,8 +273,8 @@ REFUSED = {
         "MPL-2.0",
         "a.c",
         GPL_NOTICE,
-        "license_quarantined",
-        "against MPL-2.0 by package",
+        "license_refused",
+        "GPL-1.0-or-later is refused",
     ),
     "a GPL notice beside a sidecar": (
         {"a.c.license": sidecar("MIT")},
@@ -283,7 +298,7 @@ REFUSED = {
         "a.c",
         "// This file is not under MIT.\nint a;",
         "license_quarantined",
-        "says `not under M`",
+        "says `this file is not under",
     ),
     "a GPL text beside a permissive declaration": (
         {"lib/COPYING": GPL_TEXT},

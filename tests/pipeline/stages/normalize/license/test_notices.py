@@ -24,6 +24,7 @@ NOTICES = {
         "Part of the LLVM Project, under the Apache License v2.0 with LLVM Exceptions.",
         "Apache-2.0 WITH LLVM-exception",
     ),
+    "an older Apache": ("Licensed under the Apache License, Version 1.1", "Apache-1.1"),
     "MPL": (
         "This Source Code Form is subject to the terms of the Mozilla\n// Public License v. 2.0. If a copy of the MPL",
         "MPL-2.0",
@@ -66,7 +67,6 @@ def test_a_standard_notice_is_read(notice: str, expression: str) -> None:
     [
         "See the Apache License, Version 2.0.",
         "We considered the MIT license here.",
-        "Licensed under the Apache License, Version 1.1",
         "The Boost Software License is short.",
     ],
 )
@@ -112,9 +112,14 @@ def test_a_copyleft_notice_is_refused_and_is_the_files_own() -> None:
     )
 
 
+def test_a_permissive_text_and_alternatively_another_license_are_a_choice() -> None:
+    found = licenses_of({}).decide("a.c", headed(MIT, "Alternatively this file may be used under the GPL."))
+    assert (found.drop, found.expression, found.branch) == (None, "MIT OR GPL-1.0-or-later", "MIT")
+
+
 def test_a_permissive_text_beside_words_of_copyleft_is_quarantined() -> None:
-    refusal = licenses_of({}).decide("a.c", headed(MIT, "Alternatively this file may be used under the GPL."))
-    assert (refusal.drop_reason, "says `GPL`" in refusal.detail) == ("license_quarantined", True)
+    refusal = licenses_of({}).decide("a.c", headed(MIT, "Parts of this were GPL."))
+    assert (refusal.drop_reason, "says `GPL-1.0-or-later`" in refusal.detail) == ("license_quarantined", True)
 
 
 INHERITED = {

@@ -2,9 +2,8 @@
 
 import pytest
 
-from pipeline.stages.normalize.license.evidence import FileText
 from pipeline.stages.normalize.license.policy import LicenseClass
-from pipeline.stages.normalize.license.tags import Tag, find_claim, find_tags, find_title
+from pipeline.stages.normalize.license.tags import Tag, find_tags, find_title
 
 TAG = "SPDX-License-" + "Identifier:"
 
@@ -35,41 +34,10 @@ TAGGED = {
     "nothing": ("// MIT\n", []),
 }
 
-CLAIMS = {
-    "GPL in full": (
-        "/* ... under the terms of the GNU General Public\n * License as published */\n",
-        LicenseClass.REFUSED,
-    ),
-    "GPL in short": ("// Licensed under GPLv3\nint a;", LicenseClass.REFUSED),
-    "AGPL": ("// GNU Affero General Public License\n", LicenseClass.REFUSED),
-    "LGPL in full": ("// the GNU Lesser General\n// Public License\n", LicenseClass.TAGGED),
-    "LGPL in short": ("// LGPL-2.1\n", LicenseClass.TAGGED),
-    "both": ("// LGPL or GPL\n", LicenseClass.REFUSED),
-    "a denial": ("// This file is not under MIT.\n", LicenseClass.REFUSED),
-    "a longer denial": (
-        "/* This part is NOT covered\n   not licensed under the terms of the MIT license */",
-        LicenseClass.REFUSED,
-    ),
-    "a secret": ("// Proprietary and confidential. proprietary and confidential\n", LicenseClass.REFUSED),
-    "MIT": ("// Permission is hereby granted, free of charge\n", None),
-    "Apache": (
-        "// you may not use this file except in compliance with the License.\n// distributed under the License\n",
-        None,
-    ),
-    "later": ("int a;\n// GNU General Public License\n", None),
-    "a word": ("// see EGPLX and GPLANES\n", None),
-}
-
 
 @pytest.mark.parametrize(("text", "tags"), TAGGED.values(), ids=TAGGED)
 def test_tags_are_found_with_their_line(text: str, tags: list[Tag]) -> None:
     assert find_tags("a.c", text) == tags
-
-
-@pytest.mark.parametrize(("text", "license_class"), CLAIMS.values(), ids=CLAIMS)
-def test_a_claim_has_its_class(text: str, license_class: LicenseClass | None) -> None:
-    claim = find_claim("a.c", FileText("a.c", text).header)
-    assert (claim.license_class if claim else None) == license_class
 
 
 def test_the_title_of_a_license_text_counts_and_its_prose_does_not() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.build.recipes import MADE_CORPUS
-from pipeline.stages.normalize.license.texts import licenses_inside, recognize
+from pipeline.stages.normalize.license.texts import recognize, split_texts
 
 CORPUS = MADE_CORPUS.parent
 MIT = (CORPUS / "lantern" / "LICENSE").read_text()
@@ -112,7 +112,7 @@ def test_other_terms_in_a_license_text_make_it_unclear(terms: str, shown: str) -
 def test_prose_is_not_recognized_as_a_license() -> None:
     assert recognize("All rights reserved.").licenses == ()
     assert recognize("MIT\n").problem == "it is not a known license text"
-    assert licenses_inside("// " + "words of an ordinary comment " * 30) == ()
+    assert split_texts("// " + "words of an ordinary comment " * 30)[0] == ()
 
 
 SMLNJ_OF_OTHERS = (

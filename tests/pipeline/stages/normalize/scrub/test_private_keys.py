@@ -33,7 +33,7 @@ def test_without_an_end_the_code_after_the_key_is_kept() -> None:
     assert stretches("\n".join([*lines, "", "return x;", "break"])) == lines
 
 
-def test_a_marker_without_key_material_is_left_to_the_scanner() -> None:
+def test_a_marker_without_key_material_is_no_key() -> None:
     assert stretches(f'find("{key_block()[0]}");\nfind("{key_block()[-1]}");') == []
 
 

@@ -91,18 +91,6 @@ def test_it_stays(text: str) -> None:
 PLANTED = [line for lines in lines_by_plugin().values() for line in lines]
 
 
-@pytest.mark.parametrize("index", range(len(PLANTED)))
-def test_a_planted_secret_is_gone_and_its_literal_stays_closed(index: int) -> None:
-    text = f"int a;\n{PLANTED[index]}\nint b;\n"
-    after = scrub(text)
-    assert "<redacted-secret-1>" in after
-    assert after.count("\n") == text.count("\n")
-    assert after.count('"') == text.count('"')
-    line = PLANTED[index]
-    pieces = re.findall(r"[A-Za-z0-9]{20,}", line) or re.findall(r"[\"']([^\"']+)[\"']", line) or [line]
-    assert not [piece for piece in pieces if piece in after]
-
-
 WRAPPINGS = {
     "bare": lambda lines: "\n".join(lines),
     "in comments": lambda lines: "\n".join(f"// {line}" for line in lines),

@@ -1,4 +1,4 @@
-"""Other loaders over the same ids: `python peers.py NAME ROWS.arrow BATCH_ROWS` prints tokens a second of processor time.
+"""Other loaders over the same ids: `python loader_peers.py NAME ROWS.arrow BATCH_ROWS` prints tokens a second of processor time.
 
 Imports nothing of ours, so that the peers may live in an environment of their own. Each reads rows in a shuffled order,
 in this process, and gives the four arrays of our batches: ids, targets, mask and pieces, found here by one pass of torch.

@@ -1,4 +1,4 @@
-"""OFFENSES: for each gate the offense that it is there for, planted into the build of the made corpus.
+"""GATE_OFFENSES: for each gate the offense that it is there for, planted into the build of the made corpus.
 
 A gate without an entry here has its other mutations all the same; `test_quick_tier.py` asks for the entry.
 """
@@ -8,7 +8,6 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ import pyarrow as pa
 from pipeline.contracts.part import PartJob
 from pipeline.core.digests import document_id, text_sha256
 from pipeline.core.records import Document, EnrichedDocument, SourceFile
-from pipeline.core.table_names import DOCUMENTS, PACKED, TOKENS, TRAINING_ROWS
 from pipeline.pins.build_block import BuildBlock
 from pipeline.pins.local_tree import tree_digest
 from pipeline.stages.collect.kinds.local import LocalPin
@@ -25,10 +23,7 @@ from pipeline.stages.normalize.contamination.evaluation_items import shipped_ite
 from pipeline.stages.normalize.drop import Drop
 from tests.mutations import plant
 from tests.mutations.bench import Bench
-
-Tables = dict[str, pa.Table]
-TableEdit = Callable[[Tables], Tables]
-"""An edit of the tables of one source's tokens and rows."""
+from tests.mutations.row_offenses import OF_ROWS
 
 PART = {
     "collect": "source",
@@ -45,8 +40,8 @@ def offend(gate: str, bench: Bench) -> None:
     if gate in OF_ROWS:
         bench.since = "tokenize"
         plant.alter_tables("tokenize", "source", OF_ROWS[gate])
-    elif gate in OFFENSES:
-        OFFENSES[gate](bench)
+    elif gate in GATE_OFFENSES:
+        GATE_OFFENSES[gate](bench)
 
 
 def is_lost(name: str, salt: str = "", one_in: int = 4) -> bool:
@@ -133,6 +128,15 @@ def _unlicensed(bench: Bench) -> None:
 def _secret(bench: Bench) -> None:
     bench.since = "normalize"
     change_texts(lambda text: f"/* {'AKIA' + 'QWERTYUIOPASDFGH'} */\n{text}")
+
+
+def _blind_scrubber(bench: Bench) -> None:
+    """A scrubber that finds nothing, in texts and when it scans again: only rules of others see what is left."""
+    change_texts(lambda text: f"/* {'AKIA' + 'QWERTYUIOPASDFGH'} */\n{text}")
+    bench.since = "normalize"
+    plant.change_result(
+        "pipeline.stages.normalize.scrub.scrub:Scrubber._find", lambda found: [] if plant.is_corpus() else found
+    )
 
 
 def _solution(bench: Bench) -> None:
@@ -251,34 +255,41 @@ def _one_token_a_byte(bench: Bench) -> None:
 
 
 def _two_splits(bench: Bench) -> None:
-    """Give a training document the text of a held-out one, as if both had been kept."""
-    bench.since = "enrich"
-    held_out: list[tuple[str, str]] = []
+    """Have verify read a held-out text among the training ones; before verify, gates of other stages would see it first."""
+    bench.since = "verify"
 
-    def changed(job: dict[str, Any]) -> dict[str, Any]:
-        if "documents" not in job["inputs"]:
-            return {}
-        return {"inputs": {label: _WithText(tables, held_out) for label, tables in job["inputs"].items()}}
+    def measured(measure: Any) -> Any:
+        def of_all(context: Any, *given: Any) -> Any:
+            return measure(_OneTextInAllSplits(context) if plant.is_corpus() else context, *given)
 
-    plant.alter_record(PartJob, changed)
+        return of_all
+
+    plant.wrap("pipeline.stages.verify.stage:_measures_of_all", measured)
 
 
-class _WithText(plant.ThinnedTables):
-    """Documents of which the first has the text of the first held-out one, which an earlier part read."""
+class _OneTextInAllSplits:
+    """A stage's context in which the first document of each source has the same text."""
 
-    def __init__(self, tables: Any, held_out: list[tuple[str, str]]) -> None:
-        super().__init__(tables, lambda name: True)
-        self._held_out = held_out
+    def __init__(self, context: Any) -> None:
+        self._context = context
+        self.inputs = context.inputs
 
-    def table(self, name: str, columns: Any = None) -> pa.Table:
-        table = self._tables.table(name)
-        first = table.slice(0, 1).to_pylist()[0] if name == DOCUMENTS and table.num_rows else {"split": ""}
-        if first["split"] == "held_out":
-            self._held_out.append((first["text"], first["text_sha256"]))
-        elif first["split"] == "train" and self._held_out:
-            for column, value in zip(("text", "text_sha256"), self._held_out[0], strict=True):
-                table = plant.edit_column(table, column, lambda values, value=value: [value, *values[1:]])
-        return table if columns is None else table.select(list(columns))
+    def read(self, object_id: str) -> Any:
+        """Read an object, and its tokens under that text."""
+        stored = self._context.read(object_id)
+        return _WithOneText(stored) if stored.kind == "tokenize/part" else stored
+
+
+class _WithOneText:
+    """Tokens of a source of which the first has another text."""
+
+    def __init__(self, stored: Any) -> None:
+        self._stored = stored
+
+    def table(self, name: str, columns: list[str]) -> pa.Table:
+        """Read a table."""
+        table = self._stored.table(name, columns)
+        return plant.edit_column(table, "text_sha256", lambda values: ["0" * 64, *values[1:]])
 
 
 def _megatron_loses_a_token(bench: Bench) -> None:
@@ -332,11 +343,11 @@ def _no_canaries(bench: Bench) -> None:
 
 def _offenses_left_out(bench: Bench) -> None:
     """Leave out the offenses of one gate."""
-    from pipeline.build.canaries.offenses import OFFENSES as SENT
+    from pipeline.build.canaries.offenses import OFFENSES
 
-    for offense in SENT:
+    for offense in OFFENSES:
         if "tokens_are_in_range" in offense.gates:
-            del SENT._entries[offense.name]
+            del OFFENSES._entries[offense.name]
 
 
 def _rule_is_off(bench: Bench) -> None:
@@ -364,7 +375,7 @@ def _differing(answer: dict[str, Any]) -> dict[str, Any]:
     return {**answer, "passed": False, "checks": [{**first, "num_differing": 1, "passed": False}, *others]}
 
 
-OFFENSES: dict[str, Callable[[Bench], None]] = {
+GATE_OFFENSES: dict[str, Callable[[Bench], None]] = {
     "every_pin_verified": _wrong_digest,
     "every_file_has_a_revision": _no_revision,
     "every_pin_declares_a_license": _no_license_metadata,
@@ -372,6 +383,7 @@ OFFENSES: dict[str, Callable[[Bench], None]] = {
     "decoding_loses_nothing": _replacement_characters,
     "every_document_is_licensed": _unlicensed,
     "no_secret_is_left": _secret,
+    "no_known_secret_is_left": _blind_scrubber,
     "no_evaluation_item_is_left": _solution,
     "no_exact_duplicate_is_left": _duplicates_stay,
     "drops_are_in_their_bands": drop_most,
@@ -402,123 +414,3 @@ OFFENSES: dict[str, Callable[[Bench], None]] = {
     **{f"no_row_lost_in_{stage}": partial(lose, stage) for stage in PART},
 }
 """Offense of each gate whose offense is not an edit of rows."""
-
-
-# Edits of one source's tokens and rows: planted before the stage verify judges, or forged into the store after it has.
-
-
-def edit_list(tables: Tables, name: str, column: str, change: Callable[[list[Any]], list[Any]]) -> Tables:
-    """Change the first longest list of a column, if the table has rows."""
-    table = tables[name]
-    if not table.num_rows:
-        return tables
-
-    def changed(values: list[Any]) -> list[Any]:
-        at = max(range(len(values)), key=lambda index: (len(values[index] or ()), -index))
-        return [change(list(value or ())) if index == at else value for index, value in enumerate(values)]
-
-    return tables | {name: plant.edit_column(table, column, changed)}
-
-
-def edit_all(tables: Tables, name: str, column: str, change: Callable[[list[Any]], list[Any]]) -> Tables:
-    """Change the lists of every row of a column."""
-    table = tables[name]
-    return tables | {name: plant.edit_column(table, column, lambda values: [change(list(v or ())) for v in values])}
-
-
-def _swap_first(values: list[Any]) -> list[Any]:
-    """Exchange the first two that differ."""
-    at = next((index for index in range(1, len(values)) if values[index] != values[0]), None)
-    if at is None:
-        return values
-    changed = list(values)
-    changed[0], changed[at] = values[at], values[0]
-    return changed
-
-
-def with_value(value: Any, at: int = 3) -> Callable[[list[Any]], list[Any]]:
-    """Return a change that puts another value into a list."""
-    return lambda values: [*values[:at], value, *values[at + 1 :]]
-
-
-def _other_type(tables: Tables) -> Tables:
-    table = tables[TRAINING_ROWS["train"]]
-    at = table.schema.get_field_index("lengths")
-    wide = table["lengths"].cast(pa.large_list(pa.int64()))
-    return tables | {TRAINING_ROWS["train"]: table.set_column(at, "lengths", wide)}
-
-
-def _piece_is_gone(tables: Tables) -> Tables:
-    """Take the last row of packed and training rows away."""
-    names = (PACKED["train"], TRAINING_ROWS["train"], PACKED["held_out"], TRAINING_ROWS["held_out"])
-    return tables | {name: tables[name].slice(0, max(0, tables[name].num_rows - 1)) for name in names}
-
-
-def _attend_to_neighbor(tables: Tables) -> Tables:
-    """Have the first piece of a row reach one slot into the second."""
-
-    def changed(values: list[int]) -> list[int]:
-        at = values.index(2) if 2 in values else len(values) - 1
-        return with_value(1, at)(values)
-
-    for split in ("train", "held_out"):
-        tables = edit_list(tables, PACKED[split], "doc_ids", changed)
-    return tables
-
-
-def _commits_go_back(tables: Tables) -> Tables:
-    """Give every document a file and a commit, and rows whose commits go back in time."""
-    tokens = tables[TOKENS]
-    tables = tables | {TOKENS: plant.edit_column(tokens, "filepath_stable_id", lambda values: ["file"] * len(values))}
-    tables[TOKENS] = plant.edit_column(
-        tables[TOKENS], "file_local_commit_index", lambda values: list(range(len(values)))
-    )
-    known = dict(zip(tokens["document_id"].to_pylist(), range(tokens.num_rows), strict=True))
-    for split in ("train", "held_out"):
-        packed = tables[PACKED[split]]
-        indices = [[known[name] for name in names][::-1] for names in packed["source_doc_ids"].to_pylist()]
-        packed = plant.edit_column(packed, "file_local_commit_indices", lambda values, found=indices: found)
-        tables[PACKED[split]] = plant.edit_column(packed, "filepath_stable_id", lambda values: ["file"] * len(values))
-    return tables
-
-
-def _in_both(change: Callable[[list[Any]], list[Any]], column: str, kinds: dict[Any, str]) -> TableEdit:
-    def edited(tables: Tables) -> Tables:
-        for name in kinds.values():
-            tables = edit_list(tables, name, column, change)
-        return tables
-
-    return edited
-
-
-def _other_fractions(tables: Tables) -> Tables:
-    halves = {
-        name: plant.edit_column(tables[name], "build_aware_fraction", lambda values: [0.5] * len(values))
-        for name in PACKED.values()
-    }
-    return tables | halves
-
-
-OF_ROWS: dict[str, TableEdit] = {
-    "round_trip_is_exact": lambda tables: edit_list(tables, TOKENS, "input_ids", _swap_first),
-    "every_table_matches_its_schema": _other_type,
-    "columns_are_as_long_as_the_ids": lambda tables: edit_list(tables, TOKENS, "structure_kinds", lambda v: v[:-1]),
-    "columns_are_the_documents_own": lambda tables: edit_list(tables, TOKENS, "structure_kinds", with_value(9)),
-    "specials_only_where_written": lambda tables: edit_list(tables, TOKENS, "input_ids", with_value(2)),
-    "tokens_are_in_range": lambda tables: edit_list(tables, TOKENS, "input_ids", with_value(1024)),
-    "documents_are_rebuilt_from_rows": _piece_is_gone,
-    "rows_respect_their_boundaries": _attend_to_neighbor,
-    "fractions_are_the_tokens_own": _other_fractions,
-    "commits_are_in_order": _commits_go_back,
-    "training_rows_equal_packed_rows": _in_both(_swap_first, "input_ids", TRAINING_ROWS),
-}
-"""Offense of each gate that judges the rows of a source, as an edit of its tables."""
-
-
-def write_bytes(table: pa.Table, folder: Path, name: str) -> bytes:
-    """Return a table as the file of that name holds it."""
-    from pipeline.formats.tables import write_table
-
-    folder.mkdir(parents=True, exist_ok=True)
-    write_table(folder, name, table)
-    return (folder / name).read_bytes()

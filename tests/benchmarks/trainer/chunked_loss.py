@@ -1,6 +1,7 @@
 """The chunked loss beside torch's own over all logits: time of forward and backward, and memory beyond the gradients.
 
-On the CPU; `python -m kernels` compares the two on a GPU. `... tests.benchmarks.trainer.loss WAY` prints the memory of one way.
+On the CPU; `python -m kernels` compares the two on a GPU. `python -m tests.benchmarks.trainer.chunked_loss WAY` prints the memory
+of one way.
 """
 
 import os
@@ -62,7 +63,7 @@ def _forward_and_backward(way: Callable[..., Tensor], arguments: tuple) -> None:
 
 
 def _memory_of(name: str) -> float:
-    line = [sys.executable, "-m", "tests.benchmarks.trainer.loss", name]
+    line = [sys.executable, "-m", "tests.benchmarks.trainer.chunked_loss", name]
     # A freed block goes back at once, and is not kept for the next one.
     environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536"}
     return float(subprocess.run(line, capture_output=True, text=True, check=True, env=environment).stdout)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.store.store import Store
-from tests.support.made_snapshot import CORPUS, commit_made
+from tests.support.made.made_snapshot import CORPUS, commit_made
 from tests.support.paths import ROOT
 from trainer.proof.acceptance import SAME
 from trainer.train.determinism import ENVIRONMENT_VARIABLES

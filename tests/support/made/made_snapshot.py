@@ -1,6 +1,6 @@
 """A snapshot of made rows, for a training where nothing is built: the rows of `made_rows` under the smallest vocabulary.
 
-python -m tests.support.made_snapshot STORE      makes it live, as corpus `made`, and prints its id
+python -m tests.support.made.made_snapshot STORE      makes it live, as corpus `made`, and prints its id
 """
 
 import sys
@@ -14,7 +14,7 @@ from pipeline.core.params import canonical_json
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE, SNAPSHOT_FORMAT, SNAPSHOT_KIND
 from pipeline.stages.tokenize.vocabulary import VOCABULARIES
 from pipeline.store.store import Store
-from tests.support.made_rows import T, rows_of
+from tests.support.made.made_rows import T, rows_of
 
 CORPUS = "made"
 NUM_ROWS_TRAIN, NUM_ROWS_HELD_OUT = 32, 8

@@ -1,0 +1,118 @@
+"""Oracles of stored rows: whether a file is what its columns say, a document has its own name, and the reason of a drop holds.
+
+They share no code with the stages. Reasons that would need the rule itself are not judged: `docs/architecture.md` lists them.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pipeline.contracts.part import Tables
+from pipeline.core.table_names import FILES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DOCUMENT_NAME = ("source", "path", "text_sha256", "document_id")
+"""The columns of a document from the first three of which the last is made."""
+_MAX_UNITS = 8
+"""Bytes that one byte of a decoded text had at most: a line end of two characters in UTF-32."""
+
+
+def is_code(path: str, suffixes: Iterable[str]) -> bool:
+    """Return whether a path has one of the suffixes, as written or in lower case."""
+    name = path.rpartition("/")[2]
+    at = name.rfind(".")
+    suffix = name[at:] if 0 < at < len(name) - 1 else ""
+    return suffix != "" and (suffix in suffixes or suffix.lower() in suffixes)
+
+
+def misread_files(files: "pa.Table", suffixes: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield source and path of the files whose digests, size or mark as evidence are not those of their content and path."""
+    for row in files.to_pylist():
+        content = row["content"]
+        git_id = hashlib.sha1(b"blob %d\0%s" % (len(content), content), usedforsecurity=False).hexdigest()
+        sha256 = hashlib.sha256(content).hexdigest()
+        found = (row["git_blob_id"], row["blob_sha256"], row["num_bytes"], row["is_evidence"])
+        if found != (git_id, sha256, len(content), not is_code(row["path"], suffixes)):
+            yield row["source"], row["path"]
+
+
+def misnamed_documents(documents: "pa.Table") -> Iterator[tuple[str, str]]:
+    """Yield source and path of the documents whose id is not that of source, path and text."""
+    for row in documents.to_pylist():
+        *named, found = (row[column].encode("utf-8", "surrogateescape") for column in DOCUMENT_NAME)
+        if hashlib.sha256(b"".join(b"%d:%b" % (len(part), part) for part in named)).hexdigest() != found.decode():
+            yield row["source"], row["path"]
+
+
+def misjudged_drops(
+    dropped: Iterable[Mapping[str, Any]], files: Tables | None, asked: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
+    """Yield source and path of the drops whose reason does not hold for what was dropped.
+
+    `files` holds the files that the stage read; None for the stage that reads the source itself.
+    """
+    if files is None:
+        yield from ((row["source"], row["path"]) for row in dropped if not _of_source(row, asked))
+        return
+    reasons = {row["path"]: (row["source"], row["reason"]) for row in dropped if row["reason"] in _RULES}
+    table = files.table(FILES, ["path", "content"]) if reasons else None
+    for path, content in [] if table is None else zip(table["path"], table["content"], strict=True):
+        source, reason = reasons.get(path.as_py(), ("", ""))
+        if reason and not _of_text(reason, content.as_py(), asked["limits"]):
+            yield source, path.as_py()
+
+
+def _of_source(row: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
+    """Return whether a file of a source may be dropped for its reason, as far as that shows without its bytes."""
+    pin = asked["pins"].get(row["source"], {})
+    match row["reason"]:
+        case "other_language":
+            return not is_code(row["path"], asked["suffixes"])
+        case "too_large":
+            return bool(row["num_bytes"] > asked["limits"]["max_file_bytes"])
+        case "excluded":
+            return bool(pin.get("include") or pin.get("exclude"))
+        case "withdrawn":
+            return any(text.startswith("sha256:") or text.split("/")[0] == row["source"] for text in asked["withdrawn"])
+    return True
+
+
+def _of_text(reason: str, content: bytes, limits: Mapping[str, Any]) -> bool:
+    """Return whether a filter of sizes or lines may have dropped a file. A text that is not ASCII is judged by its size alone."""
+    if content.isascii():
+        return _RULES[reason](content.replace(b"\r\n", b"\n").replace(b"\r", b"\n"), limits)
+    return reason != "too_small" or len(content) < _MAX_UNITS * limits["min_num_bytes"]
+
+
+def _lines(text: bytes) -> list[bytes]:
+    """Return the lines of a text; what follows the last line end is one, unless that is nothing."""
+    lines = text.split(b"\n")
+    return lines if len(lines) == 1 or lines[-1] else lines[:-1]
+
+
+def _repeats(text: bytes, limits: Mapping[str, Any]) -> bool:
+    lines = [line for line in map(bytes.strip, text.split(b"\n")) if len(line) > 2]
+    return bool(lines) and bool(round(len(set(lines)) / len(lines), 6) < limits["min_unique_line_fraction"])
+
+
+def _has_few_letters(text: bytes, limits: Mapping[str, Any]) -> bool:
+    share = sum(character.isalnum() for character in text.decode("ascii")) / max(1, len(text))
+    return bool(round(share, 6) < limits["min_alphanumeric_fraction"])
+
+
+def _has_long_mean(text: bytes, limits: Mapping[str, Any]) -> bool:
+    lines = _lines(text)
+    return bool(round(sum(map(len, lines)) / len(lines), 6) > limits["max_mean_line"])
+
+
+_RULES: Mapping[str, Callable[[bytes, Mapping[str, Any]], bool]] = {
+    "too_small": lambda text, limits: len(text) < limits["min_num_bytes"],
+    "too_large": lambda text, limits: len(text) > limits["max_num_bytes"],
+    "long_line": lambda text, limits: max(map(len, _lines(text))) > limits["max_longest_line"],
+    "long_mean_line": _has_long_mean,
+    "few_alphanumerics": _has_few_letters,
+    "repeated_lines": _repeats,
+}
+"""The filters of sizes and lines, by the reason of their drops: whether an ASCII text with unified line ends breaks the limit."""

@@ -1,0 +1,47 @@
+"""Refusals of sources: of what reading one raises, and of one that holds no code."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pipeline.contracts.part import Tables
+from pipeline.core.errors import ArchiveError, SluiceError, SourceError
+from pipeline.core.languages import is_source
+from pipeline.core.table_names import DROPPED, FILES
+from pipeline.stages.collect.contents import LEAVE_OUT, SourceContents
+
+
+@contextmanager
+def naming_source(source: str) -> Iterator[None]:
+    """Turn whatever a source's bytes make its reader raise into an ArchiveError that names it, so that the others go on.
+
+    An OSError stays one: a reader of bytes that are there and verified meets none but the disk's.
+    """
+    try:
+        yield
+    except ArchiveError as error:
+        if error.subject.startswith(source):
+            raise
+        raise ArchiveError(source, f"{error.subject}: {error.found}", error.expected, LEAVE_OUT) from error
+    except (SluiceError, OSError):
+        raise
+    except Exception as error:
+        found = f"it cannot be read ({type(error).__name__}: {str(error)[:500]})"
+        raise ArchiveError(source, found, "a source that every reader reads alike", LEAVE_OUT) from error
+
+
+def refuse_empty(source: str, contents: SourceContents) -> None:
+    """Raise SourceError for a source without a source file, with the reasons for which its files were skipped."""
+    if any(is_source(file.path) for file in contents.files):
+        return
+    reasons = Counter(skipped.reason for skipped in contents.skipped)
+    skipped = ", ".join(f"{number} {reason}" for reason, number in sorted(reasons.items())) or "nothing was skipped"
+    examples = "; ".join(f"{item.path}: {item.detail}"[:200] for item in contents.skipped[:3] if item.detail)
+    found = f"it holds no source file ({skipped}{'; ' + examples if examples else ''})"
+    remedy = "Check its kind, `include` and `exclude`, and the fields of its lines; or leave it out."
+    raise SourceError(source, found, "at least one file in a language that is read", remedy)
+
+
+def num_bytes_of(read: Tables) -> int:
+    """Return the bytes of all files of a source that was read, skipped ones included."""
+    return sum(sum(read.table(name, ["num_bytes"])["num_bytes"].to_pylist()) for name in (FILES, DROPPED))

@@ -1,0 +1,138 @@
+"""KnownSecret: a secret that a rule of gitleaks finds in a text, and the search for them.
+
+The rules are another project's, in `gitleaks.toml` with their source. The gate on what is stored searches with them, and nothing
+here is shared with the scrubber, so that neither hides a mistake of the other. What a rule finds counts wherever it stands:
+comments such as `gitleaks:allow` are not read. A secret with a placeholder in it was redacted.
+"""
+
+import math
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import re2
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+RULES_FILE = "gitleaks.toml"
+_COLUMNS = ("text", "license", "license_detail", "detail")
+"""Columns of documents and drops that quote a source, the text first: lines are counted from its beginning."""
+_PLACEHOLDER = "<redacted-"
+_MAX_MEMORY = 64 << 20
+"""Bytes of the automaton of one expression. Beyond it the search is slower, and linear all the same."""
+
+
+@dataclass(frozen=True)
+class KnownSecret:
+    """A finding: the rule, and the line from 1. The value is nowhere, so that nothing can print it."""
+
+    rule: str
+    line: int
+
+
+@dataclass(frozen=True)
+class GitleaksRule:
+    """A rule. The secret is `group` of a match, or the first group that is not empty, or all of it.
+
+    It counts if its entropy in bits is above `entropy`, and neither `allowed` nor a stopword is in it.
+    """
+
+    id: str
+    regex: str
+    group: int
+    entropy: float
+    allowed: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class GitleaksRules:
+    """All rules. `keywords` finds the words of a text, in any case; `rules_of` are the rules that each asks for."""
+
+    keywords: Any
+    rules_of: tuple[tuple[GitleaksRule, ...], ...]
+    allowed: tuple[str, ...]
+    stopwords: tuple[str, ...]
+
+
+def find_known_secrets(text: str) -> list[KnownSecret]:
+    """Return what the rules find in a text, sorted by line and rule."""
+    rules, content = load_gitleaks_rules(), text.encode("utf-8", "surrogatepass")
+    asked = {rule.id: rule for index in rules.keywords.Match(content) or () for rule in rules.rules_of[index]}
+    found = {
+        KnownSecret(rule.id, content.count(b"\n", 0, start) + 1)
+        for rule in asked.values()
+        for start, secret in _secrets(rule, content)
+        if _counts(secret, rule, rules)
+    }
+    return sorted(found, key=lambda secret: (secret.line, secret.rule))
+
+
+def find_in_rows(tables: Iterable["pa.Table"]) -> list[tuple[str, KnownSecret]]:
+    """Return what the rules find in the text, license, evidence and details of documents and drops, with the path of each."""
+    found: list[tuple[str, KnownSecret]] = []
+    for table in tables:
+        columns = [table[name] for name in _COLUMNS if name in table.column_names]
+        for path, *values in zip(table["path"], *columns, strict=True):
+            text = "\n".join(value.as_py() or "" for value in values)
+            found += [(path.as_py(), secret) for secret in find_known_secrets(text)]
+    return found
+
+
+@cache
+def load_gitleaks_rules() -> GitleaksRules:
+    """Read the rules, once in a process. An expression is compiled when a text has one of its keywords."""
+    table = tomllib.loads(files(__package__).joinpath(RULES_FILE).read_text("utf-8"))
+    asked: dict[str, list[GitleaksRule]] = {}
+    for entry in table["rules"]:
+        rule = _rule(entry)
+        for keyword in entry["keywords"]:
+            asked.setdefault(keyword.lower(), []).append(rule)
+    keywords = re2.Set.SearchSet(_options(case_sensitive=False))
+    for keyword in asked:
+        keywords.Add(re2.escape(keyword))
+    keywords.Compile()
+    return GitleaksRules(
+        keywords, tuple(map(tuple, asked.values())), tuple(table["allowed"]), tuple(table["stopwords"])
+    )
+
+
+def _rule(entry: Mapping[str, Any]) -> GitleaksRule:
+    allowed = tuple(entry.get("allowed", ()))
+    return GitleaksRule(entry["id"], entry["regex"], entry.get("group", 0), entry.get("entropy", 0.0), allowed)
+
+
+@lru_cache(maxsize=1_024)
+def _compiled(expression: str) -> Any:
+    return re2.compile(expression, _options())
+
+
+def _options(case_sensitive: bool = True) -> Any:
+    options = re2.Options()
+    options.max_mem, options.case_sensitive = _MAX_MEMORY, case_sensitive
+    return options
+
+
+def _secrets(rule: GitleaksRule, content: bytes) -> Iterator[tuple[int, str]]:
+    """Yield the start of each match of a rule, and the secret in it."""
+    for match in _compiled(rule.regex).finditer(content):
+        secret = match[rule.group] if rule.group else next(filter(None, match.groups()), match[0])
+        yield match.start(), (secret or b"").decode("utf-8", "replace")
+
+
+def _counts(secret: str, rule: GitleaksRule, rules: GitleaksRules) -> bool:
+    if _PLACEHOLDER in secret or (rule.entropy and entropy_of(secret) <= rule.entropy):
+        return False
+    if any(_compiled(regex).search(secret) for regex in (*rules.allowed, *rule.allowed)):
+        return False
+    return not any(word in secret.lower() for word in rules.stopwords)
+
+
+def entropy_of(text: str) -> float:
+    """Return Shannon's entropy of the characters of a text, in bits."""
+    counts = Counter(text).values()
+    return -sum(count / len(text) * math.log2(count / len(text)) for count in counts)

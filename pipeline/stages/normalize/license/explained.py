@@ -1,0 +1,157 @@
+"""Explained sentences: what the usual notices add to a license that they name, and references to the project's license file.
+
+They grant, limit and forbid nothing by themselves: a stated or inherited license says it. Disclaimers of warranty need no
+entry, for they hold no term of a license.
+"""
+
+from functools import cache
+from typing import Any
+
+import re2
+
+from pipeline.stages.normalize.license.names import TOKEN
+
+_FILE_NAME = (
+    r"(?:un)?(?:licen[sc]es?|copying|copyrights?|notice|legal|licensing)(?: and copyright| or copying"
+    r"| copyright)?"
+)
+_ON_THE_WAY = (
+    "the|a|an|accompanying|included|enclosed|attached|file|files|top|toplevel|level|root|main"
+    "|project|projects|source|sources|directory|folder"
+    "|distribution|this|its|our|of|in|terms|terms|conditions|and|license|licence|copyright|provided"
+    "|named|called|found|that|can|be|located|at|s"
+    f"|which|is|are|open|apply|detailed|described|associated|code|for|full|see|under|to|according"
+    f"|package|respective|corresponding|{TOKEN}|by|style|included|with"
+)
+_TAIL = (
+    "txt|md|rst|html|file|files|lesser|for|details?|more|information|info|full|the|text|terms"
+    "|and|conditions|or|copying|notice|authors|in|root"
+    "|top|of|directory|level|folder|source|tree|project|this|distribution|repository|package|that"
+    "|accompan\\w+|came|comes|with|included|software"
+    "|licensing|permissions?|rights|limitations|restrictions|copyright|licen[sc]es?|should|have"
+    "|been|was|were|distributed|at|http|www|github|com"
+    f"|blob|master|main|on|found|be|can|is|copy|1|0|2|a|usage|reuse|use|redistribution|contributors"
+    f"|disclaimer|warranty|warranties|{TOKEN}|you|received|obtain|it|governing|code|which|provided"
+    f"|please|also|legal|org|net|contact|see"
+)
+_LEAD = (
+    "for|the|full|complete|more|further|additional|copyright|license|licence|licensing|legal|information"
+    "|details?|terms?|conditions|text|a|copy|of|and|on"
+    "|about|this|file|software|please|also|use|source|code|is|are|can|be|project|part|distributed"
+    "|licensed|released|provided|available|governed|by|subject"
+    "|to|under|may|used|redistributed|only|modified|that|as|program|library|all|it|usage|redistribution"
+    "|distribution|modification"
+)
+_PATTERNS = (
+    # What follows the name of a license in its standard notice.
+    r"(?:the license )?(?:and )?you (?:may|can|must|are) not use this (?:file|work|software|code"
+    r"|program|project)(?: except)? (?:except )?in compliance with the (?:licenses?|n\d+)",
+    rf"(?:and )?(?:you|a copy of the licen[sc]e)(?: \w+){{0,3}} (?:may|can) (?:also )?(?:obtain"
+    rf"|get|find|be obtained|be found|view)(?: (?:a|an|the|copy|copies|of|{TOKEN}|licen[sc]es?|full"
+    rf"|text))* (?:at|from|in|on|under|here)(?: (?:http|www|{TOKEN}|\w+ (?:org|com|net|gov|edu)"
+    rf"|licen[sc]es?|license 2 0|html|txt|php|the|following|location|url|file|or|and|to|by|\w+ at)){{0,12}}",
+    r"unless required by applicable law or agreed to in writing(?: \w+){0,30} (?:either )?(?:express"
+    r" or implied|of any kind)",
+    rf"(?:software )?(?:distributed|provided) under the (?:licen[sc]es?|{TOKEN}) is (?:distributed"
+    rf"|provided) on an as is(?: \w+){{0,14}}? (?:express or implied|of any kind)",
+    rf"(?:please )?(?:see|refer to) the (?:applicable )?(?:licen[sc]es?|{TOKEN})(?: (?:version|v)"
+    rf" [\d ]+)? for (?:the |more |further )?(?:specific language|details?|copying|information)"
+    rf"(?: (?:governing|controlling)(?: \w+ and \w+| \w+)(?: and limitations)?)?(?: under the (?:licen[sc]es?"
+    rf"|{TOKEN}))?",
+    r"for the specific language governing (?:\w+ and \w+|permissions|rights)(?: and limitations)?"
+    r"(?: under the licen[sc]es?)?",
+    rf"(?:(?:if a|a|unless a) )?copy of the (?:{TOKEN}|mpl|licen[sc]es?) was not distributed with"
+    rf" this (?:file|program|library|package)(?: you can obtain one at(?: \w+){{0,6}})?",
+    rf"you should (?:have )?(?:also )?(?:receive|received|find|have|get)(?: (?:a|the|copy|copies"
+    rf"|of|{TOKEN}|licen[sc]es?|text|and|both|along))*(?: (?:with|in|from) (?:this|the|\w+) (?:\w+"
+    rf" ){{0,6}})?(?:if not(?: \w+){{0,30}}?(?:{TOKEN}|licen[sc]es?|usa|boston|foundation)(?: (?:org"
+    rf"|ma|inc|\d+|usa|fifth|floor|franklin|street|http|www|gnu|org|licen[sc]es?|temple|place|suite"
+    rf"|cambridge|mass|ave))*)?",
+    rf"this (?:\w+ ){{1,4}}is distributed in the hope that(?: \w+){{0,30}} (?:particular purpose"
+    rf"|merchantability|warranty)(?: see(?: the)? (?:{TOKEN}|licen[sc]e\w*)(?: for)?(?: more)?(?:"
+    rf" details)?)?",
+    rf"(?:shown at |listed at )?(?:{TOKEN} )?you may choose either licen[sc]e(?: if you elect to"
+    rf"(?: \w+){{0,30}} warranty)?",
+    r"if you elect to accept the software",
+    r"(?:this )?file may not be copied modified or distributed except according to those terms",
+    r"under (?:the )?(?:terms of )?contract(?: \w+){1,16} (?:government|rights)(?: \w+){0,6} (?:software|work|rights)",
+    r"the us?(?: s)? government retains(?: \w+){0,3} rights(?: in this (?:software|work))?",
+    r"(?:to the extent that dedication(?: to the public domain)? )?(?:is not available )?everyone"
+    r" is granted a worldwide(?: \w+){0,40} no rights are reserved",
+    r"no rights are reserved",
+    r"(?:see|at|as specified in|available (?:at|from|in|here)|available|found at|refer to|is)?"
+    r" ?http (?:www )?(?:github|gitlab|raw githubusercontent|bitbucket|raw github)(?: \w+){1,9}"
+    r" (?:licen[sc]es?|copying)(?: (?:txt|md|rst|html))?",
+    r"under the terms of contract(?: (?:no|number|de|with|\w*\d\w*))*",
+    r"(?:see|refer to|in)(?: the)? readme(?: txt| md)? for(?: \w+)? licen[sc]e",
+    r"see \w+ licen[sc]e (?:txt|md|file)",
+    r"licen[sc]e (?:at|in) licenses(?: \w+){1,3} licen[sc]e",
+    r"about copyright and rights to use",
+    r"all of the code used other than openssl",
+    r"obey the \w+ in all respects",
+    r"(?:the )?(?:above )?copyright notice and this (?:permission )?notice (?:shall|must) be (?:included|preserved)",
+    r"licen[sc]ed to the apache software foundation(?: asf)?(?: \w+){0,20}(?:notice file distributed"
+    r" with this work)?(?: \w+){0,6}(?: information)?(?: regarding copyright ownership)?",
+    r"see the notice file(?: \w+){0,12}",
+    r"one or more contributor license agreements",
+    r"contributor license agreements?",
+    r"all rights(?: are)? reserved(?: worldwide)?",
+    r"some rights reserved",
+    r"(?:this )?(?:\w+ ){0,4}is free software(?: and)? you (?:can|may)",
+    r"\w+ is pleased to support the open source community by making(?: \w+){1,5} available",
+    r"see your chosen licen[sc]e for details",
+    r"licen[sc]e copyright",
+    r"and (?:its|their) licensors",
+    r"hereby licenses this (?:project|file|software) to you",
+    r"(?:a )?copy of the licen[sc]e is located(?: at)?",
+    r"this code is derived from software contributed to(?: \w+){1,6} by",
+    r"licen[sc]e (?:\w+ )?(?:begin|end|header|notice|text|start)",
+    r"(?:begin|end|start of|end of) licen[sc]e(?: block| text| header)?",
+    r"spdx licen[sc]e identifier(?: (?:N\d+|or|and|with|\w+ exception|[\w]+)){0,12}",
+    r"(?:this|the)(?: \w+){0,3} (?:header|notice|license|copyright notice)(?: \w+){0,3} (?:may"
+    r"|must|should) not be (?:removed|altered)(?: \w+){0,6}",
+    # References to a file: `see the file LICENSE`, `governed by the license in LICENSE.txt`, `under the terms in COPYING`.
+    rf"(?:(?:{_LEAD}) )*(?:see|refer to|read|consult|check|cf|view|review|found in|contained in"
+    rf"|described in|specified in|stated in|detailed in|given in|listed in"
+    rf"|defined in|terms in|conditions in|included in|provided in|outlined in|set out in|set forth"
+    rf" in|conditions of|terms of)"
+    rf"(?: (?:{_ON_THE_WAY})){{0,14}} {_FILE_NAME}\b(?: (?:{_TAIL}))*",
+    rf"(?:(?:{_LEAD}) )*(?:in|under|by|to|with|of) (?:(?:{_ON_THE_WAY}) )*?(?:{_FILE_NAME} (?:txt"
+    rf"|md|rst|html|file|lesser|1 0 txt|in the root|in the top)|file {_FILE_NAME})\b(?: (?:{_TAIL}))*",
+    rf"{_FILE_NAME}(?: (?:txt|md|file))?(?: (?:and|information|copyright|license|can be|terms|is"
+    rf"|are|notice|details))* (?:found|see|available|located|in) (?:(?:{_ON_THE_WAY}) )*(?:{_FILE_NAME}"
+    rf"|root|top)(?: (?:{_TAIL}))*",
+    r"(?:for|the|see|this|full|original|license|licence|following|information|details|terms|please)?"
+    r" ?licen[sc]e (?:information |details |terms |text |notice )?(?:is |are |please )?(?:see|refer"
+    r" to|in|below|above|follows|as follows|given below|at the (?:end|bottom|top))(?: (?:the|of"
+    r"|this|end|bottom|top))*(?: \w+ (?:h|hpp|c|cpp|cc|txt|md|rst))?",
+)
+
+
+def without_explained(words: str, is_stated: bool) -> str:
+    """Return plain words with tokens of names, ` / ` in the place of what needs no explanation.
+
+    `is_stated` says that the comment states a license: then an address of a license is that one's.
+    """
+    if is_stated:
+        words = _address().sub(" / ", words)
+    for pattern in _patterns():
+        words = pattern.sub(" / ", words)
+    return words
+
+
+@cache
+def _address() -> Any:
+    return re2.compile(
+        rf"\b(?:(?:see|at|from|in|on|visit|refer to) )?http(?: \w+){{1,9}}? (?:licen[sc]\w*|copying"
+        rf"|legal)(?: (?:txt|md|html|php|{TOKEN}))*(?: for (?:\w+ ){{0,3}}(?:information|details"
+        rf"|terms|text))?\b"
+    )
+
+
+@cache
+def _patterns() -> tuple[Any, ...]:
+    options = re2.Options()
+    options.max_mem = 1 << 27
+    options.log_errors = False
+    return tuple(re2.compile(rf"\b(?:{pattern})\b", options) for pattern in _PATTERNS)

@@ -1,0 +1,58 @@
+"""Extents of the license texts that are recognized, and the digest of everything that recognition depends on."""
+
+from importlib.resources import files
+
+from pipeline.core.params import digest
+
+NAMES_FILE = "license_names.toml"
+TERMS_FILE = "legal_terms.toml"
+_WHOLE = ("", "")
+_BSD = ("redistribution and use", "advised of the possibility of such damage")
+_MIT = ("permission is hereby granted free of charge", "dealings in the software")
+_GNU = ("everyone is permitted to copy", "end of terms and conditions")
+EXTENTS: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(("0BSD", "HPND", "ISC", "SMLNJ"), ("permission to use copy", "performance of this software")),
+    **dict.fromkeys(
+        ("AGPL-3.0-only", "GPL-1.0-only", "GPL-2.0-only", "GPL-3.0-only", "LGPL-2.0-only", "LGPL-2.1-only"), _GNU
+    ),
+    **dict.fromkeys(
+        ("BSD-1-Clause", "BSD-2-Clause", "BSD-3-Clause", "BSD-4-Clause", "BSD-4-Clause-UC", "BSD-Source-Code"), _BSD
+    ),
+    **dict.fromkeys(("BSL-1.0", "JSON", "MIT", "MIT-0"), _MIT),
+    **dict.fromkeys(("CDDL-1.0", "curl", "FSFAP", "Unicode-3.0"), _WHOLE),
+    "Apache-2.0": ("terms and conditions for use", "such warranty or additional liability"),
+    "Apache-1.1": ("redistribution and use", "advised of the possibility of such damage"),
+    **dict.fromkeys(("BSD-2-Clause-Patent", "BSD-3-Clause-Clear", "bzip2-1.0.6"), _BSD),
+    "BSD-2-Clause-Views": (_BSD[0], "of the copyright holders or contributors"),
+    "BSD-3-Clause-LBNL": ("redistributions of source code must retain", "in binary and source code form"),
+    "BlueOak-1.0.0": ("purpose this license gives", "any kind of legal claim"),
+    **dict.fromkeys(("HPND-sell-variant", "libtiff"), ("permission to use copy", "performance of this software")),
+    "ICU": ("permission is hereby granted", "authorization of the copyright holder"),
+    "MIT-CMU": ("by obtaining using", "performance of this software"),
+    "MIT-Modern-Variant": ("permission is hereby granted without", "enhancements or modifications"),
+    "NTP": ("permission to use copy", "express or implied warranty"),
+    "UPL-1.0": ("subject to the condition", "dealings in the software"),
+    "zlib-acknowledgement": ("this software is provided as is", "from any source distribution"),
+    "Boehm-GC": ("permission is hereby granted to use or copy", "with the above copyright notice"),
+    "SunPro": ("permission to use copy", "notice is preserved"),
+    "CC0-1.0": ("statement of purpose", "use of the work"),
+    "LGPL-3.0-only": ("this version of the gnu lesser", "choose that version for the library"),
+    "libpng-2.0": ("the software is supplied as is", "altered source distribution"),
+    "MPL-2.0": ("contributor means each individual", "notice described in exhibit b"),
+    "NCSA": ("permission is hereby granted", "dealings with the software"),
+    "PostgreSQL": ("permission to use copy", "enhancements or modifications"),
+    "PSF-2.0": ("this license agreement is between", "terms and conditions of this license agreement"),
+    "Qhull": ("it may be freely copied", "act on them as they desire"),
+    "Unlicense": ("this is free and unencumbered", "dealings in the software"),
+    "WTFPL": ("you just do what", "you want to"),
+    "X11": (_MIT[0], "written authorization from the x consortium"),
+    "Zlib": ("this software is provided as is", "from any source distribution"),
+}
+"""The recognized licenses, and the words that their operative part begins and ends with: titles are optional."""
+
+
+def texts_digest() -> str:
+    """Return a digest of what is recognized, a part of identities: extents of texts, names of licenses, terms of sentences."""
+    folder = files("pipeline.stages.normalize.license")
+    tables = {name: folder.joinpath(name).read_text() for name in (NAMES_FILE, TERMS_FILE)}
+    return digest({"extents": EXTENTS, **tables})

@@ -1,0 +1,163 @@
+"""Names of licenses in plain words, each replaced by one token, so that the grammar of notices sees licenses and not words.
+
+`license_names.toml` lists the names. A full name is a license wherever it stands; a short one, such as `mit` or `apache`,
+only beside words that say so. Names of the GNU licenses carry version and `or later`.
+"""
+
+import tomllib
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any
+
+import re2
+
+from pipeline.stages.normalize.license.extents import NAMES_FILE
+
+TOKEN = r"N\d+"
+"""What stands for a name: an upper-case word, which plain words never are."""
+PUBLIC_DOMAIN = "LicenseRef-scancode-public-domain"
+"""The id of scancode for dedications without a text of their own: SPDX has none."""
+_GNU = (
+    r"(?:version (?P<before>\d(?: \d)?)(?P<before_later> or (?:at your option )?(?:any )?later"
+    r"(?: versions?)?)?(?: only)? of (?:the )?)?"
+    r"(?P<name>gnu (?:affero |lesser |library )?(?:general )?public li[cs]en[cs]e|(?:affero|lesser"
+    r"|library) (?:general )?(?:public )?licen[sc]e"
+    r"|general public licen[sc]e|gnu (?:copyleft|licen[sc]e)|(?:gnu )?[al]?gpl)"
+    r"(?: (?:licen[sc]e|[al]?gpl|gnu|as published by the free software foundation(?: inc)?|as published by the fsf))*"
+    r"(?: ?(?:(?:either |the )*(?:version|ver|v|versions) ?)?(?P<after>\d(?: \d)?)(?: \d)?(?: of"
+    r" (?:the|that) licen[sc]e)?)?"
+    r"(?P<later> (?:or|and)(?: at your (?:option|choice))? (?:any )?(?:later|newer|higher|greater"
+    r"|subsequent|above)(?: versions?)?| plus)?(?: only)?"
+)
+_GNU_KINDS = (("affero", "AGPL"), ("agpl", "AGPL"), ("lesser", "LGPL"), ("library", "LGPL"), ("lgpl", "LGPL"))
+_STYLE = r"(?: (?:style|like|type|variant|open source|public|software|permissive|free software))*"
+_BESIDE = r"(?:or|and|and or|or the|and the|or at your option|) ?"
+_AGREEMENT = r" ?licen[sc](?:es?|ed|ing)(?: agreement)?(?: (?:version|v) \d(?: \d)?| v\d)?"
+
+
+ANY_VERSION = {"GPL-*": "GPL-1.0-or-later", "LGPL-*": "LGPL-2.0-or-later", "AGPL-*": "AGPL-3.0-or-later"}
+"""What a GNU license without a version is: any version that was ever published."""
+
+
+class Naming:
+    """The names that were found in words, by token."""
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+
+    def token(self, license: str) -> str:
+        """Return the token of one more name."""
+        self.ids.append(license)
+        return f"N{len(self.ids) - 1}"
+
+    def license_of(self, token: str) -> str:
+        """Return the license that a token stands for."""
+        license = self.ids[int(token[1:])]
+        if license in ANY_VERSION:
+            versions = (each for each in self.ids if each.startswith(license[:-1]) and each != license)
+            return next(versions, ANY_VERSION[license])
+        return license
+
+
+def with_tokens(words: str) -> tuple[str, Naming]:
+    """Return plain words with a token for each name, and the names."""
+    naming = Naming()
+    if not _may_name().search(words):
+        return words, naming
+    words = _gnu().sub(lambda match: naming.token(_gnu_expression(match)), words)
+    words = _full().sub(lambda match: _said(match[0]) + naming.token(_full_license(match[0])), words)
+    for expression in _short():
+        words = expression.sub(
+            lambda match: f"{match['before']}{naming.token(_short_license(match['short']))}{match['rest']}", words
+        )
+    return words, naming
+
+
+def _said(words: str) -> str:
+    """Return what `mit licensed` says besides the name."""
+    return "under " if words.endswith("licensed") else ""
+
+
+@cache
+def _may_name() -> Any:
+    return re2.compile(
+        r"licen[sc]|gpl|bsl|public domain|opensource org|apache org|cc0|cc by|mpl|cddl|eupl|cecill"
+        r"|wtf|sspl|numerical recipes|commons|polyform|noncommercial|unlicense|gnu|under|dual|nvidia"
+        r"|creativecommons|boost|apache|bsd|mit "
+    )
+
+
+@cache
+def _gnu() -> Any:
+    return _longest(rf"\b{_GNU}\b")
+
+
+@cache
+def _full() -> Any:
+    names = [name for each in _table("full").values() for name in each]
+    short = [rf"(?:{name}){_STYLE}{_AGREEMENT}" for license in _table("short") for name in _table("short")[license]]
+    return _longest(rf"\b(?:the )?(?:{'|'.join(names + short)})\b")
+
+
+@cache
+def _short() -> tuple[Any, ...]:
+    """Return the places at which a short name is a license: after a word that says so, or beside a license."""
+    short = "|".join(name for each in _table("short").values() for name in each)
+    name = rf"(?P<short>{short})"
+    said = (
+        r"licen[sc]e(?: (?:is|type|id|name|identifier|info|expression))? (?:the )?"
+        r"|(?:licensed|released|distributed|available|provided|dual|licenses?|redistributed|used"
+        r"|covered|published) (?:under|by|as)(?: (?:a|an|the|either|both|terms|of|and|conditions"
+        r"|your|choice|dual|two|licenses|following)){0,8} "
+        r"|(?:under|either|both|dual|dual licensed|triple licensed) (?:the )?(?:terms of )?(?:the )?|spdx "
+    )
+    after = _longest(rf"(?P<before>\b(?:{said})){name}(?P<rest>)\b")
+    beside = _longest(rf"(?P<before>\b{TOKEN} {_BESIDE}){name}(?P<rest>)\b")
+    ahead = _longest(rf"(?P<before>){name}(?P<rest> {_BESIDE}{TOKEN})\b")
+    return after, beside, ahead, beside
+
+
+def _longest(pattern: str) -> Any:
+    options = re2.Options()
+    options.longest_match = True
+    options.max_mem = 1 << 27
+    options.log_errors = False
+    return re2.compile(pattern, options)
+
+
+@lru_cache(maxsize=4_096)
+def _full_license(words: str) -> str:
+    bare = words.removeprefix("the ")
+    for license, names in _table("full").items():
+        if _whole("|".join(names)).fullmatch(bare) or _whole("|".join(names)).fullmatch(words):
+            return license.strip()
+    for license, names in _table("short").items():
+        if _whole(rf"(?:{'|'.join(names)}){_STYLE}{_AGREEMENT}").fullmatch(bare):
+            return license
+    raise AssertionError(words)
+
+
+@lru_cache(maxsize=4_096)
+def _short_license(words: str) -> str:
+    return next(license for license, names in _table("short").items() if _whole("|".join(names)).fullmatch(words))
+
+
+@cache
+def _whole(pattern: str) -> Any:
+    return _longest(f"(?:{pattern})")
+
+
+@cache
+def _table(kind: str) -> dict[str, list[str]]:
+    table = tomllib.loads(files("pipeline.stages.normalize.license").joinpath(NAMES_FILE).read_text())
+    return dict(table[kind])
+
+
+def _gnu_expression(match: Any) -> str:
+    name = match["name"]
+    kind = next((kind for word, kind in _GNU_KINDS if word in name), "GPL")
+    version = (match["after"] or match["before"] or "").replace(" ", ".")
+    if not version:
+        return f"{kind}-*"
+    version = version if "." in version else f"{version}.0"
+    return f"{kind}-{version}-{'or-later' if match['later'] or match['before_later'] else 'only'}"

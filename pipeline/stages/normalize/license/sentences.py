@@ -1,0 +1,130 @@
+"""Sentences that speak of permission, restriction, rights, use or secrecy, found by the weights of their terms.
+
+`legal_terms.toml` gives each term a weight. What distinct terms of a stretch of words weigh together says how much it
+speaks as a licensor does; technical words weigh against it. Leading comments are believed sooner than a comment in code.
+"""
+
+import re
+import tomllib
+import unicodedata
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import re2
+
+from pipeline.stages.normalize.license.extents import TERMS_FILE
+
+MIN_WEIGHT_IN_HEADER = 4
+MIN_WEIGHT_IN_CODE = 6
+_NUM_CHARACTERS = 130
+"""Characters of a stretch that is weighed: a sentence of about twenty words."""
+_MAX_SHOWN = 160
+_WHITE = re.compile(r"\s+")
+_MARGINS = re2.compile(r"(?m)^[ \t]*(?://+[!/<]?|/?\*+|#+)|\*+/[ \t]*$")
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """The words of a stretch that speaks of a license, and what they weigh."""
+
+    words: str
+    weight: int
+
+
+def spoken(words: str, is_header: bool) -> Sentence | None:
+    """Return the heaviest stretch of plain words, ` / ` where explained ones were, if it is heavy enough."""
+    limit = MIN_WEIGHT_IN_HEADER if is_header else MIN_WEIGHT_IN_CODE
+    if not is_header and not _heavy_words().search(words):
+        return None
+    best: Sentence | None = None
+    for part in words.split("/"):
+        found = _heaviest(part)
+        if found and found.weight >= limit and (best is None or found.weight > best.weight):
+            best = found
+    return best
+
+
+def spoken_as_written(text: str, is_header: bool) -> Sentence | None:
+    """Return the heaviest line in a script without a Latin alphabet, if it is heavy enough."""
+    if text.isascii():
+        return None
+    limit = MIN_WEIGHT_IN_HEADER if is_header else MIN_WEIGHT_IN_CODE
+    bare = _WHITE.sub("", _MARGINS.sub("", unicodedata.normalize("NFKC", text).lower()))
+    found: dict[str, int] = {}
+    first = len(bare)
+    for match in _scripts().finditer(bare):
+        found[match[0]] = _weight(match)
+        first = min(first, match.start())
+    total = sum(found.values())
+    return Sentence(bare[max(0, first - 20) : first + 60], total) if total >= limit else None
+
+
+def _heaviest(words: str) -> Sentence | None:
+    """Return the stretch whose distinct terms weigh most, if any weighs something."""
+    data = words.encode()
+    terms = [(match.start(), match.end(), bytes(match[0]), _weight(match)) for match in _words().finditer(data)]
+    best, place = 0, None
+    for first, (start, *_) in enumerate(terms):
+        if terms[first][3] < 0:
+            continue
+        inside = {}
+        for begin, _, term, weight in terms[first : first + _NUM_CHARACTERS]:
+            if begin - start > _NUM_CHARACTERS:
+                break
+            inside[term] = weight
+        weight = sum(inside.values())
+        if weight > best:
+            best, place = weight, start
+    if place is None:
+        return None
+    begin = max(0, data.rfind(b" ", 0, max(0, place - 30)))
+    return Sentence(data[begin:][:_MAX_SHOWN].decode("ascii", "ignore").strip(), best)
+
+
+def _weight(match: Any) -> int:
+    name = str(match.lastgroup)
+    return -int(name[2:]) if name.startswith("wm") else int(name[1:])
+
+
+@cache
+def _terms() -> dict[str, Any]:
+    return tomllib.loads(files("pipeline.stages.normalize.license").joinpath(TERMS_FILE).read_text())
+
+
+@cache
+def _words() -> Any:
+    table = dict(_terms()["words"])
+    other = table.pop("other")
+    merged = {weight: [*table.get(weight, []), *other.get(weight, [])] for weight in {**table, **other}}
+    return _alternation(merged, rb"\b(?:%s)\b")
+
+
+@cache
+def _heavy_words() -> Any:
+    """Return an expression for the terms of half the weight that a comment in code needs: lighter ones do not reach it."""
+    tables = (_terms()["words"], _terms()["words"]["other"])
+    terms = [term for table in tables for weight in "6543" for term in table.get(weight, [])]
+    return re2.compile(rf"\b(?:{'|'.join(terms)})\b", _options())
+
+
+@cache
+def _scripts() -> Any:
+    return _alternation(_terms()["scripts"], b"(?:%s)")
+
+
+def _alternation(terms: dict[str, list[str]], whole: bytes) -> Any:
+    """Return one expression with a group for each weight, the heaviest first."""
+    groups = [
+        f"(?P<w{weight.replace('-', 'm')}>{'|'.join(each.replace('(?P', '(?:') for each in terms[weight])})"
+        for weight in sorted(terms, key=int, reverse=True)
+    ]
+    return re2.compile(whole.decode() % "|".join(groups), _options())
+
+
+def _options() -> Any:
+    options = re2.Options()
+    options.max_mem = 1 << 27
+    options.log_errors = False
+    return options

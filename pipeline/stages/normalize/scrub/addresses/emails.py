@@ -1,0 +1,93 @@
+"""E-mail addresses in a text, those too that are written for readers and not for programs: `ada (at) host (dot) org`.
+
+Sources of the exceptions: RFC 2606 and 6761 (example names).
+"""
+
+import re
+from collections.abc import Iterator
+
+import re2
+
+from pipeline.stages.normalize.scrub.finding import Finding
+from pipeline.stages.normalize.scrub.hits import condition, hit_lines
+
+# Names hold letters with accents too. Letters of other scripts may belong to a sentence without blanks.
+_LETTER = "A-Za-z0-9À-ÖØ-öø-ɏ"
+_AT = r"(?:@|%40|&#0?64;|&commat;|\\x40|\\u0040|\\100)"
+_DOMAIN = re.compile(rf"{_AT}((?:[{_LETTER}](?:[{_LETTER}-]{{0,62}}[{_LETTER}])?\.)+[A-Za-z]{{2,24}})(?![A-Za-z0-9_-])")
+_LOCAL_PART = re.compile(rf"[{_LETTER}!#$%&*+=?^_`{{|}}~.-]{{1,64}}\Z")
+_RESERVED_DOMAIN = re.compile(
+    r"(?:^|\.)(?:example\.(?:com|net|org|edu)|example|test|invalid|localhost|local"
+    r"|lib|dll|exe|obj|def|hpp|cpp|cxx|hxx|txt|png|json|xml|yaml|html|service|conf|socket|target|plt|got|baz|bar|foo)$",
+    re.IGNORECASE,
+)
+_ESCAPED_AT = re2.compile(r"(?:%40|&#0?64;|&commat;|\\x40|\\u0040|\\100)")
+_WRITTEN_OUT_LINE = (
+    r"(?i)[\[({<][ \t]?(?:at|@)[ \t]?[\])}>]|[\[({<][ \t]?(?:dot|\.)[ \t]?[\])}>]|(?:[ \t]at[ \t]|@).*[ \t]dot[ \t]",
+    r"(?i)[_-]at[_-].*[_-]dot[_-]",
+    r"[<(][\w.+-]{1,40} at [\w-]{1,40}\.",
+    r"[ \t]AT[ \t]",
+)
+_BRACKETED_AT = r"\s?[\[({<]\s?(?:[aA][tT]|@)\s?[\])}>]\s?"
+_BRACKETED_DOT = r"\s?[\[({<]\s?(?:[dD][oO][tT]|\.)\s?[\])}>]\s?"
+_NAME = r"[A-Za-z0-9](?:[\w+-]{0,40}[A-Za-z0-9])?"
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,40}[A-Za-z0-9])?"
+_TOP = r"[A-Za-z]{2,12}(?![A-Za-z0-9])"
+_COMMON_TOP = r"(?:com|org|net|edu|gov|info|io|de|fr|uk|ch|it|nl|ca|eu|jp|cn|ru|br|in|au|se|no|es|pl)(?![A-Za-z0-9])"
+_SPOKEN_DOT = r"\s[dD][oO][tT]\s"
+_WRITTEN_OUT = re.compile(
+    rf"(?<![\w.+-]){_NAME}(?:(?:\.|{_BRACKETED_DOT}|{_SPOKEN_DOT}){_NAME}){{0,4}}"
+    rf"(?:{_BRACKETED_AT}{_LABEL}(?:(?:\.|{_BRACKETED_DOT}|{_SPOKEN_DOT}){_LABEL}){{0,4}}(?:\.|{_BRACKETED_DOT}|{_SPOKEN_DOT}){_TOP}"
+    rf"|\s[aA][tT]\s{_LABEL}(?:(?:\.|{_BRACKETED_DOT}|{_SPOKEN_DOT}){_LABEL}){{0,4}}(?:{_BRACKETED_DOT}|{_SPOKEN_DOT}){_TOP}"
+    rf"|(?<=[a-z0-9])\sAT\s{_LABEL}(?:\.{_LABEL}){{0,4}}\.{_TOP}"
+    rf"|(?:_at_|\s?-at-\s?)[A-Za-z0-9-]{{1,40}}(?:(?:_dot_|\s?-dot-\s?)[A-Za-z0-9-]{{1,40}}){{0,3}}(?:_dot_|\s?-dot-\s?){_COMMON_TOP}"
+    rf"|@{_LABEL}(?:(?:\.|{_BRACKETED_DOT}|{_SPOKEN_DOT}){_LABEL}){{0,4}}(?:{_BRACKETED_DOT}|{_SPOKEN_DOT}){_TOP})"
+)
+_IN_BRACKETS = re.compile(
+    rf"(?<=[<(])({_NAME}(?:\.{_NAME}){{0,3}}) at ({_LABEL}(?:\.{_LABEL}){{0,3}}\.{_COMMON_TOP})(?=[>)])"
+)
+_WORD_OF_SIGN = re.compile(
+    r"\s*(?:[\[({<]\s?(?P<sign>at|dot|[@.])\s?[\])}>]|[_-]?(?<![A-Za-z0-9])(?P<word>at|dot)(?![A-Za-z0-9])[_-]?)\s*",
+    re.IGNORECASE,
+)
+
+
+def find_emails(text: str) -> Iterator[Finding]:
+    """Yield e-mail addresses, except those of example domains."""
+    if "@" in text or _ESCAPED_AT.search(text):
+        yield from _plain(text)
+    for start, end in hit_lines(text, condition(*_WRITTEN_OUT_LINE)):
+        yield from _written_out(text, start, end)
+
+
+def _plain(text: str) -> Iterator[Finding]:
+    for match in _DOMAIN.finditer(text):
+        local = _LOCAL_PART.search(text, max(0, match.start() - 64), match.start())
+        if local and not _RESERVED_DOMAIN.search(match[1]):
+            start = _trimmed(text, local.start(), match.start())
+            if start < match.start():
+                yield Finding(start, match.end(), f"{text[start : match.start()]}@{match[1]}".lower())
+
+
+def _written_out(text: str, start: int, end: int) -> Iterator[Finding]:
+    """Yield addresses with words in the place of signs. Their value is the plain address, so that both get one number."""
+    for match in _WRITTEN_OUT.finditer(text, start, end):
+        address = _WORD_OF_SIGN.sub(_sign, match[0]).lower()
+        domain = address.partition("@")[2]
+        if "." in domain and not _RESERVED_DOMAIN.search(domain):
+            yield Finding(*match.span(), address)
+    for match in _IN_BRACKETS.finditer(text, start, end):
+        yield Finding(*match.span(), f"{match[1]}@{match[2]}".lower())
+
+
+def _sign(word: re.Match[str]) -> str:
+    return "@" if (word["sign"] or word["word"]).lower() in ("at", "@") else "."
+
+
+def _trimmed(text: str, start: int, end: int) -> int:
+    """Return where the local part starts after an escape such as a literal's `\\n` and leading punctuation."""
+    if start > 0 and text[start - 1] == "\\" and text[start].isalpha():
+        start += 1
+    while start < end and not text[start].isalnum():
+        start += 1
+    return start

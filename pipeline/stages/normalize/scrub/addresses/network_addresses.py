@@ -1,0 +1,84 @@
+"""Network addresses: public IPv4 and IPv6 addresses in a text, and what only looks like one.
+
+Four numbers with dots are versions, section numbers, object identifiers and masks more often than addresses. The words before
+them on the line decide; small numbers count only beside a word of networks or by themselves.
+
+Sources: RFC 1918, 5737, 3849 and related ones as `ipaddress` knows them.
+"""
+
+import ipaddress
+import re
+from collections.abc import Iterator
+
+import re2
+
+from pipeline.stages.normalize.scrub.finding import Finding
+
+_OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+_IPV4 = re.compile(rf"(?<![\w.])(?:{_OCTET}\.){{3}}{_OCTET}(?!\w|\.\w)")
+_IPV6 = re.compile(r"(?<![\w:.])[23][0-9a-fA-F]{3}:(?:[0-9a-fA-F]{0,4}:){1,6}[0-9a-fA-F]{0,4}(?![\w:])")
+# A necessary condition, ten times as fast: most texts hold no address.
+_CAN_HOLD_ADDRESS = re2.compile(r"[0-9]\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]|[23][0-9a-fA-F]{3}:[0-9a-fA-F]{0,4}:")
+_NUMBERED = re.compile(
+    r"(?:version|(?<![a-z])ver(?![a-z])|(?<![a-z])v\.?\s*\Z|\brev|release|section|(?<![a-z])sect?(?![a-z])|chapter|clause|paragraph|§"
+    r"|(?<![a-z])(?:rfc|iso|iec|ieee|ansi|itu|oid|table|figure|fig|step|item|build|update|firmware|driver|since|api|sdk|abi|std"
+    r"|c(?:89|99|11|17|2[0-9])|c\+\+[0-9]{2}|[a-z0-9]{2,}[- ]?standard|draft|appendix|annex)(?![a-z])|\.so\.)",
+    re.IGNORECASE,
+)
+_OF_NETWORKS = re.compile(
+    r"(?<![a-z])(?:ip(?:v4)?|addr\w*|inet\w*|host\w*|server\w*|peer|client|dns|ping|connect\w*|bind|listen\w*|gateway|route|proxy|network"
+    r"|subnet|socket|port|remote|endpoint|url|https?|tcp|udp|ssh|ntp|resolver|nameserver)(?![a-z])|://|@",
+    re.IGNORECASE,
+)
+_PRODUCT = re.compile(r"[A-Za-z][\w.+-]{0,40}/\Z")
+_LIBRARY = re.compile(r"[A-Za-z][\w+]{0,40}[-_.]\Z")
+_COMMENT = re.compile(r"(?<!:)//|/\*|^\s*[*#]")
+_COMMENT_MARGIN = re.compile(r"[\s/*!<#\[(]*\Z")
+_TITLE = re.compile(r" +[A-Z\[`]|[\])] +\w|\]")
+_RESOLVERS = frozenset(("8.8.8.8", "8.8.4.4", "1.1.1.1", "9.9.9.9", "4.4.4.4", "4.2.2.2"))
+"""Public resolvers, whose numbers are small and which no section has."""
+_MAX_SECTION_NUMBER = 40
+_NUM_CONTEXT_CHARACTERS = 160
+
+
+def find_network_addresses(text: str) -> Iterator[Finding]:
+    """Yield public IPv4 and IPv6 addresses.
+
+    Private, loopback, documentation, multicast and reserved ranges are left out, and versions, sections and identifiers.
+    """
+    if not _CAN_HOLD_ADDRESS.search(text):
+        return
+    for match in _IPV4.finditer(text):
+        if _is_of_a_host(ipaddress.IPv4Address(match[0])) and not _is_numbering(text, match):
+            yield Finding(*match.span(), match[0])
+    for match in _IPV6.finditer(text):
+        try:
+            address = ipaddress.IPv6Address(match[0])
+        except ValueError:
+            continue
+        if address.is_global:
+            yield Finding(*match.span(), address.compressed)
+
+
+def _is_of_a_host(address: ipaddress.IPv4Address) -> bool:
+    """Return whether an address is that of one machine in the public network: no group, mask or whole block."""
+    return address.is_global and not address.is_multicast and not address.is_reserved and address.packed[2:] != b"\0\0"
+
+
+def _is_numbering(text: str, match: re.Match[str]) -> bool:
+    """Return whether four numbers are of a version, a section or an identifier, by what stands before them on the line."""
+    before = text[max(0, match.start() - _NUM_CONTEXT_CHARACTERS) : match.start()].rpartition("\n")[2]
+    is_url = before.endswith("//")
+    numbered = list(_NUMBERED.finditer(before))
+    if numbered and not _OF_NETWORKS.search(before, numbered[-1].end()):
+        return True
+    if not is_url and (_PRODUCT.search(before) or _LIBRARY.search(before)):
+        return True
+    numbers = [int(number) for number in match[0].split(".")]
+    if numbers[:3] in ([1, 2, 840], [1, 3, 6], [2, 5, 29], [2, 16, 840]):
+        return True
+    are_small = max(numbers) <= _MAX_SECTION_NUMBER and match[0] not in _RESOLVERS
+    is_bracketed = before.endswith("[") and text[match.end() : match.end() + 1] == "]"
+    is_titled = _TITLE.match(text, match.end()) is not None and _COMMENT_MARGIN.match(before) is not None
+    is_prose = _COMMENT.search(before) is not None or is_bracketed or is_titled
+    return are_small and is_prose and not _OF_NETWORKS.search(before)

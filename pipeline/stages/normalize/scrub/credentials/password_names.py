@@ -1,0 +1,113 @@
+"""Password names: whether the name of a variable, a field or an option says that its value is a password.
+
+A name is divided into words at underscores, dots, hyphens and capitals: `dbPassword`, `DB_PASSWORD` and `db.password` are two.
+"""
+
+import re
+from enum import IntEnum
+from functools import lru_cache
+
+NAME_PART = (
+    r"pass|pwd|psw|pw|secret|token|tok|key|auth|cred|contrase|kennwort|mot_?de_?passe|mdp|senha|wachtwoord|parola|clave|session|cookie"
+    r"|jwt|bearer|sid|otp|login|logon|ssid|connect|authent|has[lł]o|lösenord|пароль|密码|パスワード"
+)
+"""Expression of which a part of every such name is, in small letters."""
+
+
+class NameStrength(IntEnum):
+    """Strength of a name as a sign: LIKELY of a password or something else, FAIR of one with words of its own after it."""
+
+    NONE = 0
+    LIKELY = 1
+    FAIR = 2
+    SURE = 3
+
+
+_SURE_WORDS = """
+    password passwd passwort passphrase passcode passwrd passw pwd psw pswd pword pw userpw dbpw userpwd secret apikey
+    accesskey authkey privatekey secretkey clientsecret apisecret authtoken accesstoken apitoken bearertoken
+    contraseña contrasena kennwort motdepasse mdp senha wachtwoord lösenord hasło parola пароль 密码 パスワード credential
+    credentials passkey userpass dbpass sharedkey signingkey encryptionkey masterkey accountkey keypass storepass
+    mypass userpwd pgpassword
+"""
+_SURE = frozenset(_SURE_WORDS.split())
+_LIKELY_WORDS = """
+    pass key keys tok token tokens auth cred creds sid session cookie jwt bearer clave pin otp login logon ssid
+    connect authenticate authentication
+"""
+_LIKELY = frozenset(_LIKELY_WORDS.split())
+_SURE_BEFORE_KEY_WORDS = """
+    api access auth private secret client encryption signing service account master shared storage subscription admin
+"""
+_SURE_BEFORE_KEY = frozenset(_SURE_BEFORE_KEY_WORDS.split())
+_SURE_BEFORE_TOKEN_WORDS = """
+    api access auth bearer refresh session bot personal oauth deploy user
+"""
+_SURE_BEFORE_TOKEN = frozenset(_SURE_BEFORE_TOKEN_WORDS.split())
+_SURE_ENDS = (
+    "password",
+    "passwd",
+    "passphrase",
+    "passwort",
+    "secret",
+    "apikey",
+    "authtoken",
+    "accesstoken",
+    "kennwort",
+)
+_HARMLESS_AFTER_WORDS = """
+    0 1 2 3 a b s w str string value val text txt buf buffer data raw plain plaintext clear default old new prod dev
+    test live hex base64 b64 utf8 utf16 in input again confirm literal const constant ptr p c sz assign append set
+    emplace replace current root admin user db w me for
+"""
+_HARMLESS_AFTER = frozenset(_HARMLESS_AFTER_WORDS.split())
+_OTHER_AFTER_WORDS = """
+    hash hashed digest length len size count num index idx file filename path dir folder field label prompt type name
+    names id ids header env var variable regex pattern re hint error errors err msg message title format policy url
+    uri link column col attr attribute param parameter option opt flag flags arg argument tag placeholder description
+    desc help kind mode char chars character prefix suffix min max event state status dialog edit box button widget
+    class algo algorithm alg method scheme family required missing invalid expired changed reset callback cb func
+    function fn handler manager provider store storage service policy strength check checker validator validate verify
+    encoding encoder decoder factory generator list map table vector array iterator iter begin end section group item
+    items property prop metric key rule mask toggle view cmd command store info
+"""
+_OTHER_AFTER = frozenset(_OTHER_AFTER_WORDS.split())
+_PUBLIC_BEFORE_WORDS = """
+    public pub primary foreign sort partition no has is use without
+"""
+_PUBLIC_BEFORE = frozenset(_PUBLIC_BEFORE_WORDS.split())
+_WORD = re.compile(r"[A-Z]+(?![a-zß-ÿ])|[A-ZÀ-Þ]?[a-zß-ÿĀ-ſ]+|[0-9]+|[^\W\d_a-zA-Z]+")
+
+
+@lru_cache(maxsize=4096)
+def name_strength(name: str) -> NameStrength:
+    """Return what a name says. The last word of a secret counts, if what follows does not make it something else."""
+    words = [word.lower() for word in _WORD.findall(name)]
+    for index in range(len(words) - 1, -1, -1):
+        strength = _strength_of_word(words, index)
+        if strength:
+            after = words[index + 1 :]
+            if any(word in _OTHER_AFTER for word in after):
+                return NameStrength.NONE
+            is_harmless = all(word in _HARMLESS_AFTER or word.isdigit() for word in after)
+            return strength if is_harmless else min(strength, NameStrength.FAIR)
+    return NameStrength.NONE
+
+
+def _strength_of_word(words: list[str], index: int) -> NameStrength:
+    word, before = words[index], words[index - 1] if index else ""
+    if word in _SURE or word.endswith(_SURE_ENDS) or "".join(words[max(0, index - 1) : index + 1]) in _SURE:
+        return NameStrength.SURE if before not in _PUBLIC_BEFORE else NameStrength.NONE
+    if word == "passe" and before == "de":
+        return NameStrength.SURE
+    if (word == "key" and before in _SURE_BEFORE_KEY) or (word == "token" and before in _SURE_BEFORE_TOKEN):
+        return NameStrength.SURE
+    if word == "phrase" and before == "pass":
+        return NameStrength.SURE
+    return NameStrength.LIKELY if word in _LIKELY and before not in _PUBLIC_BEFORE else NameStrength.NONE
+
+
+def first_word(name: str) -> str:
+    """Return the first word of a name, in small letters."""
+    word = _WORD.search(name.rpartition(".")[2].rpartition("->")[2])
+    return word[0].lower() if word else ""

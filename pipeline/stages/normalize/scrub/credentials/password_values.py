@@ -1,0 +1,125 @@
+"""Password values: whether a text in the place of a password is one, or a placeholder, a name, a sentence, a format, a path.
+
+Left on purpose: `password`, `changeme`, `secret`, `test` and other words that documentation puts in the place of a password, and
+whatever is shorter than four characters.
+"""
+
+import base64
+import binascii
+import re
+
+from pipeline.stages.normalize.scrub.random_text import is_in_order, is_random
+
+_MIN_LENGTH, _MAX_LENGTH = 4, 512
+_DUMMIES_WORDS = """
+    password passwd passwort passphrase passcode pass pwd psw pw secret token key apikey credential credentials
+    changeme change_me change-me changeit none null nil nullptr undefined unknown default empty true false test tests
+    testing foo bar baz foobar example sample dummy fake mock placeholder redacted removed hidden masked user username
+    admin root guest string text value str void auto char const optional required enabled disabled basic bearer digest
+    plain plaintext login auth creds cred public private todo fixme tbd n/a ascii utf8 utf-8 utf-16 utf16 hex base64
+    json xml yaml name id type size length file path hash md5 sha1 sha256 sha512 password1 passphrase1 mypassword
+    yourpassword your_password your-password secretpassword supersecret mysecret my_secret somepassword some_password
+    pass123 asdf qwerty 1234 12345 123456 xxxx abcd abc123 pass1 pass2 user1 test123 testpassword
+"""
+_DUMMIES = frozenset(_DUMMIES_WORDS.split())
+_TEMPLATE = re.compile(
+    r"\A<[^>]*>\Z|<redacted-|\$\{|\$\(|\A\$[A-Za-z_]|\{\{|\A\{[^}]*\}\Z|\A%[A-Za-z_]+%?\Z|%[-+0-9.*l]{0,6}[sdiuxXcplf](?![a-zA-Z0-9])|\A@[A-Za-z_]+@?\Z"
+    r"|\A\[[^\]]*\]\Z|\A\([^)]*\)\Z|\A%[({]|\A(.)\1*\Z|[xX*]{4,}|\.\.\.|…"
+    r"|(?:your|change[_-]?(?:me|this|it)|example|placeholder|dummy|redacted|replace[_-]?|insert|[_-]here\b|<|to-?do)",
+    re.IGNORECASE,
+)
+_SECRET_WORD = re.compile(
+    r"pass(?:word|wd|phrase|wort|code)?|pwd|secret|token|key|credential|auth|login|contrase|kennwort|user",
+    re.IGNORECASE,
+)
+_NAME_LIKE = re.compile(r"[A-Za-z_][A-Za-z]*(?:(?:[_.:/ -]|::|->)+[A-Za-z]+)*[:=]?")
+_CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
+_CAMEL = re.compile(r"[a-z]+(?:[A-Z][a-z]+)+|(?:[A-Z][a-z]+){2,}")
+_NOT_A_VALUE = re.compile(
+    r"\A(?:[./~\\]|[A-Za-z]:[\\/]|--?[A-Za-z])|://|\\[wdsSWDb]|\(\?|\.\*|\[\^|[:(,]\Z|\A[\w-]{1,20}=\Z|\A\W+\Z|\A[\d.,:\s]{0,3}\Z|\A0x[0-9a-fA-F]{1,8}\Z"
+    r"|\.(?:txt|pem|key|crt|cer|json|xml|ini|cfg|conf|h|c|cc|cpp|hpp|py|js|html?|md|ya?ml|toml|log|dat|bin|db|so|dll|exe|p12|pfx|jks|kdbx)\Z",
+    re.IGNORECASE,
+)
+_FUNCTION_WORD = re.compile(
+    r"(?<![a-z])(?:the|is|are|was|not|must|be|to|of|for|and|or|in|an?|enter|please|your|invalid|incorrect|wrong|failed|fail|missing|"
+    r"required|cannot|can|with|from|no|new|old|type|this|that|has|have|if|on|by|at|as|it|you|don|does|should|will|bad)(?![a-z])",
+    re.IGNORECASE,
+)
+_HEXADECIMAL = re.compile(r"(?i)(?:0x)?[0-9a-f]+")
+_SPECIAL = re.compile(r"[!@#$%^&*?]")
+_LETTERS_AND_DIGITS = re.compile(r"[A-Za-z]+|[0-9]+")
+_MIN_SWITCHES = 3
+_MAX_WORDS = 12
+_MIN_RANDOM = 16
+
+
+def is_given_password(value: str) -> bool:
+    """Return whether a value is a password, given that its name says so: everything that does not say it is none."""
+    if not is_possible(value):
+        return False
+    if any(character.isspace() for character in value):
+        return _is_passphrase(value)
+    return not (_SECRET_WORD.search(value) and (_NAME_LIKE.fullmatch(value) or _CAMEL.fullmatch(value)))
+
+
+def is_passed_password(value: str) -> bool:
+    """Return whether a value that a call gets beside a password's name is one: names and words are other arguments."""
+    is_name = _NAME_LIKE.fullmatch(value) is not None
+    return is_given_password(value) and not is_name and not any(character.isspace() for character in value)
+
+
+def looks_fair(value: str) -> bool:
+    """Return whether a value with digits and letters is one that a call would get as a password."""
+    return is_passed_password(value) and any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+
+
+def looks_like_password(value: str) -> bool:
+    """Return whether a value looks like a password by itself: random, or letters, digits and signs as no name has them."""
+    if not is_possible(value) or any(character.isspace() for character in value):
+        return False
+    if is_random(value) or holds_login(value):
+        return True
+    runs = _LETTERS_AND_DIGITS.findall(value)
+    num_kinds = sum((value != value.lower(), value != value.upper(), any(map(str.isdigit, value))))
+    has_special = _SPECIAL.search(value) is not None
+    if has_special and num_kinds >= 2 and len(value) >= 8:
+        return _SPECIAL.sub("", value).replace("_", "").isalnum() and not value.startswith(("&", "*", "@"))
+    is_mixed = len(runs) > _MIN_SWITCHES and len(value) >= 8 and len("".join(runs)) == len(value)
+    return is_mixed and num_kinds >= 3
+
+
+def looks_like_password_in_test(value: str) -> bool:
+    """Return whether a value looks like a password beside a cipher's vectors, which are hexadecimal numbers."""
+    return looks_like_password(value) and _HEXADECIMAL.fullmatch(value) is None
+
+
+def holds_login(value: str) -> bool:
+    """Return whether base64 text holds a user and a password."""
+    try:
+        decoded = base64.b64decode(value + "=" * (-len(value) % 4), validate=True).decode()
+    except (binascii.Error, ValueError):
+        return False
+    user, _, password = decoded.partition(":")
+    return decoded.isprintable() and bool(user) and is_possible(password)
+
+
+def is_possible(value: str) -> bool:
+    """Return whether a value may be a password: no placeholder, format, path, constant or word of documentation."""
+    return (
+        _MIN_LENGTH <= len(value) <= _MAX_LENGTH
+        and value.strip().lower() not in _DUMMIES
+        and _TEMPLATE.search(value) is None
+        and _NOT_A_VALUE.search(value) is None
+        and _CONSTANT.fullmatch(value) is None
+        and not is_in_order(value)
+        and "\n" not in value
+    )
+
+
+def _is_passphrase(value: str) -> bool:
+    """Return whether words are a passphrase and no sentence: no function word, no mention of a secret, no title."""
+    is_title = value[0].isupper() and value[1:].islower()
+    is_sentence = (
+        is_title or _FUNCTION_WORD.search(value) or _SECRET_WORD.search(value) or value.endswith((".", ":", "?"))
+    )
+    return not is_sentence and len(value.split()) <= _MAX_WORDS

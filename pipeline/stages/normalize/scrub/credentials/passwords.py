@@ -1,0 +1,166 @@
+"""Passwords: literals beside a name that says what they are, in code and in the JSON, YAML or XML of a literal.
+
+Lines on which a name and a quote are found are read: name, operator and literal. The literal is judged by how much the name
+says, and by whether it is assigned to the name or handed to a call, which may get other things too.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from pipeline.stages.normalize.scrub.credentials.password_names import (
+    NAME_PART,
+    NameStrength,
+    first_word,
+    name_strength,
+)
+from pipeline.stages.normalize.scrub.credentials.password_values import (
+    is_given_password,
+    is_passed_password,
+    looks_fair,
+    looks_like_password,
+    looks_like_password_in_test,
+)
+from pipeline.stages.normalize.scrub.finding import Finding
+from pipeline.stages.normalize.scrub.hits import condition, hit_lines
+
+_OPEN = r"""(?:u8|[uUL])?(?:R"[A-Za-z_]{0,16}\(|\\{0,3}["'`])"""
+_BLANK = r"(?:\s|/\*[^*\n]{0,80}\*/|//[^\n]{0,120}\n|\\\n){0,40}"
+_CONDITIONS = (
+    rf"(?i:{NAME_PART})[^\n;]*[\"'`]",
+    rf"(?i:{NAME_PART})[^\n;]*[=({{,:\\][ \t]*(?:(?://|/\*)[^\n]*)?\n",
+    rf"[\"'`]\s*[!=]=\s*[^\n]*(?i:{NAME_PART})",
+)
+_NAME_PART = re.compile(NAME_PART)
+_NAME = re.compile(r"(?:->|[\w.\-$]){1,120}")
+_AFTER_NAME = re.compile(
+    r"""(?P<closed>\\{0,3}["'`])?[\s)\]]{0,3}(?:\[[^\]\n]{0,24}\])?[\s)]{0,3}"""
+    r"""(?P<operator>=>|:=|[=!]==?|\+?=|::?|,|<<|\(|\{|(?:value|content)\s?=|(?=\s)|(?=["'LuUR]))"""
+    rf"{_BLANK}(?P<condition>[^;,\"'`\n?]{{0,60}}\?\s{{0,4}})?"
+    r"(?P<calls>(?:(?:[A-Za-z_][\w:.]{0,60}(?:<[\w:<>, *]{0,60}>)?)?\s{0,2}[({]\s{0,2}){0,3})"
+    r"(?P<arguments>(?:[\w.&*>\-\[\]]{1,40}\s{0,2},\s{0,2}){0,4})"
+    rf"(?P<open>{_OPEN})"
+)
+_NEXT = re.compile(rf"""["'`]?\s{{0,4}},\s{{0,4}}(?P<open>{_OPEN})""")
+_NUM_ARGUMENTS = 5
+_COMPARED = re.compile(r"""(?P<literal>"[^"\n\\]{4,200}")\s{0,3}[!=]=\s{0,3}(?P<name>[\w.\-$>]{1,80})""")
+_READERS_WORDS = """
+    get getenv env environ read ask prompt input lookup find value config load fetch request query param arg args
+    parse tr gettext translate print printf puts log error throw format contains count has is at open file fopen
+    ifstream path remove erase delete type show display label title field column parameter option expect match regex
+    substr starts ends replace split
+"""
+_READERS = frozenset(_READERS_WORDS.split())
+_CONSTRUCTOR = re.compile(
+    r"(?i)(?:string|str|text|literal|bytes?|array|view|secret|some|optional|_t|value|c_str|json|password|key|token)\Z"
+)
+_SETTERS_WORDS = """
+    set with use using k g m s db my add update change put assign default user admin root
+"""
+_SETTERS = frozenset(_SETTERS_WORDS.split())
+_OF_A_CIPHER = re.compile(
+    r"(?i)(?<![a-z])(?:nonce|iv|plain_?text|cipher_?text|aad|tag|msg|message|digest|expected|vectors?|mac|salt|hmac|aes|sip_?hash)(?![a-z])"
+)
+_REACH = 300
+_DEFINED = re.compile(r"#[ \t]*define[ \t]+\Z")
+_DECLARED = re.compile(r"\w[\w:<>]*[&*]?\s+[&*]?\Z")
+
+
+@dataclass(frozen=True)
+class _Literal:
+    start: int
+    end: int
+    value: str
+
+
+def find_passwords(text: str) -> Iterator[Finding]:
+    """Yield the literals that are passwords by the name beside them, and by what they look like."""
+    for start, end in hit_lines(text, condition(*_CONDITIONS)):
+        yield from _assigned(text, start, end)
+        yield from _compared(text, start, end)
+
+
+def _assigned(text: str, start: int, end: int) -> Iterator[Finding]:
+    position = start
+    lowered = text[start:end].lower()  # an expression without flags is much faster
+    while part := _NAME_PART.search(lowered, position - start):
+        begin = start + part.start()
+        if begin >= end:
+            return
+        while begin > start and (text[begin - 1].isalnum() or text[begin - 1] in "_.-$"):
+            begin -= 1
+        name = _NAME.match(text, begin)
+        if name is None:  # a letter whose small one is two characters
+            return
+        position = max(name.end(), start + part.end())
+        yield from _after(text, name)
+
+
+def _after(text: str, name: re.Match[str]) -> Iterator[Finding]:
+    """Yield the passwords after a name: the literal that it is given, and those that follow in a call or an initializer."""
+    strength = name_strength(name[0])
+    after = _AFTER_NAME.match(text, name.end()) if strength else None
+    if after is None or (after["closed"] and not after["operator"]):
+        return
+    literal, is_password = _literal(text, after), _judge(text, name, strength, after)
+    for _ in range(_NUM_ARGUMENTS):
+        if literal is None:
+            return
+        if is_password(literal.value):
+            yield Finding(literal.start, literal.end, literal.value)
+        following = _NEXT.match(text, literal.end) if after["operator"] in ("(", "{", ",") or after["calls"] else None
+        literal, is_password = _literal(text, following) if following else None, looks_like_password
+
+
+def _judge(text: str, name: re.Match[str], strength: NameStrength, after: re.Match[str]) -> Callable[[str], bool]:
+    """Return how the literal after a name is judged."""
+    called = re.findall(r"(\w+)(?:<[^<>]*>)?\s*[({]", after["calls"])
+    first = first_word(name[0])
+    if strength is NameStrength.LIKELY and _is_of_a_cipher(text, name):
+        return looks_like_password_in_test
+    if strength is NameStrength.FAIR:
+        return looks_fair
+    if strength is NameStrength.LIKELY or first in _READERS or any(first_word(each) in _READERS for each in called):
+        return looks_like_password
+    introduced = _DEFINED if after["operator"] == "" else _DECLARED
+    is_declared = introduced.search(text, max(0, name.start() - 80), name.start()) is not None
+    is_call = (
+        (after["operator"] in ("(", ",", "<<", "") or after["arguments"]) and first not in _SETTERS and not is_declared
+    )
+    is_built = all(_CONSTRUCTOR.search(each) for each in called)
+    return is_passed_password if is_call or not is_built else is_given_password
+
+
+def _is_of_a_cipher(text: str, name: re.Match[str]) -> bool:
+    """Return whether a name is among those of a test of a cipher, where keys are known numbers."""
+    return _OF_A_CIPHER.search(text, max(0, name.start() - _REACH), name.end() + _REACH) is not None
+
+
+def _literal(text: str, opened: re.Match[str]) -> _Literal | None:
+    """Return the literal that is opened, up to the quote that closes it: as many backslashes, or the end of a raw one."""
+    start, opening = opened.end("open"), opened["open"]
+    if opening.endswith("("):
+        closing = ")" + opening[opening.index('"') + 1 : -1] + '"'
+        end = text.find(closing, start)
+        return _Literal(start, end, text[start:end]) if end >= 0 else None
+    line_end = text.find("\n", start)
+    line_end = len(text) if line_end < 0 else line_end
+    quote, num_backslashes = opening[-1], opening.count("\\")
+    position = start
+    while (position := text.find(quote, position, line_end)) >= 0:
+        before = position - len(text[start:position].rstrip("\\")) - start
+        if before == num_backslashes or (num_backslashes == 0 and before % 2 == 0) or before < num_backslashes:
+            end = position - min(before, num_backslashes)
+            return _Literal(start, end, text[start:end])
+        position += 1
+    return None
+
+
+def _compared(text: str, start: int, end: int) -> Iterator[Finding]:
+    """Yield the literals that are compared with a name after them."""
+    for match in _COMPARED.finditer(text, start, end):
+        first, last = match.start("literal") + 1, match.end("literal") - 1
+        strength = name_strength(match["name"])
+        judge = is_passed_password if strength is NameStrength.SURE else looks_like_password
+        if strength and judge(text[first:last]):
+            yield Finding(first, last, text[first:last])

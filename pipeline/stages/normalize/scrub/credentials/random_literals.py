@@ -1,0 +1,95 @@
+"""Random literals: values that a generator chose and that no name or shape explains, if they stand alone.
+
+A literal of mixed letters and digits is a secret unless what is around says that it is something else: a digest, an identifier,
+a test's vector, one row of a table, data in base64. Each of these is left, and has a reason, so that a stage can count them.
+Hexadecimal literals are digests nearly always: one is a secret only by its name, which `find_passwords` judges.
+"""
+
+import base64
+import binascii
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pipeline.stages.normalize.scrub.finding import Finding
+from pipeline.stages.normalize.scrub.hits import condition, hit_lines
+from pipeline.stages.normalize.scrub.random_text import is_random
+
+_CONDITION = r"""["'][A-Za-z0-9+/=_\-]{20,}\\{0,3}["']"""
+_LITERAL = re.compile(r"""(?<=["'])(?P<value>[A-Za-z0-9+/=_\-]{20,4096})(?=\\{0,3}["'])""")
+_HEXADECIMAL = re.compile(r"(?i)(?:0x)?[0-9a-f]+")
+_MAX_LENGTH = 180
+_MAX_ALONE = 3
+"""Random literals within REACH lines, more of which are a table or vectors."""
+_REACH = 12
+_KNOWN = re.compile(
+    r"(?i)sha_?[0-9]|md[245]|crc|digest|hash|checksum|expect|fingerprint|commit|revision|uuid|guid|vector|assert|integrity|etag|signature"
+    r"|cert|public|pub_?key|modulus|exponent|base_?(?:32|58|64)|encod|decod|alphabet|charset|test|sample|example|golden|correct|result"
+    r"|mangl|symbol|magic|seed|dna|rna|protein|sequence|version|font|image|png|icon|\b_Z"
+)
+_NUM_CHARACTERS_BEFORE = 240
+
+
+@dataclass(frozen=True)
+class JudgedLiteral:
+    """A random literal, and why it is left; None if it is a secret."""
+
+    finding: Finding
+    left_because: str | None
+
+
+def find_random_literals(text: str) -> Iterator[Finding]:
+    """Yield the random literals that nothing explains."""
+    return (each.finding for each in judge_random_literals(text) if each.left_because is None)
+
+
+def judge_random_literals(text: str) -> list[JudgedLiteral]:
+    """Return all random literals of a text with the judgment about each."""
+    matches = [
+        match
+        for start, end in hit_lines(text, condition(_CONDITION))
+        for match in _LITERAL.finditer(text, start, end)
+        if is_random(match["value"])
+    ]
+    lines = _line_numbers(text, [match.start() for match in matches])
+    return [
+        JudgedLiteral(Finding(*match.span(), match["value"]), _reason(text, match, _num_near(lines, index)))
+        for index, match in enumerate(matches)
+    ]
+
+
+def _reason(text: str, match: re.Match[str], num_near: int) -> str | None:
+    value = match["value"]
+    if _HEXADECIMAL.fullmatch(value):
+        return "hexadecimal, with no name of a secret"
+    if num_near > _MAX_ALONE:
+        return "one of many: a table or vectors"
+    if len(value) > _MAX_LENGTH or _is_text_in_base64(value):
+        return "data"
+    line_end = text.find("\n", match.end())
+    around = text[max(0, match.start() - _NUM_CHARACTERS_BEFORE) : match.start()] + text[match.end() : line_end]
+    if _KNOWN.search(around) or not (any(map(str.isupper, value)) and any(map(str.islower, value))):
+        return "explained by the words beside it"
+    return None
+
+
+def _is_text_in_base64(value: str) -> bool:
+    """Return whether a value is printable text in base64: of random bytes nearly none is."""
+    try:
+        return base64.b64decode(value + "=" * (-len(value) % 4), validate=True).decode("ascii").isprintable()
+    except (binascii.Error, ValueError):
+        return False
+
+
+def _num_near(lines: list[int], index: int) -> int:
+    return bisect_right(lines, lines[index] + _REACH) - bisect_left(lines, lines[index] - _REACH)
+
+
+def _line_numbers(text: str, places: list[int]) -> list[int]:
+    numbers, number, position = [], 0, 0
+    for place in places:
+        number += text.count("\n", position, place)
+        position = place
+        numbers.append(number)
+    return numbers

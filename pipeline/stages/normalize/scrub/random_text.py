@@ -1,0 +1,69 @@
+"""Random text: how to tell characters that a generator chose from words, names, sequences and fillers.
+
+A value is compared with English: half the pairs of letters in words and in identifiers are among its fifty most common, of
+random letters one in fourteen.
+
+Source: Norvig, English letter frequency counts (the most common bigrams).
+"""
+
+import re
+from itertools import pairwise
+
+_BIGRAMS = """
+    th he in er an re on at en nd ti es or te of ed is it al ar st to nt ng se ha as ou io le ve co me de hi ri ro ic ne ea
+    ra ce li ch ll be ma si om ur
+"""
+_COMMON_BIGRAMS = frozenset(_BIGRAMS.split())
+_MAX_WORDY = 0.3
+"""Share of common pairs from which a text is made of words: of 30 random characters one text in 100 000 has it."""
+_FILLER = re.compile(
+    r"example|sample|placeholder|dummy|your|redacted|insert|replace|changeme|change_me|secret_?here|(?:token|key)_?here"
+    r"|(.)\1{7}|xxxx|0000000|\.\.\.|\*\*\*",
+    re.IGNORECASE,
+)
+
+_UUID = re.compile(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+_RANDOM = re.compile(r"[A-Za-z0-9+/=_.\-]{16,}")
+_RUNS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_SEPARATORS = re.compile(r"[-_./+=]+")
+_MIN_DISTINCT, _MIN_SEGMENT, _MIN_LETTERS = 8, 10, 20
+_MAX_RUN, _MAX_RUN_OF_ONE_CASE = 2.9, 3.6
+
+
+def is_filler(value: str) -> bool:
+    """Return whether a value stands for a secret in documentation: one character repeated, or such a word."""
+    return len(set(value)) < min(6, len(value)) or _FILLER.search(value) is not None
+
+
+def is_wordy(value: str) -> bool:
+    """Return whether a value is made of words, as names and sentences are."""
+    return _num_common(value) > _MAX_WORDY * max(1, len(value) - 1)
+
+
+def is_in_order(value: str) -> bool:
+    """Return whether most characters are followed by their successor, as in an alphabet; of random ones, one in 64 is."""
+    return sum(ord(after) == ord(before) + 1 for before, after in pairwise(value)) > len(value) / 2
+
+
+def is_random(value: str) -> bool:
+    """Return whether a value of at least 16 characters is random: letters, capitals and digits alternate as in no name.
+
+    Runs of one kind are 1.6 to 2.5 characters long in random text, the words of names four and more.
+    """
+    if _RANDOM.fullmatch(value) is None or _UUID.fullmatch(value) or is_filler(value) or is_in_order(value):
+        return False
+    if len(set(value)) < _MIN_DISTINCT or not any(map(str.isalpha, value)):
+        return False
+    runs = _RUNS.findall(value)
+    mean_run = sum(map(len, runs)) / len(runs)
+    wordiness = _num_common(value) / (len(value) - 1)
+    has_digit, is_mixed = any(map(str.isdigit, value)), value.lower() != value and value.upper() != value
+    if not has_digit and not (is_mixed and len(value) >= _MIN_LETTERS):
+        return False
+    is_dotted = max(map(len, _SEPARATORS.split(value))) < _MIN_SEGMENT
+    max_run = _MAX_RUN if is_mixed and has_digit else _MAX_RUN_OF_ONE_CASE
+    return not is_dotted and mean_run <= max_run and wordiness <= (0.15 if mean_run > max_run - 0.5 else 0.25)
+
+
+def _num_common(value: str) -> int:
+    return sum(before + after in _COMMON_BIGRAMS for before, after in pairwise(value.lower()))

@@ -1,0 +1,77 @@
+"""ShownText: makes of any text of a source a string that may be stored and shown: scrubbed, printable, of bounded length.
+
+Whatever quotes a file or a license goes through here before it is a field of a record or a line of a report. What is cut is
+scrubbed first: a part of a secret looks like none.
+"""
+
+import re
+from contextlib import ExitStack
+
+from pipeline.stages.normalize.params import ScrubParams
+from pipeline.stages.normalize.scrub.scrub import Scrubber
+
+MAX_SHOWN_BYTES = 2_000
+_MAX_SCRUBBED = 1 << 16
+"""Characters of a text that are read for a string; what is behind them is not shown."""
+_UNSHOWN = "<not shown: secrets were found after every round>"
+_CUT = " …"
+_UNPRINTABLE = re.compile(r"[^\S\n ]|[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Characters that control a terminal or turn text around, but for line ends; blanks of other kinds become blanks."""
+
+
+class ShownText:
+    """Scrubs what is shown, by the same ScrubParams as texts; addresses are replaced in license headers too.
+
+    A context manager, as the Scrubber is.
+    """
+
+    def __init__(self, params: ScrubParams) -> None:
+        self._whole = Scrubber(params.model_copy(update={"keep_addresses_in_license_header": False}))
+        without_addresses = {"redact_emails": False, "redact_network_addresses": False}
+        self._evidence = Scrubber(params.model_copy(update=without_addresses))
+        self._secrets = Scrubber(ScrubParams(**without_addresses, redact_local_paths=False))
+        self._stack = ExitStack()
+
+    def __enter__(self) -> "ShownText":
+        for scrubber in (self._whole, self._evidence, self._secrets):
+            self._stack.enter_context(scrubber)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def shown(self, text: str) -> str:
+        """Return a text as it may be stored and shown."""
+        scrubbed = self._whole.scrub("", printable(text[:_MAX_SCRUBBED]))
+        return bounded(scrubbed.text) if scrubbed.is_clean else _UNSHOWN
+
+    def evidence(self, text: str) -> str | None:
+        """Return a text of license evidence without secrets and home folders; None if it cannot be scrubbed.
+
+        Addresses stay, as a license is recognized by its words. No expression that is found in it holds a secret.
+        """
+        scrubbed = self._evidence.scrub("", text)
+        return scrubbed.text if scrubbed.is_clean else None
+
+    def holds_secret(self, name: str) -> bool:
+        """Return whether a name, such as the path of a file, holds a secret. Its folders may be anyone's."""
+        return self._secrets.scan("", name) > 0
+
+    def name(self, name: str) -> str:
+        """Return the name of a file as it may be shown: as it is, but for secrets."""
+        return self.shown(name) if self.holds_secret(name) else name
+
+
+def printable(text: str) -> str:
+    """Replace characters that control a terminal: blanks by a blank, others by the replacement character."""
+    if text.replace("\n", "").isprintable():
+        return text
+    return _UNPRINTABLE.sub(lambda match: " " if match[0].isspace() else "\N{REPLACEMENT CHARACTER}", text)
+
+
+def bounded(text: str) -> str:
+    """Return a text of at most MAX_SHOWN_BYTES bytes, with a mark where something is missing."""
+    content = text.encode()
+    if len(content) <= MAX_SHOWN_BYTES:
+        return text
+    return content[: MAX_SHOWN_BYTES - len(_CUT.encode())].decode("utf-8", "ignore") + _CUT

@@ -1,0 +1,95 @@
+"""Tokens of known shapes, wherever they stand: no line, call, comment or name beside one makes it less of a secret."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import re2
+
+from pipeline.stages.normalize.scrub.finding import Finding
+from pipeline.stages.normalize.scrub.random_text import is_filler, is_wordy
+from pipeline.stages.normalize.scrub.token_shapes import TOKEN_SHAPES, TokenShape
+
+_MIN_JUDGED_BODY = 12
+"""Characters from which a body is judged by itself, and not together with its head."""
+_NUM_CHARACTERS_BEFORE = 16
+_NUM_CHARACTERS_OF_TOKEN = 80
+_ESCAPE_BEFORE = re.compile(
+    r"(?:\\(?:[abefnrtv]|[0-7]{1,3}|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})|%[0-9A-Fa-f]{2}"
+    r"|%[-+ #0]*[0-9*]{0,4}(?:\.[0-9*]{0,4})?(?:hh|ll|[hlqjzt])?[a-zA-Z])\Z"
+)
+"""What ends in a letter or digit and is none of the word after it: an escape of a literal, of a URL, a format of printf."""
+
+
+def find_tokens(text: str) -> Iterator[Finding]:
+    """Yield the tokens of a text whose shape a vendor publishes."""
+    content = text.encode()
+    is_ascii = len(content) == len(text)
+    position, counted, characters = 0, 0, 0
+    while match := _heads().search(content, position):
+        start = match.start()
+        if not is_ascii:
+            characters += len(content[counted:start].decode())
+        counted = start
+        place = start if is_ascii else characters
+        found = _token_at(text, place)
+        if found:
+            yield found
+        position = start + (max(1, found.end - place) if found else 1)  # tokens are of ASCII
+
+
+def _token_at(text: str, start: int) -> Finding | None:
+    """Return the longest token that begins at a place, without a head that only names it."""
+    spans = [
+        span
+        for shape, before, expression in _expressions()
+        if (match := expression.match(text, start)) and (span := _span(text, shape, before, match))
+    ]
+    if not spans:
+        return None
+    start, end = max(spans, key=lambda span: (span[1], -span[0]))
+    return Finding(start, end, text[start:end])
+
+
+def _span(text: str, shape: TokenShape, before: re.Pattern[str] | None, match: re.Match[str]) -> tuple[int, int] | None:
+    """Return where a token is whose head and body matched; None if it stands in a longer word, or is no random text."""
+    start, end = match.span()
+    if before is not None:
+        found = before.search(text, max(0, start - _NUM_CHARACTERS_OF_TOKEN), start)
+        if found is None:
+            return None
+        start = found.start()
+    if shape.is_word and not _stands_alone(text, start, end):
+        return None
+    judged = match["body"] if len(match["body"]) >= _MIN_JUDGED_BODY else text[start:end]
+    if is_filler(judged) or is_wordy(judged):
+        return None
+    return (match.start("body") if shape.is_named else start), end
+
+
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    if text[end : end + 1].isalnum():
+        return False
+    before = text[max(0, start - _NUM_CHARACTERS_BEFORE) : start]
+    return not before[-1:].isalnum() or _ESCAPE_BEFORE.search(before) is not None
+
+
+@cache
+def _heads() -> Any:
+    options = re2.Options()
+    options.max_mem = 256 << 20
+    return re2.compile("|".join(f"(?:{shape.head})" for shape in TOKEN_SHAPES), options)
+
+
+@cache
+def _expressions() -> list[tuple[TokenShape, re.Pattern[str] | None, re.Pattern[str]]]:
+    """Return for each shape the expressions of what is before its head, if anything, and of head and body."""
+    return [
+        (
+            shape,
+            re.compile(rf"(?:{shape.before})\Z") if shape.before else None,
+            re.compile(f"(?:{shape.head})(?P<body>{shape.body})"),
+        )
+        for shape in TOKEN_SHAPES
+    ]

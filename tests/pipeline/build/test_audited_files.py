@@ -1,0 +1,133 @@
+"""A file is what its columns say, a document has its own name, and the reason of a drop holds, as the filters say."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pipeline.build.audited_files import is_code, misjudged_drops, misnamed_documents, misread_files
+from pipeline.core.digests import document_id
+from pipeline.core.languages import is_source, source_suffixes
+from pipeline.stages.normalize.filters import first_broken, score
+from pipeline.stages.normalize.params import FilterParams
+
+LIMITS = {"max_file_bytes": 100, **FilterParams().model_dump(mode="json")}
+ASKED: dict[str, Any] = {
+    "suffixes": [".c", ".C", ".h"],
+    "limits": LIMITS,
+    "withdrawn": ["other/a.c"],
+    "pins": {"one": {"include": [], "exclude": []}, "two": {"include": ["src/**"], "exclude": []}},
+}
+
+
+class Files:
+    """The files that a stage read."""
+
+    def __init__(self, contents: dict[str, bytes]) -> None:
+        self.object_id, self.kind = "0" * 64, "collect/part"
+        self._table = pa.table({"path": list(contents), "content": list(contents.values())})
+
+    def table(self, name: str, columns: Any = None) -> pa.Table:
+        """Return the columns."""
+        return self._table.select(columns)
+
+    def json(self, name: str) -> Any:
+        """Return nothing."""
+
+    def file(self, name: str) -> Path:
+        """Return a name."""
+        return Path(name)
+
+
+@pytest.mark.parametrize("path", ["a.c", "x/a.C", "a.H", "a.txt", ".c", "x/.c", "a.", "c", "a.c/b", "a.tar.c", "a. c"])
+def test_code_is_what_collect_reads_as_a_source_file(path: str) -> None:
+    assert is_code(path, source_suffixes()) == is_source(path)
+
+
+@pytest.mark.parametrize(
+    "other", [{}, {"num_bytes": 4}, {"is_evidence": True}, {"blob_sha256": "0"}, {"content": b"xyz"}]
+)
+def test_a_file_is_what_its_columns_say(other: dict[str, Any]) -> None:
+    git_blob_id = "f2ba8f84ab5c1bce84a7b441cb1959cfc7093b7f"  # printf abc | git hash-object --stdin
+    sha256 = hashlib.sha256(b"abc").hexdigest()
+    row = {
+        "source": "one",
+        "path": "a.c",
+        "content": b"abc",
+        "git_blob_id": git_blob_id,
+        "blob_sha256": sha256,
+        "num_bytes": 3,
+        "is_evidence": False,
+    }
+    assert list(misread_files(pa.Table.from_pylist([row | other]), [".c"])) == ([("one", "a.c")] if other else [])
+
+
+@pytest.mark.parametrize("field", ["", "source", "path", "text_sha256", "document_id"])
+def test_a_document_has_its_own_name(field: str) -> None:
+    named = {"source": "one", "path": "a.c", "text_sha256": "1" * 64}
+    row = named | {"document_id": document_id(*named.values())} | ({field: "2" * 64} if field else {})
+
+    assert list(misnamed_documents(pa.Table.from_pylist([row]))) == ([(row["source"], row["path"])] if field else [])
+
+
+@pytest.mark.parametrize(
+    ("source", "path", "reason", "num_bytes", "holds"),
+    [
+        ("one", "a.py", "other_language", 1, True),
+        ("one", "a.c", "other_language", 1, False),
+        ("one", "a.c", "too_large", 101, True),
+        ("one", "a.c", "too_large", 100, False),
+        ("one", "a.c", "excluded", 1, False),
+        ("two", "a.c", "excluded", 1, True),
+        ("one", "a.c", "withdrawn", 1, False),
+        ("other", "a.c", "withdrawn", 1, True),
+        ("one", "a.c", "of_a_program", 1, True),
+    ],
+)
+def test_a_drop_of_a_source_holds(source: str, path: str, reason: str, num_bytes: int, holds: bool) -> None:
+    row = {"source": source, "path": path, "reason": reason, "num_bytes": num_bytes}
+
+    assert list(misjudged_drops([row], None, ASKED)) == ([] if holds else [(source, path)])
+
+
+TEXTS = {
+    "too_small": b"int a;\r\n" * 12,
+    "too_large": b"int a;\n" * 150_000,
+    "long_line": b"int a; " * 200 + b"\n",
+    "long_mean_line": b"int abc = 1; " * 50 + b"\n" + b"int b;\n",
+    "few_alphanumerics": b"+ - * / ( ) [ ] { };\r" * 20,
+    "repeated_lines": b"int value = 1;\n" * 30,
+}
+
+
+@pytest.mark.parametrize("reason", TEXTS)
+@pytest.mark.parametrize("given", TEXTS)
+def test_a_drop_by_size_or_lines_holds_where_the_filter_of_that_name_breaks(reason: str, given: str) -> None:
+    content = TEXTS[given]
+    text = content.decode().replace("\r\n", "\n").replace("\r", "\n")
+    open_limits = {name: 0 if name.startswith("min") else 10**9 for name in LIMITS if name != "max_file_bytes"}
+    limit = {
+        "too_small": "min_num_bytes",
+        "too_large": "max_num_bytes",
+        "long_line": "max_longest_line",
+        "long_mean_line": "max_mean_line",
+        "few_alphanumerics": "min_alphanumeric_fraction",
+        "repeated_lines": "min_unique_line_fraction",
+    }[reason]
+    params = FilterParams.model_construct(**open_limits | {limit: LIMITS[limit]})
+    broken = first_broken(score("a.c", text), params)
+
+    row = {"source": "one", "path": "a.c", "reason": reason}
+    found = list(misjudged_drops([row], Files({"a.c": content}), ASKED))
+
+    assert (found == []) == (broken is not None and broken.reason == reason)
+    assert reason != given or found == []
+
+
+def test_a_small_file_that_is_not_ascii_is_judged_by_its_size() -> None:
+    row = {"source": "one", "path": "a.c", "reason": "too_small"}
+
+    assert list(misjudged_drops([row], Files({"a.c": b"\xff" * 799}), ASKED)) == []
+    assert list(misjudged_drops([row], Files({"a.c": b"\xff" * 800}), ASKED)) == [("one", "a.c")]

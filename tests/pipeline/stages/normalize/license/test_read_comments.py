@@ -1,0 +1,80 @@
+"""Labelled headers: restrictions are never inherited away, permissive headers have their own name, prose stays."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from pipeline.stages.normalize.license.decide import LicenseDecision
+from tests.pipeline.stages.normalize.license.test_decide import licenses_of
+from tests.pipeline.stages.normalize.license.test_texts import MIT
+
+HEADERS = tomllib.loads((Path(__file__).parent / "headers.toml").read_text())
+PROJECT = licenses_of({"LICENSE": MIT.encode()}, "MIT")
+CODE = "#include <stdio.h>\n\nint main(void) {\n  return 0;\n}\n"
+
+
+def in_block(header: str) -> str:
+    return "/*\n" + "".join(f" * {line}\n" for line in header.splitlines()) + " */\n" + CODE
+
+
+def in_lines(header: str) -> str:
+    return "".join(f"// {line}\n" for line in header.splitlines()) + CODE
+
+
+def after_includes(header: str) -> str:
+    return CODE.replace("\n\n", "\n\n" + in_lines(header).removesuffix(CODE), 1)
+
+
+def at_the_end(header: str) -> str:
+    return CODE + "\n" + in_block(header).removesuffix(CODE)
+
+
+def in_left_out_code(header: str) -> str:
+    return f"#include <stdio.h>\n#if 0\n{header}\n#endif\n{CODE}"
+
+
+def a_comment_a_line(header: str) -> str:
+    return "".join(f"/* {line:70} */\n" for line in header.splitlines()) + CODE
+
+
+def wrapped(header: str) -> str:
+    words, lines = header.split(), [""]
+    for word in words:
+        lines = [*lines, word] if len(lines[-1]) > 40 else [*lines[:-1], f"{lines[-1]} {word}".strip()]
+    return in_block("\n".join(lines))
+
+
+def in_capitals(header: str) -> str:
+    return in_block(header.upper())
+
+
+SHAPES = [in_block, in_lines, after_includes, at_the_end, in_left_out_code, a_comment_a_line, wrapped, in_capitals]
+
+
+def decided(text: str) -> LicenseDecision:
+    return PROJECT.decide("src/a.c", text)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("header", HEADERS["refused"])
+def test_a_restriction_is_not_inherited_away(header: str, shape) -> None:  # type: ignore[no-untyped-def]
+    found = decided(shape(header))
+    assert found.drop_reason or found.license_class == "tagged", found
+    assert len(found.detail) < 2_000
+
+
+@pytest.mark.parametrize(
+    ("expression", "header"), [(license, each) for license, headers in HEADERS["kept"].items() for each in headers]
+)
+@pytest.mark.parametrize("shape", [in_block, in_lines, wrapped, a_comment_a_line])
+def test_a_permissive_header_is_named_by_what_it_says(expression: str, header: str, shape) -> None:  # type: ignore[no-untyped-def]
+    found = decided(shape(header))
+    assert (found.drop_reason, found.expression, found.evidence) == (None, expression, "header"), found
+
+
+@pytest.mark.parametrize("shape", [in_block, in_lines, after_includes, at_the_end, a_comment_a_line, wrapped])
+@pytest.mark.parametrize("header", HEADERS["prose"])
+def test_prose_of_code_stays(header: str, shape) -> None:  # type: ignore[no-untyped-def]
+    found = decided(shape(header))
+    assert (found.drop_reason, found.expression) == (None, "MIT"), found

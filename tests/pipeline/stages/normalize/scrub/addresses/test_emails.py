@@ -1,0 +1,27 @@
+"""E-mail addresses: where each begins and ends."""
+
+import pytest
+
+from pipeline.stages.normalize.scrub.addresses.emails import find_emails
+
+AT = "@"
+
+EMAILS = {
+    f"<a.b+c{AT}mail.host.co.uk>": [f"a.b+c{AT}mail.host.co.uk"],
+    f"see x{AT}host.org.": [f"x{AT}host.org"],
+    f"x{AT}host.org,y{AT}host.org": [f"x{AT}host.org", f"y{AT}host.org"],
+    f"git{AT}github.com:a/b.git": [f"git{AT}github.com"],
+    f"x{AT}host": [],
+    f"{AT}param name.x": [],
+    f"memcpy{AT}GLIBC_2.2.5": [],
+    f"x{AT}example.com": [],
+    f"x{AT}counterexample.com": [f"x{AT}counterexample.com"],
+    f"{AT}host.org": [],
+    f"jürgen{AT}müller.de": [f"jürgen{AT}müller.de"],
+    f"邮箱x{AT}host.org请": [f"x{AT}host.org"],
+}
+
+
+@pytest.mark.parametrize(("text", "found"), EMAILS.items())
+def test_e_mail_addresses_are_found_whole(text: str, found: list[str]) -> None:
+    assert [text[each.start : each.end] for each in find_emails(text)] == found

@@ -1,0 +1,28 @@
+"""Home folders of users: where each begins and ends."""
+
+import pytest
+
+from pipeline.stages.normalize.scrub.addresses.home_folders import find_home_folders
+
+PATHS = {
+    "/home/ada/x": ["/home/ada/"],
+    "/Users/ada.l/x": ["/Users/ada.l/"],
+    "/home/ada": ["/home/ada"],
+    "/home/ada|x": [],
+    "/var/home/ada/x": ["/var/home/ada/"],
+    "/mnt/c/Users/ada/x": ["/mnt/c/Users/ada/"],
+    r"c:\users\ada\x": ["c:\\users\\ada\\"],
+    "/api/home/ada/x": [],
+    '"/home/ada"': ["/home/ada"],
+    "/home/": [],
+    "~/home/ada/x": [],
+    r"C:\Users\ada\x": ["C:\\Users\\ada\\"],
+    "d:/Users/ada/x": ["d:/Users/ada/"],
+    r"C:\\Documents and Settings\\ada\\x": [r"C:\\Documents and Settings\\ada" + "\\\\"],
+    r"C:\Windows\x": [],
+}
+
+
+@pytest.mark.parametrize(("text", "found"), PATHS.items())
+def test_home_folders_are_found_with_their_separator(text: str, found: list[str]) -> None:
+    assert [text[each.start : each.end] for each in find_home_folders(text)] == found

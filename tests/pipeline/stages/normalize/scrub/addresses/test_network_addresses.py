@@ -1,0 +1,33 @@
+"""Network addresses: where each begins and ends, and the numbers that are none."""
+
+import pytest
+
+from pipeline.stages.normalize.scrub.addresses.network_addresses import find_network_addresses
+
+ADDRESSES = {
+    "8.8.8.8": ["8.8.8.8"],
+    "http://93.184.216.34:80/": ["93.184.216.34"],
+    "2606:4700::1111": ["2606:4700::1111"],
+    "[2606:4700::1111]:443": ["2606:4700::1111"],
+    "256.1.1.1": [],
+    "1.2.3": [],
+    "1.2.3.4.5": [],
+    "v1.2.3.4": [],
+    "version: 10.20.30.40": [],
+    "2001:db8::7": [],
+    "100.64.0.1": [],
+    "224.0.0.1 x": [],
+    "a::b::c": [],
+    "2606:4700::11111": [],
+    "3f:2a": [],
+}
+
+
+@pytest.mark.parametrize(("text", "found"), ADDRESSES.items())
+def test_network_addresses_are_found_whole(text: str, found: list[str]) -> None:
+    assert [text[each.start : each.end] for each in find_network_addresses(text)] == found
+
+
+def test_two_spellings_of_one_address_are_one_value() -> None:
+    text = "2606:4700:0:0::1111 2606:4700::1111"
+    assert len({each.value for each in find_network_addresses(text)}) == 1

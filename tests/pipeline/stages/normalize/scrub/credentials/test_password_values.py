@@ -1,0 +1,34 @@
+"""Password values: what can be a password, given a name that says so or by its looks alone."""
+
+import base64
+
+import pytest
+
+from pipeline.stages.normalize.scrub.credentials.password_values import (
+    holds_login,
+    is_given_password,
+    is_possible,
+    looks_like_password,
+)
+
+
+@pytest.mark.parametrize("value", ["Tr0ub4dor&3", "kV7x" + "Qp2mZ9wL", "a8F!" + "k2Lq"])
+def test_letters_digits_and_signs_in_turns_look_like_a_password(value: str) -> None:
+    assert looks_like_password(value)
+    assert is_given_password(value)
+
+
+@pytest.mark.parametrize("value", ["", "****", "%s", "${PASSWORD}", "{{password}}", "<password>", "your-password"])
+def test_placeholders_are_none(value: str) -> None:
+    assert not is_possible(value)
+
+
+@pytest.mark.parametrize("value", ["hello", "main_window", "getPassword", "version-1.2", "a sentence of words"])
+def test_names_and_words_do_not_look_like_one(value: str) -> None:
+    assert not looks_like_password(value)
+
+
+def test_a_login_in_base64_is_recognized() -> None:
+    assert holds_login(base64.b64encode(b"ada:k2Lq" + b"81xz").decode())
+    assert not holds_login(base64.b64encode(b"a picture").decode())
+    assert not holds_login("no base64!")

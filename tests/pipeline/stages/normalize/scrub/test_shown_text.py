@@ -1,0 +1,72 @@
+"""ShownText scrubs a text before it cuts it, and what it returns is printable and bounded."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from pipeline.stages.normalize.params import ScrubParams
+from pipeline.stages.normalize.scrub.shown_text import MAX_SHOWN_BYTES, ShownText, bounded, printable
+
+AT = "@"
+TOKEN = "AKIA" + "QWERTYUIOPASDFGH"
+MAIL = f"ada{AT}sluice-host.org"
+HOME = "/home/" + "ada/work"
+
+
+@pytest.fixture(scope="module")
+def shown_text() -> Iterator[ShownText]:
+    with ShownText(ScrubParams()) as made:
+        yield made
+
+
+@pytest.mark.parametrize("text", [TOKEN, MAIL, HOME, "8.8." + "4.4"])
+def test_nothing_of_a_person_or_a_host_is_shown(text: str, shown_text: ShownText) -> None:
+    shown = shown_text.shown(f"REUSE.toml: annotation 1: MIT AND {text}")
+    assert text not in shown
+    assert shown.startswith("REUSE.toml: annotation 1: MIT AND <redacted-")
+
+
+def test_an_address_in_the_first_comment_is_not_shown_either(shown_text: ShownText) -> None:
+    assert MAIL not in shown_text.shown(f"// Copyright 2020 {MAIL}\n// MIT License\n")
+
+
+def test_a_text_is_scrubbed_before_it_is_cut(shown_text: ShownText) -> None:
+    text = "x" * (MAX_SHOWN_BYTES - 12) + f" {TOKEN} and more words"
+    shown = shown_text.shown(text)
+    assert len(shown.encode()) <= MAX_SHOWN_BYTES
+    assert "AKIA" not in shown
+    assert shown.endswith(" …")
+
+
+@pytest.mark.parametrize("count", [1, MAX_SHOWN_BYTES // 2, MAX_SHOWN_BYTES // 2 + 1, 10_000])
+def test_what_is_shown_is_bounded_in_bytes_and_never_cuts_a_character(count: int) -> None:
+    shown = bounded("é" * count)
+    assert len(shown.encode()) <= MAX_SHOWN_BYTES
+    assert shown.removesuffix(" …").strip("é") == ""
+    assert shown.endswith(" …") == (count > MAX_SHOWN_BYTES // 2)
+
+
+def test_signs_that_control_a_terminal_are_replaced_but_line_ends_stay() -> None:
+    assert printable("a\x1b[2Jb\u202ec\nd\te\x7f") == "a�[2Jb�c\nd e�"
+    assert printable("plain é 漢\n") == "plain é 漢\n"
+
+
+def test_evidence_loses_its_secrets_and_keeps_its_words_and_addresses(shown_text: ShownText) -> None:
+    text = f"SPDX-License-Identifier: MIT AND {TOKEN}\nWrite to {MAIL} from {HOME}.\n"
+    evidence = shown_text.evidence(text)
+    assert evidence is not None
+    assert TOKEN not in evidence
+    assert HOME not in evidence
+    assert MAIL in evidence
+
+
+def test_a_name_holds_a_secret_or_not(shown_text: ShownText) -> None:
+    assert shown_text.holds_secret(f"home/ada/{TOKEN}.h")
+    assert not shown_text.holds_secret(f"home/ada/{MAIL}/8.8.4.4/first.h")
+
+
+def test_the_time_is_bounded(shown_text: ShownText) -> None:
+    before = time.process_time()
+    shown_text.shown(f"{TOKEN} {MAIL} " * 1_000_000)
+    assert time.process_time() - before < 5

@@ -1,0 +1,68 @@
+"""Tokens of known shapes: found whatever the line around them, in parts too, and nothing that only begins like one."""
+
+import pytest
+
+from pipeline.stages.normalize.params import ScrubParams
+from pipeline.stages.normalize.scrub.scrub import Scrubber
+from pipeline.stages.normalize.scrub.vendor_tokens import find_tokens
+from tests.support.labelled_secrets import LabelledLine, divided_tokens, tokens
+
+SEEDS = range(3)
+MIN_RECALL = 0.99
+
+
+def remaining(lines: list[LabelledLine]) -> list[str]:
+    """Return the kinds of lines of which a secret is left."""
+    left = []
+    with Scrubber(ScrubParams()) as scrubber:
+        for line in lines:
+            scrubbed = scrubber.scrub("a.cpp", line.text)
+            assert scrubbed.is_clean
+            assert scrubbed.text.count("\n") == line.text.count("\n")
+            assert scrubbed.text.count('"') % 2 == line.text.count('"') % 2
+            left += [line.kind] if any(secret in scrubbed.text for secret in line.secrets) else []
+    return left
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_tokens_of_every_vendor_go_whatever_the_line(seed: int) -> None:
+    lines = list(tokens(seed))
+    assert len(lines) >= 300
+    assert len(remaining(lines)) <= (1 - MIN_RECALL) * len(lines), remaining(lines)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_divided_tokens_of_every_vendor_go(seed: int) -> None:
+    lines = list(divided_tokens(seed))
+    assert len(lines) >= 300
+    assert len(remaining(lines)) <= (1 - MIN_RECALL) * len(lines), remaining(lines)
+
+
+LOOK_ALIKES = {
+    "an example of a manual": 'auto id = "AKIAIOSFODNN7EXAMPLE";',
+    "a filler": f'"gh{"p_"}{"x" * 36}" "sk_live_{"0" * 24}" "glpat-{"X" * 20}" "AKIA{"X" * 16}"',
+    "a placeholder": '"ghp_your_token_here" "glpat-your-private-token-goes-here" "sk-ant-your-api-key-here-please"',
+    "a prefix alone": 'if (starts_with(token, "ghp_") || starts_with(token, "github_pat_")) return kGitHub;',
+    "words": '"hf_transformers_model_loader_configuration" "npm_config_registry_authentication_token_name"',
+    "an identifier": "Highs_metis_Allocate2WayNodePartitionMemory(ghs_table_of_contents_for_each_node_here);",
+    "a part of a longer word": f'"QUFBQUFB{"AK" + "IA"}Q2JXK7PL3MWNB5TZ99AAAAQUFBQUFBQUFB"',
+    "a vendor's name": "// SG.Mail, hooks.slack.com/services, AIza, sk-learn, whsec, xoxb and dapi are names",
+}
+
+
+@pytest.mark.parametrize("text", LOOK_ALIKES.values(), ids=LOOK_ALIKES)
+def test_what_only_begins_like_a_token_stays(text: str) -> None:
+    assert list(find_tokens(text)) == []
+
+
+def test_the_name_of_a_token_and_the_address_of_its_service_stay() -> None:
+    (line,) = [each for each in tokens(0) if each.kind.startswith("azure-storage")][:1]
+    (found,) = find_tokens(line.text)
+    assert line.text[: found.start].endswith("AccountKey=")
+
+
+def test_places_are_in_characters() -> None:
+    (line,) = [each for each in tokens(0) if each.kind.startswith("adobe")][:1]
+    text = f"// äöü ✓\n{line.text}\n// ✓ {line.secrets[0]}"
+    (found,) = find_tokens(text)
+    assert text[found.start : found.end].endswith(line.secrets[0])

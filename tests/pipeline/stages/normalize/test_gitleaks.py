@@ -1,0 +1,161 @@
+"""gitleaks.py finds what gitleaks finds, by its own examples: true and false ones, put together when the test runs.
+
+An example is a list of pieces, `{"any": EXPRESSION}` among them for characters that look random, or a secret in each of gitleaks'
+forms of an assignment. Long words are divided, so that no whole secret is in this repository.
+"""
+
+import json
+import random
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from re import _constants, _parser  # type: ignore[attr-defined]
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pipeline.core.records import Document, DroppedRecord
+from pipeline.core.schema import TextOrigin, text_columns
+from pipeline.stages.normalize.gitleaks import (
+    KnownSecret,
+    entropy_of,
+    find_in_rows,
+    find_known_secrets,
+    load_gitleaks_rules,
+)
+from tests.support.paths import ROOT
+
+RULES = tomllib.loads((ROOT / "pipeline/stages/normalize/gitleaks.toml").read_text())["rules"]
+EXAMPLES = json.loads((Path(__file__).parent / "gitleaks_examples.json").read_text())
+WITHOUT_EXAMPLES = {"dropbox-long-lived-api-token", "dropbox-short-lived-api-token"}
+NUM_TRUE, NUM_FALSE = 5_000, 250
+"""Numbers of examples at least: fewer would mean that they are not read."""
+
+
+def _texts(example: Any, seed: int) -> list[str]:
+    """The text of an example, or the texts of all forms."""
+    generator = random.Random(seed)
+    if isinstance(example, list):
+        return [_joined(example, generator)]
+    name, secret = example["name"], _joined(example["secret"], generator)
+    return [form.replace("{i}", name).replace("{I}", name.upper()).replace("{s}", secret) for form in EXAMPLES["forms"]]
+
+
+def _joined(pieces: list[Any], generator: random.Random) -> str:
+    return "".join(
+        piece if isinstance(piece, str) else "".join(_characters(_parser.parse(piece["any"]), generator))
+        for piece in pieces
+    )
+
+
+def _characters(parsed: Any, generator: random.Random) -> Iterator[str]:
+    """Random characters that an expression matches: literals, sets, groups, choices and repetitions."""
+    for kind, value in parsed:
+        if kind is _constants.LITERAL:
+            yield chr(value)
+        elif kind is _constants.IN:
+            yield generator.choice(_members(value))
+        elif kind is _constants.SUBPATTERN:
+            yield from _characters(value[-1], generator)
+        elif kind is _constants.BRANCH:
+            yield from _characters(generator.choice(value[1]), generator)
+        elif kind is _constants.MAX_REPEAT:
+            least, most, inner = value
+            for _ in range(generator.randint(least, min(int(most), least + 1))):
+                yield from _characters(inner, generator)
+        else:
+            assert kind is _constants.AT, f"an example has {kind}"  # an anchor stands for no character
+
+
+def _members(parts: Any) -> list[str]:
+    found: list[str] = []
+    for kind, value in parts:
+        if kind is _constants.LITERAL:
+            found.append(chr(value))
+        elif kind is _constants.RANGE:
+            found += map(chr, range(value[0], value[1] + 1))
+        else:  # \w or \d
+            found += [c for c in map(chr, range(128)) if re.match(r"\d" if "DIGIT" in str(value) else r"\w", c)]
+    return found
+
+
+def _examples(kind: str) -> list[tuple[str, str]]:
+    return [
+        (rule, text)
+        for rule, examples in EXAMPLES["examples"].items()
+        for number, example in enumerate(examples[kind])
+        for text in _texts(example, number)
+    ]
+
+
+def test_every_true_example_is_found_by_its_rule() -> None:
+    examples = _examples("true")
+    missed = [
+        f"{rule}: {index}"
+        for index, (rule, text) in enumerate(examples)
+        if rule not in {found.rule for found in find_known_secrets(text)}
+    ]
+    assert not missed, missed[:20]
+    assert len(examples) >= NUM_TRUE
+
+
+def test_no_false_example_is_found_by_its_rule() -> None:
+    examples = _examples("false")
+    found = [
+        f"{rule}: {index}"
+        for index, (rule, text) in enumerate(examples)
+        if rule in {secret.rule for secret in find_known_secrets(text)}
+    ]
+    assert not found, found[:20]
+    assert len(examples) >= NUM_FALSE
+
+
+def test_every_rule_has_examples_but_for_those_that_have_none_there() -> None:
+    assert {rule["id"] for rule in RULES} - EXAMPLES["examples"].keys() == WITHOUT_EXAMPLES
+
+
+def test_every_rule_is_asked_for_by_a_keyword_and_compiles_in_re2() -> None:
+    asked = {rule.id for rules in load_gitleaks_rules().rules_of for rule in rules}
+    assert asked == {rule["id"] for rule in RULES}
+
+
+def test_a_finding_names_rule_and_line_and_never_the_value() -> None:
+    token = "gh" + "p_" + "0123456789abcdefghijABCDEFGHIJ012345"
+    found = find_known_secrets(f'int a;\n\nauto gh = GitHub("{token}"); // gitleaks:allow\n')
+    assert found == [KnownSecret("github-pat", 3)]
+    assert token not in repr(found)
+
+
+@pytest.mark.parametrize("around", ['f("{}")', "x = {};", "// {}", 'L"{}" "more"', "é {} é"])
+def test_a_token_is_found_in_any_surroundings(around: str) -> None:
+    assert find_known_secrets(around.format("AKIA" + "QWERTYUIOPASDFGH"))
+
+
+def test_what_was_redacted_is_no_secret() -> None:
+    line = "curl -u admin:{} https://host.org/x"
+    assert find_known_secrets(line.format("qR7" + "vLx0PzT"))
+    assert not find_known_secrets(line.format("<redacted-secret-1>"))
+
+
+def test_entropy_is_shannons() -> None:
+    assert entropy_of("aaaa") == 0.0
+    assert entropy_of("abab") == 1.0
+    assert entropy_of("abcd") == 2.0
+
+
+def test_time_is_linear_in_hostile_text() -> None:
+    words = " ".join(sorted({keyword for rule in RULES for keyword in rule["keywords"]}))
+    assert not find_known_secrets((words + " curl -u\n") * 200)
+
+
+def test_every_column_that_quotes_a_source_is_searched() -> None:
+    token = "AKIA" + "QWERTYUIOPASDFGH"
+    names = ("text", "license", "license_detail", "detail")
+    for name in names:
+        table = pa.table({"path": ["a.cpp", "b.cpp"], name: ["\n" + token, "MIT"]})
+        assert find_in_rows([table]) == [("a.cpp", KnownSecret("aws-access-token", 2))]
+    quoted = {**text_columns(Document), **text_columns(DroppedRecord)}
+    scrubbed = {name for name, origin in quoted.items() if origin is TextOrigin.SCRUBBED}
+    assert scrubbed - set(names) == {"license_branch"}  # a part of the license
