@@ -19,6 +19,7 @@ from pipeline.contracts.gates import summary
 from pipeline.core.command_line import amount, whole_number
 from pipeline.stages.stages import STAGES
 from pipeline.store.store import Store
+from pipeline.store.store_layout import is_id
 
 
 def add_build_arguments(parser: argparse.ArgumentParser, recipe: str | None = "quick") -> None:
@@ -125,5 +126,7 @@ def _promote(options: argparse.Namespace, store: Store, person: Console) -> Answ
 
     done = promote(store, options.corpus, options.to, options.reason, options.workers)
     person.print(*seen_red_tables(done.seen_red))
+    if done.old is not None and not is_id(done.old):
+        person.print(f"ref {done.corpus}/live was {done.old}, not where the history says: it is mended by this move")
     person.print(f"corpus {done.corpus}: live {'stays' if done.unchanged else 'is now'} {done.new}")
     return 0, asdict(done) | {"unchanged": done.unchanged}

@@ -1,16 +1,19 @@
 """Records of a store beside its objects: append-only logs, and verdicts of the gates.
 
-Each line of a log holds a digest of itself and of the line before, and the head of the log, a one-line file, holds the number and
-the digest of the last line: a line that is changed, removed or cut off is found. Readers accept what a power cut or a kill leaves,
-an incomplete last line, or one line more than the head says; the next append repairs it.
+Each line of a log holds a digest of itself and of the line before, and the head of the log, a one-line file, holds the number
+and the digest of the last line: a line that is changed, removed or cut off is found. Each head also holds the ends of the other
+logs, so that a log that was cut is found even beside an older head of its own. Readers accept what a power cut or a kill leaves,
+an incomplete last line, or one line more than the heads say; the next append repairs it.
 """
 
 import json
 import os
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from pipeline.core.durable import cut_torn_line, make_folder, replace, sync
 from pipeline.core.errors import DamagedError
@@ -24,13 +27,32 @@ WITHDRAWALS = Path("log") / "withdrawals.jsonl"
 BLOBS = Path("log") / "blobs.jsonl"
 LOGS = {PROMOTIONS: "corpus", WITHDRAWALS: "selector", BLOBS: "blob"}
 """The logs, and the field that each entry of them has."""
+ReadT = TypeVar("ReadT")
+End = tuple[int, str]
+"""End of a log: the number of its lines, and the digest of the last one."""
 _TAIL_SIZE = 1 << 20
+_NUM_READS = 1_000
+"""Times that a reader, who holds no lock, reads again because a writer wrote meanwhile."""
 _BEGINNING = b'{"chain":"'
 """Bytes that each line begins with, also one that a power cut left incomplete."""
 _LOG_REMEDY = (
     "Restore it from a backup, or correct its lines by hand and run `python -m pipeline fsck --accept-logs`, which takes them as "
     "they are."
 )
+
+
+@dataclass(frozen=True)
+class Head:
+    """The end of a log, and the ends of the others when this head was written: they may have grown since, and not shrunk."""
+
+    end: End
+    seen: Mapping[str, End]
+
+    @property
+    def text(self) -> str:
+        """The value of the head's file."""
+        others = (f"{log}={number}:{chain}" for log, (number, chain) in sorted(self.seen.items()))
+        return " ".join([f"{self.end[0]} {self.end[1]}", *others])
 
 
 class Log(Locks):
@@ -55,26 +77,45 @@ class Log(Locks):
 
     def entries(self, log: Path) -> Iterator[dict[str, Any]]:
         """Iterate over the entries of a log. Raises DamagedError for a line that is not as written, or is missing."""
+        yield from self.undisturbed(lambda: self.lines(log)[0])
+
+    def undisturbed(self, read: Callable[[], ReadT]) -> ReadT:
+        """Return what `read` returns, without a lock: what it calls damaged while a writer writes is read again."""
+        for _ in range(_NUM_READS):
+            before = self._stamp()
+            try:
+                return read()
+            except DamagedError:
+                if self._stamp() == before:
+                    raise
+            time.sleep(0.001)
+        return read()
+
+    def lines(self, log: Path) -> tuple[list[dict[str, Any]], int]:
+        """Return the entries of a log, and how many of them its head names: a kill leaves one more. Raises DamagedError."""
         lines, torn = _split(self.root / log)
         if not has_format(self.root):  # what an earlier version of Sluice wrote was moved into a new store
-            yield from (_carried(log, number, line) for number, line in enumerate(lines, start=1))
-            return
-        num_lines, last = self._head(log)
-        chain = _first(log)
+            return [_carried(log, number, line) for number, line in enumerate(lines, start=1)], len(lines)
+        (num_named, last), seen = self._head(log).end, self._seen(log)
+        chain, entries = _first(log), []
         for number, line in enumerate(lines, start=1):
             entry, chain = _checked(log, number, line, chain)
-            if number == num_lines and chain != last:
-                raise _damaged(f"line {number} of {log}", "it is not the line that the head of the log names")
-            yield entry
-        if not num_lines <= len(lines) <= num_lines + 1:
-            raise _damaged(f"{log}", f"it has {len(lines)} lines", f"{num_lines}, as its head says")
+            for head, end in [(_head_of(log), (num_named, last)), *seen.items()]:
+                if end[0] == number and end[1] != chain:
+                    raise _damaged(f"line {number} of {log}", f"it is not the line that {head} names")
+            entries.append(entry)
+        if not num_named <= len(lines) <= num_named + 1:
+            raise _damaged(f"{log}", f"it has {len(lines)} lines", f"{num_named}, as its head says")
+        _refuse_older_head(log, num_named, seen)
         if not (torn.startswith(_BEGINNING) or _BEGINNING.startswith(torn)):
             raise _damaged(f"line {len(lines) + 1} of {log}", f"it is not an entry, but {torn[:40]!r}")
+        return entries, num_named
 
-    def append(self, log: Path, entry: dict[str, Any]) -> None:
-        """Append an entry with its time, sync it, and move the head. The caller holds the lock of the refs.
+    def append(self, log: Path, entry: dict[str, Any], apply: Callable[[], object] = lambda: None) -> None:
+        """Append an entry with its time, sync it, apply it, and move the heads. The caller holds the lock of the refs.
 
-        Raises DamagedError for a log whose last line is not the one that its head names.
+        While the head does not name the line, what it says may not have been applied. Raises DamagedError for a log whose last line
+        is not the one that its head names.
         """
         path = self.root / log
         make_folder(path.parent)
@@ -87,13 +128,25 @@ class Log(Locks):
             file.flush()
             os.fsync(file.fileno())
         sync(path.parent)
-        self._move_head(log, number + 1, chain)
+        apply()
+        self._move_heads(log, (number + 1, chain))
+
+    def settle(self, log: Path, is_applied: bool) -> None:
+        """Name the last line of a log, which a killed writer left and no head names, or cut it off if it was not applied."""
+        with (self.root / log).open("r+b") as file:
+            end = self._end(log, file)
+            cut_torn_line(file)
+            if is_applied:
+                self._move_heads(log, end)
+                return
+            file.seek(0)
+            file.truncate(file.read()[:-1].rfind(b"\n") + 1)
+            os.fsync(file.fileno())
 
     def accept_logs(self) -> None:
         """Take the lines of the logs as they are, after somebody corrected them by hand. Raises DamagedError for other lines."""
         with self.in_use(alone=True), self.lock(REFS_LOCK):
-            for log in LOGS:
-                self._accept(log)
+            self._accept()
 
     def prepare(self) -> None:
         """Make a new store ready to be written: check what was moved into it from an earlier one, and write its format."""
@@ -102,8 +155,7 @@ class Log(Locks):
         with self.lock(REFS_LOCK):
             if has_format(self.root):
                 return
-            for log in LOGS:
-                self._accept(log)
+            self._accept()
             for path in visible((self.root / "names").glob("**/*")):
                 if path.is_file() and is_id(found := text_of(path) or ""):
                     write_value(self.root, path.relative_to(self.root).as_posix(), found)
@@ -134,7 +186,15 @@ class Log(Locks):
     def _verdicts_path(self, object_id: str) -> Path:
         return self.root / "verdicts" / f"{object_id}.json"
 
-    def _accept(self, log: Path) -> None:
+    def _accept(self) -> None:
+        """Chain the lines of all logs anew, and write heads that name no others until all are written."""
+        ends = {log: self._chained_anew(log) for log in LOGS}
+        for log, end in ends.items():
+            self._write_head(log, Head(end, {}))
+        for log, end in ends.items():
+            self._move_heads(log, end)
+
+    def _chained_anew(self, log: Path) -> End:
         path, chain = self.root / log, _first(log)
         entries = [_carried(log, number, line) for number, line in enumerate(_split(path)[0], start=1)]
         lines = []
@@ -143,35 +203,75 @@ class Log(Locks):
             lines.append(canonical_json(entry | {"chain": chain}) + b"\n")
         if path.exists():
             replace(path, b"".join(lines))
-        self._move_head(log, len(lines), chain)
+        return len(lines), chain
 
-    def _end(self, log: Path, file: BinaryIO) -> tuple[int, str]:
+    def _end(self, log: Path, file: BinaryIO) -> End:
         """Return the number and the digest of the last complete line, read from the end of the file alone."""
-        number, chain = self._head(log)
+        number, chain = self._head(log).end
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - _TAIL_SIZE))
         lines = file.read().split(b"\n")[:-1][-2:]
         chains = [_chain_of(line) for line in lines]
         if chains[-1:] == [chain] or (number == 0 and not lines):
-            return number, chain
-        if chains[-2:-1] == [chain] or (number == 0 and len(lines) == 1):  # killed before the head was moved
-            return number + 1, _checked(log, number + 1, lines[-1], chain)[1]
-        raise _damaged(f"line {number} of {log}", "it is not the last line, or not as written")
+            end = number, chain
+        elif chains[-2:-1] == [chain] or (number == 0 and len(lines) == 1):  # killed before the head was moved
+            end = number + 1, _checked(log, number + 1, lines[-1], chain)[1]
+        else:
+            raise _damaged(f"line {number} of {log}", "it is not the last line, or not as written")
+        _refuse_older_head(log, number, self._seen(log))
+        return end
 
-    def _head(self, log: Path) -> tuple[int, str]:
+    def _head(self, log: Path) -> Head:
         place = _head_of(log)
         found = read_value(self.root, place, f"the head of {log} ({place})", _LOG_REMEDY)
-        number, _, chain = (found or "").partition(" ")
+        number, chain, *others = (found or "").split(" ") if found else ("", "")
         if not number:
             raise _damaged(f"the head of {log} ({place})", "it is missing", "the number and digest of the last line")
-        return int(number), chain
+        parts = (other.replace("=", ":").split(":") for other in others)
+        return Head((int(number), chain), {name: (int(count), last) for name, count, last in parts})
 
-    def _move_head(self, log: Path, number: int, chain: str) -> None:
-        write_value(self.root, _head_of(log), f"{number} {chain}")
+    def _seen(self, log: Path) -> dict[str, End]:
+        """Return the ends of a log that the heads of the others name, by head. A damaged head is reported with its own log."""
+        found = {_head_of(other): head.seen.get(log.name) for other, head in self._other_heads(log).items()}
+        return {head: end for head, end in found.items() if end is not None}
+
+    def _other_heads(self, log: Path) -> dict[Path, Head]:
+        found: dict[Path, Head] = {}
+        for other in LOGS:
+            try:
+                found |= {other: self._head(other)} if other != log else {}
+            except DamagedError:
+                continue
+        return found
+
+    def _move_heads(self, log: Path, end: End) -> None:
+        """Write the end of a log into its own head, with the ends of the others, and then into theirs. No end seen is lowered."""
+        others = self._other_heads(log)
+        place = self.root / _head_of(log)
+        seen = dict(self._head(log).seen) if place.exists() else {}
+        seen |= {each.name: head.end for each, head in others.items() if head.end > seen.get(each.name, (0, ""))}
+        self._write_head(log, Head(end, seen))
+        for other, head in others.items():
+            self._write_head(other, Head(head.end, {**head.seen, log.name: end}))
+
+    def _write_head(self, log: Path, head: Head) -> None:
+        write_value(self.root, _head_of(log), head.text)
+
+    def _stamp(self) -> list[object]:
+        """Return what is another value after each step of a write to a log."""
+        sizes = [(self.root / log).stat().st_size if (self.root / log).exists() else 0 for log in LOGS]
+        return [*sizes, *(text_of(self.root / _head_of(log)) for log in LOGS)]
 
 
 def _head_of(log: Path) -> str:
     return log.with_suffix(".head").as_posix()
+
+
+def _refuse_older_head(log: Path, number: int, seen: Mapping[str, End]) -> None:
+    """Raise DamagedError for a log that has fewer lines than another head names: a log and its head were replaced by older ones."""
+    for head, (named, _) in seen.items():
+        if named > number:
+            raise _damaged(f"{log}", f"its head names {number} lines", f"{named}, as {head} says")
 
 
 def _first(log: Path) -> str:

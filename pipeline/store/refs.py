@@ -10,8 +10,8 @@ from pipeline.store.log import PROMOTIONS
 from pipeline.store.objects import Objects
 from pipeline.store.store_layout import is_name, refuse_bad_corpus, visible
 
-_UNSET = "-"
-"""Value of a ref that is about to be made: a ref of which the history has a line, but no file, was deleted."""
+Moves = dict[tuple[str, str], tuple[str | None, ...]]
+"""(corpus, name) -> what the ref may hold: the id of its last move, and the one before if a killed writer left it half made."""
 _REMEDY = f"The last id is in {PROMOTIONS}; the next move of the ref repairs it."
 
 
@@ -19,35 +19,35 @@ class Refs(Objects):
     """Refs under `root`/refs/<corpus>, and under `root`/refs/runs/<run>."""
 
     def ref(self, corpus: str, name: str) -> str | None:
-        """Return the id that a ref names, or None. Raises DamagedError for a ref that is not as written."""
+        """Return the id that a ref names, or None. Raises DamagedError for one that is not as written, or not at its last move."""
         refuse_bad_corpus(corpus)
         if not is_name(name):
             return None
-        found = read_value(self.root, f"refs/{corpus}/{name}", f"ref {corpus}/{name}", _REMEDY)
-        return None if found == _UNSET else found
+        return self.undisturbed(lambda: self._judged(corpus, name, self._moves()))
 
     def ref_text(self, corpus: str, name: str) -> str | None:
         """Return what a ref holds, an id or the text of a damaged one: the `old` of the next move. None if it is missing."""
         try:
             return self.ref(corpus, name)
         except DamagedError:
-            return f"damaged: {text_of(self.root / 'refs' / corpus / name)!r:.200}"
+            return self._damaged_text(corpus, name)
 
     def refs(self, corpus: str) -> dict[str, str]:
-        """Return all refs of a corpus, sorted by name."""
+        """Return all refs of a corpus, sorted by name. Raises DamagedError for a history that is not as written."""
         refuse_bad_corpus(corpus)
-        names = (path.name for path in visible((self.root / "refs" / corpus).glob("*")) if path.is_file())
-        return {name: found for name in names if (found := self.ref_text(corpus, name)) is not None}
+        names = [path.name for path in visible((self.root / "refs" / corpus).glob("*")) if path.is_file()]
+        moves = self.undisturbed(self._moves)
+        return {name: found for name in names if (found := self._listed(corpus, name, moves)) is not None}
 
     def corpora(self) -> list[str]:
         """Return every corpus that has refs, sorted; training runs as `runs/NAME`."""
         return sorted({place.rpartition("/")[0] for places in self.named_by().values() for place in places})
 
     def named_by(self) -> dict[str, list[str]]:
-        """Return the refs of the whole store by what they hold: id -> `corpus/name`, sorted."""
+        """Return the refs of the whole store by what they hold: id -> `corpus/name`, sorted. Also those not at their last move."""
         found: dict[str, list[str]] = {}
         for corpus, name in self._places():
-            text = self.ref_text(corpus, name)
+            text = self._text(corpus, name)
             if text is not None:
                 found.setdefault(text, []).append(f"{corpus}/{name}")
         return found
@@ -55,22 +55,17 @@ class Refs(Objects):
     def bad_refs(self) -> Iterator[DamagedError]:
         """Iterate over the refs that are not as written, are missing, or are not where the history says.
 
-        A kill leaves a ref where it was before the last line, or without a value before its first line.
+        A kill leaves a ref where it was before the last line of the history, while no head names that line.
         """
-        last: dict[tuple[str, str], dict[str, Any]] = {}
-        for entry in self.entries(PROMOTIONS):
-            last[entry["corpus"], entry["ref"]] = entry
-        for corpus, name in sorted(last.keys() | set(self._places())):
+        moves = self.undisturbed(self._moves)
+        for corpus, name in sorted(moves.keys() | set(self._places())):
             try:
-                found, entry = self.ref(corpus, name), last.get((corpus, name), {"old": None, "new": None})
-            except DamagedError as error:
-                yield error
-                continue
-            if found is None and entry["new"] and not (self.root / "refs" / corpus / name).exists():
-                yield DamagedError(f"ref {corpus}/{name}", "it is missing", _short(entry["new"]), _REMEDY)
-            elif found not in (entry["old"], entry["new"]):
-                expected = f"{_short(entry['new'])}, as {PROMOTIONS} says"
-                yield DamagedError(f"ref {corpus}/{name}", f"it is at {_short(found)}", expected, _REMEDY)
+                self._judged(corpus, name, moves)
+            except DamagedError:  # or moved meanwhile
+                try:
+                    self.ref(corpus, name)
+                except DamagedError as error:
+                    yield error
 
     def move_ref(
         self, corpus: str, name: str, old: str | None, new: str, reason: str, proof: str | None = None
@@ -79,7 +74,8 @@ class Refs(Objects):
 
         `proof`, the id of what proved `new`, enters the history, also if only the proof is another than that of the last move.
 
-        The line of the history is written first: a kill in between leaves a line without its move, never a move without its line.
+        The line of the history is written first, then the ref, then the heads of the logs: what a kill leaves half made is finished
+        or undone by the next move, and a ref that is older than a line that a head names was put back by somebody.
         """
         if not is_name(name):
             raise ParamsError(
@@ -90,6 +86,7 @@ class Refs(Objects):
                 f"ref {corpus}/{name}", f"object {new[:12]} is not in the store", "", "Build again to make it."
             )
         with self.lock(REFS_LOCK):
+            self._settle()
             found = self.ref_text(corpus, name)
             if found != old:
                 raise RefMovedError(
@@ -101,18 +98,56 @@ class Refs(Objects):
             proved = {} if proof is None else {"proof": proof}
             entry = {"corpus": corpus, "ref": name, "old": old, "new": new, "reason": reason} | proved
             if found != new or not self._has_line(entry, proof):
-                if not (self.root / "refs" / corpus / name).exists():
-                    write_value(self.root, f"refs/{corpus}/{name}", _UNSET)
-                self.append(PROMOTIONS, entry)
-                write_value(self.root, f"refs/{corpus}/{name}", new)
+                self.append(PROMOTIONS, entry, lambda: write_value(self.root, _place(corpus, name), new))
 
     def remove_ref(self, corpus: str, name: str, reason: str) -> None:
         """Remove a ref. The line of the history is written first, as in `move_ref`."""
         with self.lock(REFS_LOCK):
+            self._settle()
             old = self.ref_text(corpus, name)
             if old is not None:
-                self.append(PROMOTIONS, {"corpus": corpus, "ref": name, "old": old, "new": None, "reason": reason})
-                (self.root / "refs" / corpus / name).unlink()
+                entry = {"corpus": corpus, "ref": name, "old": old, "new": None, "reason": reason}
+                self.append(PROMOTIONS, entry, (self.root / _place(corpus, name)).unlink)
+
+    def _moves(self) -> Moves:
+        """Read where the history says that each ref is. Raises DamagedError for a history that is not as written."""
+        entries, num_named = self.lines(PROMOTIONS)
+        moves: Moves = {(entry["corpus"], entry["ref"]): (entry["new"],) for entry in entries}
+        for entry in entries[num_named:]:
+            moves[entry["corpus"], entry["ref"]] = (entry["new"], entry["old"])
+        return moves
+
+    def _judged(self, corpus: str, name: str, moves: Moves) -> str | None:
+        found, allowed = self._value(corpus, name), moves.get((corpus, name), (None,))
+        if found not in allowed:
+            was, expected = "missing" if found is None else f"at {_short(found)}", _short(allowed[0])
+            raise DamagedError(f"ref {corpus}/{name}", f"it is {was}", f"{expected}, as {PROMOTIONS} says", _REMEDY)
+        return found
+
+    def _listed(self, corpus: str, name: str, moves: Moves) -> str | None:
+        try:
+            return self._judged(corpus, name, moves)
+        except DamagedError:  # or moved meanwhile
+            return self.ref_text(corpus, name)
+
+    def _settle(self) -> None:
+        """Finish the move that a killed writer left half made if its ref was written, otherwise take its line off the history."""
+        entries, num_named = self.lines(PROMOTIONS)
+        for entry in entries[num_named:]:
+            found = self._text(entry["corpus"], entry["ref"])
+            self.settle(PROMOTIONS, is_applied=found == entry["new"] or found != entry["old"])
+
+    def _value(self, corpus: str, name: str) -> str | None:
+        return read_value(self.root, _place(corpus, name), f"ref {corpus}/{name}", _REMEDY)
+
+    def _text(self, corpus: str, name: str) -> str | None:
+        try:
+            return self._value(corpus, name)
+        except DamagedError:
+            return self._damaged_text(corpus, name)
+
+    def _damaged_text(self, corpus: str, name: str) -> str:
+        return f"damaged: {text_of(self.root / _place(corpus, name))!r:.200}"
 
     def _has_line(self, entry: dict[str, Any], proof: str | None) -> bool:
         """Return whether the history has a move of the same ref to the same id by the same proof."""
@@ -128,6 +163,10 @@ class Refs(Objects):
             place = path.relative_to(root)
             if is_name(path.name) and place.parent.as_posix() != ".":
                 yield place.parent.as_posix(), path.name
+
+
+def _place(corpus: str, name: str) -> str:
+    return f"refs/{corpus}/{name}"
 
 
 def _short(object_id: str | None) -> str:

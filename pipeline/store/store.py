@@ -7,7 +7,7 @@
     keys/<key>                     a piece of work -> the id of its output: unchanged work is recognized before it is done
     verified/<id>                  a snapshot -> the stage that verified it
     verdicts/<id>.json             what the gates measured and decided
-    log/promotions.jsonl           every move of a ref, append-only; log/promotions.head: its number of lines and last digest
+    log/promotions.jsonl           every move of a ref, append-only; log/promotions.head: its end, and those of the other logs
     log/withdrawals.jsonl          what no corpus of this store may hold any more, append-only, with its head
     log/blobs.jsonl                every blob, name and removal of a blob, append-only, with its head
     locks/  tmp/                   one flock a corpus; what its holder is writing, and downloads under tmp/.blobs

@@ -203,7 +203,7 @@ def test_killed_at_every_call_a_promotion_moves_live_or_leaves_it(
     number, code = 0, -signal.SIGKILL
     while code == -signal.SIGKILL:
         number += 1
-        (root / "refs" / "tiny" / "live").unlink(missing_ok=True)
+        Store(root).remove_ref("tiny", "live", "a test")
 
         def work(number: int = number) -> None:
             with struck(number, die):

@@ -171,6 +171,24 @@ def _withdrawn_comes_back(damage: Callable[[Path], Any], bench: Bench) -> None:
     bench.fsck()
 
 
+def _withdrawn_before(bench: Bench) -> None:
+    """Withdraw files, put the log of it and its head back as they were before, build."""
+    paths = [bench.store.root / "log" / f"withdrawals.{suffix}" for suffix in ("jsonl", "head")]
+    before = {path: path.read_bytes() for path in paths if path.exists()}
+    _withdrawn_comes_back(lambda log: [log.unlink(), *(path.write_bytes(each) for path, each in before.items())], bench)
+
+
+def _older_ref(bench: Bench) -> None:
+    """Move the candidate on, put its older ref back, promote that."""
+    path = bench.store.root / "refs" / CORPUS / "candidate"
+    older = path.read_bytes()
+    other = bench.store.ref(CORPUS, "verify") or ""
+    bench.store.move_ref(CORPUS, "candidate", bench.live_id, other, "a later build")
+    path.write_bytes(older)
+    bench.promote()
+    bench.fsck()
+
+
 def _lines(keep: Callable[[list[bytes]], list[bytes]]) -> Callable[[Path], Any]:
     return lambda path: path.write_bytes(b"".join(keep(path.read_bytes().splitlines(keepends=True))))
 
@@ -336,6 +354,13 @@ CASES: dict[str, tuple[Kind, str, tuple[str, ...], Callable[[Bench], None]]] = {
             ),
         }.items()
     },
+    "2-withdrawal-put back with its head": (
+        Kind.STORED,
+        "files withdrawn, the log of it and its head as they were before, then built",
+        ("error:build",),
+        _withdrawn_before,
+    ),
+    "2-older-ref": (Kind.STORED, "the candidate moved on, its older ref put back", ("promote",), _older_ref),
     "2-stale-blob-digest": (Kind.STORED, "content beside its own stale blob digest", ("promote",), _stale_blob),
     "2-loss-mask": (
         Kind.STORED,

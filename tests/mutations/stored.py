@@ -11,7 +11,6 @@ from pipeline.build.stage_objects import chain, stage_of
 from pipeline.core.digests import file_sha256
 from pipeline.core.params import canonical_json
 from pipeline.formats.tables import TABLE_SUFFIXES, count_rows
-from pipeline.store.checked_text import read_value, write_value
 from pipeline.store.objects import MANIFEST, FileEntry, Manifest, StoredObject, read_manifest
 from pipeline.store.store import Store
 from tests.mutations.bench import CORPUS, Bench
@@ -77,8 +76,7 @@ def forge(store: Store, edits: Mapping[str, Mapping[str, bytes]]) -> dict[str, s
 
     Refs, keys, proofs and verdicts are written anew by the code that writes them, so that they are as sound as before.
     """
-    places = [path.relative_to(store.root).as_posix() for path in store.root.glob("refs/**/*") if path.is_file()]
-    values = {place: read_value(store.root, place, place, "") for place in places}
+    named = store.named_by()
     manifests = {path.parent.name: read_manifest(path.parent) for path in store.root.glob(f"objects/*/*/*/{MANIFEST}")}
     verified = {name: store.verified_by(name) for name in manifests}
     verdicts = {name: store.verdicts(name) for name in manifests}
@@ -90,8 +88,10 @@ def forge(store: Store, edits: Mapping[str, Mapping[str, bytes]]) -> dict[str, s
             found = _forge_one(store, store.read(name), edits.get(name, {}), new)
             if found != name:
                 new[name] = found
-    for place, value in values.items():
-        write_value(store.root, place, new.get(value or "", value or ""))
+    for old, places in named.items():
+        for place in places if old in new else ():
+            corpus, _, name = place.rpartition("/")
+            store.move_ref(corpus, name, old, new[old], "forged")
     for old, forged in new.items():
         key = store.root / "keys" / manifests[old].key
         if key.exists():

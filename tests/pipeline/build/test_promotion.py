@@ -8,6 +8,7 @@ import pytest
 from pipeline.build.promotion import promote
 from pipeline.build.run_stage import StageResult
 from pipeline.build.stage_objects import parts_of
+from pipeline.cli.main import main
 from pipeline.core.digests import file_sha256
 from pipeline.core.errors import DamagedError, LockedError, MissingError, SnapshotError
 from pipeline.store import objects
@@ -67,6 +68,23 @@ def test_a_damaged_live_ref_is_mended_by_a_promotion(built: Store, tiny_results:
 
     assert promote(built, "tiny").new == snapshot_of(tiny_results)
     assert built.ref("tiny", "live") == snapshot_of(tiny_results)
+
+
+@pytest.mark.parametrize("name", ["live", "candidate"])
+def test_an_older_ref_is_refused_or_mended_by_a_promotion(
+    built: Store, tiny_results: list[StageResult], name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    snapshot_id, path = snapshot_of(tiny_results), built.root / "refs" / "tiny" / name
+    older = path.read_bytes()
+    built.move_ref("tiny", name, snapshot_id, tiny_results[0].object_id, "a test")
+    path.write_bytes(older)
+
+    code = main(["promote", "--corpus", "tiny", "--store", str(built.root)])
+    said = capsys.readouterr().err
+    assert f"ref tiny/{name}" in said
+    assert code == (0 if name == "live" else 1)
+    if name == "live":
+        assert built.ref("tiny", "live") == snapshot_id
 
 
 def reached(store: Store, results: list[StageResult]) -> set[str]:

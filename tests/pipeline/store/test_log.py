@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from pipeline.build.recipes import TINY, pins_of
 from pipeline.build.withdrawal import active_withdrawals
 from pipeline.cli.main import main
 from pipeline.core.errors import DamagedError
+from pipeline.store.checked_text import read_value, write_value
 from pipeline.store.fsck import fsck
 from pipeline.store.store import Store
 from tests.support.stored_text import commit_text
@@ -30,7 +32,7 @@ def test_a_torn_line_of_the_history_is_cut_by_the_next_move(store: Store) -> Non
     first, second = commit_text(store, b"1"), commit_text(store, b"2")
     store.move_ref("corpus", "live", None, first, "built")
     with (store.root / "log" / "promotions.jsonl").open("a") as file:
-        file.write('{"corpus": "cor')
+        file.write('{"chain":"0a')
     store.move_ref("corpus", "live", first, second, "promoted")
 
     assert [entry["new"] for entry in store.history("corpus")] == [first, second]
@@ -110,17 +112,78 @@ def test_the_heads_and_the_lines_of_two_logs_cannot_be_swapped(store: Store) -> 
     assert len(active_withdrawals(store)) == 1
 
 
-def test_a_head_that_was_never_moved_to_the_first_line_is_repaired_and_to_the_second_is_refused(store: Store) -> None:
+def _heads(store: Store) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in sorted(store.root.glob("log/*.head"))}
+
+
+def _put_back(files: dict[Path, bytes]) -> None:
+    for path, content in files.items():
+        path.write_bytes(content)
+
+
+@pytest.mark.parametrize("num_moves_after", [0, 1])
+@pytest.mark.parametrize("form", ["cut", "deleted"])
+def test_a_log_that_is_shorter_than_another_head_says_is_refused_with_an_older_head_of_its_own(
+    store: Store, form: str, num_moves_after: int
+) -> None:
     log, head = (store.root / "log" / f"withdrawals.{suffix}" for suffix in ("jsonl", "head"))
     store.accept_logs()
-    before = head.read_bytes()
+    if form == "cut":
+        store.log_withdrawal("first", "a test")
+    before = {path: path.read_bytes() for path in (log, head) if path.exists()}
     store.log_withdrawal("zlib", "a test")
-    head.write_bytes(before)
+    for number in range(num_moves_after):
+        store.move_ref("corpus", f"ref-{number}", None, commit_text(store, b"1"), "built")
+    log.unlink()
+    _put_back(before)
+
+    for read in (store.withdrawals, partial(active_withdrawals, store), partial(store.log_withdrawal, "b", "a test")):
+        with pytest.raises(DamagedError, match=r"log/withdrawals\.jsonl: .*as log/\w+\.head says"):
+            read()
+    store.move_ref(
+        "corpus", "live", None, commit_text(store, b"1"), "built"
+    )  # what the other heads saw is not forgotten
+    assert [problem.partition(":")[0] for problem in fsck(store)] == ["log/withdrawals.jsonl"]
+    store.accept_logs()
+    assert fsck(store) == []
+
+
+@pytest.mark.parametrize("log", ["promotions", "withdrawals", "blobs"])
+def test_each_log_is_held_by_the_heads_of_the_others(store: Store, log: str) -> None:
+    store.accept_logs()
+    names = [store.root / "log" / f"{log}.{suffix}" for suffix in ("jsonl", "head")]
+    before = {path: path.read_bytes() for path in names if path.exists()}
+    store.log_withdrawal("zlib", "a test")
+    store.log_blob("0" * 64, is_removed=True)
+    store.move_ref("corpus", "live", None, commit_text(store, b"1"), "built")
+    names[0].unlink()
+    _put_back(before)
+
+    assert any(problem.startswith(f"log/{log}.jsonl: ") for problem in fsck(store))
+
+
+def test_a_head_of_an_earlier_version_that_names_no_other_log_is_read(store: Store) -> None:
+    store.log_withdrawal("zlib", "a test")
+    for name in ("promotions", "withdrawals", "blobs"):
+        place = f"log/{name}.head"
+        value = read_value(store.root, place, place, "") or ""
+        write_value(store.root, place, " ".join(value.split()[:2]))
+
+    assert fsck(store) == []
+    assert len(active_withdrawals(store)) == 1
+
+
+def test_a_head_that_was_never_moved_to_the_first_line_is_repaired_and_to_the_second_is_refused(store: Store) -> None:
+    log = store.root / "log" / "withdrawals.jsonl"
+    store.accept_logs()
+    before = _heads(store)
+    store.log_withdrawal("zlib", "a test")
+    _put_back(before)
     assert [entry["selector"] for entry in store.withdrawals()] == ["zlib"]
     store.log_withdrawal("other", "a test")
     assert [entry["selector"] for entry in store.withdrawals()] == ["zlib", "other"]
     written = log.read_bytes()
-    head.write_bytes(before)
+    _put_back(before)
     with pytest.raises(DamagedError, match="not the last line"):
         store.log_withdrawal("third", "a test")
     with pytest.raises(DamagedError, match=r"log/withdrawals\.jsonl"):
@@ -130,11 +193,11 @@ def test_a_head_that_was_never_moved_to_the_first_line_is_repaired_and_to_the_se
 
 @pytest.mark.parametrize("cut", [0, 1, 5, 40, 10_000])
 def test_a_line_that_was_never_finished_and_a_head_that_was_never_moved_are_repaired(store: Store, cut: int) -> None:
-    log, head = (store.root / "log" / f"withdrawals.{suffix}" for suffix in ("jsonl", "head"))
+    log = store.root / "log" / "withdrawals.jsonl"
     store.log_withdrawal("zlib", "a test")
-    before, head_before = log.read_bytes(), head.read_bytes()
+    before, heads_before = log.read_bytes(), _heads(store)
     store.log_withdrawal("other", "a test")
-    head.write_bytes(head_before)
+    _put_back(heads_before)
     log.write_bytes(before + log.read_bytes()[len(before) :][:cut])
     whole = ["zlib", "other"] if cut == 10_000 else ["zlib"]
 

@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -45,26 +46,129 @@ def test_a_ref_to_nothing_is_refused(store: Store) -> None:
         store.move_ref("corpus", "live", None, "0" * 64, "built")
 
 
-@pytest.mark.parametrize("named", ["promotions.head", "live"])
-def test_a_move_is_in_the_history_before_it_is_made(store: Store, monkeypatch: pytest.MonkeyPatch, named: str) -> None:
-    first, replace = commit_text(store, b"1"), os.replace
+FILES_OF_A_MOVE = ["live", "promotions.head", "withdrawals.head", "blobs.head"]
+"""The files that a move replaces after its line is in the history, in that order."""
+
+
+def killed_before(store: Store, named: str, work: Callable[[], object]) -> None:
+    """Do it in a process that is killed before it replaces the file of that name."""
+    replace = os.replace
 
     def replace_or_die(source: Path, target: Path) -> None:
-        if target.name == named and target.exists():
+        if target.name == named:
             os.kill(os.getpid(), signal.SIGKILL)
         replace(source, target)
 
-    monkeypatch.setattr(os, "replace", replace_or_die)
     child = os.fork()
     if child == 0:
-        store.move_ref("corpus", "live", None, first, "promoted")
+        os.replace = replace_or_die  # type: ignore[assignment]
+        work()
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
-    assert store.ref("corpus", "live") is None
-    assert [entry["new"] for entry in store.history("corpus")] == [first]
-    assert store.refs("corpus") == {}
+
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize("named", FILES_OF_A_MOVE)
+def test_a_move_is_in_the_history_before_it_is_made_and_the_next_one_finishes_or_undoes_it(
+    store: Store, named: str, is_first: bool
+) -> None:
+    first, second, third = (commit_text(store, text) for text in (b"1", b"2", b"3"))
+    old = None if is_first else first
+    if not is_first:
+        store.move_ref("corpus", "live", None, first, "built")
+    killed_before(store, named, lambda: store.move_ref("corpus", "live", old, second, "promoted"))
+
+    is_made = named != "live"
+    expected = second if is_made else old
+    assert store.ref("corpus", "live") == expected
+    assert [entry["new"] for entry in store.history("corpus")][-1] == second
     assert fsck(store) == []
+    store.move_ref("corpus", "other", None, third, "built")
+    assert store.ref("corpus", "live") == expected
+    moves = [entry["new"] for entry in store.history("corpus") if entry["ref"] == "live"]
+    assert moves == [each for each in (None if is_first else first, second if is_made else None) if each]
+    store.move_ref("corpus", "live", expected, third, "promoted")
+    assert store.ref("corpus", "live") == third
+    assert fsck(store) == []
+
+
+@pytest.mark.parametrize("named", FILES_OF_A_MOVE[1:])
+def test_a_ref_that_is_being_removed_is_gone_or_there_after_a_kill(store: Store, named: str) -> None:
+    first = commit_text(store, b"1")
+    store.move_ref("corpus", "live", None, first, "built")
+    killed_before(store, named, lambda: store.remove_ref("corpus", "live", "a test"))
+
+    assert fsck(store) == []
+    assert store.ref("corpus", "live") is None
+    store.move_ref("corpus", "live", None, first, "built")
+    assert fsck(store) == []
+
+
+def test_an_older_version_of_a_ref_is_damage_that_readers_and_fsck_report_and_the_next_move_mends(store: Store) -> None:
+    first, second = commit_text(store, b"1"), commit_text(store, b"2")
+    live = store.root / "refs" / "corpus" / "live"
+    store.move_ref("corpus", "live", None, first, "built")
+    older = live.read_bytes()
+    store.move_ref("corpus", "live", first, second, "promoted")
+    live.write_bytes(older)
+
+    with pytest.raises(DamagedError, match=f"it is at {first[:12]}; expected {second[:12]}"):
+        store.ref("corpus", "live")
+    (problem,) = fsck(store)
+    assert problem.startswith("ref corpus/live: it is at")
+    with pytest.raises(DamagedError, match="ref corpus/live"):
+        reclaim(store)
+    store.move_ref("corpus", "live", store.ref_text("corpus", "live"), second, "promoted")
+    assert store.ref("corpus", "live") == second
+    assert fsck(store) == []
+
+
+@pytest.mark.parametrize("head", ["promotions.head", "withdrawals.head"])
+def test_an_older_ref_beside_an_older_head_is_damage(store: Store, head: str) -> None:
+    """The history then ends as after a kill before the ref was written, but another head names its last line."""
+    first, second = commit_text(store, b"1"), commit_text(store, b"2")
+    store.move_ref("corpus", "live", None, first, "built")
+    paths = [store.root / "refs" / "corpus" / "live", store.root / "log" / head]
+    older = [path.read_bytes() for path in paths]
+    store.move_ref("corpus", "live", first, second, "promoted")
+    for path, content in zip(paths, older, strict=True):
+        path.write_bytes(content)
+
+    with pytest.raises(DamagedError):
+        store.ref("corpus", "live")
+    assert fsck(store)
+
+
+def test_a_ref_that_was_removed_is_not_put_back(store: Store) -> None:
+    first = commit_text(store, b"1")
+    store.move_ref("corpus", "live", None, first, "built")
+    path = store.root / "refs" / "corpus" / "live"
+    before = path.read_bytes()
+    store.remove_ref("corpus", "live", "a test")
+    path.write_bytes(before)
+
+    with pytest.raises(DamagedError, match="expected nothing"):
+        store.ref("corpus", "live")
+
+
+def _move_to_and_fro(root: str, one: str, other: str) -> None:
+    store = Store(Path(root))
+    for number in range(60):
+        old, new = (one, other) if number % 2 else (other, one)
+        store.move_ref("corpus", "live", old, new, "race")
+
+
+def test_a_reader_beside_a_writer_reads_no_move_half_made(store: Store) -> None:
+    one, other = commit_text(store, b"1"), commit_text(store, b"2")
+    store.move_ref("corpus", "live", None, other, "built")
+    child = multiprocessing.get_context("spawn").Process(
+        target=_move_to_and_fro, args=(str(store.root), one, other), daemon=True
+    )
+    child.start()
+    while child.is_alive():
+        assert store.ref("corpus", "live") in (one, other)
+        assert list(store.bad_refs()) == []
+    assert child.exitcode == 0
 
 
 def test_a_ref_that_was_deleted_or_put_in_another_place_is_named_and_nothing_is_collected(store: Store) -> None:

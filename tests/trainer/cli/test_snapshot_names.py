@@ -1,9 +1,12 @@
 """Names of snapshots: refs, ids, mixtures with weights and refs to follow, and the combinations that are refused."""
 
+from functools import partial
+
 import pytest
 
 from pipeline.core.errors import MissingError, ParamsError
 from pipeline.store.checked_text import write_value
+from pipeline.store.log import PROMOTIONS
 from pipeline.store.store import Store
 from trainer.cli.snapshot_names import ResolvedSnapshots, resolve_snapshots
 
@@ -13,8 +16,10 @@ ONE, OTHER = "1" * 64, "2" * 64
 @pytest.fixture
 def named(store: Store) -> Store:
     """A store of two corpora, one of which has a candidate too."""
+    store.prepare()
     for corpus, name, snapshot_id in (("a", "live", OTHER), ("a", "candidate", ONE), ("b", "live", ONE)):
-        write_value(store.root, f"refs/{corpus}/{name}", snapshot_id)
+        move = {"corpus": corpus, "ref": name, "old": None, "new": snapshot_id, "reason": "a test"}
+        store.append(PROMOTIONS, move, partial(write_value, store.root, f"refs/{corpus}/{name}", snapshot_id))
     return store
 
 
