@@ -187,7 +187,7 @@ class Log(Locks):
         return self.root / "verdicts" / f"{object_id}.json"
 
     def _accept(self) -> None:
-        """Chain the lines of all logs anew, and write heads that name no others until all are written."""
+        """Write the lines of all logs chained anew, and heads that name no others until all are written."""
         ends = {log: self._chained_anew(log) for log in LOGS}
         for log, end in ends.items():
             self._write_head(log, Head(end, {}))
