@@ -174,7 +174,7 @@ def _built(planted: Planted) -> dict[str, str]:
         f"-DKEY_OF_SERVICE={planted.secret('definition')}",
         f'-DWHO="{planted.mail("definition")}"',
         f"-DWHERE={planted.home('definition')}",
-        f"-DLONG={planted.secret('long')}:" + "x " * 1_500,
+        f"-DLONG={planted.secret('long')}" + "x" * 3_000,
         f"-I{planted.home('root')}/include",
         f"-Iinclude/{planted.secret('root')}",
         "@flags.rsp",

@@ -16,6 +16,7 @@ from pipeline.stages.normalize.scrub.addresses.home_folders import find_home_fol
 from pipeline.stages.normalize.scrub.addresses.network_addresses import find_network_addresses
 from pipeline.stages.normalize.scrub.credentials.passwords import find_passwords
 from pipeline.stages.normalize.scrub.credentials.random_literals import find_random_literals
+from pipeline.stages.normalize.scrub.credentials.service_credentials import find_service_credentials
 from pipeline.stages.normalize.scrub.credentials.text_credentials import find_text_credentials
 from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.stages.normalize.scrub.private_keys import find_private_keys
@@ -56,6 +57,7 @@ DETECTORS = Registry(
     Detector("token", find_tokens, "secret", is_repeated=True),
     Detector("password", find_passwords, "secret", is_repeated=True),
     Detector("text-credential", find_text_credentials, "secret", is_repeated=True),
+    Detector("service-credential", find_service_credentials, "secret", is_repeated=True),
     Detector("tool-secret", find_tool_secrets, "secret", is_repeated=True),
     Detector("random-literal", find_random_literals, "secret", is_repeated=True),
     Detector("email", find_emails, "email", "redact_emails", stays_in_license_header=True),

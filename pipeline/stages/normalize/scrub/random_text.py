@@ -16,23 +16,39 @@ _BIGRAMS = """
 _COMMON_BIGRAMS = frozenset(_BIGRAMS.split())
 _MAX_WORDY = 0.3
 """Share of common pairs from which a text is made of words: of 30 random characters one text in 100 000 has it."""
-_FILLER = re.compile(
-    r"example|sample|placeholder|dummy|your|redacted|insert|replace|changeme|change_me|secret_?here|(?:token|key)_?here"
-    r"|(.)\1{7}|xxxx|0000000|\.\.\.|\*\*\*",
+_FILLER_WORD = re.compile(
+    r"example|sample|placeholder|dummy|your|redacted|insert|replace|changeme|change_me|secret_?here|(?:token|key)_?here",
     re.IGNORECASE,
 )
-
+_FILLER_RUN = re.compile(r"(.)\1{7}|xxxx|0000000|\.\.\.|\*\*\*", re.IGNORECASE)
+_MIN_BEFORE_RUN, _MIN_DISTINCT_BEFORE_RUN = 16, 10
 _UUID = re.compile(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _RANDOM = re.compile(r"[A-Za-z0-9+/=_.\-]{16,}")
 _RUNS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _SEPARATORS = re.compile(r"[-_./+=]+")
-_MIN_DISTINCT, _MIN_SEGMENT, _MIN_LETTERS = 8, 10, 20
+_MIN_DISTINCT, _MIN_SEGMENT, _MIN_MEAN_SEGMENT, _MIN_LETTERS = 8, 10, 6, 20
 _MAX_RUN, _MAX_RUN_OF_ONE_CASE = 2.9, 3.6
 
 
 def is_filler(value: str) -> bool:
-    """Return whether a value stands for a secret in documentation: one character repeated, or such a word."""
-    return len(set(value)) < min(6, len(value)) or _FILLER.search(value) is not None
+    """Return whether a value stands for a secret in documentation: one character repeated, or such a word.
+
+    What repeats after random characters is a margin that they are glued to.
+    """
+    if len(set(value)) < min(6, len(value)) or any(map(_is_written, _FILLER_WORD.finditer(value))):
+        return True
+    run = _FILLER_RUN.search(value)
+    return run is not None and not _is_generated(value[: run.start()])
+
+
+def _is_written(word: re.Match[str]) -> bool:
+    """Return whether a word has the capitals of one: random letters that spell it have not."""
+    return word[0].islower() or word[0].isupper() or word[0].istitle()
+
+
+def _is_generated(value: str) -> bool:
+    is_varied = len(value) >= _MIN_BEFORE_RUN and len(set(value)) >= _MIN_DISTINCT_BEFORE_RUN
+    return is_varied and not is_in_order(value) and not is_wordy(value)
 
 
 def is_wordy(value: str) -> bool:
@@ -60,7 +76,8 @@ def is_random(value: str) -> bool:
     has_digit, is_mixed = any(map(str.isdigit, value)), value.lower() != value and value.upper() != value
     if not has_digit and not (is_mixed and len(value) >= _MIN_LETTERS):
         return False
-    is_dotted = max(map(len, _SEPARATORS.split(value))) < _MIN_SEGMENT
+    segments = _SEPARATORS.split(value)
+    is_dotted = max(map(len, segments)) < _MIN_SEGMENT or len(value) < _MIN_MEAN_SEGMENT * len(segments)
     max_run = _MAX_RUN if is_mixed and has_digit else _MAX_RUN_OF_ONE_CASE
     return not is_dotted and mean_run <= max_run and wordiness <= (0.15 if mean_run > max_run - 0.5 else 0.25)
 

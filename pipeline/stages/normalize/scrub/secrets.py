@@ -15,6 +15,7 @@ from detect_secrets.plugins.softlayer import SoftlayerDetector
 
 from pipeline.stages.normalize.scrub.credentials.passwords import find_passwords
 from pipeline.stages.normalize.scrub.credentials.random_literals import find_random_literals
+from pipeline.stages.normalize.scrub.credentials.service_credentials import find_service_credentials
 from pipeline.stages.normalize.scrub.credentials.text_credentials import find_text_credentials
 from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.stages.normalize.scrub.hits import condition, hit_lines
@@ -43,6 +44,7 @@ FINDERS: tuple[Callable[[str], Iterable[Finding]], ...] = (
     find_tokens,
     find_passwords,
     find_text_credentials,
+    find_service_credentials,
     find_tool_secrets,
     find_random_literals,
 )

@@ -13,8 +13,11 @@ from pipeline.stages.normalize.scrub.token_shapes import TOKEN_SHAPES, TokenShap
 
 _MIN_JUDGED_BODY = 12
 """Characters from which a body is judged by itself, and not together with its head."""
+_NOT_FOR_CERTAIN = re.compile(r"(?i)x{4}|0{7}|\*{3}|your|example|-token-")
 _NUM_CHARACTERS_BEFORE = 16
 _NUM_CHARACTERS_OF_TOKEN = 80
+_MARGIN_AFTER = re.compile(r"([A-Za-z0-9])\1{7}")
+"""One character repeated: it may be glued to a token, and is no part of it."""
 _ESCAPE_BEFORE = re.compile(
     r"(?:\\(?:[abefnrtv]|[0-7]{1,3}|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})|%[0-9A-Fa-f]{2}"
     r"|%[-+ #0]*[0-9*]{0,4}(?:\.[0-9*]{0,4})?(?:hh|ll|[hlqjzt])?[a-zA-Z])\Z"
@@ -63,13 +66,15 @@ def _span(text: str, shape: TokenShape, before: re.Pattern[str] | None, match: r
     if shape.is_word and not _stands_alone(text, start, end):
         return None
     judged = match["body"] if len(match["body"]) >= _MIN_JUDGED_BODY else text[start:end]
-    if is_filler(judged) or is_wordy(judged):
+    if not shape.is_certain and (is_filler(judged) or is_wordy(judged)):
+        return None
+    if shape.is_certain and _NOT_FOR_CERTAIN.search(judged):
         return None
     return (match.start("body") if shape.is_named else start), end
 
 
 def _stands_alone(text: str, start: int, end: int) -> bool:
-    if text[end : end + 1].isalnum():
+    if text[end : end + 1].isalnum() and _MARGIN_AFTER.match(text, end) is None:
         return False
     before = text[max(0, start - _NUM_CHARACTERS_BEFORE) : start]
     return not before[-1:].isalnum() or _ESCAPE_BEFORE.search(before) is not None

@@ -81,7 +81,8 @@ def _members(parts: Any) -> list[str]:
     return found
 
 
-def _examples(kind: str) -> list[tuple[str, str]]:
+def gitleaks_examples(kind: str) -> list[tuple[str, str]]:
+    """Each example of a kind, `true` or `false`, with its rule."""
     return [
         (rule, text)
         for rule, examples in EXAMPLES["examples"].items()
@@ -91,7 +92,7 @@ def _examples(kind: str) -> list[tuple[str, str]]:
 
 
 def test_every_true_example_is_found_by_its_rule() -> None:
-    examples = _examples("true")
+    examples = gitleaks_examples("true")
     missed = [
         f"{rule}: {index}"
         for index, (rule, text) in enumerate(examples)
@@ -102,7 +103,7 @@ def test_every_true_example_is_found_by_its_rule() -> None:
 
 
 def test_no_false_example_is_found_by_its_rule() -> None:
-    examples = _examples("false")
+    examples = gitleaks_examples("false")
     found = [
         f"{rule}: {index}"
         for index, (rule, text) in enumerate(examples)

@@ -21,13 +21,14 @@ _IPV6 = re.compile(r"(?<![\w:.])[23][0-9a-fA-F]{3}:(?:[0-9a-fA-F]{0,4}:){1,6}[0-
 _CAN_HOLD_ADDRESS = re2.compile(r"[0-9]\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]|[23][0-9a-fA-F]{3}:[0-9a-fA-F]{0,4}:")
 _NUMBERED = re.compile(
     r"(?:version|(?<![a-z])ver(?![a-z])|(?<![a-z])v\.?\s*\Z|\brev|release|section|(?<![a-z])sect?(?![a-z])|chapter|clause|paragraph|§"
-    r"|(?<![a-z])(?:rfc|iso|iec|ieee|ansi|itu|oid|table|figure|fig|step|item|build|update|firmware|driver|since|api|sdk|abi|std"
-    r"|c(?:89|99|11|17|2[0-9])|c\+\+[0-9]{2}|[a-z0-9]{2,}[- ]?standard|draft|appendix|annex)(?![a-z])|\.so\.)",
+    r"|(?<![a-z])(?:rfc|iso|iec|ieee|ansi|itu|spec|specs|specification|table|figure|fig|step|item|build|update|firmware|driver|since|api|sdk|abi|std"
+    r"|c(?:89|99|11|17|2[0-9])|c\+\+[0-9]{2}|[a-z0-9]{2,}[- ]?standard|draft|appendix|annex)(?![a-z])"
+    r"|oid(?![a-z])|802\.[0-9]|\.so\.)",
     re.IGNORECASE,
 )
 _OF_NETWORKS = re.compile(
     r"(?<![a-z])(?:ip(?:v4)?|addr\w*|inet\w*|host\w*|server\w*|peer|client|dns|ping|connect\w*|bind|listen\w*|gateway|route|proxy|network"
-    r"|subnet|socket|port|remote|endpoint|url|https?|tcp|udp|ssh|ntp|resolver|nameserver)(?![a-z])|://|@",
+    r"|subnet|socket|port|remote|endpoint|url|https?|tcp|udp|ssh|ntp|resolver|nameserver)(?![a-z])|://|@\Z",
     re.IGNORECASE,
 )
 _PRODUCT = re.compile(r"[A-Za-z][\w.+-]{0,40}/\Z")
@@ -37,7 +38,7 @@ _COMMENT_MARGIN = re.compile(r"[\s/*!<#\[(]*\Z")
 _TITLE = re.compile(r" +[A-Z\[`]|[\])] +\w|\]")
 _RESOLVERS = frozenset(("8.8.8.8", "8.8.4.4", "1.1.1.1", "9.9.9.9", "4.4.4.4", "4.2.2.2"))
 """Public resolvers, whose numbers are small and which no section has."""
-_MAX_SECTION_NUMBER = 40
+_MAX_SECTION_NUMBER = 60
 _NUM_CONTEXT_CHARACTERS = 160
 
 
@@ -75,7 +76,9 @@ def _is_numbering(text: str, match: re.Match[str]) -> bool:
     if not is_url and (_PRODUCT.search(before) or _LIBRARY.search(before)):
         return True
     numbers = [int(number) for number in match[0].split(".")]
-    if numbers[:3] in ([1, 2, 840], [1, 3, 6], [2, 5, 29], [2, 16, 840]):
+    if len(set(numbers)) == 1 and match[0] not in _RESOLVERS:
+        return True
+    if numbers[:3] in ([1, 2, 840], [1, 3, 6], [2, 5, 4], [2, 5, 29], [2, 16, 840], [1, 2, 3]):
         return True
     are_small = max(numbers) <= _MAX_SECTION_NUMBER and match[0] not in _RESOLVERS
     is_bracketed = before.endswith("[") and text[match.end() : match.end() + 1] == "]"

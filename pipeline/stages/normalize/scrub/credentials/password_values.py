@@ -19,11 +19,12 @@ _DUMMIES_WORDS = """
     plain plaintext login auth creds cred public private todo fixme tbd n/a ascii utf8 utf-8 utf-16 utf16 hex base64
     json xml yaml name id type size length file path hash md5 sha1 sha256 sha512 password1 passphrase1 mypassword
     yourpassword your_password your-password secretpassword supersecret mysecret my_secret somepassword some_password
+    wrong right correct incorrect invalid valid
     pass123 asdf qwerty 1234 12345 123456 xxxx abcd abc123 pass1 pass2 user1 test123 testpassword
 """
 _DUMMIES = frozenset(_DUMMIES_WORDS.split())
 _TEMPLATE = re.compile(
-    r"\A<[^>]*>\Z|<redacted-|\$\{|\$\(|\A\$[A-Za-z_]|\{\{|\A\{[^}]*\}\Z|\A%[A-Za-z_]+%?\Z|%[-+0-9.*l]{0,6}[sdiuxXcplf](?![a-zA-Z0-9])|\A@[A-Za-z_]+@?\Z"
+    r"\A<[^>]*>\Z|<redacted-|\A(?:\{[A-Z_]+\})+\Z|\A%[0-9]|\$\{|\$\(|\A\$[A-Za-z_]|\{\{|\A\{[^}]*\}\Z|\A%[A-Za-z_]+%?\Z|%[-+0-9.*l]{0,6}[sdiuxXcplf](?![a-zA-Z0-9])|\A@[A-Za-z_]+@?\Z"
     r"|\A\[[^\]]*\]\Z|\A\([^)]*\)\Z|\A%[({]|\A(.)\1*\Z|[xX*]{4,}|\.\.\.|…"
     r"|(?:your|change[_-]?(?:me|this|it)|example|placeholder|dummy|redacted|replace[_-]?|insert|[_-]here\b|<|to-?do)",
     re.IGNORECASE,
@@ -36,7 +37,7 @@ _NAME_LIKE = re.compile(r"[A-Za-z_][A-Za-z]*(?:(?:[_.:/ -]|::|->)+[A-Za-z]+)*[:=
 _CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 _CAMEL = re.compile(r"[a-z]+(?:[A-Z][a-z]+)+|(?:[A-Z][a-z]+){2,}")
 _NOT_A_VALUE = re.compile(
-    r"\A(?:[./~\\]|[A-Za-z]:[\\/]|--?[A-Za-z])|://|\\[wdsSWDb]|\(\?|\.\*|\[\^|[:(,]\Z|\A[\w-]{1,20}=\Z|\A\W+\Z|\A[\d.,:\s]{0,3}\Z|\A0x[0-9a-fA-F]{1,8}\Z"
+    r"\A(?:[./~\\]|[A-Za-z]:[\\/]|--?[A-Za-z])|://|\\[wdsSWDb]|\(\?|\.\*|\[\^|[:(,]\Z|\A[\w-]{1,20}=\Z|\A\W+\Z|\A[\d.,:\s]{0,3}\Z|\A[0-9]+(?:\.[0-9]+){2,}\Z|\A[;&]|[;&]\w+=\Z|\A\w+=[\w.]*;|[A-Za-z]%20|\A0x[0-9a-fA-F]{1,8}\Z"
     r"|\.(?:txt|pem|key|crt|cer|json|xml|ini|cfg|conf|h|c|cc|cpp|hpp|py|js|html?|md|ya?ml|toml|log|dat|bin|db|so|dll|exe|p12|pfx|jks|kdbx)\Z",
     re.IGNORECASE,
 )
@@ -46,6 +47,8 @@ _FUNCTION_WORD = re.compile(
     re.IGNORECASE,
 )
 _HEXADECIMAL = re.compile(r"(?i)(?:0x)?[0-9a-f]+")
+_UUID = re.compile(r"(?i)[{]?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}[}]?")
+_CALL = re.compile(r"[A-Za-z][\w-]*\([\w, -]*\)")
 _SPECIAL = re.compile(r"[!@#$%^&*?]")
 _LETTERS_AND_DIGITS = re.compile(r"[A-Za-z]+|[0-9]+")
 _MIN_SWITCHES = 3
@@ -63,9 +66,9 @@ def is_given_password(value: str) -> bool:
 
 
 def is_passed_password(value: str) -> bool:
-    """Return whether a value that a call gets beside a password's name is one: names and words are other arguments."""
-    is_name = _NAME_LIKE.fullmatch(value) is not None
-    return is_given_password(value) and not is_name and not any(character.isspace() for character in value)
+    """Return whether a value that a call gets beside a password's name is one: names, words and UUIDs are other arguments."""
+    is_other = _NAME_LIKE.fullmatch(value) or _UUID.fullmatch(value)
+    return is_given_password(value) and not is_other and not any(character.isspace() for character in value)
 
 
 def looks_fair(value: str) -> bool:
@@ -88,6 +91,20 @@ def looks_like_password(value: str) -> bool:
     return is_mixed and num_kinds >= 3
 
 
+def is_defined_password(value: str) -> bool:
+    """Return whether a value that a macro stands for is a password: one word in capitals is a constant of an interface."""
+    return is_given_password(value) and not (value.isalpha() and value.isupper())
+
+
+def looks_like_password_in_call(value: str) -> bool:
+    """Return whether an argument of a call that is named after passing looks like a password: no number, path or escape."""
+    return (
+        looks_like_password(value)
+        and _HEXADECIMAL.fullmatch(value) is None
+        and re.search(r"[/%]|\.[a-z]{1,4}\Z", value) is None
+    )
+
+
 def looks_like_password_in_test(value: str) -> bool:
     """Return whether a value looks like a password beside a cipher's vectors, which are hexadecimal numbers."""
     return looks_like_password(value) and _HEXADECIMAL.fullmatch(value) is None
@@ -103,6 +120,19 @@ def holds_login(value: str) -> bool:
     return decoded.isprintable() and bool(user) and is_possible(password)
 
 
+def is_text_in_base64(value: str) -> bool:
+    """Return whether a value is printable text in base64: of random bytes nearly none is."""
+    try:
+        return base64.b64decode(value + "=" * (-len(value) % 4), validate=True).decode("ascii").isprintable()
+    except (binascii.Error, ValueError):
+        return False
+
+
+def looks_like_key(value: str) -> bool:
+    """Return whether the value of a header that says so is a key: letters and digits, or a UUID."""
+    return is_possible(value) and any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+
+
 def is_possible(value: str) -> bool:
     """Return whether a value may be a password: no placeholder, format, path, constant or word of documentation."""
     return (
@@ -111,6 +141,7 @@ def is_possible(value: str) -> bool:
         and _TEMPLATE.search(value) is None
         and _NOT_A_VALUE.search(value) is None
         and _CONSTANT.fullmatch(value) is None
+        and _CALL.fullmatch(value) is None
         and not is_in_order(value)
         and "\n" not in value
     )

@@ -15,10 +15,12 @@ from pipeline.stages.normalize.scrub.credentials.password_names import (
     name_strength,
 )
 from pipeline.stages.normalize.scrub.credentials.password_values import (
+    is_defined_password,
     is_given_password,
     is_passed_password,
     looks_fair,
     looks_like_password,
+    looks_like_password_in_call,
     looks_like_password_in_test,
 )
 from pipeline.stages.normalize.scrub.finding import Finding
@@ -35,7 +37,7 @@ _NAME_PART = re.compile(NAME_PART)
 _NAME = re.compile(r"(?:->|[\w.\-$]){1,120}")
 _AFTER_NAME = re.compile(
     r"""(?P<closed>\\{0,3}["'`])?[\s)\]]{0,3}(?:\[[^\]\n]{0,24}\])?[\s)]{0,3}"""
-    r"""(?P<operator>=>|:=|[=!]==?|\+?=|::?|,|<<|\(|\{|(?:value|content)\s?=|(?=\s)|(?=["'LuUR]))"""
+    r"""(?P<operator>=>|:{1,3}=|[=!]==?|[+.?]?=|::?|,|<<|\(|\{|(?:value|content)\s?=|(?=\s)|(?=["'LuUR]))"""
     rf"{_BLANK}(?P<condition>[^;,\"'`\n?]{{0,60}}\?\s{{0,4}})?"
     r"(?P<calls>(?:(?:[A-Za-z_][\w:.]{0,60}(?:<[\w:<>, *]{0,60}>)?)?\s{0,2}[({]\s{0,2}){0,3})"
     r"(?P<arguments>(?:[\w.&*>\-\[\]]{1,40}\s{0,2},\s{0,2}){0,4})"
@@ -61,6 +63,8 @@ _SETTERS = frozenset(_SETTERS_WORDS.split())
 _OF_A_CIPHER = re.compile(
     r"(?i)(?<![a-z])(?:nonce|iv|plain_?text|cipher_?text|aad|tag|msg|message|digest|expected|vectors?|mac|salt|hmac|aes|sip_?hash)(?![a-z])"
 )
+_VERB = re.compile(r"(?i)(?:\A|_|[a-z](?=P))pass\Z")
+_MACRO_BEFORE = re.compile(r"\"\s{0,8}\Z")
 _REACH = 300
 _DEFINED = re.compile(r"#[ \t]*define[ \t]+\Z")
 _DECLARED = re.compile(r"\w[\w:<>]*[&*]?\s+[&*]?\Z")
@@ -102,6 +106,8 @@ def _after(text: str, name: re.Match[str]) -> Iterator[Finding]:
     after = _AFTER_NAME.match(text, name.end()) if strength else None
     if after is None or (after["closed"] and not after["operator"]):
         return
+    if not after["operator"] and _MACRO_BEFORE.search(text, max(0, name.start() - 9), name.start()):
+        return  # a macro between two literals
     literal, is_password = _literal(text, after), _judge(text, name, strength, after)
     for _ in range(_NUM_ARGUMENTS):
         if literal is None:
@@ -120,15 +126,28 @@ def _judge(text: str, name: re.Match[str], strength: NameStrength, after: re.Mat
         return looks_like_password_in_test
     if strength is NameStrength.FAIR:
         return looks_fair
+    if (
+        strength is NameStrength.LIKELY
+        and after["operator"] == "("
+        and _VERB.search(name[0])
+        and not _is_declared(text, name, after)
+    ):
+        return looks_like_password_in_call
     if strength is NameStrength.LIKELY or first in _READERS or any(first_word(each) in _READERS for each in called):
         return looks_like_password
-    introduced = _DEFINED if after["operator"] == "" else _DECLARED
-    is_declared = introduced.search(text, max(0, name.start() - 80), name.start()) is not None
+    is_declared = _is_declared(text, name, after)
     is_call = (
         (after["operator"] in ("(", ",", "<<", "") or after["arguments"]) and first not in _SETTERS and not is_declared
     )
     is_built = all(_CONSTRUCTOR.search(each) for each in called)
+    if is_declared and after["operator"] == "":
+        return is_defined_password
     return is_passed_password if is_call or not is_built else is_given_password
+
+
+def _is_declared(text: str, name: re.Match[str], after: re.Match[str]) -> bool:
+    introduced = _DEFINED if after["operator"] == "" else _DECLARED
+    return introduced.search(text, max(0, name.start() - 80), name.start()) is not None
 
 
 def _is_of_a_cipher(text: str, name: re.Match[str]) -> bool:

@@ -5,13 +5,12 @@ a test's vector, one row of a table, data in base64. Each of these is left, and 
 Hexadecimal literals are digests nearly always: one is a secret only by its name, which `find_passwords` judges.
 """
 
-import base64
-import binascii
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from pipeline.stages.normalize.scrub.credentials.password_values import is_text_in_base64
 from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.stages.normalize.scrub.hits import condition, hit_lines
 from pipeline.stages.normalize.scrub.random_text import is_random
@@ -65,21 +64,13 @@ def _reason(text: str, match: re.Match[str], num_near: int) -> str | None:
         return "hexadecimal, with no name of a secret"
     if num_near > _MAX_ALONE:
         return "one of many: a table or vectors"
-    if len(value) > _MAX_LENGTH or _is_text_in_base64(value):
+    if len(value) > _MAX_LENGTH or is_text_in_base64(value):
         return "data"
     line_end = text.find("\n", match.end())
     around = text[max(0, match.start() - _NUM_CHARACTERS_BEFORE) : match.start()] + text[match.end() : line_end]
     if _KNOWN.search(around) or not (any(map(str.isupper, value)) and any(map(str.islower, value))):
         return "explained by the words beside it"
     return None
-
-
-def _is_text_in_base64(value: str) -> bool:
-    """Return whether a value is printable text in base64: of random bytes nearly none is."""
-    try:
-        return base64.b64decode(value + "=" * (-len(value) % 4), validate=True).decode("ascii").isprintable()
-    except (binascii.Error, ValueError):
-        return False
 
 
 def _num_near(lines: list[int], index: int) -> int:

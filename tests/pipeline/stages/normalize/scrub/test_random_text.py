@@ -26,3 +26,13 @@ def test_names_words_and_alphabets_are_not(value: str) -> None:
 @pytest.mark.parametrize("value", ["xxxxxxxxxxxxxxxxxxxxxxxx", "AKIAIOSFODNN7" + "EXAMPLE", "0000000000000000", "aaaa"])
 def test_fillers_of_documentation_are_recognized(value: str) -> None:
     assert is_filler(value)
+
+
+def test_a_margin_glued_to_random_characters_makes_no_filler_of_them() -> None:
+    assert not is_filler("qR7vLx0PzTk3Wm9B" + "x" * 3_000)
+    assert is_filler("password" + "x" * 3_000)
+
+
+def test_random_letters_that_spell_a_word_are_no_filler() -> None:
+    assert not is_filler("k9yOuRt3" + "LmQ7zXw2")
+    assert is_filler("glpat-your-token-1a2b3c")

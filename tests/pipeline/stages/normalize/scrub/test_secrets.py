@@ -8,9 +8,11 @@ from detect_secrets.core.scan import scan_file
 from detect_secrets.settings import default_settings, get_settings
 
 from pipeline.core.languages import CPP, language_of
+from pipeline.stages.normalize.gitleaks import find_known_secrets
 from pipeline.stages.normalize.params import ScrubParams
 from pipeline.stages.normalize.scrub.scrub import Scrubber
 from pipeline.stages.normalize.scrub.secrets import find_divided_secrets, find_tool_secrets
+from tests.pipeline.stages.normalize.test_gitleaks import gitleaks_examples
 from tests.support.labelled_secrets import tokens
 from tests.support.planted_secrets import lines_by_plugin
 
@@ -55,6 +57,25 @@ def test_the_tool_passes_over_tokens_that_we_find(tmp_path: Path) -> None:
         num_found = len({secret.line_number for secret in scan_file(str(path))})
     assert num_found < 0.9 * len(lines)
     assert sum(scrubbed(line) != line for line in lines) >= 0.99 * len(lines)
+
+
+LEFT_OF_THE_GATE = {
+    "aws-amazon-bedrock-api-key-long-lived": "the word EXAMPLE, repeated",
+    "curl-auth-header": "a user without a password",
+    "curl-auth-user": "braces, as of a template",
+}
+"""Rules of the gate that find something in what is left of one true example, and what that is."""
+
+
+def test_what_the_gate_knows_to_be_a_secret_goes_or_is_listed() -> None:
+    examples = gitleaks_examples("true")
+    with Scrubber(ScrubParams()) as scrubber:
+        left = [
+            rule
+            for rule, text in examples
+            if rule in {found.rule for found in find_known_secrets(scrubber.scrub("a.cpp", text).text)}
+        ]
+    assert sorted(left) == sorted(LEFT_OF_THE_GATE)
 
 
 def test_plugins_of_the_tool_find_what_no_other_detector_names() -> None:

@@ -12,6 +12,7 @@ EMAILS = {
     f"x{AT}host.org,y{AT}host.org": [f"x{AT}host.org", f"y{AT}host.org"],
     f"git{AT}github.com:a/b.git": [f"git{AT}github.com"],
     f"x{AT}host": [],
+    f"curve25519-sha256{AT}openssh.com": [],
     f"{AT}param name.x": [],
     f"memcpy{AT}GLIBC_2.2.5": [],
     f"x{AT}example.com": [],

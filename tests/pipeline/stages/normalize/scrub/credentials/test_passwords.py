@@ -31,6 +31,13 @@ def test_a_literal_that_a_name_calls_a_password_is_found(line: str) -> None:
         'std::string password = "<password>";',
         'log("wrong password: %s", name);',
         'password = getenv("DB_PASSWORD");',
+        'cl_git_pass(oid_from(&id, "06d3fefb8726ab1099acc76e02dfb85e034b2538"));',
+        'expect_decode_pass("foo bar", "foo%20bar%20b4z");',
+        'auto c = "UID=" ORACLE_UID ";PWD=" ORACLE_PWD ";SERVICENAME=" ORACLE_SID;',
+        'auto sequence = kPassword = "{PASSWORD}{ENTER}";',
+        '#define OID_USER_PASSWORD "2.5.4.35"',
+        '#define RAW_SECRET L"TRUNCATE"',
+        'create_password_hash("PBKDF2(SHA-256)");',
     ],
 )
 def test_what_only_speaks_of_a_password_stays(line: str) -> None:

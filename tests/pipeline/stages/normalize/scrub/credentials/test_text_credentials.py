@@ -5,6 +5,14 @@ import pytest
 from pipeline.stages.normalize.scrub.credentials.text_credentials import find_text_credentials
 
 VALUE = "tR4" + "vk9Qz7m"
+PROSE = [
+    " * <<password>  Remove this password from the list of valid ones.",
+    "// valid username / password pair) or an error",
+    "// the mechanics for machine function pass registries.",
+    "    *out_private_key = priv4;",
+    "int require_auth = TLS_CLIENT_AUTH_YES;",
+    "// see http://foo:bar@github.com/x",
+]
 
 
 @pytest.mark.parametrize(
@@ -14,6 +22,12 @@ VALUE = "tR4" + "vk9Qz7m"
         f'connect("Server=db;Uid=ada;Pwd={VALUE};");',
         f"# curl -u ada:{VALUE} https://host.org",
         f"// sshpass -p {VALUE} ssh host",
+        f"  -u developer:{VALUE} \\",
+        f"curl -u ':{VALUE}' https://localhost",
+        f"$ curl --user  'johns:{VALUE}' https://host -w '%{{http_code}}'",
+        f"curl -H 'Authorization:  {VALUE}' https://host",
+        f'// -H "apikey: {VALUE}"',
+        f"<db.password>\n    {VALUE}\n</db.password>",
     ],
 )
 def test_a_password_in_text_is_found(line: str) -> None:
@@ -25,6 +39,8 @@ def test_a_long_line_is_searched_to_its_end() -> None:
     assert VALUE in {line[found.start : found.end] for found in find_text_credentials(line)}
 
 
-@pytest.mark.parametrize("line", ["int password = read_password();", "// the password is read from a file", "a://b:c"])
+@pytest.mark.parametrize(
+    "line", ["int password = read_password();", "// the password is read from a file", "a://b:c", *PROSE]
+)
 def test_prose_and_code_stay(line: str) -> None:
     assert list(find_text_credentials(line)) == []

@@ -1,0 +1,94 @@
+"""Service credentials: values beside the name of a service, in code, configurations and elements of XML.
+
+The name is judged by `service_names.py`. A value must look as keys of services do: a UUID, hexadecimal or random characters,
+long digits; words, names and versions stay.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import re2
+
+from pipeline.stages.normalize.scrub.credentials.password_values import is_possible, looks_like_password
+from pipeline.stages.normalize.scrub.credentials.service_names import ServiceName, service_expression, service_name
+from pipeline.stages.normalize.scrub.finding import Finding
+from pipeline.stages.normalize.scrub.hits import condition, hit_lines
+from pipeline.stages.normalize.scrub.random_text import is_filler, is_random, is_wordy
+
+_OPERATOR = r"(?::{1,3}=|\|\|:|=>|->|[.?+!=]?=|<<|[:>,({]|\s)"
+_BETWEEN = (
+    r"(?:\\{0,3}[\"'`\])]){0,3}[ \t]{0,8}(?:[a-z_]{2,12}[ \t]{1,4})?"
+    + _OPERATOR
+    + r"(?:[A-Za-z_][\w:]{0,30}[({]|[\s({]){0,12}"
+    r"(?:u8|[uUL])?(?:R\"[a-z]{0,8}\(|\\{0,3}[\"'`])?"
+)
+_VALUE = r"[A-Za-z0-9_.+/=~:\-]"
+_NUM_OF_NAME, _MIN_VALUE, _MAX_VALUE = 40, 10, 200
+_BEFORE = re.compile(r"[\w.\-]*\Z")
+_UUID = re.compile(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+_HEXADECIMAL = re.compile(r"(?i)[0-9a-f]{16,128}")
+_DIGITS = re.compile(r"[0-9]{14,40}")
+_PAIR = re.compile(r"[0-9a-f]{8}:[0-9a-f]{8}|[0-9]{5,16}:[A-Za-z0-9_-]{30,40}")
+_PLAIN = re.compile(r"[A-Za-z0-9]{14,}|[A-Za-z0-9_=+/~-]{18,}|[A-Za-z0-9_=+/~.-]{30,}")
+_RUNS = re.compile(r"[A-Za-z]+|[0-9]+")
+_SEPARATORS = re.compile(r"[_.:\-]+")
+_MIN_RUNS, _MIN_DISTINCT = 3, 7
+_END = frozenset("\"'`;,<>)}]&\\ \t\r\n")
+
+
+def find_service_credentials(text: str) -> Iterator[Finding]:
+    """Yield the values beside the names of services that look like their keys."""
+    for start, end in hit_lines(text, _condition()):
+        following = text.find("\n", end + 1) if _continues(text, end) else end
+        region = text[start : following if following >= 0 else len(text)]
+        for match in _expression().finditer(region):
+            yield from _judged(region, start, match)
+
+
+def _continues(text: str, end: int) -> bool:
+    """Return whether a line ends before its value: the next one has it then."""
+    return text[end - 1 : end] in (">", "=", ":", "(", "{", ",", "\\")
+
+
+def _judged(region: str, offset: int, match: Any) -> Iterator[Finding]:
+    (name_start, name_end), (start, end) = match.span(1), match.span(2)
+    before = _BEFORE.search(region, max(0, name_start - _NUM_OF_NAME), name_start)
+    name = (before[0] if before else "") + region[name_start:name_end]
+    while end > start and region[end - 1] in ".:":
+        end -= 1
+    strength = service_name(name)
+    if strength and region[end : end + 1] in ("", *_END) and _is_key(region[start:end], strength):
+        yield Finding(offset + start, offset + end, region[start:end])
+
+
+def _is_key(value: str, strength: ServiceName) -> bool:
+    """Return whether a value looks like the key of a service. With a word of credentials beside it, less is asked of it."""
+    if len(value) < _MIN_VALUE or is_filler(value):
+        return False
+    if _PAIR.fullmatch(value):
+        return True
+    if _UUID.fullmatch(value) or _DIGITS.fullmatch(value):
+        return strength is ServiceName.OF_CREDENTIAL
+    if _HEXADECIMAL.fullmatch(value) and not value.isdigit() and not value.isalpha():
+        return strength is ServiceName.OF_CREDENTIAL or len(value) > 30
+    if is_wordy(value) or "://" in value or value.startswith(("/", ".", "-")):
+        return False
+    if strength is ServiceName.OF_SERVICE:
+        return is_random(value)
+    most_runs = max(len(_RUNS.findall(segment)) for segment in _SEPARATORS.split(value))
+    is_mixed = most_runs >= _MIN_RUNS and len(set(value)) >= _MIN_DISTINCT
+    return (is_mixed and _PLAIN.fullmatch(value) is not None) or (is_possible(value) and looks_like_password(value))
+
+
+@cache
+def _condition() -> Any:
+    return condition(rf"(?i:{service_expression()})[\w.\-]{{0,{_NUM_OF_NAME}}}{_BETWEEN}{_VALUE}{{{_MIN_VALUE}}}")
+
+
+@cache
+def _expression() -> Any:
+    return re2.compile(
+        rf"((?i:{service_expression()})[\w.\-]{{0,{_NUM_OF_NAME}}}){_BETWEEN}({_VALUE}{{{_MIN_VALUE},{_MAX_VALUE}}})"
+    )
