@@ -186,7 +186,7 @@ C_NODES = NodeTypes(
 )
 """Node types of both grammars: those of C are a part of those of C++."""
 C_INCLUDES = Includes(
-    re.compile(rb"#[ \t]*include[ \t]*(<[^>\n]+>|\"[^\"\n]+\")"), "#include", "pipeline.lexing.c_files:resolve_include"
+    re.compile(rb"#[ \t]*include[ \t]*(<[^<>\n]+>|\"[^\"\n]+\")"), "#include", "pipeline.lexing.c_files:resolve_include"
 )
 
 C = Language(

@@ -22,6 +22,7 @@ from typing import Annotated, Any, ClassVar, Protocol, TypeVar
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from pipeline.core.errors import PinError
+from pipeline.core.globs import MAX_NUM_CHARACTERS
 from pipeline.core.languages import LANGUAGES
 from pipeline.core.params import Params
 from pipeline.core.registry import Named
@@ -74,6 +75,13 @@ class SourcePin(Params):
     """Fields that say where the bytes are found, not which bytes they are."""
     revision_field: ClassVar[str]
     """The field that holds the revision."""
+
+    @model_validator(mode="after")
+    def _has_short_globs(self) -> "SourcePin":
+        for globs in (self.include, self.exclude):
+            if sum(map(len, globs)) > MAX_NUM_CHARACTERS:
+                raise ValueError(f"globs of at most {MAX_NUM_CHARACTERS} characters together")
+        return self
 
     @model_validator(mode="after")
     def _has_valid_bands(self) -> "SourcePin":

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 from pipeline.core.errors import ParamsError
-from pipeline.core.globs import any_of
+from pipeline.core.globs import Globs
 
 _LICENSE_STEMS = frozenset({"license", "licence", "copying", "unlicense", "notice"})
 _METADATA_NAMES = frozenset({"PKG-INFO", "REUSE.toml"})
@@ -27,17 +27,17 @@ class Selection:
 
     def accepts(self, path: str) -> bool:
         """Return whether the file at `path`, relative to the source's root, is selected."""
-        if self.exclude and self._exclude_pattern.fullmatch(path):
+        if self.exclude and self._excluded.match_any(path):
             return False
-        return not self.include or bool(self._include_pattern.fullmatch(path)) or is_license_evidence(path)
+        return not self.include or self._included.match_any(path) or is_license_evidence(path)
 
     @cached_property
-    def _include_pattern(self) -> re.Pattern[str]:
-        return any_of(self.include)
+    def _included(self) -> Globs:
+        return Globs(self.include)
 
     @cached_property
-    def _exclude_pattern(self) -> re.Pattern[str]:
-        return any_of(self.exclude)
+    def _excluded(self) -> Globs:
+        return Globs(self.exclude)
 
 
 def is_license_evidence(path: str) -> bool:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.core.globs import any_of
+from pipeline.core.globs import Globs
 from pipeline.core.records import DuplicateRecord, Split, UInt32
 from pipeline.core.schema import OwnText, PathText, stored
 from pipeline.stages.normalize.duplicates.minhash_bands import find_buckets
@@ -131,7 +131,7 @@ class Upstreams:
 
     def __init__(self, named: Mapping[str, Mapping[str, str]], files: Iterable[ComparedDocument]) -> None:
         self._globs = {
-            source: [(any_of([glob]), upstream) for glob, upstream in named[source].items()] for source in named
+            source: [(Globs([glob]), upstream) for glob, upstream in named[source].items()] for source in named
         }
         self._wanted = {(upstream, file.name) for file in files if (upstream := self._upstream_of(file)) is not None}
 
@@ -144,7 +144,7 @@ class Upstreams:
 
     def _upstream_of(self, file: ComparedDocument) -> str | None:
         globs = self._globs.get(file.source, ())
-        return next((upstream for pattern, upstream in globs if pattern.fullmatch(file.path)), None)
+        return next((upstream for glob, upstream in globs if glob.match_any(file.path)), None)
 
 
 def duplicate_record(

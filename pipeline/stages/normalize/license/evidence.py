@@ -65,6 +65,7 @@ class SourceEvidence:
         self._sidecars = {path: content for path, content in files.items() if path.endswith(".license")}
         self._annotations, self._broken = _read_annotations(files)
         self._texts = _license_texts(files)
+        self._paths = _paths_by_folder(self._texts)
         self._vendored_roots = frozenset(vendored_roots)
         self._folders: dict[str, FolderTexts] = {}
         self.package = _package_statement(files, declared_license)
@@ -112,7 +113,7 @@ class SourceEvidence:
         root = vendored_root(path, self._vendored_roots)
         for folder in map(str, PurePosixPath(path).parents):
             if folder not in self._folders:
-                self._folders[folder] = _read_folder(folder, self._texts)
+                self._folders[folder] = _read_folder(folder, self._paths.get(folder, []), self._texts)
             if self._folders[folder].paths:
                 return self._folders[folder]
             if folder == root:
@@ -134,9 +135,16 @@ def expression_ids(expressions: Iterable[str]) -> set[str]:
     return set(re.findall(r"[\w.+-]+", " ".join(expressions))) - {"AND", "OR", "WITH"}
 
 
-def _read_folder(folder: str, texts: Mapping[str, str]) -> FolderTexts:
+def _paths_by_folder(paths: Iterable[str]) -> dict[str, list[str]]:
+    """Return the paths directly in each folder, in their order."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(paths):
+        found.setdefault(str(PurePosixPath(path).parent), []).append(path)
+    return found
+
+
+def _read_folder(folder: str, here: list[str], texts: Mapping[str, str]) -> FolderTexts:
     """Read the texts directly in `folder`. A notice file counts only if there is no license text."""
-    here = sorted(path for path in texts if str(PurePosixPath(path).parent) == folder)
     paths = [path for path in here if not PurePosixPath(path).name.lower().startswith("notice")] or here
     expressions: list[str] = []
     lines: list[str] = []

@@ -4,7 +4,6 @@ Source: REUSE specification 3.3 (annotations, precedence) and Debian's copyright
 """
 
 import re
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,6 +11,13 @@ from pathlib import PurePosixPath
 from typing import Any
 
 import re2
+
+from pipeline.core.toml_text import parse_toml
+
+MAX_ANNOTATIONS = 2_000
+"""Globs of one file of annotations: each is compared with each path of a source."""
+MAX_GLOB = 1_024
+"""Characters of a glob: a compiled one takes a thousand times its bytes."""
 
 
 class Precedence(StrEnum):
@@ -47,14 +53,16 @@ def read_reuse_toml(path: str, content: bytes) -> list[Annotation]:
     """Read the annotations of a REUSE.toml, in its order. A broken file or entry gives an annotation with its problem."""
     folder = _folder_of(path)
     try:
-        entries = tomllib.loads(content.decode("utf-8-sig")).get("annotations", [])
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        entries = parse_toml(content).get("annotations", [])
+    except ValueError as error:
         return [_broken(folder, path, f"is not TOML ({str(error)[:80]})")]
     if not isinstance(entries, list):
         return [_broken(folder, path, "has no list of annotations")]
     found = []
     for number, entry in enumerate(entries, start=1):
         found += _annotations_of(entry, folder, f"{path}: annotation {number}")
+        if len(found) > MAX_ANNOTATIONS:
+            return [_broken(folder, path, f"has more than {MAX_ANNOTATIONS} globs")]
     return found
 
 
@@ -72,6 +80,11 @@ def _annotations_of(entry: object, folder: str, where: str) -> list[Annotation]:
         problem = "has no path"
     elif not expressions and "SPDX-License-Identifier" in entry:
         problem = "has a license that is not a string"
+    if any(len(glob) > MAX_GLOB for glob in globs):
+        return [_broken(folder, where, f"has a path of more than {MAX_GLOB} characters")]
+    globs = list(dict.fromkeys(globs))
+    if len(globs) > MAX_ANNOTATIONS:
+        return [_broken(folder, where, f"has more than {MAX_ANNOTATIONS} paths")]
     if problem:
         return [_broken(folder, where, problem, glob) for glob in globs or ["**"]]
     precedence = Precedence(str(named))
@@ -92,9 +105,15 @@ def read_dep5(path: str, content: bytes) -> list[Annotation]:
             for match in re.finditer(r"^(\S+?):((?:.*\n?)(?:[ \t]+.*\n?)*)", stanza, re.M)
         }
         expression = fields.get("license", "")
-        for glob in fields.get("files", "").split() if expression else ():
-            where = f"{path}: stanza {number}"
-            found.append(Annotation(folder, _dep5_glob(glob), Precedence.AGGREGATE, (_dep5_expression(stanza),), where))
+        where = f"{path}: stanza {number}"
+        globs = list(dict.fromkeys(fields.get("files", "").split())) if expression else []
+        if any(len(glob) > MAX_GLOB for glob in globs):
+            found.append(_broken(folder, where, f"has a path of more than {MAX_GLOB} characters"))
+            continue
+        stated = (_dep5_expression(stanza),)
+        if len(found) + len(globs) > MAX_ANNOTATIONS:
+            return [_broken(folder, path, f"has more than {MAX_ANNOTATIONS} globs")]
+        found += [Annotation(folder, _dep5_glob(glob), Precedence.AGGREGATE, stated, where) for glob in globs]
     return found
 
 
@@ -130,16 +149,20 @@ def _dep5_expression(stanza: str) -> str:
 
 def _reuse_glob(glob: str) -> Any:
     """Compile a glob: `*` stays inside a folder, `**` crosses folders, a backslash takes the next character literally."""
-    pieces = {r"**": ".*", "*": "[^/]*"}
-    parts = re.findall(r"\\.|\*\*|\*|[^\\*]+|\\", glob)
-    return _compiled(
-        pieces.get(part) or re2.escape(part[1:] if part[:1] == "\\" and part[1:] else part) for part in parts
-    )
+    parts = re.findall(r"\\.|\*+|[^\\*]+|\\", glob)
+    return _compiled(_reuse_piece(part) for part in parts)
+
+
+def _reuse_piece(part: str) -> str:
+    """Return a part of a glob as an expression. More stars than two are two."""
+    if part.startswith("*"):
+        return "[^/]*" if part == "*" else ".*"
+    return str(re2.escape(part[1:] if part[:1] == "\\" and part[1:] else part))
 
 
 def _dep5_glob(glob: str) -> Any:
-    parts = re.findall(r"[*?]|[^*?]+", glob)
-    return _compiled({"*": ".*", "?": "."}.get(part, re2.escape(part)) for part in parts)
+    parts = re.findall(r"\*+|\?|[^*?]+", glob)
+    return _compiled({"*": ".*", "?": "."}.get(part[:1], re2.escape(part)) for part in parts)
 
 
 def _compiled(parts: Iterable[str]) -> Any:

@@ -4,8 +4,10 @@ Source: SPDX specification 3.0.1 annex E (short-form identifiers), REUSE specifi
 """
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import re2
 
@@ -13,7 +15,7 @@ from pipeline.lexing.lexer import Lexer, lexer_of
 from pipeline.stages.normalize.license.policy import LicenseClass
 
 _MAY_HOLD_TAG = re2.compile(r"(?i)SPDX-License-Identifier[ \t]*:")
-_COMMENT_END = re.compile(r"\s*(?:(?:\*+/|-->).*|\*\)|#\}|\?>|\"\"\"|''')?[\s*#/]*$")
+_COMMENT_END = re2.compile(r"[\s\pZ]*(?:(?:\*+/|-->).*|\*\)|#\}|\?>|\"\"\"|''')?[\s\pZ*#/]*\z")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _IGNORED = re.compile(r"REUSE-IgnoreStart[\s\S]*?(?:REUSE-IgnoreEnd|\Z)")
 _TITLES = (
@@ -51,11 +53,15 @@ def find_tags(path: str, text: str) -> list[Tag]:
     found = []
     lexer = lexer_of(path)
     literals = lexer.raw_literals(text)
+    starts = [start for start, _ in literals]
+    line, counted = 1, 0
     for match in _tag_line(lexer).finditer(text):
-        if any(start <= match.start("expression") < end for start, end in literals):
-            continue
-        expression = _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", _COMMENT_END.sub("", match["expression"], count=1))
-        found.append(Tag(expression, text.count("\n", 0, match.start("expression")) + 1))
+        at = match.start(1)
+        line, counted = line + text.count("\n", counted, at), at
+        literal = bisect_right(starts, at) - 1
+        if literal < 0 or at >= literals[literal][1]:
+            expression = _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", _COMMENT_END.sub("", match[1], count=1))
+            found.append(Tag(expression, line))
     return found
 
 
@@ -65,13 +71,11 @@ def find_title(license_text: str) -> LicenseClaim | None:
 
 
 @cache
-def _tag_line(lexer: Lexer) -> re.Pattern[str]:
+def _tag_line(lexer: Lexer) -> Any:
     """Return what a tag is: only punctuation precedes it in its line or comment. String literals and sentences are not tags."""
-    openings = "|".join(re.escape(marker) for marker in (*lexer.line_markers, lexer.block_markers[0]) if marker)
-    return re.compile(
-        rf"(?:^|{openings})[^\w\n\"']*SPDX-License-Identifier[ \t]*:[ \t]*(?P<expression>[^\n]*)",
-        re.MULTILINE | re.IGNORECASE,
-    )
+    openings = "|".join(re2.escape(marker) for marker in (*lexer.line_markers, lexer.block_markers[0]) if marker)
+    # A word is one in any script, as a letter of a language before a tag makes it part of a sentence.
+    return re2.compile(rf"(?im)(?:^|{openings})[^\pL\pN_\n\"']*SPDX-License-Identifier[ \t]*:[ \t]*([^\n]*)")
 
 
 def _strictest(patterns: tuple[tuple[LicenseClass, re.Pattern[str]], ...], prose: str) -> LicenseClaim | None:

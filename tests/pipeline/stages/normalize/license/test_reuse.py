@@ -2,7 +2,14 @@
 
 import pytest
 
-from pipeline.stages.normalize.license.reuse import Precedence, closest, read_dep5, read_reuse_toml
+from pipeline.stages.normalize.license.reuse import (
+    MAX_ANNOTATIONS,
+    MAX_GLOB,
+    Precedence,
+    closest,
+    read_dep5,
+    read_reuse_toml,
+)
 
 
 def reuse_toml(*entries: tuple[str, str, str]) -> bytes:
@@ -111,3 +118,33 @@ def test_the_last_stanza_of_dep5_holds_and_globs_cross_folders() -> None:
         "include/ab.h": ("BSD-3-Clause or GPL-2+",),
         "include/abc.h": ("MIT",),
     }
+
+
+HOSTILE = {
+    "a long glob": reuse_toml((f'"{"*a" * MAX_GLOB}"', "closest", "MIT")),
+    "a glob of stars alone": reuse_toml((f'"{"*" * 100_000}"', "closest", "MIT")),
+    "many paths": reuse_toml((str([str(n) for n in range(MAX_ANNOTATIONS + 1)]), "closest", "MIT")),
+    "many annotations": reuse_toml(*((f'"{n}"', "closest", "MIT") for n in range(MAX_ANNOTATIONS + 1))),
+    "a long number": b"version = " + b"9" * 5_000,
+    "a key of many parts": b"a" + b".a" * 50_000 + b" = 1",
+    "deep nesting": b"a = " + b"[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_file_made_against_its_reader_states_nothing(content: bytes) -> None:
+    (annotation,) = read_reuse_toml("REUSE.toml", content)
+    assert annotation.problem
+    assert len(annotation.problem) < 200
+    assert annotation.covers("a.c")
+
+
+@pytest.mark.parametrize("globs", ["*a" * MAX_GLOB, " ".join(f"a{n}" for n in range(MAX_ANNOTATIONS + 1))])
+def test_stanzas_made_against_their_reader_state_nothing(globs: str) -> None:
+    (annotation,) = read_dep5(".reuse/dep5", f"Files: {globs}\nLicense: MIT\n".encode())
+    assert annotation.problem
+
+
+def test_stars_that_follow_each_other_are_two() -> None:
+    (annotation,) = read_reuse_toml("REUSE.toml", reuse_toml((f'"{"*" * MAX_GLOB}"', "closest", "MIT")))
+    assert annotation.covers("a/b.c")
