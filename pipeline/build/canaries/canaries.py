@@ -9,7 +9,7 @@ from pathlib import Path
 from pipeline.build.canaries.code_digest import code_digest
 from pipeline.build.canaries.file_canaries import send_archives, send_files
 from pipeline.build.canaries.memory_build import MemoryBuild
-from pipeline.build.canaries.offense import Offense
+from pipeline.build.canaries.offense import NUM_SPREAD, Offense
 from pipeline.build.canaries.offenses import OFFENSES
 from pipeline.build.canaries.sound_sources import SOUND_HELD_OUT, write_sound_sources
 from pipeline.build.recipes import CorpusParams
@@ -18,6 +18,9 @@ from pipeline.contracts.gates_seen import CANARIES, GATES_SEEN
 from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.params import canonical_json
+
+_MAX_ROW_LENGTH = 128
+"""Slots of a row of the sound build: with longer ones all of a source would be in the first row."""
 
 
 @dataclass(frozen=True)
@@ -67,35 +70,44 @@ def send_offenses(root: Path, params: CorpusParams) -> SentCanaries:
 
 
 def send_offense(offense: Offense, build: MemoryBuild, sound: Mapping[str, GateVerdict]) -> dict[str, bool]:
-    """Send one offense, and return of each of its gates whether that is red with it and green without it."""
+    """Send one offense, and return of each of its gates whether that is green without it and counts all of it."""
     found: dict[str, bool] = {}
     for stage in sorted({GATES[gate].stage for gate in offense.gates}):
         control = build.verdicts(stage, offense.control) if offense.control.is_any else sound
         red = build.verdicts(stage, offense.changes)
         of_stage = (gate for gate in offense.gates if GATES[gate].stage == stage)
-        found |= {gate: control[gate].outcome == "passed" and not red[gate].passed for gate in of_stage}
+        found |= {gate: _is_caught(control[gate], red[gate], offense.least) for gate in of_stage}
     return found
 
 
+def _is_caught(green: GateVerdict, red: GateVerdict, least: float) -> bool:
+    """Return whether a gate has passed without an offense and not with it, and its measure has moved by all that was planted."""
+    return green.outcome == "passed" and not red.passed and abs(red.measured - green.measured) >= least
+
+
 def sound_build(root: Path, params: CorpusParams) -> MemoryBuild:
-    """Make a build of the sound sources. Its rows have structure, so that the proof of it is seen too."""
+    """Make a build of the sound sources: each has several rows, with structure, so that the proof of it is seen too."""
     pins = write_sound_sources(root)
+    row_length = min(params.tokenize.row_length, _MAX_ROW_LENGTH)
     changes = {
         "held_out": (SOUND_HELD_OUT,),
-        "tokenize": params.tokenize.model_copy(update={"with_structure": True}),
+        "tokenize": params.tokenize.model_copy(update={"with_structure": True, "row_length": row_length}),
     }
     stand_ins = {"smoke": _step, "loader": _checks, "canaries": _all_caught}
     return MemoryBuild(params.model_copy(update=changes), pins, root, stand_ins)
 
 
 def _step(job: PartJob) -> PartOutput:
-    return PartOutput({}, answer={"losses": [1.0], "snapshot_id": job.inputs["snapshot"].object_id})
+    losses = [1.0] * NUM_SPREAD
+    return PartOutput({}, answer={"losses": losses, "snapshot_id": job.inputs["snapshot"].object_id})
 
 
 def _checks(job: PartJob) -> PartOutput:
-    return PartOutput({}, answer={"checks": [{"num_differing": 0}], "snapshot_id": job.inputs["snapshot"].object_id})
+    checks = [{"num_differing": 0}] * NUM_SPREAD
+    return PartOutput({}, answer={"checks": checks, "snapshot_id": job.inputs["snapshot"].object_id})
 
 
 def _all_caught(job: PartJob) -> PartOutput:
     seen = {"code": code_digest(), "gates": {gate.name: ["one"] for gate in GATES}}
-    return PartOutput({}, files={CANARIES: canonical_json({"one": True}), GATES_SEEN: canonical_json(seen)})
+    caught = {str(number): True for number in range(NUM_SPREAD)}
+    return PartOutput({}, files={CANARIES: canonical_json(caught), GATES_SEEN: canonical_json(seen)})

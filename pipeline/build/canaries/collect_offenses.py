@@ -4,18 +4,17 @@ from typing import NoReturn
 
 from pipeline.build.canaries.memory_build import Alteration, Changes, MadeOutput
 from pipeline.build.canaries.offense import (
+    SOURCES,
     Offense,
-    after,
-    altered,
     column,
     drop_without_row,
     every,
-    first,
-    of_part,
+    in_both,
     row_from_nowhere,
     row_lost,
+    spread,
 )
-from pipeline.build.canaries.sound_sources import SOUND, SOUND_HELD_OUT
+from pipeline.build.canaries.sound_sources import NUM_FILES
 from pipeline.core.errors import DigestError
 from pipeline.core.table_names import FILES
 
@@ -24,25 +23,31 @@ def _fail(made: MadeOutput) -> NoReturn:
     raise DigestError(f"source {made.job.name}", "sha256 00", "the pinned one")
 
 
-_ONLY_EVIDENCE = column(FILES, "is_evidence", every(True))
-
 COLLECT_OFFENSES = (
-    Offense("source_of_other_bytes", ("every_pin_verified",), Changes((Alteration("collect", SOUND, _fail),))),
-    of_part(
+    Offense(
+        "source_of_other_bytes",
+        ("every_pin_verified",),
+        Changes(tuple(Alteration("collect", source, _fail) for source in SOURCES)),
+        least=len(SOURCES),
+    ),
+    in_both(
         "file_without_revision",
         ["every_file_has_a_revision"],
         "collect",
-        column(FILES, "revision", first(lambda _: "")),
+        column(FILES, "revision", spread(lambda _: "")),
     ),
     Offense(
         "pin_without_license_metadata",
         ("every_pin_declares_a_license",),
         Changes(pin=lambda pin: pin.model_copy(update={"declared_license": ""})),
+        least=len(SOURCES),
     ),
-    Offense(
+    in_both(
         "corpus_without_code",
-        ("sources_hold_code",),
-        after(*(altered(("collect", name), _ONLY_EVIDENCE) for name in (SOUND, SOUND_HELD_OUT))),
+        ["sources_hold_code"],
+        "collect",
+        column(FILES, "is_evidence", every(True)),
+        least=NUM_FILES,
     ),
     row_lost("collect", FILES),
     row_from_nowhere("collect", FILES),

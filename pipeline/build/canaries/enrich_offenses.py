@@ -7,83 +7,159 @@ from typing import Any
 
 from pipeline.build.canaries.memory_build import Alteration, Changes, MadeOutput
 from pipeline.build.canaries.offense import (
+    IN_BOTH,
+    SOURCES,
     Offense,
     after,
-    altered,
+    both_altered,
     column,
     every,
-    first,
+    in_both,
     of_part,
     row_from_nowhere,
     row_lost,
+    rows_added,
+    rows_changed,
+    spread,
+    without_text,
 )
-from pipeline.build.canaries.sound_sources import SOUND, SOUND_HELD_OUT
+from pipeline.contracts.part import PartOutput
 from pipeline.core.records import Provenance
 from pipeline.core.table_names import ENRICHED
 
-_CONTEXT = {"unit": "first.cpp", "compiler": "c++", "options": ["-O2"]}
+_CONTEXT = {"compiler": "c++", "options": ["-O2"]}
+_MANY = 1_000
+"""Documents beside which the first ones of the sources are no share."""
 
 
-def _built(min_build_aware_fraction: float) -> Changes:
-    """Return the change of a source with a `build` block that expects a share of documents to be compiled."""
-    block = {"cmake": True, "min_build_aware_fraction": min_build_aware_fraction}
+def _built(**shares: float) -> Changes:
+    """Return the change of sources with a `build` block that expects shares of documents to be compiled, or to fail at most."""
+    block = {"cmake": True, **shares}
 
     def change(made: MadeOutput) -> MadeOutput:
         return replace(made, job=replace(made.job, identity={**made.job.identity, "build": block}))
 
-    return Changes((Alteration("enrich", SOUND, change),))
+    return Changes(tuple(Alteration("enrich", source, change) for source in SOURCES))
 
 
-def _context(**fields: Any) -> Changes:
-    return altered("enrich", column(ENRICHED, "build_context", first(lambda _: json.dumps({**_CONTEXT, **fields}))))
+def _contexts(*includes: str) -> Changes:
+    """Give every document a build context of its own, with folders to include."""
+
+    def contexts(found: list[Any]) -> list[str]:
+        return [json.dumps({**_CONTEXT, "unit": f"{n}.cpp", "include": list(includes)}) for n in range(len(found))]
+
+    return both_altered("enrich", column(ENRICHED, "build_context", contexts))
 
 
-def _texts(change: Callable[[str], str]) -> Callable[[list[str]], list[str]]:
-    return first(change)
+def _after_the_first(name: str, value: str) -> Callable[[PartOutput], PartOutput]:
+    """Return an alteration of a column of all documents but the first."""
+    return column(ENRICHED, name, lambda found: [found[0], *[value] * (len(found) - 1)])
+
+
+def _only_the_first_compiled(output: PartOutput) -> PartOutput:
+    provenance = Provenance.BUILD_AWARE.value
+    return column(ENRICHED, "provenance", lambda found: [provenance, *found[1:]])(output)
+
+
+def _many_degraded(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [without_text(rows[-1]) | {"provenance": Provenance.DEGRADED.value}] * _MANY
+
+
+def _without_a_byte(row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, "provenance_starts": [row["provenance_starts"][0] + 1, *row["provenance_starts"][1:]]}
+
+
+def _without_the_last_byte(row: dict[str, Any]) -> dict[str, Any]:
+    starts, codes = row["provenance_starts"], row["provenance_codes"]
+    last = len(row["text"].encode()) - 1
+    return {**row, "provenance_starts": [*starts, last], "provenance_codes": [*codes, 0]}
 
 
 def _all(provenance: Provenance) -> Changes:
-    change = column(ENRICHED, "provenance", every(provenance.value))
-    return after(*(altered(("enrich", name), change) for name in (SOUND, SOUND_HELD_OUT)))
+    return both_altered("enrich", column(ENRICHED, "provenance", every(provenance.value)))
+
+
+def _last_replaced(text: str, found: str, other: str) -> str:
+    return other.join(text.rsplit(found, 1))
+
+
+def _documents(
+    name: str,
+    gate: str,
+    field: str,
+    change: Callable[[Any], Any],
+    last: Callable[[Any], Any] | None = None,
+) -> Offense:
+    """Return the offense of a column's values of the first, the middle and the last document of both sources."""
+    return in_both(name, [gate], "enrich", column(ENRICHED, field, spread(change, last)))
 
 
 ENRICH_OFFENSES = (
-    of_part(
+    _documents(
         "torn_chunk",
-        ["chunks_conserve_bytes"],
-        "enrich",
-        column(ENRICHED, "chunk_ends", first(lambda ends: [*ends[:-1], ends[-1] - 1])),
+        "chunks_conserve_bytes",
+        "chunk_ends",
+        lambda ends: [*ends[:-1], ends[-1] - 1],
+        lambda ends: [ends[0] - 1, *ends[1:]],
     ),
-    of_part(
+    _documents(
         "changed_text",
-        ["chunks_conserve_bytes"],
-        "enrich",
-        column(ENRICHED, "text", first(lambda text: text.replace("e", "a", 1))),
+        "chunks_conserve_bytes",
+        "text",
+        lambda text: text.replace("e", "a", 1),
+        lambda text: _last_replaced(text, "e", "a"),
     ),
-    of_part(
-        "document_without_provenance",
-        ["provenance_on_every_document"],
-        "enrich",
-        column(ENRICHED, "provenance", first(lambda _: "")),
-    ),
-    of_part(
+    _documents("document_without_provenance", "provenance_on_every_document", "provenance", lambda _: ""),
+    in_both(
         "bytes_without_provenance",
         ["provenance_on_every_byte"],
         "enrich",
-        column(ENRICHED, "provenance_codes", first(lambda codes: [0] * len(codes))),
+        rows_changed(ENRICHED, spread(_without_a_byte, _without_the_last_byte)),
     ),
-    Offense("source_that_no_compiler_read", ("build_shares_are_in_band",), _built(0.5), control=_built(0.0)),
+    Offense(
+        "source_that_no_compiler_read",
+        ("build_shares_are_in_band",),
+        _built(min_build_aware_fraction=0.5),
+        control=_built(),
+        least=len(SOURCES),
+    ),
+    Offense(
+        "source_of_which_a_compiler_read_the_first",
+        ("build_shares_are_in_band",),
+        after(_built(min_build_aware_fraction=0.5), both_altered("enrich", _only_the_first_compiled)),
+        control=_built(),
+        least=len(SOURCES),
+    ),
+    Offense(
+        "tools_that_failed_after_the_first",
+        ("build_shares_are_in_band",),
+        after(
+            _built(max_failed_fraction=0.5),
+            both_altered("enrich", _after_the_first("provenance_detail", "tool_failed")),
+        ),
+        control=_built(max_failed_fraction=0.5),
+        least=len(SOURCES),
+    ),
     Offense(
         "absolute_path_in_a_context",
         ("no_local_path_in_a_build_context",),
-        after(_built(0.0), _context(include=["/opt/canary/include"])),
-        control=after(_built(0.0), _context(include=["include"])),
+        after(_built(), _contexts("include", "/opt/canary/include")),
+        control=after(_built(), _contexts("include", "other/include")),
+        least=IN_BOTH,
     ),
     Offense(
         "broken_parses",
         ("degraded_share_is_in_band",),
         _all(Provenance.DEGRADED),
         control=_all(Provenance.SYNTAX_ONLY),
+    ),
+    of_part(
+        "broken_parses_in_the_last_source",
+        ["degraded_share_is_in_band"],
+        ("enrich", SOURCES[-1]),
+        rows_added(ENRICHED, _many_degraded),
+        control=_all(Provenance.SYNTAX_ONLY),
+        least=0.99,
     ),
     row_lost("enrich", ENRICHED),
     row_from_nowhere("enrich", ENRICHED),

@@ -87,9 +87,12 @@ class MemoryObject:
         return self
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return the table `name`, or some of its columns."""
+        """Return the table `name`, or some of its columns. Its last row is a chunk of its own, as in a large stored table."""
         table = self.output.tables[name]
-        return table if columns is None else table.select(list(columns))
+        table = table if columns is None else table.select(list(columns))
+        return (
+            pa.concat_tables([table.slice(0, table.num_rows - 1), table.slice(table.num_rows - 1)]) if table else table
+        )
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """Return the rows of the table `name`."""

@@ -1,39 +1,52 @@
 """Offenses for the gates of normalize."""
 
+from collections.abc import Callable
 from typing import Any
 
 from pipeline.build.canaries.memory_build import Changes
 from pipeline.build.canaries.offense import (
+    IN_BOTH,
+    NUM_SPREAD,
+    SOURCES,
     Offense,
     after,
     altered,
+    both_altered,
     column,
     drop_without_row,
-    first,
+    in_both,
     of_part,
     row_from_nowhere,
     row_lost,
     rows_added,
+    spread,
     table_changed,
 )
+from pipeline.build.canaries.sound_sources import NUM_DOCUMENTS
 from pipeline.contracts.part import DUPLICATES_PART, PartOutput
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, KEPT
 from pipeline.stages.normalize.contamination.evaluation_items import shipped_items
 
 _COMPARED = ("normalize", DUPLICATES_PART)
 _NUM_DROPPED = 1_000
+_OF_NO_BAND = ("a_of_no_band", "z_of_no_band")
+"""The first and the last reason of a report."""
 
 
-def _many_dropped(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    dropped = {
+def _dropped(count: int, reason: str, detail: str = "") -> list[dict[str, Any]]:
+    row = {
         "source": "canary-sound",
         "num_bytes": 1,
-        "reason": "of_no_band",
-        "detail": "",
+        "reason": reason,
+        "detail": detail,
         "license": None,
         "text_sha256": None,
     }
-    return [{**dropped, "path": f"{n}.cpp", "record_id": f"{n}"} for n in range(_NUM_DROPPED)]
+    return [{**row, "path": f"{reason}/{n}.cpp", "record_id": f"{reason}/{n}"} for n in range(count)]
+
+
+def _many_dropped(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [row for reason in _OF_NO_BAND for row in _dropped(_NUM_DROPPED, reason)]
 
 
 def _copy_kept(output: PartOutput) -> PartOutput:
@@ -43,78 +56,97 @@ def _copy_kept(output: PartOutput) -> PartOutput:
     return table_changed(DUPLICATES, lambda table: table.slice(0, 0))(kept(output))
 
 
-def _as_header(path: str) -> str:
-    return path.replace(".cpp", ".c")
+def _documents(
+    name: str,
+    gates: list[str],
+    field: str,
+    change: Callable[[str], str],
+    last: Callable[[str], str] | None = None,
+) -> Offense:
+    """Return the offense of a column's values of the first, the middle and the last document of both sources."""
+    return in_both(name, gates, "normalize", column(DOCUMENTS, field, spread(change, last)))
 
 
-_BAND = Changes(pin=lambda pin: pin.model_copy(update={"languages": {"cpp": (0.5, 1.0)}}))
+def _in_languages(of_others: str) -> Changes:
+    """Return the change of pins that expect C++ alone, and of documents: the first is C++, the others have another suffix."""
+    pins = Changes(pin=lambda pin: pin.model_copy(update={"languages": {"cpp": (0.9, 1.0)}}))
+
+    def paths(found: list[str]) -> list[str]:
+        suffixes = [".cpp", *[of_others] * (len(found) - 1)]
+        return [path.rpartition(".")[0] + suffix for path, suffix in zip(found, suffixes, strict=True)]
+
+    return after(pins, both_altered("normalize", column(DOCUMENTS, "path", paths)))
+
+
 # Assembled here, so that no whole secret is in this repository.
 _SECRET = "AKIA" + "QWERTYUIOPASDFGH"
 
 NORMALIZE_OFFENSES = (
-    of_part(
+    _documents(
         "invented_character",
         ["decoding_loses_nothing"],
-        "normalize",
-        column(DOCUMENTS, "text", first(lambda text: text.replace("e", "\ufffd", 1))),
+        "text",
+        lambda text: text.replace("e", "\ufffd", 1),
+        lambda text: f"{text}\ufffd",
     ),
-    of_part(
-        "copyleft_document",
-        ["every_document_is_licensed"],
-        "normalize",
-        column(DOCUMENTS, "license", first(lambda _: "GPL-2.0-only")),
-    ),
-    of_part(
+    _documents("copyleft_document", ["every_document_is_licensed"], "license", lambda _: "GPL-2.0-only"),
+    _documents(
         "document_without_evidence_of_its_license",
         ["every_document_is_licensed"],
-        "normalize",
-        column(DOCUMENTS, "license_evidence", first(lambda _: "none")),
+        "license_evidence",
+        lambda _: "none",
     ),
-    of_part(
+    _documents(
         "secret_in_a_text",
         ["no_secret_is_left", "no_known_secret_is_left"],
-        "normalize",
-        column(DOCUMENTS, "text", first(lambda text: f"{text}// {_SECRET}\n")),
+        "text",
+        lambda text: f"// {_SECRET}\n{text}",
+        lambda text: f"{text}// {_SECRET}\n",
     ),
-    of_part(
+    _documents(
         "secret_in_the_evidence_of_a_license",
         ["no_known_secret_is_left"],
-        "normalize",
-        column(DOCUMENTS, "license_detail", first(lambda detail: f"{detail} AND {_SECRET}")),
+        "license_detail",
+        lambda detail: f"{detail} AND {_SECRET}",
     ),
-    of_part(
+    in_both(
         "secret_in_the_detail_of_a_drop",
         ["no_known_secret_is_left"],
         "normalize",
-        rows_added(DROPPED, lambda rows: [{**row, "detail": _SECRET} for row in _many_dropped(rows)[:1]]),
+        rows_added(DROPPED, lambda _: _dropped(NUM_SPREAD, "of_no_band", _SECRET)),
     ),
-    of_part(
+    _documents(
         "solution_in_a_text",
         ["no_evaluation_item_is_left"],
-        "normalize",
-        column(DOCUMENTS, "text", first(lambda text: text + shipped_items()[0].solution)),
+        "text",
+        lambda text: shipped_items()[0].solution + text,
+        lambda text: text + shipped_items()[-1].solution,
     ),
-    of_part("copy_that_was_kept", ["no_exact_duplicate_is_left"], _COMPARED, _copy_kept),
-    of_part(
+    of_part("copy_that_was_kept", ["no_exact_duplicate_is_left"], _COMPARED, _copy_kept, least=len(SOURCES)),
+    in_both(
         "many_files_dropped_by_one_rule",
         ["drops_are_in_their_bands"],
         "normalize",
         rows_added(DROPPED, _many_dropped),
         control=altered(_COMPARED, _copy_kept),
+        least=len(_OF_NO_BAND),
     ),
     Offense(
         "source_in_another_language",
         ("languages_are_in_their_bands",),
-        after(_BAND, altered("normalize", column(DOCUMENTS, "path", lambda paths: map(_as_header, paths)))),
-        control=_BAND,
+        _in_languages(".c"),
+        control=_in_languages(".cpp"),
+        least=len(SOURCES),
     ),
     of_part(
         "every_document_dropped",
         ["documents_are_kept"],
         _COMPARED,
         table_changed(KEPT, lambda table: table.slice(0, 0)),
+        least=NUM_DOCUMENTS,
     ),
-    row_lost("normalize", DOCUMENTS),
-    row_from_nowhere("normalize", DOCUMENTS),
+    # What is compared between sources is not altered: it reports other numbers too.
+    row_lost("normalize", DOCUMENTS, least=2 * IN_BOTH),
+    row_from_nowhere("normalize", DOCUMENTS, least=2 * IN_BOTH),
     drop_without_row("normalize"),
 )

@@ -1,9 +1,11 @@
-"""Offense: an altered output of a stage, and the gates that it must turn red.
+"""Offense: an altered output of a stage, the gates that it must turn red, and by how much their measures must move.
 
 To add one, add it to the list of its stage beside this file; a program that registers a gate registers an offense in OFFENSES. The
-helpers make alterations of one column, table, file or answer.
+helpers make alterations of one column, table, file or answer. `spread` plants at the first, the middle and the last place, and
+`in_both` in the first and the last source, so that code which judges only some of what it reads counts less than was planted.
 """
 
+import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,9 +13,16 @@ from typing import Any
 import pyarrow as pa
 
 from pipeline.build.canaries.memory_build import NO_CHANGES, Alteration, Changes
-from pipeline.build.canaries.sound_sources import SOUND
+from pipeline.build.canaries.sound_sources import SOUND, SOUND_HELD_OUT
 from pipeline.contracts.part import PartOutput
 from pipeline.contracts.stage_report import StageReport
+
+SOURCES = (SOUND, SOUND_HELD_OUT)
+"""The first and the last source of the sound build."""
+NUM_SPREAD = 3
+"""Places at which `spread` plants."""
+IN_BOTH = NUM_SPREAD * len(SOURCES)
+"""Offenses that `in_both` plants with a change that is spread."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +33,8 @@ class Offense:
     gates: tuple[str, ...]
     changes: Changes
     control: Changes = NO_CHANGES
+    least: float = 1
+    """Smallest difference between the measures of a gate with the offense and without it: of a count, how many were planted."""
 
 
 def of_part(
@@ -32,9 +43,27 @@ def of_part(
     where: tuple[str, str] | str,
     change: Callable[[PartOutput], PartOutput],
     control: Changes = NO_CHANGES,
+    least: float = 1,
 ) -> Offense:
     """Return the offense of an altered output. `where` is stage and part, or the stage alone for the part of the sound source."""
-    return Offense(name, tuple(gates), altered(where, change), control)
+    return Offense(name, tuple(gates), altered(where, change), control, least)
+
+
+def in_both(
+    name: str,
+    gates: Sequence[str],
+    stage: str,
+    change: Callable[[PartOutput], PartOutput],
+    control: Changes = NO_CHANGES,
+    least: float = IN_BOTH,
+) -> Offense:
+    """Return the offense of the same alteration of the parts of the first and of the last source."""
+    return Offense(name, tuple(gates), both_altered(stage, change), control, least)
+
+
+def both_altered(stage: str, change: Callable[[PartOutput], PartOutput]) -> Changes:
+    """Return the change of what a stage made of the first and of the last source."""
+    return after(*(altered((stage, source), change) for source in SOURCES))
 
 
 def altered(where: tuple[str, str] | str, change: Callable[[PartOutput], PartOutput]) -> Changes:
@@ -54,9 +83,20 @@ def column(table: str, name: str, change: Callable[[list[Any]], Iterable[Any]]) 
     return table_changed(table, change_column)
 
 
-def first(change: Callable[[Any], Any]) -> Callable[[list[Any]], list[Any]]:
-    """Return a change of a column's values that changes the first of them alone."""
-    return lambda values: [change(values[0]), *values[1:]]
+def spread(change: Callable[[Any], Any], last: Callable[[Any], Any] | None = None) -> Callable[[list[Any]], list[Any]]:
+    """Return a change of a column's values at three places: the first, the middle one, and by `last`, if given, the last."""
+
+    def change_some(values: list[Any]) -> list[Any]:
+        at = places(len(values))
+        changes = dict.fromkeys(at[:-1], change) | dict.fromkeys(at[-1:], last or change)
+        return [changes[index](value) if index in changes else value for index, value in enumerate(values)]
+
+    return change_some
+
+
+def places(count: int) -> list[int]:
+    """Return the first, the middle and the last of so many places; fewer, where there are fewer."""
+    return sorted({0, count // 2, count - 1}) if count else []
 
 
 def every(value: Any) -> Callable[[list[Any]], list[Any]]:
@@ -90,29 +130,58 @@ def file_changed(name: str, change: Callable[[bytes], bytes]) -> Callable[[PartO
     return lambda output: replace(output, files={**output.files, name: change(output.files[name])})
 
 
+def rows_changed(
+    name: str, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
+) -> Callable[[PartOutput], PartOutput]:
+    """Return an alteration of the rows of a table: a function of all of them."""
+    return table_changed(name, lambda table: pa.Table.from_pylist(change(table.to_pylist()), schema=table.schema))
+
+
+def rows_lost(name: str) -> Callable[[PartOutput], PartOutput]:
+    """Return an alteration that takes the first, the middle and the last row out of a table."""
+
+    def change(table: pa.Table) -> pa.Table:
+        lost = places(table.num_rows)
+        return table.take(pa.array([index for index in range(table.num_rows) if index not in lost], pa.int64()))
+
+    return table_changed(name, change)
+
+
+def rows_doubled(name: str) -> Callable[[PartOutput], PartOutput]:
+    """Return an alteration that stores the first, the middle and the last row of a table twice."""
+    return rows_added(name, lambda rows: [rows[index] for index in places(len(rows))])
+
+
+def without_text(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a document without text, tokens and structure."""
+    lists: dict[str, list[Any]] = {name: [] for name, value in row.items() if isinstance(value, list)}
+    empty = {"text": "", "text_sha256": hashlib.sha256(b"").hexdigest()}
+    return row | lists | {name: value for name, value in empty.items() if name in row}
+
+
 def after(*changes: Changes) -> Changes:
     """Return several changes as one."""
     parts = tuple(part for each in changes for part in each.parts)
     return Changes(parts, next((each.pin for each in changes if each.pin is not NO_CHANGES.pin), NO_CHANGES.pin))
 
 
-def row_lost(stage: str, table: str, where: str | None = None) -> Offense:
-    """Return the offense of a row that a stage does not store; of `verify`, of one that is missing in what it names."""
-    lost = table_changed(table, lambda found: found.slice(1))
-    return of_part(f"row_lost_in_{stage}", [f"no_row_lost_in_{stage}"], where or stage, lost)
+def row_lost(stage: str, table: str, least: int = IN_BOTH) -> Offense:
+    """Return the offense of rows that a stage does not store."""
+    return in_both(f"row_lost_in_{stage}", [f"no_row_lost_in_{stage}"], stage, rows_lost(table), least=least)
 
 
-def row_from_nowhere(stage: str, table: str) -> Offense:
-    """Return the offense of a row that a stage stores twice: nothing is lost by it."""
-    doubled = rows_added(table, lambda rows: rows[-1:])
-    return of_part(f"row_from_nowhere_in_{stage}", [f"no_row_lost_in_{stage}"], stage, doubled)
+def row_from_nowhere(stage: str, table: str, least: int = IN_BOTH) -> Offense:
+    """Return the offense of rows that a stage stores twice: nothing is lost by it."""
+    return in_both(f"row_from_nowhere_in_{stage}", [f"no_row_lost_in_{stage}"], stage, rows_doubled(table), least=least)
 
 
 def drop_without_row(stage: str) -> Offense:
-    """Return the offense of a report that counts a drop which no table lists."""
+    """Return the offense of reports that count drops which no table lists: the first and the last by their reasons."""
+    uncounted = {"a_of_no_row": 1, "z_of_no_row": 1}
 
     def misreport(report: StageReport) -> StageReport:
-        return replace(report, dropped={**report.dropped, "of_no_row": 1})
+        return replace(report, dropped={**report.dropped, **uncounted})
 
-    changes = Changes((Alteration(stage, SOUND, report=misreport),))
-    return Offense(f"drop_without_row_in_{stage}", (f"no_row_lost_in_{stage}",), changes)
+    changes = Changes(tuple(Alteration(stage, source, report=misreport) for source in SOURCES))
+    least = len(uncounted) * len(SOURCES)
+    return Offense(f"drop_without_row_in_{stage}", (f"no_row_lost_in_{stage}",), changes, least=least)

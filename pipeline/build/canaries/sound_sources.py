@@ -9,7 +9,9 @@ from pipeline.pins.pins import SourcePin
 from pipeline.stages.collect.kinds.local import LocalPin
 
 SOUND, SOUND_HELD_OUT = "canary-sound", "canary-sound-held-out"
-_NUM_BYTES = 1_600
+NUM_FILES, NUM_DOCUMENTS = 8, 6
+"""Files of both sources, and documents that are left of them without the copies: three of each."""
+_NUM_BYTES, _FEW_BYTES = 1_200, 600
 _NOUNS = ("price", "weight", "length", "distance", "duration", "voltage", "pressure", "volume")
 _FUNCTION = """\
 // Return the {name} {noun} number {number}.
@@ -28,10 +30,19 @@ _VERBS = ("collect", "measure", "compare", "combine", "reduce", "convert")
 def write_sound_sources(folder: Path) -> tuple[SourcePin, ...]:
     """Write the sources below a folder, and return their pins."""
     trees = {
-        SOUND: {"first.cpp": _code("first", _NUM_BYTES), "second.h": _code("second", 600), "third.c": _c_code()},
-        SOUND_HELD_OUT: {"fourth.cpp": _code("fourth", _NUM_BYTES)},
+        SOUND: {
+            "first.cpp": _code("first", _NUM_BYTES),
+            "second.h": _code("second", _FEW_BYTES),
+            "third.c": _c_code("third"),
+        },
+        SOUND_HELD_OUT: {
+            "fourth.cpp": _code("fourth", _NUM_BYTES),
+            "sixth.h": _code("sixth", _FEW_BYTES),
+            "seventh.c": _c_code("seventh"),
+        },
     }
-    trees[SOUND]["copy.cpp"] = trees[SOUND]["first.cpp"]
+    trees[SOUND]["first_copy.cpp"] = trees[SOUND]["first.cpp"]
+    trees[SOUND_HELD_OUT]["fourth_copy.cpp"] = trees[SOUND_HELD_OUT]["fourth.cpp"]
     for name, files in trees.items():
         (folder / name).mkdir(parents=True)
         for path, text in files.items():
@@ -59,6 +70,6 @@ def _functions(name: str) -> Iterator[str]:
         yield _FUNCTION.format(name=name, noun=noun, verb=verb, number=number, divisor=number + 2)
 
 
-def _c_code() -> str:
-    lines = [f"static int third_{noun}(int {noun}) {{ return {noun} * {len(noun)} + third; }}" for noun in _NOUNS]
-    return "static int third = 3;\n" + "\n".join(lines) + "\n"
+def _c_code(name: str) -> str:
+    lines = [f"static int {name}_{noun}(int {noun}) {{ return {noun} * {len(noun)} + {name}; }}" for noun in _NOUNS]
+    return f"static int {name} = 3;\n" + "\n".join(lines) + "\n"

@@ -1,17 +1,36 @@
 """Offenses for the gates of tokenize."""
 
-from pipeline.build.canaries.offense import Offense, after, altered, row_from_nowhere, row_lost, table_changed
-from pipeline.build.canaries.sound_sources import SOUND, SOUND_HELD_OUT
+from dataclasses import replace
+
+from pipeline.build.canaries.offense import (
+    NUM_SPREAD,
+    Offense,
+    after,
+    altered,
+    both_altered,
+    row_from_nowhere,
+    row_lost,
+    table_changed,
+)
+from pipeline.build.canaries.sound_sources import SOUND_HELD_OUT
+from pipeline.contracts.part import PartOutput
 from pipeline.core.records import Split
 from pipeline.core.table_names import PACKED, TOKENS
 
-_EMPTY = table_changed(PACKED[Split.TRAIN], lambda table: table.slice(0, 0))
+_EMPTY = both_altered("tokenize", table_changed(PACKED[Split.TRAIN], lambda table: table.slice(0, 0)))
+
+
+def _held_out_as_train(output: PartOutput) -> PartOutput:
+    return replace(output, tables={**output.tables, PACKED[Split.TRAIN]: output.tables[PACKED[Split.HELD_OUT]]})
+
 
 TOKENIZE_OFFENSES = (
     Offense(
         "no_row_to_train_on",
         ("training_rows_exist",),
-        after(*(altered(("tokenize", name), _EMPTY) for name in (SOUND, SOUND_HELD_OUT))),
+        _EMPTY,
+        control=after(_EMPTY, altered(("tokenize", SOUND_HELD_OUT), _held_out_as_train)),  # rows of the last source
+        least=NUM_SPREAD,
     ),
     row_lost("tokenize", TOKENS),
     row_from_nowhere("tokenize", TOKENS),

@@ -12,7 +12,7 @@ from pipeline.build import run_stage
 from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.canaries.canaries import send_offense, send_offenses, sound_build
 from pipeline.build.canaries.memory_build import Alteration, Changes, MemoryBuild
-from pipeline.build.canaries.offense import Offense
+from pipeline.build.canaries.offense import Offense, places, spread
 from pipeline.build.canaries.offenses import OFFENSES
 from pipeline.build.canaries.sound_sources import SOUND
 from pipeline.build.recipes import TINY, CorpusParams, pins_of
@@ -81,6 +81,42 @@ def test_a_measure_that_is_reported_as_a_constant_is_found(
     monkeypatch.setattr(StageReport, "gate_measures", property(lambda self: {**measures(self), **constant}))
 
     assert sound.seen_red_by(gate) == []
+
+
+OF_COUNTS = [gate.name for gate in GATES if gate.limit == NONE]
+
+
+@pytest.mark.parametrize("gate", OF_COUNTS)
+def test_a_measure_that_counts_only_the_first_is_found(
+    gate: str, sound: Sound, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measures = StageReport.gate_measures.fget  # type: ignore[attr-defined]
+
+    def of_the_first(self: StageReport) -> dict[str, float]:
+        found = dict(measures(self))
+        return {**found, GATES[gate].measure: min(1, found[GATES[gate].measure])}
+
+    monkeypatch.setattr(StageReport, "gate_measures", property(of_the_first))
+
+    assert sound.seen_red_by(gate) == []
+
+
+def test_an_offense_of_which_a_gate_counts_less_than_was_planted_is_missed(sound: Sound) -> None:
+    offense = OFFENSES["wrong_id"]
+
+    assert send_offense(offense, sound.build, sound.verdicts) == {"round_trip_is_exact": True}
+    more = replace(offense, least=offense.least + 1)
+    assert send_offense(more, sound.build, sound.verdicts) == {"round_trip_is_exact": False}
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"), [(0, []), (1, [0]), (2, [0, 1]), (3, [0, 1, 2]), (4, [0, 2, 3]), (9, [0, 4, 8])]
+)
+def test_places_are_the_first_the_middle_and_the_last(count: int, expected: list[int]) -> None:
+    assert places(count) == expected
+    marked = spread(lambda _: "first", lambda _: "last")(["none"] * count)
+    assert [index for index, mark in enumerate(marked) if mark != "none"] == expected
+    assert not marked or marked[-1] == "last"
 
 
 @pytest.mark.parametrize("name", [kind.measure for stage in STAGES for kind in stage.parts if kind.measure])

@@ -1,8 +1,14 @@
-"""Sound sources are the same each time."""
+"""Sound sources are the same each time, and large enough that the first of anything is not all of it."""
 
 from pathlib import Path
 
-from pipeline.build.canaries.sound_sources import SOUND, SOUND_HELD_OUT, write_sound_sources
+import pytest
+
+from pipeline.build.canaries.canaries import sound_build
+from pipeline.build.canaries.offense import NUM_SPREAD, SOURCES, places
+from pipeline.build.canaries.sound_sources import NUM_DOCUMENTS, NUM_FILES, SOUND, SOUND_HELD_OUT, write_sound_sources
+from pipeline.build.recipes import RECIPES
+from pipeline.core.table_names import DUPLICATES, FILES, PACKED, TOKENS
 
 
 def test_the_sources_are_the_same_each_time(tmp_path: Path) -> None:
@@ -12,9 +18,26 @@ def test_the_sources_are_the_same_each_time(tmp_path: Path) -> None:
     assert [pin.identity() for pin in one] == [pin.identity() for pin in other]
 
 
-def test_one_file_has_a_copy(tmp_path: Path) -> None:
+def test_one_file_of_each_has_a_copy(tmp_path: Path) -> None:
     write_sound_sources(tmp_path / "one")
-    files = {path.name: path.read_text() for path in (tmp_path / "one" / SOUND).iterdir()}
+    for source, name in {SOUND: "first", SOUND_HELD_OUT: "fourth"}.items():
+        files = {path.name: path.read_text() for path in (tmp_path / "one" / source).iterdir()}
 
-    assert files["copy.cpp"] == files["first.cpp"]
-    assert len(set(files.values())) == len(files) - 1
+        assert files[f"{name}_copy.cpp"] == files[f"{name}.cpp"]
+        assert len(set(files.values())) == len(files) - 1
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
+def test_every_source_has_several_documents_and_rows(recipe, tmp_path: Path) -> None:
+    build = sound_build(tmp_path / "sources", recipe.params)
+    build.run("tokenize")
+    files, tokens = build.parts("collect"), build.parts("tokenize")
+    num_documents = [tokens[source].table(TOKENS).num_rows for source in SOURCES]
+
+    assert sum(files[source].table(FILES).num_rows for source in SOURCES) == NUM_FILES
+    assert sum(num_documents) == NUM_DOCUMENTS
+    assert min(num_documents) >= NUM_SPREAD
+    for source, table in zip(SOURCES, PACKED.values(), strict=True):
+        assert len(places(tokens[source].table(table).num_rows)) == NUM_SPREAD
+    copies = build.parts("normalize")["duplicates"].rows(DUPLICATES)
+    assert [row["path"] for row in copies] == ["first_copy.cpp", "fourth_copy.cpp"]

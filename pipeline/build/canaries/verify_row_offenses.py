@@ -1,0 +1,201 @@
+"""Offenses for the gates of verify that judge packed and memory-mapped rows."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from pipeline.build.canaries.memory_build import Changes
+from pipeline.build.canaries.offense import (
+    IN_BOTH,
+    SOURCES,
+    Offense,
+    after,
+    altered,
+    column,
+    every,
+    in_both,
+    spread,
+    table_changed,
+)
+from pipeline.build.canaries.sound_sources import NUM_DOCUMENTS, SOUND, SOUND_HELD_OUT
+from pipeline.contracts.part import PartOutput
+from pipeline.core.records import Split
+from pipeline.core.table_names import PACKED, TOKENS, TRAINING_ROWS
+
+_SPLIT = {SOUND: Split.TRAIN, SOUND_HELD_OUT: Split.HELD_OUT}
+_LARGEST_ID = 65_535
+"""No vocabulary is so large."""
+_LARGEST_SIZE = 1 << 24
+"""Tokens beyond every limit: a control passes whatever the Params require."""
+Change = Callable[[Any], Any]
+
+
+def _rows(
+    name: str,
+    gate: str,
+    field: str,
+    change: Change,
+    last: Change | None = None,
+    tables: Mapping[Split, str] = PACKED,
+) -> Offense:
+    """Return the offense of a column's values of the first, the middle and the last row of both sources."""
+    return Offense(name, (gate,), _in_rows(tables, field, spread(change, last)), least=IN_BOTH)
+
+
+def _mapped(name: str, field: str, change: Change, last: Change | None = None) -> Offense:
+    """Return the same offense of memory-mapped rows."""
+    return _rows(name, "training_rows_equal_packed_rows", field, change, last, TRAINING_ROWS)
+
+
+def _in_rows(tables: Mapping[Split, str], field: str, change: Callable[[list[Any]], list[Any]]) -> Changes:
+    """Return the change of a column of the rows of both sources, each in the table of its split."""
+    return after(
+        *(altered(("tokenize", source), column(tables[split], field, change)) for source, split in _SPLIT.items())
+    )
+
+
+def _rows_lost(name: str, gate: str, least: int = NUM_DOCUMENTS) -> Offense:
+    """Return the offense of sources without rows: each of their documents is lost."""
+    lost = (table_changed(PACKED[split], lambda table: table.slice(0, 0)) for split in _SPLIT.values())
+    return Offense(
+        name,
+        (gate,),
+        after(*(altered(("tokenize", source), change) for source, change in zip(_SPLIT, lost, strict=True))),
+        least=least,
+    )
+
+
+def _trained(of_last_row: int) -> Changes:
+    """Make the rows report that none of their slots is trained, but for so many of the last row of the last source."""
+    last = altered(
+        ("tokenize", SOURCES[-1]),
+        column(
+            PACKED[_SPLIT[SOURCES[-1]]], "trained_token_count", lambda found: [*[0] * (len(found) - 1), of_last_row]
+        ),
+    )
+    return after(_in_rows(PACKED, "trained_token_count", every(0)), last)
+
+
+def _first_other(values: list[int]) -> list[int]:
+    """Return a list with another first value."""
+    return [values[0] ^ 1, *values[1:]]
+
+
+def _last_other(values: list[int]) -> list[int]:
+    """Return a list with another last value."""
+    return [*values[:-1], values[-1] ^ 1]
+
+
+def _one_more(values: list[int]) -> list[int]:
+    return [value + 1 for value in values] or [1]
+
+
+def _other_ids(rows: list[list[int]]) -> list[list[int]]:
+    """Return rows with other ids in all slots but the first."""
+    return [[ids[0], *(each ^ 1 for each in ids[1:])] for ids in rows]
+
+
+def _commits(documents: Sequence[int], in_row: Sequence[int] | None, file: str | None = "file") -> Changes:
+    """Make the first documents commits of a file, and rows of a piece of each, of which the changed ones say `in_row` of them."""
+    said = file, in_row
+    return after(
+        *(altered(("tokenize", name), partial(_as_commits, split, documents, said)) for name, split in _SPLIT.items())
+    )
+
+
+def _as_commits(
+    split: Split, documents: Sequence[int], said: tuple[str | None, Sequence[int] | None], output: PartOutput
+) -> PartOutput:
+    """Return an output with the commits: the first, the middle and the last row say what is given, the others what is right."""
+    tokens, rows, num = output.tables[TOKENS], output.tables[PACKED[split]], len(documents)
+    others: list[Any] = [None] * (tokens.num_rows - num)
+    commits = {"filepath_stable_id": ["file"] * num + others, "file_local_commit_index": [*documents, *others]}
+    names, indices = zip(*spread(lambda _: said)([("file", documents)] * rows.num_rows), strict=True)
+    columns = {"filepath_stable_id": names, "file_local_commit_indices": indices}
+    pieces = _a_piece_of_each(tokens["document_id"].to_pylist()[:num], rows.num_rows)
+    return replace(
+        output,
+        tables={**output.tables, TOKENS: _with(tokens, commits), PACKED[split]: _with(rows, {**pieces, **columns})},
+    )
+
+
+def _a_piece_of_each(names: list[str], num_rows: int) -> dict[str, list[Any]]:
+    """Return the columns of rows that describe their pieces: one token of each document."""
+    ones = [1] * len(names)
+    row = {"source_doc_ids": names, "piece_indices": [0] * len(names), "source_doc_token_lengths": ones}
+    return {name: [values] * num_rows for name, values in row.items()}
+
+
+def _with(table: pa.Table, columns: Mapping[str, Sequence[Any]]) -> pa.Table:
+    """Return a table with other values in some columns."""
+    for name, values in columns.items():
+        field = table.schema.field(name)
+        table = table.set_column(table.schema.get_field_index(name), field, pa.array(values, type=field.type))
+    return table
+
+
+def _commit(name: str, changes: Changes) -> Offense:
+    return Offense(name, ("commits_are_in_order",), changes, control=_IN_ORDER, least=IN_BOTH)
+
+
+def _of_another_version(table: pa.Table) -> pa.Table:
+    return table.replace_schema_metadata({**table.schema.metadata, b"schema_version": b"0"})
+
+
+def _one_table_of_another_version(output: PartOutput) -> PartOutput:
+    """Change the schemas of the first and of the last table that are judged."""
+    first, last = TOKENS, list(TRAINING_ROWS.values())[-1]
+    return table_changed(last, _of_another_version)(table_changed(first, _of_another_version)(output))
+
+
+def _other_split(split: str) -> str:
+    return str(next(each for each in Split if each != split))
+
+
+_BOUNDARIES = "rows_respect_their_boundaries"
+_IN_ORDER = _commits((0, 1), (0, 1))
+
+VERIFY_ROW_OFFENSES = (
+    in_both(
+        "schema_of_another_version",
+        ["every_table_matches_its_schema"],
+        "tokenize",
+        _one_table_of_another_version,
+        least=2 * len(SOURCES),
+    ),
+    _rows("id_out_of_range_in_a_row", "tokens_are_in_range", "input_ids", lambda ids: [_LARGEST_ID, *ids[1:]]),
+    _rows("target_across_a_boundary", _BOUNDARIES, "loss_mask", lambda mask: [1] * len(mask), _last_other),
+    _rows(
+        "piece_across_a_boundary", _BOUNDARIES, "doc_ids", lambda ids: [*ids[:1], *[2] * (len(ids) - 1)], _last_other
+    ),
+    _rows("target_that_is_not_next", _BOUNDARIES, "target_ids", _first_other, _last_other),
+    _rows("count_that_is_wrong", _BOUNDARIES, "valid_token_count", lambda count: count - 1),
+    _rows("row_of_another_number", _BOUNDARIES, "pack_id", lambda number: number + 1),
+    Offense(
+        "ids_changed_in_rows",
+        ("documents_are_rebuilt_from_rows",),
+        _in_rows(PACKED, "input_ids", _other_ids),
+        least=NUM_DOCUMENTS,
+    ),
+    _rows_lost("rows_left_out", "documents_are_rebuilt_from_rows"),
+    _rows("share_that_nothing_read", "fractions_are_the_tokens_own", "build_aware_fraction", lambda _: 0.5),
+    _rows("row_in_another_split", "documents_are_rebuilt_from_rows", "split", _other_split),
+    _commit("commit_before_an_earlier_one", _commits((1, 0), (1, 0))),
+    _commit("commit_left_out_of_a_row", _commits((0, 2), (0, 2))),
+    _commit("commit_that_is_another", _commits((0, 1), (1, 2))),
+    _commit("commit_of_another_file", _commits((0, 1), (0, 1), "another file")),
+    _commit("row_that_names_no_commit", _commits((0, 1), None, None)),
+    _mapped("id_changed_in_a_mapped_row", "input_ids", _first_other, _last_other),
+    _mapped("length_changed_in_a_mapped_row", "lengths", _first_other, _last_other),
+    _mapped("piece_of_another_name", "piece_ids", lambda ids: [7] * len(ids), _last_other),
+    _mapped("chunks_moved", "chunk_starts", _one_more),
+    _mapped("chunk_where_no_text_is", "chunk_starts", lambda starts: [0, *starts[1:]]),
+    _mapped("chunks_of_another_number", "chunk_counts", _first_other, _last_other),
+    _mapped("structure_changed", "structure_kinds", _first_other, _last_other),
+    _mapped("level_changed", "structure_levels", _last_other, _first_other),
+    Offense("rows_of_padding", ("rows_are_worth_reading",), _trained(0), control=_trained(_LARGEST_SIZE)),
+    _rows_lost("row_lost_in_verify", "no_row_lost_in_verify", 2 * NUM_DOCUMENTS),  # by name, and as misreported
+)

@@ -1,0 +1,206 @@
+"""Offenses for the gates of verify that judge tokens of documents."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from pipeline.build.canaries.memory_build import Alteration, Changes
+from pipeline.build.canaries.offense import (
+    IN_BOTH,
+    NUM_SPREAD,
+    SOURCES,
+    Offense,
+    after,
+    altered,
+    both_altered,
+    column,
+    every,
+    file_changed,
+    in_both,
+    of_part,
+    places,
+    rows_added,
+    rows_changed,
+    spread,
+    table_changed,
+    without_text,
+)
+from pipeline.build.canaries.sound_sources import NUM_DOCUMENTS
+from pipeline.contracts.part import VOCABULARY_PART, PartJob
+from pipeline.core.records import Split
+from pipeline.core.table_names import ENRICHED, TOKENS
+from pipeline.formats.megatron import write_megatron
+from pipeline.stages.verify.stage import MEGATRON, USAGE
+
+_LARGEST_ID = 65_535
+"""No vocabulary is so large."""
+_LARGEST_SIZE = 1 << 24
+"""Bytes beyond every limit: a control passes whatever the Params require."""
+_LAST_SPECIAL, _FIRST_TEXT_ID = 15, 16
+_MANY = 300
+"""Documents of more than one batch of a proof."""
+Change = Callable[[Any], Any]
+
+
+def _tokens(name: str, gate: str, field: str, change: Change, last: Change | None = None) -> Offense:
+    """Return the offense of a column's values of the first, the middle and the last document of both sources."""
+    return in_both(name, [gate], "tokenize", column(TOKENS, field, spread(change, last)))
+
+
+def _of_last_source(stage: str, table: str, field: str, values: Callable[[int], list[int]]) -> Changes:
+    """Return the change of a column to zeros in the first source, and in the last to the values for so many rows."""
+    first, last = SOURCES
+    zeros = altered((stage, first), column(table, field, every(0)))
+    return after(zeros, altered((stage, last), column(table, field, lambda found: values(len(found)))))
+
+
+def _first_other(ids: list[int]) -> list[int]:
+    return [ids[0] ^ 1, *ids[1:]]
+
+
+def _last_other(ids: list[int]) -> list[int]:
+    return [*ids[:-1], ids[-1] ^ 1]
+
+
+def _in_two_splits(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**rows[index], "split": _other_split(rows[index]["split"])} for index in places(len(rows))]
+
+
+def _other_split(split: str) -> str:
+    return str(next(each for each in Split if each != split))
+
+
+def _other_columns(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Change another column of each of the first, the middle and the last document: its first or its last value."""
+    fields = zip(places(len(rows)), ("sibling_indices", "depths", "node_types"), strict=False)
+    changed = {index: {name: _last_other(rows[index][name])} for index, name in fields}
+    return [row | changed.get(index, {}) for index, row in enumerate(rows)]
+
+
+def _many(ids: Callable[[list[list[int]]], list[list[int]]]) -> Changes:
+    """Return the change of both sources to many more documents without text, to which `ids` gives ids."""
+    names = [f"{number:064x}" for number in range(_MANY)]
+    found = ids([[] for _ in names])
+
+    def add(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [without_text(rows[0]) | {"document_id": name} for name in names]
+
+    def add_tokens(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [row | {"input_ids": ids} for row, ids in zip(add(rows), found, strict=True)]
+
+    return after(
+        both_altered("enrich", rows_added(ENRICHED, add)), both_altered("tokenize", rows_added(TOKENS, add_tokens))
+    )
+
+
+def _with_control(content: bytes) -> bytes:
+    """Make a tokenizer that reads the first and the last of its special spellings in a text as control ids."""
+    tokenizer = json.loads(content)
+    known = tokenizer["model"]["vocab"]
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    spellings = sorted(text for text in known if text.startswith("<|"))
+    specials = [{"id": known[text], "content": text, **flags} for text in (spellings[0], spellings[-1])]
+    return json.dumps({**tokenizer, "added_tokens": specials}).encode()
+
+
+def _megatron(name: str, change: Change, last: Change) -> Changes:
+    """Return the change of the Megatron-LM datasets of both sources: others are read back."""
+
+    def dataset(job: PartJob) -> PartJob:
+        documents = job.inputs["rows"].table(TOKENS, ["input_ids"])["input_ids"]
+        folder = job.inputs["rows"].file("report.json").parent
+        prefix = folder / f"megatron-{name}-{job.name}"
+        ids = spread(change, last)([ids.values.to_numpy() for ids in documents])
+        write_megatron(prefix, ids, job.identity["vocabulary"]["specials"]["<|eos|>"])
+        return replace(job, places={**job.places, MEGATRON: prefix})
+
+    return Changes(tuple(Alteration("verify", source, job=dataset) for source in SOURCES))
+
+
+VERIFY_TOKEN_OFFENSES = (
+    _tokens("wrong_id", "round_trip_is_exact", "input_ids", _first_other, _last_other),
+    Offense(
+        "wrong_id_among_many_documents",
+        ("round_trip_is_exact",),
+        _many(spread(lambda _: [_FIRST_TEXT_ID])),
+        control=_many(list),
+        least=IN_BOTH,
+    ),
+    _tokens("lossy_document", "round_trip_is_exact", "input_ids", lambda ids: ids[:-1], lambda ids: ids[1:]),
+    _tokens("digest_of_another_text", "round_trip_is_exact", "text_sha256", lambda _: "0" * 64),
+    in_both(
+        "text_that_changed_afterwards",
+        ["round_trip_is_exact"],
+        "enrich",
+        column(ENRICHED, "text", spread(lambda text: text.replace("e", "a", 1), lambda text: text[:-1])),
+    ),
+    _tokens("column_one_token_short", "columns_are_as_long_as_the_ids", "depths", lambda found: found[:-1]),
+    _tokens("level_one_token_short", "columns_are_as_long_as_the_ids", "structure_levels", lambda found: found[1:]),
+    _tokens("chunk_past_the_end", "columns_are_as_long_as_the_ids", "chunk_starts", lambda starts: [*starts, 2**31]),
+    _tokens(
+        "chunk_of_another_kind",
+        "columns_are_the_documents_own",
+        "structure_kinds",
+        lambda kinds: [9, *kinds[1:]],
+        lambda kinds: [*kinds[:-1], 9],
+    ),
+    in_both(
+        "columns_of_another_document",
+        ["columns_are_the_documents_own"],
+        "tokenize",
+        rows_changed(TOKENS, _other_columns),
+    ),
+    _tokens(
+        "control_id_in_a_document",
+        "specials_only_where_written",
+        "input_ids",
+        lambda ids: [0, *ids[1:]],
+        lambda ids: [*ids[:-1], _LAST_SPECIAL],
+    ),
+    _tokens(
+        "id_out_of_range",
+        "tokens_are_in_range",
+        "input_ids",
+        lambda ids: [_LARGEST_ID, *ids[1:]],
+        lambda ids: [*ids[:-1], _LARGEST_ID],
+    ),
+    in_both(
+        "no_document",
+        ["documents_were_decoded"],
+        "tokenize",
+        table_changed(TOKENS, lambda table: table.slice(0, 0)),
+        least=NUM_DOCUMENTS,
+    ),
+    _tokens("document_of_another_split", "held_out_sources_are_held_out", "split", _other_split),
+    in_both("text_in_two_splits", ["splits_are_apart"], "tokenize", rows_added(TOKENS, _in_two_splits)),
+    Offense(
+        "tokens_of_little_text",
+        ("tokens_carry_enough_text",),
+        _of_last_source("tokenize", TOKENS, "num_bytes", lambda count: [0] * count),
+        control=_of_last_source("tokenize", TOKENS, "num_bytes", lambda count: [*[0] * (count - 1), _LARGEST_SIZE]),
+    ),
+    Offense(
+        "ids_that_never_occur",
+        ("vocabulary_is_used",),
+        _of_last_source(
+            "verify", USAGE, "count", lambda count: [*[1] * (_FIRST_TEXT_ID + 1), *[0] * (count - _FIRST_TEXT_ID - 1)]
+        ),
+        control=_of_last_source("verify", USAGE, "count", lambda count: [1] * count),
+        least=0.9,
+    ),
+    Offense(
+        "dataset_of_other_ids",
+        ("megatron_reads_back",),
+        _megatron("other", lambda ids: ids + 1, lambda ids: ids[:-1]),
+        control=_megatron("same", lambda ids: ids, lambda ids: ids),
+        least=IN_BOTH,
+    ),
+    of_part(
+        "spelling_read_as_control",
+        ["special_spellings_stay_text"],
+        ("tokenize", VOCABULARY_PART),
+        file_changed("tokenizer.json", _with_control),
+        least=2 * NUM_SPREAD,  # two specials, each alone, in a string and in a comment
+    ),
+)
