@@ -10,6 +10,7 @@ import pyarrow as pa
 from pipeline.build.canaries.memory_build import Changes
 from pipeline.build.canaries.offense import (
     IN_BOTH,
+    NUM_SPREAD,
     SOURCES,
     Offense,
     after,
@@ -99,34 +100,28 @@ def _other_ids(rows: list[list[int]]) -> list[list[int]]:
 
 
 def _commits(documents: Sequence[int], in_row: Sequence[int] | None, file: str | None = "file") -> Changes:
-    """Make the first documents commits of a file, and rows of a piece of each, of which the changed ones say `in_row` of them."""
-    said = file, in_row
+    """Make the first documents commits of a file, and three rows of a piece of each, which say `in_row` of them."""
+    said = {"filepath_stable_id": file, "file_local_commit_indices": in_row}
     return after(
         *(altered(("tokenize", name), partial(_as_commits, split, documents, said)) for name, split in _SPLIT.items())
     )
 
 
-def _as_commits(
-    split: Split, documents: Sequence[int], said: tuple[str | None, Sequence[int] | None], output: PartOutput
-) -> PartOutput:
-    """Return an output with the commits: the first, the middle and the last row say what is given, the others what is right."""
-    tokens, rows, num = output.tables[TOKENS], output.tables[PACKED[split]], len(documents)
+def _as_commits(split: Split, documents: Sequence[int], said: Mapping[str, Any], output: PartOutput) -> PartOutput:
+    tokens, rows, num = output.tables[TOKENS], output.tables[PACKED[split]].slice(0, NUM_SPREAD), len(documents)
     others: list[Any] = [None] * (tokens.num_rows - num)
     commits = {"filepath_stable_id": ["file"] * num + others, "file_local_commit_index": [*documents, *others]}
-    names, indices = zip(*spread(lambda _: said)([("file", documents)] * rows.num_rows), strict=True)
-    columns = {"filepath_stable_id": names, "file_local_commit_indices": indices}
-    pieces = _a_piece_of_each(tokens["document_id"].to_pylist()[:num], rows.num_rows)
+    row = {**_a_piece_of_each(tokens["document_id"].to_pylist()[:num]), **said}
+    in_rows = {name: [value] * rows.num_rows for name, value in row.items()}
     return replace(
-        output,
-        tables={**output.tables, TOKENS: _with(tokens, commits), PACKED[split]: _with(rows, {**pieces, **columns})},
+        output, tables={**output.tables, TOKENS: _with(tokens, commits), PACKED[split]: _with(rows, in_rows)}
     )
 
 
-def _a_piece_of_each(names: list[str], num_rows: int) -> dict[str, list[Any]]:
-    """Return the columns of rows that describe their pieces: one token of each document."""
+def _a_piece_of_each(names: list[str]) -> dict[str, list[Any]]:
+    """Return the columns of a row that describe its pieces: one token of each document."""
     ones = [1] * len(names)
-    row = {"source_doc_ids": names, "piece_indices": [0] * len(names), "source_doc_token_lengths": ones}
-    return {name: [values] * num_rows for name, values in row.items()}
+    return {"source_doc_ids": names, "piece_indices": [0] * len(names), "source_doc_token_lengths": ones}
 
 
 def _with(table: pa.Table, columns: Mapping[str, Sequence[Any]]) -> pa.Table:
