@@ -9,7 +9,7 @@ from pathlib import Path
 from pipeline.build.canaries.code_digest import code_digest
 from pipeline.build.canaries.file_canaries import send_archives, send_files
 from pipeline.build.canaries.memory_build import MemoryBuild
-from pipeline.build.canaries.offense import NUM_SPREAD, Offense
+from pipeline.build.canaries.offense import NUM_PLACES, Offense
 from pipeline.build.canaries.offenses import OFFENSES
 from pipeline.build.canaries.sound_sources import SOUND_HELD_OUT, write_sound_sources
 from pipeline.build.recipes import CorpusParams
@@ -98,16 +98,16 @@ def sound_build(root: Path, params: CorpusParams) -> MemoryBuild:
 
 
 def _step(job: PartJob) -> PartOutput:
-    losses = [1.0] * NUM_SPREAD
+    losses = [1.0] * NUM_PLACES
     return PartOutput({}, answer={"losses": losses, "snapshot_id": job.inputs["snapshot"].object_id})
 
 
 def _checks(job: PartJob) -> PartOutput:
-    checks = [{"num_differing": 0}] * NUM_SPREAD
+    checks = [{"num_differing": 0}] * NUM_PLACES
     return PartOutput({}, answer={"checks": checks, "snapshot_id": job.inputs["snapshot"].object_id})
 
 
 def _all_caught(job: PartJob) -> PartOutput:
     seen = {"code": code_digest(), "gates": {gate.name: ["one"] for gate in GATES}}
-    caught = {str(number): True for number in range(NUM_SPREAD)}
+    caught = {str(number): True for number in range(NUM_PLACES)}
     return PartOutput({}, files={CANARIES: canonical_json(caught), GATES_SEEN: canonical_json(seen)})

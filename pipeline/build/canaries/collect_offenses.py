@@ -6,15 +6,15 @@ from pipeline.build.canaries.memory_build import Alteration, Changes, MadeOutput
 from pipeline.build.canaries.offense import (
     SOURCES,
     Offense,
+    at_places,
     column,
     drop_without_row,
     every,
     in_both,
     row_from_nowhere,
     row_lost,
-    spread,
 )
-from pipeline.build.canaries.sound_sources import NUM_FILES
+from pipeline.build.canaries.sound_sources import NUM_SOUND_FILES
 from pipeline.core.errors import DigestError
 from pipeline.core.table_names import FILES
 
@@ -34,7 +34,7 @@ COLLECT_OFFENSES = (
         "file_without_revision",
         ["every_file_has_a_revision"],
         "collect",
-        column(FILES, "revision", spread(lambda _: "")),
+        column(FILES, "revision", at_places(lambda _: "")),
     ),
     Offense(
         "pin_without_license_metadata",
@@ -47,7 +47,7 @@ COLLECT_OFFENSES = (
         ["sources_hold_code"],
         "collect",
         column(FILES, "is_evidence", every(True)),
-        least=NUM_FILES,
+        least=NUM_SOUND_FILES,
     ),
     row_lost("collect", FILES),
     row_from_nowhere("collect", FILES),

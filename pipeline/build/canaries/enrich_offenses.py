@@ -11,6 +11,7 @@ from pipeline.build.canaries.offense import (
     SOURCES,
     Offense,
     after,
+    at_places,
     both_altered,
     column,
     every,
@@ -20,7 +21,6 @@ from pipeline.build.canaries.offense import (
     row_lost,
     rows_added,
     rows_changed,
-    spread,
     without_text,
 )
 from pipeline.contracts.part import PartOutput
@@ -91,7 +91,7 @@ def _documents(
     last: Callable[[Any], Any] | None = None,
 ) -> Offense:
     """Return the offense of a column's values of the first, the middle and the last document of both sources."""
-    return in_both(name, [gate], "enrich", column(ENRICHED, field, spread(change, last)))
+    return in_both(name, [gate], "enrich", column(ENRICHED, field, at_places(change, last)))
 
 
 ENRICH_OFFENSES = (
@@ -114,7 +114,7 @@ ENRICH_OFFENSES = (
         "bytes_without_provenance",
         ["provenance_on_every_byte"],
         "enrich",
-        rows_changed(ENRICHED, spread(_without_a_byte, _without_the_last_byte)),
+        rows_changed(ENRICHED, at_places(_without_a_byte, _without_the_last_byte)),
     ),
     Offense(
         "source_that_no_compiler_read",

@@ -6,11 +6,12 @@ from typing import Any
 from pipeline.build.canaries.memory_build import Changes
 from pipeline.build.canaries.offense import (
     IN_BOTH,
-    NUM_SPREAD,
+    NUM_PLACES,
     SOURCES,
     Offense,
     after,
     altered,
+    at_places,
     both_altered,
     column,
     drop_without_row,
@@ -19,10 +20,9 @@ from pipeline.build.canaries.offense import (
     row_from_nowhere,
     row_lost,
     rows_added,
-    spread,
     table_changed,
 )
-from pipeline.build.canaries.sound_sources import NUM_DOCUMENTS
+from pipeline.build.canaries.sound_sources import NUM_SOUND_DOCUMENTS
 from pipeline.contracts.part import DUPLICATES_PART, PartOutput
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, KEPT
 from pipeline.stages.normalize.contamination.evaluation_items import shipped_items
@@ -64,7 +64,7 @@ def _documents(
     last: Callable[[str], str] | None = None,
 ) -> Offense:
     """Return the offense of a column's values of the first, the middle and the last document of both sources."""
-    return in_both(name, gates, "normalize", column(DOCUMENTS, field, spread(change, last)))
+    return in_both(name, gates, "normalize", column(DOCUMENTS, field, at_places(change, last)))
 
 
 def _in_languages(of_others: str) -> Changes:
@@ -113,7 +113,7 @@ NORMALIZE_OFFENSES = (
         "secret_in_the_detail_of_a_drop",
         ["no_known_secret_is_left"],
         "normalize",
-        rows_added(DROPPED, lambda _: _dropped(NUM_SPREAD, "of_no_band", _SECRET)),
+        rows_added(DROPPED, lambda _: _dropped(NUM_PLACES, "of_no_band", _SECRET)),
     ),
     _documents(
         "solution_in_a_text",
@@ -143,7 +143,7 @@ NORMALIZE_OFFENSES = (
         ["documents_are_kept"],
         _COMPARED,
         table_changed(KEPT, lambda table: table.slice(0, 0)),
-        least=NUM_DOCUMENTS,
+        least=NUM_SOUND_DOCUMENTS,
     ),
     # What is compared between sources is not altered: it reports other numbers too.
     row_lost("normalize", DOCUMENTS, least=2 * IN_BOTH),

@@ -1,7 +1,7 @@
 """Offense: an altered output of a stage, the gates that it must turn red, and by how much their measures must move.
 
 To add one, add it to the list of its stage beside this file; a program that registers a gate registers an offense in OFFENSES. The
-helpers make alterations of one column, table, file or answer. `spread` plants at the first, the middle and the last place, and
+helpers make alterations of one column, table, file or answer. `at_places` plants at the first, the middle and the last place, and
 `in_both` in the first and the last source, so that code which judges only some of what it reads counts less than was planted.
 """
 
@@ -19,10 +19,10 @@ from pipeline.contracts.stage_report import StageReport
 
 SOURCES = (SOUND, SOUND_HELD_OUT)
 """The first and the last source of the sound build."""
-NUM_SPREAD = 3
-"""Places at which `spread` plants."""
-IN_BOTH = NUM_SPREAD * len(SOURCES)
-"""Offenses that `in_both` plants with a change that is spread."""
+NUM_PLACES = 3
+"""Places at which `at_places` plants."""
+IN_BOTH = NUM_PLACES * len(SOURCES)
+"""Offenses that `in_both` plants with a change at those places."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,9 @@ def column(table: str, name: str, change: Callable[[list[Any]], Iterable[Any]]) 
     return table_changed(table, change_column)
 
 
-def spread(change: Callable[[Any], Any], last: Callable[[Any], Any] | None = None) -> Callable[[list[Any]], list[Any]]:
+def at_places(
+    change: Callable[[Any], Any], last: Callable[[Any], Any] | None = None
+) -> Callable[[list[Any]], list[Any]]:
     """Return a change of a column's values at three places: the first, the middle one, and by `last`, if given, the last."""
 
     def change_some(values: list[Any]) -> list[Any]:

@@ -9,7 +9,7 @@ from pipeline.pins.pins import SourcePin
 from pipeline.stages.collect.kinds.local import LocalPin
 
 SOUND, SOUND_HELD_OUT = "canary-sound", "canary-sound-held-out"
-NUM_FILES, NUM_DOCUMENTS = 8, 6
+NUM_SOUND_FILES, NUM_SOUND_DOCUMENTS = 8, 6
 """Files of both sources, and documents that are left of them without the copies: three of each."""
 _NUM_BYTES, _FEW_BYTES = 1_200, 600
 _NOUNS = ("price", "weight", "length", "distance", "duration", "voltage", "pressure", "volume")

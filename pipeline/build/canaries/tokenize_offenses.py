@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from pipeline.build.canaries.offense import (
-    NUM_SPREAD,
+    NUM_PLACES,
     Offense,
     after,
     altered,
@@ -30,7 +30,7 @@ TOKENIZE_OFFENSES = (
         ("training_rows_exist",),
         _EMPTY,
         control=after(_EMPTY, altered(("tokenize", SOUND_HELD_OUT), _held_out_as_train)),  # rows of the last source
-        least=NUM_SPREAD,
+        least=NUM_PLACES,
     ),
     row_lost("tokenize", TOKENS),
     row_from_nowhere("tokenize", TOKENS),

@@ -4,14 +4,14 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from pipeline.build.canaries.offense import NUM_SPREAD, Offense, answered, file_changed, of_part
+from pipeline.build.canaries.offense import NUM_PLACES, Offense, answered, file_changed, of_part
 from pipeline.build.canaries.verify_row_offenses import VERIFY_ROW_OFFENSES
 from pipeline.build.canaries.verify_token_offenses import VERIFY_TOKEN_OFFENSES
 from pipeline.contracts.gates_seen import CANARIES, GATES_SEEN
 
 
 def _answer(
-    name: str, gate: str, part: str, change: Callable[[dict[str, Any]], dict[str, Any]], least: int = NUM_SPREAD
+    name: str, gate: str, part: str, change: Callable[[dict[str, Any]], dict[str, Any]], least: int = NUM_PLACES
 ) -> Offense:
     """Return the offense of another answer of the consumer."""
     return of_part(name, [gate], ("verify", part), answered(change), least=least)
@@ -57,7 +57,7 @@ _ANSWER_OFFENSES = (
     _answer("stale_checks_of_the_loader", "loader_was_checked", "loader", _stale),
     _answer("loader_in_another_order", "loader_repeats_itself", "loader", _differing, least=2),
     _canaries("canary_that_was_missed", "canaries_are_caught", CANARIES, _missed, 2),
-    _canaries("no_canary", "canaries_were_sent", CANARIES, lambda _: {}, NUM_SPREAD),
+    _canaries("no_canary", "canaries_were_sent", CANARIES, lambda _: {}, NUM_PLACES),
     _canaries("gate_never_seen_red", "every_gate_was_seen_red", GATES_SEEN, _unseen, 2),
 )
 

@@ -10,18 +10,18 @@ import pyarrow as pa
 from pipeline.build.canaries.memory_build import Changes
 from pipeline.build.canaries.offense import (
     IN_BOTH,
-    NUM_SPREAD,
+    NUM_PLACES,
     SOURCES,
     Offense,
     after,
     altered,
+    at_places,
     column,
     every,
     in_both,
-    spread,
     table_changed,
 )
-from pipeline.build.canaries.sound_sources import NUM_DOCUMENTS, SOUND, SOUND_HELD_OUT
+from pipeline.build.canaries.sound_sources import NUM_SOUND_DOCUMENTS, SOUND, SOUND_HELD_OUT
 from pipeline.contracts.part import PartOutput
 from pipeline.core.records import Split
 from pipeline.core.table_names import PACKED, TOKENS, TRAINING_ROWS
@@ -31,22 +31,22 @@ _LARGEST_ID = 65_535
 """No vocabulary is so large."""
 _LARGEST_SIZE = 1 << 24
 """Tokens beyond every limit: a control passes whatever the Params require."""
-Change = Callable[[Any], Any]
+_Change = Callable[[Any], Any]
 
 
 def _rows(
     name: str,
     gate: str,
     field: str,
-    change: Change,
-    last: Change | None = None,
+    change: _Change,
+    last: _Change | None = None,
     tables: Mapping[Split, str] = PACKED,
 ) -> Offense:
     """Return the offense of a column's values of the first, the middle and the last row of both sources."""
-    return Offense(name, (gate,), _in_rows(tables, field, spread(change, last)), least=IN_BOTH)
+    return Offense(name, (gate,), _in_rows(tables, field, at_places(change, last)), least=IN_BOTH)
 
 
-def _mapped(name: str, field: str, change: Change, last: Change | None = None) -> Offense:
+def _mapped(name: str, field: str, change: _Change, last: _Change | None = None) -> Offense:
     """Return the same offense of memory-mapped rows."""
     return _rows(name, "training_rows_equal_packed_rows", field, change, last, TRAINING_ROWS)
 
@@ -58,7 +58,7 @@ def _in_rows(tables: Mapping[Split, str], field: str, change: Callable[[list[Any
     )
 
 
-def _rows_lost(name: str, gate: str, least: int = NUM_DOCUMENTS) -> Offense:
+def _rows_lost(name: str, gate: str, least: int = NUM_SOUND_DOCUMENTS) -> Offense:
     """Return the offense of sources without rows: each of their documents is lost."""
     lost = (table_changed(PACKED[split], lambda table: table.slice(0, 0)) for split in _SPLIT.values())
     return Offense(
@@ -108,7 +108,7 @@ def _commits(documents: Sequence[int], in_row: Sequence[int] | None, file: str |
 
 
 def _as_commits(split: Split, documents: Sequence[int], said: Mapping[str, Any], output: PartOutput) -> PartOutput:
-    tokens, rows, num = output.tables[TOKENS], output.tables[PACKED[split]].slice(0, NUM_SPREAD), len(documents)
+    tokens, rows, num = output.tables[TOKENS], output.tables[PACKED[split]].slice(0, NUM_PLACES), len(documents)
     others: list[Any] = [None] * (tokens.num_rows - num)
     commits = {"filepath_stable_id": ["file"] * num + others, "file_local_commit_index": [*documents, *others]}
     row = {**_a_piece_of_each(tokens["document_id"].to_pylist()[:num]), **said}
@@ -141,7 +141,7 @@ def _of_another_version(table: pa.Table) -> pa.Table:
 
 
 def _one_table_of_another_version(output: PartOutput) -> PartOutput:
-    """Change the schemas of the first and of the last table that are judged."""
+    """Make the schemas of the first and of the last table that are judged those of another version."""
     first, last = TOKENS, list(TRAINING_ROWS.values())[-1]
     return table_changed(last, _of_another_version)(table_changed(first, _of_another_version)(output))
 
@@ -173,7 +173,7 @@ VERIFY_ROW_OFFENSES = (
         "ids_changed_in_rows",
         ("documents_are_rebuilt_from_rows",),
         _in_rows(PACKED, "input_ids", _other_ids),
-        least=NUM_DOCUMENTS,
+        least=NUM_SOUND_DOCUMENTS,
     ),
     _rows_lost("rows_left_out", "documents_are_rebuilt_from_rows"),
     _rows("share_that_nothing_read", "fractions_are_the_tokens_own", "build_aware_fraction", lambda _: 0.5),
@@ -192,5 +192,5 @@ VERIFY_ROW_OFFENSES = (
     _mapped("structure_changed", "structure_kinds", _first_other, _last_other),
     _mapped("level_changed", "structure_levels", _last_other, _first_other),
     Offense("rows_of_padding", ("rows_are_worth_reading",), _trained(0), control=_trained(_LARGEST_SIZE)),
-    _rows_lost("row_lost_in_verify", "no_row_lost_in_verify", 2 * NUM_DOCUMENTS),  # by name, and as misreported
+    _rows_lost("row_lost_in_verify", "no_row_lost_in_verify", 2 * NUM_SOUND_DOCUMENTS),  # by name, and as misreported
 )

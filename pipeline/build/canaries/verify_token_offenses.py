@@ -8,11 +8,12 @@ from typing import Any
 from pipeline.build.canaries.memory_build import Alteration, Changes
 from pipeline.build.canaries.offense import (
     IN_BOTH,
-    NUM_SPREAD,
+    NUM_PLACES,
     SOURCES,
     Offense,
     after,
     altered,
+    at_places,
     both_altered,
     column,
     every,
@@ -22,11 +23,10 @@ from pipeline.build.canaries.offense import (
     places,
     rows_added,
     rows_changed,
-    spread,
     table_changed,
     without_text,
 )
-from pipeline.build.canaries.sound_sources import NUM_DOCUMENTS
+from pipeline.build.canaries.sound_sources import NUM_SOUND_DOCUMENTS
 from pipeline.contracts.part import VOCABULARY_PART, PartJob
 from pipeline.core.records import Split
 from pipeline.core.table_names import ENRICHED, TOKENS
@@ -40,12 +40,12 @@ _LARGEST_SIZE = 1 << 24
 _LAST_SPECIAL, _FIRST_TEXT_ID = 15, 16
 _MANY = 300
 """Documents of more than one batch of a proof."""
-Change = Callable[[Any], Any]
+_Change = Callable[[Any], Any]
 
 
-def _tokens(name: str, gate: str, field: str, change: Change, last: Change | None = None) -> Offense:
+def _tokens(name: str, gate: str, field: str, change: _Change, last: _Change | None = None) -> Offense:
     """Return the offense of a column's values of the first, the middle and the last document of both sources."""
-    return in_both(name, [gate], "tokenize", column(TOKENS, field, spread(change, last)))
+    return in_both(name, [gate], "tokenize", column(TOKENS, field, at_places(change, last)))
 
 
 def _of_last_source(stage: str, table: str, field: str, values: Callable[[int], list[int]]) -> Changes:
@@ -72,7 +72,7 @@ def _other_split(split: str) -> str:
 
 
 def _other_columns(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Change another column of each of the first, the middle and the last document: its first or its last value."""
+    """Give the first, the middle and the last document each another value of another column."""
     fields = zip(places(len(rows)), ("sibling_indices", "depths", "node_types"), strict=False)
     changed = {index: {name: _last_other(rows[index][name])} for index, name in fields}
     return [row | changed.get(index, {}) for index, row in enumerate(rows)]
@@ -104,14 +104,14 @@ def _with_control(content: bytes) -> bytes:
     return json.dumps({**tokenizer, "added_tokens": specials}).encode()
 
 
-def _megatron(name: str, change: Change, last: Change) -> Changes:
+def _megatron(name: str, change: _Change, last: _Change) -> Changes:
     """Return the change of the Megatron-LM datasets of both sources: others are read back."""
 
     def dataset(job: PartJob) -> PartJob:
         documents = job.inputs["rows"].table(TOKENS, ["input_ids"])["input_ids"]
         folder = job.inputs["rows"].file("report.json").parent
         prefix = folder / f"megatron-{name}-{job.name}"
-        ids = spread(change, last)([ids.values.to_numpy() for ids in documents])
+        ids = at_places(change, last)([ids.values.to_numpy() for ids in documents])
         write_megatron(prefix, ids, job.identity["vocabulary"]["specials"]["<|eos|>"])
         return replace(job, places={**job.places, MEGATRON: prefix})
 
@@ -123,7 +123,7 @@ VERIFY_TOKEN_OFFENSES = (
     Offense(
         "wrong_id_among_many_documents",
         ("round_trip_is_exact",),
-        _many(spread(lambda _: [_FIRST_TEXT_ID])),
+        _many(at_places(lambda _: [_FIRST_TEXT_ID])),
         control=_many(list),
         least=IN_BOTH,
     ),
@@ -133,7 +133,7 @@ VERIFY_TOKEN_OFFENSES = (
         "text_that_changed_afterwards",
         ["round_trip_is_exact"],
         "enrich",
-        column(ENRICHED, "text", spread(lambda text: text.replace("e", "a", 1), lambda text: text[:-1])),
+        column(ENRICHED, "text", at_places(lambda text: text.replace("e", "a", 1), lambda text: text[:-1])),
     ),
     _tokens("column_one_token_short", "columns_are_as_long_as_the_ids", "depths", lambda found: found[:-1]),
     _tokens("level_one_token_short", "columns_are_as_long_as_the_ids", "structure_levels", lambda found: found[1:]),
@@ -170,7 +170,7 @@ VERIFY_TOKEN_OFFENSES = (
         ["documents_were_decoded"],
         "tokenize",
         table_changed(TOKENS, lambda table: table.slice(0, 0)),
-        least=NUM_DOCUMENTS,
+        least=NUM_SOUND_DOCUMENTS,
     ),
     _tokens("document_of_another_split", "held_out_sources_are_held_out", "split", _other_split),
     in_both("text_in_two_splits", ["splits_are_apart"], "tokenize", rows_added(TOKENS, _in_two_splits)),
@@ -201,6 +201,6 @@ VERIFY_TOKEN_OFFENSES = (
         ["special_spellings_stay_text"],
         ("tokenize", VOCABULARY_PART),
         file_changed("tokenizer.json", _with_control),
-        least=2 * NUM_SPREAD,  # two specials, each alone, in a string and in a comment
+        least=2 * NUM_PLACES,  # two specials, each alone, in a string and in a comment
     ),
 )

@@ -12,7 +12,7 @@ from pipeline.build import run_stage
 from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.canaries.canaries import send_offense, send_offenses, sound_build
 from pipeline.build.canaries.memory_build import Alteration, Changes, MemoryBuild
-from pipeline.build.canaries.offense import Offense, places, spread
+from pipeline.build.canaries.offense import Offense, at_places, places
 from pipeline.build.canaries.offenses import OFFENSES
 from pipeline.build.canaries.sound_sources import SOUND
 from pipeline.build.recipes import TINY, CorpusParams, pins_of
@@ -114,7 +114,7 @@ def test_an_offense_of_which_a_gate_counts_less_than_was_planted_is_missed(sound
 )
 def test_places_are_the_first_the_middle_and_the_last(count: int, expected: list[int]) -> None:
     assert places(count) == expected
-    marked = spread(lambda _: "first", lambda _: "last")(["none"] * count)
+    marked = at_places(lambda _: "first", lambda _: "last")(["none"] * count)
     assert [index for index, mark in enumerate(marked) if mark != "none"] == expected
     assert not marked or marked[-1] == "last"
 

@@ -5,8 +5,14 @@ from pathlib import Path
 import pytest
 
 from pipeline.build.canaries.canaries import sound_build
-from pipeline.build.canaries.offense import NUM_SPREAD, SOURCES, places
-from pipeline.build.canaries.sound_sources import NUM_DOCUMENTS, NUM_FILES, SOUND, SOUND_HELD_OUT, write_sound_sources
+from pipeline.build.canaries.offense import NUM_PLACES, SOURCES, places
+from pipeline.build.canaries.sound_sources import (
+    NUM_SOUND_DOCUMENTS,
+    NUM_SOUND_FILES,
+    SOUND,
+    SOUND_HELD_OUT,
+    write_sound_sources,
+)
 from pipeline.build.recipes import RECIPES
 from pipeline.core.table_names import DUPLICATES, FILES, PACKED, TOKENS
 
@@ -34,10 +40,10 @@ def test_every_source_has_several_documents_and_rows(recipe, tmp_path: Path) -> 
     files, tokens = build.parts("collect"), build.parts("tokenize")
     num_documents = [tokens[source].table(TOKENS).num_rows for source in SOURCES]
 
-    assert sum(files[source].table(FILES).num_rows for source in SOURCES) == NUM_FILES
-    assert sum(num_documents) == NUM_DOCUMENTS
-    assert min(num_documents) >= NUM_SPREAD
+    assert sum(files[source].table(FILES).num_rows for source in SOURCES) == NUM_SOUND_FILES
+    assert sum(num_documents) == NUM_SOUND_DOCUMENTS
+    assert min(num_documents) >= NUM_PLACES
     for source, table in zip(SOURCES, PACKED.values(), strict=True):
-        assert len(places(tokens[source].table(table).num_rows)) == NUM_SPREAD
+        assert len(places(tokens[source].table(table).num_rows)) == NUM_PLACES
     copies = build.parts("normalize")["duplicates"].rows(DUPLICATES)
     assert [row["path"] for row in copies] == ["first_copy.cpp", "fourth_copy.cpp"]
