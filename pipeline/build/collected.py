@@ -3,13 +3,13 @@
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any
 
 from pipeline.build.engine import measured
 from pipeline.build.stage_objects import evidence_of, parts_of, report_of, stage_of, stage_params, was_made_here
 from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.contracts.stage_report import total
+from pipeline.core.declared import load_declared
 from pipeline.core.errors import SnapshotError
 from pipeline.core.languages import is_source
 from pipeline.core.params import Params
@@ -83,7 +83,7 @@ def _refuse_other_tables(store: Store, stored: StoredObject, params: Params) -> 
     job = PartJob(identity["name"], params, inputs, identity, {} if archive is None else {"source": archive})
     output = PartOutput(tables, report_of(stored), {})
     if archive is not None:
-        output = resolve_name(kind.functions[identity["function"]])(job)
+        output = load_declared(f"part {job.name}", "function", kind.functions[identity["function"]])(job)
         different = [name for name in tables.keys() | output.tables.keys() if not _equal(tables, output.tables, name)]
         if different:
             raise contradiction(

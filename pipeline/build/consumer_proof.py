@@ -1,11 +1,11 @@
 """Proof that the consumer runs on a snapshot: that of the build if the same consumer is installed now, otherwise one made now."""
 
 import json
-from pkgutil import resolve_name
 
 from pipeline.build.engine import measured
 from pipeline.build.stage_objects import parts_of, stage_of, stage_params
 from pipeline.contracts.part import PartJob
+from pipeline.core.declared import load_declared
 from pipeline.core.params import canonical_json
 from pipeline.stages.stages import STAGES
 from pipeline.stages.verify.consumer import CONSUMER_FIELD, consumer_identity
@@ -28,6 +28,6 @@ def consumer_measures(store: Store, verify: StoredObject) -> dict[str, float]:
         kind = stage.part_kind(identity["function"])
         inputs = {label: store.read(object_id) for label, object_id in stored.manifest.inputs.items()}
         job = PartJob(identity["name"], stage_params(verify), inputs, identity, {"store": store.root})
-        output = resolve_name(kind.functions[identity["function"]])(job)
+        output = load_declared(f"part {job.name}", "function", kind.functions[identity["function"]])(job)
         fresh |= measured(job, output, kind.measure).report.measures
     return fresh

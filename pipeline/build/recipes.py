@@ -145,15 +145,17 @@ def params_of(recipe: Recipe, pins_file: Path | None = None, items_folder: Path 
 
     `items_folder` holds evaluation items beside those that are shipped; its path is not part of any identity.
     """
-    changes: dict[str, Params] = {}
+    params = recipe.params
     if pins_file is not None:
-        changes["drop_bands"] = DropBands()
-    if items_folder is not None:
-        rules = recipe.params.normalize.decontamination
-        changes["decontamination"] = rules.model_copy(update={"items_folder": str(items_folder.absolute())})
-    if not changes:
-        return recipe.params
-    return recipe.params.model_copy(update={"normalize": recipe.params.normalize.model_copy(update=changes)})
+        normalize = params.normalize.model_copy(update={"drop_bands": DropBands()})
+        params = params.model_copy(update={"normalize": normalize})
+    return params if items_folder is None else with_items(params, items_folder)
+
+
+def with_items(params: CorpusParams, items_folder: Path) -> CorpusParams:
+    """Return Params with the evaluation items of a folder beside those that are shipped."""
+    rules = params.normalize.decontamination.model_copy(update={"items_folder": str(items_folder.absolute())})
+    return params.model_copy(update={"normalize": params.normalize.model_copy(update={"decontamination": rules})})
 
 
 def pins_of(recipe: Recipe, pins_file: Path | None = None) -> tuple[SourcePin, ...]:

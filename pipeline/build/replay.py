@@ -8,7 +8,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from pkgutil import resolve_name
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -16,6 +15,7 @@ from pipeline.build.audit import asked_for
 from pipeline.build.build import Build, BuildRequest
 from pipeline.build.collected import contradiction, refuse_contradictions
 from pipeline.build.engine import Engine, PartTask, measured
+from pipeline.build.given_items import with_kept_items
 from pipeline.build.recipes import CorpusParams
 from pipeline.build.run_stage import BuildContext, audited, stage_identity
 from pipeline.build.stage_objects import (
@@ -30,6 +30,7 @@ from pipeline.build.stage_objects import (
 )
 from pipeline.contracts.part import DUPLICATES_PART, MadePart, Part, PartJob, PartOutput, StageOutput
 from pipeline.contracts.stage_report import StageReport
+from pipeline.core.declared import load_declared
 from pipeline.core.digests import file_sha256
 from pipeline.core.durable import make_folder
 from pipeline.core.errors import SnapshotError, SourceError
@@ -87,9 +88,10 @@ def replay(store: Store, stages: Sequence[StoredObject], num_workers: int = 1) -
     pins = _pins(store, stages, snapshot)
     held_out = tuple(store.read(evidence_of(stages[0])[AUDIT]).manifest.identity["held_out"])
     params = CorpusParams.model_validate({**chain_params(store, stages[-1].object_id), "held_out": held_out})
-    request = BuildRequest("replay", params, pins, "a replay", num_workers, offline=True)  # type: ignore[arg-type]  # stages
     make_folder(store.root / "tmp")
     with TemporaryDirectory(dir=store.root / "tmp", prefix=".replay-") as folder, Engine(num_workers) as engine:
+        params = with_kept_items(store, params, snapshot, Path(folder) / "evaluation-items")
+        request = BuildRequest("replay", params, pins, "a replay", num_workers, offline=True)  # type: ignore[arg-type]  # stages
         build = Build(request, store, engine, Path(folder), lambda event: None)
         for index, stored in enumerate(stages):
             _refuse_other_identity(stored)
@@ -103,7 +105,11 @@ def _replay_stage(build: Build, stored: StoredObject, input_id: str | None) -> N
     if stored.manifest.inputs.get("previous") != input_id:
         raise contradiction(stored, "its stage before is another", str(input_id)[:12])
     context = _ReplayContext(build, stored, input_id)
-    output = _collected(stored) if stage == listing_stage() else resolve_name(stage.run)(context)
+    output = (
+        _collected(stored)
+        if stage == listing_stage()
+        else load_declared(f"stage {stage.name}", "run", stage.run)(context)
+    )
     # What is withdrawn may differ by now: the audit of the collected sources says what was.
     withdrawn = build.store.read(evidence_of(stored)[AUDIT]).manifest.identity.get("withdrawn", ())
     output = audited(stage, context, output, asked_for(build.request.pins, build.params, withdrawn))
@@ -175,7 +181,6 @@ class _ReplayContext(BuildContext):
 
     def __init__(self, build: Build, stored: StoredObject, input_id: str | None) -> None:
         super().__init__(STAGES[stage_of(stored)], build, input_id)
-        self.params = stage_params(stored)
         self._stored = stored
 
     def make(self, parts: Sequence[Part]) -> tuple[Mapping[str, MadePart], Mapping[str, SourceError]]:

@@ -12,6 +12,7 @@ from typing import Any
 from pipeline.build.audit import NOT_COLLECTED, asked_for, audit_part
 from pipeline.build.build import Build, ProgressEvent
 from pipeline.build.engine import PartTask, write_output
+from pipeline.build.given_items import keep_items
 from pipeline.build.stage_objects import PARAMS, chain, mark_made, parts_of, report_of, stage_of
 from pipeline.contracts.gates import CONSERVED, GATES, GateVerdict, gates_of, judge, refuse_blocked
 from pipeline.contracts.part import MadePart, Part, PartOutput, StageOutput
@@ -80,6 +81,7 @@ def run_stage(name: str, build: Build, previous_id: str | None) -> StageResult:
     _refuse_bad_gates(stage)
     _refuse_stale(stage, build, previous_id)
     context = BuildContext(stage, build, previous_id)
+    keep_items(build.store, build.params)
     asked = asked_for(build.request.pins, build.params, (each.text for each in build.withdrawn))
     output, verdicts = judged(stage, context, asked)
     object_id, existed = _commit_stage(stage, context, output)

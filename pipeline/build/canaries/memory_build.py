@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any
 
 import pyarrow as pa
@@ -21,6 +20,7 @@ from pipeline.build.run_stage import judged
 from pipeline.contracts.gates import GateVerdict
 from pipeline.contracts.part import MadePart, Part, PartJob, PartOutput, StageOutput
 from pipeline.contracts.stage_report import StageReport
+from pipeline.core.declared import load_declared
 from pipeline.core.errors import MissingError, SourceError
 from pipeline.core.params import Params, canonical_json, digest
 from pipeline.pins.pins import SourcePin
@@ -221,8 +221,7 @@ class _Context:
             job = PartJob(part.name, part.params, self._opened(part), part.identity, part.places)
             for alteration in alterations:
                 job = alteration.job(job) if alteration.job else job
-            function = self.build.stand_ins.get(part.function) or resolve_name(kind.functions[part.function])
-            made = MadeOutput(job, measured(job, function(job), kind.measure))
+            made = MadeOutput(job, measured(job, self._function(part)(job), kind.measure))
         else:
             made = self.build.made[object_id]
         if not alterations:
@@ -232,6 +231,11 @@ class _Context:
             self._unaltered[object_id] = sound_id
         stored = self.build.add(kind.kind, part.inputs, made.output, object_id)
         return MadePart(part.name, stored.object_id, made.output.report, unchanged=False)
+
+    def _function(self, part: Part) -> Callable[[PartJob], PartOutput]:
+        found: Callable[[PartJob], PartOutput] | None = self.build.stand_ins.get(part.function)
+        name = STAGES[self.stage].part_kind(part.function).functions[part.function]
+        return found or load_declared(f"part {part.name}", "function", name)
 
     def _opened(self, part: Part) -> dict[str, Any]:
         return {label: self.read(object_id) for label, object_id in part.inputs.items()}

@@ -13,7 +13,7 @@ from pipeline.build.promotion import promote
 from pipeline.build.recipes import TINY, pins_of
 from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.build.stage_objects import parts_of
-from pipeline.core.errors import SluiceError, SnapshotError
+from pipeline.core.errors import ParamsError, SluiceError, SnapshotError
 from pipeline.stages.stages import STAGES
 from pipeline.store.fsck import fsck
 from pipeline.store.objects import StoredObject
@@ -200,7 +200,18 @@ def test_a_part_that_other_code_made_is_named(copied: Store, monkeypatch: pytest
         promote(copied, "tiny")
 
 
+def test_a_function_of_a_stage_that_is_not_there_is_named(copied: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    never_live(copied)
+    monkeypatch.setitem(STAGES._entries, "enrich", replace(STAGES["enrich"], run="pipeline.nowhere:run"))
+
+    with pytest.raises(ParamsError, match="stage enrich: its run 'pipeline.nowhere:run' cannot be imported"):
+        promote(copied, "tiny")
+
+
 def never_live(store: Store) -> None:
-    """Empty the history of promotions."""
-    (store.root / "log" / "promotions.jsonl").write_bytes(b"")
+    """Remove `live`, and every move of it from the history."""
+    store.remove_ref("tiny", "live", "a test")
+    path = store.root / "log" / "promotions.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(line for line in lines if b'"ref":"live"' not in line))
     store.accept_logs()

@@ -1,5 +1,6 @@
 """A build prints its stages, and one line about a mistake with what to do."""
 
+import argparse
 import hashlib
 import io
 import json
@@ -13,9 +14,13 @@ from typing import Any
 
 import pytest
 
+from pipeline.build.recipes import MADE_CORPUS
 from pipeline.build.run_stage import StageResult
+from pipeline.cli.building import add_build_arguments
 from pipeline.contracts.gates import GATES
 from pipeline.core.registry import Registry
+from pipeline.pins.local_tree import tree_digest
+from pipeline.pins.selection import Selection
 from pipeline.stages.stages import STAGES
 from pipeline.store.store import Store
 
@@ -78,6 +83,48 @@ def test_documents_that_hold_a_given_evaluation_item_are_dropped(run: Run, tmp_p
         assert (code, answer["stages"][-1]["dropped"].get("contaminated", 0)) == (0, sum(dropped.values()))
     code, answer, _ = build(run, pins, "--evaluation-items", str(tmp_path / "nowhere"))
     assert (code, answer["error"]) == (1, "ParamsError")
+
+
+RESULT, NO_RESULT = {"recipe", "pins", "evaluation_items"}, {"corpus", "workers", "offline", "wait", "promote", "until"}
+"""Options of a build that change the snapshot, and those that do not. With another `--until` there is none."""
+
+
+def test_every_option_of_a_build_is_known_to_change_its_result_or_not() -> None:
+    parser = argparse.ArgumentParser(add_help=False)
+    add_build_arguments(parser)
+    assert {action.dest for action in parser._actions} == RESULT | NO_RESULT
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> list[str]:
+    """Options with which a build has another result than the made corpus: items, pins with all that pins may say."""
+    pins = (MADE_CORPUS.read_text()).replace('path = "', f'path = "{MADE_CORPUS.parent}/')
+    odds = """weight = 2.5
+exclude = ["shapes/**"]
+upstreams = { "duplicates/**" = "lantern" }
+languages = { c = [0.0, 1.0], cpp = [0.0, 1.0] }
+"""
+    root = MADE_CORPUS.parent / "odds"
+    pins = pins.replace(tree_digest(root), tree_digest(root, Selection((), ("shapes/**",))))
+    (tmp_path / "pins.toml").write_text(pins.replace('name = "odds"\n', f'name = "odds"\n{odds}'))
+    (tmp_path / "items").mkdir()
+    solution = (MADE_CORPUS.parent / "lantern" / "src" / "calendar.c").read_text()
+    (tmp_path / "items" / "mine.jsonl").write_text(json.dumps({"id": "a/1", "prompt": "Write.", "solution": solution}))
+    return ["--pins", str(tmp_path / "pins.toml"), "--evaluation-items", str(tmp_path / "items"), "--corpus", "mine"]
+
+
+def test_what_was_built_with_any_option_is_promoted_by_another_process_without_them(
+    run: Run, given: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, answer, said = run("build", "--recipe", "tiny", "--workers", "1", *given)
+    assert code == 0, said
+    assert answer["stages"][1]["dropped"]["contaminated"] >= 1
+    monkeypatch.setattr("pipeline.build.stage_objects._MADE", set())  # as in another process
+    shutil.rmtree(tmp_path / "items")
+
+    code, promoted, said = run("promote", "--corpus", "mine")
+    assert code == 0, said
+    assert promoted["new"] == answer["snapshot_id"]
 
 
 def test_until_stops_after_the_stage(run: Run) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from pipeline.core.declared import load_declared, require_type
 from pipeline.core.errors import ParamsError
+from tests.support.paths import ROOT
 
 
 def test_what_a_declaration_names_is_loaded() -> None:
@@ -34,3 +35,10 @@ def test_another_type_is_refused_by_declaration_field_and_both_types() -> None:
         require_type(None, int, "thing a", "read")
     with pytest.raises(ParamsError, match="its read gives str; expected int"):
         require_type("3", int, "thing a", "read")
+
+
+def test_no_other_module_of_the_pipeline_resolves_names() -> None:
+    """One that did would end in a traceback where a declaration is wrong."""
+    texts = {path: path.read_text("utf-8") for path in (ROOT / "pipeline").rglob("*.py")}
+    found = {path.relative_to(ROOT).as_posix() for path, text in texts.items() if "resolve_name" in text}
+    assert found == {"pipeline/core/declared.py"}
