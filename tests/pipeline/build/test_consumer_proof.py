@@ -64,7 +64,7 @@ def test_a_trainer_that_loses_its_losses_is_blocked_by_its_gate(
 def test_the_same_trainer_is_not_run_again(
     copied: Store, tiny_results: list[StageResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(consumer_proof, "resolve_name", lambda name: pytest.fail(f"{name} was run"))
+    monkeypatch.setattr(consumer_proof, "load_declared", lambda *names: pytest.fail(f"{names} was run"))
 
     assert promote(copied, "another", tiny_results[-1].snapshot_id or "").old is None
     assert promote(copied, "tiny").unchanged

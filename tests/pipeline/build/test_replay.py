@@ -204,7 +204,7 @@ def test_a_function_of_a_stage_that_is_not_there_is_named(copied: Store, monkeyp
     never_live(copied)
     monkeypatch.setitem(STAGES._entries, "enrich", replace(STAGES["enrich"], run="pipeline.nowhere:run"))
 
-    with pytest.raises(ParamsError, match="stage enrich: its run 'pipeline.nowhere:run' cannot be imported"):
+    with pytest.raises(ParamsError, match=r"stage enrich: its run 'pipeline\.nowhere:run' cannot be imported"):
         promote(copied, "tiny")
 
 
