@@ -8,10 +8,11 @@ Source: C++23 [lex.phases], [lex.string].
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import re2
@@ -49,7 +50,8 @@ def find_divided(text: str, find: Callable[[str], Iterable[Finding]]) -> list[Fi
         return []
     edits = list(_with_cuts_between(text, edits))
     joined, places = _joined(text, edits)
-    return [piece for found in find(joined) for piece in _pieces(text, edits, places, found)]
+    shifts = _shifts(edits)
+    return [piece for found in find(joined) for piece in _pieces(edits, places, shifts, found)]
 
 
 def _with_cuts_between(text: str, edits: list[_Edit]) -> Iterator[_Edit]:
@@ -88,11 +90,20 @@ def _joined(text: str, edits: list[_Edit]) -> tuple[str, list[int]]:
     return "".join([*parts, text[position:]]), places
 
 
-def _pieces(text: str, edits: list[_Edit], places: list[int], found: Finding) -> Iterator[Finding]:
+def _shifts(edits: list[_Edit]) -> list[int]:
+    """Return for each edit, and for the end, what a place before it in the joined text is less than in the text."""
+    return list(accumulate((edit.end - edit.start - len(edit.read) for edit in edits), initial=0))
+
+
+def _pieces(edits: list[_Edit], places: list[int], shifts: list[int], found: Finding) -> Iterator[Finding]:
     """Yield the parts of a finding in the joined text; none, if no edit is inside: the text itself has it then."""
-    shift = 0  # from places in the joined text to places in the text
+    first = max(0, bisect_left(places, found.start) - 1)
+    while first > 0 and places[first - 1] + len(edits[first - 1].read) > found.start:
+        first -= 1
+    shift = shifts[first]  # from places in the joined text to places in the text
     start: int | None = None
-    for edit, place in zip(edits, places, strict=True):
+    for index in range(first, len(edits)):
+        edit, place = edits[index], places[index]
         if place >= found.end:
             break
         if place + len(edit.read) > found.start or (not edit.read and place > found.start):
@@ -103,7 +114,7 @@ def _pieces(text: str, edits: list[_Edit], places: list[int], found: Finding) ->
                 start = edit.end
             elif place < found.start:
                 start = edit.start
-        shift += edit.end - edit.start - len(edit.read)
+        shift = shifts[index + 1]
     end = found.end + shift
     if start is not None and start < end:
         yield Finding(start, end, found.value)

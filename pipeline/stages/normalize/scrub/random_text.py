@@ -25,6 +25,7 @@ _MIN_BEFORE_RUN, _MIN_DISTINCT_BEFORE_RUN = 16, 10
 _UUID = re.compile(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _RANDOM = re.compile(r"[A-Za-z0-9+/=_.\-]{16,}")
 _RUNS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_DIGIT = re.compile(r"[0-9]")
 _SEPARATORS = re.compile(r"[-_./+=]+")
 _MIN_DISTINCT, _MIN_SEGMENT, _MIN_MEAN_SEGMENT, _MIN_LETTERS = 8, 10, 6, 20
 _MAX_RUN, _MAX_RUN_OF_ONE_CASE = 2.9, 3.6
@@ -66,21 +67,22 @@ def is_random(value: str) -> bool:
 
     Runs of one kind are 1.6 to 2.5 characters long in random text, the words of names four and more.
     """
-    if _RANDOM.fullmatch(value) is None or _UUID.fullmatch(value) or is_filler(value) or is_in_order(value):
-        return False
-    if len(set(value)) < _MIN_DISTINCT or not any(map(str.isalpha, value)):
+    if _RANDOM.fullmatch(value) is None or len(set(value)) < _MIN_DISTINCT:
         return False
     runs = _RUNS.findall(value)
+    is_mixed = value.lower() != value and value.upper() != value
+    has_digit = _DIGIT.search(value) is not None
+    has_letter = is_mixed or value.lower() != value.upper()
+    max_run = _MAX_RUN if is_mixed and has_digit else _MAX_RUN_OF_ONE_CASE
     mean_run = sum(map(len, runs)) / len(runs)
-    wordiness = _num_common(value) / (len(value) - 1)
-    has_digit, is_mixed = any(map(str.isdigit, value)), value.lower() != value and value.upper() != value
-    if not has_digit and not (is_mixed and len(value) >= _MIN_LETTERS):
+    if not has_letter or mean_run > max_run or not (has_digit or (is_mixed and len(value) >= _MIN_LETTERS)):
         return False
     segments = _SEPARATORS.split(value)
     is_dotted = max(map(len, segments)) < _MIN_SEGMENT or len(value) < _MIN_MEAN_SEGMENT * len(segments)
-    max_run = _MAX_RUN if is_mixed and has_digit else _MAX_RUN_OF_ONE_CASE
-    return not is_dotted and mean_run <= max_run and wordiness <= (0.15 if mean_run > max_run - 0.5 else 0.25)
+    if is_dotted or _UUID.fullmatch(value) or is_filler(value) or is_in_order(value):
+        return False
+    return _num_common(value) / (len(value) - 1) <= (0.15 if mean_run > max_run - 0.5 else 0.25)
 
 
 def _num_common(value: str) -> int:
-    return sum(before + after in _COMMON_BIGRAMS for before, after in pairwise(value.lower()))
+    return sum(map(_COMMON_BIGRAMS.__contains__, map("".join, pairwise(value.lower()))))

@@ -20,6 +20,7 @@ from pipeline.stages.normalize.scrub.finding import Finding
 MAX_ROUNDS = 8
 _MIN_REPEATED = 8
 """Characters of a value that is replaced wherever else it stands, if it has letters and digits."""
+_WORD = re.compile(r"[^\W_]+")
 _ANGLED_INCLUDE = re.compile(r"^([ \t]*#[ \t]*include[ \t]*)<(<redacted-path-[0-9]+>[^>\n]*)>", re.MULTILINE)
 
 
@@ -133,17 +134,22 @@ class _Numbers:
 
 
 def _repeated(text: str, values: Mapping[str, str]) -> list[_Redaction]:
-    """Return the other places of values that were found, if a value is so long and mixed that it means the same there."""
+    """Return the other places of values that were found, if a value is so long and mixed that it means the same there.
+
+    A value stands between letters and digits nowhere, so that its longest word is a word of the text wherever it stands.
+    """
+    stretches: dict[str, set[tuple[int, int]]] = {}  # of a word: where a value begins before it, and its length
+    for value in values:
+        if len(value) >= _MIN_REPEATED and any(map(str.isdigit, value)) and any(map(str.isalpha, value)):
+            word = max(_WORD.finditer(value), key=lambda match: len(match[0]))
+            stretches.setdefault(word[0], set()).add((word.start(), len(value)))
     found = []
-    for value, placeholder in values.items():
-        if len(value) < _MIN_REPEATED or not (any(map(str.isdigit, value)) and any(map(str.isalpha, value))):
-            continue
-        place = text.find(value)
-        while place >= 0:
-            end = place + len(value)
-            if not (text[place - 1 : place].isalnum() or text[end : end + 1].isalnum()):
-                found.append(_Redaction(placeholder, Finding(place, end, value)))
-            place = text.find(value, end)
+    for match in _WORD.finditer(text) if stretches else ():
+        for offset, length in sorted(stretches.get(match[0], ())):
+            start, end = match.start() - offset, match.start() - offset + length
+            is_part = text[start - 1 : start].isalnum() or text[end : end + 1].isalnum()
+            if start >= 0 and text[start:end] in values and not is_part:
+                found.append(_Redaction(values[text[start:end]], Finding(start, end, text[start:end])))
     return found
 
 

@@ -1,7 +1,7 @@
 """Tokens of known shapes, wherever they stand: no line, call, comment or name beside one makes it less of a secret."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any
 
@@ -14,6 +14,7 @@ from pipeline.stages.normalize.scrub.token_shapes import TOKEN_SHAPES, TokenShap
 _MIN_JUDGED_BODY = 12
 """Characters from which a body is judged by itself, and not together with its head."""
 _NOT_FOR_CERTAIN = re.compile(r"(?i)x{4}|0{7}|\*{3}|your|example|-token-")
+_MAX_HEAD = 400
 _NUM_CHARACTERS_BEFORE = 16
 _NUM_CHARACTERS_OF_TOKEN = 80
 _MARGIN_AFTER = re.compile(r"([A-Za-z0-9])\1{7}")
@@ -36,17 +37,17 @@ def find_tokens(text: str) -> Iterator[Finding]:
             characters += len(content[counted:start].decode())
         counted = start
         place = start if is_ascii else characters
-        found = _token_at(text, place)
+        found = _token_at(text, place, _head_set().Match(content[start : start + _MAX_HEAD]) or ())
         if found:
             yield found
         position = start + (max(1, found.end - place) if found else 1)  # tokens are of ASCII
 
 
-def _token_at(text: str, start: int) -> Finding | None:
-    """Return the longest token that begins at a place, without a head that only names it."""
+def _token_at(text: str, start: int, heads: Iterable[int]) -> Finding | None:
+    """Return the longest token that begins at a place, of shapes with these heads, without a head that only names it."""
     spans = [
         span
-        for shape, before, expression in _expressions()
+        for shape, before, expression in map(_expressions().__getitem__, sorted(heads))
         if (match := expression.match(text, start)) and (span := _span(text, shape, before, match))
     ]
     if not spans:
@@ -82,9 +83,23 @@ def _stands_alone(text: str, start: int, end: int) -> bool:
 
 @cache
 def _heads() -> Any:
+    return re2.compile("|".join(f"(?:{shape.head})" for shape in TOKEN_SHAPES), _options())
+
+
+@cache
+def _head_set() -> Any:
+    """Return the heads as a set of RE2, which says which of them match where a text begins."""
+    heads = re2.Set.MatchSet(_options())
+    for shape in TOKEN_SHAPES:
+        heads.Add(shape.head)
+    heads.Compile()
+    return heads
+
+
+def _options() -> Any:
     options = re2.Options()
     options.max_mem = 256 << 20
-    return re2.compile("|".join(f"(?:{shape.head})" for shape in TOKEN_SHAPES), options)
+    return options
 
 
 @cache

@@ -2,13 +2,18 @@
 
 No quotes are around such a value, so that it counts where a text is: code assigns expressions to a name.
 
-Sources: RFC 3986 (user information), RFC 6750 and 7617 (headers), the manuals of curl, OpenSSL, PostgreSQL, MySQL, Redis, Samba
-and Docker.
+Sources: RFC 3986 (user information), RFC 6750 and 7617 (headers), the manuals of PostgreSQL, netrc and Docker.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any
 
+import re2
+
+from pipeline.stages.normalize.scrub.credentials.command_lines import COMMAND_CONDITION, PASSWORD_ARGUMENTS
 from pipeline.stages.normalize.scrub.credentials.password_names import NAME_PART, NameStrength, name_strength
 from pipeline.stages.normalize.scrub.credentials.password_values import (
     holds_login,
@@ -27,17 +32,6 @@ _VALUE = r"""[^\s"'`<>;,&\\(){}\[\]|]"""
 _END = r"""(?=[\s"'`<>;,&\\)}\]|.]|\Z)"""
 _SECRET = r"""[^\s"'`<>;\\]"""
 
-_CONDITIONS = (
-    rf"(?i:{NAME_PART})[\w\-]{{0,40}}(?:\\{{0,3}}[\"'])?[ \t]{{0,3}}(?:=|:|>)[ \t]{{0,3}}[^\s\"'`<>;,&(){{}}=]",
-    r"://[^\s/:@\"'<>]{0,128}:[^\s/@\"'<>]{1,256}@",
-    r"(?i:basic|bearer|token|apikey|negotiate)[ \t]+[A-Za-z0-9+/_.~=-]{8}",
-    r"(?i:password|passwd|pass|secret|token|key|pin|pw)[ \t]+[^\s\"']{4}",
-    r"(?i:sshpass|curl|wget|mysql|mysqldump|mysqladmin|redis-cli|ldap[a-z]*|smbclient|docker|htpasswd|sudo|openssl|zip|unzip|7z|psql|sqlplus"
-    r"|mongo|mongosh|az|svn|rsync|plink|pscp|winexe|net|gpg|rpcclient|xfreerdp|http)\b[^\n]{0,200}[ \t=]-{1,2}[A-Za-z]",
-    r"(?:^|[ \t])(?:-u|--user|--proxy-user)[ \t=]",
-    r"(?i:authorization|api-?key|-token|-key)[\"']?[ \t]*:[ \t]*[^\s\"']",
-    r"[A-Za-z0-9.*-]+:(?:[0-9]{2,5}|\*):[A-Za-z0-9_*-]+:[A-Za-z0-9_.*-]+:[^\s:\"']{4}",
-)
 _NAMED = re.compile(
     rf"(?P<name>[\w.\-]{{1,80}})(?:\\{{0,3}}[\"'])?[ \t]{{0,3}}(?P<operator>=|:|>)[ \t]{{0,3}}(?P<value>{_VALUE}{{4,200}}){_END}"
 )
@@ -60,32 +54,6 @@ _LOGIN = re.compile(
 _PGPASS = re.compile(
     r"(?P<head>(?:\*|[A-Za-z][\w.\-]*):(?:[0-9]{2,5}|\*):(?:\*|[A-Za-z_][\w\-]*):(?:\*|[A-Za-z_][\w.\-]*)):(?P<value>[^\s:\"'\\]{4,200})"
 )
-_QUOTED = r"""\\?["']?"""
-_GIVEN = rf"""\\?["']?(?P<value>{_SECRET}{{4,200}}?)(?=:?(?:[\s"'`<>;\\]|\Z))"""
-# Of a command its options before a password, and the option that it follows.
-_COMMANDS = tuple(
-    re.compile(rf"(?im){command}{_GIVEN}" if command.startswith("(?:^") else rf"(?i)\b{command}{_GIVEN}")
-    for command in (
-        r"sshpass[ \t]+-p[ \t]*",
-        r"(?:curl|http|wget)\b[^\n]{0,300}?[ \t](?:-u|--user|-a|--auth|--proxy-user|-U)[ \t=]*\\?[\"']?[^\s:\"']{0,80}:",
-        r"(?:curl|wget)\b[^\n]{0,300}?[ \t](?:-u|--user)[ \t=]*\\?[\"']?(?=[^\s:\"']{8,80}:[\"'\\])",
-        r"(?:^|\\n)[ \t/*#]{0,20}(?:-u|--user)[ \t=]+\\?[\"']?[^\s:\"']{0,80}:",
-        r"(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n]{0,200}?[ \t]-p",
-        r"(?:docker|podman|az|mongo|mongosh|mongodump|influx|svn|plink|pscp|rabbitmqadmin)\b[^\n]{0,200}?[ \t](?:-p|-pw)[ \t]+",
-        r"redis-cli\b[^\n]{0,200}?[ \t]-a[ \t]+",
-        r"ldap(?:search|modify|add|delete|passwd|whoami)\b[^\n]{0,200}?[ \t]-w[ \t]+",
-        r"(?:smbclient|rpcclient|winexe)\b[^\n]{0,200}?[ \t]-U[ \t]*\\?[\"']?[^\s%\"']{1,80}%",
-        r"(?:zip|unzip)\b[^\n]{0,80}?[ \t]-P[ \t]+",
-        r"7z\b[^\n]{0,80}?[ \t]-p",
-        r"-?pass(?:in|out)?[ \t]+pass:",
-        r"openssl\b[^\n]{0,200}?[ \t]-k[ \t]+",
-        r"htpasswd[ \t]+-\w*b\w*[ \t]+\S+[ \t]+\S+[ \t]+",
-        r"sqlplus[ \t]+[^\s/\"']{1,60}/",
-        r"echo[ \t]+(?=[^\n|]{1,200}\|[ \t]*(?:sudo[ \t]+-S|docker[ \t]+login|passwd))",
-        r"net[ \t]+use\b[^\n]{0,120}?[ \t](?=[^\s]{1,200}[ \t]+/user:)",
-        r"xfreerdp\b[^\n]{0,200}?[ \t]/p:",
-    )
-)
 _CONNECTION = re.compile(
     r"(?i)(?:host|server|data source|addr(?:ess)?|database|dbname|initial catalog|uid|user(?:name| id)?|port|dsn|driver|ssl)\s?="
 )
@@ -104,7 +72,7 @@ def find_text_credentials(text: str) -> Iterator[Finding]:
     """Yield passwords that stand in running text without quotes of their own."""
     if "</" in text:
         yield from _in_elements(text)
-    for first, last in hit_lines(text, condition(*_CONDITIONS)):
+    for first, last in hit_lines(text, condition(*(form.condition for form in _FORMS))):
         for start, end in _windows(text, first, last):
             line = text[start:end]
             for value_start, value_end in _in_line(text, line, start):
@@ -131,30 +99,13 @@ def _windows(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _in_line(text: str, line: str, start: int) -> Iterator[tuple[int, int]]:
-    for match in _URI.finditer(line):
-        if is_uri_password(match["value"]):
-            yield match.span("value")
-    if not is_running_text(text, start, line):
-        return
-    for match in _NAMED.finditer(line):
-        if _is_named_password(line, match):
-            yield match.span("value")
-    for match in _HEADER.finditer(line):
-        if _is_header_value(match["scheme"].lower(), match["value"]):
-            yield match.span("value")
-    for match in _RAW_HEADER.finditer(line):
-        if looks_like_key(match["value"]):
-            yield match.span("value")
-    for match in _OPTION.finditer(line):
-        if is_passed_password(match["value"]):
-            yield match.span("value")
-    for expression in (_LOGIN, _PGPASS):
-        for match in expression.finditer(line):
-            if looks_fair(match["value"]):
-                yield match.span("value")
-    for expression in _COMMANDS:
-        for match in expression.finditer(line):
-            if is_possible(match["value"]):
+    """Yield where the passwords of a line are, of the forms whose conditions hold on it."""
+    forms = [_FORMS[index] for index in sorted(_form_set().Match(line.encode()) or ())]
+    if not all(form.is_anywhere for form in forms) and not is_running_text(text, start, line):
+        forms = [form for form in forms if form.is_anywhere]
+    for form in forms:
+        for match in (each for expression in form.expressions for each in expression.finditer(line)):
+            if form.is_password(line, match):
                 yield match.span("value")
 
 
@@ -197,10 +148,16 @@ def _is_named_password(line: str, match: re.Match[str]) -> bool:
         return False
     if strength is not NameStrength.SURE:
         return looks_fair(value) if strength is NameStrength.FAIR else looks_like_password(value)
-    is_pair = line[match.end("value") : match.end("value") + 1] in (";", "&") or _CONNECTION.search(line) is not None
+    is_pair = line[match.end("value") : match.end("value") + 1] in (";", "&") or _is_connection(line)
     if (is_pair and match["operator"] == "=") or match["operator"] == ">":
         return is_given_password(value)
     return looks_fair(value)
+
+
+@lru_cache(maxsize=4)
+def _is_connection(line: str) -> bool:
+    """Return whether a line has the parts of a connection string. It is asked for each name of one line."""
+    return _CONNECTION.search(line) is not None
 
 
 def _is_in_text(line: str, place: int) -> bool:
@@ -215,7 +172,61 @@ def _is_in_text(line: str, place: int) -> bool:
     )
 
 
-def _is_header_value(scheme: str, value: str) -> bool:
+def _is_header_value(_line: str, match: re.Match[str]) -> bool:
+    scheme, value = match["scheme"].lower(), match["value"]
     if scheme == "basic":
         return holds_login(value) or (looks_like_password(value) and not is_text_in_base64(value))
     return looks_like_password(value) or (scheme == "bearer" and looks_fair(value))
+
+
+@dataclass(frozen=True)
+class _Form:
+    """A form of passwords in text: an expression that is true of its lines, those that find values, and their judge."""
+
+    condition: str
+    expressions: tuple[re.Pattern[str], ...]
+    is_password: Callable[[str, re.Match[str]], bool]
+    is_anywhere: bool = False
+    """It counts in code too, because nothing else is written so."""
+
+
+def _judged(judge: Callable[[str], bool]) -> Callable[[str, re.Match[str]], bool]:
+    return lambda _line, match: judge(match["value"])
+
+
+_FORMS = (
+    _Form(r"://[^\s/:@\"'<>]{0,128}:[^\s/@\"'<>]{1,256}@", (_URI,), _judged(is_uri_password), is_anywhere=True),
+    _Form(
+        rf"(?i:{NAME_PART})[\w\-]{{0,40}}(?:\\{{0,3}}[\"'])?[ \t]{{0,3}}(?:=|:|>)[ \t]{{0,3}}[^\s\"'`<>;,&(){{}}=]",
+        (_NAMED,),
+        _is_named_password,
+    ),
+    _Form(r"(?i:basic|bearer|token|apikey)[ \t]+[A-Za-z0-9+/_.~=-]{8}", (_HEADER,), _is_header_value),
+    _Form(
+        r"(?i:authorization|api-?key|-token|-key)[\"']?[ \t]*:[ \t]*[^\s\"']", (_RAW_HEADER,), _judged(looks_like_key)
+    ),
+    _Form(
+        r"-[A-Za-z\-]*(?i:password|passwd|passphrase|pass|secret|token|key|pwd|pw)[ \t]+[^\s\"']{4}",
+        (_OPTION,),
+        _judged(is_passed_password),
+    ),
+    _Form(r"(?i:password|passwd|pass)[ \t]+[^\s\"']{4}", (_LOGIN,), _judged(looks_fair)),
+    _Form(
+        r"[A-Za-z0-9.*-]+:(?:[0-9]{2,5}|\*):[A-Za-z0-9_*-]+:[A-Za-z0-9_.*-]+:[^\s:\"']{4}",
+        (_PGPASS,),
+        _judged(looks_fair),
+    ),
+    _Form(COMMAND_CONDITION, PASSWORD_ARGUMENTS, _judged(is_possible)),
+)
+"""In the order of findings that begin at one place."""
+
+
+@cache
+def _form_set() -> Any:
+    options = re2.Options()
+    options.max_mem = 64 << 20
+    forms = re2.Set.SearchSet(options)
+    for form in _FORMS:
+        forms.Add(form.condition)
+    forms.Compile()
+    return forms

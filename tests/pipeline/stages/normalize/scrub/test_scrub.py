@@ -1,6 +1,7 @@
 """Placeholders: what goes, what stays, that twice is once and that lines and literals stay whole."""
 
 import re
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from pipeline.stages.normalize.params import ScrubParams
 from pipeline.stages.normalize.scrub.scrub import Scrubber
-from tests.support.planted_secrets import key_block, lines_by_plugin
+from tests.support.planted_secrets import ALPHANUMERIC, characters, key_block, lines_by_plugin
 
 AT = "@"
 MAIL = f"ada.lovelace{AT}analytical.engine.org"
@@ -130,6 +131,31 @@ def test_a_secret_in_the_license_header_goes() -> None:
     after = scrub(header + "int x;")
     assert "<redacted-secret-1>" in after
     assert MAIL in after
+
+
+DENSE_LINES = {
+    "URLs side by side": '"http://u:{}7@h.org/"\n',
+    "passwords in parts": 'password = "{}7" "{}";\n',
+    "tokens": 'f("ghp_{0}{0}{0}{0}");\n',
+    "one line": '"password={}7;user=x;host=y" ',
+}
+
+
+@pytest.mark.parametrize("line", DENSE_LINES.values(), ids=DENSE_LINES)
+def test_the_time_grows_with_the_number_of_secrets(line: str) -> None:
+    """Of eight times the secrets, thirty times the time is allowed: that of all pairs would be sixty-four times."""
+    seconds = []
+    for count in (200, 1_600):
+        text = "".join(line.format(characters(ALPHANUMERIC, 9, seed), "x" * 5) for seed in range(count))
+        before = time.process_time()
+        scrub_without_proof(text)
+        seconds.append(time.process_time() - before)
+    assert seconds[1] < 30 * seconds[0]
+
+
+def scrub_without_proof(text: str) -> None:
+    with Scrubber(ScrubParams()) as scrubber:
+        assert scrubber.scrub("a.cpp", text).num_redactions > 0
 
 
 PIECES = st.sampled_from(
