@@ -3,6 +3,7 @@
     SluiceError
     ├── ParamsError            a configuration that cannot be used
     ├── PinError               an entry of a pins file without immutable bytes
+    │   └── DecisionError      an entry of a file of decisions that decides nothing that it may decide
     ├── SourceError            one source could not be collected; the others continue
     │   ├── FetchError         its bytes could not be fetched (offline, truncated, refused)
     │   ├── DigestError        its bytes are not the pinned ones
@@ -67,6 +68,10 @@ class ParamsError(SluiceError):
 
 class PinError(SluiceError):
     """A pin that does not name immutable bytes: a branch, a missing digest, an unknown field."""
+
+
+class DecisionError(PinError):
+    """A decision about files that cannot be used: an unknown source, two that contradict each other, a rule that none releases."""
 
 
 class SourceError(SluiceError):

@@ -64,8 +64,9 @@ class ChunkKind(StrEnum):
 
 
 class LicenseEvidence(StrEnum):
-    """Source of a file's license expression."""
+    """Source of a file's license expression, in the order in which they count."""
 
+    DECISION = "decision"
     FILE = "file"
     SIDECAR = "sidecar"
     REUSE = "reuse"

@@ -191,22 +191,25 @@ def by_name(path: Path, entries: Sequence[N]) -> tuple[N, ...]:
     return tuple(sorted(entries, key=lambda entry: entry.name))
 
 
-def read_tables(path: Path, key: str) -> list[tuple[str, dict[str, Any]]]:
-    """Read the `[[key]]` tables of a TOML file that holds nothing else, each with its subject in messages. Raises PinError."""
+def read_tables(
+    path: Path, key: str, refusal: type[PinError] = PinError, is_required: bool = True
+) -> list[tuple[str, dict[str, Any]]]:
+    """Read the `[[key]]` tables of a TOML file that holds nothing else, each with its subject in messages. Raises `refusal`."""
     wanted = f"[[{key}]] tables and nothing else"
     try:
         content = parse_toml(path.read_bytes())
     except OSError as error:
-        raise PinError(str(path), f"cannot be read ({error.strerror})", wanted, "Name a file that exists.") from error
+        raise refusal(str(path), f"cannot be read ({error.strerror})", wanted, "Name a file that exists.") from error
     except ValueError as error:
-        raise PinError(str(path), f"is not TOML ({str(error)[:500]})", wanted, "Correct the syntax there.") from error
+        raise refusal(str(path), f"is not TOML ({str(error)[:500]})", wanted, "Correct the syntax there.") from error
     others = sorted(set(content) - {key})
-    entries = content.get(key)
+    entries = content.get(key, [] if not is_required else None)
     if others:
         found = f"holds {', '.join(map(repr, others))}"
-        raise PinError(str(path), found, wanted, f"Move that to another file, or write [[{key}]].")
-    if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
-        raise PinError(str(path), f"holds no [[{key}]] table", wanted, f"Add at least one [[{key}]].")
+        raise refusal(str(path), found, wanted, f"Move that to another file, or write [[{key}]].")
+    is_list = isinstance(entries, list) and all(isinstance(entry, dict) for entry in entries)
+    if not isinstance(entries, list) or not is_list or (is_required and not entries):
+        raise refusal(str(path), f"holds no [[{key}]] table", wanted, f"Add at least one [[{key}]].")
     names = (entry.get("name") for entry in entries)
     subjects = [name if isinstance(name, str) and name else f"entry {n}" for n, name in enumerate(names, start=1)]
     return [(f"{path}: {subject}", entry) for subject, entry in zip(subjects, entries, strict=True)]
