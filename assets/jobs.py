@@ -60,11 +60,11 @@ def schedules() -> list[dg.ScheduleDefinition]:
 
 
 def build_config(
-    recipe: Recipe, pins: str = "", corpus: str = "", workers: int = 2, offline: bool = False
+    recipe: Recipe, pins: str = "", corpus: str = "", workers: int = 2, offline: bool = False, decisions: str = ""
 ) -> dict[str, Any]:
     """Return the run config of a build of `recipe`."""
     ops = {name: {"config": _values(recipe.params.of_stage(name))} for name in STAGES.names}
-    build = {"recipe": recipe.name, "corpus": corpus, "pins": pins, "workers": workers}
+    build = {"recipe": recipe.name, "corpus": corpus, "pins": pins, "decisions": decisions, "workers": workers}
     build |= {"offline": offline, "wait_seconds": 3600.0}
     return {"ops": ops, "resources": {"build": {"config": build}}, "loggers": _QUIET}
 

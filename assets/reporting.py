@@ -40,6 +40,8 @@ def stage_metadata(result: StageResult, seconds: float, corpus: str) -> dict[str
         metadata["MB/s"] = round(report.num_bytes_in / 1e6 / seconds, 3)
     if result.failures:
         metadata["failed sources"] = failures_text(result)
+    if result.warnings:
+        metadata["warnings"] = "\n".join(result.warnings)
     metadata |= _tables(
         {
             "drops by reason": drop_rows(report),

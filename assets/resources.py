@@ -12,7 +12,7 @@ from pydantic import Field, PrivateAttr
 
 from assets.instance import mark_worker, sweep, tag_corpus
 from pipeline.build.build import Build, BuildRequest, Listener, open_build
-from pipeline.build.recipes import RECIPES, ROOT, pins_of
+from pipeline.build.recipes import RECIPES, ROOT, decisions_of, pins_of
 from pipeline.build.run_stage import StageResult, run_stage
 from pipeline.build.stage_objects import chain_params
 from pipeline.core.errors import SluiceError
@@ -55,6 +55,10 @@ class BuildResource(dg.ConfigurableResource[Any]):
     )
     corpus: str = Field(default="", description="Name of the corpus that is written; the recipe's name if empty.")
     pins: str = Field(default="", description="Path of a pins file to build in place of the recipe's slice.")
+    decisions: str = Field(
+        default="",
+        description="Path of a file of decisions; decisions.toml beside the pins, if there is one, if empty.",
+    )
     workers: int = Field(default=2, description="Worker processes, at least 1. The bytes are the same for any number.")
     offline: bool = Field(default=False, description="Use archives in the store only.")
     wait_seconds: float = Field(default=3600.0, description="Seconds to wait for another build of the corpus.")
@@ -66,15 +70,16 @@ class BuildResource(dg.ConfigurableResource[Any]):
     def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["BuildResource"]:
         _prepare_run(context)
         with refusals():
-            recipe = RECIPES[self.recipe]
+            recipe, pins = RECIPES[self.recipe], Path(self.pins) if self.pins else None
             request = BuildRequest(
                 corpus=self.corpus or recipe.name,
                 params=recipe.params,
-                pins=pins_of(recipe, Path(self.pins) if self.pins else None),
+                pins=pins_of(recipe, pins),
                 who=f"run {context.run.run_id}" if context.run is not None else "a run",
                 num_workers=max(1, self.workers),
                 offline=self.offline,
                 wait_seconds=self.wait_seconds,
+                decisions=decisions_of(recipe, pins, Path(self.decisions) if self.decisions else None),
             )
 
             if context.instance is not None and context.run is not None:

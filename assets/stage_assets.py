@@ -66,7 +66,9 @@ def _stage_asset(stage: Stage, callback: BuildCallback) -> dg.AssetsDefinition:
 
 
 def _log_failures(result: StageResult, context: dg.AssetExecutionContext) -> None:
-    """Log the cause, value and limit of each failure: Dagster itself only names the checks."""
+    """Log the warnings, and the cause, value and limit of each failure: Dagster itself only names the checks."""
+    for warning in result.warnings:
+        context.log.warning(warning)
     for error in result.failures.values():
         context.log.error(f"{type(error).__name__}: {error}")
     for verdict in result.verdicts:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 from urllib.parse import quote_from_bytes
 
+from pipeline.build.audited_decisions import undecided_files
 from pipeline.build.audited_files import DOCUMENT_NAME, is_code, misjudged_drops, misnamed_documents, misread_files
 from pipeline.contracts.gates import CONSERVED
 from pipeline.contracts.part import Part, PartJob, PartOutput, Tables
@@ -18,7 +19,7 @@ from pipeline.contracts.stage_report import StageReport
 from pipeline.core.languages import LANGUAGES
 from pipeline.core.params import Params, canonical_json
 from pipeline.core.records import PROVENANCE_CODES, DroppedRecord, Provenance, Split
-from pipeline.core.table_names import ENRICHED, FILES, KEPT, LISTED, PACKED, TOKENS, TRAINING_ROWS
+from pipeline.core.table_names import DOCUMENTS, ENRICHED, FILES, KEPT, LISTED, PACKED, TOKENS, TRAINING_ROWS
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE
 from pipeline.stages.stages import AUDIT, STAGES, StageTable, kinds_with, stage_before, tables_of
 
@@ -44,12 +45,16 @@ class Population:
     """The ids of the contents that were kept."""
 
 
-def asked_for(pins: Iterable[Any], params: Any, withdrawn: Iterable[str] = ()) -> dict[str, Any]:
-    """Return what a build was asked for, as JSON: the pins of its request, the Params of its corpus, and what is withdrawn."""
+def asked_for(
+    pins: Iterable[Any], params: Any, withdrawn: Iterable[str] = (), decisions: Iterable[Any] = ()
+) -> dict[str, Any]:
+    """Return what a build was asked for, as JSON: the pins and decisions of its request, the Params of its corpus, withdrawals."""
     from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS  # other commands do not wait for their modules
 
     gone, asked = set(withdrawn), sorted(pins, key=lambda pin: str(pin.name))
+    decided = [each.facts() for each in decisions if each.source not in gone]
     return {
+        **({"decisions": sorted(decided, key=canonical_json)} if decided else {}),
         "pins": {pin.name: pin.identity() for pin in asked if pin.name not in gone},
         "listed": sorted(kind.name for kind in SOURCE_KINDS if kind.listing is not None),
         "held_out": sorted(params.held_out),
@@ -63,8 +68,9 @@ def audit_part(stage: str, before: Mapping[str, str], after: Mapping[str, str], 
     """Return the audit of a stage: the parts of the stage before, its own parts and evidence, and what the build was asked for."""
     labels = {f"before/{name}": object_id for name, object_id in before.items()}
     labels |= {f"after/{name}": object_id for name, object_id in after.items()}
-    # A withdrawal between two stages of one build is no reason to audit the others again.
-    facts = {name: value for name, value in asked.items() if name != "withdrawn" or LISTED in _declared(stage)}
+    # What only one stage reads is no reason to audit the others again.
+    read_by = {"withdrawn": LISTED, "decisions": DOCUMENTS}
+    facts = {name: value for name, value in asked.items() if name not in read_by or read_by[name] in _declared(stage)}
     return Part(AUDIT, AUDIT, Params(), labels, {"stage": stage, "audit": AUDIT_VERSION, **facts})
 
 
@@ -145,6 +151,8 @@ def _altered(expected: Population, found: Population) -> Iterator[Name]:
 def _flaws(stage: str, before: StoredParts, after: StoredParts, asked: Mapping[str, Any]) -> Iterator[Name]:
     """Yield the names of rows that contradict their own columns, and of drops whose reason does not hold."""
     for name, stored in sorted(after.items()):
+        if stored.kind in kinds_with(DOCUMENTS):
+            yield from undecided_files(name, stored, asked.get("decisions", ()))
         for table in tables_of(stored.kind) if stored.kind.startswith(f"{stage}/") else ():
             if table.name == FILES:
                 yield from misread_files(stored.table(FILES), asked["suffixes"])

@@ -8,6 +8,7 @@ from pathlib import Path
 from pipeline.build.engine import Engine
 from pipeline.build.recipes import CorpusParams
 from pipeline.build.withdrawal import active_withdrawals
+from pipeline.pins.decisions import Decision
 from pipeline.pins.pins import SourcePin
 from pipeline.pins.selection import Selector
 from pipeline.store.store import Store
@@ -24,6 +25,7 @@ class BuildRequest:
     num_workers: int = 1
     offline: bool = False
     wait_seconds: float = 3_600.0
+    decisions: tuple[Decision, ...] = ()
 
 
 @dataclass(frozen=True)

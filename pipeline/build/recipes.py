@@ -10,7 +10,8 @@ from pipeline.core.errors import PinError
 from pipeline.core.params import Params
 from pipeline.core.registry import Registry
 from pipeline.pins.build_block import BuildBlock
-from pipeline.pins.pins import OPERATIONAL, SourcePin, load_pins
+from pipeline.pins.decisions import DECISIONS_FILE, Decision, load_decisions
+from pipeline.pins.pins import OPERATIONAL, SourcePin, load_pins, read_tables
 from pipeline.stages.collect.params import CollectParams
 from pipeline.stages.enrich.params import EnrichParams
 from pipeline.stages.normalize.params import DropBands, NormalizeParams
@@ -176,6 +177,25 @@ def pins_of(recipe: Recipe, pins_file: Path | None = None) -> tuple[SourcePin, .
         found = f"{recipe.pins.name} has no pin {', '.join(missing)}"
         raise PinError(f"recipe {recipe.name}", found, "all of the slice")
     return tuple(pin for pin in pins if pin.name in recipe.sources)
+
+
+def decisions_of(
+    recipe: Recipe, pins_file: Path | None = None, decisions_file: Path | None = None
+) -> tuple[Decision, ...]:
+    """Load the decisions about the sources that `pins_of` loads: those beside the pins file, if any, or those of a file given.
+
+    Raises DecisionError for a decision that cannot be used.
+    """
+    pins = pins_file or recipe.pins
+    path = decisions_file or pins.with_name(DECISIONS_FILE)
+    if decisions_file is None and not path.exists():
+        return ()
+    decisions = load_decisions(path, (str(entry.get("name")) for _, entry in read_tables(pins, "pin")))
+    if decisions:
+        from pipeline.stages.normalize.decidable import refuse_undecidable  # a build without decisions does not wait
+
+        refuse_undecidable(decisions, str(path))
+    return tuple(each for each in decisions if pins_file or not recipe.sources or each.source in recipe.sources)
 
 
 def refuse_reserved(name: str, subject: str) -> None:

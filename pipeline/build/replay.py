@@ -5,7 +5,7 @@ cannot be made again: see `docs/architecture.md`.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -35,9 +35,11 @@ from pipeline.core.digests import file_sha256
 from pipeline.core.durable import make_folder
 from pipeline.core.errors import SnapshotError, SourceError
 from pipeline.core.params import canonical_json, digest, flat
+from pipeline.core.table_names import DOCUMENTS
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE
 from pipeline.pins.build_block import BuildBlock
-from pipeline.stages.stages import AUDIT, STAGES, listing_stage
+from pipeline.pins.decisions import Decision
+from pipeline.stages.stages import AUDIT, STAGES, kinds_with, listing_stage
 from pipeline.stages.verify.consumer import CONSUMER_FIELD
 from pipeline.store.objects import REPORT, StoredObject
 from pipeline.store.store import Store
@@ -92,6 +94,7 @@ def replay(store: Store, stages: Sequence[StoredObject], num_workers: int = 1) -
     with TemporaryDirectory(dir=store.root / "tmp", prefix=".replay-") as folder, Engine(num_workers) as engine:
         params = with_kept_items(store, params, snapshot, Path(folder) / "evaluation-items")
         request = BuildRequest("replay", params, pins, "a replay", num_workers, offline=True)  # type: ignore[arg-type]  # stages
+        request = replace(request, decisions=tuple(_decisions(store, stages)))
         build = Build(request, store, engine, Path(folder), lambda event: None)
         for index, stored in enumerate(stages):
             _refuse_other_identity(stored)
@@ -112,7 +115,8 @@ def _replay_stage(build: Build, stored: StoredObject, input_id: str | None) -> N
     )
     # What is withdrawn may differ by now: the audit of the collected sources says what was.
     withdrawn = build.store.read(evidence_of(stored)[AUDIT]).manifest.identity.get("withdrawn", ())
-    output = audited(stage, context, output, asked_for(build.request.pins, build.params, withdrawn))
+    request = build.request
+    output = audited(stage, context, output, asked_for(request.pins, build.params, withdrawn, request.decisions))
     for found, made in ((parts_of(stored), output.parts), (evidence_of(stored), output.evidence)):
         if found != dict(made):
             names = sorted({name for name, _ in set(found.items()) ^ set(made.items())})
@@ -239,6 +243,15 @@ def _refuse_other_files(stored: StoredObject, folder: Path) -> None:
     if found != made:
         names = sorted(name for name in found.keys() | made.keys() if found.get(name) != made.get(name))
         raise contradiction(stored, f"made again, it has other {', '.join(names)}", "the stored bytes")
+
+
+def _decisions(store: Store, stages: Sequence[StoredObject]) -> Iterator[Decision]:
+    """Yield the decisions that the sources of a snapshot were cleaned by, in order of sources."""
+    for stored in stages:
+        for _, part_id in sorted(parts_of(stored).items()):
+            part = store.read(part_id)
+            if part.kind in kinds_with(DOCUMENTS):
+                yield from map(Decision.model_validate, part.manifest.identity.get("decisions", ()))
 
 
 def _pins(store: Store, stages: Sequence[StoredObject], snapshot: StoredObject) -> tuple[StoredPin, ...]:

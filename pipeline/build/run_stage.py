@@ -41,6 +41,7 @@ class StageResult:
     failures: Mapping[str, SourceError] = field(default_factory=dict)
     source_reports: Mapping[str, StageReport] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def snapshot_id(self) -> str | None:
@@ -82,7 +83,8 @@ def run_stage(name: str, build: Build, previous_id: str | None) -> StageResult:
     _refuse_stale(stage, build, previous_id)
     context = BuildContext(stage, build, previous_id)
     keep_items(build.store, build.params)
-    asked = asked_for(build.request.pins, build.params, (each.text for each in build.withdrawn))
+    withdrawn = (each.text for each in build.withdrawn)
+    asked = asked_for(build.request.pins, build.params, withdrawn, build.request.decisions)
     output, verdicts = judged(stage, context, asked)
     object_id, existed = _commit_stage(stage, context, output)
     build.store.put_verdicts(object_id, [verdict.as_json() for verdict in verdicts])
@@ -96,6 +98,7 @@ def run_stage(name: str, build: Build, previous_id: str | None) -> StageResult:
         failures=output.failures,
         source_reports=context.reports,
         notes=output.notes,
+        warnings=output.warnings,
     )
     if not result.blocked:
         _move_refs(result, build)
@@ -250,6 +253,7 @@ class BuildContext:
         self.corpus_params = build.params
         self.pins: Sequence[SourcePin] = build.pins
         self.withdrawn = build.withdrawn
+        self.decisions = build.request.decisions
         self.held_out = frozenset(build.params.held_out)
         self.offline = build.request.offline
         self.store_root = build.store.root

@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from pipeline.build.build import BuildRequest, open_build
-from pipeline.build.recipes import RECIPES, params_of, pins_of
+from pipeline.build.recipes import RECIPES, decisions_of, params_of, pins_of
 from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.cli.console import StageBars, seen_red_tables, verdict_table, waterfall_table
 from pipeline.cli.declaration import Answer, add_corpus, command
@@ -26,6 +26,8 @@ def add_build_arguments(parser: argparse.ArgumentParser, recipe: str | None = "q
     """Add the arguments of `run_build`."""
     parser.add_argument("--recipe", default=recipe, help=f"one of {', '.join(RECIPES.names)}")
     parser.add_argument("--pins", type=Path, help="a pins file to build instead of the recipe's sources")
+    decisions = "a file of decisions about files; decisions.toml beside the pins unless given"
+    parser.add_argument("--decisions", type=Path, help=decisions)
     parser.add_argument("--corpus", help="name of the corpus that is written; the recipe's name unless given")
     parser.add_argument(
         "--workers", type=whole_number(1, 256), default=2, help="processes; they do not change any byte"
@@ -53,6 +55,7 @@ def run_build(options: argparse.Namespace, store: Store, person: Console) -> Ans
         num_workers=options.workers,
         offline=options.offline,
         wait_seconds=options.wait,
+        decisions=decisions_of(recipe, options.pins, options.decisions),
     )
     started = time.monotonic()
     results, rows = _run_stages(order, options.until, store, person)
@@ -101,11 +104,14 @@ def _stage_row(result: StageResult, seconds: float) -> dict[str, Any]:
         **asdict(result.report),
         "seconds": round(seconds, 3),
         "unchanged": result.unchanged,
+        "warnings": list(result.warnings),
     }
 
 
 def _print_results(person: Console, results: Sequence[StageResult]) -> None:
     person.print(waterfall_table(results))
+    for warning in (warning for result in results for warning in result.warnings):
+        person.print(f"warning: {warning}", style="yellow", markup=False)
     verdicts = [verdict for result in results for verdict in result.verdicts]
     person.print(summary(verdicts))
     failing = [verdict for verdict in verdicts if not verdict.passed]

@@ -16,6 +16,7 @@ from pipeline.core.params import Params
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from pipeline.pins.decisions import Decision
     from pipeline.pins.pins import SourcePin
     from pipeline.pins.selection import Selector
 
@@ -41,6 +42,9 @@ class Tables(Protocol):
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> "pa.Table":
         """Read the table `name`, or some of its columns, in stored order."""
+
+    def has(self, name: str) -> bool:
+        """Return whether the object has a file of that name."""
 
     def json(self, name: str) -> Any:
         """Parse a JSON file of the object."""
@@ -116,6 +120,8 @@ class StageOutput:
     files: Mapping[str, bytes] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     """Sentences that explain a measure, shown if its gate blocks the stage."""
+    warnings: tuple[str, ...] = ()
+    """Sentences that are shown whatever the gates say."""
     evidence: Mapping[str, str] = field(default_factory=dict)
     """Objects that the audit of the stage reads and no later stage does: name -> object id."""
 
@@ -141,6 +147,10 @@ class StageContext(Protocol, Generic[P_co]):
     @property
     def withdrawn(self) -> Sequence["Selector"]:
         """Selectors of everything that is withdrawn, sorted. Only collect reads them."""
+
+    @property
+    def decisions(self) -> Sequence["Decision"]:
+        """Decisions of people about files of the sources. Only normalize reads them."""
 
     @property
     def held_out(self) -> frozenset[str]:

@@ -3,7 +3,7 @@
 Everything in it is read from the store: the same snapshot gives the same card.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from pipeline.contracts.gates import GateVerdict, summary
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.languages import titles
 from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
+from pipeline.stages.normalize.decided_files import outcomes_in
 from pipeline.store.snapshot import Snapshot
 
 _INTENDED = """Training and evaluating models of {} code. Not meant for: finding people, secrets or hosts (what looked
@@ -33,6 +34,8 @@ class Facts:
     verdicts: tuple[GateVerdict, ...]
     pins: dict[str, dict[str, Any]]
     held_out: tuple[str, ...]
+    decisions: tuple[dict[str, Any], ...]
+    """Decisions of people about files of the sources, as rows."""
     when: str
     """Time at which the gates of verify judged the snapshot, ISO 8601."""
 
@@ -47,6 +50,7 @@ def facts_of(snapshot: Snapshot) -> Facts:
         verdicts=judge_again(store, snapshot.snapshot_id),
         pins=snapshot.content["pins"],
         held_out=tuple(snapshot.content["held_out"]),
+        decisions=tuple(_decisions(snapshot)),
         when=str((store.verdicts(stages[-1].object_id) or {}).get("when", "")),
     )
 
@@ -62,11 +66,26 @@ def markdown_card(facts: Facts) -> str:
         "## Intended use\n\n" + _INTENDED.format(titles()),
         "## Licenses\n\n" + _table(("license", "documents"), snapshot.licenses.items()),
         "## Origins\n\n" + _table(("source", "origin", "declared license", "revision"), _origins(facts)),
+        *_decision_section(facts),
         "## What was left out\n\n" + _table(("stage", "rule", "records"), _drops(facts)),
         "## Gates\n\n" + _gates_table(facts.verdicts),
         "## Known limits\n\n" + _LIMITS,
     ]
     return "\n\n".join(sections) + "\n"
+
+
+def _decisions(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
+    for label, object_id in sorted(snapshot.stored.manifest.inputs.items()):
+        if label.startswith("rules/"):
+            yield from (outcome.row() for outcome in outcomes_in(snapshot.store.read(object_id)))
+
+
+def _decision_section(facts: Facts) -> list[str]:
+    """Return the section on decisions; none without decisions."""
+    columns = ("path", "decision", "person", "date", "reason", "num_files")
+    rows = [(row["source"], *(row[name] for name in columns)) for row in facts.decisions]
+    table = _table(("source", "files", "decision", "who", "date", "why", "documents"), rows)
+    return [f"## Decisions\n\nMade by people, against or before the rules.\n\n{table}"] if rows else []
 
 
 def _sources_table(facts: Facts) -> str:

@@ -14,6 +14,7 @@ from pipeline.build.stage_objects import parts_of, stage_of, stage_params
 from pipeline.core.params import flat
 from pipeline.core.table_names import DOCUMENTS, TOKENS
 from pipeline.lineage.queries import QueryRow, connect, create_drops, query, table_files
+from pipeline.stages.normalize.decided_files import outcomes_in
 from pipeline.stages.stages import listing_stage
 from pipeline.store.objects import StoredObject
 from pipeline.store.snapshot import open_snapshot
@@ -125,9 +126,16 @@ class _ComparedSnapshot:
             found[f"{name}.version"] = identity["version"]
             found |= {f"{name}.libraries.{library}": version for library, version in identity["libraries"].items()}
             found |= flat(stage_params(stored).model_dump(mode="json"), name)
+        found |= self._decisions()
         content = self.snapshot.content
         found |= {f"vocabulary.{name}": content["vocabulary"][name] for name in ("name", "sha256")}
         return found | flat({"pins": content["pins"], "held_out": content["held_out"]})
+
+    def _decisions(self) -> QueryRow:
+        """Return the decisions of people about files of the sources, each with who and why."""
+        parts = [part for label, part in self.parts.items() if label.startswith("rules/")]
+        decisions = [outcome.decision for part in parts for outcome in outcomes_in(part)]
+        return {f"decisions.{each.name}: {each.what}": f"{each.person}: {each.reason}" for each in decisions}
 
 
 def _settings(a: _ComparedSnapshot, b: _ComparedSnapshot) -> Iterator[QueryRow]:

@@ -15,6 +15,7 @@ from pipeline.contracts.stage_report import total
 from pipeline.core.languages import LANGUAGES, language_of
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES, TOKENS
 from pipeline.lineage.queries import QueryRow, connect, create_drops, parts_of_kind, query, stage_object, table_files
+from pipeline.stages.normalize.decided_files import outcomes_in
 from pipeline.stages.normalize.decode import decode
 from pipeline.stages.normalize.drop import Drop
 from pipeline.stages.normalize.measures import redaction_measure
@@ -84,6 +85,8 @@ class Report:
     """By detector's placeholder: what was replaced in the texts, those of later dropped documents included."""
     refusals: list[QueryRow]
     """By source: the license that was refused or quarantined, on what evidence, and some of the paths."""
+    decisions: list[QueryRow]
+    """By decision of a person: the files, who and why, the number of files that it changed, and a sentence if it changed none."""
     clusters: list[QueryRow]
     """Each kept document with its dropped copies and their exact similarity."""
     gates: list[QueryRow]
@@ -130,6 +133,7 @@ class _Reporter:
             languages=self._languages(),
             redactions=self._redactions(),
             refusals=self._rows(_REFUSALS, num_samples=self.num_samples),
+            decisions=self._decisions(),
             clusters=self._rows(_CLUSTERS),
             gates=self._gates(),
         )
@@ -178,6 +182,10 @@ class _Reporter:
                 counts[language.name][0] += row["num_files"]
                 counts[language.name][1] += row["num_bytes"]
         return [{"language": name, "num_files": files, "num_bytes": size} for name, (files, size) in counts.items()]
+
+    def _decisions(self) -> list[QueryRow]:
+        parts = [part for _, part in sorted(self._parts_with(DOCUMENTS).items())]
+        return [outcome.row() for part in parts for outcome in outcomes_in(part)]
 
     def _gates(self) -> list[QueryRow]:
         last = self.stages.get(STAGES.names[-1])

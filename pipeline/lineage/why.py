@@ -8,6 +8,7 @@ from typing import Any
 from pipeline.core.errors import MissingError
 from pipeline.core.records import DroppedRecord, DuplicateRecord, PackedRow
 from pipeline.lineage.queries import QueryRow, connect, query, shown_names, stage_part, table_files
+from pipeline.pins.decisions import DECISIONS
 from pipeline.stages.stages import STAGES, PartKind, StageTable, collecting_steps
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
@@ -76,11 +77,13 @@ class _Tracer:
         for table in tables:
             kept = self._row(part, table, table.shown)
             if kept is not None:
+                kept |= self._decisions(part)
                 reason = "license evidence" if kept.get("is_evidence") else kind.reason_kept
                 return TraceStep(name, "kept", reason, kept | self._packed_rows(part, kind, kept))
         for table in kind.tables:
             dropped = self._row(part, table, _DROPS[table.record]) if table.lists_drops else None
             if dropped is not None:
+                dropped |= self._decisions(part)
                 return TraceStep(name, "dropped", str(dropped.pop("reason")), dropped)
         if not tables:
             return TraceStep(name, "kept", kind.reason_kept)
@@ -93,6 +96,14 @@ class _Tracer:
         sql = f"select {columns} from read_parquet($files) where source = $source and path = $path"
         files = table_files([part], table.name)
         return next(iter(query(self.database, sql, files=files, source=self.source, path=self.path)), None)
+
+    def _decisions(self, part: StoredObject) -> QueryRow:
+        """Return the decisions about the file, if its part has any."""
+        if not part.has(DECISIONS):
+            return {}
+        from pipeline.stages.normalize.decided_files import decisions_about  # other files do not wait for it
+
+        return {"decisions": decisions_about(part, self.path)}
 
     def _packed_rows(self, part: StoredObject, kind: PartKind, document: Mapping[str, Any]) -> QueryRow:
         """Return the packed rows that the document is in, if the parts of this kind hold rows."""

@@ -92,6 +92,10 @@ class StoredObject:
         """Return the verified files of the table `name`, in order."""
         return [self.file(shard) for shard in self._shards(name)]
 
+    def has(self, name: str) -> bool:
+        """Return whether the object has a file of that name."""
+        return any(entry.name == name for entry in self.manifest.files)
+
     def file(self, name: str) -> Path:
         """Return the verified path of one file. Raises MissingError, DamagedError."""
         entry = next((entry for entry in self.manifest.files if entry.name == name), None)

@@ -21,6 +21,7 @@ from assets.training import TrainingParams, command_of
 from pipeline.build.recipes import ROOT, TINY
 from pipeline.build.run_stage import StageResult
 from pipeline.contracts.gates import gates_of
+from pipeline.pins.local_tree import tree_digest
 from pipeline.stages.stages import STAGES
 from pipeline.store.store import Store
 from pipeline.store.store_layout import is_id
@@ -165,3 +166,32 @@ def _trainer_of(out: Path) -> int:
         if str(out).encode() in arguments:
             return int(place.name)
     raise AssertionError(f"no process trains into {out}")
+
+
+@pytest.mark.parametrize("is_named", [False, True], ids=["beside the pins", "named"])
+def test_a_build_carries_out_decisions(
+    is_named: bool, instance: dg.DagsterInstance, root: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "code").mkdir()
+    lines = "".join(f"int f{n}(int a{n}) {{ return a{n} * {n} + {n}; }}\n" for n in range(40))
+    (tmp_path / "code" / "a.c").write_text("// Not to be used for forecasts without a permission.\n" + lines)
+    pins, decisions = tmp_path / "pins.toml", tmp_path / ("of_mine.toml" if is_named else "decisions.toml")
+    pin = f'name = "mine"\nkind = "local"\npath = "code"\ndigest = "{tree_digest(tmp_path / "code")}"\n'
+    pins.write_text(f'[[pin]]\n{pin}declared_license = "MIT"\n')
+    who = 'person = "A. Reader"\nreason = "The author said so."\n'
+    entries = (f'[[decision]]\nsource = "mine"\npath = "{path}"\nlicense = "ISC"\n{who}' for path in ("a.c", "b.c"))
+    decisions.write_text("".join(entries))
+    named = str(decisions) if is_named else ""
+    config = jobs.build_config(TINY, pins=str(pins), corpus="mine", workers=1, decisions=named)
+    config["ops"] = {name: config["ops"][name] for name in ("collect", "normalize")}
+
+    result = defs.resolve_job_def("build").execute_in_process(
+        instance=instance,
+        run_config=config,
+        raise_on_error=False,
+        asset_selection=[dg.AssetKey("collect"), dg.AssetKey("normalize")],
+    )
+
+    (event,) = result.asset_materializations_for_node("normalize")
+    assert event.metadata["dagster/row_count"].value == 1
+    assert str(event.metadata["warnings"].value).startswith("The decision about mine/b.c has no effect")

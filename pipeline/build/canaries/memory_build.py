@@ -23,6 +23,7 @@ from pipeline.contracts.stage_report import StageReport
 from pipeline.core.declared import load_declared
 from pipeline.core.errors import MissingError, SourceError
 from pipeline.core.params import Params, canonical_json, digest
+from pipeline.pins.decisions import Decision
 from pipeline.pins.pins import SourcePin
 from pipeline.pins.selection import Selector
 from pipeline.stages.stages import STAGES, stage_before
@@ -53,10 +54,11 @@ class Alteration:
 
 @dataclass(frozen=True)
 class Changes:
-    """All differences from the sound build: of parts, and of pins."""
+    """All differences from the sound build: of parts, of pins, and decisions that nobody asked for."""
 
     parts: tuple[Alteration, ...] = ()
     pin: Callable[[SourcePin], SourcePin] = lambda pin: pin
+    decisions: tuple[Decision, ...] = ()
 
     @property
     def is_any(self) -> bool:
@@ -98,6 +100,10 @@ class MemoryObject:
         """Return the rows of the table `name`."""
         return list(self.table(name).to_pylist())
 
+    def has(self, name: str) -> bool:
+        """Return whether there is a file of that name."""
+        return name in self.output.files
+
     def json(self, name: str) -> Any:
         """Parse a JSON file, the report included."""
         return json.loads(self._content(name))
@@ -124,6 +130,7 @@ class MemoryBuild:
     pins: Sequence[SourcePin]
     folder: Path
     stand_ins: Mapping[str, Callable[[PartJob], PartOutput]] = field(default_factory=dict)
+    decisions: Sequence[Decision] = ()
     objects: dict[str, MemoryObject] = field(default_factory=dict)
     stages: dict[str, MemoryObject] = field(default_factory=dict)
     made: dict[str, MadeOutput] = field(default_factory=dict)
@@ -154,7 +161,7 @@ class MemoryBuild:
 
     def _run(self, stage: str, changes: Changes) -> tuple[StageOutput, dict[str, GateVerdict]]:
         context = _Context(self, stage, changes)
-        output, verdicts = judged(STAGES[stage], context, asked_for(self.pins, self.params))
+        output, verdicts = judged(STAGES[stage], context, asked_for(self.pins, self.params, decisions=self.decisions))
         return output, {verdict.gate: verdict for verdict in verdicts}
 
 
@@ -171,6 +178,7 @@ class _Context:
         self.params: Any = build.params.of_stage(stage)
         self.corpus_params = build.params
         self.pins = [changes.pin(pin) for pin in build.pins]
+        self.decisions = (*build.decisions, *changes.decisions)
         self.held_out = frozenset(build.params.held_out)
         self.store_root = build.folder
         self.consumer: Mapping[str, Any] = {}  # no consumer runs: its answers are made

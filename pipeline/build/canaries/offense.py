@@ -164,7 +164,8 @@ def without_text(row: dict[str, Any]) -> dict[str, Any]:
 def after(*changes: Changes) -> Changes:
     """Return several changes as one."""
     parts = tuple(part for each in changes for part in each.parts)
-    return Changes(parts, next((each.pin for each in changes if each.pin is not NO_CHANGES.pin), NO_CHANGES.pin))
+    pin = next((each.pin for each in changes if each.pin is not NO_CHANGES.pin), NO_CHANGES.pin)
+    return Changes(parts, pin, tuple(decision for each in changes for decision in each.decisions))
 
 
 def row_lost(stage: str, table: str, least: int = IN_BOTH) -> Offense:

@@ -16,12 +16,14 @@ from pipeline.core.records import Document, DroppedRecord
 from pipeline.core.schema import table_of_records
 from pipeline.core.table_names import DOCUMENTS, DROPPED, FILES
 from pipeline.lexing.lexer import lexer_of
+from pipeline.pins.decisions import DECISIONS
 from pipeline.stages.normalize.contamination.decontaminate import (
     CONTAMINATION,
     ContaminationRecord,
     Decontaminator,
 )
 from pipeline.stages.normalize.contamination.evaluation_items import EVALUATION_ITEMS, EvaluationItem, load_items
+from pipeline.stages.normalize.decided_files import QUARANTINED, UNSCRUBBABLE, FileDecisions, SourceDecisions
 from pipeline.stages.normalize.decode import Decoded, decode
 from pipeline.stages.normalize.drop import Drop
 from pipeline.stages.normalize.duplicates.copyleft import COPYLEFT, CopyleftRecord
@@ -33,7 +35,8 @@ from pipeline.stages.normalize.duplicates.shingles import (
     signature,
 )
 from pipeline.stages.normalize.filters import first_broken, score
-from pipeline.stages.normalize.license.decide import LicenseDecision, PackageFacts, SourceLicenses
+from pipeline.stages.normalize.gitleaks import WaivedFinding, find_known_secrets
+from pipeline.stages.normalize.license.decide import NO_RULING, LicenseDecision, PackageFacts, SourceLicenses
 from pipeline.stages.normalize.license.policy import load_policy
 from pipeline.stages.normalize.measures import redaction_measure
 from pipeline.stages.normalize.params import RulesIdentity, RulesParams
@@ -80,7 +83,13 @@ def clean_source(job: PartJob) -> PartOutput:
         cleaner = SourceCleaner(evidence, identity, job.params, Scrubbers(scrubber, shown_text), items)
         for file in files:
             cleaner.clean(file)
-    return PartOutput(cleaner.tables(), cleaner.report(num_bytes_in=sum(len(file.content) for file in files)))
+    report = cleaner.report(num_bytes_in=sum(len(file.content) for file in files))
+    return PartOutput(cleaner.tables(), report, cleaner.files())
+
+
+def _is_known(text: str, waived: WaivedFinding) -> bool:
+    """Return whether the rules of the gate find in a text what is waived."""
+    return len(find_known_secrets(text)) > len(find_known_secrets(text, [waived]))
 
 
 def _without_secrets(content: bytes, shown_text: ShownText) -> bytes:
@@ -108,6 +117,7 @@ class SourceCleaner:
         facts = PackageFacts(identity.declared_license, identity.inherit_license)
         self._licenses = SourceLicenses(evidence, facts, self._policy, params.licenses)
         self._scrubbers = scrubbers
+        self._decisions = SourceDecisions.of_identity(identity.decisions)
         self._decontaminator = Decontaminator(items, params.decontamination, params.permutation_seed)
         self.contamination: list[ContaminationRecord] = []
         self.documents: list[Document] = []
@@ -117,31 +127,52 @@ class SourceCleaner:
         self._redactions = Counter(dict.fromkeys(placeholders(), 0))
 
     def clean(self, file: CollectedFile) -> None:
-        """Apply the rules to one file, cheap ones first."""
+        """Apply the rules to one file, and record what became of the decisions about it."""
+        decided = self._decisions.about(file.path, file.blob_sha256)
+        num_dropped = len(self.dropped)
+        self._apply_rules(file, decided)
+        reason = self.dropped[-1].reason if len(self.dropped) > num_dropped else None
+        self._decisions.settle(decided, file.blob_sha256, reason)
+
+    def _apply_rules(self, file: CollectedFile, decided: FileDecisions) -> None:
+        """Keep or drop one file, by the cheap rules first."""
         if self._scrubbers.shown.holds_secret(file.path):
-            self._drop(file, Drop("unscrubbable", "its path holds a secret, and a path is never changed"))
+            self._drop(file, Drop(UNSCRUBBABLE, "its path holds a secret, and a path is never changed"))
             return
         decoded = decode(file.content)
         if isinstance(decoded, Drop):
             self._drop(file, decoded)
             return
         scores = score(file.path, decoded.text)
-        broken = first_broken(scores, self._params.filters)
+        broken = first_broken(scores, self._params.filters, decided.releases)
         if broken:
             self._drop(file, broken)
             return
-        scrubbed = self._scrubbers.text.scrub(file.path, decoded.text)
+        scrubbed = self._scrubbers.text.scrub(file.path, decoded.text, decided.waived)
         # Of the scrubbed text, so that no expression, which may be cut, holds a secret.
-        decision = self._licenses.decide(file.path, scrubbed.text)
+        decision = self._license(file, scrubbed.text, decided)
         if decision.drop:
             # Only of a scrubbed text does the digest reveal nothing about secrets.
             record_id = self._drop(file, decision.drop, scrubbed.text)
             self._add_copyleft(record_id, file, scrubbed.text, decision)
-        elif not scrubbed.is_clean:
+        elif not scrubbed.is_clean and not decided.releases(UNSCRUBBABLE):
             detail = f"secrets or addresses were still found after {MAX_ROUNDS} rounds"
-            self._drop(file, Drop("unscrubbable", detail, decision.expression), scrubbed.text)
+            self._drop(file, Drop(UNSCRUBBABLE, detail, decision.expression), scrubbed.text)
         else:
+            decided.use_waivers(scrubbed.text, lambda waived: _is_known(scrubbed.text, waived))
             self._keep(file, decoded, scores, decision, scrubbed)
+
+    def _license(self, file: CollectedFile, text: str, decided: FileDecisions) -> LicenseDecision:
+        """Return the license of a file, as a person decided it or as the evidence says."""
+        ruling, conflict = decided.ruling, decided.conflict
+        if conflict:
+            return LicenseDecision(None, conflict.detail, QUARANTINED)
+        decision = self._licenses.decide(file.path, text, ruling)
+        if ruling is not NO_RULING:
+            alone = self._licenses.decide(file.path, text)
+            if (decision.drop_reason, decision.expression) != (alone.drop_reason, alone.expression):
+                decided.use_license(is_released=ruling.expression is None)
+        return decision
 
     def tables(self) -> dict[str, pa.Table]:
         """Return the part's tables, each in the order of paths."""
@@ -153,10 +184,18 @@ class SourceCleaner:
             CONTAMINATION: table_of_records(ContaminationRecord, self.contamination),
         }
 
+    def files(self) -> dict[str, bytes]:
+        """Return the part's files: what became of the decisions about the source, if there are any."""
+        outcomes = [outcome.as_json() for outcome in self._decisions.outcomes()]
+        return {DECISIONS: canonical_json(outcomes)} if outcomes else {}
+
     def report(self, num_bytes_in: int) -> StageReport:
-        """Return the counts that the tables do not hold: the bytes of the files, and the redactions of each detector."""
-        redactions = {redaction_measure(word): number for word, number in self._redactions.items()}
-        return StageReport(0, 0, num_bytes_in=num_bytes_in, measures=redactions)
+        """Return the counts that the tables do not hold: the bytes of the files, the redactions of each detector, decisions."""
+        measures: dict[str, float] = {redaction_measure(word): number for word, number in self._redactions.items()}
+        if outcomes := self._decisions.outcomes():
+            measures["num_decisions"] = len(outcomes)
+            measures["num_decisions_without_effect"] = sum(not outcome.has_effect for outcome in outcomes)
+        return StageReport(0, 0, num_bytes_in=num_bytes_in, measures=measures)
 
     def _keep(
         self,

@@ -202,11 +202,16 @@ def score(path: str, text: str) -> dict[str, float]:
     return {each.score: round(each.measure(measured), 6) for each in FILTERS}
 
 
-def first_broken(scores: dict[str, float], params: FilterParams) -> Drop | None:
-    """Return the drop by the first filter that is broken, with value and limit; None if all hold."""
+def first_broken(
+    scores: dict[str, float], params: FilterParams, is_released: Callable[[str], bool] = lambda name: False
+) -> Drop | None:
+    """Return the drop by the first filter that is broken and not released, with value and limit; None if all hold.
+
+    `is_released` is asked about broken filters alone.
+    """
     for each in FILTERS:
         value, limit = scores[each.score], each.limit_of(params)
-        if each.is_broken(value, limit):
+        if each.is_broken(value, limit) and not is_released(each.name):
             return Drop(each.name, f"{each.score} is {value:g}, {each.limit} is {limit:g}")
     return None
 

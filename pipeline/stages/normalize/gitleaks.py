@@ -5,10 +5,11 @@ here is shared with the scrubber, so that neither hides a mistake of the other. 
 comments such as `gitleaks:allow` are not read. A secret with a placeholder in it was redacted.
 """
 
+import hashlib
 import math
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -23,6 +24,8 @@ RULES_FILE = "gitleaks.toml"
 _COLUMNS = ("text", "license", "license_detail", "detail")
 """Columns of documents and drops that quote a source, the text first: lines are counted from its beginning."""
 _PLACEHOLDER = "<redacted-"
+ANY_SECRET = "secret"
+"""Name in a waiver that stands for every rule: the word of the placeholders."""
 _MAX_MEMORY = 64 << 20
 """Bytes of the automaton of one expression. Beyond it the search is slower, and linear all the same."""
 
@@ -33,6 +36,26 @@ class KnownSecret:
 
     rule: str
     line: int
+
+
+@dataclass(frozen=True)
+class WaivedFinding:
+    """A finding in a text that a person decided to leave there: on a line, with a value of a digest, or both.
+
+    `name` is that of a rule, or any other: then only the digest says which value it is, unless it is that of secrets.
+    """
+
+    name: str
+    line: int | None = None
+    value_sha256: str | None = None
+
+    def covers(self, found: KnownSecret, secret: str) -> bool:
+        """Return whether it is of a finding with that value."""
+        if self.line not in (None, found.line):
+            return False
+        if self.value_sha256 is None:
+            return self.name in (found.rule, ANY_SECRET)
+        return self.value_sha256 == hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -59,27 +82,36 @@ class GitleaksRules:
     stopwords: tuple[str, ...]
 
 
-def find_known_secrets(text: str) -> list[KnownSecret]:
-    """Return what the rules find in a text, sorted by line and rule."""
+def find_known_secrets(text: str, waived: Sequence[WaivedFinding] = ()) -> list[KnownSecret]:
+    """Return what the rules find in a text and nobody waived, sorted by line and rule."""
     rules, content = load_gitleaks_rules(), text.encode("utf-8", "surrogatepass")
     asked = {rule.id: rule for index in rules.keywords.Match(content) or () for rule in rules.rules_of[index]}
     found = {
-        KnownSecret(rule.id, content.count(b"\n", 0, start) + 1)
+        (KnownSecret(rule.id, content.count(b"\n", 0, start) + 1), secret)
         for rule in asked.values()
         for start, secret in _secrets(rule, content)
         if _counts(secret, rule, rules)
     }
-    return sorted(found, key=lambda secret: (secret.line, secret.rule))
+    left = {each for each, secret in found if not any(waiver.covers(each, secret) for waiver in waived)}
+    return sorted(left, key=lambda each: (each.line, each.rule))
 
 
-def find_in_rows(tables: Iterable["pa.Table"]) -> list[tuple[str, KnownSecret]]:
-    """Return what the rules find in the text, license, evidence and details of documents and drops, with the path of each."""
+def find_in_rows(
+    tables: Iterable["pa.Table"], waived: Mapping[str, Sequence[WaivedFinding]] | None = None
+) -> list[tuple[str, KnownSecret]]:
+    """Return what the rules find in the text, license, evidence and details of documents and drops, with the path of each.
+
+    `waived` are the findings in the texts of documents that stay there, by path: elsewhere nothing is waived.
+    """
     found: list[tuple[str, KnownSecret]] = []
     for table in tables:
         columns = [table[name] for name in _COLUMNS if name in table.column_names]
         for path, *values in zip(table["path"], *columns, strict=True):
-            text = "\n".join(value.as_py() or "" for value in values)
-            found += [(path.as_py(), secret) for secret in find_known_secrets(text)]
+            some = (waived or {}).get(path.as_py(), ()) if "text" in table.column_names else ()
+            texts = [value.as_py() or "" for value in values]
+            if some:
+                found += [(path.as_py(), secret) for secret in find_known_secrets(texts.pop(0), some)]
+            found += [(path.as_py(), secret) for secret in find_known_secrets("\n".join(texts))]
     return found
 
 

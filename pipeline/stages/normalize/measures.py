@@ -14,10 +14,11 @@ from pipeline.core.records import Document, LicenseEvidence, Split
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES, KEPT
 from pipeline.stages.normalize.contamination.decontaminate import WholeSolutions
 from pipeline.stages.normalize.contamination.evaluation_items import EVALUATION_ITEMS, load_items
+from pipeline.stages.normalize.decided_files import UNSCRUBBABLE, SourceDecisions
 from pipeline.stages.normalize.decode import Decoded, decoded_again
 from pipeline.stages.normalize.drop import Drop
 from pipeline.stages.normalize.duplicates.duplicates import SIGNATURES, Reason
-from pipeline.stages.normalize.gitleaks import find_in_rows
+from pipeline.stages.normalize.gitleaks import WaivedFinding, find_in_rows
 from pipeline.stages.normalize.license.policy import LicenseClass, Policy, classify_expression, load_policy
 from pipeline.stages.normalize.params import RulesIdentity, RulesParams
 from pipeline.stages.normalize.scrub.scrub import Scrubber
@@ -32,12 +33,14 @@ def measure_cleaned(job: PartJob, output: PartOutput) -> StageReport:
     reasons = _reasons(output.tables[DROPPED])
     solutions = WholeSolutions(load_items(identity.evaluation_sha256, job.places.get(EVALUATION_ITEMS)))
     policy = load_policy(identity.license_policy_sha256)
+    decisions = SourceDecisions.of_identity(identity.decisions)
     with Scrubber(params.scrub) as scrubber:
-        num_secrets = sum(scrubber.scan(document.path, document.text) for document in documents)
+        num_secrets = sum(_count_findings(document, decisions, scrubber) for document in documents)
+    waived = waived_findings(output.tables[DOCUMENTS], decisions)
     measures = {
         **output.report.measures,
         "num_cleaned_documents": len(documents),
-        "num_known_secrets": len(find_in_rows([output.tables[DOCUMENTS], output.tables[DROPPED]])),
+        "num_known_secrets": len(find_in_rows([output.tables[DOCUMENTS], output.tables[DROPPED]], waived)),
         "num_contaminated": reasons.get("contaminated", 0),
         "num_contaminated_left": sum(solutions.holds(document.text) for document in documents),
         "num_lossy_decodings": _count_lossy(documents, job),
@@ -55,6 +58,21 @@ def measure_cleaned(job: PartJob, output: PartOutput) -> StageReport:
         num_bytes_out=sum(document.num_bytes for document in documents),
         measures=dict(sorted(measures.items())),
     )
+
+
+def waived_findings(documents: pa.Table, decisions: SourceDecisions) -> dict[str, list[WaivedFinding]]:
+    """Return the findings of the gate's rules that people waived, by path."""
+    if not decisions.decisions:
+        return {}
+    rows = zip(documents["path"].to_pylist(), documents["blob_sha256"].to_pylist(), strict=True)
+    found = {path: decisions.known(path, sha256) for path, sha256 in rows}
+    return {path: waived for path, waived in found.items() if waived}
+
+
+def _count_findings(document: Document, decisions: SourceDecisions, scrubber: Scrubber) -> int:
+    """Count the findings in a text that nobody waived; none in one that was released with what is found in it."""
+    decided = decisions.about(document.path, document.blob_sha256)
+    return 0 if decided.releases(UNSCRUBBABLE) else scrubber.scan(document.path, document.text, decided.waived)
 
 
 def redaction_measure(placeholder: str) -> str:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from pydantic import Field
 
@@ -199,7 +200,10 @@ class NormalizeParams(Params):
 
 @dataclass(frozen=True)
 class RulesIdentity:
-    """The identity of a cleaned part besides its input and Params: split, declared license, policy, texts, evaluation items."""
+    """The identity of a cleaned part besides its input and Params: split, declared license, policy, texts, evaluation items.
+
+    `decisions` are those about the source, as JSON, with their words scrubbed. Without one they are not in the identity.
+    """
 
     split: str
     declared_license: str
@@ -207,6 +211,7 @@ class RulesIdentity:
     license_policy_sha256: str
     license_texts_digest: str
     evaluation_sha256: str
+    decisions: tuple[dict[str, Any], ...] = ()
 
 
 class RulesParams(Params):

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from pipeline.contracts.part import DUPLICATES_PART, MadePart, Part, StageContext, StageOutput
 from pipeline.contracts.stage_report import StageReport, total
@@ -41,22 +42,51 @@ def run(context: StageContext[NormalizeParams]) -> StageOutput:
     }
     report = replace(report, measures=dict(sorted({**report.measures, **num_outside}.items())))
     secrets = _known_secrets(context, [rules[name] for name in sorted(rules)])
-    return StageOutput(parts, report, failures, notes=(*drops, *languages, *secrets))
+    warnings = tuple(_decision_warnings(context, rules))
+    return StageOutput(parts, report, failures, notes=(*drops, *languages, *secrets), warnings=warnings)
+
+
+def _decision_warnings(context: StageContext[NormalizeParams], rules: Mapping[str, MadePart]) -> Iterator[str]:
+    """Yield a sentence for each decision without effect."""
+    for decision in context.decisions:
+        if decision.source not in rules:
+            yield f"The decision about {decision.name} has no effect: its source is not in this build."
+    for name in sorted({decision.source for decision in context.decisions} & rules.keys()):
+        from pipeline.stages.normalize.decided_files import outcomes_in  # loaded where there are decisions
+
+        yield from filter(None, (outcome.warning for outcome in outcomes_in(context.read(rules[name].object_id))))
+
+
+def _decided(context: StageContext[NormalizeParams]) -> dict[str, tuple[dict[str, Any], ...]]:
+    """Return the decisions about each source, as JSON. Their words are scrubbed: they are stored, and shown."""
+    if not context.decisions:
+        return {}
+    from pipeline.stages.normalize.scrub.shown_text import ShownText  # a build without decisions does not wait for it
+
+    found: dict[str, tuple[dict[str, Any], ...]] = {}
+    with ShownText(context.params.scrub) as text:
+        for decision in context.decisions:
+            words = {name: text.shown(getattr(decision, name)) for name in ("reason", "person")}
+            found[decision.source] = (*found.get(decision.source, ()), {**decision.as_json(), **words})
+    return found
 
 
 def _known_secrets(context: StageContext[NormalizeParams], rules: Sequence[MadePart]) -> Iterator[str]:
     """Yield a sentence for each source in which the gate's own rules find secrets, with the places of some of them."""
     for part in (part for part in rules if part.report.measures["num_known_secrets"]):
-        from pipeline.stages.normalize.gitleaks import find_in_rows  # a build that finds none does not wait for it
+        from pipeline.stages.normalize.decided_files import SourceDecisions, outcomes_in
+        from pipeline.stages.normalize.gitleaks import find_in_rows  # a build that finds none does not wait for them
+        from pipeline.stages.normalize.measures import waived_findings
 
         stored = context.read(part.object_id)
-        places = [
-            f"{path}:{each.line} ({each.rule})" for path, each in find_in_rows(map(stored.table, (DOCUMENTS, DROPPED)))
-        ]
+        decisions = SourceDecisions([outcome.decision for outcome in outcomes_in(stored)])
+        tables = [stored.table(name) for name in (DOCUMENTS, DROPPED)]
+        found = find_in_rows(tables, waived_findings(tables[0], decisions))
+        places = [f"{path}:{each.line} ({each.rule})" for path, each in found]
         more = f" and {len(places) - _MAX_PLACES} more" if len(places) > _MAX_PLACES else ""
         yield (
             f"Source {part.name}: rules of gitleaks find {', '.join(places[:_MAX_PLACES])}{more}; "
-            "leave such a file out by `exclude` in its pin."
+            "leave such a file out by `exclude` in its pin, or `waive` what is no secret in decisions.toml."
         )
 
 
@@ -77,6 +107,7 @@ def _rules_parts(context: StageContext[NormalizeParams]) -> list[Part]:
     places = {EVALUATION_ITEMS: folder} if folder else {}
     evaluation_sha256 = items_digest(all_items(folder))
     parts = []
+    decided = _decided(context)
     for source, object_id in sorted(context.inputs.items()):
         identity = RulesIdentity(
             split=Split.HELD_OUT if source in context.held_out else Split.TRAIN,
@@ -85,9 +116,10 @@ def _rules_parts(context: StageContext[NormalizeParams]) -> list[Part]:
             license_policy_sha256=policy_sha256,
             license_texts_digest=texts_digest(),
             evaluation_sha256=evaluation_sha256,
+            decisions=decided.get(source, ()),
         )
-        inputs = {"files": object_id}
-        parts.append(Part(source, "clean", rules, inputs, asdict(identity), places))
+        fields = {name: value for name, value in asdict(identity).items() if name != "decisions" or value}
+        parts.append(Part(source, "clean", rules, {"files": object_id}, fields, places))
     return parts
 
 

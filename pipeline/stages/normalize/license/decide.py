@@ -1,8 +1,9 @@
 """Decision about a file's license: the first evidence that states one, the policy's class for it, and contradictions.
 
-Evidence in order: tags in the file, its `.license` sidecar, REUSE.toml or `.reuse/dep5`, a license text or standard
-notice in the file's leading comments; then, where the pin allows it, the nearest license text, and what the package
-declares. A vendored root ends inheritance, unless a recognized text is below it. Unclear evidence is quarantined.
+Evidence in order: what a person decided about the file; tags in the file, its `.license` sidecar, REUSE.toml or
+`.reuse/dep5`, a license text or standard notice in the file's leading comments; then, where the pin allows it, the
+nearest license text, and what the package declares. A vendored root ends inheritance, unless a recognized text is below
+it. Unclear evidence is quarantined.
 """
 
 from collections.abc import Mapping
@@ -67,6 +68,21 @@ class PackageFacts:
     inherit_license: bool
 
 
+@dataclass(frozen=True)
+class LicenseRuling:
+    """A person's decision about the license of a file, with the `lines` that say so.
+
+    `expression` is what was concluded, None for nothing. `is_released` keeps what would be quarantined, where a license was found.
+    """
+
+    expression: str | None = None
+    is_released: bool = False
+    lines: tuple[str, ...] = ()
+
+
+NO_RULING = LicenseRuling()
+
+
 class SourceLicenses:
     """Decides the license of each file of one source, whose evidence is read once."""
 
@@ -78,11 +94,12 @@ class SourceLicenses:
         self._policy = policy
         self._params = params
 
-    def decide(self, path: str, text: str) -> LicenseDecision:
+    def decide(self, path: str, text: str, ruling: LicenseRuling = NO_RULING) -> LicenseDecision:
         """Return the license of a file; dropped as `license_refused`, `license_unknown` or `license_quarantined`."""
         file = FileText(path, text)
         statement = (
-            self._evidence.about(file)
+            _concluded(ruling)
+            or self._evidence.about(file)
             or self._evidence.in_comments(file)
             or self._unreadable(path)
             or self._inherited(path)
@@ -92,12 +109,18 @@ class SourceLicenses:
         classified = self._classify(statement)
         if isinstance(classified, LicenseDecision):
             return classified
-        return self._contradiction(file, statement, classified) or LicenseDecision(
+        evidence, detail = statement.evidence, "\n".join(statement.lines)
+        unclear = None if ruling.expression else self._contradiction(file, statement, classified)
+        if unclear and not ruling.is_released:
+            return unclear
+        if unclear:
+            evidence, detail = LicenseEvidence.DECISION, "\n".join((*ruling.lines, unclear.detail))
+        return LicenseDecision(
             expression=classified.expression,
-            detail="\n".join(statement.lines),
+            detail=detail,
             license_class=CLASS_NAMES[classified.license_class],
             branch=classified.branch,
-            evidence=statement.evidence,
+            evidence=evidence,
         )
 
     def _unreadable(self, path: str) -> LicenseDecision | None:
@@ -211,6 +234,13 @@ class SourceLicenses:
             if reading.sentence:
                 return reading.sentence.words
         return None
+
+
+def _concluded(ruling: LicenseRuling) -> Statement | None:
+    """Return what a person concluded, as a statement."""
+    if ruling.expression is None:
+        return None
+    return Statement((ruling.expression,), LicenseEvidence.DECISION, ruling.lines)
 
 
 def _quarantined(detail: str, lines: tuple[str, ...] = ()) -> LicenseDecision:

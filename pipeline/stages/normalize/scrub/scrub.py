@@ -2,7 +2,7 @@
 
 Equal values in a document get the same number, in order of first occurrence; numbering continues after placeholders that
 the text already has. The number of lines does not change and string literals stay closed. A text is scrubbed until
-nothing is found, so that scrubbing twice changes nothing more.
+nothing is found, so that scrubbing twice changes nothing more. What a person waived stays.
 """
 
 import re
@@ -16,6 +16,7 @@ from pipeline.lexing.lexer import lexer_of
 from pipeline.stages.normalize.params import ScrubParams
 from pipeline.stages.normalize.scrub.detectors import DETECTORS, placeholders
 from pipeline.stages.normalize.scrub.finding import Finding
+from pipeline.stages.normalize.scrub.waiver import WaivedValues
 
 MAX_ROUNDS = 8
 _MIN_REPEATED = 8
@@ -64,23 +65,24 @@ class Scrubber:
     def __exit__(self, *error: object) -> None:
         self._stack.close()
 
-    def scrub(self, path: str, text: str) -> Scrubbed:
-        """Replace findings until there are none."""
+    def scrub(self, path: str, text: str, waived: WaivedValues | None = None) -> Scrubbed:
+        """Replace findings until there are none but waived ones."""
+        waived = waived or WaivedValues()
         numbers = _Numbers(text, self._pattern)
         counts = Counter[str]()
         for _ in range(MAX_ROUNDS):
-            redactions = self._find(path, text)
+            redactions = self._find(path, text, waived)
             if not redactions:
                 return Scrubbed(numbers.in_order(text), counts, is_clean=True)
             counts.update(redaction.placeholder for redaction in redactions)
             text = _replace(text, redactions, numbers)
-        return Scrubbed(numbers.in_order(text), counts, is_clean=not self._find(path, text))
+        return Scrubbed(numbers.in_order(text), counts, is_clean=not self._find(path, text, waived))
 
-    def scan(self, path: str, text: str) -> int:
-        """Return the number of findings in a text; 0 for every text that `scrub` returned as clean."""
-        return len(self._find(path, text))
+    def scan(self, path: str, text: str, waived: WaivedValues | None = None) -> int:
+        """Return the number of findings in a text that are not waived; 0 for every text that `scrub` returned as clean."""
+        return len(self._find(path, text, waived or WaivedValues()))
 
-    def _find(self, path: str, text: str) -> list[_Redaction]:
+    def _find(self, path: str, text: str, waived: WaivedValues) -> list[_Redaction]:
         header_end: int | None = None
         groups = []
         for detector in self._detectors:
@@ -89,13 +91,22 @@ class Scrubber:
                 header_end = lexer_of(path).license_header_end(text) if header_end is None else header_end
                 found = [each for each in found if each.start >= header_end]
             groups.append([_Redaction(detector.placeholder, each) for each in found])
+        spans = waived.spans(text, self._named(groups)) if waived else []
+        groups = [_outside(spans, group) for group in groups]
         values = {
             redaction.finding.value: redaction.placeholder
             for detector, group in zip(self._detectors, groups, strict=True)
             for redaction in group
             if detector.is_repeated
         }
-        return _disjoint([*groups, _repeated(text, values)])
+        return _disjoint([*groups, _outside(spans, _repeated(text, values))])
+
+    def _named(self, groups: list[list[_Redaction]]) -> list[tuple[tuple[str, ...], list[Finding]]]:
+        """Return the findings of each detector with its name and its placeholder's."""
+        return [
+            ((detector.name, detector.placeholder), [each.finding for each in group])
+            for detector, group in zip(self._detectors, groups, strict=True)
+        ]
 
 
 class _Numbers:
@@ -151,6 +162,15 @@ def _repeated(text: str, values: Mapping[str, str]) -> list[_Redaction]:
             if start >= 0 and text[start:end] in values and not is_part:
                 found.append(_Redaction(values[text[start:end]], Finding(start, end, text[start:end])))
     return found
+
+
+def _outside(spans: list[tuple[int, int]], redactions: list[_Redaction]) -> list[_Redaction]:
+    """Return the redactions that are in none of the waived stretches."""
+    return [
+        each
+        for each in redactions
+        if not any(start <= each.finding.start and each.finding.end <= end for start, end in spans)
+    ]
 
 
 def _disjoint(groups: Iterable[Iterable[_Redaction]]) -> list[_Redaction]:

@@ -11,6 +11,7 @@ import pytest
 from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import CorpusParams
 from pipeline.build.run_stage import StageResult, run_stage
+from pipeline.pins.decisions import Decision
 from pipeline.pins.local_tree import tree_digest
 from pipeline.stages.collect.kinds.local import LocalPin
 from pipeline.stages.normalize.params import NormalizeParams
@@ -51,6 +52,7 @@ def normalize_in(
     held_out: tuple[str, ...] = (),
     licenses: Mapping[str, str] | None = None,
     pin_fields: Mapping[str, Mapping[str, Any]] | None = None,
+    decisions: tuple[Decision, ...] = (),
 ) -> Normalized:
     """Run collect and normalize over made sources below `root`; called again, it continues in the same store."""
     more = {name: {"declared_license": (licenses or {}).get(name, "MIT")} for name in sources}
@@ -60,7 +62,7 @@ def normalize_in(
     )
     corpus = CorpusParams(normalize=params or NormalizeParams(), held_out=held_out)
     store = Store(root / "store")
-    with open_build(BuildRequest("made", corpus, pins, "a test"), store) as build:
+    with open_build(BuildRequest("made", corpus, pins, "a test", decisions=decisions), store) as build:
         collected = run_stage("collect", build, None)
         return Normalized(run_stage("normalize", build, collected.object_id), store)
 

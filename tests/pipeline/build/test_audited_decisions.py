@@ -1,0 +1,143 @@
+"""Decisions that no person made turn the gate of their stage red; those of the request do not."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.build.audited_decisions import covers
+from pipeline.build.run_stage import BuildContext
+from pipeline.contracts.part import PartJob, PartOutput
+from pipeline.pins.decisions import Decision
+from pipeline.stages.normalize import clean_source
+from tests.pipeline.stages.normalize.conftest import Normalize, normalize_in
+
+CODE = "".join(f"int f{n}(int a{n}) {{ return a{n} * {n} + {n}; }}\n" for n in range(40))
+UNCLEAR = "// This file must not be used for weather forecasts without a permission of the author.\n" + CODE
+FILES = {"mine": {"src/a.c": UNCLEAR, "src/b.c": UNCLEAR.replace("int f", "long g"), "src/c.c": CODE.upper()}}
+GATE = "no_row_lost_in_normalize"
+
+
+@pytest.fixture
+def normalize(tmp_path: Any) -> Normalize:
+    def run(*given: Any, **named: Any) -> Any:
+        return normalize_in(tmp_path, *given, **named)
+
+    return run
+
+
+def decision(path: str, **fields: Any) -> Decision:
+    return Decision(source="mine", path=path, person="A. Reader", reason="The author said so.", **fields)
+
+
+def plant_decisions(monkeypatch: pytest.MonkeyPatch, *invented: Decision) -> None:
+    """Have the process that builds decide by itself."""
+    initialize = BuildContext.__init__
+
+    def with_more(context: BuildContext, *given: Any) -> None:
+        initialize(context, *given)
+        context.decisions = (*context.decisions, *invented)
+
+    monkeypatch.setattr(BuildContext, "__init__", with_more)
+
+
+def plant_column(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    """Have the rules store another value in a column of the first document."""
+    function = clean_source.clean_source
+
+    def planted(job: PartJob) -> PartOutput:
+        output = function(job)
+        table = output.tables["documents.parquet"]
+        values = pa.array([value, *table[name].to_pylist()[1:]], table.schema.field(name).type)
+        changed = table.set_column(table.schema.get_field_index(name), table.schema.field(name), values)
+        return replace(output, tables={**output.tables, "documents.parquet": changed})
+
+    monkeypatch.setattr(clean_source, "clean_source", planted)
+
+
+def red(result: Any) -> set[str]:
+    return {verdict.gate for verdict in result.verdicts if not verdict.passed}
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        decision("src/*.c", license="ISC"),
+        decision("**/b.c", release=("license_quarantined",)),
+        decision("src/c.c", waive="secret", line=1),
+        decision("nowhere.c", license="MIT"),
+    ],
+)
+def test_decisions_of_the_request_are_no_flaws(made: Decision, normalize: Normalize) -> None:
+    assert red(normalize(FILES, decisions=(made,)).result) == set()
+
+
+@pytest.mark.parametrize(
+    "invented",
+    [
+        decision("src/a.c", license="MIT"),
+        decision("src/a.c", release=("license_quarantined",)),
+        decision("src/c.c", waive="secret", line=1),
+        decision("src/c.c", release=("generated",)),
+    ],
+    ids=["license", "release", "waiver", "release of a filter"],
+)
+def test_a_decision_that_nobody_made_blocks(
+    invented: Decision, normalize: Normalize, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant_decisions(monkeypatch, invented)
+
+    result = normalize(FILES, decisions=(decision("src/b.c", license="MIT"),)).result
+
+    assert red(result) == {GATE}
+    assert f"mine/{invented.path}" in " ".join(result.notes)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("license_evidence", "decision"), ("license", "Zlib"), ("blob_sha256", "0" * 64)]
+)
+def test_a_document_that_no_decision_covers_blocks(
+    column: str, value: str, normalize: Normalize, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = () if column == "license_evidence" else (decision("src/a.c", license="MIT", sha256=_digest(UNCLEAR)),)
+    assert red(normalize(FILES, decisions=made).result) == set()
+    plant_column(monkeypatch, column, value)
+    files = {"mine": {**FILES["mine"], "src/d.c": CODE.lower().replace("int", "char")}}
+
+    assert GATE in red(normalize(files, decisions=made).result)
+
+
+def test_a_decision_that_is_not_carried_out_is_counted(normalize: Normalize, monkeypatch: pytest.MonkeyPatch) -> None:
+    initialize = BuildContext.__init__
+
+    def without(context: BuildContext, *given: Any) -> None:
+        initialize(context, *given)
+        context.decisions = ()
+
+    monkeypatch.setattr(BuildContext, "__init__", without)
+
+    assert red(normalize(FILES, decisions=(decision("src/b.c", license="MIT"),)).result) == {GATE}
+
+
+_NAMES = st.lists(st.text("ab.[*?", min_size=1, max_size=4), min_size=1, max_size=4).map("/".join)
+_GLOBS = st.lists(st.one_of(st.just("**"), st.text("ab.[*?", min_size=1, max_size=4)), min_size=1, max_size=4)
+
+
+@given(_GLOBS.map("/".join), _NAMES)
+def test_the_audit_matches_the_paths_that_decisions_match(glob: str, path: str) -> None:
+    assert covers(glob, path) == (glob == path or decision(glob, license="MIT").matches(path))
+
+
+@given(_NAMES)
+def test_a_path_covers_itself(path: str) -> None:
+    assert covers(path, path) or re.search(r"\*\*", path)
+
+
+def _digest(text: str) -> str:
+    import hashlib
+
+    return hashlib.sha256(text.encode()).hexdigest()
