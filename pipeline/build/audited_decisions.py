@@ -4,6 +4,7 @@ It shares no code with the stage, which may decide nothing by itself: a decision
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
@@ -11,7 +12,6 @@ from typing import Any
 from pipeline.contracts.part import Tables
 from pipeline.core.table_names import DOCUMENTS
 
-OUTCOMES = "decisions.json"
 DECIDED = "decision"
 """The evidence of a license that a person decided."""
 _COLUMNS = ("path", "blob_sha256", "license", "license_evidence")
@@ -19,18 +19,15 @@ _SAID_ONLY = ("reason", "person", "date")
 
 
 def undecided_files(source: str, stored: Tables, asked: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Yield source and path of the documents, and of the decisions in a part, that no decision of the request covers."""
+    """Yield source and path of the documents that no decision of the request covers, and of decisions that a part was made by
+    and that are not in the request, or the other way round.
+    """
     decisions = [each for each in asked if each["source"] == source]
     for row in stored.table(DOCUMENTS, _COLUMNS).to_pylist():
         if row["license_evidence"] == DECIDED and not any(_decides(each, row) for each in decisions):
             yield source, row["path"]
-    known = {_text(each) for each in decisions}
-    used = [each["decision"] for each in stored.json(OUTCOMES)] if stored.has(OUTCOMES) else []
-    for each in used:
-        if _text(each) not in known:
-            yield source, str(each.get("path"))
-    if len(used) != len(decisions):
-        yield source, OUTCOMES
+    made, given = (Counter(map(_text, each)) for each in (decisions, stored.identity.get("decisions", ())))
+    yield from ((source, json.loads(text)["path"]) for text in sorted(((made - given) + (given - made)).elements()))
 
 
 def _decides(decision: Mapping[str, Any], row: Mapping[str, Any]) -> bool:

@@ -40,6 +40,10 @@ class Tables(Protocol):
     def kind(self) -> str:
         """Kind of the object, as STAGES declares it."""
 
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Everything that its bytes depend on besides its inputs, as JSON."""
+
     def table(self, name: str, columns: Sequence[str] | None = None) -> "pa.Table":
         """Read the table `name`, or some of its columns, in stored order."""
 

@@ -84,6 +84,10 @@ class StoredObject:
     def kind(self) -> str:
         return self.manifest.kind
 
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        return self.manifest.identity
+
     def table(self, name: str, columns: Sequence[str] | None = None) -> "pa.Table":
         """Read the table `name` in stored order. Raises MissingError if it is missing, DamagedError if its bytes changed."""
         return read_table(self.paths(name), columns)

@@ -15,7 +15,9 @@ from pydantic import BaseModel
 from pipeline.build.recipes import TINY
 from pipeline.build.withdrawal import withdraw
 from pipeline.contracts.gates import GATES
+from pipeline.core.records import Document
 from pipeline.core.table_names import DOCUMENTS, FILES, PACKED, TOKENS, TRAINING_ROWS
+from pipeline.pins.decisions import Decision
 from pipeline.stages.stages import STAGES
 from tests.mutations import plant
 from tests.mutations.bench import CORPUS, Bench
@@ -142,6 +144,29 @@ def _lose_in(stage: str, bench: Bench) -> None:
 
 def _offend(gate: str, bench: Bench) -> None:
     offend(gate, bench)
+    bench.build()
+
+
+def _decide_alone(bench: Bench) -> None:
+    """Have the building process decide about a file that was quarantined."""
+    bench.since = "normalize"
+    path, who = "third_party/formula/formula.c", {"person": "nobody", "reason": "Planted."}
+    invented = Decision(source="quarry", path=path, license="MIT", **who)
+
+    def deciding(init: Any) -> Any:
+        def initialized(self: Any, *given: Any) -> None:
+            init(self, *given)
+            self.decisions = (*self.decisions, invented)
+
+        return initialized
+
+    plant.wrap("pipeline.build.run_stage:BuildContext.__init__", deciding)
+    bench.build()
+
+
+def _say_decided(bench: Bench) -> None:
+    bench.since = "normalize"
+    plant.alter_record(Document, lambda row: {"license_evidence": "decision"} if row["path"].endswith(".hpp") else {})
     bench.build()
 
 
@@ -327,6 +352,13 @@ CASES: dict[str, tuple[Kind, str, tuple[str, ...], Callable[[Bench], None]]] = {
     **{
         f"1-{gate}": (Kind.STAGE, f"the offense of {gate}", (f"gate:{gate}",), partial(_offend, gate))
         for gate in ("provenance_on_every_document", "every_file_has_a_revision")
+    },
+    **{
+        f"1-{name}": (Kind.STAGE, planted, ("gate:no_row_lost_in_normalize",), run)
+        for name, (planted, run) in {
+            "decision-of-nobody": ("a license that only the building process concluded", _decide_alone),
+            "decided-without-decision": ("licenses by decisions that are nowhere", _say_decided),
+        }.items()
     },
     "2-row-file-flipped": (Kind.STORED, "a row file flipped, then promoted", ("promote",), _rows_flipped),
     "2-other-tokenizer": (Kind.STORED, "another tokenizer.json, then promoted", ("promote",), _other_tokenizer),

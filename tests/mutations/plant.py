@@ -112,7 +112,7 @@ class ThinnedTables:
     def __init__(self, tables: Any, keep: Callable[[str], bool]) -> None:
         self._tables = tables
         self._keep = keep
-        self.object_id, self.json, self.file = tables.object_id, tables.json, tables.file
+        self.object_id, self.json, self.file, self.has = tables.object_id, tables.json, tables.file, tables.has
 
     def table(self, name: str, columns: Any = None) -> pa.Table:
         """Read a table without the rows that are lost."""

@@ -19,12 +19,14 @@ from pipeline.build.recipes import CorpusParams
 from pipeline.build.run_stage import run_stages
 from pipeline.contracts.part import DUPLICATES_PART
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES
+from pipeline.pins.decisions import Decision
 from pipeline.pins.pins import SourcePin
 from pipeline.stages.collect.kinds.archive import ArchivePin
 from pipeline.stages.normalize.contamination.evaluation_items import shipped_items
 from pipeline.store.store import Store
 
 _KEPT = "kept"
+_DECIDED = "canary-decided"
 CanaryRow = Mapping[str, Any]
 
 
@@ -52,7 +54,7 @@ def send_files(root: Path, params: CorpusParams) -> dict[str, bool]:
         path.write_bytes(canary.content)
     sources = sorted({canary.source for canary in canaries})
     pins = tuple(local_pin(name, root / "trees" / name) for name in sources)
-    build = MemoryBuild(params.model_copy(update={"held_out": ()}), pins, root)
+    build = MemoryBuild(params.model_copy(update={"held_out": ()}), pins, root, decisions=_decisions())
     build.run("normalize")
     fates = _fates(build)
     return {canary.name: _is_caught(canary, fates) for canary in canaries}
@@ -101,7 +103,7 @@ def _is_caught(canary: Canary, fates: Mapping[str, tuple[str, CanaryRow]]) -> bo
 
 
 def _plant() -> list[Canary]:
-    return [*_secrets(), *_licenses(), *_encodings(), *_twins(), *_relabeled(), *_evaluation()]
+    return [*_secrets(), *_licenses(), *_encodings(), *_twins(), *_relabeled(), *_evaluation(), *_decided()]
 
 
 def _secrets() -> list[Canary]:
@@ -199,6 +201,38 @@ def _evaluation() -> list[Canary]:
         Canary("canary-evaluation", path, _code(path, head), ("contaminated",))
         for path, head in {"in_code.cpp": solution, "in_a_comment.cpp": commented}.items()
     ]
+
+
+def _decided() -> list[Canary]:
+    """Make files that a person decided about, and others beside them that stay as they were."""
+    claim = "// Not to be used for forecasts without a permission.\n"
+    token, other = _tokens()
+    secrets = f'open("{token}"); // {other}\n'
+    fates = {"released.cpp": _KEPT, "concluded.cpp": _KEPT, "refused.cpp": "license_refused"}
+    fates |= {"not_decided.cpp": "license_quarantined", "other_bytes.cpp": "license_quarantined"}
+    waived = _code("waived.cpp", secrets)
+    return [
+        *(Canary(_DECIDED, path, _code(path, claim), (fate,)) for path, fate in fates.items()),
+        Canary(_DECIDED, "waived.cpp", waived, check=lambda row: _with(token)(row) and _without(other)(row)),
+        Canary(_DECIDED, "not_waived.cpp", _code("not_waived.cpp", secrets), check=_without(f"{token}\n{other}")),
+    ]
+
+
+def _decisions() -> tuple[Decision, ...]:
+    """Return the decisions about the files of `_decided`."""
+    made: dict[str, dict[str, Any]] = {
+        "released.cpp": {"release": ("license_quarantined",)},
+        "concluded.cpp": {"license": "BSD-2-Clause"},
+        "refused.cpp": {"license": "GPL-2.0-only"},
+        "other_bytes.cpp": {"license": "MIT", "sha256": "0" * 64},
+        "waived.cpp": {"waive": "secret", "value_sha256": hashlib.sha256(_tokens()[0].encode()).hexdigest()},
+    }
+    who: dict[str, Any] = {"person": "nobody", "reason": "A canary."}
+    return tuple(Decision(source=_DECIDED, path=path, **fields, **who) for path, fields in made.items())
+
+
+def _tokens() -> tuple[str, str]:
+    return "ghp_" + "0123456789abcdefghij" + "ABCDEFGHIJ012345", "ghp_" + "9876543210jihgfedcba" + "JIHGFEDCBA543210"
 
 
 def _statements(name: str, num_changed: int = 0) -> bytes:

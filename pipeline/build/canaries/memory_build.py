@@ -82,6 +82,7 @@ class MemoryObject:
     inputs: Mapping[str, str]
     output: PartOutput
     folder: Path
+    identity: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def manifest(self) -> "MemoryObject":
@@ -155,9 +156,17 @@ class MemoryBuild:
         """Run one stage with changes, in its own parts or in those of stages before, and return the verdicts of its gates."""
         return self._run(stage, changes)[1]
 
-    def add(self, kind: str, inputs: Mapping[str, str], output: PartOutput, object_id: str) -> MemoryObject:
+    def add(
+        self,
+        kind: str,
+        inputs: Mapping[str, str],
+        output: PartOutput,
+        object_id: str,
+        identity: Mapping[str, Any] | None = None,
+    ) -> MemoryObject:
         """Add an object that stages can read by its id."""
-        return self.objects.setdefault(object_id, MemoryObject(object_id, kind, inputs, output, self.folder))
+        made = MemoryObject(object_id, kind, inputs, output, self.folder, identity or {})
+        return self.objects.setdefault(object_id, made)
 
     def _run(self, stage: str, changes: Changes) -> tuple[StageOutput, dict[str, GateVerdict]]:
         context = _Context(self, stage, changes)
@@ -237,7 +246,7 @@ class _Context:
         else:
             made, sound_id, object_id = _changed(made, alterations, kind.measure), object_id, self._new_id()
             self._unaltered[object_id] = sound_id
-        stored = self.build.add(kind.kind, part.inputs, made.output, object_id)
+        stored = self.build.add(kind.kind, part.inputs, made.output, object_id, part.identity)
         return MadePart(part.name, stored.object_id, made.output.report, unchanged=False)
 
     def _function(self, part: Part) -> Callable[[PartJob], PartOutput]:

@@ -25,6 +25,7 @@ from pipeline.build.canaries.offense import (
 from pipeline.build.canaries.sound_sources import NUM_SOUND_DOCUMENTS
 from pipeline.contracts.part import DUPLICATES_PART, PartOutput
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, KEPT
+from pipeline.pins.decisions import Decision
 from pipeline.stages.normalize.contamination.evaluation_items import shipped_items
 
 _COMPARED = ("normalize", DUPLICATES_PART)
@@ -76,6 +77,12 @@ def _in_languages(of_others: str) -> Changes:
         return [path.rpartition(".")[0] + suffix for path, suffix in zip(found, suffixes, strict=True)]
 
     return after(pins, both_altered("normalize", column(DOCUMENTS, "path", paths)))
+
+
+def _decided(**fields: Any) -> Changes:
+    """Return the change of a build whose process decides about every file by itself: nobody asked for it."""
+    who: dict[str, Any] = {"person": "nobody", "reason": "An offense."}
+    return Changes(decisions=tuple(Decision(source=name, path="**", **fields, **who) for name in SOURCES))
 
 
 # Assembled here, so that no whole secret is in this repository.
@@ -144,6 +151,19 @@ NORMALIZE_OFFENSES = (
         _COMPARED,
         table_changed(KEPT, lambda table: table.slice(0, 0)),
         least=NUM_SOUND_DOCUMENTS,
+    ),
+    _documents("license_of_no_decision", ["no_row_lost_in_normalize"], "license_evidence", lambda _: "decision"),
+    Offense(
+        "license_that_nobody_concluded",
+        ("no_row_lost_in_normalize",),
+        _decided(license="ISC"),
+        least=NUM_SOUND_DOCUMENTS + len(SOURCES),
+    ),
+    Offense(
+        "waiver_that_nobody_asked_for",
+        ("no_row_lost_in_normalize",),
+        _decided(waive="secret", line=1),
+        least=len(SOURCES),
     ),
     # What is compared between sources is not altered: it reports other numbers too.
     row_lost("normalize", DOCUMENTS, least=2 * IN_BOTH),

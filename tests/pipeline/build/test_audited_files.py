@@ -27,11 +27,16 @@ class Files:
 
     def __init__(self, contents: dict[str, bytes]) -> None:
         self.object_id, self.kind = "0" * 64, "collect/part"
+        self.identity: dict[str, Any] = {}
         self._table = pa.table({"path": list(contents), "content": list(contents.values())})
 
     def table(self, name: str, columns: Any = None) -> pa.Table:
         """Return the columns."""
         return self._table.select(columns)
+
+    def has(self, name: str) -> bool:
+        """Return that there are no other files."""
+        return False
 
     def json(self, name: str) -> Any:
         """Return nothing."""

@@ -7,6 +7,7 @@ import pytest
 from pipeline.build.canaries import file_canaries
 from pipeline.build.canaries.file_canaries import send_archives, send_files
 from pipeline.build.recipes import CorpusParams
+from pipeline.pins.decisions import Decision
 from pipeline.stages.normalize.params import NormalizeParams
 
 
@@ -27,6 +28,20 @@ def test_a_threshold_that_was_moved_lets_the_near_twin_through(tmp_path: Path) -
     assert [name for name, seen in caught.items() if not seen] == ["canary-twins/near_copy.cpp"]
 
 
+def test_decisions_that_are_ignored_or_that_cover_every_file_are_seen(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    missed = {}
+    for name, is_matched in (("none", False), ("all", True)):
+        monkeypatch.setattr(Decision, "matches", lambda self, path, found=is_matched: found)
+        monkeypatch.setattr(Decision, "is_glob", True)
+        caught = send_files(tmp_path / name, CorpusParams())
+        missed[name] = {name.partition("/")[2] for name, seen in caught.items() if not seen}
+
+    assert missed["none"] == {"released.cpp", "concluded.cpp", "refused.cpp", "waived.cpp"}
+    assert {"concluded.cpp", "not_waived.cpp"} <= missed["all"]
+
+
 def test_a_canary_that_is_lost_is_missed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(file_canaries, "_fates", lambda build: {})
 
@@ -38,8 +53,9 @@ def test_a_scrubber_that_finds_no_secret_misses_every_planted_one(
 ) -> None:
     from pipeline.stages.normalize.scrub.scrub import Scrubber
 
-    monkeypatch.setattr(Scrubber, "_find", lambda self, path, text: [])
+    monkeypatch.setattr(Scrubber, "_find", lambda self, path, text, waived: [])
     caught = send_files(tmp_path / "files", CorpusParams())
     planted = {name for name in caught if name.startswith("canary-secrets/")} | {"canary-licenses/secret.cpp"}
+    planted |= {"canary-decided/waived.cpp", "canary-decided/not_waived.cpp"}
 
     assert {name for name, seen in caught.items() if not seen} == planted
