@@ -14,14 +14,14 @@ that stays in the text). The file is beside that of the pins. What an entry may 
 
 import datetime
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from pipeline.core.errors import DecisionError
-from pipeline.core.globs import any_of
+from pipeline.core.globs import Globs
 from pipeline.core.params import Params
 from pipeline.pins.pins import Glob, Sha256, Slug, first_error, read_tables
 
@@ -108,11 +108,7 @@ class Decision(Params):
 
     def matches(self, path: str) -> bool:
         """Return whether it is about the file at `path` of its source, if that has the right bytes."""
-        return path == self.path or bool(self._pattern.fullmatch(path))
-
-    @cached_property
-    def _pattern(self) -> Any:
-        return any_of((self.path,))
+        return path == self.path or _globs(self.path).match_any(path)
 
 
 def load_decisions(path: Path, sources: Iterable[str]) -> tuple[Decision, ...]:
@@ -135,6 +131,11 @@ def load_decisions(path: Path, sources: Iterable[str]) -> tuple[Decision, ...]:
         found, remedy = f"it has more than {MAX_DECISIONS} entries", "Decide about folders, by globs."
         raise DecisionError(str(path), found, "fewer", remedy)
     return tuple(sorted(decisions, key=lambda each: (each.source, each.path, each.what, each.sha256 or "")))
+
+
+@lru_cache(maxsize=MAX_DECISIONS)
+def _globs(path: str) -> Globs:
+    return Globs((path,))
 
 
 def _parse_decision(entry: Mapping[str, Any], subject: str) -> Decision:
