@@ -91,7 +91,7 @@ def test_what_the_rules_of_gitleaks_find_blocks_with_its_place_and_never_its_val
     normalize: Normalize, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     token = "ghp_" + "0123456789abcdefghijABCDEFGHIJ012345"
-    monkeypatch.setattr("pipeline.stages.normalize.scrub.scrub.Scrubber._find", lambda self, path, text: [])
+    monkeypatch.setattr("pipeline.stages.normalize.scrub.scrub.Scrubber._find", lambda self, path, text, waived: [])
     result = normalize({"one": {"a.cpp": f"int b;\n// {token}\n" + code("a"), "b.cpp": code("b")}}).result
 
     failed = [verdict.gate for verdict in result.verdicts if not verdict.passed]
