@@ -132,7 +132,8 @@ class SourceCleaner:
         num_dropped = len(self.dropped)
         self._apply_rules(file, decided)
         reason = self.dropped[-1].reason if len(self.dropped) > num_dropped else None
-        self._decisions.settle(decided, file.blob_sha256, reason)
+        if decided.decisions or decided.other_bytes:
+            self._decisions.settle(decided, self._scrubbers.shown.name(file.path), file.blob_sha256, reason)
 
     def _apply_rules(self, file: CollectedFile, decided: FileDecisions) -> None:
         """Keep or drop one file, by the cheap rules first."""

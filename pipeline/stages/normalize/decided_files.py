@@ -7,6 +7,8 @@ dropped all the same.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from itertools import compress
+from operator import not_
 from typing import Any
 
 from pipeline.contracts.part import Tables
@@ -116,11 +118,11 @@ def decisions_about(part: Tables, path: str) -> list[str]:
 
 
 class FileDecisions:
-    """The decisions about one file, and which of them were used."""
+    """The decisions about one file, and which of them were used. Those about `other_bytes` under its path decide nothing."""
 
-    def __init__(self, path: str, decisions: Iterable[Decision] = ()) -> None:
-        self.path = path
+    def __init__(self, decisions: Iterable[Decision] = (), other_bytes: Iterable[Decision] = ()) -> None:
         self.decisions = tuple(decisions)
+        self.other_bytes = tuple(other_bytes)
         self._used: set[Decision] = set()
         self._by_waiver = {_waiver(each): each for each in self.decisions if each.waive is not None}
         self.waived = WaivedValues(self._by_waiver)
@@ -163,14 +165,14 @@ class FileDecisions:
             if waiver in left or is_known(_known(decision)):
                 self._used.add(decision)
 
-    def outcome(self, decision: Decision, reason: str | None) -> DecidedFile:
-        """Return what became of a decision about the file, which was kept, or dropped for a reason."""
+    def outcome(self, decision: Decision, name: str, reason: str | None) -> DecidedFile:
+        """Return what became of a decision about the file of that name, which was kept, or dropped for a reason."""
         concludes = decision.license is not None
         if decision in self._used and (reason is None or concludes):
-            return DecidedFile(self.path, DecisionEffect.APPLIED)
+            return DecidedFile(name, DecisionEffect.APPLIED)
         if reason is not None:
-            return DecidedFile(self.path, DecisionEffect.DROPPED, reason)
-        return DecidedFile(self.path, DecisionEffect.UNNECESSARY)
+            return DecidedFile(name, DecisionEffect.DROPPED, reason)
+        return DecidedFile(name, DecisionEffect.UNNECESSARY)
 
     def _releasing(self, reason: str) -> list[Decision]:
         return [each for each in self.decisions if reason in each.release]
@@ -193,16 +195,19 @@ class SourceDecisions:
 
     def about(self, path: str, sha256: str) -> FileDecisions:
         """Return the decisions about a file with bytes of that digest."""
-        return FileDecisions(path, [each for each in self._matching(path) if each.sha256 in (None, sha256)])
+        found = self._matching(path)
+        is_about = [each.sha256 in (None, sha256) for each in found]
+        return FileDecisions(compress(found, is_about), compress(found, map(not_, is_about)))
 
-    def settle(self, decided: FileDecisions, sha256: str, reason: str | None) -> None:
-        """Record what became of the decisions about a file, which was kept, or dropped for a reason."""
-        for each in self._matching(decided.path):
-            if each in decided.decisions:
-                found = decided.outcome(each, reason)
-            else:
-                found = DecidedFile(decided.path, DecisionEffect.OTHER_BYTES, sha256)
-            self._files.setdefault(each, []).append(found)
+    def settle(self, decided: FileDecisions, name: str, sha256: str, reason: str | None) -> None:
+        """Record what became of the decisions about a file, which was kept, or dropped for a reason.
+
+        `name` is its path as it may be shown.
+        """
+        for each in decided.decisions:
+            self._files.setdefault(each, []).append(decided.outcome(each, name, reason))
+        for each in decided.other_bytes:
+            self._files.setdefault(each, []).append(DecidedFile(name, DecisionEffect.OTHER_BYTES, sha256))
 
     def known(self, path: str, sha256: str) -> list[WaivedFinding]:
         """Return the findings of the gate's rules that are waived in a file."""

@@ -196,3 +196,44 @@ def test_words_of_a_decision_are_stored_scrubbed(normalize: Normalize) -> None:
     assert stored["reason"] == "See <redacted-secret-1>."
     assert stored["person"] == "<redacted-email-1>"
     assert TOKEN not in done.rows("mine", "documents.parquet")[0]["license_detail"]
+
+
+def test_what_was_found_in_a_released_text_stays_and_the_gate_accepts_it(
+    normalize: Normalize, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.stages.normalize.scrub.scrub.MAX_ROUNDS", 0)
+    files = {"a.c": f"{CODE}// ask someone@sluice-made.dev\n", "b.c": f"{CODE.upper()}// ask other@sluice-made.dev\n"}
+    released = decision("*.c", release=("unscrubbable",), sha256=sha256(files["a.c"]))
+
+    done = normalize({"mine": files}, decisions=(released,))
+
+    assert done.fates() == {"mine/a.c": "kept", "mine/b.c": "unscrubbable"}
+    assert {each.gate for each in done.result.verdicts if not each.passed} <= {"drops_are_in_their_bands"}
+    assert done.result.report.measures["num_unwaived_secrets"] == 0
+    assert effects(done)["*.c"] == {"a.c": DecisionEffect.APPLIED, "b.c": DecisionEffect.OTHER_BYTES}
+
+
+def test_a_secret_in_a_path_is_neither_released_nor_named(normalize: Normalize) -> None:
+    path = f"{TOKEN}.c"
+    released = decision("*.c", release=("unscrubbable",), sha256=sha256(CODE))
+
+    done = normalize({"mine": {path: CODE, "b.c": CODE.upper()}}, decisions=(released,))
+
+    assert done.fates()[f"mine/{path}"] == "unscrubbable"
+    assert TOKEN not in done.store.read(done.result.parts["mine"]).file("decisions.json").read_text()
+    assert TOKEN not in " ".join(done.result.warnings)
+
+
+def test_a_waived_secret_in_a_notice_is_quoted_nowhere_else(normalize: Normalize) -> None:
+    text = f"// Not to be used for forecasts without a permission of {TOKEN}.\n{CODE}"
+    decisions = (
+        decision("a.c", waive="secret", line=1),
+        decision("a.c", release=("license_quarantined",)),
+    )
+
+    done = normalize({"mine": {"a.c": text}}, decisions=decisions)
+
+    (row,) = done.rows("mine", "documents.parquet")
+    assert TOKEN in row["text"]
+    assert TOKEN not in row["license_detail"]
+    assert not done.result.blocked
