@@ -85,7 +85,8 @@ def test_documents_that_hold_a_given_evaluation_item_are_dropped(run: Run, tmp_p
     assert (code, answer["error"]) == (1, "ParamsError")
 
 
-RESULT, NO_RESULT = {"recipe", "pins", "evaluation_items"}, {"corpus", "workers", "offline", "wait", "promote", "until"}
+RESULT = {"recipe", "pins", "decisions", "evaluation_items"}
+NO_RESULT = {"corpus", "workers", "offline", "wait", "promote", "until"}
 """Options of a build that change the snapshot, and those that do not. With another `--until` there is none."""
 
 
@@ -97,7 +98,7 @@ def test_every_option_of_a_build_is_known_to_change_its_result_or_not() -> None:
 
 @pytest.fixture
 def given(tmp_path: Path) -> list[str]:
-    """Options with which a build has another result than the made corpus: items, pins with all that pins may say."""
+    """Options with which a build has another result than the made corpus: items, decisions, pins with all that pins may say."""
     pins = (MADE_CORPUS.read_text()).replace('path = "', f'path = "{MADE_CORPUS.parent}/')
     odds = """weight = 2.5
 exclude = ["shapes/**"]
@@ -110,7 +111,12 @@ languages = { c = [0.0, 1.0], cpp = [0.0, 1.0] }
     (tmp_path / "items").mkdir()
     solution = (MADE_CORPUS.parent / "lantern" / "src" / "calendar.c").read_text()
     (tmp_path / "items" / "mine.jsonl").write_text(json.dumps({"id": "a/1", "prompt": "Write.", "solution": solution}))
-    return ["--pins", str(tmp_path / "pins.toml"), "--evaluation-items", str(tmp_path / "items"), "--corpus", "mine"]
+    (tmp_path / "decided").mkdir()
+    concluded = 'source = "quarry"\npath = "third_party/formula/formula.c"\nlicense = "MIT"'
+    waived = 'source = "odds"\npath = "markers/contact.c"\nwaive = "email"\nline = 4'
+    decisions = write_decisions(tmp_path / "decided", concluded, waived)
+    options = ["--pins", str(tmp_path / "pins.toml"), "--evaluation-items", str(tmp_path / "items")]
+    return [*options, "--decisions", decisions, "--corpus", "mine"]
 
 
 def test_what_was_built_with_any_option_is_promoted_by_another_process_without_them(
@@ -120,7 +126,8 @@ def test_what_was_built_with_any_option_is_promoted_by_another_process_without_t
     assert code == 0, said
     assert answer["stages"][1]["dropped"]["contaminated"] >= 1
     monkeypatch.setattr("pipeline.build.stage_objects._MADE", set())  # as in another process
-    shutil.rmtree(tmp_path / "items")
+    for folder in ("items", "decided"):
+        shutil.rmtree(tmp_path / folder)
 
     code, promoted, said = run("promote", "--corpus", "mine")
     assert code == 0, said
