@@ -139,6 +139,15 @@ def _blind_scrubber(bench: Bench) -> None:
     )
 
 
+def _blind_license_rule(bench: Bench) -> None:
+    """A license rule that takes every comment for silence: only words that share nothing with it see what is left."""
+    change_texts(lambda text: f"/* For non-commercial use only. */\n{text}")
+    bench.since = "normalize"
+    plant.change_result(
+        "pipeline.stages.normalize.license.comments:prose_of", lambda found: [] if plant.is_corpus() else found
+    )
+
+
 def _solution(bench: Bench) -> None:
     bench.since = "normalize"
     solution = shipped_items()[0].solution
@@ -384,6 +393,7 @@ GATE_OFFENSES: dict[str, Callable[[Bench], None]] = {
     "every_document_is_licensed": _unlicensed,
     "no_secret_is_left": _secret,
     "no_known_secret_is_left": _blind_scrubber,
+    "no_restriction_is_left": _blind_license_rule,
     "no_evaluation_item_is_left": _solution,
     "no_exact_duplicate_is_left": _duplicates_stay,
     "drops_are_in_their_bands": drop_most,

@@ -123,6 +123,13 @@ NORMALIZE_OFFENSES = (
         rows_added(DROPPED, lambda _: _dropped(NUM_PLACES, "of_no_band", _SECRET)),
     ),
     _documents(
+        "restriction_in_a_text",
+        ["no_restriction_is_left"],
+        "text",
+        lambda text: f"// This file may not be\n// used for commercial purposes.\n{text}",
+        lambda text: f"{text}/* Licensed under the terms of the GNU\n * General Public License, version 2. */\n",
+    ),
+    _documents(
         "solution_in_a_text",
         ["no_evaluation_item_is_left"],
         "text",

@@ -21,6 +21,7 @@ from pipeline.stages.normalize.duplicates.duplicates import SIGNATURES, Reason
 from pipeline.stages.normalize.gitleaks import WaivedFinding, find_in_rows
 from pipeline.stages.normalize.license.policy import LicenseClass, Policy, classify_expression, load_policy
 from pipeline.stages.normalize.params import RulesIdentity, RulesParams
+from pipeline.stages.normalize.restrictions import restrictions_in_rows
 from pipeline.stages.normalize.scrub.scrub import Scrubber
 
 _PLACEHOLDER = "<redacted-"
@@ -44,6 +45,7 @@ def measure_cleaned(job: PartJob, output: PartOutput) -> StageReport:
         "num_contaminated": reasons.get("contaminated", 0),
         "num_contaminated_left": sum(solutions.holds(document.text) for document in documents),
         "num_lossy_decodings": _count_lossy(documents, job),
+        "num_restrictions_left": sum(1 for _ in restrictions_in_rows(output.tables[DOCUMENTS])),
         "num_redactions": sum(document.num_redactions for document in documents),
         "num_undecodable": reasons.get("undecodable", 0),
         "num_unlicensed_kept": sum(not is_licensed(document, policy) for document in documents),

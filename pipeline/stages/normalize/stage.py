@@ -41,9 +41,9 @@ def run(context: StageContext[NormalizeParams]) -> StageOutput:
         "num_language_bands": sum(map(len, bands.values())),
     }
     report = replace(report, measures=dict(sorted({**report.measures, **num_outside}.items())))
-    secrets = _known_secrets(context, [rules[name] for name in sorted(rules)])
-    warnings = tuple(_decision_warnings(context, rules))
-    return StageOutput(parts, report, failures, notes=(*drops, *languages, *secrets), warnings=warnings)
+    cleaned = [rules[name] for name in sorted(rules)]
+    notes = (*drops, *languages, *_known_secrets(context, cleaned), *_restrictions(context, cleaned))
+    return StageOutput(parts, report, failures, notes=notes, warnings=tuple(_decision_warnings(context, rules)))
 
 
 def _decision_warnings(context: StageContext[NormalizeParams], rules: Mapping[str, MadePart]) -> Iterator[str]:
@@ -82,12 +82,29 @@ def _known_secrets(context: StageContext[NormalizeParams], rules: Sequence[MadeP
         decisions = SourceDecisions([outcome.decision for outcome in outcomes_in(stored)])
         tables = [stored.table(name) for name in (DOCUMENTS, DROPPED)]
         found = find_in_rows(tables, waived_findings(tables[0], decisions))
-        places = [f"{path}:{each.line} ({each.rule})" for path, each in found]
-        more = f" and {len(places) - _MAX_PLACES} more" if len(places) > _MAX_PLACES else ""
+        places = _some([f"{path}:{each.line} ({each.rule})" for path, each in found])
         yield (
-            f"Source {part.name}: rules of gitleaks find {', '.join(places[:_MAX_PLACES])}{more}; "
-            "leave such a file out by `exclude` in its pin, or `waive` what is no secret in decisions.toml."
+            f"Source {part.name}: rules of gitleaks find {places}; leave such a file out by `exclude` in its pin, or `waive` what "
+            "is no secret in decisions.toml."
         )
+
+
+def _restrictions(context: StageContext[NormalizeParams], rules: Sequence[MadePart]) -> Iterator[str]:
+    """Yield a sentence for each source with words that the licenses of its documents do not explain, with some places."""
+    for part in (part for part in rules if part.report.measures["num_restrictions_left"]):
+        from pipeline.stages.normalize.restrictions import restrictions_in_rows
+
+        found = restrictions_in_rows(context.read(part.object_id).table(DOCUMENTS))
+        places = _some([f"{path}:{each.line} ({each.name})" for path, each in found])
+        yield (
+            f"Source {part.name}: documents say what their license does not: {places}; leave such a file out by `exclude` in its "
+            "pin, or conclude its license in decisions.toml."
+        )
+
+
+def _some(places: Sequence[str]) -> str:
+    more = f" and {len(places) - _MAX_PLACES} more" if len(places) > _MAX_PLACES else ""
+    return ", ".join(places[:_MAX_PLACES]) + more
 
 
 def _rules_parts(context: StageContext[NormalizeParams]) -> list[Part]:

