@@ -324,9 +324,9 @@ def _path_in_definition(bench: Bench) -> None:
             bench.say("scrubbed", contexts[0])
 
 
-def _no_scrubber(bench: Bench) -> None:
+def _no_scrubber(bench: Bench, path: str = _PATH) -> None:
     plant.wrap("pipeline.stages.enrich.compiler.source_tree:SourceTree.scrubbed", lambda _: lambda self, value: value)
-    built_source(bench, f"g++ {_PATH!s} -c wing.cpp".replace('"', '\\"'), {})
+    built_source(bench, f"g++ {path!s} -c wing.cpp".replace('"', '\\"'), {})
     bench.build()
 
 
@@ -476,5 +476,18 @@ CASES: dict[str, tuple[Kind, str, tuple[str, ...], Callable[[Bench], None]]] = {
         _path_in_definition,
     ),
     "10-no-scrubber": (Kind.STAGE, "the same, and the scrubber removes no path", (_PATHS_GATE,), _no_scrubber),
+    **{
+        f"10-no-scrubber-{name}": (
+            Kind.STAGE,
+            f"a path {planted} in a definition, and the scrubber removes no path",
+            (_PATHS_GATE,),
+            partial(_no_scrubber, path=path),
+        )
+        for name, planted, path in (
+            ("unknown-option", "behind an option that no list has", '-DFLAGS="-imsvc/opt/x"'),
+            ("entity", "spelled as entities", '-DFLAGS="&#47;opt&#47;x"'),
+            ("format", "behind a conversion of printf", '-DFLAGS="%s/opt/x"'),
+        )
+    },
     "10-no-counter": (Kind.STAGE, "the same, and the gate counts none", SEEN, _no_counter),
 }

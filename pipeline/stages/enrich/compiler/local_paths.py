@@ -5,8 +5,10 @@ judged by what is beside it. The two share no code, so that neither hides a mist
 the gate finds. Users too are read from the database anew.
 """
 
+import html
 import json
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
@@ -34,6 +36,45 @@ _NOT_FIRST = frozenset(" \t\r\n\f\v\"'`<>;,/*()=|&^?!:#[]{}\\")
 _AFTER_A_VALUE = frozenset(")]}*")
 """Signs after which a slash divides, ends a comment or continues a variable."""
 _NUMBER = re.compile(r"\d[\w.]*")
+_AT_ROOT = frozenset(
+    [
+        "home",
+        "Users",
+        "usr",
+        "opt",
+        "etc",
+        "var",
+        "tmp",
+        "mnt",
+        "srv",
+        "root",
+        "private",
+        "Volumes",
+        "nix",
+        "cygdrive",
+        "scratch",
+        "gpfs",
+        "nfs",
+        "afs",
+    ]
+)
+"""Folders at the root: behind a letter of printf or of a regular expression other names may be relative."""
+_ROOTS_IN_SMALL = frozenset(name.lower() for name in _AT_ROOT)
+_NUM_LAYERS = 4
+"""Times that a text is decoded while that changes it."""
+_SPELLINGS = (
+    (r"[xu]\{0*([0-9a-fA-F]{2})\}", 16),
+    (r"x([0-9a-fA-F]{2})", 16),
+    (r"u00([0-9a-fA-F]{2})", 16),
+    (r"U000000([0-9a-fA-F]{2})", 16),
+    (r"o\{0*([0-7]{2,3})\}", 8),
+    (r"([0-7]{2,3})", 8),
+)
+"""Numbers of signs behind a backslash, and the base of each."""
+_BACKSLASHES = re.compile(r"\\+")
+_NUMBERS = tuple((re.compile(pattern), base) for pattern, base in _SPELLINGS)
+_NAMED = re.compile(r"N\{([A-Za-z ]{1,40})\}")
+_ENCODED_TWICE = re.compile(r"%(?:u00|(?:25)+)([0-9a-fA-F]{2})")
 
 
 def count_local(contexts: Iterable[str], users: Iterable[str]) -> int:
@@ -77,14 +118,54 @@ def _is_local(key: str, text: str, names: Sequence[re.Pattern[str]]) -> bool:
         return (
             text.startswith(("/", "file:")) or re.match(r"[A-Za-z]:[/\\]", text) is not None or ".." in text.split("/")
         )
-    plain = unquote(text) if "%" in text else text
-    if any(holds_local_path(each) for each in {text, plain if _is_encoded_path(text) else text}):
+    if any(map(holds_local_path, _layers(text))):
         return True
     return key not in _LIST_KEYS and any(name.search(text) for name in names)
 
 
+def _layers(text: str) -> Iterator[str]:
+    """Iterate over a text and over what it says once decoded, twice decoded, while that is another text."""
+    for _ in range(_NUM_LAYERS + 1):
+        yield text
+        before, text = text, _spelled_out(html.unescape(_ENCODED_TWICE.sub(_of_number, text)))
+        text = unquote(text) if _is_encoded_path(text) else text
+        if text == before:
+            return
+
+
+def _of_number(found: re.Match[str]) -> str:
+    sign = chr(int(found[1], 16))
+    return sign if sign.isprintable() else found[0]
+
+
+def _spelled_out(text: str) -> str:
+    """Return a text with the printable signs that numbers and names behind backslashes stand for."""
+    pieces, at = [], 0
+    for backslashes in _BACKSLASHES.finditer(text):
+        sign, end = _spelled_sign(text, backslashes.end())
+        pieces.append(text[at : backslashes.start()] + (sign or backslashes[0]))
+        at = end
+    return "".join([*pieces, text[at:]])
+
+
+def _spelled_sign(text: str, at: int) -> tuple[str | None, int]:
+    """Return the sign whose number or name stands at a place behind backslashes, and the end of that."""
+    for pattern, base in _NUMBERS:
+        number = pattern.match(text, at)
+        if number is not None and 32 <= int(number[1], base) < 127:
+            return chr(int(number[1], base)), number.end()
+    name = _NAMED.match(text, at)
+    try:
+        return (unicodedata.lookup(name[1]), name.end()) if name is not None else (None, at)
+    except KeyError:
+        return None, at
+
+
 def _is_encoded_path(text: str) -> bool:
-    """Return whether separators of a path are encoded: two in one word, or one after a colon, a tilde or `..`."""
+    """Return whether separators of a path are encoded: two in one word, or one after a colon, a tilde or `..`.
+
+    Or one before a folder that is at the root of machines.
+    """
     for word in re.split(r"[\s\"']+", text.lower()):
         marked = (
             word.replace("%2f", "\0").replace("%5c", "\0").replace("%3a", "\1").replace("%7e", "~").replace("%2e", ".")
@@ -92,6 +173,8 @@ def _is_encoded_path(text: str) -> bool:
         if any(mark in marked for mark in (":\0", "\1\0", "\1/", "\1\\", "..\0", "~\0", "\0\0")):
             return True
         _, *names = marked.split("\0")
+        if any(re.split(r"[^\w.+-]", name)[0] in _ROOTS_IN_SMALL for name in names):
+            return True
         if any(name[:1] not in ("", "/", "\\") and ("/" in name or "\\" in name) for name in names) or any(names[:-1]):
             return True
     return False
@@ -127,7 +210,7 @@ def _end_of_variable_path(tokens: Sequence[str], at: int) -> int:
         end = at + 2
     elif (sign == "$" and (first, third) in {("{", "}"), ("(", ")")}) and _is_name(second):
         end = at + 4
-    elif sign in ("%", "@") and second == sign and _is_name(first):
+    elif sign in ("%", "@") and second == sign and _is_name(first) and not (sign == "%" and _is_name(third)):
         end = at + 3
     else:
         return at
@@ -154,6 +237,10 @@ def _begins_path(tokens: Sequence[str], at: int) -> bool:
         return True
     if before == ":" and separators == "//" and re.search(r"\w\Z", _at(tokens, at - 2)):
         return False
+    if _is_name(before) and _follows_a_conversion(tokens, at):
+        return True
+    if _is_name(before) and not before.strip("+-") and _at(tokens, at - 2) in (")", "]", "}"):
+        return False
     if _is_name(before) and before.strip("+-"):
         return _is_option(before) and (_is_root(separators, after) or _begins_share(tokens, at))
     if before in _AFTER_A_VALUE or (before == "%" and _is_name(_at(tokens, at - 2))):
@@ -163,16 +250,36 @@ def _begins_path(tokens: Sequence[str], at: int) -> bool:
     return _begins_share(tokens, at)
 
 
+def _follows_a_conversion(tokens: Sequence[str], at: int) -> bool:
+    """Return whether separators stand behind an escape of C, or before a folder at the root behind one or behind `%s`."""
+    separators, sign, letter, after = (_at(tokens, at + place) for place in (0, -2, -1, 1))
+    if separators.strip("/"):
+        return False
+    if sign.endswith("\\"):
+        if letter in ("n", "r", "t", "0", "00", "000"):
+            return _is_root("/", after)
+        return after in _AT_ROOT and re.fullmatch(r"[A-Za-z]", letter) is not None
+    is_formatted = sign == "%" or (sign in ("*", "'", "#", " ", "%") and "%" in tokens[max(0, at - 9) : at - 2])
+    return (
+        is_formatted and after in _AT_ROOT and re.fullmatch(r"[-+.\d]*(?:hh|ll|[hlqjztL])?[a-zA-Z]", letter) is not None
+    )
+
+
 def _is_option(name: str) -> bool:
-    """Return whether a path follows this name without a separator, as `-I` and `-isystem`."""
+    """Return whether a path follows this name without a separator, as `-I`, `-isystem`, `--any` and unknown small words."""
     option = f"-{name.lstrip('-')}"
-    return name.startswith("-") and (re.fullmatch(r"-[A-Za-z]", option) is not None or option in _VALUE_OPTIONS)
+    if not name.startswith("-") or re.match(r"-[A-Za-z]", option) is None:
+        return False
+    if len(option) == 2 or option in _VALUE_OPTIONS or name.startswith("--"):
+        return True
+    begun = any(option.startswith(each) and re.match(r"[\w.+]", option[len(each) :]) for each in _VALUE_OPTIONS)
+    return option[1].islower() and not begun
 
 
 def _is_root(separators: str, after: str) -> bool:
     if separators.endswith("/"):
         return after[:1] not in _NOT_FIRST and after != ""
-    return len(separators) > 1 and re.match(r"\w", after) is not None
+    return len(separators) > 1 and not separators.strip("\\") and re.match(r"\w", after) is not None
 
 
 def _is_after_drive_or_file(tokens: Sequence[str], at: int) -> bool:

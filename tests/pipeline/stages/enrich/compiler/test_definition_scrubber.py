@@ -1,8 +1,13 @@
 """Definition scrubber on the way of a whole command. `test_local_paths.py` holds it and the gate against one corpus of paths."""
 
 import ast
+import html
 import json
+from collections.abc import Callable
 from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pipeline.build.recipes import ROOT
 from pipeline.stages.enrich.compiler.compile_commands import context_of, read_database
@@ -27,6 +32,114 @@ def test_a_path_in_quotes_may_hold_spaces() -> None:
         f"~/my {SECRET}/x",
     ):
         assert SECRET not in (scrub(f'X="{path}"') or "")
+
+
+ENCODERS: dict[str, Callable[[str], str]] = {
+    "plain": lambda sign: sign,
+    "hexadecimal": lambda sign: f"\\x{ord(sign):02x}",
+    "octal": lambda sign: f"\\{ord(sign):03o}",
+    "unicode": lambda sign: f"\\u{ord(sign):04X}",
+    "long": lambda sign: f"\\U{ord(sign):08x}",
+    "braces": lambda sign: f"\\x{{{ord(sign):x}}}",
+    "entity": lambda sign: f"&#{ord(sign)};",
+    "hexadecimal entity": lambda sign: f"&#x{ord(sign):x};",
+    "url twice": lambda sign: f"%25{ord(sign):02X}",
+    "url four times": lambda sign: f"%252525{ord(sign):02x}",
+    "javascript": lambda sign: f"%u{ord(sign):04x}",
+}
+LAYERS: tuple[Callable[[str], str], ...] = (str, lambda text: json.dumps(text)[1:-1], html.escape)
+INTRODUCED = st.one_of(
+    st.sampled_from(
+        ["", '"', "'", "=", ",", ";", ":", " ", "(", "[", "{", "|", "@", "\\n", "\\r\\n", "a\\t", "\\0", "x: "]
+    ),
+    st.from_regex(r"--[a-z][a-z-]{0,12}=?", fullmatch=True),
+    st.from_regex(r"-[a-z]{2,10}", fullmatch=True).filter(lambda word: not word.startswith(tuple(JOINED))),
+    st.from_regex(r"-[A-Za-z]", fullmatch=True),
+)
+JOINED = ["-i", "-f", "-st", "-cx", "-sy", "-sp", "-wr", "-co", "-rp", "-re", "-wo", "-gc", "-au", "-du", "-dy", "-sc"]
+"""Beginnings of options whose value may have begun within the word, as in `-includename/x`."""
+
+
+@settings(max_examples=600, deadline=None)
+@given(INTRODUCED, st.lists(st.from_regex(r"[a-z][a-z0-9_]{0,6}", fullmatch=True), max_size=3), st.data())
+def test_a_path_is_removed_however_it_is_introduced_and_encoded(
+    before: str, names: list[str], data: st.DataObject
+) -> None:
+    encode = ENCODERS[data.draw(st.sampled_from(sorted(ENCODERS)))]
+    layer = data.draw(st.sampled_from(LAYERS))
+    path = "".join(encode("/") + name for name in [*names, SECRET])
+    value = layer(f'X="{before}{path}"')
+    scrubbed = scrub(value)
+
+    assert scrubbed is None or SECRET not in scrubbed, (value, scrubbed)
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.sampled_from(["%s", "%d", "%-5.3s", "%lu", "%*d", "%zu", "%s%s", "\\b", "\\w", "x%i"]),
+    st.sampled_from(["home", "Users", "opt", "usr", "tmp", "etc", "var"]),
+)
+def test_a_folder_at_the_root_is_removed_behind_what_is_printed_before_it(before: str, root: str) -> None:
+    assert SECRET not in (scrub(f'X="{before}/{root}/{SECRET}"') or "")
+    assert scrub(f'X="{before}/lib/x"') == f'X="{before}/lib/x"'
+
+
+KEPT = st.sampled_from(
+    [
+        *(
+            "(a)/b",
+            "/*c*/1",
+            "$ORIGIN/../lib",
+            "https://host/a/b?c=1",
+            "a/b",
+            "1/2",
+            "1/2/2020",
+            "12/31/99 10:20",
+            "N/A",
+        ),
+        *(
+            "[a-z]+/[0-9]*",
+            "\\d+/\\w+",
+            "^[^/]+/.*$",
+            "(?:a|b)/c",
+            "\\s*/x",
+            "[^/]*/y",
+            "{2,3}/z",
+            "s/a/b/g",
+            "%d/%m/%Y",
+        ),
+        *(
+            "%s/%s",
+            "text/html; q=0.5",
+            "-Iinclude/x",
+            "-Lbuild/lib",
+            "a\\nb",
+            "a%2Fb",
+            "&lt;b&gt;",
+            "&#47;",
+            "\\057",
+            "x\\x2fy",
+        ),
+        *(
+            "-O2 -g",
+            "a-b/c",
+            "x86-64/linux",
+            "%5.2f%%",
+            "50%",
+            "a &amp; b",
+            "\\x41\\x42",
+            "@X@/lib",
+            "u8/u16",
+            "\\u00e9/x",
+        ),
+    ]
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(KEPT, min_size=1, max_size=4).map(" ".join))
+def test_what_is_no_path_is_kept_beside_anything(value: str) -> None:
+    assert scrub(f'X="{value}"') == f'X="{value}"'
 
 
 def test_paths_of_the_tree_are_relative_behind_any_option() -> None:

@@ -74,7 +74,7 @@ ORDINARY = (
     *("X=1 // a", "X=//a", "X=/", 'X="/"', "X='/'", 'SEP=" / "', 'X="//"', 'X="\\\\"', "X='\\\\'", 'X="a\\nb"'),
     *('X="Options:\\n"', r'X="a\\nb"', "STD=-std=c++17", "F=-std=gnu++20 -O2", "F=-Iinclude/x", "F=-I include", "F=-DX=a/b"),
     *("F=-Wl,-rpath,$ORIGIN/../lib", "R=$ORIGIN/../lib", "R=${ROOT}/include", "R=$(ROOT)/include", "R=%ROOT%/x"),
-    *(r"R=%ROOT%\x", "R=@PREFIX@/lib", "R=$$ORIGIN/../../x", "F=--a-b/c", "F=x-I/y", "D=2026/11/22"),
+    *(r"R=%ROOT%\x", "R=@PREFIX@/lib", "R=$$ORIGIN/../../x", "F=x-I/y", "D=2026/11/22"),
     *('D="22/11/2026 10:30:00"', 'M="text/plain"', 'M="application/json;q=0.8,*/*;q=0.1"', 'U="http://example.org/a/b?c=d"'),
     *('U="https://host:8080/x"', "U=git+ssh://host/a", 'U="s3://bucket/key"', 'H="<a.h>"', "H=<sys/types.h>", 'H="</b>"'),
     *('H="<b>x</b>"', 'H="x</ns:b>"', 'P="%s/%s"', 'P="%d:%d"', 'P="%2f"', 'P="%02d/%02d"', 'P="50%"', "V=1.2.3"),
@@ -120,7 +120,28 @@ def test_what_is_no_path_of_a_machine_is_kept_and_passes(value: str) -> None:
 
 
 SIGNS = st.sampled_from(
-    [*"/\\:.~@$%{}()<>\"' ,;=-+*IDx2", "..", "//", "\\\\", "file:", "%2F", "%5c", "%3A", "C:", "-I", "-isystem", "opt"]
+    [
+        *"/\\:.~@$%{}()<>\"' ,;=-+*IDx2&#n",
+        "\\057",
+        "&#47;",
+        "%25",
+        "%s",
+        "home",
+        "\\n",
+        "--k",
+        "-kk",
+        "..",
+        "//",
+        "\\\\",
+        "file:",
+        "%2F",
+        "%5c",
+        "%3A",
+        "C:",
+        "-I",
+        "-isystem",
+        "opt",
+    ]
 )
 NAMES = st.from_regex(r"[\w][\w.+-]{0,8}", fullmatch=True)
 
@@ -152,6 +173,110 @@ def test_a_path_of_any_names_behind_any_words_is_found_and_removed(
 
     assert count_local([context(value)], []) == 1
     assert scrubbed is None or SECRET not in scrubbed
+
+
+WORDS = st.text("abcdefgh_0123456789", min_size=1, max_size=6).map(lambda text: f"k{text}")
+SPELLED = (
+    "/",
+    "\\x2F",
+    "\\x2f",
+    "\\57",
+    "\\057",
+    "\\u002f",
+    "\\N{SOLIDUS}",
+    "&#47;",
+    "&#0047",
+    "&#x2F;",
+    "&sol;",
+    "%252f",
+    "%25252F",
+)
+OPENED = (
+    *(
+        "-imsvc",
+        "-winsysroot",
+        "--include-directory",
+        "--include-directory=",
+        "--sysroot=",
+        "-fplugin=",
+        "--k-k",
+        "-kk",
+    ),
+    *('"', "\\n", "\\\\n", "usage:\\t", "k, ", "k = ", "(", "k:", "\\0", "-B", "-I'", ">", "|", "k\n", "@"),
+)
+
+
+@settings(max_examples=600, deadline=None)
+@given(st.sampled_from(OPENED), st.lists(WORDS, min_size=1, max_size=4), st.data())
+def test_the_gate_finds_a_path_in_any_spelling_of_its_separators(
+    opened: str, names: list[str], data: st.DataObject
+) -> None:
+    path = "".join(data.draw(st.sampled_from(SPELLED)) + name for name in names)
+    doubled = data.draw(st.booleans())
+
+    for value in (f"{opened}{path}", f'X="{opened}{path}"', f"X={opened}{path}:k"):
+        assert count_local([context(json.dumps(value)[1:-1] if doubled else value)], []) == 1, value
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(WORDS, max_size=3), st.sampled_from(["home", "Users", "opt", "usr", "var", "tmp"]))
+def test_the_gate_finds_a_folder_at_the_root_behind_formats_and_alone_in_a_url(names: list[str], root: str) -> None:
+    rest = "/".join([root, *names])
+    for before in ("%s", "%d", "%-5.3s", "%lu", "%*d", "k%s%s", "\\w", "\\b"):
+        assert count_local([context(f'X="{before}/{rest}"')], []) == 1, before
+        assert count_local([context(f'X="{before}/k{rest}"')], []) == 0, before
+    assert count_local([context(f"X=%2F{rest}")], []) == 1
+
+
+MEANT = (
+    *(
+        "(k)/k",
+        "/*k*/1",
+        "$ORIGIN/../k",
+        "https://k.example/k/k?k=k/k",
+        "k/k",
+        "3/4",
+        "1/2/2020",
+        "2026-11-22/k",
+        "k&k",
+        "k%k",
+    ),
+    *(
+        "[k-z]+/[0-9]*",
+        "\\d+/\\S+",
+        "^[^/]+/.*$",
+        "(k|kk)*/k",
+        "\\w{2}/k",
+        "%d/%d",
+        "%s/k",
+        "%Y/%m/%d",
+        "k/*.h",
+        "k\\nk",
+        "-Ik/k",
+    ),
+    *(
+        "&#47;",
+        "&sol;",
+        "\\57",
+        "k\\057k",
+        "k&#47;k",
+        "k%252Fk",
+        "k\\u002fk",
+        "-O2 -DK=k/k",
+        "k-k/k",
+        "k+k/k",
+        "C++/k",
+        "%2f",
+        "k/",
+    ),
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.sampled_from(MEANT), min_size=1, max_size=5), st.sampled_from([" ", ", ", "; ", " | "]))
+def test_the_gate_finds_nothing_in_texts_that_are_no_paths(parts: list[str], between: str) -> None:
+    for value in (between.join(parts), f'X="{between.join(parts)}"'):
+        assert count_local([context(value)], []) == 0, value
 
 
 @given(
