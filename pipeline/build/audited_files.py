@@ -116,3 +116,6 @@ _RULES: Mapping[str, Callable[[bytes, Mapping[str, Any]], bool]] = {
     "repeated_lines": _repeats,
 }
 """The filters of sizes and lines, by the reason of their drops: whether an ASCII text with unified line ends breaks the limit."""
+
+JUDGED_REASONS = frozenset({*_RULES, "other_language", "too_large", "excluded", "withdrawn"})
+"""The reasons of drops that are judged again."""

@@ -6,21 +6,25 @@ verdict     the gate always says that it passed                          its can
 stored      a byte that the gate judged is altered afterwards            promotion refuses
 forged      the rows are altered afterwards, with digests that fit       promotion refuses
 thinned     a quarter of its stage's input is lost                       the loss goes red
+first       the measure reads the first row of each table alone          its own canary goes red
+source      the measure reads the first source alone                     its own canary goes red
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from pipeline.contracts.gates import GATES, Gate
 from tests.mutations import plant
 from tests.mutations.bench import Bench
 from tests.mutations.gate_offenses import PART, lose, offend
+from tests.mutations.judges.first_only import judge_first_row, judge_first_source
 from tests.mutations.mutation import Kind, Mutation
 from tests.mutations.row_offenses import OF_ROWS
 from tests.mutations.stored import files_judged, flip, forge_rows
 
 SEEN = ("canary:*", "unseen:*", "gate:canaries_are_caught", "gate:every_gate_was_seen_red")
 """Signals of a gate that no canary of its own has turned red in the build."""
+FIRST_ONLY = {"first": (judge_first_row, "first row"), "source": (judge_first_source, "first source")}
 LOST = ("gate:no_row_lost_*", "gate:*conserv*", "gate:*accounted*")
 
 
@@ -58,6 +62,10 @@ def mutations() -> Iterator[Mutation]:
             (*LOST, f"gate:{gate.name}"),
             partial(_thinned, gate),
         )
+        of_gate = (f"canary:{gate.name}/*", f"unseen:{gate.name}")
+        for rule, (judge, what) in FIRST_ONLY.items():
+            planted = f"{gate.measure} of {where} judges the {what} alone"
+            yield Mutation(f"{gate.name}/{rule}", Kind.STAGE, planted, of_gate, partial(_first_only, judge, gate))
 
 
 def _offense(gate: Gate, bench: Bench) -> None:
@@ -87,6 +95,11 @@ def _stored(gate: Gate, bench: Bench) -> None:
 
 def _forged(gate: Gate, bench: Bench) -> None:
     bench.promote(forge_rows(bench, OF_ROWS[gate.name]))
+
+
+def _first_only(judge: Callable[[Gate], None], gate: Gate, bench: Bench) -> None:
+    judge(gate)
+    bench.send_canaries()
 
 
 def _thinned(gate: Gate, bench: Bench) -> None:

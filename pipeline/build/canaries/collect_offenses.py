@@ -1,27 +1,46 @@
 """Offenses for the gates of collect."""
 
-from typing import NoReturn
+import hashlib
+from typing import Any, NoReturn
 
 from pipeline.build.canaries.memory_build import Alteration, Changes, MadeOutput
 from pipeline.build.canaries.offense import (
     SOURCES,
     Offense,
+    after,
+    altered,
     at_places,
     column,
+    drop_without_cause,
     drop_without_row,
     every,
     in_both,
     row_from_nowhere,
     row_lost,
+    rows_changed,
+    table_changed,
 )
 from pipeline.build.canaries.sound_sources import NUM_SOUND_FILES
+from pipeline.contracts.part import LISTING_SUFFIX
 from pipeline.core.errors import DigestError
-from pipeline.core.table_names import FILES
+from pipeline.core.table_names import FILES, LISTED
+
+_NONE_LOST = "no_row_lost_in_collect"
 
 
 def _fail(made: MadeOutput) -> NoReturn:
     raise DigestError(f"source {made.job.name}", "sha256 00", "the pinned one")
 
+
+def _other_content(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a file with other bytes, and with the digests of these."""
+    content = row["content"] + b"\n"
+    git_id = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+    sha256 = hashlib.sha256(content).hexdigest()
+    return row | {"content": content, "git_blob_id": git_id, "blob_sha256": sha256, "num_bytes": len(content)}
+
+
+_EMPTY_LISTING = table_changed(LISTED, lambda table: table.slice(0, 0))
 
 COLLECT_OFFENSES = (
     Offense(
@@ -36,6 +55,7 @@ COLLECT_OFFENSES = (
         "collect",
         column(FILES, "revision", at_places(lambda _: "")),
     ),
+    Offense("source_that_was_not_read", ("every_pin_verified",), Changes(pin=lambda _: None), least=len(SOURCES)),
     Offense(
         "pin_without_license_metadata",
         ("every_pin_declares_a_license",),
@@ -52,4 +72,21 @@ COLLECT_OFFENSES = (
     row_lost("collect", FILES),
     row_from_nowhere("collect", FILES),
     drop_without_row("collect"),
+    *(
+        drop_without_cause("collect", FILES, reason)
+        for reason in ("other_language", "too_large", "excluded", "withdrawn")
+    ),
+    in_both(
+        "content_beside_other_digests",
+        [_NONE_LOST],
+        "collect",
+        column(FILES, "content", at_places(lambda content: content + b"\n")),
+    ),
+    in_both("content_of_another_file", [_NONE_LOST], "collect", rows_changed(FILES, at_places(_other_content))),
+    Offense(
+        "files_that_no_listing_names",
+        (_NONE_LOST,),
+        after(*(altered(("collect", f"{source}{LISTING_SUFFIX}"), _EMPTY_LISTING) for source in SOURCES)),
+        least=NUM_SOUND_FILES,
+    ),
 )

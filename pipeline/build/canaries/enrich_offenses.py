@@ -110,6 +110,13 @@ ENRICH_OFFENSES = (
         lambda text: _last_replaced(text, "e", "a"),
     ),
     _documents("document_without_provenance", "provenance_on_every_document", "provenance", lambda _: ""),
+    _documents(
+        "code_of_no_provenance",
+        "provenance_on_every_document",
+        "provenance_codes",
+        lambda codes: [99, *codes[1:]],
+        lambda codes: [*codes[:-1], 99],
+    ),
     in_both(
         "bytes_without_provenance",
         ["provenance_on_every_byte"],
@@ -163,4 +170,5 @@ ENRICH_OFFENSES = (
     ),
     row_lost("enrich", ENRICHED),
     row_from_nowhere("enrich", ENRICHED),
+    _documents("enriched_document_of_another_name", "no_row_lost_in_enrich", "text_sha256", lambda _: "0" * 64),
 )

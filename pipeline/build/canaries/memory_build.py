@@ -54,10 +54,13 @@ class Alteration:
 
 @dataclass(frozen=True)
 class Changes:
-    """All differences from the sound build: of parts, of pins, and decisions that nobody asked for."""
+    """All differences from the sound build: of parts, of pins, and decisions that nobody asked for.
+
+    A stage does not read a pin that `pin` makes None of.
+    """
 
     parts: tuple[Alteration, ...] = ()
-    pin: Callable[[SourcePin], SourcePin] = lambda pin: pin
+    pin: Callable[[SourcePin], SourcePin | None] = lambda pin: pin
     decisions: tuple[Decision, ...] = ()
 
     @property
@@ -186,7 +189,7 @@ class _Context:
         self.changes = changes
         self.params: Any = build.params.of_stage(stage)
         self.corpus_params = build.params
-        self.pins = [changes.pin(pin) for pin in build.pins]
+        self.pins = [changed for pin in build.pins if (changed := changes.pin(pin)) is not None]
         self.decisions = (*build.decisions, *changes.decisions)
         self.held_out = frozenset(build.params.held_out)
         self.store_root = build.folder

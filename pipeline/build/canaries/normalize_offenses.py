@@ -14,6 +14,7 @@ from pipeline.build.canaries.offense import (
     at_places,
     both_altered,
     column,
+    drop_without_cause,
     drop_without_row,
     in_both,
     of_part,
@@ -32,6 +33,14 @@ _COMPARED = ("normalize", DUPLICATES_PART)
 _NUM_DROPPED = 1_000
 _OF_NO_BAND = ("a_of_no_band", "z_of_no_band")
 """The first and the last reason of a report."""
+_OF_SIZES_AND_LINES = (
+    "too_small",
+    "too_large",
+    "long_line",
+    "long_mean_line",
+    "few_alphanumerics",
+    "repeated_lines",
+)
 
 
 def _dropped(count: int, reason: str, detail: str = "") -> list[dict[str, Any]]:
@@ -176,4 +185,7 @@ NORMALIZE_OFFENSES = (
     row_lost("normalize", DOCUMENTS, least=2 * IN_BOTH),
     row_from_nowhere("normalize", DOCUMENTS, least=2 * IN_BOTH),
     drop_without_row("normalize"),
+    *(drop_without_cause("normalize", DOCUMENTS, reason, 2 * IN_BOTH) for reason in _OF_SIZES_AND_LINES),
+    _documents("document_of_another_name", ["no_row_lost_in_normalize"], "text_sha256", lambda _: "0" * 64),
+    _documents("document_of_another_file", ["no_row_lost_in_normalize"], "blob_sha256", lambda _: "0" * 64),
 )

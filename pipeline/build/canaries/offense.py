@@ -16,6 +16,7 @@ from pipeline.build.canaries.memory_build import NO_CHANGES, Alteration, Changes
 from pipeline.build.canaries.sound_sources import SOUND, SOUND_HELD_OUT
 from pipeline.contracts.part import PartOutput
 from pipeline.contracts.stage_report import StageReport
+from pipeline.core.table_names import DROPPED
 
 SOURCES = (SOUND, SOUND_HELD_OUT)
 """The first and the last source of the sound build."""
@@ -176,6 +177,19 @@ def row_lost(stage: str, table: str, least: int = IN_BOTH) -> Offense:
 def row_from_nowhere(stage: str, table: str, least: int = IN_BOTH) -> Offense:
     """Return the offense of rows that a stage stores twice: nothing is lost by it."""
     return in_both(f"row_from_nowhere_in_{stage}", [f"no_row_lost_in_{stage}"], stage, rows_doubled(table), least=least)
+
+
+def drop_without_cause(stage: str, table: str, reason: str, least: int = IN_BOTH) -> Offense:
+    """Return the offense of rows that a stage drops for a reason that does not hold."""
+    names = ("source", "path", "num_bytes")
+
+    def move(output: PartOutput) -> PartOutput:
+        rows = output.tables[table].to_pylist()
+        moved = [{name: rows[index][name] for name in names} for index in places(len(rows))]
+        drops = [row | {"record_id": row["path"], "reason": reason, "detail": ""} for row in moved]
+        return rows_lost(table)(rows_added(DROPPED, lambda _: drops)(output))
+
+    return in_both(f"{reason}_without_cause_in_{stage}", [f"no_row_lost_in_{stage}"], stage, move, least=least)
 
 
 def drop_without_row(stage: str) -> Offense:

@@ -150,6 +150,17 @@ def _other_split(split: str) -> str:
     return str(next(each for each in Split if each != split))
 
 
+def _rows_moved(table: Mapping[Split, str]) -> Changes:
+    """Return the change of rows that are stored as those of the other split too."""
+
+    def move(split: Split, output: PartOutput) -> PartOutput:
+        other = next(each for each in Split if each != split)
+        moved = output.tables[table[split]].slice(0, NUM_PLACES)
+        return replace(output, tables={**output.tables, table[other]: moved})
+
+    return after(*(altered(("tokenize", source), partial(move, split)) for source, split in _SPLIT.items()))
+
+
 _BOUNDARIES = "rows_respect_their_boundaries"
 _IN_ORDER = _commits((0, 1), (0, 1))
 
@@ -178,6 +189,10 @@ VERIFY_ROW_OFFENSES = (
     _rows_lost("rows_left_out", "documents_are_rebuilt_from_rows"),
     _rows("share_that_nothing_read", "fractions_are_the_tokens_own", "build_aware_fraction", lambda _: 0.5),
     _rows("row_in_another_split", "documents_are_rebuilt_from_rows", "split", _other_split),
+    *(
+        Offense(name, ("held_out_sources_are_held_out",), _rows_moved(tables), least=IN_BOTH)
+        for name, tables in (("rows_of_another_split", PACKED), ("mapped_rows_of_another_split", TRAINING_ROWS))
+    ),
     _commit("commit_before_an_earlier_one", _commits((1, 0), (1, 0))),
     _commit("commit_left_out_of_a_row", _commits((0, 2), (0, 2))),
     _commit("commit_that_is_another", _commits((0, 1), (1, 2))),

@@ -26,11 +26,12 @@ from pipeline.build.canaries.offense import (
     table_changed,
     without_text,
 )
-from pipeline.build.canaries.sound_sources import NUM_SOUND_DOCUMENTS
-from pipeline.contracts.part import VOCABULARY_PART, PartJob
+from pipeline.build.canaries.sound_sources import NUM_SOUND_DOCUMENTS, SOUND, SOUND_HELD_OUT
+from pipeline.contracts.part import VOCABULARY_PART, PartJob, PartOutput
 from pipeline.core.records import Split
-from pipeline.core.table_names import ENRICHED, TOKENS
+from pipeline.core.table_names import ENRICHED, PACKED, TOKENS, TRAINING_ROWS
 from pipeline.formats.megatron import write_megatron
+from pipeline.formats.snapshot_json import SNAPSHOT_FILE
 from pipeline.stages.verify.stage import MEGATRON, USAGE
 
 _LARGEST_ID = 65_535
@@ -69,6 +70,15 @@ def _in_two_splits(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _other_split(split: str) -> str:
     return str(next(each for each in Split if each != split))
+
+
+def _as_training(output: PartOutput) -> PartOutput:
+    """Make the documents and rows of a source training data, all of them alike."""
+    train, held_out = Split.TRAIN, Split.HELD_OUT
+    tables = dict(output.tables)
+    for each in (PACKED, TRAINING_ROWS):
+        tables |= {each[train]: tables[each[held_out]], each[held_out]: tables[each[train]]}
+    return column(TOKENS, "split", every(str(train)))(replace(output, tables=tables))
 
 
 def _other_columns(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -128,7 +138,12 @@ VERIFY_TOKEN_OFFENSES = (
         least=IN_BOTH,
     ),
     _tokens("lossy_document", "round_trip_is_exact", "input_ids", lambda ids: ids[:-1], lambda ids: ids[1:]),
-    _tokens("digest_of_another_text", "round_trip_is_exact", "text_sha256", lambda _: "0" * 64),
+    in_both(
+        "digest_of_another_text",
+        ["round_trip_is_exact", "no_row_lost_in_tokenize"],
+        "tokenize",
+        column(TOKENS, "text_sha256", at_places(lambda _: "0" * 64)),
+    ),
     in_both(
         "text_that_changed_afterwards",
         ["round_trip_is_exact"],
@@ -173,6 +188,27 @@ VERIFY_TOKEN_OFFENSES = (
         least=NUM_SOUND_DOCUMENTS,
     ),
     _tokens("document_of_another_split", "held_out_sources_are_held_out", "split", _other_split),
+    of_part(
+        "other_sources_held_out",
+        ["held_out_sources_are_held_out"],
+        ("verify", "snapshot"),
+        file_changed(SNAPSHOT_FILE, lambda content: json.dumps({**json.loads(content), "held_out": [SOUND]}).encode()),
+        least=len(SOURCES),
+    ),
+    Offense(
+        "held_out_source_that_is_trained_on",
+        ("held_out_sources_are_held_out",),
+        after(
+            altered(
+                ("verify", "snapshot"),
+                file_changed(
+                    SNAPSHOT_FILE, lambda content: json.dumps({**json.loads(content), "held_out": []}).encode()
+                ),
+            ),
+            altered(("tokenize", SOUND_HELD_OUT), _as_training),
+        ),
+        least=1 + NUM_PLACES,  # the source, and each document and row
+    ),
     in_both("text_in_two_splits", ["splits_are_apart"], "tokenize", rows_added(TOKENS, _in_two_splits)),
     Offense(
         "tokens_of_little_text",

@@ -1,0 +1,1 @@
+"""Mutations of what judges: measures that read the first of something alone, and audits with a check left out."""
