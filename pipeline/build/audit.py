@@ -12,13 +12,21 @@ from typing import Any
 from urllib.parse import quote_from_bytes
 
 from pipeline.build.audited_decisions import undecided_files
-from pipeline.build.audited_files import DOCUMENT_NAME, is_code, misjudged_drops, misnamed_documents, misread_files
+from pipeline.build.audited_files import (
+    DOCUMENT_NAME,
+    is_code,
+    miscalled_drops,
+    misjudged_copies,
+    misjudged_drops,
+    misnamed_documents,
+    misread_files,
+)
 from pipeline.contracts.gates import CONSERVED
 from pipeline.contracts.part import Part, PartJob, PartOutput, Tables
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.languages import LANGUAGES
 from pipeline.core.params import Params, canonical_json
-from pipeline.core.records import PROVENANCE_CODES, DroppedRecord, Provenance, Split
+from pipeline.core.records import PROVENANCE_CODES, DroppedRecord, DuplicateRecord, Provenance, Split
 from pipeline.core.table_names import DOCUMENTS, ENRICHED, FILES, KEPT, LISTED, PACKED, TOKENS, TRAINING_ROWS
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE
 from pipeline.stages.stages import AUDIT, STAGES, StageTable, kinds_with, stage_before, tables_of
@@ -160,6 +168,40 @@ def _flaws(stage: str, before: StoredParts, after: StoredParts, asked: Mapping[s
                 yield from misnamed_documents(stored.table(table.name, DOCUMENT_NAME))
             elif table.record is DroppedRecord:
                 yield from misjudged_drops(stored.table(table.name).to_pylist(), before.get(name), asked)
+                if LISTED in _declared(stage):
+                    yield from miscalled_drops(_encoded_rows(stored.table(table.name)), *_irregular(after, asked))
+            elif table.record is DuplicateRecord:
+                kept_ids = set(stored.table(KEPT, ["document_id"])["document_id"].to_pylist())
+                yield from misjudged_copies(stored.table(table.name).to_pylist(), _texts(after), kept_ids)
+
+
+def _encoded_rows(dropped: Any) -> Iterator[dict[str, Any]]:
+    """Yield drops with their paths as listings write them."""
+    yield from (
+        row | {"path": _encoded(row["path"])} for row in dropped.select(["source", "path", "reason"]).to_pylist()
+    )
+
+
+def _irregular(after: StoredParts, asked: Mapping[str, Any]) -> tuple[Counter[Name], set[str]]:
+    """Return how often each name is listed as no regular file, and the sources that can be listed."""
+    found: Counter[Name] = Counter()
+    listed = {name for name, pin in asked["pins"].items() if pin["kind"] in asked["listed"]}
+    for stored in after.values():
+        for row in stored.table(LISTED).to_pylist() if stored.kind in kinds_with(LISTED) else ():
+            if row["git_blob_id"] is None:
+                names = {row["path"], row["other_path"] and _encoded(row["other_path"])} - {None}
+                found.update((row["source"], name) for name in names)
+    return found, listed
+
+
+def _texts(parts: StoredParts) -> dict[str, str]:
+    """Return the digests of the texts of all documents, by their ids."""
+    found: dict[str, str] = {}
+    for stored in parts.values():
+        if stored.kind in kinds_with(DOCUMENTS):
+            rows = stored.table(DOCUMENTS, ["document_id", "text_sha256"])
+            found |= dict(zip(rows["document_id"].to_pylist(), rows["text_sha256"].to_pylist(), strict=True))
+    return found
 
 
 def _match_listed(after: StoredParts, found: Population, asked: Mapping[str, Any]) -> Population:

@@ -4,7 +4,8 @@ They share no code with the stages. Reasons that would need the rule itself are 
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pipeline.contracts.part import Tables
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
 
 DOCUMENT_NAME = ("source", "path", "text_sha256", "document_id")
 """The columns of a document from the first three of which the last is made."""
+IRREGULAR = frozenset({"link", "special", "submodule"})
+"""Reasons of drops of what is no regular file."""
+COPIES = frozenset({"exact_duplicate", "near_duplicate"})
+"""Reasons of drops in favor of a document that is kept."""
 _MAX_UNITS = 8
 """Bytes that one byte of a decoded text had at most: a line end of two characters in UTF-32."""
 
@@ -62,6 +67,32 @@ def misjudged_drops(
         source, reason = reasons.get(path.as_py(), ("", ""))
         if reason and not _of_text(reason, content.as_py(), asked["limits"]):
             yield source, path.as_py()
+
+
+def miscalled_drops(
+    dropped: Iterable[Mapping[str, Any]], irregular: Mapping[tuple[str, str], int], listed: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield source and path of the drops of listed sources as a link or the like, of which more are dropped than listed as such.
+
+    `irregular` counts the listed names that are no regular files.
+    """
+    found = Counter((row["source"], row["path"]) for row in dropped if row["reason"] in IRREGULAR)
+    yield from (name for name, number in sorted(found.items()) if name[0] in listed and number > irregular.get(name, 0))
+
+
+def misjudged_copies(
+    duplicates: Iterable[Mapping[str, Any]], texts: Mapping[str, str], kept_ids: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield source and path of the copies whose keeper is not kept, or has another text than an exact copy.
+
+    `texts` are the digests of texts by document id. Copyleft copies have keepers that are never kept.
+    """
+    for row in duplicates:
+        names = row["document_id"], row["keeper_id"]
+        text, other = (texts.get(name) for name in names)
+        is_copy = row["reason"] != "exact_duplicate" or (text is not None and text == other)
+        if row["reason"] in COPIES and not (is_copy and row["keeper_id"] in kept_ids):
+            yield row["source"], row["path"]
 
 
 def _of_source(row: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
@@ -117,5 +148,5 @@ _RULES: Mapping[str, Callable[[bytes, Mapping[str, Any]], bool]] = {
 }
 """The filters of sizes and lines, by the reason of their drops: whether an ASCII text with unified line ends breaks the limit."""
 
-JUDGED_REASONS = frozenset({*_RULES, "other_language", "too_large", "excluded", "withdrawn"})
+JUDGED_REASONS = frozenset({*_RULES, *IRREGULAR, "other_language", "too_large", "excluded", "withdrawn"})
 """The reasons of drops that are judged again."""

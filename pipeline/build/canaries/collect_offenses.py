@@ -25,6 +25,7 @@ from pipeline.contracts.part import LISTING_SUFFIX
 from pipeline.core.errors import DigestError
 from pipeline.core.table_names import FILES, LISTED
 
+_REASONS = ("other_language", "too_large", "excluded", "withdrawn", "link", "special", "submodule")
 _NONE_LOST = "no_row_lost_in_collect"
 
 
@@ -72,10 +73,7 @@ COLLECT_OFFENSES = (
     row_lost("collect", FILES),
     row_from_nowhere("collect", FILES),
     drop_without_row("collect"),
-    *(
-        drop_without_cause("collect", FILES, reason)
-        for reason in ("other_language", "too_large", "excluded", "withdrawn")
-    ),
+    *(drop_without_cause("collect", FILES, reason) for reason in _REASONS),
     in_both(
         "content_beside_other_digests",
         [_NONE_LOST],

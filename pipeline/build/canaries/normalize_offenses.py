@@ -21,6 +21,7 @@ from pipeline.build.canaries.offense import (
     row_from_nowhere,
     row_lost,
     rows_added,
+    rows_changed,
     table_changed,
 )
 from pipeline.build.canaries.sound_sources import NUM_SOUND_DOCUMENTS
@@ -33,6 +34,7 @@ _COMPARED = ("normalize", DUPLICATES_PART)
 _NUM_DROPPED = 1_000
 _OF_NO_BAND = ("a_of_no_band", "z_of_no_band")
 """The first and the last reason of a report."""
+_NEAR = {"reason": "near_duplicate", "jaccard": 0.95}
 _OF_SIZES_AND_LINES = (
     "too_small",
     "too_large",
@@ -186,6 +188,20 @@ NORMALIZE_OFFENSES = (
     row_from_nowhere("normalize", DOCUMENTS, least=2 * IN_BOTH),
     drop_without_row("normalize"),
     *(drop_without_cause("normalize", DOCUMENTS, reason, 2 * IN_BOTH) for reason in _OF_SIZES_AND_LINES),
+    of_part(
+        "copies_of_another_text",
+        ["no_row_lost_in_normalize"],
+        _COMPARED,
+        column(DUPLICATES, "keeper_id", lambda keepers: keepers[::-1]),
+        least=len(SOURCES),
+    ),
+    of_part(
+        "copies_of_what_is_not_kept",
+        ["no_row_lost_in_normalize"],
+        _COMPARED,
+        rows_changed(DUPLICATES, lambda rows: [row | _NEAR | {"keeper_id": row["document_id"]} for row in rows]),
+        least=len(SOURCES),
+    ),
     _documents("document_of_another_name", ["no_row_lost_in_normalize"], "text_sha256", lambda _: "0" * 64),
     _documents("document_of_another_file", ["no_row_lost_in_normalize"], "blob_sha256", lambda _: "0" * 64),
 )

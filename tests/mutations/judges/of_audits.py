@@ -39,7 +39,8 @@ def _believe(reason: str) -> None:
     def make(misjudged: Any) -> Any:
         return lambda dropped, *given: misjudged([row for row in dropped if row["reason"] != reason], *given)
 
-    plant.wrap(f"{_FILES}misjudged_drops", make)
+    for name in ("misjudged_drops", "miscalled_drops"):
+        plant.wrap(f"{_FILES}{name}", make)
 
 
 def _first_part(population: Any) -> Any:
@@ -79,6 +80,11 @@ CHECKS: dict[str, tuple[str, str, Callable[[], None]]] = {
         "no content is compared with that of the stage before",
         "*_of_another_file",
         partial(plant.constant, f"{_AUDIT}_altered", ()),
+    ),
+    "copies": (
+        "no copy is compared with its keeper",
+        "copies_of_*",
+        partial(plant.constant, f"{_FILES}misjudged_copies", ()),
     ),
     "listing-missing": (
         "files of a source that no listing names are taken to be listed",

@@ -7,7 +7,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline.build.audited_files import is_code, misjudged_drops, misnamed_documents, misread_files
+from pipeline.build.audited_files import (
+    is_code,
+    miscalled_drops,
+    misjudged_copies,
+    misjudged_drops,
+    misnamed_documents,
+    misread_files,
+)
 from pipeline.core.digests import document_id
 from pipeline.core.languages import is_source, source_suffixes
 from pipeline.stages.normalize.filters import first_broken, score
@@ -136,3 +143,41 @@ def test_a_small_file_that_is_not_ascii_is_judged_by_its_size() -> None:
 
     assert list(misjudged_drops([row], Files({"a.c": b"\xff" * 799}), ASKED)) == []
     assert list(misjudged_drops([row], Files({"a.c": b"\xff" * 800}), ASKED)) == [("one", "a.c")]
+
+
+@pytest.mark.parametrize(
+    ("reasons", "listed", "holds"),
+    [
+        (["link"], 1, True),
+        (["link"], 0, False),
+        (["special", "link"], 1, False),
+        (["submodule"], 0, False),
+        (["too_large"], 0, True),
+    ],
+)
+def test_a_drop_as_no_regular_file_holds_where_it_is_listed_as_such(
+    reasons: list[str], listed: int, holds: bool
+) -> None:
+    rows = [{"source": "one", "path": "a.c", "reason": reason} for reason in reasons]
+
+    found = list(miscalled_drops(rows, {("one", "a.c"): listed}, {"one"}))
+    assert found == ([] if holds else [("one", "a.c")])
+    assert list(miscalled_drops(rows, {}, {"other"})) == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "keeper", "holds"),
+    [
+        ("exact_duplicate", "same", True),
+        ("exact_duplicate", "other", False),
+        ("exact_duplicate", "lost", False),
+        ("near_duplicate", "other", True),
+        ("near_duplicate", "lost", False),
+        ("copyleft_copy", "lost", True),
+    ],
+)
+def test_a_copy_has_a_keeper_that_is_kept(reason: str, keeper: str, holds: bool) -> None:
+    row = {"source": "one", "path": "a.c", "document_id": "copy", "keeper_id": keeper, "reason": reason}
+    texts = {"copy": "1", "same": "1", "other": "2", "lost": "1"}
+
+    assert list(misjudged_copies([row], texts, {"same", "other"})) == ([] if holds else [("one", "a.c")])

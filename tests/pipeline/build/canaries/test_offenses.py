@@ -93,8 +93,7 @@ def test_a_measure_that_counts_only_the_first_is_found(
     measures = StageReport.gate_measures.fget  # type: ignore[attr-defined]
 
     def of_the_first(self: StageReport) -> dict[str, float]:
-        found = dict(measures(self))
-        return {**found, GATES[gate].measure: min(1, found[GATES[gate].measure])}
+        return {name: min(1, value) if name == GATES[gate].measure else value for name, value in measures(self).items()}
 
     monkeypatch.setattr(StageReport, "gate_measures", property(of_the_first))
 
