@@ -1,7 +1,8 @@
 """Decisions that no person made turn the gate of their stage red; those of the request do not."""
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.build.audited_decisions import covers
+from pipeline.build.audited_decisions import covers, undecided_files
 from pipeline.build.run_stage import BuildContext
 from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.pins.decisions import Decision
@@ -141,3 +142,52 @@ def _digest(text: str) -> str:
     import hashlib
 
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass
+class CleanedPart:
+    """A part of one document under a license by decision, and the decisions that it was made by."""
+
+    decisions: list[dict[str, Any]]
+    object_id: str = "0" * 64
+    kind: str = "normalize/rules"
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        return {"decisions": self.decisions}
+
+    def table(self, name: str, columns: Any = None) -> pa.Table:
+        row = {"path": "src/a.c", "blob_sha256": "a" * 64, "license": "MIT", "license_evidence": "decision"}
+        return pa.table({column: [row[column]] for column in columns})
+
+    def has(self, name: str) -> bool:
+        return False
+
+    def json(self, name: str) -> Any:
+        raise KeyError(name)
+
+    def file(self, name: str) -> Path:
+        raise KeyError(name)
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_covered"),
+    [
+        ({"license": "MIT"}, True),
+        ({"license": "MIT", "sha256": "a" * 64}, True),
+        ({"license": "MIT", "sha256": "b" * 64}, False),
+        ({"license": "ISC"}, False),
+        ({"license": "MIT", "path": "src/*.h"}, False),
+        ({"release": ["license_quarantined"]}, True),
+        ({"release": ["generated"]}, False),
+        ({"waive": "secret", "line": 1}, False),
+        ({"license": "MIT", "source": "other"}, False),
+    ],
+)
+def test_a_license_by_decision_is_covered_by_one_about_that_file_and_its_bytes(
+    fields: dict[str, Any], is_covered: bool
+) -> None:
+    asked = {"source": "mine", "path": "src/a.c", **fields}
+    part = CleanedPart([asked] if asked["source"] == "mine" else [])
+
+    assert list(undecided_files("mine", part, [asked])) == ([] if is_covered else [("mine", "src/a.c")])

@@ -4,6 +4,7 @@ An example is a list of pieces, `{"any": EXPRESSION}` among them for characters 
 forms of an assignment. Long words are divided, so that no whole secret is in this repository.
 """
 
+import hashlib
 import json
 import random
 import re
@@ -20,6 +21,7 @@ from pipeline.core.records import Document, DroppedRecord
 from pipeline.core.schema import TextOrigin, text_columns
 from pipeline.stages.normalize.gitleaks import (
     KnownSecret,
+    WaivedFinding,
     entropy_of,
     find_in_rows,
     find_known_secrets,
@@ -160,3 +162,18 @@ def test_every_column_that_quotes_a_source_is_searched() -> None:
     quoted = {**text_columns(Document), **text_columns(DroppedRecord)}
     scrubbed = {name for name, origin in quoted.items() if origin is TextOrigin.SCRUBBED}
     assert scrubbed - set(names) == {"license_branch"}  # a part of the license
+
+
+def test_a_waived_finding_is_of_its_line_rule_and_value_alone() -> None:
+    first, second = ("gh" + "p_" + digits + "abcdefghijABCDEFGHIJ012345" for digits in ("0123456789", "9876543210"))
+    text = f"// {first}\n// {second}\n"
+    digest = hashlib.sha256(first.encode()).hexdigest()
+
+    def left(*waived: WaivedFinding) -> list[int]:
+        return [found.line for found in find_known_secrets(text, waived)]
+
+    assert left() == [1, 2]
+    assert left(WaivedFinding("secret", 1)) == left(WaivedFinding("github-pat", 1)) == [2]
+    assert left(WaivedFinding("token", None, digest)) == [2]
+    assert left(WaivedFinding("secret", 2, digest)) == left(WaivedFinding("secret", 3)) == [1, 2]
+    assert left(WaivedFinding("token", 1)) == [1, 2]
