@@ -15,9 +15,10 @@ from pipeline.stages.normalize.scrub.detectors import DETECTORS, Detector
 from pipeline.stages.normalize.scrub.scrub import Scrubber
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.pipeline.slices import sample
-from tests.support.labelled_lookalikes import lookalikes
-from tests.support.labelled_passwords import passwords
-from tests.support.labelled_secrets import LabelledLine, divided_tokens, tokens
+from tests.support.labelled.labelled_forms import secret_forms
+from tests.support.labelled.labelled_lookalikes import lookalikes
+from tests.support.labelled.labelled_passwords import passwords
+from tests.support.labelled.labelled_secrets import LabelledLine, divided_tokens, tokens
 from tests.support.planted_secrets import lines_by_plugin
 
 NUM_BYTES = 1_000_000
@@ -54,6 +55,7 @@ def secrets() -> list[Figure]:
         _recall("tokens", tokens(SEED), 0.99),
         _recall("divided", divided_tokens(SEED), 0.99),
         _recall("passwords", passwords(SEED), 0.9),
+        _recall("forms", secret_forms(SEED), 0.9),
         _untouched(lookalikes(SEED), 0.95),
         _redactions(),
     ]

@@ -14,6 +14,7 @@ from pipeline.stages.normalize.params import ScrubParams
 from pipeline.stages.normalize.scrub.addresses.emails import find_emails
 from pipeline.stages.normalize.scrub.addresses.home_folders import find_home_folders
 from pipeline.stages.normalize.scrub.addresses.network_addresses import find_network_addresses
+from pipeline.stages.normalize.scrub.credentials.login_calls import find_login_passwords
 from pipeline.stages.normalize.scrub.credentials.passwords import find_passwords
 from pipeline.stages.normalize.scrub.credentials.random_literals import find_random_literals
 from pipeline.stages.normalize.scrub.credentials.service_credentials import find_service_credentials
@@ -56,6 +57,7 @@ DETECTORS = Registry(
     Detector("divided-secret", find_divided_secrets, "secret", is_repeated=True),
     Detector("token", find_tokens, "secret", is_repeated=True),
     Detector("password", find_passwords, "secret", is_repeated=True),
+    Detector("login-password", find_login_passwords, "secret", is_repeated=True),
     Detector("text-credential", find_text_credentials, "secret", is_repeated=True),
     Detector("service-credential", find_service_credentials, "secret", is_repeated=True),
     Detector("tool-secret", find_tool_secrets, "secret", is_repeated=True),

@@ -23,7 +23,8 @@ _COMMENT = r"//[^\n]*\n|/\*(?:[^*]|\*+[^*/])*\*+/"
 _BETWEEN = rf"(?:\s|\\\n|{_COMMENT})*"
 _TOKEN = r"[A-Za-z0-9+/=_.\-]"
 _CUTS = (
-    rf'(?:\)[A-Za-z_]{{0,16}})?"{_BETWEEN}(?:\+{_BETWEEN})?(?:u8|[uUL])?(?:R"[A-Za-z_]{{0,16}}\(|")'
+    rf'"\){{1,2}}[ \t]*\+\s*(?:[A-Za-z_][A-Za-z_:]{{0,24}}\()?(?:u8|[uUL])?"'
+    rf'|(?:\)[A-Za-z_]{{0,16}})?"{_BETWEEN}(?:\+{_BETWEEN})?(?:u8|[uUL])?(?:R"[A-Za-z_]{{0,16}}\(|")'
     r"|\\\n"
     r"|\\(?:x[0-9a-fA-F]{2}|[01][0-7]{2}|u00[0-7][0-9a-fA-F]|U000000[0-7][0-9a-fA-F])"
     r"|'[^'\\\n]'(?:\s*,\s*'[^'\\\n]'){15,}"
@@ -50,8 +51,9 @@ def find_divided(text: str, find: Callable[[str], Iterable[Finding]]) -> list[Fi
         return []
     edits = list(_with_cuts_between(text, edits))
     joined, places = _joined(text, edits)
-    shifts = _shifts(edits)
-    return [piece for found in find(joined) for piece in _pieces(edits, places, shifts, found)]
+    findings = list(find(joined))
+    shifts = _shifts(edits) if findings else []
+    return [piece for found in findings for piece in _pieces(edits, places, shifts, found)]
 
 
 def _with_cuts_between(text: str, edits: list[_Edit]) -> Iterator[_Edit]:
@@ -96,7 +98,7 @@ def _shifts(edits: list[_Edit]) -> list[int]:
 
 
 def _pieces(edits: list[_Edit], places: list[int], shifts: list[int], found: Finding) -> Iterator[Finding]:
-    """Yield the parts of a finding in the joined text; none, if no edit is inside: the text itself has it then."""
+    """Yield the parts of a finding in the joined text; none, if no edit is inside or before it: the text itself has it then."""
     first = max(0, bisect_left(places, found.start) - 1)
     while first > 0 and places[first - 1] + len(edits[first - 1].read) > found.start:
         first -= 1
@@ -106,7 +108,7 @@ def _pieces(edits: list[_Edit], places: list[int], shifts: list[int], found: Fin
         edit, place = edits[index], places[index]
         if place >= found.end:
             break
-        if place + len(edit.read) > found.start or (not edit.read and place > found.start):
+        if place + len(edit.read) > found.start or (not edit.read and place >= found.start):
             start = found.start + shift if start is None else start
             if edit.divides:
                 if start < edit.start:

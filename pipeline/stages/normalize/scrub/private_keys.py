@@ -22,7 +22,10 @@ _HEADER = (
     r": ?[^\n\"\\]*"
 )
 # A line of a key: margins of comments and literals, an escaped line end, base64 or a header.
-_MARGIN = r"(?:[ \t\"',;()*#]|//|R\"[A-Za-z]*\(|\\[nrt]|\\\n)*"
+_MARGIN = (
+    r"(?:[ \t\"',;()*#]|//|R\"[A-Za-z]*\(|\\{1,4}[nrt]|\\\n|(?:\+|<<)(?=[ \t]*\n)"
+    r"|(?:[A-Za-z_][\w:.]{0,40}[ \t]?)?(?:<<|\+=|\()[ \t]?(?=(?:u8|[uUL])?\"))*"
+)
 _LINE = re.compile(rf"{_MARGIN}(?:(?P<payload>{_HEADER}|=?[A-Za-z0-9+/]+={{0,2}})|(?=\n)){_MARGIN}\n?")
 _MARGIN_OF_LINE = re.compile(rf"{_MARGIN}\n?")
 _MIN_PAYLOAD = 16

@@ -13,6 +13,7 @@ from detect_secrets.plugins.ibm_cloud_iam import IbmCloudIamDetector
 from detect_secrets.plugins.ibm_cos_hmac import IbmCosHmacDetector
 from detect_secrets.plugins.softlayer import SoftlayerDetector
 
+from pipeline.stages.normalize.scrub.credentials.login_calls import find_login_passwords
 from pipeline.stages.normalize.scrub.credentials.passwords import find_passwords
 from pipeline.stages.normalize.scrub.credentials.random_literals import find_random_literals
 from pipeline.stages.normalize.scrub.credentials.service_credentials import find_service_credentials
@@ -43,6 +44,7 @@ def find_tool_secrets(text: str) -> Iterator[Finding]:
 FINDERS: tuple[Callable[[str], Iterable[Finding]], ...] = (
     find_tokens,
     find_passwords,
+    find_login_passwords,
     find_text_credentials,
     find_service_credentials,
     find_tool_secrets,

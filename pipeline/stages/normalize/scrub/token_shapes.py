@@ -247,6 +247,18 @@ TOKEN_SHAPES = (
         rf"{_URL_SAFE}{{0,600}}\.ey{_URL_SAFE}{{15,8000}}\.(?:\\?[A-Za-z0-9/_-]){{10,1000}}={{0,2}}",
     ),
     TokenShape("JSON web token in base64", "ZXlK[A-Za-z0-9]{8}", r"[A-Za-z0-9+/_-]{60,8000}={0,2}", is_word=True),
+    TokenShape(
+        "private key in base64",
+        "LS0tLS1CRUdJTi(?:BSU0EgUFJJVk|BQUklWQVRF|BFQyBQUklWQVRF|BPUEVOU1NIIFBSSVZB|BEU0EgUFJJVk|BFTkNSWVBURUQgUFJJVk|BQR1AgUFJJVkFUR)",
+        r"[A-Za-z0-9+/]{40,8000}={0,2}",
+        is_certain=True,
+    ),
+    TokenShape(
+        "private key in base64",
+        "(?:MII[A-Za-z0-9+/]{3}IBADANBgkqhkiG9w0BAQEFAASC|MII[A-Za-z0-9+/]{3}IBAAKC[AQ]|MHcCAQEEI|MIG[HT]AgEAM|MC4CAQAwBQYDK2V|b3BlbnNzaC1rZXktdjE)",
+        r"[A-Za-z0-9+/]{20,8000}={0,2}",
+        is_certain=True,
+    ),
     _named("OAuth 2.0", "(?:refresh|access|id)_token=", r"[A-Za-z0-9_.~+/-]{20,2000}"),
 )
 """In the order of vendors. Of two that match at one place, the longer match counts."""

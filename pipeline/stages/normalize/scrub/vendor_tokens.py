@@ -8,13 +8,17 @@ from typing import Any
 import re2
 
 from pipeline.stages.normalize.scrub.finding import Finding
-from pipeline.stages.normalize.scrub.random_text import is_filler, is_wordy
+from pipeline.stages.normalize.scrub.random_text import is_filler, is_random, is_wordy
 from pipeline.stages.normalize.scrub.token_shapes import TOKEN_SHAPES, TokenShape
 
 _MIN_JUDGED_BODY = 12
 """Characters from which a body is judged by itself, and not together with its head."""
 _NOT_FOR_CERTAIN = re.compile(r"(?i)x{4}|0{7}|\*{3}|your|example|-token-")
 _MAX_HEAD = 400
+_NEXT_LITERAL = re.compile(
+    r"""\\?["']s?\s{0,8},\s{0,80}(?:u8|[uUL])?\\?["'](?P<value>[A-Za-z0-9+/=_\-]{20,88})\\?["']"""
+)
+_HEXADECIMAL = re.compile(r"(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]+")
 _NUM_CHARACTERS_BEFORE = 16
 _NUM_CHARACTERS_OF_TOKEN = 80
 _MARGIN_AFTER = re.compile(r"([A-Za-z0-9])\1{7}")
@@ -40,6 +44,7 @@ def find_tokens(text: str) -> Iterator[Finding]:
         found = _token_at(text, place, _head_set().Match(content[start : start + _MAX_HEAD]) or ())
         if found:
             yield found
+            yield from _other_half(text, found.end)
         position = start + (max(1, found.end - place) if found else 1)  # tokens are of ASCII
 
 
@@ -54,6 +59,15 @@ def _token_at(text: str, start: int, heads: Iterable[int]) -> Finding | None:
         return None
     start, end = max(spans, key=lambda span: (span[1], -span[0]))
     return Finding(start, end, text[start:end])
+
+
+def _other_half(text: str, place: int) -> Iterator[Finding]:
+    """Yield the literal after that of a token, if it is as random: accounts and their keys are written side by side."""
+    match = _NEXT_LITERAL.match(text, place)
+    if match and (
+        is_random(match["value"]) or (_HEXADECIMAL.fullmatch(match["value"]) and not is_filler(match["value"]))
+    ):
+        yield Finding(*match.span("value"), match["value"])
 
 
 def _span(text: str, shape: TokenShape, before: re.Pattern[str] | None, match: re.Match[str]) -> tuple[int, int] | None:

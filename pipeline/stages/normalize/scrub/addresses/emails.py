@@ -25,6 +25,7 @@ _ESCAPED_AT = re2.compile(r"(?:%40|&#0?64;|&commat;|\\x40|\\u0040|\\100)")
 _WRITTEN_OUT_LINE = (
     r"(?i)[\[({<][ \t]?(?:at|@)[ \t]?[\])}>]|[\[({<][ \t]?(?:dot|\.)[ \t]?[\])}>]|(?:[ \t]at[ \t]|@).*[ \t]dot[ \t]",
     r"(?i)[_-]at[_-].*[_-]dot[_-]",
+    r"[ \t]@[ \t][\w-]{1,40}[ \t]\.[ \t]",
     r"[<(][\w.+-]{1,40} at [\w-]{1,40}\.",
     r"[ \t]AT[ \t]",
 )
@@ -40,6 +41,8 @@ _WRITTEN_OUT = re.compile(
     rf"(?:{_BRACKETED_AT}{_LABEL}(?:(?:\.|{_BRACKETED_DOT}|{_SPOKEN_DOT}){_LABEL}){{0,4}}(?:\.|{_BRACKETED_DOT}|{_SPOKEN_DOT}){_TOP}"
     rf"|\s[aA][tT]\s{_LABEL}(?:(?:\.|{_BRACKETED_DOT}|{_SPOKEN_DOT}){_LABEL}){{0,4}}(?:{_BRACKETED_DOT}|{_SPOKEN_DOT}){_TOP}"
     rf"|(?<=[a-z0-9])\sAT\s{_LABEL}(?:\.{_LABEL}){{0,4}}\.{_TOP}"
+    rf"|\s@\s{_LABEL}(?:\s\.\s{_LABEL}){{0,3}}\s\.\s{_COMMON_TOP}"
+    rf"|_AT_[A-Za-z0-9-]{{1,40}}(?:_DOT_[A-Za-z0-9-]{{1,40}}){{0,3}}_DOT_{_COMMON_TOP}"
     rf"|(?:_at_|\s?-at-\s?)[A-Za-z0-9-]{{1,40}}(?:(?:_dot_|\s?-dot-\s?)[A-Za-z0-9-]{{1,40}}){{0,3}}(?:_dot_|\s?-dot-\s?){_COMMON_TOP}"
     rf"|@{_LABEL}(?:(?:\.|{_BRACKETED_DOT}|{_SPOKEN_DOT}){_LABEL}){{0,4}}(?:{_BRACKETED_DOT}|{_SPOKEN_DOT}){_TOP})"
 )

@@ -8,7 +8,7 @@ from enum import IntEnum
 from functools import lru_cache
 
 NAME_PART = (
-    r"pass|pwd|psw|pw|secret|token|tok|key|auth|cred|contrase|kennwort|mot_?de_?passe|mdp|senha|wachtwoord|parola|clave|session|cookie"
+    r"pass|pwd|psw|psk|pw|secret|token|tok|key|auth|cred|contrase|kennwort|mot_?de_?passe|mdp|senha|wachtwoord|parola|clave|session|cookie"
     r"|jwt|bearer|sid|otp|login|logon|ssid|connect|authent|has[lł]o|lösenord|пароль|密码|パスワード"
 )
 """Expression of which a part of every such name is, in small letters."""
@@ -28,12 +28,12 @@ _SURE_WORDS = """
     accesskey authkey privatekey secretkey clientsecret apisecret authtoken accesstoken apitoken bearertoken
     contraseña contrasena kennwort motdepasse mdp senha wachtwoord lösenord hasło parola пароль 密码 パスワード credential
     credentials passkey userpass dbpass sharedkey signingkey encryptionkey masterkey accountkey keypass storepass
-    mypass userpwd pgpassword
+    mypass userpwd pgpassword presharedkey
 """
 _SURE = frozenset(_SURE_WORDS.split())
 _LIKELY_WORDS = """
     pass key keys tok token tokens auth cred creds sid session cookie jwt bearer clave pin otp login logon ssid
-    connect authenticate authentication
+    connect authenticate authentication passwords secrets psk
 """
 _LIKELY = frozenset(_LIKELY_WORDS.split())
 _SURE_BEFORE_KEY_WORDS = """
@@ -44,6 +44,11 @@ _SURE_BEFORE_TOKEN_WORDS = """
     api access auth bearer refresh session bot personal oauth deploy user
 """
 _SURE_BEFORE_TOKEN = frozenset(_SURE_BEFORE_TOKEN_WORDS.split())
+_SURE_BEFORE_PASS_WORDS = """
+    db database wifi wlan ap sta user smtp imap pop ftp sftp ssh mysql pg postgres sql redis mqtt amqp root admin http proxy
+    mail email server ldap vnc rdp zip login my keystore truststore
+"""
+_SURE_BEFORE_PASS = frozenset(_SURE_BEFORE_PASS_WORDS.split())
 _SURE_ENDS = (
     "password",
     "passwd",
@@ -69,7 +74,7 @@ _OTHER_AFTER_WORDS = """
     class algo algorithm alg method scheme family required missing invalid expired changed reset callback cb func
     function fn handler manager provider store storage service policy strength check checker validator validate verify
     encoding encoder decoder factory generator list map table vector array iterator iter begin end section group item
-    items property prop metric key rule mask toggle view cmd command store info
+    items identity identities hint cipher suite property prop metric key rule mask toggle view cmd command store info
 """
 _OTHER_AFTER = frozenset(_OTHER_AFTER_WORDS.split())
 _PUBLIC_BEFORE_WORDS = """
@@ -102,7 +107,7 @@ def _strength_of_word(words: list[str], index: int) -> NameStrength:
         return NameStrength.SURE
     if (word == "key" and before in _SURE_BEFORE_KEY) or (word == "token" and before in _SURE_BEFORE_TOKEN):
         return NameStrength.SURE
-    if word == "phrase" and before == "pass":
+    if (word == "pass" and before in _SURE_BEFORE_PASS) or (word == "phrase" and before == "pass"):
         return NameStrength.SURE
     return NameStrength.LIKELY if word in _LIKELY and before not in _PUBLIC_BEFORE else NameStrength.NONE
 

@@ -37,7 +37,7 @@ _NAME_LIKE = re.compile(r"[A-Za-z_][A-Za-z]*(?:(?:[_.:/ -]|::|->)+[A-Za-z]+)*[:=
 _CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 _CAMEL = re.compile(r"[a-z]+(?:[A-Z][a-z]+)+|(?:[A-Z][a-z]+){2,}")
 _NOT_A_VALUE = re.compile(
-    r"\A(?:[./~\\]|[A-Za-z]:[\\/]|--?[A-Za-z])|://|\\[wdsSWDb]|\(\?|\.\*|\[\^|[:(,]\Z|\A[\w-]{1,20}=\Z|\A\W+\Z|\A[\d.,:\s]{0,3}\Z|\A[0-9]+(?:\.[0-9]+){2,}\Z|\A[;&]|[;&]\w+=\Z|\A\w+=[\w.]*;|[A-Za-z]%20|\A0x[0-9a-fA-F]{1,8}\Z"
+    r"\A(?:[./~\\]|[A-Za-z]:[\\/]|--?[A-Za-z])|://|\\[wdsSWDb]|\(\?|\.\*|\[\^|[:(,]\Z|\A[\w-]{1,20}=\Z|\A\W+\Z|\A[\d.,:\s]{0,3}\Z|\A[0-9]+(?:\.[0-9]+){2,}\Z|\A[;&)]|[;&]\w+=\Z|\A\w+=[\w.]*;|[A-Za-z]%20|\A0x[0-9a-fA-F]{1,16}[uUlL]{0,3}\Z"
     r"|\.(?:txt|pem|key|crt|cer|json|xml|ini|cfg|conf|h|c|cc|cpp|hpp|py|js|html?|md|ya?ml|toml|log|dat|bin|db|so|dll|exe|p12|pfx|jks|kdbx)\Z",
     re.IGNORECASE,
 )
@@ -49,6 +49,7 @@ _FUNCTION_WORD = re.compile(
 _HEXADECIMAL = re.compile(r"(?i)(?:0x)?[0-9a-f]+")
 _UUID = re.compile(r"(?i)[{]?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}[}]?")
 _CALL = re.compile(r"[A-Za-z][\w-]*\([\w, -]*\)")
+_WORD_AND_NUMBER = re.compile(r"(?!u?int|float|double|aarch|utf)[A-Za-z]{4,}[0-9]{2,6}[!?#*@$%]?")
 _SPECIAL = re.compile(r"[!@#$%^&*?]")
 _LETTERS_AND_DIGITS = re.compile(r"[A-Za-z]+|[0-9]+")
 _MIN_SWITCHES = 3
@@ -103,6 +104,11 @@ def looks_like_password_in_call(value: str) -> bool:
         and _HEXADECIMAL.fullmatch(value) is None
         and re.search(r"[/%]|\.[a-z]{1,4}\Z", value) is None
     )
+
+
+def looks_like_password_of_login(value: str) -> bool:
+    """Return whether a value beside the name of a login looks like a password, a word with a number among them."""
+    return looks_like_password(value) or (is_possible(value) and _WORD_AND_NUMBER.fullmatch(value) is not None)
 
 
 def looks_like_password_in_test(value: str) -> bool:

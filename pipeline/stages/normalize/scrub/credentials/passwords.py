@@ -22,11 +22,12 @@ from pipeline.stages.normalize.scrub.credentials.password_values import (
     looks_like_password,
     looks_like_password_in_call,
     looks_like_password_in_test,
+    looks_like_password_of_login,
 )
 from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.stages.normalize.scrub.hits import condition, hit_lines
 
-_OPEN = r"""(?:u8|[uUL])?(?:R"[A-Za-z_]{0,16}\(|\\{0,3}["'`])"""
+_OPEN = r"""(?:u8|[uUL@])?(?:R"[A-Za-z_]{0,16}\(|\\{0,3}["'`])"""
 _BLANK = r"(?:\s|/\*[^*\n]{0,80}\*/|//[^\n]{0,120}\n|\\\n){0,40}"
 _CONDITIONS = (
     rf"(?i:{NAME_PART})[^\n;]*[\"'`]",
@@ -36,13 +37,15 @@ _CONDITIONS = (
 _NAME_PART = re.compile(NAME_PART)
 _NAME = re.compile(r"(?:->|[\w.\-$]){1,120}")
 _AFTER_NAME = re.compile(
-    r"""(?P<closed>\\{0,3}["'`])?[\s)\]]{0,3}(?:\[[^\]\n]{0,24}\])?[\s)]{0,3}"""
+    r"""(?P<closed>\\{0,3}["'`])?(?:=?\s?\*/)?[\s)\]]{0,3}(?:\[[^\]\n]{0,24}\])?[\s)]{0,3}"""
     r"""(?P<operator>=>|:{1,3}=|[=!]==?|[+.?]?=|::?|,|<<|\(|\{|(?:value|content)\s?=|(?=\s)|(?=["'LuUR]))"""
     rf"{_BLANK}(?P<condition>[^;,\"'`\n?]{{0,60}}\?\s{{0,4}})?"
     r"(?P<calls>(?:(?:[A-Za-z_][\w:.]{0,60}(?:<[\w:<>, *]{0,60}>)?)?\s{0,2}[({]\s{0,2}){0,3})"
     r"(?P<arguments>(?:[\w.&*>\-\[\]]{1,40}\s{0,2},\s{0,2}){0,4})"
     rf"(?P<open>{_OPEN})"
 )
+_VARIABLE = re.compile(r"[ \t]+[&*]?[A-Za-z_]\w{0,30}(?=[ \t]{0,3}[={(])")
+"""A variable after the name of its type."""
 _NEXT = re.compile(rf"""["'`]?\s{{0,4}},\s{{0,4}}(?P<open>{_OPEN})""")
 _NUM_ARGUMENTS = 5
 _COMPARED = re.compile(r"""(?P<literal>"[^"\n\\]{4,200}")\s{0,3}[!=]=\s{0,3}(?P<name>[\w.\-$>]{1,80})""")
@@ -63,6 +66,7 @@ _SETTERS = frozenset(_SETTERS_WORDS.split())
 _OF_A_CIPHER = re.compile(
     r"(?i)(?<![a-z])(?:nonce|iv|plain_?text|cipher_?text|aad|tag|msg|message|digest|expected|vectors?|mac|salt|hmac|aes|sip_?hash)(?![a-z])"
 )
+_OF_A_LOGIN = re.compile(r"(?i)(?:login|logon|auth|creds?|psk|pass(?:words|es)?)\Z")
 _VERB = re.compile(r"(?i)(?:\A|_|[a-z](?=P))pass\Z")
 _MACRO_BEFORE = re.compile(r"\"\s{0,8}\Z")
 _REACH = 300
@@ -103,19 +107,21 @@ def _assigned(text: str, start: int, end: int) -> Iterator[Finding]:
 def _after(text: str, name: re.Match[str]) -> Iterator[Finding]:
     """Yield the passwords after a name: the literal that it is given, and those that follow in a call or an initializer."""
     strength = name_strength(name[0])
-    after = _AFTER_NAME.match(text, name.end()) if strength else None
+    variable = _VARIABLE.match(text, name.end()) if strength and name[0][0].isupper() else None
+    after = _AFTER_NAME.match(text, variable.end() if variable else name.end()) if strength else None
     if after is None or (after["closed"] and not after["operator"]):
         return
     if not after["operator"] and _MACRO_BEFORE.search(text, max(0, name.start() - 9), name.start()):
         return  # a macro between two literals
     literal, is_password = _literal(text, after), _judge(text, name, strength, after)
+    judge_next = looks_like_password_of_login if is_password is not looks_like_password else looks_like_password
     for _ in range(_NUM_ARGUMENTS):
         if literal is None:
             return
         if is_password(literal.value):
             yield Finding(literal.start, literal.end, literal.value)
         following = _NEXT.match(text, literal.end) if after["operator"] in ("(", "{", ",") or after["calls"] else None
-        literal, is_password = _literal(text, following) if following else None, looks_like_password
+        literal, is_password = _literal(text, following) if following else None, judge_next
 
 
 def _judge(text: str, name: re.Match[str], strength: NameStrength, after: re.Match[str]) -> Callable[[str], bool]:
@@ -126,6 +132,8 @@ def _judge(text: str, name: re.Match[str], strength: NameStrength, after: re.Mat
         return looks_like_password_in_test
     if strength is NameStrength.FAIR:
         return looks_fair
+    if after["closed"] and ")" in text[after.end("closed") : after.start("operator")]:
+        return looks_like_password_in_call
     if (
         strength is NameStrength.LIKELY
         and after["operator"] == "("
@@ -133,6 +141,8 @@ def _judge(text: str, name: re.Match[str], strength: NameStrength, after: re.Mat
         and not _is_declared(text, name, after)
     ):
         return looks_like_password_in_call
+    if strength is NameStrength.LIKELY and _OF_A_LOGIN.search(name[0]) and first not in _READERS:
+        return looks_like_password_of_login
     if strength is NameStrength.LIKELY or first in _READERS or any(first_word(each) in _READERS for each in called):
         return looks_like_password
     is_declared = _is_declared(text, name, after)

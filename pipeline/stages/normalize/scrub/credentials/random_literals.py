@@ -25,7 +25,7 @@ _REACH = 12
 _KNOWN = re.compile(
     r"(?i)sha_?[0-9]|md[245]|crc|digest|hash|checksum|expect|fingerprint|commit|revision|uuid|guid|vector|assert|integrity|etag|signature"
     r"|cert|public|pub_?key|modulus|exponent|base_?(?:32|58|64)|encod|decod|alphabet|charset|test|sample|example|golden|correct|result"
-    r"|mangl|symbol|magic|seed|dna|rna|protein|sequence|version|font|image|png|icon|\b_Z"
+    r"|mangl|symbol|magic|seed|dna|rna|protein|sequence|version|font|boundary|image|png|icon|\b_Z"
 )
 _NUM_CHARACTERS_BEFORE = 240
 

@@ -27,13 +27,15 @@ from pipeline.stages.normalize.scrub.credentials.password_values import (
 )
 from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.stages.normalize.scrub.hits import condition, hit_lines
+from pipeline.stages.normalize.scrub.random_text import is_random
 
 _VALUE = r"""[^\s"'`<>;,&\\(){}\[\]|]"""
 _END = r"""(?=[\s"'`<>;,&\\)}\]|.]|\Z)"""
 _SECRET = r"""[^\s"'`<>;\\]"""
 
 _NAMED = re.compile(
-    rf"(?P<name>[\w.\-]{{1,80}})(?:\\{{0,3}}[\"'])?[ \t]{{0,3}}(?P<operator>=|:|>)[ \t]{{0,3}}(?P<value>{_VALUE}{{4,200}}){_END}"
+    rf"(?P<name>[\w.\-]{{1,80}})(?:\\{{0,3}}[\"'])?[ \t]{{0,3}}(?P<operator>=|:|>)[ \t]{{0,3}}"
+    rf"(?:<!\[CDATA\[)?(?!//)(?P<value>{_VALUE}{{4,200}}){_END}"
 )
 _URI = re.compile(
     r"(?i)[a-z][a-z0-9+.\-]{1,24}://(?P<user>[^\s/:@\"'<>]{0,128}):(?P<value>[^\s/@\"'<>]{1,256})@(?=[\w\[{%$])"
@@ -63,7 +65,20 @@ _COMMAND_LINE = re.compile(
 _ELEMENT = re.compile(
     r"<(?P<name>[\w.:\-]{1,80})(?:[ \t][^<>\n]{0,120})?>[ \t]{0,20}\n\s{0,80}(?P<value>[^\s<>\"']{4,200})[ \t]{0,20}\n\s{0,80}</"
 )
-_CODE_AFTER = re.compile(r"\s*(?:\(|\[|->|\.\w+\()")
+_CODE_AFTER = re.compile(r"\(|\[|->|\.\w+\(")
+_CODE_AFTER_NAME = re.compile(r"\s*(?:\(|\[)")
+_PROSE = re.compile(
+    rf"(?i)(?<![\w-])(?:password|passwd|passphrase|passcode|pwd|pw)[ \t]{{1,2}}(?:is|was|set to)[ \t]+(?:now[ \t]+)?"
+    rf"\\?[\"'`]?(?P<value>{_SECRET}{{6,200}})"
+)
+_USER_AND_PASSWORD = re.compile(
+    rf"(?i)\bcredentials?\b[^\n]{{0,24}}?[ \t](?P<user>[\w.\-]{{2,40}})[ \t]?[/:][ \t]?(?P<value>{_SECRET}{{6,200}})"
+)
+_ALONE = re.compile(
+    rf"(?i)\A[\s/*#;\"']{{0,20}}(?:password|passwd)[ \t]+(?P<value>{_SECRET}{{6,200}})(?:\\n)?[\"'\s*/]{{0,8}}\Z"
+)
+_ORACLE = re.compile(r"(?i)\boracle:\w{2,8}:[\w$#]{1,40}/(?P<value>[^\s/@\"'<>]{3,200})@")
+_USER_BEFORE = re.compile(r"(?i)(?<![a-z])(?:user(?:name)?|login|account|uid)(?![a-z])")
 _NUM_CHARACTERS_BEFORE = 4_000
 _MAX_LINE = 4_000
 
@@ -72,7 +87,7 @@ def find_text_credentials(text: str) -> Iterator[Finding]:
     """Yield passwords that stand in running text without quotes of their own."""
     if "</" in text:
         yield from _in_elements(text)
-    for first, last in hit_lines(text, condition(*(form.condition for form in _FORMS))):
+    for first, last in hit_lines(text, _condition()):
         for start, end in _windows(text, first, last):
             line = text[start:end]
             for value_start, value_end in _in_line(text, line, start):
@@ -140,18 +155,26 @@ def _is_named_password(line: str, match: re.Match[str]) -> bool:
     strength, value = name_strength(match["name"]), match["value"]
     if not strength or _CODE_AFTER.match(line, match.end()) or not _is_in_text(line, match.start()):
         return False
-    if match["operator"] == ">":
-        is_element = line[match.start() - 1 : match.start()] == "<" and line[match.start("value") - 1] == ">"
-        if not is_element:
-            return False
+    if _CODE_AFTER_NAME.match(line, match.end()) and not any(map(str.isdigit, value)):
+        return False
+    if match["operator"] == ">" and not _is_element(line, match):
+        return False
     if match["operator"] == "=" and line[match.end("name") : match.start("value")].startswith("=="):
         return False
     if strength is not NameStrength.SURE:
-        return looks_fair(value) if strength is NameStrength.FAIR else looks_like_password(value)
+        is_fair = strength is NameStrength.FAIR or _USER_BEFORE.search(line, 0, match.start())
+        return looks_like_password(value) or bool(is_fair and looks_fair(value))
     is_pair = line[match.end("value") : match.end("value") + 1] in (";", "&") or _is_connection(line)
     if (is_pair and match["operator"] == "=") or match["operator"] == ">":
         return is_given_password(value)
     return looks_fair(value)
+
+
+def _is_element(line: str, match: re.Match[str]) -> bool:
+    """Return whether a value is that of an element of XML, which its tag names or an attribute of it."""
+    before = line[max(0, match.start() - 8) : match.start()]
+    is_named = before.endswith("<") or re.search(r"(?:name|key)=\\?[\"']\Z", before) is not None
+    return is_named and line[match.start("value") - 1] in ">["
 
 
 @lru_cache(maxsize=4)
@@ -176,7 +199,7 @@ def _is_header_value(_line: str, match: re.Match[str]) -> bool:
     scheme, value = match["scheme"].lower(), match["value"]
     if scheme == "basic":
         return holds_login(value) or (looks_like_password(value) and not is_text_in_base64(value))
-    return looks_like_password(value) or (scheme == "bearer" and looks_fair(value))
+    return looks_like_password(value) or (scheme == "bearer" and (looks_fair(value) or is_random(value)))
 
 
 @dataclass(frozen=True)
@@ -197,7 +220,7 @@ def _judged(judge: Callable[[str], bool]) -> Callable[[str, re.Match[str]], bool
 _FORMS = (
     _Form(r"://[^\s/:@\"'<>]{0,128}:[^\s/@\"'<>]{1,256}@", (_URI,), _judged(is_uri_password), is_anywhere=True),
     _Form(
-        rf"(?i:{NAME_PART})[\w\-]{{0,40}}(?:\\{{0,3}}[\"'])?[ \t]{{0,3}}(?:=|:|>)[ \t]{{0,3}}[^\s\"'`<>;,&(){{}}=]",
+        rf"(?i:{NAME_PART})[\w\-]{{0,40}}(?:\\{{0,3}}[\"'])?[ \t]{{0,3}}(?:=|:|>)[ \t]{{0,3}}(?:<!\[CDATA\[)?[^\s\"'`<>;,&(){{}}=]",
         (_NAMED,),
         _is_named_password,
     ),
@@ -216,9 +239,22 @@ _FORMS = (
         (_PGPASS,),
         _judged(looks_fair),
     ),
+    _Form(
+        r"(?i:password|passwd|passphrase|passcode|pwd|pw)[ \t]{1,2}(?:is|was|set to)[ \t]",
+        (_PROSE,),
+        _judged(looks_fair),
+    ),
+    _Form(r"(?i:\bcredentials?\b)[^\n]{0,60}[/:]", (_USER_AND_PASSWORD,), _judged(looks_fair)),
+    _Form(r"(?i:password|passwd)[ \t]+[^\s\"']{6}", (_ALONE,), _judged(looks_fair)),
+    _Form(r"(?i:\boracle:)", (_ORACLE,), _judged(is_possible), is_anywhere=True),
     _Form(COMMAND_CONDITION, PASSWORD_ARGUMENTS, _judged(is_possible)),
 )
 """In the order of findings that begin at one place."""
+
+
+@cache
+def _condition() -> Any:
+    return condition(*(form.condition for form in _FORMS))
 
 
 @cache

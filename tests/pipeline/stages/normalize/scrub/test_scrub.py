@@ -97,6 +97,10 @@ WRAPPINGS = {
     "in comments": lambda lines: "\n".join(f"// {line}" for line in lines),
     "in literals": lambda lines: "\n".join(f'    "{line}\\n"' for line in lines),
     "in one literal": lambda lines: 'const char* key = "' + "\\n".join(lines) + '";',
+    "in literals with comments between": lambda lines: "\n".join(f'"{line}\\n" // more' for line in lines),
+    "on a stream": lambda lines: "\n".join(f'out << "{line}\\n";' for line in lines),
+    "appended": lambda lines: "\n".join(f'key += "{line}\\n";' for line in lines),
+    "added": lambda lines: " +\n".join(f'std::string("{line}\\n")' for line in lines),
     "in a raw string": lambda lines: 'R"(' + "\n".join(lines) + '\n)"',
     "without its end": lambda lines: "\n".join(lines[:-1]) + "\n\nint x;",
 }

@@ -1,6 +1,7 @@
 """Differences from detect-secrets, each listed: what its plugins report and ours do not, and the other way round."""
 
 import re
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,10 @@ from pipeline.stages.normalize.params import ScrubParams
 from pipeline.stages.normalize.scrub.scrub import Scrubber
 from pipeline.stages.normalize.scrub.secrets import find_divided_secrets, find_tool_secrets
 from tests.pipeline.stages.normalize.test_gitleaks import gitleaks_examples
-from tests.support.labelled_secrets import tokens
+from tests.support.labelled.labelled_forms import secret_forms
+from tests.support.labelled.labelled_lookalikes import lookalikes
+from tests.support.labelled.labelled_passwords import passwords
+from tests.support.labelled.labelled_secrets import LabelledLine, tokens
 from tests.support.planted_secrets import lines_by_plugin
 
 LEFT = {
@@ -57,6 +61,27 @@ def test_the_tool_passes_over_tokens_that_we_find(tmp_path: Path) -> None:
         num_found = len({secret.line_number for secret in scan_file(str(path))})
     assert num_found < 0.9 * len(lines)
     assert sum(scrubbed(line) != line for line in lines) >= 0.99 * len(lines)
+
+
+SEEDS = range(3)
+MIN_RECALL, MIN_UNTOUCHED = 0.97, 0.99
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("made", [secret_forms, passwords])
+def test_secrets_go_in_every_form_that_holds_them(made: Callable[[int], Iterable[LabelledLine]], seed: int) -> None:
+    lines = list(made(seed))
+    assert len(lines) >= 250
+    left = [line.kind for line in lines if any(secret in scrubbed(line.text) for secret in line.secrets)]
+    assert len(left) <= (1 - MIN_RECALL) * len(lines), left
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_lookalikes_stay(seed: int) -> None:
+    lines = list(lookalikes(seed))
+    assert len(lines) >= 700
+    changed = [line.kind for line in lines if scrubbed(line.text) != line.text]
+    assert len(changed) <= (1 - MIN_UNTOUCHED) * len(lines), changed
 
 
 LEFT_OF_THE_GATE = {

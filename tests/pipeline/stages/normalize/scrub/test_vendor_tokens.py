@@ -5,7 +5,7 @@ import pytest
 from pipeline.stages.normalize.params import ScrubParams
 from pipeline.stages.normalize.scrub.scrub import Scrubber
 from pipeline.stages.normalize.scrub.vendor_tokens import find_tokens
-from tests.support.labelled_secrets import LabelledLine, divided_tokens, tokens
+from tests.support.labelled.labelled_secrets import LabelledLine, divided_tokens, tokens
 
 SEEDS = range(3)
 MIN_RECALL = 0.99

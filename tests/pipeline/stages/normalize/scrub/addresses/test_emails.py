@@ -12,6 +12,8 @@ EMAILS = {
     f"x{AT}host.org,y{AT}host.org": [f"x{AT}host.org", f"y{AT}host.org"],
     f"git{AT}github.com:a/b.git": [f"git{AT}github.com"],
     f"x{AT}host": [],
+    f"ada {AT} host . org": [f"ada {AT} host . org"],
+    "ada_AT_host_DOT_org": ["ada_AT_host_DOT_org"],
     f"curve25519-sha256{AT}openssh.com": [],
     f"{AT}param name.x": [],
     f"memcpy{AT}GLIBC_2.2.5": [],

@@ -5,7 +5,7 @@ import random
 import string
 from collections.abc import Iterator
 
-from tests.support.labelled_secrets import LabelledLine
+from tests.support.labelled.labelled_secrets import LabelledLine
 
 _WORDS = [
     "river",
@@ -129,7 +129,7 @@ def passwords(seed: int) -> Iterator[LabelledLine]:
                 text = line.strip().replace("\\n", "\n") if line.endswith('\\n    "@";') else line.strip()
                 yield LabelledLine(f"{make.__name__} in {line.strip()}", _filled(text, value), (value,))
     for line in HEADERS.strip().split("\n"):
-        value = base64.b64encode(f"bob:{_mixed(generator)}".encode()).decode()
+        value = login_in_base64(generator)
         yield LabelledLine(f"base64 in {line.strip()}", _filled(line.strip(), value), (value.rstrip("="),))
 
 
@@ -167,3 +167,12 @@ def _mixed(generator: random.Random) -> str:
 
 def _random(generator: random.Random) -> str:
     return "".join(generator.choices(string.ascii_letters + string.digits, k=24))
+
+
+def login_in_base64(generator: random.Random) -> str:
+    """Return a user and a password as headers have them."""
+    return base64.b64encode(f"bob:{_mixed(generator)}".encode()).decode()
+
+
+PASSWORD_MAKERS = (_numbered, _leet, _signed, _mixed)
+"""Makers of passwords with digits, each of a kind."""

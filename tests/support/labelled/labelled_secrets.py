@@ -1,6 +1,6 @@
 """Labelled lines of C and C++: secrets that must go and look-alikes that must stay, put together when the tests run.
 
-A template names its random parts: `{W36}` is 36 letters and digits, see _ALPHABETS. No secret is in the tree whole.
+A template names its random parts: `{W36}` is 36 letters and digits, see ALPHABETS. No secret is in the tree whole.
 """
 
 import random
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 _HEXADECIMAL = "0123456789abcdef"
 _ALPHANUMERIC = string.ascii_letters + string.digits
-_ALPHABETS = {
+ALPHABETS = {
     "W": _ALPHANUMERIC,
     "L": string.ascii_letters,
     "l": string.ascii_lowercase + string.digits,
@@ -238,7 +238,7 @@ class Token:
         for fixed, alphabet, count in _PART.findall(template + "{D0}"):
             text += fixed
             start = len(text)
-            text += "".join(generator.choices(_ALPHABETS[alphabet], k=int(count)))
+            text += "".join(generator.choices(ALPHABETS[alphabet], k=int(count)))
             longest = max(longest, (start, len(text)), key=lambda span: span[1] - span[0])
         return cls(text, *longest)
 

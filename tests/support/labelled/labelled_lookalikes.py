@@ -3,7 +3,7 @@
 import random
 from collections.abc import Iterator
 
-from tests.support.labelled_secrets import LabelledLine, Token
+from tests.support.labelled.labelled_secrets import LabelledLine, Token
 
 RANDOM = r"""
     const char kSha256[] = "{H64}";
@@ -155,6 +155,119 @@ FIXED = r"""
     static const char* kUtf8 = "\xe4\xbd\xa0\xe5\xa5\xbd";
     auto s = "\x1b[31mred\x1b[0m";
     R"(password = <your password here>)";
+    auto key = "Ctrl+Shift+F12";
+    map.emplace("key1", "value1");
+    constexpr auto kKeyName = "HKEY_LOCAL_MACHINE\\Software\\X2";
+    RegOpenKeyExA(h, "SOFTWARE\\Classes\\CLSID\\{0002DF01-0000-0000-C000-000000000046}", 0, k, &r);
+    static const char* kPublicKey = "MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A";
+    registerPass("mem2reg"); registerPass("sccp2");
+    pass = "inline2";
+    passes = {"licm", "gvn2", "sroa1"};
+    PassBuilder.parsePassPipeline("loop(unroll4)");
+    test_pass("case_1_of_20");
+    check_pass("a1b2", 4);
+    const char* token_names[] = {"TOKEN_LPAREN", "TOKEN_INT32", "TOKEN_ARROW2"};
+    tokenize("a1 + b2 * c3");
+    auto tok = lexer.next("0x7fff1234abcd5678ull");
+    if (tok == "int32_t" || tok == "uint64_t") {}
+    expect_token("identifier42");
+    cudaKey = "sm_86_compute80";
+    auth_type = "oauth2";
+    auth = "rsa2048sha256";
+    auth_scheme = "AWS4-HMAC-SHA256";
+    session_state = "closed3";
+    const std::string kSessionCookieName = "JSESSIONID";
+    cookie.set("Path=/; Max-Age=3600; HttpOnly");
+    set_cookie("lang=en_US.UTF-8");
+    LOG(INFO) << "password: " << password;
+    printf("secret=%s token=%08x\n", s, t);
+    std::cerr << "usage: tool --password <password> --token <token>\n";
+    puts("Please enter your password (8 to 32 characters):");
+    // The password must have at least 8 characters, 1 digit and 1 sign.
+    // password is hashed with bcrypt, cost 12
+    // the password is read from stdin
+    // passwords are compared in constant time
+    // credentials: see docs/auth.md
+    // credentials are loaded from ~/.netrc or $NETRC
+    // token is at index 3
+    // key: value pairs, sorted by key
+    // secret sharing: (k, n) threshold schemes
+    // pass 1: collect symbols; pass 2: resolve them
+    // pass: uint64_t by value
+    // login: 3 attempts
+    /* user: pointer to the user data pass: the pass number */
+    // user pass 2 of 3
+    error("login failed: user %s password %s", u, p);
+    throw AuthError("token expired at 2024-01-01T00:00:00Z");
+    QObject::tr("Password:");
+    i18n("Enter the passphrase for key %1", id);
+    <label for="password1">Password</label>
+    <input name="token" type="hidden" value="{{ csrf_token }}">
+    "password": {"type": "string", "minLength": 8}
+    "secretKeyRef": {"name": "db", "key": "password"}
+    password: ${DB_PASSWORD:-}
+    password: !vault |
+    token = os.environ["API_TOKEN"]
+    api_key = read_file("/run/secrets/api_key");
+    const char* env = getenv("AWS_SECRET_ACCESS_KEY");
+    options.add("api-key", "API key of the service, 32 characters");
+    DEFINE_string(api_key, "", "Key of the API");
+    ABSL_FLAG(std::string, token, "", "Token of the bot");
+    app.add_option("--token", token, "Token");
+    linear_key = "linear_interpolation_2d";
+    segment_token = "segment_0001_of_0010";
+    square_key = "square_7x7";
+    stripe_id = "stripe0/chunk12";
+    sentry_key = "guard_page_0x1000";
+    docker_tag = "docker.io/library/ubuntu:22.04";
+    github_url = "https://github.com/a/b/tree/0a1b2c3d";
+    twitter_handle = "@some_project_2024";
+    slack_channel = "#builds-v2";
+    google_test_key = "GTEST_FLAG_shuffle2";
+    azure_region = "westeurope2";
+    heroku_version = "heroku-22.04.1";
+    okta_domain = "dev-123456.okta.com";
+    travis_build = "build-1234567-linux64";
+    const Guid kHerokuIid = {0xd18fc9fb, 0x4943, 0x4932, {1}};
+    vault_path = "secret/data/app2/config";
+    notion_version = "2022-06-28";
+    discord_gateway = "wss://gateway.discord.gg/?v=10&encoding=json";
+    telegram_api = "https://api.telegram.org/bot<token>/sendMessage";
+    jwt_alg = "HS256";
+    jwt = header + "." + payload + "." + signature;
+    auto header = R"({"alg":"HS256","typ":"JWT"})";
+    sha256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+    EXPECT_EQ(HmacSha256("key", "The quick brown fox"), "f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8");
+    EXPECT_EQ(hash("password"), "5f4dcc3b5aa765d61d8327deb882cf99");
+    const uint8_t key[] = {0x2b, 0x7e, 0x15, 0x16};
+    key = "2b7e151628aed2a6abf7158809cf4f3c"; iv = "000102030405060708090a0b0c0d0e0f"; plaintext = "6bc1bee2";
+    "-----BEGIN CERTIFICATE-----"
+    const char* begin = "-----BEGIN PRIVATE KEY-----";
+    if (line.starts_with("-----BEGIN RSA PRIVATE KEY-----")) {}
+    #define PEM_STRING_PKCS8 "PRIVATE KEY"
+    // ssh-rsa AAAAB3NzaC1yc2E is the prefix of every key
+    static const char kMime[] = "application/x-pkcs12";
+    boundary = "----WebKitFormBoundary7MA4YWxkTrZu0gW";
+    nonce = "dGhlIHNhbXBsZSBub25jZQ==";
+    Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=
+    data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ
+    _ZNSt6vectorIiSaIiEE9push_backERKi
+    operator new[](unsigned long, std::align_val_t)
+    mailto:someone@example.org
+    user@localhost and root@127.0.0.1
+    git@example.com:a/b.git
+    @Override @param x1.y2 @see a.b
+    ECDHE-RSA-AES128-GCM-SHA256
+    TLS_ECDHE_PSK_WITH_AES_128_GCM_SHA256 = "ECDHE-PSK-AES128-GCM-SHA256";
+    wifi_mode = "wpa2-psk";
+    keyboard.press("Key_A1");
+    monkey_patch("patch_2024");
+    PassManager<Function> manager("fpm1");
+    AuthContext context("ctx_17");
+    LoginDialog dialog("login_dialog_2");
+    cert_fingerprint = "AB:CD:EF:01:23:45:67:89:AB:CD:EF:01:23:45:67:89:AB:CD:EF:01";
+    license_key_url = "https://host.org/licenses/2";
+    std::unordered_map<Key, Value> m{{"k1", 1}, {"k2", 2}};
 """
 """Lines as they are."""
 
