@@ -31,7 +31,7 @@ from pipeline.pins.decisions import Decision
 from pipeline.stages.normalize.contamination.evaluation_items import shipped_items
 
 _COMPARED = ("normalize", DUPLICATES_PART)
-_NUM_DROPPED = 1_000
+_NUM_DROPPED = 100
 _OF_NO_BAND = ("a_of_no_band", "z_of_no_band")
 """The first and the last reason of a report."""
 _NEAR = {"reason": "near_duplicate", "jaccard": 0.95}
