@@ -18,7 +18,7 @@ _LEADING = re.compile(
     r"(?P<comment>/\*[\s\S]*?\*/|//[^\n]*(?:\n[ \t]*//[^\n]*)*)"
     # An include guard may precede the license, also one that depends on the compiler.
     r"|#[ \t]*if[^\n]*\n[ \t]*#[ \t]*pragma[ \t]+once[ \t]*\n[ \t]*#[ \t]*endif[^\n]*(?=\n)"
-    r"|#[ \t]*(?:pragma[ \t]+once|ifndef[ \t]+\w+|define[ \t]+\w+|if[ \t]+!defined[^\n]*)[ \t]*(?=\n))"
+    r"|#[ \t]*(?:(?:pragma[ \t]+once|ifndef[ \t]+\w+|define[ \t]+\w+)[ \t]*|if[ \t]+!defined[^\n]*)(?=\n))"
 )
 
 

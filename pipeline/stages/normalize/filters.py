@@ -34,11 +34,11 @@ _GENERATED = re.compile(
     r"do not (?:edit|modify)(?: it| this| the| file)*"
     r"(?: by hand| manually| directly|[.!]| ?\*/|,? (?:it (?:is|was) )?auto)"
     r"|(?:machine|auto(?:matically|-|matic)?)[ -]?generated\b.{0,30}do not"
-    r"|^\W*(?:this (?:file|header|source|code) (?:is|was|has been) |file |code )?(?:auto(?:matically|-|matic)?[ -]?)?"
+    r"|^[^\w\n]*(?:this (?:file|header|source|code) (?:is|was|has been) |file |code )?(?:auto(?:matically|-|matic)?[ -]?)?"
     r"generated (?:by|from|using) "
     r"|\b(?:this )?(?:file|header|source|code) (?:is|was|has been) (?:an? )?"
     r"(?:machine|auto(?:matically)?)[ -]?generated"
-    r"|^\W*auto(?:matically|-|matic)?[ -]?generated (?:file|code|on)\b"
+    r"|^[^\w\n]*auto(?:matically|-|matic)?[ -]?generated (?:file|code|on)\b"
     r"|@generated\b",
     re.IGNORECASE | re.MULTILINE,
 )

@@ -37,6 +37,7 @@ _NEW_VERSION = (
     r"^(prepare |tag )?(for )?(the )?release\b.{0,20}\bv?\d+\.\d|^prepare (for )?(the )?release\b|^v?\d+(\.\d+)+\S*$",
 )
 _CHORES = re.compile("|".join(_FORMATTING + _NEW_VERSION), re.IGNORECASE)
+_MAX_SUBJECT = 1_000
 _DIFF = ("diff-tree", "--stdin", "-r", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=none")
 _PATCH = ("--no-renames", "--diff-filter=M", "-p", "-U3", "--full-index", "--diff-algorithm=myers")
 _PLAIN_PATCH = ("--no-indent-heuristic", "--inter-hunk-context=0", "--src-prefix=a/", "--dst-prefix=b/")
@@ -106,7 +107,7 @@ def modifications(objects: PackObjects, commit: str, paths: Collection[str], sou
 def is_accepted(subject: str, changes: Sequence[Change]) -> bool:
     """Return whether a commit with one parent is accepted: it touches few files, and is neither formatting nor a new version."""
     num_files = sum(is_source(change.path) for change in changes)
-    return 1 <= num_files <= MAX_FILES_IN_COMMIT and not _CHORES.search(subject)
+    return 1 <= num_files <= MAX_FILES_IN_COMMIT and not _CHORES.search(subject[:_MAX_SUBJECT])
 
 
 def commit_records(objects: PackObjects, commit: str) -> list[CommitRecord]:

@@ -31,7 +31,7 @@ _BEFORE_PASSWORD = (
     r"7z\b[^\n]{0,80}?[ \t]-p",
     r"-?pass(?:in|out)?[ \t]+pass:",
     r"openssl\b[^\n]{0,200}?[ \t]-k[ \t]+",
-    r"htpasswd[ \t]+-\w*b\w*[ \t]+\S+[ \t]+\S+[ \t]+",
+    r"htpasswd[ \t]{1,8}-\w{0,8}b\w{0,8}[ \t]{1,8}\S{1,200}[ \t]{1,8}\S{1,100}[ \t]{1,8}",
     r"sqlplus[ \t]+[^\s/\"']{1,60}/",
     r"echo[ \t]+(?=[^\n|]{1,200}\|[ \t]*(?:sudo[ \t]+-S|docker[ \t]+login|passwd))",
     r"net[ \t]+use\b[^\n]{0,120}?[ \t](?=[^\s]{1,200}[ \t]+/user:)",

@@ -50,11 +50,11 @@ _OPTION = re.compile(
     rf"(?P<value>{_SECRET}{{4,200}})"
 )
 _LOGIN = re.compile(
-    r"(?i)\b(?:login|user|username|account|machine)[ \t]+\S+[ \t\\n]+(?:password|passwd|pass)[ \t]+"
+    r"(?i)\b(?:login|user|username|account|machine)[ \t]{1,8}\S{1,100}[ \t\\n]{1,16}(?:password|passwd|pass)[ \t]{1,8}"
     rf"(?P<value>{_SECRET}{{4,200}})"
 )
 _PGPASS = re.compile(
-    r"(?P<head>(?:\*|[A-Za-z][\w.\-]*):(?:[0-9]{2,5}|\*):(?:\*|[A-Za-z_][\w\-]*):(?:\*|[A-Za-z_][\w.\-]*)):(?P<value>[^\s:\"'\\]{4,200})"
+    r"(?P<head>(?:\*|(?<![\w.\-])[A-Za-z][\w.\-]*):(?:[0-9]{2,5}|\*):(?:\*|[A-Za-z_][\w\-]*):(?:\*|[A-Za-z_][\w.\-]*)):(?P<value>[^\s:\"'\\]{4,200})"
 )
 _CONNECTION = re.compile(
     r"(?i)(?:host|server|data source|addr(?:ess)?|database|dbname|initial catalog|uid|user(?:name| id)?|port|dsn|driver|ssl)\s?="

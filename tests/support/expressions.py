@@ -1,0 +1,167 @@
+"""Regular expressions of the pipeline: those of its modules, and those that are written where they are used."""
+
+import ast
+import dataclasses
+import importlib
+import pkgutil
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import re2
+
+import pipeline
+
+_LIBRARIES: dict[str, Any] = {"re": re, "re2": re2}
+_ANCHORED = frozenset({"match", "fullmatch"})
+_MAX_DEPTH = 4
+_MADE = frozenset(
+    f"re.{name}" for name in ("compile", "search", "match", "fullmatch", "sub", "findall", "finditer", "split")
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Expression:
+    """A compiled expression, the name or line where it stands, and the methods by which texts are tried."""
+
+    where: str
+    pattern: Any
+    methods: frozenset[str]
+
+    @property
+    def text(self) -> str:
+        """The expression as written."""
+        found = self.pattern.pattern
+        return found.decode("latin-1") if isinstance(found, bytes) else str(found)
+
+    @property
+    def flags(self) -> int:
+        """The flags with which it can be parsed as an expression over characters."""
+        flags = self.pattern.flags if isinstance(self.pattern, re.Pattern) else 0
+        return flags & ~re.UNICODE if isinstance(self.pattern.pattern, bytes) else flags
+
+    def runs(self) -> list[Callable[[str], object]]:
+        """Return the ways in which a text is tried."""
+        tried = [getattr(self.pattern, method) for method in sorted(self.methods & _ANCHORED)]
+        if self.methods - _ANCHORED:
+            tried.append(lambda text: sum(1 for _ in self.pattern.finditer(text)))
+        if isinstance(self.pattern.pattern, bytes):
+            return [lambda text, run=run: run(text.encode("latin-1", "replace")) for run in tried]
+        return tried
+
+
+@cache
+def expressions() -> list[Expression]:
+    """Return every expression of the pipeline once, in the order of where they stand."""
+    modules = _modules()
+    trees = {name: ast.parse(_source(module)) for name, module in modules.items()}
+    methods = _methods(trees)
+    found: dict[tuple[str, Any, int], Expression] = {}
+    for name, module in sorted(modules.items()):
+        for attribute, value in sorted(vars(module).items()):
+            for pattern in _patterns(value):
+                used = methods.get(attribute) if pattern is value else None
+                _add(found, Expression(f"{name}:{attribute}", pattern, used or frozenset({"finditer"})))
+        for expression in _written_in(name, module, trees[name]):
+            _add(found, expression)
+    return sorted(found.values(), key=lambda each: each.where)
+
+
+@cache
+def _modules() -> dict[str, ModuleType]:
+    return {
+        found.name: importlib.import_module(found.name)
+        for found in pkgutil.walk_packages(pipeline.__path__, "pipeline.")
+        if not found.name.endswith("__main__")
+    }
+
+
+def _add(found: dict[tuple[str, Any, int], Expression], expression: Expression) -> None:
+    key = (type(expression.pattern).__module__, expression.pattern.pattern, expression.flags)
+    known = found.get(key, expression)
+    found[key] = Expression(known.where, known.pattern, known.methods | expression.methods)
+
+
+def _source(module: ModuleType) -> str:
+    assert module.__file__ is not None
+    with open(module.__file__, encoding="utf-8") as file:
+        return file.read()
+
+
+def _patterns(value: Any, depth: int = 0) -> Iterator[Any]:
+    """Yield the expressions in a value of a module: in tables, and in the fields of records too."""
+    if isinstance(value, re.Pattern | type(re2.compile(""))):
+        yield value
+    elif depth < _MAX_DEPTH:
+        for each in _members(value):
+            yield from _patterns(each, depth + 1)
+
+
+def _members(value: Any) -> list[Any]:
+    if isinstance(value, Mapping):
+        return [*value.keys(), *value.values()]
+    if isinstance(value, list | tuple | set | frozenset):
+        return list(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return [getattr(value, each.name, None) for each in dataclasses.fields(value)]
+    return []
+
+
+def _methods(trees: Mapping[str, ast.Module]) -> dict[str, frozenset[str]]:
+    """Return by which methods each name is used; `finditer` for one that is also used in another way."""
+    found: dict[str, frozenset[str]] = {}
+    for tree in trees.values():
+        called = {
+            id(node.value): node.attr
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                found[node.id] = found.get(node.id, frozenset()) | {called.get(id(node), "finditer")}
+    return found
+
+
+def _written_in(name: str, module: ModuleType, tree: ast.Module) -> Iterator[Expression]:
+    """Yield the expressions that calls such as `re.search("...", text)` hold, as far as the module alone tells them."""
+    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+        for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
+            library, _, method = ast.unparse(call.func).rpartition(".")
+            # What is compiled in a module is one of its names.
+            if library not in _LIBRARIES or method in ("compile", "escape", "purge") or not call.args:
+                continue
+            written = _value(call.args[0], module)
+            if written is not None:
+                flags = [_value(each, module) for each in _flags(call)] if library == "re" else []
+                pattern = _LIBRARIES[library].compile(written, *flags)
+                yield Expression(f"{name}:{function.name}", pattern, frozenset({method}))
+
+
+def made_of_values() -> set[str]:
+    """Return the functions that make an expression of `re` of what they are given, which no module holds."""
+    found = set()
+    for name, module in _modules().items():
+        for function in ast.walk(ast.parse(_source(module))):
+            for node in ast.walk(function) if isinstance(function, ast.FunctionDef) else ():
+                if (
+                    isinstance(node, ast.Call)
+                    and ast.unparse(node.func) in _MADE
+                    and _value(node.args[0], module) is None
+                ):
+                    found.add(f"{name}:{function.name}")
+    return found
+
+
+def _value(expression: ast.expr, module: ModuleType) -> Any:
+    """Return what an expression of Python is in its module; None if it has names of a function."""
+    try:
+        return eval(compile(ast.Expression(expression), module.__name__, "eval"), dict(vars(module)))
+    except NameError:
+        return None
+
+
+def _flags(call: ast.Call) -> list[ast.expr]:
+    """Return the flags of a call, wherever they stand."""
+    return [each for each in (*call.args[1:], *(key.value for key in call.keywords)) if "re." in ast.unparse(each)][-1:]

@@ -1,0 +1,79 @@
+"""Every regular expression of the pipeline takes time in proportion to its text, also on texts made against it."""
+
+import re
+from time import process_time
+
+import pytest
+
+from tests.support.expressions import Expression, expressions, made_of_values
+from tests.support.pumping import pumping_strings
+
+SHORT, LONG = 2_000, 8_000
+_NOTICEABLE = 0.02
+"""Seconds of processor below which a text costs too little for its growth to be seen."""
+_MAX_GROWTH = 10.0
+"""Four times the text takes four times the time; sixteen times, where the matcher goes back."""
+
+BOUNDED = {
+    "pipeline.stages.enrich.compiler.compile_commands:_COMPILERS": "the name of a program, as a whole",
+    "pipeline.lineage.report_page:_svg": "a page of the project's own",
+    "pipeline.stages.collect.repositories.history:_CHORES": "the beginning of a subject",
+    "pipeline.stages.normalize.scrub.addresses.emails:_WORD_OF_SIGN": "an address",
+    "pipeline.stages.normalize.scrub.addresses.network_addresses:_NUMBERED": "the characters before an address, of its line",
+    "pipeline.stages.normalize.scrub.credentials.login_calls:_LITERAL": "at the places of calls, with bounds",
+    "pipeline.stages.normalize.scrub.credentials.password_values:_CALL": "a value, as a whole",
+    "pipeline.stages.normalize.scrub.credentials.passwords:_judge": "what stands between a name and its value",
+    "pipeline.stages.normalize.scrub.credentials.passwords:_DECLARED": "what stands before a name",
+    "pipeline.stages.normalize.scrub.credentials.service_credentials:_BEFORE": "what stands before a name",
+}
+"""Expressions that never see a long text, and why."""
+MADE_OF_VALUES = {
+    "pipeline.stages.enrich.compiler.definition_scrubber:scrub_definition": "escaped names and folders",
+    "pipeline.stages.enrich.compiler.local_paths:count_local": "escaped names",
+    "pipeline.stages.normalize.scrub.vendor_tokens:_expressions": "shapes of a table, tried at one place each",
+    "pipeline.stages.tokenize.encode:__init__": "the pattern of a vocabulary, which is the project's own",
+}
+"""Functions that make an expression of `re` of what they are given, and of what."""
+
+
+def cost(expression: Expression, text: str) -> float:
+    """Return the seconds of processor that the slowest way of trying a text takes."""
+    seconds = []
+    for run in expression.runs():
+        start = process_time()
+        run(text)
+        seconds.append(process_time() - start)
+    return max(seconds)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("expression", expressions(), ids=lambda each: each.where)
+def test_time_grows_with_the_text_alone(expression: Expression) -> None:
+    if expression.where in BOUNDED:
+        return
+    try:
+        pairs = zip(
+            pumping_strings(expression.text, expression.flags, SHORT),
+            pumping_strings(expression.text, expression.flags, LONG),
+            strict=True,
+        )
+        for short, long in pairs:
+            if cost(expression, short) > _NOTICEABLE / 8 and (seconds := cost(expression, long)) > _NOTICEABLE:
+                assert seconds < _MAX_GROWTH * min(cost(expression, short) for _ in range(3)), long[:60]
+    except re.error:
+        assert "re2" in type(expression.pattern).__module__, "an expression of `re` can be parsed"
+
+
+def test_an_expression_that_goes_back_is_seen() -> None:
+    found = Expression("here", re.compile(r"a*b"), frozenset({"search"}))
+    texts = zip(pumping_strings("a*b", 0, SHORT), pumping_strings("a*b", 0, LONG), strict=True)
+
+    assert max(cost(found, long) / cost(found, short) for short, long in texts) > _MAX_GROWTH
+
+
+def test_bounded_expressions_are_there() -> None:
+    assert BOUNDED.keys() <= {each.where for each in expressions()}
+
+
+def test_what_makes_an_expression_of_values_is_known() -> None:
+    assert made_of_values() == MADE_OF_VALUES.keys()
