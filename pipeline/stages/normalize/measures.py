@@ -21,7 +21,7 @@ from pipeline.stages.normalize.duplicates.duplicates import SIGNATURES, Reason
 from pipeline.stages.normalize.gitleaks import WaivedFinding, find_in_rows
 from pipeline.stages.normalize.license.policy import LicenseClass, Policy, classify_expression, load_policy
 from pipeline.stages.normalize.params import RulesIdentity, RulesParams
-from pipeline.stages.normalize.restrictions import restrictions_in_rows
+from pipeline.stages.normalize.restrictions import restrictions_left
 from pipeline.stages.normalize.scrub.scrub import Scrubber
 
 _PLACEHOLDER = "<redacted-"
@@ -45,7 +45,7 @@ def measure_cleaned(job: PartJob, output: PartOutput) -> StageReport:
         "num_contaminated": reasons.get("contaminated", 0),
         "num_contaminated_left": sum(solutions.holds(document.text) for document in documents),
         "num_lossy_decodings": _count_lossy(documents, job),
-        "num_restrictions_left": sum(1 for _ in restrictions_in_rows(output.tables[DOCUMENTS])),
+        "num_restrictions_left": _count_restrictions(output.tables[DOCUMENTS], job),
         "num_redactions": sum(document.num_redactions for document in documents),
         "num_undecodable": reasons.get("undecodable", 0),
         "num_unlicensed_kept": sum(not is_licensed(document, policy) for document in documents),
@@ -127,6 +127,11 @@ def holds_the_characters(document: Document, content: bytes) -> bool:
     return len(lines) == len(stored) and all(
         line == other or _PLACEHOLDER in other for line, other in zip(lines, stored, strict=True)
     )
+
+
+def _count_restrictions(documents: pa.Table, job: PartJob) -> int:
+    files = job.inputs["files"].table(FILES, ["path", "content"])
+    return sum(1 for _ in restrictions_left(documents, files))
 
 
 def _count_lossy(documents: Sequence[Document], job: PartJob) -> int:

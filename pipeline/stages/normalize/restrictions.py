@@ -7,11 +7,12 @@ but the characters of the whole document. A license that a person has concluded 
 
 import tomllib
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import accumulate
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import re2
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 RESTRICTIONS_FILE = "restrictions.toml"
 _MAX_MEMORY = 64 << 20
 """Bytes of the automaton of one expression. Beyond it the search is slower, and linear all the same."""
+_DECIDED, _INHERITED = "decision", frozenset({"license_text", "package"})
+_LICENSE_NAME = re2.compile(
+    r"(?i)(?:licen[cs]es?|copying|unlicen[cs]e|notice|copyright)(?:[-_. ](?:[^.]*|.*\.(?:txt|md|rst)))?"
+)
 _SIGNS = " \t\r\f\v*/#;|!%\"'`\\<>{}_=-"
 """Signs that comments begin and end their lines with."""
 
@@ -66,12 +71,45 @@ def find_restrictions(text: str, expression: str) -> list[Restriction]:
     return sorted(found, key=lambda each: (each.line, each.name))
 
 
-def restrictions_in_rows(documents: "pa.Table") -> Iterator[tuple[str, Restriction]]:
-    """Yield path and finding of the documents whose words their license does not explain, but for those that a person decided."""
+def restrictions_left(documents: "pa.Table", files: "pa.Table") -> Iterator[tuple[str, Restriction]]:
+    """Yield the restrictions that no license explains, each with the path where its words are.
+
+    The words are of a document itself; or of all license texts in the nearest folder above it that has any, where the document
+    states no license of its own. `files` are those that the documents were made of. What a person decided explains everything.
+    """
+    texts = _license_texts(files)
     columns = (documents[name].to_pylist() for name in ("path", "license", "license_evidence"))
+    inherited: set[tuple[str, str]] = set()
     for path, expression, evidence, text in zip(*columns, documents["text"], strict=True):
-        if evidence != "decision":
-            yield from ((path, found) for found in find_restrictions(text.as_py(), expression))
+        if evidence == _DECIDED:
+            continue
+        yield from ((path, found) for found in find_restrictions(text.as_py(), expression))
+        folder = _folder_with_text(path, texts) if evidence in _INHERITED else None
+        if folder is not None:
+            inherited.add((folder, expression))
+    for folder, expression in sorted(inherited):
+        found = [(path, find_restrictions(text, expression)) for path, text in texts[folder]]
+        if all(restrictions for _, restrictions in found):
+            yield from ((path, restrictions[0]) for path, restrictions in found)
+
+
+def _license_texts(files: "pa.Table") -> dict[str, list[tuple[str, str]]]:
+    """Return paths and contents of the license texts in each folder, in the order of paths."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for path, content in sorted(zip(files["path"].to_pylist(), files["content"], strict=True), key=itemgetter(0)):
+        folder, _, name = path.rpartition("/")
+        if _LICENSE_NAME.fullmatch(name):
+            found.setdefault(folder, []).append((path, content.as_py().decode("utf-8", "replace")))
+    return found
+
+
+def _folder_with_text(path: str, texts: Mapping[str, object]) -> str | None:
+    folder = path
+    while folder:
+        folder = folder.rpartition("/")[0]
+        if folder in texts:
+            return folder
+    return None
 
 
 @cache

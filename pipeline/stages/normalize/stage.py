@@ -15,7 +15,7 @@ from typing import Any
 from pipeline.contracts.part import DUPLICATES_PART, MadePart, Part, StageContext, StageOutput
 from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core.records import Split
-from pipeline.core.table_names import DOCUMENTS, DROPPED
+from pipeline.core.table_names import DOCUMENTS, DROPPED, FILES
 from pipeline.stages.normalize.bands import drops_outside, languages_outside
 from pipeline.stages.normalize.contamination.evaluation_items import EVALUATION_ITEMS, all_items, items_digest
 from pipeline.stages.normalize.license.extents import texts_digest
@@ -92,9 +92,10 @@ def _known_secrets(context: StageContext[NormalizeParams], rules: Sequence[MadeP
 def _restrictions(context: StageContext[NormalizeParams], rules: Sequence[MadePart]) -> Iterator[str]:
     """Yield a sentence for each source with words that the licenses of its documents do not explain, with some places."""
     for part in (part for part in rules if part.report.measures["num_restrictions_left"]):
-        from pipeline.stages.normalize.restrictions import restrictions_in_rows
+        from pipeline.stages.normalize.restrictions import restrictions_left
 
-        found = restrictions_in_rows(context.read(part.object_id).table(DOCUMENTS))
+        files = context.read(context.inputs[part.name]).table(FILES, ["path", "content"])
+        found = restrictions_left(context.read(part.object_id).table(DOCUMENTS), files)
         places = _some([f"{path}:{each.line} ({each.name})" for path, each in found])
         yield (
             f"Source {part.name}: documents say what their license does not: {places}; leave such a file out by `exclude` in its "

@@ -10,6 +10,7 @@ import pytest
 
 from pipeline.core.errors import BlockedError
 from pipeline.stages.normalize.license.policy import policy_bytes
+from pipeline.stages.normalize.license.texts import recognize
 from pipeline.stages.normalize.restrictions import find_restrictions, load_restrictions
 from tests.pipeline.stages.normalize.conftest import Normalize
 from tests.pipeline.stages.normalize.test_clean_source import code
@@ -85,3 +86,28 @@ def test_what_the_license_rule_overlooks_blocks_with_its_place(
     assert [verdict.gate for verdict in result.verdicts if not verdict.passed] == ["no_restriction_is_left"]
     with pytest.raises(BlockedError, match=r"say what their license does not: a\.cpp:13 \(confidential\); leave"):
         result.refuse_blocked("made")
+
+
+GPL = SPDX["licenses"]["GPL-3.0-only"]["metadata"]["licenseText"]
+MIT = SPDX["licenses"]["MIT"]["metadata"]["licenseText"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "failed"),
+    [
+        ({"COPYING": GPL}, ["no_restriction_is_left"]),
+        ({"LICENSE": MIT, "src/COPYING.txt": GPL}, ["no_restriction_is_left"]),
+        ({"LICENSE": GPL, "src/LICENSE": MIT}, []),
+        ({"LICENSE.GPL": GPL, "LICENSE.MIT": MIT}, []),
+    ],
+    ids=["above", "nearest", "farther", "one of two"],
+)
+def test_documents_inherit_what_the_texts_above_them_say(
+    normalize: Normalize, monkeypatch: pytest.MonkeyPatch, texts: dict[str, str], failed: list[str]
+) -> None:
+    recognized = recognize(MIT)
+    monkeypatch.setattr("pipeline.stages.normalize.license.evidence.recognize", lambda text: recognized)
+    monkeypatch.setattr("pipeline.stages.normalize.license.evidence.find_title", lambda text: None)
+    result = normalize({"one": {"src/a.c": code("a"), "src/b.c": code("b"), **texts}}).result
+
+    assert [verdict.gate for verdict in result.verdicts if not verdict.passed] == failed
