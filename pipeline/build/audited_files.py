@@ -18,7 +18,7 @@ DOCUMENT_NAME = ("source", "path", "text_sha256", "document_id")
 """The columns of a document from the first three of which the last is made."""
 IRREGULAR = frozenset({"link", "special", "submodule"})
 """Reasons of drops of what is no regular file."""
-COPIES = frozenset({"exact_duplicate", "near_duplicate"})
+COPIES = frozenset({"exact_duplicate", "near_duplicate", "contained", "container"})
 """Reasons of drops in favor of a document that is kept."""
 _MAX_UNITS = 8
 """Bytes that one byte of a decoded text had at most: a line end of two characters in UTF-32."""

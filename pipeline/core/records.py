@@ -194,7 +194,11 @@ class Document:
 @stored("DuplicateRecord")
 @dataclass(frozen=True, slots=True)
 class DuplicateRecord:
-    """A document dropped as a copy of its keeper. `jaccard` is exact, over shingles of five tokens; 1.0 for equal texts."""
+    """A document dropped as a copy of its keeper. `jaccard` is exact, over shingles of five tokens; 1.0 for equal texts.
+
+    For a `contained` document it is the share of its own shingles that its keeper has; for a `container` the share that all its
+    `num_keepers` keepers have, of which the one with most of them is named.
+    """
 
     document_id: OwnText
     source: OwnText
@@ -206,6 +210,7 @@ class DuplicateRecord:
     jaccard: float
     reason: OwnText
     cluster_id: OwnText
+    num_keepers: int
 
 
 @stored("KeptDocument")

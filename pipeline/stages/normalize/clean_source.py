@@ -26,6 +26,7 @@ from pipeline.stages.normalize.contamination.evaluation_items import EVALUATION_
 from pipeline.stages.normalize.decided_files import QUARANTINED, UNSCRUBBABLE, FileDecisions, SourceDecisions
 from pipeline.stages.normalize.decode import Decoded, decode
 from pipeline.stages.normalize.drop import Drop
+from pipeline.stages.normalize.duplicates.contained_pairs import sampled_shingles
 from pipeline.stages.normalize.duplicates.copyleft import COPYLEFT, CopyleftRecord
 from pipeline.stages.normalize.duplicates.duplicates import SIGNATURES, SignatureRecord
 from pipeline.stages.normalize.duplicates.shingles import (
@@ -245,8 +246,10 @@ class SourceCleaner:
         )
         self.documents.append(document)
         compared = (document.document_id, file.source, file.path, document.split, document.num_bytes, digest)
-        sizes, signed = (len(code), len(shingles)), () if values is None else tuple(values.tolist())
-        self.signatures.append(SignatureRecord(*compared, decision.is_inherited, *sizes, signed))
+        lists = () if values is None else (values, sampled_shingles(shingles))
+        signed = tuple(tuple(each.tolist()) for each in lists) or ((), ())
+        sizes = (len(code), len(shingles))
+        self.signatures.append(SignatureRecord(*compared, decision.is_inherited, *sizes, *signed))
 
     def _sign(self, code: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint32] | None]:
         """Return the shingles of a text's tokens, and the signature if there are enough tokens for one."""

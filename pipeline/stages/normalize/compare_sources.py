@@ -12,8 +12,15 @@ from pipeline.contracts.part import PartJob, PartOutput, Tables
 from pipeline.core.records import DuplicateRecord, KeptDocument
 from pipeline.core.schema import table_of_records
 from pipeline.core.table_names import DOCUMENTS, DUPLICATES, KEPT
+from pipeline.stages.normalize.duplicates.contained_pairs import Samples
+from pipeline.stages.normalize.duplicates.containment import find_contained, follow_keepers
 from pipeline.stages.normalize.duplicates.copyleft import COPYLEFT, find_copyleft_copies, read_copyleft
-from pipeline.stages.normalize.duplicates.duplicates import SIGNATURES, ComparedDocument, find_duplicates
+from pipeline.stages.normalize.duplicates.duplicates import (
+    SIGNATURES,
+    ComparedDocument,
+    find_duplicates,
+    rank_documents,
+)
 from pipeline.stages.normalize.duplicates.shingles import NUM_PERMUTATIONS, shingle_hashes
 from pipeline.stages.normalize.params import DuplicateParams
 
@@ -26,14 +33,19 @@ def compare_sources(job: PartJob) -> PartOutput:
     Copies of copyleft texts are dropped first, so that none of them displaces another document.
     """
     assert isinstance(job.params, DuplicateParams)
-    entries, signatures = _read_documents(job.inputs)
+    entries, signatures, samples = _read_documents(job.inputs)
     texts = _Texts(job.inputs, entries)
     copyleft = read_copyleft(job.inputs, COPYLEFT)
     held = find_copyleft_copies(entries, signatures, copyleft, texts.shingles, job.params)
     held_ids = {record.document_id for record in held}
     free = [entry for entry in entries if entry.document_id not in held_ids]
     roots, upstreams = job.identity["vendored_roots"], job.identity["upstreams"]
-    lost = held + find_duplicates(free, signatures, texts.shingles, job.params, roots, texts.expect, upstreams)
+    copies = find_duplicates(free, signatures, texts.shingles, job.params, roots, texts.expect, upstreams)
+    copy_ids = {record.document_id for record in copies}
+    ranked = [entry for entry in rank_documents(free, roots, upstreams) if entry.document_id not in copy_ids]
+    contained = find_contained(ranked, samples, texts.shingles, job.params, texts.expect)
+    texts.expect_all()
+    lost = [*held, *follow_keepers(copies, contained, texts.shingles), *(each.record for each in contained.values())]
     lost_ids = {record.document_id for record in lost}
     kept = [entry for entry in entries if entry.document_id not in lost_ids]
     rows = sorted((KeptDocument(entry.document_id, entry.source) for entry in kept), key=lambda row: row.document_id)
@@ -58,11 +70,14 @@ class _Texts:
         self.shingles = lru_cache(maxsize=2_000)(self._shingles)
 
     def expect(self, document_ids: Collection[str]) -> None:
-        """Keep the texts of these documents only. Texts that were read before are copied out of their tables."""
+        """Keep the texts of these documents only. Texts that were read before are forgotten, and read again when needed."""
         self._expected = document_ids
-        for source, found in self._tables.items():
-            kept = {name: text.as_py() for name, text in found.items() if name in document_ids}
-            self._tables[source] = {name: pa.scalar(text, pa.large_string()) for name, text in kept.items()}
+        self._tables.clear()
+
+    def expect_all(self) -> None:
+        """Keep the texts of every document whose source is asked for."""
+        self._expected = None
+        self._tables.clear()
 
     def _shingles(self, document_id: str) -> NDArray[np.uint64]:
         entry = self._entries[document_id]
@@ -80,18 +95,22 @@ class _Texts:
         return dict(zip(table["document_id"].to_pylist(), table["text"], strict=True))
 
 
-def _read_documents(inputs: Mapping[str, Tables]) -> tuple[list[ComparedDocument], NDArray[np.uint32]]:
-    """Return the documents of all sources, and the signatures of those that have one, as one array."""
+def _read_documents(inputs: Mapping[str, Tables]) -> tuple[list[ComparedDocument], NDArray[np.uint32], Samples]:
+    """Return the documents of all sources, and the signatures and samples of those that have one, each as one array."""
     entries: list[ComparedDocument] = []
     stacked = [np.empty((0, NUM_PERMUTATIONS), np.uint32)]
+    sampled, num_sampled = [np.empty(0, np.uint32)], [np.zeros(1, np.int64)]
     num_rows = 0
     for source in sorted(inputs):
-        table = inputs[source].table(SIGNATURES, [*_ENTRY_COLUMNS, "signature"])
+        table = inputs[source].table(SIGNATURES, [*_ENTRY_COLUMNS, "signature", "sample"])
         lists = table["signature"].combine_chunks()
         lengths = np.diff(lists.offsets.to_numpy()) if len(lists) else np.empty(0, np.int64)
         stacked.append(lists.flatten().to_numpy().reshape(-1, NUM_PERMUTATIONS))
+        samples = table["sample"].combine_chunks()
+        sampled.append(samples.flatten().to_numpy())
+        num_sampled.append(samples.value_lengths().to_numpy()[lengths > 0].astype(np.int64))
         rows = zip(*(table[name].to_pylist() for name in _ENTRY_COLUMNS), strict=True)
         for row, length in zip(rows, lengths.tolist(), strict=True):
             entries.append(ComparedDocument(*(*row, num_rows if length else None)))
             num_rows += bool(length)
-    return entries, np.concatenate(stacked)
+    return entries, np.concatenate(stacked), Samples(np.concatenate(sampled), np.cumsum(np.concatenate(num_sampled)))

@@ -91,6 +91,10 @@ class ScrubParams(Params):
     """Keep e-mail and network addresses in the license header: attribution is a condition of most licenses."""
 
 
+LIKE_SIZES = 1.5
+"""Ratio of sizes below which two documents are siblings rather than a part and its container."""
+
+
 class DuplicateParams(Params):
     """Limits from which texts are duplicates. Jaccard similarities are exact, over sets of five-token shingles.
 
@@ -102,6 +106,10 @@ class DuplicateParams(Params):
     """Similarity from which a file of one source is a copy of one of another source."""
     min_jaccard_inside_source: float = Field(default=0.9, gt=0, le=1)
     """The same inside one source, where less similar files are siblings by design."""
+    min_containment: float = Field(default=0.8, gt=0.5, le=1)
+    """Share of a document's shingles from which it is contained in another, or covered by others."""
+    max_num_sharing: int = Field(default=100, ge=2, le=10_000)
+    """Shingles of more documents are boilerplate: no evidence that one contains another."""
     min_num_tokens: int = Field(default=30, ge=5, le=100_000)
     """Texts with fewer tokens are only compared for equality."""
     permutation_seed: int = Field(default=1, ge=0, le=2**32 - 1)
@@ -110,6 +118,14 @@ class DuplicateParams(Params):
     def min_jaccard(self, is_inside_source: bool) -> float:
         """Return the similarity from which two files are copies, of one source or of two."""
         return self.min_jaccard_inside_source if is_inside_source else self.min_jaccard_between_sources
+
+    def containment_limit(self, is_inside_source: bool, ratio: float) -> float:
+        """Return the share from which a document is contained in one of `ratio` times its size.
+
+        Between documents of like sizes it is what the limit of their Jaccard similarity means: siblings stay siblings.
+        """
+        jaccard = self.min_jaccard(is_inside_source)
+        return max(self.min_containment, 2 * jaccard / (1 + jaccard)) if ratio < LIKE_SIZES else self.min_containment
 
 
 class DecontaminationRules(Params):
@@ -179,6 +195,10 @@ class DropBands(Params):
     """Copies of similar texts."""
     copyleft_copy: float = Field(default=0.5, ge=0, le=1)
     """Copies of texts that another file puts under copyleft."""
+    contained: float = Field(default=0.5, ge=0, le=1)
+    """Texts that a larger one contains."""
+    container: float = Field(default=0.5, ge=0, le=1)
+    """Texts that several others make up."""
 
 
 class NormalizeParams(Params):

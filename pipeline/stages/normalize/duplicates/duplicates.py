@@ -37,6 +37,8 @@ class Reason(StrEnum):
     EXACT_DUPLICATE = "exact_duplicate"
     NEAR_DUPLICATE = "near_duplicate"
     COPYLEFT_COPY = "copyleft_copy"
+    CONTAINED = "contained"
+    CONTAINER = "container"
 
 
 SIGNATURES = "signatures.parquet"
@@ -45,7 +47,7 @@ SIGNATURES = "signatures.parquet"
 @stored("SignatureRecord")
 @dataclass(frozen=True, slots=True)
 class SignatureRecord:
-    """The fields of a document that duplicates are found by. `signature` is empty for texts with too few tokens."""
+    """The fields of a document that duplicates are found by. `signature` and `sample` are empty for texts with too few tokens."""
 
     document_id: OwnText
     source: OwnText
@@ -57,6 +59,7 @@ class SignatureRecord:
     num_tokens: UInt32
     num_shingles: UInt32
     signature: tuple[UInt32, ...]
+    sample: tuple[UInt32, ...]
 
 
 @dataclass(frozen=True)
@@ -97,11 +100,9 @@ def find_duplicates(
 ) -> list[DuplicateRecord]:
     """Return the documents to drop, sorted by source and path. `signatures` has shape (rows, 256).
 
-    Preferred are training documents over held-out ones, then the pin named upstream for that file (see `Upstreams`), then
-    files below no vendored root, then the smallest (source, path).
+    The preferred of several copies is kept: see `rank_documents`.
     """
-    claims, roots = Upstreams(upstreams, entries), frozenset(vendored)
-    ranked = sorted(entries, key=lambda entry: _preference(entry, claims, roots))
+    ranked = rank_documents(entries, vendored, upstreams)
     losses = _lose_equal_texts(ranked)
     candidates = _Candidates(ranked, signatures, losses, announce)
     for keeper, loser, similarity in _similar(candidates, shingles_of, params, losses):
@@ -112,6 +113,19 @@ def find_duplicates(
         place = (kept.document_id, kept.source, kept.path)
         found.append(duplicate_record(ranked[loser], place, loss.jaccard, loss.reason))
     return sorted(found, key=lambda record: (record.source, record.path))
+
+
+def rank_documents(
+    entries: Iterable[ComparedDocument], vendored: Collection[str], upstreams: Mapping[str, Mapping[str, str]]
+) -> list[ComparedDocument]:
+    """Return documents in the order of preference.
+
+    Preferred are training documents over held-out ones, then the pin named upstream for that file (see `Upstreams`), then
+    files below no vendored root, then the smallest (source, path).
+    """
+    listed = list(entries)
+    claims, roots = Upstreams(upstreams, listed), frozenset(vendored)
+    return sorted(listed, key=lambda entry: _preference(entry, claims, roots))
 
 
 class UpstreamClaim(IntEnum):
@@ -148,11 +162,11 @@ class Upstreams:
 
 
 def duplicate_record(
-    loser: ComparedDocument, keeper: tuple[str, str, str], similarity: float, reason: Reason
+    loser: ComparedDocument, keeper: tuple[str, str, str], similarity: float, reason: Reason, num_keepers: int = 1
 ) -> DuplicateRecord:
     """Return the record of a dropped document: `keeper` is the id, source and path of the text that it is a copy of."""
     lost = (loser.document_id, loser.source, loser.path, loser.num_bytes)
-    return DuplicateRecord(*lost, *keeper, similarity, reason, keeper[0])
+    return DuplicateRecord(*lost, *keeper, similarity, reason, keeper[0], num_keepers)
 
 
 def _preference(

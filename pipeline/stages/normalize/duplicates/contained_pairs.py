@@ -1,0 +1,163 @@
+"""Contained pairs: a document whose shingles are nearly all in a larger one, found by sampled shingles and decided by all.
+
+A quarter of all hashes is sampled, the same quarter in every document, so that a shingle that two documents share is in both
+samples or in neither. The first 64 samples of a document are its probes. A document that holds most probes of a smaller one is
+compared with it exactly. Shingles of more documents than `max_num_sharing` are boilerplate: they are no probes.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.stages.normalize.duplicates.duplicates import Announce, ComparedDocument, ShinglesOf
+from pipeline.stages.normalize.params import DuplicateParams
+
+NUM_PROBES = 64
+MIN_NUM_PROBES = 4
+"""A document with fewer shingles of its own among its samples is in no pair: nothing shows that what it shares is a copy."""
+_SAMPLED_BITS = np.uint64(2)
+_DROPPED_BITS = np.uint64(30)
+_MAX_NUM_MEETINGS = 4_000_000
+
+
+def sampled_shingles(shingles: NDArray[np.uint64]) -> NDArray[np.uint32]:
+    """Return the sample of a sorted set of shingles, ascending: of each whose hash begins with two zeros the next 32 bits."""
+    num_sampled = np.searchsorted(shingles, np.uint64(1) << (np.uint64(64) - _SAMPLED_BITS))
+    values: NDArray[np.uint32] = (shingles[:num_sampled] >> _DROPPED_BITS).astype(np.uint32)
+    return values[np.concatenate(([True], values[1:] != values[:-1]))] if len(values) else values
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The sampled shingles of documents, one after the other: those of row r are `values[starts[r] : starts[r + 1]]`."""
+
+    values: NDArray[np.uint32]
+    starts: NDArray[np.int64]
+
+    def of_rows(self, rows: NDArray[np.int64]) -> "Samples":
+        """Return those of some rows, in their order."""
+        lengths = np.diff(self.starts)[rows]
+        starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        places = np.arange(starts[-1]) - np.repeat(starts[:-1] - self.starts[rows], lengths)
+        return Samples(self.values[places], starts)
+
+
+@dataclass(frozen=True)
+class ContainedPair:
+    """Two ranks, and the share of the part's shingles that the container has."""
+
+    part: int
+    container: int
+    containment: float
+
+
+def find_contained_pairs(
+    ranked: Sequence[ComparedDocument],
+    samples: Samples,
+    shingles_of: ShinglesOf,
+    params: DuplicateParams,
+    announce: Announce,
+) -> list[ContainedPair]:
+    """Return the pairs of documents of which one is contained in the other, sorted. Of equal sizes the preferred contains."""
+    compared = [rank for rank, entry in enumerate(ranked) if entry.row is not None]
+    # Ascending, so that a later place is that of a possible container.
+    compared.sort(key=lambda rank: (ranked[rank].num_shingles, -rank))
+    rows = np.array([ranked[rank].row for rank in compared], np.int64)
+    met = [(compared[part], compared[container]) for part, container in _candidates(samples.of_rows(rows), params)]
+    announce({ranked[rank].document_id for pair in met for rank in pair})
+    found = []
+    for part, container in sorted(met, key=lambda pair: (pair[1], pair[0])):
+        smaller, larger = (shingles_of(ranked[rank].document_id) for rank in (part, container))
+        share = len(shared_places(smaller, larger)) / len(smaller)
+        if share >= _limit(ranked[part], ranked[container], params):
+            found.append(ContainedPair(part, container, share))
+    return sorted(found, key=lambda pair: (pair.part, pair.container))
+
+
+def covered_share(shingles: NDArray[np.uint64], others: Sequence[NDArray[np.uint64]]) -> float:
+    """Return the share of a set of shingles that the union of other sets has; 0 of an empty set."""
+    is_covered = np.zeros(len(shingles), np.bool_)
+    for other in others:
+        is_covered[shared_places(other, shingles)] = True
+    return int(np.count_nonzero(is_covered)) / len(shingles) if len(shingles) else 0.0
+
+
+def shared_places(part: NDArray[np.uint64], whole: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return where in a sorted set the members of another are that it has. This takes the time of the part, not of the whole."""
+    if len(whole) < len(part):
+        return np.flatnonzero(np.isin(whole, part, assume_unique=True))
+    places = np.searchsorted(whole, part) if len(whole) else np.empty(0, np.int64)
+    places = np.minimum(places, len(whole) - 1)
+    return places[whole[places] == part[: len(places)]]
+
+
+def _limit(part: ComparedDocument, container: ComparedDocument, params: DuplicateParams) -> float:
+    ratio = container.num_shingles / part.num_shingles
+    return params.containment_limit(part.source == container.source, ratio)
+
+
+def _candidates(samples: Samples, params: DuplicateParams) -> Iterator[tuple[int, int]]:
+    """Yield pairs of rows, the smaller document first, of which the larger holds most probes of the smaller."""
+    num_rows = len(samples.starts) - 1
+    lengths = np.diff(samples.starts)
+    owners = np.repeat(np.arange(num_rows), lengths)
+    order = np.argsort(samples.values, kind="stable")
+    ordered = samples.values[order]
+    holders = owners[order]
+    first = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1]))) if len(ordered) else order[:0]
+    num_holding = np.diff(np.append(first, len(ordered)))
+    group_of = np.empty(len(order), np.int64)
+    group_of[order] = np.repeat(np.arange(len(first)), num_holding)
+    is_own = num_holding[group_of] <= params.max_num_sharing
+    probes = _probes(owners, is_own, num_rows)
+    num_probes = np.bincount(owners[probes], minlength=num_rows)
+    wanted = _least_shared(
+        params.min_containment, num_probes, np.bincount(owners[is_own], minlength=num_rows) / np.maximum(lengths, 1)
+    )
+    probes = probes[num_probes[owners[probes]] >= MIN_NUM_PROBES]
+    # Of what no other document has there is nothing to meet.
+    probes = probes[num_holding[group_of[probes]] > 1]
+    for chunk in _chunks(owners[probes], num_holding[group_of[probes]]):
+        groups = group_of[probes[chunk]]
+        sizes = num_holding[groups]
+        ends = np.cumsum(sizes)
+        places = np.arange(ends[-1]) + np.repeat(first[groups] - (ends - sizes), sizes)
+        parts, containers = np.repeat(owners[probes[chunk]], sizes), holders[places]
+        is_later = containers > parts
+        pairs, counts = np.unique(parts[is_later] * num_rows + containers[is_later], return_counts=True)
+        for pair in pairs[counts >= wanted[pairs // num_rows]].tolist():
+            yield divmod(pair, num_rows)
+
+
+def _probes(owners: NDArray[np.int64], is_own: NDArray[np.bool_], num_rows: int) -> NDArray[np.int64]:
+    """Return the places of the first samples of each row that are not boilerplate."""
+    places = np.flatnonzero(is_own)
+    starts = np.searchsorted(owners[places], np.arange(num_rows))
+    numbers = np.arange(len(places)) - starts[owners[places]]
+    return places[numbers < NUM_PROBES]
+
+
+def _least_shared(
+    min_containment: float, num_probes: NDArray[np.int64], shares: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return how many probes a container shares at least: 2.5 standard deviations of a sample at 0.8 below the limit.
+
+    `shares` says how much of a document is its own: the less, the less chance is allowed for, as the exact share judges less of it.
+    """
+    wanted: NDArray[np.float64] = np.maximum(min_containment * num_probes - shares * np.sqrt(num_probes), 1)
+    return wanted
+
+
+def _chunks(owners: NDArray[np.int64], lengths: NDArray[np.int64]) -> Iterator[slice]:
+    """Yield slices of the probes that hold whole documents and about as many meetings as fit in memory at once."""
+    ends = np.cumsum(lengths)
+    start = 0
+    while start < len(owners):
+        done = int(ends[start - 1]) if start else 0
+        last = int(np.searchsorted(ends, done + _MAX_NUM_MEETINGS))
+        owner = owners[min(last, len(owners) - 1)]
+        stop = int(np.searchsorted(owners, owner, side="right"))
+        yield slice(start, stop)
+        start = stop

@@ -1,0 +1,166 @@
+"""Containment: which of the documents that hold each other's text are dropped.
+
+A container of which the other kept documents say nearly all is dropped: each of its parts stays. Then a document that is contained
+in a kept one is dropped. Both go by the exact shares of shingles alone, whatever the sources and the splits: text is left in one
+split. Every keeper is kept: if parts of a dropped container go in favor of others, those must say nearly all of it, or it stays.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pipeline.core.records import DuplicateRecord
+from pipeline.stages.normalize.duplicates.contained_pairs import (
+    ContainedPair,
+    Samples,
+    covered_share,
+    find_contained_pairs,
+    shared_places,
+)
+from pipeline.stages.normalize.duplicates.duplicates import (
+    Announce,
+    ComparedDocument,
+    Reason,
+    ShinglesOf,
+    duplicate_record,
+)
+from pipeline.stages.normalize.params import DuplicateParams
+
+
+@dataclass(frozen=True)
+class ContainedDocument:
+    """The record of a document that is contained in another or covered by several, and the ids of all its keepers."""
+
+    record: DuplicateRecord
+    keeper_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Loss:
+    keepers: tuple[int, ...]
+    share: float
+    reason: Reason
+
+
+def find_contained(
+    ranked: Sequence[ComparedDocument],
+    samples: Samples,
+    shingles_of: ShinglesOf,
+    params: DuplicateParams,
+    announce: Announce = lambda ids: None,
+) -> dict[str, ContainedDocument]:
+    """Return the documents to drop by their ids. `ranked` are in the order of preference, without copies."""
+    pairs = find_contained_pairs(ranked, samples, shingles_of, params, announce)
+    losses = _Resolution(ranked, pairs, shingles_of, params).losses()
+    return {ranked[lost].document_id: _found(ranked, lost, loss) for lost, loss in sorted(losses.items())}
+
+
+def follow_keepers(
+    copies: Iterable[DuplicateRecord], contained: Mapping[str, ContainedDocument], shingles_of: ShinglesOf
+) -> list[DuplicateRecord]:
+    """Return the records of copies with keepers that are kept: the copy of a contained document is contained where that is.
+
+    Its share is its own.
+    """
+    found = []
+    for copy in copies:
+        keeper = contained.get(copy.keeper_id)
+        if keeper is None:
+            found.append(copy)
+            continue
+        share = keeper.record.jaccard
+        if copy.jaccard < 1:
+            share = covered_share(shingles_of(copy.document_id), [shingles_of(name) for name in keeper.keeper_ids])
+        lost = {name: getattr(copy, name) for name in ("document_id", "source", "path", "num_bytes")}
+        found.append(replace(keeper.record, **lost, jaccard=share))
+    return found
+
+
+class _Resolution:
+    """The choice between parts and containers."""
+
+    def __init__(
+        self,
+        ranked: Sequence[ComparedDocument],
+        pairs: Sequence[ContainedPair],
+        shingles_of: ShinglesOf,
+        params: DuplicateParams,
+    ) -> None:
+        self._ranked = ranked
+        self._shingles_of = shingles_of
+        self._min_containment = params.min_containment
+        self._parts: dict[int, list[ContainedPair]] = defaultdict(list)
+        self._containers: dict[int, list[ContainedPair]] = defaultdict(list)
+        for pair in pairs:
+            self._parts[pair.container].append(pair)
+            self._containers[pair.part].append(pair)
+
+    def losses(self) -> dict[int, _Loss]:
+        """Return the losses. A container that does not hold out against its last keepers stays, and all is chosen again."""
+        staying: set[int] = set()
+        while True:
+            dropped = self._drop_containers(staying)
+            contained = self._drop_contained(dropped.keys())
+            covers = {container: self._cover_by_kept(container, dropped, contained) for container in dropped}
+            failing = {container for container, cover in covers.items() if cover.share < self._min_containment}
+            if not failing:
+                return {**covers, **contained}
+            staying |= failing
+
+    def _drop_containers(self, staying: Collection[int]) -> dict[int, _Loss]:
+        """Return the containers that several parts cover, the smaller first, so that a part is no dropped container itself."""
+        dropped: dict[int, _Loss] = {}
+        for container in sorted(self._parts, key=self._place):
+            kept = [pair.part for pair in self._parts[container] if pair.part not in dropped]
+            if container in staying or len(kept) < 2:
+                continue
+            cover = self._cover(container, kept)
+            if cover.share >= self._min_containment and len(cover.keepers) > 1:
+                dropped[container] = cover
+        return dropped
+
+    def _drop_contained(self, dropped: Collection[int]) -> dict[int, _Loss]:
+        """Return the documents that a kept one contains, the larger first: what contains others is decided before them."""
+        lost: dict[int, _Loss] = {}
+        for part in sorted(self._containers, key=self._place, reverse=True):
+            if part in dropped:
+                continue
+            kept = [
+                pair for pair in self._containers[part] if pair.container not in dropped and pair.container not in lost
+            ]
+            if kept:
+                best = min(kept, key=lambda pair: (-pair.containment, pair.container))
+                lost[part] = _Loss((best.container,), best.containment, Reason.CONTAINED)
+        return lost
+
+    def _cover_by_kept(self, container: int, dropped: Collection[int], contained: Mapping[int, _Loss]) -> _Loss:
+        parts = {pair.part for pair in self._parts[container] if pair.part not in dropped}
+        kept = {part for part in parts if part not in contained}
+        return self._cover(container, kept | {contained[part].keepers[0] for part in parts - kept})
+
+    def _cover(self, container: int, others: Iterable[int]) -> _Loss:
+        """Return the share of a container that others have, and the needed ones of them, first those that say most of it."""
+        shingles = self._shingles(container)
+        found = [(shared_places(self._shingles(other), shingles), other) for other in others]
+        covered = np.zeros(len(shingles), np.bool_)
+        keepers = []
+        for places, other in sorted(found, key=lambda each: (-len(each[0]), each[1])):
+            if not covered[places].all():
+                keepers.append(other)
+                covered[places] = True
+        return _Loss(tuple(keepers), float(np.count_nonzero(covered)) / max(1, len(shingles)), Reason.CONTAINER)
+
+    def _shingles(self, rank: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+        return self._shingles_of(self._ranked[rank].document_id)
+
+    def _place(self, rank: int) -> tuple[int, int]:
+        return self._ranked[rank].num_shingles, -rank
+
+
+def _found(ranked: Sequence[ComparedDocument], lost: int, loss: _Loss) -> ContainedDocument:
+    loser, keeper = ranked[lost], ranked[loss.keepers[0]]
+    place = (keeper.document_id, keeper.source, keeper.path)
+    record = duplicate_record(loser, place, loss.share, loss.reason, len(loss.keepers))
+    return ContainedDocument(record, tuple(ranked[rank].document_id for rank in loss.keepers))
