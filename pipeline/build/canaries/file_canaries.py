@@ -103,7 +103,16 @@ def _is_caught(canary: Canary, fates: Mapping[str, tuple[str, CanaryRow]]) -> bo
 
 
 def _plant() -> list[Canary]:
-    return [*_secrets(), *_licenses(), *_encodings(), *_twins(), *_relabeled(), *_evaluation(), *_decided()]
+    return [
+        *_secrets(),
+        *_licenses(),
+        *_encodings(),
+        *_twins(),
+        *_amalgamations(),
+        *_relabeled(),
+        *_evaluation(),
+        *_decided(),
+    ]
 
 
 def _secrets() -> list[Canary]:
@@ -179,6 +188,18 @@ def _twins() -> list[Canary]:
         Canary("canary-twins", "far_copy.cpp", _statements("far", 38)),
         Canary("canary-originals", "same.cpp", _code("same")),
         Canary("canary-twins", "same_copy.cpp", _code("same"), ("exact_duplicate",)),
+    ]
+
+
+def _amalgamations() -> list[Canary]:
+    """Make files that one file joins, and one that a larger file contains. What is dropped is the joint file, and the contained."""
+    first, second, part, rest = (_statements(name) for name in ("first", "second", "part", "rest"))
+    return [
+        Canary("canary-originals", "first.cpp", first),
+        Canary("canary-originals", "second.cpp", second),
+        Canary("canary-twins", "joint.cpp", b"namespace joint {\n" + second + first + b"}\n", ("container",)),
+        Canary("canary-originals", "part.cpp", part, ("contained",)),
+        Canary("canary-twins", "whole.cpp", rest + part + _statements("more")),
     ]
 
 

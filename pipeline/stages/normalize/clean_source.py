@@ -34,6 +34,7 @@ from pipeline.stages.normalize.duplicates.shingles import (
     hashes_for_minhash,
     run_hashes,
     signature,
+    without_includes,
 )
 from pipeline.stages.normalize.filters import first_broken, score
 from pipeline.stages.normalize.gitleaks import WaivedFinding, find_known_secrets
@@ -246,9 +247,10 @@ class SourceCleaner:
         )
         self.documents.append(document)
         compared = (document.document_id, file.source, file.path, document.split, document.num_bytes, digest)
-        lists = () if values is None else (values, sampled_shingles(shingles))
+        body = run_hashes(without_includes(code), NUM_TOKENS_IN_SHINGLE)
+        lists = () if values is None else (values, sampled_shingles(body))
         signed = tuple(tuple(each.tolist()) for each in lists) or ((), ())
-        sizes = (len(code), len(shingles))
+        sizes = (len(code), len(shingles), len(body))
         self.signatures.append(SignatureRecord(*compared, decision.is_inherited, *sizes, *signed))
 
     def _sign(self, code: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint32] | None]:

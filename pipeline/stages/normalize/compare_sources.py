@@ -21,7 +21,7 @@ from pipeline.stages.normalize.duplicates.duplicates import (
     find_duplicates,
     rank_documents,
 )
-from pipeline.stages.normalize.duplicates.shingles import NUM_PERMUTATIONS, shingle_hashes
+from pipeline.stages.normalize.duplicates.shingles import NUM_PERMUTATIONS, body_shingle_hashes, shingle_hashes
 from pipeline.stages.normalize.params import DuplicateParams
 
 _ENTRY_COLUMNS = [name for name in ComparedDocument.__dataclass_fields__ if name != "row"]
@@ -43,9 +43,13 @@ def compare_sources(job: PartJob) -> PartOutput:
     copies = find_duplicates(free, signatures, texts.shingles, job.params, roots, texts.expect, upstreams)
     copy_ids = {record.document_id for record in copies}
     ranked = [entry for entry in rank_documents(free, roots, upstreams) if entry.document_id not in copy_ids]
-    contained = find_contained(ranked, samples, texts.shingles, job.params, texts.expect)
+    contained = find_contained(ranked, samples, texts.body_shingles, job.params, texts.expect)
     texts.expect_all()
-    lost = [*held, *follow_keepers(copies, contained, texts.shingles), *(each.record for each in contained.values())]
+    lost = [
+        *held,
+        *follow_keepers(copies, contained, texts.body_shingles),
+        *(each.record for each in contained.values()),
+    ]
     lost_ids = {record.document_id for record in lost}
     kept = [entry for entry in entries if entry.document_id not in lost_ids]
     rows = sorted((KeptDocument(entry.document_id, entry.source) for entry in kept), key=lambda row: row.document_id)
@@ -67,7 +71,8 @@ class _Texts:
         self._entries = {entry.document_id: entry for entry in entries}
         self._expected: Collection[str] | None = None
         self._tables: dict[str, dict[str, pa.Scalar]] = {}
-        self.shingles = lru_cache(maxsize=2_000)(self._shingles)
+        self.shingles = lru_cache(maxsize=2_000)(lambda name: shingle_hashes(*self._path_and_text(name)))
+        self.body_shingles = lru_cache(maxsize=2_000)(lambda name: body_shingle_hashes(*self._path_and_text(name)))
 
     def expect(self, document_ids: Collection[str]) -> None:
         """Keep the texts of these documents only. Texts that were read before are forgotten, and read again when needed."""
@@ -79,11 +84,11 @@ class _Texts:
         self._expected = None
         self._tables.clear()
 
-    def _shingles(self, document_id: str) -> NDArray[np.uint64]:
+    def _path_and_text(self, document_id: str) -> tuple[str, str]:
         entry = self._entries[document_id]
         if entry.source not in self._tables:
             self._tables[entry.source] = self._read(entry.source)
-        return shingle_hashes(entry.path, str(self._tables[entry.source][document_id].as_py()))
+        return entry.path, str(self._tables[entry.source][document_id].as_py())
 
     def _read(self, source: str) -> dict[str, pa.Scalar]:
         table = self._inputs[source].table(DOCUMENTS, ["document_id", "text"])
@@ -99,18 +104,20 @@ def _read_documents(inputs: Mapping[str, Tables]) -> tuple[list[ComparedDocument
     """Return the documents of all sources, and the signatures and samples of those that have one, each as one array."""
     entries: list[ComparedDocument] = []
     stacked = [np.empty((0, NUM_PERMUTATIONS), np.uint32)]
-    sampled, num_sampled = [np.empty(0, np.uint32)], [np.zeros(1, np.int64)]
+    sampled, num_sampled, sizes = [np.empty(0, np.uint32)], [np.zeros(1, np.int64)], [np.empty(0, np.int64)]
     num_rows = 0
     for source in sorted(inputs):
-        table = inputs[source].table(SIGNATURES, [*_ENTRY_COLUMNS, "signature", "sample"])
+        table = inputs[source].table(SIGNATURES, [*_ENTRY_COLUMNS, "signature", "num_body_shingles", "sample"])
         lists = table["signature"].combine_chunks()
         lengths = np.diff(lists.offsets.to_numpy()) if len(lists) else np.empty(0, np.int64)
         stacked.append(lists.flatten().to_numpy().reshape(-1, NUM_PERMUTATIONS))
         samples = table["sample"].combine_chunks()
         sampled.append(samples.flatten().to_numpy())
         num_sampled.append(samples.value_lengths().to_numpy()[lengths > 0].astype(np.int64))
+        sizes.append(table["num_body_shingles"].to_numpy()[lengths > 0].astype(np.int64))
         rows = zip(*(table[name].to_pylist() for name in _ENTRY_COLUMNS), strict=True)
         for row, length in zip(rows, lengths.tolist(), strict=True):
             entries.append(ComparedDocument(*(*row, num_rows if length else None)))
             num_rows += bool(length)
-    return entries, np.concatenate(stacked), Samples(np.concatenate(sampled), np.cumsum(np.concatenate(num_sampled)))
+    starts = np.cumsum(np.concatenate(num_sampled))
+    return entries, np.concatenate(stacked), Samples(np.concatenate(sampled), starts, np.concatenate(sizes))

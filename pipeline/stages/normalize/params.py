@@ -108,6 +108,8 @@ class DuplicateParams(Params):
     """The same inside one source, where less similar files are siblings by design."""
     min_containment: float = Field(default=0.8, gt=0.5, le=1)
     """Share of a document's shingles from which it is contained in another, or covered by others."""
+    min_num_contained: int = Field(default=50, ge=1, le=100_000)
+    """Texts with fewer shingles, include directives left out, are contained in none: they are declarations that many files make."""
     max_num_sharing: int = Field(default=100, ge=2, le=10_000)
     """Shingles of more documents are boilerplate: no evidence that one contains another."""
     min_num_tokens: int = Field(default=30, ge=5, le=100_000)

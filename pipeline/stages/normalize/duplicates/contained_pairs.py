@@ -1,5 +1,6 @@
 """Contained pairs: a document whose shingles are nearly all in a larger one, found by sampled shingles and decided by all.
 
+Shingles are those of a document's body, without include directives: unrelated files share these, and amalgamations drop them.
 A quarter of all hashes is sampled, the same quarter in every document, so that a shingle that two documents share is in both
 samples or in neither. The first 64 samples of a document are its probes. A document that holds most probes of a smaller one is
 compared with it exactly. Shingles of more documents than `max_num_sharing` are boilerplate: they are no probes.
@@ -31,26 +32,32 @@ def sampled_shingles(shingles: NDArray[np.uint64]) -> NDArray[np.uint32]:
 
 @dataclass(frozen=True)
 class Samples:
-    """The sampled shingles of documents, one after the other: those of row r are `values[starts[r] : starts[r + 1]]`."""
+    """The sampled shingles of documents, one after the other: those of row r are `values[starts[r] : starts[r + 1]]`.
+
+    `sizes` are the numbers of all shingles of each row's body.
+    """
 
     values: NDArray[np.uint32]
     starts: NDArray[np.int64]
+    sizes: NDArray[np.int64]
 
     def of_rows(self, rows: NDArray[np.int64]) -> "Samples":
         """Return those of some rows, in their order."""
         lengths = np.diff(self.starts)[rows]
         starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         places = np.arange(starts[-1]) - np.repeat(starts[:-1] - self.starts[rows], lengths)
-        return Samples(self.values[places], starts)
+        return Samples(self.values[places], starts, self.sizes[rows])
 
 
 @dataclass(frozen=True)
 class ContainedPair:
-    """Two ranks, and the share of the part's shingles that the container has."""
+    """Two ranks, the share of the part's shingles that the container has, and the numbers of shingles of both."""
 
     part: int
     container: int
     containment: float
+    part_size: int
+    container_size: int
 
 
 def find_contained_pairs(
@@ -61,9 +68,9 @@ def find_contained_pairs(
     announce: Announce,
 ) -> list[ContainedPair]:
     """Return the pairs of documents of which one is contained in the other, sorted. Of equal sizes the preferred contains."""
-    compared = [rank for rank, entry in enumerate(ranked) if entry.row is not None]
+    sizes = {rank: int(samples.sizes[entry.row]) for rank, entry in enumerate(ranked) if entry.row is not None}
     # Ascending, so that a later place is that of a possible container.
-    compared.sort(key=lambda rank: (ranked[rank].num_shingles, -rank))
+    compared = sorted(sizes, key=lambda rank: (sizes[rank], -rank))
     rows = np.array([ranked[rank].row for rank in compared], np.int64)
     met = [(compared[part], compared[container]) for part, container in _candidates(samples.of_rows(rows), params)]
     announce({ranked[rank].document_id for pair in met for rank in pair})
@@ -71,8 +78,9 @@ def find_contained_pairs(
     for part, container in sorted(met, key=lambda pair: (pair[1], pair[0])):
         smaller, larger = (shingles_of(ranked[rank].document_id) for rank in (part, container))
         share = len(shared_places(smaller, larger)) / len(smaller)
-        if share >= _limit(ranked[part], ranked[container], params):
-            found.append(ContainedPair(part, container, share))
+        is_inside = ranked[part].source == ranked[container].source
+        if share >= params.containment_limit(is_inside, sizes[container] / sizes[part]):
+            found.append(ContainedPair(part, container, share, sizes[part], sizes[container]))
     return sorted(found, key=lambda pair: (pair.part, pair.container))
 
 
@@ -88,14 +96,10 @@ def shared_places(part: NDArray[np.uint64], whole: NDArray[np.uint64]) -> NDArra
     """Return where in a sorted set the members of another are that it has. This takes the time of the part, not of the whole."""
     if len(whole) < len(part):
         return np.flatnonzero(np.isin(whole, part, assume_unique=True))
-    places = np.searchsorted(whole, part) if len(whole) else np.empty(0, np.int64)
+    places: NDArray[np.int64] = np.searchsorted(whole, part)
     places = np.minimum(places, len(whole) - 1)
-    return places[whole[places] == part[: len(places)]]
-
-
-def _limit(part: ComparedDocument, container: ComparedDocument, params: DuplicateParams) -> float:
-    ratio = container.num_shingles / part.num_shingles
-    return params.containment_limit(part.source == container.source, ratio)
+    is_shared: NDArray[np.bool_] = whole[places] == part
+    return places[is_shared]
 
 
 def _candidates(samples: Samples, params: DuplicateParams) -> Iterator[tuple[int, int]]:
@@ -116,7 +120,8 @@ def _candidates(samples: Samples, params: DuplicateParams) -> Iterator[tuple[int
     wanted = _least_shared(
         params.min_containment, num_probes, np.bincount(owners[is_own], minlength=num_rows) / np.maximum(lengths, 1)
     )
-    probes = probes[num_probes[owners[probes]] >= MIN_NUM_PROBES]
+    is_compared = (num_probes >= MIN_NUM_PROBES) & (samples.sizes >= params.min_num_contained)
+    probes = probes[is_compared[owners[probes]]]
     # Of what no other document has there is nothing to meet.
     probes = probes[num_holding[group_of[probes]] > 1]
     for chunk in _chunks(owners[probes], num_holding[group_of[probes]]):

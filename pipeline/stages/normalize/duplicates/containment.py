@@ -93,7 +93,9 @@ class _Resolution:
         self._min_containment = params.min_containment
         self._parts: dict[int, list[ContainedPair]] = defaultdict(list)
         self._containers: dict[int, list[ContainedPair]] = defaultdict(list)
+        self._sizes: dict[int, int] = {}
         for pair in pairs:
+            self._sizes |= {pair.part: pair.part_size, pair.container: pair.container_size}
             self._parts[pair.container].append(pair)
             self._containers[pair.part].append(pair)
 
@@ -156,7 +158,7 @@ class _Resolution:
         return self._shingles_of(self._ranked[rank].document_id)
 
     def _place(self, rank: int) -> tuple[int, int]:
-        return self._ranked[rank].num_shingles, -rank
+        return self._sizes[rank], -rank
 
 
 def _found(ranked: Sequence[ComparedDocument], lost: int, loss: _Loss) -> ContainedDocument:

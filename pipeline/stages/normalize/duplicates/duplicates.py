@@ -58,6 +58,7 @@ class SignatureRecord:
     is_inherited: bool
     num_tokens: UInt32
     num_shingles: UInt32
+    num_body_shingles: UInt32
     signature: tuple[UInt32, ...]
     sample: tuple[UInt32, ...]
 

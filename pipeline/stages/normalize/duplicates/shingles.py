@@ -14,11 +14,43 @@ from pipeline.lexing.lexer import lexer_of, loops
 
 NUM_PERMUTATIONS = 256
 NUM_TOKENS_IN_SHINGLE = 5
+_MAX_TOKENS_IN_INCLUDE = 64
 
 
 def shingle_hashes(path: str, text: str) -> NDArray[np.uint64]:
     """Return the set of a file's shingles as sorted distinct 64-bit hashes; empty for fewer than five tokens."""
     return run_hashes(lexer_of(path).token_hashes(text), NUM_TOKENS_IN_SHINGLE)
+
+
+def body_shingle_hashes(path: str, text: str) -> NDArray[np.uint64]:
+    """Return the set of the shingles of a file's tokens without include directives."""
+    return run_hashes(without_includes(lexer_of(path).token_hashes(text)), NUM_TOKENS_IN_SHINGLE)
+
+
+def without_includes(tokens: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the hashes of a text's tokens without those of include directives, which unrelated files share."""
+    sign, word, opening, closing = _include_hashes()
+    starts = np.flatnonzero((tokens[:-1] == sign) & (tokens[1:] == word))
+    if not len(starts):
+        return tokens
+    ends = np.minimum(starts + 3, len(tokens))
+    is_bracketed = tokens[ends - 1] == opening
+    closings = np.append(np.flatnonzero(tokens == closing), len(tokens))
+    closed = closings[np.searchsorted(closings, starts)] + 1
+    is_short = is_bracketed & (closed - starts <= _MAX_TOKENS_IN_INCLUDE) & (closed <= len(tokens))
+    ends[is_short] = closed[is_short]
+    depths = np.zeros(len(tokens) + 1, np.int64)
+    np.add.at(depths, starts, 1)
+    np.add.at(depths, ends, -1)
+    is_outside: NDArray[np.bool_] = np.cumsum(depths[:-1]) == 0
+    return tokens[is_outside]
+
+
+@cache
+def _include_hashes() -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
+    """Return the hashes of the tokens of an include directive."""
+    sign, word, opening, _, closing = lexer_of("a.c").token_hashes("# include < a >")
+    return sign, word, opening, closing
 
 
 def run_hashes(hashes: NDArray[np.uint64], length: int) -> NDArray[np.uint64]:

@@ -1,49 +1,15 @@
-"""Containment: made amalgamations against a comparison of all pairs, the choice between part and container, and boilerplate."""
+"""Containment: the choice between part and container, keepers that are kept, and any order."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
-from itertools import permutations
 from random import Random
 
-import numpy as np
 import pytest
 
 from pipeline.core.records import DuplicateRecord
-from pipeline.stages.normalize.duplicates.contained_pairs import (
-    Samples,
-    find_contained_pairs,
-    sampled_shingles,
-    shared_places,
-)
-from pipeline.stages.normalize.duplicates.containment import find_contained
-from pipeline.stages.normalize.duplicates.duplicates import ComparedDocument
-from pipeline.stages.normalize.duplicates.shingles import shingle_hashes
+from pipeline.stages.normalize.duplicates.containment import find_contained, follow_keepers
+from pipeline.stages.normalize.duplicates.duplicates import Reason, duplicate_record
 from pipeline.stages.normalize.params import DuplicateParams
-
-RATIOS = (1, 2, 3, 5, 10, 20, 50)
-
-
-def function(name: str, random: Random, num_lines: int = 6) -> str:
-    """A function of lines that no other has."""
-    words = [f"{name}_{random.randrange(10**6)}" for _ in range(num_lines)]
-    body = "".join(f"  // step {word}\n  total_{word} += {word}[{random.randrange(99)}] * scale;\n" for word in words)
-    return f"int {name}(const int* input) {{\n{body}  return total_{words[0]};\n}}\n"
-
-
-def file_of(name: str, random: Random, num_functions: int) -> list[str]:
-    return [function(f"{name}_{number}", random) for number in range(num_functions)]
-
-
-INCLUDES = "#include <algorithm>\n#include <memory>\n#include <vector>\n#include <string>\n"
-SHAPES = {
-    "as it is": lambda parts, random: "".join(parts),
-    "without comments": lambda parts, random: "\n".join(
-        line for line in "".join(parts).split("\n") if not line.strip().startswith("//")
-    ),
-    "in a namespace": lambda parts, random: "namespace inner { namespace detail {\n" + "".join(parts) + "}}\n",
-    "in another order": lambda parts, random: "".join(random.sample(parts, len(parts))),
-    "a tenth left out": lambda parts, random: "".join(parts[len(parts) // 10 :]),
-}
+from tests.support.made.made_amalgamations import INCLUDES, compared, file_of, function
 
 
 def find(files: Mapping[str, str], held_out: Sequence[str] = (), **params: int | float) -> dict[str, DuplicateRecord]:
@@ -52,60 +18,6 @@ def find(files: Mapping[str, str], held_out: Sequence[str] = (), **params: int |
     found = find_contained(entries, samples, shingles.__getitem__, DuplicateParams(**params))
     assert all(name not in found for each in found.values() for name in each.keeper_ids)
     return {name: each.record for name, each in found.items()}
-
-
-def compared(
-    files: Mapping[str, str], held_out: Sequence[str] = ()
-) -> tuple[list[ComparedDocument], Samples, dict[str, np.ndarray[tuple[int], np.dtype[np.uint64]]]]:
-    shingles = {path: shingle_hashes("a.cpp", text) for path, text in files.items()}
-    entries = []
-    for row, (path, text) in enumerate(files.items()):
-        source, _, name = path.partition("/")
-        split = "held_out" if source in held_out else "train"
-        digest = hashlib.sha256(text.encode()).hexdigest()
-        entries.append(ComparedDocument(path, source, name, split, len(text), digest, True, len(shingles[path]), row))
-    sampled = [sampled_shingles(each) for each in shingles.values()]
-    starts = np.cumsum([0, *map(len, sampled)]).astype(np.int64)
-    return entries, Samples(np.concatenate(sampled), starts), shingles
-
-
-def contained_by_all_pairs(files: Mapping[str, str], limit: float) -> set[frozenset[str]]:
-    """Compare all pairs of texts by sets of runs of tokens, without hashes and samples."""
-    runs = {path: set(runs_of_words(text)) for path, text in files.items()}
-    return {
-        frozenset((part, whole))
-        for part, whole in permutations(files, 2)
-        if len(runs[part]) <= len(runs[whole]) and len(runs[part] & runs[whole]) >= limit * len(runs[part])
-    }
-
-
-def runs_of_words(text: str) -> list[tuple[str, ...]]:
-    code = "\n".join(line.split("//")[0] for line in text.split("\n"))
-    for sign in "{}()[];*,<>#":
-        code = code.replace(sign, f" {sign} ")
-    words = code.split()
-    return [tuple(words[start : start + 5]) for start in range(len(words) - 4)]
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_what_a_comparison_of_all_pairs_finds_is_found_by_samples(shape: str) -> None:
-    random = Random(shape)
-    files: dict[str, str] = {}
-    for number, ratio in enumerate(RATIOS * 2):
-        part = file_of(f"part{number}", random, 2 if number % 2 else 8)
-        others = file_of(f"other{number}", random, int(len(part) * (ratio - 1)))
-        own = function(f"own{number}", random, len(part) // 2) if number % 3 else ""
-        files[f"a/{number}.h"] = INCLUDES * (len(part) // 8) + "".join(part) + own
-        files[f"b/{number}.h"] = SHAPES[shape]([*others[::2], *part, *others[1::2]], random)
-    entries, samples, shingles = compared(files)
-    params = DuplicateParams(min_jaccard_between_sources=0.6)
-    pairs = find_contained_pairs(entries, samples, shingles.__getitem__, params, lambda ids: None)
-    found = {frozenset((entries[pair.part].document_id, entries[pair.container].document_id)) for pair in pairs}
-    # The two counts of tokens differ in a few per mille.
-    certain, possible = (contained_by_all_pairs(files, limit) for limit in (0.82, 0.78))
-    assert len(certain) >= 10
-    assert len(found & certain) >= 0.95 * len(certain)
-    assert found <= possible
 
 
 def amalgamation(random: Random) -> dict[str, str]:
@@ -202,8 +114,24 @@ def test_boilerplate_of_many_files_is_no_evidence() -> None:
     assert find(files, max_num_sharing=30) == {}
 
 
-def test_of_short_texts_and_of_none_nothing_is_found() -> None:
-    assert find({"a/x.h": "int a;", "a/y.h": "int a; int b;"}) == {}
-    assert sampled_shingles(np.empty(0, np.uint64)).tolist() == []
-    none, some = np.empty(0, np.uint64), np.array([3, 5], np.uint64)
-    assert [shared_places(*pair).tolist() for pair in [(none, some), (some, none), (some, some)]] == [[], [], [0, 1]]
+def test_a_near_copy_of_a_contained_document_is_contained_where_that_is() -> None:
+    random = Random(9)
+    part, rest = (file_of(name, random, number) for name, number in (("part", 4), ("rest", 20)))
+    files = {
+        "a/part.h": "".join(part),
+        "b/copy.h": "".join(part[:3]) + function("own", random),
+        "c/whole.h": "".join(part + rest),
+    }
+    entries, samples, shingles = compared(files)
+    kept = [entry for entry in entries if entry.source != "b"]
+    found = find_contained(kept, samples, shingles.__getitem__, DuplicateParams())
+    copy = duplicate_record(entries[1], ("a/part.h", "a", "part.h"), 0.75, Reason.NEAR_DUPLICATE)
+    (moved,) = follow_keepers([copy], found, shingles.__getitem__)
+    assert (moved.path, moved.keeper_id, moved.cluster_id, moved.reason) == (
+        "copy.h",
+        "c/whole.h",
+        "c/whole.h",
+        "contained",
+    )
+    assert 0.6 < moved.jaccard < 0.8
+    assert follow_keepers([copy], {}, shingles.__getitem__) == [copy]

@@ -6,7 +6,14 @@ from datasketch import MinHash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.stages.normalize.duplicates.shingles import hashes_for_minhash, jaccard, shingle_hashes, signature
+from pipeline.lexing.lexer import lexer_of
+from pipeline.stages.normalize.duplicates.shingles import (
+    hashes_for_minhash,
+    jaccard,
+    shingle_hashes,
+    signature,
+    without_includes,
+)
 from tests.support.cpp_tokens import tokens
 
 TOKENS = {
@@ -81,3 +88,20 @@ def test_the_signature_estimates_the_similarity() -> None:
     first, second = " ".join(words), " ".join(words[60:])
     signatures = [signature(hashes_for_minhash(shingle_hashes("a.cpp", text)), 1) for text in (first, second)]
     assert abs(np.mean(signatures[0] == signatures[1]) - plain_jaccard(first, second)) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("#include <a/b.h>\nint x;", "int x;"),
+        ('#include "a.h"\n# include <b>\nint x;', "int x;"),
+        ("int x;\n#include", "int x;"),
+        ("#include <vector\nint x;", "vector\nint x;"),
+        ("int include; # x", "int include; # x"),
+        ("int x;\n#include <a", "int x;\na"),
+        ("", ""),
+    ],
+)
+def test_include_directives_are_left_out(text: str, left: str) -> None:
+    lexer = lexer_of("a.c")
+    assert without_includes(lexer.token_hashes(text)).tolist() == lexer.token_hashes(left).tolist()
