@@ -92,6 +92,8 @@ _OPERATIONAL_BANDS = DropBands(
     exact_duplicate=0.1,
     near_duplicate=0.15,
     copyleft_copy=0.05,
+    contained=0.1,
+    container=0.05,
 )
 
 QUICK = Recipe(

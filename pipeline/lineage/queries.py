@@ -24,7 +24,12 @@ _INSERT = {
     DroppedRecord: """insert into drops select $step, source, path, record_id, num_bytes, reason, detail, license
         from read_parquet($files)""",
     DuplicateRecord: """insert into drops select $step, source, path, document_id, num_bytes, reason,
-        format('keeper {}/{}, Jaccard {:.3f}', keeper_source, keeper_path, jaccard), null from read_parquet($files)""",
+        case reason
+            when 'contained' then format('{:.3f} of it is in {}/{}', jaccard, keeper_source, keeper_path)
+            when 'container' then
+                format('{:.3f} of it is in {} files, first {}/{}', jaccard, num_keepers, keeper_source, keeper_path)
+            else format('keeper {}/{}, Jaccard {:.3f}', keeper_source, keeper_path, jaccard)
+        end, null from read_parquet($files)""",
 }
 """Statement per record that inserts its rows into the table `drops`. `record_id` is the id of a document that was kept so far."""
 

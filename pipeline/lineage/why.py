@@ -15,7 +15,7 @@ from pipeline.store.store import Store
 
 _DROPS = {
     DroppedRecord: "reason, detail, license, num_bytes",
-    DuplicateRecord: "reason, keeper_source, keeper_path, jaccard, cluster_id",
+    DuplicateRecord: "reason, keeper_source, keeper_path, jaccard, num_keepers, cluster_id",
 }
 _ROWS = "select pack_id, split from read_parquet($files) where list_contains(source_doc_ids, $document_id) order by all"
 
