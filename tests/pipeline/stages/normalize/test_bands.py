@@ -13,6 +13,7 @@ import pipeline.stages.normalize
 from pipeline.build.recipes import QUICK, params_of
 from pipeline.contracts.stage_report import StageReport
 from pipeline.stages.normalize.bands import MAX_CHANCE, binomial_tail, drops_outside
+from pipeline.stages.normalize.decided_files import UNSCRUBBABLE
 from pipeline.stages.normalize.filters import FILTERS
 from pipeline.stages.normalize.params import DropBands, NormalizeParams
 from tests.pipeline.stages.normalize.conftest import Normalize
@@ -29,10 +30,10 @@ def failed(made: object) -> set[str]:
 def test_every_reason_in_the_code_has_a_band() -> None:
     folder = Path(pipeline.stages.normalize.__file__).parent
     sources = [path.read_text() for path in folder.rglob("*.py")]
-    notes = {name for text in sources for name in re.findall(r'(?:Drop\(\s*"|"(?=license_(?!detail)))(\w+)"', text)}
+    notes = {name for text in sources for name in re.findall(r'(?:Drop\(\s*"|"(?=license_(?!detail|evidence)))(\w+)"', text)}
     copies = {"exact_duplicate", "near_duplicate", "copyleft_copy", "contained", "container"}
     assert {"binary", "license_refused", "contaminated"} <= notes
-    assert notes | copies | set(FILTERS.names) == set(DropBands.model_fields)
+    assert notes | copies | {UNSCRUBBABLE} | set(FILTERS.names) == set(DropBands.model_fields)
 
 
 @pytest.mark.parametrize(("limit", "outside"), [(0.01, set()), (0.002, {"drops_are_in_their_bands"})])
