@@ -193,13 +193,13 @@ def _twins() -> list[Canary]:
 
 def _amalgamations() -> list[Canary]:
     """Make files that one file joins, and one that a larger file contains. What is dropped is the joint file, and the contained."""
-    first, second, part, rest = (_statements(name) for name in ("first", "second", "part", "rest"))
+    first, second, part, rest = (_code(name) for name in ("first", "second", "part", "rest"))
     return [
         Canary("canary-originals", "first.cpp", first),
         Canary("canary-originals", "second.cpp", second),
         Canary("canary-twins", "joint.cpp", b"namespace joint {\n" + second + first + b"}\n", ("container",)),
         Canary("canary-originals", "part.cpp", part, ("contained",)),
-        Canary("canary-twins", "whole.cpp", rest + part + _statements("more")),
+        Canary("canary-twins", "whole.cpp", rest + part),
     ]
 
 
