@@ -30,7 +30,9 @@ def failed(made: object) -> set[str]:
 def test_every_reason_in_the_code_has_a_band() -> None:
     folder = Path(pipeline.stages.normalize.__file__).parent
     sources = [path.read_text() for path in folder.rglob("*.py")]
-    notes = {name for text in sources for name in re.findall(r'(?:Drop\(\s*"|"(?=license_(?!detail|evidence)))(\w+)"', text)}
+    notes = {
+        name for text in sources for name in re.findall(r'(?:Drop\(\s*"|"(?=license_(?!detail|evidence)))(\w+)"', text)
+    }
     copies = {"exact_duplicate", "near_duplicate", "copyleft_copy", "contained", "container"}
     assert {"binary", "license_refused", "contaminated"} <= notes
     assert notes | copies | {UNSCRUBBABLE} | set(FILTERS.names) == set(DropBands.model_fields)
