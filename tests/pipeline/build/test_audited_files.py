@@ -173,6 +173,10 @@ def test_a_drop_as_no_regular_file_holds_where_it_is_listed_as_such(
         ("exact_duplicate", "lost", False),
         ("near_duplicate", "other", True),
         ("near_duplicate", "lost", False),
+        ("contained", "other", True),
+        ("contained", "lost", False),
+        ("container", "other", True),
+        ("container", "lost", False),
         ("copyleft_copy", "lost", True),
     ],
 )

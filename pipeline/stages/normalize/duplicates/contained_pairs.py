@@ -20,6 +20,8 @@ MIN_NUM_PROBES = 4
 """A document with fewer shingles of its own among its samples is in no pair: nothing shows that what it shares is a copy."""
 _SAMPLED_BITS = np.uint64(2)
 _DROPPED_BITS = np.uint64(30)
+_MOST_IS_OWN = 1.5
+"""A document of which two thirds or more are its own is judged by all its shingles."""
 _MAX_NUM_MEETINGS = 4_000_000
 
 
@@ -151,7 +153,8 @@ def _least_shared(
 
     `shares` says how much of a document is its own: the less, the less chance is allowed for, as the exact share judges less of it.
     """
-    wanted: NDArray[np.float64] = np.maximum(min_containment * num_probes - shares * np.sqrt(num_probes), 1)
+    allowed = np.minimum(_MOST_IS_OWN * shares, 1)
+    wanted: NDArray[np.float64] = np.maximum(min_containment * num_probes - allowed * np.sqrt(num_probes), 1)
     return wanted
 
 
