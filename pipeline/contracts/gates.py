@@ -167,6 +167,11 @@ GATES = Registry(
             "num_restrictions_left",
             "Words of licenses and restrictions, searched without the license rule, are what the document's license says.",
         ),
+        (
+            "no_gibberish_is_left",
+            "num_gibberish_left",
+            "Shapes of wrongly decoded text, searched without the rules that decode, are in no document.",
+        ),
         ("no_evaluation_item_is_left", "num_contaminated_left", "A benchmark that was trained on measures memory."),
         ("no_exact_duplicate_is_left", "num_exact_duplicates_left", "Copies are memorized and inflate every count."),
         ("drops_are_in_their_bands", "num_drop_reasons_outside_band", "A share that jumps shows a rule gone wrong."),

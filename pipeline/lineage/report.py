@@ -16,8 +16,8 @@ from pipeline.core.languages import LANGUAGES, language_of
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES, TOKENS
 from pipeline.lineage.queries import QueryRow, connect, create_drops, parts_of_kind, query, stage_object, table_files
 from pipeline.stages.normalize.decided_files import outcomes_in
-from pipeline.stages.normalize.decode import decode
 from pipeline.stages.normalize.drop import Drop
+from pipeline.stages.normalize.encodings.decode import decode
 from pipeline.stages.normalize.measures import redaction_measure
 from pipeline.stages.normalize.params import NormalizeParams
 from pipeline.stages.normalize.scrub.detectors import placeholders

@@ -243,7 +243,6 @@ STAGES = Registry(
             ),
         ),
         libraries=(
-            "charset-normalizer",
             "detect-secrets",
             "google-re2",
             "license-expression",

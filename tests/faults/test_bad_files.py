@@ -51,7 +51,7 @@ ROWS: dict[str, Row] = {
     "a lone surrogate in UTF-8": Row(codecs.BOM_UTF8 + b"// \xed\xa0\x80\n" + CODE.encode(), "undecodable", "byte 3"),
     "a NUL": Row(code("a").replace("int", "in\0t", 1), "binary", "control character U+0000 at character 2"),
     "overlong UTF-8": Row(codecs.BOM_UTF8 + b"// \xc0\xaf\n" + CODE.encode(), "undecodable", "byte 3"),
-    "overlong UTF-8 without a mark": Row(b"// \xc0\xaf\n" + CODE.encode(), "kept", "decoded_from_"),
+    "overlong UTF-8 without a mark": Row(b"// \xc0\xaf\n" + CODE.encode(), "undecodable", "ambiguous"),
     "mixed line ends": Row(CODE.replace("\n", "\r\n", 3).replace("}\n", "}\r", 1), "kept", "crlf_to_lf", hides="\r"),
     "one endless line": Row("int a[] = {" + "1," * LIMIT + "};\n", "too_large", f"max_num_bytes is {LIMIT}"),
     "a long line": Row("int a[] = {" + "1," * 600 + "};\n" + CODE, "long_line", "longest_line is 1213"),

@@ -97,7 +97,7 @@ def _no_code(bench: Bench) -> None:
 def _replacement_characters(bench: Bench) -> None:
     bench.since = "normalize"
     plant.change_result(
-        "pipeline.stages.normalize.decode:decode",
+        "pipeline.stages.normalize.encodings.decode:decode",
         lambda found: (
             replace(found, text=found.text.replace("e", "\ufffd", 1))
             if plant.is_corpus() and not isinstance(found, Drop)
@@ -145,6 +145,15 @@ def _blind_license_rule(bench: Bench) -> None:
     bench.since = "normalize"
     plant.change_result(
         "pipeline.stages.normalize.license.comments:prose_of", lambda found: [] if plant.is_corpus() else found
+    )
+
+
+def _blind_decoder(bench: Bench) -> None:
+    """A decoder that takes every UTF-8 for sound: only shapes that share nothing with it see what was encoded twice."""
+    change_texts(lambda text: f"// r\u00c3\u00a9sum\u00c3\u00a9\n{text}")
+    bench.since = "normalize"
+    plant.change_result(
+        "pipeline.stages.normalize.encodings.decode:find_doubling", lambda found: None if plant.is_corpus() else found
     )
 
 
@@ -394,6 +403,7 @@ GATE_OFFENSES: dict[str, Callable[[Bench], None]] = {
     "no_secret_is_left": _secret,
     "no_known_secret_is_left": _blind_scrubber,
     "no_restriction_is_left": _blind_license_rule,
+    "no_gibberish_is_left": _blind_decoder,
     "no_evaluation_item_is_left": _solution,
     "no_exact_duplicate_is_left": _duplicates_stay,
     "drops_are_in_their_bands": drop_most,

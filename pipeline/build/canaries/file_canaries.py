@@ -175,8 +175,15 @@ def _encodings() -> list[Canary]:
         Canary("canary-encodings", "wide.cpp", wide.encode("utf-16"), check=has_accents),
         Canary("canary-encodings", "marked.cpp", b"\xef\xbb\xbf" + _code("marked"), check=_without("\ufeff")),
         Canary("canary-encodings", "returns.cpp", with_returns, check=_without("\r")),
+        Canary("canary-encodings", "damaged.cpp", _damaged(latin), ("undecodable",)),
+        Canary("canary-encodings", "twice.cpp", latin.encode().decode("cp1252").encode(), ("undecodable",)),
         Canary("canary-encodings", "binary.cpp", b"\x7fELF\x00\x01\x02" * 100, ("binary",)),
     ]
+
+
+def _damaged(text: str) -> bytes:
+    """Make UTF-8 of which one character has lost its second byte."""
+    return text.encode().replace("\u00e9".encode(), b"\xc3", 1)
 
 
 def _twins() -> list[Canary]:

@@ -141,6 +141,13 @@ NORMALIZE_OFFENSES = (
         lambda text: f"{text}/* Licensed under the terms of the GNU\n * General Public License, version 2. */\n",
     ),
     _documents(
+        "text_that_was_encoded_twice",
+        ["no_gibberish_is_left"],
+        "text",
+        lambda text: f"// r\u00c3\u00a9sum\u00c3\u00a9\n{text}",
+        lambda text: f"{text}// \u00c2\u00a9 2003\n",
+    ),
+    _documents(
         "solution_in_a_text",
         ["no_evaluation_item_is_left"],
         "text",

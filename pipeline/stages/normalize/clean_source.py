@@ -24,7 +24,6 @@ from pipeline.stages.normalize.contamination.decontaminate import (
 )
 from pipeline.stages.normalize.contamination.evaluation_items import EVALUATION_ITEMS, EvaluationItem, load_items
 from pipeline.stages.normalize.decided_files import QUARANTINED, UNSCRUBBABLE, FileDecisions, SourceDecisions
-from pipeline.stages.normalize.decode import Decoded, decode
 from pipeline.stages.normalize.drop import Drop
 from pipeline.stages.normalize.duplicates.contained_pairs import sampled_shingles
 from pipeline.stages.normalize.duplicates.copyleft import COPYLEFT, CopyleftRecord
@@ -36,6 +35,7 @@ from pipeline.stages.normalize.duplicates.shingles import (
     signature,
     without_includes,
 )
+from pipeline.stages.normalize.encodings.decode import Decoded, decode
 from pipeline.stages.normalize.filters import first_broken, score
 from pipeline.stages.normalize.gitleaks import WaivedFinding, find_known_secrets
 from pipeline.stages.normalize.license.decide import NO_RULING, LicenseDecision, PackageFacts, SourceLicenses

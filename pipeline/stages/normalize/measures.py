@@ -15,9 +15,10 @@ from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES, KEP
 from pipeline.stages.normalize.contamination.decontaminate import WholeSolutions
 from pipeline.stages.normalize.contamination.evaluation_items import EVALUATION_ITEMS, load_items
 from pipeline.stages.normalize.decided_files import UNSCRUBBABLE, SourceDecisions
-from pipeline.stages.normalize.decode import Decoded, decoded_again
 from pipeline.stages.normalize.drop import Drop
 from pipeline.stages.normalize.duplicates.duplicates import SIGNATURES, Reason
+from pipeline.stages.normalize.encodings.decode import Decoded, decoded_again
+from pipeline.stages.normalize.gibberish import gibberish_in_rows
 from pipeline.stages.normalize.gitleaks import WaivedFinding, find_in_rows
 from pipeline.stages.normalize.license.policy import LicenseClass, Policy, classify_expression, load_policy
 from pipeline.stages.normalize.params import RulesIdentity, RulesParams
@@ -44,6 +45,7 @@ def measure_cleaned(job: PartJob, output: PartOutput) -> StageReport:
         "num_known_secrets": len(find_in_rows([output.tables[DOCUMENTS], output.tables[DROPPED]], waived)),
         "num_contaminated": reasons.get("contaminated", 0),
         "num_contaminated_left": sum(solutions.holds(document.text) for document in documents),
+        "num_gibberish_left": sum(1 for _ in gibberish_in_rows(output.tables[DOCUMENTS])),
         "num_lossy_decodings": _count_lossy(documents, job),
         "num_restrictions_left": _count_restrictions(output.tables[DOCUMENTS], job),
         "num_redactions": sum(document.num_redactions for document in documents),

@@ -42,7 +42,13 @@ def run(context: StageContext[NormalizeParams]) -> StageOutput:
     }
     report = replace(report, measures=dict(sorted({**report.measures, **num_outside}.items())))
     cleaned = [rules[name] for name in sorted(rules)]
-    notes = (*drops, *languages, *_known_secrets(context, cleaned), *_restrictions(context, cleaned))
+    notes = (
+        *drops,
+        *languages,
+        *_known_secrets(context, cleaned),
+        *_restrictions(context, cleaned),
+        *_gibberish(context, cleaned),
+    )
     return StageOutput(parts, report, failures, notes=notes, warnings=tuple(_decision_warnings(context, rules)))
 
 
@@ -101,6 +107,16 @@ def _restrictions(context: StageContext[NormalizeParams], rules: Sequence[MadePa
             f"Source {part.name}: documents say what their license does not: {places}; leave such a file out by `exclude` in its "
             "pin, or conclude its license in decisions.toml."
         )
+
+
+def _gibberish(context: StageContext[NormalizeParams], rules: Sequence[MadePart]) -> Iterator[str]:
+    """Yield a sentence for each source with documents that look wrongly decoded, with some places."""
+    for part in (part for part in rules if part.report.measures["num_gibberish_left"]):
+        from pipeline.stages.normalize.gibberish import gibberish_in_rows
+
+        found = gibberish_in_rows(context.read(part.object_id).table(DOCUMENTS))
+        places = _some([f"{path}:{each.line} ({each.name})" for path, each in found])
+        yield f"Source {part.name}: documents look wrongly decoded: {places}; leave such a file out by `exclude` in its pin."
 
 
 def _some(places: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from pipeline.build.recipes import ROOT
 from pipeline.build.stage_objects import parts_of
 from pipeline.core.errors import SluiceError
-from pipeline.stages.normalize.decode import Decoded, decode
+from pipeline.stages.normalize.encodings.decode import Decoded, decode
 from pipeline.store.store import Store
 
 

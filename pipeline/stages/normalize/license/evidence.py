@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 from pipeline.core.records import LicenseEvidence
-from pipeline.stages.normalize.decode import Decoded, decode
+from pipeline.stages.normalize.encodings.decode import Decoded, decode
 from pipeline.stages.normalize.license.comments import Prose, prose_of
 from pipeline.stages.normalize.license.policy import MAX_EXPRESSION
 from pipeline.stages.normalize.license.read_comments import BSD_FAMILY, Reading, read_prose

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.stages.normalize.decode import Decoded, decode, is_lossless
 from pipeline.stages.normalize.drop import Drop
+from pipeline.stages.normalize.encodings.decode import Decoded, decode, is_lossless
 
 FRENCH = "// résolution du système : méthode de Gauss, matrice carrée, réel donné à l'entrée\nint échelle;\n"
 JAPANESE = "// 行列の固有値を計算する。入力は正方行列でなければならない。\nint main() { return 0; }\n" * 3

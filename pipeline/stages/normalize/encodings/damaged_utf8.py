@@ -1,0 +1,154 @@
+"""Damaged UTF-8: text with bytes that are not, cut or mixed with another encoding, and text that was encoded twice.
+
+Twice means that UTF-8 was read as another encoding and written as UTF-8 again: `Ã©` for `é`, `â€™` for an apostrophe.
+"""
+
+import unicodedata
+
+import re2
+
+_EAST_ASIAN = ("cp932", "gbk", "big5", "cp949")
+READ_AS = (
+    *("cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp874", "koi8_r"),
+    *("cp437", "cp850", "cp852", "cp866", "mac_roman", "iso8859_15", *_EAST_ASIAN),
+)
+"""Encodings that UTF-8 is mistaken for. Those with C1 controls (`latin_1`) are refused for these."""
+
+MIN_SOUND_SHARE = 0.4
+"""Least share of valid sequences, in bytes, among all that are not ASCII, by which a file is UTF-8 with damage."""
+
+MIN_SEQUENCES, MAX_BAD_SHARE = 4, 0.15
+"""Least sequences and most bytes of none by which a whole text was encoded twice, whatever its words are."""
+
+_MAX_OFFSETS = 10
+_FIRST_SIGNS = frozenset("ÃÂĂГВ├┬┼√¬цбﾃﾂ")
+"""What the first byte of most accents and signs becomes."""
+_RUNS = re2.compile(r"[^\x00-\x7f]+")
+_SOUND_LINE = re2.compile(
+    r"(?m)^[A-Za-z]*[\x{a0}-\x{17f}\x{218}-\x{21b}\x{370}-\x{45f}\x{490}\x{491}\x{5d0}-\x{5ea}\x{621}-\x{64a}\x{67e}-\x{6cc}\x{e01}-\x{e4e}"
+    r"\x{1ea0}-\x{1ef9}\x{2010}-\x{2026}\x{2030}-\x{203a}\x{20ac}\x{2116}\x{2122}\x{2190}-\x{2193}\x{2212}\x{2248}-\x{2265}"
+    r"\x{2500}-\x{25ff}\x{3001}-\x{30ff}\x{4e00}-\x{9fff}\x{ac00}-\x{d7a3}\x{ff01}-\x{ff1f}]+[A-Za-z]*$"
+)
+_LOST = re2.compile(r"\pL\x{fffd}+\pL|\pL\x{fffd}|\x{fffd}\pL")
+
+
+def find_damage(content: bytes) -> str | None:
+    """Return what is wrong with bytes that are no UTF-8 and yet mostly UTF-8, with offsets; None if they are something else."""
+    text = content.decode("utf_8", "surrogateescape")
+    num_foreign = len(content) - sum(map(str.isascii, text))
+    offsets = _bad_offsets(text)
+    if num_foreign - len(offsets) < MIN_SOUND_SHARE * num_foreign:
+        return None
+    shown = ", ".join(map(str, offsets[:_MAX_OFFSETS]))
+    more = f" and {len(offsets) - _MAX_OFFSETS} more" if len(offsets) > _MAX_OFFSETS else ""
+    return f"UTF-8 with damage: {len(offsets)} of {num_foreign} bytes beyond ASCII are invalid, at bytes {shown}{more}"
+
+
+def _bad_offsets(text: str) -> list[int]:
+    """Return the offsets of invalid bytes in a text that has them as surrogates."""
+    offsets, position = [], 0
+    for piece in text.splitlines(keepends=True):
+        sizes = len(piece.encode("utf_8", "surrogateescape"))
+        if not piece.isascii():
+            at = position
+            for character in piece:
+                if "\udc80" <= character <= "\udcff":
+                    offsets.append(at)
+                    at += 1
+                else:
+                    at += len(character.encode())
+        position += sizes
+    return offsets
+
+
+def find_doubling(text: str) -> str | None:
+    """Return what shows that a text was encoded twice, or lost characters before; None for a text that was not."""
+    runs = sorted(set(_RUNS.findall(text)))
+    if not runs:
+        return None
+    lost = _LOST.findall(text)
+    if len(lost) > 1 and 2 * len(lost) > len(_RUNS.findall(text)):
+        return f"{len(lost)} words have a replacement character: the text was lost before"
+    for encoding in READ_AS:
+        if _is_mostly_doubled(runs, encoding):
+            return f"encoded twice, as UTF-8 that was read as {encoding}: {''.join(runs)[:20]!r}"
+        doubled = _doubled_runs(runs, encoding)
+        if not doubled:
+            continue
+        strong = next((run for run, before in doubled if _is_strong(run, before, text)), None)
+        weak = [
+            run for run, before in doubled if ord(run[0]) < 0x2E80 or (before < "\u0180" and _touches_letter(run, text))
+        ]
+        if strong is not None or (len(weak) > 1 and 2 * len(weak) > len(runs)):
+            run, before = next(each for each in doubled if (strong or weak[0]) == each[0])
+            return f"encoded twice, as UTF-8 that was read as {encoding}: {run[:20]!r} stands for {before[:20]!r}"
+    return None
+
+
+def _is_mostly_doubled(runs: list[str], encoding: str) -> bool:
+    """Return whether nearly all that is not ASCII, several sequences, is UTF-8 in the bytes of an encoding."""
+    joined = "".join(runs)
+    # Letters of other scripts have double bytes there that resemble UTF-8.
+    num_wide = sum(0x3400 <= ord(character) < 0xE000 or character >= "\uff61" for character in joined)
+    if encoding in _EAST_ASIAN and 2 * num_wide < len(joined):
+        return False
+    content = joined.encode(encoding, "replace")
+    text = content.decode("utf_8", "surrogateescape")
+    num_bad = sum("\udc80" <= character <= "\udcff" for character in text) + text.count("?")
+    num_sequences = sum(not character.isascii() for character in text) - num_bad + text.count("?")
+    return num_sequences >= MIN_SEQUENCES and num_bad <= MAX_BAD_SHARE * len(content)
+
+
+def _doubled_runs(runs: list[str], encoding: str) -> list[tuple[str, str]]:
+    """Return the runs that are UTF-8 of usual characters in the bytes of an encoding, with these characters."""
+    lines = "\n".join(runs).encode(encoding, "replace").decode("utf_8", "replace").split("\n")
+    if len(lines) != len(runs):
+        return []
+    pairs = zip(runs, lines, strict=True)
+    return [
+        (run, line)
+        for run, line in pairs
+        if line != run and _is_long(run) and "?" not in line and _SOUND_LINE.search(line)
+    ]
+
+
+def _is_long(run: str) -> bool:
+    """Return whether a run has at least two bytes in the encodings that it is tried in."""
+    return len(run) > 1 or 0x2E80 <= ord(run) < 0xFF00
+
+
+def _is_strong(run: str, before: str, text: str) -> bool:
+    """Return whether a run cannot be what somebody wrote: a sign of three bytes, several characters, or within a word."""
+    sequences = [character for character in before if not character.isascii()]
+    wide = [character for character in sequences if character >= "\u0800"]
+    if len(wide) == len(sequences) == 1 and wide[0] < "\u3000":
+        return unicodedata.category(wide[0])[0] in "PS" and (ord(run[0]) < 0x2E80 or _touches_letter(run, text))
+    if len(wide) > 1 or (len(sequences) > 1 and ord(run[0]) < 0x2E80 and not wide):
+        return len({_block(character) for character in sequences}) == 1 or len(sequences) > 3
+    if wide or not before:
+        return False
+    if 0x3000 <= ord(run[0]) < 0xFF00:
+        return before.isalpha() and before.islower() and max(before) < "\u0180" and _is_within_word(run, text)
+    return (
+        len(sequences) == 1
+        and run[0] in _FIRST_SIGNS
+        and (_touches_letter(run, text) or not before.isalpha())
+        and run[-1] not in "»”“’"
+    )
+
+
+def _block(character: str) -> int:
+    """Return a number for the script of a letter, one for kana and ideographs; 0 for signs."""
+    if unicodedata.category(character)[0] not in "LM":
+        return 0
+    return min(ord(character) >> 8, 0x30) if character < "\uac00" else 0xAC
+
+
+def _touches_letter(run: str, text: str) -> bool:
+    at = text.find(run)
+    around = (text[at - 1 : at], text[at + len(run) : at + len(run) + 1])
+    return any(character.isascii() and unicodedata.category(character)[0] == "L" for character in around if character)
+
+
+def _is_within_word(run: str, text: str) -> bool:
+    return re2.search(f"[A-Za-z]{run}[a-z]", text) is not None

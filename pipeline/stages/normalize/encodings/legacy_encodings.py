@@ -1,0 +1,205 @@
+"""Legacy encoding: the one of many whose text is the likeliest in a language, or none if no text is likely or two texts are.
+
+Every candidate decodes the same bytes, so that the texts' likelihoods compare: pairs of letters of one language, in words with a
+letter that is not ASCII, and frequent characters of languages without letters (`letter_pairs.toml`).
+"""
+
+import tomllib
+import unicodedata
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise
+
+import re2
+
+CANDIDATES = {
+    0.0: "cp1252 latin_1",
+    1.0: "cp1251 cp1250 iso8859_2 iso8859_15 cp932 gb18030 euc_jp cp949 big5 koi8_r koi8_u cp1253 cp1254 cp1257 iso8859_9",
+    2.0: """
+        big5hkscs cp437 cp737 cp775 cp850 cp852 cp855 cp857 cp860 cp861 cp862 cp863 cp864 cp865 cp866 cp869 cp874 cp1125 cp1255
+        cp1256 cp1258 euc_jis_2004 hp_roman8 iso8859_3 iso8859_4 iso8859_5 iso8859_6 iso8859_7 iso8859_8 iso8859_10 iso8859_13
+        iso8859_14
+        iso8859_16 johab koi8_t kz1048 mac_croatian mac_cyrillic mac_greek mac_iceland mac_latin2 mac_roman mac_romanian mac_turkish
+        ptcp154 shift_jis_2004 tis_620
+    """,
+}
+"""Encodings by the cost of naming them, the usual ones first. All but UTF are tried: one left out would be read as another."""
+
+MIN_MARGIN = 5.0
+"""Least difference of cost, in natural units, between the best text and one that differs from it."""
+MAX_COST = 8.0
+"""Most cost of a character that is not ASCII, in the mean of a text."""
+MAX_ODD_SHARE = 0.1
+"""Most words of a text that are likely in no language of their letters."""
+
+_MAX_SAMPLED_BYTES = 4_000
+_UNKNOWN_PAIR, _FOREIGN_PAIR, _UNKNOWN_CHARACTER = 8.0, 12.0, 13.0
+_WRONG_CASE = 5.0
+_USUAL_SYMBOLS = frozenset("©®°±²³µ·«»§×–—‘’“”„…•→€£™№¿¡、。，：；？！（）「」・ー～\u00a0")
+_USUAL_SYMBOL, _SYMBOL, _SYMBOL_IN_WORD, _REPEATED = 4.5, 9.0, 7.0, 0.5
+_WORDS = re2.compile(r"[\pL\pM]+|[^\x00-\x7f\pL\pM]")
+_FOREIGN = re2.compile(r"[^\x00-\x7f]+")
+_IMPOSSIBLE = re2.compile(r"[\x{80}-\x{9f}\p{Co}\p{Cs}\x{fffd}\x{feff}\x{ff61}-\x{ff9f}]")
+"""C1 controls, private use, surrogates, the replacement character, marks, half-width katakana."""
+
+
+@dataclass(frozen=True)
+class Guess:
+    """An encoding that is likely, or, where `encoding` is None, the reason why none is."""
+
+    encoding: str | None
+    detail: str
+
+
+@dataclass(frozen=True)
+class _Rated:
+    encoding: str
+    text: str
+    cost: float
+    mean: float
+
+
+def guess_encoding(content: bytes) -> Guess:
+    """Return the encoding of bytes that are no UTF-8. It is a function of the bytes alone."""
+    sample = _sample(content)
+    rated = sorted(_rate_all(sample), key=lambda each: each.cost)
+    if not rated:
+        return Guess(None, "no legacy encoding has characters of a text for these bytes")
+    best = rated[0]
+    other = next((each for each in rated if each.text != best.text), None)
+    if other is not None and other.cost - best.cost < MIN_MARGIN:
+        return Guess(None, f"ambiguous: {best.encoding} and {other.encoding} differ, and both are likely")
+    if best.mean > MAX_COST:
+        return Guess(None, f"the likeliest legacy encoding is {best.encoding}, and its text is likely in no language")
+    for each in (each for each in rated if each.text == best.text):
+        try:
+            text = content.decode(each.encoding)
+        except UnicodeDecodeError:
+            continue
+        if text.encode(each.encoding) == content and is_likely(text):
+            return Guess(each.encoding, "")
+    return Guess(
+        None, f"the likeliest legacy encoding is {best.encoding}, and words of its text are likely in no language"
+    )
+
+
+def is_likely(text: str) -> bool:
+    """Return whether nearly all words of a text that are not ASCII are likely in a language."""
+    if _IMPOSSIBLE.search(text):
+        return False
+    words = [word for word in _WORDS.findall(text) if not word.isascii() and word[0].isalpha()]
+    odd = sum(1 for word in words if _is_odd(word))
+    return odd <= MAX_ODD_SHARE * len(words)
+
+
+def _is_odd(word: str) -> bool:
+    num_foreign = sum(not character.isascii() for character in word)
+    return min(_word_cost(word, language) for language in _languages()) > MAX_COST * num_foreign + 5
+
+
+def _sample(content: bytes) -> bytes:
+    """Return lines that are not ASCII, from the whole of the file in even steps, up to a number of bytes."""
+    lines = [line for line in content.replace(b"\r", b"\n").split(b"\n") if not line.isascii()]
+    size = sum(map(len, lines))
+    return b"\n".join(lines[:: 1 + size // _MAX_SAMPLED_BYTES])[: 4 * _MAX_SAMPLED_BYTES]
+
+
+def _rate_all(sample: bytes) -> list[_Rated]:
+    texts: dict[str, float] = {}
+    rated = []
+    for prior, names in CANDIDATES.items():
+        for encoding in names.split():
+            text = (
+                sample.decode(encoding, "ignore")
+                if len(sample) >= 4 * _MAX_SAMPLED_BYTES
+                else _decoded(sample, encoding)
+            )
+            if text is None or text.isascii() or _IMPOSSIBLE.search(text):
+                continue
+            if text not in texts:
+                texts[text] = _cost(text)
+            num_foreign = sum(map(len, _FOREIGN.findall(text)))
+            rated.append(_Rated(encoding, text, texts[text] + prior, texts[text] / num_foreign))
+    return rated
+
+
+def _decoded(sample: bytes, encoding: str) -> str | None:
+    try:
+        return sample.decode(encoding)
+    except UnicodeDecodeError:
+        return None
+
+
+def _cost(text: str) -> float:
+    """Return the cost of a text's characters that are not ASCII: that of its words in their best language, and of its symbols."""
+    pieces = _WORDS.findall(text)
+    words = [word for word in pieces if not word.isascii() and (word[0].isalpha() or word[0] > "\u02ff")]
+    cost = min((sum(_word_cost(word, language) for word in words) for language in _languages()), default=0.0)
+    return cost + _symbol_cost(text)
+
+
+def _symbol_cost(text: str) -> float:
+    """Return the cost of symbols: usual ones little, one within a word much, and a repeated one nearly nothing."""
+    cost, before = 0.0, " "
+    for position, character in enumerate(text):
+        if not character.isascii() and not _is_letter(character):
+            if character == before:
+                cost += _REPEATED
+            else:
+                cost += _USUAL_SYMBOL if character in _USUAL_SYMBOLS else _SYMBOL
+                after = text[position + 1 : position + 2]
+                if before.isalpha() and after.isalpha() and character not in "’·":
+                    cost += _SYMBOL_IN_WORD
+        before = character
+    return cost
+
+
+def _is_letter(character: str) -> bool:
+    return unicodedata.category(character)[0] in "LM"
+
+
+def _word_cost(word: str, language: str) -> float:
+    pairs, alphabet, characters = _pairs(language)
+    low = f" {word.lower()} "
+    cost = 0.0
+    for first, second in pairwise(low):
+        if first.isascii() and second.isascii():
+            continue
+        if characters:
+            cost += 0.0 if second.isascii() else characters.get(second, _UNKNOWN_CHARACTER)
+        elif (found := pairs.get(first + second)) is not None:
+            cost += found
+        else:
+            cost += _UNKNOWN_PAIR if {first, second} <= alphabet else _FOREIGN_PAIR
+    if not characters and not (word.islower() or word.isupper() or word.istitle() or word.lower() == word.upper()):
+        cost += _WRONG_CASE
+    return cost
+
+
+@cache
+def _languages() -> tuple[str, ...]:
+    table = _read_table()
+    return (*table["pairs"], *table["characters"])
+
+
+@cache
+def _pairs(language: str) -> tuple[dict[str, float], frozenset[str], dict[str, float]]:
+    """Return the costs of pairs of letters, the letters, and the costs of characters of a language."""
+    table = _read_table()
+    if language in table["characters"]:
+        levels = enumerate(table["characters"][language])
+        return {}, frozenset(), {character: level + 0.5 for level, group in levels for character in group}
+    pairs = {
+        group[at : at + 2]: level + 0.5
+        for level, group in enumerate(table["pairs"][language])
+        for at in range(0, len(group), 2)
+    }
+    return pairs, frozenset("".join(pairs)) | frozenset(" abcdefghijklmnopqrstuvwxyz"), {}
+
+
+@cache
+def _read_table() -> dict[str, dict[str, list[str]]]:
+    return tomllib.loads(
+        files("pipeline.stages.normalize.encodings").joinpath("letter_pairs.toml").read_text(encoding="utf-8")
+    )

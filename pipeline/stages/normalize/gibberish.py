@@ -1,0 +1,91 @@
+"""Gibberish: what wrongly decoded text looks like, and the search for it in kept texts.
+
+The gate on what is stored searches with it, and nothing here is shared with the rules that decode, so that neither hides a mistake
+of the other: it knows no bytes, no encodings and no frequencies, but the shapes that people see, and the alphabets of languages.
+"""
+
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import re2
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_SHAPES = {
+    "an accent of two characters": r"[a-z]Ã[\x{a0}-\x{bf}€‚ƒ„…†‡ˆ‰Š‹Œ‘’“”•–—˜™š›œ]|Ã[©¨§¡³±¼¶¤ª®´ºº][a-z]",
+    "a sign behind a letter that it has not": r"Â[©®°±§«»·µ²³¹¼½¾\x{a0}]|В[©®°±§]|Г[©±¶ј][a-z]",
+    "a quotation mark of three characters": r"â€[™œ“”˜¦¢]|вЂ[™њќ”“¦]|ï»¿|п»ї",
+    "Cyrillic of two characters": r"(?:[РС][\x{a0}-\x{bf}ЂЃ‚ѓ„…†‡€‰Љ‹ЊЌЋЏђ‘’“”•–—™љ›њќћџЎўЈҐЁЄЇІіґёєјЅѕї]){4}"
+    r"|(?:[ÐÑ][\x{80}-\x{bf}€‚ƒ„…†‡ˆ‰Š‹Œ‘’“”•–—˜™š›œžŸ]){3}",
+    "a replacement mark read as Chinese": "锟斤拷|烫烫烫|屯屯屯",
+    "UTF-8 read as Japanese": r"(?:[縺繧繝][\x{3040}-\x{30ff}\x{4e00}-\x{9fff}\x{ff61}-\x{ff9f}]){3}"
+    r"|[a-z]ﾃ[\x{ff61}-\x{ff9f}]|[a-z]ﾃ[a-z]",
+}
+_SHAPES_OF_LEGACY = {
+    "a control character": r"[\x{80}-\x{9f}]",
+    "a character for private use": r"\p{Co}",
+    "half-width katakana": r"[\x{ff61}-\x{ff9f}]",
+    "a replacement character": r"\x{fffd}",
+    "a word in two scripts": r"[A-Za-z][\p{Cyrillic}\p{Greek}\p{Hebrew}\p{Arabic}\p{Thai}]"
+    r"|[\p{Cyrillic}\p{Greek}\p{Hebrew}\p{Arabic}\p{Thai}][A-Za-z]",
+    "a sign within a word": r"[A-Za-zÀ-ž][¤¦¨¯±¼½¾²³´¸¹º¿×÷†‡‰¢£¥¬\x{2500}-\x{25ff}][a-zß-ž]",
+}
+_EUROPEAN = r"[\x{aa}\x{ba}\x{c0}-\x{d6}\x{d8}-\x{f6}\x{f8}-\x{24f}]"
+_ALPHABETS = """
+    àâæçéèêëîïôœùûüÿñªº  äöüßéàèç  áéíóúüñçªº  àèéìíîòóùúªº  àáâãçéêíóôõúüªº  éëïóöüáèàê  åäöéàüæø  æøåéèêóòôäöü  áðéíóúýþæö
+    äöåšžéõü      ąćęłńóśźżé  áčďéěíňóřšťúůýž  áäčďéíĺľňóôŕšťúýžěř  áéíóöőúüű  ăâîșțşţé  čćđšž  äöõüšž  āčēģīķļņšūžōŗ  ąčęėįšųūž
+    çğıöşüâîûİé
+    àçèéíïòóúüª  ĉĝĥĵŝŭ  ëç  áéíóúâêîôûŵŷ  áàảãạăắằẳẵặâấầẩẫậéèẻẽẹêếềểễệíìỉĩịóòỏõọôốồổỗộơớờởỡợúùủũụưứừửữựýỳỷỹỵđ
+"""
+ALPHABETS = tuple(frozenset(each) for each in _ALPHABETS.split())
+"""Letters beyond ASCII of languages in Latin script, each a word here."""
+
+_SHAPE = re2.compile("|".join(f"({expression})" for expression in _SHAPES.values()))
+_SHAPE_OF_LEGACY = re2.compile("|".join(f"({expression})" for expression in _SHAPES_OF_LEGACY.values()))
+_LETTER = re2.compile(_EUROPEAN)
+_MIN_LETTERS, _MIN_SHARE = 8, 0.8
+
+
+@dataclass(frozen=True)
+class Gibberish:
+    """A finding: what it looks like, and the line from 1 on which it begins."""
+
+    name: str
+    line: int
+
+
+def find_gibberish(text: str, encoding: str) -> list[Gibberish]:
+    """Return the first shape of wrongly decoded text of each expression; those of legacy encodings where UTF-8 uses them too."""
+    if text.isascii():
+        return []
+    searched = [(_SHAPE, tuple(_SHAPES))]
+    if not encoding.startswith(("ascii", "utf_")):
+        searched.append((_SHAPE_OF_LEGACY, tuple(_SHAPES_OF_LEGACY)))
+    found = [
+        Gibberish(names[match.lastindex - 1], 1 + text.count("\n", 0, match.start()))
+        for expression, names in searched
+        if (match := expression.search(text)) is not None
+    ]
+    if len(searched) > 1 and not _is_of_one_alphabet(text):
+        found.append(Gibberish("letters of no one language", 1))
+    return found
+
+
+def gibberish_in_rows(documents: "pa.Table") -> Iterator[tuple[str, Gibberish]]:
+    """Yield path and finding of the documents that look wrongly decoded."""
+    for path, encoding, text in zip(
+        documents["path"].to_pylist(), documents["encoding"].to_pylist(), documents["text"], strict=True
+    ):
+        yield from ((path, found) for found in find_gibberish(text.as_py(), encoding))
+
+
+def _is_of_one_alphabet(text: str) -> bool:
+    """Return whether most Latin letters beyond ASCII are in the alphabet of one language. A few letters tell nothing."""
+    letters = [unicodedata.normalize("NFC", letter).lower() for letter in _LETTER.findall(text)]
+    if len(letters) < _MIN_LETTERS:
+        return True
+    most = max(sum(letter in alphabet for letter in letters) for alphabet in ALPHABETS)
+    return most >= _MIN_SHARE * len(letters)

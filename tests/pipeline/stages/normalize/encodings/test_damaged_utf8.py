@@ -1,0 +1,42 @@
+"""Damaged UTF-8: bad bytes are named by their offsets, and what was encoded twice by what it stands for."""
+
+import pytest
+
+from pipeline.stages.normalize.encodings.damaged_utf8 import find_damage, find_doubling
+
+FRENCH = "// déjà vu, été, naïve\n"
+NOT_DOUBLED = [
+    "目录",
+    "究極",
+    "ΕΠΙΛΟΓΗ",
+    "без еднаквите редове",
+    "はビットのみです",
+    "чем",
+    "Eþíópía",
+    "« commité »",
+    "đóng",
+    "«В»",
+    "CAFÉ»",
+]
+
+
+def test_bad_bytes_are_named_by_their_offsets() -> None:
+    content = FRENCH.encode()
+    found = find_damage(content + b"\xff// \xe9\n")
+    at = len(content)
+    assert found == f"UTF-8 with damage: 2 of 12 bytes beyond ASCII are invalid, at bytes {at}, {at + 4}"
+
+
+def test_another_encoding_is_no_damage() -> None:
+    assert find_damage(FRENCH.encode("cp1252")) is None
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "cp1251", "cp437", "koi8_r", "mac_roman", "cp932", "gbk", "big5"])
+def test_what_was_encoded_twice_is_said(encoding: str) -> None:
+    twice = "// r\u00e9sum\u00e9 cr\u00e9\u00e9 et pr\u00e9par\u00e9\n".encode().decode(encoding, "ignore")
+    assert "encoded twice" in (find_doubling(twice) or "")
+
+
+@pytest.mark.parametrize("text", NOT_DOUBLED)
+def test_words_of_languages_were_encoded_once(text: str) -> None:
+    assert find_doubling(f"// {text}\n") is None

@@ -1,0 +1,133 @@
+"""Wrong text: of comments in their languages and encodings, damaged by rule, nearly none is kept; UTF-8 is never refused."""
+
+import codecs
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from pipeline.stages.normalize.drop import Drop
+from pipeline.stages.normalize.encodings.decode import decode
+
+LANGUAGES: list[dict[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("labelled_comments.toml").read_text(encoding="utf-8")
+)["language"]
+CODE = "int f(int x) {{\n    // {}\n    return x;\n}}\n"
+READ_AS = ["cp1252", "cp1250", "cp1251", "cp437", "cp850", "koi8_r", "mac_roman", "cp932", "gbk", "big5"]
+MAX_WRONG, MIN_READ = 0.02, 0.75
+USED_SIGNS = {
+    "emoji": "🎉 done 👩‍👩‍👧 ✅ 🇫🇷 👍🏽",
+    "combining marks": "cafe\u0301 n\u0303 o\u0308 a\u030a",
+    "box drawing": "┌──┬──┐ │ ok │ └──┴──┘ ╔══╗ ▀▄█",
+    "mathematics": "∀x ∈ ℝ: ∑ αᵢ·xᵢ ≤ ∞, ∂f/∂x ≈ √2, σ² ± Δ°",
+    "quotation": "«À» “É” „Spaß“ ‘x’ — … › CAFÉ» «IRMÃ»",
+    "prices": "€ 5, £ 3, ¥ 100, 20 °C, 5 µm², © ® ™ ½",
+    "half-width katakana": "ｶﾀｶﾅ",
+    "private use": "\ue0a0 \uf015 icons",
+    "a replacement character": 'const char bad[] = u8"\ufffd";',
+    "Latin and Cyrillic": "C++-код, API-функция, x² и Δy",
+    "names": "Łukasz Žižek, Åsa Öström, Ñandú, İstanbul, Đorđe",
+    "a row of capitals": "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖ×ØÙÚÛÜÝÞßàáâãäåæçèéêëìíîïðñòóôõö÷øùúûüýþÿ",
+}
+
+
+def _texts(language: dict[str, Any]) -> list[str]:
+    comments = language["comments"]
+    return [CODE.format(text) for text in ("\n    // ".join(comments), *comments, *language["names"])]
+
+
+def _in_encodings() -> Iterator[tuple[str, bytes, str]]:
+    for language in LANGUAGES:
+        for encoding in language["encodings"]:
+            for text in _texts(language):
+                yield f"in {encoding}", text.encode(encoding), text
+
+
+def _damaged() -> Iterator[tuple[str, bytes, str]]:
+    random = Random(18)
+    for language in LANGUAGES:
+        for text in _texts(language):
+            content = text.encode()
+            foreign = [at for at, byte in enumerate(content) if byte > 0x7F]
+            for number in (1, 3, 10, 20):
+                changed = bytearray(content)
+                for at in random.sample(foreign, min(number, len(foreign) // 2)):
+                    changed[at] = random.randrange(0x80, 0x100)
+                yield "replaced", bytes(changed), text
+                lost = set(random.sample(foreign, min(number, len(foreign) // 2)))
+                yield "lost", bytes(byte for at, byte in enumerate(content) if at not in lost), text
+            cut = next(at for at in reversed(foreign) if content[at] & 0xC0 == 0x80)
+            yield "cut", content[:cut], text
+            encoding = language["encodings"][0]
+            half = text[: text.rindex("\n    return")]
+            yield "mixed", content + half.encode(encoding), text + half
+            yield "mixed", half.encode(encoding) * 2 + content, half * 2 + text
+            yield "broken mark", codecs.BOM_UTF8[1:] + content, text
+            for wide in ("utf_16_le", "utf_16_be"):
+                encoded = text.encode(wide)
+                yield f"{wide} without a mark", encoded, text
+                at = random.randrange(len(encoded) // 4, len(encoded) // 2)
+                mark = codecs.BOM_UTF16_LE if wide == "utf_16_le" else codecs.BOM_UTF16_BE
+                yield f"{wide} with a byte lost", mark + encoded[:at] + encoded[at + 1 :], text
+                yield f"{wide} with two lost", mark + encoded[:at] + encoded[at + 1 : -30] + encoded[-29:], text
+
+
+def _doubled() -> Iterator[tuple[str, bytes, str]]:
+    for language in LANGUAGES:
+        for text in _texts(language):
+            for encoding in READ_AS:
+                twice = text.encode().decode(encoding, "ignore")
+                if len(twice.encode(encoding)) == len(text.encode()):
+                    yield f"twice through {encoding}", twice.encode(), text
+
+
+@cache
+def _fates(kind: str) -> Counter[tuple[str, str]]:
+    """Count the fates of the cases of a kind, by its rule: right, refused or wrong. Whole UTF-8 tells nothing."""
+    made = {"encodings": _in_encodings, "damaged": _damaged, "doubled": _doubled}[kind]
+    found: Counter[tuple[str, str]] = Counter()
+    for rule, content, text in made():
+        if kind != "doubled" and _is_utf_8(content):
+            continue
+        decoded = decode(content)
+        fate = "refused" if isinstance(decoded, Drop) else "right" if decoded.text == text else "wrong"
+        found[rule, fate] += 1
+    return found
+
+
+def _is_utf_8(content: bytes) -> bool:
+    try:
+        return "\0" not in content.decode()
+    except UnicodeDecodeError:
+        return False
+
+
+@pytest.mark.parametrize("kind", ["encodings", "damaged", "doubled"])
+def test_nearly_no_wrong_text_is_kept(kind: str) -> None:
+    fates = _fates(kind)
+    wrong = {rule: number for (rule, fate), number in fates.items() if fate == "wrong"}
+    assert sum(wrong.values()) <= MAX_WRONG * fates.total(), wrong
+
+
+def test_most_sound_files_in_legacy_encodings_are_read() -> None:
+    fates = _fates("encodings")
+    assert len({rule for rule, _ in fates}) >= 30
+    assert sum(number for (_, fate), number in fates.items() if fate == "right") >= MIN_READ * fates.total()
+
+
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language["name"])
+@pytest.mark.parametrize("encoding", ["utf_8", "utf_8_sig", "utf_16", "utf_32"])
+def test_what_a_language_uses_is_never_refused(language: dict[str, Any], encoding: str) -> None:
+    refused = [text for text in _texts(language) if isinstance(decode(text.encode(encoding)), Drop)]
+    assert refused == []
+
+
+@pytest.mark.parametrize("signs", USED_SIGNS.values(), ids=USED_SIGNS)
+def test_signs_in_utf_8_are_never_refused(signs: str) -> None:
+    found = decode(CODE.format(signs).encode())
+    assert not isinstance(found, Drop), found.detail
