@@ -61,6 +61,9 @@ def misjudged_drops(
     if files is None:
         yield from ((row["source"], row["path"]) for row in dropped if not _of_source(row, asked))
         return
+    dropped = list(dropped)
+    # A copy has a keeper, and stands in the table that names it.
+    yield from ((row["source"], row["path"]) for row in dropped if row["reason"] in COPIES)
     reasons = {row["path"]: (row["source"], row["reason"]) for row in dropped if row["reason"] in _RULES}
     table = files.table(FILES, ["path", "content"]) if reasons else None
     for path, content in [] if table is None else zip(table["path"], table["content"], strict=True):
@@ -107,7 +110,9 @@ def _of_source(row: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
             return bool(pin.get("include") or pin.get("exclude"))
         case "withdrawn":
             return any(text.startswith("sha256:") or text.split("/")[0] == row["source"] for text in asked["withdrawn"])
-    return True
+        case "bad_line":
+            return bool(pin.get("kind") == "jsonl")
+    return row["reason"] in IRREGULAR or pin.get("kind") not in asked["listed"]
 
 
 def _of_text(reason: str, content: bytes, limits: Mapping[str, Any]) -> bool:

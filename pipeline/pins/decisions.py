@@ -13,6 +13,7 @@ that stays in the text). The file is beside that of the pins. What an entry may 
 """
 
 import datetime
+import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -30,6 +31,7 @@ DECISIONS_FILE = "decisions.toml"
 DECISIONS = "decisions.json"
 """Name of the file in a part that says what became of the decisions about its source."""
 MAX_DECISIONS = 10_000
+_FIELD = re.compile(r"[a-z][a-z0-9_]{0,20}")
 _SAID_ONLY = ("reason", "person", "date")
 """Fields that change nothing of what a decision does."""
 
@@ -143,8 +145,11 @@ def _parse_decision(entry: Mapping[str, Any], subject: str) -> Decision:
         return Decision.model_validate(entry)
     except ValidationError as error:
         field, found, expected = first_error(error)
-        if field == "value_sha256":
-            found = "value_sha256 is not a digest, and not shown, as it may be the value"
+        # What stands in the wrong field, or in the place of one, may be the secret itself.
+        if found.startswith(f"{field} is "):
+            found = f"{field} is not valid, and not shown, as it may be the value of a secret"
+        elif not _FIELD.fullmatch(field):
+            found = "a field is not known, and not shown, as it may be the value of a secret"
         expected, remedy = _HINTS.get(field, (expected, "Correct the entry."))
         raise DecisionError(subject, found, expected, remedy) from None
 

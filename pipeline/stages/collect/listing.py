@@ -12,6 +12,7 @@ import json
 import lzma
 import os
 import re
+import stat
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -28,6 +29,7 @@ _READ_BYTES = 1024**2
 _DECOMPRESSORS = {b"\x1f\x8b": gzip.open, b"\xfd7": lzma.open, b"BZ": bz2.open}
 _PAX_RECORD = re.compile(rb"([1-9][0-9]*) ([^=]+)=")
 _MEMBER, _ENTRY, _END, _DESCRIPTOR = b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06", b"PK\x07\x08"
+_NUM_ENTRY_BYTES = 46
 _STORED, _ZIP64 = 0, 0x0001
 _NUM_SHA1_DIGITS = 40
 
@@ -206,7 +208,11 @@ def _pax_records(content: bytes) -> dict[bytes, bytes]:
 
 
 def _zip_members(file: BinaryIO, max_num_bytes: int) -> Iterator[tuple[bytes, str | None]]:
-    """Yield the members of a zip as a reader of streams finds them: one behind the other, up to the directory."""
+    """Yield the members of a zip as a reader of streams finds them: one behind the other, up to the directory.
+
+    Only the directory says which of them are links and the like; these have no id of a content.
+    """
+    found = []
     while (header := file.read(30))[:4] == _MEMBER:
         flags, method, packed, num_bytes, *lengths = struct.unpack("<2x2H8x2I2H", header[4:])
         name, extra = file.read(lengths[0]), file.read(lengths[1])
@@ -222,9 +228,23 @@ def _zip_members(file: BinaryIO, max_num_bytes: int) -> Iterator[tuple[bytes, st
         max_num_bytes -= len(content.data)
         text = name.decode("utf-8" if flags & 0x800 else "cp437")
         if not text.endswith("/"):
-            yield _joined(text.encode()), _blob_id(len(content.data), [content.data])
+            found.append((name, _joined(text.encode()), _blob_id(len(content.data), [content.data])))
     if header[:4] not in (_ENTRY, _END):
         raise ArchiveError("zip archive", f"{header[:4]!r} follows a member", "a member, or the directory")
+    irregular = set(_irregular_members(header, file))
+    yield from ((path, None if name in irregular else blob_id) for name, path, blob_id in found)
+
+
+def _irregular_members(start: bytes, file: BinaryIO) -> Iterator[bytes]:
+    """Yield the names of the directory's entries whose mode is neither absent nor a regular file's. `start` was read of it."""
+    header = start + file.read(_NUM_ENTRY_BYTES - len(start))
+    while header[:4] == _ENTRY:
+        *lengths, attributes = struct.unpack("<28x3H4xI4x", header)
+        name = file.read(lengths[0])
+        file.seek(lengths[1] + lengths[2], os.SEEK_CUR)
+        if stat.S_IFMT(attributes >> 16) not in (0, stat.S_IFREG):
+            yield name
+        header = file.read(_NUM_ENTRY_BYTES)
 
 
 def _zip64_sizes(extra: bytes) -> tuple[int, int]:

@@ -88,7 +88,8 @@ class _Texts:
         entry = self._entries[document_id]
         if entry.source not in self._tables:
             self._tables[entry.source] = self._read(entry.source)
-        return entry.path, str(self._tables[entry.source][document_id].as_py())
+        # A text that is not there shares nothing: that it is lost, the audit says.
+        return entry.path, str(self._tables[entry.source].get(document_id, pa.scalar("")).as_py())
 
     def _read(self, source: str) -> dict[str, pa.Scalar]:
         table = self._inputs[source].table(DOCUMENTS, ["document_id", "text"])

@@ -5,6 +5,7 @@ cannot be decoded, and a path that holds a secret.
 """
 
 import hashlib
+import re
 from collections.abc import Iterable
 
 from pipeline.core.errors import DecisionError
@@ -17,6 +18,8 @@ from pipeline.stages.normalize.license.policy import classify_expression, load_p
 from pipeline.stages.normalize.params import ScrubParams
 from pipeline.stages.normalize.scrub.detectors import DETECTORS, placeholders
 from pipeline.stages.normalize.scrub.shown_text import ShownText
+
+_WORD = re.compile(r"[a-z]+(?:[_-][a-z]+)*")
 
 
 def refuse_undecidable(decisions: Iterable[Decision], subject: str) -> None:
@@ -56,7 +59,7 @@ def _refuse_unknown_finding(name: str, subject: str) -> None:
     if name not in words and name not in _rule_names():
         remedy = "`secret` is every secret; the note of a blocked gate names the rule."
         raise DecisionError(
-            subject, f"waive is {name!r}", f"one of {', '.join(words)}, or a rule of gitleaks.toml", remedy
+            subject, f"waive is {_shown(name)}", f"one of {', '.join(words)}, or a rule of gitleaks.toml", remedy
         )
 
 
@@ -65,7 +68,9 @@ def _refuse_unknown_reasons(decision: Decision, subject: str) -> None:
     for reason in decision.release:
         if reason not in reasons:
             remedy = "A license can be concluded by `license`; nothing else releases a file."
-            raise DecisionError(subject, f"release holds {reason!r}", f"reasons among {', '.join(reasons)}", remedy)
+            raise DecisionError(
+                subject, f"release holds {_shown(reason)}", f"reasons among {', '.join(reasons)}", remedy
+            )
     if UNSCRUBBABLE in decision.release and decision.sha256 is None:
         remedy = "What was found in a text stays in it: the decision is about these bytes alone."
         raise DecisionError(subject, f"release holds {UNSCRUBBABLE!r} without `sha256`", "the digest of a file", remedy)
@@ -73,3 +78,8 @@ def _refuse_unknown_reasons(decision: Decision, subject: str) -> None:
 
 def _rule_names() -> set[str]:
     return {rule.id for rules in load_gitleaks_rules().rules_of for rule in rules}
+
+
+def _shown(word: str) -> str:
+    """Return a word for a message: what is no word may be the value of a secret, in the wrong place."""
+    return repr(word) if _WORD.fullmatch(word) else "not a word, and not shown, as it may be the value of a secret"

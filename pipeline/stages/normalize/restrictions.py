@@ -17,13 +17,16 @@ from typing import TYPE_CHECKING, Any
 
 import re2
 
+from pipeline.core.records import LicenseEvidence
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
 RESTRICTIONS_FILE = "restrictions.toml"
 _MAX_MEMORY = 64 << 20
 """Bytes of the automaton of one expression. Beyond it the search is slower, and linear all the same."""
-_DECIDED, _INHERITED = "decision", frozenset({"license_text", "package"})
+_INHERITED = frozenset({LicenseEvidence.LICENSE_TEXT, LicenseEvidence.PACKAGE})
+"""Evidence of documents that state no license themselves."""
 _LICENSE_NAME = re2.compile(
     r"(?i)(?:licen[cs]es?|copying|unlicen[cs]e|notice|copyright)(?:[-_. ](?:[^.]*|.*\.(?:txt|md|rst)))?"
 )
@@ -81,7 +84,7 @@ def restrictions_left(documents: "pa.Table", files: "pa.Table") -> Iterator[tupl
     columns = (documents[name].to_pylist() for name in ("path", "license", "license_evidence"))
     inherited: set[tuple[str, str]] = set()
     for path, expression, evidence, text in zip(*columns, documents["text"], strict=True):
-        if evidence == _DECIDED:
+        if evidence == LicenseEvidence.DECISION:
             continue
         yield from ((path, found) for found in find_restrictions(text.as_py(), expression))
         folder = _folder_with_text(path, texts) if evidence in _INHERITED else None

@@ -25,7 +25,14 @@ ASKED: dict[str, Any] = {
     "suffixes": [".c", ".C", ".h"],
     "limits": LIMITS,
     "withdrawn": ["other/a.c"],
-    "pins": {"one": {"include": [], "exclude": []}, "two": {"include": ["src/**"], "exclude": []}},
+    "listed": ["archive", "jsonl"],
+    "pins": {
+        "one": {"kind": "archive", "include": [], "exclude": []},
+        "two": {"kind": "archive", "include": ["src/**"], "exclude": []},
+        "other": {"kind": "archive"},
+        "lines": {"kind": "jsonl"},
+        "of a program": {"kind": "of_a_program"},
+    },
 }
 
 
@@ -95,7 +102,11 @@ def test_a_document_has_its_own_name(field: str) -> None:
         ("two", "a.c", "excluded", 1, True),
         ("one", "a.c", "withdrawn", 1, False),
         ("other", "a.c", "withdrawn", 1, True),
-        ("one", "a.c", "of_a_program", 1, True),
+        ("one", "a.c", "link", 1, True),
+        ("one", "a.c", "bad_line", 1, False),
+        ("lines", "line 3", "bad_line", 1, True),
+        ("one", "a.c", "vanished", 1, False),
+        ("of a program", "a.c", "of_its_own", 1, True),
     ],
 )
 def test_a_drop_of_a_source_holds(source: str, path: str, reason: str, num_bytes: int, holds: bool) -> None:
@@ -136,6 +147,13 @@ def test_a_drop_by_size_or_lines_holds_where_the_filter_of_that_name_breaks(reas
 
     assert (found == []) == (broken is not None and broken.reason == reason)
     assert reason != given or found == []
+
+
+@pytest.mark.parametrize("reason", ["exact_duplicate", "near_duplicate", "contained"])
+def test_a_copy_without_a_keeper_does_not_hold(reason: str) -> None:
+    row = {"source": "one", "path": "a.c", "reason": reason}
+
+    assert list(misjudged_drops([row], Files({"a.c": b"int a;\n"}), ASKED)) == [("one", "a.c")]
 
 
 def test_a_small_file_that_is_not_ascii_is_judged_by_its_size() -> None:

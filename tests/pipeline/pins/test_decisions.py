@@ -96,6 +96,17 @@ def test_a_value_in_place_of_its_digest_is_not_shown(tmp_path: Path) -> None:
     assert value not in str(caught.value)
 
 
+@pytest.mark.parametrize("entry", ['source = "{}"', '"{}" = 1', 'line = "{}"'])
+def test_a_secret_in_a_wrong_place_is_not_shown(entry: str, tmp_path: Path) -> None:
+    value = "ghp_" + "aB3" * 12
+    path = written(tmp_path, (OF if "source" not in entry else 'path = "a.c"\n') + entry.format(value) + "\n" + WHO)
+
+    with pytest.raises(DecisionError, match="not shown") as caught:
+        load_decisions(path, ["mine"])
+
+    assert value not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("first", "second"),
     [

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import stat
 import subprocess
 import tarfile
 import zipfile
@@ -59,6 +60,10 @@ def test_a_listing_knows_the_content_of_files_and_not_of_links(tmp_path: Path) -
         archive.writestr("d/a.c", content)
         with archive.open("d/streamed.c", "w") as member:
             member.write(content)
+        for name, mode in (("d/l.c", stat.S_IFLNK), ("d/mode.c", stat.S_IFREG | 0o755), ("d/special.c", stat.S_IFIFO)):
+            linked = zipfile.ZipInfo(name)
+            linked.external_attr = mode << 16
+            archive.writestr(linked, content)
     with tarfile.open(tmp_path / "tar", "w:gz") as packed:
         info = tarfile.TarInfo("d/a.c")
         info.size = len(content)
@@ -69,7 +74,10 @@ def test_a_listing_knows_the_content_of_files_and_not_of_links(tmp_path: Path) -
 
     blob_id = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
     for name, expected in (
-        ("zip", [("a.c", blob_id), ("streamed.c", blob_id)]),
+        (
+            "zip",
+            [("a.c", blob_id), ("l.c", None), ("mode.c", blob_id), ("special.c", None), ("streamed.c", blob_id)],
+        ),
         ("tar", [("a.c", blob_id), ("l.c", None)]),
     ):
         found = list_archive(tmp_path / name, 10**6)
