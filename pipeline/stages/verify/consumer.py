@@ -19,6 +19,8 @@ from pipeline.core.params import digest
 CONSUMER = "trainer"
 CONSUMER_FIELD = "consumer"
 """Field of the identity of a part that the consumer proves."""
+_DISTRIBUTIONS = {"re2": "google-re2"}
+"""Distributions of another name than their module. A test compares them with what is installed."""
 _IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b|import[ \t]+([\w., \t]+))", re.MULTILINE)
 
 
@@ -97,6 +99,6 @@ def _version(name: str) -> str | None:
     if name in sys.stdlib_module_names or not name:
         return None
     try:
-        return version(name)
+        return version(_DISTRIBUTIONS.get(name, name))
     except (PackageNotFoundError, ValueError):
         return None

@@ -129,7 +129,7 @@ def _parsed(text: str) -> Any | Drop:
         return Drop("license_unknown", f"{text!r} is not an SPDX expression: {' '.join(str(error).split())}")
     if parsed is None:
         return Drop("license_unknown", "the expression is empty")
-    return parsed
+    return _licensing().dedup(parsed)
 
 
 @lru_cache(maxsize=4_096)

@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -84,3 +85,14 @@ def test_another_version_of_a_library_or_of_python_is_another_consumer(monkeypat
     assert after["libraries"] == {"torch": "0.1"}
     assert after["code"] == before["code"]
     assert after["python"].endswith("4.0")
+
+
+def test_every_library_that_is_installed_has_its_version_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    known = consumer._version
+    monkeypatch.setattr(consumer, "_version", lambda name: asked.append(name) or known(name))  # type: ignore[func-returns-value]
+    libraries = consumer_identity(ROOT)["libraries"]
+
+    installed = {name for name in asked if name in packages_distributions() and name not in sys.stdlib_module_names}
+    assert libraries.keys() == installed
+    assert "re2" in installed

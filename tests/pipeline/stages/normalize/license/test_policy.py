@@ -25,6 +25,8 @@ JUDGED = [
     ("MIT or gpl-2.0", "MIT OR GPL-2.0-only", "ALLOWED", "MIT"),
     ("MPL-2.0 OR Apache-2.0", "MPL-2.0 OR Apache-2.0", "ALLOWED", "Apache-2.0"),
     ("MIT AND BSD-3-Clause", "MIT AND BSD-3-Clause", "ALLOWED", "MIT AND BSD-3-Clause"),
+    ("MIT AND MIT", "MIT", "ALLOWED", "MIT"),
+    ("BSD-3-Clause AND (MIT OR MIT) AND BSD-3-Clause", "BSD-3-Clause AND MIT", "ALLOWED", "BSD-3-Clause AND MIT"),
     ("MIT AND LGPL-2.1-or-later", "MIT AND LGPL-2.1-or-later", "TAGGED", "MIT AND LGPL-2.1-or-later"),
     (
         "MIT AND (BSD-2-Clause OR LGPL-2.1-or-later)",
