@@ -18,6 +18,7 @@ from pipeline.build.audited_files import (
     miscalled_drops,
     misjudged_copies,
     misjudged_drops,
+    mismeasured_drops,
     misnamed_documents,
     misread_files,
 )
@@ -169,7 +170,9 @@ def _flaws(stage: str, before: StoredParts, after: StoredParts, asked: Mapping[s
             elif table.record is DroppedRecord:
                 yield from misjudged_drops(stored.table(table.name).to_pylist(), before.get(name), asked)
                 if LISTED in _declared(stage):
-                    yield from miscalled_drops(_encoded_rows(stored.table(table.name)), *_irregular(after, asked))
+                    rows = list(_encoded_rows(stored.table(table.name)))
+                    yield from miscalled_drops(rows, *_irregular(after, asked))
+                    yield from mismeasured_drops(rows, _listed_sizes(after), asked["limits"]["max_file_bytes"])
             elif table.record is DuplicateRecord:
                 kept_ids = set(stored.table(KEPT, ["document_id"])["document_id"].to_pylist())
                 yield from misjudged_copies(stored.table(table.name).to_pylist(), _texts(after), kept_ids)
@@ -180,6 +183,17 @@ def _encoded_rows(dropped: Any) -> Iterator[dict[str, Any]]:
     yield from (
         row | {"path": _encoded(row["path"])} for row in dropped.select(["source", "path", "reason"]).to_pylist()
     )
+
+
+def _listed_sizes(after: StoredParts) -> dict[Name, int]:
+    """Return the largest content that is listed under each name."""
+    found: dict[Name, int] = {}
+    for stored in after.values():
+        for row in stored.table(LISTED).to_pylist() if stored.kind in kinds_with(LISTED) else ():
+            names = {row["path"], row["other_path"] and _encoded(row["other_path"])} - {None}
+            for name in ((row["source"], path) for path in names if row["num_bytes"] is not None):
+                found[name] = max(found.get(name, 0), row["num_bytes"])
+    return found
 
 
 def _irregular(after: StoredParts, asked: Mapping[str, Any]) -> tuple[Counter[Name], set[str]]:

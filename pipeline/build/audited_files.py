@@ -83,6 +83,16 @@ def miscalled_drops(
     yield from (name for name, number in sorted(found.items()) if name[0] in listed and number > irregular.get(name, 0))
 
 
+def mismeasured_drops(
+    dropped: Iterable[Mapping[str, Any]], sizes: Mapping[tuple[str, str], int], limit: int
+) -> Iterator[tuple[str, str]]:
+    """Yield source and path of the drops as too large whose listed content is not. What is not listed is not judged."""
+    for row in dropped:
+        name = (row["source"], row["path"])
+        if row["reason"] == "too_large" and sizes.get(name, limit + 1) <= limit:
+            yield name
+
+
 def misjudged_copies(
     duplicates: Iterable[Mapping[str, Any]], texts: Mapping[str, str], kept_ids: Collection[str]
 ) -> Iterator[tuple[str, str]]:

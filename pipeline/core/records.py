@@ -97,7 +97,8 @@ class SourceFile:
 class ListedFile:
     """A name that the bytes of a source list, percent-encoded; `other_path` is what a drop of it may be called instead.
 
-    `is_optional`: a file that collect may derive from another, and need not. `git_blob_id` is None for what is no regular file.
+    `is_optional`: a file that collect may derive from another, and need not. `git_blob_id` and `num_bytes`, of the content,
+    are None for what is no regular file.
     """
 
     source: OwnText
@@ -105,6 +106,7 @@ class ListedFile:
     other_path: PathText | None
     is_optional: bool
     git_blob_id: OwnText | None
+    num_bytes: int | None
 
 
 @stored("TreeFile")

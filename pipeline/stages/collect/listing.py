@@ -44,6 +44,16 @@ class ListedName(NamedTuple):
     """It need not be collected."""
     git_blob_id: str | None = None
     """Id of the content, as git computes it; None for what is no regular file."""
+    num_bytes: int | None = None
+    """Bytes of the content; None for what is no regular file."""
+
+
+class _Content(NamedTuple):
+    git_blob_id: str | None
+    num_bytes: int | None
+
+
+_NO_CONTENT = _Content(None, None)
 
 
 def list_archive(path: Path, max_num_bytes: int) -> Iterator[ListedName]:
@@ -57,7 +67,7 @@ def list_archive(path: Path, max_num_bytes: int) -> Iterator[ListedName]:
         found = list(_zip_members(file, max_num_bytes) if start == _MEMBER else _tar_members(path, start))
     tops = {name.split(b"/")[0] if b"/" in name else b"" for name, _ in found}
     num_top_bytes = len(tops.pop()) + 1 if len(tops) == 1 and tops != {b""} else 0
-    yield from (ListedName(name[num_top_bytes:], git_blob_id=blob_id) for name, blob_id in found)
+    yield from (_listed(name[num_top_bytes:], content) for name, content in found)
 
 
 def list_commit(pack: Path, commit: str) -> Iterator[ListedName]:
@@ -68,11 +78,12 @@ def list_commit(pack: Path, commit: str) -> Iterator[ListedName]:
         place = repository / "objects" / "pack" / "pack-listed.pack"
         place.symlink_to(pack.absolute())
         run_git(repository, ["index-pack", "--threads=1", str(place)])
-        lines = run_git(repository, ["ls-tree", "-r", "-z", "--full-tree", commit]).split(b"\0")
+        lines = run_git(repository, ["ls-tree", "-r", "-l", "-z", "--full-tree", commit]).split(b"\0")
     for facts, _, name in (line.partition(b"\t") for line in lines if line):
-        mode, _, object_id = facts.split(b" ")
-        has_id = mode.startswith(b"100") and len(object_id) == _NUM_SHA1_DIGITS
-        yield ListedName(name, git_blob_id=object_id.decode() if has_id else None)
+        mode, _, object_id, num_bytes = facts.split()
+        is_file = mode.startswith(b"100")
+        has_id = is_file and len(object_id) == _NUM_SHA1_DIGITS
+        yield _listed(name, _Content(object_id.decode() if has_id else None, int(num_bytes) if is_file else None))
 
 
 def list_folder(root: Path, accepts: Callable[[bytes], bool] = lambda name: True) -> Iterator[ListedName]:
@@ -87,7 +98,7 @@ def list_folder(root: Path, accepts: Callable[[bytes], bool] = lambda name: True
                     folders.append(entry.path)
                 elif accepts(name := os.path.relpath(entry.path, os.fsencode(root))):
                     is_file = entry.is_file(follow_symlinks=False)
-                    yield ListedName(name, git_blob_id=_blob_id_of(Path(os.fsdecode(entry.path))) if is_file else None)
+                    yield _listed(name, _content_of(Path(os.fsdecode(entry.path))) if is_file else _NO_CONTENT)
 
 
 def list_lines(path: Path, path_field: str, text_field: str, license_field: str | None) -> Iterator[ListedName]:
@@ -102,31 +113,33 @@ def list_lines(path: Path, path_field: str, text_field: str, license_field: str 
                 name = _joined(record[path_field].encode())
                 text = record.get(text_field)
                 content = text.encode() if isinstance(text, str) else None
-                yield ListedName(
-                    name, other, git_blob_id=None if content is None else _blob_id(len(content), [content])
-                )
+                yield _listed(name, _NO_CONTENT if content is None else _content(len(content), [content]), other)
                 if license_field and record.get(license_field):
                     yield ListedName(name + b".license", is_optional=True)
             except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
                 yield ListedName(other.encode())
 
 
+def _listed(name: bytes, content: _Content, other_path: str | None = None) -> ListedName:
+    return ListedName(name, other_path, git_blob_id=content.git_blob_id, num_bytes=content.num_bytes)
+
+
 def _joined(name: bytes) -> bytes:
     return b"/".join(part for part in name.split(b"/") if part not in (b"", b"."))
 
 
-def _blob_id_of(path: Path) -> str:
+def _content_of(path: Path) -> _Content:
     with path.open("rb") as file:
         num_bytes = os.fstat(file.fileno()).st_size
-        return _blob_id(num_bytes, _blocks(file, num_bytes))
+        return _content(num_bytes, _blocks(file, num_bytes))
 
 
-def _blob_id(num_bytes: int, blocks: Iterable[bytes]) -> str:
-    """Return the id of a content as git computes it, while it is read."""
+def _content(num_bytes: int, blocks: Iterable[bytes]) -> _Content:
+    """Return the id of a content as git computes it, while it is read, and its size."""
     found = hashlib.sha1(b"blob %d\0" % num_bytes, usedforsecurity=False)
     for block in blocks:
         found.update(block)
-    return found.hexdigest()
+    return _Content(found.hexdigest(), num_bytes)
 
 
 def _blocks(stream: BinaryIO, num_bytes: int) -> Iterator[bytes]:
@@ -139,7 +152,7 @@ def _blocks(stream: BinaryIO, num_bytes: int) -> Iterator[bytes]:
         yield block
 
 
-def _tar_members(path: Path, start: bytes) -> Iterator[tuple[bytes, str | None]]:
+def _tar_members(path: Path, start: bytes) -> Iterator[tuple[bytes, _Content]]:
     with closing(_DECOMPRESSORS.get(start[:2], open)(path, "rb")) as stream:  # type: ignore[operator]
         extended: dict[bytes, bytes] = {}
         common: dict[bytes, bytes] = {}
@@ -148,21 +161,21 @@ def _tar_members(path: Path, start: bytes) -> Iterator[tuple[bytes, str | None]]
             declared = (common | extended).get(b"size")
             num_bytes = _tar_number(header[124:136]) if declared is None else _pax_number(declared)
             if kind in b"xXgLK":
-                content = stream.read(-num_bytes % _BLOCK + num_bytes)[:num_bytes]
+                more = stream.read(-num_bytes % _BLOCK + num_bytes)[:num_bytes]
                 if kind in b"xX":
-                    extended |= _pax_records(content)
+                    extended |= _pax_records(more)
                 elif kind == b"g":
-                    common |= _pax_records(content)
+                    common |= _pax_records(more)
                 elif kind == b"L":
-                    extended[b"path"] = content.partition(b"\0")[0]
+                    extended[b"path"] = more.partition(b"\0")[0]
                 continue
             name = (common | extended).get(b"path") or _tar_name(header)
             extended = {}
             is_file = kind in b"0\x007" and not name.endswith(b"/")
             content_blocks = _blocks(stream, num_bytes) if kind not in b"123456" else iter(())
-            blob_id = _blob_id(num_bytes, content_blocks) if is_file else None
+            content = _content(num_bytes, content_blocks) if is_file else _NO_CONTENT
             if kind != b"5" and not (kind in b"0\0" and name.endswith(b"/")):
-                yield _joined(name), blob_id
+                yield _joined(name), content
             _consume(content_blocks)
             _consume(_blocks(stream, -num_bytes % _BLOCK) if kind not in b"123456" else ())
 
@@ -207,7 +220,7 @@ def _pax_records(content: bytes) -> dict[bytes, bytes]:
     return found
 
 
-def _zip_members(file: BinaryIO, max_num_bytes: int) -> Iterator[tuple[bytes, str | None]]:
+def _zip_members(file: BinaryIO, max_num_bytes: int) -> Iterator[tuple[bytes, _Content]]:
     """Yield the members of a zip as a reader of streams finds them: one behind the other, up to the directory.
 
     Only the directory says which of them are links and the like; these have no id of a content.
@@ -228,11 +241,11 @@ def _zip_members(file: BinaryIO, max_num_bytes: int) -> Iterator[tuple[bytes, st
         max_num_bytes -= len(content.data)
         text = name.decode("utf-8" if flags & 0x800 else "cp437")
         if not text.endswith("/"):
-            found.append((name, _joined(text.encode()), _blob_id(len(content.data), [content.data])))
+            found.append((name, _joined(text.encode()), _content(len(content.data), [content.data])))
     if header[:4] not in (_ENTRY, _END):
         raise ArchiveError("zip archive", f"{header[:4]!r} follows a member", "a member, or the directory")
     irregular = set(_irregular_members(header, file))
-    yield from ((path, None if name in irregular else blob_id) for name, path, blob_id in found)
+    yield from ((path, _NO_CONTENT if name in irregular else content) for name, path, content in found)
 
 
 def _irregular_members(start: bytes, file: BinaryIO) -> Iterator[bytes]:

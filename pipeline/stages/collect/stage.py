@@ -85,7 +85,14 @@ def list_source(job: PartJob) -> PartOutput:
     with naming_source(source):
         found = SOURCE_KINDS[job.identity["kind"]].names_in(job.identity, path, num_bytes_of(read))
     files = [
-        ListedFile(source, quote_from_bytes(listed.name), listed.other_path, listed.is_optional, listed.git_blob_id)
+        ListedFile(
+            source,
+            quote_from_bytes(listed.name),
+            listed.other_path,
+            listed.is_optional,
+            listed.git_blob_id,
+            listed.num_bytes,
+        )
         for listed in found
     ]
     return PartOutput({LISTED: table_of_records(ListedFile, files)}, StageReport(len(files), len(files)))

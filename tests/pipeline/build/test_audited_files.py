@@ -12,6 +12,7 @@ from pipeline.build.audited_files import (
     miscalled_drops,
     misjudged_copies,
     misjudged_drops,
+    mismeasured_drops,
     misnamed_documents,
     misread_files,
 )
@@ -203,3 +204,12 @@ def test_a_copy_has_a_keeper_that_is_kept(reason: str, keeper: str, holds: bool)
     texts = {"copy": "1", "same": "1", "other": "2", "lost": "1"}
 
     assert list(misjudged_copies([row], texts, {"same", "other"})) == ([] if holds else [("one", "a.c")])
+
+
+def test_a_file_is_too_large_by_the_size_that_the_source_lists() -> None:
+    rows = [
+        {"source": "one", "path": path, "reason": "too_large", "num_bytes": 10**9} for path in ("a.c", "b.c", "c.c")
+    ]
+    sizes = {("one", "a.c"): 100, ("one", "b.c"): 101}
+
+    assert list(mismeasured_drops(rows, sizes, 100)) == [("one", "a.c")]

@@ -80,8 +80,9 @@ def test_a_listing_knows_the_content_of_files_and_not_of_links(tmp_path: Path) -
         ),
         ("tar", [("a.c", blob_id), ("l.c", None)]),
     ):
-        found = list_archive(tmp_path / name, 10**6)
+        found = list(list_archive(tmp_path / name, 10**6))
         assert sorted((listed.name.decode(), listed.git_blob_id) for listed in found) == expected
+        assert {(listed.git_blob_id, listed.num_bytes) for listed in found} == {(blob_id, len(content)), (None, None)}
 
 
 def test_ustar_prefixes_are_joined(tmp_path: Path) -> None:
