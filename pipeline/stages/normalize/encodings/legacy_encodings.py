@@ -134,7 +134,7 @@ def _decoded(sample: bytes, encoding: str) -> str | None:
 def _cost(text: str) -> float:
     """Return the cost of a text's characters that are not ASCII: that of its words in their best language, and of its symbols."""
     pieces = _WORDS.findall(text)
-    words = [word for word in pieces if not word.isascii() and (word[0].isalpha() or word[0] > "\u02ff")]
+    words = [word for word in pieces if not word.isascii() and _is_letter(word[0])]
     cost = min((sum(_word_cost(word, language) for word in words) for language in _languages()), default=0.0)
     return cost + _symbol_cost(text)
 
