@@ -4,6 +4,7 @@
 only beside words that say so. Names of the GNU licenses carry version and `or later`.
 """
 
+import re
 import tomllib
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -12,6 +13,7 @@ from typing import Any
 import re2
 
 from pipeline.stages.normalize.license.extents import NAMES_FILE
+from pipeline.stages.normalize.license.words import plain_words
 
 TOKEN = r"N\d+"
 """What stands for a name: an upper-case word, which plain words never are."""
@@ -30,6 +32,13 @@ _GNU = (
     r"|subsequent|above)(?: versions?)?| plus)?(?: only)?"
 )
 _GNU_KINDS = (("affero", "AGPL"), ("agpl", "AGPL"), ("lesser", "LGPL"), ("library", "LGPL"), ("lgpl", "LGPL"))
+_LICENSE_LINE = re2.compile(
+    r"(?im)^[^\pL\pN\n@\\]*(?:[@\\]licen[cs]e[ \t:]|licen[cs]e[ \t]*:)[ \t]*([^\s:;{}()][^\n;{}]{0,60}?)[\s*/.]*$"
+)
+"""A line that names a license and nothing else: a tag of documentation, or a field of a header."""
+_ELSEWHERE = re2.compile(
+    r"\b(?:see|files?|copying|licen[cs]es?|readme|notice|https?|www|above|below|same|terms|following|this|your|the|public domain)\b"
+)
 _STYLE = r"(?: (?:style|like|type|variant|open source|public|software|permissive|free software))*"
 _BESIDE = r"(?:or|and|and or|or the|and the|or at your option|) ?"
 _AGREEMENT = r" ?licen[sc](?:es?|ed|ing)(?: agreement)?(?: (?:version|v) \d(?: \d)?| v\d)?"
@@ -71,6 +80,15 @@ def with_tokens(words: str) -> tuple[str, Naming]:
             lambda match: f"{match['before']}{naming.token(_short_license(match['short']))}{match['rest']}", words
         )
     return words, naming
+
+
+def unknown_name(text: str) -> str | None:
+    """Return what a line `License: ...` names, if it is neither a known name nor said elsewhere."""
+    for match in _LICENSE_LINE.finditer(text):
+        words = plain_words(match[1])
+        if words and not _ELSEWHERE.search(words) and not re.search(TOKEN, with_tokens(f"license {words}")[0]):
+            return str(match[1]).strip()
+    return None
 
 
 def _said(words: str) -> str:

@@ -7,9 +7,9 @@ from functools import lru_cache
 
 from pipeline.stages.normalize.license.comments import Prose
 from pipeline.stages.normalize.license.explained import without_explained
-from pipeline.stages.normalize.license.names import TOKEN, with_tokens
+from pipeline.stages.normalize.license.names import TOKEN, unknown_name, with_tokens
 from pipeline.stages.normalize.license.notices import plus_as_words, split_notices, title_of
-from pipeline.stages.normalize.license.sentences import Sentence, spoken, spoken_as_written
+from pipeline.stages.normalize.license.sentences import MIN_WEIGHT_IN_HEADER, Sentence, spoken, spoken_as_written
 from pipeline.stages.normalize.license.texts import split_texts, without_harmless
 from pipeline.stages.normalize.license.words import copyright_words, plain_words
 
@@ -69,6 +69,8 @@ def read_prose(prose: Prose) -> Reading:
     if texts:
         words, naming = with_tokens(copyright_words(text))
         found.append(_spelled(_unexplained(words, is_stated, is_header=False), naming.license_of))
+    if unknown := unknown_name(prose.text):
+        found.append(Sentence(f"license: {unknown}", MIN_WEIGHT_IN_HEADER))
     sentence = max(filter(None, found), key=lambda each: each.weight, default=None)
     mentions = tuple(dict.fromkeys(notices.names)) if not titles else ()
     return Reading(texts, tuple(dict.fromkeys((*notices.licenses, *titles))), notices.is_choice, mentions, sentence)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.stages.normalize.license.names import with_tokens
+from pipeline.stages.normalize.license.names import unknown_name, with_tokens
 from pipeline.stages.normalize.license.words import plain_words
 
 NAMED = {
@@ -36,3 +36,36 @@ def test_a_license_without_a_version_is_that_of_the_version_named_beside_it() ->
     assert [naming.license_of(word) for word in words.split() if word[0] == "N"] == ["GPL-3.0-only", "GPL-3.0-only"]
     _, naming = with_tokens("the gnu general public license")
     assert naming.license_of("N0") == "GPL-1.0-or-later"
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["CPAL-1.0", "Parity-7.0.0", "Watcom-1.0", "Foo Custom 1.0", "NonFree-2.0", "none", "OGTSL", "Proprietary"],
+)
+@pytest.mark.parametrize(
+    "line", ["// License: {}", " * Licence: {}.", "# @license {}", "/// \\license {}", "/* License : {} */"]
+)
+def test_a_line_that_names_an_unknown_license_is_not_silence(line: str, value: str) -> None:
+    found = unknown_name(f"// Copyright 2020 Example\n{line.format(value)}\n")
+
+    assert found is not None
+    assert found.startswith(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "MIT",
+        "BSD-3-Clause",
+        "Apache License 2.0",
+        "zlib/libpng",
+        "Public Domain",
+        "see LICENSE.txt",
+        "GPLv2",
+        "the same",
+        "X11",
+    ],
+)
+def test_a_line_that_names_a_known_license_or_another_place_is_read_by_others(value: str) -> None:
+    assert unknown_name(f"// License: {value}\n") is None
+    assert unknown_name(f"bool license: 1;\nint x; // {value}\n") is None
