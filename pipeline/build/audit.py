@@ -161,6 +161,7 @@ def _altered(expected: Population, found: Population) -> Iterator[Name]:
 
 def _flaws(stage: str, before: StoredParts, after: StoredParts, asked: Mapping[str, Any]) -> Iterator[Name]:
     """Yield the names of rows that contradict their own columns, and of drops whose reason does not hold."""
+    listing = _Listing.of(after) if LISTED in _declared(stage) else None
     for name, stored in sorted(after.items()):
         if stored.kind in kinds_with(DOCUMENTS):
             yield from undecided_files(name, stored, asked.get("decisions", ()))
@@ -171,10 +172,10 @@ def _flaws(stage: str, before: StoredParts, after: StoredParts, asked: Mapping[s
                 yield from misnamed_documents(stored.table(table.name, DOCUMENT_NAME))
             elif table.record is DroppedRecord:
                 yield from misjudged_drops(stored.table(table.name).to_pylist(), before.get(name), asked)
-                if LISTED in _declared(stage):
+                if listing is not None:
                     rows = list(_encoded_rows(stored.table(table.name)))
-                    yield from miscalled_drops(rows, *_irregular(after, asked))
-                    yield from mismeasured_drops(rows, _listed_sizes(after), asked["limits"]["max_file_bytes"])
+                    yield from miscalled_drops(rows, listing.irregular, _listed_sources(asked))
+                    yield from mismeasured_drops(rows, listing.sizes, asked["limits"]["max_file_bytes"])
             elif table.record is DuplicateRecord:
                 kept_ids = set(stored.table(KEPT, ["document_id"])["document_id"].to_pylist())
                 yield from misjudged_copies(stored.table(table.name).to_pylist(), _texts(after), kept_ids)
@@ -187,27 +188,31 @@ def _encoded_rows(dropped: Any) -> Iterator[dict[str, Any]]:
     )
 
 
-def _listed_sizes(after: StoredParts) -> dict[Name, int]:
-    """Return the largest content that is listed under each name."""
-    found: dict[Name, int] = {}
-    for stored in after.values():
-        for row in stored.table(LISTED).to_pylist() if stored.kind in kinds_with(LISTED) else ():
-            names = {row["path"], row["other_path"] and _encoded(row["other_path"])} - {None}
-            for name in ((row["source"], path) for path in names if row["num_bytes"] is not None):
-                found[name] = max(found.get(name, 0), row["num_bytes"])
-    return found
+@dataclass
+class _Listing:
+    """Facts of all listings: how often each name is no regular file, and the largest content under each name."""
+
+    irregular: Counter[Name] = field(default_factory=Counter)
+    sizes: dict[Name, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, parts: StoredParts) -> "_Listing":
+        """Read the listings among parts, once."""
+        found = cls()
+        for stored in parts.values():
+            for row in stored.table(LISTED).to_pylist() if stored.kind in kinds_with(LISTED) else ():
+                paths = {row["path"], row["other_path"] and _encoded(row["other_path"])} - {None}
+                names = [(row["source"], path) for path in paths]
+                if row["git_blob_id"] is None:
+                    found.irregular.update(names)
+                if row["num_bytes"] is not None:
+                    found.sizes.update((name, max(found.sizes.get(name, 0), row["num_bytes"])) for name in names)
+        return found
 
 
-def _irregular(after: StoredParts, asked: Mapping[str, Any]) -> tuple[Counter[Name], set[str]]:
-    """Return how often each name is listed as no regular file, and the sources that can be listed."""
-    found: Counter[Name] = Counter()
-    listed = {name for name, pin in asked["pins"].items() if pin["kind"] in asked["listed"]}
-    for stored in after.values():
-        for row in stored.table(LISTED).to_pylist() if stored.kind in kinds_with(LISTED) else ():
-            if row["git_blob_id"] is None:
-                names = {row["path"], row["other_path"] and _encoded(row["other_path"])} - {None}
-                found.update((row["source"], name) for name in names)
-    return found, listed
+def _listed_sources(asked: Mapping[str, Any]) -> set[str]:
+    """Return the sources that can be listed."""
+    return {name for name, pin in asked["pins"].items() if pin["kind"] in asked["listed"]}
 
 
 def _texts(parts: StoredParts) -> dict[str, str]:
@@ -228,7 +233,7 @@ def _match_listed(after: StoredParts, found: Population, asked: Mapping[str, Any
     taken = found.kept + found.dropped
     raw = Counter({(source, _encoded(path)): number for (source, path), number in taken.items()})
     called = {(source, _encoded(path)): (source, path) for source, path in taken}
-    unlisted = {name for name, pin in asked["pins"].items() if pin["kind"] not in asked["listed"]}
+    unlisted = asked["pins"].keys() - _listed_sources(asked)
     expected = Population(Counter({name: number for name, number in taken.items() if name[0] in unlisted}))
     listings = [stored for stored in after.values() if stored.kind in kinds_with(LISTED)]
     rows = [row for stored in listings for row in stored.table(LISTED).to_pylist()]

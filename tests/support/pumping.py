@@ -46,7 +46,7 @@ def _repetitions(nodes: list[Any], before: str) -> Iterator[tuple[str, str]]:
                 # What follows may take what is repeated too: then both ends of it move.
                 following = "".join(_sample(node) for node in nodes[at + 1 : at + 3])
                 yield from ((start, text + following) for text in islice(_texts(list(body)), 2))
-                yield start, start + "".join(_texts_of_one(list(body)))
+                yield start, start + next(_texts(list(body)))
             yield from _repetitions(list(body), start)
         else:
             for inner in _inner(code, argument):
@@ -60,10 +60,6 @@ def _texts(body: list[Any]) -> Iterator[str]:
         return
     yield "".join(_sample(node) for node in body)
     yield "".join(_sample(node, 1) for node in body)
-
-
-def _texts_of_one(body: list[Any]) -> Iterator[str]:
-    yield from islice(_texts(body), 1)
 
 
 def _inner(code: Any, argument: Any) -> list[list[Any]]:
