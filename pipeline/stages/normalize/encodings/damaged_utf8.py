@@ -3,6 +3,7 @@
 Twice means that UTF-8 was read as another encoding and written as UTF-8 again: `Ã©` for `é`, `â€™` for an apostrophe.
 """
 
+import re
 import unicodedata
 
 import re2
@@ -23,7 +24,8 @@ MIN_SEQUENCES, MAX_BAD_SHARE = 4, 0.15
 _MAX_OFFSETS = 10
 _FIRST_SIGNS = frozenset("ÃÂĂГВ├┬┼√¬цбﾃﾂ")
 """What the first byte of most accents and signs becomes."""
-_RUNS = re2.compile(r"[^\x00-\x7f]+")
+_RUNS = re.compile(r"[^\x00-\x7f]+")
+_WIDE = re.compile("[\u3400-\udfff\uff61-\U0010ffff]+")
 _SOUND_LINE = re2.compile(
     r"(?m)^[A-Za-z]*[\x{a0}-\x{17f}\x{218}-\x{21b}\x{370}-\x{45f}\x{490}\x{491}\x{5d0}-\x{5ea}\x{621}-\x{64a}\x{67e}-\x{6cc}\x{e01}-\x{e4e}"
     r"\x{1ea0}-\x{1ef9}\x{2010}-\x{2026}\x{2030}-\x{203a}\x{20ac}\x{2116}\x{2122}\x{2190}-\x{2193}\x{2212}\x{2248}-\x{2265}"
@@ -66,7 +68,7 @@ def find_doubling(text: str) -> str | None:
     runs = sorted(set(_RUNS.findall(text)))
     if not runs:
         return None
-    lost = _LOST.findall(text)
+    lost = _LOST.findall(text) if "\ufffd" in text else []
     if len(lost) > 1 and 2 * len(lost) > len(_RUNS.findall(text)):
         return f"{len(lost)} words have a replacement character: the text was lost before"
     for encoding in READ_AS:
@@ -89,13 +91,12 @@ def _is_mostly_doubled(runs: list[str], encoding: str) -> bool:
     """Return whether nearly all that is not ASCII, several sequences, is UTF-8 in the bytes of an encoding."""
     joined = "".join(runs)
     # Letters of other scripts have double bytes there that resemble UTF-8.
-    num_wide = sum(0x3400 <= ord(character) < 0xE000 or character >= "\uff61" for character in joined)
-    if encoding in _EAST_ASIAN and 2 * num_wide < len(joined):
+    if encoding in _EAST_ASIAN and 2 * len(_WIDE.sub("", joined)) > len(joined):
         return False
     content = joined.encode(encoding, "replace")
-    text = content.decode("utf_8", "surrogateescape")
-    num_bad = sum("\udc80" <= character <= "\udcff" for character in text) + text.count("?")
-    num_sequences = sum(not character.isascii() for character in text) - num_bad + text.count("?")
+    sound = content.decode("utf_8", "ignore")
+    num_bad = len(content) - len(sound.encode()) + content.count(b"?")
+    num_sequences = len(sound) - len(sound.encode("ascii", "ignore"))
     return num_sequences >= MIN_SEQUENCES and num_bad <= MAX_BAD_SHARE * len(content)
 
 
@@ -104,11 +105,10 @@ def _doubled_runs(runs: list[str], encoding: str) -> list[tuple[str, str]]:
     lines = "\n".join(runs).encode(encoding, "replace").decode("utf_8", "replace").split("\n")
     if len(lines) != len(runs):
         return []
-    pairs = zip(runs, lines, strict=True)
     return [
         (run, line)
-        for run, line in pairs
-        if line != run and _is_long(run) and "?" not in line and _SOUND_LINE.search(line)
+        for run, line in zip(runs, lines, strict=True)
+        if "\ufffd" not in line and "?" not in line and line != run and _is_long(run) and _SOUND_LINE.search(line)
     ]
 
 

@@ -7,13 +7,18 @@ import pytest
 
 from pipeline.core.errors import ParamsError
 from pipeline.core.registry import added_entries
-from pipeline.stages.normalize import filters
+from pipeline.stages.normalize.filters import filters
 from pipeline.stages.normalize.params import FilterParams
 from tests.pipeline.stages.normalize.conftest import Normalize
 
 CODE = "".join(f"int number_{index}(int x) {{ return x * {index} + {index % 7}; }}\n" for index in range(30))
 LICENSE = "".join(f"// Copyright {year} Someone. Licensed under the MIT license.\n" for year in range(1980, 2020))
 BASE64 = "".join("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"[(7 * n) % 64] for n in range(1_088))
+ROWS = "".join(f"  {n}, {n * n}, {n + 7}, {n * 3},\n" for n in range(200))
+TEXTS = "".join(f'  "the words of line {n}",\n' for n in range(200))
+NAMED = "".join(f'  {{KIND_{n % 7}, {n}, "name {n}"}},\n' for n in range(300))
+SCRIPT = "".join(f"def number_{n}(x):\n  return x * {n}\n" for n in range(40))
+PARSER = "".join(f"static const short {name}[] = {{1, 2}};\n" for name in ("yypact", "yydefact", "yytable", "yycheck"))
 
 
 def literals(text: str, width: int = 64) -> str:
@@ -51,6 +56,16 @@ DROPPED = {
     "an amalgamation": ("a.h", "// This file is an amalgamation of many files.\n" + CODE, "amalgamation", "is 1, max"),
     "glued files": ("a.h", "/* begin file a.cpp */\n" + CODE, "amalgamation", "amalgamation_markers is 1"),
     "base64 over literals": ("a.cpp", CODE + f"auto x =\n{literals(BASE64)};\n", "encoded_data", "encoded_run is 1088"),
+    "a table": (
+        "a.c",
+        f"int a[] = {{\n{'  17, 23, 42, 99,' * 3}\n{ROWS}}};\n",
+        "numeric_data",
+        "numeric_fraction is 0.9",
+    ),
+    "texts": ("a.c", f"char *a[] = {{\n{TEXTS}}};\n", "string_data", "string_fraction is 0.9"),
+    "rows": ("a.c", f"struct row a[] = {{\n{NAMED}}};\n", "tabular", "table_fraction is 0.9"),
+    "Python": ("a.h", SCRIPT, "foreign_language", "a statement that C has not, in 40 of 80 lines"),
+    "Bison's tables": ("a.c", f"{PARSER}\n{CODE}", "generated", "max_generated_markers is 0: a parser of Bison"),
     "Objective-C": ("a.h", CODE + "@interface Thing : NSObject\n- (void)run;\n@end\n", "objective_c", "is 1, max"),
 }
 
@@ -86,7 +101,8 @@ KEPT = {
 
 @pytest.mark.parametrize(("path", "text", "reason", "detail"), DROPPED.values(), ids=DROPPED)
 def test_it_is_dropped_with_what_was_measured(path: str, text: str, reason: str, detail: str) -> None:
-    refusal = filters.first_broken(filters.score(path, text), FilterParams())
+    measured = filters.MeasuredText.of(path, text)
+    refusal = filters.first_broken(filters.score(path, text), FilterParams(), text=measured)
     assert refusal is not None
     assert refusal.reason == reason
     assert detail in refusal.detail

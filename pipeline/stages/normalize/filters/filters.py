@@ -22,12 +22,17 @@ from numpy.typing import NDArray
 
 from pipeline.core.params import field_of
 from pipeline.core.registry import Registry
-from pipeline.lexing.lexer import Lexer, lexer_of
+from pipeline.lexing.cpp import CPP_LEXER
+from pipeline.lexing.lexer import Lexer, lexed, lexer_of
 from pipeline.stages.normalize.drop import Drop
+from pipeline.stages.normalize.filters.code_shapes import CodeShapes, shapes_of
+from pipeline.stages.normalize.filters.generated_signs import generator_of
 from pipeline.stages.normalize.params import FilterParams
 
 _NOT_ALPHANUMERIC = bytes(code for code in range(128) if not chr(code).isalnum())
 _NUM_OPENING_CHARACTERS = 2_000
+MIN_TABLE_BYTES = 4_096
+"""Bytes of data of any kind below which a text has no tables: names of errors, commands of a language."""
 
 # Only whole claims count, not a sentence about what the program itself generates (197 files of osmium have one).
 _GENERATED = re.compile(
@@ -62,6 +67,16 @@ class MeasuredText:
     path: str
     text: str
     content: bytes = field(repr=False)
+
+    @classmethod
+    def of(cls, path: str, text: str) -> "MeasuredText":
+        """Return the text of a path."""
+        return cls(path, text, text.encode())
+
+    @cached_property
+    def shapes(self) -> CodeShapes:
+        """Counts of its tokens: data, and lines of another language."""
+        return shapes_of(lexed(self.lexer, self.text), self.lexer is CPP_LEXER)
 
     @cached_property
     def lexer(self) -> Lexer:
@@ -114,9 +129,16 @@ def comment_fraction(text: MeasuredText) -> float:
 
 
 def generated_markers(text: MeasuredText) -> float:
-    """Count the signs of a program's output: the file's name, or a claim in its leading comments."""
-    name = PurePosixPath(text.path).name
-    return int(bool(_GENERATED_NAME.match(name))) + _count_in_leading_comments(_GENERATED, text)
+    """Count the signs of a program's output: the file's name, a claim in its leading comments, what only one program writes."""
+    is_named = _GENERATED_NAME.match(PurePosixPath(text.path).name) is not None
+    return is_named + _count_in_leading_comments(_GENERATED, text) + bool(generator_of(text.content))
+
+
+def _generator(text: MeasuredText) -> str:
+    """Name what says that a program wrote a text."""
+    if _GENERATED_NAME.match(PurePosixPath(text.path).name):
+        return "by its name"
+    return generator_of(text.content) or "by its leading comments"
 
 
 def amalgamation_markers(text: MeasuredText) -> float:
@@ -143,6 +165,26 @@ def objective_c_lines(text: MeasuredText) -> float:
     return len(_OBJECTIVE_C.findall(text.text)) if text.path.endswith(".h") and "@end" in text.text else 0
 
 
+def numeric_fraction(text: MeasuredText) -> float:
+    """Return the share of tables of numbers in the code, by bytes of tokens; 0 of few."""
+    return text.shapes.data_fraction(text.shapes.numeric)
+
+
+def string_fraction(text: MeasuredText) -> float:
+    """Return the share of strings in the code, by bytes of tokens; 0 of few."""
+    return text.shapes.data_fraction(text.shapes.strings)
+
+
+def table_fraction(text: MeasuredText) -> float:
+    """Return the share of data of any kind, and of lines of one shape with literals; 0 below MIN_TABLE_BYTES."""
+    return text.shapes.data_fraction(text.shapes.tables, MIN_TABLE_BYTES)
+
+
+def foreign_line_fraction(text: MeasuredText) -> float:
+    """Return the share of lines, directives left out, that no C or C++ has."""
+    return text.shapes.foreign_fraction
+
+
 @dataclass(frozen=True)
 class Filter:
     """A filter: its name is the drop reason; `limit` is the field of FilterParams that its measure must not break."""
@@ -155,6 +197,8 @@ class Filter:
     """Name of the score, if the limit is that of another measure."""
     bound: float | None = None
     """The limit itself, of a filter that a program registers and FilterParams has no field for."""
+    explain: Callable[[MeasuredText], str] | None = None
+    """Says more about a text that it drops."""
     version: int = 1
     """Raised by a program that changes what its filter measures or allows."""
 
@@ -187,10 +231,26 @@ FILTERS = Registry(
     Filter("few_alphanumerics", alphanumeric_fraction, "min_alphanumeric_fraction", "Tables of punctuation, art."),
     Filter("repeated_lines", unique_line_fraction, "min_unique_line_fraction", "Unrolled or generated text."),
     Filter("mostly_comments", comment_fraction, "max_comment_fraction", "Prose, or code that was commented out."),
-    Filter("generated", generated_markers, "max_generated_markers", "The output of a program repeats its template."),
+    Filter(
+        "generated",
+        generated_markers,
+        "max_generated_markers",
+        "The output of a program repeats its template.",
+        explain=_generator,
+    ),
     Filter("amalgamation", amalgamation_markers, "max_amalgamation_markers", "Copies of other files."),
     Filter("encoded_data", encoded_run, "max_encoded_run", "Embedded binary data."),
     Filter("objective_c", objective_c_lines, "max_objective_c_lines", "Another language with the same extension."),
+    Filter(
+        "foreign_language",
+        foreign_line_fraction,
+        "max_foreign_line_fraction",
+        "A text in no C or C++, whatever its suffix says.",
+        explain=lambda text: text.shapes.most_foreign,
+    ),
+    Filter("numeric_data", numeric_fraction, "max_numeric_fraction", "Tables of numbers with hardly any code."),
+    Filter("string_data", string_fraction, "max_string_fraction", "Texts and data in strings with hardly any code."),
+    Filter("tabular", table_fraction, "max_table_fraction", "Rows of one shape: data, or the output of a program."),
     is_in_parts=True,
     conflict=lambda entry, other: f"score {entry.score}" if _is_other_score(entry, other) else "",
 )
@@ -198,21 +258,25 @@ FILTERS = Registry(
 
 def score(path: str, text: str) -> dict[str, float]:
     """Return the value of every filter's measure by the measure's name, rounded to six digits."""
-    measured = MeasuredText(path, text, text.encode())
+    measured = MeasuredText.of(path, text)
     return {each.score: round(each.measure(measured), 6) for each in FILTERS}
 
 
 def first_broken(
-    scores: dict[str, float], params: FilterParams, is_released: Callable[[str], bool] = lambda name: False
+    scores: dict[str, float],
+    params: FilterParams,
+    is_released: Callable[[str], bool] = lambda name: False,
+    text: MeasuredText | None = None,
 ) -> Drop | None:
     """Return the drop by the first filter that is broken and not released, with value and limit; None if all hold.
 
-    `is_released` is asked about broken filters alone.
+    `is_released` is asked about broken filters alone. Of a text given, the detail says what the filter can explain.
     """
     for each in FILTERS:
         value, limit = scores[each.score], each.limit_of(params)
         if each.is_broken(value, limit) and not is_released(each.name):
-            return Drop(each.name, f"{each.score} is {value:g}, {each.limit} is {limit:g}")
+            more = f": {each.explain(text)}" if text is not None and each.explain is not None else ""
+            return Drop(each.name, f"{each.score} is {value:g}, {each.limit} is {limit:g}{more}")
     return None
 
 

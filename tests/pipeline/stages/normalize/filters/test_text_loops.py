@@ -1,0 +1,90 @@
+"""Shapes of lines, by the tokens in them and those before them."""
+
+import numpy as np
+import pytest
+
+from pipeline.lexing.cpp import CPP_LEXER
+from pipeline.lexing.lexer import lexed
+from pipeline.stages.normalize.filters.code_shapes import shapes_of
+from pipeline.stages.normalize.filters.text_loops import SHAPES
+
+FOREIGN = {
+    "#frobnicate it\n": "a directive that C has not",
+    "these are four words here\n": "words in a row",
+    "x = 5 apples;\n": "a number before an operand",
+    "chapter 12;\n": "a word before a number",
+    '"text" follows;\n': "a string before an operand",
+    "x = 'hello world, again';\n": "a word in apostrophes",
+    "x = $name;\n": "a character that C has not",
+    "x := 5;\n": "an operator that C has not",
+    "if x > 5 {\n": "a condition without parentheses",
+    "import os\n": "a statement that C has not",
+    "public void run() {\n": "an access before a declaration",
+    "const limit = 5;\n": "a constant without a type",
+    "<div>\n": "markup",
+    "- an item;\n": "a mark at the beginning of the line",
+    '"key": 5,\n': "a string before a colon",
+    "x = limit\ny = 5;\n": "no semicolon between operands",
+}
+OF_C = (
+    "#define LIMIT 5\n",
+    "#include <vector>\n",
+    "unsigned long long int x;\n",
+    "x = 'a';\n",
+    "if (x > 5) {\n",
+    "if constexpr (is_known) {\n",
+    "import <vector>;\n",
+    "public:\n",
+    "const int limit = 5;\n",
+    "class A : public B {\n",
+    "x = a < b;\n",
+    "    - b;\n",
+    "x = a\n    + b;\n",
+    'const char *a = "b"\n    "c";\n',
+    "MACRO(a)\nint b;\n",
+    "case 'a' ... 'z':\n",
+    "template <class T>\nT f(T x);\n",
+)
+
+
+def counts(text: str) -> dict[str, int]:
+    found = shapes_of(lexed(CPP_LEXER, text), True).foreign
+    return {SHAPES[shape]: int(found[shape]) for shape in np.flatnonzero(found) if shape}
+
+
+@pytest.mark.parametrize("text", FOREIGN)
+def test_a_line_that_no_c_has_is_counted_for_what_it_is(text: str) -> None:
+    assert counts(f"int before;\n{text}") == {FOREIGN[text]: 1}
+
+
+def test_every_shape_has_an_example() -> None:
+    assert set(FOREIGN.values()) == set(SHAPES[1:])
+
+
+@pytest.mark.parametrize("text", OF_C)
+def test_a_line_of_c_is_none_of_another_language(text: str) -> None:
+    assert counts(f"int before;\n{text}") == {}
+
+
+@pytest.mark.parametrize(("num", "is_table"), [(15, False), (16, True)])
+def test_a_table_has_sixteen_literals_at_least(num: int, is_table: bool) -> None:
+    found = shapes_of(lexed(CPP_LEXER, "int a[] = {" + "1," * num + "}; f(2);"), True)
+
+    assert (found.numeric >= 2 * num) == is_table
+    assert found.strings == 0
+
+
+@pytest.mark.parametrize("period", [1, 2, 3, 4])
+def test_lines_that_repeat_a_few_shapes_with_literals_are_a_table(period: int) -> None:
+    rows = ['  add(12345, "abcdef");\n', "  put(1, 2, 3456789);\n", "  x = 123456789012;\n", "  y[1234567] = 3;\n"][
+        :period
+    ]
+    text = "".join(rows) * 20
+    found = shapes_of(lexed(CPP_LEXER, text), True)
+
+    assert found.tables == found.num_bytes
+    assert found.numeric == 0
+
+
+def test_equal_lines_without_literals_are_no_table() -> None:
+    assert shapes_of(lexed(CPP_LEXER, "  first = second->third;\n" * 100), True).tables == 0
