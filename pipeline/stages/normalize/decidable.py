@@ -12,7 +12,7 @@ from pipeline.core.errors import DecisionError
 from pipeline.pins.decisions import Decision
 from pipeline.stages.normalize.decided_files import QUARANTINED, UNSCRUBBABLE
 from pipeline.stages.normalize.drop import Drop
-from pipeline.stages.normalize.filters import FILTERS
+from pipeline.stages.normalize.filters.filters import FILTERS
 from pipeline.stages.normalize.gitleaks import load_gitleaks_rules
 from pipeline.stages.normalize.license.policy import classify_expression, load_policy, policy_bytes
 from pipeline.stages.normalize.params import ScrubParams

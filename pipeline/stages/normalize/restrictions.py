@@ -58,7 +58,7 @@ class RestrictionWords:
 def find_restrictions(text: str, expression: str) -> list[Restriction]:
     """Return the restrictions of a text that a license expression does not explain, sorted by line and name."""
     lines = [" ".join(line.strip(_SIGNS).split()) for line in text.lower().split("\n")]
-    plain = " ".join(filter(None, lines))
+    plain = "\n".join(filter(None, lines))
     # One search for all expressions would be slower than one for each: its automaton outgrows every bound.
     searched = (entry for entry in load_restrictions() if not entry.is_explained(expression))
     entries = [entry for entry in searched if entry.words.search(plain)]
@@ -121,7 +121,7 @@ def load_restrictions() -> list[RestrictionWords]:
     options = re2.Options()
     options.max_mem = _MAX_MEMORY
     return [
-        RestrictionWords(entry["name"], re2.compile(entry["words"], options), tuple(entry.get("explained", ())))
+        RestrictionWords(entry["name"], _words(entry["words"], options), tuple(entry.get("explained", ())))
         for entry in _read_table()["restriction"]
     ]
 
@@ -129,7 +129,13 @@ def load_restrictions() -> list[RestrictionWords]:
 @cache
 def load_harmless() -> Any:
     """Return the search for the words of licenses that forbid nothing but their names' use."""
-    return re2.compile("|".join(f"(?:{words})" for words in _read_table()["harmless"]))
+    return _words("|".join(f"(?:{words})" for words in _read_table()["harmless"]), re2.Options())
+
+
+def _words(expression: str, options: Any) -> Any:
+    """Compile an expression of the table: a blank is also a line end, and `{object}` what a restriction is about."""
+    named = expression.replace("{object}", _read_table()["object"])
+    return re2.compile("(?m)" + named.replace(" ", r"\s"), options)
 
 
 @cache

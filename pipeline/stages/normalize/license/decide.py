@@ -229,7 +229,11 @@ class SourceLicenses:
             for license in sorted(other - stated):
                 is_family = license.removeprefix("LicenseRef-").split("-")[0] in families
                 demands = self._policy.class_of(license) > classified.license_class
-                if prose.is_header and not is_family and (demands or statement.evidence in _INHERITED):
+                if (
+                    (prose.is_header or prose.is_legal)
+                    and not is_family
+                    and (demands or statement.evidence in _INHERITED)
+                ):
                     return f"{license}"
             if reading.sentence:
                 return reading.sentence.words

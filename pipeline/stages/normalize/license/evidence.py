@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 
 from pipeline.core.records import LicenseEvidence
 from pipeline.stages.normalize.encodings.decode import Decoded, decode
-from pipeline.stages.normalize.license.comments import Prose, prose_of
 from pipeline.stages.normalize.license.policy import MAX_EXPRESSION
+from pipeline.stages.normalize.license.prose.comments import Prose, prose_of
 from pipeline.stages.normalize.license.read_comments import BSD_FAMILY, Reading, read_prose
 from pipeline.stages.normalize.license.reuse import Annotation, Precedence, closest, read_dep5, read_reuse_toml
 from pipeline.stages.normalize.license.tags import LicenseClaim, find_tags, find_title

@@ -1,11 +1,11 @@
 """Extents of the license texts that are recognized, and the digest of everything that recognition depends on."""
 
+from functools import cache
 from importlib.resources import files
 
 from pipeline.core.params import digest
 
-NAMES_FILE = "license_names.toml"
-TERMS_FILE = "legal_terms.toml"
+_TABLES = ("license_names.toml", "legal_terms.toml", "short_lines.toml")
 _WHOLE = ("", "")
 _BSD = ("redistribution and use", "advised of the possibility of such damage")
 _MIT = ("permission is hereby granted free of charge", "dealings in the software")
@@ -51,8 +51,9 @@ EXTENTS: dict[str, tuple[str, str]] = {
 """The recognized licenses, and the words that their operative part begins and ends with: titles are optional."""
 
 
+@cache
 def texts_digest() -> str:
     """Return a digest of what is recognized, a part of identities: extents of texts, names of licenses, terms of sentences."""
-    folder = files("pipeline.stages.normalize.license")
-    tables = {name: folder.joinpath(name).read_text() for name in (NAMES_FILE, TERMS_FILE)}
+    folder = files("pipeline.stages.normalize.license.prose")
+    tables = {name: folder.joinpath(name).read_text() for name in _TABLES}
     return digest({"extents": EXTENTS, **tables})

@@ -5,13 +5,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from pipeline.stages.normalize.license.comments import Prose
-from pipeline.stages.normalize.license.explained import without_explained
-from pipeline.stages.normalize.license.names import TOKEN, unknown_name, with_tokens
-from pipeline.stages.normalize.license.notices import plus_as_words, split_notices, title_of
-from pipeline.stages.normalize.license.sentences import MIN_WEIGHT_IN_HEADER, Sentence, spoken, spoken_as_written
+from pipeline.stages.normalize.license.prose.comments import Prose
+from pipeline.stages.normalize.license.prose.explained import without_explained
+from pipeline.stages.normalize.license.prose.names import TOKEN, unknown_name, with_tokens
+from pipeline.stages.normalize.license.prose.notices import plus_as_words, split_notices
+from pipeline.stages.normalize.license.prose.sentences import MIN_WEIGHT_IN_HEADER, Sentence, spoken, spoken_as_written
+from pipeline.stages.normalize.license.prose.short_lines import joined_capitals, limiting_line, named_lines
+from pipeline.stages.normalize.license.prose.words import copyright_words, plain_words
 from pipeline.stages.normalize.license.texts import split_texts, without_harmless
-from pipeline.stages.normalize.license.words import copyright_words, plain_words
 
 BSD_FAMILY = "LicenseRef-BSD-family"
 
@@ -54,26 +55,39 @@ class Reading:
 @lru_cache(maxsize=4_096)
 def read_prose(prose: Prose) -> Reading:
     """Read a group of comments: most files of a source begin with the same one."""
-    if not prose.is_header:
+    if not (prose.is_header or prose.is_legal):
         words = plain_words(prose.text, with_copyright_lines=True)
         return Reading((), (), False, (), spoken(words, False) or spoken_as_written(prose.text, False))
-    text = plus_as_words(prose.text)
+    is_header = prose.is_header
+    text = plus_as_words(joined_capitals(prose.text))
     texts, words = split_texts(text)
     words = without_harmless(words)
     notices = split_notices(words if texts else plain_words(text, with_copyright_lines=True))
-    titles = () if texts or notices.licenses else title_of(text)
     is_stated = bool(texts or notices.licenses)
+    titles = named_lines(text, is_stated) if is_header else ()
     names = dict(zip(re.findall(TOKEN, notices.left), notices.names, strict=True))
-    found = [_spelled(_unexplained(notices.left, is_stated, is_header=True), names.__getitem__)]
-    found.append(spoken_as_written(prose.text, True))
+    found = [_spelled(_unexplained(notices.left, is_stated, is_header), names.__getitem__)]
+    found.append(spoken_as_written(text, is_header))
     if texts:
         words, naming = with_tokens(copyright_words(text))
         found.append(_spelled(_unexplained(words, is_stated, is_header=False), naming.license_of))
-    if unknown := unknown_name(prose.text):
-        found.append(Sentence(f"license: {unknown}", MIN_WEIGHT_IN_HEADER))
+    if is_header:
+        found += _said_by_lines(prose.text, text)
     sentence = max(filter(None, found), key=lambda each: each.weight, default=None)
-    mentions = tuple(dict.fromkeys(notices.names)) if not titles else ()
+    mentions = tuple(dict.fromkeys(notices.names)) if is_header and not titles else ()
     return Reading(texts, tuple(dict.fromkeys((*notices.licenses, *titles))), notices.is_choice, mentions, sentence)
+
+
+def _said_by_lines(written: str, text: str) -> list[Sentence | None]:
+    """Return what lines of a header say alone, and what its words say if a hyphen at a line's end only divides a word."""
+    unknown = unknown_name(written)
+    divided = spoken(plain_words(text, "", with_copyright_lines=True), True) if "-\n" in text else None
+    as_line = limiting_line(text)
+    return [
+        Sentence(f"license: {unknown}", MIN_WEIGHT_IN_HEADER) if unknown else None,
+        Sentence(as_line, MIN_WEIGHT_IN_HEADER) if as_line else None,
+        divided if divided and not spoken(plain_words(text, with_copyright_lines=True), True) else None,
+    ]
 
 
 def _spelled(sentence: Sentence | None, license_of: Callable[[str], str]) -> Sentence | None:

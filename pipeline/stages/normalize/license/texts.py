@@ -15,8 +15,8 @@ from importlib.resources import files
 from typing import Any
 
 from pipeline.stages.normalize.license.extents import EXTENTS
-from pipeline.stages.normalize.license.notices import find_notices
-from pipeline.stages.normalize.license.words import license_words
+from pipeline.stages.normalize.license.prose.notices import find_notices
+from pipeline.stages.normalize.license.prose.words import license_words
 
 MIN_SIMILARITY = 0.75
 """Share of a license's runs of four words from which a text that is not the license is nearly the license."""

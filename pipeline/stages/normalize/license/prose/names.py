@@ -12,9 +12,9 @@ from typing import Any
 
 import re2
 
-from pipeline.stages.normalize.license.extents import NAMES_FILE
-from pipeline.stages.normalize.license.words import plain_words
+from pipeline.stages.normalize.license.prose.words import plain_words
 
+NAMES_FILE = "license_names.toml"
 TOKEN = r"N\d+"
 """What stands for a name: an upper-case word, which plain words never are."""
 PUBLIC_DOMAIN = "LicenseRef-scancode-public-domain"
@@ -167,7 +167,7 @@ def _whole(pattern: str) -> Any:
 
 @cache
 def _table(kind: str) -> dict[str, list[str]]:
-    table = tomllib.loads(files("pipeline.stages.normalize.license").joinpath(NAMES_FILE).read_text())
+    table = tomllib.loads(files("pipeline.stages.normalize.license.prose").joinpath(NAMES_FILE).read_text())
     return dict(table[kind])
 
 

@@ -14,8 +14,7 @@ from typing import Any
 
 import re2
 
-from pipeline.stages.normalize.license.extents import TERMS_FILE
-
+TERMS_FILE = "legal_terms.toml"
 MIN_WEIGHT_IN_HEADER = 4
 MIN_WEIGHT_IN_CODE = 6
 _NUM_CHARACTERS = 130
@@ -40,7 +39,7 @@ def spoken(words: str, is_header: bool) -> Sentence | None:
         return None
     best: Sentence | None = None
     for part in words.split("/"):
-        found = _heaviest(part)
+        found = _heaviest(part, is_header)
         if found and found.weight >= limit and (best is None or found.weight > best.weight):
             best = found
     return best
@@ -61,8 +60,8 @@ def spoken_as_written(text: str, is_header: bool) -> Sentence | None:
     return Sentence(bare[max(0, first - 20) : first + 60], total) if total >= limit else None
 
 
-def _heaviest(words: str) -> Sentence | None:
-    """Return the stretch whose distinct terms weigh most, if any weighs something."""
+def _heaviest(words: str, is_header: bool) -> Sentence | None:
+    """Return the stretch whose distinct terms weigh most, if any weighs something. In code, one term is about the program."""
     data = words.encode()
     terms = [(match.start(), match.end(), bytes(match[0]), _weight(match)) for match in _words().finditer(data)]
     best, place = 0, None
@@ -75,7 +74,7 @@ def _heaviest(words: str) -> Sentence | None:
                 break
             inside[term] = weight
         weight = sum(inside.values())
-        if weight > best:
+        if weight > best and (is_header or sum(each > 0 for each in inside.values()) > 1 or _foreign().fullmatch(term)):
             best, place = weight, start
     if place is None:
         return None
@@ -90,7 +89,7 @@ def _weight(match: Any) -> int:
 
 @cache
 def _terms() -> dict[str, Any]:
-    return tomllib.loads(files("pipeline.stages.normalize.license").joinpath(TERMS_FILE).read_text())
+    return tomllib.loads(files("pipeline.stages.normalize.license.prose").joinpath(TERMS_FILE).read_text())
 
 
 @cache
@@ -99,6 +98,12 @@ def _words() -> Any:
     other = table.pop("other")
     merged = {weight: [*table.get(weight, []), *other.get(weight, [])] for weight in {**table, **other}}
     return _alternation(merged, rb"\b(?:%s)\b")
+
+
+@cache
+def _foreign() -> Any:
+    """Return the terms of other languages than that of most comments: each is a sentence of a licensor."""
+    return re2.compile("|".join(f"(?:{term})" for term in _terms()["words"]["other"]["6"]), _options())
 
 
 @cache

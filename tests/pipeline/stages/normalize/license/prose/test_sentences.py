@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from pipeline.stages.normalize.license.sentences import spoken, spoken_as_written
+from pipeline.stages.normalize.license.prose.sentences import spoken, spoken_as_written
 
 
 @pytest.mark.parametrize(

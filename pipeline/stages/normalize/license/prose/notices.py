@@ -11,8 +11,8 @@ from typing import Any
 
 import re2
 
-from pipeline.stages.normalize.license.names import ANY_VERSION, PUBLIC_DOMAIN, TOKEN, with_tokens
-from pipeline.stages.normalize.license.words import plain_words
+from pipeline.stages.normalize.license.prose.names import ANY_VERSION, PUBLIC_DOMAIN, TOKEN, with_tokens
+from pipeline.stages.normalize.license.prose.words import plain_words
 
 _FILL = (
     "the|a|an|terms?|conditions?|provisions?|and|of|either|both|any|all|one|two|three|following"
@@ -43,6 +43,8 @@ _BEFORE = (
     rf"(?: (?:{_FILL}))* "
 )
 _LIST = rf"{TOKEN}(?: (?:(?:{_JOIN}) )*{TOKEN})*"
+_LISTS = rf"{TOKEN}(?: (?:(?:{_JOIN}) )*{TOKEN})+"
+_MANIFOLD = r"(?:dual|dually|double|tri|triple|multi) licen[sc](?:es?|ed|ing)"
 _AFTER = (
     r"(?: (?:licen[sc]es?|at your (?:option|choice|discretion)|whichever you prefer|choose whichever you prefer)){0,2}"
 )
@@ -50,6 +52,42 @@ _DENIED = (
     r"\b(?:not|never|no longer|nor|isn t|formerly|previously|originally|instead of|rather than)(?:"
     r" (?:be|been|being|is|are|currently|yet|to be|was)){0,2} "
 )
+_STANDARD = {
+    "CC0-1.0": r"to the extent possible under law (?:\w+ ){1,12}?ha(?:s|ve) (?:waived|dedicated) all copyright and related"
+    r" (?:and|or) neighboring rights to (?:(?:\w+ ){1,4}?to the public domain"
+    r" worldwide|(?:\w+ ){1,4}?(?:work|software|file))(?: this software is distributed"
+    r" without any warranty)?(?: you should have received a copy of the cc0 public domain dedication along with this \w+ if not"
+    r" see)?(?: (?:see )?http creativecommons org publicdomain zero 1 0(?: legalcode)?)?",
+    "Unicode-3.0": r"(?:unicode inc and others )?licen[sc]e terms of use http www unicode org (?:copyright html|terms of use html)"
+    r"(?: licen[sc]e)?",
+    "Unlicense": r"this is free and unencumbered software released into the public domain(?: anyone is free to copy modify publish"
+    r" use compile sell or distribute this software(?: either in source code form or as a compiled binary for any purpose"
+    r" commercial or non commercial and by any means)?)?(?: for more information please refer to http unlicense org)?",
+    "HPND": r"permission to use copy modify (?:and )?distribute this software and its documentation for any purpose and without fee"
+    r" is hereby granted provided that the above copyright notice appears? in all copies and that both (?:that|the)"
+    r" copyright notice and this permission notice appear in supporting documentation(?: and that the name of"
+    r" (?:\w+ ){1,12}not be used in"
+    r" advertising or publicity pertaining to distribution of the software without specific written prior permission)?",
+    "Libpng": r"for conditions of distribution and use see (?:the )?(?:copyright notice|disclaimer and licen[sc]e) in png h",
+    "Zlib": r"for conditions of distribution and use see (?:the )?copyright notice in zlib h",
+}
+"""Standard headers that name their license by what they say, over plain words; the first paragraphs of short texts among them."""
+_MAY_BE_STANDARD = re2.compile(
+    r"neighboring|unicode org|unencumbered|supporting documentation|conditions of distribution"
+)
+_FIELD = re2.compile(
+    r"(?i)\b(?:lizenz|licencia|licenza|licença|licentie|licencja|lisans|lisenssi|licens|licence|licență|licenc)[ \t]*[:：][ \t]*"
+    r"|(?:许可证|許可證|许可|ライセンス|라이선스|лицензия|ліцензія|άδεια)[ \t]*[:：][ \t]*"
+)
+"""What names the field of a license in the languages that comments are written in."""
+_FOREIGN_NAMES = r"(?:mit|isc|zlib|boost|bsd(?: [23] clause)?|apache(?: (?:v(?:ersion)? ?)?2(?: 0)?)?)"
+_FOREIGN = re2.compile(
+    r"\b(?P<denied>(?:nicht|kein\w*|no|non|pas|nao)(?: mehr| plus| ya)? )?(?:(?:lizen[sz]iert|veroffentlicht|freigegeben"
+    r"|publicado|distribuido|publie|distribue|distribuito|rilasciato|licenciado|steht|bajo|sous|sob|con|sotto|segun|selon"
+    r"|unter|der|la|los terminos de|a|i termini della) )*"
+    rf"(?:(?P<before>{_FOREIGN_NAMES}) lizenz|(?:licencia|licenza|licenca|licentie|licencja) (?P<after>{_FOREIGN_NAMES}))\b"
+)
+"""A short name beside the word for a license in another language, and the words that put something under it."""
 _MAX_TITLE = 120
 _MAY_BE_TITLE = re2.compile(r"(?i)licen[sc]|\bor\b|gpl|mpl|mit|bsd|apache|public|cc0|wtf|cc[- ]by")
 _CHOICE = re2.compile(
@@ -65,7 +103,7 @@ _CHOICE_OF_ALL = re2.compile(
 _PUBLIC_DOMAIN = (
     r"(?:(?:is|are|be|been|as|into|to|in|code|file|of) (?:\w+ ){0,3}(?:the )?public domain|public"
     r" domain(?: \w+){0,3} (?:by|code|file|software|dedication|notice|work|implementation|header)"
-    r"|(?:dedicate[sd]?|placed?|release[sd]?|donate[sd]?|put|contribute[sd]?|commit\w*|belongs?"
+    r"|(?:(?:i|we) )?(?:hereby )?(?:dedicate[sd]?|placed?|release[sd]?|donate[sd]?|put|contribute[sd]?|commit\w*|belongs?"
     r"|grant\w*|waive\w*)(?: \w+){0,14} public domain"
     r"|(?:license|licence|copyright|status) (?:none )?public domain|^public domain$|no copyright"
     r" is claimed|(?:author|authors) (?:hereby )?disclaims? copyright(?: to this source code)?)"
@@ -111,15 +149,21 @@ def title_of(text: str) -> tuple[str, ...]:
 
 
 def plus_as_words(text: str) -> str:
-    """Return a text with the plus sign of `GPL-2.0+` in words, which plain words would lose."""
-    return re.sub(r"(?<=[0-9])\+", " or later ", text) if "+" in text else text
+    """Return a text with the plus sign of `GPL-2.0+` in words, which plain words would lose, and `license` in English."""
+    text = re.sub(r"(?<=[0-9])\+", " or later ", text) if "+" in text else text
+    return str(_FIELD.sub("License: ", text))
 
 
 def split_notices(words: str) -> Notices:
     """Find the notices in plain words."""
+    found: list[str] = []
+    if _MAY_BE_STANDARD.search(words):
+        for license in _STANDARD:
+            words, number = _standard(license).subn(" / ", words)
+            found += [license] * bool(number)
+    words = _FOREIGN.sub(_in_english, words.replace("gnu org licenses gpl faq", "/"))
     words, naming = with_tokens(_without_exceptions(words))
     is_choice = bool(_CHOICE_OF_ALL.search(words))
-    found: list[str] = []
 
     def taken(match: Any) -> str:
         if _denied().search(match[0]):
@@ -133,6 +177,11 @@ def split_notices(words: str) -> Notices:
         words = _public_domain().sub(lambda match: _dedicated(match, found), words)
     names = tuple(naming.license_of(token) for token in re.findall(TOKEN, words))
     return Notices(tuple(sorted(set(found))), words, is_choice, names)
+
+
+def _in_english(match: Any) -> str:
+    name = match["before"] or match["after"]
+    return f"{'not ' if match['denied'] else ''}licensed under the {name} license"
 
 
 def _without_exceptions(words: str) -> str:
@@ -156,11 +205,17 @@ def _dedicated(match: Any, found: list[str]) -> str:
 
 
 @cache
+def _standard(license: str) -> Any:
+    return re2.compile(rf"\b(?:{_STANDARD[license]})\b")
+
+
+@cache
 def _notice() -> Any:
     options = re2.Options()
     options.max_mem = 1 << 27
     options.log_errors = False
     named = rf"{_BEFORE}{_LIST}{_AFTER}|{_LIST} see (?:(?:the|file) )*(?:licen[sc]e|copying)"
+    named += rf"|{_MANIFOLD} {_LISTS}|{_LISTS} {_MANIFOLD}|either {_LISTS} (?:at your (?:option|choice)|whichever you prefer)"
     return re2.compile(rf"(?:{_DENIED})?(?:alternatively (?:\w+ ){{0,10}})?\b(?:{named})\b", options)
 
 

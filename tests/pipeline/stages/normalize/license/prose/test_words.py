@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.stages.normalize.license.words import license_words, plain_words
+from pipeline.stages.normalize.license.prose.words import license_words, plain_words
 
 
 @pytest.mark.parametrize(

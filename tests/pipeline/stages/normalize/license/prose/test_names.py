@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipeline.stages.normalize.license.names import unknown_name, with_tokens
-from pipeline.stages.normalize.license.words import plain_words
+from pipeline.stages.normalize.license.prose.names import unknown_name, with_tokens
+from pipeline.stages.normalize.license.prose.words import plain_words
 
 NAMED = {
     "under the MIT license": ["MIT"],

@@ -9,7 +9,7 @@ from typing import Any
 
 import re2
 
-from pipeline.stages.normalize.license.names import TOKEN
+from pipeline.stages.normalize.license.prose.names import TOKEN
 
 _FILE_NAME = (
     r"(?:un)?(?:licen[sc]es?|copying|copyrights?|notice|legal|licensing)(?: and copyright| or copying"

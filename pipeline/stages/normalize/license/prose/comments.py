@@ -1,0 +1,122 @@
+"""Comments of a file that may speak of its license: the leading ones, groups of the others, and code that `#if 0` leaves out.
+
+What is written in several comments that follow each other is one group: a notice may have a comment a line. A cheap
+search for legal words comes first, so that most files have their leading comments alone.
+"""
+
+import re
+from dataclasses import dataclass
+
+import re2
+
+from pipeline.lexing.lexer import lexer_of
+
+_MAY_SPEAK = re2.compile(
+    r"(?i)li[cs]en[sc]|(?:^|[^l\s]|legal)\s+rights|rights\s+(?:to|of|in|under)|reserves|copyright"
+    r" (?:law|holder|owner|notice)|permi(?:t|ssion)|prohibi|forbid|proprietar|confiden|secret|consent"
+    r"|authori[sz]|agreement"
+    r"|distribut|commercial|purposes|disclos|export|unpublished|property|internal|classified|official|terms|train|sold"
+    r"|gpl|general public|hereby|evil|wtfpl|(?:released|available|provided|covered|published) "
+    r"(?:under|into|to)|decompil|limited|public domain|freely|freeware|shareware|\b(?:mit|bsd|apache"
+    r"|mpl|cc0|isc|copr|numerical recipes)\b"
+    # Other languages: stems of the same.
+    r"|recht|lizenz|vertraulich|untersagt|verbot|gestattet|genehmig|zustimm|gebrauch|droits|interdi|autoris|reprodu[cz]"
+    r"|derecho|prohibid|autoriza|diritt|vietat|riservat|senza|segret|direito|proibid|vedad|toestemming|verboden"
+    r"|zastrze|zabronion|zgody|f.rbjud|tillst.nd|forbud|tilladelse|haklar|izin|nghi|dilarang|kielletty|tilos|engedely"
+    r"|interzis|zakazan|prava"
+)
+_OTHER_SCRIPT = re.compile("[\u0370-\U0010ffff]")
+_LEGAL = re2.compile(
+    r"(?i)licen[sc]|gpl|copyright|\(c\)|©|all rights|proprietar|confidential|redistribut|permission"
+    r" is|hereby|public domain"
+)
+_COPYRIGHT = re2.compile(r"(?i)(?:copyright|\(c\)|©)[^\n]{0,60}\d{4}|\d{4}[^\n]{0,30}(?:copyright|©)")
+_LEFT_OUT = re2.compile(r"(?m)^[ \t]*#[ \t]*if[ \t]+0\b[^\n]*\n((?:[^#\n][^\n]*\n|\n|[ \t]*#[^ie\n][^\n]*\n)*)")
+_NO_CODE = re2.compile(
+    r"(?m)^[ \t]*#[ \t]*if(?:def|ndef)?[ \t]+\w[^\n]*\n((?:[ \t]*[A-Za-z(©][^#\n;{}=\\]*\n|[ \t]*\n)+)[ \t]*#"
+)
+_NAMED_IN_CODE = re2.compile(r"(?i)licen[sc]e|copyright")
+_STATED = re2.compile(
+    r"(?im)^(?:#[ \t]*(?:define|pragma)[^\n\"]*?|[A-Z_][^\n\"'/]*?)?(?P<name>licen[sc]e|copyright)[ \t\[\]\d]*"
+    r"(?:SEC\(\"license\"\))?[ \t]*[=({,]?[ \t]*\"(?P<value>[^\"\n]+)\""
+)
+_DIRECTIVES = re2.compile(r"(?:[ \t]*(?:#[^\n]*|import [^\n]*|extern \"C\" \{|\})?(?:\n|\z))*")
+_ENDING = re2.compile(r"(?:\s*(?:#[ \t]*endif[^\n]*|\}[ \t]*;?|//[ \t]*namespace[^\n]*)?)*\z")
+_NUM_CLOSING = 1_000
+"""Characters at a text's end that are searched for its closing lines before the whole text is."""
+_MAX_NUM_GROUPS = 1_000
+
+
+@dataclass(frozen=True)
+class Prose:
+    """A group of comments as written.
+
+    `is_header` says that it speaks for the file: it leads it, follows its includes, ends it, holds a copyright, or stands for
+    code. `is_legal` says that it has words of a license, wherever it is.
+    """
+
+    text: str
+    is_header: bool
+    is_legal: bool = True
+
+
+def prose_of(path: str, text: str) -> list[Prose]:
+    """Return the leading comments, the other groups of comments that may speak of a license, and what code states, in order."""
+    lexer = lexer_of(path)
+    end = lexer.leading_comments_end(text)
+    found = [Prose(text[:end], True)] if end else []
+    rest = text[end:]
+    code = end + len(_DIRECTIVES.match(rest)[0])
+    last = _code_end(text)
+    speaks = _may_speak(rest)
+    if (
+        speaks
+        or text.startswith(("//", "/*"), code)
+        or text.endswith("*/", 0, last)
+        or "//" in text[max(0, text.rfind("\n", 0, last)) : last]
+    ):
+        spans = _joined(text, [span for span in lexer.comments(text) if span[0] >= end])
+        placed = {span for span in spans if _is_placed(text, *span, (code, last))}
+        spoken = [span for span in spans if span in placed or _may_speak(text[slice(*span)])]
+        for span in spoken[:_MAX_NUM_GROUPS]:
+            group = text[slice(*span)]
+            found.append(Prose(group, span in placed or bool(_COPYRIGHT.search(group)), bool(_LEGAL.search(group))))
+    if speaks and "#" in rest and "if" in rest:
+        found += [Prose(match[1], True) for match in _LEFT_OUT.finditer(rest) if _may_speak(match[1])]
+        found += [Prose(match[1], True) for match in _NO_CODE.finditer(rest) if _LEGAL.search(match[1])]
+    if _NAMED_IN_CODE.search(rest):
+        stated = [(match["name"].lower(), match["value"]) for match in _STATED.finditer(rest)]
+        found += [
+            Prose(f"License: {value}" if name[0] == "l" else value, True)
+            for name, value in stated
+            if value.lower() != "unknown"
+        ]
+    return found
+
+
+def _code_end(text: str) -> int:
+    """Return where a text ends without the lines that close blocks."""
+    near = max(0, len(text) - _NUM_CLOSING)
+    start = near + _ENDING.search(text[near:]).start()
+    if start == near:
+        start = _ENDING.search(text).start()
+    return len(text[:start].rstrip())
+
+
+def _is_placed(text: str, start: int, stop: int, bounds: tuple[int, int]) -> bool:
+    """Return whether a group stands where headers do: on lines of its own, before the code or after all of it."""
+    begins_line = not text[text.rfind("\n", 0, start) + 1 : start].strip()
+    return begins_line and (start <= bounds[0] or stop >= bounds[1])
+
+
+def _may_speak(text: str) -> bool:
+    return bool(_MAY_SPEAK.search(text) or (not text.isascii() and _OTHER_SCRIPT.search(text)))
+
+
+def _joined(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Join comments with nothing but blanks and line ends between them."""
+    joined: list[tuple[int, int]] = []
+    for start, end in spans:
+        follows = joined and not text[joined[-1][1] : start].strip()
+        joined.append((joined.pop()[0] if follows else start, end))
+    return joined

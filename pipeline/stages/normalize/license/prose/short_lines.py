@@ -1,0 +1,141 @@
+"""Short lines of headers: a line or a sentence of few words that names a license, or says alone what a licensor says.
+
+`short_lines.toml` lists what such a line says. The names are those of the SPDX list, as `license-expression` and this project's
+table of names have them. Words of a sentence that goes on over several lines are in `sentences.py`.
+"""
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any
+
+import re2
+from license_expression import get_spdx_licensing
+
+from pipeline.stages.normalize.license.prose.notices import title_of
+from pipeline.stages.normalize.license.prose.words import folded
+
+LINES_FILE = "short_lines.toml"
+MAX_NUM_WORDS = 9
+_MAX_SIGNS = 160
+_WRAPPED = 50
+"""Signs of a line after which a sentence may go on in the next."""
+_MARGIN = re.compile(r"[ \t]*(?://+[!/<]*|/?\*+!?|#+|;+|--+)?[ \t]*")
+_CLOSING_SIGNS = " \t*#/="
+_SENTENCE_END = re.compile(r"(?<=[.!?;。！])\s+|[。！|]+|\s[-–—]+\s")
+_COPYRIGHT = re2.compile(r"(?i)^(?:(?:copyright|\(c\)|©)[\s,]*)+[\s\d,–-]*")
+_SPACED = re2.compile(r"\b[A-Z](?: [A-Z]){4,}\b")
+_WORD = re.compile(r"[a-z0-9]+")
+_LETTER = re.compile(r"[a-z]")
+
+
+def joined_capitals(text: str) -> str:
+    """Return a text with words of spaced capitals, such as `S E C R E T`, written together."""
+    return str(_SPACED.sub(lambda match: match[0].replace(" ", ""), text)) if _SPACED.search(text) else text
+
+
+def named_lines(text: str, is_stated: bool) -> tuple[str, ...]:
+    """Return the licenses of the first lines that are nothing but names. Beside a stated license, identifiers alone count."""
+    titles = () if is_stated else title_of(text)
+    return titles or tuple(dict.fromkeys(filter(None, map(_identifier, _fragments(text)))))
+
+
+def limiting_line(text: str) -> str | None:
+    """Return the first short line or sentence of a header that speaks of property, secrecy, or limits of use, if any."""
+    for fragment in _fragments(text):
+        lowered = unicodedata.normalize("NFKC", fragment).lower()
+        words = " ".join(_WORD.findall(folded(lowered).replace("'", "")))
+        if len(words.split()) <= MAX_NUM_WORDS and words and _limits().search(words) and not _harmless().search(words):
+            return fragment[:_MAX_SIGNS]
+        if not lowered.isascii() and _limits_as_written().search(" ".join(lowered.split())):
+            return fragment[:_MAX_SIGNS]
+    return None
+
+
+@lru_cache(maxsize=4)  # a header is searched for names, then for limits
+def _fragments(text: str) -> tuple[str, ...]:
+    """Return the sentences of a comment: lines, joined where one goes on in the next, and divided where it ends."""
+    return tuple(_divided(text))
+
+
+def _divided(text: str) -> Iterator[str]:
+    joined = ""
+    for line in [*map(_bare, text.split("\n")), ""]:
+        goes_on = joined and line and (_LETTER.match(line) or (len(joined) > _WRAPPED and joined[-1] not in ".:;!?"))
+        if goes_on and len(joined) < 4 * _MAX_SIGNS:
+            joined = joined[:-1] + line if joined[-1] == "-" and _LETTER.match(line) else f"{joined} {line}"
+            continue
+        yield from (part for part in _SENTENCE_END.split(joined) if part and len(part) <= _MAX_SIGNS)
+        joined = line
+
+
+def _bare(line: str) -> str:
+    """Return a line without the signs that comments begin and end theirs with."""
+    line = line[_MARGIN.match(line).end() :]  # type: ignore[union-attr]
+    bare = line.rstrip(_CLOSING_SIGNS)
+    return (bare.rstrip("-") if bare == line and line.endswith("--") else bare).strip()
+
+
+def _identifier(fragment: str) -> str | None:
+    """Return the license whose identifier or acronym a short line is, but for words such as `this file is under`."""
+    bare = _COPYRIGHT.sub("", fragment) or fragment
+    words = re.sub(r"[()\[\]\"'`,:<>]|\.(?=\s|$)", " ", bare).split()
+    while words and (words[0].lower() in _frame() or not re.search(r"\w", words[0])):
+        words = words[1:]
+    while words and (words[-1].lower() in _frame() or not re.search(r"\w", words[-1])):
+        words = words[:-1]
+    if not words or len(words) > 5:
+        return None
+    name = "-".join(words).lower()
+    found = _identifiers().get(name) or _identifiers().get(re.sub(r"-?v(?:ersion-)?(?=\d)", "-", name))
+    return found if found and (len(words) == 1 or name not in _table()["ambiguous"]) else None
+
+
+@cache
+def _identifiers() -> dict[str, str]:
+    """Return SPDX ids by their spellings: as listed, without `.0`, without a version where the acronym is no word."""
+    found: dict[str, str] = {}
+    for key in sorted(get_spdx_licensing().known_symbols):
+        if key.startswith("LicenseRef-") or key.endswith("-exception"):
+            continue
+        if re.search(r"[-\d]", key):
+            found[key.lower()] = key
+            found.setdefault(key.lower().removesuffix("-only").removesuffix(".0"), key)
+    return {**found, **{each: license for license, names in _table()["acronyms"].items() for each in names}}
+
+
+@cache
+def _table() -> dict[str, Any]:
+    return tomllib.loads(
+        files("pipeline.stages.normalize.license.prose").joinpath(LINES_FILE).read_text(encoding="utf-8")
+    )
+
+
+@cache
+def _frame() -> frozenset[str]:
+    return frozenset(_table()["frame"])
+
+
+@cache
+def _limits() -> Any:
+    return _alternation([rf"\b(?:{each})\b" for each in _table()["limits"]])
+
+
+@cache
+def _limits_as_written() -> Any:
+    return _alternation(_table()["scripts"])
+
+
+@cache
+def _harmless() -> Any:
+    return _alternation([rf"\b(?:{each})\b" for each in _table()["harmless"]])
+
+
+def _alternation(terms: list[str]) -> Any:
+    options = re2.Options()
+    options.max_mem = 1 << 27
+    options.log_errors = False
+    return re2.compile("|".join(terms), options)

@@ -1,0 +1,56 @@
+"""Comments that may speak of a license: where they are, and which belong together."""
+
+import pytest
+
+from pipeline.stages.normalize.license.prose.comments import Prose, prose_of
+
+CODE = "int a;\n"
+
+
+def test_the_leading_comments_are_a_header_and_a_comment_in_code_is_not() -> None:
+    text = "// Licensed to us.\n" + CODE + "/* not permitted here */\n" + CODE
+    assert prose_of("a.c", text) == [Prose("// Licensed to us.", True), Prose("/* not permitted here */", False, False)]
+
+
+def test_a_comment_with_the_words_of_a_license_is_a_header_wherever_it_is() -> None:
+    assert prose_of("a.c", CODE + "// License of A\n") == [Prose("// License of A", True)]
+
+
+def test_comments_with_nothing_between_them_are_one() -> None:
+    text = CODE + "/* all uses */\n\n/* prohibited */\n// by A\n" + CODE + "// no license\n"
+    assert [prose.text for prose in prose_of("a.c", text)] == [
+        "/* all uses */\n\n/* prohibited */\n// by A",
+        "// no license",
+    ]
+
+
+def test_code_that_is_left_out_is_prose() -> None:
+    text = f"{CODE}#if 0\nConfidential.\nDo not distribute.\n#endif\n{CODE}"
+    assert [prose.text for prose in prose_of("a.c", text)][:1] == ["Confidential.\nDo not distribute.\n"]
+
+
+def test_comments_of_other_things_are_no_prose() -> None:
+    assert prose_of("a.c", CODE + "// Adds two numbers.\n" + CODE + "int b;  // and returns them\n") == []
+
+
+def test_letters_of_other_scripts_are_read_as_prose() -> None:
+    assert [prose.text for prose in prose_of("a.c", CODE + "// 禁止\n")] == ["// 禁止"]
+
+
+def test_a_comment_after_the_includes_or_after_all_code_is_a_header_and_one_among_code_is_not() -> None:
+    text = "#include <a>\n\n// not permitted\n" + CODE + "// not permitted\n" + CODE + "/* not permitted */\n#endif\n"
+    assert [prose.is_header for prose in prose_of("a.c", text)] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ('MODULE_LICENSE("GPL");\n', "License: GPL"),
+        ('static const char license[] = "GPL-3.0";\n', "License: GPL-3.0"),
+        ('char _license[] SEC("license") = "GPL";\n', "License: GPL"),
+        ('#define PLUGIN_LICENSE "GPL"\n', "License: GPL"),
+        ("#ifdef LEGAL\nThis is confidential.\n#endif\n", "This is confidential.\n"),
+    ],
+)
+def test_what_code_states_is_prose(code: str, said: str) -> None:
+    assert prose_of("a.c", CODE + code + CODE) == [Prose(said, True)]
