@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from tests.support.labelled.labelled_passwords import PASSWORD_MAKERS, login_in_base64
+from tests.support.labelled.labelled_places import PLACES
 from tests.support.labelled.labelled_secrets import ALPHABETS, LabelledLine
 
 DIVIDED = r"""
@@ -177,6 +178,7 @@ FORMS = {
     "code": CODE,
     "command lines": COMMAND_LINES,
     "headers": HEADERS_OF_REQUESTS,
+    **PLACES,
 }
 _PART = re.compile(r"\{([A-Za-z])([0-9]+)\}|[¤§]")
 _MIN_SECRET = 4

@@ -34,6 +34,15 @@ RANDOM = r"""
     const char kProtein[] = "M{Q60}";
     version = "1.{D1}.{D2}-{H7}";
     build-{D8}-{H7}.tar.gz
+    auto key = "{H32}"; // AES-128, FIPS 197 C.1
+    { "{H32}", "{H24}", "{H64}" }, // key, nonce, ciphertext
+    const char* kKeyHex = "{H64}";
+    test.key = "{H40}"; test.mac = "{H40}";
+    "key" : "{H32}",
+    std::string private_key_hex = "{H64}", public_key_hex = "{H64}", message = "{H20}", signature = "{H64}";
+    BOOST_CHECK_EQUAL(hmac_sha256("{H40}", "{H20}"), "{H64}");
+    key = hex_to_bytes("{H64}"); iv = hex_to_bytes("{H24}");
+    uuid = "{H8}-{H4}-4{H3}-a{H3}-{H12}"; // SCWidget
 """
 """Templates with random parts that are digests, identifiers, vectors, sequences and data."""
 
@@ -268,6 +277,87 @@ FIXED = r"""
     cert_fingerprint = "AB:CD:EF:01:23:45:67:89:AB:CD:EF:01:23:45:67:89:AB:CD:EF:01";
     license_key_url = "https://host.org/licenses/2";
     std::unordered_map<Key, Value> m{{"k1", 1}, {"k2", 2}};
+    app.get("/users/list", handler);
+    CROW_ROUTE(app, "/home/index")([] { return page(); });
+    router.add("/users/login", login);
+    svr.Get("/users/profile", f);
+    redirect("/home/dashboard");
+    path == "/users/search"
+    std::string x = "4.19.0.2";
+    auto v = "12.3.0.1";
+    const char *sdk = "10.1.2.40";
+    set(LIB "2.6.32.5")
+    x = parse("1.12.0.4");
+    app.add_option("--password", pw, "Password of the database");
+    app.add_option("--password-file", f)->default_val("/etc/app/pw2.txt");
+    ("password,p", po::value<std::string>(), "password for user v2")
+    DEFINE_string(password_env, "APP_PW_V2", "variable");
+    DEFINE_string(key_format, "sha256v2", "format of keys");
+    program.add_argument("--token-type").default_value(std::string("bearer2"));
+    cxxopts::value<std::string>()->default_value("127.0.0.1:8080")
+    ("key-size", po::value<int>()->default_value(2048), "bits")
+    TCLAP::ValueArg<std::string> key("k", "key", "Key", false, "user_id", "string");
+    std::string getPasswordPrompt() { return "Enter your password, 8 to 20 characters:"; }
+    const char* passwordColumn() { return "pw_col_2"; }
+    std::string getToken() { return "identifier"; }
+    QString passwordLabel() const { return tr("Password 2:"); }
+    auto tokenName = [](int t) { return "TOK_IDENT2"; };
+    std::string getKeyName() { return "key42"; }
+    const char* auth_method() { return "SCRAM-SHA-256"; }
+    "host:port" "key:value" "user:name"
+    auth = "basic:digest";
+    auto ratio = "16:9";
+    time = "12:45:10";
+    { "admin", "Administrator" }, // user, full name
+    { "user", "password" }, // columns
+    { "password", "string", 32 }, // name, type, size
+    // user, password: both are required since 2.4
+    // the password is stored hashed (bcrypt, cost 12)
+    // the password is 32 bytes long
+    // login with OAuth2 or SAML2
+    // log in as root first, then run step2.sh
+    // use utf8 as the encoding of the password
+    // password is at offset 0x1f4
+    // the password was changed in version 2.1
+    // credentials/config2.json
+    // Le mot de passe est requis pour SHA-256
+    // mot de passe : voir section 4.2
+    // Das Passwort wird mit bcrypt12 gehasht
+    // Kennwort: mindestens 8 Zeichen
+    // la contraseña es obligatoria desde 2.0
+    // a senha é validada no passo 3
+    // hasło: minimum 8 znaków
+    // пароль: не менее 8 символов
+    // パスワードは8文字以上です
+    // 密码长度为8到16位
+    R"(password: string¶token: uint64¶)"
+    R"(¶password:¶  type: string¶  minLength: 8¶)"
+    R"(usage: tool --password=PASSWORD)"
+    <password></password>
+    <password>${db.password}</password>
+    <xs:element name="password" type="xs:string"/>
+    <token>IDENT</token>
+    #define HEAD "ghp_"
+    #define A "prefix_" B "suffix_2"
+    #define PRI_KEY "%" PRIx64
+    mysql_real_connect(conn, host, user, passwd, "shop_v2", 0, NULL, 0);
+    curl_easy_setopt(curl, CURLOPT_USERPWD, "user:password");
+    curl_easy_setopt(curl, CURLOPT_URL, "https://h.org/v2");
+    redisCommand(c, "SET key1 value2");
+    redisCommand(c, "AUTH %s", pw);
+    ldap_simple_bind_s(ld, NULL, NULL);
+    ssh_userauth_password(session, NULL, password);
+    sqlite3_exec(db, "SELECT password FROM users2", 0, 0, 0);
+    exec("ALTER USER app WITH PASSWORD '%s'");
+    "PASS %s\r\n"
+    "AUTH LOGIN\r\n"
+    printf("PASS: test_17\n");
+    [  PASSED  ] 12 tests
+    PASS 2 of 3
+    SCW_DEFAULT_REGION = "fr-par-1";
+    LogonUser(user, domain, pass, LOGON32_LOGON_BATCH, LOGON32_PROVIDER_WINNT50, &h);
+    std::vector<std::string> keys = {"alpha1", "beta2", "gamma3"};
+    token_type_t t = token("c2_x4");
 """
 """Lines as they are."""
 
@@ -281,4 +371,4 @@ def lookalikes(seed: int) -> Iterator[LabelledLine]:
         for _ in range(_NUM_OF_EACH):
             yield LabelledLine(line.strip(), Token.made(line.strip().replace("\\n", "\n"), generator).text)
     for line in FIXED.strip().split("\n"):
-        yield LabelledLine(line.strip(), line.strip())
+        yield LabelledLine(line.strip(), line.strip().replace("¶", "\n"))

@@ -16,6 +16,7 @@ from pipeline.stages.normalize.scrub.addresses.home_folders import find_home_fol
 from pipeline.stages.normalize.scrub.addresses.network_addresses import find_network_addresses
 from pipeline.stages.normalize.scrub.credentials.login_calls import find_login_passwords
 from pipeline.stages.normalize.scrub.credentials.passwords import find_passwords
+from pipeline.stages.normalize.scrub.credentials.placed_passwords import find_placed_passwords
 from pipeline.stages.normalize.scrub.credentials.random_literals import find_random_literals
 from pipeline.stages.normalize.scrub.credentials.service_credentials import find_service_credentials
 from pipeline.stages.normalize.scrub.credentials.text_credentials import find_text_credentials
@@ -58,6 +59,7 @@ DETECTORS = Registry(
     Detector("token", find_tokens, "secret", is_repeated=True),
     Detector("password", find_passwords, "secret", is_repeated=True),
     Detector("login-password", find_login_passwords, "secret", is_repeated=True),
+    Detector("placed-password", find_placed_passwords, "secret", is_repeated=True),
     Detector("text-credential", find_text_credentials, "secret", is_repeated=True),
     Detector("service-credential", find_service_credentials, "secret", is_repeated=True),
     Detector("tool-secret", find_tool_secrets, "secret", is_repeated=True),

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from pipeline.lexing.lexer import lexer_of
 from pipeline.stages.normalize.params import ScrubParams
-from pipeline.stages.normalize.scrub.detectors import DETECTORS, placeholders
+from pipeline.stages.normalize.scrub.detectors import DETECTORS, Detector, placeholders
+from pipeline.stages.normalize.scrub.documented_samples import is_documented
 from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.stages.normalize.scrub.waiver import WaivedValues
 
@@ -86,7 +87,7 @@ class Scrubber:
         header_end: int | None = None
         groups = []
         for detector in self._detectors:
-            found = [each for each in detector.find(text) if not self._pattern.fullmatch(each.value)]
+            found = [each for each in detector.find(text) if not self._stays(detector, each.value)]
             if found and detector.stays_in_license_header and self._params.keep_addresses_in_license_header:
                 header_end = lexer_of(path).license_header_end(text) if header_end is None else header_end
                 found = [each for each in found if each.start >= header_end]
@@ -100,6 +101,10 @@ class Scrubber:
             if detector.is_repeated
         }
         return _disjoint([*groups, _outside(spans, _repeated(text, values))])
+
+    def _stays(self, detector: Detector, value: str) -> bool:
+        """Return whether a value was replaced before, or is a credential of documentation."""
+        return self._pattern.fullmatch(value) is not None or (detector.is_repeated and is_documented(value))
 
     def _named(self, groups: list[list[_Redaction]]) -> list[tuple[tuple[str, ...], list[Finding]]]:
         """Return the findings of each detector with its name and its placeholder's."""

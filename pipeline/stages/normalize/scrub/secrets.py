@@ -15,14 +15,16 @@ from detect_secrets.plugins.softlayer import SoftlayerDetector
 
 from pipeline.stages.normalize.scrub.credentials.login_calls import find_login_passwords
 from pipeline.stages.normalize.scrub.credentials.passwords import find_passwords
+from pipeline.stages.normalize.scrub.credentials.placed_passwords import find_placed_passwords
 from pipeline.stages.normalize.scrub.credentials.random_literals import find_random_literals
 from pipeline.stages.normalize.scrub.credentials.service_credentials import find_service_credentials
 from pipeline.stages.normalize.scrub.credentials.text_credentials import find_text_credentials
 from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.stages.normalize.scrub.hits import condition, hit_lines
 from pipeline.stages.normalize.scrub.joined_text import find_divided
+from pipeline.stages.normalize.scrub.named_parts import find_named_parts
 from pipeline.stages.normalize.scrub.random_text import is_filler, is_wordy
-from pipeline.stages.normalize.scrub.vendor_tokens import find_tokens
+from pipeline.stages.normalize.scrub.vendor_tokens import find_tokens, holds_head
 
 _PLUGINS = (CloudantDetector(), IbmCloudIamDetector(), IbmCosHmacDetector(), SoftlayerDetector())
 _CONDITION = (
@@ -45,6 +47,7 @@ FINDERS: tuple[Callable[[str], Iterable[Finding]], ...] = (
     find_tokens,
     find_passwords,
     find_login_passwords,
+    find_placed_passwords,
     find_text_credentials,
     find_service_credentials,
     find_tool_secrets,
@@ -55,4 +58,5 @@ FINDERS: tuple[Callable[[str], Iterable[Finding]], ...] = (
 
 def find_divided_secrets(text: str) -> list[Finding]:
     """Return the secrets that only the compiler's reading of a text shows, with a finding for each of their parts."""
-    return find_divided(text, lambda joined: chain.from_iterable(find(joined) for find in FINDERS))
+    divided = find_divided(text, lambda joined: chain.from_iterable(find(joined) for find in FINDERS))
+    return list(dict.fromkeys([*divided, *find_named_parts(text, holds_head, find_tokens)]))

@@ -192,6 +192,7 @@ TOKEN_SHAPES = (
     _word("Resend", "re_[A-Za-z0-9]{8}_", rf"{_WORD}{{24}}"),
     TokenShape("RubyGems", "rubygems_", rf"{_HEX}{{48}}"),
     TokenShape("Salesforce", "00D[A-Za-z0-9]{12,15}!", r"[A-Za-z0-9_.]{60,130}", is_word=True),
+    _word("Scaleway", "SCW[A-Z0-9]", rf"{_UPPER}{{16}}"),
     TokenShape("Scalingo", "tk-us-", rf"{_URL_SAFE}{{48}}"),
     _word("Segment", "sgp_", rf"{_WORD}{{40,80}}"),
     TokenShape("SendGrid", r"SG\.[A-Za-z0-9_-]{16,26}\.", rf"{_URL_SAFE}{{30,60}}"),

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import re2
@@ -18,6 +18,7 @@ _MAX_HEAD = 400
 _NEXT_LITERAL = re.compile(
     r"""\\?["']s?\s{0,8},\s{0,80}(?:u8|[uUL])?\\?["'](?P<value>[A-Za-z0-9+/=_\-]{20,88})\\?["']"""
 )
+_UUID = re.compile(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _HEXADECIMAL = re.compile(r"(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]+")
 _NUM_CHARACTERS_BEFORE = 16
 _NUM_CHARACTERS_OF_TOKEN = 80
@@ -32,6 +33,8 @@ _ESCAPE_BEFORE = re.compile(
 
 def find_tokens(text: str) -> Iterator[Finding]:
     """Yield the tokens of a text whose shape a vendor publishes."""
+    if not holds_head(text):
+        return
     content = text.encode()
     is_ascii = len(content) == len(text)
     position, counted, characters = 0, 0, 0
@@ -46,6 +49,12 @@ def find_tokens(text: str) -> Iterator[Finding]:
             yield found
             yield from _other_half(text, found.end)
         position = start + (max(1, found.end - place) if found else 1)  # tokens are of ASCII
+
+
+@lru_cache(maxsize=4)
+def holds_head(text: str) -> bool:
+    """Return whether a text holds the fixed part of a token, whatever follows. Two detectors ask it of each text."""
+    return _heads().search(text.encode()) is not None
 
 
 def _token_at(text: str, start: int, heads: Iterable[int]) -> Finding | None:
@@ -65,7 +74,9 @@ def _other_half(text: str, place: int) -> Iterator[Finding]:
     """Yield the literal after that of a token, if it is as random: accounts and their keys are written side by side."""
     match = _NEXT_LITERAL.match(text, place)
     if match and (
-        is_random(match["value"]) or (_HEXADECIMAL.fullmatch(match["value"]) and not is_filler(match["value"]))
+        is_random(match["value"])
+        or _UUID.fullmatch(match["value"])
+        or (_HEXADECIMAL.fullmatch(match["value"]) and not is_filler(match["value"]))
     ):
         yield Finding(*match.span("value"), match["value"])
 

@@ -21,6 +21,10 @@ _RESERVED_DOMAIN = re.compile(
     r"|lib|dll|exe|obj|def|hpp|cpp|cxx|hxx|txt|png|json|xml|yaml|html|service|conf|socket|target|plt|got|baz|bar|foo)$",
     re.IGNORECASE,
 )
+_ACCOUNTS_OF_REPOSITORIES = frozenset(
+    ("git", "hg", "svn", "cvs", "anoncvs", "anonymous", "gerrit", "gitolite", "org-git")
+)
+"""Accounts that everyone shares, in addresses such as `git@host:group/project`."""
 _ESCAPED_AT = re2.compile(r"(?:%40|&#0?64;|&commat;|\\x40|\\u0040|\\100)")
 _WRITTEN_OUT_LINE = (
     r"(?i)[\[({<][ \t]?(?:at|@)[ \t]?[\])}>]|[\[({<][ \t]?(?:dot|\.)[ \t]?[\])}>]|(?:[ \t]at[ \t]|@).*[ \t]dot[ \t]",
@@ -38,12 +42,14 @@ _COMMON_TOP = r"(?:com|org|net|edu|gov|info|io|de|fr|uk|ch|it|nl|ca|eu|jp|cn|ru|
 _SPOKEN_DOT = r"\s[dD][oO][tT]\s"
 _WRITTEN_OUT = re.compile(
     rf"(?<![\w.+-]){_NAME}(?:(?:\.|{_BRACKETED_DOT}|{_SPOKEN_DOT}){_NAME}){{0,4}}"
-    rf"(?:{_BRACKETED_AT}{_LABEL}(?:(?:\.|{_BRACKETED_DOT}|{_SPOKEN_DOT}){_LABEL}){{0,4}}(?:\.|{_BRACKETED_DOT}|{_SPOKEN_DOT}){_TOP}"
+    rf"(?:{_BRACKETED_AT}{_LABEL}(?:(?:\.|{_BRACKETED_DOT}|{_SPOKEN_DOT}){_LABEL}){{0,4}}(?:\.|{_BRACKETED_DOT}"
+    rf"|{_SPOKEN_DOT}){_TOP}"
     rf"|\s[aA][tT]\s{_LABEL}(?:(?:\.|{_BRACKETED_DOT}|{_SPOKEN_DOT}){_LABEL}){{0,4}}(?:{_BRACKETED_DOT}|{_SPOKEN_DOT}){_TOP}"
     rf"|(?<=[a-z0-9])\sAT\s{_LABEL}(?:\.{_LABEL}){{0,4}}\.{_TOP}"
     rf"|\s@\s{_LABEL}(?:\s\.\s{_LABEL}){{0,3}}\s\.\s{_COMMON_TOP}"
     rf"|_AT_[A-Za-z0-9-]{{1,40}}(?:_DOT_[A-Za-z0-9-]{{1,40}}){{0,3}}_DOT_{_COMMON_TOP}"
-    rf"|(?:_at_|\s?-at-\s?)[A-Za-z0-9-]{{1,40}}(?:(?:_dot_|\s?-dot-\s?)[A-Za-z0-9-]{{1,40}}){{0,3}}(?:_dot_|\s?-dot-\s?){_COMMON_TOP}"
+    rf"|(?:_at_|\s?-at-\s?)[A-Za-z0-9-]{{1,40}}(?:(?:_dot_|\s?-dot-\s?)[A-Za-z0-9-]{{1,40}}){{0,3}}(?:_dot_"
+    rf"|\s?-dot-\s?){_COMMON_TOP}"
     rf"|@{_LABEL}(?:(?:\.|{_BRACKETED_DOT}|{_SPOKEN_DOT}){_LABEL}){{0,4}}(?:{_BRACKETED_DOT}|{_SPOKEN_DOT}){_TOP})"
 )
 _IN_BRACKETS = re.compile(
@@ -68,8 +74,13 @@ def _plain(text: str) -> Iterator[Finding]:
         local = _LOCAL_PART.search(text, max(0, match.start() - 64), match.start())
         if local and not _RESERVED_DOMAIN.search(match[1]):
             start = _trimmed(text, local.start(), match.start())
-            if start < match.start():
+            if start < match.start() and not _is_of_a_repository(text, start, match):
                 yield Finding(start, match.end(), f"{text[start : match.start()]}@{match[1]}".lower())
+
+
+def _is_of_a_repository(text: str, start: int, match: re.Match[str]) -> bool:
+    is_shared = text[start : match.start()].lower() in _ACCOUNTS_OF_REPOSITORIES
+    return is_shared and text[match.end() : match.end() + 1] in (":", "/", "", '"', "'")
 
 
 def _written_out(text: str, start: int, end: int) -> Iterator[Finding]:

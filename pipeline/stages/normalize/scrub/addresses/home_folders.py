@@ -15,11 +15,13 @@ _END = r"""(?=["'`\s;:,)>\]]|\\[nrt"]|\Z)"""
 _HOME = re.compile(
     r"(?:(?<![\w.~\-])|(?<=-[ILF])|(?<=-isystem)|(?<=file:/)|(?<=file://))(?:"
     # /home/x and where else homes are mounted, /Users/x, also below a drive of Windows
-    r"(?:/(?:var|export|nfs|net/[\w.-]+|data[0-9]*|vol[0-9]*|mnt(?:/[\w.-]+)?|gpfs|lustre|fs[0-9]*|storage|cluster|shared?|private|opt|work"
+    r"(?:/(?:var|export|nfs|net/[\w.-]+|data[0-9]*|vol[0-9]*|mnt(?:/[\w.-]+)?|gpfs|lustre|fs[0-9]*|storage"
+    r"|cluster|shared?|private|opt|work"
     r"|remote|auto|srv|media/[\w.-]+|net|nas|Volumes/[\w.-]+|System/Volumes/Data|host_mnt|rsrch[0-9]*))?/homes?[0-9]*/"
     r"|(?:/mnt/[a-z]|/cygdrive/[a-z]|/[a-z]|/System/Volumes/Data|/Volumes/[\w.-]+|/private|/nfs|/gpfs|/data)?/[Uu]sers/"
     # work folders that are named by user, AFS with its two letters
-    r"|(?:/(?:data[0-9]*|mnt|gpfs|lustre|fs[0-9]*|p|pscratch|global|nfs|net/[\w.-]+))?/(?:p?scratch)[0-9]*/(?:(?:users?|home|[a-z](?=/[a-z]))/){0,2}"
+    r"|(?:/(?:data[0-9]*|mnt|gpfs|lustre|fs[0-9]*|p|pscratch|global|nfs"
+    r"|net/[\w.-]+))?/(?:p?scratch)[0-9]*/(?:(?:users?|home|[a-z](?=/[a-z]))/){0,2}"
     r"|/afs/[\w.-]+/(?:u|users?|home|usr)/(?:[a-z0-9]/){0,2}"
     r"|/u/(?:home/)?(?:[a-z0-9]/){0,2}"
     r")" + _UNIX_NAME + rf"(?P<slash>/+|{_END})"
@@ -27,8 +29,22 @@ _HOME = re.compile(
     r"|(?<![\w.~/\-])~(?P<tilde>[a-z_][a-z0-9_-]{1,31})(?P<tilde_slash>/+)(?=[\w.])"
     r"|(?<![A-Za-z0-9])[A-Za-z]:(?P<separator>\\{1,4}|/{1,2})(?i:Users|Documents and Settings|Profiles|home)(?P=separator)"
     r"(?P<windows>[^\\/\"'\s<>:|?*%]+)(?P<end>\\{1,4}|/+|(?=[\"'\s;,)>]|\Z))"
-    r"|(?<![\\\w])(?P<share>\\{2,4})[A-Za-z][\w.-]{0,62}(?P<share_separator>\\{1,2})(?i:users?|homes?|profiles?|userdata)\$?(?P=share_separator)"
+    r"|(?<![\\\w])(?P<share>\\{2,4})[A-Za-z][\w.-]{0,62}(?P<share_separator>\\{1,2})(?i:users?|homes?"
+    r"|profiles?|userdata)\$?(?P=share_separator)"
     r"(?P<share_user>[^\\/\"'\s<>:|?*%]+)(?P<share_end>\\{1,4}|/+|(?=[\"'\s;,)>]|\Z))",
+)
+_ROUTES_WORDS = """
+    index list lists login logout signin signup register profile profiles settings dashboard search new edit create delete update
+    add remove view views show all count about contact help page pages main home api admin account accounts info details detail
+    status feed news id current self invite active online batch export import query stats token tokens password reset verify
+    documents downloads images static css js assets en de fr
+"""
+_ROUTES = frozenset(_ROUTES_WORDS.split())
+"""Names behind `/home/` and `/users/` in the addresses of web servers."""
+_OF_A_SERVER = re.compile(
+    r"(?i)(?<![a-z])(?:get|post|put|patch|delete|route|routes|router|redirect|href|endpoint|url|uri|request"
+    r"|req|http|handler|svr|server|api|path_info"
+    r"|location)(?![a-z])"
 )
 _COMMENT_BEFORE = re.compile(r"//|/\*|^\s*[*#]")
 _NO_USERS = frozenset(
@@ -75,8 +91,22 @@ def _in_line(text: str, start: int, end: int) -> Iterator[Finding]:
             continue
         if match["root"] is None and (user.lower() in _NO_USERS or user.strip(".") == ""):
             continue
+        if match["unix"] and _is_route(text, start, match):
+            continue
         separator = match["slash"] or match["end"] or match["share_end"] or match["root_slash"] or match["tilde_slash"]
         yield Finding(*match.span(), match[0].rstrip("/\\"), "/" if separator else "")
+
+
+def _is_route(text: str, line_start: int, match: re.Match[str]) -> bool:
+    """Return whether `/home/x` or `/users/x` is the address of a page: by its name, or in a line about a server."""
+    if not match[0].startswith(("/home/", "/users/")):
+        return False
+    is_end = text[match.end() : match.end() + 1] in ("", '"', "'", "`", "?", " ", ")", ",")
+    if match["unix"].partition(".")[0].lower() in _ROUTES:
+        return is_end or match[0].startswith("/users/")
+    return (
+        match[0].startswith("/users/") and is_end and _OF_A_SERVER.search(text, line_start, match.start()) is not None
+    )
 
 
 def _is_path_of_text(text: str, line_start: int, place: int) -> bool:

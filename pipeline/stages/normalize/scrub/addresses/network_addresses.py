@@ -20,21 +20,24 @@ _IPV6 = re.compile(r"(?<![\w:.])[23][0-9a-fA-F]{3}:(?:[0-9a-fA-F]{0,4}:){1,6}[0-
 # A necessary condition, ten times as fast: most texts hold no address.
 _CAN_HOLD_ADDRESS = re2.compile(r"[0-9]\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]|[23][0-9a-fA-F]{3}:[0-9a-fA-F]{0,4}:")
 _NUMBERED = re.compile(
-    r"(?:version|(?<![a-z])ver(?![a-z])|(?<![a-z])v\.?\s*\Z|\brev|release|section|(?<![a-z])sect?(?![a-z])|chapter|clause|paragraph|§"
-    r"|(?<![a-z])(?:rfc|iso|iec|ieee|ansi|itu|spec|specs|specification|table|figure|fig|step|item|build|update|firmware|driver|since|api|sdk|abi|std"
+    r"(?:version|(?<![a-z])ver(?![a-z])|(?<![a-z])v\.?\s*\Z|\brev|release|section|(?<![a-z])sect?(?![a-z])"
+    r"|chapter|clause|paragraph|§"
+    r"|(?<![a-z])(?:rfc|iso|iec|ieee|ansi|itu|spec|specs|specification|table|figure|fig|step|item|build|update"
+    r"|firmware|driver|since|api|sdk|abi|std"
     r"|c(?:89|99|11|17|2[0-9])|c\+\+[0-9]{2}|[a-z0-9]{2,}[- ]?standard|draft|appendix|annex)(?![a-z])"
     r"|oid(?![a-z])|802\.[0-9]|\.so\.)",
     re.IGNORECASE,
 )
 _OF_NETWORKS = re.compile(
-    r"(?<![a-z])(?:ip(?:v4)?|addr\w*|inet\w*|host\w*|server\w*|peer|client|dns|ping|connect\w*|bind|listen\w*|gateway|route|proxy|network"
+    r"(?<![a-z])(?:ip(?:v4)?|addr\w*|inet\w*|host\w*|server\w*|peer|client|dns|ping|connect\w*|bind|listen\w*"
+    r"|gateway|route|proxy|network"
     r"|subnet|socket|port|remote|endpoint|url|https?|tcp|udp|ssh|ntp|resolver|nameserver)(?![a-z])|://|@\Z",
     re.IGNORECASE,
 )
 _PRODUCT = re.compile(r"[A-Za-z][\w.+-]{0,40}/\Z")
 _LIBRARY = re.compile(r"[A-Za-z][\w+]{0,40}[-_.]\Z")
 _COMMENT = re.compile(r"(?<!:)//|/\*|^\s*[*#]")
-_COMMENT_MARGIN = re.compile(r"[\s/*!<#\[(]*\Z")
+_TITLE_MARGIN = re.compile(r"^[\s/*!<#\[(]*\Z|[\"\s][A-Za-z]\w* \Z")
 _TITLE = re.compile(r" +[A-Z\[`]|[\])] +\w|\]")
 _RESOLVERS = frozenset(("8.8.8.8", "8.8.4.4", "1.1.1.1", "9.9.9.9", "4.4.4.4", "4.2.2.2"))
 """Public resolvers, whose numbers are small and which no section has."""
@@ -81,7 +84,15 @@ def _is_numbering(text: str, match: re.Match[str]) -> bool:
     if numbers[:3] in ([1, 2, 840], [1, 3, 6], [2, 5, 4], [2, 5, 29], [2, 16, 840], [1, 2, 3]):
         return True
     are_small = max(numbers) <= _MAX_SECTION_NUMBER and match[0] not in _RESOLVERS
-    is_bracketed = before.endswith("[") and text[match.end() : match.end() + 1] == "]"
-    is_titled = _TITLE.match(text, match.end()) is not None and _COMMENT_MARGIN.match(before) is not None
+    return are_small and _is_of_text(
+        before, text[match.end() : match.end() + _NUM_CONTEXT_CHARACTERS].partition("\n")[0]
+    )
+
+
+def _is_of_text(before: str, after: str) -> bool:
+    """Return whether small numbers are a section or a version: in a comment, as a title or alone in a literal, with no network."""
+    is_bracketed = before.endswith("[") and after.startswith("]")
+    is_titled = _TITLE.match(after) is not None and _TITLE_MARGIN.search(before) is not None
     is_prose = _COMMENT.search(before) is not None or is_bracketed or is_titled
-    return are_small and is_prose and not _OF_NETWORKS.search(before)
+    is_alone = before.endswith('"') and after.startswith('"') and not _OF_NETWORKS.search(after)
+    return (is_prose or is_alone) and not _OF_NETWORKS.search(before)

@@ -1,4 +1,4 @@
-"""Command lines: where the password stands on the lines that start programs, by their options.
+"""Command lines: where the password stands on the lines that start programs, by their options, and in commands of protocols.
 
 To add a program, add an expression of what stands before the password to _BEFORE_PASSWORD, and its name to COMMAND_CONDITION.
 
@@ -8,7 +8,8 @@ Sources: the manuals of curl, OpenSSL, MySQL, Redis, OpenLDAP, Samba, Docker, In
 import re
 
 COMMAND_CONDITION = (
-    r"(?i:sshpass|curl|wget|mysql|mysqldump|mysqladmin|mariadb|redis-cli|ldap[a-z]*|smbclient|docker|podman|htpasswd|sudo|openssl|zip|unzip"
+    r"(?i:sshpass|curl|wget|mysql|mysqldump|mysqladmin|mariadb|redis-cli|ldap[a-z]*|smbclient|docker|podman"
+    r"|htpasswd|sudo|openssl|zip|unzip"
     r"|7z|psql|sqlplus|mongo|mongosh|mongodump|influx|az|svn|rsync|plink|pscp|winexe|net|gpg|rpcclient|xfreerdp|http|rabbitmqadmin)"
     r"\b[^\n]{0,200}[ \t=]-{1,2}[A-Za-z]|(?:^|[ \t])(?:-u|--user|--proxy-user)[ \t=]|(?i:\bsqlplus|\becho|\bnet[ \t]+use|/p:"
     r"|pass(?:in|out)?[ \t]+pass:)"
@@ -37,6 +38,31 @@ _BEFORE_PASSWORD = (
     r"net[ \t]+use\b[^\n]{0,120}?[ \t](?=[^\s]{1,200}[ \t]+/user:)",
     r"xfreerdp\b[^\n]{0,200}?[ \t]/p:",
 )
+PROTOCOL_CONDITION = (
+    r"\b(?:AUTH|PASS|LOGIN)[ ]|(?i:\"(?:AUTH|PASS)[ ]|\b(?:IDENTIFY|IDENTIFIED|requirepass|masterauth|PRAGMA)[ ]"
+    r"|\bPASSWORD(?:[ ]FOR[ ]\S+)?[ ]?=?[ ]?\\?')"
+)
+"""Expression that is true of every line with a command of a protocol or of a database that holds a password."""
+_IN_COMMAND = r"""[^\s"'`<>;\\%]"""
+PROTOCOL_PASSWORDS = tuple(
+    re.compile(rf"{before}(?P<value>{_IN_COMMAND}{{4,200}}){after}")
+    for before, after in (
+        (r"(?i)redis[^\n]{0,80}\"AUTH[ ](?:\w{1,40}[ ])?", r"(?=\"|\\r)"),
+        (r"(?<![\w-])(?:AUTH|PASS)[ ]", r"(?=\\r\\n)"),
+        (r"(?i)(?:write|send|cmd|command|ftp|pop3?|irc|socket|sock)\w{0,20}[ ]?[(<][^\n]{0,60}\"PASS[ ]", r"(?=\"|\\)"),
+        (r"(?<![\w-])\w{1,8}[ ]LOGIN[ ]\\?\"?[\w.@+-]{1,60}\\?\"?[ ]\\?\"?", r"(?=\\|\")"),
+        (r"(?i)(?:NickServ\b[^\n]{0,12}|\bNS[ ])IDENTIFY[ ](?:\w{1,30}[ ])?", r"(?=\\|\")"),
+        (r"(?i)\bIDENTIFIED[ ](?:WITH[ ]\w{1,40}[ ])?BY[ ](?:PASSWORD[ ])?\\?[\"']?", r"(?=\\?[\"';])"),
+        (r"(?i)\bPASSWORD(?:[ ]FOR[ ]\S{1,60})?[ ]?=?[ ]?\\?'", r"(?=\\?')"),
+        (r"(?i)\bPRAGMA[ ](?:re)?key[ ]?=[ ]?\\?['\"]", r"(?=\\?['\"])"),
+        (r"(?i)\b(?:requirepass|masterauth)[ ]", r"(?=[\s\"\\]|\Z)"),
+    )
+)
+"""Expressions of commands of Redis, POP, FTP, IRC, IMAP and SQL, with the password as `value`."""
+PLAIN_LOGIN = re.compile(
+    r"""(?i)\bAUTH[ ](?:PLAIN|LOGIN)[\s"'<+,;(]{1,12}(?:std::string\()?(?P<value>[A-Za-z0-9+/]{8,400}={0,2})"""
+)
+"""A login of SMTP: base64 with NUL between user and password, or without."""
 PASSWORD_ARGUMENTS = tuple(
     re.compile(rf"(?im){before}{_PASSWORD}" if before.startswith("(?:^") else rf"(?i)\b{before}{_PASSWORD}")
     for before in _BEFORE_PASSWORD

@@ -1,36 +1,126 @@
-"""Login calls: functions of known libraries that get a password among their arguments, without a word of it in their names.
+"""Login calls: functions of known libraries, and which of their arguments is a password, without a word of it in their names.
 
-To add one, add its name to _FUNCTIONS.
+To add one, add its name to the line of _POSITIONS with the position of its password, from 0. Names are in small letters, without
+the A or W at the end of those of Windows.
 
-Sources: the manuals of Arduino, libpq, MySQL, SQLite's encryption, OpenSSL, WinINet and Windows networking.
+Sources: the manuals of libpq, MySQL, Oracle, ODBC, OpenLDAP, OpenSSL, libssh, libssh2, libcurl, mosquitto, rabbitmq-c, Arduino,
+SQLite's encryption, Cassandra, TDengine, libetpan, minizip, libharu, MIT Kerberos, WinINet and Windows networking.
 """
 
 import re
 from collections.abc import Iterator
 
-from pipeline.stages.normalize.scrub.credentials.password_values import looks_fair, looks_like_password
+from pipeline.stages.normalize.scrub.credentials.call_literals import CallLiteral, arguments_of
+from pipeline.stages.normalize.scrub.credentials.password_values import (
+    is_given_password,
+    looks_fair,
+    looks_like_password_of_login,
+)
 from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.stages.normalize.scrub.hits import condition, hit_lines
 
-_FUNCTIONS = (
-    r"wifi(?:multi)?\.(?:begin|addap|softap)|pqsetdblogin|mysql_(?:real_)?connect|mysql_change_user|sqlite3_(?:re)?key(?:_v2)?|pkcs12_(?:parse|create)"
-    r"|[a-z_]*passwd_cb_userdata|set_basic_auth|logonuser[aw]?|wnetaddconnection[23]?[aw]?|internetconnect[aw]?|pem_read_[a-z_]*privatekey"
+_POSITIONS = {
+    0: "pkcs12_create crypt crypt_r",
+    1: """
+        wifi.begin wifi.softap wifimulti.addap sqlite3_key sqlite3_rekey pkcs12_parse pkcs12_verify_mac
+        ssl_ctx_set_default_passwd_cb_userdata
+        ssl_set_default_passwd_cb_userdata set_basic_auth set_digest_auth set_proxy_basic_auth set_proxy_digest_auth
+        setauthorization
+        wnetaddconnection unzopencurrentfilepassword fpdf_loaddocument createconnection mailpop3_pass dbsetlpwd ftplogin
+        ssh_pki_import_privkey_file hpdf_setpassword wnetaddconnection2
+    """,
+    2: """
+        ldap_bind ldap_bind_s ldap_simple_bind ldap_simple_bind_s mysql_change_user logonuser logonuserex createprocesswithlogon
+        wnetaddconnection3 ssh_userauth_password libssh2_userauth_password ssh_userauth_publickey_auto mosquitto_username_pw_set
+        taos_connect sqlite3_key_v2 sqlite3_rekey_v2 cass_cluster_set_credentials mailsmtp_auth mailimap_login fpdf_loadmemdocument
+        netuserchangepassword hpdf_setpassword crypto_pwhash
+    """,
+    3: """
+        mysql_connect mysql_real_connect libssh2_userauth_password_ex mysqlx_get_session irc_connect krb5_get_init_creds_password
+        zip_file_set_encryption pem_read_privatekey pem_read_bio_privatekey pem_read_rsaprivatekey pem_read_bio_rsaprivatekey
+        pem_read_ecprivatekey pem_read_bio_ecprivatekey netuserchangepassword channel::create
+    """,
+    4: "internetconnect libssh2_userauth_publickey_fromfile",
+    5: "sqlconnect ocilogon ocilogon2",
+    6: "pqsetdblogin libssh2_userauth_publickey_fromfile_ex",
+    7: "amqp_login",
+}
+_OF_CALL = {
+    name: frozenset(number for number, names in _POSITIONS.items() if name in names.split())
+    for names in _POSITIONS.values()
+    for name in names.split()
+}
+_OF_MANY = frozenset(
+    [
+        "login",
+        "logon",
+        "log_in",
+        "signin",
+        "sign_in",
+        "authenticate",
+        "setauth",
+        "set_auth",
+        "basicauth",
+        "basic_auth",
+        "setcredentials",
+        "set_credentials",
+    ]
 )
-_CALL = re.compile(rf"(?i)(?<![\w])(?:{_FUNCTIONS})\s?\(")
-_LITERAL = re.compile(r"""(?P<arguments>[^"';{}]{0,120})L?"(?P<value>[^"\\\n]{0,200})\"""")
-_MAX_ARGUMENTS = 8
-_MIN_LENGTH = 6
+"""Methods of many libraries that get a user and a password: less is sure of what their second argument is."""
+_NUM_CHARACTERS_BEFORE = 160
+_OF_REDIS = frozenset(("rediscommand", "redisappendcommand", "redisasynccommand"))
+_CURL = frozenset(("curl_easy_setopt", "easy_setopt", "test_setopt"))
+_CURL_PASSWORD = re.compile(
+    r"CURLOPT_(?:(?:PROXY_)?TLSAUTH_PASSWORD|(?:PROXY)?PASSWORD|(?:PROXY_)?KEYPASSWD|XOAUTH2_BEARER)\b"
+)
+_CURL_LOGIN = re.compile(r"CURLOPT_(?:PROXY)?USERPWD\b")
+_CALL = re.compile(r"(?<!\w)(?P<name>(?:(?:wifi|wifimulti)\.|channel::)?\w{4,40})[ \t]?\(", re.IGNORECASE)
+_NAMES = "|".join(sorted(map(re.escape, (*_OF_CALL, *_OF_MANY, *_OF_REDIS, *_CURL))))
 
 
 def find_login_passwords(text: str) -> Iterator[Finding]:
-    """Yield the arguments of logins that look like passwords."""
-    for start, end in hit_lines(text, condition(rf"(?i:{_FUNCTIONS})\s?\(")):
+    """Yield the passwords among the arguments of logins."""
+    for start, end in hit_lines(text, condition(rf"(?i)(?:{_NAMES})[aw]?[ \t]?\(")):
         for call in _CALL.finditer(text, start, end):
-            position = call.end()
-            for _ in range(_MAX_ARGUMENTS):
-                literal = _LITERAL.match(text, position)
-                if literal is None:
-                    break
-                value, position = literal["value"], literal.end()
-                if len(value) >= _MIN_LENGTH and (looks_fair(value) or looks_like_password(value)):
-                    yield Finding(*literal.span("value"), value)
+            name = call["name"].lower()
+            known = name if name in _OF_CALL else name.removesuffix("w").removesuffix("a")
+            yield from _passwords(text, call.end(), known)
+
+
+def is_login_call(text: str, place: int) -> bool:
+    """Return whether a place is among the arguments of a login whose password has a position."""
+    before = text[max(0, place - _NUM_CHARACTERS_BEFORE) : place]
+    calls = [call for call in _CALL.finditer(before) if before.count(")", call.end()) <= before.count("(", call.end())]
+    return bool(calls) and calls[-1]["name"].lower() in _OF_CALL
+
+
+def _passwords(text: str, place: int, name: str) -> Iterator[Finding]:
+    if name in _CURL:
+        yield from _curl_passwords(text, place)
+    elif name in _OF_REDIS:
+        command = list(arguments_of(text, place))
+        if len(command) > 1 and command[0].value.startswith("AUTH %") and is_given_password(command[-1].value):
+            yield _finding(command[-1])
+    elif name in _OF_CALL:
+        found = (each for each in arguments_of(text, place) if each.position in _OF_CALL[name])
+        yield from (_finding(each) for each in found if is_given_password(each.value))
+    elif name in _OF_MANY:
+        for each in arguments_of(text, place):
+            if each.position == 1 and (looks_fair(each.value) or looks_like_password_of_login(each.value)):
+                yield _finding(each)
+
+
+def _curl_passwords(text: str, place: int) -> Iterator[Finding]:
+    """Yield the password of an option of libcurl: all of its value, or what is behind the user and the colon."""
+    for each in arguments_of(text, place):
+        option = text[place : each.start]
+        if each.position == 2 and _CURL_PASSWORD.search(option) and is_given_password(each.value):
+            yield _finding(each)
+        elif each.position == 2 and _CURL_LOGIN.search(option):
+            user, _, password = each.value.partition(":")
+            if is_given_password(password):
+                yield Finding(each.start + len(user) + 1, each.end, password)
+
+
+def _finding(argument: CallLiteral) -> Finding:
+    return Finding(argument.start, argument.end, argument.value)

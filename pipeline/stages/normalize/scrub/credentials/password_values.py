@@ -24,7 +24,8 @@ _DUMMIES_WORDS = """
 """
 _DUMMIES = frozenset(_DUMMIES_WORDS.split())
 _TEMPLATE = re.compile(
-    r"\A<[^>]*>\Z|<redacted-|\A(?:\{[A-Z_]+\})+\Z|\A%[0-9]|\$\{|\$\(|\A\$[A-Za-z_]|\{\{|\A\{[^}]*\}\Z|\A%[A-Za-z_]+%?\Z|%[-+0-9.*l]{0,6}[sdiuxXcplf](?![a-zA-Z0-9])|\A@[A-Za-z_]+@?\Z"
+    r"\A<[^>]*>\Z|<redacted-|\A(?:\{[A-Z_]+\})+\Z|\A%[0-9]|\$\{|\$\(|\A\$[A-Za-z_]|\{\{|\A\{[^}]*\}\Z"
+    r"|\A%[A-Za-z_]+%?\Z|%[-+0-9.*l]{0,6}[sdiuxXcplf](?![a-zA-Z0-9])|\A@[A-Za-z_]+@?\Z"
     r"|\A\[[^\]]*\]\Z|\A\([^)]*\)\Z|\A%[({]|\A(.)\1*\Z|[xX*]{4,}|\.\.\.|…"
     r"|(?:your|change[_-]?(?:me|this|it)|example|placeholder|dummy|redacted|replace[_-]?|insert|[_-]here\b|<|to-?do)",
     re.IGNORECASE,
@@ -37,17 +38,32 @@ _NAME_LIKE = re.compile(r"[A-Za-z_][A-Za-z]*(?:(?:[_.:/ -]|::|->)+[A-Za-z]+)*[:=
 _CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 _CAMEL = re.compile(r"[a-z]+(?:[A-Z][a-z]+)+|(?:[A-Z][a-z]+){2,}")
 _NOT_A_VALUE = re.compile(
-    r"\A(?:[./~\\]|[A-Za-z]:[\\/]|--?[A-Za-z])|://|\\[wdsSWDb]|\(\?|\.\*|\[\^|[:(,]\Z|\A[\w-]{1,20}=\Z|\A\W+\Z|\A[\d.,:\s]{0,3}\Z|\A[0-9]+(?:\.[0-9]+){2,}\Z|\A[;&)]|[;&]\w+=\Z|\A\w+=[\w.]*;|[A-Za-z]%20|\A0x[0-9a-fA-F]{1,16}[uUlL]{0,3}\Z"
-    r"|\.(?:txt|pem|key|crt|cer|json|xml|ini|cfg|conf|h|c|cc|cpp|hpp|py|js|html?|md|ya?ml|toml|log|dat|bin|db|so|dll|exe|p12|pfx|jks|kdbx)\Z",
+    r"\A(?:[./~\\]|[A-Za-z]:[\\/]|--?[A-Za-z])|://|\\[wdsSWDb]|\(\?|\.\*|\[\^|[:(,]\Z|\A[\w-]{1,20}=\Z|\A\W+\Z"
+    r"|\A[\d.,:\s]{0,3}\Z|\A[0-9]+(?:\.[0-9]+){2,}\Z|\A[;&)]|[;&]\w+=\Z|\A\w+=[\w.]*;|[A-Za-z]%20"
+    r"|\A0x[0-9a-fA-F]{1,16}[uUlL]{0,3}\Z"
+    r"|\.(?:txt|pem|key|crt|cer|json|xml|ini|cfg|conf|h|c|cc|cpp|hpp|py|js|html?|md|ya?ml|toml|log|dat|bin|db"
+    r"|so|dll|exe|p12|pfx|jks|kdbx)\Z",
     re.IGNORECASE,
 )
 _FUNCTION_WORD = re.compile(
-    r"(?<![a-z])(?:the|is|are|was|not|must|be|to|of|for|and|or|in|an?|enter|please|your|invalid|incorrect|wrong|failed|fail|missing|"
+    r"(?<![a-z])(?:the|is|are|was|not|must|be|to|of|for|and|or|in|an?|enter|please|your|invalid|incorrect"
+    r"|wrong|failed|fail|missing|"
     r"required|cannot|can|with|from|no|new|old|type|this|that|has|have|if|on|by|at|as|it|you|don|does|should|will|bad)(?![a-z])",
     re.IGNORECASE,
 )
 _HEXADECIMAL = re.compile(r"(?i)(?:0x)?[0-9a-f]+")
 _UUID = re.compile(r"(?i)[{]?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}[}]?")
+_ALGORITHMS_WORDS = """
+    aes des tdes sha shake hmac md cmac gmac rsa dsa ecdsa ecdh ecdhe eddsa ed x curve pkcs pss oaep chacha salsa xsalsa poly blake
+    b
+    argon scrypt bcrypt pbkdf camellia aria sm gost streebog whirlpool ripemd crc secp sect brainpool brainpoolp nist p k r v t
+    kem
+    ml mlkem mldsa kyber dilithium tls ssl oauth http ipv utf iso rfc base rc cbc gcm ccm ctr ecb ofb cfb xts siv mgf emsa eme raw
+    kdf hkdf x509 srv sip siphash murmur xxh fnv aead psk dhe ffdhe modp group wpa wep
+"""
+_ALGORITHMS = frozenset(_ALGORITHMS_WORDS.split())
+_ALPHABETIC = re.compile(r"[A-Za-z]+")
+_LONG_NUMBER = re.compile(r"[0-9]{20,}")
 _CALL = re.compile(r"[A-Za-z][\w-]*\([\w, -]*\)")
 _WORD_AND_NUMBER = re.compile(r"(?!u?int|float|double|aarch|utf)[A-Za-z]{4,}[0-9]{2,6}[!?#*@$%]?")
 _SPECIAL = re.compile(r"[!@#$%^&*?]")
@@ -75,6 +91,11 @@ def is_passed_password(value: str) -> bool:
 def looks_fair(value: str) -> bool:
     """Return whether a value with digits and letters is one that a call would get as a password."""
     return is_passed_password(value) and any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+
+
+def is_told_password(value: str) -> bool:
+    """Return whether a word of a sentence that tells a password is one: with a digit or a sign inside, as no word has."""
+    return looks_fair(value.rstrip(".:!?*/")) or looks_like_password(value)
 
 
 def looks_like_password(value: str) -> bool:
@@ -109,6 +130,11 @@ def looks_like_password_in_call(value: str) -> bool:
 def looks_like_password_of_login(value: str) -> bool:
     """Return whether a value beside the name of a login looks like a password, a word with a number among them."""
     return looks_like_password(value) or (is_possible(value) and _WORD_AND_NUMBER.fullmatch(value) is not None)
+
+
+def looks_fair_in_test(value: str) -> bool:
+    """Return whether a value with digits and letters is one of a login, and no hexadecimal vector."""
+    return looks_fair(value) and _HEXADECIMAL.fullmatch(value) is None
 
 
 def looks_like_password_in_test(value: str) -> bool:
@@ -148,9 +174,17 @@ def is_possible(value: str) -> bool:
         and _NOT_A_VALUE.search(value) is None
         and _CONSTANT.fullmatch(value) is None
         and _CALL.fullmatch(value) is None
+        and _LONG_NUMBER.fullmatch(value) is None
+        and not is_algorithm(value)
         and not is_in_order(value)
         and "\n" not in value
     )
+
+
+def is_algorithm(value: str) -> bool:
+    """Return whether a value is made of names of algorithms and formats, such as `AES-256/CBC`."""
+    words = _ALPHABETIC.findall(value.lower())
+    return bool(words) and len(max(words, key=len)) > 1 and all(word in _ALGORITHMS for word in words)
 
 
 def _is_passphrase(value: str) -> bool:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from pipeline.stages.normalize.scrub.credentials.login_calls import is_login_call
 from pipeline.stages.normalize.scrub.credentials.password_names import (
     NAME_PART,
     NameStrength,
@@ -19,6 +20,7 @@ from pipeline.stages.normalize.scrub.credentials.password_values import (
     is_given_password,
     is_passed_password,
     looks_fair,
+    looks_fair_in_test,
     looks_like_password,
     looks_like_password_in_call,
     looks_like_password_in_test,
@@ -46,8 +48,8 @@ _AFTER_NAME = re.compile(
 )
 _VARIABLE = re.compile(r"[ \t]+[&*]?[A-Za-z_]\w{0,30}(?=[ \t]{0,3}[={(])")
 """A variable after the name of its type."""
-_NEXT = re.compile(rf"""["'`]?\s{{0,4}},\s{{0,4}}(?P<open>{_OPEN})""")
-_NUM_ARGUMENTS = 5
+_NEXT = re.compile(rf"""["'`]?\s{{0,4}}(?:\}}\s{{0,4}})?,\s{{0,80}}(?:\{{\s{{0,4}})?(?P<open>{_OPEN})""")
+_NUM_ARGUMENTS = 16
 _COMPARED = re.compile(r"""(?P<literal>"[^"\n\\]{4,200}")\s{0,3}[!=]=\s{0,3}(?P<name>[\w.\-$>]{1,80})""")
 _READERS_WORDS = """
     get getenv env environ read ask prompt input lookup find value config load fetch request query param arg args
@@ -64,9 +66,16 @@ _SETTERS_WORDS = """
 """
 _SETTERS = frozenset(_SETTERS_WORDS.split())
 _OF_A_CIPHER = re.compile(
-    r"(?i)(?<![a-z])(?:nonce|iv|plain_?text|cipher_?text|aad|tag|msg|message|digest|expected|vectors?|mac|salt|hmac|aes|sip_?hash)(?![a-z])"
+    r"(?i)(?<![a-z])(?:nonce|iv|plain_?text|cipher_?text|aad|tag|msg|message|digest|expected|vectors?|mac|salt"
+    r"|hmac|aes|sip_?hash|signature|public_?key(?:_?hex)?|ecdh|ed25519|x25519|curve)(?![a-z])"
 )
+_OF_SEVERAL = re.compile(r"(?i)(?:pass(?:words?|wds?|phrases?)|secrets|credentials|logins|accounts)\Z")
+_OF_A_KEY = re.compile(r"(?i)(?:(?<![a-z])|(?-i:(?<=[a-z])(?=K)))keys?(?:_|(?-i:(?=[A-Z0-9]))|\Z)")
+"""A key of a cipher or a table: its hexadecimal value is a vector or a digest, if nothing else says that it is a secret."""
 _OF_A_LOGIN = re.compile(r"(?i)(?:login|logon|auth|creds?|psk|pass(?:words|es)?)\Z")
+_OF_USER = re.compile(r"(?i)auth|user_?p|cred|log[io]n|account|basic")
+_USER = re.compile(r"[\w.@+\\-]{1,60}")
+"""A user, before the colon of a login: `bob:...`."""
 _VERB = re.compile(r"(?i)(?:\A|_|[a-z](?=P))pass\Z")
 _MACRO_BEFORE = re.compile(r"\"\s{0,8}\Z")
 _REACH = 300
@@ -111,14 +120,25 @@ def _after(text: str, name: re.Match[str]) -> Iterator[Finding]:
     after = _AFTER_NAME.match(text, variable.end() if variable else name.end()) if strength else None
     if after is None or (after["closed"] and not after["operator"]):
         return
+    if after["operator"] == "," and not after["closed"] and is_login_call(text, name.start()):
+        return  # the password is that argument itself
     if not after["operator"] and _MACRO_BEFORE.search(text, max(0, name.start() - 9), name.start()):
         return  # a macro between two literals
     literal, is_password = _literal(text, after), _judge(text, name, strength, after)
     judge_next = looks_like_password_of_login if is_password is not looks_like_password else looks_like_password
+    if after["calls"].rstrip().endswith("{") and (strength is NameStrength.SURE or _OF_SEVERAL.search(name[0])):
+        judge_next = looks_fair
     for _ in range(_NUM_ARGUMENTS):
         if literal is None:
             return
-        if is_password(literal.value):
+        user, _, password = literal.value.partition(":")
+        if (
+            _OF_USER.search(name[0])
+            and _USER.fullmatch(user)
+            and (looks_fair(password) or looks_like_password(password))
+        ):
+            yield Finding(literal.end - len(password), literal.end, password)
+        elif is_password(literal.value):
             yield Finding(literal.start, literal.end, literal.value)
         following = _NEXT.match(text, literal.end) if after["operator"] in ("(", "{", ",") or after["calls"] else None
         literal, is_password = _literal(text, following) if following else None, judge_next
@@ -128,10 +148,13 @@ def _judge(text: str, name: re.Match[str], strength: NameStrength, after: re.Mat
     """Return how the literal after a name is judged."""
     called = re.findall(r"(\w+)(?:<[^<>]*>)?\s*[({]", after["calls"])
     first = first_word(name[0])
-    if strength is NameStrength.LIKELY and _is_of_a_cipher(text, name):
+    is_of_a_key = _OF_A_KEY.search(name[0]) is not None
+    if strength is NameStrength.LIKELY and (is_of_a_key or _is_of_a_cipher(text, name)):
         return looks_like_password_in_test
+    if strength is NameStrength.SURE and is_of_a_key and _is_of_a_cipher(text, name):
+        return looks_fair_in_test
     if strength is NameStrength.FAIR:
-        return looks_fair
+        return looks_fair_in_test if _OF_A_KEY.search(name[0]) else looks_fair
     if after["closed"] and ")" in text[after.end("closed") : after.start("operator")]:
         return looks_like_password_in_call
     if (

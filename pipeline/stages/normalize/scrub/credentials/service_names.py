@@ -29,7 +29,7 @@ _WORDS_TOO = """
     firebase flutterwave frameio fullstory gcp ghost github gitlab google groq harness intercom jenkins jira jwt kraken
     kubernetes linear lob looker mistral monday mux notion npm nuget octopus plaid postman prefect pusher quay
     replicate scalingo segment sentry shippo slack snowflake sonar splunk square stripe sumo terraform travis
-    vault vercel xray xero zoom auth0 elevenlabs steam ebay uber lyft reddit pinterest tumblr dockerhub hetzner scaleway ovh
+    vault vercel xray xero zoom auth0 elevenlabs steam ebay uber lyft reddit pinterest tumblr dockerhub hetzner scaleway scw ovh
 """
 _OWN = frozenset(_OWN_NAMES.split())
 _COMMON = frozenset(_WORDS_TOO.split())

@@ -13,7 +13,13 @@ from typing import Any
 
 import re2
 
-from pipeline.stages.normalize.scrub.credentials.command_lines import COMMAND_CONDITION, PASSWORD_ARGUMENTS
+from pipeline.stages.normalize.scrub.credentials.command_lines import (
+    COMMAND_CONDITION,
+    PASSWORD_ARGUMENTS,
+    PLAIN_LOGIN,
+    PROTOCOL_CONDITION,
+    PROTOCOL_PASSWORDS,
+)
 from pipeline.stages.normalize.scrub.credentials.password_names import NAME_PART, NameStrength, name_strength
 from pipeline.stages.normalize.scrub.credentials.password_values import (
     holds_login,
@@ -21,10 +27,12 @@ from pipeline.stages.normalize.scrub.credentials.password_values import (
     is_passed_password,
     is_possible,
     is_text_in_base64,
+    is_told_password,
     looks_fair,
     looks_like_key,
     looks_like_password,
 )
+from pipeline.stages.normalize.scrub.credentials.prose_passwords import PROSE
 from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.stages.normalize.scrub.hits import condition, hit_lines
 from pipeline.stages.normalize.scrub.random_text import is_random
@@ -54,7 +62,8 @@ _LOGIN = re.compile(
     rf"(?P<value>{_SECRET}{{4,200}})"
 )
 _PGPASS = re.compile(
-    r"(?P<head>(?:\*|(?<![\w.\-])[A-Za-z][\w.\-]*):(?:[0-9]{2,5}|\*):(?:\*|[A-Za-z_][\w\-]*):(?:\*|[A-Za-z_][\w.\-]*)):(?P<value>[^\s:\"'\\]{4,200})"
+    r"(?P<head>(?:\*|(?<![\w.\-])[A-Za-z][\w.\-]*):(?:[0-9]{2,5}|\*):(?:\*|[A-Za-z_][\w\-]*):(?:\*"
+    r"|[A-Za-z_][\w.\-]*)):(?P<value>[^\s:\"'\\]{4,200})"
 )
 _CONNECTION = re.compile(
     r"(?i)(?:host|server|data source|addr(?:ess)?|database|dbname|initial catalog|uid|user(?:name| id)?|port|dsn|driver|ssl)\s?="
@@ -65,15 +74,12 @@ _COMMAND_LINE = re.compile(
 _ELEMENT = re.compile(
     r"<(?P<name>[\w.:\-]{1,80})(?:[ \t][^<>\n]{0,120})?>[ \t]{0,20}\n\s{0,80}(?P<value>[^\s<>\"']{4,200})[ \t]{0,20}\n\s{0,80}</"
 )
+_ELEMENT_ON_A_LINE = re.compile(r"<(?P<name>[\w.:\-]{1,80})(?:[ \t][^<>\n]{0,120})?>(?P<value>[^\s<>\"']{4,200})</")
+_SETTING = re.compile(
+    r"[ \t]*(?:-[ \t]+)?(?P<name>[\w.\-]{1,120})[ \t]*[:=][ \t]*(?P<value>[^\s\"'(){}\[\]<>;,]{4,200})[ \t]*(?:\)\w{0,16}\".*)?\Z"
+)
 _CODE_AFTER = re.compile(r"\(|\[|->|\.\w+\(")
 _CODE_AFTER_NAME = re.compile(r"\s*(?:\(|\[)")
-_PROSE = re.compile(
-    rf"(?i)(?<![\w-])(?:password|passwd|passphrase|passcode|pwd|pw)[ \t]{{1,2}}(?:is|was|set to)[ \t]+(?:now[ \t]+)?"
-    rf"\\?[\"'`]?(?P<value>{_SECRET}{{6,200}})"
-)
-_USER_AND_PASSWORD = re.compile(
-    rf"(?i)\bcredentials?\b[^\n]{{0,24}}?[ \t](?P<user>[\w.\-]{{2,40}})[ \t]?[/:][ \t]?(?P<value>{_SECRET}{{6,200}})"
-)
 _ALONE = re.compile(
     rf"(?i)\A[\s/*#;\"']{{0,20}}(?:password|passwd)[ \t]+(?P<value>{_SECRET}{{6,200}})(?:\\n)?[\"'\s*/]{{0,8}}\Z"
 )
@@ -88,10 +94,19 @@ def find_text_credentials(text: str) -> Iterator[Finding]:
     if "</" in text:
         yield from _in_elements(text)
     for first, last in hit_lines(text, _condition()):
+        yield from _in_raw_literal(text, first, last)
         for start, end in _windows(text, first, last):
             line = text[start:end]
             for value_start, value_end in _in_line(text, line, start):
                 yield Finding(start + value_start, start + value_end, line[value_start:value_end])
+
+
+def _in_raw_literal(text: str, start: int, end: int) -> Iterator[Finding]:
+    """Yield the value of a line of a raw literal that is a name, a sign and a value, as in YAML, TOML and INI."""
+    match = _SETTING.match(text, start, end)
+    is_given = match and name_strength(match["name"]) is NameStrength.SURE and is_given_password(match["value"])
+    if match and is_given and is_raw_text(text[max(0, start - _NUM_CHARACTERS_BEFORE) : start]):
+        yield Finding(*match.span("value"), match["value"])
 
 
 def _in_elements(text: str) -> Iterator[Finding]:
@@ -142,13 +157,19 @@ def is_running_text(text: str, start: int, line: str) -> bool:
         or "//" in line
         or "/*" in line
         or "`" in line
+        or (stripped.startswith("<") and "</" in stripped)
     ):
         return True
     before = text[max(0, start - _NUM_CHARACTERS_BEFORE) : start]
     if before.rfind("/*") > before.rfind("*/"):
         return True
+    return is_raw_text(before) or not re.search(r"[;{}()]", before + line)
+
+
+def is_raw_text(before: str) -> bool:
+    """Return whether what follows a text is inside a raw literal, or inside three quotes."""
     raw = before.rfind('R"')
-    return (raw >= 0 and ')"' not in before[raw:]) or not re.search(r"[;{}()]", before + line)
+    return (raw >= 0 and ')"' not in before[raw:] and "(" in before[raw : raw + 20]) or before.count('"""') % 2 == 1
 
 
 def _is_named_password(line: str, match: re.Match[str]) -> bool:
@@ -175,6 +196,12 @@ def _is_element(line: str, match: re.Match[str]) -> bool:
     before = line[max(0, match.start() - 8) : match.start()]
     is_named = before.endswith("<") or re.search(r"(?:name|key)=\\?[\"']\Z", before) is not None
     return is_named and line[match.start("value") - 1] in ">["
+
+
+def _is_of_element(_line: str, match: re.Match[str]) -> bool:
+    strength = name_strength(match["name"])
+    judge = is_given_password if strength is NameStrength.SURE else looks_like_password
+    return bool(strength) and judge(match["value"])
 
 
 @lru_cache(maxsize=4)
@@ -224,6 +251,12 @@ _FORMS = (
         (_NAMED,),
         _is_named_password,
     ),
+    _Form(
+        rf"<[\w.:\-]{{0,80}}(?i:{NAME_PART})[^<>\n]{{0,160}}>[^\s<>\"']{{4}}",
+        (_ELEMENT_ON_A_LINE,),
+        _is_of_element,
+        is_anywhere=True,
+    ),
     _Form(r"(?i:basic|bearer|token|apikey)[ \t]+[A-Za-z0-9+/_.~=-]{8}", (_HEADER,), _is_header_value),
     _Form(
         r"(?i:authorization|api-?key|-token|-key)[\"']?[ \t]*:[ \t]*[^\s\"']", (_RAW_HEADER,), _judged(looks_like_key)
@@ -239,14 +272,11 @@ _FORMS = (
         (_PGPASS,),
         _judged(looks_fair),
     ),
-    _Form(
-        r"(?i:password|passwd|passphrase|passcode|pwd|pw)[ \t]{1,2}(?:is|was|set to)[ \t]",
-        (_PROSE,),
-        _judged(looks_fair),
-    ),
-    _Form(r"(?i:\bcredentials?\b)[^\n]{0,60}[/:]", (_USER_AND_PASSWORD,), _judged(looks_fair)),
+    *(_Form(sentence, (expression,), _judged(is_told_password)) for sentence, expression in PROSE),
     _Form(r"(?i:password|passwd)[ \t]+[^\s\"']{6}", (_ALONE,), _judged(looks_fair)),
     _Form(r"(?i:\boracle:)", (_ORACLE,), _judged(is_possible), is_anywhere=True),
+    _Form(PROTOCOL_CONDITION, PROTOCOL_PASSWORDS, _judged(is_told_password)),
+    _Form(r"(?i)\bAUTH[ ](?:PLAIN|LOGIN)", (PLAIN_LOGIN,), _judged(holds_login)),
     _Form(COMMAND_CONDITION, PASSWORD_ARGUMENTS, _judged(is_possible)),
 )
 """In the order of findings that begin at one place."""

@@ -22,6 +22,7 @@ from tests.support.planted_secrets import lines_by_plugin
 
 LEFT = {
     ("ArtifactoryDetector", 1): "two letters and twelve more: every word of an alphabet that begins with AP",
+    ("HexHighEntropyString", 0): "a vector of a cipher or a key of a table: nothing says that it is a secret",
     ("HexHighEntropyString", 1): "a digest, by its name",
     ("PrivateKeyDetector", 0): "a marker without a key",
     ("PrivateKeyDetector", 1): "a marker without a key",

@@ -10,7 +10,7 @@ EMAILS = {
     f"<a.b+c{AT}mail.host.co.uk>": [f"a.b+c{AT}mail.host.co.uk"],
     f"see x{AT}host.org.": [f"x{AT}host.org"],
     f"x{AT}host.org,y{AT}host.org": [f"x{AT}host.org", f"y{AT}host.org"],
-    f"git{AT}github.com:a/b.git": [f"git{AT}github.com"],
+    f"git{AT}github.com:a/b.git": [],
     f"x{AT}host": [],
     f"ada {AT} host . org": [f"ada {AT} host . org"],
     "ada_AT_host_DOT_org": ["ada_AT_host_DOT_org"],

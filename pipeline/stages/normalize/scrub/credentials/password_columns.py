@@ -1,0 +1,81 @@
+"""Password columns: passwords in the rows of a table whose columns are named, by a comment or by the fields of its structure.
+
+The comment stands behind a row or before the rows: `// user, password`. The structure stands before its name or its rows:
+`struct { const char* user; const char* password; } logins[] = {{"bob", "..."}};`.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from pipeline.stages.normalize.scrub.credentials.call_literals import arguments_of
+from pipeline.stages.normalize.scrub.credentials.password_names import NameStrength, name_strength
+from pipeline.stages.normalize.scrub.credentials.password_values import looks_fair
+from pipeline.stages.normalize.scrub.finding import Finding
+
+_COLUMN = re.compile(r"[^\W\d][\w .()*'-]{0,30}")
+_MARKS = ("//", "/*", "#")
+_SEPARATOR = re.compile(r"[,/|;:]")
+_STRUCTURE = re.compile(
+    r"\b(?:struct|class)\s+(?P<name>\w{1,60})?\s{0,4}(?:final\s)?\{(?P<fields>[^{}()]{1,600})\}\s{0,4}(?P<variable>\w{1,60})?"
+)
+_KEYWORD = re.compile(r"\b(?:struct|class)\s")
+_ROW = re.compile(r"\{\s{0,80}(?=[^\s{])")
+_COLUMN_OF_PASSWORDS = r"(?i:pass|pwd|psw|pw\b|secret|token|key\b|kennwort|contrase|senha)"
+COLUMN_CONDITION = (
+    rf"(?://|/\*|#)[ \t\w.()*',/|;:-]*{_COLUMN_OF_PASSWORDS}[ \t\w.()*',/|;:}}-]*$"
+    rf"|\b(?:struct|class)\s[^;{{}}()\n]*\{{[^{{}}()]*{_COLUMN_OF_PASSWORDS}"
+)
+"""Expression that is true of every line that names a column of passwords, or where a structure with one begins."""
+_NUM_CHARACTERS_OF_ROWS = 4_000
+_MAX_COLUMNS, _MAX_ROWS, _MAX_USES = 7, 64, 8
+
+
+def password_columns(text: str, start: int, end: int) -> Iterator[Finding]:
+    """Yield the passwords of the columns that a line names, or of the structure that begins on it."""
+    place = max(text.rfind(mark, start, end) for mark in _MARKS)
+    names = _SEPARATOR.split(text[place:end].strip(" \t/*#!<{}.:")) if place >= 0 else []
+    is_heading = 1 < len(names) <= _MAX_COLUMNS and all(_COLUMN.fullmatch(name.strip()) for name in names)
+    if is_heading and (columns := _password_columns(names)):
+        rows = (start, place) if "{" in text[start:place] else (end, _end_of_rows(text, end))
+        yield from _in_rows(text, *rows, columns)
+    structure = _STRUCTURE.search(text, start, start + 1_000) if _KEYWORD.search(text, start, end) else None
+    columns = _password_columns(structure["fields"].split(";")) if structure else ()
+    if structure and columns:
+        yield from _of_structure(text, structure, columns)
+
+
+def _password_columns(names: Sequence[str]) -> tuple[int, ...]:
+    """Return which names are those of passwords, if others are not."""
+    strengths = [name_strength(re.sub(r"\[[^\]]*\]|=.*|[*&]", "", name).strip().rpartition(" ")[2]) for name in names]
+    found = tuple(
+        index
+        for index, strength in enumerate(strengths)
+        if strength is NameStrength.SURE or names[index].strip() == "pass"
+    )
+    return found if len(found) < len([name for name in names if name.strip()]) else ()
+
+
+def _end_of_rows(text: str, start: int) -> int:
+    """Return where the table ends that begins at a place: at an empty line or at the bracket that closes it."""
+    limit = min(len(text), start + _NUM_CHARACTERS_OF_ROWS)
+    ends = [place for end in ("\n\n", "};", "\n}") if (place := text.find(end, start, limit)) >= 0]
+    return min(ends, default=limit) + 1
+
+
+def _of_structure(text: str, structure: re.Match[str], columns: tuple[int, ...]) -> Iterator[Finding]:
+    """Yield the passwords in the initializers of a structure: that behind it, and those behind its name elsewhere."""
+    places = [structure.end()] if structure["variable"] else []
+    if structure["name"]:
+        use = re.compile(rf"\b{structure['name']}\b[^;{{}}()]{{0,80}}(?=\{{)")
+        places += [match.end() for match, _ in zip(use.finditer(text, structure.end()), range(_MAX_USES), strict=False)]
+    for place in places:
+        end = text.find(";", place)
+        yield from _in_rows(text, place, min(place + _NUM_CHARACTERS_OF_ROWS, end if end >= 0 else len(text)), columns)
+
+
+def _in_rows(text: str, start: int, end: int, columns: tuple[int, ...]) -> Iterator[Finding]:
+    for row, _ in zip(_ROW.finditer(text, start, end), range(_MAX_ROWS), strict=False):
+        for each in arguments_of(text, row.end()):
+            is_alone = each.depth == 0 and each.end < end and each.position in columns
+            if is_alone and looks_fair(each.value):
+                yield Finding(each.start, each.end, each.value)

@@ -1,0 +1,60 @@
+"""Prose passwords: expressions of sentences and notes that tell a password, in the languages that comments are written in.
+
+To add a language, add its words for a password to _PASSWORD and, if it says `is` otherwise, to _IS.
+"""
+
+import re
+
+_PASSWORD = (
+    r"(?:password|passwd|passphrase|passcode|pass ?word|pwd|pw|pin code|mots? de passe|mdp|passwort|kennwort"
+    r"|zugangswort|contrase(?:ñ|n)a|clave"
+    r"|senha|palavra-passe|wachtwoord|parola(?: d'ordine)?|hasło|haslo|heslo|jelszó|salasana|lösenord(?:et)?"
+    r"|passord(?:et)?|adgangskode[n]?|geslo|lozinka"
+    r"|şifre|sifre|parolă|пароль|пароля|парола|лозинка|κωδικός|συνθηματικό|סיסמה|كلمة (?:المرور|السر)|mật khẩu"
+    r"|kata sandi|sandi|รหัสผ่าน|पासवर्ड"
+    r"|パスワード|暗証番号|合言葉|密码|密碼|口令|비밀번호|암호)"
+)
+_IS_SIGN = r"(?:[:=：—–→-]|は|が|是|为|為)"
+_IS_WORD = (
+    r"(?:is|was|set to|should be|will be|est|sera|ist|lautet|war|heißt|es|será|é|è|jest|to|er|är|on|je|adalah"
+    r"|là|это|είναι)(?=[ \t])"
+)
+_IS = rf"(?:[ \t]{{0,3}}{_IS_SIGN}|[ \t]{{1,3}}{_IS_WORD})"
+_SECRET = r"""[!#-&(-+.\-/-:=?-[\]-_a-~À-ɏ]"""
+_VALUE = rf"""(?:\\?["'`«„“「『<]{{0,2}})(?P<value>{_SECRET}{{6,200}})"""
+_OF = r"(?:[ \t]+(?!(?:is|was|est|ist|es|to|é|è)\b)[^\W\d][\w@.'’-]{0,24}){0,4}"
+TELLING = re.compile(rf"(?i)(?<![\w-]){_PASSWORD}{_OF}{_IS}[ \t]{{0,3}}(?:now[ \t]+)?{_VALUE}")
+"""The password is X; le mot de passe est X; パスワードは X."""
+USING = re.compile(
+    rf"(?i)\b(?:use|using|with|try|enter|type|mit|avec|con|com|utiliser|usar|benutze"
+    rf"|verwende)[ \t]+{_VALUE}[\"'`]?[ \t]+(?:as|for|als|como|comme"
+    rf"|come)[ \t]+(?:[^\W\d]\w{{0,9}}[ \t]+){{0,2}}{_PASSWORD}"
+)
+"""Use X as the password."""
+_LOGIN = (
+    r"(?:log(?:ged)?[ -]?(?:in|on)|sign(?:ed)?[ -]?in|logins?|log[io]ns?|credentials?|creds|accounts?"
+    r"|zugangsdaten|identifiants?|credenciales|admin(?:istrator)? user|test user|default user)"
+)
+LOGGING_IN = re.compile(
+    rf"(?i)\b{_LOGIN}\b(?:[ \t]*[:=(]|[ \t]+(?:with|as|is|are|using|by|via|for|to|the|test|server|default|mit"
+    rf"|avec|con|com|staging|local)\b){{0,5}}[ \t]*[\"'`]?"
+    rf"(?P<user>[\w.@+\-]{{2,60}})[\"'`]?[ \t]?[/:|][ \t]?{_VALUE}"
+)
+"""Log in with admin / X; default login: root:X."""
+BESIDE = re.compile(
+    rf"(?i)\b(?:user(?:name)?|log(?:ged)?[ -]?in|login|account|as|nutzer|benutzer|utilisateur"
+    rf"|usuario)\b[^\n\"]{{0,60}}?[ \t,;(/]{_PASSWORD}[ \t]{{1,3}}{_VALUE}"
+)
+"""Log in as bob with password X."""
+_HELD = r"""[\\"'`«„“「『<]{0,3}[^\s"'<>]*[0-9!#$*]"""
+PROSE = (
+    (
+        rf"(?i:{_PASSWORD}(?:[ \t]+[^\s\"(){{}};]+){{0,4}}"
+        rf"(?:[ \t]*{_IS_SIGN}|[ \t]+{_IS_WORD.partition('(?=')[0]}[ \t])[ \t]*(?:now[ \t]+)?{_HELD})",
+        TELLING,
+    ),
+    (rf"(?i:[0-9!#$*]\S*[ \t]+(?:as|for|als|como|comme|come)[ \t][^\n]*{_PASSWORD})", USING),
+    (rf"(?i:{_LOGIN}[^\n]*[\w.@+\-][\"'`]?[ \t]?[/:|][ \t]?{_HELD})", LOGGING_IN),
+    (rf"(?i:[ \t,;(/]{_PASSWORD}[ \t]+{_HELD})", BESIDE),
+)
+"""Each expression after one that is true of every line with such a sentence."""

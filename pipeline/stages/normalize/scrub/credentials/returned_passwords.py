@@ -1,0 +1,73 @@
+"""Returned passwords: literals that a function or a lambda returns whose name says that it gives a password."""
+
+import re
+from collections.abc import Iterator
+
+from pipeline.stages.normalize.scrub.credentials.call_literals import arguments_of
+from pipeline.stages.normalize.scrub.credentials.password_names import (
+    NAME_PART,
+    NameStrength,
+    first_word,
+    name_strength,
+)
+from pipeline.stages.normalize.scrub.credentials.password_values import (
+    is_given_password,
+    looks_fair_in_test,
+    looks_like_password,
+)
+from pipeline.stages.normalize.scrub.finding import Finding
+from pipeline.stages.normalize.scrub.hits import condition
+
+_CALLS = r"(?:[A-Za-z_][\w:]{0,40}(?:<[\w:, ]{0,40}>)?\s?[({]\s?){0,3}"
+_RETURN = re.compile(rf"""\breturn\s+{_CALLS}(?=(?:u8|[uUL@])?(?:R"|"))""")
+_PARAMETERS = r"\((?:[^(){};]|\([^(){};]{0,60}\)){0,160}\)"
+_SUFFIX = r"(?:\s|const|noexcept|override|final|mutable|try|&|->\s?[\w:<>&* ]{1,60})*"
+_HEAD = re.compile(
+    rf"(?:(?P<function>[\w:~]{{1,100}})\s?{_PARAMETERS}{_SUFFIX}"
+    rf"|(?P<lambda>[\w.>-]{{1,80}})\s?[={{]\s?\[[^\]\n]{{0,80}}\]\s?(?:{_PARAMETERS})?{_SUFFIX})\Z"
+)
+_NAME_CONDITION = rf"(?i:{NAME_PART})"
+_CONTROL = frozenset(("if", "for", "while", "switch", "catch"))
+RETURN_CONDITION = rf"\breturn[ \t]+{_CALLS}(?:u8|[uUL@])?(?:R\"|\")"
+"""Expression that is true of every line that returns a literal."""
+_MAX_CHARACTERS = 600
+_MAX_LEVELS = 4
+_GIVERS = frozenset(
+    ["get", "default", "my", "the", "db", "database", "admin", "root", "user", "k", "load", "fetch", "read", "make"]
+)
+
+
+def returned_passwords(text: str, start: int, end: int) -> Iterator[Finding]:
+    """Yield the literals that are returned as passwords on a line."""
+    for match in _RETURN.finditer(text, start, end):
+        before = text[max(0, match.start() - _MAX_CHARACTERS) : match.start()]
+        name = _function_around(before) if condition(_NAME_CONDITION).search(before.encode()) else ""
+        if name and (strength := name_strength(name)):
+            literal = next(arguments_of(text, match.end(), closes=False), None)
+            if literal is not None and _is_password(literal.value, name, strength):
+                yield Finding(literal.start, literal.end, literal.value)
+
+
+def _function_around(before: str) -> str:
+    """Return the name of the function or lambda whose body is open at the end of a text; empty if there is none."""
+    depth, place = 0, len(before)
+    for _ in range(_MAX_LEVELS * 16):
+        place = max(before.rfind("{", 0, place), before.rfind("}", 0, place))
+        if place < 0:
+            return ""
+        depth += 1 if before[place] == "}" else -1
+        if depth < 0:
+            head = _HEAD.search(before, max(0, place - 300), place)
+            if head and (name := head["function"] or head["lambda"]) not in _CONTROL:
+                return str(name).rpartition("::")[2]
+            depth = 0
+    return ""
+
+
+def _is_password(value: str, name: str, strength: NameStrength) -> bool:
+    """Return whether a value is a password: a word alone only of a function that gives what its name says."""
+    if strength is not NameStrength.SURE:
+        return looks_like_password(value)
+    first = first_word(name)
+    gives = first in _GIVERS or name_strength(first) is NameStrength.SURE
+    return looks_fair_in_test(value) or (gives and is_given_password(value) and value.isalpha() and value.islower())

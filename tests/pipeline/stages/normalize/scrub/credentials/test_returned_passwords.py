@@ -1,0 +1,33 @@
+"""Returned passwords: what a function or a lambda named after a password returns goes; prompts, names and checks stay."""
+
+import pytest
+
+from pipeline.stages.normalize.scrub.credentials.placed_passwords import find_placed_passwords
+
+VALUE = "copper" + "1522"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'std::string getPassword() {{ return "{VALUE}"; }}',
+        f'QString A::password() const\n{{\n    return QStringLiteral("{VALUE}");\n}}',
+        f'auto password = [&]() -> std::string {{ log("x"); return "{VALUE}"; }};',
+        f'std::string dbPassword(int n) {{ if (n) {{ return "{VALUE}"; }} }}',
+    ],
+)
+def test_a_returned_password_is_found(text: str) -> None:
+    assert [text[found.start : found.end] for found in find_placed_passwords(text)] == [VALUE]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'std::string passwordPrompt() { return "Password, 8 characters:"; }',
+        'const char* validatePassword() { return "weak"; }',
+        'std::string getToken() { return "identifier"; }',
+        'std::string name() { return "copper1522"; }',
+    ],
+)
+def test_prompts_names_and_checks_stay(text: str) -> None:
+    assert list(find_placed_passwords(text)) == []
