@@ -1,13 +1,15 @@
-"""SHA-256 digests of files and texts, and the ids of documents."""
+"""SHA-256 digests of files, texts and the code of the pipeline, and the ids of documents."""
 
 import hashlib
 import os
 import time
+from functools import cache
 from pathlib import Path
 from typing import IO
 
 _SETTLED_NS = 20_000_000
 """Age of the last change from which on a file is remembered: more than a tick of any file system's clock."""
+_PIPELINE = Path(__file__).parents[1]
 _KNOWN: dict[tuple[int, ...], str] = {}
 """Digests of files that this process has read, by device, inode, size and times."""
 
@@ -44,6 +46,15 @@ def document_id(source: str, path: str, content_sha256: str) -> str:
     """
     parts = [part.encode("utf-8", "surrogateescape") for part in (source, path, content_sha256)]
     return hashlib.sha256(b"".join(b"%d:%s" % (len(part), part) for part in parts)).hexdigest()
+
+
+@cache
+def code_digest() -> str:
+    """Return the SHA-256 of the names and bytes of the modules of the pipeline, as they are on disk now."""
+    digest = hashlib.sha256()
+    for path in sorted(_PIPELINE.rglob("*.py")):
+        digest.update(f"{path.relative_to(_PIPELINE).as_posix()}\0".encode() + path.read_bytes() + b"\0")
+    return digest.hexdigest()
 
 
 def _state(file: IO[bytes]) -> tuple[int, ...]:

@@ -206,7 +206,7 @@ STAGES = Registry(
     ),
     Stage(
         name="normalize",
-        version=4,
+        version=5,
         description="""
             Turn source files into clean documents: decoded, filtered, licensed file by file, scrubbed, without duplicates.
 

@@ -36,7 +36,7 @@ from pipeline.stages.normalize.duplicates.shingles import (
     without_includes,
 )
 from pipeline.stages.normalize.encodings.decode import Decoded, decode
-from pipeline.stages.normalize.filters import first_broken, score
+from pipeline.stages.normalize.filters.filters import MeasuredText, first_broken, score
 from pipeline.stages.normalize.gitleaks import WaivedFinding, find_known_secrets
 from pipeline.stages.normalize.license.decide import NO_RULING, LicenseDecision, PackageFacts, SourceLicenses
 from pipeline.stages.normalize.license.policy import load_policy
@@ -147,7 +147,8 @@ class SourceCleaner:
             self._drop(file, decoded)
             return
         scores = score(file.path, decoded.text)
-        broken = first_broken(scores, self._params.filters, decided.releases)
+        measured = MeasuredText.of(file.path, decoded.text)
+        broken = first_broken(scores, self._params.filters, decided.releases, measured)
         if broken:
             self._drop(file, broken)
             return

@@ -1,13 +1,13 @@
 """Measures of normalize for its gates: counts over what is about to be stored, searched again and not taken from the rules."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
 import pyarrow as pa
 
-from pipeline.contracts.part import PartJob, PartOutput
+from pipeline.contracts.part import PartJob, PartOutput, Tables
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.languages import LANGUAGES, language_of
 from pipeline.core.records import Document, LicenseEvidence, Split
@@ -17,11 +17,12 @@ from pipeline.stages.normalize.contamination.evaluation_items import EVALUATION_
 from pipeline.stages.normalize.decided_files import UNSCRUBBABLE, SourceDecisions
 from pipeline.stages.normalize.drop import Drop
 from pipeline.stages.normalize.duplicates.duplicates import SIGNATURES, Reason
+from pipeline.stages.normalize.duplicates.text_inside import find_text_inside
 from pipeline.stages.normalize.encodings.decode import Decoded, decoded_again
 from pipeline.stages.normalize.gibberish import gibberish_in_rows
 from pipeline.stages.normalize.gitleaks import WaivedFinding, find_in_rows
 from pipeline.stages.normalize.license.policy import LicenseClass, Policy, classify_expression, load_policy
-from pipeline.stages.normalize.params import RulesIdentity, RulesParams
+from pipeline.stages.normalize.params import DuplicateParams, RulesIdentity, RulesParams
 from pipeline.stages.normalize.restrictions import restrictions_left
 from pipeline.stages.normalize.scrub.scrub import Scrubber
 
@@ -106,8 +107,31 @@ def measure_compared(job: PartJob, output: PartOutput) -> StageReport:
             "num_exact_duplicates_left": len(kept) - len({row["text_sha256"] for row in kept}),
             "num_held_out_documents": sum(row["split"] == Split.HELD_OUT for row in kept),
             "num_near_duplicates": reasons.get(Reason.NEAR_DUPLICATE, 0),
+            "num_texts_inside_others": len(texts_inside(job.inputs, kept_ids, cast(DuplicateParams, job.params))),
         },
     )
+
+
+def texts_inside(
+    sources: Mapping[str, Tables], kept_ids: Collection[str], params: DuplicateParams
+) -> list[tuple[str, str, float]]:
+    """Return source and path of each kept document that lies in a larger one, and of that one, and the share that does.
+
+    The search has another unit than the rule: its limit lies halfway between the rule's and the whole text.
+    """
+    places: list[str] = []
+    found = find_text_inside(_texts(sources, kept_ids, places), (1 + params.min_containment) / 2)
+    return [(places[each.part], places[each.whole], each.share) for each in found]
+
+
+def _texts(sources: Mapping[str, Tables], kept_ids: Collection[str], places: list[str]) -> Iterator[bytes]:
+    """Yield the kept texts of all sources, one source in memory at a time, and append the place of each."""
+    for source in sorted(sources):
+        table = sources[source].table(DOCUMENTS, ["document_id", "path", "text"])
+        for name, path, text in zip(*(table[column] for column in table.column_names), strict=True):
+            if name.as_py() in kept_ids:
+                places.append(f"{source} {path.as_py()}")
+                yield text.as_py().encode()
 
 
 def is_licensed(document: Document, policy: Policy) -> bool:

@@ -51,13 +51,21 @@ class FilterParams(Params):
     max_comment_fraction: float = Field(default=0.8, ge=0, le=1)
     """Comment bytes among all that are not blank, the license header left out."""
     max_generated_markers: int = Field(default=0, ge=0, le=1_000)
-    """File names and claims of a program's output."""
+    """File names, claims and other signs of a program's output."""
     max_amalgamation_markers: int = Field(default=0, ge=0, le=1_000)
     """Claims that the file was joined from others."""
     max_encoded_run: int = Field(default=1_024, ge=64, le=1_000_000_000)
     """Characters of the longest run of base64 or hexadecimal text, string literals on following lines joined."""
     max_objective_c_lines: int = Field(default=0, ge=0, le=1_000)
     """Lines that only Objective-C has."""
+    max_foreign_line_fraction: float = Field(default=0.2, ge=0, le=1)
+    """Lines that no C or C++ has, among all that are no directives."""
+    max_numeric_fraction: float = Field(default=0.92, ge=0, le=1)
+    """Bytes of tables of numbers among those of all tokens: a table with an algorithm around it stays."""
+    max_string_fraction: float = Field(default=0.92, ge=0, le=1)
+    """Bytes of strings among those of all tokens."""
+    max_table_fraction: float = Field(default=0.92, ge=0, le=1)
+    """Bytes of tables of any kind among those of all tokens."""
 
 
 class EvidencePolicy(StrEnum):
@@ -174,13 +182,21 @@ class DropBands(Params):
     mostly_comments: float = Field(default=0.5, ge=0, le=1)
     """Texts of which nearly all is comments."""
     generated: float = Field(default=0.5, ge=0, le=1)
-    """Output of a program, by its name or a claim in its leading comments."""
+    """Output of a program, by its name, a claim in its leading comments or what only one program writes."""
     amalgamation: float = Field(default=0.2, ge=0, le=1)
     """Files into which others were joined."""
     encoded_data: float = Field(default=0.2, ge=0, le=1)
     """Texts with a long run of base64 or hexadecimal digits."""
     objective_c: float = Field(default=0.5, ge=0, le=1)
     """Headers of Objective-C."""
+    foreign_language: float = Field(default=0.2, ge=0, le=1)
+    """Texts in another language than their suffix says."""
+    numeric_data: float = Field(default=0.2, ge=0, le=1)
+    """Texts that are tables of numbers."""
+    string_data: float = Field(default=0.2, ge=0, le=1)
+    """Texts that are data, or texts in another language, in strings."""
+    tabular: float = Field(default=0.2, ge=0, le=1)
+    """Texts that are rows of one shape."""
     license_refused: float = Field(default=0.95, ge=0, le=1)
     """Files under a license that the policy does not allow."""
     license_unknown: float = Field(default=0.5, ge=0, le=1)

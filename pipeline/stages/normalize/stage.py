@@ -9,13 +9,14 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from pipeline.contracts.part import DUPLICATES_PART, MadePart, Part, StageContext, StageOutput
 from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core.records import Split
-from pipeline.core.table_names import DOCUMENTS, DROPPED, FILES
+from pipeline.core.table_names import DOCUMENTS, DROPPED, FILES, KEPT
 from pipeline.stages.normalize.bands import drops_outside, languages_outside
 from pipeline.stages.normalize.contamination.evaluation_items import EVALUATION_ITEMS, all_items, items_digest
 from pipeline.stages.normalize.license.extents import texts_digest
@@ -48,6 +49,7 @@ def run(context: StageContext[NormalizeParams]) -> StageOutput:
         *_known_secrets(context, cleaned),
         *_restrictions(context, cleaned),
         *_gibberish(context, cleaned),
+        *_texts_inside(context, rules, made),
     )
     return StageOutput(parts, report, failures, notes=notes, warnings=tuple(_decision_warnings(context, rules)))
 
@@ -119,6 +121,20 @@ def _gibberish(context: StageContext[NormalizeParams], rules: Sequence[MadePart]
         yield f"Source {part.name}: documents look wrongly decoded: {places}; leave such a file out by `exclude` in its pin."
 
 
+def _texts_inside(
+    context: StageContext[NormalizeParams], rules: Mapping[str, MadePart], made: MadePart
+) -> Iterator[str]:
+    """Yield a sentence with some of the documents whose text lies in a larger one."""
+    if made.report.measures["num_texts_inside_others"]:
+        from pipeline.stages.normalize.measures import texts_inside
+
+        sources = {name: context.read(part.object_id) for name, part in rules.items()}
+        kept_ids = set(context.read(made.object_id).table(KEPT, ["document_id"])["document_id"].to_pylist())
+        found = texts_inside(sources, kept_ids, context.params.duplicates)
+        places = _some([f"{part} in {whole} ({share:.0%})" for part, whole, share in found])
+        yield f"Documents lie in larger ones: {places}; leave such a file out by `exclude` in its pin."
+
+
 def _some(places: Sequence[str]) -> str:
     more = f" and {len(places) - _MAX_PLACES} more" if len(places) > _MAX_PLACES else ""
     return ", ".join(places[:_MAX_PLACES]) + more
@@ -139,7 +155,7 @@ def _rules_parts(context: StageContext[NormalizeParams]) -> list[Part]:
     items_folder = params.decontamination.items_folder
     folder = Path(items_folder) if items_folder else None
     places = {EVALUATION_ITEMS: folder} if folder else {}
-    evaluation_sha256 = items_digest(all_items(folder))
+    evaluation_sha256 = items_digest(all_items(folder)) if folder else _digest_of_shipped_items()
     parts = []
     decided = _decided(context)
     for source, object_id in sorted(context.inputs.items()):
@@ -155,6 +171,11 @@ def _rules_parts(context: StageContext[NormalizeParams]) -> list[Part]:
         fields = {name: value for name, value in asdict(identity).items() if name != "decisions" or value}
         parts.append(Part(source, "clean", rules, {"files": object_id}, fields, places))
     return parts
+
+
+@cache
+def _digest_of_shipped_items() -> str:
+    return items_digest(all_items(None))
 
 
 def _duplicates_part(context: StageContext[NormalizeParams], rules: Mapping[str, MadePart]) -> Part:

@@ -39,6 +39,7 @@ _LONG_OPTIONS = (
     ),
     *("rpath-link", "rpath", "resource-dir", "working-directory", "gcc-toolchain", "aux-info", "dumpdir", "dumpbase"),
     *("Fo", "Fd", "Fe", "Fp", "FI", "Fi", "LIBPATH", "framework", "dynamic-linker", "script"),
+    *("AI", "FU", "Fx", "Fm", "Fa", "FR", "Fr", "Yc", "Yu", "Yl", "external:I", "ifcOutput", "ifcSearchDir"),
 )
 """Options of gcc, clang, ld and cl that a path follows without a separator, besides those of one letter."""
 _ANY_OPTION = rf"(?<![\w.+-])-+(?:(?<=--)[A-Za-z]|(?!(?:{'|'.join(_LONG_OPTIONS)})[\w.+])[a-z])[\w.+-]*"
@@ -72,12 +73,14 @@ _LOCAL = re.compile(
     rf"|(?P<sign>(?<![\w.+\-)\]}}])[+-]+)/+{_FIRST}{_REST}"
     rf"|(?P<escape>\\(?:[nrt]|0{{1,3}}))/+{_FIRST}{_REST}"
     rf"|(?P<format>{_CONVERSION}|\\[A-Za-z])/+{_ROOT}{_REST}"
+    rf"|(?<=[\w.)\]}}][+-])/+{_ROOT}{_REST}"
     rf"|(?<![\w.+\-/)\]}}*])(?<!\w[%\\])/{_FIRST}{_REST}"
     rf"|(?<![\w.+\-/)\]}}*])(?<!\w:)/{{2,}}{_FIRST}[^{_STOP}/\\]*[\\/]{_REST}"
     rf"|(?<=:)/{{3,}}{_FIRST}{_REST}"
     rf"|(?<![\w\\])(?:\\{{2,}}+(?:\w|[?.]\\)|\\(?i:Users)\\){_REST}"
     rf"|\.\.[\\/]{_REST}"
     r"|(?<![\w.+-])[\w.+-]+@[\w-]+\.\w[\w.-]*"
+    rf"|(?<=://)[^{_STOP}/@]*@[^{_STOP}/]*"
 )
 _KEPT = ("variable", "number", "element", "before_drive", "option", "sign", "escape", "format")
 _ENCODED = re.compile(
@@ -88,6 +91,11 @@ _ENCODED = re.compile(
 )
 """Separators of a path as a URL encodes them. One `%2f` alone is a format of printf, unless a folder at the root follows."""
 _NAMED_SIGNS = {"sol": "/", "bsol": "\\", "colon": ":", "tilde": "~", "solidus": "/", "reverse solidus": "\\"}
+_OTHER_SIGNS = {
+    **{0xFEE0 + code: code for code in range(0x21, 0x7F)},
+    **str.maketrans("\u2044\u2215\u29f8\u29f9\u2216", "///\\\\"),
+}
+"""Full-width signs, and others that look like separators of a path, as the plain ones."""
 _ESCAPE = re.compile(
     r"(?<!\\)\\+(?:[xu]\{0*(?P<hex1>[0-9a-f]{2})\}|x(?P<hex2>[0-9a-f]{2})|u0{6}(?P<hex4>[0-9a-f]{2})|u00(?P<hex3>[0-9a-f]{2})"
     r"|o\{0*(?P<octal1>[0-7]{2,3})\}|(?P<octal2>[0-7]{2,3})|N\{(?P<name1>(?:reverse )?solidus|colon|tilde)\})"
@@ -132,6 +140,8 @@ def _decoded(value: str) -> Iterator[str]:
     """Iterate over what a value says once it is decoded, decoded twice, and so on while it changes."""
     for _ in range(_NUM_ROUNDS):
         before, value = value, _ESCAPE.sub(_sign, value)
+        if not value.isascii():
+            value = value.translate(_OTHER_SIGNS)
         if value != before:
             yield value
         if _ENCODED.search(value):

@@ -27,7 +27,8 @@ _VALUE_OPTIONS = frozenset(
         *("-ivfsoverlay", "-cxx-isystem", "-stdlib++-isystem", "-resource-dir", "-working-directory", "-gcc-toolchain"),
         *("-MF", "-MT", "-MQ", "-MJ", "-MD", "-MMD", "-aux-info", "-dumpdir", "-dumpbase", "-specs", "-wrapper"),
         *("-sysroot", "-config", "-rpath", "-rpath-link", "-dynamic-linker", "-script", "-LIBPATH"),
-        *("-Fo", "-Fd", "-Fe", "-Fp", "-FI", "-Fi"),
+        *("-Fo", "-Fd", "-Fe", "-Fp", "-FI", "-Fi", "-Fx", "-Fm", "-Fa", "-FR", "-Fr", "-FU", "-AI"),
+        *("-Yc", "-Yu", "-Yl", "-ifcOutput", "-ifcSearchDir"),
     ]
 )
 """Options of gcc, clang, ld and cl that a path follows without a separator, besides those of one letter."""
@@ -128,9 +129,18 @@ def _layers(text: str) -> Iterator[str]:
     for _ in range(_NUM_LAYERS + 1):
         yield text
         before, text = text, _spelled_out(html.unescape(_ENCODED_TWICE.sub(_of_number, text)))
+        text = "".join(_plain_sign(sign) for sign in text)
         text = unquote(text) if _is_encoded_path(text) else text
         if text == before:
             return
+
+
+def _plain_sign(sign: str) -> str:
+    """Return the slash or backslash that a sign of another script is named as, and of other signs their plain form."""
+    name = "" if sign.isascii() else unicodedata.name(sign, "")
+    if name.endswith(("SOLIDUS", "SLASH", "SET MINUS")):
+        return "\\" if "REVERSE" in name or "MINUS" in name else "/"
+    return sign if not name.startswith("FULLWIDTH") else unicodedata.normalize("NFKC", sign)
 
 
 def _of_number(found: re.Match[str]) -> str:
@@ -182,7 +192,7 @@ def _is_encoded_path(text: str) -> bool:
 
 def holds_local_path(text: str) -> bool:
     """Return whether a text holds an absolute path, a path that leaves its folder, or an address."""
-    tokens, at = _TOKEN.findall(text), 0
+    tokens, at = _TOKEN.findall(text.replace("-external:I", "-I")), 0  # the one option with a colon before its path
     while at < len(tokens):
         end = _end_of_variable_path(tokens, at)
         if end == at and _is_local_at(tokens, at):
@@ -224,10 +234,17 @@ def _is_local_at(tokens: Sequence[str], at: int) -> bool:
     if token == "~":
         return _is_separator(after) or (_is_name(after) and _is_separator(second))
     if token == "@":
-        return _is_name(_at(tokens, at - 1)) and re.match(r"[\w-]+\.\w", after) is not None
+        is_address = re.match(r"[\w-]+\.\w", after) is not None
+        return _is_name(_at(tokens, at - 1)) and (is_address or _is_after_scheme(tokens, at))
     if _is_name(token):
         return re.search(r"(?<!\.)\.\.\Z", token) is not None and _is_separator(after)
     return _is_separator(token) and _begins_path(tokens, at)
+
+
+def _is_after_scheme(tokens: Sequence[str], at: int) -> bool:
+    """Return whether what stands before a sign began behind `://`, without a slash since."""
+    begin = max((place for place in range(at) if _is_separator(tokens[place]) or tokens[place].isspace()), default=0)
+    return begin > 0 and tokens[begin] == "//" and tokens[begin - 1] == ":"
 
 
 def _begins_path(tokens: Sequence[str], at: int) -> bool:
@@ -238,6 +255,8 @@ def _begins_path(tokens: Sequence[str], at: int) -> bool:
     if before == ":" and separators == "//" and re.search(r"\w\Z", _at(tokens, at - 2)):
         return False
     if _is_name(before) and _follows_a_conversion(tokens, at):
+        return True
+    if _is_name(before) and before.endswith(("+", "-")) and separators.strip("/") == "" and after in _AT_ROOT:
         return True
     if _is_name(before) and not before.strip("+-") and _at(tokens, at - 2) in (")", "]", "}"):
         return False

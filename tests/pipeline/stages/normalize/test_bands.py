@@ -14,7 +14,7 @@ from pipeline.build.recipes import QUICK, params_of
 from pipeline.contracts.stage_report import StageReport
 from pipeline.stages.normalize.bands import MAX_CHANCE, binomial_tail, drops_outside
 from pipeline.stages.normalize.decided_files import UNSCRUBBABLE
-from pipeline.stages.normalize.filters import FILTERS
+from pipeline.stages.normalize.filters.filters import FILTERS
 from pipeline.stages.normalize.params import DropBands, NormalizeParams
 from tests.pipeline.stages.normalize.conftest import Normalize
 from tests.pipeline.stages.normalize.test_clean_source import code

@@ -61,6 +61,7 @@ BEFORE = (
         "^",
     ),
     *("-I", "-I ", '-I"', "-I=", "-L", "-B", "-F", "-T", "-o", "-l", "-isystem", "-isystem ", "-iquote", "-idirafter"),
+    *("-external:I", "-external:I ", "-AI", "-FU", "-Fx", "-Fm", "-Fa", "-FR", "-Yc"),
     *("-include", "-imacros", "-isysroot", "-iframework", "-MF", "--sysroot", "--sysroot=", "-fplugin=", "-Wl,-rpath,"),
     *("-Wl,-rpath=", "-Wl,-T", "-DA=", '-DB=\\"', "-ffile-prefix-map=a=", "-specs=", "PATH=a:", "a:b:", "A=1;B=", "f("),
     *("#include <", "x, ", "x = ", "https://host/a?b=1 ", "text ", "a/b ", "$ORIGIN/../lib:", "${X}/y:", "(a)/b "),
@@ -110,6 +111,28 @@ def test_the_gate_finds_a_path_wherever_it_is_in_a_definition_and_the_scrubber_r
             assert count_local([context(value)], []) == 1, value
             assert scrubbed is None or SECRET not in scrubbed, (value, scrubbed)
             assert scrubbed is None or count_local([context(scrubbed)], []) == 0, (value, scrubbed)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        f"P=a-/opt/{SECRET}",
+        f"P=(a)-/opt/{SECRET}",
+        f"U=ssh://ann@{SECRET}/x",
+        f"U=git+ssh://ann:pw@{SECRET}:22/x",
+        f"P=\uff0fopt\uff0f{SECRET}",
+        f"P=C\uff1a\uff3c{SECRET}",
+        f"P=\u2215opt\u2215{SECRET}",
+        f"P=\u2044opt\u2044{SECRET}/x",
+    ],
+)
+def test_addresses_with_users_and_separators_of_other_scripts_are_found_and_removed(value: str) -> None:
+    scrubbed = scrub(value)
+
+    assert count_local([context(value)], []) == 1
+    assert scrubbed is not None
+    assert SECRET not in scrubbed
+    assert count_local([context(scrubbed)], []) == 0, scrubbed
 
 
 @pytest.mark.parametrize("value", ORDINARY)

@@ -1,0 +1,93 @@
+"""Text inside other text: the documents whose characters a larger one has, searched for the gate on what is kept.
+
+Nothing here is shared with the rule that drops them (`containment.py`), so that neither hides a mistake of the other: it knows no
+lexer, no tokens and no probes. Of each text without comments, includes and blanks, windows of 32 characters are hashed, and those
+whose hash begins with five zeros are compared: the same ones in every document.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import re2
+from numpy.typing import NDArray
+
+_WIDTH = 32
+_FIRST_BITS = np.uint64(64 - 5)
+_MIN_WINDOWS = 48
+"""Fewer samples tell little: about 1,500 characters."""
+_MAX_HOLDERS = 20
+"""A window that more documents have is boilerplate, and in no pair."""
+_MIN_RATIO = 1.5
+"""Documents of about one size are siblings: near duplicates have a gate and limits of their own."""
+_LEFT_OUT = re2.compile(rb"//[^\n]*|/\*(?:[^*]|\*+[^*/])*\*+/|(?m:^[ \t]*#[ \t]*include[^\n]*)")
+_BLANKS = b" \t\r\n\\"
+_FACTOR = 0x9E3779B97F4A7C15
+_NUM_POWERS = 1 << 20
+
+
+@dataclass(frozen=True)
+class TextInside:
+    """A document of which a larger one has a share of the text. `part` and `whole` are places among the searched ones."""
+
+    part: int
+    whole: int
+    share: float
+
+
+def find_text_inside(texts: Iterable[bytes], min_share: float) -> list[TextInside]:
+    """Return the documents of which one larger document has `min_share` of the windows, once each, by their places."""
+    samples = [_sample(text) for text in texts]
+    sizes = np.array([len(each) for each in samples], np.int64)
+    best: dict[int, TextInside] = {}
+    for part, whole, num_shared in _pairs(samples, sizes):
+        share = num_shared / int(sizes[part])
+        if share >= min_share and (part not in best or share > best[part].share):
+            best[part] = TextInside(part, whole, share)
+    return [best[part] for part in sorted(best)]
+
+
+def _sample(text: bytes) -> NDArray[np.uint64]:
+    """Return the distinct sampled hashes of a text's windows, ascending. Of a text of over a mebibyte the beginning counts."""
+    bare = _LEFT_OUT.sub(b"", text).translate(None, _BLANKS)[:_NUM_POWERS]
+    codes = np.frombuffer(bare, np.uint8)
+    if len(codes) <= _WIDTH:
+        return np.empty(0, np.uint64)
+    powers, inverses = _powers()
+    # Differences of sums of powers modulo 2^64, each moved to the same place.
+    sums = np.cumsum(codes * powers[: len(codes)])
+    values = (sums[_WIDTH:] - sums[:-_WIDTH]) * inverses[: len(sums) - _WIDTH]
+    # The low bits of such a sum depend on few characters; the high ones of this product depend on all.
+    values = (values ^ (values >> np.uint64(31))) * np.uint64(_FACTOR)
+    sampled: NDArray[np.uint64] = np.unique(values[values >> _FIRST_BITS == 0])
+    return sampled
+
+
+@cache
+def _powers() -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    inverse = pow(_FACTOR, -1, 1 << 64)
+    return _powers_of(_FACTOR), _powers_of(inverse)
+
+
+def _powers_of(factor: int) -> NDArray[np.uint64]:
+    powers: NDArray[np.uint64] = np.cumprod(np.full(_NUM_POWERS, factor, np.uint64), dtype=np.uint64)
+    return powers
+
+
+def _pairs(samples: Sequence[NDArray[np.uint64]], sizes: NDArray[np.int64]) -> Iterator[tuple[int, int, int]]:
+    """Yield pairs of documents, the smaller first, and how many windows they share, if the larger one can be a container."""
+    owners = np.repeat(np.arange(len(samples)), sizes)
+    values = np.concatenate([np.empty(0, np.uint64), *samples])
+    order = np.argsort(values, kind="stable")
+    starts = np.flatnonzero(np.concatenate(([True], np.diff(values[order]) != 0)))
+    num_holders = np.diff(np.append(starts, len(order)))
+    found = [np.empty(0, np.int64)]
+    for number in range(2, _MAX_HOLDERS + 1):
+        groups = owners[order[starts[num_holders == number][:, None] + np.arange(number)]]
+        firsts, seconds = np.nonzero(~np.eye(number, dtype=np.bool_))
+        found.append((groups[:, firsts] * len(samples) + groups[:, seconds]).ravel())
+    pairs, counts = np.unique(np.concatenate(found), return_counts=True)
+    parts, wholes = np.divmod(pairs, max(1, len(samples)))
+    possible = (sizes[parts] >= _MIN_WINDOWS) & (sizes[wholes] >= _MIN_RATIO * sizes[parts])
+    yield from zip(parts[possible].tolist(), wholes[possible].tolist(), counts[possible].tolist(), strict=True)

@@ -1,0 +1,72 @@
+"""Text inside other text, as the gate finds it: by characters, whatever layout and order, and no pair that the rule leaves."""
+
+from random import Random
+
+import pytest
+
+from pipeline.core.errors import BlockedError
+from pipeline.stages.normalize.duplicates.text_inside import TextInside, find_text_inside
+from tests.pipeline.stages.normalize.conftest import Normalize
+from tests.support.made.made_amalgamations import INCLUDES, file_of
+
+LIMIT = 0.9
+
+
+def find(*texts: str, limit: float = LIMIT) -> list[TextInside]:
+    return find_text_inside([text.encode() for text in texts], limit)
+
+
+def made(name: str, count: int) -> list[str]:
+    return file_of(name, Random(name), count)
+
+
+def test_a_part_is_found_in_another_layout_and_order_without_its_comments() -> None:
+    part, rest = made("part", 6), made("rest", 12)
+    text = INCLUDES + "".join(f"/* Function {number}. */\n{each}" for number, each in enumerate(part))
+    whole = "namespace all {\r\n" + "".join([*rest[:5], *part[::-1], *rest[5:]]).replace("\n", "\r\n\t") + "}\n"
+
+    (found,) = find(whole, "".join(made("other", 9)), text)
+    assert (found.part, found.whole) == (2, 0)
+    assert found.share > 0.95
+
+
+def test_a_text_is_found_once_in_what_has_most_of_it() -> None:
+    part, rest = made("part", 8), made("rest", 12)
+    assert [(each.part, each.whole) for each in find(*map("".join, (part, [*part[1:], *rest], [*part, *rest])))] == [
+        (0, 2)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("part", "whole"),
+    [
+        (made("one", 8), made("two", 16)),
+        (made("one", 8), [*made("one", 8), *made("two", 2)]),  # siblings of about one size
+        (made("one", 1), [*made("one", 1), *made("two", 8)]),  # little text
+        ([*made("one", 6), *made("two", 3)], [*made("one", 6), *made("three", 16)]),  # two thirds
+    ],
+    ids=["unrelated", "siblings", "little", "two thirds"],
+)
+def test_what_is_less_than_that_is_not_found(part: list[str], whole: list[str]) -> None:
+    assert find("".join(part), "".join(whole)) == []
+
+
+def test_what_many_documents_have_is_in_no_pair() -> None:
+    part = "".join(made("part", 8))
+    assert len(find(*(part + "".join(made(str(number), 16)) for number in range(30)), part)) == 0
+
+
+def test_no_text_is_nothing() -> None:
+    assert find() == find("", "x") == []
+
+
+def test_a_document_that_the_rule_leaves_in_another_blocks_by_name(
+    normalize: Normalize, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.stages.normalize.compare_sources.find_contained", lambda *given: {})
+    part, rest = made("part", 8), made("rest", 16)
+    result = normalize({"one": {"a.cpp": "".join(part)}, "two": {"b.cpp": "".join([*rest, *part])}}).result
+
+    assert [verdict.gate for verdict in result.verdicts if not verdict.passed] == ["no_text_inside_another_is_left"]
+    with pytest.raises(BlockedError, match=r"one a\.cpp in two b\.cpp \(\d+%\)"):
+        result.refuse_blocked("made")
