@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.mutations import controls, of_gates, of_inputs, of_kernels, of_store, of_trainer
 from tests.mutations.campaign import Campaign
-from tests.mutations.judges import of_audits
+from tests.mutations.judges import of_audits, of_checks, of_promotion
 from tests.mutations.mutation import Kind, Mutation, Outcome, Status
 from tests.support.paths import ROOT
 
@@ -29,7 +29,7 @@ purpose, what was expected to go red over it, and what did. How to add one is in
 
 def mutations() -> list[Mutation]:
     """Return every mutation, the controls last."""
-    modules = (of_gates, of_audits, of_store, of_inputs, of_trainer, of_kernels, controls)
+    modules = (of_gates, of_audits, of_checks, of_promotion, of_store, of_inputs, of_trainer, of_kernels, controls)
     return [mutation for module in modules for mutation in module.mutations()]
 
 

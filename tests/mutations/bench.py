@@ -8,6 +8,7 @@ was built, unless a mutation asks for the real ones.
 import json
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -100,6 +101,17 @@ class Bench:
         """Promote the candidate, or a snapshot by its id."""
         with self._trainer():
             self.attempt("promote", lambda: promote(self.store, CORPUS, snapshot_id or "candidate"))
+
+    def promote_elsewhere(self, snapshot_id: str) -> None:
+        """Promote a snapshot in a process of its own, in which nothing is planted."""
+        line = [sys.executable, "-m", "pipeline", "promote", "--corpus", CORPUS, "--store", str(self.store.root)]
+        done = subprocess.run(
+            [*line, "--to", snapshot_id, "--json"], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            self.say(
+                "promote", done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit {done.returncode}"
+            )
 
     def fsck(self) -> None:
         """Check the whole store."""

@@ -144,7 +144,7 @@ def _blind_license_rule(bench: Bench) -> None:
     change_texts(lambda text: f"/* For non-commercial use only. */\n{text}")
     bench.since = "normalize"
     plant.change_result(
-        "pipeline.stages.normalize.license.comments:prose_of", lambda found: [] if plant.is_corpus() else found
+        "pipeline.stages.normalize.license.prose.comments:prose_of", lambda found: [] if plant.is_corpus() else found
     )
 
 
@@ -171,16 +171,28 @@ def _duplicates_stay(bench: Bench) -> None:
     )
 
 
+def _containers_stay(bench: Bench) -> None:
+    """Texts that hold all of another's, which no signature tells."""
+    bench.since = "normalize"
+    before: list[str] = []
+
+    def joined(text: str) -> str:
+        before.append(text)
+        return "\n".join(before)
+
+    change_texts(joined)
+
+
 def drop_most(bench: Bench, keep: Callable[[str], bool] = lambda text: is_lost(text, one_in=8)) -> None:
     """Have a filter drop most files as generated."""
     bench.since = "normalize"
     texts: list[str] = []
     plant.wrap(
-        "pipeline.stages.normalize.filters:score",
+        "pipeline.stages.normalize.filters.filters:score",
         lambda score: lambda path, text, *more: (texts.append(text), score(path, text, *more))[1],
     )
     plant.wrap(
-        "pipeline.stages.normalize.filters:first_broken",
+        "pipeline.stages.normalize.filters.filters:first_broken",
         lambda found: (
             lambda *given: Drop("generated", "planted") if plant.is_corpus() and not keep(texts[-1]) else found(*given)
         ),
@@ -406,6 +418,7 @@ GATE_OFFENSES: dict[str, Callable[[Bench], None]] = {
     "no_gibberish_is_left": _blind_decoder,
     "no_evaluation_item_is_left": _solution,
     "no_exact_duplicate_is_left": _duplicates_stay,
+    "no_text_inside_another_is_left": _containers_stay,
     "drops_are_in_their_bands": drop_most,
     "languages_are_in_their_bands": _other_language,
     "documents_are_kept": _drop_all,

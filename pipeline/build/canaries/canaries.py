@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.build.canaries.code_digest import code_digest
 from pipeline.build.canaries.file_canaries import send_archives, send_files
 from pipeline.build.canaries.memory_build import MemoryBuild
 from pipeline.build.canaries.offense import NUM_PLACES, Offense
@@ -17,6 +16,7 @@ from pipeline.contracts.gates import GATES, GateVerdict
 from pipeline.contracts.gates_seen import CANARIES, GATES_SEEN
 from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.contracts.stage_report import StageReport
+from pipeline.core.digests import code_digest
 from pipeline.core.params import canonical_json
 
 _MAX_ROW_LENGTH = 128
@@ -73,7 +73,7 @@ def send_offense(offense: Offense, build: MemoryBuild, sound: Mapping[str, GateV
     """Send one offense, and return of each of its gates whether that is green without it and counts all of it."""
     found: dict[str, bool] = {}
     for stage in sorted({GATES[gate].stage for gate in offense.gates}):
-        control = build.verdicts(stage, offense.control) if offense.control.is_any else sound
+        control = build.shared_verdicts(stage, offense.control) if offense.control.is_any else sound
         red = build.verdicts(stage, offense.changes)
         of_stage = (gate for gate in offense.gates if GATES[gate].stage == stage)
         found |= {gate: _is_caught(control[gate], red[gate], offense.least) for gate in of_stage}

@@ -1,6 +1,7 @@
 """Offenses for the gates of collect."""
 
 import hashlib
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from pipeline.build.canaries.memory_build import Alteration, Changes, MadeOutput
@@ -41,6 +42,12 @@ def _other_content(row: dict[str, Any]) -> dict[str, Any]:
     return row | {"content": content, "git_blob_id": git_id, "blob_sha256": sha256, "num_bytes": len(content)}
 
 
+_OTHER_FIELDS: dict[str, Callable[[Any], Any]] = {
+    "git_blob_id": lambda _: "0" * 40,
+    "blob_sha256": lambda _: "0" * 64,
+    "num_bytes": lambda number: number + 1,
+    "is_evidence": lambda _: True,
+}
 _EMPTY_LISTING = table_changed(LISTED, lambda table: table.slice(0, 0))
 
 COLLECT_OFFENSES = (
@@ -73,12 +80,16 @@ COLLECT_OFFENSES = (
     row_lost("collect", FILES),
     row_from_nowhere("collect", FILES),
     drop_without_row("collect"),
-    *(drop_without_cause("collect", FILES, reason) for reason in _REASONS),
+    *(drop_without_cause("collect", FILES, [reason]) for reason in _REASONS),
     in_both(
         "content_beside_other_digests",
         [_NONE_LOST],
         "collect",
         column(FILES, "content", at_places(lambda content: content + b"\n")),
+    ),
+    *(
+        in_both(f"{name}_of_another_file", [_NONE_LOST], "collect", column(FILES, name, at_places(change)))
+        for name, change in _OTHER_FIELDS.items()
     ),
     in_both("content_of_another_file", [_NONE_LOST], "collect", rows_changed(FILES, at_places(_other_content))),
     Offense(

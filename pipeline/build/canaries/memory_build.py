@@ -138,6 +138,8 @@ class MemoryBuild:
     objects: dict[str, MemoryObject] = field(default_factory=dict)
     stages: dict[str, MemoryObject] = field(default_factory=dict)
     made: dict[str, MadeOutput] = field(default_factory=dict)
+    shared: dict[tuple[str, int], tuple[Changes, dict[str, GateVerdict]]] = field(default_factory=dict)
+    """What `shared_verdicts` has found, by stage and identity of the changes, which are kept so that no others have it."""
 
     def run(self, until: str = STAGES.names[-1]) -> dict[str, GateVerdict]:
         """Run every stage up to `until` soundly, and return the verdict of every gate."""
@@ -158,6 +160,13 @@ class MemoryBuild:
     def verdicts(self, stage: str, changes: Changes) -> dict[str, GateVerdict]:
         """Run one stage with changes, in its own parts or in those of stages before, and return the verdicts of its gates."""
         return self._run(stage, changes)[1]
+
+    def shared_verdicts(self, stage: str, changes: Changes) -> dict[str, GateVerdict]:
+        """Return the same for changes that several offenses have as their control: the stage is run once."""
+        key = (stage, id(changes))
+        if key not in self.shared:
+            self.shared[key] = (changes, self.verdicts(stage, changes))
+        return self.shared[key][1]
 
     def add(
         self,

@@ -1,9 +1,11 @@
 """Offenses for the gates of normalize."""
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from functools import partial
+from typing import Any, cast
 
-from pipeline.build.canaries.memory_build import Changes
+from pipeline.build.canaries.memory_build import Alteration, Changes, MadeOutput, MemoryObject
 from pipeline.build.canaries.offense import (
     IN_BOTH,
     NUM_PLACES,
@@ -24,7 +26,8 @@ from pipeline.build.canaries.offense import (
     rows_changed,
     table_changed,
 )
-from pipeline.build.canaries.sound_sources import NUM_SOUND_DOCUMENTS
+from pipeline.build.canaries.sound_sources import NUM_SOUND_DOCUMENTS, sound_code
+from pipeline.build.oracles.drop_rules import DROP_RULES
 from pipeline.contracts.part import DUPLICATES_PART, PartOutput
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, KEPT
 from pipeline.pins.decisions import Decision
@@ -32,17 +35,10 @@ from pipeline.stages.normalize.contamination.evaluation_items import shipped_ite
 
 _COMPARED = ("normalize", DUPLICATES_PART)
 _NUM_DROPPED = 100
+_NUM_BYTES_INSIDE = 5_000
 _OF_NO_BAND = ("a_of_no_band", "z_of_no_band")
 """The first and the last reason of a report."""
 _NEAR = {"reason": "near_duplicate", "jaccard": 0.95}
-_OF_SIZES_AND_LINES = (
-    "too_small",
-    "too_large",
-    "long_line",
-    "long_mean_line",
-    "few_alphanumerics",
-    "repeated_lines",
-)
 
 
 def _dropped(count: int, reason: str, detail: str = "") -> list[dict[str, Any]]:
@@ -66,6 +62,22 @@ def _copy_kept(output: PartOutput) -> PartOutput:
     lost = output.tables[DUPLICATES].to_pylist()
     kept = rows_added(KEPT, lambda rows: [{"document_id": row["document_id"], "source": row["source"]} for row in lost])
     return table_changed(DUPLICATES, lambda table: table.slice(0, 0))(kept(output))
+
+
+def _with_text_inside(made: MadeOutput) -> MadeOutput:
+    """Make the last document of each source what its first one is, and more."""
+    inputs = dict(made.job.inputs)
+    for name in SOURCES:
+        part = sound_code(name, _NUM_BYTES_INSIDE)
+        more = (sound_code(f"{other}_of_{name}", _NUM_BYTES_INSIDE) for other in ("second", "third", "fourth"))
+        ends = partial(_with_ends, part, "".join([part, *more]))
+        stored = cast(MemoryObject, inputs[name])
+        inputs[name] = replace(stored, output=column(DOCUMENTS, "text", ends)(stored.output))
+    return replace(made, job=replace(made.job, inputs=inputs))
+
+
+def _with_ends(first: str, last: str, texts: list[str]) -> list[str]:
+    return [first, *texts[1:-1], last]
 
 
 def _documents(
@@ -155,6 +167,12 @@ NORMALIZE_OFFENSES = (
         lambda text: text + shipped_items()[-1].solution,
     ),
     of_part("copy_that_was_kept", ["no_exact_duplicate_is_left"], _COMPARED, _copy_kept, least=len(SOURCES)),
+    Offense(
+        "document_inside_another",
+        ("no_text_inside_another_is_left",),
+        Changes((Alteration(*_COMPARED, _with_text_inside),)),
+        least=len(SOURCES),
+    ),
     in_both(
         "many_files_dropped_by_one_rule",
         ["drops_are_in_their_bands"],
@@ -194,7 +212,14 @@ NORMALIZE_OFFENSES = (
     row_lost("normalize", DOCUMENTS, least=2 * IN_BOTH),
     row_from_nowhere("normalize", DOCUMENTS, least=2 * IN_BOTH),
     drop_without_row("normalize"),
-    *(drop_without_cause("normalize", DOCUMENTS, reason, 2 * IN_BOTH) for reason in _OF_SIZES_AND_LINES),
+    # As many reasons as there are places, so that each costs a part of a run: a reason that is believed is missing in the number,
+    # in which each file counts twice, and the keepers of copies once more.
+    *(
+        drop_without_cause(
+            "normalize", DOCUMENTS, tuple(DROP_RULES)[first : first + NUM_PLACES], 2 * IN_BOTH + len(SOURCES)
+        )
+        for first in range(0, len(DROP_RULES), NUM_PLACES)
+    ),
     of_part(
         "copies_of_another_text",
         ["no_row_lost_in_normalize"],

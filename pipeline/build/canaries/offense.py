@@ -6,8 +6,10 @@ helpers make alterations of one column, table, file or answer. `at_places` plant
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import cycle
 from typing import Any
 
 import pyarrow as pa
@@ -60,6 +62,39 @@ def in_both(
 ) -> Offense:
     """Return the offense of the same alteration of the parts of the first and of the last source."""
     return Offense(name, tuple(gates), both_altered(stage, change), control, least)
+
+
+def one_each(
+    name: str,
+    gates: Sequence[str],
+    stage: str,
+    tables: Mapping[str, str],
+    changes: Sequence[Callable[[dict[str, Any]], dict[str, Any]]],
+    sound: Changes = NO_CHANGES,
+) -> Offense:
+    """Return the offense of as many rows as there are changes, half of them in the first source, the others in the last.
+
+    `tables` names the table of each source. Where the sound build has nothing of the kind, `sound` puts it there. A check that is
+    left out of the code that judges is found, as it would have counted one of them.
+    """
+    half = (len(changes) + 1) // 2
+    shares = zip(SOURCES, (changes[:half], changes[half:]), strict=True)
+    parts = (altered((stage, source), rows_changed(tables[source], partial(_each, share))) for source, share in shares)
+    return Offense(name, tuple(gates), after(sound, *parts), sound, len(changes))
+
+
+def _each(
+    changes: Sequence[Callable[[dict[str, Any]], dict[str, Any]]], rows: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the rows of which as many are changed as there are changes: the first ones, and the last."""
+    *first, last = changes
+    changed = [change(row) for change, row in zip(first, rows, strict=False)]
+    return [*changed, *rows[len(first) : -1], last(rows[-1])]
+
+
+def fields(**values: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Return a change of a row: other values of some fields, each a value or a function of the one that is there."""
+    return lambda row: row | {name: value(row[name]) if callable(value) else value for name, value in values.items()}
 
 
 def both_altered(stage: str, change: Callable[[PartOutput], PartOutput]) -> Changes:
@@ -179,17 +214,18 @@ def row_from_nowhere(stage: str, table: str, least: int = IN_BOTH) -> Offense:
     return in_both(f"row_from_nowhere_in_{stage}", [f"no_row_lost_in_{stage}"], stage, rows_doubled(table), least=least)
 
 
-def drop_without_cause(stage: str, table: str, reason: str, least: int = IN_BOTH) -> Offense:
-    """Return the offense of rows that a stage drops for a reason that does not hold."""
+def drop_without_cause(stage: str, table: str, reasons: Sequence[str], least: int = IN_BOTH) -> Offense:
+    """Return the offense of rows that a stage drops for reasons that do not hold: one after the other, at `places`."""
     names = ("source", "path", "num_bytes")
 
     def move(output: PartOutput) -> PartOutput:
-        rows = output.tables[table].to_pylist()
+        rows, reason = output.tables[table].to_pylist(), cycle(reasons)
         moved = [{name: rows[index][name] for name in names} for index in places(len(rows))]
-        drops = [row | {"record_id": row["path"], "reason": reason, "detail": ""} for row in moved]
+        drops = [row | {"record_id": row["path"], "reason": next(reason), "detail": ""} for row in moved]
         return rows_lost(table)(rows_added(DROPPED, lambda _: drops)(output))
 
-    return in_both(f"{reason}_without_cause_in_{stage}", [f"no_row_lost_in_{stage}"], stage, move, least=least)
+    name = f"{'_and_'.join(reasons)}_without_cause_in_{stage}"
+    return in_both(name, [f"no_row_lost_in_{stage}"], stage, move, least=least)
 
 
 def drop_without_row(stage: str) -> Offense:

@@ -31,13 +31,13 @@ def write_sound_sources(folder: Path) -> tuple[SourcePin, ...]:
     """Write the sources below a folder, and return their pins."""
     trees = {
         SOUND: {
-            "first.cpp": _code("first", _NUM_BYTES),
-            "second.h": _code("second", _FEW_BYTES),
+            "first.cpp": sound_code("first", _NUM_BYTES),
+            "second.h": sound_code("second", _FEW_BYTES),
             "third.c": _c_code("third"),
         },
         SOUND_HELD_OUT: {
-            "fourth.cpp": _code("fourth", _NUM_BYTES),
-            "sixth.h": _code("sixth", _FEW_BYTES),
+            "fourth.cpp": sound_code("fourth", _NUM_BYTES),
+            "sixth.h": sound_code("sixth", _FEW_BYTES),
             "seventh.c": _c_code("seventh"),
         },
     }
@@ -55,7 +55,7 @@ def local_pin(name: str, path: Path) -> LocalPin:
     return LocalPin(name=name, path=path, digest=tree_digest(path), declared_license="MIT")
 
 
-def _code(name: str, num_bytes: int) -> str:
+def sound_code(name: str, num_bytes: int) -> str:
     """Make functions of ordinary C++ that differ from those of any other name."""
     functions = _functions(name)
     text = "#include <vector>\n\n"

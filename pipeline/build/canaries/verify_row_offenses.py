@@ -16,14 +16,19 @@ from pipeline.build.canaries.offense import (
     after,
     altered,
     at_places,
+    both_altered,
     column,
     every,
+    fields,
     in_both,
+    one_each,
+    rows_changed,
+    rows_doubled,
     table_changed,
 )
 from pipeline.build.canaries.sound_sources import NUM_SOUND_DOCUMENTS, SOUND, SOUND_HELD_OUT
 from pipeline.contracts.part import PartOutput
-from pipeline.core.records import Split
+from pipeline.core.records import PROVENANCE_CODES, Provenance, Split
 from pipeline.core.table_names import PACKED, TOKENS, TRAINING_ROWS
 
 _SPLIT = {SOUND: Split.TRAIN, SOUND_HELD_OUT: Split.HELD_OUT}
@@ -161,6 +166,68 @@ def _rows_moved(table: Mapping[Split, str]) -> Changes:
     return after(*(altered(("tokenize", source), partial(move, split)) for source, split in _SPLIT.items()))
 
 
+def _one_row_each(name: str, gate: str, *changes: Callable[[dict[str, Any]], dict[str, Any]]) -> Offense:
+    """Return the offense of packed rows, each changed in another way."""
+    return one_each(name, [gate], "tokenize", {source: PACKED[split] for source, split in _SPLIT.items()}, changes)
+
+
+def _rows_of_all(name: str, change: Callable[[dict[str, Any]], dict[str, Any]], times: int = 1) -> Offense:
+    """Return the offense of all packed rows: no document can be rebuilt, which is counted so many times."""
+    changed = (rows_changed(PACKED[split], lambda rows: [change(row) for row in rows]) for split in _SPLIT.values())
+    parts = (altered(("tokenize", source), each) for source, each in zip(_SPLIT, changed, strict=True))
+    return Offense(name, ("documents_are_rebuilt_from_rows",), after(*parts), least=times * NUM_SOUND_DOCUMENTS)
+
+
+def _with_id(slot: int, special: int) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Return the change of one id of a row, and of the target that it is."""
+
+    def change(row: dict[str, Any]) -> dict[str, Any]:
+        ids = list(row["input_ids"])
+        ids[slot] = special
+        return row | {"input_ids": ids, "target_ids": [*ids[1:], _PAD]}
+
+    return change
+
+
+def _with_other_end(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row whose first piece ends with a special id that ends nothing."""
+    return _with_id(row["source_doc_token_lengths"][0] - 1, _OTHER)(row)
+
+
+def _without_pieces(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of padding alone, which says so."""
+    size = len(row["input_ids"])
+    lists: dict[str, list[Any]] = {name: [] for name in ("source_doc_ids", "source_doc_token_lengths", "piece_indices")}
+    slots = {"input_ids": [_PAD] * size, "target_ids": [_PAD] * size, "loss_mask": [0] * size, "doc_ids": [-1] * size}
+    return row | lists | slots | dict.fromkeys(_COUNTS, 0) | {"slack_tokens": size}
+
+
+def _last_tokens_read(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Make a compiler have read the last token of each document."""
+    codes = [PROVENANCE_CODES[each] for each in (Provenance.SYNTAX_ONLY, Provenance.BUILD_AWARE)]
+    return [row | {"provenances": [codes[0]] * (len(row["input_ids"]) - 1) + codes[1:]} for row in rows]
+
+
+def _shares_of_last_tokens(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Give each packed row the share of the last tokens of documents among its tokens: an end is there for each."""
+    found = []
+    for row in rows:
+        num_ends = row["input_ids"].count(_EOS)
+        num_tokens = row["valid_token_count"] - row["num_docs"] - num_ends
+        found.append(row | {"build_aware_fraction": num_ends / num_tokens})
+    return found
+
+
+_PAD, _BOS, _EOS, _OTHER, _TEXT = 0, 1, 2, 3, 20
+"""Special ids, and one of text."""
+_COUNTS = ("valid_token_count", "trained_token_count", "slack_tokens", "num_docs")
+_READ_BY_A_COMPILER = after(
+    both_altered("tokenize", rows_changed(TOKENS, _last_tokens_read)),
+    *(
+        altered(("tokenize", name), rows_changed(PACKED[split], _shares_of_last_tokens))
+        for name, split in _SPLIT.items()
+    ),
+)
 _BOUNDARIES = "rows_respect_their_boundaries"
 _IN_ORDER = _commits((0, 1), (0, 1))
 
@@ -173,13 +240,39 @@ VERIFY_ROW_OFFENSES = (
         least=2 * len(SOURCES),
     ),
     _rows("id_out_of_range_in_a_row", "tokens_are_in_range", "input_ids", lambda ids: [_LARGEST_ID, *ids[1:]]),
-    _rows("target_across_a_boundary", _BOUNDARIES, "loss_mask", lambda mask: [1] * len(mask), _last_other),
-    _rows(
-        "piece_across_a_boundary", _BOUNDARIES, "doc_ids", lambda ids: [*ids[:1], *[2] * (len(ids) - 1)], _last_other
+    _rows("row_of_another_length", _BOUNDARIES, "doc_ids", lambda ids: ids[:-1]),
+    _one_row_each(
+        "fields_of_another_row",
+        _BOUNDARIES,
+        fields(loss_mask=lambda mask: [1] * len(mask)),
+        fields(loss_mask=_last_other),
+        fields(doc_ids=lambda ids: [*ids[:1], *[2] * (len(ids) - 1)]),
+        fields(doc_ids=_last_other),
+        fields(target_ids=_first_other),
+        fields(target_ids=_last_other),
+        *(fields(**{name: lambda count: count + 1}) for name in (*_COUNTS, "pack_id")),
+        _without_pieces,
     ),
-    _rows("target_that_is_not_next", _BOUNDARIES, "target_ids", _first_other, _last_other),
-    _rows("count_that_is_wrong", _BOUNDARIES, "valid_token_count", lambda count: count - 1),
-    _rows("row_of_another_number", _BOUNDARIES, "pack_id", lambda number: number + 1),
+    _one_row_each(
+        "special_ids_out_of_place",
+        _BOUNDARIES,
+        *(_with_id(slot, special) for slot, special in ((0, _TEXT), (1, _PAD), (1, _BOS), (1, _EOS), (2, _OTHER))),
+        *(_with_id(-1, special) for special in (_TEXT, _BOS, _EOS, _OTHER)),
+        _with_other_end,
+    ),
+    _rows_of_all(
+        "documents_without_their_ends",
+        fields(input_ids=lambda ids: [_TEXT if each == _EOS else each for each in ids]),
+    ),
+    _rows_of_all("documents_without_their_begins", fields(input_ids=lambda ids: [_TEXT, *ids[1:]])),
+    _rows_of_all("pieces_of_another_number", fields(piece_indices=_one_more)),
+    _rows_of_all("pieces_of_no_document", fields(source_doc_ids=lambda names: [name[::-1] for name in names]), 2),
+    Offense(
+        "pieces_stored_twice",
+        ("documents_are_rebuilt_from_rows",),
+        after(*(altered(("tokenize", source), rows_doubled(PACKED[split])) for source, split in _SPLIT.items())),
+        least=IN_BOTH,
+    ),
     Offense(
         "ids_changed_in_rows",
         ("documents_are_rebuilt_from_rows",),
@@ -187,7 +280,13 @@ VERIFY_ROW_OFFENSES = (
         least=NUM_SOUND_DOCUMENTS,
     ),
     _rows_lost("rows_left_out", "documents_are_rebuilt_from_rows"),
-    _rows("share_that_nothing_read", "fractions_are_the_tokens_own", "build_aware_fraction", lambda _: 0.5),
+    Offense(
+        "share_that_nothing_read",
+        ("fractions_are_the_tokens_own",),
+        after(_READ_BY_A_COMPILER, _in_rows(PACKED, "build_aware_fraction", at_places(lambda share: share + 0.25))),
+        control=_READ_BY_A_COMPILER,
+        least=IN_BOTH,
+    ),
     _rows("row_in_another_split", "documents_are_rebuilt_from_rows", "split", _other_split),
     *(
         Offense(name, ("held_out_sources_are_held_out",), _rows_moved(tables), least=IN_BOTH)
@@ -198,14 +297,33 @@ VERIFY_ROW_OFFENSES = (
     _commit("commit_that_is_another", _commits((0, 1), (1, 2))),
     _commit("commit_of_another_file", _commits((0, 1), (0, 1), "another file")),
     _commit("row_that_names_no_commit", _commits((0, 1), None, None)),
+    _commit("row_that_names_no_file", _commits((0, 1), (0, 1), None)),
+    _commit("row_that_names_no_order", _commits((0, 1), None)),
     _mapped("id_changed_in_a_mapped_row", "input_ids", _first_other, _last_other),
-    _mapped("length_changed_in_a_mapped_row", "lengths", _first_other, _last_other),
-    _mapped("piece_of_another_name", "piece_ids", lambda ids: [7] * len(ids), _last_other),
-    _mapped("chunks_moved", "chunk_starts", _one_more),
-    _mapped("chunk_where_no_text_is", "chunk_starts", lambda starts: [0, *starts[1:]]),
-    _mapped("chunks_of_another_number", "chunk_counts", _first_other, _last_other),
-    _mapped("structure_changed", "structure_kinds", _first_other, _last_other),
-    _mapped("level_changed", "structure_levels", _last_other, _first_other),
+    _mapped("structure_of_some_slots", "structure_levels", lambda levels: levels[1:]),
+    _mapped("structure_of_some_rows", "structure_kinds", lambda _: None),
+    one_each(
+        "fields_of_another_mapped_row",
+        ["training_rows_equal_packed_rows"],
+        "tokenize",
+        {source: TRAINING_ROWS[split] for source, split in _SPLIT.items()},
+        [
+            fields(file_identity=7),
+            fields(first_commit_index=7),
+            fields(lengths=_first_other),
+            fields(lengths=_last_other),
+            fields(piece_ids=lambda ids: [7] * len(ids)),
+            fields(piece_ids=_last_other),
+            fields(chunk_starts=_one_more),
+            fields(chunk_starts=lambda starts: [0, *starts[1:]]),
+            fields(chunk_counts=_first_other),
+            fields(chunk_counts=_last_other),
+            fields(structure_kinds=_first_other),
+            fields(structure_kinds=_last_other),
+            fields(structure_levels=_first_other),
+            fields(structure_levels=_last_other),
+        ],
+    ),
     Offense("rows_of_padding", ("rows_are_worth_reading",), _trained(0), control=_trained(_LARGEST_SIZE)),
     _rows_lost("row_lost_in_verify", "no_row_lost_in_verify", 2 * NUM_SOUND_DOCUMENTS),  # by name, and as misreported
 )

@@ -17,12 +17,15 @@ from pipeline.build.canaries.offense import (
     both_altered,
     column,
     every,
+    fields,
     file_changed,
     in_both,
     of_part,
+    one_each,
     places,
     rows_added,
     rows_changed,
+    rows_lost,
     table_changed,
     without_text,
 )
@@ -32,8 +35,10 @@ from pipeline.core.records import Split
 from pipeline.core.table_names import ENRICHED, PACKED, TOKENS, TRAINING_ROWS
 from pipeline.formats.megatron import write_megatron
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE
+from pipeline.stages.verify.columns import BYTE_EXTENTS, BYTE_RUNS
 from pipeline.stages.verify.stage import MEGATRON, USAGE
 
+_COLUMNS = "columns_are_the_documents_own"
 _LARGEST_ID = 65_535
 """No vocabulary is so large."""
 _LARGEST_SIZE = 1 << 24
@@ -81,11 +86,36 @@ def _as_training(output: PartOutput) -> PartOutput:
     return column(TOKENS, "split", every(str(train)))(replace(output, tables=tables))
 
 
-def _other_columns(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Give the first, the middle and the last document each another value of another column."""
-    fields = zip(places(len(rows)), ("sibling_indices", "depths", "node_types"), strict=False)
-    changed = {index: {name: _last_other(rows[index][name])} for index, name in fields}
-    return [row | changed.get(index, {}) for index, row in enumerate(rows)]
+def _one_token_more(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a document with its last token twice."""
+    size = len(row["input_ids"])
+    return {
+        name: [*value, value[-1]] if isinstance(value, list) and len(value) == size else value
+        for name, value in row.items()
+    }
+
+
+def _named() -> Changes:
+    """Return the change of all documents to such that a compiler has read: one name, call, type and use over all of the text."""
+    values = {name: number for number, name in enumerate(BYTE_EXTENTS, 1)}
+    of_text = fields(symbol_starts=[0], **{BYTE_EXTENTS[name]: [number] for name, number in values.items()})
+    return after(
+        both_altered(
+            "enrich",
+            rows_changed(
+                ENRICHED, lambda rows: [of_text(row) | {"symbol_ends": [len(row["text"].encode())]} for row in rows]
+            ),
+        ),
+        both_altered(
+            "tokenize",
+            rows_changed(
+                TOKENS,
+                lambda rows: [
+                    row | {name: [number] * len(row["input_ids"]) for name, number in values.items()} for row in rows
+                ],
+            ),
+        ),
+    )
 
 
 def _many(ids: Callable[[list[list[int]]], list[list[int]]]) -> Changes:
@@ -155,17 +185,56 @@ VERIFY_TOKEN_OFFENSES = (
     _tokens("chunk_past_the_end", "columns_are_as_long_as_the_ids", "chunk_starts", lambda starts: [*starts, 2**31]),
     _tokens(
         "chunk_of_another_kind",
-        "columns_are_the_documents_own",
+        _COLUMNS,
         "structure_kinds",
         lambda kinds: [9, *kinds[1:]],
         lambda kinds: [*kinds[:-1], 9],
     ),
-    in_both(
+    one_each(
         "columns_of_another_document",
-        ["columns_are_the_documents_own"],
+        [_COLUMNS],
         "tokenize",
-        rows_changed(TOKENS, _other_columns),
+        dict.fromkeys(SOURCES, TOKENS),
+        [fields(**{name: _last_other}) for name in BYTE_RUNS],
     ),
+    one_each(
+        "fields_of_another_document",
+        [_COLUMNS],
+        "tokenize",
+        dict.fromkeys(SOURCES, TOKENS),
+        [
+            fields(path="other.cpp"),
+            fields(provenance="other"),
+            fields(num_bytes=lambda number: number + 1),
+            fields(filepath_stable_id="other"),
+            fields(file_local_commit_index=0),
+            fields(text_sha256="0" * 64),
+        ],
+    ),
+    one_each(
+        "document_of_more_than_its_text",
+        [_COLUMNS],
+        "tokenize",
+        dict.fromkeys(SOURCES, TOKENS),
+        [
+            fields(source="other"),
+            _one_token_more,
+            fields(depths=None),
+            fields(split=_other_split),
+            lambda row: row | {"symbols": [0] * len(row["input_ids"])},
+            fields(document_id="0" * 64),
+        ],
+    ),
+    one_each(
+        "names_of_another_text",
+        [_COLUMNS],
+        "tokenize",
+        dict.fromkeys(SOURCES, TOKENS),
+        [*(fields(**{name: _last_other}) for name in BYTE_EXTENTS), fields(symbols=None)],
+        sound=_named(),
+    ),
+    in_both("document_without_tokens", ["round_trip_is_exact"], "tokenize", rows_lost(TOKENS)),
+    _tokens("chunks_out_of_order", "columns_are_as_long_as_the_ids", "chunk_starts", lambda starts: starts[::-1]),
     _tokens(
         "control_id_in_a_document",
         "specials_only_where_written",

@@ -9,12 +9,12 @@ import pytest
 
 from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.canaries import canaries
-from pipeline.build.canaries.code_digest import code_digest
 from pipeline.build.promotion import promote
 from pipeline.build.recipes import TINY, pins_of
 from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.build.seen_red import seen_red
 from pipeline.contracts.gates import GATES
+from pipeline.core.digests import code_digest
 from pipeline.store.store import Store
 from tests.support.paths import ROOT
 

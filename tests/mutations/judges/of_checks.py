@@ -1,0 +1,158 @@
+"""Mutations of single checks: one condition after the other is taken out of the code that judges, and a canary must be missed.
+
+The list is made by one rule over the syntax of JUDGES: each operand of `and`, `or`, `&`, `|` and `+`, each added count, each early
+return, each entry of a table and each field that two tuples are compared by.
+"""
+
+import ast
+import inspect
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from types import FunctionType, ModuleType
+from typing import Any
+
+from tests.mutations.bench import Bench
+from tests.mutations.mutation import Kind, Mutation
+
+JUDGES = {
+    "pipeline.stages.verify.columns": "tests/pipeline/stages/verify/test_columns.py",
+    "pipeline.stages.verify.packed_rows": "tests/pipeline/stages/verify/test_packed_rows.py",
+    "pipeline.stages.verify.tokens": "tests/pipeline/stages/verify/test_tokens.py",
+    "pipeline.stages.verify.training_rows": "tests/pipeline/stages/verify/test_training_rows.py",
+    "pipeline.build.oracles.audited_files": "tests/pipeline/build/oracles/test_audited_files.py",
+}
+"""Modules that judge -> their tests, which see a check that refuses too much: no canary does."""
+SHORTCUTS: dict[str, tuple[str, ...]] = {
+    "_values": (
+        "if column.null_count == len(column):\n    return [None] * len(column)",
+        "pa.types.is_large_string(column.type.value_type)",
+    ),
+    "_agree": ("chunks_N > 0",),
+    "_is_painted": ("found_N is None",),
+    "_runs": (
+        "values_C is None",
+        "starts_C is None",
+        "if values_C is None or starts_C is None:\n    return None",
+    ),
+    "_extents": ("starts_E is not None", "ends_E is not None", "None", "AnyArray"),
+    "count_boundary_mismatches": ("if not packed.num_rows:\n    return 0",),
+    "count_commit_order_violations": ("file is None", "indices is None"),
+    "count_fractions_that_differ": (
+        "if 'build_aware_fraction' not in packed.column_names:\n    return int(packed.num_rows)",
+    ),
+    "_layout": ("lengths_P > 0",),
+    "_specials_agree": ("~starts_NT",),
+    "_is_rebuilt": ("any(ends[:-1])",),
+    "count_structures_that_differ": ("training.num_rows", "training[name].null_count"),
+    "misread_files": ("git_id",),
+    "is_code": ("suffix != ''",),
+    "misjudged_copies": ("text is not None",),
+    "_repeats": ("bool(lines)",),
+}
+"""Function -> the conditions that nothing can miss: without them another one says the same, or the code raises."""
+_MAX_SHOWN = 80
+
+
+@dataclass(frozen=True)
+class Check:
+    """A condition of judging code, and what takes it out."""
+
+    module: str
+    place: str
+    condition: str
+    remove: Callable[[], None]
+
+
+def mutations() -> Iterator[Mutation]:
+    """Return a mutation for each condition of the judging code."""
+    names: Counter[str] = Counter()
+    for check in checks():
+        name = f"check/{check.module.rpartition('.')[2]}.{check.place}/{' '.join(check.condition.split())[:_MAX_SHOWN]}"
+        names[name] += 1
+        name = f"{name} ({names[name]})" if names[name] > 1 else name
+        planted = f"{check.place} without `{check.condition}`"
+        yield Mutation(name, Kind.STAGE, planted, ("canary:*", "test:*"), partial(_run, check))
+
+
+def checks() -> Iterator[Check]:
+    """Yield each condition that can be taken out and is no shortcut."""
+    for path in JUDGES:
+        module = import_module(path)
+        for node in ast.parse(inspect.getsource(module)).body:
+            if isinstance(node, ast.FunctionDef) and isinstance(getattr(module, node.name), FunctionType):
+                for number, (condition, _) in enumerate(_removals(node)):
+                    if condition not in SHORTCUTS.get(node.name, ()):
+                        yield Check(path, node.name, condition, partial(_replace, module, node.name, number))
+            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple | ast.Dict):
+                constant = ast.unparse(node.targets[0])
+                for key in map(str, getattr(module, constant)):
+                    yield Check(path, constant, key, partial(_shorten, module, constant, key))
+
+
+def _run(check: Check, bench: Bench) -> None:
+    check.remove()
+    bench.send_canaries()
+    if not bench.red:
+        bench.run_tests(JUDGES[check.module])
+
+
+def _shorten(module: ModuleType, constant: str, key: str) -> None:
+    """Take one entry out of a table of a module."""
+    found = getattr(module, constant)
+    left = {name: value for name, value in found.items() if str(name) != key} if isinstance(found, dict) else None
+    setattr(module, constant, tuple(each for each in found if str(each) != key) if left is None else left)
+
+
+def _replace(module: ModuleType, name: str, number: int) -> None:
+    """Give a function, wherever it is referred to, the code that is left of it without one condition."""
+    tree = ast.parse(inspect.getsource(module))
+    function = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name)
+    list(_removals(function))[number][1]()
+    code = compile(ast.fix_missing_locations(ast.Module([function], [])), str(module.__file__), "exec")
+    made: dict[str, Any] = {}
+    exec(code, vars(module), made)  # its own source, of which something is missing
+    getattr(module, name).__code__ = made[name].__code__
+
+
+def _removals(function: ast.FunctionDef) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Yield the source of each condition, and what takes it out of the tree."""
+    for node in ast.walk(function):
+        for field, value in ast.iter_fields(node):
+            if field in ("annotation", "returns"):
+                continue
+            for index, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
+                if isinstance(child, ast.AST):
+                    for gone, left in _without(child):
+                        yield ast.unparse(gone), partial(_put, node, field, index, left)
+
+
+def _put(node: ast.AST, field: str, index: int | None, child: ast.AST) -> None:
+    if index is None:
+        setattr(node, field, child)
+    else:
+        getattr(node, field)[index] = child
+
+
+def _without(node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """Yield what can be taken out of a node, and what is left of it."""
+    match node:
+        case ast.BoolOp(op, values) if not isinstance(values[-1], ast.List):  # an `or []` gives a null a value
+            for value in values:
+                yield value, ast.BoolOp(op, [each for each in values if each is not value] * 2)
+        case ast.BinOp(left, ast.BitAnd() | ast.BitOr() | ast.Add(), right):
+            yield left, right
+            yield right, left
+        case ast.AugAssign(_, ast.Add() | ast.BitOr(), _) | ast.If(_, [ast.Return()], []):
+            yield node, ast.Pass()
+        case ast.Dict([_, _, *_]):
+            for key in node.keys:
+                pairs = [pair for pair in zip(node.keys, node.values, strict=True) if pair[0] is not key]
+                yield key or node, ast.Dict([name for name, _ in pairs], [value for _, value in pairs])
+        case ast.Compare(ast.Name() as found, [ast.NotEq() | ast.Eq()], [ast.Tuple(fields)]):
+            for index, field in enumerate(fields):
+                same = ast.Subscript(found, ast.Constant(index), ast.Load())
+                changed = [same if each is field else each for each in fields]
+                yield field, ast.Compare(found, node.ops, [ast.Tuple(changed, ast.Load())])
