@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 from urllib.parse import quote_from_bytes
 
-from pipeline.build.audited_decisions import undecided_files
-from pipeline.build.audited_files import (
+from pipeline.build.oracles.audited_decisions import undecided_files
+from pipeline.build.oracles.audited_files import (
     DOCUMENT_NAME,
     is_code,
     miscalled_drops,
@@ -25,7 +25,7 @@ from pipeline.build.audited_files import (
 from pipeline.contracts.gates import CONSERVED
 from pipeline.contracts.part import Part, PartJob, PartOutput, Tables
 from pipeline.contracts.stage_report import StageReport
-from pipeline.core.languages import LANGUAGES
+from pipeline.core.languages import LANGUAGES, C
 from pipeline.core.params import Params, canonical_json
 from pipeline.core.records import PROVENANCE_CODES, DroppedRecord, DuplicateRecord, Provenance, Split
 from pipeline.core.table_names import DOCUMENTS, ENRICHED, FILES, KEPT, LISTED, PACKED, TOKENS, TRAINING_ROWS
@@ -34,7 +34,7 @@ from pipeline.stages.stages import AUDIT, STAGES, StageTable, kinds_with, stage_
 
 NOT_COLLECTED = "Sources without files"
 """Key of the sources in `audit.json` that were asked for and are not stored."""
-AUDIT_VERSION = 2
+AUDIT_VERSION = 4
 """Raised when an audit changes."""
 _ESCAPE = re.compile(rb"\\(?:\\|x([0-9a-f]{2}))")
 _MAX_NAMES = 10
@@ -68,7 +68,11 @@ def asked_for(
         "listed": sorted(kind.name for kind in SOURCE_KINDS if kind.listing is not None),
         "held_out": sorted(params.held_out),
         "suffixes": sorted({suffix for language in LANGUAGES for suffix in language.suffixes}),
+        "commented_like_c": sorted(
+            {suffix for language in LANGUAGES if language.lexer == C.lexer for suffix in language.suffixes}
+        ),
         "limits": {"max_file_bytes": params.collect.max_file_bytes, **params.normalize.filters.model_dump(mode="json")},
+        "weights": {pin.name: pin.weight for pin in asked if pin.name not in gone},
         "withdrawn": sorted(gone),
     }
 
@@ -78,8 +82,10 @@ def audit_part(stage: str, before: Mapping[str, str], after: Mapping[str, str], 
     labels = {f"before/{name}": object_id for name, object_id in before.items()}
     labels |= {f"after/{name}": object_id for name, object_id in after.items()}
     # What only one stage reads is no reason to audit the others again.
-    read_by = {"withdrawn": LISTED, "decisions": DOCUMENTS}
-    facts = {name: value for name, value in asked.items() if name not in read_by or read_by[name] in _declared(stage)}
+    declared = _declared(stage)
+    is_read = {"withdrawn": LISTED in declared, "weights": "snapshot" in after}
+    is_read |= dict.fromkeys(("decisions", "commented_like_c"), DOCUMENTS in declared)
+    facts = {name: value for name, value in asked.items() if is_read.get(name, True)}
     return Part(AUDIT, AUDIT, Params(), labels, {"stage": stage, "audit": AUDIT_VERSION, **facts})
 
 

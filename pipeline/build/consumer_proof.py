@@ -8,7 +8,7 @@ from pipeline.contracts.part import PartJob
 from pipeline.core.declared import load_declared
 from pipeline.core.params import canonical_json
 from pipeline.stages.stages import STAGES
-from pipeline.stages.verify.consumer import CONSUMER_FIELD, consumer_identity
+from pipeline.stages.verify.consumer import CONSUMER_FIELD, CONSUMER_PARTS, consumer_identity
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 
@@ -20,10 +20,12 @@ def consumer_measures(store: Store, verify: StoredObject) -> dict[str, float]:
     """
     stage, installed = STAGES[stage_of(verify)], json.loads(canonical_json(consumer_identity()))
     fresh: dict[str, float] = {}
-    for part_id in parts_of(verify).values():
+    for name, part_id in parts_of(verify).items():
         stored = store.read(part_id)
         identity = stored.manifest.identity
-        if identity.get(CONSUMER_FIELD, installed) == installed:
+        # By the names of the parts: one that does not say whose proof it is proves nothing.
+        is_proof = CONSUMER_FIELD in identity or name in CONSUMER_PARTS
+        if not is_proof or identity.get(CONSUMER_FIELD) == installed:
             continue
         kind = stage.part_kind(identity["function"])
         inputs = {label: store.read(object_id) for label, object_id in stored.manifest.inputs.items()}

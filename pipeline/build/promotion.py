@@ -5,19 +5,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from pipeline.build.consumer_proof import consumer_measures
+from pipeline.build.oracles.audited_snapshot import ComposedOf, misstated_fields
 from pipeline.build.replay import replay
 from pipeline.build.seen_red import GateSeenRed, seen_red
-from pipeline.build.stage_objects import chain, report_of, stage_of, stage_params
+from pipeline.build.stage_objects import PARAMS, chain, evidence_of, parts_of, report_of, stage_of, stage_params
 from pipeline.build.withdrawal import refuse_withdrawn
 from pipeline.contracts.gates import GateVerdict, judge, refuse_blocked
+from pipeline.core.digests import code_digest
 from pipeline.core.errors import DamagedError, MissingError, SnapshotError
-from pipeline.formats.snapshot_json import SNAPSHOT_KIND
-from pipeline.stages.stages import STAGES
+from pipeline.core.table_names import DOCUMENTS, FILES
+from pipeline.formats.snapshot_json import SNAPSHOT_FILE, SNAPSHOT_KIND
+from pipeline.stages.stages import AUDIT, STAGES, stage_with
 from pipeline.store.log import PROMOTIONS
 from pipeline.store.objects import StoredObject
 from pipeline.store.snapshot import resolve_snapshot
 from pipeline.store.store import Store
-from pipeline.store.verification import Verified, verify_objects
+from pipeline.store.verification import Verified, refuse_damaged_records, verify_objects
 
 _LIVE = "live"
 
@@ -33,6 +36,8 @@ class Promotion:
     seen_red: tuple[GateSeenRed, ...] = ()
     """How the build that made the snapshot saw each gate red. Nothing is sent again, and no time is too old."""
     verified: Verified = field(default=Verified(0, 0))
+    replayed_by: str | None = None
+    """Digest of the code with which another process than that of the build made its parts again, now or before."""
 
     @property
     def unchanged(self) -> bool:
@@ -44,9 +49,9 @@ def promote(
 ) -> Promotion:
     """Make a snapshot live. `to` is `candidate` or the id of any snapshot in the store: rolling back is the same move.
 
-    Every file of the snapshot, of the stages that made it and of their inputs is verified. Unless the history says that the same
-    snapshot was live by the same proof, its parts are made again and compared. The consumer that is installed must be the one that
-    proved it, or proves it now, also for what is live.
+    Every file of the snapshot, of the stages that made it and of their inputs is verified, and what the store records of them.
+    Unless the history says that a process made the parts of the same proof again, they are made again and compared. The consumer
+    that is installed must be the one that proved it, or proves it now, also for what is live.
 
     Raises DamagedError and MissingError for bytes that are not as written, BlockedError naming every gate that fails, SnapshotError
     for stored data that contradicts itself or holds withdrawn documents, RefMovedError if another promotion came first.
@@ -59,15 +64,18 @@ def promote(
         with _refusing_what_cannot_be_read(new):
             refuse_withdrawn(store, new)
             stages = evidence(store, new)
-            is_proved = _was_live(store, new, verify_id)
+            refuse_damaged_records(store, corpus, [new, *(stored.object_id for stored in stages)], moved=_LIVE)
+            _refuse_misstated(store, stages)
             measures = consumer_measures(store, stages[-1])
             verdicts = _judge(stages, measures)
             refuse_blocked(verdicts, f"promotion of snapshot {new[:12]} in corpus {corpus}")
-            if not is_proved:
-                replay(store, stages, num_workers)
+            replayed_by = _replayed_by(store, verify_id)
+            proof = {"proof": verify_id}
+            if replayed_by is None and replay(store, stages, num_workers):
+                replayed_by = proof["replayed_by"] = code_digest()
             seen = seen_red(store, verify_id)
-        store.move_ref(corpus, _LIVE, old, new, reason, proof=verify_id)
-    return Promotion(corpus, old, new, verdicts, seen, verified)
+        store.move_ref(corpus, _LIVE, old, new, reason, proof)
+    return Promotion(corpus, old, new, verdicts, seen, verified, replayed_by)
 
 
 def judge_again(store: Store, snapshot_id: str) -> tuple[GateVerdict, ...]:
@@ -101,6 +109,22 @@ def _refusing_what_cannot_be_read(snapshot_id: str) -> Iterator[None]:
         ) from error
 
 
+def _refuse_misstated(store: Store, stages: list[StoredObject]) -> None:
+    """Raise SnapshotError for a field of the snapshot that is not what the stored data gives, also if this process wrote it."""
+    by_name = {
+        stage_of(stage): {name: store.read(part_id) for name, part_id in parts_of(stage).items()} for stage in stages
+    }
+    last, rows = stages[-1], stages[-2]
+    snapshot = by_name[stage_of(last)]["snapshot"]
+    asked = store.read(evidence_of(last)[AUDIT]).manifest.identity
+    collected, rules = (by_name[stage_with(table).name] for table in (FILES, DOCUMENTS))
+    of = ComposedOf(collected, rules, by_name[stage_of(rows)], rows.json(PARAMS), asked)
+    for each in misstated_fields(snapshot, snapshot.manifest.inputs, of):
+        found = f"its {SNAPSHOT_FILE} has {each.found} as {each.place}"
+        expected = f"{each.expected}, as the stored data gives it"
+        raise SnapshotError(f"snapshot {snapshot.object_id[:12]}", found, expected, "Build again and promote that.")
+
+
 def _judge(stages: list[StoredObject], measures: Mapping[str, float]) -> tuple[GateVerdict, ...]:
     """Judge the gates of stored stages; `measures` replace those of the last, verify."""
     verdicts: list[GateVerdict] = []
@@ -110,10 +134,13 @@ def _judge(stages: list[StoredObject], measures: Mapping[str, float]) -> tuple[G
     return tuple(verdicts)
 
 
-def _was_live(store: Store, snapshot_id: str, verify_id: str) -> bool:
-    """Return whether a snapshot was live before by the same proof: its id is the hash of the bytes that were judged then."""
-    moves = [entry for entry in store.entries(PROMOTIONS) if entry["ref"] == _LIVE]
-    return any(entry["new"] == snapshot_id and entry.get("proof") == verify_id for entry in moves)
+def _replayed_by(store: Store, verify_id: str) -> str | None:
+    """Return the code by which the parts of a verify stage, and of those before, were made again; None if they never were.
+
+    Its id is the hash of all bytes that were compared then, so that it is no matter with which code, nor when.
+    """
+    moves = (entry for entry in store.entries(PROMOTIONS) if entry["ref"] == _LIVE and entry.get("proof") == verify_id)
+    return next((str(entry["replayed_by"]) for entry in moves if "replayed_by" in entry), None)
 
 
 def _verify_id(store: Store, snapshot_id: str) -> str:

@@ -18,6 +18,7 @@ from pipeline.build.engine import Engine, PartTask, measured
 from pipeline.build.given_items import with_kept_items
 from pipeline.build.recipes import CorpusParams
 from pipeline.build.run_stage import BuildContext, audited, stage_identity
+from pipeline.build.seen_red import CANARIES_PART
 from pipeline.build.stage_objects import (
     PARAMS,
     chain_params,
@@ -80,11 +81,12 @@ class StoredPin:
         return dict(self.fields)
 
 
-def replay(store: Store, stages: Sequence[StoredObject], num_workers: int = 1) -> None:
+def replay(store: Store, stages: Sequence[StoredObject], num_workers: int = 1) -> bool:
     """Make every part of a snapshot's stages again, but for what this process has just made, and compare.
 
-    `stages` are in order, verify last. Raises SnapshotError for the first part or stage that is not what its inputs give, also if
-    another version of a stage or library is installed than the one that made it: that one is named.
+    `stages` are in order, verify last. Returns whether every part was made again: a process does not judge what it made itself.
+    Raises SnapshotError for the first part or stage that is not what its inputs give, also if another version of a stage or library
+    is installed than the one that made it: that one is named.
     """
     snapshot = store.read(parts_of(stages[-1])["snapshot"])
     pins = _pins(store, stages, snapshot)
@@ -101,6 +103,15 @@ def replay(store: Store, stages: Sequence[StoredObject], num_workers: int = 1) -
             if stage_of(stored) == listing_stage().name:
                 refuse_contradictions(store, stored, {pin.name: pin.fields for pin in pins})
             _replay_stage(build, stored, stages[index - 1].object_id if index else None)
+    return not any(was_made_here(part_id) for stored in stages for part_id in _made_again(store, stored))
+
+
+def _made_again(store: Store, stage: StoredObject) -> Iterator[str]:
+    """Yield the ids of the parts of a stage that can be made again."""
+    for part_id in (parts_of(stage) | evidence_of(stage)).values():
+        identity = store.read(part_id).manifest.identity
+        if identity["name"] != CANARIES_PART and CONSUMER_FIELD not in identity:
+            yield part_id
 
 
 def _replay_stage(build: Build, stored: StoredObject, input_id: str | None) -> None:
@@ -175,7 +186,10 @@ def _named(names: Sequence[str], identity: Mapping[str, Any]) -> str:
 
 def _of_other_code(stored: StoredObject, found: str, expected: str) -> SnapshotError:
     """Return the error of what cannot be made again, because something else is installed than what made it."""
-    remedy = "It was never live, so that it must be proved. Build again and promote that, or promote with what made it."
+    remedy = (
+        "No other process than its build's has made it again, so that it must be proved. Build again and promote that, or promote "
+        "with what made it."
+    )
     subject = f"{stored.manifest.kind} {stored.object_id[:12]}"
     return SnapshotError(subject, found, f"{expected}, which is installed here", remedy)
 
@@ -227,6 +241,10 @@ class _ReplayContext(BuildContext):
         if not _cannot_be_made_again(part) and stored.manifest.key != self.key_of_part(part):
             expected = f"the part {part.name} of {self.stage.name} that its inputs give with the code"
             raise _of_other_code(stored, "other work made it", expected)
+        if (CONSUMER_FIELD in stored.manifest.identity) != (CONSUMER_FIELD in part.identity):
+            raise contradiction(
+                stored, f"part {part.name} does not say which consumer it ran", "the consumer's identity"
+            )
         if stored.manifest.kind != self.kind_of(part).kind or dict(stored.manifest.inputs) != dict(part.inputs):
             raise contradiction(stored, f"part {part.name} has other inputs", "those of its stage")
         return stored

@@ -135,4 +135,10 @@ def _promote(options: argparse.Namespace, store: Store, person: Console) -> Answ
     if done.old is not None and not is_id(done.old):
         person.print(f"ref {done.corpus}/live was {done.old}, not where the history says: it is mended by this move")
     person.print(f"corpus {done.corpus}: live {'stays' if done.unchanged else 'is now'} {done.new}")
+    by = (
+        f"by code {done.replayed_by[:12]}"
+        if done.replayed_by
+        else "by its own build alone: the next promotion makes them again"
+    )
+    person.print(f"its parts were made {'again ' if done.replayed_by else ''}{by}")
     return 0, asdict(done) | {"unchanged": done.unchanged}

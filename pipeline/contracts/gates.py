@@ -174,6 +174,11 @@ GATES = Registry(
         ),
         ("no_evaluation_item_is_left", "num_contaminated_left", "A benchmark that was trained on measures memory."),
         ("no_exact_duplicate_is_left", "num_exact_duplicates_left", "Copies are memorized and inflate every count."),
+        (
+            "no_text_inside_another_is_left",
+            "num_texts_inside_others",
+            "Windows of characters, searched without the rule that compares tokens, stand in no two documents again and again.",
+        ),
         ("drops_are_in_their_bands", "num_drop_reasons_outside_band", "A share that jumps shows a rule gone wrong."),
         (
             "languages_are_in_their_bands",

@@ -7,7 +7,7 @@ from pipeline.core.digests import file_sha256
 from pipeline.core.errors import StoreError
 from pipeline.core.params import digest, parse_json
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
-from pipeline.store.log import LOGS, PROMOTIONS
+from pipeline.store.log import LOGS, PROMOTIONS, missing_verdicts
 from pipeline.store.objects import Manifest, StoredObject, read_manifest
 from pipeline.store.store import Store
 from pipeline.store.store_layout import refuse_other_format, visible
@@ -145,6 +145,6 @@ def _missing_records(store: Store, manifests: dict[str, Manifest]) -> Iterator[s
     for name in sorted(moved & manifests.keys()):
         kind, _, last = manifests[name].kind.partition("/")
         if last == "stage" and not (store.root / "verdicts" / f"{name}.json").exists():
-            yield f"verdicts of object {name[:12]}: they are missing. Build {kind} again to judge it."
+            yield str(missing_verdicts(name, kind))
         if manifests[name].kind == SNAPSHOT_KIND and not (store.root / "verified" / name).exists():
             yield f"proof of snapshot {name[:12]}: it is missing. Build it again."

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from pipeline.core.durable import cut_torn_line, make_folder, replace, sync
-from pipeline.core.errors import DamagedError
+from pipeline.core.errors import DamagedError, MissingError
 from pipeline.core.params import canonical_json, digest, parse_json
 from pipeline.store.checked_text import read_value, text_of, write_value
 from pipeline.store.locks import REFS_LOCK, Locks
@@ -272,6 +272,12 @@ def _refuse_older_head(log: Path, number: int, seen: Mapping[str, End]) -> None:
     for head, (named, _) in seen.items():
         if named > number:
             raise _damaged(f"{log}", f"its head names {number} lines", f"{named}, as {head} says")
+
+
+def missing_verdicts(object_id: str, stage: str) -> MissingError:
+    """Return the error of verdicts that are not there, though a ref was moved to the output of a stage that was judged."""
+    subject, remedy = f"verdicts of object {object_id[:12]}", f"Build {stage} again to judge it."
+    return MissingError(subject, "they are missing", "", remedy)
 
 
 def _first(log: Path) -> str:

@@ -1,6 +1,6 @@
 """Refs of a store: names of ids, moved by compare-and-swap, each move in the history."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from pipeline.core.errors import DamagedError, MissingError, ParamsError, RefMovedError
@@ -67,12 +67,23 @@ class Refs(Objects):
                 except DamagedError as error:
                     yield error
 
+    def refuse_bad_refs(self, corpus: str, object_ids: Collection[str], but: str) -> None:
+        """Raise DamagedError for the first ref of a corpus, other than `but`, that should be at one of these objects and is not."""
+
+        def judge() -> None:
+            moves = self._moves()
+            for place in sorted(place for place, ids in moves.items() if not set(object_ids).isdisjoint(ids)):
+                if place[0] == corpus and place[1] != but:
+                    self._judged(*place, moves)
+
+        self.undisturbed(judge)
+
     def move_ref(
-        self, corpus: str, name: str, old: str | None, new: str, reason: str, proof: str | None = None
+        self, corpus: str, name: str, old: str | None, new: str, reason: str, proof: Mapping[str, str] | None = None
     ) -> None:
         """Compare-and-swap a ref. Raises RefMovedError if it no longer holds `old`.
 
-        `proof`, the id of what proved `new`, enters the history, also if only the proof is another than that of the last move.
+        `proof`, what is known of the proof of `new`, enters the history, also if only that is not there yet.
 
         The line of the history is written first, then the ref, then the heads of the logs: what a kill leaves half made is finished
         or undone by the next move, and a ref that is older than a line that a head names was put back by somebody.
@@ -95,9 +106,8 @@ class Refs(Objects):
                     f"{_short(old)}, where this writer last saw it",
                     "Another writer moved it. Look at what it names now, then run again.",
                 )
-            proved = {} if proof is None else {"proof": proof}
-            entry = {"corpus": corpus, "ref": name, "old": old, "new": new, "reason": reason} | proved
-            if found != new or not self._has_line(entry, proof):
+            entry = {"corpus": corpus, "ref": name, "old": old, "new": new, "reason": reason} | dict(proof or {})
+            if found != new or (proof and not self._has_line(entry, ("ref", "new", *proof))):
                 self.append(PROMOTIONS, entry, lambda: write_value(self.root, _place(corpus, name), new))
 
     def remove_ref(self, corpus: str, name: str, reason: str) -> None:
@@ -149,12 +159,10 @@ class Refs(Objects):
     def _damaged_text(self, corpus: str, name: str) -> str:
         return f"damaged: {text_of(self.root / _place(corpus, name))!r:.200}"
 
-    def _has_line(self, entry: dict[str, Any], proof: str | None) -> bool:
-        """Return whether the history has a move of the same ref to the same id by the same proof."""
-        if proof is None:
-            return True
-        names = ("ref", "new", "proof")
-        return any(all(each.get(name) == entry[name] for name in names) for each in self.history(entry["corpus"]))
+    def _has_line(self, entry: dict[str, Any], names: Collection[str]) -> bool:
+        """Return whether the history of a corpus has a line with the same fields of these names."""
+        history = self.history(entry["corpus"])
+        return any(all(each.get(name) == entry[name] for name in names) for each in history)
 
     def _places(self) -> Iterator[tuple[str, str]]:
         """Iterate over the corpus and the name of every file of a ref, sorted."""

@@ -1,11 +1,15 @@
-"""Verification of objects and of all that they were made from, at the speed of the disk: files are read by several threads."""
+"""Verification of objects, of all that they were made from, and of what the store records of them.
+
+Files are read by several threads, at the speed of the disk.
+"""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from pipeline.core.errors import MissingError
+from pipeline.store.log import LOGS, missing_verdicts
 from pipeline.store.objects import MANIFEST, StoredObject, read_manifest
 from pipeline.store.store import Store
 
@@ -30,6 +34,20 @@ def verify_objects(store: Store, object_ids: Iterable[str], num_threads: int | N
     with ThreadPoolExecutor(num_threads or os.cpu_count()) as pool:
         list(pool.map(lambda file: file[1].file(file[2]), files))  # raises the first error
     return Verified(len(found), sum(num_bytes for num_bytes, _, _ in files))
+
+
+def refuse_damaged_records(store: Store, corpus: str, object_ids: Collection[str], moved: str) -> None:
+    """Raise the error that `fsck` reports for what the store records of objects: the logs, their refs in a corpus, their verdicts.
+
+    `moved` is the ref that is about to be written anew, whatever it holds.
+    """
+    for log in LOGS:
+        list(store.entries(log))
+    store.refuse_bad_refs(corpus, object_ids, but=moved)
+    for object_id in object_ids:
+        stage, _, last = store.read(object_id).manifest.kind.partition("/")
+        if last == "stage" and store.verdicts(object_id) is None:
+            raise missing_verdicts(object_id, stage)
 
 
 def _reachable(store: Store, object_ids: Iterable[str]) -> list[StoredObject]:

@@ -19,6 +19,8 @@ from pipeline.core.params import digest
 CONSUMER = "trainer"
 CONSUMER_FIELD = "consumer"
 """Field of the identity of a part that the consumer proves."""
+CONSUMER_PARTS = ("smoke", "loader")
+"""Part functions that run the trainer on the candidate, each in processes of its own. Their parts have their names."""
 _DISTRIBUTIONS = {"re2": "google-re2"}
 """Distributions of another name than their module. A test compares them with what is installed."""
 _IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b|import[ \t]+([\w., \t]+))", re.MULTILINE)

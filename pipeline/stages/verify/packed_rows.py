@@ -24,8 +24,9 @@ def count_boundary_mismatches(packed: pa.Table, row_length: int, specials: Mappi
     if not packed.num_rows:
         return 0
     columns = [packed[name] for name in ("input_ids", "doc_ids", "loss_mask", "target_ids")]
-    if any((lengths(column) != row_length).any() for column in columns):
-        return int(packed.num_rows)
+    has_other_length_N = np.any([lengths(column) != row_length for column in columns], axis=0)
+    if has_other_length_N.any():
+        return int(has_other_length_N.sum())
     ids_NT, doc_ids_NT, loss_mask_NT, target_ids_NT = (
         flat_values(column).reshape(-1, row_length) for column in columns
     )

@@ -33,7 +33,7 @@ from pipeline.core.table_names import ENRICHED, PACKED, TOKENS, TRAINING_ROWS
 from pipeline.formats.megatron import count_documents_that_differ, write_megatron
 from pipeline.stages.tokenize.vocabulary import Vocabulary, load_vocabulary
 from pipeline.stages.verify.columns import PROVED_FROM, count_documents_with_other_columns
-from pipeline.stages.verify.consumer import CONSUMER_FIELD
+from pipeline.stages.verify.consumer import CONSUMER_FIELD, CONSUMER_PARTS
 from pipeline.stages.verify.list_values import flat_values, lists
 from pipeline.stages.verify.packed_rows import (
     count_boundary_mismatches,
@@ -75,7 +75,7 @@ def run(context: Context) -> StageOutput:
     proofs = {name: part for name, part in made.items() if name in _rows(context)}
     counts = total(part.report for part in proofs.values())
     measures = {**counts.measures, **_measures_of_all(context, proofs, vocabulary)}
-    for name in ("canaries", *_CONSUMERS):
+    for name in ("canaries", *CONSUMER_PARTS):
         measures |= made[name].report.measures
     ids = {name: part.object_id for name, part in made.items()}
     canaries = context.read(ids["canaries"])
@@ -136,10 +136,6 @@ def _snapshot_part(context: Context, rows_format: Mapping[str, Any]) -> Part:
     )
 
 
-_CONSUMERS = ("smoke", "loader")
-"""Part functions that run the trainer on the candidate, each in processes of its own."""
-
-
 def _parts(context: Context, snapshot_id: str, rows_format: Mapping[str, Any]) -> list[Part]:
     """List the parts, the longest first: the trainer's process loads torch while another worker proves the rows."""
     # The trainer that runs on the candidate decides its proof, not the snapshot.
@@ -153,7 +149,7 @@ def _parts(context: Context, snapshot_id: str, rows_format: Mapping[str, Any]) -
             identity=identity,
             places={"store": context.store_root},
         )
-        for name in _CONSUMERS
+        for name in CONSUMER_PARTS
     ]
     canaries = Part("canaries", "canaries", context.corpus_params, always=True)
     texts, vocabulary = context.upstream("enrich"), context.inputs[VOCABULARY_PART]

@@ -75,6 +75,6 @@ def _decoded(tokens: pa.Table, tokenizer: Tokenizer) -> Iterator[str]:
 def _count_bad_chunk_starts(column: pa.ChunkedArray, lengths_N: IntArray) -> int:
     """Count documents with a chunk start outside of their tokens or not after the one before."""
     starts_S, document_S = flat_values(column), np.repeat(np.arange(len(lengths_N)), lengths(column))
-    is_bad_S = (starts_S < 0) | (starts_S >= lengths_N[document_S])
+    is_bad_S = starts_S >= lengths_N[document_S]
     is_bad_S[1:] |= (np.diff(starts_S) <= 0) & (np.diff(document_S) == 0)
     return len(np.unique(document_S[is_bad_S]))

@@ -31,10 +31,11 @@ def count_structures_that_differ(
 ) -> int:
     """Count training rows whose structure is not that of their documents' tokens, or not 0 where a slot has no text.
 
-    `tokens` has the documents of the rows' split, `no_text` the ids of slots without text. 0 for rows without structure.
+    `tokens` has the documents of the rows' split, `no_text` the ids of slots without text. 0 for rows without structure,
+    and where there are more or fewer than packed rows, which `count_training_rows_that_differ` counts.
     """
     present = [name for name in STRUCTURE if training.num_rows and training[name].null_count < training.num_rows]
-    if not present:
+    if not present or packed.num_rows != training.num_rows:
         return 0
     lengths_N = lengths(training["input_ids"])
     if any(training[name].null_count or (lengths(training[name]) != lengths_N).any() for name in STRUCTURE):
@@ -59,7 +60,7 @@ def count_chunk_starts_that_differ(
 
     Arguments as in `count_structures_that_differ`.
     """
-    if not training.num_rows:
+    if not training.num_rows or packed.num_rows != training.num_rows:
         return 0
     lengths_N, ids = lengths(training["input_ids"]), flat_values(training["input_ids"])
     is_text = ~np.isin(ids, no_text)

@@ -11,6 +11,7 @@ import pytest
 
 from pipeline.build.audit import audit
 from pipeline.build.build import BuildRequest, open_build
+from pipeline.build.oracles.drop_rules import DROP_RULES
 from pipeline.build.recipes import TINY, pins_of
 from pipeline.build.run_stage import BuildContext, StageResult, run_stage, run_stages
 from pipeline.contracts.part import PartJob, PartOutput
@@ -221,14 +222,7 @@ def moved_to_drops(documents: str, reason: str) -> Callable[[PartFunction], Part
         ("normalize", clean_source, "clean_source", lambda made: edited(made, "documents.parquet", swapped("path"))),
         *(
             ("normalize", clean_source, "clean_source", moved_to_drops("documents.parquet", reason))
-            for reason in (
-                "too_small",
-                "too_large",
-                "long_line",
-                "long_mean_line",
-                "few_alphanumerics",
-                "repeated_lines",
-            )
+            for reason in DROP_RULES
         ),
         (
             "normalize",

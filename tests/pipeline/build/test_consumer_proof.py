@@ -1,15 +1,18 @@
 """A snapshot is promoted only if the trainer that is installed runs on it, by the proof of the build or by one made now."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pipeline.build import consumer_proof
 from pipeline.build.promotion import promote
 from pipeline.build.run_stage import StageResult
+from pipeline.contracts.part import PartJob
 from pipeline.core.errors import BlockedError, StageError
-from pipeline.stages.verify import consumer, smoke
+from pipeline.stages.verify import consumer, smoke, stage
 from pipeline.store.store import Store
 from tests.conftest import build_tiny
 
@@ -50,6 +53,26 @@ def test_a_trainer_that_raises_is_never_passed(
     with pytest.raises(StageError, match=r"consumer (smoke|verify-loader) run"):
         promote(copied, "tiny")  # also of what is live, which stays live
     assert copied.ref("tiny", "live") == snapshot_id
+
+
+def test_a_proof_that_names_no_trainer_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(tmp_path / "store")
+    with monkeypatch.context() as forged:
+        parts = stage._parts
+        anonymous = lambda part: replace(part, identity={}) if part.name in consumer.CONSUMER_PARTS else part  # noqa: E731
+        forged.setattr(stage, "_parts", lambda *given: [anonymous(part) for part in parts(*given)])
+        forged.setattr(smoke, "_run_trainer", _answered)
+        snapshot_id = build_tiny(store.root)[-1].snapshot_id or ""
+    install(monkeypatch, tmp_path / "other", BROKEN)
+
+    with pytest.raises(StageError, match=r"consumer (smoke|verify-loader) run"):
+        promote(store, "another", snapshot_id)
+    assert store.ref("another", "live") is None
+
+
+def _answered(job: PartJob, command: object, key: str, *given: object) -> dict[str, Any]:
+    entries = [1.0] if key == "losses" else [{"num_differing": 0}]
+    return {"snapshot_id": job.inputs["snapshot"].object_id, key: entries}
 
 
 def test_a_trainer_that_loses_its_losses_is_blocked_by_its_gate(

@@ -1,6 +1,7 @@
 """`live` moves on evidence alone, and only to a snapshot."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from pipeline.build.run_stage import StageResult
 from pipeline.build.stage_objects import parts_of
 from pipeline.cli.main import main
 from pipeline.core.digests import file_sha256
-from pipeline.core.errors import DamagedError, LockedError, MissingError, SnapshotError
+from pipeline.core.errors import DamagedError, LockedError, MissingError, SnapshotError, StoreError
+from pipeline.stages.stages import STAGES
 from pipeline.store import objects
 from pipeline.store.fsck import fsck
 from pipeline.store.garbage import reclaim
@@ -154,3 +156,46 @@ def test_nothing_is_collected_while_a_promotion_proves(built: Store, monkeypatch
 
     monkeypatch.setattr("pipeline.build.promotion.refuse_withdrawn", collect)
     assert promote(built, "tiny").unchanged
+
+
+def stage_ids(results: list[StageResult]) -> dict[str, str]:
+    return {result.stage: result.object_id for result in results}
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("damage", [flip, Path.unlink], ids=["flipped", "removed"])
+@pytest.mark.parametrize(
+    "record",
+    [
+        *(f"verdicts/{stage}.json" for stage in STAGES.names),
+        *(f"refs/tiny/{name}" for name in (*STAGES.names, "candidate")),
+        *(f"log/{name}.head" for name in ("promotions", "withdrawals", "blobs")),
+    ],
+)
+def test_a_damaged_record_of_what_is_live_is_refused_in_the_words_of_fsck(
+    built: Store, tiny_results: list[StageResult], record: str, damage: Callable[[Path], None]
+) -> None:
+    folder, _, name = record.partition("/")
+    stage = name.removesuffix(".json")
+    name = f"{stage_ids(tiny_results)[stage]}.json" if folder == "verdicts" else name
+    damage(built.root / folder / name)
+
+    problems = fsck(built)
+    with pytest.raises(StoreError) as refused:
+        promote(built, "tiny", snapshot_of(tiny_results))
+    assert str(refused.value) in problems
+
+
+def test_damaged_records_of_what_is_not_promoted_do_not_stop_a_rollback(
+    built: Store, tiny_results: list[StageResult]
+) -> None:
+    first = tiny_results[0]
+    built.move_ref("tiny", "collect", first.object_id, min(first.parts.values()), "a later build")
+    flip(built.root / "refs" / "tiny" / "collect")
+
+    assert promote(built, "tiny", snapshot_of(tiny_results)).unchanged

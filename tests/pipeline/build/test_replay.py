@@ -13,6 +13,7 @@ from pipeline.build.promotion import promote
 from pipeline.build.recipes import TINY, pins_of
 from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.build.stage_objects import parts_of
+from pipeline.core.digests import code_digest
 from pipeline.core.errors import ParamsError, SluiceError, SnapshotError
 from pipeline.stages.stages import STAGES
 from pipeline.store.fsck import fsck
@@ -25,6 +26,15 @@ from tests.support.made.made_to_fit import Edit, edit_json, fit, set_value, with
 def copied(tiny_store: Store, tmp_path: Path) -> Store:
     shutil.copytree(tiny_store.root, tmp_path / "store")
     return Store(tmp_path / "store")
+
+
+@pytest.fixture
+def another_process(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """This process promotes what another one built. The ids of the parts that it makes again are listed."""
+    made: list[str] = []
+    for module in ("replay", "collected"):
+        monkeypatch.setattr(f"pipeline.build.{module}.was_made_here", lambda object_id: made.append(object_id))
+    return made
 
 
 def object_of(stage: StoredObject, part: str) -> str:
@@ -141,12 +151,8 @@ def test_data_that_is_stored_again_unchanged_is_promoted(copied: Store, tiny_res
 
 
 def test_every_part_is_made_again_and_the_snapshot_is_promoted(
-    copied: Store, tiny_results: list[StageResult], monkeypatch: pytest.MonkeyPatch
+    copied: Store, tiny_results: list[StageResult], another_process: list[str]
 ) -> None:
-    made: list[str] = []
-    for module in ("replay", "collected"):
-        monkeypatch.setattr(f"pipeline.build.{module}.was_made_here", lambda object_id: made.append(object_id))
-    never_live(copied)
     for ref in copied.refs("tiny"):
         copied.remove_ref("tiny", ref, "a test")
 
@@ -154,7 +160,7 @@ def test_every_part_is_made_again_and_the_snapshot_is_promoted(
     stages = [copied.read(result.object_id).manifest.inputs for result in tiny_results]
     parts = {part for inputs in stages for label, part in inputs.items() if label != "previous"}
     not_made = {tiny_results[-1].parts[name] for name in ("canaries", "smoke", "loader")}
-    assert set(made) == parts - not_made
+    assert set(another_process) == parts - not_made
 
 
 def test_a_snapshot_whose_pins_have_what_the_store_does_not_hold_is_promoted(
@@ -171,27 +177,65 @@ def test_a_snapshot_whose_pins_have_what_the_store_does_not_hold_is_promoted(
     assert promote(store, "mine").new == results[-1].snapshot_id
 
 
+def test_what_its_own_build_promoted_is_made_again_once_by_the_next_process(
+    copied: Store, another_process: list[str]
+) -> None:
+    assert [entry for entry in copied.history("tiny") if "replayed_by" in entry] == []
+
+    assert promote(copied, "tiny").replayed_by == code_digest()
+    assert another_process
+    lines = copied.history("tiny")
+    assert lines[-1]["replayed_by"] == code_digest()
+
+    another_process.clear()
+    assert promote(copied, "tiny").replayed_by == code_digest()
+    assert another_process == []
+    assert copied.history("tiny") == lines
+
+
+def test_a_build_that_promotes_what_it_made_itself_records_no_replay(copied: Store) -> None:
+    assert promote(copied, "tiny").replayed_by is None
+
+
+def test_what_a_forging_process_promoted_is_refused_by_the_next_one(
+    copied: Store, tiny_results: list[StageResult], another_process: list[str]
+) -> None:
+    normalize = copied.read(tiny_results[1].object_id)
+    forged = fit(copied, "tiny", {object_of(normalize, "quarry"): {DOCUMENTS: set_value("license_detail", other)}})
+    proof = {"proof": copied.verified_by(forged) or ""}
+    copied.move_ref("tiny", "live", tiny_results[-1].snapshot_id, forged, "build --promote", proof)
+
+    with pytest.raises(SnapshotError, match="made again, it has other documents"):
+        promote(copied, "tiny")
+
+
 @pytest.mark.parametrize("stage", [STAGES.names[0], STAGES.names[-1]])
-def test_what_was_never_live_and_other_code_made_is_refused_with_both_versions_and_a_rollback_is_not(
-    copied: Store, tiny_results: list[StageResult], stage: str, monkeypatch: pytest.MonkeyPatch
+def test_what_was_never_made_again_and_other_code_made_is_refused_with_both_versions_and_a_rollback_is_not(
+    copied: Store,
+    tiny_results: list[StageResult],
+    stage: str,
+    another_process: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     snapshot_id, version = tiny_results[-1].snapshot_id or "", STAGES[stage].version
-    monkeypatch.setitem(STAGES._entries, stage, replace(STAGES[stage], version=version + 1))
-    copied.remove_ref("tiny", "live", "a test")
-
-    assert promote(copied, "tiny", snapshot_id).old is None
-    copied.remove_ref("tiny", "live", "a test")
-    never_live(copied)
-    with pytest.raises(SnapshotError) as refused:
-        promote(copied, "tiny", snapshot_id)
+    with monkeypatch.context() as here:
+        here.setitem(STAGES._entries, stage, replace(STAGES[stage], version=version + 1))
+        with pytest.raises(SnapshotError) as refused:
+            promote(copied, "tiny", snapshot_id)
     assert f"it was made with version {version}; expected version {version + 1}, which is installed here" in str(
         refused.value
     )
     assert "Build again and promote that, or promote with what made it" in str(refused.value)
 
+    replayed_by = promote(copied, "tiny", snapshot_id).replayed_by
+    copied.remove_ref("tiny", "live", "a test")
+    monkeypatch.setitem(STAGES._entries, stage, replace(STAGES[stage], version=version + 1))
+    monkeypatch.setattr("pipeline.build.promotion.code_digest", lambda: "f" * 64)
+    done = promote(copied, "tiny", snapshot_id)
+    assert (done.old, done.replayed_by) == (None, replayed_by)
+
 
 def test_a_part_that_other_code_made_is_named(copied: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    never_live(copied)
     monkeypatch.setattr("pipeline.build.audit.AUDIT_VERSION", 99)
 
     with pytest.raises(
@@ -201,17 +245,7 @@ def test_a_part_that_other_code_made_is_named(copied: Store, monkeypatch: pytest
 
 
 def test_a_function_of_a_stage_that_is_not_there_is_named(copied: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    never_live(copied)
     monkeypatch.setitem(STAGES._entries, "enrich", replace(STAGES["enrich"], run="pipeline.nowhere:run"))
 
     with pytest.raises(ParamsError, match=r"stage enrich: its run 'pipeline\.nowhere:run' cannot be imported"):
         promote(copied, "tiny")
-
-
-def never_live(store: Store) -> None:
-    """Remove `live`, and every move of it from the history."""
-    store.remove_ref("tiny", "live", "a test")
-    path = store.root / "log" / "promotions.jsonl"
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join(line for line in lines if b'"ref":"live"' not in line))
-    store.accept_logs()

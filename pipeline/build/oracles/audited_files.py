@@ -5,9 +5,10 @@ They share no code with the stages. Reasons that would need the rule itself are 
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from pipeline.build.oracles.drop_rules import DROP_RULES, OF_COMMENTS
 from pipeline.contracts.part import Tables
 from pipeline.core.table_names import FILES
 
@@ -64,11 +65,11 @@ def misjudged_drops(
     dropped = list(dropped)
     # A copy has a keeper, and stands in the table that names it.
     yield from ((row["source"], row["path"]) for row in dropped if row["reason"] in COPIES)
-    reasons = {row["path"]: (row["source"], row["reason"]) for row in dropped if row["reason"] in _RULES}
+    reasons = {row["path"]: (row["source"], row["reason"]) for row in dropped if row["reason"] in DROP_RULES}
     table = files.table(FILES, ["path", "content"]) if reasons else None
     for path, content in [] if table is None else zip(table["path"], table["content"], strict=True):
         source, reason = reasons.get(path.as_py(), ("", ""))
-        if reason and not _of_text(reason, content.as_py(), asked["limits"]):
+        if reason and not _of_text(reason, path.as_py(), content.as_py(), asked):
             yield source, path.as_py()
 
 
@@ -125,43 +126,15 @@ def _of_source(row: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
     return row["reason"] in IRREGULAR or pin.get("kind") not in asked["listed"]
 
 
-def _of_text(reason: str, content: bytes, limits: Mapping[str, Any]) -> bool:
-    """Return whether a filter of sizes or lines may have dropped a file. A text that is not ASCII is judged by its size alone."""
-    if content.isascii():
-        return _RULES[reason](content.replace(b"\r\n", b"\n").replace(b"\r", b"\n"), limits)
-    return reason != "too_small" or len(content) < _MAX_UNITS * limits["min_num_bytes"]
+def _of_text(reason: str, path: str, content: bytes, asked: Mapping[str, Any]) -> bool:
+    """Return whether a rule about texts may have dropped a file. A text that is not ASCII is judged by its size alone."""
+    limits = asked["limits"]
+    if not content.isascii():
+        return reason != "too_small" or len(content) < _MAX_UNITS * limits["min_num_bytes"]
+    if reason in OF_COMMENTS and not is_code(path, asked["commented_like_c"]):
+        return True
+    return DROP_RULES[reason](content.replace(b"\r\n", b"\n").replace(b"\r", b"\n"), path, limits)
 
 
-def _lines(text: bytes) -> list[bytes]:
-    """Return the lines of a text; what follows the last line end is one, unless that is nothing."""
-    lines = text.split(b"\n")
-    return lines if len(lines) == 1 or lines[-1] else lines[:-1]
-
-
-def _repeats(text: bytes, limits: Mapping[str, Any]) -> bool:
-    lines = [line for line in map(bytes.strip, text.split(b"\n")) if len(line) > 2]
-    return bool(lines) and bool(round(len(set(lines)) / len(lines), 6) < limits["min_unique_line_fraction"])
-
-
-def _has_few_letters(text: bytes, limits: Mapping[str, Any]) -> bool:
-    share = sum(character.isalnum() for character in text.decode("ascii")) / max(1, len(text))
-    return bool(round(share, 6) < limits["min_alphanumeric_fraction"])
-
-
-def _has_long_mean(text: bytes, limits: Mapping[str, Any]) -> bool:
-    lines = _lines(text)
-    return bool(round(sum(map(len, lines)) / len(lines), 6) > limits["max_mean_line"])
-
-
-_RULES: Mapping[str, Callable[[bytes, Mapping[str, Any]], bool]] = {
-    "too_small": lambda text, limits: len(text) < limits["min_num_bytes"],
-    "too_large": lambda text, limits: len(text) > limits["max_num_bytes"],
-    "long_line": lambda text, limits: max(map(len, _lines(text))) > limits["max_longest_line"],
-    "long_mean_line": _has_long_mean,
-    "few_alphanumerics": _has_few_letters,
-    "repeated_lines": _repeats,
-}
-"""The filters of sizes and lines, by the reason of their drops: whether an ASCII text with unified line ends breaks the limit."""
-
-JUDGED_REASONS = frozenset({*_RULES, *IRREGULAR, "other_language", "too_large", "excluded", "withdrawn"})
+JUDGED_REASONS = frozenset({*DROP_RULES, *IRREGULAR, "other_language", "too_large", "excluded", "withdrawn"})
 """The reasons of drops that are judged again."""

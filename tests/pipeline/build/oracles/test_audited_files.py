@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline.build.audited_files import (
+from pipeline.build.oracles.audited_files import (
     is_code,
     miscalled_drops,
     misjudged_copies,
@@ -18,12 +18,13 @@ from pipeline.build.audited_files import (
 )
 from pipeline.core.digests import document_id
 from pipeline.core.languages import is_source, source_suffixes
-from pipeline.stages.normalize.filters import first_broken, score
+from pipeline.stages.normalize.filters.filters import first_broken, score
 from pipeline.stages.normalize.params import FilterParams
 
 LIMITS = {"max_file_bytes": 100, **FilterParams().model_dump(mode="json")}
 ASKED: dict[str, Any] = {
     "suffixes": [".c", ".C", ".h"],
+    "commented_like_c": [".c", ".h"],
     "limits": LIMITS,
     "withdrawn": ["other/a.c"],
     "listed": ["archive", "jsonl"],
@@ -213,3 +214,45 @@ def test_a_file_is_too_large_by_the_size_that_the_source_lists() -> None:
     sizes = {("one", "a.c"): 100, ("one", "b.c"): 101}
 
     assert list(mismeasured_drops(rows, sizes, 100)) == [("one", "a.c")]
+
+
+def _is_accepted(reason: str, path: str = "a.c", content: bytes | None = None, **asked: Any) -> bool:
+    """Return whether a drop of the source `one` is taken for sound."""
+    row = {"source": "one", "path": path, "reason": reason, "num_bytes": 1}
+    files = None if content is None else Files({path: content})
+    return list(misjudged_drops([row], files, {**ASKED, **asked})) == []
+
+
+def test_each_of_several_causes_of_a_drop_suffices() -> None:
+    pins = {"one": {"kind": "archive", "include": [], "exclude": ["src/**"]}}
+
+    assert _is_accepted("excluded", pins=pins)
+    assert _is_accepted("withdrawn", withdrawn=[f"sha256:{'0' * 64}"])
+    assert not _is_accepted("withdrawn", withdrawn=["other/a.c"])
+
+
+def test_what_is_not_ascii_is_judged_by_its_size_alone() -> None:
+    few, many = "é".encode(), "é".encode() * 1_000
+
+    assert _is_accepted("long_line", content=few)
+    assert _is_accepted("too_small", content=few)
+    assert not _is_accepted("too_small", content=many)
+
+
+def test_comments_are_judged_in_languages_that_mark_them_like_c_alone() -> None:
+    assert _is_accepted("mostly_comments", content=b"int a;\n" * 20, commented_like_c=[".h"])
+    assert not _is_accepted("mostly_comments", content=b"int a;\n" * 20)
+
+
+def test_a_suffix_counts_as_written_too() -> None:
+    assert is_code("a.C", [".C"])
+    assert not is_code("a.c", [".C"])
+
+
+def test_only_drops_as_too_large_are_compared_with_listed_sizes() -> None:
+    sizes = {("one", "a.c"): 5, ("one", "b.c"): 5}
+    rows = [
+        {"source": "one", "path": path, "reason": reason} for path, reason in (("a.c", "link"), ("b.c", "too_large"))
+    ]
+
+    assert list(mismeasured_drops(rows, sizes, 100)) == [("one", "b.c")]

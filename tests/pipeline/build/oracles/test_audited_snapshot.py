@@ -1,0 +1,123 @@
+"""Each field of snapshot.json is computed again at a promotion, also by the process that wrote it."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.build.promotion import promote
+from pipeline.build.run_stage import StageResult
+from pipeline.core.errors import SnapshotError
+from pipeline.core.params import canonical_json
+from pipeline.formats.snapshot_json import SNAPSHOT_FILE
+from pipeline.store.fsck import fsck
+from pipeline.store.objects import REPORT, StoredObject
+from pipeline.store.store import Store
+from tests.support.made.made_to_fit import edit_json, fit
+
+Place = tuple[str | int, ...]
+MADE_AT = 3
+"""Index of the source with several licenses."""
+ALIKE = ("sources", "specials", "licenses", "pins")
+"""Fields with entries of one form: the last of each is altered."""
+
+
+def leaves(value: Any, place: Place = ()) -> Iterator[Place]:
+    """The places of all values of snapshot.json that are no lists and no tables, and of one of those that are alike."""
+    if isinstance(value, dict | list) and value:
+        inner = list(value.items() if isinstance(value, dict) else enumerate(value))
+        for name, each in inner[-1:] if place and place[-1] in ALIKE else inner:
+            yield from leaves(each, (*place, name))
+    else:
+        yield place
+
+
+def changed(value: Any, place: Place) -> Any:
+    """A copy of a value with another leaf at a place."""
+    if not place:
+        return (
+            value + 7 if type(value) in (int, float) else {str: f"{value}x", bool: not value, list: ["x"]}[type(value)]
+        )
+    inner = changed(value[place[0]], place[1:])
+    if isinstance(value, dict):
+        return {**value, place[0]: inner}
+    return [*value[: place[0]], inner, *value[place[0] + 1 :]]
+
+
+@pytest.fixture
+def copied(tiny_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """A store that the promoting process has made all of: nothing is made again."""
+    shutil.copytree(tiny_store.root, tmp_path / "store")
+    for module in ("replay", "collected"):
+        monkeypatch.setattr(f"pipeline.build.{module}.was_made_here", lambda object_id: True)
+    return Store(tmp_path / "store")
+
+
+def snapshot_of(store: Store) -> StoredObject:
+    return store.read(store.ref("tiny", "candidate") or "")
+
+
+def refused(store: Store, file: str, change: Callable[[Any], Any]) -> str:
+    """The sentence by which a promotion refuses a snapshot with another file, though every digest fits."""
+    before = store.ref("tiny", "live")
+    forged = fit(store, "tiny", {snapshot_of(store).object_id: {file: edit_json(change)}})
+    assert fsck(store) == []
+    with pytest.raises(SnapshotError) as error:
+        promote(store, "tiny", forged)
+    assert store.ref("tiny", "live") == before
+    return str(error.value)
+
+
+def test_every_field_that_its_own_process_forged_is_refused(copied: Store, tiny_results: list[StageResult]) -> None:
+    content = snapshot_of(copied).json(SNAPSHOT_FILE)
+    found = list(leaves(content))
+
+    assert len(found) > 20
+    for place in found:
+        said = refused(copied, SNAPSHOT_FILE, lambda value, place=place: changed(value, place))
+        assert f"{place[-1]}" in said or place[-1] == 0, said
+        fit(
+            copied,
+            "tiny",
+            {snapshot_of(copied).object_id: {SNAPSHOT_FILE: lambda path: path.write_bytes(canonical_json(content))}},
+        )
+
+
+def test_a_refusal_names_what_was_found_and_expected(copied: Store, tiny_results: list[StageResult]) -> None:
+    place = ("sources", MADE_AT, "num_tokens")
+    before = snapshot_of(copied).json(SNAPSHOT_FILE)["sources"][MADE_AT]
+
+    said = refused(copied, SNAPSHOT_FILE, lambda value: changed(value, place))
+
+    assert f"its {SNAPSHOT_FILE} has {before['num_tokens'] + 7} as sources.{before['name']}.num_tokens" in said
+    assert f"expected {before['num_tokens']}" in said
+    assert "Build again and promote that" in said
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: content | {"more": 1},
+        lambda content: {name: value for name, value in content.items() if name != "row_length"},
+        lambda content: content | {"sources": content["sources"][1:]},
+        lambda content: content | {"sources": content["sources"][::-1]},
+        lambda content: content | {"sources": [*content["sources"], content["sources"][0]]},
+        lambda content: content | {"sources": None},
+        lambda content: [],
+    ],
+    ids=["a field more", "a field less", "a source less", "another order", "a source twice", "no list", "no object"],
+)
+def test_a_snapshot_of_another_form_is_refused(
+    copied: Store, tiny_results: list[StageResult], change: Callable[[Any], Any]
+) -> None:
+    refused(copied, SNAPSHOT_FILE, change)
+
+
+def test_a_forged_number_in_the_report_of_a_snapshot_is_refused(copied: Store, tiny_results: list[StageResult]) -> None:
+    refused(copied, REPORT, lambda report: report | {"rows_out": 3})
+
+
+def test_a_sound_snapshot_is_promoted(copied: Store, tiny_results: list[StageResult]) -> None:
+    assert promote(copied, "tiny").unchanged
