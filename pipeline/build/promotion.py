@@ -13,7 +13,7 @@ from pipeline.build.withdrawal import refuse_withdrawn
 from pipeline.contracts.gates import GateVerdict, judge, refuse_blocked
 from pipeline.core.digests import code_digest
 from pipeline.core.errors import DamagedError, MissingError, SnapshotError
-from pipeline.core.table_names import DOCUMENTS, FILES
+from pipeline.core.table_names import DOCUMENTS, FILES, TOKENS
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE, SNAPSHOT_KIND
 from pipeline.stages.stages import AUDIT, STAGES, stage_with
 from pipeline.store.log import PROMOTIONS
@@ -114,11 +114,11 @@ def _refuse_misstated(store: Store, stages: list[StoredObject]) -> None:
     by_name = {
         stage_of(stage): {name: store.read(part_id) for name, part_id in parts_of(stage).items()} for stage in stages
     }
-    last, rows = stages[-1], stages[-2]
-    snapshot = by_name[stage_of(last)]["snapshot"]
-    asked = store.read(evidence_of(last)[AUDIT]).manifest.identity
-    collected, rules = (by_name[stage_with(table).name] for table in (FILES, DOCUMENTS))
-    of = ComposedOf(collected, rules, by_name[stage_of(rows)], rows.json(PARAMS), asked)
+    collect, normalize, tokenize = (stage_with(table).name for table in (FILES, DOCUMENTS, TOKENS))
+    params = next(stage.json(PARAMS) for stage in stages if stage_of(stage) == tokenize)
+    asked = store.read(evidence_of(stages[-1])[AUDIT]).manifest.identity
+    of = ComposedOf(by_name[collect], by_name[normalize], by_name[tokenize], params, asked)
+    snapshot = by_name[stage_of(stages[-1])]["snapshot"]
     for each in misstated_fields(snapshot, snapshot.manifest.inputs, of):
         found = f"its {SNAPSHOT_FILE} has {each.found} as {each.place}"
         expected = f"{each.expected}, as the stored data gives it"

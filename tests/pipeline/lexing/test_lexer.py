@@ -79,7 +79,7 @@ FILES = {
     "copy.hash": "# other words, the same code\n" + code("k", "  # each line"),
     "gpl.hash": f"# {TAG} GPL-2.0-only\n{code('g')}",
     "kept.hash": f"# Copyright 2020 <{mail('ada')}>\n# {TAG} ISC\n\n{code('k')}# mail {mail('bob')}\n",
-    "literal.hash": f'{code("l")}text = """\n# {TAG} GPL-2.0-only\n""";\n',
+    "literal.hash": f'{code("l")}text = """\n# {TAG} ISC\n""";\n',
     "prose.hash": "# What one reads here is not a program, but a long text about programs.\n" * 3 + "int x;\n",
 }
 

@@ -21,13 +21,13 @@ _HEADER = (
     r"(?:Proc-Type|DEK-Info|Version|Comment|Encryption|Public-Lines|Private-Lines|Key-Derivation|Argon2-[A-Za-z]+|Subject|Hash|Charset)"
     r": ?[^\n\"\\]*"
 )
-# A line of a key: margins of comments and literals, an escaped line end, base64 or a header.
+# A line of a key: margins of comments and literals, an escaped line end, base64 or a header. A margin gives nothing back.
 _MARGIN = (
     r"(?:[ \t\"',;()*#]|//|R\"[A-Za-z]*\(|\\{1,4}[nrt]|\\\n|(?:\+|<<)(?=[ \t]*\n)"
-    r"|(?:[A-Za-z_][\w:.]{0,40}[ \t]?)?(?:<<|\+=|\()[ \t]?(?=(?:u8|[uUL])?\"))*"
+    r"|(?:[A-Za-z_][\w:.]{0,40}[ \t]?)?(?:<<|\+=|\()[ \t]?(?=(?:u8|[uUL])?\"))*+"
 )
-_LINE = re.compile(rf"{_MARGIN}(?:(?P<payload>{_HEADER}|=?[A-Za-z0-9+/]+={{0,2}})|(?=\n)){_MARGIN}\n?")
-_MARGIN_OF_LINE = re.compile(rf"{_MARGIN}\n?")
+_KEY_LINE = re.compile(rf"{_MARGIN}(?:(?P<payload>{_HEADER}|=?[A-Za-z0-9+/]+={{0,2}})|(?=\n)){_MARGIN}\n?")
+_MARGIN_OF_KEY_LINE = re.compile(rf"{_MARGIN}\n?")
 _MIN_PAYLOAD = 16
 _MIN_LINE = 32
 
@@ -60,11 +60,11 @@ def _payloads(text: str, position: int) -> tuple[list[tuple[int, int]], int]:
     """Return the stretches of key material from `position` on, and where they end."""
     found: list[tuple[int, int]] = []
     while position < len(text):
-        margin = _MARGIN_OF_LINE.match(text, position)
+        margin = _MARGIN_OF_KEY_LINE.match(text, position)
         assert margin is not None  # the pattern matches the empty string
         if _END.match(text, margin.end()):
             return found, margin.end()
-        line = _LINE.match(text, position)
+        line = _KEY_LINE.match(text, position)
         if line is None or line.end() == position:
             return found, position
         if line["payload"]:

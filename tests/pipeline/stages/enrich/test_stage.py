@@ -23,7 +23,7 @@ from pipeline.stages.enrich.params import EnrichParams, SyntaxParams
 from pipeline.stages.enrich.stage import enrich_source, measure_enriched
 from pipeline.store.store import Store
 
-BROKEN = "".join(f"@ unparsable{n} ) ] > ` number{n * n}\n" for n in range(20))
+BROKEN = "".join(f"int unparsable{n}[ = ] ) > ( {{ number{n * n};\n" for n in range(20))
 
 
 def document(source: str, path: str, text: str) -> Document:

@@ -35,7 +35,7 @@ _SECRET_WORD = re.compile(
     re.IGNORECASE,
 )
 _NAME_LIKE = re.compile(r"[A-Za-z_][A-Za-z]*(?:(?:[_.:/ -]|::|->)+[A-Za-z]+)*[:=]?")
-_CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
+_CONSTANT = re.compile(r"(?<![A-Z0-9])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 _CAMEL = re.compile(r"[a-z]+(?:[A-Z][a-z]+)+|(?:[A-Z][a-z]+){2,}")
 _NOT_A_VALUE = re.compile(
     r"\A(?:[./~\\]|[A-Za-z]:[\\/]|--?[A-Za-z])|://|\\[wdsSWDb]|\(\?|\.\*|\[\^|[:(,]\Z|\A[\w-]{1,20}=\Z|\A\W+\Z"
