@@ -2,14 +2,17 @@
 
 A definition may hold any text: a path, a list of them, a whole command line. A path of the machine begins at the root, at a
 drive, at a share, at a home folder, with `file:`, or with `../`, which leaves an unknown folder. It may follow an option
-(`-I/opt/x`, `--any-option/opt/x`), a quote, an escape (`\\n/opt/x`) or any sign between words, and its signs may be encoded as
-URLs, C or HTML do, also twice (`%2Fopt%2Fx`, `\\057opt`, `&#47;opt`, `%252Fopt`). A text that can be read as a path or as
-something else is taken for a path: a wrong definition costs one unit, a path that remains is personal data. What is no path
-of a machine is kept: `a/b`, `(a)/b`, `/*c*/`, `-Iinclude/x`, `%s/lib`, `https://host/x`, `$ORIGIN/../lib`.
+(`-I/opt/x`, `--any-option/opt/x`), a quote, an escape (`\\n/opt/x`), a comment or any sign between words, and its signs may be
+encoded as URLs, C or HTML do, also twice (`%2Fopt%2Fx`, `\\057opt`, `&#47;opt`, `%252Fopt`). A character that controls ends a
+word, however it is spelled (`\\012/x`, `%0a/x`). A text that can be read as a path or as something else is taken for a path: a
+wrong definition costs one unit, a path that remains is personal data. What is no path of a machine is kept: `a/b`, `(a)/b`,
+`/*c*/`, `-Iinclude/x`, `%s/lib`, `https://host/x`, `$ORIGIN/../lib`.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from html.entities import html5
 from urllib.parse import unquote
 
 ELSEWHERE = "elsewhere"
@@ -42,39 +45,49 @@ _LONG_OPTIONS = (
     *("AI", "FU", "Fx", "Fm", "Fa", "FR", "Fr", "Yc", "Yu", "Yl", "external:I", "ifcOutput", "ifcSearchDir"),
 )
 """Options of gcc, clang, ld and cl that a path follows without a separator, besides those of one letter."""
-_ANY_OPTION = rf"(?<![\w.+-])-+(?:(?<=--)[A-Za-z]|(?!(?:{'|'.join(_LONG_OPTIONS)})[\w.+])[a-z])[\w.+-]*"
+_ANY_OPTION = (
+    rf"(?:(?<![\w.+-])|(?<=\\[nrt])(?=--))-+(?:(?<=--)[A-Za-z]|(?!(?:{'|'.join(_LONG_OPTIONS)})[\w.+])[a-z])[\w.+-]*"
+)
 """Any other option: `--word`, or `-word` in small letters. Of `-Iinclude` and `-isysteminclude` the path has begun before."""
-_OPTION = rf"(?:(?<![\w-])-+(?:[A-Za-z]|{'|'.join(_LONG_OPTIONS)})|{_ANY_OPTION})"
+_OPTION = rf"(?:(?:(?<![\w-])|(?<=\\[nrt]))-+(?:[A-Za-z]|{'|'.join(_LONG_OPTIONS)})|{_ANY_OPTION})"
 
 _BEFORE_PLACE = rf"(?:(?<![\w./~+-])|(?<=:/)|(?<=://)|(?P<option>{_OPTION}))"
 _AFTER_PLACE = r"(?![\w.@+-])"
 """Context before and after the path of a tree: neither is a part of a name."""
 
 _STOP = r"\s\"'`<>;,"
-_REST = rf"(?:\\\s|[^{_STOP}])*"
+_WITHIN = rf"[^{_STOP}]|(?<=\w)'(?=\w)|,(?=[\w.+][^\s\"'`<>;=/\\]{{0,80}}[/\\])"
+"""Sign within a path. An apostrophe between letters is one, and a comma, if a name and a separator follow."""
+_REST = rf"(?:\\\s|{_WITHIN})*"
 """The rest of a path: up to a quote, a bracket, a comma or a space that is not escaped."""
+_BLANK = r"[ ](?=[\w(.][\w().+&]*(?:[ ][\w().+&-]+){0,3}[\\/])"
+"""Blank within a name, as `Program Files`: a separator follows it after at most four words."""
+_NAMES = rf"(?:\\\s|{_WITHIN}|{_BLANK})*"
+"""The rest of a path in a place whose names often have blanks: a drive, and the folders of users."""
 _FIRST = rf"[^{_STOP}/*()=|&^?!:#\[\]{{}}\\]"
 """First sign of a name. None of `/*`, `/=`, `/(` begins a path."""
+_PATH = rf"(?:(?:home|Users|Volumes)[\\/]{_NAMES}|{_FIRST}{_REST})"
 _ROOT = r"(?:home|Users|usr|opt|etc|var|tmp|mnt|srv|root|private|Volumes|nix|cygdrive|scratch|gpfs|nfs|afs)(?![\w.+-])"
-"""Folders at the root of a machine: behind a conversion of printf any other name may be below what it prints."""
-_CONVERSION = r"%[-+ #0']{0,5}(?:\*|\d{1,9})?(?:\.(?:\*|\d{0,9}))?(?:hh|ll|[hlqjztL])?[A-Za-z]"
+"""Folders at the root of a machine: behind a conversion of printf or a bracket another name may be below what that stands for."""
+_CONVERSION = r"%[-+ #0'*$.\d]{0,20}(?:hh|ll|[hlqjztL])?[A-Za-z]"
 _LOCAL = re.compile(
     # What looks like a path and is kept: a path below a variable, a number that divides, the end of an element.
-    r"(?P<variable>(?:(?<!\$)\$++(?:\w++|\{\w+\}|\(\w+\))|%\w+%(?![\w.+-])|@\w+@)(?:[\\/]++[\w.+-]*+)*+"
-    r"(?!(?:(?<=\W[A-Za-z])|(?<=(?i:file))):[\\/]))"
+    r"(?P<variable>(?:(?<!\$)(?<!%\d)(?<!%\d\d)(?<!%\*\d)\$++(?:\w++|\{\w+\}|\(\w+\))|%[A-Za-z_]\w*%(?![\w.+*-])|@\w+@)"
+    r"(?:(?!\\[nrtafv0]/)[\\/]++[\w.+-]*+)*+"
+    r"(?!@[\w-]+\.\w|(?:(?<=\W[A-Za-z])|(?<=\\[nrt][A-Za-z])|(?<=(?i:file))):[\\/]))"
     r"|(?P<number>(?<=\s)/\d[\w.]*(?![\w.+\-/\\@]))"
     r"|(?P<element></[\w:.-]*>)"
     # Paths of a machine, from what says most to what says least.
-    rf"|(?<=[\"'])(?:/(?![/*\s])|[A-Za-z]:[\\/]|~[\\/]|\\\\)(?:[^{_STOP}]|[ ]+(?![-/@]))*[\\/][^{_STOP}]*"
+    rf"|(?<=[\"'])(?:/(?![/*\s])|[A-Za-z]:[\\/]|~[\\/]|\\\\)(?:{_WITHIN}|[ ]+(?![-/@]))*[\\/](?:{_WITHIN})*"
     rf"|~[\w.+-]*[\\/]{_REST}"
     rf"|(?i:file):[\\/]{_REST}"
-    rf"|(?:(?<!\w)|(?P<before_drive>{_OPTION}))[A-Za-z]:(?:\\|/(?!/*\*)){_REST}"
-    rf"|(?P<option>{_OPTION})(?:\\?/+{_FIRST}|\\{{2,}}(?:\w|[?.]\\)|\\(?i:Users)\\|\.\.[\\/]){_REST}"
-    rf"|(?P<sign>(?<![\w.+\-)\]}}])[+-]+)/+{_FIRST}{_REST}"
-    rf"|(?P<escape>\\(?:[nrt]|0{{1,3}}))/+{_FIRST}{_REST}"
-    rf"|(?P<format>{_CONVERSION}|\\[A-Za-z])/+{_ROOT}{_REST}"
-    rf"|(?<=[\w.)\]}}][+-])/+{_ROOT}{_REST}"
-    rf"|(?<![\w.+\-/)\]}}*])(?<!\w[%\\])/{_FIRST}{_REST}"
+    rf"|(?:(?<!\w)|(?<=\\[nrt])|(?P<before_drive>{_OPTION}))[A-Za-z]:(?:\\|/(?!/*\*)){_NAMES}"
+    rf"|(?P<option>{_OPTION})(?:[\\/]*/{_PATH}|(?:\\{{2,}}(?:\w|[?.]\\)|\\(?i:Users)\\|\.\.[\\/]){_REST})"
+    rf"|(?P<sign>(?<![\w.+\-)\]}}])[+-]+)/+{_PATH}"
+    rf"|(?P<escape>\\(?:[nrtafv]|0{{1,3}}))/+{_PATH}"
+    rf"|(?P<format>{_CONVERSION}|\\\w)/+(?={_ROOT}){_PATH}"
+    rf"|(?:(?<=[\w.)\]}}][+-])|(?<=[)\]}}%])|(?<=\.\*))/+(?={_ROOT}){_PATH}"
+    rf"|(?<![\w.+\-/)\]}}*])(?<![\w%]%)(?<!\w\\)/{_PATH}"
     rf"|(?<![\w.+\-/)\]}}*])(?<!\w:)/{{2,}}{_FIRST}[^{_STOP}/\\]*[\\/]{_REST}"
     rf"|(?<=:)/{{3,}}{_FIRST}{_REST}"
     rf"|(?<![\w\\])(?:\\{{2,}}+(?:\w|[?.]\\)|\\(?i:Users)\\){_REST}"
@@ -85,25 +98,38 @@ _LOCAL = re.compile(
 _KEPT = ("variable", "number", "element", "before_drive", "option", "sign", "escape", "format")
 _ENCODED = re.compile(
     r"(?:%2f|%5c)(?:(?!%2f|%5c)[^\s\"'])+(?:%2f|%5c|[\\/])|(?:%2f|%5c){2}|(?:%3a|:)(?:%2f|%5c)|%3a[\\/]|(?:%7e|~)[\w.]*(?:%2f|%5c)"
-    r"|%7e[\w.]*[\\/]|\.\.(?:%2f|%5c)|%2e%2e"
+    r"|%7e[\w.]*[\\/]|\.\.(?:%2f|%5c)|(?:%2e|\.)%2e|%2e\."
+    r"|[\w.+-]%40(?!(?:hh|ll|[hlqjzt])?[a-z]\.)[\w-]+\.\w"
     rf"|(?:%2f|%5c){_ROOT}",
     re.IGNORECASE,
 )
 """Separators of a path as a URL encodes them. One `%2f` alone is a format of printf, unless a folder at the root follows."""
-_NAMED_SIGNS = {"sol": "/", "bsol": "\\", "colon": ":", "tilde": "~", "solidus": "/", "reverse solidus": "\\"}
-_OTHER_SIGNS = {
+_UNENDED = "|".join(sorted((name for name in html5 if not name.endswith(";")), key=len, reverse=True))
+"""Names of signs in HTML that no semicolon need follow."""
+_OTHER_SIGNS: dict[int, int | str] = {
     **{0xFEE0 + code: code for code in range(0x21, 0x7F)},
-    **str.maketrans("\u2044\u2215\u29f8\u29f9\u2216", "///\\\\"),
+    **dict.fromkeys([0x2044, 0x2215, 0x29F8, 0x1F67C, 0xE002F], "/"),
+    **dict.fromkeys([0x2216, 0x29F9, 0xFE68, 0x1F67D, 0xE005C], "\\"),
 }
 """Full-width signs, and others that look like separators of a path, as the plain ones."""
 _ESCAPE = re.compile(
-    r"(?<!\\)\\+(?:[xu]\{0*(?P<hex1>[0-9a-f]{2})\}|x(?P<hex2>[0-9a-f]{2})|u0{6}(?P<hex4>[0-9a-f]{2})|u00(?P<hex3>[0-9a-f]{2})"
-    r"|o\{0*(?P<octal1>[0-7]{2,3})\}|(?P<octal2>[0-7]{2,3})|N\{(?P<name1>(?:reverse )?solidus|colon|tilde)\})"
+    r"(?<!\\)\\+(?:[xu]\{0*(?P<hex1>[0-9a-f]{2})\}|x(?P<hex2>[0-9a-f]{1,2})|u0{6}(?P<hex4>[0-9a-f]{2})|u00(?P<hex3>[0-9a-f]{2})"
+    r"|o\{0*(?P<octal1>[0-7]{2,3})\}|(?P<octal2>[0-7]{2,3})|N\{(?P<unicode>[a-z -]{1,40})\}|(?P<control>e)(?=\[))"
     r"|%u00(?P<hex5>[0-9a-f]{2})|%(?:25)+(?P<hex6>[0-9a-f]{2})"
-    r"|&(?:amp;)*(?:\#x0*(?P<hex7>[0-9a-f]{2});?|\#0*(?P<decimal>[0-9]{2,3});?|(?P<name2>b?sol|colon|tilde);)",
+    r"|&(?:amp;?)*(?:\#x0*(?P<hex7>[0-9a-f]{1,2});?|\#0*(?P<decimal>[0-9]{1,3});?|(?P<html>[a-z][a-z0-9]{1,31};)"
+    rf"|(?P<unended>(?-i:{_UNENDED})))",
     re.IGNORECASE,
 )
 """Signs as C, Python, JSON, HTML and URLs that are encoded twice spell them."""
+_COLOR = re.compile(r"\x1b\[[\d;:?]*[A-Za-z]")
+"""Colors of a terminal."""
+_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
+_BLANK_OF_URL = re.compile(
+    r"(?:%0[09ad]|(?<![\w)\]}])%20)(?=-|/(?!%)|[A-Za-z]:[\\/])"
+    rf"|%20(?=(?:-+[A-Za-z]*)?/+{_ROOT}|[A-Za-z]:[\\/])",
+    re.IGNORECASE,
+)
+"""Blank, line end or NUL as a URL encodes it, where a path may follow. `a%20/b` divides."""
 
 
 def scrub_definition(value: str, places: Sequence[tuple[str, str]], users: Iterable[str]) -> str | None:
@@ -126,7 +152,7 @@ def scrub_definition(value: str, places: Sequence[tuple[str, str]], users: Itera
 
 
 def _scrubbed_once(value: str, names: Iterable[re.Pattern[str]]) -> str:
-    for text in (*reversed([*_decoded(value)]), value):  # half of an encoded path may look like another one
+    for text in _readings(value):
         scrubbed = _LOCAL.sub(_replacement, text)
         if scrubbed != text:
             value = scrubbed
@@ -136,28 +162,62 @@ def _scrubbed_once(value: str, names: Iterable[re.Pattern[str]]) -> str:
     return value
 
 
+def _readings(value: str) -> Iterator[str]:
+    """Iterate over what a value may say, what is decoded most first: half of an encoded path may look like another one."""
+    texts = [*reversed([*_decoded(value)]), value]
+    for text in texts:
+        yield _COMMENT.sub(_blank_of_comment, _BLANK_OF_URL.sub("\\g<0>\n", text))
+        yield text
+    yield from (unquote(text) for text in texts if _ENCODED.search(text))
+
+
 def _decoded(value: str) -> Iterator[str]:
     """Iterate over what a value says once it is decoded, decoded twice, and so on while it changes."""
     for _ in range(_NUM_ROUNDS):
-        before, value = value, _ESCAPE.sub(_sign, value)
-        if not value.isascii():
-            value = value.translate(_OTHER_SIGNS)
-        if value != before:
-            yield value
-        if _ENCODED.search(value):
-            value = unquote(value.replace("%20", "%2520"))  # an encoded space does not end a path
-            yield value
+        before = value
+        for decode in (_without_escapes, _with_plain_signs, _without_colors, _unquoted):
+            last, value = value, decode(value)
+            if value != last:
+                yield value
         if value == before:
             return
 
 
+def _without_escapes(value: str) -> str:
+    return _ESCAPE.sub(_sign, value)
+
+
+def _with_plain_signs(value: str) -> str:
+    return value if value.isascii() else value.translate(_OTHER_SIGNS)
+
+
+def _without_colors(value: str) -> str:
+    return _COLOR.sub("\n", value)
+
+
+def _unquoted(value: str) -> str:
+    """Return a text without the escapes of URLs, where separators are among them. An encoded space does not end a path."""
+    return unquote(value.replace("%20", "%2520")) if _ENCODED.search(value) else value
+
+
+def _blank_of_comment(found: re.Match[str]) -> str:
+    return "\n" if found[0].endswith("*/") else found[0]
+
+
 def _sign(found: re.Match[str]) -> str:
-    """Return the printable sign that an escape spells, otherwise the escape."""
+    """Return the sign that an escape spells, a line end for one that controls, otherwise the escape."""
     ((kind, text),) = ((name, text) for name, text in found.groupdict().items() if text is not None)
-    if kind.startswith("name"):
-        return _NAMED_SIGNS[text.lower()]
-    sign = chr(int(text, {"h": 16, "o": 8, "d": 10}[kind[0]]))
-    return sign if " " <= sign <= "~" else found[0]
+    if kind == "unicode":
+        try:
+            return unicodedata.lookup(text)
+        except KeyError:
+            return found[0]
+    if kind in ("html", "unended"):
+        return html5.get(text, found[0])
+    sign = chr(int(text, {"h": 16, "o": 8, "d": 10}[kind[0]])) if kind != "control" else "\x1b"
+    if sign > "\x7f":
+        return found[0]
+    return sign if sign.isprintable() or sign == "\x1b" else "\n"
 
 
 def _replacement(found: re.Match[str]) -> str:

@@ -2,7 +2,8 @@
 
 The scrubber rewrites texts by patterns; here each text is split into names, separators and signs, and every separator is
 judged by what is beside it. The two share no code, so that neither hides a mistake of the other: what the scrubber leaves,
-the gate finds. Users too are read from the database anew.
+the gate finds, but for the rest of a path whose beginning is gone: it looks like a relative one. Users too are read from the
+database anew.
 """
 
 import html
@@ -34,7 +35,11 @@ _VALUE_OPTIONS = frozenset(
 """Options of gcc, clang, ld and cl that a path follows without a separator, besides those of one letter."""
 _NOT_FIRST = frozenset(" \t\r\n\f\v\"'`<>;,/*()=|&^?!:#[]{}\\")
 """Signs that no name begins with: `/*` is a comment, `/(` and `/=` divide."""
-_AFTER_A_VALUE = frozenset(")]}*")
+_CLOSING = frozenset(")]}")
+_BEFORE_LOGIN = frozenset("/\\\"'`<>;,")
+_MAX_LOGIN = 64
+"""Tokens of a user and a password in a URL."""
+_AFTER_A_VALUE = _CLOSING | {"*"}
 """Signs after which a slash divides, ends a comment or continues a variable."""
 _NUMBER = re.compile(r"\d[\w.]*")
 _AT_ROOT = frozenset(
@@ -65,17 +70,27 @@ _NUM_LAYERS = 4
 """Times that a text is decoded while that changes it."""
 _SPELLINGS = (
     (r"[xu]\{0*([0-9a-fA-F]{2})\}", 16),
-    (r"x([0-9a-fA-F]{2})", 16),
+    (r"x([0-9a-fA-F]{1,2})", 16),
     (r"u00([0-9a-fA-F]{2})", 16),
     (r"U000000([0-9a-fA-F]{2})", 16),
     (r"o\{0*([0-7]{2,3})\}", 8),
     (r"([0-7]{2,3})", 8),
 )
 """Numbers of signs behind a backslash, and the base of each."""
+_ESCAPES = frozenset(["n", "r", "t", "a", "f", "v", "0", "00", "000"])
 _BACKSLASHES = re.compile(r"\\+")
 _NUMBERS = tuple((re.compile(pattern), base) for pattern, base in _SPELLINGS)
 _NAMED = re.compile(r"N\{([A-Za-z ]{1,40})\}")
 _ENCODED_TWICE = re.compile(r"%(?:u00|(?:25)+)([0-9a-fA-F]{2})")
+_CONTROL_OF_HTML = re.compile(r"&#(?:[xX]0*([01]?[0-9a-fA-F])|0*([0-2]?[0-9]|3[01]));?(?![0-9a-fA-F])")
+"""Number of a control character, most of which a browser leaves out."""
+_COLOR = re.compile(r"(?:\x1b|\\[eE])\[[0-9;:?]*[A-Za-z]")
+_CONVERSION = re.compile(r"%[-+ #0'*$.\d]{0,20}(?:hh|ll|[hlqjztL])?[a-zA-Z]")
+_BLANK_OF_URL = re.compile(r"20|0[09aAdD]")
+_SLASH = re.compile(
+    r"(?:(?:FRACTION|DIVISION|BIG|SMALL|VERY|HEAVY|FULLWIDTH|TAG|REVERSE) )*(?:SOLIDUS|SLASH|SET MINUS)"
+)
+"""Name of a sign that looks like a slash or a backslash."""
 
 
 def count_local(contexts: Iterable[str], users: Iterable[str]) -> int:
@@ -128,8 +143,9 @@ def _layers(text: str) -> Iterator[str]:
     """Iterate over a text and over what it says once decoded, twice decoded, while that is another text."""
     for _ in range(_NUM_LAYERS + 1):
         yield text
-        before, text = text, _spelled_out(html.unescape(_ENCODED_TWICE.sub(_of_number, text)))
-        text = "".join(_plain_sign(sign) for sign in text)
+        before, text = text, _CONTROL_OF_HTML.sub(_of_control, _ENCODED_TWICE.sub(_of_number, text))
+        text = _COLOR.sub("\n", _spelled_out(html.unescape(text)))
+        text = _without_ends_of_comments("".join(_plain_sign(sign) for sign in text))
         text = unquote(text) if _is_encoded_path(text) else text
         if text == before:
             return
@@ -138,18 +154,36 @@ def _layers(text: str) -> Iterator[str]:
 def _plain_sign(sign: str) -> str:
     """Return the slash or backslash that a sign of another script is named as, and of other signs their plain form."""
     name = "" if sign.isascii() else unicodedata.name(sign, "")
-    if name.endswith(("SOLIDUS", "SLASH", "SET MINUS")):
+    if _SLASH.fullmatch(name):
         return "\\" if "REVERSE" in name or "MINUS" in name else "/"
     return sign if not name.startswith("FULLWIDTH") else unicodedata.normalize("NFKC", sign)
 
 
 def _of_number(found: re.Match[str]) -> str:
-    sign = chr(int(found[1], 16))
-    return sign if sign.isprintable() else found[0]
+    number = int(found[1], 16)
+    return _of_ascii(number) if number < 128 or chr(number).isprintable() else found[0]
+
+
+def _of_control(found: re.Match[str]) -> str:
+    return _of_ascii(int(found[1], 16) if found[1] is not None else int(found[2]))
+
+
+def _of_ascii(number: int) -> str:
+    """Return a sign, a line end for one that controls, but for the one that colors begin with."""
+    return chr(number) if chr(number).isprintable() or number == 27 else "\n"
+
+
+def _without_ends_of_comments(text: str) -> str:
+    """Return a text with blanks for the ends of its comments, behind which a path may begin."""
+    pieces, at = [], 0
+    while (begin := text.find("/*", at)) >= 0 and (end := text.find("*/", begin + 2)) >= 0:
+        pieces += [text[at:end], "  "]
+        at = end + 2
+    return "".join([*pieces, text[at:]])
 
 
 def _spelled_out(text: str) -> str:
-    """Return a text with the printable signs that numbers and names behind backslashes stand for."""
+    """Return a text with the signs that numbers and names behind backslashes stand for."""
     pieces, at = [], 0
     for backslashes in _BACKSLASHES.finditer(text):
         sign, end = _spelled_sign(text, backslashes.end())
@@ -162,8 +196,8 @@ def _spelled_sign(text: str, at: int) -> tuple[str | None, int]:
     """Return the sign whose number or name stands at a place behind backslashes, and the end of that."""
     for pattern, base in _NUMBERS:
         number = pattern.match(text, at)
-        if number is not None and 32 <= int(number[1], base) < 127:
-            return chr(int(number[1], base)), number.end()
+        if number is not None and int(number[1], base) < 128:
+            return _of_ascii(int(number[1], base)), number.end()
     name = _NAMED.match(text, at)
     try:
         return (unicodedata.lookup(name[1]), name.end()) if name is not None else (None, at)
@@ -176,11 +210,15 @@ def _is_encoded_path(text: str) -> bool:
 
     Or one before a folder that is at the root of machines.
     """
-    for word in re.split(r"[\s\"']+", text.lower()):
+    for word in re.split(r"[\s\0-\x1f\"']+", text.lower()):
         marked = (
             word.replace("%2f", "\0").replace("%5c", "\0").replace("%3a", "\1").replace("%7e", "~").replace("%2e", ".")
         )
         if any(mark in marked for mark in (":\0", "\1\0", "\1/", "\1\\", "..\0", "~\0", "\0\0")):
+            return True
+        if "%2e" in word and ("../" in marked or "..\\" in marked):
+            return True
+        if any(_is_encoded_address(*parts) for parts in pairwise(word.split("%40"))):
             return True
         _, *names = marked.split("\0")
         if any(re.split(r"[^\w.+-]", name)[0] in _ROOTS_IN_SMALL for name in names):
@@ -190,15 +228,59 @@ def _is_encoded_path(text: str) -> bool:
     return False
 
 
+def _is_encoded_address(name: str, host: str) -> bool:
+    """Return whether an encoded `@` is that of an address; `%40s.txt` is a format of printf."""
+    first, _, rest = host.partition(".")
+    is_format = re.fullmatch(r"(?:hh|ll|[hlqjzt])?[a-z]", first) is not None
+    return _is_name(name[-1:]) and re.fullmatch(r"[\w-]+", first) is not None and not is_format and rest[:1].isalnum()
+
+
 def holds_local_path(text: str) -> bool:
     """Return whether a text holds an absolute path, a path that leaves its folder, or an address."""
-    tokens, at = _TOKEN.findall(text.replace("-external:I", "-I")), 0  # the one option with a colon before its path
+    text = text.replace("-external:I", "-I")  # the one option with a colon before its path
+    tokens, at = _TOKEN.findall(_with_blanks(_TOKEN.findall(text))), 0
     while at < len(tokens):
         end = _end_of_variable_path(tokens, at)
         if end == at and _is_local_at(tokens, at):
             return True
         at = max(end, at + 1)
     return False
+
+
+def _with_blanks(tokens: Sequence[str]) -> str:
+    """Return a text in which a blank is one that is encoded as in a URL, or, before an option or a drive, as in C."""
+    pieces = []
+    for at, token in enumerate(tokens):
+        before, length = _at(tokens, at - 1), 0
+        if before == "%" and _BLANK_OF_URL.match(token) and _ends_encoded_blank(tokens, at):
+            length = 2
+        elif (
+            before.endswith("\\") and token[0] in "nrt" and (_is_drive(tokens, at, 1) or _is_certain_option(token[1:]))
+        ):
+            length = 1
+        pieces.append(f"{token[:length]}\n{token[length:]}" if length else token)
+    return "".join(pieces)
+
+
+def _ends_encoded_blank(tokens: Sequence[str], at: int) -> bool:
+    """Return whether a path, an option or a drive follows `20` or a control character. `a%20/b` divides."""
+    rest, after, second, behind = tokens[at][2:], *(_at(tokens, at + place) for place in (1, 2, -2))
+    is_slash = after != "" and not after.strip("/")
+    if _is_drive(tokens, at, 2):
+        return True
+    if tokens[at].startswith("20") and (re.search(r"\w\Z", behind) or behind in _CLOSING):
+        return is_slash and second in _AT_ROOT and re.fullmatch(r"(?:-+[A-Za-z]*)?", rest) is not None
+    return rest.startswith("-") or (rest == "" and is_slash and second != "%")
+
+
+def _is_drive(tokens: Sequence[str], at: int, begin: int) -> bool:
+    drive = tokens[at][begin:]
+    return len(drive) == 1 and drive.isalpha() and _at(tokens, at + 1) == ":" and _is_separator(_at(tokens, at + 2))
+
+
+def _is_certain_option(name: str) -> bool:
+    option = f"-{name.lstrip('-')}"
+    return _is_option(name) and (len(option) == 2 or option in _VALUE_OPTIONS or name.startswith("--"))
 
 
 def _at(tokens: Sequence[str], at: int) -> str:
@@ -216,17 +298,28 @@ def _is_separator(token: str) -> bool:
 def _end_of_variable_path(tokens: Sequence[str], at: int) -> int:
     """Return the end of a path that begins with a variable (`$X`, `${X}`, `$(X)`, `%X%`, `@X@`); `at` where none does."""
     sign, first, second, third = (_at(tokens, at + place) for place in range(4))
-    if sign == "$" and re.match(r"\w", first):
+    is_numbered = _at(tokens, at - 1).isdigit() and "%" in tokens[max(0, at - 3) : at - 1]  # `%1$s` of printf
+    if sign == "$" and re.match(r"\w", first) and not is_numbered:
         end = at + 2
-    elif (sign == "$" and (first, third) in {("{", "}"), ("(", ")")}) and _is_name(second):
+    elif (sign == "$" and (first, third) in {("{", "}"), ("(", ")")}) and re.fullmatch(r"\w+", second):
         end = at + 4
-    elif sign in ("%", "@") and second == sign and _is_name(first) and not (sign == "%" and _is_name(third)):
+    elif sign == second and _is_name_between(sign, first) and not (sign == "%" and (third == "*" or _is_name(third))):
         end = at + 3
     else:
         return at
-    while _is_separator(_at(tokens, end)):
+    while _is_separator(_at(tokens, end)) and not _is_escape(tokens, end):
         end += 2 if _is_name(_at(tokens, end + 1)) else 1
     return end
+
+
+def _is_name_between(sign: str, name: str) -> bool:
+    """Return whether a name is that of a variable between two of a sign, `@X@` or `%X%`."""
+    return sign in ("@", "%") and re.fullmatch(r"\w+", name) is not None and not (sign == "%" and name[0].isdigit())
+
+
+def _is_escape(tokens: Sequence[str], at: int) -> bool:
+    """Return whether a backslash is that of an escape of C with a slash behind it."""
+    return tokens[at] == "\\" and _at(tokens, at + 1) in _ESCAPES and _at(tokens, at + 2).startswith("/")
 
 
 def _is_local_at(tokens: Sequence[str], at: int) -> bool:
@@ -243,7 +336,8 @@ def _is_local_at(tokens: Sequence[str], at: int) -> bool:
 
 def _is_after_scheme(tokens: Sequence[str], at: int) -> bool:
     """Return whether what stands before a sign began behind `://`, without a slash since."""
-    begin = max((place for place in range(at) if _is_separator(tokens[place]) or tokens[place].isspace()), default=0)
+    before = range(max(0, at - _MAX_LOGIN), at)
+    begin = max((place for place in before if tokens[place][0] in _BEFORE_LOGIN or tokens[place].isspace()), default=0)
     return begin > 0 and tokens[begin] == "//" and tokens[begin - 1] == ":"
 
 
@@ -262,7 +356,10 @@ def _begins_path(tokens: Sequence[str], at: int) -> bool:
         return False
     if _is_name(before) and before.strip("+-"):
         return _is_option(before) and (_is_root(separators, after) or _begins_share(tokens, at))
-    if before in _AFTER_A_VALUE or (before == "%" and _is_name(_at(tokens, at - 2))):
+    is_any = before in _CLOSING or before == "%" or (before == "*" and _at(tokens, at - 2).endswith("."))
+    if is_any and separators.strip("/") == "" and after in _AT_ROOT:
+        return True
+    if before in _AFTER_A_VALUE or (before == "%" and re.match(r"[\w.+%-]", _at(tokens, at - 2))):
         return False
     if separators.endswith("/"):
         return _begins_at_root(tokens, at)
@@ -275,13 +372,11 @@ def _follows_a_conversion(tokens: Sequence[str], at: int) -> bool:
     if separators.strip("/"):
         return False
     if sign.endswith("\\"):
-        if letter in ("n", "r", "t", "0", "00", "000"):
+        if letter in _ESCAPES:
             return _is_root("/", after)
-        return after in _AT_ROOT and re.fullmatch(r"[A-Za-z]", letter) is not None
-    is_formatted = sign == "%" or (sign in ("*", "'", "#", " ", "%") and "%" in tokens[max(0, at - 9) : at - 2])
-    return (
-        is_formatted and after in _AT_ROOT and re.fullmatch(r"[-+.\d]*(?:hh|ll|[hlqjztL])?[a-zA-Z]", letter) is not None
-    )
+        return after in _AT_ROOT and re.fullmatch(r"\w", letter) is not None
+    begin = max((place for place in range(max(0, at - 9), at) if tokens[place] == "%"), default=at)
+    return after in _AT_ROOT and _CONVERSION.fullmatch("".join(tokens[begin:at])) is not None
 
 
 def _is_option(name: str) -> bool:
@@ -297,7 +392,7 @@ def _is_option(name: str) -> bool:
 
 def _is_root(separators: str, after: str) -> bool:
     if separators.endswith("/"):
-        return after[:1] not in _NOT_FIRST and after != ""
+        return after[:1] not in _NOT_FIRST and after[:1].isprintable() and after != ""
     return len(separators) > 1 and not separators.strip("\\") and re.match(r"\w", after) is not None
 
 

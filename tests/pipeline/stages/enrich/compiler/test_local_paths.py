@@ -142,6 +142,79 @@ def test_what_is_no_path_of_a_machine_is_kept_and_passes(value: str) -> None:
         assert count_local([context(wrapped)], []) == 0, wrapped
 
 
+HIDDEN = r"""
+"a\tb\n/data/S" ¦ "\x1b[1;32m/S/x\x1b[0m" ¦ "\u001b[0m/S/x" ¦ "\x9/data/S" ¦ "\x{0a}/data/S" ¦ "\o{12}/data/S"
+"\N{LINE FEED}/data/S" ¦ "\r\n-isystem/data/S" ¦ "\n--prefix/data/S" ¦ "%2$-10s/home/S" ¦ "%*2$d/tmp/S"
+"{:>10}/opt/S" ¦ "{name!r}/var/S" ¦ "<log>/opt/S" ¦ "[%d]/opt/S" ¦ "(null)/tmp/S" ¦ /**//opt/S ¦ /***//data/S
+/* a */-I/data/S ¦ /* a */C:\S\x ¦ -I/*c*//data/S ¦ %0D%0A/data/S ¦ %0d/data/S ¦ %09-I/data/S ¦ a%0aC:\S ¦ %00/data/S
+a%20/home/S ¦ %2525200/../S ¦ %252e%252e/S ¦ %252e%252e%252fS ¦ ..%5cS ¦ %2e%2e%5cS ¦ .%2e%2fS ¦ \056\056/S
+\x2e\x2e/S ¦ &period;&period;/S ¦ &#46;&#46;/S ¦ a&#x40;S.org ¦ ann&commat;S&period;org ¦ \x61\x40S.com
+ann\u0040S.com ¦ ann%2540S.com ¦ "ann@[10.0.0.1]S@x.org" ¦ /home/o'neil/S ¦ /home/o'neil/it's/S ¦ "/home/o'neil/S"
+/srv/a,b,c/S ¦ -I/srv/a,b/S ¦ /data/a,S.d/x ¦ C:\Users\Ann Maria S\x ¦ D:/My Projects/S ¦ C:\Program Files\A B\S
+"C:\Program Files\S" ¦ -IC:\Program Files\S ¦ /Users/Ann S/x ¦ /home/Ann Maria/S ¦ -I/Users/Ann M/S
+/Volumes/Macintosh HD/S ¦ \\box\share\S ¦ \\\\box\\share\\S ¦ //box.corp/share/S ¦ smb://ann@S/share
+file://localhost/data/S ¦ file:///C:/S ¦ FiLe:/S ¦ jar:file:/data/S!/x ¦ unix:/run/S.sock ¦ unix:///run/S.sock
+sqlite:///data/S ¦ -Wl,-rpath,/data/S ¦ -Wl,--sysroot=/data/S ¦ -fdebug-prefix-map=/data/S=.
+-ffile-prefix-map=/data/S=. ¦ @/data/S ¦ @"/data/S" ¦ PATH=/a:/data/S ¦ LD=/x;/data/S ¦ A|/data/S ¦ x>/data/S
+x>>/data/S ¦ 2>/data/S ¦ <(/data/S) ¦ `/data/S` ¦ $(cat /data/S) ¦ ${X:-/data/S} ¦ ${X:=/data/S} ¦ $X:/data/S
+%X%;/data/S ¦ "x"/data/S ¦ 'x'/data/S ¦ L"/data/S" ¦ u8"/data/S" ¦ R"(/data/S)" ¦ R"x(/data/S)x" ¦ "" "/data/S"
+\"/data/S\" ¦ \'/data/S\' ¦ \\\"/data/S\\\" ¦ &quot;/data/S&quot; ¦ &apos;/data/S ¦ &lt;/data/S/x&gt; ¦ &gt/opt/S
+&nbsp;/data/S ¦ &#160;/data/S ¦ &Tab;/data/S ¦ &NewLine;-I/data/S ¦ &sol;data&sol;S ¦ &bsol;&bsol;box&bsol;S
+&colon;/data/S ¦ C&colon;&bsol;S ¦ ~S/x ¦ ~/S ¦ ~root/S ¦ &#126;/S ¦ \x7e/S ¦ \176/S ¦ ../S ¦ a/../../S ¦ ./../S
+-I../S ¦ -I=../S ¦ \/data\/S ¦ \/\/box\/S ¦ \057data\057S ¦ \x2fdata\x2fS ¦ \u002Fdata\u002fS ¦ \U0000002fdata/S
+%u002fdata%u002fS ¦ ∕data∕S ¦ ／data／S ¦ ⧸data⧸S ¦ ＼＼box＼S ¦ C：＼S ¦ 🙼data🙼S ¦ +/data/S ¦ a+/opt/S ¦ --/data/S
+x -/data/S ¦ ^/data/S ¦ !/data/S ¦ ,/data/S ¦ x,/data/S ¦ "%s"/data/S ¦ "%s" "/data/S" ¦ %%/opt/S ¦ 50%/opt/S
+%s%s/opt/S ¦ %-5s/opt/S ¦ %05.2lf/opt/S ¦ %1$s%2$s/opt/S ¦ {0}{1}/opt/S ¦ \w/opt/S ¦ \1/opt/S ¦ [^]]/opt/S
+[a-z]+/opt/S ¦ (.*)/opt/S ¦ .*/home/S ¦ {2}/opt/S ¦ s|x|/data/S| ¦ s#x#/data/S# ¦ s,x,/data/S, ¦ x=y:/data/S
+key: /data/S ¦ {"k":"/data/S"} ¦ {k:/data/S} ¦ [/data/S] ¦ (/data/S) ¦ {/data/S} ¦ </data/S/x> ¦ <</data/S ¦ ?/data/S
+x?/data/S:y ¦ a==/data/S ¦ a;/data/S ¦ a&/data/S ¦ a&&/data/S ¦ #/data/S ¦ #define X /data/S ¦ /data/S
+"""
+"""Paths behind escapes, formats, comments and brackets, with names of any signs; `S` stands for the name to remove."""
+LOOK_ALIKES = r"""
+n%20/4 ¦ a%20b/c ¦ x%20-y ¦ a%10/b ¦ (n%100)/3 ¦ %20s/%20s ¦ %02d/%02d ¦ %0d/%0d ¦ %02x/%02x ¦ %5d/%5d ¦ %1$s/%2$s
+%1$s/lib ¦ %2$d of %1$d ¦ %40s.txt ¦ a%40s.txt ¦ %40d ¦ {}/lib ¦ {0}/{1} ¦ {name}/include/x ¦ [log]/data ¦ [a]/b
+x[1]/y ¦ (a)/b ¦ (a+b)/c ¦ ((a)/(b)) ¦ f(x)/g(y) ¦ a/*c*/b ¦ a/*c*//2 ¦ /*c*/b/c ¦ /*c*/ 1 ¦ /* a/b */ c ¦ /**/x
+src/*//x ¦ src/**/*.c ¦ src/**/x.h ¦ */x ¦ **/x ¦ a/*/b ¦ text/* ¦ */*;q=0.8 ¦ it's ¦ it's a/b ¦ don't/won't
+rock'n'roll ¦ 'a'/'b' ¦ a,b/c ¦ a,b,c/d ¦ 1,2/3 ¦ f(a,b/c) ¦ a, b/c ¦ x.\n ¦ a\nb ¦ a\tb ¦ \n ¦ \012 ¦ \x0a ¦ \x00
+\x00\x01\x02 ¦ \033[0m ¦ \033[1mbold\033[0m ¦ \e[0mx ¦ \x1b[31mred ¦ a\033[0m b/c ¦ \u000a ¦ \u00e9/x ¦ \1/g
+s/\(a\)/\1/g ¦ s/a/b/ ¦ s/a/b/g ¦ y/abc/def/ ¦ \d+/\d+ ¦ \w+/x ¦ [0-9]+/[0-9]+ ¦ [^/]+/x ¦ (?:a|b)/c ¦ ^a/b$ ¦ a|b/c
+std::a/b ¦ a::b ¦ a:b ¦ C: ¦ C:x ¦ a@b ¦ @a ¦ a@ ¦ @a@ ¦ @A@/lib ¦ $A/lib ¦ ${A}/lib ¦ $(A)/lib ¦ $$A/x ¦ %A%/lib
+$ORIGIN/../lib ¦ ${A}/../x ¦ src\a.cc ¦ src\b\c.cc ¦ src\new\test ¦ src\net.cc ¦ a\b\c ¦ x\y ¦ R"(a)" ¦ R"(a/b)"
+u8"a/b" ¦ L"a/b" ¦ "a" "b" ¦ "a/b" "c/d" ¦ http://h/a ¦ https://h:80/a?b=c/d ¦ ftp://h/x ¦ git+ssh://h/x
+http://h/a,b/c ¦ http://h/it's/x ¦ http://h/a%20b/c ¦ http://h/opt/x ¦ http://h/home/x ¦ https://h/Program Files/x
+a/b/c/d.h ¦ ./a ¦ ./a/b ¦ a/./b ¦ a/opt/b ¦ a/home/x ¦ lib/opt/x ¦ x-opt/y ¦ opt/x ¦ home/x ¦ usr/include ¦ 1/2
+1.5/2.5 ¦ 1e-3/x ¦ 0x10/y ¦ 22/11/2026 ¦ 2026/11/22 ¦ 10:30/11:30 ¦ N/A ¦ and/or ¦ I/O ¦ TCP/IP ¦ km/h ¦ text/plain
+text/plain; charset=utf-8 ¦ application/json ¦ a=b/c ¦ -Ia/b ¦ -I a/b ¦ -Llib/x ¦ -DA=b/c ¦ -std=c++17 ¦ -Wl,-z,now
+-O2 -g ¦ --x=a/b ¦ --x a/b ¦ x-I/y ¦ &lt;a&gt; ¦ a &amp; b ¦ a&amp;b/c ¦ a&b/c ¦ &commat; ¦ a&commat;b ¦ &#64;
+a &lt; b/c ¦ &period; ¦ &hellip; ¦ ... ¦ a..b ¦ a... ¦ 1..10 ¦ .. ¦ ~0 ¦ ~MASK ¦ a~b ¦ ~(a)/b ¦ !a/b ¦ +a/b ¦ a+b/c
+a-b/c ¦ a*b/c ¦ (a)*b/c ¦ a /= b ¦ a/=b ¦ // ¦ // a ¦ X//a ¦ / ¦ "/" ¦ '/' ¦ "\\" ¦ '\\' ¦ "//" ¦ % ¦ %% ¦ 100%
+50%/x ¦ %d%%/x ¦ #a/b ¦ #include <a/b.h> ¦ <a/b.h> ¦ <a> ¦ </a> ¦ <a/> ¦ <a>b</a> ¦ é/ü ¦ ö/x ¦ a／b ¦ ½ ¦ a∕b
+"""
+"""Divisions, formats, expressions, escapes and URLs that are no paths of a machine."""
+
+
+def _each(listed: str) -> list[str]:
+    return [text for line in listed.strip("\n").splitlines() for text in line.split(" ¦ ")]
+
+
+@pytest.mark.parametrize("hidden", _each(HIDDEN))
+def test_a_hidden_path_is_removed_by_the_scrubber_and_found_by_the_gate(hidden: str) -> None:
+    path = re.sub(r"S(?![a-z])", SECRET, hidden)
+    for value in (f"X={path}", f"X=a {path} b"):
+        scrubbed = scrub(value)
+
+        assert count_local([context(value)], []) == 1
+        assert scrubbed is None or SECRET not in scrubbed
+        assert scrubbed is None or count_local([context(scrubbed)], []) == 0, scrubbed
+
+
+@pytest.mark.parametrize("text", _each(LOOK_ALIKES))
+def test_a_look_alike_is_kept_by_the_scrubber_and_passes_the_gate(text: str) -> None:
+    for value in (f"X={text}", f'F="-D{text}"', f"X=a {text} b", f"F(x)={text}", f"A={text} -O2"):
+        assert scrub(value) == value
+        assert count_local([context(value)], []) == 0
+
+
 SIGNS = st.sampled_from(
     [
         *"/\\:.~@$%{}()<>\"' ,;=-+*IDx2&#n",
@@ -164,6 +237,22 @@ SIGNS = st.sampled_from(
         "-I",
         "-isystem",
         "opt",
+        *(
+            "\\033[1m",
+            "\\012",
+            "%20",
+            "%0a",
+            "%40",
+            "&commat;",
+            "&nbsp",
+            "/*",
+            "*/",
+            "{}",
+            "[log]",
+            "%1$s",
+            "it's",
+            "\n",
+        ),
     ]
 )
 NAMES = st.from_regex(r"[\w][\w.+-]{0,8}", fullmatch=True)
