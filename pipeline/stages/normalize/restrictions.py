@@ -32,6 +32,8 @@ _LICENSE_NAME = re2.compile(
 )
 _SIGNS = " \t\r\f\v*/#;|!%\"'`\\<>{}_=-"
 """Signs that comments begin and end their lines with."""
+_DIVIDED = re2.compile(r"([a-z])-\n[ \t]*(?://+|\*+|#+)?[ \t]*([a-z]+)")
+"""A word that a hyphen divides at a line's end. It is put together before the line end, so that lines keep their numbers."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,8 @@ class RestrictionWords:
 
 def find_restrictions(text: str, expression: str) -> list[Restriction]:
     """Return the restrictions of a text that a license expression does not explain, sorted by line and name."""
-    lines = [" ".join(line.strip(_SIGNS).split()) for line in text.lower().split("\n")]
+    lowered = _DIVIDED.sub(r"\1\2\n", text.lower()) if "-\n" in text else text.lower()
+    lines = [" ".join(line.strip(_SIGNS).split()) for line in lowered.split("\n")]
     plain = "\n".join(filter(None, lines))
     # One search for all expressions would be slower than one for each: its automaton outgrows every bound.
     searched = (entry for entry in load_restrictions() if not entry.is_explained(expression))

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from pipeline.stages.normalize.license.prose.comments import Prose
 from pipeline.stages.normalize.license.prose.explained import without_explained
-from pipeline.stages.normalize.license.prose.names import TOKEN, unknown_name, with_tokens
+from pipeline.stages.normalize.license.prose.names import PUBLIC_DOMAIN, TOKEN, ids_as_words, unknown_name, with_tokens
 from pipeline.stages.normalize.license.prose.notices import plus_as_words, split_notices
 from pipeline.stages.normalize.license.prose.sentences import MIN_WEIGHT_IN_HEADER, Sentence, spoken, spoken_as_written
 from pipeline.stages.normalize.license.prose.short_lines import joined_capitals, limiting_line, named_lines
@@ -15,6 +15,8 @@ from pipeline.stages.normalize.license.prose.words import copyright_words, plain
 from pipeline.stages.normalize.license.texts import split_texts, without_harmless
 
 BSD_FAMILY = "LicenseRef-BSD-family"
+_DEDICATIONS = frozenset({"CC0-1.0", "Unlicense", "Apache-1.1"})
+"""Licenses whose words speak of the public domain."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,11 @@ class Reading:
     def expressions(self) -> tuple[str, ...]:
         """The expressions that all hold."""
         found = tuple(dict.fromkeys((*self.texts, *self.notices)))
-        if any(each.startswith("BSD-") for each in found) or len(found) > 1:
+        if not _DEDICATIONS.isdisjoint(found):
+            found = tuple(each for each in found if each != PUBLIC_DOMAIN)
+        if (self.is_choice and len(found) > 1) or any(" OR " in each for each in found):
+            found = tuple(each.replace(BSD_FAMILY, "BSD-3-Clause") for each in found)
+        elif any(each.startswith("BSD-") for each in found) or len(found) > 1:
             found = tuple(each for each in found if each != BSD_FAMILY) or found[:1]
         found = tuple(
             dict.fromkeys(part for each in found for part in (each.split(" OR ") if self.is_choice else (each,)))
@@ -60,16 +66,17 @@ def read_prose(prose: Prose) -> Reading:
         return Reading((), (), False, (), spoken(words, False) or spoken_as_written(prose.text, False))
     is_header = prose.is_header
     text = plus_as_words(joined_capitals(prose.text))
-    texts, words = split_texts(text)
+    named = ids_as_words(text)
+    texts, words = split_texts(named)
     words = without_harmless(words)
-    notices = split_notices(words if texts else plain_words(text, with_copyright_lines=True))
+    notices = split_notices(words if texts else plain_words(named, with_copyright_lines=True))
     is_stated = bool(texts or notices.licenses)
     titles = named_lines(text, is_stated) if is_header else ()
     names = dict(zip(re.findall(TOKEN, notices.left), notices.names, strict=True))
     found = [_spelled(_unexplained(notices.left, is_stated, is_header), names.__getitem__)]
     found.append(spoken_as_written(text, is_header))
     if texts:
-        words, naming = with_tokens(copyright_words(text))
+        words, naming = with_tokens(copyright_words(named))
         found.append(_spelled(_unexplained(words, is_stated, is_header=False), naming.license_of))
     if is_header:
         found += _said_by_lines(prose.text, text)

@@ -15,7 +15,7 @@ _MAY_SPEAK = re2.compile(
     r"(?i)li[cs]en[sc]|(?:^|[^l\s]|legal)\s+rights|rights\s+(?:to|of|in|under)|reserves|copyright"
     r" (?:law|holder|owner|notice)|permi(?:t|ssion)|prohibi|forbid|proprietar|confiden|secret|consent"
     r"|authori[sz]|agreement"
-    r"|distribut|commercial|purposes|disclos|export|unpublished|property|internal|classified|official|terms|train|sold"
+    r"|distribut|commercial|purposes|disclos|export|unpublished|property|internal|classified|official|terms|train|sold|academi|\beccn\b|\bitar\b|\bnda\b"
     r"|gpl|general public|hereby|evil|wtfpl|(?:released|available|provided|covered|published) "
     r"(?:under|into|to)|decompil|limited|public domain|freely|freeware|shareware|\b(?:mit|bsd|apache"
     r"|mpl|cc0|isc|copr|numerical recipes)\b"
@@ -32,14 +32,20 @@ _LEGAL = re2.compile(
 )
 _COPYRIGHT = re2.compile(r"(?i)(?:copyright|\(c\)|©)[^\n]{0,60}\d{4}|\d{4}[^\n]{0,30}(?:copyright|©)")
 _LEFT_OUT = re2.compile(r"(?m)^[ \t]*#[ \t]*if[ \t]+0\b[^\n]*\n((?:[^#\n][^\n]*\n|\n|[ \t]*#[^ie\n][^\n]*\n)*)")
+_CODE_SIGN = re.compile(r"[;{}=]")
 _NO_CODE = re2.compile(
     r"(?m)^[ \t]*#[ \t]*if(?:def|ndef)?[ \t]+\w[^\n]*\n((?:[ \t]*[A-Za-z(©][^#\n;{}=\\]*\n|[ \t]*\n)+)[ \t]*#"
 )
 _NAMED_IN_CODE = re2.compile(r"(?i)licen[sc]e|copyright")
 _STATED = re2.compile(
-    r"(?im)^(?:#[ \t]*(?:define|pragma)[^\n\"]*?|[A-Z_][^\n\"'/]*?)?(?P<name>licen[sc]e|copyright)[ \t\[\]\d]*"
-    r"(?:SEC\(\"license\"\))?[ \t]*[=({,]?[ \t]*\"(?P<value>[^\"\n]+)\""
+    r"(?im)^(?:#[ \t]*(?:define|pragma)[^\n\"]*?|[A-Z_][^\n\"'/]*?)?(?P<name>licen[sc]e|copyright)"
+    r"(?:_?(?:text|notice|string|str|info|message))?[ \t\[\]\d]*"
+    r"(?:SEC\(\"license\"\))?[ \t]*[=({,]?[\s\\]*\"(?P<value>[^\"\n]+(?:\"[\s\\]*\"[^\"\n]*)*)\""
 )
+_SEAMS = re.compile(r"\\[nrt]|\"[\s\\]*\"")
+"""What divides the lines of a text that stands in string literals."""
+_NAMED_BY_FEW = 60
+"""Signs of a string that may name a license and say nothing else."""
 _DIRECTIVES = re2.compile(r"(?:[ \t]*(?:#[^\n]*|import [^\n]*|extern \"C\" \{|\})?(?:\n|\z))*")
 _ENDING = re2.compile(r"(?:\s*(?:#[ \t]*endif[^\n]*|\}[ \t]*;?|//[ \t]*namespace[^\n]*)?)*\z")
 _NUM_CLOSING = 1_000
@@ -81,13 +87,15 @@ def prose_of(path: str, text: str) -> list[Prose]:
         for span in spoken[:_MAX_NUM_GROUPS]:
             group = text[slice(*span)]
             found.append(Prose(group, span in placed or bool(_COPYRIGHT.search(group)), bool(_LEGAL.search(group))))
+    if "if 0" in rest:
+        left_out = (match[1] for match in _LEFT_OUT.finditer(rest))
+        found += [Prose(each, True) for each in left_out if _may_speak(each) or not _CODE_SIGN.search(each)]
     if speaks and "#" in rest and "if" in rest:
-        found += [Prose(match[1], True) for match in _LEFT_OUT.finditer(rest) if _may_speak(match[1])]
         found += [Prose(match[1], True) for match in _NO_CODE.finditer(rest) if _LEGAL.search(match[1])]
     if _NAMED_IN_CODE.search(rest):
-        stated = [(match["name"].lower(), match["value"]) for match in _STATED.finditer(rest)]
+        stated = [(match["name"].lower(), _SEAMS.sub("\n", match["value"])) for match in _STATED.finditer(rest)]
         found += [
-            Prose(f"License: {value}" if name[0] == "l" else value, True)
+            Prose(f"License: {value}" if name[0] == "l" and len(value) < _NAMED_BY_FEW else value, True)
             for name, value in stated
             if value.lower() != "unknown"
         ]

@@ -97,9 +97,18 @@ _PATTERNS = (
     r"contributor license agreements?",
     r"all rights(?: are)? reserved(?: worldwide)?",
     r"some rights reserved",
-    r"(?:this )?(?:\w+ ){0,4}is free software(?: and)? you (?:can|may)",
+    r"(?:this )?(?:\w+ ){0,4}is free software(?: it comes without any warranty to the extent permitted by applicable law)?(?: and)?"
+    r" you (?:can|may)(?: redistribute it)?",
+    # What stands before the texts of a choice.
+    r"(?:this )?(?:\w+ ){0,2}(?:is )?(?:dual |triple )?(?:available|licensed|released|distributed|provided|offered|licensing)"
+    r"(?: under)?(?: terms of| one of| either of| both| the| these){0,3} (?:2|two|3|three|multiple|several|following|below)"
+    r"(?: \w+)? licen[sc]es(?: \w+ your (?:option|choice))?",
+    r"(?:is |be )?deemed null and void(?: \w+){0,50} modification are permitted",
+    r"you may select at your option one of the above listed licen[sc]es",
+    r"(?:you (?:may|can) )?choose (?:whichever|one|either)(?: of (?:them|the two)| you (?:prefer|like|want))?",
     r"\w+ is pleased to support the open source community by making(?: \w+){1,5} available",
     r"see your chosen licen[sc]e for details",
+    r"if no licen[sc]e file comes with this software it is provided as is",
     r"licen[sc]e copyright",
     r"and (?:its|their) licensors",
     r"hereby licenses this (?:project|file|software) to you",

@@ -11,6 +11,7 @@ from importlib.resources import files
 from typing import Any
 
 import re2
+from license_expression import get_spdx_licensing
 
 from pipeline.stages.normalize.license.prose.words import plain_words
 
@@ -39,6 +40,13 @@ _LICENSE_LINE = re2.compile(
 _ELSEWHERE = re2.compile(
     r"\b(?:see|files?|copying|licen[cs]es?|readme|notice|https?|www|above|below|same|terms|following|this|your|the|public domain)\b"
 )
+_HYPHENATED = re.compile(r"(?<![\w.-])[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)+")
+_PRODUCT = re.compile(
+    r"(?i)(?:python|php|unicode|bzip2|libpng|apache|sendmail|zimbra|openpbs|info-zip|tcp|net|ruby|sax)-"
+)
+_BESIDE_ID = re.compile(r"(?i)licen|under|terms")
+_ID = "spdxid"
+"""What an identifier that no name covers is written as, with its place in the list: plain words lose its hyphens."""
 _STYLE = r"(?: (?:style|like|type|variant|open source|public|software|permissive|free software))*"
 _BESIDE = r"(?:or|and|and or|or the|and the|or at your option|) ?"
 _AGREEMENT = r" ?licen[sc](?:es?|ed|ing)(?: agreement)?(?: (?:version|v) \d(?: \d)?| v\d)?"
@@ -68,11 +76,19 @@ class Naming:
         return license
 
 
+def ids_as_words(text: str) -> str:
+    """Return a text whose SPDX identifiers are one word each, where the tables of names would read a part of one."""
+    if "-" not in text:
+        return text
+    return _HYPHENATED.sub(_one_word, text)
+
+
 def with_tokens(words: str) -> tuple[str, Naming]:
     """Return plain words with a token for each name, and the names."""
     naming = Naming()
     if not _may_name().search(words):
         return words, naming
+    words = re.sub(rf"\b{_ID}(\d+)\b", lambda match: naming.token(spdx_ids()[int(match[1])]), words)
     words = _gnu().sub(lambda match: naming.token(_gnu_expression(match)), words)
     words = _full().sub(lambda match: _said(match[0]) + naming.token(_full_license(match[0])), words)
     for expression in _short():
@@ -85,10 +101,19 @@ def with_tokens(words: str) -> tuple[str, Naming]:
 def unknown_name(text: str) -> str | None:
     """Return what a line `License: ...` names, if it is neither a known name nor said elsewhere."""
     for match in _LICENSE_LINE.finditer(text):
-        words = plain_words(match[1])
+        words = plain_words(ids_as_words(match[1]))
         if words and not _ELSEWHERE.search(words) and not re.search(TOKEN, with_tokens(f"license {words}")[0]):
             return str(match[1]).strip()
     return None
+
+
+def _one_word(match: re.Match[str]) -> str:
+    """Return the word for an identifier. A product and its version are one beside the word for a license alone."""
+    found = _words_of_ids().get(match[0].lower())
+    if found is None or _PRODUCT.match(match[0]):
+        begin = match.string.rfind("\n", 0, match.start()) + 1
+        found = found if found and _BESIDE_ID.search(match.string, begin, match.start()) else match[0]
+    return found
 
 
 def _said(words: str) -> str:
@@ -97,9 +122,31 @@ def _said(words: str) -> str:
 
 
 @cache
+def spdx_ids() -> tuple[str, ...]:
+    """Return the identifiers of the SPDX license list, without exceptions, in order."""
+    return tuple(
+        key
+        for key, symbol in sorted(get_spdx_licensing().known_symbols.items())
+        if not (key.startswith("LicenseRef-") or symbol.is_exception)
+    )
+
+
+@cache
+def _words_of_ids() -> dict[str, str]:
+    """Return the words for identifiers with a hyphen which the tables do not read as what they are. GNU ones have a grammar."""
+    found = {}
+    for number, key in enumerate(spdx_ids()):
+        if "-" in key and not re.match(r"[AL]?GPL-", key):
+            words, naming = with_tokens(f"license {plain_words(key)}")
+            if not re.fullmatch(rf"license {TOKEN}|{TOKEN}", words) or naming.ids[0].upper() != key.upper():
+                found[key.lower()] = f"{_ID}{number}"
+    return found
+
+
+@cache
 def _may_name() -> Any:
     return re2.compile(
-        r"licen[sc]|gpl|bsl|public domain|opensource org|apache org|cc0|cc by|mpl|cddl|eupl|cecill"
+        r"spdxid|licen[sc]|gpl|bsl|public domain|opensource org|apache org|cc0|cc by|mpl|cddl|eupl|cecill"
         r"|wtf|sspl|numerical recipes|commons|polyform|noncommercial|unlicense|gnu|under|dual|nvidia"
         r"|creativecommons|boost|apache|bsd|mit "
     )

@@ -68,12 +68,20 @@ _STANDARD = {
     r" copyright notice and this permission notice appear in supporting documentation(?: and that the name of"
     r" (?:\w+ ){1,12}not be used in"
     r" advertising or publicity pertaining to distribution of the software without specific written prior permission)?",
+    "curl": r"this software is licensed as described in the file copying which you should have received as part of this"
+    r" distribution the terms are also available at http curl (?:haxx )?se docs copyright html(?: you may opt to use copy"
+    r" modify merge publish distribute and or sell copies of the software and permit persons to whom the software is"
+    r" furnished to do so under the terms of the copying file)?",
+    "IJG": r"this file is part of the independent jpeg group s software(?: \w+){0,30}? for conditions of distribution and use"
+    r" see the accompanying readme(?: ijg)? file",
+    "TCL": r"see the file license terms for information on usage and redistribution of this file and for a disclaimer of all"
+    r" warranties",
     "Libpng": r"for conditions of distribution and use see (?:the )?(?:copyright notice|disclaimer and licen[sc]e) in png h",
     "Zlib": r"for conditions of distribution and use see (?:the )?copyright notice in zlib h",
 }
 """Standard headers that name their license by what they say, over plain words; the first paragraphs of short texts among them."""
 _MAY_BE_STANDARD = re2.compile(
-    r"neighboring|unicode org|unencumbered|supporting documentation|conditions of distribution"
+    r"neighboring|unicode org|unencumbered|supporting documentation|conditions of distribution|curl|license terms"
 )
 _FIELD = re2.compile(
     r"(?i)\b(?:lizenz|licencia|licenza|licença|licentie|licencja|lisans|lisenssi|licens|licence|licență|licenc)[ \t]*[:：][ \t]*"
@@ -88,13 +96,20 @@ _FOREIGN = re2.compile(
     rf"(?:(?P<before>{_FOREIGN_NAMES}) lizenz|(?:licencia|licenza|licenca|licentie|licencja) (?P<after>{_FOREIGN_NAMES}))\b"
 )
 """A short name beside the word for a license in another language, and the words that put something under it."""
+_FOUND_IN = re.compile(
+    r" (?:which (?:is|can be) )?(?:found|contained) in the (?:licen[sc]e|copying)(?: txt| md)? file(?: in the root directory of"
+    r" this source tree)?(?= and| or)"
+)
+"""The place of a license's text between the names of two."""
 _MAX_TITLE = 120
 _MAY_BE_TITLE = re2.compile(r"(?i)licen[sc]|\bor\b|gpl|mpl|mit|bsd|apache|public|cc0|wtf|cc[- ]by")
+_OF_A_CHOICE = re2.compile(r"(?i)\b(?:mit|isc|bsd|gpl|unlicense|cc0)\b")
+"""Names of a license alone, one of which a choice without further words must hold."""
 _CHOICE = re2.compile(
     r"\b(?:or|either|dual|dually|triple|tri|double|multi|choose|choice|option|alternatively|whichever|alternative)\b"
 )
 _CHOICE_OF_ALL = re2.compile(
-    r"\b(?:choose (?:whichever|one|either|between)|whichever you (?:prefer|like|want)|at your "
+    r"\b(?:(?:choose|select) (?:whichever|one|either|between)|whichever you (?:prefer|like|want)|at your "
     r"(?:option|choice)|your choice|alternative [ab12] N?"
     r"|dual(?:ly)? licen[sc]\w+|(?:available|licensed|released|distributed|provided)(?: \w+){0,3}"
     r" (?:two|2|three|3|multiple) (?:\w+ )?licen[sc]es"
@@ -148,6 +163,16 @@ def title_of(text: str) -> tuple[str, ...]:
     return ()
 
 
+def choice_of(line: str) -> str | None:
+    """Return the choice that a short line of names and `or` is: `MIT or Zlib`. One of them must be the name of nothing else."""
+    if len(line) > _MAX_TITLE or not ("/" in line or " or " in line.lower()) or not _OF_A_CHOICE.search(line):
+        return None
+    words, naming = with_tokens(f"either {plain_words(line.replace('/', ' or '))}")
+    ids = tuple(dict.fromkeys(naming.license_of(token) for token in re.findall(TOKEN, words)))
+    is_choice = len(ids) > 1 and re.fullmatch(rf"either {TOKEN}(?: or {TOKEN})+(?: licen[sc]es?)?", words)
+    return " OR ".join(ids) if is_choice else None
+
+
 def plus_as_words(text: str) -> str:
     """Return a text with the plus sign of `GPL-2.0+` in words, which plain words would lose, and `license` in English."""
     text = re.sub(r"(?<=[0-9])\+", " or later ", text) if "+" in text else text
@@ -161,6 +186,7 @@ def split_notices(words: str) -> Notices:
         for license in _STANDARD:
             words, number = _standard(license).subn(" / ", words)
             found += [license] * bool(number)
+    words = _FOUND_IN.sub("", words)
     words = _FOREIGN.sub(_in_english, words.replace("gnu org licenses gpl faq", "/"))
     words, naming = with_tokens(_without_exceptions(words))
     is_choice = bool(_CHOICE_OF_ALL.search(words))

@@ -13,9 +13,9 @@ from importlib.resources import files
 from typing import Any
 
 import re2
-from license_expression import get_spdx_licensing
 
-from pipeline.stages.normalize.license.prose.notices import title_of
+from pipeline.stages.normalize.license.prose.names import PUBLIC_DOMAIN, spdx_ids
+from pipeline.stages.normalize.license.prose.notices import choice_of, title_of
 from pipeline.stages.normalize.license.prose.words import folded
 
 LINES_FILE = "short_lines.toml"
@@ -27,6 +27,9 @@ _MARGIN = re.compile(r"[ \t]*(?://+[!/<]*|/?\*+!?|#+|;+|--+)?[ \t]*")
 _CLOSING_SIGNS = " \t*#/="
 _SENTENCE_END = re.compile(r"(?<=[.!?;。！])\s+|[。！|]+|\s[-–—]+\s")
 _COPYRIGHT = re2.compile(r"(?i)^(?:(?:copyright|\(c\)|©)[\s,]*)+[\s\d,–-]*")
+_DEDICATED = re.compile(r"(?:100\s?% )?(?:this (?:file|code|program) is )?(?:in (?:the )?)?public domain\W*")
+_ELISION = re.compile(r"\b([cdjlmnst]|qu)['\u2019](?=[^\W\d])")
+"""An article or pronoun of French or Italian that lost its vowel: `d'utilisation`, `l'auteur`."""
 _SPACED = re2.compile(r"\b[A-Z](?: [A-Z]){4,}\b")
 _WORD = re.compile(r"[a-z0-9]+")
 _LETTER = re.compile(r"[a-z]")
@@ -40,14 +43,25 @@ def joined_capitals(text: str) -> str:
 def named_lines(text: str, is_stated: bool) -> tuple[str, ...]:
     """Return the licenses of the first lines that are nothing but names. Beside a stated license, identifiers alone count."""
     titles = () if is_stated else title_of(text)
-    return titles or tuple(dict.fromkeys(filter(None, map(_identifier, _fragments(text)))))
+    return titles or tuple(dict.fromkeys(filter(None, map(_named, _fragments(text)))))
+
+
+def _named(fragment: str) -> str | None:
+    """Return the license or the choice of licenses that a short line names and says nothing else, if it does."""
+    return (
+        _identifier(fragment)
+        or choice_of(fragment)
+        or (PUBLIC_DOMAIN if _DEDICATED.fullmatch(fragment.lower()) else None)
+    )
 
 
 def limiting_line(text: str) -> str | None:
     """Return the first short line or sentence of a header that speaks of property, secrecy, or limits of use, if any."""
     for fragment in _fragments(text):
+        if fragment.rstrip(".!") in _table()["capitals"]:
+            return fragment
         lowered = unicodedata.normalize("NFKC", fragment).lower()
-        words = " ".join(_WORD.findall(folded(lowered).replace("'", "")))
+        words = " ".join(_WORD.findall(folded(_ELISION.sub(r"\1 ", lowered)).replace("'", "")))
         if len(words.split()) <= MAX_NUM_WORDS and words and _limits().search(words) and not _harmless().search(words):
             return fragment[:_MAX_SIGNS]
         if not lowered.isascii() and _limits_as_written().search(" ".join(lowered.split())):
@@ -98,12 +112,11 @@ def _identifier(fragment: str) -> str | None:
 def _identifiers() -> dict[str, str]:
     """Return SPDX ids by their spellings: as listed, without `.0`, without a version where the acronym is no word."""
     found: dict[str, str] = {}
-    for key in sorted(get_spdx_licensing().known_symbols):
-        if key.startswith("LicenseRef-") or key.endswith("-exception"):
-            continue
+    for key in spdx_ids():
         if re.search(r"[-\d]", key):
             found[key.lower()] = key
             found.setdefault(key.lower().removesuffix("-only").removesuffix(".0"), key)
+    found |= {each.lower(): each for each in _table()["words"]}
     return {**found, **{each: license for license, names in _table()["acronyms"].items() for each in names}}
 
 

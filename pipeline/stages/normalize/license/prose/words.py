@@ -11,13 +11,15 @@ from functools import lru_cache
 
 import re2
 
+_OPERATIVE = r"permission (?:is|to)\b|redistribution and use\b|this software (?:is|may)\b|licensed under\b"
 _COPYRIGHT_LINE = re.compile(
-    r"^[^\w\n©(]*(?:portions |parts )?(?:(?:copyright\b|\(c\)|©|&copy;).*?(?:\d{4}|\(c\)|©|<year>|\[yyyy\]| by ).*"
-    r"|all rights reserved\W*)$",
+    r"^[^\w\n©(]*(?:portions |parts )?(?:(?:copyright\b|\(c\)|©|&copy;).*?(?:\d{4}|\(c\)|©|<year>|\[yyyy\]| by )"
+    rf".*?(?:(?=\b(?:{_OPERATIVE}))|$)"
+    r"|all rights reserved\W*$)",
     re.MULTILINE,
 )
 _BULLET = re.compile(
-    r"(?<![\w.])(?<!version )\(?\d{1,2}[.)](?=\s)|(?:^[^\w\n(]*|\()(?:[a-hivx]|ii|iii|iv|vi)[.)](?=\s)", re.MULTILINE
+    r"(?<![\w.-])(?<!version )\(?\d{1,2}[.)](?=\s)|(?:^[^\w\n(]*|\()(?:[a-hivx]|ii|iii|iv|vi)[.)](?=\s)", re.MULTILINE
 )
 _WORD = re.compile(r"[a-z0-9]+")
 _LINE_BREAK_HYPHEN = re.compile(r"(?<=[a-z])-\n[^\w\n]*(?=[a-z])")
@@ -65,6 +67,9 @@ _REPLACEABLE = (
         rf"\bused in advertising {_NAME}(disclaims?|makes) (all|no) (warranties|representations)\b",
         r"used in advertising someone \1 \2 \3",
     ),
+    (r"\bthis software and or associated documentation files\b", "this software and associated documentation files"),
+    (r"\bappear in (all copies|supporting documentation)\b", r"appears in \1"),
+    (rf"\bexpress or implied warranty {_NAME}disclaims? all\b", "express or implied warranty someone disclaims all"),
     (r"\bin advertising someone disclaim all\b", "in advertising someone disclaims all"),
     (rf"\beven if {_NAME}has been advised\b", "even if someone has been advised"),
     (rf"\bof such damage {_NAME}specifically disclaims? any\b", "of such damage someone specifically disclaims any"),
@@ -86,8 +91,12 @@ _REPLACEABLE = (
     ),
     (r"\bgnu library general public license instead\b", "gnu lesser general public license instead"),
 )
+_DEFINED = re.compile(
+    r"\bassociated documentation files the (materials?|works?|library|program|product|package|code) to deal in the \1\b"
+)
+"""What the template of MIT calls the software, if it does not call it so."""
 _OF_TEMPLATES = re2.compile(
-    r"\b(?:as is|liable|advised|promote|permission|copyright notices?|library general|lesser general|general public)\b"
+    r"\b(?:as is|liable|advised|promote|permission|disclaims?|copyright notices?|library general|lesser general|general public)\b"
 )
 """Words without which none of the expressions below matches."""
 _SUBSTITUTIONS = tuple((re.compile(pattern), plain) for pattern, plain in _REPLACEABLE)
@@ -121,6 +130,8 @@ def license_words(text: str, hyphen: str = "-") -> str:
     words = plain_words(text, hyphen)
     if not _OF_TEMPLATES.search(words):
         return words
+    if defined := _DEFINED.search(words):
+        words = f"{words} ".replace(f" {defined[1]} ", " software ").rstrip()
     for pattern, plain in _SUBSTITUTIONS:
         words = pattern.sub(plain, words)
     return words

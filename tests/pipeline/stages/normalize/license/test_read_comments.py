@@ -1,14 +1,20 @@
 """Labelled headers: restrictions are never inherited away, permissive headers have their own name, prose stays."""
 
+import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
+from license_expression import get_spdx_licensing
 
 from pipeline.stages.normalize.license.decide import LicenseDecision
+from pipeline.stages.normalize.license.policy import policy_bytes
+from pipeline.stages.normalize.license.prose.names import spdx_ids
 from tests.pipeline.stages.normalize.license.test_decide import licenses_of
 from tests.pipeline.stages.normalize.license.test_texts import MIT
 
+POLICY: dict[str, Any] = tomllib.loads(policy_bytes().decode())
 HEADERS = tomllib.loads((Path(__file__).parent / "headers.toml").read_text())
 PROJECT = licenses_of({"LICENSE": MIT.encode()}, "MIT")
 CODE = "#include <stdio.h>\n\nint main(void) {\n  return 0;\n}\n"
@@ -78,6 +84,34 @@ def test_a_permissive_header_is_named_by_what_it_says(expression: str, header: s
 def test_prose_of_code_stays(header: str, shape) -> None:  # type: ignore[no-untyped-def]
     found = decided(shape(header))
     assert (found.drop_reason, found.expression) == (None, "MIT"), found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'static const char copyright[] =\n  "This is free software, covered by the GNU General Public License, and you may\\n"\n'
+        '  "change it and distribute copies of it under certain conditions.\\n";\n',
+        'constexpr std::string_view kLicense = "LGPL-2.1-or-later";\n',
+        'MODULE_LICENSE("GPL v2");\n',
+        "#if 0\nFree for academic research.\n#endif\n",
+        "#if 0\nECCN 5D002 -- not for release to foreign nationals\n#endif\n",
+    ],
+)
+def test_what_code_states_about_its_license_is_a_header(text: str) -> None:
+    assert not is_kept("#include <stdio.h>\n\n" + text + CODE)
+
+
+SPDX_IDS = [each for each in spdx_ids() if "-" in each and not re.match("[AL]?GPL-", each)]
+
+
+@pytest.mark.parametrize("form", ["License: {}", "@license {}", "This file is distributed under the terms of the {}."])
+def test_an_identifier_is_the_license_that_it_names_and_not_a_part_of_it(form: str) -> None:
+    found = {each: decided(in_block(form.format(each))) for each in SPDX_IDS}
+
+    assert len(found) >= 450
+    kept = {each: decision.expression for each, decision in found.items() if decision.drop_reason is None}
+    assert {each: license for each, license in kept.items() if license != str(get_spdx_licensing().parse(each))} == {}
+    assert set(POLICY["allowed"]) & set(SPDX_IDS) <= kept.keys()
 
 
 def in_a_description(header: str) -> str:

@@ -40,7 +40,7 @@ def test_a_license_without_a_version_is_that_of_the_version_named_beside_it() ->
 
 @pytest.mark.parametrize(
     "value",
-    ["CPAL-1.0", "Parity-7.0.0", "Watcom-1.0", "Foo Custom 1.0", "NonFree-2.0", "none", "OGTSL", "Proprietary"],
+    ["Foo Custom 1.0", "NonFree-2.0", "none", "OGTSL", "Proprietary"],
 )
 @pytest.mark.parametrize(
     "line", ["// License: {}", " * Licence: {}.", "# @license {}", "/// \\license {}", "/* License : {} */"]
@@ -61,6 +61,9 @@ def test_a_line_that_names_an_unknown_license_is_not_silence(line: str, value: s
         "zlib/libpng",
         "Public Domain",
         "see LICENSE.txt",
+        "CPAL-1.0",
+        "Parity-7.0.0",
+        "Watcom-1.0",
         "GPLv2",
         "the same",
         "X11",
