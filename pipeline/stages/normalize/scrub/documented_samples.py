@@ -38,7 +38,7 @@ _DIGESTS_BY_ORIGIN = {
         2cafc0970149a84f3b9e62ea f2d6ca16515033e5dce14eba
     """,
     "RFC 6455": """
-        eb543dc490df6d053d360d3b
+        eb543dc490df6d053d360d3b 1f5cb9b0015ad374b2b11381
     """,
 }
 _DIGESTS = frozenset(digest for digests in _DIGESTS_BY_ORIGIN.values() for digest in digests.split())

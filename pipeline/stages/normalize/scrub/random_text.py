@@ -27,6 +27,8 @@ _RANDOM = re.compile(r"[A-Za-z0-9+/=_.\-]{16,}")
 _RUNS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _DIGIT = re.compile(r"[0-9]")
 _SEPARATORS = re.compile(r"[-_./+=]+")
+_HEXADECIMAL = re.compile(r"[0-9a-fA-F]+")
+_MIN_COUNTED = 16
 _MIN_DISTINCT, _MIN_SEGMENT, _MIN_MEAN_SEGMENT, _MIN_LETTERS = 8, 10, 6, 20
 _MAX_RUN, _MAX_RUN_OF_ONE_CASE = 2.9, 3.6
 
@@ -58,7 +60,14 @@ def is_wordy(value: str) -> bool:
 
 
 def is_in_order(value: str) -> bool:
-    """Return whether most characters are followed by their successor, as in an alphabet; of random ones, one in 64 is."""
+    """Return whether most characters are followed by their successor, as in an alphabet; of random ones, one in 64 is.
+
+    Bytes in hexadecimal that count up or down in equal steps are in order too: keys of test vectors are.
+    """
+    if len(value) >= _MIN_COUNTED and len(value) % 2 == 0 and _HEXADECIMAL.fullmatch(value):
+        steps = [(after - before) % 256 for before, after in pairwise(bytes.fromhex(value))]
+        if steps.count(steps[0]) == len(steps):
+            return True
     return sum(ord(after) == ord(before) + 1 for before, after in pairwise(value)) > len(value) / 2
 
 

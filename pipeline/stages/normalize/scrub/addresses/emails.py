@@ -31,7 +31,8 @@ _WRITTEN_OUT_LINE = (
     r"(?i)[_-]at[_-].*[_-]dot[_-]",
     r"[ \t]@[ \t][\w-]{1,40}[ \t]\.[ \t]",
     r"[<(][\w.+-]{1,40} at [\w-]{1,40}\.",
-    r"[ \t]AT[ \t]",
+    r"[ \t]AT[ \t]|[ \t]_at_[ \t]",
+    r"(?i)(?:author|maintain|contact|mail).*[ \t]at[ \t]",
 )
 _BRACKETED_AT = r"\s?[\[({<]\s?(?:[aA][tT]|@)\s?[\])}>]\s?"
 _BRACKETED_DOT = r"\s?[\[({<]\s?(?:[dD][oO][tT]|\.)\s?[\])}>]\s?"
@@ -46,11 +47,17 @@ _WRITTEN_OUT = re.compile(
     rf"|{_SPOKEN_DOT}){_TOP}"
     rf"|\s[aA][tT]\s{_LABEL}(?:(?:\.|{_BRACKETED_DOT}|{_SPOKEN_DOT}){_LABEL}){{0,4}}(?:{_BRACKETED_DOT}|{_SPOKEN_DOT}){_TOP}"
     rf"|(?<=[a-z0-9])\sAT\s{_LABEL}(?:\.{_LABEL}){{0,4}}\.{_TOP}"
+    rf"|\s_at_\s{_LABEL}(?:\.{_LABEL}){{0,4}}\.{_TOP}"
     rf"|\s@\s{_LABEL}(?:\s\.\s{_LABEL}){{0,3}}\s\.\s{_COMMON_TOP}"
     rf"|_AT_[A-Za-z0-9-]{{1,40}}(?:_DOT_[A-Za-z0-9-]{{1,40}}){{0,3}}_DOT_{_COMMON_TOP}"
     rf"|(?:_at_|\s?-at-\s?)[A-Za-z0-9-]{{1,40}}(?:(?:_dot_|\s?-dot-\s?)[A-Za-z0-9-]{{1,40}}){{0,3}}(?:_dot_"
     rf"|\s?-dot-\s?){_COMMON_TOP}"
     rf"|@{_LABEL}(?:(?:\.|{_BRACKETED_DOT}|{_SPOKEN_DOT}){_LABEL}){{0,4}}(?:{_BRACKETED_DOT}|{_SPOKEN_DOT}){_TOP})"
+)
+_OF_A_CONTACT = re.compile(
+    rf"(?i)(?:author|maintain|contact|mail)[^\n]{{0,80}}?[\s:<(]"
+    rf"(?P<address>(?P<local>[a-z][\w-]{{0,30}}(?:\.[a-z][\w-]{{0,30}}){{1,3}})\s(?:_?at_?)\s(?P<domain>{_LABEL}(?:\.{_LABEL}){{0,3}}"
+    rf"\.{_COMMON_TOP}))(?!/)"
 )
 _IN_BRACKETS = re.compile(
     rf"(?<=[<(])({_NAME}(?:\.{_NAME}){{0,3}}) at ({_LABEL}(?:\.{_LABEL}){{0,3}}\.{_COMMON_TOP})(?=[>)])"
@@ -90,6 +97,8 @@ def _written_out(text: str, start: int, end: int) -> Iterator[Finding]:
         domain = address.partition("@")[2]
         if "." in domain and not _RESERVED_DOMAIN.search(domain):
             yield Finding(*match.span(), address)
+    for match in _OF_A_CONTACT.finditer(text, start, end):
+        yield Finding(*match.span("address"), f"{match['local']}@{match['domain']}".lower())
     for match in _IN_BRACKETS.finditer(text, start, end):
         yield Finding(*match.span(), f"{match[1]}@{match[2]}".lower())
 

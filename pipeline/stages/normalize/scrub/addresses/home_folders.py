@@ -17,12 +17,12 @@ _HOME = re.compile(
     # /home/x and where else homes are mounted, /Users/x, also below a drive of Windows
     r"(?:/(?:var|export|nfs|net/[\w.-]+|data[0-9]*|vol[0-9]*|mnt(?:/[\w.-]+)?|gpfs|lustre|fs[0-9]*|storage"
     r"|cluster|shared?|private|opt|work"
-    r"|remote|auto|srv|media/[\w.-]+|net|nas|Volumes/[\w.-]+|System/Volumes/Data|host_mnt|rsrch[0-9]*))?/homes?[0-9]*/"
+    r"|remote|auto|srv|media/[\w.-]+|net|nas|Volumes/[\w.-]+|System/Volumes/Data|host_mnt|rsrch[0-9]*|usr))?/homes?[0-9]*/(?:users/)?"
     r"|(?:/mnt/[a-z]|/cygdrive/[a-z]|/[a-z]|/System/Volumes/Data|/Volumes/[\w.-]+|/private|/nfs|/gpfs|/data)?/[Uu]sers/"
     # work folders that are named by user, AFS with its two letters
     r"|(?:/(?:data[0-9]*|mnt|gpfs|lustre|fs[0-9]*|p|pscratch|global|nfs"
     r"|net/[\w.-]+))?/(?:p?scratch)[0-9]*/(?:(?:users?|home|[a-z](?=/[a-z]))/){0,2}"
-    r"|/afs/[\w.-]+/(?:u|users?|home|usr)/(?:[a-z0-9]/){0,2}"
+    r"|/afs/[\w.-]+/(?:u|users?|home|usr)/(?:[a-z0-9]{1,2}/){0,2}"
     r"|/u/(?:home/)?(?:[a-z0-9]/){0,2}"
     r")" + _UNIX_NAME + rf"(?P<slash>/+|{_END})"
     rf"|(?<![\w.~\-/])(?P<root>/root)(?P<root_slash>/+)(?=[\w.])"
@@ -46,7 +46,7 @@ _OF_A_SERVER = re.compile(
     r"|req|http|handler|svr|server|api|path_info"
     r"|location)(?![a-z])"
 )
-_COMMENT_BEFORE = re.compile(r"//|/\*|^\s*[*#]")
+_COMMENT_BEFORE = re.compile(r"//|/\*|^\s*[*#]|(?:^|[\s;&])(?:cd|ls|cp|mv|cat|source)[ \t]+\Z")
 _NO_USERS = frozenset(
     [
         "public",
@@ -101,6 +101,8 @@ def _is_route(text: str, line_start: int, match: re.Match[str]) -> bool:
     """Return whether `/home/x` or `/users/x` is the address of a page: by its name, or in a line about a server."""
     if not match[0].startswith(("/home/", "/users/")):
         return False
+    if match[0].startswith("/users/") and match["unix"].isdigit():
+        return True
     is_end = text[match.end() : match.end() + 1] in ("", '"', "'", "`", "?", " ", ")", ",")
     if match["unix"].partition(".")[0].lower() in _ROUTES:
         return is_end or match[0].startswith("/users/")

@@ -3,7 +3,7 @@
 Four numbers with dots are versions, section numbers, object identifiers and masks more often than addresses. The words before
 them on the line decide; small numbers count only beside a word of networks or by themselves.
 
-Sources: RFC 1918, 5737, 3849 and related ones as `ipaddress` knows them.
+Sources: RFC 1918, 5737, 3849, 7526 and related ones as `ipaddress` knows them.
 """
 
 import ipaddress
@@ -41,6 +41,10 @@ _TITLE_MARGIN = re.compile(r"^[\s/*!<#\[(]*\Z|[\"\s][A-Za-z]\w* \Z")
 _TITLE = re.compile(r" +[A-Z\[`]|[\])] +\w|\]")
 _RESOLVERS = frozenset(("8.8.8.8", "8.8.4.4", "1.1.1.1", "9.9.9.9", "4.4.4.4", "4.2.2.2"))
 """Public resolvers, whose numbers are small and which no section has."""
+_OF_SERVICES = tuple(
+    map(ipaddress.IPv4Network, ("192.88.99.0/24", "192.52.193.0/24", "192.31.196.0/24", "192.175.48.0/24"))
+)
+"""Blocks of services that every network has: relays of 6to4 and AMT, and AS112."""
 _MAX_SECTION_NUMBER = 60
 _NUM_CONTEXT_CHARACTERS = 160
 
@@ -66,6 +70,8 @@ def find_network_addresses(text: str) -> Iterator[Finding]:
 
 def _is_of_a_host(address: ipaddress.IPv4Address) -> bool:
     """Return whether an address is that of one machine in the public network: no group, mask or whole block."""
+    if any(address in network for network in _OF_SERVICES):
+        return False
     return address.is_global and not address.is_multicast and not address.is_reserved and address.packed[2:] != b"\0\0"
 
 

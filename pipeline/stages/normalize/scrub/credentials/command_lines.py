@@ -10,6 +10,7 @@ import re
 COMMAND_CONDITION = (
     r"(?i:sshpass|curl|wget|mysql|mysqldump|mysqladmin|mariadb|redis-cli|ldap[a-z]*|smbclient|docker|podman"
     r"|htpasswd|sudo|openssl|zip|unzip"
+    r"|isql|osql|sqlcmd|bcp|tsql|ipmitool|mosquitto_[a-z]{3}|psexec|rdesktop|vncviewer|lftp|ncftp|rar|7za|pdftk|nmcli|wpa_passphrase"
     r"|7z|psql|sqlplus|mongo|mongosh|mongodump|influx|az|svn|rsync|plink|pscp|winexe|net|gpg|rpcclient|xfreerdp|http|rabbitmqadmin)"
     r"\b[^\n]{0,200}[ \t=]-{1,2}[A-Za-z]|(?:^|[ \t])(?:-u|--user|--proxy-user)[ \t=]|(?i:\bsqlplus|\becho|\bnet[ \t]+use|/p:"
     r"|pass(?:in|out)?[ \t]+pass:)"
@@ -25,21 +26,26 @@ _BEFORE_PASSWORD = (
     r"(?:^|\\n)[ \t/*#]{0,20}(?:-u|--user)[ \t=]+\\?[\"']?[^\s:\"']{0,80}:",
     r"(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n]{0,200}?[ \t]-p",
     r"(?:docker|podman|az|mongo|mongosh|mongodump|influx|svn|plink|pscp|rabbitmqadmin)\b[^\n]{0,200}?[ \t](?:-p|-pw)[ \t]+",
+    r"(?:psexec|rdesktop|ncftp)\b[^\n]{0,200}?[ \t]-p[ \t]+",
+    r"(?:isql|osql|sqlcmd|bcp|tsql|ipmitool|mosquitto_[a-z]{3})\b[^\n]{0,200}?[ \t]-P[ \t]*",
+    r"lftp\b[^\n]{0,120}?[ \t]-u[ \t]+[^\s,\"']{1,60},",
+    r"nmcli\b[^\n]{0,200}?[ \t]password[ \t]+",
     r"redis-cli\b[^\n]{0,200}?[ \t]-a[ \t]+",
     r"ldap(?:search|modify|add|delete|passwd|whoami)\b[^\n]{0,200}?[ \t]-w[ \t]+",
     r"(?:smbclient|rpcclient|winexe)\b[^\n]{0,200}?[ \t]-U[ \t]*\\?[\"']?[^\s%\"']{1,80}%",
     r"(?:zip|unzip)\b[^\n]{0,80}?[ \t]-P[ \t]+",
-    r"7z\b[^\n]{0,80}?[ \t]-p",
+    r"(?:7za?|rar)\b[^\n]{0,80}?[ \t]-p",
     r"-?pass(?:in|out)?[ \t]+pass:",
     r"openssl\b[^\n]{0,200}?[ \t]-k[ \t]+",
     r"htpasswd[ \t]{1,8}-\w{0,8}b\w{0,8}[ \t]{1,8}\S{1,200}[ \t]{1,8}\S{1,100}[ \t]{1,8}",
     r"sqlplus[ \t]+[^\s/\"']{1,60}/",
     r"echo[ \t]+(?=[^\n|]{1,200}\|[ \t]*(?:sudo[ \t]+-S|docker[ \t]+login|passwd))",
+    r"echo[ \t]+\\?[\"']?[\w.-]{1,40}:(?=[^\n|]{1,200}\|[ \t]*(?:sudo[ \t]+)?chpasswd)",
     r"net[ \t]+use\b[^\n]{0,120}?[ \t](?=[^\s]{1,200}[ \t]+/user:)",
     r"xfreerdp\b[^\n]{0,200}?[ \t]/p:",
 )
 PROTOCOL_CONDITION = (
-    r"\b(?:AUTH|PASS|LOGIN)[ ]|(?i:\"(?:AUTH|PASS)[ ]|\b(?:IDENTIFY|IDENTIFIED|requirepass|masterauth|PRAGMA)[ ]"
+    r"\b(?:AUTH|PASS|LOGIN)[ ]|(?i:\"(?:AUTH|PASS)[ ]|\b(?:IDENTIFY|requirepass|masterauth|PRAGMA)[ ]"
     r"|\bPASSWORD(?:[ ]FOR[ ]\S+)?[ ]?=?[ ]?\\?')"
 )
 """Expression that is true of every line with a command of a protocol or of a database that holds a password."""
@@ -52,13 +58,16 @@ PROTOCOL_PASSWORDS = tuple(
         (r"(?i)(?:write|send|cmd|command|ftp|pop3?|irc|socket|sock)\w{0,20}[ ]?[(<][^\n]{0,60}\"PASS[ ]", r"(?=\"|\\)"),
         (r"(?<![\w-])\w{1,8}[ ]LOGIN[ ]\\?\"?[\w.@+-]{1,60}\\?\"?[ ]\\?\"?", r"(?=\\|\")"),
         (r"(?i)(?:NickServ\b[^\n]{0,12}|\bNS[ ])IDENTIFY[ ](?:\w{1,30}[ ])?", r"(?=\\|\")"),
-        (r"(?i)\bIDENTIFIED[ ](?:WITH[ ]\w{1,40}[ ])?BY[ ](?:PASSWORD[ ])?\\?[\"']?", r"(?=\\?[\"';])"),
         (r"(?i)\bPASSWORD(?:[ ]FOR[ ]\S{1,60})?[ ]?=?[ ]?\\?'", r"(?=\\?')"),
         (r"(?i)\bPRAGMA[ ](?:re)?key[ ]?=[ ]?\\?['\"]", r"(?=\\?['\"])"),
         (r"(?i)\b(?:requirepass|masterauth)[ ]", r"(?=[\s\"\\]|\Z)"),
     )
 )
 """Expressions of commands of Redis, POP, FTP, IRC, IMAP and SQL, with the password as `value`."""
+IDENTIFIED_BY = re.compile(
+    rf"(?i)\bIDENTIFIED[ ](?:WITH[ ]\w{{1,40}}[ ])?BY[ ](?:PASSWORD[ ])?\\?[\"']?(?P<value>{_IN_COMMAND}{{4,200}})(?=\\?[\"';])"
+)
+"""The clause of SQL, which nothing else looks like."""
 PLAIN_LOGIN = re.compile(
     r"""(?i)\bAUTH[ ](?:PLAIN|LOGIN)[\s"'<+,;(]{1,12}(?:std::string\()?(?P<value>[A-Za-z0-9+/]{8,400}={0,2})"""
 )

@@ -9,6 +9,7 @@ SQLite's encryption, Cassandra, TDengine, libetpan, minizip, libharu, MIT Kerber
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from pipeline.stages.normalize.scrub.credentials.call_literals import CallLiteral, arguments_of
 from pipeline.stages.normalize.scrub.credentials.password_values import (
@@ -27,20 +28,21 @@ _POSITIONS = {
         ssl_set_default_passwd_cb_userdata set_basic_auth set_digest_auth set_proxy_basic_auth set_proxy_digest_auth
         setauthorization
         wnetaddconnection unzopencurrentfilepassword fpdf_loaddocument createconnection mailpop3_pass dbsetlpwd ftplogin
+        networkcredential usernamepasswordcredentials
         ssh_pki_import_privkey_file hpdf_setpassword wnetaddconnection2
     """,
     2: """
         ldap_bind ldap_bind_s ldap_simple_bind ldap_simple_bind_s mysql_change_user logonuser logonuserex createprocesswithlogon
         wnetaddconnection3 ssh_userauth_password libssh2_userauth_password ssh_userauth_publickey_auto mosquitto_username_pw_set
         taos_connect sqlite3_key_v2 sqlite3_rekey_v2 cass_cluster_set_credentials mailsmtp_auth mailimap_login fpdf_loadmemdocument
-        netuserchangepassword hpdf_setpassword crypto_pwhash
+        netuserchangepassword hpdf_setpassword crypto_pwhash passwordcredential
     """,
     3: """
         mysql_connect mysql_real_connect libssh2_userauth_password_ex mysqlx_get_session irc_connect krb5_get_init_creds_password
         zip_file_set_encryption pem_read_privatekey pem_read_bio_privatekey pem_read_rsaprivatekey pem_read_bio_rsaprivatekey
         pem_read_ecprivatekey pem_read_bio_ecprivatekey netuserchangepassword channel::create
     """,
-    4: "internetconnect libssh2_userauth_publickey_fromfile",
+    4: "internetconnect qnetworkproxy libssh2_userauth_publickey_fromfile",
     5: "sqlconnect ocilogon ocilogon2",
     6: "pqsetdblogin libssh2_userauth_publickey_fromfile_ex",
     7: "amqp_login",
@@ -67,6 +69,15 @@ _OF_MANY = frozenset(
     ]
 )
 """Methods of many libraries that get a user and a password: less is sure of what their second argument is."""
+_CONNECTING = frozenset(("connect", "connecttohost", "createconnection", "openconnection", "makeconnection"))
+"""Methods of servers' clients and of much else: their object or an argument must be a server's, and a user stands before."""
+_OF_A_SERVER = re.compile(
+    r"(?i)(?:mqtt|sql|db|database|ftp|smtp|imap|pop3|ldap|ssh|redis|mongo|amqp|stomp|telnet|driver|vpn)\w{0,24}\s?(?:->|\.|::)\s?\w{4,20}\s?\(\Z"
+)
+_SERVER = re.compile(
+    r"[a-z0-9+]{2,20}://|[\w.-]+:[0-9]{2,5}\Z|(?:[\w-]+\.)+[a-z]{2,8}\Z|localhost\Z|[0-9]+(?:\.[0-9]+){3}\Z"
+)
+_USER = re.compile(r"[A-Za-z][\w.@-]{1,40}")
 _NUM_CHARACTERS_BEFORE = 160
 _OF_REDIS = frozenset(("rediscommand", "redisappendcommand", "redisasynccommand"))
 _CURL = frozenset(("curl_easy_setopt", "easy_setopt", "test_setopt"))
@@ -74,13 +85,15 @@ _CURL_PASSWORD = re.compile(
     r"CURLOPT_(?:(?:PROXY_)?TLSAUTH_PASSWORD|(?:PROXY)?PASSWORD|(?:PROXY_)?KEYPASSWD|XOAUTH2_BEARER)\b"
 )
 _CURL_LOGIN = re.compile(r"CURLOPT_(?:PROXY)?USERPWD\b")
-_CALL = re.compile(r"(?<!\w)(?P<name>(?:(?:wifi|wifimulti)\.|channel::)?\w{4,40})[ \t]?\(", re.IGNORECASE)
-_NAMES = "|".join(sorted(map(re.escape, (*_OF_CALL, *_OF_MANY, *_OF_REDIS, *_CURL))))
+_CALL = re.compile(
+    r"(?<!\w)(?P<name>(?:(?:wifi|wifimulti)\.|channel::)?\w{4,40})(?:[ \t]+\w{1,30})?[ \t]?[({]", re.IGNORECASE
+)
+_NAMES = "|".join(sorted(map(re.escape, (*_OF_CALL, *_OF_MANY, *_CONNECTING, *_OF_REDIS, *_CURL))))
 
 
 def find_login_passwords(text: str) -> Iterator[Finding]:
     """Yield the passwords among the arguments of logins."""
-    for start, end in hit_lines(text, condition(rf"(?i)(?:{_NAMES})[aw]?[ \t]?\(")):
+    for start, end in hit_lines(text, condition(rf"(?i)(?:{_NAMES})[aw]?(?:[ \t]+\w+)?[ \t]?[({{]")):
         for call in _CALL.finditer(text, start, end):
             name = call["name"].lower()
             known = name if name in _OF_CALL else name.removesuffix("w").removesuffix("a")
@@ -104,9 +117,22 @@ def _passwords(text: str, place: int, name: str) -> Iterator[Finding]:
     elif name in _OF_CALL:
         found = (each for each in arguments_of(text, place) if each.position in _OF_CALL[name])
         yield from (_finding(each) for each in found if is_given_password(each.value))
+    elif name in _CONNECTING:
+        yield from _connecting_password(text, place)
     elif name in _OF_MANY:
         for each in arguments_of(text, place):
             if each.position == 1 and (looks_fair(each.value) or looks_like_password_of_login(each.value)):
+                yield _finding(each)
+
+
+def _connecting_password(text: str, place: int) -> Iterator[Finding]:
+    """Yield the literal behind a user's where a client connects to a server."""
+    literals = list(arguments_of(text, place))
+    is_of_a_server = _OF_A_SERVER.search(text, max(0, place - _NUM_CHARACTERS_BEFORE), place)
+    if is_of_a_server or any(_SERVER.match(each.value) for each in literals):
+        for user, each in pairwise(literals):
+            is_next = each.position == user.position + 1 and each.depth == 0
+            if each.position > 1 and is_next and _USER.fullmatch(user.value) and looks_fair(each.value):
                 yield _finding(each)
 
 

@@ -19,7 +19,7 @@ _STRUCTURE = re.compile(
     r"\b(?:struct|class)\s+(?P<name>\w{1,60})?\s{0,4}(?:final\s)?\{(?P<fields>[^{}()]{1,600})\}\s{0,4}(?P<variable>\w{1,60})?"
 )
 _KEYWORD = re.compile(r"\b(?:struct|class)\s")
-_ROW = re.compile(r"\{\s{0,80}(?=[^\s{])")
+_ROW = re.compile(r"[{(]\s{0,80}(?=[^\s{(])")
 _COLUMN_OF_PASSWORDS = r"(?i:pass|pwd|psw|pw\b|secret|token|key\b|kennwort|contrase|senha)"
 COLUMN_CONDITION = (
     rf"(?://|/\*|#)[ \t\w.()*',/|;:-]*{_COLUMN_OF_PASSWORDS}[ \t\w.()*',/|;:}}-]*$"
@@ -36,7 +36,7 @@ def password_columns(text: str, start: int, end: int) -> Iterator[Finding]:
     names = _SEPARATOR.split(text[place:end].strip(" \t/*#!<{}.:")) if place >= 0 else []
     is_heading = 1 < len(names) <= _MAX_COLUMNS and all(_COLUMN.fullmatch(name.strip()) for name in names)
     if is_heading and (columns := _password_columns(names)):
-        rows = (start, place) if "{" in text[start:place] else (end, _end_of_rows(text, end))
+        rows = (start, place) if re.search(r"[{(]", text[start:place]) else (end, _end_of_rows(text, end))
         yield from _in_rows(text, *rows, columns)
     structure = _STRUCTURE.search(text, start, start + 1_000) if _KEYWORD.search(text, start, end) else None
     columns = _password_columns(structure["fields"].split(";")) if structure else ()

@@ -33,11 +33,12 @@ _SURE_WORDS = """
 _SURE = frozenset(_SURE_WORDS.split())
 _LIKELY_WORDS = """
     pass key keys tok token tokens auth cred creds sid session cookie jwt bearer clave pin otp login logon ssid
-    connect authenticate authentication passwords secrets psk
+    connect authenticate authentication passwords secrets
 """
 _LIKELY = frozenset(_LIKELY_WORDS.split())
 _SURE_BEFORE_KEY_WORDS = """
     api access auth private secret client encryption signing service account master shared storage subscription admin
+    app application consumer ingest sdk integration
 """
 _SURE_BEFORE_KEY = frozenset(_SURE_BEFORE_KEY_WORDS.split())
 _SURE_BEFORE_TOKEN_WORDS = """
@@ -46,7 +47,8 @@ _SURE_BEFORE_TOKEN_WORDS = """
 _SURE_BEFORE_TOKEN = frozenset(_SURE_BEFORE_TOKEN_WORDS.split())
 _SURE_BEFORE_PASS_WORDS = """
     db database wifi wlan ap sta user smtp imap pop ftp sftp ssh mysql pg postgres sql redis mqtt amqp root admin http proxy
-    mail email server ldap vnc rdp zip login my keystore truststore
+    mail email server ldap vnc rdp zip login my keystore truststore sudo svc service router vpn ppp snmp ipmi bmc jenkins
+    docker registry nexus oracle mongo mongodb rabbit rabbitmq elastic kafka cassandra influx influxdb grafana telnet rtsp bot
 """
 _SURE_BEFORE_PASS = frozenset(_SURE_BEFORE_PASS_WORDS.split())
 _SURE_ENDS = (
@@ -81,6 +83,8 @@ _PUBLIC_BEFORE_WORDS = """
     public pub primary foreign sort partition no has is use without
 """
 _PUBLIC_BEFORE = frozenset(_PUBLIC_BEFORE_WORDS.split())
+OF_A_KEY = re.compile(r"(?i)(?:(?<![a-z])|(?-i:(?<=[a-z])(?=K)))keys?(?:_|(?-i:(?=[A-Z0-9]))|\Z)")
+"""A key of a cipher or a table: its hexadecimal value is a vector or a digest, if nothing else says that it is a secret."""
 _WORD = re.compile(r"[A-Z]+(?![a-zß-ÿ])|[A-ZÀ-Þ]?[a-zß-ÿĀ-ſ]+|[0-9]+|[^\W\d_a-zA-Z]+")
 
 
@@ -101,6 +105,8 @@ def name_strength(name: str) -> NameStrength:
 
 def _strength_of_word(words: list[str], index: int) -> NameStrength:
     word, before = words[index], words[index - 1] if index else ""
+    if before == "key" and index > 1 and words[index - 2] in _PUBLIC_BEFORE:
+        return NameStrength.NONE
     if word in _SURE or word.endswith(_SURE_ENDS) or "".join(words[max(0, index - 1) : index + 1]) in _SURE:
         return NameStrength.SURE if before not in _PUBLIC_BEFORE else NameStrength.NONE
     if word == "passe" and before == "de":
@@ -109,6 +115,8 @@ def _strength_of_word(words: list[str], index: int) -> NameStrength:
         return NameStrength.SURE
     if (word == "pass" and before in _SURE_BEFORE_PASS) or (word == "phrase" and before == "pass"):
         return NameStrength.SURE
+    if word.endswith("psk"):
+        return NameStrength.FAIR
     return NameStrength.LIKELY if word in _LIKELY and before not in _PUBLIC_BEFORE else NameStrength.NONE
 
 

@@ -20,6 +20,8 @@ _DUMMIES_WORDS = """
     json xml yaml name id type size length file path hash md5 sha1 sha256 sha512 password1 passphrase1 mypassword
     yourpassword your_password your-password secretpassword supersecret mysecret my_secret somepassword some_password
     wrong right correct incorrect invalid valid
+    kennwort contraseña contrasena clave senha wachtwoord lösenord passord adgangskode salasana hasło heslo jelszó parola şifre
+    geslo lozinka пароль лозинка κωδικός 密码 密碼 口令 パスワード 비밀번호 암호 anonymous include omit same-origin
     pass123 asdf qwerty 1234 12345 123456 xxxx abcd abc123 pass1 pass2 user1 test123 testpassword
 """
 _DUMMIES = frozenset(_DUMMIES_WORDS.split())
@@ -51,7 +53,7 @@ _FUNCTION_WORD = re.compile(
     r"required|cannot|can|with|from|no|new|old|type|this|that|has|have|if|on|by|at|as|it|you|don|does|should|will|bad)(?![a-z])",
     re.IGNORECASE,
 )
-_HEXADECIMAL = re.compile(r"(?i)(?:0x)?[0-9a-f]+")
+HEXADECIMAL = re.compile(r"(?i)(?:0x)?[0-9a-f]+")
 _UUID = re.compile(r"(?i)[{]?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}[}]?")
 _ALGORITHMS_WORDS = """
     aes des tdes sha shake hmac md cmac gmac rsa dsa ecdsa ecdh ecdhe eddsa ed x curve pkcs pss oaep chacha salsa xsalsa poly blake
@@ -66,6 +68,8 @@ _ALPHABETIC = re.compile(r"[A-Za-z]+")
 _LONG_NUMBER = re.compile(r"[0-9]{20,}")
 _CALL = re.compile(r"[A-Za-z][\w-]*\([\w, -]*\)")
 _WORD_AND_NUMBER = re.compile(r"(?!u?int|float|double|aarch|utf)[A-Za-z]{4,}[0-9]{2,6}[!?#*@$%]?")
+_JUMBLED = re.compile(r"(?=[\w-]*[a-z][A-Z])(?=[\w-]*[0-9])[\w-]{8,40}")
+"""Letters of both cases without the breaks of words, and digits."""
 _SPECIAL = re.compile(r"[!@#$%^&*?]")
 _LETTERS_AND_DIGITS = re.compile(r"[A-Za-z]+|[0-9]+")
 _MIN_SWITCHES = 3
@@ -122,24 +126,27 @@ def looks_like_password_in_call(value: str) -> bool:
     """Return whether an argument of a call that is named after passing looks like a password: no number, path or escape."""
     return (
         looks_like_password(value)
-        and _HEXADECIMAL.fullmatch(value) is None
+        and HEXADECIMAL.fullmatch(value) is None
         and re.search(r"[/%]|\.[a-z]{1,4}\Z", value) is None
     )
 
 
 def looks_like_password_of_login(value: str) -> bool:
     """Return whether a value beside the name of a login looks like a password, a word with a number among them."""
-    return looks_like_password(value) or (is_possible(value) and _WORD_AND_NUMBER.fullmatch(value) is not None)
+    if looks_like_password(value) or not is_possible(value):
+        return looks_like_password(value)
+    is_jumbled = _JUMBLED.fullmatch(value) is not None and len(_LETTERS_AND_DIGITS.findall(value)) > _MIN_SWITCHES
+    return is_jumbled or _WORD_AND_NUMBER.fullmatch(value) is not None
 
 
 def looks_fair_in_test(value: str) -> bool:
     """Return whether a value with digits and letters is one of a login, and no hexadecimal vector."""
-    return looks_fair(value) and _HEXADECIMAL.fullmatch(value) is None
+    return looks_fair(value) and HEXADECIMAL.fullmatch(value) is None
 
 
 def looks_like_password_in_test(value: str) -> bool:
     """Return whether a value looks like a password beside a cipher's vectors, which are hexadecimal numbers."""
-    return looks_like_password(value) and _HEXADECIMAL.fullmatch(value) is None
+    return looks_like_password(value) and HEXADECIMAL.fullmatch(value) is None
 
 
 def holds_login(value: str) -> bool:

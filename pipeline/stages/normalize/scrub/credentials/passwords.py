@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pipeline.stages.normalize.scrub.credentials.login_calls import is_login_call
 from pipeline.stages.normalize.scrub.credentials.password_names import (
     NAME_PART,
+    OF_A_KEY,
     NameStrength,
     first_word,
     name_strength,
@@ -39,16 +40,21 @@ _CONDITIONS = (
 _NAME_PART = re.compile(NAME_PART)
 _NAME = re.compile(r"(?:->|[\w.\-$]){1,120}")
 _AFTER_NAME = re.compile(
-    r"""(?P<closed>\\{0,3}["'`])?(?:=?\s?\*/)?[\s)\]]{0,3}(?:\[[^\]\n]{0,24}\])?[\s)]{0,3}"""
+    r"""(?P<closed>\\{0,3}["'`])?(?:\??\s?:\s?[&*]?(?:'\w{1,12}\s)?\w[\w.<>|\[\] ]{1,30}(?==)|\s(?:string|str)\s?(?==))?"""
+    r"""(?:=?\s?\*/)?[\s)\]]{0,3}(?:\[[^\]\n]{0,24}\])?[\s)]{0,3}"""
+    r"""(?:[A-Z][A-Z0-9_]{3,24}(?:\([^()\n]{0,40}\))?\s{1,3}(?==))?"""
     r"""(?P<operator>=>|:{1,3}=|[=!]==?|[+.?]?=|::?|,|<<|\(|\{|(?:value|content)\s?=|(?=\s)|(?=["'LuUR]))"""
-    rf"{_BLANK}(?P<condition>[^;,\"'`\n?]{{0,60}}\?\s{{0,4}})?"
+    rf"{_BLANK}(?P<condition>[^;,\"'`\n?]{{0,60}}\?(?:(?:[^;,\"'`\n?:]|::|\"\"){{1,60}}:)?\s{{0,4}})?"
     r"(?P<calls>(?:(?:[A-Za-z_][\w:.]{0,60}(?:<[\w:<>, *]{0,60}>)?)?\s{0,2}[({]\s{0,2}){0,3})"
     r"(?P<arguments>(?:[\w.&*>\-\[\]]{1,40}\s{0,2},\s{0,2}){0,4})"
+    r"(?:\((?:const\s)?[\w:]{1,20}\s?[*&]{0,2}\)\s?)?"
     rf"(?P<open>{_OPEN})"
 )
 _VARIABLE = re.compile(r"[ \t]+[&*]?[A-Za-z_]\w{0,30}(?=[ \t]{0,3}[={(])")
 """A variable after the name of its type."""
-_NEXT = re.compile(rf"""["'`]?\s{{0,4}}(?:\}}\s{{0,4}})?,\s{{0,80}}(?:\{{\s{{0,4}})?(?P<open>{_OPEN})""")
+_NEXT = re.compile(
+    rf"""(?:["'`](?:sv?|_\w{{1,8}})?)?\s{{0,4}}(?:\}}\s{{0,4}})?,\s{{0,80}}(?:\{{\s{{0,4}})?(?P<open>{_OPEN})"""
+)
 _NUM_ARGUMENTS = 16
 _COMPARED = re.compile(r"""(?P<literal>"[^"\n\\]{4,200}")\s{0,3}[!=]=\s{0,3}(?P<name>[\w.\-$>]{1,80})""")
 _READERS_WORDS = """
@@ -70,8 +76,6 @@ _OF_A_CIPHER = re.compile(
     r"|hmac|aes|sip_?hash|signature|public_?key(?:_?hex)?|ecdh|ed25519|x25519|curve)(?![a-z])"
 )
 _OF_SEVERAL = re.compile(r"(?i)(?:pass(?:words?|wds?|phrases?)|secrets|credentials|logins|accounts)\Z")
-_OF_A_KEY = re.compile(r"(?i)(?:(?<![a-z])|(?-i:(?<=[a-z])(?=K)))keys?(?:_|(?-i:(?=[A-Z0-9]))|\Z)")
-"""A key of a cipher or a table: its hexadecimal value is a vector or a digest, if nothing else says that it is a secret."""
 _OF_A_LOGIN = re.compile(r"(?i)(?:login|logon|auth|creds?|psk|pass(?:words|es)?)\Z")
 _OF_USER = re.compile(r"(?i)auth|user_?p|cred|log[io]n|account|basic")
 _USER = re.compile(r"[\w.@+\\-]{1,60}")
@@ -128,6 +132,8 @@ def _after(text: str, name: re.Match[str]) -> Iterator[Finding]:
     judge_next = looks_like_password_of_login if is_password is not looks_like_password else looks_like_password
     if after["calls"].rstrip().endswith("{") and (strength is NameStrength.SURE or _OF_SEVERAL.search(name[0])):
         judge_next = looks_fair
+    if _OF_A_LOGIN.search(name[0]) and (after["operator"] == "{" or after["calls"].rstrip().endswith("{")):
+        judge_next = looks_fair
     for _ in range(_NUM_ARGUMENTS):
         if literal is None:
             return
@@ -148,13 +154,13 @@ def _judge(text: str, name: re.Match[str], strength: NameStrength, after: re.Mat
     """Return how the literal after a name is judged."""
     called = re.findall(r"(\w+)(?:<[^<>]*>)?\s*[({]", after["calls"])
     first = first_word(name[0])
-    is_of_a_key = _OF_A_KEY.search(name[0]) is not None
+    is_of_a_key = OF_A_KEY.search(name[0]) is not None
     if strength is NameStrength.LIKELY and (is_of_a_key or _is_of_a_cipher(text, name)):
         return looks_like_password_in_test
     if strength is NameStrength.SURE and is_of_a_key and _is_of_a_cipher(text, name):
         return looks_fair_in_test
     if strength is NameStrength.FAIR:
-        return looks_fair_in_test if _OF_A_KEY.search(name[0]) else looks_fair
+        return looks_fair_in_test if OF_A_KEY.search(name[0]) else looks_fair
     if after["closed"] and ")" in text[after.end("closed") : after.start("operator")]:
         return looks_like_password_in_call
     if (

@@ -38,7 +38,7 @@ _LOGIN = (
 LOGGING_IN = re.compile(
     rf"(?i)\b{_LOGIN}\b(?:[ \t]*[:=(]|[ \t]+(?:with|as|is|are|using|by|via|for|to|the|test|server|default|mit"
     rf"|avec|con|com|staging|local)\b){{0,5}}[ \t]*[\"'`]?"
-    rf"(?P<user>[\w.@+\-]{{2,60}})[\"'`]?[ \t]?[/:|][ \t]?{_VALUE}"
+    rf"(?P<user>\w[\w.@+\-]{{1,59}})[\"'`]?[ \t]?[/:|][ \t]?{_VALUE}"
 )
 """Log in with admin / X; default login: root:X."""
 BESIDE = re.compile(

@@ -18,6 +18,10 @@ from pipeline.stages.normalize.scrub.random_text import is_random
 _CONDITION = r"""["'][A-Za-z0-9+/=_\-]{20,}\\{0,3}["']"""
 _LITERAL = re.compile(r"""(?<=["'])(?P<value>[A-Za-z0-9+/=_\-]{20,4096})(?=\\{0,3}["'])""")
 _HEXADECIMAL = re.compile(r"(?i)(?:0x)?[0-9a-f]+")
+_PREFIXED = re.compile(
+    r"(?!(?:commit|pack|icon|img|file|git|rev|obj|hash|crc|ref)[_-])[a-z][a-z0-9]{1,11}_?[_-](?:[a-z0-9]{1,8}_)?[a-z0-9]{32,128}"
+)
+"""The head of a vendor before small letters and digits."""
 _MAX_LENGTH = 180
 _MAX_ALONE = 3
 """Random literals within REACH lines, more of which are a table or vectors."""
@@ -68,7 +72,8 @@ def _reason(text: str, match: re.Match[str], num_near: int) -> str | None:
         return "data"
     line_end = text.find("\n", match.end())
     around = text[max(0, match.start() - _NUM_CHARACTERS_BEFORE) : match.start()] + text[match.end() : line_end]
-    if _KNOWN.search(around) or not (any(map(str.isupper, value)) and any(map(str.islower, value))):
+    is_mixed = any(map(str.isupper, value)) and any(map(str.islower, value))
+    if _KNOWN.search(around) or not (is_mixed or _PREFIXED.fullmatch(value)):
         return "explained by the words beside it"
     return None
 

@@ -15,13 +15,15 @@ import re2
 
 from pipeline.stages.normalize.scrub.credentials.command_lines import (
     COMMAND_CONDITION,
+    IDENTIFIED_BY,
     PASSWORD_ARGUMENTS,
     PLAIN_LOGIN,
     PROTOCOL_CONDITION,
     PROTOCOL_PASSWORDS,
 )
-from pipeline.stages.normalize.scrub.credentials.password_names import NAME_PART, NameStrength, name_strength
+from pipeline.stages.normalize.scrub.credentials.password_names import NAME_PART, OF_A_KEY, NameStrength, name_strength
 from pipeline.stages.normalize.scrub.credentials.password_values import (
+    HEXADECIMAL,
     holds_login,
     is_given_password,
     is_passed_password,
@@ -48,14 +50,23 @@ _NAMED = re.compile(
 _URI = re.compile(
     r"(?i)[a-z][a-z0-9+.\-]{1,24}://(?P<user>[^\s/:@\"'<>]{0,128}):(?P<value>[^\s/@\"'<>]{1,256})@(?=[\w\[{%$])"
 )
-_HEADER = re.compile(r"(?i)\b(?P<scheme>basic|bearer|token|apikey)[ \t]+(?P<value>[A-Za-z0-9+/_.~\-]{8,2000}={0,2})")
+_HEADER = re.compile(
+    r"(?i)\b(?P<scheme>basic|bearer|token|apikey|authtoken|auth|login)[ \t]+(?P<value>[A-Za-z0-9+/_.~\-]{8,2000}={0,2})"
+)
 _RAW_HEADER = re.compile(
     r"(?i)\b(?:authorization|api-?key|x-[a-z-]{0,30}(?:token|key))[ \t]*:[ \t]*"
     rf"(?!(?:basic|bearer|token|apikey|negotiate|digest)[ \t])(?P<value>{_SECRET}{{8,400}})"
 )
+_SCHEME_HEADER = re.compile(
+    r"(?i)\bauthorization[\"']?[ \t]*[:,][ \t]*\\?[\"']?(?!(?:basic|bearer|token|apikey|negotiate|digest)\b)[a-z][\w-]{1,24}[ =]"
+    r"(?:[a-z]{2,8}=)?\\?[\"']?(?P<value>[A-Za-z0-9+/_.~-]{16,400}={0,2})"
+)
+_ENVIRONMENT = re.compile(
+    rf"(?:^|[\s\"'`;])(?:ENV|ARG|setenv|setx|SETX|set -gx)[ \t]+(?P<name>\w{{1,80}})[ \t]+\\?[\"']?(?P<value>{_SECRET}{{4,200}})"
+)
 _OPTION = re.compile(
     r"(?i)(?:(?<=\s)|(?<=[\"'`])|(?<=\\n)|^)--?[a-z\-]*(?:password|passwd|passphrase|pass|secret|token|key|pwd|pw)[ \t]+"
-    rf"(?P<value>{_SECRET}{{4,200}})"
+    rf"(?!-)(?P<value>{_SECRET}{{4,200}})"
 )
 _LOGIN = re.compile(
     r"(?i)\b(?:login|user|username|account|machine)[ \t]{1,8}\S{1,100}[ \t\\n]{1,16}(?:password|passwd|pass)[ \t]{1,8}"
@@ -84,9 +95,14 @@ _ALONE = re.compile(
     rf"(?i)\A[\s/*#;\"']{{0,20}}(?:password|passwd)[ \t]+(?P<value>{_SECRET}{{6,200}})(?:\\n)?[\"'\s*/]{{0,8}}\Z"
 )
 _ORACLE = re.compile(r"(?i)\boracle:\w{2,8}:[\w$#]{1,40}/(?P<value>[^\s/@\"'<>]{3,200})@")
+_ORACLE_LOGIN = re.compile(
+    r"(?i)(?:logon|connect|oracle|occi|otl)[^\n]{0,120}?\"[a-z][\w$#]{0,40}/(?P<value>[^\s/@\"'<>]{4,200})@[\w.:/-]{1,100}\""
+)
 _USER_BEFORE = re.compile(r"(?i)(?<![a-z])(?:user(?:name)?|login|account|uid)(?![a-z])")
 _NUM_CHARACTERS_BEFORE = 4_000
 _MAX_LINE = 4_000
+_MIN_OF_COMMAND = 24
+"""Characters of a token behind the word of a command, such as `cargo login`."""
 
 
 def find_text_credentials(text: str) -> Iterator[Finding]:
@@ -158,6 +174,7 @@ def is_running_text(text: str, start: int, line: str) -> bool:
         or "/*" in line
         or "`" in line
         or (stripped.startswith("<") and "</" in stripped)
+        or (stripped.startswith(";") and not stripped.rstrip().endswith(";"))
     ):
         return True
     before = text[max(0, start - _NUM_CHARACTERS_BEFORE) : start]
@@ -183,6 +200,8 @@ def _is_named_password(line: str, match: re.Match[str]) -> bool:
     if match["operator"] == "=" and line[match.end("name") : match.start("value")].startswith("=="):
         return False
     if strength is not NameStrength.SURE:
+        if OF_A_KEY.search(match["name"]) and HEXADECIMAL.fullmatch(value):
+            return False
         is_fair = strength is NameStrength.FAIR or _USER_BEFORE.search(line, 0, match.start())
         return looks_like_password(value) or bool(is_fair and looks_fair(value))
     is_pair = line[match.end("value") : match.end("value") + 1] in (";", "&") or _is_connection(line)
@@ -226,6 +245,8 @@ def _is_header_value(_line: str, match: re.Match[str]) -> bool:
     scheme, value = match["scheme"].lower(), match["value"]
     if scheme == "basic":
         return holds_login(value) or (looks_like_password(value) and not is_text_in_base64(value))
+    if scheme in ("authtoken", "auth", "login"):
+        return len(value) >= _MIN_OF_COMMAND and is_random(value) and HEXADECIMAL.fullmatch(value) is None
     return looks_like_password(value) or (scheme == "bearer" and (looks_fair(value) or is_random(value)))
 
 
@@ -257,9 +278,19 @@ _FORMS = (
         _is_of_element,
         is_anywhere=True,
     ),
-    _Form(r"(?i:basic|bearer|token|apikey)[ \t]+[A-Za-z0-9+/_.~=-]{8}", (_HEADER,), _is_header_value),
+    _Form(r"(?i:basic|bearer|token|apikey|auth|login)[ \t]+[A-Za-z0-9+/_.~=-]{8}", (_HEADER,), _is_header_value),
     _Form(
         r"(?i:authorization|api-?key|-token|-key)[\"']?[ \t]*:[ \t]*[^\s\"']", (_RAW_HEADER,), _judged(looks_like_key)
+    ),
+    _Form(
+        r"(?i:authorization)[\"']?[ \t]*[:,][ \t]*\\?[\"']?[A-Za-z][\w-]*[ =][^\n]{16}",
+        (_SCHEME_HEADER,),
+        _judged(lambda value: is_random(value) or looks_like_password(value)),
+    ),
+    _Form(
+        rf"(?:ENV|ARG|setenv|setx|SETX|set -gx)[ \t]+\w*(?i:{NAME_PART})",
+        (_ENVIRONMENT,),
+        lambda _line, match: name_strength(match["name"]) is NameStrength.SURE and looks_fair(match["value"]),
     ),
     _Form(
         r"-[A-Za-z\-]*(?i:password|passwd|passphrase|pass|secret|token|key|pwd|pw)[ \t]+[^\s\"']{4}",
@@ -275,7 +306,14 @@ _FORMS = (
     *(_Form(sentence, (expression,), _judged(is_told_password)) for sentence, expression in PROSE),
     _Form(r"(?i:password|passwd)[ \t]+[^\s\"']{6}", (_ALONE,), _judged(looks_fair)),
     _Form(r"(?i:\boracle:)", (_ORACLE,), _judged(is_possible), is_anywhere=True),
+    _Form(
+        r"(?i:logon|connect|oracle|occi|otl)[^\n]*\"[\w$#]+/[^\s/@\"]+@",
+        (_ORACLE_LOGIN,),
+        _judged(looks_fair),
+        is_anywhere=True,
+    ),
     _Form(PROTOCOL_CONDITION, PROTOCOL_PASSWORDS, _judged(is_told_password)),
+    _Form(r"(?i:\bIDENTIFIED[ ])", (IDENTIFIED_BY,), _judged(is_told_password), is_anywhere=True),
     _Form(r"(?i)\bAUTH[ ](?:PLAIN|LOGIN)", (PLAIN_LOGIN,), _judged(holds_login)),
     _Form(COMMAND_CONDITION, PASSWORD_ARGUMENTS, _judged(is_possible)),
 )
