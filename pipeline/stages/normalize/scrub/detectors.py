@@ -11,19 +11,30 @@ from dataclasses import dataclass
 from pipeline.core.params import field_of
 from pipeline.core.registry import Registry
 from pipeline.stages.normalize.params import ScrubParams
-from pipeline.stages.normalize.scrub.addresses.emails import find_emails
-from pipeline.stages.normalize.scrub.addresses.home_folders import find_home_folders
-from pipeline.stages.normalize.scrub.addresses.network_addresses import find_network_addresses
-from pipeline.stages.normalize.scrub.credentials.login_calls import find_login_passwords
+from pipeline.stages.normalize.scrub.addresses.emails import (
+    EMAIL_CONDITION,
+    WRITTEN_OUT_CONDITION,
+    find_emails,
+    find_written_out_emails,
+)
+from pipeline.stages.normalize.scrub.addresses.home_folders import HOME_CONDITION, find_home_folders
+from pipeline.stages.normalize.scrub.addresses.network_addresses import NETWORK_CONDITION, find_network_addresses
+from pipeline.stages.normalize.scrub.credentials.login_calls import LOGIN_CONDITION, find_login_passwords
 from pipeline.stages.normalize.scrub.credentials.passwords import find_passwords
 from pipeline.stages.normalize.scrub.credentials.placed_passwords import find_placed_passwords
-from pipeline.stages.normalize.scrub.credentials.random_literals import find_random_literals
-from pipeline.stages.normalize.scrub.credentials.service_credentials import find_service_credentials
+from pipeline.stages.normalize.scrub.credentials.random_literals import RANDOM_CONDITION, find_random_literals
+from pipeline.stages.normalize.scrub.credentials.service_credentials import find_service_credentials, service_condition
 from pipeline.stages.normalize.scrub.credentials.text_credentials import find_text_credentials
 from pipeline.stages.normalize.scrub.finding import Finding
-from pipeline.stages.normalize.scrub.private_keys import find_private_keys
-from pipeline.stages.normalize.scrub.secrets import find_divided_secrets, find_tool_secrets
-from pipeline.stages.normalize.scrub.vendor_tokens import find_tokens
+from pipeline.stages.normalize.scrub.joined_text import CUTS
+from pipeline.stages.normalize.scrub.private_keys import KEY_CONDITION, find_private_keys
+from pipeline.stages.normalize.scrub.secrets import (
+    TOOL_CONDITION,
+    find_divided_secrets,
+    find_named_secrets,
+    find_tool_secrets,
+)
+from pipeline.stages.normalize.scrub.vendor_tokens import find_tokens, head_expression
 
 
 @dataclass(frozen=True)
@@ -45,6 +56,8 @@ class Detector:
     settings: Callable[[], AbstractContextManager[object]] = nullcontext
     version: int = 1
     """Raised by a program that changes what its detector finds."""
+    condition: str = ""
+    """Expression of RE2 that every text matches in which `find` finds something: others are not handed to it. Empty: all are."""
 
     def is_on(self, params: ScrubParams) -> bool:
         """Return whether the parameters switch the detector on. Raises ParamsError if they have no such field."""
@@ -54,25 +67,35 @@ class Detector:
 # In order of precedence: of findings that overlap, that of the earlier detector is replaced.
 DETECTORS = Registry(
     "detector",
-    Detector("private-key", find_private_keys, "secret"),
-    Detector("divided-secret", find_divided_secrets, "secret", is_repeated=True),
-    Detector("token", find_tokens, "secret", is_repeated=True),
+    Detector("private-key", find_private_keys, "secret", condition=KEY_CONDITION),
+    Detector("divided-secret", find_divided_secrets, "secret", is_repeated=True, condition=CUTS),
+    Detector("named-parts", find_named_secrets, "secret", is_repeated=True, condition=head_expression()),
+    Detector("token", find_tokens, "secret", is_repeated=True, condition=head_expression()),
     Detector("password", find_passwords, "secret", is_repeated=True),
-    Detector("login-password", find_login_passwords, "secret", is_repeated=True),
+    Detector("login-password", find_login_passwords, "secret", is_repeated=True, condition=LOGIN_CONDITION),
     Detector("placed-password", find_placed_passwords, "secret", is_repeated=True),
     Detector("text-credential", find_text_credentials, "secret", is_repeated=True),
-    Detector("service-credential", find_service_credentials, "secret", is_repeated=True),
-    Detector("tool-secret", find_tool_secrets, "secret", is_repeated=True),
-    Detector("random-literal", find_random_literals, "secret", is_repeated=True),
-    Detector("email", find_emails, "email", "redact_emails", stays_in_license_header=True),
+    Detector("service-credential", find_service_credentials, "secret", is_repeated=True, condition=service_condition()),
+    Detector("tool-secret", find_tool_secrets, "secret", is_repeated=True, condition=TOOL_CONDITION),
+    Detector("random-literal", find_random_literals, "secret", is_repeated=True, condition=RANDOM_CONDITION),
+    Detector("email", find_emails, "email", "redact_emails", stays_in_license_header=True, condition=EMAIL_CONDITION),
+    Detector(
+        "written-out-email",
+        find_written_out_emails,
+        "email",
+        "redact_emails",
+        stays_in_license_header=True,
+        condition=WRITTEN_OUT_CONDITION,
+    ),
     Detector(
         "network-address",
         find_network_addresses,
         "network-address",
         "redact_network_addresses",
         stays_in_license_header=True,
+        condition=NETWORK_CONDITION,
     ),
-    Detector("path", find_home_folders, "path", "redact_local_paths"),
+    Detector("path", find_home_folders, "path", "redact_local_paths", condition=HOME_CONDITION),
     is_in_parts=True,
 )
 

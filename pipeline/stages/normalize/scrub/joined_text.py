@@ -22,13 +22,14 @@ from pipeline.stages.normalize.scrub.finding import Finding
 _COMMENT = r"//[^\n]*\n|/\*(?:[^*]|\*+[^*/])*\*+/"
 _BETWEEN = rf"(?:\s|\\\n|{_COMMENT})*"
 _TOKEN = r"[A-Za-z0-9+/=_.\-]"
-_CUTS = (
+CUTS = (
     rf'"\){{1,2}}[ \t]*\+\s*(?:[A-Za-z_][A-Za-z_:]{{0,24}}\()?(?:u8|[uUL])?"'
     rf'|(?:\)[A-Za-z_]{{0,16}})?"{_BETWEEN}(?:\+{_BETWEEN})?(?:u8|[uUL])?(?:R"[A-Za-z_]{{0,16}}\(|")'
     r"|\\\n"
     r"|\\(?:x[0-9a-fA-F]{2}|[01][0-7]{2}|u00[0-7][0-9a-fA-F]|U000000[0-7][0-9a-fA-F])"
     r"|'[^'\\\n]'(?:\s*,\s*'[^'\\\n]'){15,}"
 )
+"""Expression of every place where the compiler reads something else than what is written."""
 _CHARACTER = re.compile(r"'([^'\\\n])'")
 _BOUNDARY = "\n;\n"
 _IN_TOKEN = re.compile(rf"(?<={_TOKEN})\\\n(?={_TOKEN})")
@@ -153,4 +154,4 @@ def _edits_of(text: str, start: int, end: int) -> Iterator[_Edit]:
 
 @cache
 def _cuts() -> Any:
-    return re2.compile(_CUTS)
+    return re2.compile(CUTS)

@@ -28,11 +28,10 @@ _CONDITION = (
 _MAX_NAMES, _MAX_USES, _MAX_PARTS = 64, 32, 6
 
 
-def find_named_parts(
-    text: str, has_head: Callable[[str], bool], find: Callable[[str], Iterable[Finding]]
-) -> Iterator[Finding]:
-    """Yield what `find` finds where literals are put together by their names; `has_head` says of one that it may be the first."""
-    if not has_head(text):
+def find_named_parts(text: str, head: str, find: Callable[[str], Iterable[Finding]]) -> Iterator[Finding]:
+    """Yield what `find` finds where literals are put together by their names; the first one matches `head`."""
+    has_head = condition(head).search
+    if not any(_NAMED.search(text, start, end) for start, end in hit_lines(text, condition(head))):
         return
     named: dict[str, tuple[int, int]] = {}
     heads: list[str] = []
@@ -42,7 +41,7 @@ def find_named_parts(
             if name in named:
                 continue
             named[name] = match.span("value")
-            if len(heads) < _MAX_NAMES and has_head(match["value"]):
+            if len(heads) < _MAX_NAMES and has_head(match["value"].encode()):
                 heads.append(name)
     for name in heads:
         for use, _ in zip(re.finditer(rf"\b{name}\b", text), range(_MAX_USES), strict=False):

@@ -28,6 +28,8 @@ _MARGIN = (
 )
 _KEY_LINE = re.compile(rf"{_MARGIN}(?:(?P<payload>{_HEADER}|=?[A-Za-z0-9+/]+={{0,2}})|(?=\n)){_MARGIN}\n?")
 _MARGIN_OF_KEY_LINE = re.compile(rf"{_MARGIN}\n?")
+KEY_CONDITION = "(?i:private key|putty-user)"
+"""Expression that is true of every text with a key."""
 _MIN_PAYLOAD = 16
 _MIN_LINE = 32
 

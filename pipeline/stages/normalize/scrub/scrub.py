@@ -17,6 +17,7 @@ from pipeline.stages.normalize.params import ScrubParams
 from pipeline.stages.normalize.scrub.detectors import DETECTORS, Detector, placeholders
 from pipeline.stages.normalize.scrub.documented_samples import is_documented
 from pipeline.stages.normalize.scrub.finding import Finding
+from pipeline.stages.normalize.scrub.possible_finders import possible_finders
 from pipeline.stages.normalize.scrub.waiver import WaivedValues
 
 MAX_ROUNDS = 8
@@ -55,6 +56,8 @@ class Scrubber:
     def __init__(self, params: ScrubParams) -> None:
         self._params = params
         self._detectors = [each for each in DETECTORS if each.is_on(params)]
+        self._possible = possible_finders(tuple(each.condition for each in DETECTORS))
+        self._places = [index for index, each in enumerate(DETECTORS) if each.is_on(params)]
         self._pattern = re.compile(rf"<redacted-({'|'.join(placeholders())})-([0-9]+)>")
         self._stack = ExitStack()
 
@@ -86,8 +89,10 @@ class Scrubber:
     def _find(self, path: str, text: str, waived: WaivedValues) -> list[_Redaction]:
         header_end: int | None = None
         groups = []
-        for detector in self._detectors:
-            found = [each for each in detector.find(text) if not self._stays(detector, each.value)]
+        possible = self._possible.of(text)
+        for place, detector in zip(self._places, self._detectors, strict=True):
+            all_found = detector.find(text) if place in possible else ()
+            found = [each for each in all_found if not self._stays(detector, each.value)]
             if found and detector.stays_in_license_header and self._params.keep_addresses_in_license_header:
                 header_end = lexer_of(path).license_header_end(text) if header_end is None else header_end
                 found = [each for each in found if each.start >= header_end]

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 import re2
@@ -33,8 +33,6 @@ _ESCAPE_BEFORE = re.compile(
 
 def find_tokens(text: str) -> Iterator[Finding]:
     """Yield the tokens of a text whose shape a vendor publishes."""
-    if not holds_head(text):
-        return
     content = text.encode()
     is_ascii = len(content) == len(text)
     position, counted, characters = 0, 0, 0
@@ -49,12 +47,6 @@ def find_tokens(text: str) -> Iterator[Finding]:
             yield found
             yield from _other_half(text, found.end)
         position = start + (max(1, found.end - place) if found else 1)  # tokens are of ASCII
-
-
-@lru_cache(maxsize=4)
-def holds_head(text: str) -> bool:
-    """Return whether a text holds the fixed part of a token, whatever follows. Two detectors ask it of each text."""
-    return _heads().search(text.encode()) is not None
 
 
 def _token_at(text: str, start: int, heads: Iterable[int]) -> Finding | None:
@@ -107,8 +99,14 @@ def _stands_alone(text: str, start: int, end: int) -> bool:
 
 
 @cache
+def head_expression() -> str:
+    """Return the expression of the fixed parts of all tokens, which every text with a token matches."""
+    return "|".join(f"(?:{shape.head})" for shape in TOKEN_SHAPES)
+
+
+@cache
 def _heads() -> Any:
-    return re2.compile("|".join(f"(?:{shape.head})" for shape in TOKEN_SHAPES), _options())
+    return re2.compile(head_expression(), _options())
 
 
 @cache

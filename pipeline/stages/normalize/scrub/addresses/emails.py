@@ -6,8 +6,6 @@ Sources of the exceptions: RFC 2606 and 6761 (example names), RFC 4251 (names of
 import re
 from collections.abc import Iterator
 
-import re2
-
 from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.stages.normalize.scrub.hits import condition, hit_lines
 
@@ -25,7 +23,8 @@ _ACCOUNTS_OF_REPOSITORIES = frozenset(
     ("git", "hg", "svn", "cvs", "anoncvs", "anonymous", "gerrit", "gitolite", "org-git")
 )
 """Accounts that everyone shares, in addresses such as `git@host:group/project`."""
-_ESCAPED_AT = re2.compile(r"(?:%40|&#0?64;|&commat;|\\x40|\\u0040|\\100)")
+EMAIL_CONDITION = r"@|%40|&#0?64;|&commat;|\\x40|\\u0040|\\100"
+"""Expression that is true of every line with an address."""
 _WRITTEN_OUT_LINE = (
     r"(?i)[\[({<][ \t]?(?:at|@)[ \t]?[\])}>]|[\[({<][ \t]?(?:dot|\.)[ \t]?[\])}>]|(?:[ \t]at[ \t]|@).*[ \t]dot[ \t]",
     r"(?i)[_-]at[_-].*[_-]dot[_-]",
@@ -34,6 +33,8 @@ _WRITTEN_OUT_LINE = (
     r"[ \t]AT[ \t]|[ \t]_at_[ \t]",
     r"(?i)(?:author|maintain|contact|mail).*[ \t]at[ \t]",
 )
+WRITTEN_OUT_CONDITION = "|".join(f"(?:{each})" for each in _WRITTEN_OUT_LINE)
+"""Expression that is true of every line with an address that is written for readers."""
 _BRACKETED_AT = r"\s?[\[({<]\s?(?:[aA][tT]|@)\s?[\])}>]\s?"
 _BRACKETED_DOT = r"\s?[\[({<]\s?(?:[dD][oO][tT]|\.)\s?[\])}>]\s?"
 _NAME = r"[A-Za-z0-9](?:[\w+-]{0,40}[A-Za-z0-9])?"
@@ -70,18 +71,23 @@ _WORD_OF_SIGN = re.compile(
 
 def find_emails(text: str) -> Iterator[Finding]:
     """Yield e-mail addresses, except those of example domains."""
-    if "@" in text or _ESCAPED_AT.search(text):
-        yield from _plain(text)
-    for start, end in hit_lines(text, condition(*_WRITTEN_OUT_LINE)):
+    for start, end in hit_lines(text, condition(EMAIL_CONDITION)):
+        yield from _plain(text, start, end)
+
+
+def find_written_out_emails(text: str) -> Iterator[Finding]:
+    """Yield e-mail addresses with words in the place of signs."""
+    for start, end in hit_lines(text, condition(WRITTEN_OUT_CONDITION)):
         yield from _written_out(text, start, end)
 
 
-def _plain(text: str) -> Iterator[Finding]:
-    for match in _DOMAIN.finditer(text):
+def _plain(text: str, first: int, last: int) -> Iterator[Finding]:
+    for match in _DOMAIN.finditer(text, first, last):
         local = _LOCAL_PART.search(text, max(0, match.start() - 64), match.start())
         if local and not _RESERVED_DOMAIN.search(match[1]):
             start = _trimmed(text, local.start(), match.start())
-            if start < match.start() and not _is_of_a_repository(text, start, match):
+            is_template = text[match.start() - 1] in "})"
+            if start < match.start() and not is_template and not _is_of_a_repository(text, start, match):
                 yield Finding(start, match.end(), f"{text[start : match.start()]}@{match[1]}".lower())
 
 

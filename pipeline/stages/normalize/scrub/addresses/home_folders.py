@@ -10,6 +10,8 @@ _CONDITIONS = (
     r"/homes?[0-9]*/|/[Uu]sers/|/root|scratch[0-9]*/|/afs/|/u/[a-z0-9]|~[a-z_][a-z0-9_-]*/",
     r"(?i)[A-Z]:[\\/]{1,4}(?:users|documents and|profiles|home)|\\(?:users?|homes?|profiles?|userdata)\$?\\",
 )
+HOME_CONDITION = "|".join(f"(?:{each})" for each in _CONDITIONS)
+"""Expression that is true of every line with a home folder."""
 _UNIX_NAME = r"(?P<unix>[A-Za-z0-9][A-Za-z0-9._-]*|_[a-z][A-Za-z0-9._-]*)"
 _END = r"""(?=["'`\s;:,)>\]]|\\[nrt"]|\Z)"""
 _HOME = re.compile(
@@ -68,6 +70,14 @@ _NO_USERS = frozenset(
         "me",
         "someone",
         "somebody",
+        "runner",
+        "travis",
+        "circleci",
+        "vagrant",
+        "jenkins",
+        "buildbot",
+        "linuxbrew",
+        "site",
         "lib",
         "usr",
         "etc",
@@ -80,7 +90,7 @@ def find_home_folders(text: str) -> Iterator[Finding]:
 
     The name must end in a separator, a quote or a blank.
     """
-    for start, end in hit_lines(text, condition(*_CONDITIONS)):
+    for start, end in hit_lines(text, condition(HOME_CONDITION)):
         yield from _in_line(text, start, end)
 
 

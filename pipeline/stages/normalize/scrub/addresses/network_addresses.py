@@ -18,7 +18,9 @@ _OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 _IPV4 = re.compile(rf"(?<![\w.])(?:{_OCTET}\.){{3}}{_OCTET}(?!\w|\.\w)")
 _IPV6 = re.compile(r"(?<![\w:.])[23][0-9a-fA-F]{3}:(?:[0-9a-fA-F]{0,4}:){1,6}[0-9a-fA-F]{0,4}(?![\w:])")
 # A necessary condition, ten times as fast: most texts hold no address.
-_CAN_HOLD_ADDRESS = re2.compile(r"[0-9]\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]|[23][0-9a-fA-F]{3}:[0-9a-fA-F]{0,4}:")
+NETWORK_CONDITION = r"[0-9]\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]|[23][0-9a-fA-F]{3}:[0-9a-fA-F]{0,4}:"
+"""Expression that is true of every text with an address, or with what looks like one."""
+_CAN_HOLD_ADDRESS = re2.compile(NETWORK_CONDITION)
 _NUMBERED = re.compile(
     r"(?:version|(?<![a-z])ver(?![a-z])|(?<![a-z])v\.?\s*\Z|\brev|release|section|(?<![a-z])sect?(?![a-z])"
     r"|chapter|clause|paragraph|§"
@@ -34,7 +36,9 @@ _OF_NETWORKS = re.compile(
     r"|subnet|socket|port|remote|endpoint|url|https?|tcp|udp|ssh|ntp|resolver|nameserver)(?![a-z])|://|@\Z",
     re.IGNORECASE,
 )
-_PRODUCT = re.compile(r"[A-Za-z][\w.+-]{0,40}/\Z")
+_PRODUCT = re.compile(r"(?:[A-Za-z][\w.+-]{0,40}|\])/\Z")
+_PRODUCT_IN_WORDS = re.compile(r"[\"(][A-Z][A-Za-z+]{1,20} \Z")
+_MAX_MAJOR_VERSION = 25
 _LIBRARY = re.compile(r"[A-Za-z][\w+]{0,40}[-_.]\Z")
 _COMMENT = re.compile(r"(?<!:)//|/\*|^\s*[*#]")
 _TITLE_MARGIN = re.compile(r"^[\s/*!<#\[(]*\Z|[\"\s][A-Za-z]\w* \Z")
@@ -88,6 +92,8 @@ def _is_numbering(text: str, match: re.Match[str]) -> bool:
     if len(set(numbers)) == 1 and match[0] not in _RESOLVERS:
         return True
     if numbers[:3] in ([1, 2, 840], [1, 3, 6], [2, 5, 4], [2, 5, 29], [2, 16, 840], [1, 2, 3]):
+        return True
+    if _PRODUCT_IN_WORDS.search(before) and numbers[0] <= _MAX_MAJOR_VERSION and not _OF_NETWORKS.search(before):
         return True
     are_small = max(numbers) <= _MAX_SECTION_NUMBER and match[0] not in _RESOLVERS
     return are_small and _is_of_text(

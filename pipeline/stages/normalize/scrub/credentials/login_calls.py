@@ -89,11 +89,13 @@ _CALL = re.compile(
     r"(?<!\w)(?P<name>(?:(?:wifi|wifimulti)\.|channel::)?\w{4,40})(?:[ \t]+\w{1,30})?[ \t]?[({]", re.IGNORECASE
 )
 _NAMES = "|".join(sorted(map(re.escape, (*_OF_CALL, *_OF_MANY, *_CONNECTING, *_OF_REDIS, *_CURL))))
+LOGIN_CONDITION = rf"(?i:(?:{_NAMES})[aw]?(?:[ \t]+\w+)?[ \t]?[({{])"
+"""Expression that is true of every line with such a call."""
 
 
 def find_login_passwords(text: str) -> Iterator[Finding]:
     """Yield the passwords among the arguments of logins."""
-    for start, end in hit_lines(text, condition(rf"(?i)(?:{_NAMES})[aw]?(?:[ \t]+\w+)?[ \t]?[({{]")):
+    for start, end in hit_lines(text, condition(LOGIN_CONDITION)):
         for call in _CALL.finditer(text, start, end):
             name = call["name"].lower()
             known = name if name in _OF_CALL else name.removesuffix("w").removesuffix("a")

@@ -14,7 +14,7 @@ from pipeline.stages.normalize.scrub.finding import Finding
 
 _COLUMN = re.compile(r"[^\W\d][\w .()*'-]{0,30}")
 _MARKS = ("//", "/*", "#")
-_SEPARATOR = re.compile(r"[,/|;:]")
+_SEPARATOR = re.compile(r"[,/|;:]|[-=]>")
 _STRUCTURE = re.compile(
     r"\b(?:struct|class)\s+(?P<name>\w{1,60})?\s{0,4}(?:final\s)?\{(?P<fields>[^{}()]{1,600})\}\s{0,4}(?P<variable>\w{1,60})?"
 )
@@ -22,12 +22,12 @@ _KEYWORD = re.compile(r"\b(?:struct|class)\s")
 _ROW = re.compile(r"[{(]\s{0,80}(?=[^\s{(])")
 _COLUMN_OF_PASSWORDS = r"(?i:pass|pwd|psw|pw\b|secret|token|key\b|kennwort|contrase|senha)"
 COLUMN_CONDITION = (
-    rf"(?://|/\*|#)[ \t\w.()*',/|;:-]*{_COLUMN_OF_PASSWORDS}[ \t\w.()*',/|;:}}-]*$"
+    rf"(?://|/\*|#)[ \t\w.()*',/|;:>=-]*{_COLUMN_OF_PASSWORDS}[ \t\w.()*',/|;:>}}-]*$"
     rf"|\b(?:struct|class)\s[^;{{}}()\n]*\{{[^{{}}()]*{_COLUMN_OF_PASSWORDS}"
 )
 """Expression that is true of every line that names a column of passwords, or where a structure with one begins."""
 _NUM_CHARACTERS_OF_ROWS = 4_000
-_MAX_COLUMNS, _MAX_ROWS, _MAX_USES = 7, 64, 8
+_MAX_COLUMNS, _MAX_ROWS, _MAX_USES, _MAX_WORDS_OF_NOTE = 7, 64, 8, 3
 
 
 def password_columns(text: str, start: int, end: int) -> Iterator[Finding]:
@@ -38,10 +38,20 @@ def password_columns(text: str, start: int, end: int) -> Iterator[Finding]:
     if is_heading and (columns := _password_columns(names)):
         rows = (start, place) if re.search(r"[{(]", text[start:place]) else (end, _end_of_rows(text, end))
         yield from _in_rows(text, *rows, columns)
+    elif len(names) == 1 and _is_note_of_a_password(names[0]):
+        literals = list(arguments_of(text[:place], start, closes=False))
+        if len(literals) == 1 and looks_fair(literals[0].value):
+            yield Finding(literals[0].start, literals[0].end, literals[0].value)
     structure = _STRUCTURE.search(text, start, start + 1_000) if _KEYWORD.search(text, start, end) else None
     columns = _password_columns(structure["fields"].split(";")) if structure else ()
     if structure and columns:
         yield from _of_structure(text, structure, columns)
+
+
+def _is_note_of_a_password(note: str) -> bool:
+    """Return whether a comment behind a line says in a few words that its literal is a password."""
+    words = note.split()
+    return 0 < len(words) <= _MAX_WORDS_OF_NOTE and name_strength(words[-1]) is NameStrength.SURE
 
 
 def _password_columns(names: Sequence[str]) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 NAME_PART = (
     r"pass|pwd|psw|psk|pw|secret|token|tok|key|auth|cred|contrase|kennwort|mot_?de_?passe|mdp|senha|wachtwoord|parola|clave|session|cookie"
-    r"|jwt|bearer|sid|otp|login|logon|ssid|connect|authent|has[lł]o|lösenord|пароль|密码|パスワード"
+    r"|jwt|bearer|sid|otp|securestring|login|logon|ssid|connect|authent|has[lł]o|lösenord|пароль|密码|パスワード"
 )
 """Expression of which a part of every such name is, in small letters."""
 
@@ -28,7 +28,7 @@ _SURE_WORDS = """
     accesskey authkey privatekey secretkey clientsecret apisecret authtoken accesstoken apitoken bearertoken
     contraseña contrasena kennwort motdepasse mdp senha wachtwoord lösenord hasło parola пароль 密码 パスワード credential
     credentials passkey userpass dbpass sharedkey signingkey encryptionkey masterkey accountkey keypass storepass
-    mypass userpwd pgpassword presharedkey
+    securestring mypass userpwd pgpassword presharedkey
 """
 _SURE = frozenset(_SURE_WORDS.split())
 _LIKELY_WORDS = """

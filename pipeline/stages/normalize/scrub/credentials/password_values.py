@@ -54,7 +54,7 @@ _FUNCTION_WORD = re.compile(
     re.IGNORECASE,
 )
 HEXADECIMAL = re.compile(r"(?i)(?:0x)?[0-9a-f]+")
-_UUID = re.compile(r"(?i)[{]?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}[}]?")
+UUID = re.compile(r"(?i)[{]?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}[}]?")
 _ALGORITHMS_WORDS = """
     aes des tdes sha shake hmac md cmac gmac rsa dsa ecdsa ecdh ecdhe eddsa ed x curve pkcs pss oaep chacha salsa xsalsa poly blake
     b
@@ -88,7 +88,7 @@ def is_given_password(value: str) -> bool:
 
 def is_passed_password(value: str) -> bool:
     """Return whether a value that a call gets beside a password's name is one: names, words and UUIDs are other arguments."""
-    is_other = _NAME_LIKE.fullmatch(value) or _UUID.fullmatch(value)
+    is_other = _NAME_LIKE.fullmatch(value) or UUID.fullmatch(value)
     return is_given_password(value) and not is_other and not any(character.isspace() for character in value)
 
 

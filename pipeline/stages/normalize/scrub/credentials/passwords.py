@@ -43,7 +43,7 @@ _AFTER_NAME = re.compile(
     r"""(?P<closed>\\{0,3}["'`])?(?:\??\s?:\s?[&*]?(?:'\w{1,12}\s)?\w[\w.<>|\[\] ]{1,30}(?==)|\s(?:string|str)\s?(?==))?"""
     r"""(?:=?\s?\*/)?[\s)\]]{0,3}(?:\[[^\]\n]{0,24}\])?[\s)]{0,3}"""
     r"""(?:[A-Z][A-Z0-9_]{3,24}(?:\([^()\n]{0,40}\))?\s{1,3}(?==))?"""
-    r"""(?P<operator>=>|:{1,3}=|[=!]==?|[+.?]?=|::?|,|<<|\(|\{|(?:value|content)\s?=|(?=\s)|(?=["'LuUR]))"""
+    r"""(?P<operator>=>|:{1,3}=|[=!]==?|[+.?]?=|::?|,|<<|\(|\{|(?:value|content)\s?=|\.(?:value_or|or_else|orElse)\s?\(|\?:|\?\?|\|\||(?=\s)|(?=["'LuUR]))"""
     rf"{_BLANK}(?P<condition>[^;,\"'`\n?]{{0,60}}\?(?:(?:[^;,\"'`\n?:]|::|\"\"){{1,60}}:)?\s{{0,4}})?"
     r"(?P<calls>(?:(?:[A-Za-z_][\w:.]{0,60}(?:<[\w:<>, *]{0,60}>)?)?\s{0,2}[({]\s{0,2}){0,3})"
     r"(?P<arguments>(?:[\w.&*>\-\[\]]{1,40}\s{0,2},\s{0,2}){0,4})"
@@ -77,6 +77,10 @@ _OF_A_CIPHER = re.compile(
 )
 _OF_SEVERAL = re.compile(r"(?i)(?:pass(?:words?|wds?|phrases?)|secrets|credentials|logins|accounts)\Z")
 _OF_A_LOGIN = re.compile(r"(?i)(?:login|logon|auth|creds?|psk|pass(?:words|es)?)\Z")
+_OF_A_PAIR = re.compile(r"\{\s*\Z|(?:pair|tuple)\s?(?:<[^<>]*>)?\s?\(")
+_OTHERWISE = re.compile(r"[.]|\?[?:]|\|\|")
+"""Operators before what counts if a value is not given."""
+_USER_NAMED = re.compile(r"(?i)user|login|account|\buid\b")
 _OF_USER = re.compile(r"(?i)auth|user_?p|cred|log[io]n|account|basic")
 _USER = re.compile(r"[\w.@+\\-]{1,60}")
 """A user, before the colon of a login: `bob:...`."""
@@ -132,7 +136,7 @@ def _after(text: str, name: re.Match[str]) -> Iterator[Finding]:
     judge_next = looks_like_password_of_login if is_password is not looks_like_password else looks_like_password
     if after["calls"].rstrip().endswith("{") and (strength is NameStrength.SURE or _OF_SEVERAL.search(name[0])):
         judge_next = looks_fair
-    if _OF_A_LOGIN.search(name[0]) and (after["operator"] == "{" or after["calls"].rstrip().endswith("{")):
+    if _OF_A_LOGIN.search(name[0]) and _OF_A_PAIR.search(after["operator"] + after["calls"]):
         judge_next = looks_fair
     for _ in range(_NUM_ARGUMENTS):
         if literal is None:
@@ -161,6 +165,8 @@ def _judge(text: str, name: re.Match[str], strength: NameStrength, after: re.Mat
         return looks_fair_in_test
     if strength is NameStrength.FAIR:
         return looks_fair_in_test if OF_A_KEY.search(name[0]) else looks_fair
+    if after["closed"] and _OTHERWISE.match(after["operator"]):
+        return looks_fair
     if after["closed"] and ")" in text[after.end("closed") : after.start("operator")]:
         return looks_like_password_in_call
     if (
@@ -171,6 +177,8 @@ def _judge(text: str, name: re.Match[str], strength: NameStrength, after: re.Mat
     ):
         return looks_like_password_in_call
     if strength is NameStrength.LIKELY and _OF_A_LOGIN.search(name[0]) and first not in _READERS:
+        if after["operator"] in ("==", "!=") and _USER_NAMED.search(text, max(0, name.start() - 80), name.start()):
+            return looks_fair
         return looks_like_password_of_login
     if strength is NameStrength.LIKELY or first in _READERS or any(first_word(each) in _READERS for each in called):
         return looks_like_password

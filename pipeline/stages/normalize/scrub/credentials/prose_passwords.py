@@ -6,7 +6,8 @@ To add a language, add its words for a password to _PASSWORD and, if it says `is
 import re
 
 _PASSWORD = (
-    r"(?:password|passwd|passphrase|passcode|pass ?word|pwd|pw|pin code|mots? de passe|mdp|passwort|kennwort"
+    r"(?:password|passwd|passphrase|passcode|pass ?word|pwd|pw|pin code|(?:wi-?fi|wlan|wpa2?)[ -]key"
+    r"|mots? de passe|mdp|passwort|kennwort"
     r"|zugangswort|contrase(?:ñ|n)a|clave"
     r"|senha|palavra-passe|wachtwoord|parola(?: d'ordine)?|hasło|haslo|heslo|jelszó|salasana|lösenord(?:et)?"
     r"|passord(?:et)?|adgangskode[n]?|geslo|lozinka"
@@ -46,6 +47,8 @@ BESIDE = re.compile(
     rf"|usuario)\b[^\n\"]{{0,60}}?[ \t,;(/]{_PASSWORD}[ \t]{{1,3}}{_VALUE}"
 )
 """Log in as bob with password X."""
+IN_BRACKETS = re.compile(rf"(?i)\((?:password|passwd|passphrase|pwd|pw)[ \t:=]{{1,3}}{_VALUE}")
+"""(password X)."""
 _HELD = r"""[\\"'`«„“「『<]{0,3}[^\s"'<>]*[0-9!#$*]"""
 PROSE = (
     (
@@ -56,5 +59,6 @@ PROSE = (
     (rf"(?i:[0-9!#$*]\S*[ \t]+(?:as|for|als|como|comme|come)[ \t][^\n]*{_PASSWORD})", USING),
     (rf"(?i:{_LOGIN}[^\n]*[\w.@+\-][\"'`]?[ \t]?[/:|][ \t]?{_HELD})", LOGGING_IN),
     (rf"(?i:[ \t,;(/]{_PASSWORD}[ \t]+{_HELD})", BESIDE),
+    (rf"\((?i:password|passwd|passphrase|pwd|pw)[ \t:=]+{_HELD}", IN_BRACKETS),
 )
 """Each expression after one that is true of every line with such a sentence."""

@@ -15,9 +15,14 @@ from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.stages.normalize.scrub.hits import condition, hit_lines
 from pipeline.stages.normalize.scrub.random_text import is_random
 
-_CONDITION = r"""["'][A-Za-z0-9+/=_\-]{20,}\\{0,3}["']"""
+RANDOM_CONDITION = r"""["'][A-Za-z0-9+/=_\-]{20,}\\{0,3}["']"""
+"""Expression that is true of every line with such a literal."""
 _LITERAL = re.compile(r"""(?<=["'])(?P<value>[A-Za-z0-9+/=_\-]{20,4096})(?=\\{0,3}["'])""")
 _HEXADECIMAL = re.compile(r"(?i)(?:0x)?[0-9a-f]+")
+_DATA = re.compile(
+    "iVBORw0KGgo|R0lGOD|/9j/|JVBERi0|UEsDB|H4sI|AGFzbQ|UklGR|T2dnUw|Qk0|AAABAA|AAECAw|AQIDBA|PHN2Zy|PD94bWw|f0VMRg|d09GR"
+)
+"""Heads of images, archives, programs, fonts and bytes that count up, in base64."""
 _PREFIXED = re.compile(
     r"(?!(?:commit|pack|icon|img|file|git|rev|obj|hash|crc|ref)[_-])[a-z][a-z0-9]{1,11}_?[_-](?:[a-z0-9]{1,8}_)?[a-z0-9]{32,128}"
 )
@@ -51,7 +56,7 @@ def judge_random_literals(text: str) -> list[JudgedLiteral]:
     """Return all random literals of a text with the judgment about each."""
     matches = [
         match
-        for start, end in hit_lines(text, condition(_CONDITION))
+        for start, end in hit_lines(text, condition(RANDOM_CONDITION))
         for match in _LITERAL.finditer(text, start, end)
         if is_random(match["value"])
     ]
@@ -68,7 +73,7 @@ def _reason(text: str, match: re.Match[str], num_near: int) -> str | None:
         return "hexadecimal, with no name of a secret"
     if num_near > _MAX_ALONE:
         return "one of many: a table or vectors"
-    if len(value) > _MAX_LENGTH or is_text_in_base64(value):
+    if len(value) > _MAX_LENGTH or _DATA.match(value) or is_text_in_base64(value):
         return "data"
     line_end = text.find("\n", match.end())
     around = text[max(0, match.start() - _NUM_CHARACTERS_BEFORE) : match.start()] + text[match.end() : line_end]

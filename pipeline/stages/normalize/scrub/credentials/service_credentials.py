@@ -21,7 +21,7 @@ _OPERATOR = r"(?::{1,3}=|\|\|:|=>|->|[.?+!=]?=|<<|[:>,({]|\s)"
 _BETWEEN = (
     r"(?:\[\w{0,24}\])?(?:\\{0,3}[\"'`\])]){0,3}[ \t]{0,8}(?:[A-Za-z_]{2,16}[ \t]{1,4})?"
     + _OPERATOR
-    + r"(?:[A-Za-z_][\w:]{0,30}[({]|[\s({]){0,12}"
+    + r"(?:[A-Za-z_][\w:]{0,30}[({]|[\s({]){0,12}(?:\"[\w.@:/-]{1,60}\",[ \t]{0,4})?"
     r"(?:u8|[uUL])?(?:R\"[a-z]{0,8}\(|\\{0,3}[\"'`])?"
 )
 _VALUE = r"[A-Za-z0-9_.+/=~:\-]"
@@ -82,9 +82,14 @@ def _is_key(value: str, strength: ServiceName) -> bool:
     return (is_mixed and _PLAIN.fullmatch(value) is not None) or (is_possible(value) and looks_like_password(value))
 
 
+def service_condition() -> str:
+    """Return the expression that is true of every line with such a name and value."""
+    return rf"(?i:{service_expression()})[\w.\-]{{0,{_NUM_OF_NAME}}}{_BETWEEN}{_VALUE}{{{_MIN_VALUE}}}"
+
+
 @cache
 def _condition() -> Any:
-    return condition(rf"(?i:{service_expression()})[\w.\-]{{0,{_NUM_OF_NAME}}}{_BETWEEN}{_VALUE}{{{_MIN_VALUE}}}")
+    return condition(service_condition())
 
 
 @cache

@@ -24,6 +24,7 @@ from pipeline.stages.normalize.scrub.credentials.command_lines import (
 from pipeline.stages.normalize.scrub.credentials.password_names import NAME_PART, OF_A_KEY, NameStrength, name_strength
 from pipeline.stages.normalize.scrub.credentials.password_values import (
     HEXADECIMAL,
+    UUID,
     holds_login,
     is_given_password,
     is_passed_password,
@@ -80,12 +81,14 @@ _CONNECTION = re.compile(
     r"(?i)(?:host|server|data source|addr(?:ess)?|database|dbname|initial catalog|uid|user(?:name| id)?|port|dsn|driver|ssl)\s?="
 )
 _COMMAND_LINE = re.compile(
-    r"(?:[\w.-]*[$#>%] )?(?:sudo )?(?:curl|wget|docker|mysql|psql|redis-cli|sshpass|http) |(?:-u|--user|-H|--header)[ =]"
+    r"(?:[\w.-]*[$#>%] )?(?:sudo )?(?:curl|wget|docker|mysql|psql|redis-cli|sshpass|http) "
+    r"|(?i:driver|server|data source|provider|dsn|host)=[^;=\"\n]{1,80};[\w ]{2,40}=|(?:-u|--user|-H|--header)[ =]"
 )
 _ELEMENT = re.compile(
     r"<(?P<name>[\w.:\-]{1,80})(?:[ \t][^<>\n]{0,120})?>[ \t]{0,20}\n\s{0,80}(?P<value>[^\s<>\"']{4,200})[ \t]{0,20}\n\s{0,80}</"
 )
 _ELEMENT_ON_A_LINE = re.compile(r"<(?P<name>[\w.:\-]{1,80})(?:[ \t][^<>\n]{0,120})?>(?P<value>[^\s<>\"']{4,200})</")
+_ELEMENT_END = re.compile(r"[ \t]*(?:[<\]\\\"]|\Z)")
 _SETTING = re.compile(
     r"[ \t]*(?:-[ \t]+)?(?P<name>[\w.\-]{1,120})[ \t]*[:=][ \t]*(?P<value>[^\s\"'(){}\[\]<>;,]{4,200})[ \t]*(?:\)\w{0,16}\".*)?\Z"
 )
@@ -93,6 +96,12 @@ _CODE_AFTER = re.compile(r"\(|\[|->|\.\w+\(")
 _CODE_AFTER_NAME = re.compile(r"\s*(?:\(|\[)")
 _ALONE = re.compile(
     rf"(?i)\A[\s/*#;\"']{{0,20}}(?:password|passwd)[ \t]+(?P<value>{_SECRET}{{6,200}})(?:\\n)?[\"'\s*/]{{0,8}}\Z"
+)
+_LOGIN_ALONE = re.compile(
+    rf"(?i)\A[\s/*#;\"']{{0,20}}(?:admin|root|administrator|postgres)[ ]?[:/][ ]?(?P<value>{_SECRET}{{6,100}})[\"'\s*/]{{0,8}}\Z"
+)
+_SENT = re.compile(
+    rf"(?i)(?:pass|pwd)[^\n]{{0,60}}\bsend[ \t]+(?:--[ \t]+)?\\?\"(?P<value>{_SECRET}{{4,100}})\\{{1,2}}[rn]"
 )
 _ORACLE = re.compile(r"(?i)\boracle:\w{2,8}:[\w$#]{1,40}/(?P<value>[^\s/@\"'<>]{3,200})@")
 _ORACLE_LOGIN = re.compile(
@@ -147,18 +156,25 @@ def _windows(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 def _in_line(text: str, line: str, start: int) -> Iterator[tuple[int, int]]:
     """Yield where the passwords of a line are, of the forms whose conditions hold on it."""
     forms = [_FORMS[index] for index in sorted(_form_set().Match(line.encode()) or ())]
-    if not all(form.is_anywhere for form in forms) and not is_running_text(text, start, line):
-        forms = [form for form in forms if form.is_anywhere]
+    is_running: bool | None = None
     for form in forms:
         for match in (each for expression in form.expressions for each in expression.finditer(line)):
             if form.is_password(line, match):
-                yield match.span("value")
+                if not form.is_anywhere and is_running is None:  # much is read for it
+                    is_running = is_running_text(text, start, line)
+                if form.is_anywhere or is_running:
+                    yield match.span("value")
 
 
 def is_uri_password(value: str) -> bool:
     """Return whether the second half of a URI's user information is a password, and no word of documentation."""
     is_word = value.lower() in ("bar", "baz", "foo", "pwd", "pass", "pw", "psw")
     return len(value) >= 3 and not is_word and is_possible(value.ljust(4, "0")) and not value.isdigit()
+
+
+def is_key_of_header(value: str) -> bool:
+    """Return whether the value behind a scheme of a header is a key: random, or a UUID."""
+    return is_random(value) or looks_like_password(value) or UUID.fullmatch(value) is not None
 
 
 def is_running_text(text: str, start: int, line: str) -> bool:
@@ -195,7 +211,7 @@ def _is_named_password(line: str, match: re.Match[str]) -> bool:
         return False
     if _CODE_AFTER_NAME.match(line, match.end()) and not any(map(str.isdigit, value)):
         return False
-    if match["operator"] == ">" and not _is_element(line, match):
+    if match["operator"] == ">" and not (_is_element(line, match) and _ELEMENT_END.match(line, match.end())):
         return False
     if match["operator"] == "=" and line[match.end("name") : match.start("value")].startswith("=="):
         return False
@@ -285,7 +301,7 @@ _FORMS = (
     _Form(
         r"(?i:authorization)[\"']?[ \t]*[:,][ \t]*\\?[\"']?[A-Za-z][\w-]*[ =][^\n]{16}",
         (_SCHEME_HEADER,),
-        _judged(lambda value: is_random(value) or looks_like_password(value)),
+        _judged(is_key_of_header),
     ),
     _Form(
         rf"(?:ENV|ARG|setenv|setx|SETX|set -gx)[ \t]+\w*(?i:{NAME_PART})",
@@ -305,6 +321,8 @@ _FORMS = (
     ),
     *(_Form(sentence, (expression,), _judged(is_told_password)) for sentence, expression in PROSE),
     _Form(r"(?i:password|passwd)[ \t]+[^\s\"']{6}", (_ALONE,), _judged(looks_fair)),
+    _Form(r"(?i:admin|root|administrator|postgres)[ ]?[:/][ ]?[^\s\"']{6}", (_LOGIN_ALONE,), _judged(looks_fair)),
+    _Form(r"(?i:pass|pwd).*\bsend[ \t]", (_SENT,), _judged(looks_fair)),
     _Form(r"(?i:\boracle:)", (_ORACLE,), _judged(is_possible), is_anywhere=True),
     _Form(
         r"(?i:logon|connect|oracle|occi|otl)[^\n]*\"[\w$#]+/[^\s/@\"]+@",
