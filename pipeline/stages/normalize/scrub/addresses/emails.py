@@ -15,7 +15,7 @@ _AT = r"(?:@|%40|&#0?64;|&commat;|\\x40|\\u0040|\\100)"
 _DOMAIN = re.compile(rf"{_AT}((?:[{_LETTER}](?:[{_LETTER}-]{{0,62}}[{_LETTER}])?\.)+[A-Za-z]{{2,24}})(?![A-Za-z0-9_-])")
 _LOCAL_PART = re.compile(rf"[{_LETTER}!#$%&*+=?^_`{{|}}~.-]{{1,64}}\Z")
 _RESERVED_DOMAIN = re.compile(
-    r"(?:^|\.)(?:example\.(?:com|net|org|edu)|(?:openssh|libssh)\.(?:com|org)|example|test|invalid|localhost|local"
+    r"(?:^|\.)(?:example\.(?:com|net|org|edu)|(?:openssh|libssh)\.(?:com|org)|example|test|invalid|localhost|localdomain|local"
     r"|lib|dll|exe|obj|def|hpp|cpp|cxx|hxx|txt|png|json|xml|yaml|html|service|conf|socket|target|plt|got|baz|bar|foo)$",
     re.IGNORECASE,
 )

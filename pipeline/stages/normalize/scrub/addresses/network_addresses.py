@@ -9,6 +9,7 @@ Sources: RFC 1918, 5737, 3849, 7526 and related ones as `ipaddress` knows them.
 import ipaddress
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 import re2
 
@@ -49,6 +50,8 @@ _OF_SERVICES = tuple(
     map(ipaddress.IPv4Network, ("192.88.99.0/24", "192.52.193.0/24", "192.31.196.0/24", "192.175.48.0/24"))
 )
 """Blocks of services that every network has: relays of 6to4 and AMT, and AS112."""
+_MIN_GROUPS = 3
+"""Groups of an IPv6 address that are not zero: `2600::4` is of a test."""
 _MAX_SECTION_NUMBER = 60
 _NUM_CONTEXT_CHARACTERS = 160
 
@@ -68,7 +71,8 @@ def find_network_addresses(text: str) -> Iterator[Finding]:
             address = ipaddress.IPv6Address(match[0])
         except ValueError:
             continue
-        if address.is_global:
+        num_groups = sum(group.strip("0") != "" for group in address.exploded.split(":"))
+        if address.is_global and num_groups >= _MIN_GROUPS:
             yield Finding(*match.span(), address.compressed)
 
 
@@ -77,6 +81,12 @@ def _is_of_a_host(address: ipaddress.IPv4Address) -> bool:
     if any(address in network for network in _OF_SERVICES):
         return False
     return address.is_global and not address.is_multicast and not address.is_reserved and address.packed[2:] != b"\0\0"
+
+
+def _is_made_up(numbers: list[int]) -> bool:
+    """Return whether four numbers are in equal steps, as in `2.3.4.5`, end in one that repeats, or count through the digits."""
+    steps = {after - before for before, after in pairwise(numbers)}
+    return len(steps) == 1 or len(set(numbers[1:])) == 1 or "".join(map(str, numbers)) in "1234567890"
 
 
 def _is_numbering(text: str, match: re.Match[str]) -> bool:
@@ -89,7 +99,7 @@ def _is_numbering(text: str, match: re.Match[str]) -> bool:
     if not is_url and (_PRODUCT.search(before) or _LIBRARY.search(before)):
         return True
     numbers = [int(number) for number in match[0].split(".")]
-    if len(set(numbers)) == 1 and match[0] not in _RESOLVERS:
+    if _is_made_up(numbers) and match[0] not in _RESOLVERS:
         return True
     if numbers[:3] in ([1, 2, 840], [1, 3, 6], [2, 5, 4], [2, 5, 29], [2, 16, 840], [1, 2, 3]):
         return True

@@ -51,6 +51,7 @@ _NAMED = re.compile(
 _URI = re.compile(
     r"(?i)[a-z][a-z0-9+.\-]{1,24}://(?P<user>[^\s/:@\"'<>]{0,128}):(?P<value>[^\s/@\"'<>]{1,256})@(?=[\w\[{%$])"
 )
+_ESCAPE_OF_URI = re.compile("%[0-9A-Fa-f]{2}")
 _HEADER = re.compile(
     r"(?i)\b(?P<scheme>basic|bearer|token|apikey|authtoken|auth|login)[ \t]+(?P<value>[A-Za-z0-9+/_.~\-]{8,2000}={0,2})"
 )
@@ -168,6 +169,7 @@ def _in_line(text: str, line: str, start: int) -> Iterator[tuple[int, int]]:
 
 def is_uri_password(value: str) -> bool:
     """Return whether the second half of a URI's user information is a password, and no word of documentation."""
+    value = _ESCAPE_OF_URI.sub("", value) or value
     is_word = value.lower() in ("bar", "baz", "foo", "pwd", "pass", "pw", "psw")
     return len(value) >= 3 and not is_word and is_possible(value.ljust(4, "0")) and not value.isdigit()
 
