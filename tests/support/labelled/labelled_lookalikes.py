@@ -356,6 +356,27 @@ FIXED = r"""
     PASS 2 of 3
     SCW_DEFAULT_REGION = "fr-par-1";
     LogonUser(user, domain, pass, LOGON32_LOGON_BATCH, LOGON32_PROVIDER_WINNT50, &h);
+    tr["password"] = "пароль";
+    strings["login.password"] = "Wachtwoord";
+    // key: 000102030405060708090a0b0c0d0e0f
+    // KAT: Key = 2b7e151628aed2a6abf7158809cf4f3c
+    PublicKeyToken=31bf3856ad364e35
+    credentials: "include"
+    auth_url = "https://accounts.google.com/o/oauth2/auth";
+    ftp://anonymous:anonymous@ftp.host.org/
+    <string name="enter_password">Enter your password</string>
+    mongodb://<user>:<password>@host/db
+    "https://user:password%25@www.host.org"
+    "iVBORw0KGgoAAAANSUhEUgAAAAUA"
+    "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+    connect(&client, "readyRead", this, "onReady2");
+    QObject::connect("sender", "signalName", "slot2");
+    auto x = flag ? "first1" : "second2"; // password dialog
+    print("usage2"); // reset password
+    include("actions/checkout@v3")
+    requires = "zlib/1.2.11@conan/stable"
+    if (pass == "inline2") run();
+    icon("icon-{abc}"); url = "img_0123456789abcdef";
     std::vector<std::string> keys = {"alpha1", "beta2", "gamma3"};
     token_type_t t = token("c2_x4");
 """

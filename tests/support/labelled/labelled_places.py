@@ -142,6 +142,51 @@ PROTOCOLS = r"""
 """
 """Commands of protocols and databases."""
 
+STATEMENTS = r"""
+    const dbPassword: string = '§';
+    let password: &'static str = "§";
+    const char password[] PROGMEM = "§";
+    ENV MYSQL_ROOT_PASSWORD §
+    setenv DB_PASSWORD §
+    keytool -genkey -storepass § -keypass other
+    sqlcmd -S db -U sa -P "§"
+    ipmitool -H bmc -U ADMIN -P § power on
+    lftp -u bob,§ files.host.org
+    echo 'root:§' | chpasswd
+    net user bob § /add
+    nmcli dev wifi connect home password §
+    send -- "§\r"; # password
+    expect "Password:" { send "§\r" }
+    otl_connect::rlogon("scott/§@orcl");
+    driver->connect("tcp://db.host.org:3306", "app", "§");
+    mqttClient.connect("id", "user", "§");
+    QNetworkProxy p(QNetworkProxy::HttpProxy, "px", 8080, "bob", "§");
+    User u("bob", "§"); // user, password
+    users = {{"bob", "§"}}; // name -> password
+    config_setting_set_string(s, "§"); // password
+    std::string pw = argc > 2 ? argv[2] : "§";
+    auto pw = reg.getString("password").value_or("§");
+    std::getenv("DB_PASSWORD") ?: "§"
+    auto const userPass = std::pair{"bob"s, "§"s};
+    RegSetValueEx(k, "Password", 0, REG_SZ, (BYTE*)"§", 12);
+    #define STAPSK "§"
+    GRANT ALL ON *.* TO 'bob'@'%' IDENTIFIED BY '§';
+    Driver=PostgreSQL;Server=db;Uid=bob;Pwd=§;
+    /* admin:§ */
+    // ssh root@box (pw §)
+    // the wifi key is §
+    ; password=§
+    SecureString ss = L"§";
+    "Authorization: SSWS 00{S38}ab"
+    "Authorization: GenieKey {H8}-{H4}-4{H3}-a{H3}-{H12}"
+    // cargo login {W40}
+    algolia.init("APPID12345", "{H32}");
+    static const char OPENWEATHER_KEY[] PROGMEM = "{H32}";
+    setenv("DD_APP_KEY", "{H40}", 1);
+    newVendor("zyx_{l40}");
+"""
+"""Statements of other languages and tools, and those that give a password by an alternative, a pair or a comment."""
+
 PLACES = {
     "options": OPTIONS,
     "login calls": CALLS,
@@ -151,4 +196,5 @@ PLACES = {
     "raw text": RAW,
     "named parts": PARTS,
     "protocols": PROTOCOLS,
+    "statements": STATEMENTS,
 }

@@ -48,9 +48,11 @@ TOKENS = """
     azure-storage AccountKey={P86}==
     azure-bus SharedAccessKey={P43}=
     azure-sas https://acc.blob.core.windows.net/c?sv=2022-11-02&ss=b&srt=sco&sp=r&se=2030-01-01&sig={W42}%3D
+    axiom xaat-{H8}-{H4}-4{H3}-a{H3}-{H12}
     bitbucket ATBB{W24}{H8}
     brevo xkeysib-{H64}-{W16}
     buildkite bkua_{H40}
+    cerebras csk-{l48}
     circleci CCIPAT_{W22}_{H40}
     clickhouse 4b1d{W38}
     clojars CLOJARS_{l60}
@@ -71,11 +73,15 @@ TOKENS = """
     dropbox sl.{S135}
     duffel duffel_live_{S43}
     dynatrace dt0c01.{U24}.{U64}
+    e2b e2b_{H40}
     easypost EZAK{W54}
     facebook EAACEdEose0cBA{W120}
     facebook {D15}|{S27}
     figma figd_{S40}
     flutterwave FLWSECK_TEST-{H32}-X
+    infisical st.{H24}.{H32}.{H32}
+    neon napi_{l64}
+    snyk snyk_uat.{H8}.{S60}
     fly fo1_{S43}
     fly fm2_{P120}==
     frameio fio-u-{S64}

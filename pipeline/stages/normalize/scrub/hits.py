@@ -1,4 +1,7 @@
-"""Hits: the lines of a text on which a necessary condition holds. Expressions that see the detail are run on these alone."""
+"""Hits: the lines of a text on which a necessary condition holds. Expressions that see the detail are run on these alone.
+
+PossibleFinders says which conditions of many hold somewhere in a text, in one pass over it.
+"""
 
 from collections.abc import Iterator
 from functools import cache
@@ -6,13 +9,20 @@ from typing import Any
 
 import re2
 
+_MAX_MEMORY = 256 << 20
+"""Bytes of the automaton of one expression, or of many together."""
+
 
 @cache
 def condition(*expressions: str) -> Any:
     """Return an expression of RE2 that is true of bytes where one of several is."""
+    return re2.compile("|".join(f"(?:{each})" for each in expressions), _options())
+
+
+def _options() -> Any:
     options = re2.Options()
-    options.max_mem = 256 << 20
-    return re2.compile("|".join(f"(?:{each})" for each in expressions), options)
+    options.max_mem = _MAX_MEMORY
+    return options
 
 
 def hit_lines(text: str, expression: Any) -> Iterator[tuple[int, int]]:
@@ -31,3 +41,28 @@ def hit_lines(text: str, expression: Any) -> Iterator[tuple[int, int]]:
             counted = start
             yield characters, characters + len(content[start:end].decode())
         position = end + 1
+
+
+class PossibleFinders:
+    """Conditions of functions, by their index: expressions that every text matches in which one finds something.
+
+    A function with an empty condition is always asked.
+    """
+
+    def __init__(self, conditions: tuple[str, ...]) -> None:
+        self._always = frozenset(index for index, each in enumerate(conditions) if not each)
+        self._indices = [index for index, each in enumerate(conditions) if each]
+        self._conditions = re2.Set.SearchSet(_options())
+        for index in self._indices:
+            self._conditions.Add(conditions[index])
+        self._conditions.Compile()
+
+    def of(self, text: str) -> set[int]:
+        """Return the indices of the functions that may find something in a text."""
+        return {*self._always, *map(self._indices.__getitem__, self._conditions.Match(text.encode()) or ())}
+
+
+@cache
+def possible_finders(conditions: tuple[str, ...]) -> PossibleFinders:
+    """Return the possible finders for conditions, once in a process: their automaton grows with the texts it has read."""
+    return PossibleFinders(conditions)

@@ -17,7 +17,7 @@ from pipeline.stages.normalize.params import ScrubParams
 from pipeline.stages.normalize.scrub.detectors import DETECTORS, Detector, placeholders
 from pipeline.stages.normalize.scrub.documented_samples import is_documented
 from pipeline.stages.normalize.scrub.finding import Finding
-from pipeline.stages.normalize.scrub.possible_finders import possible_finders
+from pipeline.stages.normalize.scrub.hits import possible_finders
 from pipeline.stages.normalize.scrub.waiver import WaivedValues
 
 MAX_ROUNDS = 8

@@ -20,10 +20,9 @@ from pipeline.stages.normalize.scrub.credentials.random_literals import RANDOM_C
 from pipeline.stages.normalize.scrub.credentials.service_credentials import find_service_credentials, service_condition
 from pipeline.stages.normalize.scrub.credentials.text_credentials import find_text_credentials
 from pipeline.stages.normalize.scrub.finding import Finding
-from pipeline.stages.normalize.scrub.hits import condition, hit_lines
+from pipeline.stages.normalize.scrub.hits import condition, hit_lines, possible_finders
 from pipeline.stages.normalize.scrub.joined_text import find_divided
 from pipeline.stages.normalize.scrub.named_parts import find_named_parts
-from pipeline.stages.normalize.scrub.possible_finders import possible_finders
 from pipeline.stages.normalize.scrub.random_text import is_filler, is_wordy
 from pipeline.stages.normalize.scrub.vendor_tokens import find_tokens, head_expression
 

@@ -13,6 +13,8 @@ from pipeline.stages.normalize.scrub.hits import condition, hit_lines
 _LETTER = "A-Za-z0-9À-ÖØ-öø-ɏ"
 _AT = r"(?:@|%40|&#0?64;|&commat;|\\x40|\\u0040|\\100)"
 _DOMAIN = re.compile(rf"{_AT}((?:[{_LETTER}](?:[{_LETTER}-]{{0,62}}[{_LETTER}])?\.)+[A-Za-z]{{2,24}})(?![A-Za-z0-9_-])")
+_LOGIN_OF_URL = re.compile(r"://[^\s/@:\"']*:\Z")
+"""What stands before the password of a URL: no address begins there."""
 _LOCAL_PART = re.compile(rf"[{_LETTER}!#$%&*+=?^_`{{|}}~.-]{{1,64}}\Z")
 _RESERVED_DOMAIN = re.compile(
     r"(?:^|\.)(?:example\.(?:com|net|org|edu)|(?:openssh|libssh)\.(?:com|org)|example|test|invalid|localhost|localdomain|local"
@@ -86,7 +88,7 @@ def _plain(text: str, first: int, last: int) -> Iterator[Finding]:
         local = _LOCAL_PART.search(text, max(0, match.start() - 64), match.start())
         if local and not _RESERVED_DOMAIN.search(match[1]):
             start = _trimmed(text, local.start(), match.start())
-            is_template = text[match.start() - 1] in "})"
+            is_template = text[match.start() - 1] in "})" or _LOGIN_OF_URL.search(text, max(0, start - 80), start)
             if start < match.start() and not is_template and not _is_of_a_repository(text, start, match):
                 yield Finding(start, match.end(), f"{text[start : match.start()]}@{match[1]}".lower())
 

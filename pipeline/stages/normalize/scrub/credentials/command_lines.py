@@ -12,7 +12,8 @@ COMMAND_CONDITION = (
     r"|htpasswd|sudo|openssl|zip|unzip"
     r"|isql|osql|sqlcmd|bcp|tsql|ipmitool|mosquitto_[a-z]{3}|psexec|rdesktop|vncviewer|lftp|ncftp|rar|7za|pdftk|nmcli|wpa_passphrase"
     r"|7z|psql|sqlplus|mongo|mongosh|mongodump|influx|az|svn|rsync|plink|pscp|winexe|net|gpg|rpcclient|xfreerdp|http|rabbitmqadmin)"
-    r"\b[^\n]{0,200}[ \t=]-{1,2}[A-Za-z]|(?:^|[ \t])(?:-u|--user|--proxy-user)[ \t=]|(?i:\bsqlplus|\becho|\bnet[ \t]+use|/p:"
+    r"\b[^\n]{0,200}[ \t=]-{1,2}[A-Za-z]|(?:^|[ \t])(?:-u|--user|--proxy-user)[ \t=]|(?i:\bsqlplus|\becho|\bnmcli[ \t]"
+    r"|\bnet[ \t]+use|/p:"
     r"|pass(?:in|out)?[ \t]+pass:)"
 )
 """Expression that is true of every line with such a password."""

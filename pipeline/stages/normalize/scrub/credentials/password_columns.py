@@ -27,6 +27,9 @@ COLUMN_CONDITION = (
 )
 """Expression that is true of every line that names a column of passwords, or where a structure with one begins."""
 _NUM_CHARACTERS_OF_ROWS = 4_000
+_ACTIONS_WORDS = "ask bad change check enter hash hide invalid missing no print reset show test without wrong"
+_ACTIONS = frozenset(_ACTIONS_WORDS.split())
+_MIN_NOTED = 8
 _MAX_COLUMNS, _MAX_ROWS, _MAX_USES, _MAX_WORDS_OF_NOTE = 7, 64, 8, 3
 
 
@@ -40,7 +43,7 @@ def password_columns(text: str, start: int, end: int) -> Iterator[Finding]:
         yield from _in_rows(text, *rows, columns)
     elif len(names) == 1 and _is_note_of_a_password(names[0]):
         literals = list(arguments_of(text[:place], start, closes=False))
-        if len(literals) == 1 and looks_fair(literals[0].value):
+        if len(literals) == 1 and len(literals[0].value) >= _MIN_NOTED and looks_fair(literals[0].value):
             yield Finding(literals[0].start, literals[0].end, literals[0].value)
     structure = _STRUCTURE.search(text, start, start + 1_000) if _KEYWORD.search(text, start, end) else None
     columns = _password_columns(structure["fields"].split(";")) if structure else ()
@@ -51,6 +54,8 @@ def password_columns(text: str, start: int, end: int) -> Iterator[Finding]:
 def _is_note_of_a_password(note: str) -> bool:
     """Return whether a comment behind a line says in a few words that its literal is a password."""
     words = note.split()
+    if not _ACTIONS.isdisjoint(word.lower() for word in words):
+        return False
     return 0 < len(words) <= _MAX_WORDS_OF_NOTE and name_strength(words[-1]) is NameStrength.SURE
 
 

@@ -213,7 +213,8 @@ def _is_named_password(line: str, match: re.Match[str]) -> bool:
         return False
     if _CODE_AFTER_NAME.match(line, match.end()) and not any(map(str.isdigit, value)):
         return False
-    if match["operator"] == ">" and not (_is_element(line, match) and _ELEMENT_END.match(line, match.end())):
+    is_element = _is_element(line, match) and _ELEMENT_END.match(line, match.end()) and not value.startswith("@")
+    if match["operator"] == ">" and not is_element:
         return False
     if match["operator"] == "=" and line[match.end("name") : match.start("value")].startswith("=="):
         return False

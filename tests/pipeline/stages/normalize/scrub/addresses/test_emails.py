@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.stages.normalize.scrub.addresses.emails import find_emails
+from pipeline.stages.normalize.scrub.addresses.emails import find_emails, find_written_out_emails
 
 AT = "@"
 
@@ -14,6 +14,11 @@ EMAILS = {
     f"x{AT}host": [],
     f"ada {AT} host . org": [f"ada {AT} host . org"],
     "ada_AT_host_DOT_org": ["ada_AT_host_DOT_org"],
+    "/* maintainer: k.tanaka at lab.u-tokyo.ac.jp */": ["k.tanaka at lab.u-tokyo.ac.jp"],
+    "// mail boost.asio at github.com/x": [],
+    "jane _at_ host.org": ["jane _at_ host.org"],
+    f"https://${{USER}}:${{TOKEN}}{AT}github.com/x": [],
+    f"root{AT}localhost.localdomain": [],
     f"curve25519-sha256{AT}openssh.com": [],
     f"{AT}param name.x": [],
     f"memcpy{AT}GLIBC_2.2.5": [],
@@ -27,4 +32,4 @@ EMAILS = {
 
 @pytest.mark.parametrize(("text", "found"), EMAILS.items())
 def test_e_mail_addresses_are_found_whole(text: str, found: list[str]) -> None:
-    assert [text[each.start : each.end] for each in find_emails(text)] == found
+    assert [text[each.start : each.end] for each in (*find_emails(text), *find_written_out_emails(text))] == found
