@@ -3,6 +3,7 @@
 Everything in it is read from the store: the same snapshot gives the same card.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,14 @@ _LIMITS = """- Licenses are read from tags, license texts, notices and package m
 - Secrets, e-mail addresses, public network addresses and local paths are found by patterns: what looks like none of them stays.
 - Near-duplicates share shingles of five tokens; translations and rewrites of one text are not duplicates here.
 - Structure columns say for each token whether a compiler, a parser alone, or a damaged parse produced them."""
+
+
+_MARKUP = re.compile(r"[\\`*\[\]<>&|~#!]|(?<![^\W_])_|_(?![^\W_])")
+"""What Markdown or HTML reads as more than text: names, paths and reasons may be anyone's."""
+
+
+class _Written(str):
+    """Markdown that this module wrote."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +113,7 @@ def _origins(facts: Facts) -> Iterable[Sequence[object]]:
             name,
             SOURCE_KINDS[pin["kind"]].origin_of(pin).text,
             pin["declared_license"] or "none",
-            f"`{pin['revision']}`",
+            _code(pin["revision"]),
         )
 
 
@@ -116,17 +125,23 @@ def _drops(facts: Facts) -> Iterable[Sequence[object]]:
 
 def _gates_table(verdicts: Iterable[GateVerdict]) -> str:
     rows = (
-        (verdict.gate, verdict.measured, f"{verdict.comparison} {verdict.limit:g}", verdict.outcome)
+        (verdict.gate, verdict.measured, _Written(f"{verdict.comparison} {verdict.limit:g}"), verdict.outcome)
         for verdict in verdicts
     )
     return _table(("gate", "measured", "limit", "verdict"), rows)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
+    lines = [head, [_Written("---")] * len(head), *rows]
     return "\n".join("| " + " | ".join(_cell(value) for value in line) + " |" for line in lines)
 
 
+def _code(text: str) -> _Written:
+    """Return a text between the signs of code, without what would end it or the cell."""
+    return _Written("`" + re.sub(r"[`|\s]", " ", text) + "`")
+
+
 def _cell(value: object) -> str:
-    text = f"{value:g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
-    return text.replace("|", "\\|").replace("\n", " ")
+    if isinstance(value, (_Written, int, float)):
+        return value if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else f"{value:,}"
+    return _MARKUP.sub(r"\\\g<0>", " ".join(str(value).split()))

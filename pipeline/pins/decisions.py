@@ -108,6 +108,11 @@ class Decision(Params):
         """True where the path may match others than itself."""
         return "*" in self.path or "?" in self.path
 
+    @property
+    def is_of_all(self) -> bool:
+        """True where the path matches every file of the source."""
+        return "**" in self.path and set(self.path) <= set("*/?")
+
     def matches(self, path: str) -> bool:
         """Return whether it is about the file at `path` of its source, if that has the right bytes."""
         return path == self.path or _globs(self.path).match_any(path)

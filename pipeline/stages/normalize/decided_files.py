@@ -69,9 +69,10 @@ class DecisionOutcome:
 
     @property
     def warning(self) -> str:
-        """A sentence about a decision without effect; empty for any other."""
+        """A sentence about a decision without effect, and about one that is about every file; empty for any other."""
         if self.has_effect:
-            return ""
+            found = f"The decision about {self.decision.name} is about every file of the source ({self.decision.text})."
+            return found if self.decision.is_of_all else ""
         found = "it matches no file"
         if self.files:
             more = f" and {len(self.files) - _MAX_FILES} more" if len(self.files) > _MAX_FILES else ""

@@ -1,5 +1,6 @@
 """A snapshot's descriptions say what the snapshot holds, in the terms of their standards."""
 
+import re
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
@@ -17,6 +18,17 @@ def test_the_card_names_every_source_license_drop_and_gate(facts: Facts) -> None
     wanted |= {verdict.gate for verdict in facts.verdicts}
     assert [name for name in sorted(wanted) if f"| {name} |" not in card] == []
     assert facts.snapshot.snapshot_id in card
+
+
+def test_what_a_source_says_is_text_and_no_markup(facts: Facts) -> None:
+    row = {"source": "a", "path": "x|y/**", "decision": "license MIT", "person": "<b>A</b>", "date": "", "num_files": 1}
+    reason = "[see](javascript:x) ![i](h) `c` *b* _i_ a_b &amp; #1\n| x |"
+    card = markdown_card(replace(facts, decisions=({**row, "reason": reason},)))
+    (line,) = [line for line in card.splitlines() if line.startswith("| a | x")]
+    assert re.findall(r"(?<!\\)[`*\[\]<>&#!]", line) == []
+    assert len(re.findall(r"(?<!\\)\|", line)) == 8
+    assert r"x\|y/\*\*" in line
+    assert r"\_i\_ a_b" in line
 
 
 class TicketPin(SourcePin):

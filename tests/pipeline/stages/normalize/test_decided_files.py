@@ -163,6 +163,16 @@ def test_decisions_without_effect_are_said(normalize: Normalize) -> None:
     assert again.result.warnings == said
 
 
+@pytest.mark.parametrize(("path", "is_said"), [("**", True), ("**/*", True), ("*", False), ("**/a.c", False)])
+def test_a_decision_about_every_file_of_a_source_is_said(normalize: Normalize, path: str, is_said: bool) -> None:
+    done = normalize({"mine": {"a.c": UNCLEAR}}, decisions=(decision(path, license="MIT"),))
+
+    assert done.fates() == {"mine/a.c": "kept"}
+    what = "license MIT, decided by A. Reader: The author said so."
+    found = f"The decision about mine/{path} is about every file of the source ({what})."
+    assert done.result.warnings == ((found,) if is_said else ())
+
+
 def test_decisions_that_contradict_each_other_keep_nothing(normalize: Normalize) -> None:
     decisions = (decision("*.c", license="MIT"), decision("a.c", license="ISC"))
 
