@@ -26,6 +26,7 @@ from pipeline.stages.normalize.license.policy import (
     Policy,
     classify_expression,
 )
+from pipeline.stages.normalize.license.prose.sentences import speaks_beside_a_license
 from pipeline.stages.normalize.params import EvidencePolicy, LicenseParams
 
 _INHERITED = frozenset({LicenseEvidence.LICENSE_TEXT, LicenseEvidence.PACKAGE})
@@ -235,8 +236,9 @@ class SourceLicenses:
                     and (demands or statement.evidence in _INHERITED)
                 ):
                     return f"{license}"
-            if reading.sentence:
-                return reading.sentence.words
+            sentence = reading.sentence
+            if sentence and (statement.evidence in _INHERITED or speaks_beside_a_license(sentence.words)):
+                return sentence.words
         return None
 
 

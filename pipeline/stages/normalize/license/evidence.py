@@ -94,7 +94,7 @@ class SourceEvidence:
             for license in reading.expressions
             if license != BSD_FAMILY or not self._inherits_bsd(file.path)
         ]
-        found = tuple(dict.fromkeys("BSD-3-Clause" if license == BSD_FAMILY else license for _, license in stated))
+        found = tuple(dict.fromkeys(license.replace(BSD_FAMILY, "BSD-3-Clause") for _, license in stated))
         lines = tuple(f"{file.path}: {line}" for reading, _ in stated for line in reading.lines)
         return Statement(found, LicenseEvidence.HEADER, tuple(dict.fromkeys(lines))) if found else None
 

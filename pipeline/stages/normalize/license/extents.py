@@ -34,6 +34,8 @@ EXTENTS: dict[str, tuple[str, str]] = {
     "UPL-1.0": ("subject to the condition", "dealings in the software"),
     "zlib-acknowledgement": ("this software is provided as is", "from any source distribution"),
     "Boehm-GC": ("permission is hereby granted to use or copy", "with the above copyright notice"),
+    "SSH-short": ("as far as i am concerned the code", "other than ssh or secure shell"),
+    "dtoa": ("permission to use copy", "fitness for any particular purpose"),
     "SunPro": ("permission to use copy", "notice is preserved"),
     "CC0-1.0": ("statement of purpose", "use of the work"),
     "LGPL-3.0-only": ("this version of the gnu lesser", "choose that version for the library"),
@@ -45,6 +47,7 @@ EXTENTS: dict[str, tuple[str, str]] = {
     "Qhull": ("it may be freely copied", "act on them as they desire"),
     "Unlicense": ("this is free and unencumbered", "dealings in the software"),
     "WTFPL": ("you just do what", "you want to"),
+    "X11-distribute-modifications-variant": (_MIT[0], "without prior written authorization"),
     "X11": (_MIT[0], "written authorization from the x consortium"),
     "Zlib": ("this software is provided as is", "from any source distribution"),
 }

@@ -17,6 +17,7 @@ from typing import Any
 from pipeline.stages.normalize.license.extents import EXTENTS
 from pipeline.stages.normalize.license.prose.notices import find_notices
 from pipeline.stages.normalize.license.prose.words import license_words
+from pipeline.stages.normalize.license.similar_texts import SimilarTexts
 
 MIN_SIMILARITY = 0.75
 """Share of a license's runs of four words from which a text that is not the license is nearly the license."""
@@ -131,11 +132,30 @@ def _split_off(words: str) -> tuple[tuple[str, ...], str]:
         if reference in words:
             found.append(license)
             words = words.replace(reference, " / ")
+    words = _without_similar(words, found)
     if "LGPL-3.0-only" in found and "GPL-3.0-only" in found:
         found.remove("GPL-3.0-only")  # the Lesser license adds permissions to it, and SPDX prints both as one
     if len(found) == 1 and found[0].startswith("BSD-") and _OR_GPL.search(words):
         return (f"{found[0]} OR GPL-2.0-or-later",), _OR_GPL.sub(" / ", words)
     return tuple(sorted(found)), words
+
+
+def _without_similar(words: str, found: list[str]) -> str:
+    """Return words without the stretches that are a license but for harmless differences, and add those licenses to `found`."""
+    parts = []
+    for part in words.split("/"):
+        listed = part.split()
+        while similar := _similar_texts().find(listed):
+            found.append(similar.license)
+            parts.append(" ".join(listed[: similar.start]))
+            listed = listed[similar.stop :]
+        parts.append(" ".join(listed))
+    return " / ".join(parts) if len(parts) > words.count("/") + 1 else words
+
+
+@cache
+def _similar_texts() -> SimilarTexts:
+    return SimilarTexts(dict(_by_length()))
 
 
 def _without_titles(left: str) -> str:

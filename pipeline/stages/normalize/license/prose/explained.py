@@ -119,6 +119,19 @@ _PATTERNS = (
     r"spdx licen[sc]e identifier(?: (?:N\d+|or|and|with|\w+ exception|[\w]+)){0,12}",
     r"(?:this|the)(?: \w+){0,3} (?:header|notice|license|copyright notice)(?: \w+){0,3} (?:may"
     r"|must|should) not be (?:removed|altered)(?: \w+){0,6}",
+    # What says that there is a choice: the notices and texts beside it say among which licenses.
+    r"(?:this|the) (?:software|library|code|file|program|work|project|source)(?: \w+){0,3} is (?:also )?(?:dual |dually )?"
+    r"(?:available|licensed|released|distributed|provided|offered)(?: under)?(?: \w+){0,3}"
+    r" (?:2|two|3|three|multiple|dual)(?: \w+){0,4} licen[sc]es?",
+    r"(?:please )?(?:choose|pick|use|select|take) (?:whichever|whatever|the one|one|either)"
+    r"(?: \w+){0,2} (?:you (?:prefer|like|want)|suits)",
+    rf"alternative [ab12](?: {TOKEN}(?: licen[sc]e)?)?",
+    r"(?:(?:you|users|recipients|licensees|this means that) (?:(?:users|you|may|can|select|choose|use|pick|this|it|under|also) )*)?"
+    r"(?:at (?:your|their) option )?(?:any |either )?(?:one|which|any|either) of (?:the|these)(?: above| following| listed| two)*"
+    r" licen[sc]es(?: (?:they|you) take the code under)?",
+    r"at the (?:discretion|choice|option) of the (?:user|recipient|licensee)(?: of this \w+)? this software may be licensed",
+    # A condition that does not hold where a license text is inherited.
+    r"if no licen[sc]e file comes with this (?:software|file|component) it is provided as is",
     # References to a file: `see the file LICENSE`, `governed by the license in LICENSE.txt`, `under the terms in COPYING`.
     rf"(?:(?:{_LEAD}) )*(?:see|refer to|read|consult|check|cf|view|review|found in|contained in"
     rf"|described in|specified in|stated in|detailed in|given in|listed in"
@@ -137,6 +150,17 @@ _PATTERNS = (
 )
 
 
+_BESIDE_A_LICENSE = (
+    r"(?:(?:which|that|and|it|they|code|adapted to work with \w+) )*(?:(?:is|are|was|were|be|been) )*"
+    r"(?:released|licensed|distributed|provided|available|published|covered|subject)(?: \w+)? (?:under|to|by) (?:the )?"
+    r"(?:terms of )?(?:the )?following (?:licen[sc]e|terms|conditions|notice|copyright)"
+    r"(?: (?:and|terms|conditions|notice|licen[sc]e))*",
+    r"under (?:the )?(?:terms of )?the following (?:licen[sc]e|terms|conditions|notice)(?: (?:and|terms|conditions|notice))*",
+    r"(?:the )?(?:copyright and )?licen[sc]e (?:is|are) here taken to be",
+)
+"""What is explained where a comment states a license, as text or notice: that one is meant."""
+
+
 def without_explained(words: str, is_stated: bool) -> str:
     """Return plain words with tokens of names, ` / ` in the place of what needs no explanation.
 
@@ -144,7 +168,7 @@ def without_explained(words: str, is_stated: bool) -> str:
     """
     if is_stated:
         words = _address().sub(" / ", words)
-    for pattern in _patterns():
+    for pattern in (*_patterns(), *(_beside_a_license() if is_stated else ())):
         words = pattern.sub(" / ", words)
     return words
 
@@ -160,7 +184,16 @@ def _address() -> Any:
 
 @cache
 def _patterns() -> tuple[Any, ...]:
+    return _compiled(_PATTERNS)
+
+
+@cache
+def _beside_a_license() -> tuple[Any, ...]:
+    return _compiled(_BESIDE_A_LICENSE)
+
+
+def _compiled(patterns: tuple[str, ...]) -> tuple[Any, ...]:
     options = re2.Options()
     options.max_mem = 1 << 27
     options.log_errors = False
-    return tuple(re2.compile(rf"\b(?:{pattern})\b", options) for pattern in _PATTERNS)
+    return tuple(re2.compile(rf"\b(?:{pattern})\b", options) for pattern in patterns)

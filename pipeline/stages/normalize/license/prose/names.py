@@ -23,8 +23,9 @@ PUBLIC_DOMAIN = "LicenseRef-scancode-public-domain"
 _GNU = (
     r"(?:version (?P<before>\d(?: \d)?)(?P<before_later> or (?:at your option )?(?:any )?later"
     r"(?: versions?)?)?(?: only)? of (?:the )?)?"
-    r"(?P<name>gnu (?:affero |lesser |library )?(?:general )?public li[cs]en[cs]e|(?:affero|lesser"
-    r"|library) (?:general )?(?:public )?licen[sc]e"
+    r"(?P<name>gnu (?:affero |lesser |library )?(?:general )?public li[cs]en[cs]e"
+    r"|(?:affero|lesser) (?:general )?(?:public )?licen[sc]e"
+    r"|library (?:general |public |general public )licen[sc]e"
     r"|general public licen[sc]e|gnu (?:copyleft|licen[sc]e)|(?:gnu )?[al]?gpl)"
     r"(?: (?:licen[sc]e|[al]?gpl|gnu|as published by the free software foundation(?: inc)?|as published by the fsf))*"
     r"(?: ?(?:(?:either |the )*(?:version|ver|v|versions) ?)?(?P<after>\d(?: \d)?)(?: \d)?(?: of"
@@ -47,6 +48,7 @@ _PRODUCT = re.compile(
 _BESIDE_ID = re.compile(r"(?i)licen|under|terms")
 _ID = "spdxid"
 """What an identifier that no name covers is written as, with its place in the list: plain words lose its hyphens."""
+_GOES_ON = re.compile(r" (?:under|by|to|as|with|in)\b")
 _STYLE = r"(?: (?:style|like|type|variant|open source|public|software|permissive|free software))*"
 _BESIDE = r"(?:or|and|and or|or the|and the|or at your option|) ?"
 _AGREEMENT = r" ?licen[sc](?:es?|ed|ing)(?: agreement)?(?: (?:version|v) \d(?: \d)?| v\d)?"
@@ -90,7 +92,7 @@ def with_tokens(words: str) -> tuple[str, Naming]:
         return words, naming
     words = re.sub(rf"\b{_ID}(\d+)\b", lambda match: naming.token(spdx_ids()[int(match[1])]), words)
     words = _gnu().sub(lambda match: naming.token(_gnu_expression(match)), words)
-    words = _full().sub(lambda match: _said(match[0]) + naming.token(_full_license(match[0])), words)
+    words = _full().sub(lambda match: _named(match, naming), words)
     for expression in _short():
         words = expression.sub(
             lambda match: f"{match['before']}{naming.token(_short_license(match['short']))}{match['rest']}", words
@@ -116,9 +118,12 @@ def _one_word(match: re.Match[str]) -> str:
     return found
 
 
-def _said(words: str) -> str:
-    """Return what `mit licensed` says besides the name."""
-    return "under " if words.endswith("licensed") else ""
+def _named(match: Any, naming: Naming) -> str:
+    """Return the token of a name, and what `mit licensed` says besides; a name before `licensed under` is that of a program."""
+    name = str(match[0])
+    if name.endswith("licensed") and _GOES_ON.match(match.string, match.end()):
+        return name
+    return ("under " if name.endswith("licensed") else "") + naming.token(_full_license(name))
 
 
 @cache
@@ -171,7 +176,7 @@ def _short() -> tuple[Any, ...]:
     name = rf"(?P<short>{short})"
     said = (
         r"licen[sc]e(?: (?:is|type|id|name|identifier|info|expression))? (?:the )?"
-        r"|(?:licensed|released|distributed|available|provided|dual|licenses?|redistributed|used"
+        r"|(?:licensed|released|distributed|available|provided|dual|licenses?|redistributed"
         r"|covered|published) (?:under|by|as)(?: (?:a|an|the|either|both|terms|of|and|conditions"
         r"|your|choice|dual|two|licenses|following)){0,8} "
         r"|(?:under|either|both|dual|dual licensed|triple licensed) (?:the )?(?:terms of )?(?:the )?|spdx "

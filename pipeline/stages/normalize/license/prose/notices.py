@@ -72,8 +72,10 @@ _STANDARD = {
     r" distribution the terms are also available at http curl (?:haxx )?se docs copyright html(?: you may opt to use copy"
     r" modify merge publish distribute and or sell copies of the software and permit persons to whom the software is"
     r" furnished to do so under the terms of the copying file)?",
-    "IJG": r"this file is part of the independent jpeg group s software(?: \w+){0,30}? for conditions of distribution and use"
-    r" see the accompanying readme(?: ijg)? file",
+    "IJG": r"(?:this file (?:is|was)(?: \w+){0,3} part of the independent jpeg group s software(?: \w+){0,150}? )?"
+    r"for conditions of distribution and use see the accompanying readme ijg(?: file)?"
+    r"|this file (?:is|was)(?: \w+){0,3} part of the independent jpeg group s software(?: \w+){0,150}? "
+    r"for conditions of distribution and use see the accompanying readme(?: file)?",
     "TCL": r"see the file license terms for information on usage and redistribution of this file and for a disclaimer of all"
     r" warranties",
     "Libpng": r"for conditions of distribution and use see (?:the )?(?:copyright notice|disclaimer and licen[sc]e) in png h",

@@ -20,6 +20,11 @@ MIN_WEIGHT_IN_CODE = 6
 _NUM_CHARACTERS = 130
 """Characters of a stretch that is weighed: a sentence of about twenty words."""
 _MAX_SHOWN = 160
+_OF_INTERFACES = re.compile(
+    r"(?i)\b(?:(?:only|solely|strictly|is|are|be|intended|meant|and) )*(?:for (?:[\w']+ ){0,4})?"
+    r"internal(?:[ -]use|[ -]usage)?(?:[ -]only| purposes)*\b"
+    r"|\b(?:is |are |only |intended |suitable )*for (?:testing|test|debugging|demonstration|benchmark\w*) (?:purposes? )?only\b"
+)
 _WHITE = re.compile(r"\s+")
 _MARGINS = re2.compile(r"(?m)^[ \t]*(?://+[!/<]?|/?\*+|#+)|\*+/[ \t]*$")
 
@@ -43,6 +48,15 @@ def spoken(words: str, is_header: bool) -> Sentence | None:
         if found and found.weight >= limit and (best is None or found.weight > best.weight):
             best = found
     return best
+
+
+def speaks_beside_a_license(words: str) -> bool:
+    """Return whether a sentence speaks of a license without what documentation says of an interface: for internal use only.
+
+    Where a file states its own license, such words are about the program; without one they are a company's.
+    """
+    plain = _OF_INTERFACES.sub(" / ", words)
+    return plain == words or spoken(plain, True) is not None
 
 
 def spoken_as_written(text: str, is_header: bool) -> Sentence | None:

@@ -110,7 +110,7 @@ def plain_words(text: str, hyphen: str = "-", *, with_copyright_lines: bool = Fa
     """
     lowered = _LINE_BREAK_HYPHEN.sub(hyphen, folded(text.lower()))
     lowered = _BULLET.sub(" ", lowered if with_copyright_lines else _COPYRIGHT_LINE.sub("", lowered))
-    words = _WORD.findall(lowered)
+    words = _WORD.findall(lowered.replace("(s)", ""))
     return " ".join(map(_EQUIVALENT.get, words, words))
 
 

@@ -12,7 +12,7 @@ from pipeline.stages.normalize.license.decide import LicenseDecision
 from pipeline.stages.normalize.license.policy import policy_bytes
 from pipeline.stages.normalize.license.prose.names import spdx_ids
 from tests.pipeline.stages.normalize.license.test_decide import licenses_of
-from tests.pipeline.stages.normalize.license.test_texts import MIT
+from tests.pipeline.stages.normalize.license.test_texts import MIT, spdx_text
 
 POLICY: dict[str, Any] = tomllib.loads(policy_bytes().decode())
 HEADERS = tomllib.loads((Path(__file__).parent / "headers.toml").read_text())
@@ -133,6 +133,29 @@ def test_what_speaks_about_the_program_stays() -> None:
     found = [line for line in HEADERS["short_prose"] for shape in (in_block, in_lines) if not is_kept(shape(line))]
     found += [line for line in HEADERS["code"] if not is_kept(CODE.replace("  return", f"  // {line}\n  return"))]
     assert found == []
+
+
+def test_alternatives_in_one_comment_are_a_choice() -> None:
+    texts = f"ALTERNATIVE A - MIT License\n{MIT}\n------\nALTERNATIVE B - Public Domain\n{spdx_text('Unlicense')}"
+    said = f"/* table.h - v1.2\n\nThis software is available under 2 licenses -- choose whichever you prefer.\n------\n{texts}*/\n"
+    assert decided(CODE + said).expression == "MIT OR Unlicense"
+    assert is_kept(CODE + said)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "This class is for internal use only, you should use Clock instead.",
+        "This utility is internal-only.",
+        "The following macros are for the library's INTERNAL use only.",
+        "The prefix is intended for testing purposes only.",
+    ],
+)
+def test_what_an_interface_is_for_is_no_restriction_beside_a_license(sentence: str) -> None:
+    documented = CODE.replace("int main", f"// {sentence}\nint main")
+    assert is_kept(in_block("License: MIT").removesuffix(CODE) + documented)
+    assert not is_kept(in_block("For internal use only."))
+    assert not is_kept(in_block(f"License: MIT\n\n{sentence} Do not distribute."))
 
 
 def is_kept(text: str) -> bool:
