@@ -46,8 +46,8 @@ class FilterParams(Params):
     """Mean bytes of a line."""
     min_alphanumeric_fraction: float = Field(default=0.25, ge=0, le=1)
     """Letters and digits among all bytes."""
-    min_unique_line_fraction: float = Field(default=0.3, ge=0, le=1)
-    """Distinct lines among the lines that are not blank."""
+    min_unique_line_fraction: float = Field(default=0.2, ge=0, le=1)
+    """Distinct lines among the lines of more than two characters; unrolled code and tests by hand have down to 0.2."""
     max_comment_fraction: float = Field(default=0.8, ge=0, le=1)
     """Comment bytes among all that are not blank, the license header left out."""
     max_generated_markers: int = Field(default=0, ge=0, le=1_000)

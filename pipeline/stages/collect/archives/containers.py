@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, ClassVar
 
 from pipeline.core.errors import ArchiveError
 from pipeline.stages.collect.contents import over_limit
@@ -32,6 +32,8 @@ MAX_HEADER_BYTES = 1024**2
 _ZIP_END, _ZIP_END_BYTES = b"PK\x05\x06", 22
 _ZIP_END_64, _ZIP_LOCATOR, _ZIP_LOCATOR_BYTES = b"PK\x06\x06", b"PK\x06\x07", 20
 _ZIP_METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
+_DESCRIPTOR_BYTES = (12, 16, 20, 24)
+"""Bytes of a record behind a member, with or without its mark, of sizes of four or of eight bytes."""
 _UNICODE_PATH = 0x7075
 """Extra field that gives a member another name."""
 _MAX_DICTIONARY_BYTES = 256 * 1024**2
@@ -169,6 +171,12 @@ class _BadHeader(tarfile.TarError):
 
 
 class _StrictTarInfo(tarfile.TarInfo):
+    """A header of one archive, whose class is made for it: `extended` are the types of extended headers before the next member."""
+
+    extended: ClassVar[set[bytes]]
+    num_bytes: ClassVar[int]
+    """The size in the last header of a member itself, whatever an extended header says."""
+
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str | None, errors: str) -> "_StrictTarInfo":
         try:
@@ -183,17 +191,39 @@ class _StrictTarInfo(tarfile.TarInfo):
         field = bytes(buf[124:136])
         if not field[0] & 0x80 and not _OCTAL.fullmatch(field):
             raise _BadHeader(f"a header has the size {field!r}, which is not octal")
+        cls._follow(member)
         return member
 
+    @classmethod
+    def _follow(cls, member: tarfile.TarInfo) -> None:
+        """Refuse a second extended header of a kind, and kinds beside each other: of two names each reader takes its own."""
+        if member.type in _PAX_TYPES or member.type in _GNU_TYPES:
+            is_second = member.type in cls.extended or (cls.extended and member.type not in _GNU_TYPES)
+            if is_second or cls.extended & set(_PAX_TYPES):
+                raise _BadHeader("a member has two extended headers")
+            if member.type != tarfile.XGLTYPE:
+                cls.extended.add(member.type)
+        else:
+            cls.extended.clear()
+            cls.num_bytes = member.size
 
+
+_GNU_TYPES = (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK)
+_OF_ONE_MEMBER = ("path", "linkpath", "size", "GNU.sparse.")
+"""Names of pax records that some readers ignore in a header of all members."""
+MAX_OCTAL = 8**11 - 1
+"""Most bytes that the size in a header can be: larger ones are in an extended header alone."""
 _OCTAL = re.compile(rb" *[0-7]+[ \0]*")
 _PAX_TYPES = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
 
 
 def _tar_members(stream: _MeteredStream, start: bytes, subject: str) -> Iterator[Member]:
+    class HeaderOfArchive(_StrictTarInfo):
+        extended, num_bytes = set(), 0
+
     try:
         archive = tarfile.open(  # type: ignore[call-overload]  # only `read` is used of a stream  # noqa: SIM115
-            fileobj=stream, mode="r|", tarinfo=_StrictTarInfo, encoding="utf-8", errors="surrogateescape"
+            fileobj=stream, mode="r|", tarinfo=HeaderOfArchive, encoding="utf-8", errors="surrogateescape"
         )
     except (_BadHeader, tarfile.ReadError) as error:
         raise broken(subject, f"{error}; it begins with {start[:16]!r}") from error
@@ -202,6 +232,11 @@ def _tar_members(stream: _MeteredStream, start: bytes, subject: str) -> Iterator
             if info.size and not info.isreg():
                 # Some readers skip these bytes, others read headers there.
                 raise broken(subject, f"{info.name[:200]!r} is a {_tar_kind(info)} and declares {info.size} bytes")
+            if "size" in info.pax_headers and info.size != HeaderOfArchive.num_bytes and info.size <= MAX_OCTAL:
+                found = f"{info.name[:200]!r} has {info.size} bytes by one header and {HeaderOfArchive.num_bytes} by another"
+                raise broken(subject, found)
+            if any(name.startswith(_OF_ONE_MEMBER) for name in archive.pax_headers):
+                raise broken(subject, "a header of all members says what is of one")
             yield Member(info.name, _tar_kind(info), info.size, info.linkname, partial(_tar_bytes, archive, info))
         _require_zeros(archive, subject)
 
@@ -242,6 +277,7 @@ def _zip_members(file: BinaryIO, limits: CollectParams, subject: str) -> Iterato
             target = _zip_bytes(archive, info).decode("utf-8", "surrogateescape") if kind == "link" else ""
             # orig_filename: `filename` ends at a NUL, which must be seen to be refused
             yield Member(info.orig_filename, kind, info.file_size, target, partial(_zip_bytes, archive, info))
+        _require_no_gap(file, archive, subject)
 
 
 class _BoundedZip(zipfile.ZipFile):
@@ -296,6 +332,19 @@ def _require_one_end(file: BinaryIO, archive: zipfile.ZipFile, subject: str) -> 
         raise broken(subject, f"its directory is said to be at byte {start}, and is at {archive.start_dir}")
 
 
+def _require_no_gap(file: BinaryIO, archive: zipfile.ZipFile, subject: str) -> None:
+    """Require that members lie one behind the other up to the directory, as readers of streams find them."""
+    at, has_descriptor = 0, False
+    for info in sorted(archive.filelist, key=lambda each: each.header_offset):
+        if info.header_offset - at not in (_DESCRIPTOR_BYTES if has_descriptor else (0,)):
+            raise broken(subject, f"{info.orig_filename[:200]!r} is at byte {info.header_offset}; expected {at}")
+        name_bytes, extra_bytes = struct.unpack("<2H", _bytes_at(file, info.header_offset + 26, 4))
+        at = info.header_offset + 30 + name_bytes + extra_bytes + info.compress_size
+        has_descriptor = bool(info.flag_bits & 0x8)
+    if archive.filelist and archive.start_dir - at not in (_DESCRIPTOR_BYTES if has_descriptor else (0,)):
+        raise broken(subject, f"{archive.start_dir - at} bytes of no member are before its directory")
+
+
 def _bytes_at(file: BinaryIO, at: int, num_bytes: int) -> bytes:
     """Return the bytes at a place that the archive names; none where it is outside of the file."""
     if at < 0:
@@ -324,6 +373,8 @@ def _zip_kind(info: zipfile.ZipInfo) -> str:
         return "encrypted file"
     if info.is_dir():
         return "folder with content" if info.file_size else "folder"
+    if "\\" in info.orig_filename:
+        return "member with a backslash, which some readers take for a slash"
     type_bits = stat.S_IFMT(info.external_attr >> 16)
     if type_bits == stat.S_IFLNK and info.file_size > MAX_HEADER_BYTES:
         return "link with an overlong target"

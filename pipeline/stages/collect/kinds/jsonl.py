@@ -29,6 +29,8 @@ from pipeline.stages.collect.params import CollectParams
 
 FieldName = Annotated[str, Field(min_length=1)]
 BAD_LINE = "bad_line"
+MAX_NESTING = 100
+"""Lists and objects within each other in a line. Deeper ones end where Python's stack does, which is no count of the line."""
 _MAX_ESCAPE_BYTES = 6
 """JSON writes one byte of text as at most six bytes."""
 _OTHER_FORMS = {
@@ -137,11 +139,16 @@ def _files_of(line: bytes, pin: Mapping[str, Any], options: ReadOptions, seen: S
 
 def _record_of(line: bytes) -> dict[str, Any]:
     try:
-        record = json.loads(line.decode("utf-8"), object_pairs_hook=_object)
+        record = json.loads(line.decode("utf-8"), object_pairs_hook=_object, parse_constant=_refuse_constant)
+        is_deep = _is_deep(record)
     except UnicodeDecodeError as error:
         raise _BadLineError(f"it is not UTF-8 at byte {error.start}") from error
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        is_deep = True
+    except ValueError as error:
         raise _BadLineError(f"it is not JSON ({error})") from error
+    if is_deep:
+        raise _BadLineError(f"it is nested deeper than {MAX_NESTING}")
     if not isinstance(record, dict):
         raise _BadLineError(f"it is of type {type(record).__name__}, not an object")
     return record
@@ -152,6 +159,24 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         raise ValueError("a name stands twice in an object")
     return found
+
+
+def _refuse_constant(name: str) -> None:
+    """Refuse NaN and infinities, which JSON has not: other readers refuse the line."""
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _is_deep(value: Any) -> bool:
+    """Return whether lists and objects are within each other deeper than the limit."""
+    level = [value]
+    for _ in range(MAX_NESTING + 1):
+        level = [
+            each
+            for outer in level
+            if isinstance(outer, (list, dict))
+            for each in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+    return bool(level)
 
 
 def _path_of(record: dict[str, Any], field: str, options: ReadOptions) -> str:

@@ -1,6 +1,7 @@
 """Decoding of files: ASCII, byte order mark, strict UTF-8, then the legacy encoding whose text is likely.
 
-Never a replacement character. UTF-8 that is damaged or was encoded twice is refused, and so is a text of no likely encoding.
+Never a replacement character. UTF-8 that is damaged, was encoded twice or read in the wrong encoding before is refused,
+and so is a text of no likely encoding.
 """
 
 import codecs
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from pipeline.stages.normalize.drop import Drop
 from pipeline.stages.normalize.encodings.damaged_utf8 import find_damage, find_doubling
 from pipeline.stages.normalize.encodings.legacy_encodings import guess_encoding, is_likely
+from pipeline.stages.normalize.encodings.misread_text import find_misreading
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf_8"),
@@ -45,8 +47,8 @@ def decode(content: bytes) -> Decoded | Drop:
     if control is not None:
         position, character = control
         return Drop("binary", f"control character U+{ord(character):04X} at character {position}")
-    if encoding != "ascii" and (doubling := find_doubling(text)) is not None:
-        return Drop("undecodable", doubling)
+    if not text.isascii() and (flaw := find_doubling(text) or find_misreading(text)) is not None:
+        return Drop("undecodable", flaw)
     text, line_edits = _unify_line_ends(text)
     return Decoded(text, encoding, (*edits, *line_edits))
 

@@ -30,17 +30,21 @@ MIN_MARGIN = 5.0
 """Least difference of cost, in natural units, between the best text and one that differs from it."""
 MAX_COST = 8.0
 """Most cost of a character that is not ASCII, in the mean of a text."""
-MAX_ODD_SHARE = 0.1
+MAX_COST_OF_LONG, MAX_COST_IN_OTHER_SCRIPTS = 7.0, (6.0, 5.0)
+"""The same of a text of LONG such characters, and of any text and a long one in letters that are not Latin."""
+LONG = 40
+MAX_ODD_SHARE = 0.05
 """Most words of a text that are likely in no language of their letters."""
 
 _MAX_SAMPLED_BYTES = 4_000
-_UNKNOWN_PAIR, _FOREIGN_PAIR, _UNKNOWN_CHARACTER = 8.0, 12.0, 13.0
+_UNKNOWN_PAIR, _FOREIGN_PAIR, _UNKNOWN_CHARACTER = 8.0, 12.0, 14.0
+_LOST, _MAX_LOST_SHARE = 8.0, 0.15
 _WRONG_CASE = 5.0
 _USUAL_SYMBOLS = frozenset("©®°±²³µ·«»§×–—‘’“”„…•→€£™№¿¡、。，：；？！（）「」・ー～\u00a0")
 _USUAL_SYMBOL, _SYMBOL, _SYMBOL_IN_WORD, _REPEATED = 4.5, 9.0, 7.0, 0.5
 _WORDS = re2.compile(r"[\pL\pM]+|[^\x00-\x7f\pL\pM]")
 _FOREIGN = re2.compile(r"[^\x00-\x7f]+")
-_IMPOSSIBLE = re2.compile(r"[\x{80}-\x{9f}\p{Co}\p{Cs}\x{fffd}\x{feff}\x{ff61}-\x{ff9f}]")
+IMPOSSIBLE = re2.compile(r"[\x{80}-\x{9f}\p{Co}\p{Cs}\x{fffd}\x{feff}\x{ff61}-\x{ff9f}]")
 """C1 controls, private use, surrogates, the replacement character, marks, half-width katakana."""
 
 
@@ -57,20 +61,29 @@ class _Rated:
     encoding: str
     text: str
     cost: float
-    mean: float
+    num_foreign: int
+    num_lost: int = 0
+
+    @property
+    def is_likely(self) -> bool:
+        """Its characters cost no more in the mean than those of a language."""
+        return self.cost <= self.num_foreign * _max_cost(self.text, self.num_foreign)
 
 
 def guess_encoding(content: bytes) -> Guess:
     """Return the encoding of bytes that are no UTF-8. It is a function of the bytes alone."""
     sample = _sample(content)
-    rated = sorted(_rate_all(sample), key=lambda each: each.cost)
+    every = sorted(_rate_all(sample), key=lambda each: each.cost)
+    rated = [each for each in every if not each.num_lost]
     if not rated:
         return Guess(None, "no legacy encoding has characters of a text for these bytes")
     best = rated[0]
+    if best.cost - every[0].cost > MIN_MARGIN:
+        return Guess(None, f"{every[0].encoding} with damage: {every[0].num_lost} of its characters are lost")
     other = next((each for each in rated if each.text != best.text), None)
     if other is not None and other.cost - best.cost < MIN_MARGIN:
         return Guess(None, f"ambiguous: {best.encoding} and {other.encoding} differ, and both are likely")
-    if best.mean > MAX_COST:
+    if not best.is_likely:
         return Guess(None, f"the likeliest legacy encoding is {best.encoding}, and its text is likely in no language")
     for each in (each for each in rated if each.text == best.text):
         try:
@@ -84,9 +97,19 @@ def guess_encoding(content: bytes) -> Guess:
     )
 
 
+def cost_of(text: str) -> tuple[float, int]:
+    """Return the cost of a text's characters that are not ASCII, in natural units, and their number."""
+    return _cost(text), sum(map(len, _FOREIGN.findall(text)))
+
+
+def is_letter(character: str) -> bool:
+    """Return whether a character is a letter, or a mark on one."""
+    return unicodedata.category(character)[0] in "LM"
+
+
 def is_likely(text: str) -> bool:
     """Return whether nearly all words of a text that are not ASCII are likely in a language."""
-    if _IMPOSSIBLE.search(text):
+    if IMPOSSIBLE.search(text):
         return False
     words = [word for word in _WORDS.findall(text) if not word.isascii() and word[0].isalpha()]
     odd = sum(1 for word in words if _is_odd(word))
@@ -106,35 +129,49 @@ def _sample(content: bytes) -> bytes:
 
 
 def _rate_all(sample: bytes) -> list[_Rated]:
-    texts: dict[str, float] = {}
+    costs: dict[str, tuple[float, int]] = {}
     rated = []
+    is_cut = len(sample) >= 4 * _MAX_SAMPLED_BYTES
     for prior, names in CANDIDATES.items():
         for encoding in names.split():
-            text = (
-                sample.decode(encoding, "ignore")
-                if len(sample) >= 4 * _MAX_SAMPLED_BYTES
-                else _decoded(sample, encoding)
-            )
-            if text is None or text.isascii() or _IMPOSSIBLE.search(text):
+            text, num_lost = _decoded(sample, encoding)
+            if text.isascii() or IMPOSSIBLE.search(text):
                 continue
-            if text not in texts:
-                texts[text] = _cost(text)
-            num_foreign = sum(map(len, _FOREIGN.findall(text)))
-            rated.append(_Rated(encoding, text, texts[text] + prior, texts[text] / num_foreign))
+            if text not in costs:
+                costs[text] = cost_of(text)
+            cost, num_foreign = costs[text]
+            if is_cut or num_lost <= _MAX_LOST_SHARE * num_foreign:
+                num_lost = 0 if is_cut else num_lost
+                rated.append(_Rated(encoding, text, cost + prior + _LOST * num_lost, num_foreign, num_lost))
     return rated
 
 
-def _decoded(sample: bytes, encoding: str) -> str | None:
+def _decoded(sample: bytes, encoding: str) -> tuple[str, int]:
+    """Return the text of bytes in an encoding, and how many characters of it are none."""
     try:
-        return sample.decode(encoding)
+        return sample.decode(encoding), 0
     except UnicodeDecodeError:
-        return None
+        text = sample.decode(encoding, "replace")
+        return text.replace("\ufffd", ""), text.count("\ufffd")
+
+
+def _max_cost(text: str, num_foreign: int) -> float:
+    """Return the most cost of a character in the mean of a text that is likely."""
+    letters = [character for character in text if not character.isascii() and is_letter(character)]
+    is_other = 2 * sum("\u0250" <= letter < "\u2e80" for letter in letters) > len(letters)
+    return (
+        MAX_COST_IN_OTHER_SCRIPTS[num_foreign >= LONG]
+        if is_other
+        else MAX_COST_OF_LONG
+        if num_foreign >= LONG
+        else MAX_COST
+    )
 
 
 def _cost(text: str) -> float:
     """Return the cost of a text's characters that are not ASCII: that of its words in their best language, and of its symbols."""
     pieces = _WORDS.findall(text)
-    words = [word for word in pieces if not word.isascii() and _is_letter(word[0])]
+    words = [word for word in pieces if not word.isascii() and is_letter(word[0])]
     cost = min((sum(_word_cost(word, language) for word in words) for language in _languages()), default=0.0)
     return cost + _symbol_cost(text)
 
@@ -143,7 +180,7 @@ def _symbol_cost(text: str) -> float:
     """Return the cost of symbols: usual ones little, one within a word much, and a repeated one nearly nothing."""
     cost, before = 0.0, " "
     for position, character in enumerate(text):
-        if not character.isascii() and not _is_letter(character):
+        if not character.isascii() and not is_letter(character):
             if character == before:
                 cost += _REPEATED
             else:
@@ -153,10 +190,6 @@ def _symbol_cost(text: str) -> float:
                     cost += _SYMBOL_IN_WORD
         before = character
     return cost
-
-
-def _is_letter(character: str) -> bool:
-    return unicodedata.category(character)[0] in "LM"
 
 
 def _word_cost(word: str, language: str) -> float:

@@ -43,7 +43,7 @@ SHAPES = (
     _CONDITION, _STATEMENT, _ACCESS, _CONSTANT, _MARKUP, _MARK, _PAIR, _NO_SEMICOLON,
 ) = range(len(SHAPES))  # fmt: skip
 
-_NEWLINE, _QUOTE, _APOSTROPHE, _BACKSLASH, _DOT, _COMMA, _HASH = b"\n\"'\\.,#"
+_NEWLINE, _QUOTE, _APOSTROPHE, _BACKSLASH, _DOT, _COMMA, _HASH, _SEMICOLON = b"\n\"'\\.,#;"
 _OPEN, _CLOSE, _NOT, _LESS, _MORE, _EQUAL, _COLON, _TILDE = b"()!<>=:~"
 _PLUS, _MINUS, _PERCENT, _SLASH, _QUESTION, _STAR = b"+-%/?*"
 _IS_JOINER, _IS_FOREIGN, _IS_LETTER, _IS_DIGIT = (np.zeros(256, np.bool_) for _ in range(4))
@@ -58,6 +58,8 @@ _MIN_LITERALS = 16
 """Literals of a run with nothing but joiners between them, from which it is a table."""
 _MIN_LINES = 16
 """Lines of equal shapes from which they are a table, if literals are a part of them or they are many."""
+_MIN_STATEMENTS = 128
+"""The same of lines that end with a semicolon."""
 _MAX_PERIOD = 4
 _MIN_LITERAL_SHARE = 0.35
 _MANY_BYTES = 16_384
@@ -173,7 +175,10 @@ def data_bytes(data, tokens, hashes, kinds, before):  # type: ignore[no-untyped-
 
 @compiled
 def _mark_equal_lines(data, tokens, hashes, kinds, before, is_table):  # type: ignore[no-untyped-def]
-    """Mark the tokens of many lines that repeat the shapes of one to four lines, if literals are a part of them."""
+    """Mark the tokens of many lines that repeat the shapes of one to four lines, if literals are a part of them.
+
+    Statements are a table from many more lines, and definitions of macros only by their literals: both are often written by hand.
+    """
     starts = np.empty(len(tokens) + 1, np.int64)
     shapes = np.empty(len(tokens), np.uint64)
     num_bytes, in_literals = np.zeros(len(tokens), np.int64), np.zeros(len(tokens), np.int64)
@@ -199,9 +204,11 @@ def _mark_equal_lines(data, tokens, hashes, kinds, before, is_table):  # type: i
                 run += 1
                 continue
             first = line - run - period
-            if run + period >= _MIN_LINES and run > 0:
+            is_statement = data[tokens[starts[line] - 1, 0]] == _SEMICOLON
+            if run + period >= (_MIN_STATEMENTS if is_statement else _MIN_LINES) and run > 0:
                 total, literal = num_bytes[first:line].sum(), in_literals[first:line].sum()
-                if literal >= _MIN_LITERAL_SHARE * total or total >= _MANY_BYTES:
+                is_many = total >= _MANY_BYTES and data[tokens[starts[first], 0]] != _HASH
+                if literal >= _MIN_LITERAL_SHARE * total or is_many:
                     is_table[starts[first] : starts[line]] = True
             run = 0
 

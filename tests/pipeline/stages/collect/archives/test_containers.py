@@ -46,6 +46,41 @@ def test_a_zip_member_that_is_longer_than_it_declares_is_refused(tmp_path: Path,
     assert "is broken" in refusal(tmp_path, honest.replace(size, declared.to_bytes(4, "little")))
 
 
+def _gnu_name(name: bytes) -> bytes:
+    info, _ = entry("././@LongLink", name)
+    info.type = tarfile.GNUTYPE_LONGNAME
+    return info.tobuf(tarfile.GNU_FORMAT) + name.ljust(512, b"\0")
+
+
+def _pax(type: bytes, record: bytes) -> bytes:
+    info, _ = entry("pax", record)
+    info.type = type
+    return info.tobuf(tarfile.USTAR_FORMAT) + record.ljust(512, b"\0")
+
+
+@pytest.mark.parametrize(
+    ("headers", "message"),
+    [
+        (_gnu_name(b"d/one.c\0") + _gnu_name(b"d/two.c\0"), "a member has two extended headers"),
+        (_gnu_name(b"d/one.c\0") + _pax(tarfile.XHDTYPE, b"16 path=d/two.c\n"), "a member has two extended headers"),
+        (_pax(tarfile.XHDTYPE, b"9 size=2\n"), "has 2 bytes by one header and 6 by another"),
+        (_pax(tarfile.XGLTYPE, b"16 path=d/two.c\n"), "a header of all members says what is of one"),
+    ],
+)
+def test_a_tar_that_readers_understand_in_two_ways_is_refused(tmp_path: Path, headers: bytes, message: str) -> None:
+    assert message in refusal(tmp_path, headers + tar_bytes(entry("d/x.cpp", b"int x;")))
+
+
+def test_a_zip_that_readers_understand_in_two_ways_is_refused(tmp_path: Path) -> None:
+    sound = zip_bytes({"d/x.cpp": b"int x;", "d/y.cpp": b"int y;"})
+    assert "has a backslash" not in refusal(tmp_path, sound[:-1])
+    assert "with a backslash" in refusal(tmp_path, sound.replace(b"d/x.cpp", b"d\\x.cpp"))
+    at = sound.index(b"PK\x01\x02")
+    start = (at + 9).to_bytes(4, "little")
+    apart = sound[:at] + b"no member" + sound[at:].replace(at.to_bytes(4, "little"), start)
+    assert "9 bytes of no member are before its directory" in refusal(tmp_path, apart)
+
+
 def test_ten_gigabytes_are_refused_on_their_promise(tmp_path: Path) -> None:
     info, _ = entry("d/x.cpp")
     info.size = 10 * 10**9

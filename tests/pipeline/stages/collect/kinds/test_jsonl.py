@@ -62,7 +62,9 @@ def test_a_license_becomes_the_sidecar_of_its_file(tmp_path: Path) -> None:
     ("bad", "message"),
     [
         (b"{nonsense\n", "it is not JSON"),
-        (b"[" * 100_000 + b"\n", "it is not JSON"),
+        (b"[" * 100_000 + b"\n", "it is nested deeper than 100"),
+        (b'{"path": "a.c", "text": "", "n": ' + b"[" * 101 + b"]" * 101 + b"}\n", "it is nested deeper than 100"),
+        (b'{"path": "a.c", "text": "", "n": NaN}\n', "NaN is no number of JSON"),
         (b"[1]\n", "it is of type list, not an object"),
         (b'{"path": "caf\xe9.c", "text": ""}\n', "it is not UTF-8 at byte 13"),
         (b'{"text": ""}\n', "`path` is missing"),

@@ -5,6 +5,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise, product
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,6 +21,8 @@ LANGUAGES: list[dict[str, Any]] = tomllib.loads(
 CODE = "int f(int x) {{\n    // {}\n    return x;\n}}\n"
 READ_AS = ["cp1252", "cp1250", "cp1251", "cp437", "cp850", "koi8_r", "mac_roman", "cp932", "gbk", "big5"]
 MAX_WRONG, MIN_READ = 0.02, 0.75
+MAX_MISREAD, MAX_JOINED = 0.12, 0.08
+"""Signs alone, letters of both encodings and single bytes of a legacy encoding that became others tell too little."""
 USED_SIGNS = {
     "emoji": "🎉 done 👩‍👩‍👧 ✅ 🇫🇷 👍🏽",
     "combining marks": "cafe\u0301 n\u0303 o\u0308 a\u030a",
@@ -86,13 +89,54 @@ def _doubled() -> Iterator[tuple[str, bytes, str]]:
                     yield f"twice through {encoding}", twice.encode(), text
 
 
+def _misread() -> Iterator[tuple[str, bytes, str]]:
+    for language in LANGUAGES:
+        text = _texts(language)[0]
+        for was, read_as in product(
+            language["encodings"][:3], ["cp1252", "cp1251", "koi8_r", "cp437", "cp866", "mac_roman"]
+        ):
+            wrong = text.encode(was).decode(read_as, "replace")
+            if wrong != text and "\ufffd" not in wrong and wrong.encode(read_as).decode(was, "replace") == text:
+                yield f"{was} through {read_as}", wrong.encode(), text
+
+
+def _joined() -> Iterator[tuple[str, bytes, str]]:
+    """Yield files whose halves are in two encodings, and files in one with bytes replaced."""
+    random = Random(19)
+    for first, second in pairwise([*LANGUAGES, LANGUAGES[0]]):
+        texts = _texts(first)[0], _texts(second)[0]
+        halves = [text.encode(language["encodings"][0]) for text, language in zip(texts, (first, second), strict=True)]
+        yield "two encodings", b"".join(halves), "".join(texts)
+    for language in LANGUAGES:
+        for encoding in language["encodings"][:3]:
+            content = bytearray(_texts(language)[0].encode(encoding))
+            foreign = [at for at, byte in enumerate(content) if byte > 0x7F]
+            for at in random.sample(foreign, min(6, len(foreign) // 4)):
+                content[at] = random.randrange(0x80, 0x100)
+            yield "legacy with damage", bytes(content), _decoded(content, encoding)
+
+
+def _decoded(content: bytes, encoding: str) -> str:
+    """Return what the bytes say in their encoding: that they were others, nobody can know."""
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError:
+        return ""
+
+
 @cache
 def _fates(kind: str) -> Counter[tuple[str, str]]:
     """Count the fates of the cases of a kind, by its rule: right, refused or wrong. Whole UTF-8 tells nothing."""
-    made = {"encodings": _in_encodings, "damaged": _damaged, "doubled": _doubled}[kind]
+    made = {
+        "encodings": _in_encodings,
+        "damaged": _damaged,
+        "doubled": _doubled,
+        "misread": _misread,
+        "joined": _joined,
+    }[kind]
     found: Counter[tuple[str, str]] = Counter()
     for rule, content, text in made():
-        if kind != "doubled" and _is_utf_8(content):
+        if kind not in ("doubled", "misread") and _is_utf_8(content):
             continue
         decoded = decode(content)
         fate = "refused" if isinstance(decoded, Drop) else "right" if decoded.text == text else "wrong"
@@ -112,6 +156,12 @@ def test_nearly_no_wrong_text_is_kept(kind: str) -> None:
     fates = _fates(kind)
     wrong = {rule: number for (rule, fate), number in fates.items() if fate == "wrong"}
     assert sum(wrong.values()) <= MAX_WRONG * fates.total(), wrong
+
+
+@pytest.mark.parametrize(("kind", "most"), [("misread", MAX_MISREAD), ("joined", MAX_JOINED)])
+def test_little_is_kept_of_what_was_read_in_the_wrong_encoding_or_joined_of_two(kind: str, most: float) -> None:
+    fates = _fates(kind)
+    assert sum(number for (_, fate), number in fates.items() if fate == "wrong") <= most * fates.total(), fates
 
 
 def test_most_sound_files_in_legacy_encodings_are_read() -> None:

@@ -92,6 +92,15 @@ GOOD = {
     + "};\n",
     "registers.h": lines("#define REG_¶_OFFSET 0x¤\n#define REG_¶_MASK (1u << §)\n", 60)
     + "void write(unsigned, unsigned);\n",
+    "register_fields.h": lines(
+        "#define REG_¶_Pos (§U)\n#define REG_¶_Msk (0x1UL << REG_¶_Pos)\n#define REG_¶ REG_¶_Msk\n", 240
+    ),
+    "page_writer.cc": "void write(std::ostream &out, const Report &report) {\n"
+    + lines('  out << "<td class=\\"¶\\">" << escape(report.¶) << "</td>\\n";\n', 70)
+    + "}\n",
+    "unrolled_cases.cc": "int step(Machine &m, int op) {\n  switch (op) {\n"
+    + lines("    case §:\n      m.push();\n      m.add();\n      m.pop();\n      break;\n", 60)
+    + "  }\n  return 0;\n}\n",
     "options.c": "static struct option options[] = {\n"
     + lines('    {"¶", required_argument, 0, §},\n', 20)
     + "};\n"

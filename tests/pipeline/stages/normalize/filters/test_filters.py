@@ -41,7 +41,7 @@ DROPPED = {
         "mean_line is 152, max_mean_line is 100",
     ),
     "punctuation": ("a.h", "".join("{ }" * (n + 1) + "\n" for n in range(40)), "few_alphanumerics", "is 0, min"),
-    "the same lines": ("a.h", "int abc = 0;\n" * 40 + CODE[:300], "repeated_lines", "min_unique_line_fraction is 0.3"),
+    "the same lines": ("a.h", "int abc = 0;\n" * 40 + CODE[:300], "repeated_lines", "min_unique_line_fraction is 0.2"),
     "prose": (
         "a.h",
         "".join(f"// some words of number {n}\n" for n in range(40)) + "int a;\n",

@@ -75,15 +75,24 @@ def test_a_table_has_sixteen_literals_at_least(num: int, is_table: bool) -> None
 
 
 @pytest.mark.parametrize("period", [1, 2, 3, 4])
-def test_lines_that_repeat_a_few_shapes_with_literals_are_a_table(period: int) -> None:
+@pytest.mark.parametrize(("end", "num", "is_table"), [(",", 20, True), (";", 20, False), (";", 130, True)])
+def test_lines_that_repeat_a_few_shapes_with_literals_are_a_table(
+    period: int, end: str, num: int, is_table: bool
+) -> None:
     rows = ['  add(12345, "abcdef");\n', "  put(1, 2, 3456789);\n", "  x = 123456789012;\n", "  y[1234567] = 3;\n"][
         :period
     ]
-    text = "".join(rows) * 20
+    text = "".join(rows).replace(";", end) * num
     found = shapes_of(lexed(CPP_LEXER, text), True)
 
-    assert found.tables == found.num_bytes
+    assert (found.tables == found.num_bytes) == is_table
     assert found.numeric == 0
+
+
+@pytest.mark.parametrize(("line", "is_table"), [("#define A_§ B_§ C\n", False), ("  { a_§, b_§, c },\n", True)])
+def test_many_lines_of_names_are_a_table_unless_they_define_macros(line: str, is_table: bool) -> None:
+    text = "".join(line.replace("§", str(number)) for number in range(2_000))
+    assert (shapes_of(lexed(CPP_LEXER, text), True).tables > 0) == is_table
 
 
 def test_equal_lines_without_literals_are_no_table() -> None:

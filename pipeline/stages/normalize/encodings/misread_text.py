@@ -1,0 +1,107 @@
+"""Misread text: valid UTF-8 of words in no language, which are words of one when read as another encoding.
+
+Somebody read a file in the wrong encoding and wrote it as UTF-8: `Jьrgen` for `Jürgen`, `мУп║` for `释放`. Only a text whose own
+words are likely in no language is tried, so that none is refused because another could be made of its bytes.
+"""
+
+from itertools import pairwise
+
+import re2
+
+from pipeline.stages.normalize.encodings.legacy_encodings import IMPOSSIBLE, cost_of, is_letter
+
+_EAST_ASIAN = ("cp932", "gbk", "cp949")
+MISREAD_AS = (
+    *("cp1252", "cp1251", "koi8_r", "cp437", "cp866", "cp850", "mac_roman", "cp1250", "cp1253", "mac_cyrillic"),
+    *_EAST_ASIAN,
+)
+"""Encodings that a text is mistaken for; where Chinese, Japanese or Korean is made of it, it was UTF-8."""
+READ_FROM = (
+    *(
+        "utf_8",
+        "cp1252",
+        "cp1250",
+        "iso8859_2",
+        "cp1251",
+        "koi8_u",
+        "cp866",
+        "cp1125",
+        "iso8859_5",
+        "mac_cyrillic",
+        "cp855",
+    ),
+    *("cp1253", "iso8859_7", "cp737", "cp1254", "cp1257", "iso8859_4", "cp775", "cp850", "cp852", "cp865", "mac_roman"),
+    *(
+        "mac_latin2",
+        "mac_greek",
+        "mac_turkish",
+        "cp857",
+        "cp1255",
+        "cp1256",
+        "cp874",
+        "cp932",
+        "gb18030",
+        "big5",
+        "euc_jp",
+        "cp949",
+    ),
+    *("hp_roman8", "kz1048", "ptcp154", "iso8859_9", "iso8859_10", "iso8859_13", "cp1258", "iso8859_16"),
+)
+"""Encodings that it may have been in."""
+
+MIN_MEAN_COST = 5.0
+"""Mean cost of a character from which the words of a text may be in no language."""
+MAX_COST_BEFORE = 6.5
+"""Mean cost of a character at most in the text that it was."""
+MIN_SAVED, MIN_SAVED_SHARE = 12.0, 0.4
+"""Cost that must be saved by it, in natural units, and as a share."""
+MAX_LOST_SHARE = 0.1
+"""Characters that need not fit."""
+
+_MAX_WORDS, _MIN_ROW = 60, 6
+_LOST = 14.0
+"""Cost of a character or byte that does not fit."""
+_FOREIGN_WORDS = re2.compile(r"[A-Za-z]*[^\x00-\x7f][^\x00-\x40\x5b-\x60\x7b-\x7f]*")
+
+
+def find_misreading(text: str) -> str | None:
+    """Return what shows that a text was read in the wrong encoding before; None for a text in a language, or of signs alone."""
+    words = [word for word in dict.fromkeys(_FOREIGN_WORDS.findall(text)) if not _is_row(word)][:_MAX_WORDS]
+    joined = "\n".join(words)
+    cost, num_foreign = cost_of(joined)
+    if cost < MIN_MEAN_COST * num_foreign or cost < MIN_SAVED:
+        return None
+    best = min(_readings(joined, (1 - MIN_SAVED_SHARE) * cost - MIN_SAVED), default=None)
+    if best is None:
+        return None
+    _, read_as, was, before = best
+    return f"text in {was} that was read as {read_as}: {words[0][:20]!r} stands for {before.split(chr(10))[0][:20]!r}"
+
+
+def _is_row(word: str) -> bool:
+    """Return whether most characters follow each other by their numbers: a table of characters, not a word."""
+    following = sum(ord(second) - ord(first) == 1 for first, second in pairwise(word))
+    return len(word) > _MIN_ROW and 2 * following > len(word)
+
+
+def _readings(text: str, max_cost: float) -> list[tuple[float, str, str, str]]:
+    """Return what a text may have been, below a cost: the cost, both encodings and the text."""
+    found = []
+    for read_as in MISREAD_AS:
+        content = text.encode(read_as, "ignore")
+        num_lost = len(text) - len(content.decode(read_as, "ignore"))
+        if num_lost > MAX_LOST_SHARE * len(text):
+            continue
+        for was in READ_FROM if read_as not in _EAST_ASIAN else READ_FROM[:1]:
+            before = content.decode(was, "ignore")
+            lost = _LOST * (num_lost + len(content) - len(before.encode(was, "ignore")))
+            if lost <= max_cost and before != text and _is_of_letters(before):
+                cost, num_foreign = cost_of(before)
+                if cost + lost <= min(max_cost, MAX_COST_BEFORE * num_foreign):
+                    found.append((cost + lost, read_as, was, before))
+    return found
+
+
+def _is_of_letters(text: str) -> bool:
+    foreign = [character for character in text if not character.isascii()]
+    return 2 * sum(map(is_letter, foreign)) > len(foreign) and not IMPOSSIBLE.search(text)
