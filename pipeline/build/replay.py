@@ -232,6 +232,18 @@ class _ReplayContext(BuildContext):
         if _as_stored(measured(job, output, kind.measure).report) != _as_stored(report_of(stored)):
             raise contradiction(stored, f"its report is not that of its {', '.join(names)}", "what they add up to")
 
+    def _refuse_other_work(self, part: Part, stored: StoredObject) -> None:
+        """Raise SnapshotError unless a part says of its work what its stage asks for, but for the consumer: that may be another."""
+        made_by, asked = (
+            flat(
+                {name: value for name, value in json.loads(canonical_json(identity)).items() if name != CONSUMER_FIELD}
+            )
+            for identity in (stored.manifest.identity, self._identity(part))
+        )
+        names = sorted(name for name in made_by.keys() | asked.keys() if made_by.get(name) != asked.get(name))
+        if names:
+            raise contradiction(stored, f"part {part.name} has {_named(names, made_by)}", _named(names, asked))
+
     def _stored_part(self, part: Part) -> StoredObject:
         """Return the stored part of that name. Raises SnapshotError unless it is of exactly this work."""
         object_id = (parts_of(self._stored) | evidence_of(self._stored)).get(part.name)
@@ -245,6 +257,8 @@ class _ReplayContext(BuildContext):
             raise contradiction(
                 stored, f"part {part.name} does not say which consumer it ran", "the consumer's identity"
             )
+        if _cannot_be_made_again(part):
+            self._refuse_other_work(part, stored)
         if stored.manifest.kind != self.kind_of(part).kind or dict(stored.manifest.inputs) != dict(part.inputs):
             raise contradiction(stored, f"part {part.name} has other inputs", "those of its stage")
         return stored

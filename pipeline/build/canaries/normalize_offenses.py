@@ -18,8 +18,11 @@ from pipeline.build.canaries.offense import (
     column,
     drop_without_cause,
     drop_without_row,
+    every,
+    fields,
     in_both,
     of_part,
+    one_each,
     row_from_nowhere,
     row_lost,
     rows_added,
@@ -29,7 +32,8 @@ from pipeline.build.canaries.offense import (
 from pipeline.build.canaries.sound_sources import NUM_SOUND_DOCUMENTS, sound_code
 from pipeline.build.oracles.drop_rules import DROP_RULES
 from pipeline.contracts.part import DUPLICATES_PART, PartOutput
-from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, KEPT
+from pipeline.core.records import LicenseEvidence
+from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES, KEPT
 from pipeline.pins.decisions import Decision
 from pipeline.stages.normalize.contamination.evaluation_items import shipped_items
 
@@ -108,6 +112,58 @@ def _decided(**fields: Any) -> Changes:
     return Changes(decisions=tuple(Decision(source=name, path="**", **fields, **who) for name in SOURCES))
 
 
+_RESTRICTIONS = (
+    "Governed by the GNU General Public License.",
+    "GPLv2 or later",
+    "Governed by the Mozilla Public License.",
+    "Governed by the Netscape Public License.",
+    "Governed by the Eclipse Public License.",
+    "Under the CDDL",
+    "CC BY-NC",
+    "Commons Clause",
+    "Sleepycat License",
+    "Strictly confidential",
+    "Do not distribute.",
+    "Numerical Recipes software",
+    "Licensed materials",
+    "ITAR controlled",
+    "No AI training",
+    "Alle Rechte vorbehalten",
+)
+"""Words of each entry of the table of restrictions, which no other entry finds."""
+_NOTICES = (
+    "".join(f"// {words}\n" for words in _RESTRICTIONS)
+    + "/* This file may not be\n * used for commercial purposes. */\n"
+)
+_GIBBERISH = (
+    ("r\u00c3\u00a9sum", "a\x85b"),
+    ("\u00c2\u00a9 2003", "a\ue000b"),
+    ("don\u00e2\u20ac\u2122t", "\uff71\uff72"),
+    ("\u00d0\u00b0\u00d0\u00b1\u00d0\u00b2", "\ufffd"),
+    ("\u951f\u65a4\u62f7", "a\u0431"),
+    ("\u7e3a\u3042\u7e67\u3044\u7e5d\u3046", "a\u2500b"),
+)
+"""Shapes of wrongly decoded text, one of each kind, and with them those that only text of legacy encodings may not have."""
+_OF_NO_LANGUAGE = " \u0103 \u0142 \u00f8 \u00e3 \u0151 \u011f \u01b0 \u0123 \u0175 \u00fe"
+
+
+def _with_restrictions(made: MadeOutput) -> MadeOutput:
+    """Put notices into documents, and into a license text that the others state no license beside."""
+    files = cast(MemoryObject, made.job.inputs["files"])
+    notice = {"path": "LICENSE", "content": _NOTICES.encode()}
+    files = replace(files, output=rows_added(FILES, lambda rows: [rows[0] | notice])(files.output))
+    change = at_places(lambda text: f"{_NOTICES}{text}", lambda text: f"{text}{_NOTICES}")
+    output = column(DOCUMENTS, "license_evidence", every(LicenseEvidence.LICENSE_TEXT))(made.output)
+    job = replace(made.job, inputs={**made.job.inputs, "files": files})
+    return MadeOutput(job, column(DOCUMENTS, "text", change)(output))
+
+
+def _badly_decoded(shape: str, of_legacy: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Return the change of a document: it was read as another encoding, by which its letters are of no language either."""
+    words = f"// {shape}\n// {of_legacy}\n//{_OF_NO_LANGUAGE}\n"
+    return fields(encoding="windows_1252", text=lambda text: text + words)
+
+
 # Assembled here, so that no whole secret is in this repository.
 _SECRET = "AKIA" + "QWERTYUIOPASDFGH"
 
@@ -145,19 +201,21 @@ NORMALIZE_OFFENSES = (
         "normalize",
         rows_added(DROPPED, lambda _: _dropped(NUM_PLACES, "of_no_band", _SECRET)),
     ),
-    _documents(
+    Offense(
         "restriction_in_a_text",
-        ["no_restriction_is_left"],
-        "text",
-        lambda text: f"// This file may not be\n// used for commercial purposes.\n{text}",
-        lambda text: f"{text}/* Licensed under the terms of the GNU\n * General Public License, version 2. */\n",
+        ("no_restriction_is_left",),
+        Changes(tuple(Alteration("normalize", source, _with_restrictions) for source in SOURCES)),
+        least=IN_BOTH * (1 + len(_RESTRICTIONS)) + len(SOURCES),
     ),
-    _documents(
-        "text_that_was_encoded_twice",
-        ["no_gibberish_is_left"],
-        "text",
-        lambda text: f"// r\u00c3\u00a9sum\u00c3\u00a9\n{text}",
-        lambda text: f"{text}// \u00c2\u00a9 2003\n",
+    replace(
+        one_each(
+            "wrongly_decoded_text",
+            ["no_gibberish_is_left"],
+            "normalize",
+            dict.fromkeys(SOURCES, DOCUMENTS),
+            [_badly_decoded(*shapes) for shapes in _GIBBERISH],
+        ),
+        least=3 * len(_GIBBERISH),
     ),
     _documents(
         "solution_in_a_text",

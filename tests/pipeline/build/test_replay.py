@@ -143,6 +143,32 @@ def test_data_that_contradicts_itself_is_not_promoted_though_its_digests_fit(
     assert copied.ref("tiny", "live") == live
 
 
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ("smoke", {"function": "loader"}),
+        ("smoke", {"name": "loader"}),
+        ("smoke", {"stage": "collect"}),
+        ("loader", {"version": 0}),
+        ("loader", {"params": {}}),
+        ("loader", {"libraries": {}}),
+        ("loader", {"more": 1}),
+        ("canaries", {"params": {}}),
+        ("canaries", {"function": "smoke"}),
+        ("canaries", {"version": 0}),
+    ],
+)
+def test_a_part_that_is_not_made_again_is_refused_where_it_says_that_other_work_made_it(
+    copied: Store, tiny_results: list[StageResult], part: str, said: dict[str, Any]
+) -> None:
+    """A proof that names another function has the installed consumer run that one again, and its own never."""
+    fit(copied, "tiny", {}, {tiny_results[-1].parts[part]: said})
+
+    assert fsck(copied) == []
+    with pytest.raises(SnapshotError, match=f"part {part} has {next(iter(said))}"):
+        promote(copied, "tiny")
+
+
 def test_data_that_is_stored_again_unchanged_is_promoted(copied: Store, tiny_results: list[StageResult]) -> None:
     """The tool alone changes nothing that a promotion refuses."""
     stored = copied.read(copied.ref("tiny", "verify") or "")

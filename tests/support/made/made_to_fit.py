@@ -17,18 +17,27 @@ Edit = Callable[[Path], object]
 """Changes a file in place."""
 
 
-def fit(store: Store, corpus: str, edits: Mapping[str, Mapping[str, Edit]]) -> str:
+def fit(
+    store: Store,
+    corpus: str,
+    edits: Mapping[str, Mapping[str, Edit]],
+    identities: Mapping[str, Mapping[str, Any]] | None = None,
+) -> str:
     """Edit files of objects, given as object id -> file name -> edit, and return the id of the candidate that has them.
+
+    `identities` are other values of fields of their identities, by object id.
 
     Every object above an edited one is stored under its new id, with new keys, proofs and refs: no digest tells.
     """
     stages = [name for name in store.refs(corpus) if name not in ("live", "candidate")]
     new_ids: dict[str, str] = {}
+    said = identities or {}
     inputs = _inputs_of(store, [store.ref(corpus, "verify") or "", store.ref(corpus, "candidate") or ""])
     with store.writer("fitting", "a test") as scratch:
         for name in TopologicalSorter(inputs).static_order():
-            if name in edits or any(other in new_ids for other in inputs[name]):
-                new_ids[name] = _store_again(store, scratch / name, name, edits.get(name, {}), new_ids)
+            if name in edits or name in said or any(other in new_ids for other in inputs[name]):
+                made = _edited(store, scratch / name, name, edits.get(name, {}), new_ids)
+                new_ids[name] = _store_again(store, made, name, said.get(name, {}), new_ids)
     verify_id = new_ids[store.ref(corpus, "verify") or ""]
     snapshot_id = store.read(verify_id).manifest.inputs["part/snapshot"]
     store.mark_verified(snapshot_id, verify_id)
@@ -90,11 +99,9 @@ def _inputs_of(store: Store, waiting: list[str]) -> dict[str, list[str]]:
     return found
 
 
-def _store_again(store: Store, folder: Path, name: str, edits: Mapping[str, Edit], new_ids: Mapping[str, str]) -> str:
-    """Commit a copy of an object with edited files and new ids for old ones, also inside its JSON files."""
-    path = store.read(name).path
-    manifest = read_manifest(path)
-    shutil.copytree(path, folder, ignore=shutil.ignore_patterns(MANIFEST))
+def _edited(store: Store, folder: Path, name: str, edits: Mapping[str, Edit], new_ids: Mapping[str, str]) -> Path:
+    """Copy the files of an object, edited, with new ids for old ones inside the JSON files, and return their folder."""
+    shutil.copytree(store.read(name).path, folder, ignore=shutil.ignore_patterns(MANIFEST))
     for file in folder.glob("*.json"):
         text = file.read_text()
         for old, new in new_ids.items():
@@ -102,8 +109,14 @@ def _store_again(store: Store, folder: Path, name: str, edits: Mapping[str, Edit
         file.write_text(text)
     for file_name, edit in edits.items():
         edit(folder / file_name)
+    return folder
+
+
+def _store_again(store: Store, folder: Path, name: str, said: Mapping[str, Any], new_ids: Mapping[str, str]) -> str:
+    """Commit a copy of an object with new ids for old ones, and other fields of its identity."""
+    manifest = read_manifest(store.read(name).path)
     inputs = {label: new_ids.get(input_id, input_id) for label, input_id in manifest.inputs.items()}
-    object_id = store.commit(folder, manifest.kind, manifest.identity, inputs)
+    object_id = store.commit(folder, manifest.kind, {**manifest.identity, **said}, inputs)
     store.remember(store.read(object_id).manifest.key, object_id)
     if manifest.kind.endswith("/stage"):
         store.put_verdicts(object_id, [])

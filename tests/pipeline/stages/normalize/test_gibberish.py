@@ -45,6 +45,13 @@ def test_what_languages_write_is_no_gibberish(language: dict[str, Any]) -> None:
 
 def test_what_legacy_encodings_have_not_is_used_in_utf_8() -> None:
     assert find_gibberish("// ｶﾀｶﾅ \ue0a0 Δx API-функция\n", "utf_8") == []
+    assert find_gibberish("// ă ł ø ã ő ğ ư ģ\n", "utf_8") == []
+
+
+def test_a_few_letters_tell_no_language_and_eight_do() -> None:
+    letters = "ăłøãőğưģ"
+    assert find_gibberish(" ".join(letters[:7]), "cp1252") == []
+    assert [each.name for each in find_gibberish(" ".join(letters), "cp1252")] == ["letters of no one language"]
 
 
 def test_what_is_wrongly_decoded_blocks_with_its_place(normalize: Normalize, monkeypatch: pytest.MonkeyPatch) -> None:

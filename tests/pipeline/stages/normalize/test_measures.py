@@ -1,12 +1,17 @@
 """Measures of the gates: bytes by language, and licenses as they are stored."""
 
+import codecs
 from dataclasses import replace
 
+import pytest
+
 from pipeline.core.records import Document
+from pipeline.stages.normalize.contamination.evaluation_items import shipped_items
 from pipeline.stages.normalize.license.policy import parse_policy, policy_bytes
-from pipeline.stages.normalize.measures import holds_the_characters, is_licensed
+from pipeline.stages.normalize.measures import holds_the_characters, is_licensed, texts_inside
+from pipeline.stages.normalize.params import DuplicateParams
 from tests.pipeline.stages.normalize.conftest import Normalize
-from tests.pipeline.stages.normalize.test_clean_source import code
+from tests.pipeline.stages.normalize.test_clean_source import TAG, code
 
 
 def test_bytes_are_counted_by_language(normalize: Normalize) -> None:
@@ -44,3 +49,49 @@ def test_the_gate_looks_at_the_record_and_not_at_the_rule(normalize: Normalize) 
         {"license_detail": ""},
     ):
         assert not is_licensed(replace(document, **change), policy)
+
+
+def test_a_report_counts_what_was_dropped_redacted_and_held_out(normalize: Normalize) -> None:
+    mail = "me" + "@" + "sluice.dev"
+    files = {
+        "mail.cpp": code("a") + f"// {mail}\n",
+        "kept.cpp": code("b"),
+        "exact.cpp": code("b"),
+        "long.cpp": code("n") * 3,
+        "near.cpp": code("n") * 3 + "int last;\n",
+        "solution.cpp": shipped_items()[0].solution + code("s"),
+        "marked.cpp": codecs.BOM_UTF8 + b"\xff",
+        "gpl.cpp": f"// {TAG} GPL-2.0-only\n" + code("c") * 2,
+        "free.cpp": code("c") * 2,
+    }
+    made = normalize({"one": files, "two": {"held.cpp": code("held")}}, held_out=("two",))
+    measures = made.result.report.measures
+
+    kept = [path for path, fate in made.fates().items() if fate == "kept"]
+    assert kept == ["one/exact.cpp", "one/long.cpp", "one/mail.cpp", "two/held.cpp"]
+    assert {
+        name: measures[name] for name in measures if name.startswith("num_") and measures[name] == 1
+    } == dict.fromkeys(
+        [
+            *("num_contaminated", "num_copyleft_copies", "num_exact_duplicates", "num_held_out_documents"),
+            *("num_near_duplicates", "num_redactions", "num_redactions_email", "num_undecodable"),
+        ],
+        1,
+    )
+    assert (measures["num_documents"], measures["num_cleaned_documents"]) == (4, 7)
+    assert measures["num_bytes_kept"] == made.result.report.num_bytes_out
+
+
+@pytest.mark.parametrize(("min_containment", "num_found"), [(0.55, 1), (0.9, 0)])
+def test_the_search_for_text_inside_another_has_a_limit_halfway_between_that_of_the_rule_and_the_whole(
+    normalize: Normalize, min_containment: float, num_found: int
+) -> None:
+    """Of the smaller one about seven eighths are in the larger."""
+    part = [code(f"part{number}") for number in range(8)]
+    rest = [code(f"rest{number}") for number in range(16)]
+    files = {"part.cpp": "".join(part), "whole.cpp": "".join([*part[:7], *rest])}
+    made = normalize({"one": files})
+    sources = {"one": made.store.read(made.result.parts["one"])}
+    ids = {row["document_id"] for row in made.rows("one", "documents.parquet")}
+
+    assert len(texts_inside(sources, ids, DuplicateParams(min_containment=min_containment))) == num_found

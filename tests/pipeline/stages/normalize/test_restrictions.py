@@ -92,6 +92,8 @@ def test_the_text_of_a_copyleft_license_is_not_explained_by_another(name: str) -
 def test_a_restriction_is_found_on_its_line_across_line_ends() -> None:
     text = "int a;\n\n  // This may not be\n  //\n  // used for commercial\n  // purposes.\nint b;\n"
     assert [(each.name, each.line) for each in find_restrictions(text, "MIT")] == [("no commercial use", 3)]
+    short = "x\n" * 9
+    assert [each.line for each in find_restrictions(f"{short}// Commons Clause\n{short}", "MIT")] == [10]
 
 
 def test_a_license_explains_its_own_words_alone() -> None:

@@ -51,9 +51,19 @@ def test_what_is_less_than_that_is_not_found(part: list[str], whole: list[str]) 
     assert find("".join(part), "".join(whole)) == []
 
 
-def test_what_many_documents_have_is_in_no_pair() -> None:
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_two_that_have_it_the_one_that_has_more_is_named(order: int) -> None:
+    part = made("part", 24)
+    wholes = [[*part[:23], *made("less", 20)], [*part, *made("more", 20)]][::order]
+    (found,) = find(*map("".join, (part, *wholes)))
+    assert (found.whole, found.share) == (2 if order == 1 else 1, pytest.approx(1, abs=0.02))
+
+
+@pytest.mark.parametrize(("num_wholes", "num_found"), [(19, 1), (20, 0)])
+def test_what_more_than_twenty_documents_have_is_in_no_pair(num_wholes: int, num_found: int) -> None:
     part = "".join(made("part", 8))
-    assert len(find(*(part + "".join(made(str(number), 16)) for number in range(30)), part)) == 0
+    wholes = (part + "".join(made(str(number), 16)) for number in range(num_wholes))
+    assert len(find(*wholes, part)) == num_found
 
 
 def test_no_text_is_nothing() -> None:
