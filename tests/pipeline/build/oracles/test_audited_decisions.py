@@ -182,12 +182,14 @@ class CleanedPart:
         ({"release": ["generated"]}, False),
         ({"waive": "secret", "line": 1}, False),
         ({"license": "MIT", "source": "other"}, False),
+        ({"license": "MIT", "reason": "So said the author.", "person": "A. Reader", "date": "2026-05-03"}, True),
     ],
 )
 def test_a_license_by_decision_is_covered_by_one_about_that_file_and_its_bytes(
     fields: dict[str, Any], is_covered: bool
 ) -> None:
     asked = {"source": "mine", "path": "src/a.c", **fields}
-    part = CleanedPart([asked] if asked["source"] == "mine" else [])
+    made_by = {name: value for name, value in asked.items() if name not in ("reason", "person", "date")}
+    part = CleanedPart([made_by] if asked["source"] == "mine" else [])
 
     assert list(undecided_files("mine", part, [asked])) == ([] if is_covered else [("mine", "src/a.c")])
