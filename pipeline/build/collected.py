@@ -7,7 +7,7 @@ from typing import Any
 
 from pipeline.build.engine import measured
 from pipeline.build.stage_objects import evidence_of, parts_of, report_of, stage_of, stage_params, was_made_here
-from pipeline.contracts.part import PartJob, PartOutput
+from pipeline.contracts.part import LISTING_SUFFIX, PartJob, PartOutput
 from pipeline.contracts.stage_report import total
 from pipeline.core.declared import load_declared
 from pipeline.core.errors import SnapshotError
@@ -42,7 +42,20 @@ def refuse_contradictions(store: Store, stage: StoredObject, pins: Mapping[str, 
         listing = store.read(listing_id)
         if _has(listing, LISTED) and not was_made_here(listing_id):
             _refuse_other_tables(store, listing, Params())
+            _refuse_other_listing(store, listing)
     _refuse_other_sum(store, stage)
+
+
+def _refuse_other_listing(store: Store, listing: StoredObject) -> None:
+    """Raise SnapshotError for a listing with other ids or sizes of files than were read; a folder names nothing otherwise."""
+    identity = listing.manifest.identity
+    files = store.read(listing.manifest.inputs["read"]).table(FILES, ["path", "git_blob_id", "num_bytes"]).to_pylist()
+    read = {row["path"]: row for row in files}
+    of_folder = {"other_path": None, "is_optional": False} if identity["kind"] == "local" else {}
+    source = identity["name"].removesuffix(LISTING_SUFFIX)
+    for row in listing.table(LISTED).to_pylist():
+        if row != {**row, **read.get(row["path"], {}), **of_folder, "source": source}:
+            raise contradiction(listing, f"it lists {row['path']} otherwise than it is", "the file that was read")
 
 
 def contradiction(stored: StoredObject, found: str, expected: str) -> SnapshotError:

@@ -148,7 +148,7 @@ _OF_NO_LANGUAGE = " \u0103 \u0142 \u00f8 \u00e3 \u0151 \u011f \u01b0 \u0123 \u01
 
 
 def _with_restrictions(made: MadeOutput) -> MadeOutput:
-    """Alter documents, and a license text that they state no license beside, by notices of restrictions."""
+    """Make documents, and a license text beside those that state no license, with notices of restrictions."""
     files = cast(MemoryObject, made.job.inputs["files"])
     notice = {"path": "LICENSE", "content": _NOTICES.encode()}
     files = replace(files, output=rows_added(FILES, lambda rows: [rows[0] | notice])(files.output))

@@ -63,6 +63,7 @@ SHORTCUTS: dict[str, tuple[str, ...]] = {
     "_repeats": ("bool(lines)",),
     "waived_findings": ("if not decisions.decisions:\n    return {}",),
     "find_restrictions": ("if not entries:\n    return []",),
+    "_is_name": ("glob == name",),
     "find_gibberish": ("if text.isascii():\n    return []",),
 }
 """Function -> the conditions that nothing can miss: without them another one says the same, or the code raises."""

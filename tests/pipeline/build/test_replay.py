@@ -72,7 +72,7 @@ def first_source(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Edit:
     return edit_json(lambda content: content | {"sources": [change(content["sources"][0]), *content["sources"][1:]]})
 
 
-FILES, DOCUMENTS, ENRICHED = ("files.parquet", "documents.parquet", "enriched.parquet")
+FILES, DOCUMENTS, ENRICHED, LISTED = ("files.parquet", "documents.parquet", "enriched.parquet", "listed.parquet")
 TOKENS, PACKED, ROWS = ("tokens.parquet", "packed_train.parquet", "rows_train.arrow")
 CONTRADICTIONS: dict[str, tuple[str, str, str, Edit]] = {
     # stage, part ("" for the stage itself), file, edit
@@ -82,6 +82,16 @@ CONTRADICTIONS: dict[str, tuple[str, str, str, Edit]] = {
     "a size beside its content": ("collect", "quarry", FILES, set_value("num_bytes", one_more)),
     "a revision that is not the pin's": ("collect", "quarry", FILES, set_value("revision", other)),
     "source as evidence": ("collect", "quarry", FILES, set_value("is_evidence", lambda flag: not flag)),
+    "a size in a listing": ("collect", "evidence/quarry.listing", LISTED, set_value("num_bytes", one_more)),
+    "a git id in a listing": ("collect", "evidence/quarry.listing", LISTED, set_value("git_blob_id", other)),
+    "a listed file that need not be": (
+        "collect",
+        "evidence/quarry.listing",
+        LISTED,
+        set_value("is_optional", lambda _: True),
+    ),
+    "another name in a listing": ("collect", "evidence/quarry.listing", LISTED, set_value("other_path", lambda _: "x")),
+    "a source of a listing": ("collect", "evidence/quarry.listing", LISTED, set_value("source", other)),
     "a collected file taken out": ("collect", "lantern", FILES, without_row()),
     "a drop taken out of its report": ("collect", "odds", "report.json", field("rows_in")),
     "a document's text": ("normalize", "quarry", DOCUMENTS, set_value("text", lambda text: text + "\n")),

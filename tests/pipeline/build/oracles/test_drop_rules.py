@@ -31,18 +31,24 @@ DROPPED = {
         ("a.h", f"/* This is an amalgamation of source files. */\n{PLAIN}"),
         ("a.h", f"/* begin file a.h */\n{PLAIN}"),
         ("a.h", f"// single-file image library\n{PLAIN}"),
+        ("a.h", f'/*\n#line 1 "a.h"\n*/\n{PLAIN}'),
     ],
     "encoded_data": [
         ("a.c", f'const char *data = "{RUN * 40}";\n'),
         ("a.c", f'char a[] = "{RUN}"\n' + f'"{RUN}"\n' * 40),
     ],
-    "objective_c": [("a.h", "@interface A : B\n- (void)c;\n@end\n")],
+    "objective_c": [("a.h", f"@{word} A\n- (void)c;\n@end\n") for word in ("interface", "protocol", "implementation")],
     "mostly_comments": [
         ("a.c", "// words of prose, and no code\n" * 20 + "int a;\n"),
         ("a.c", "/* words of prose,\n and no code */\n" * 20 + "int a;\n"),
         ("a.c", "int a; // words \\\n of prose that go on\n" * 30),
         ("a.h", f"{GUARD}int a;\n/* {'words of prose ' * 8}*/\n#endif\n"),
         ("a.c", "int a; /* words of prose that never end" + " and so on" * 40),
+        ("a.c", "/*/ words of prose */\n" * 20 + "int a;\n"),
+        *(
+            ("a.c", f"{sign * 150}/* Copyright somebody. */\n" + "// words of prose\n" * 9 + "int a;\n")
+            for sign in "\f\v"
+        ),
     ],
 }
 
@@ -65,6 +71,16 @@ def test_what_a_filter_drops_may_be_dropped(reason: str, path: str, text: str) -
 @pytest.mark.parametrize("reason", DROP_RULES)
 def test_a_plain_file_may_be_dropped_for_no_reason(reason: str) -> None:
     assert not DROP_RULES[reason](PLAIN.encode(), "src/plain.c", LIMITS)
+
+
+def test_the_last_line_counts_with_and_without_an_end_and_no_line_is_no_line() -> None:
+    long = "x" * (LIMITS["max_longest_line"] + 1)
+    for text in (f"a;\n{long}", f"a;\n{long}\n"):
+        assert DROP_RULES["long_line"](text.encode(), "a.c", LIMITS)
+    for mean, broken in ((2.5, True), (3.5, False)):
+        assert DROP_RULES["long_mean_line"](b"abc\nabc\n", "a.c", {"max_mean_line": mean}) == broken
+    assert not DROP_RULES["long_mean_line"](b"", "a.c", LIMITS)
+    assert not DROP_RULES["repeated_lines"](b"}\n}\n", "a.c", LIMITS)
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
