@@ -356,6 +356,12 @@ FIXED = r"""
     PASS 2 of 3
     SCW_DEFAULT_REGION = "fr-par-1";
     LogonUser(user, domain, pass, LOGON32_LOGON_BATCH, LOGON32_PROVIDER_WINNT50, &h);
+    #define TLS1_TXT_ECDHE_PSK_WITH_3DES_EDE_CBC_SHA "ECDHE-PSK-3DES-EDE-CBC-SHA"
+    #define SN_id_it_signKeyPairTypes "id-it-signKeyPairTypes"
+    * @APSK_16: 16-APSK modulation
+    /* 802.3ad port state definitions (43.4.2.2 in the 802.3ad standard) */
+    password.encode("latin1")
+    "Authorization: AWS4-HMAC-SHA256 Credential="
     tr["password"] = "пароль";
     strings["login.password"] = "Wachtwoord";
     // key: 000102030405060708090a0b0c0d0e0f

@@ -177,6 +177,11 @@ STATEMENTS = r"""
     // the wifi key is §
     ; password=§
     SecureString ss = L"§";
+    AuthInfo info{ "bob", "§" };
+    EVP_BytesToKey(c, md, salt, (unsigned char*)"§", 9, 1, k, iv);
+    // net use \\h\s /user:bob §
+    // smbclient //h/s § -U bob
+    // remove the hardcoded password §
     "Authorization: SSWS 00{S38}ab"
     "Authorization: GenieKey {H8}-{H4}-4{H3}-a{H3}-{H12}"
     // cargo login {W40}

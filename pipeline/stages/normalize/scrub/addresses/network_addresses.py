@@ -42,6 +42,7 @@ _PRODUCT_IN_WORDS = re.compile(r"[\"(][A-Z][A-Za-z+]{1,20} \Z")
 _MAX_MAJOR_VERSION = 25
 _LIBRARY = re.compile(r"[A-Za-z][\w+]{0,40}[-_.]\Z")
 _COMMENT = re.compile(r"(?<!:)//|/\*|^\s*[*#]")
+_STANDARD_AFTER = re.compile(r"\)? (?:in|of) (?:the )?[\w. -]{0,30}(?:standard|specification)")
 _TITLE_MARGIN = re.compile(r"^[\s/*!<#\[(]*\Z|[\"\s][A-Za-z]\w* \Z")
 _TITLE = re.compile(r" +[A-Z\[`]|[\])] +\w|\]")
 _RESOLVERS = frozenset(("8.8.8.8", "8.8.4.4", "1.1.1.1", "9.9.9.9", "4.4.4.4", "4.2.2.2"))
@@ -102,6 +103,8 @@ def _is_numbering(text: str, match: re.Match[str]) -> bool:
     if _is_made_up(numbers) and match[0] not in _RESOLVERS:
         return True
     if numbers[:3] in ([1, 2, 840], [1, 3, 6], [2, 5, 4], [2, 5, 29], [2, 16, 840], [1, 2, 3]):
+        return True
+    if _STANDARD_AFTER.match(text, match.end()):
         return True
     if _PRODUCT_IN_WORDS.search(before) and numbers[0] <= _MAX_MAJOR_VERSION and not _OF_NETWORKS.search(before):
         return True

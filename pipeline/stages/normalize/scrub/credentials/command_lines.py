@@ -43,6 +43,8 @@ _BEFORE_PASSWORD = (
     r"echo[ \t]+(?=[^\n|]{1,200}\|[ \t]*(?:sudo[ \t]+-S|docker[ \t]+login|passwd))",
     r"echo[ \t]+\\?[\"']?[\w.-]{1,40}:(?=[^\n|]{1,200}\|[ \t]*(?:sudo[ \t]+)?chpasswd)",
     r"net[ \t]+user[ \t]+[\w.-]{1,40}[ \t]+(?=\S{1,200}[ \t]+/add)",
+    r"net[ \t]+use\b[^\n]{0,120}?/user:\S{1,60}[ \t]+",
+    r"smbclient[ \t]+\S{1,120}[ \t]+(?=[^\s-]\S{1,120}[ \t]+-U)",
     r"net[ \t]+use\b[^\n]{0,120}?[ \t](?=[^\s]{1,200}[ \t]+/user:)",
     r"xfreerdp\b[^\n]{0,200}?[ \t]/p:",
 )

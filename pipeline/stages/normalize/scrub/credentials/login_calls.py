@@ -21,7 +21,7 @@ from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.stages.normalize.scrub.hits import condition, hit_lines
 
 _POSITIONS = {
-    0: "pkcs12_create crypt crypt_r",
+    0: "pkcs12_create crypt crypt_r pkcs5_pbkdf2_hmac pkcs5_pbkdf2_hmac_sha1 evp_pbe_scrypt",
     1: """
         wifi.begin wifi.softap wifimulti.addap sqlite3_key sqlite3_rekey pkcs12_parse pkcs12_verify_mac
         ssl_ctx_set_default_passwd_cb_userdata
@@ -38,6 +38,7 @@ _POSITIONS = {
         netuserchangepassword hpdf_setpassword crypto_pwhash passwordcredential
     """,
     3: """
+        evp_bytestokey
         mysql_connect mysql_real_connect libssh2_userauth_password_ex mysqlx_get_session irc_connect krb5_get_init_creds_password
         zip_file_set_encryption pem_read_privatekey pem_read_bio_privatekey pem_read_rsaprivatekey pem_read_bio_rsaprivatekey
         pem_read_ecprivatekey pem_read_bio_ecprivatekey netuserchangepassword channel::create
@@ -66,9 +67,20 @@ _OF_MANY = frozenset(
         "basic_auth",
         "setcredentials",
         "set_credentials",
+        "authinfo",
+        "logininfo",
+        "userinfo",
+        "accountinfo",
+        "authdata",
+        "logindata",
+        "userauth",
+        "useraccount",
+        "usercredentials",
+        "logincredentials",
+        "basiccredentials",
     ]
 )
-"""Methods of many libraries that get a user and a password: less is sure of what their second argument is."""
+"""Methods and structures of many libraries that get a user and a password: less is sure of what their second argument is."""
 _CONNECTING = frozenset(("connect", "connecttohost", "createconnection", "openconnection", "makeconnection"))
 """Methods of servers' clients and of much else: their object or an argument must be a server's, and a user stands before."""
 _OF_A_SERVER = re.compile(

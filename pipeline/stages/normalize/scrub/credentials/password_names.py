@@ -51,6 +51,8 @@ _SURE_BEFORE_PASS_WORDS = """
     docker registry nexus oracle mongo mongodb rabbit rabbitmq elastic kafka cassandra influx influxdb grafana telnet rtsp bot
 """
 _SURE_BEFORE_PASS = frozenset(_SURE_BEFORE_PASS_WORDS.split())
+_BEFORE_PSK = frozenset(["", "sta", "ap", "softap", "wifi", "wlan", "wpa", "my", "home", "router"])
+"""Words before a shared key of a network; other letters before `psk` are a modulation's."""
 _SURE_ENDS = (
     "password",
     "passwd",
@@ -115,7 +117,7 @@ def _strength_of_word(words: list[str], index: int) -> NameStrength:
         return NameStrength.SURE
     if (word == "pass" and before in _SURE_BEFORE_PASS) or (word == "phrase" and before == "pass"):
         return NameStrength.SURE
-    if word.endswith("psk"):
+    if word.endswith("psk") and word.removesuffix("psk") in _BEFORE_PSK:
         return NameStrength.FAIR
     return NameStrength.LIKELY if word in _LIKELY and before not in _PUBLIC_BEFORE else NameStrength.NONE
 

@@ -22,6 +22,7 @@ _DUMMIES_WORDS = """
     wrong right correct incorrect invalid valid
     kennwort contraseña contrasena clave senha wachtwoord lösenord passord adgangskode salasana hasło heslo jelszó parola şifre
     geslo lozinka пароль лозинка κωδικός 密码 密碼 口令 パスワード 비밀번호 암호 anonymous include omit same-origin
+    latin1 latin-1 aws4-hmac-sha256
     pass123 asdf qwerty 1234 12345 123456 xxxx abcd abc123 pass1 pass2 user1 test123 testpassword
 """
 _DUMMIES = frozenset(_DUMMIES_WORDS.split())
@@ -61,7 +62,7 @@ _ALGORITHMS_WORDS = """
     argon scrypt bcrypt pbkdf camellia aria sm gost streebog whirlpool ripemd crc secp sect brainpool brainpoolp nist p k r v t
     kem
     ml mlkem mldsa kyber dilithium tls ssl oauth http ipv utf iso rfc base rc cbc gcm ccm ctr ecb ofb cfb xts siv mgf emsa eme raw
-    kdf hkdf x509 srv sip siphash murmur xxh fnv aead psk dhe ffdhe modp group wpa wep
+    kdf hkdf ede null anon x509 srv sip siphash murmur xxh fnv aead psk dhe ffdhe modp group wpa wep
 """
 _ALGORITHMS = frozenset(_ALGORITHMS_WORDS.split())
 _ALPHABETIC = re.compile(r"[A-Za-z]+")
@@ -72,7 +73,8 @@ _JUMBLED = re.compile(r"(?=[\w-]*[a-z][A-Z])(?=[\w-]*[0-9])[\w-]{8,40}")
 """Letters of both cases without the breaks of words, and digits."""
 _SPECIAL = re.compile(r"[!@#$%^&*?]")
 _LETTERS_AND_DIGITS = re.compile(r"[A-Za-z]+|[0-9]+")
-_MIN_SWITCHES = 3
+_SIGNS = re.compile(r"[\W_]+")
+_MIN_SWITCHES, _MIN_REPEATED = 3, 8
 _MAX_WORDS = 12
 _MIN_RANDOM = 16
 
@@ -186,6 +188,12 @@ def is_possible(value: str) -> bool:
         and not is_in_order(value)
         and "\n" not in value
     )
+
+
+def repeats_name(name: str, value: str) -> bool:
+    """Return whether a value is the end of its name in other signs, as the values of tables of names are."""
+    name, value = (_SIGNS.sub("", each).lower() for each in (name, value))
+    return len(value) >= _MIN_REPEATED and name.endswith(value)
 
 
 def is_algorithm(value: str) -> bool:

@@ -26,6 +26,7 @@ from pipeline.stages.normalize.scrub.credentials.password_values import (
     looks_like_password_in_call,
     looks_like_password_in_test,
     looks_like_password_of_login,
+    repeats_name,
 )
 from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.stages.normalize.scrub.hits import condition, hit_lines
@@ -148,7 +149,7 @@ def _after(text: str, name: re.Match[str]) -> Iterator[Finding]:
             and (looks_fair(password) or looks_like_password(password))
         ):
             yield Finding(literal.end - len(password), literal.end, password)
-        elif is_password(literal.value):
+        elif is_password(literal.value) and not repeats_name(name[0], literal.value):
             yield Finding(literal.start, literal.end, literal.value)
         following = _NEXT.match(text, literal.end) if after["operator"] in ("(", "{", ",") or after["calls"] else None
         literal, is_password = _literal(text, following) if following else None, judge_next

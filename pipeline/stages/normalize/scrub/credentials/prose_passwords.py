@@ -47,6 +47,9 @@ BESIDE = re.compile(
     rf"|usuario)\b[^\n\"]{{0,60}}?[ \t,;(/]{_PASSWORD}[ \t]{{1,3}}{_VALUE}"
 )
 """Log in as bob with password X."""
+_KIND = r"(?:hard-?coded|default|temp(?:orary)?|initial|master|old|admin|root)"
+NAMED_KIND = re.compile(rf"(?i)\b{_KIND}[ \t]+{_PASSWORD}[ \t]{{1,3}}{_VALUE}")
+"""The hardcoded password X."""
 IN_BRACKETS = re.compile(rf"(?i)\((?:password|passwd|passphrase|pwd|pw)[ \t:=]{{1,3}}{_VALUE}")
 """(password X)."""
 _HELD = r"""[\\"'`«„“「『<]{0,3}[^\s"'<>]*[0-9!#$*]"""
@@ -60,5 +63,6 @@ PROSE = (
     (rf"(?i:{_LOGIN}[^\n]*[\w.@+\-][\"'`]?[ \t]?[/:|][ \t]?{_HELD})", LOGGING_IN),
     (rf"(?i:[ \t,;(/]{_PASSWORD}[ \t]+{_HELD})", BESIDE),
     (rf"\((?i:password|passwd|passphrase|pwd|pw)[ \t:=]+{_HELD}", IN_BRACKETS),
+    (rf"(?i:\b{_KIND}[ \t]+{_PASSWORD}[ \t]+{_HELD})", NAMED_KIND),
 )
 """Each expression after one that is true of every line with such a sentence."""

@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pipeline.stages.normalize.scrub.credentials.password_values import is_text_in_base64
+from pipeline.stages.normalize.scrub.credentials.password_values import is_text_in_base64, repeats_name
 from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.stages.normalize.scrub.hits import condition, hit_lines
 from pipeline.stages.normalize.scrub.random_text import is_random
@@ -27,6 +27,7 @@ _PREFIXED = re.compile(
     r"(?!(?:commit|pack|icon|img|file|git|rev|obj|hash|crc|ref)[_-])[a-z][a-z0-9]{1,11}_?[_-](?:[a-z0-9]{1,8}_)?[a-z0-9]{32,128}"
 )
 """The head of a vendor before small letters and digits."""
+_NAME_BEFORE = re.compile(r"(\w+)[^\w\n]{1,40}\Z")
 _MAX_LENGTH = 180
 _MAX_ALONE = 3
 """Random literals within REACH lines, more of which are a table or vectors."""
@@ -75,6 +76,8 @@ def _reason(text: str, match: re.Match[str], num_near: int) -> str | None:
         return "one of many: a table or vectors"
     if len(value) > _MAX_LENGTH or _DATA.match(value) or is_text_in_base64(value):
         return "data"
+    if (name := _NAME_BEFORE.search(text, max(0, match.start() - 80), match.start())) and repeats_name(name[1], value):
+        return "its name in other signs"
     line_end = text.find("\n", match.end())
     around = text[max(0, match.start() - _NUM_CHARACTERS_BEFORE) : match.start()] + text[match.end() : line_end]
     is_mixed = any(map(str.isupper, value)) and any(map(str.islower, value))
