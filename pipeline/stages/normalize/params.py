@@ -95,6 +95,8 @@ class ScrubParams(Params):
     """Replace public IPv4 and IPv6 addresses."""
     redact_local_paths: bool = True
     """Replace home folders of a machine's users."""
+    redact_author_names: bool = False
+    """Replace names of people in notices of copyright and authorship, license headers included: most licenses ask to keep them."""
     keep_addresses_in_license_header: bool = True
     """Keep e-mail and network addresses in the license header: attribution is a condition of most licenses."""
 

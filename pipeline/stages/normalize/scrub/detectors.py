@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pipeline.core.params import field_of
 from pipeline.core.registry import Registry
 from pipeline.stages.normalize.params import ScrubParams
+from pipeline.stages.normalize.scrub.addresses.author_names import AUTHOR_CONDITION, find_author_names
 from pipeline.stages.normalize.scrub.addresses.emails import (
     EMAIL_CONDITION,
     WRITTEN_OUT_CONDITION,
@@ -95,6 +96,7 @@ DETECTORS = Registry(
         stays_in_license_header=True,
         condition=NETWORK_CONDITION,
     ),
+    Detector("author-name", find_author_names, "author", "redact_author_names", condition=AUTHOR_CONDITION),
     Detector("path", find_home_folders, "path", "redact_local_paths", condition=HOME_CONDITION),
     is_in_parts=True,
 )

@@ -27,7 +27,7 @@ _PREFIXED = re.compile(
     r"(?!(?:commit|pack|icon|img|file|git|rev|obj|hash|crc|ref)[_-])[a-z][a-z0-9]{1,11}_?[_-](?:[a-z0-9]{1,8}_)?[a-z0-9]{32,128}"
 )
 """The head of a vendor before small letters and digits."""
-_NAME_BEFORE = re.compile(r"(\w+)[^\w\n]{1,40}\Z")
+_NAME_BEFORE = re.compile(r"(?<!\w)(\w{1,64})[^\w\n]{1,40}\Z")
 _MAX_LENGTH = 180
 _MAX_ALONE = 3
 """Random literals within REACH lines, more of which are a table or vectors."""
