@@ -107,6 +107,7 @@ def _plant() -> list[Canary]:
         *_secrets(),
         *_licenses(),
         *_encodings(),
+        *_blobs(),
         *_twins(),
         *_amalgamations(),
         *_relabeled(),
@@ -177,6 +178,7 @@ def _encodings() -> list[Canary]:
         Canary("canary-encodings", "returns.cpp", with_returns, check=_without("\r")),
         Canary("canary-encodings", "damaged.cpp", _damaged(latin), ("undecodable",)),
         Canary("canary-encodings", "twice.cpp", latin.encode().decode("cp1252").encode(), ("undecodable",)),
+        Canary("canary-encodings", "misread.cpp", latin.encode("cp1252").decode("cp1251").encode(), ("undecodable",)),
         Canary("canary-encodings", "binary.cpp", b"\x7fELF\x00\x01\x02" * 100, ("binary",)),
     ]
 
@@ -184,6 +186,27 @@ def _encodings() -> list[Canary]:
 def _damaged(text: str) -> bytes:
     """Make UTF-8 of which one character has lost its second byte."""
     return text.encode().replace("\u00e9".encode(), b"\xc3", 1)
+
+
+def _blobs() -> list[Canary]:
+    """Make data in the form of code, one for each filter that drops it."""
+    values = hashlib.shake_256(b"blobs").hexdigest(1_600)
+    words = [values[at : at + 8] for at in range(0, len(values), 8)]
+    numbers = "const unsigned numbers[] = {\n" + "".join(f"    0x{word},\n" for word in words[:100]) + "};\n"
+    strings = "const char *text =\n" + "".join(f'    "{word} is a word of a text\\n"\n' for word in words[:50]) + ";\n"
+    rows = (
+        "Row rows[] = {\n" + "".join(f'    {{ "{word}", N_{word}, {at} }},\n' for at, word in enumerate(words)) + "};\n"
+    )
+    script = "".join(f"def f_{word}(self):\n    return '{word}' if self else None\n" for word in words[:30])
+    tables = "".join(f"static const int yy{name}[] = {{ 1, 2 }};\n" for name in ("pact", "defact", "table", "check"))
+    planted = {
+        "numbers.c": (numbers, "numeric_data"),
+        "strings.c": (strings, "string_data"),
+        "rows.c": (rows, "tabular"),
+        "script.c": (script, "foreign_language"),
+        "parser.c": (tables + _code("parser").decode(), "generated"),
+    }
+    return [Canary("canary-blobs", path, text.encode(), (fate,)) for path, (text, fate) in planted.items()]
 
 
 def _twins() -> list[Canary]:

@@ -37,6 +37,7 @@ _STRINGS = re2.compile(rb"\w*\".*")
 _NOT_C = re2.compile(
     rb"^\s*[#<%]|^[-+]|[$@`\\#']|\w+\s+\w+\s+\w+\s+\w|\b\d[\w.]*\s+[\w\".]|[A-Za-z_]\s+\.?\d|\b[A-Za-z_]\w*\.\d|\"\s+[a-z]|\"\s*\.?\d|:=|=>|=~|[=!]=="
     rb"|\b(?:if|while|for|switch)\s*(?:[^\s(]|$)|^\s*\w*\"|^\s*(?:public|private|protected)\s+\w|^\s*const\s+\w+\s*[=:]"
+    rb"|\w\s*<-\s|->\s*$"
 )
 _NAMES = re2.compile(rb"^\s*[A-Za-z_]\w*(?:\s+[\"\w]|\s*$)")
 _OF_C = re2.compile(

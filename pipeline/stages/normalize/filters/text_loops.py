@@ -354,6 +354,13 @@ def _shape_of_start(data, tokens, kinds, flags, begin, end):  # type: ignore[no-
     if first == _LESS and tokens[begin, 1] == tokens[begin + 1, 0]:
         if kind == IDENTIFIER or byte == _SLASH or byte == _QUESTION or byte == _NOT:
             return _MARKUP
+    if kinds[begin] == IDENTIFIER and byte == _LESS and third == _MINUS and begin + 3 < end:
+        sign = tokens[begin + 2]
+        if sign[0] == tokens[begin + 1, 1] and sign[1] < tokens[begin + 3, 0]:  # `x <- y`
+            return _OPERATOR
+    last = tokens[end - 1]
+    if last[1] - last[0] == 2 and data[last[0]] == _MINUS and data[last[0] + 1] == _MORE:  # `f(x) ->`
+        return _OPERATOR
     if kinds[begin] == STRING and byte == _COLON and tokens[begin + 1, 1] - tokens[begin + 1, 0] == 1:
         return _PAIR
     return _C

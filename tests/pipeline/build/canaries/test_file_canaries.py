@@ -28,6 +28,26 @@ def test_a_threshold_that_was_moved_lets_the_near_twin_through(tmp_path: Path) -
     assert [name for name, seen in caught.items() if not seen] == ["canary-twins/near_copy.cpp"]
 
 
+@pytest.mark.parametrize(
+    ("limit", "path"),
+    [
+        ("max_numeric_fraction", "numbers.c"),
+        ("max_string_fraction", "strings.c"),
+        ("max_table_fraction", "rows.c"),
+        ("max_foreign_line_fraction", "script.c"),
+        ("max_generated_markers", "parser.c"),
+    ],
+)
+def test_a_filter_that_drops_nothing_misses_its_blob(tmp_path: Path, limit: str, path: str) -> None:
+    params = CorpusParams()
+    tables = {"max_table_fraction": 1.0} if limit in ("max_numeric_fraction", "max_string_fraction") else {}
+    filters = params.normalize.filters.model_copy(update={limit: 1, **tables})
+    normalize: NormalizeParams = params.normalize.model_copy(update={"filters": filters})
+    caught = send_files(tmp_path / "files", params.model_copy(update={"normalize": normalize}))
+
+    assert f"canary-blobs/{path}" in [name for name, seen in caught.items() if not seen]
+
+
 def test_decisions_that_are_ignored_or_that_cover_every_file_are_seen(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
