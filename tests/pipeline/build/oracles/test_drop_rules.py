@@ -83,6 +83,44 @@ def test_the_last_line_counts_with_and_without_an_end_and_no_line_is_no_line() -
     assert not DROP_RULES["repeated_lines"](b"}\n}\n", "a.c", LIMITS)
 
 
+WORDS, NUMBERS, STRINGS = "word word\n", "1234, 5678,\n", '"abcdefgh",\n'
+JUDGED = {
+    "objective_c": (("@interface A\n@end\n", True), ("@interface A\n", False), ("int a;\n@end\n", False)),
+    "encoded_data": (("a" * (LIMITS["max_encoded_run"] - 1), True), ("a" * (LIMITS["max_encoded_run"] - 2), False)),
+    "numeric_data": (
+        *((NUMBERS * 200, True), (NUMBERS * 20, False), (NUMBERS * 120 + WORDS * 4_000, False)),
+        (NUMBERS * 100 + STRINGS * 100, True),
+    ),
+    "string_data": (
+        *((STRINGS * 200, True), (STRINGS * 20, False), (STRINGS * 120 + WORDS * 4_000, False)),
+        *((STRINGS * 100 + NUMBERS * 60, True), ('R"(a)"\n', True)),
+    ),
+    "tabular": (
+        *((NUMBERS * 500, True), (STRINGS * 500, True), (NUMBERS * 300, False), (WORDS * 2_000, True)),
+        *((NUMBERS * 150 + WORDS * 1_300, False), (f"/*{WORDS * 500}*/\n{NUMBERS * 30}", False)),
+        (f'R"(a)"\n{WORDS * 500}', True),
+    ),
+    "foreign_language": (
+        *(("x = f(a)\n" * 40, True), ("alpha beta;\n" * 40, True), ("void f(int a)\n{\n}\n" * 20, False)),
+        *((f'char *a = "//b";\n{PLAIN}', True), (f'char *a = "b";\n// c\n{PLAIN}', False), (f'R"(a)"\n{PLAIN}', True)),
+        *(("int a; // words\n" * 20, False), ("#include <a.h>\n" * 20 + PLAIN, False)),
+        *(
+            ("alpha/* c */beta;\n" * 40, True),
+            ("int a; /*\n*/ alpha beta;\n" * 40, True),
+            ("int a /* c\n d */;\n" * 40, False),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("reason", "text", "may_be"), [(reason, *each) for reason, found in JUDGED.items() for each in found]
+)
+def test_a_reason_of_a_drop_holds_for_a_text_that_has_enough_of_it_alone(reason: str, text: str, may_be: bool) -> None:
+    assert DROP_RULES[reason](text.encode(), "a.h", LIMITS) == may_be
+    assert not (reason == "objective_c" and DROP_RULES[reason](text.encode(), "a.c", LIMITS))
+
+
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
 def test_a_file_with_fewer_comments_than_the_limit_may_not_be_dropped_for_them(share: float) -> None:
     text = f"// {'x' * int(1000 * share)}\n{'y' * int(1000 * (1 - share))};\n"
