@@ -178,6 +178,8 @@ STATEMENTS = r"""
     ; password=§
     SecureString ss = L"§";
     AuthInfo info{ "bob", "§" };
+    connect(host, user, /*password=*/"§");
+    Credentials c{"bob", "§"};
     EVP_BytesToKey(c, md, salt, (unsigned char*)"§", 9, 1, k, iv);
     // net use \\h\s /user:bob §
     // smbclient //h/s § -U bob

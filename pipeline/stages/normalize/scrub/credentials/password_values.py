@@ -71,10 +71,12 @@ _CALL = re.compile(r"[A-Za-z][\w-]*\([\w, -]*\)")
 _WORD_AND_NUMBER = re.compile(r"(?!u?int|float|double|aarch|utf)[A-Za-z]{4,}[0-9]{2,6}[!?#*@$%]?")
 _JUMBLED = re.compile(r"(?=[\w-]*[a-z][A-Z])(?=[\w-]*[0-9])[\w-]{8,40}")
 """Letters of both cases without the breaks of words, and digits."""
+_LEET = re.compile(r"[A-Za-z]{1,12}[013457]{1,3}[a-z]{2,12}")
+"""A word with digits that look like its letters."""
 _SPECIAL = re.compile(r"[!@#$%^&*?]")
 _LETTERS_AND_DIGITS = re.compile(r"[A-Za-z]+|[0-9]+")
 _SIGNS = re.compile(r"[\W_]+")
-_MIN_SWITCHES, _MIN_REPEATED = 3, 8
+_MIN_SWITCHES, _MIN_REPEATED, _MIN_LEET = 3, 8, 8
 _MAX_WORDS = 12
 _MIN_RANDOM = 16
 
@@ -138,7 +140,8 @@ def looks_like_password_of_login(value: str) -> bool:
     if looks_like_password(value) or not is_possible(value):
         return looks_like_password(value)
     is_jumbled = _JUMBLED.fullmatch(value) is not None and len(_LETTERS_AND_DIGITS.findall(value)) > _MIN_SWITCHES
-    return is_jumbled or _WORD_AND_NUMBER.fullmatch(value) is not None
+    is_leet = _LEET.fullmatch(value) is not None and len(value) >= _MIN_LEET
+    return is_jumbled or is_leet or _WORD_AND_NUMBER.fullmatch(value) is not None
 
 
 def looks_fair_in_test(value: str) -> bool:

@@ -42,7 +42,7 @@ _NAME_PART = re.compile(NAME_PART)
 _NAME = re.compile(r"(?:->|[\w.\-$]){1,120}")
 _AFTER_NAME = re.compile(
     r"""(?P<closed>\\{0,3}["'`])?(?:\??\s?:\s?[&*]?(?:'\w{1,12}\s)?\w[\w.<>|\[\] ]{1,30}(?==)|\s(?:string|str)\s?(?==))?"""
-    r"""(?:=?\s?\*/)?[\s)\]]{0,3}(?:\[[^\]\n]{0,24}\])?[\s)]{0,3}"""
+    r"""(?P<argument>=?\s?\*/)?[\s)\]]{0,3}(?:\[[^\]\n]{0,24}\])?[\s)]{0,3}"""
     r"""(?:[A-Z][A-Z0-9_]{3,24}(?:\([^()\n]{0,40}\))?\s{1,3}(?==))?"""
     r"""(?P<operator>=>|:{1,3}=|[=!]==?|[+.?]?=|::?|,|<<|\(|\{|(?:value|content)\s?=|\.(?:value_or|or_else|orElse)\s?\(|\?:|\?\?|\|\||(?=\s)|(?=["'LuUR]))"""
     rf"{_BLANK}(?P<condition>[^;,\"'`\n?]{{0,60}}\?(?:(?:[^;,\"'`\n?:]|::|\"\"){{1,60}}:)?\s{{0,4}})?"
@@ -135,7 +135,9 @@ def _after(text: str, name: re.Match[str]) -> Iterator[Finding]:
         return  # a macro between two literals
     literal, is_password = _literal(text, after), _judge(text, name, strength, after)
     judge_next = looks_like_password_of_login if is_password is not looks_like_password else looks_like_password
-    if after["calls"].rstrip().endswith("{") and (strength is NameStrength.SURE or _OF_SEVERAL.search(name[0])):
+    if _OF_A_PAIR.search(after["operator"] + after["calls"]) and (
+        strength is NameStrength.SURE or _OF_SEVERAL.search(name[0])
+    ):
         judge_next = looks_fair
     if _OF_A_LOGIN.search(name[0]) and _OF_A_PAIR.search(after["operator"] + after["calls"]):
         judge_next = looks_fair
@@ -188,6 +190,8 @@ def _judge(text: str, name: re.Match[str], strength: NameStrength, after: re.Mat
         (after["operator"] in ("(", ",", "<<", "") or after["arguments"]) and first not in _SETTERS and not is_declared
     )
     is_built = all(_CONSTRUCTOR.search(each) for each in called)
+    if after["argument"] and strength is NameStrength.SURE:
+        return is_given_password
     if is_declared and after["operator"] == "":
         return is_defined_password
     return is_passed_password if is_call or not is_built else is_given_password

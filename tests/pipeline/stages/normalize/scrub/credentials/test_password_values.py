@@ -9,6 +9,8 @@ from pipeline.stages.normalize.scrub.credentials.password_values import (
     is_given_password,
     is_possible,
     looks_like_password,
+    looks_like_password_of_login,
+    repeats_name,
 )
 
 
@@ -32,3 +34,24 @@ def test_a_login_in_base64_is_recognized() -> None:
     assert holds_login(base64.b64encode(b"ada:k2Lq" + b"81xz").decode())
     assert not holds_login(base64.b64encode(b"a picture").decode())
     assert not holds_login("no base64!")
+
+
+@pytest.mark.parametrize(
+    ("value", "is_one"),
+    [
+        ("tr33house", True),
+        ("kJ8s-2hfQ", True),
+        ("orange77", True),
+        ("loop-unroll", False),
+        ("sha256sum", False),
+        ("x86opt", False),
+    ],
+)
+def test_beside_a_login_words_with_digits_for_letters_count(value: str, is_one: bool) -> None:
+    assert looks_like_password_of_login(value) == is_one
+
+
+def test_a_value_that_is_its_name_in_other_signs_is_no_password() -> None:
+    assert repeats_name("SN_id_it_signKeyPairTypes", "id-it-signKeyPairTypes")
+    assert not repeats_name("DB_PASSWORD", "word")
+    assert not repeats_name("password", "k2Lq81xz")
