@@ -7,6 +7,8 @@ from pipeline.core.params import digest
 
 _TABLES = ("license_names.toml", "legal_terms.toml", "short_lines.toml")
 _WHOLE = ("", "")
+_NO_NAME = "except as contained in this notice no name be used in advertising"
+"""What stands for the clause that names may not be used, whoever is named (`prose/words.py`)."""
 _BSD = ("redistribution and use", "advised of the possibility of such damage")
 _MIT = ("permission is hereby granted free of charge", "dealings in the software")
 _GNU = ("everyone is permitted to copy", "end of terms and conditions")
@@ -27,7 +29,7 @@ EXTENTS: dict[str, tuple[str, str]] = {
     "BSD-3-Clause-LBNL": ("redistributions of source code must retain", "in binary and source code form"),
     "BlueOak-1.0.0": ("purpose this license gives", "any kind of legal claim"),
     **dict.fromkeys(("HPND-sell-variant", "libtiff"), ("permission to use copy", "performance of this software")),
-    "ICU": ("permission is hereby granted", "authorization of the copyright holder"),
+    "ICU": ("permission is hereby granted", _NO_NAME),
     "MIT-CMU": ("by obtaining using", "performance of this software"),
     "MIT-Modern-Variant": ("permission is hereby granted without", "enhancements or modifications"),
     "NTP": ("permission to use copy", "express or implied warranty"),
@@ -47,8 +49,8 @@ EXTENTS: dict[str, tuple[str, str]] = {
     "Qhull": ("it may be freely copied", "act on them as they desire"),
     "Unlicense": ("this is free and unencumbered", "dealings in the software"),
     "WTFPL": ("you just do what", "you want to"),
-    "X11-distribute-modifications-variant": (_MIT[0], "without prior written authorization"),
-    "X11": (_MIT[0], "written authorization from the x consortium"),
+    "X11-distribute-modifications-variant": (_MIT[0], _NO_NAME),
+    "X11": (_MIT[0], _NO_NAME),
     "Zlib": ("this software is provided as is", "from any source distribution"),
 }
 """The recognized licenses, and the words that their operative part begins and ends with: titles are optional."""

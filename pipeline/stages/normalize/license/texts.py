@@ -68,6 +68,9 @@ _RESTRICTING = re.compile(
     r"|(?:research|academic|evaluation|educational|personal|internal|scientific)(?: \w+){0,3} (?:use|purposes?) only"
     r"|only for (?:\w+ ){0,3}(?:research|academic|evaluation|educational|personal|internal|scientific)|may not be sold)\b"
 )
+_DISCLAIMER = " software is provided "
+_GRANTS = ("redistribution and use ", "permission ")
+_MIN_NUM_SIGNS_OF_TERMS = 100
 _NUM_WORDS_IN_GRAM = 4
 _NUM_DIFFERENCES = 3
 _MAX_NUM_WORDS_OF_NOTICE = 130
@@ -108,8 +111,12 @@ def recognize(text: str) -> Recognition:
 
 
 def split_texts(text: str) -> tuple[tuple[str, ...], str]:
-    """Return the licenses whose texts a comment contains, and its other words: ` / ` where a text was."""
-    return _read(text)
+    """Return the licenses whose texts a comment contains, and its other words: ` / ` where a text was.
+
+    A disclaimer in other words than the text's makes no other license: what it says is weighed as the rest is.
+    """
+    licenses, left = _read(text)
+    return (licenses, left) if licenses or _DISCLAIMER not in left else _split_off(left, _terms())
 
 
 def without_harmless(words: str) -> str:
@@ -121,14 +128,16 @@ def without_harmless(words: str) -> str:
 
 def _read(text: str) -> tuple[tuple[str, ...], str]:
     """Return the licenses in a text and the other words. A hyphen at a line's end may be part of a word, or divide it."""
-    licenses, left = _split_off(license_words(text))
-    return (licenses, left) if licenses or "-\n" not in text else _split_off(license_words(text, hyphen=""))
+    licenses, left = _split_off(license_words(text), _by_length())
+    if licenses or "-\n" not in text:
+        return licenses, left
+    return _split_off(license_words(text, hyphen=""), _by_length())
 
 
-def _split_off(words: str) -> tuple[tuple[str, ...], str]:
+def _split_off(words: str, references: tuple[tuple[str, str], ...]) -> tuple[tuple[str, ...], str]:
     """Return the licenses in a text and the other words. The longest is searched first: X11 contains the words of MIT."""
     found = []
-    for license, reference in _by_length():
+    for license, reference in references:
         if reference in words:
             found.append(license)
             words = words.replace(reference, " / ")
@@ -205,6 +214,17 @@ def _grams_of(license: str) -> Counter[tuple[str, ...]]:
 def _by_length() -> tuple[tuple[str, str], ...]:
     references = [(license, words) for license, (_, words, _) in _references().items()]
     return tuple(sorted(references, key=lambda item: (-len(item[1]), item[0])))
+
+
+@cache
+def _terms() -> tuple[tuple[str, str], ...]:
+    """Return what the texts grant and demand, with the first words of the disclaimer that follows, the longest first."""
+    grants = [each for each in _by_length() if each[1].startswith(_GRANTS)]
+    ends = [(license, words, words.find(_DISCLAIMER)) for license, words in grants]
+    terms = [
+        (license, words[: end + len(_DISCLAIMER)]) for license, words, end in ends if end > _MIN_NUM_SIGNS_OF_TERMS
+    ]
+    return tuple(sorted(terms, key=lambda item: (-len(item[1]), item[0])))
 
 
 @cache

@@ -35,7 +35,7 @@ _TAIL = (
     f"|please|also|legal|org|net|contact|see"
 )
 _LEAD = (
-    "for|the|full|complete|more|further|additional|copyright|license|licence|licensing|legal|information"
+    "for|the|full|complete|more|further|additional|third|party|copyright|license|licence|licensing|legal|information"
     "|details?|terms?|conditions|text|a|copy|of|and|on"
     "|about|this|file|software|please|also|use|source|code|is|are|can|be|project|part|distributed"
     "|licensed|released|provided|available|governed|by|subject"
@@ -44,7 +44,7 @@ _LEAD = (
 )
 _PATTERNS = (
     # What follows the name of a license in its standard notice.
-    r"(?:the license )?(?:and )?you (?:may|can|must|are) not use this (?:file|work|software|code"
+    r"(?:the license )?(?:and )?you (?:may|can|must|are) not use this (?:file|work|software|code|library|package|product|module"
     r"|program|project)(?: except)? (?:except )?in compliance with the (?:licenses?|n\d+)",
     rf"(?:and )?(?:you|a copy of the licen[sc]e)(?: \w+){{0,3}} (?:may|can) (?:also )?(?:obtain"
     rf"|get|find|be obtained|be found|view)(?: (?:a|an|the|copy|copies|of|{TOKEN}|licen[sc]es?|full"
@@ -55,7 +55,7 @@ _PATTERNS = (
     rf"(?:software )?(?:distributed|provided) under the (?:licen[sc]es?|{TOKEN}) is (?:distributed"
     rf"|provided) on an as is(?: \w+){{0,14}}? (?:express or implied|of any kind)",
     rf"(?:please )?(?:see|refer to) the (?:applicable )?(?:licen[sc]es?|{TOKEN})(?: (?:version|v)"
-    rf" [\d ]+)? for (?:the |more |further )?(?:specific language|details?|copying|information)"
+    rf" [\d ]+)? for (?:the |more |further )*(?:specific language|details?|copying|information)"
     rf"(?: (?:governing|controlling)(?: \w+ and \w+| \w+)(?: and limitations)?)?(?: under the (?:licen[sc]es?"
     rf"|{TOKEN}))?",
     r"for the specific language governing (?:\w+ and \w+|permissions|rights)(?: and limitations)?"
@@ -95,21 +95,33 @@ _PATTERNS = (
     r"see the notice file(?: \w+){0,12}",
     r"one or more contributor license agreements",
     r"contributor license agreements?",
+    r"licen[sc]ed to (?:the )?(?:\w+ ){1,4}under one or more agreements",
+    r"the (?:\w+ ){1,4}licen[sc]es this (?:file|project|code|work) to you",
+    r"please read the warning disclaimer and patents sections in the readme(?: file)?",
+    r"this program is released under the terms of the license contained in the file licen[sc]e",
+    r"except as contained in this notice no name be used in advertising(?: (?:of|from)(?: \w+){1,3})?",
     r"all rights(?: are)? reserved(?: worldwide)?",
     r"some rights reserved",
     r"(?:this )?(?:\w+ ){0,4}is free software(?: it comes without any warranty to the extent permitted by applicable law)?(?: and)?"
     r" you (?:can|may)(?: redistribute it)?",
     # What stands before the texts of a choice.
     r"(?:this )?(?:\w+ ){0,2}(?:is )?(?:dual |triple )?(?:available|licensed|released|distributed|provided|offered|licensing)"
-    r"(?: under)?(?: terms of| one of| either of| both| the| these){0,3} (?:2|two|3|three|multiple|several|following|below)"
+    r"(?: under)?(?: terms of| one of| either of| both| the| these| as a choice of){0,3}"
+    r" (?:2|two|3|three|multiple|several|following|below)"
     r"(?: \w+)? licen[sc]es(?: \w+ your (?:option|choice))?",
     r"(?:is |be )?deemed null and void(?: \w+){0,50} modification are permitted",
     r"you may select at your option one of the above listed licen[sc]es",
     r"(?:you (?:may|can) )?choose (?:whichever|one|either)(?: of (?:them|the two)| you (?:prefer|like|want))?",
     r"\w+ is pleased to support the open source community by making(?: \w+){1,5} available",
     r"see your chosen licen[sc]e for details",
-    r"if no licen[sc]e file comes with this software it is provided as is",
     r"licen[sc]e copyright",
+    r"(?:which )?(?:is |are |was |were )?(?:released|licensed|distributed|available|provided|covered|subject)(?: \w+)? (?:under|to)"
+    r"(?: the)?(?: terms of)?(?: the)? following(?: \w+)? licen[sc]es?(?: terms| agreement)?",
+    r"(?:arising|resulting)(?: \w+){0,6} (?:out of|from)(?: or in connection with)? the use"
+    r" (?:or performance )?(?:or other dealings )?(?:of|in) (?:this|the) (?:software|file|code|program|library|work|product)",
+    # What the authors of a work in the public domain say about another, and who paid for a work.
+    r"equivalent code is available from rsa data security(?: \w+){0,30} legalese with every copy",
+    r"(?:sponsored|funded|supported|developed)(?: \w+){0,30} under (?:agreement|contract|grant)(?: number| no)?(?: \w+\d\w*)?",
     r"and (?:its|their) licensors",
     r"hereby licenses this (?:project|file|software) to you",
     r"(?:a )?copy of the licen[sc]e is located(?: at)?",
@@ -157,6 +169,7 @@ _BESIDE_A_LICENSE = (
     r"(?: (?:and|terms|conditions|notice|licen[sc]e))*",
     r"under (?:the )?(?:terms of )?the following (?:licen[sc]e|terms|conditions|notice)(?: (?:and|terms|conditions|notice))*",
     r"(?:the )?(?:copyright and )?licen[sc]e (?:is|are) here taken to be",
+    r"use is subject to (?:the )?licen[sc]e terms",
 )
 """What is explained where a comment states a license, as text or notice: that one is meant."""
 

@@ -17,7 +17,7 @@ from pipeline.stages.normalize.license.prose.words import plain_words
 _FILL = (
     "the|a|an|terms?|conditions?|provisions?|and|of|either|both|any|all|one|two|three|following"
     "|version|standard|permissive|open|source|free"
-    "|software|very|liberal|osi|approved|your|choice|with|license|licenses|licence|licensed|dual"
+    "|software|unmodified|very|liberal|osi|approved|your|choice|with|license|licenses|licence|licensed|dual"
     "|file|code|simple|new|its|own|these|those"
     "|this|in|accordance|to|you|or|option|by|restrictive|different|compatible|is|are|as|foss|same|general|form"
 )
@@ -34,6 +34,7 @@ _VERBS = (
     "|regulated|adheres|issued|granted|put"
 )
 _BEFORE = (
+    rf"(?:(?:use|usage|copying|distribution) of (?:this|the)(?: \w+){{1,2}} (?:is|are) )?"
     rf"(?:(?:use|usage|reuse|copying|modification|distribution|redistribution|reproduction|and|or|is|are) )*"
     rf"(?:dual |dually |triple |tri |double |multi )?(?:(?:{_VERBS})(?: \w+){{0,3}} )?(?:under|governed"
     rf" by|covered by|subject to|according to|accordance with|pursuant to|licensed (?:by|with|as"
@@ -103,6 +104,10 @@ _FOUND_IN = re.compile(
     r" this source tree)?(?= and| or)"
 )
 """The place of a license's text between the names of two."""
+_ASIDE = re.compile(
+    r" which is an? (?:\w+ ){0,3}(?:bsd|mit|gpl|apache) (?:like|style|compatible) licen[sc]e(?: that allows(?: \w+){0,6} software)?"
+)
+"""What kind of license the named one is."""
 _MAX_TITLE = 120
 _MAY_BE_TITLE = re2.compile(r"(?i)licen[sc]|\bor\b|gpl|mpl|mit|bsd|apache|public|cc0|wtf|cc[- ]by")
 _OF_A_CHOICE = re2.compile(r"(?i)\b(?:mit|isc|bsd|gpl|unlicense|cc0)\b")
@@ -118,7 +123,9 @@ _CHOICE_OF_ALL = re2.compile(
     r"|(?:either|one) of the(?: \w+){0,3} licen[sc]es|option [12ab]|alternatively)\b"
 )
 _PUBLIC_DOMAIN = (
-    r"(?:(?:is|are|be|been|as|into|to|in|code|file|of) (?:\w+ ){0,3}(?:the )?public domain|public"
+    r"(?:(?:is )?dual licensed to the public domain and under the following license you are granted a perpetual irrevocable"
+    r" license to copy modify(?: publish)? and distribute this file as you see fit"
+    r"|(?:is|are|be|been|as|into|to|in|code|file|of) (?:\w+ ){0,3}(?:the )?public domain|public"
     r" domain(?: \w+){0,3} (?:by|code|file|software|dedication|notice|work|implementation|header)"
     r"|(?:(?:i|we) )?(?:hereby )?(?:dedicate[sd]?|placed?|release[sd]?|donate[sd]?|put|contribute[sd]?|commit\w*|belongs?"
     r"|grant\w*|waive\w*)(?: \w+){0,14} public domain"
@@ -188,10 +195,10 @@ def split_notices(words: str) -> Notices:
         for license in _STANDARD:
             words, number = _standard(license).subn(" / ", words)
             found += [license] * bool(number)
-    words = _FOUND_IN.sub("", words)
+    words = _ASIDE.sub("", _FOUND_IN.sub("", words))
     words = _FOREIGN.sub(_in_english, words.replace("gnu org licenses gpl faq", "/"))
     words, naming = with_tokens(_without_exceptions(words))
-    is_choice = bool(_CHOICE_OF_ALL.search(words))
+    is_choice = bool(_CHOICE_OF_ALL.search(words.partition("as a special exception")[0]))
 
     def taken(match: Any) -> str:
         if _denied().search(match[0]):

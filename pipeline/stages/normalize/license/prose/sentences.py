@@ -21,9 +21,9 @@ _NUM_CHARACTERS = 130
 """Characters of a stretch that is weighed: a sentence of about twenty words."""
 _MAX_SHOWN = 160
 _OF_INTERFACES = re.compile(
-    r"(?i)\b(?:(?:only|solely|strictly|is|are|be|intended|meant|and) )*(?:for (?:[\w']+ ){0,4})?"
-    r"internal(?:[ -]use|[ -]usage)?(?:[ -]only| purposes)*\b"
-    r"|\b(?:is |are |only |intended |suitable )*for (?:testing|test|debugging|demonstration|benchmark\w*) (?:purposes? )?only\b"
+    r"(?i)\b(?:(?:only|solely|strictly|is|are|be|intended|meant|and) ){0,6}(?:for (?:[\w']+ ){0,4})?"
+    r"internal(?:[ -]use|[ -]usage)?(?:[ -]only| purposes){0,3}\b"
+    r"|\b(?:is |are |only |intended |suitable ){0,5}for (?:testing|test|debugging|demonstration|benchmark\w*) (?:purposes? )?only\b"
 )
 _WHITE = re.compile(r"\s+")
 _MARGINS = re2.compile(r"(?m)^[ \t]*(?://+[!/<]?|/?\*+|#+)|\*+/[ \t]*$")

@@ -11,7 +11,8 @@ from functools import lru_cache
 
 import re2
 
-_OPERATIVE = r"permission (?:is|to)\b|redistribution and use\b|this software (?:is|may)\b|licensed under\b"
+_OPERATIVE = r"permission\b|redistribution\b|this software\b|licensed under\b"
+"""What a text begins with, also in the line of a copyright."""
 _COPYRIGHT_LINE = re.compile(
     r"^[^\w\n©(]*(?:portions |parts )?(?:(?:copyright\b|\(c\)|©|&copy;).*?(?:\d{4}|\(c\)|©|<year>|\[yyyy\]| by )"
     rf".*?(?:(?=\b(?:{_OPERATIVE}))|$)"
@@ -48,7 +49,7 @@ _REPLACEABLE = (
     (rf"\b(?:is|are) provided by {_NAME}as is\b", "is provided as is"),
     (rf"\bas is and {_NAME}disclaims? all\b", "as is and someone disclaims all"),
     (
-        rf"\b(?:neither (?:the |my )?names? {_NAME}nor (?:the )?names? of {_NAME}may|(?:the )?names? of {_NAME}may not)"
+        rf"\b(?:neither (?:the |my )?names? {_NAME}n?or (?:the )?names? of {_NAME}may|(?:the )?names? of {_NAME}may not)"
         r" be used to endorse or promote products derived from this software without (?:specific"
         r" )?prior written permission\b",
         "no name may be used to endorse",
@@ -68,6 +69,25 @@ _REPLACEABLE = (
         r"used in advertising someone \1 \2 \3",
     ),
     (r"\bthis software and or associated documentation files\b", "this software and associated documentation files"),
+    (r"\bcopyright notice s\b", "copyright notice"),
+    (r"\bnon infringement\b", "noninfringement"),
+    (r"\bredistribution (of source code|in binary form) must\b", r"redistributions \1 must"),
+    (r"\bandor\b", "and or"),
+    (
+        rf"\bsource and binary forms of {_NAME}with or without modification\b",
+        "source and binary forms with or without modification",
+    ),
+    (r"\bwithout limitation on the rights\b", "without limitation the rights"),
+    (
+        r"\babove copyright notice (?:as well as )?this permission notice (?:and the (?:below|following) disclaimer )?shall\b",
+        "above copyright notice and this permission notice shall",
+    ),
+    (
+        rf"\bexcept as contained in this notice the names? {_NAME}shall not be used in advertising or otherwise to promote the sale"
+        r" use or other dealings in (?:this|the|these) (?:software|data files or software) without (?:specific )?prior written"
+        r" authorization\b",
+        "except as contained in this notice no name be used in advertising",
+    ),
     (r"\bappear in (all copies|supporting documentation)\b", r"appears in \1"),
     (rf"\bexpress or implied warranty {_NAME}disclaims? all\b", "express or implied warranty someone disclaims all"),
     (r"\bin advertising someone disclaim all\b", "in advertising someone disclaims all"),
@@ -96,10 +116,26 @@ _DEFINED = re.compile(
 )
 """What the template of MIT calls the software, if it does not call it so."""
 _OF_TEMPLATES = re2.compile(
-    r"\b(?:as is|liable|advised|promote|permission|disclaims?|copyright notices?|library general|lesser general|general public)\b"
+    r"\b(?:as is|liable|advised|promote|permission|disclaims?|infringement|copyright notices?"
+    r"|library general|lesser general|general public)\b"
 )
 """Words without which none of the expressions below matches."""
-_SUBSTITUTIONS = tuple((re.compile(pattern), plain) for pattern, plain in _REPLACEABLE)
+
+
+def _always_held(pattern: str) -> str:
+    """Return the longest run of letters that every match of an expression holds: in no group and not optional."""
+    outside: list[str] = []
+    depth = 0
+    for sign in re.findall(r"\\.|.", pattern):
+        depth += (sign == "(") - (sign == ")")
+        if sign in "?*{":
+            outside[-1] = "/"
+        outside.append(sign if depth == 0 and re.fullmatch("[a-z ]", sign) else "/")
+    return max("".join(outside).split("/"), key=len)
+
+
+_SUBSTITUTIONS = tuple((_always_held(pattern), re.compile(pattern), plain) for pattern, plain in _REPLACEABLE)
+"""What is replaced: words without which there is nothing to replace, the expression, and what replaces it."""
 
 
 @lru_cache(maxsize=4)  # a header is searched for texts, then for notices
@@ -132,6 +168,7 @@ def license_words(text: str, hyphen: str = "-") -> str:
         return words
     if defined := _DEFINED.search(words):
         words = f"{words} ".replace(f" {defined[1]} ", " software ").rstrip()
-    for pattern, plain in _SUBSTITUTIONS:
-        words = pattern.sub(plain, words)
+    for held, pattern, plain in _SUBSTITUTIONS:
+        if held in words:
+            words = pattern.sub(plain, words)
     return words
