@@ -274,6 +274,9 @@ class BuildContext:
     def upstream(self, stage: str) -> Mapping[str, str]:
         return parts_of(self.read(self.upstream_id(stage)))
 
+    def inputs_of(self, stage: str) -> Mapping[str, str]:
+        return parts_of(self.read(self.read(self.upstream_id(stage)).manifest.inputs["previous"]))
+
     def upstream_id(self, stage: str) -> str:
         found = next((stored for stored in chain(self.build.store, self.input_id) if stage_of(stored) == stage), None)
         if found is None:

@@ -175,6 +175,9 @@ class StageContext(Protocol, Generic[P_co]):
     def upstream(self, stage: str) -> Mapping[str, str]:
         """Return the parts of an earlier stage of this build: name -> object id, sorted by name."""
 
+    def inputs_of(self, stage: str) -> Mapping[str, str]:
+        """Return the parts that an earlier stage of this build read: name -> object id, sorted by name."""
+
     def upstream_id(self, stage: str) -> str:
         """Return the object id of an earlier stage of this build."""
 

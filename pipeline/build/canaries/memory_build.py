@@ -213,11 +213,14 @@ class _Context:
 
     @property
     def inputs(self) -> Mapping[str, str]:
-        before = stage_before(self.stage)
-        return {} if before is None else self.upstream(before)
+        return self.inputs_of(self.stage)
 
     def _upstream(self, stage: str) -> Mapping[str, str]:
         return {name: self._altered(stage, name, made.object_id) for name, made in self.build.parts(stage).items()}
+
+    def inputs_of(self, stage: str) -> Mapping[str, str]:
+        before = stage_before(stage)
+        return {} if before is None else self.upstream(before)
 
     def upstream_id(self, stage: str) -> str:
         if stage not in self.build.stages:
@@ -271,7 +274,7 @@ class _Context:
 
     def _altered(self, stage: str, part: str, object_id: str) -> str:
         """Return the id of an object of a stage before, or of an altered copy of it."""
-        alterations = self.changes.of(stage, part)
+        alterations = [each for name in _with_passed_on(stage) for each in self.changes.of(name, part)]
         if not alterations:
             return object_id
         stored = self.read(object_id)
@@ -282,6 +285,14 @@ class _Context:
 
     def _new_id(self) -> str:
         return digest([self.stage, "altered", len(self.build.objects)])
+
+
+def _with_passed_on(stage: str) -> list[str]:
+    """Return a stage, and before it those whose rows it passes on: those before a stage that a program registers."""
+    stages = [stage]
+    while stages[0] in STAGES.added and (before := stage_before(stages[0])):
+        stages.insert(0, before)
+    return stages
 
 
 def _changed(made: MadeOutput, alterations: Sequence[Alteration], measure: str | None) -> MadeOutput:

@@ -13,7 +13,7 @@ from typing import Any
 
 from pipeline.contracts.part import DUPLICATES_PART, VOCABULARY_PART, Tables
 from pipeline.core.records import Split
-from pipeline.core.table_names import DOCUMENTS, KEPT, TOKENS, TRAINING_ROWS
+from pipeline.core.table_names import DOCUMENTS, TOKENS, TRAINING_ROWS
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE, SNAPSHOT_FORMAT
 
 _NOTHING = object()
@@ -68,11 +68,10 @@ def misstated_fields(snapshot: Tables, inputs: Mapping[str, str], of: ComposedOf
 
 def expected_content(of: ComposedOf) -> dict[str, Any]:
     """Return what snapshot.json should hold."""
-    kept = set(of.rules[DUPLICATES_PART].table(KEPT, ["document_id"])["document_id"].to_pylist())
     pins = {name: _collected_as(of.collected.get(name), pin) for name, pin in of.asked["pins"].items()}
     return {
         "format_version": SNAPSHOT_FORMAT,
-        "sources": [_source(of, name, kept) for name in of.sources],
+        "sources": [_source(of, name) for name in of.sources],
         "vocabulary": _vocabulary(of),
         "row_length": of.params["row_length"],
         "pins": pins,
@@ -80,18 +79,18 @@ def expected_content(of: ComposedOf) -> dict[str, Any]:
     }
 
 
-def _source(of: ComposedOf, name: str, kept: set[str]) -> dict[str, Any]:
-    columns = ["document_id", "license", "num_bytes"]
-    documents = [row for row in of.rules[name].table(DOCUMENTS, columns).to_pylist() if row["document_id"] in kept]
-    rows = of.rows[name]
-    ids = rows.table(TOKENS, ["input_ids"])["input_ids"]
+def _source(of: ComposedOf, name: str) -> dict[str, Any]:
+    rows, columns = of.rows[name], ["document_id", "license", "num_bytes"]
+    tokens = rows.table(TOKENS, ["document_id", "input_ids"])
+    ids = set(tokens["document_id"].to_pylist())
+    documents = [row for row in of.rules[name].table(DOCUMENTS, columns).to_pylist() if row["document_id"] in ids]
     numbers = {f"num_rows_{split}": rows.table(TRAINING_ROWS[split], ["lengths"]).num_rows for split in Split}
     return {
         "name": name,
         "rows": rows.object_id,
         "weight": of.asked["weights"][name],
         "num_documents": len(documents),
-        "num_tokens": sum(len(chunk.flatten()) for chunk in ids.chunks),
+        "num_tokens": sum(len(chunk.flatten()) for chunk in tokens["input_ids"].chunks),
         "num_text_bytes": sum(row["num_bytes"] for row in documents),
         "licenses": dict(Counter(row["license"] for row in documents)),
         **numbers,

@@ -152,7 +152,7 @@ def _parts(context: Context, snapshot_id: str, rows_format: Mapping[str, Any]) -
         for name in CONSUMER_PARTS
     ]
     canaries = Part("canaries", "canaries", context.corpus_params, always=True)
-    texts, vocabulary = context.upstream("enrich"), context.inputs[VOCABULARY_PART]
+    texts, vocabulary = context.inputs_of("tokenize"), context.inputs[VOCABULARY_PART]
     proofs = [
         Part(
             name=name,

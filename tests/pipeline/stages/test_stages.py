@@ -6,19 +6,22 @@ from pathlib import Path
 import pytest
 
 from pipeline.build.build import BuildRequest, open_build
+from pipeline.build.canaries.offense import row_lost
+from pipeline.build.canaries.offenses import OFFENSES
 from pipeline.build.promotion import promote
 from pipeline.build.recipes import TINY, CorpusParams, pins_of
 from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.cli.main import main
-from pipeline.contracts.gates import GATES
-from pipeline.contracts.part import StageContext, StageOutput
-from pipeline.contracts.stage_report import StageReport
+from pipeline.contracts.gates import CONSERVED, GATES, NONE, Gate
+from pipeline.contracts.part import Part, PartJob, PartOutput, StageContext, StageOutput
+from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core import table_names
 from pipeline.core.errors import ParamsError
 from pipeline.core.params import Params
-from pipeline.core.schema import check_table
-from pipeline.core.table_names import HISTORY, TREE
-from pipeline.stages.stages import AUDIT, STAGES, Stage, reserved_names
+from pipeline.core.records import DroppedRecord, EnrichedDocument
+from pipeline.core.schema import check_table, table_of_records
+from pipeline.core.table_names import DROPPED, ENRICHED, HISTORY, TREE
+from pipeline.stages.stages import AUDIT, STAGES, PartKind, Stage, StageTable, reserved_names
 from pipeline.store.store import Store
 from tests.support.shorten_stage import FEW_ARE_LONG, SHORTEN
 
@@ -104,6 +107,60 @@ def test_a_stage_can_be_first_second_or_last_and_the_snapshot_is_promoted(before
         assert not any(result.blocked for result in results)
         assert promote(copied, "tiny", snapshot_id).new == snapshot_id
         assert main(["why", "heron", "src/rng.c", "--corpus", "tiny", "--store", str(copied.root)]) == 0
+
+
+SIFT = Stage(
+    "sift",
+    1,
+    "Drop the last document of large sources.",
+    "pipeline.core.params:Params",
+    f"{__name__}:sift",
+    (
+        PartKind(
+            "sift/part",
+            {"drop_last": f"{__name__}:drop_last"},
+            (StageTable(ENRICHED, EnrichedDocument, "language"), StageTable(DROPPED, DroppedRecord)),
+        ),
+    ),
+    (),
+)
+NO_ROW_LOST = Gate("no_row_lost_in_sift", "sift", CONSERVED, NONE, "Every row is kept or dropped with a reason.")
+
+
+def sift(context: StageContext[Params]) -> StageOutput:
+    """Make one part for each source."""
+    made, failures = context.make(
+        [Part(name, "drop_last", context.params, {"texts": part}) for name, part in context.inputs.items()]
+    )
+    parts = {name: part.object_id for name, part in made.items()}
+    return StageOutput(parts, total(part.report for part in made.values()), failures)
+
+
+def drop_last(job: PartJob) -> PartOutput:
+    """Part function: all documents but one of many. Sources with few, such as those of the canaries, are passed on."""
+    texts = job.inputs["texts"].table(ENRICHED)
+    num_kept = texts.num_rows - (texts.num_rows > 10)
+    lost = [
+        DroppedRecord(row["source"], row["path"], row["document_id"], len(row["text"]), "last", "", None, None)
+        for row in texts.slice(num_kept).to_pylist()
+    ]
+    tables = {ENRICHED: texts.slice(0, num_kept), DROPPED: table_of_records(DroppedRecord, lost)}
+    return PartOutput(tables, StageReport(texts.num_rows, num_kept, {"last": len(lost)}))
+
+
+def test_what_a_stage_drops_before_tokenize_is_in_no_row_and_the_snapshot_is_promoted(copied: Store) -> None:
+    with (
+        STAGES.registered(SIFT, "tokenize"),
+        GATES.registered(NO_ROW_LOST),
+        OFFENSES.registered(row_lost("sift", ENRICHED)),
+    ):
+        results = build_tiny_in(copied)
+        assert [verdict for result in results for verdict in result.verdicts if not verdict.passed] == []
+        snapshot_id = next(result.snapshot_id for result in results if result.snapshot_id)
+        number = {result.stage: result.report.rows_out for result in results}
+
+        assert number["tokenize"] == number["sift"] == number["enrich"] - results[3].report.dropped["last"]
+        assert promote(copied, "tiny", snapshot_id).new == snapshot_id
 
 
 def test_a_stage_that_could_lose_rows_needs_a_gate(copied: Store) -> None:
