@@ -5,10 +5,10 @@ import time
 from collections.abc import Callable
 from inspect import cleandoc
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import dagster as dg
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from assets.forms import form, params_from
 from assets.instance import tag_corpus
@@ -27,6 +27,13 @@ AFTER_A_STOP = dg.RetryPolicy(max_retries=5, delay=1.0)
 """A trainer that was killed is started again and resumes. After an error it is not retried."""
 
 
+def _known_recipe(name: str) -> str:
+    """Return the name of a training recipe. Raises ValueError for one that is not registered by now."""
+    if name not in TRAINING_RECIPES:
+        raise ValueError(f"it is no training recipe; expected one of {', '.join(TRAINING_RECIPES.names)}")
+    return name
+
+
 class TrainingParams(Params):
     """Arguments of one training session. The same values resume where the last session stopped."""
 
@@ -39,7 +46,7 @@ class TrainingParams(Params):
     its run. Empty: only one snapshot is read."""
     mix: tuple[str, ...] = ()
     """Several snapshots as NAME=WEIGHT, in place of the one: a corpus (its live), CORPUS/candidate, or a snapshot id."""
-    recipe: str = Field(default="tiny", pattern="|".join(TRAINING_RECIPES.names))
+    recipe: Annotated[str, AfterValidator(_known_recipe)] = "tiny"
     """Training recipe: the model, its optimizer and its batches."""
     stop_after: int = Field(default=20, ge=1, le=10_000_000)
     """Step at which this session ends, counted from the start of the run."""

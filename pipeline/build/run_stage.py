@@ -18,7 +18,7 @@ from pipeline.contracts.gates import CONSERVED, GATES, GateVerdict, gates_of, ju
 from pipeline.contracts.part import MadePart, Part, PartOutput, StageOutput
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.declared import CORRECT, load_declared
-from pipeline.core.errors import MissingError, ParamsError, RefMovedError, SourceError, StageError
+from pipeline.core.errors import MeasureError, MissingError, ParamsError, RefMovedError, SourceError, StageError
 from pipeline.core.languages import LANGUAGES
 from pipeline.core.params import Params, fingerprint
 from pipeline.core.registry import added_entries
@@ -123,7 +123,13 @@ def judged(stage: Stage, context: Any, asked: Mapping[str, Any]) -> tuple[StageO
     `asked` is what `asked_for` returns of the build's request: an audit does not read it from the context of the stage.
     """
     output = audited(stage, context, load_declared(f"stage {stage.name}", "run", stage.run)(context), asked)
-    return output, judge(stage.name, output.report.gate_measures, context.params)
+    try:
+        return output, judge(stage.name, output.report.gate_measures, context.params)
+    except MeasureError as error:
+        if not output.failures:
+            raise
+        failed = " ".join(f"Source {name} failed: {failure}" for name, failure in sorted(output.failures.items()))
+        raise StageError(f"stage {stage.name}", "no source came through", "one at least", failed) from error
 
 
 def audited(stage: Stage, context: Any, output: StageOutput, asked: Mapping[str, Any]) -> StageOutput:

@@ -140,6 +140,8 @@ class Language:
         bad = sorted(suffix for suffix in self.suffixes | self.unit_suffixes if not suffix.startswith("."))
         if bad:
             raise ParamsError(f"language {self.name}", f"its suffix is {bad[0]!r}", "a dot and letters, such as `.c`")
+        if self.grammar is None and not self.one_of:
+            raise ParamsError(f"language {self.name}", "it has no grammar", "a `grammar`, or languages in `one_of`")
 
 
 C_NODES = NodeTypes(

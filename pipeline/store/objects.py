@@ -269,7 +269,13 @@ def _missing(root: Path, name: str) -> MissingError:
     near: list[str] = []
     if re.fullmatch(r"[0-9a-f]{4,63}", name):
         near = sorted(path.parent.name for path in root.glob(f"objects/*/*/{name}*/{MANIFEST}"))
-    remedy = f"Did you mean {' or '.join(near[:3])}?" if near else "`show` lists the refs of a corpus and their ids."
+    remedy = (
+        f"Did you mean {' or '.join(near[:3])}?"
+        if near
+        else (
+            "`python -m pipeline show` lists the refs of a corpus, `python -m trainer checkpoints list` those of runs."
+        )
+    )
     return MissingError(f"object {name[:80]!r}", "it is not an id", "the 64 hex digits of an id, in lower case", remedy)
 
 

@@ -38,7 +38,8 @@ def refuse_other_format(root: Path) -> None:
             f"store {root}",
             f"it has format {found[:20]}",
             f"{STORE_FORMAT}, with other names of columns and other ids",
-            f"Move it aside and build again. Its {_KEPT} can be moved into the new store: nothing is downloaded twice.",
+            f"Move it aside, move its {_KEPT} into the new store, and then build: what is withdrawn stays out, and nothing is "
+            "downloaded twice.",
         )
     expected = checked_line(_FORMAT, str(STORE_FORMAT))
     if line is not None and (root / _FORMAT).read_bytes() != expected.encode():

@@ -14,7 +14,7 @@ from trainer.checkpoint.retention import RetentionPolicy, prune
 
 
 class Saver:
-    """Writes the checkpoints of one run, one at a time, and moves `latest` after each.
+    """Writer of the checkpoints of one run, one at a time, and moves `latest` after each.
 
     If the disk is slower than the training, one checkpoint waits, and a newer one replaces it. If a save fails, a warning is logged
     and training continues: `latest` keeps pointing to the last good checkpoint.

@@ -5,9 +5,12 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import TINY, pins_of
 from pipeline.build.run_stage import StageResult, run_stages
+from pipeline.core.errors import StageError
 from pipeline.lineage.report import report_corpus
 from pipeline.stages.normalize.params import DropBands
 from pipeline.stages.normalize.scrub.detectors import DETECTORS, Detector
@@ -36,6 +39,20 @@ def test_a_detector_added_by_a_program_gives_one_id_for_any_number_of_workers(tm
     assert one.report.measures["num_redactions_ring"] == two.report.measures["num_redactions_ring"] > 0
     assert one.object_id == two.object_id != before.object_id
     assert not one.unchanged
+
+
+def find_nothing(text: str) -> Iterator[Finding]:
+    raise ZeroDivisionError("division by zero")
+
+
+def test_a_detector_that_breaks_is_named_with_the_source_and_the_line(tmp_path: Path) -> None:
+    with (
+        DETECTORS.registered(Detector("ring", find_nothing, "ring")),
+        pytest.raises(
+            StageError, match=r"no source came through.*Source heron failed: .*ZeroDivisionError.*test_run_stage\.py"
+        ),
+    ):
+        normalized(tmp_path, 1)
 
 
 def test_limits_of_gates_move_no_part_and_no_snapshot(

@@ -8,6 +8,7 @@ import pytest
 from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import CorpusParams
 from pipeline.build.run_stage import StageResult, run_stages
+from pipeline.core.errors import ParamsError
 from pipeline.core.languages import (
     C_INCLUDES,
     C_NODES,
@@ -130,3 +131,8 @@ def test_the_suffixes_and_distributions_are_those_of_all_entries() -> None:
     assert grammar_distributions() == ["tree-sitter-c", "tree-sitter-cpp"]
     assert [is_unit(path) for path in ("a.c", "a.C", "a.cu", "a.h", "a.hpp", "a.py")] == [True] * 3 + [False] * 3
     assert C.grammar is not None
+
+
+def test_a_language_without_a_grammar_is_refused() -> None:
+    with pytest.raises(ParamsError, match="language made: it has no grammar"):
+        Language("made", frozenset({".made"}))

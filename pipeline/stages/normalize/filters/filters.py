@@ -20,15 +20,17 @@ import numpy as np
 import re2
 from numpy.typing import NDArray
 
+from pipeline.core.languages import C_OR_CPP, CPP, C, language_of
 from pipeline.core.params import field_of
 from pipeline.core.registry import Registry
-from pipeline.lexing.cpp import CPP_LEXER
 from pipeline.lexing.lexer import Lexer, lexed, lexer_of
 from pipeline.stages.normalize.drop import Drop
 from pipeline.stages.normalize.filters.code_shapes import CodeShapes, shapes_of
 from pipeline.stages.normalize.filters.generated_signs import generator_of
 from pipeline.stages.normalize.params import FilterParams
 
+_SHAPED_LIKE_C = frozenset({C.name, C_OR_CPP.name, CPP.name})
+"""Languages by whose grammar a line is one of another language. Others may be read by the same lexer."""
 _NOT_ALPHANUMERIC = bytes(code for code in range(128) if not chr(code).isalnum())
 _NUM_OPENING_CHARACTERS = 2_000
 MIN_TABLE_BYTES = 4_096
@@ -76,7 +78,8 @@ class MeasuredText:
     @cached_property
     def shapes(self) -> CodeShapes:
         """Counts of its tokens: data, and lines of another language."""
-        return shapes_of(lexed(self.lexer, self.text), self.lexer is CPP_LEXER)
+        language = language_of(self.path)
+        return shapes_of(lexed(self.lexer, self.text), language is None or language.name in _SHAPED_LIKE_C)
 
     @cached_property
     def lexer(self) -> Lexer:

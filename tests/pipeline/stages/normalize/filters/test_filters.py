@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from pipeline.core.errors import ParamsError
+from pipeline.core.languages import CPP, LANGUAGES, Language
 from pipeline.core.registry import added_entries
 from pipeline.stages.normalize.filters import filters
 from pipeline.stages.normalize.params import FilterParams
@@ -181,3 +182,11 @@ def test_another_version_of_what_a_program_registers_is_another_entry() -> None:
         assert added_entries() == ["filter few_gotos"]
     with filters.FILTERS.registered(replace(gotos, version=2)):
         assert added_entries() == ["filter few_gotos 2"]
+
+
+def test_lines_are_those_of_c_in_c_alone() -> None:
+    java = Language("java", frozenset({".java"}), CPP.grammar)
+    text = "".join(f"import org.example.part{n};\nfinal var value{n} = parse{n};\n" for n in range(40))
+    assert filters.score("a.cc", text)["foreign_line_fraction"] > 0.4
+    with LANGUAGES.registered(java):
+        assert filters.score("a.java", text)["foreign_line_fraction"] == 0
