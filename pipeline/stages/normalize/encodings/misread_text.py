@@ -58,7 +58,8 @@ MIN_SAVED, MIN_SAVED_SHARE = 12.0, 0.4
 MAX_LOST_SHARE = 0.1
 """Characters that need not fit."""
 
-_MAX_WORDS, _MIN_ROW = 60, 6
+_MAX_WORDS, _MAX_CHARACTERS, _MIN_ROW = 60, 1_000, 6
+"""What is judged of a text, so that the time does not grow with its length; and the shortest row of characters."""
 _LOST = 14.0
 """Cost of a character or byte that does not fit."""
 _FOREIGN_WORDS = re2.compile(r"[A-Za-z]*[^\x00-\x7f][^\x00-\x40\x5b-\x60\x7b-\x7f]*")
@@ -67,7 +68,7 @@ _FOREIGN_WORDS = re2.compile(r"[A-Za-z]*[^\x00-\x7f][^\x00-\x40\x5b-\x60\x7b-\x7
 def find_misreading(text: str) -> str | None:
     """Return what shows that a text was read in the wrong encoding before; None for a text in a language, or of signs alone."""
     words = [word for word in dict.fromkeys(_FOREIGN_WORDS.findall(text)) if not _is_row(word)][:_MAX_WORDS]
-    joined = "\n".join(words)
+    joined = "\n".join(words)[:_MAX_CHARACTERS]
     cost, num_foreign = cost_of(joined)
     if cost < MIN_MEAN_COST * num_foreign or cost < MIN_SAVED:
         return None

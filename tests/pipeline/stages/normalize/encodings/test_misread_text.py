@@ -2,6 +2,8 @@
 
 import pytest
 
+from pipeline.stages.normalize.encodings import misread_text
+from pipeline.stages.normalize.encodings.legacy_encodings import cost_of
 from pipeline.stages.normalize.encodings.misread_text import find_misreading
 
 RUSSIAN = "// возвращает длину строки без нулевого байта\n"
@@ -34,3 +36,16 @@ def test_both_encodings_are_named(text: str, was: str, read_as: str) -> None:
 @pytest.mark.parametrize("text", SOUND)
 def test_what_languages_use_was_read_well(text: str) -> None:
     assert find_misreading(text) is None
+
+
+def test_the_time_does_not_grow_with_the_length_of_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths = []
+
+    def cost(text: str) -> tuple[float, int]:
+        lengths.append(len(text))
+        return cost_of(text)
+
+    monkeypatch.setattr(misread_text, "cost_of", cost)
+    assert find_misreading("Jь" * 100_000) is not None
+    assert 1 < len(lengths) < 1_000
+    assert max(lengths) <= 1_000
