@@ -1,4 +1,4 @@
-"""Agreement of license decisions with the labelled files of scancode-toolkit: `python -m tests.tools.license_agreement CHECKOUT`.
+"""Agreement of license decisions with the labeled files of scancode-toolkit: `python -m tests.tools.license_agreement CHECKOUT`.
 
 Each short text of `tests/licensedcode/data/datadriven` is put as a comment on top of a C file of a project under MIT, and the
 decision is compared with the class that the policy gives to the expected expression. `--half 0` are the files that rules were
@@ -40,7 +40,7 @@ def main() -> None:
     project = SourceLicenses({"LICENSE": MIT.encode()}, PackageFacts("MIT", True), POLICY, LicenseParams())
     outcomes: dict[str, Counter[str]] = defaultdict(Counter)
     classes: Counter[tuple[str, str]] = Counter()
-    for path, text, keys in _labelled(options.checkout / FIXTURES):
+    for path, text, keys in _labeled(options.checkout / FIXTURES):
         expected = [_as_spdx(key, spdx) for key in keys]
         is_other_half = hashlib.sha256(path.encode()).digest()[0] & 1 != options.half
         if is_other_half or any(NO_LICENSE.search(key) for key in keys):
@@ -54,7 +54,7 @@ def main() -> None:
         print(f"{license[:60]:60} {dict(sorted(counts.items()))}")
 
 
-def _labelled(folder: Path) -> Iterator[tuple[str, str, list[str]]]:
+def _labeled(folder: Path) -> Iterator[tuple[str, str, list[str]]]:
     """Return path, text and expected keys of the short texts, by path."""
     for label in sorted(folder.rglob("*.yml")):
         path = label.with_suffix("")

@@ -15,10 +15,10 @@ from pipeline.stages.normalize.scrub.detectors import DETECTORS, Detector
 from pipeline.stages.normalize.scrub.scrub import Scrubber
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.pipeline.slices import sample
-from tests.support.labelled.labelled_forms import secret_forms
-from tests.support.labelled.labelled_lookalikes import lookalikes
-from tests.support.labelled.labelled_passwords import passwords
-from tests.support.labelled.labelled_secrets import LabelledLine, divided_tokens, tokens
+from tests.support.labeled.labeled_forms import secret_forms
+from tests.support.labeled.labeled_lookalikes import lookalikes
+from tests.support.labeled.labeled_passwords import passwords
+from tests.support.labeled.labeled_secrets import LabeledLine, divided_tokens, tokens
 from tests.support.planted_secrets import lines_by_plugin
 
 NUM_BYTES = 1_000_000
@@ -29,7 +29,7 @@ SEED = 11
 
 
 def secrets() -> list[Figure]:
-    """MB/s of one core over real files and a planted secret for every plugin, and recall and precision on the labelled set.
+    """MB/s of one core over real files and a planted secret for every plugin, and recall and precision on the labeled set.
 
     The tool reads the files once, we in each turn.
     """
@@ -61,19 +61,19 @@ def secrets() -> list[Figure]:
     ]
 
 
-def _recall(name: str, lines: Iterable[LabelledLine], reach: float) -> Figure:
+def _recall(name: str, lines: Iterable[LabeledLine], reach: float) -> Figure:
     """Return the share of lines that lose all their secrets, beside the share of which the tool reports anything."""
-    labelled = list(lines)
-    texts = _scrubbed(labelled)
-    gone = sum(all(secret not in text for secret in line.secrets) for line, text in zip(labelled, texts, strict=True))
-    return _share(name, gone, len(labelled), "labelled lines", reach, _num_found_by_the_tool(labelled))
+    labeled = list(lines)
+    texts = _scrubbed(labeled)
+    gone = sum(all(secret not in text for secret in line.secrets) for line, text in zip(labeled, texts, strict=True))
+    return _share(name, gone, len(labeled), "labeled lines", reach, _num_found_by_the_tool(labeled))
 
 
-def _untouched(lines: Iterable[LabelledLine], reach: float) -> Figure:
-    labelled = list(lines)
-    kept = sum(text == line.text for line, text in zip(labelled, _scrubbed(labelled), strict=True))
-    left = len(labelled) - _num_found_by_the_tool(labelled)
-    return _share("lookalikes", kept, len(labelled), "look-alikes untouched", reach, left)
+def _untouched(lines: Iterable[LabeledLine], reach: float) -> Figure:
+    labeled = list(lines)
+    kept = sum(text == line.text for line, text in zip(labeled, _scrubbed(labeled), strict=True))
+    left = len(labeled) - _num_found_by_the_tool(labeled)
+    return _share("lookalikes", kept, len(labeled), "look-alikes untouched", reach, left)
 
 
 def _redactions() -> Figure:
@@ -103,15 +103,15 @@ def _share(name: str, count: int, total: int, unit: str, reach: float, tool: int
     )
 
 
-def _scrubbed(labelled: Iterable[LabelledLine]) -> list[str]:
+def _scrubbed(labeled: Iterable[LabeledLine]) -> list[str]:
     with Scrubber(ScrubParams()) as scrubber:
-        return [scrubber.scrub("a.cpp", line.text).text for line in labelled]
+        return [scrubber.scrub("a.cpp", line.text).text for line in labeled]
 
 
-def _num_found_by_the_tool(labelled: Iterable[LabelledLine]) -> int:
+def _num_found_by_the_tool(labeled: Iterable[LabeledLine]) -> int:
     """Count the lines of which the tool reports anything, in one file with lines between that it has no finding on."""
     text, ends = "", []
-    for line in labelled:
+    for line in labeled:
         text += line.text + "\n\n\n"
         ends.append(text.count("\n"))
     with tempfile.TemporaryDirectory() as folder, default_settings():

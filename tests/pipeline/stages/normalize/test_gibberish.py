@@ -12,7 +12,7 @@ from tests.pipeline.stages.normalize.conftest import Normalize
 from tests.pipeline.stages.normalize.test_clean_source import code
 
 LANGUAGES: list[dict[str, Any]] = tomllib.loads(
-    (Path(__file__).parent / "encodings" / "labelled_comments.toml").read_text(encoding="utf-8")
+    (Path(__file__).parent / "encodings" / "labeled_comments.toml").read_text(encoding="utf-8")
 )["language"]
 FRENCH = "// résumé des données déjà créées, à vérifier où l'élève s'est arrêté\n"
 CZECH = "// Načte řádek ze souboru a vrátí počet přečtených znaků.\n"

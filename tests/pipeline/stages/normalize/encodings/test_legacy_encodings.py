@@ -16,7 +16,7 @@ from pipeline.stages.normalize.drop import Drop
 from pipeline.stages.normalize.encodings.decode import decode
 
 LANGUAGES: list[dict[str, Any]] = tomllib.loads(
-    Path(__file__).with_name("labelled_comments.toml").read_text(encoding="utf-8")
+    Path(__file__).with_name("labeled_comments.toml").read_text(encoding="utf-8")
 )["language"]
 CODE = "int f(int x) {{\n    // {}\n    return x;\n}}\n"
 READ_AS = ["cp1252", "cp1250", "cp1251", "cp437", "cp850", "koi8_r", "mac_roman", "cp932", "gbk", "big5"]

@@ -1,4 +1,4 @@
-"""Labelled headers: restrictions are never inherited away, permissive headers have their own name, prose stays."""
+"""Labeled headers: restrictions are never inherited away, permissive headers have their own name, prose stays."""
 
 import re
 import tomllib

@@ -4,9 +4,9 @@ import pytest
 
 from pipeline.stages.normalize.scrub.detectors import DETECTORS, Detector
 from pipeline.stages.normalize.scrub.hits import PossibleFinders, condition, hit_lines
-from tests.support.labelled.labelled_forms import secret_forms
-from tests.support.labelled.labelled_lookalikes import lookalikes
-from tests.support.labelled.labelled_secrets import divided_tokens, tokens
+from tests.support.labeled.labeled_forms import secret_forms
+from tests.support.labeled.labeled_lookalikes import lookalikes
+from tests.support.labeled.labeled_secrets import divided_tokens, tokens
 
 ADDRESSES = """
     ada@host.org ada%40host.org ada (at) host (dot) org ada_AT_host_DOT_org /home/ada/x C:\\Users\\ada\\x ~ada/x 93.184.216.34

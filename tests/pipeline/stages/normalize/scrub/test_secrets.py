@@ -14,10 +14,10 @@ from pipeline.stages.normalize.params import ScrubParams
 from pipeline.stages.normalize.scrub.scrub import Scrubber
 from pipeline.stages.normalize.scrub.secrets import find_divided_secrets, find_tool_secrets
 from tests.pipeline.stages.normalize.test_gitleaks import gitleaks_examples
-from tests.support.labelled.labelled_forms import secret_forms
-from tests.support.labelled.labelled_lookalikes import lookalikes
-from tests.support.labelled.labelled_passwords import passwords
-from tests.support.labelled.labelled_secrets import LabelledLine, tokens
+from tests.support.labeled.labeled_forms import secret_forms
+from tests.support.labeled.labeled_lookalikes import lookalikes
+from tests.support.labeled.labeled_passwords import passwords
+from tests.support.labeled.labeled_secrets import LabeledLine, tokens
 from tests.support.planted_secrets import lines_by_plugin
 
 LEFT = {
@@ -70,7 +70,7 @@ MIN_RECALL, MIN_UNTOUCHED = 0.97, 0.99
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("made", [secret_forms, passwords])
-def test_secrets_go_in_every_form_that_holds_them(made: Callable[[int], Iterable[LabelledLine]], seed: int) -> None:
+def test_secrets_go_in_every_form_that_holds_them(made: Callable[[int], Iterable[LabeledLine]], seed: int) -> None:
     lines = list(made(seed))
     assert len(lines) >= 250
     left = [line.kind for line in lines if any(secret in scrubbed(line.text) for secret in line.secrets)]

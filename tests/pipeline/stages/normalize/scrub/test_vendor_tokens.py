@@ -5,13 +5,13 @@ import pytest
 from pipeline.stages.normalize.params import ScrubParams
 from pipeline.stages.normalize.scrub.scrub import Scrubber
 from pipeline.stages.normalize.scrub.vendor_tokens import find_tokens
-from tests.support.labelled.labelled_secrets import LabelledLine, divided_tokens, tokens
+from tests.support.labeled.labeled_secrets import LabeledLine, divided_tokens, tokens
 
 SEEDS = range(3)
 MIN_RECALL = 0.99
 
 
-def remaining(lines: list[LabelledLine]) -> list[str]:
+def remaining(lines: list[LabeledLine]) -> list[str]:
     """Return the kinds of lines of which a secret is left."""
     left = []
     with Scrubber(ScrubParams()) as scrubber:

@@ -1,4 +1,4 @@
-"""Labelled lines of C and C++: secrets that must go and look-alikes that must stay, put together when the tests run.
+"""Labeled lines of C and C++: secrets that must go and look-alikes that must stay, put together when the tests run.
 
 A template names its random parts: `{W36}` is 36 letters and digits, see ALPHABETS. No secret is in the tree whole.
 """
@@ -221,7 +221,7 @@ WRAPPINGS = {
 
 
 @dataclass(frozen=True)
-class LabelledLine:
+class LabeledLine:
     """Lines of code, and the parts of them that no scrubbed text may have. A look-alike has none: it must not change."""
 
     kind: str
@@ -253,7 +253,7 @@ class Token:
         return self.text[self.start : self.end]
 
 
-def tokens(seed: int) -> Iterator[LabelledLine]:
+def tokens(seed: int) -> Iterator[LabeledLine]:
     """Yield a token of every shape, each in three wrappings; over all shapes, all wrappings occur."""
     generator = random.Random(seed)
     wrappings = list(WRAPPINGS.items())
@@ -262,7 +262,7 @@ def tokens(seed: int) -> Iterator[LabelledLine]:
         for number in range(3):
             name, wrapping = wrappings[(index * 3 + number) % len(wrappings)]
             token = Token.made(template, generator)
-            yield LabelledLine(f"{vendor} in {name}", wrapping.replace("@", token.text), (token.random_part,))
+            yield LabeledLine(f"{vendor} in {name}", wrapping.replace("@", token.text), (token.random_part,))
 
 
 DIVISIONS = {
@@ -280,7 +280,7 @@ DIVISIONS = {
 _MIN_PART = 2
 
 
-def divided_tokens(seed: int) -> Iterator[LabelledLine]:
+def divided_tokens(seed: int) -> Iterator[LabeledLine]:
     """Yield a token of every shape in two parts, or with an escape for one character, or as characters."""
     generator = random.Random(seed)
     divisions = list(DIVISIONS.items())
@@ -291,10 +291,10 @@ def divided_tokens(seed: int) -> Iterator[LabelledLine]:
         first, second = token.text[:place], token.text[place:]
         parts = (token.text[token.start : place], token.text[place + 1 : token.end])
         name, division = divisions[index % len(divisions)]
-        yield LabelledLine(f"{vendor} {name}", second.join(division.replace("@", first, 1).rsplit("@", 1)), parts)
+        yield LabeledLine(f"{vendor} {name}", second.join(division.replace("@", first, 1).rsplit("@", 1)), parts)
         character = ord(token.text[place])
         for escape in (f"\\x{character:02x}", f"\\{character:03o}", f"\\u{character:04X}"):
-            yield LabelledLine(f"{vendor} with {escape}", f'auto v = "{first}{escape}{second[1:]}";', parts)
+            yield LabeledLine(f"{vendor} with {escape}", f'auto v = "{first}{escape}{second[1:]}";', parts)
         initializer = ", ".join(f"'{each}'" for each in token.text)
         part = ", ".join(f"'{each}'" for each in token.random_part)
-        yield LabelledLine(f"{vendor} as characters", f"char v[] = {{{initializer}, 0}};", (part[:-3],))
+        yield LabeledLine(f"{vendor} as characters", f"char v[] = {{{initializer}, 0}};", (part[:-3],))

@@ -1,6 +1,6 @@
-"""Labelled places: where a password or token stands that has no name of its own beside it, one line or a few for each.
+"""Labeled places: where a password or token stands that has no name of its own beside it, one line or a few for each.
 
-Parts are written as in `labelled_forms.py`. All must go.
+Parts are written as in `labeled_forms.py`. All must go.
 """
 
 OPTIONS = r"""

@@ -1,9 +1,9 @@
-"""Labelled look-alikes: lines of real shapes that hold no secret, and must not change."""
+"""Labeled look-alikes: lines of real shapes that hold no secret, and must not change."""
 
 import random
 from collections.abc import Iterator
 
-from tests.support.labelled.labelled_secrets import LabelledLine, Token
+from tests.support.labeled.labeled_secrets import LabeledLine, Token
 
 RANDOM = r"""
     const char kSha256[] = "{H64}";
@@ -391,11 +391,11 @@ FIXED = r"""
 _NUM_OF_EACH = 18
 
 
-def lookalikes(seed: int) -> Iterator[LabelledLine]:
+def lookalikes(seed: int) -> Iterator[LabeledLine]:
     """Yield each template several times, and each line as it is."""
     generator = random.Random(seed)
     for line in RANDOM.strip().split("\n"):
         for _ in range(_NUM_OF_EACH):
-            yield LabelledLine(line.strip(), Token.made(line.strip().replace("\\n", "\n"), generator).text)
+            yield LabeledLine(line.strip(), Token.made(line.strip().replace("\\n", "\n"), generator).text)
     for line in FIXED.strip().split("\n"):
-        yield LabelledLine(line.strip(), line.strip().replace("¶", "\n"))
+        yield LabeledLine(line.strip(), line.strip().replace("¶", "\n"))

@@ -1,11 +1,11 @@
-"""Labelled lines with passwords: in code, in the texts of literals and comments, on command lines and in configurations."""
+"""Labeled lines with passwords: in code, in the texts of literals and comments, on command lines and in configurations."""
 
 import base64
 import random
 import string
 from collections.abc import Iterator
 
-from tests.support.labelled.labelled_secrets import LabelledLine
+from tests.support.labeled.labeled_secrets import LabeledLine
 
 _WORDS = [
     "river",
@@ -115,7 +115,7 @@ HEADERS = r"""
 """Lines where a user and a password stand in base64."""
 
 
-def passwords(seed: int) -> Iterator[LabelledLine]:
+def passwords(seed: int) -> Iterator[LabeledLine]:
     """Yield each line with four passwords of different makes."""
     generator = random.Random(seed)
     for lines, makers in (
@@ -127,10 +127,10 @@ def passwords(seed: int) -> Iterator[LabelledLine]:
             for make in makers:
                 value = make(generator)
                 text = line.strip().replace("\\n", "\n") if line.endswith('\\n    "@";') else line.strip()
-                yield LabelledLine(f"{make.__name__} in {line.strip()}", _filled(text, value), (value,))
+                yield LabeledLine(f"{make.__name__} in {line.strip()}", _filled(text, value), (value,))
     for line in HEADERS.strip().split("\n"):
         value = login_in_base64(generator)
-        yield LabelledLine(f"base64 in {line.strip()}", _filled(line.strip(), value), (value.rstrip("="),))
+        yield LabeledLine(f"base64 in {line.strip()}", _filled(line.strip(), value), (value.rstrip("="),))
 
 
 def _filled(line: str, value: str) -> str:

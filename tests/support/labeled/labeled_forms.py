@@ -1,15 +1,15 @@
-"""Labelled forms: the wrappings in which programs, configurations and comments hold secrets, one line or a few for each.
+"""Labeled forms: the wrappings in which programs, configurations and comments hold secrets, one line or a few for each.
 
-`§` stands for a password, `¤` for a user and a password in base64; random parts are as in `labelled_secrets.py`. All must go.
+`§` stands for a password, `¤` for a user and a password in base64; random parts are as in `labeled_secrets.py`. All must go.
 """
 
 import random
 import re
 from collections.abc import Callable, Iterator
 
-from tests.support.labelled.labelled_passwords import PASSWORD_MAKERS, login_in_base64
-from tests.support.labelled.labelled_places import PLACES
-from tests.support.labelled.labelled_secrets import ALPHABETS, LabelledLine
+from tests.support.labeled.labeled_passwords import PASSWORD_MAKERS, login_in_base64
+from tests.support.labeled.labeled_places import PLACES
+from tests.support.labeled.labeled_secrets import ALPHABETS, LabeledLine
 
 DIVIDED = r"""
     auto t = "ghp_" /* the linter is quiet so */ "{W36}";
@@ -184,7 +184,7 @@ _PART = re.compile(r"\{([A-Za-z])([0-9]+)\}|[¤§]")
 _MIN_SECRET = 4
 
 
-def secret_forms(seed: int) -> Iterator[LabelledLine]:
+def secret_forms(seed: int) -> Iterator[LabeledLine]:
     """Yield each form with each make of password, or once if it has none."""
     generator = random.Random(seed)
     for kind, lines in FORMS.items():
@@ -193,7 +193,7 @@ def secret_forms(seed: int) -> Iterator[LabelledLine]:
                 yield _filled(kind, line.strip().replace("¶", "\n"), make, generator)
 
 
-def _filled(kind: str, line: str, make: Callable[[random.Random], str], generator: random.Random) -> LabelledLine:
+def _filled(kind: str, line: str, make: Callable[[random.Random], str], generator: random.Random) -> LabeledLine:
     secrets: list[str] = []
 
     def fill(part: re.Match[str]) -> str:
@@ -207,4 +207,4 @@ def _filled(kind: str, line: str, make: Callable[[random.Random], str], generato
         return value
 
     text = _PART.sub(fill, line)
-    return LabelledLine(f"{kind}: {line}", text, tuple(each for each in secrets if len(each) >= _MIN_SECRET))
+    return LabeledLine(f"{kind}: {line}", text, tuple(each for each in secrets if len(each) >= _MIN_SECRET))

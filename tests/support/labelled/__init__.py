@@ -1,1 +1,0 @@
-"""Labelled lines: secrets that must go, by kind, and look-alikes that must stay, put together when the tests run."""
