@@ -8,6 +8,7 @@ nearly a license, the difference is named.
 import json
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
@@ -15,7 +16,7 @@ from importlib.resources import files
 from typing import Any
 
 from pipeline.stages.normalize.license.extents import EXTENTS
-from pipeline.stages.normalize.license.prose.notices import find_notices
+from pipeline.stages.normalize.license.prose.notices import find_notices, split_notices
 from pipeline.stages.normalize.license.prose.words import license_words
 from pipeline.stages.normalize.license.similar_texts import SimilarTexts
 
@@ -99,6 +100,8 @@ def recognize(text: str) -> Recognition:
         notices = find_notices(text)
         is_notice = len(notices) == 1 and len(left.split()) <= _MAX_NUM_WORDS_OF_NOTICE
         return Recognition(notices) if is_notice else Recognition((), "it is not a known license text")
+    if choice := _choice_of(licenses, left):
+        return Recognition((choice,))
     left = _without_titles(left)
     alarming = _ALARMING.search(left)
     num_left = len(left.split())
@@ -108,6 +111,20 @@ def recognize(text: str) -> Recognition:
             licenses, f"in addition to {' AND '.join(licenses)} it says `...{left[start:][:160].strip()}...`"
         )
     return Recognition(licenses)
+
+
+def _choice_of(licenses: Sequence[str], left: str) -> str | None:
+    """Return the choice among several texts that the words before them state: `Apache-2.0 OR GPL-2.0-or-later`."""
+    stated = split_notices(left.partition("/")[0]).licenses if len(licenses) > 1 else ()
+    choices = [each for each in stated if " OR " in each]
+    named = [{_unversioned(part) for part in each.split(" OR ")} for each in stated]
+    is_of_these = bool(choices) and all(names <= {_unversioned(each) for each in licenses} for names in named)
+    return choices[0] if is_of_these and len(choices) == 1 and len(choices[0].split(" OR ")) == len(licenses) else None
+
+
+def _unversioned(license: str) -> str:
+    """Return a GNU license without what says whether later versions may be taken."""
+    return license.removesuffix("-only").removesuffix("-or-later")
 
 
 def split_texts(text: str) -> tuple[tuple[str, ...], str]:

@@ -170,3 +170,11 @@ def test_names_choices_and_notes_change_no_license(text: str, license: str) -> N
 )
 def test_a_condition_among_names_choices_and_notes_leaves_the_text_unclear(text: str) -> None:
     assert recognize(text).problem is not None
+
+
+def test_a_choice_among_texts_is_one_where_the_words_before_them_say_so() -> None:
+    texts = f"\n{spdx_text('Apache-2.0')}\n\n{spdx_text('GPL-2.0-only')}"
+    said = "Files are provided under a dual Apache-2.0 OR GPL-2.0-or-later license. Users may choose which of them they take."
+    assert recognize(said + texts).licenses == ("Apache-2.0 OR GPL-2.0-or-later",)
+    assert recognize(texts).licenses == ("Apache-2.0", "GPL-2.0-only")
+    assert recognize("Files are provided under Apache-2.0 OR MIT." + texts).licenses == ("Apache-2.0", "GPL-2.0-only")
