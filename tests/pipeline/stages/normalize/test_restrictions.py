@@ -37,6 +37,11 @@ def test_permissive_headers_are_what_their_license_says(expression: str) -> None
     assert {text: each for text, each in found.items() if each} == {}
 
 
+@pytest.mark.parametrize("license", ["GPL-2.0-only", "LGPL-2.1-only"])
+def test_the_text_of_an_alternative_is_explained_by_the_choice(license: str) -> None:
+    assert find_restrictions(SPDX["licenses"][license]["metadata"]["licenseText"], f"Apache-2.0 OR {license}") == []
+
+
 def test_prose_is_no_restriction() -> None:
     found = {text: find_restrictions(f"/* {text} */\n{code('a')}", "MIT") for text in HEADERS["prose"]}
     assert {text: each for text, each in found.items() if each} == {}
