@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.core.errors import ArchiveError, DigestError, FetchError, SourceError
-from pipeline.core.languages import LANGUAGES, Language
+from pipeline.core.languages import CPP, LANGUAGES, Language
 from pipeline.core.records import DroppedRecord, SourceFile
 from pipeline.core.schema import check_table
 from pipeline.pins.local_tree import tree_digest
@@ -76,7 +76,7 @@ def test_a_second_build_requests_no_index(
 def test_another_language_makes_every_part_again(surroundings: Create, tar_gz: Pack, tmp_path: Path) -> None:
     context = surroundings(archive_pin(tmp_path, tar_gz(FILES)))
     run(context)
-    with LANGUAGES.registered(Language("python", frozenset({".py"}))):
+    with LANGUAGES.registered(Language("python", frozenset({".py"}), CPP.grammar)):
         run(context)
 
     assert [row["path"] for row in rows(context, "demo", "files.parquet")] == [

@@ -29,7 +29,10 @@ def decision(path: str = "a.c", **fields: Any) -> Decision:
         (decision(release=("exact_duplicate",)), "release holds 'exact_duplicate'"),
         (decision(release=("binary",)), "release holds 'binary'"),
         (decision(release=("unscrubbable",)), "release holds 'unscrubbable' without `sha256`"),
-        (decision(waive="everything", line=3), "waive is 'everything'; expected one of divided-secret, email"),
+        (
+            decision(waive="everything", line=3),
+            "waive is 'everything'; expected one of author, author-name, divided-secret, email",
+        ),
         (decision(path=f"src/{KEY}.c", license="MIT"), "the path of a decision about mine holds a secret"),
         (decision(license=f"LicenseRef-{KEY}"), "the license of a decision about mine holds a secret"),
     ],
