@@ -18,10 +18,15 @@ from pipeline.build.canaries.memory_build import NO_CHANGES, Alteration, Changes
 from pipeline.build.canaries.sound_sources import SOUND, SOUND_HELD_OUT
 from pipeline.contracts.part import PartOutput
 from pipeline.contracts.stage_report import StageReport
+from pipeline.core.records import Split
 from pipeline.core.table_names import DROPPED
 
 SOURCES = (SOUND, SOUND_HELD_OUT)
 """The first and the last source of the sound build."""
+LARGEST_ID = 65_535
+"""No vocabulary is so large."""
+LARGEST_SIZE = 1 << 24
+"""Tokens or bytes beyond every limit: a control passes whatever the Params require."""
 NUM_PLACES = 3
 """Places at which `at_places` plants."""
 IN_BOTH = NUM_PLACES * len(SOURCES)
@@ -188,6 +193,21 @@ def rows_lost(name: str) -> Callable[[PartOutput], PartOutput]:
 def rows_doubled(name: str) -> Callable[[PartOutput], PartOutput]:
     """Return an alteration that stores the first, the middle and the last row of a table twice."""
     return rows_added(name, lambda rows: [rows[index] for index in places(len(rows))])
+
+
+def first_other(values: list[int]) -> list[int]:
+    """Return a list with another first value."""
+    return [values[0] ^ 1, *values[1:]]
+
+
+def last_other(values: list[int]) -> list[int]:
+    """Return a list with another last value."""
+    return [*values[:-1], values[-1] ^ 1]
+
+
+def other_split(split: str) -> str:
+    """Return the split that a row is not in."""
+    return str(next(each for each in Split if each != split))
 
 
 def without_text(row: dict[str, Any]) -> dict[str, Any]:

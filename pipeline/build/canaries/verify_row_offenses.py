@@ -10,6 +10,8 @@ import pyarrow as pa
 from pipeline.build.canaries.memory_build import Changes
 from pipeline.build.canaries.offense import (
     IN_BOTH,
+    LARGEST_ID,
+    LARGEST_SIZE,
     NUM_PLACES,
     SOURCES,
     Offense,
@@ -20,8 +22,11 @@ from pipeline.build.canaries.offense import (
     column,
     every,
     fields,
+    first_other,
     in_both,
+    last_other,
     one_each,
+    other_split,
     rows_changed,
     rows_doubled,
     table_changed,
@@ -32,10 +37,6 @@ from pipeline.core.records import PROVENANCE_CODES, Provenance, Split
 from pipeline.core.table_names import PACKED, TOKENS, TRAINING_ROWS
 
 _SPLIT = {SOUND: Split.TRAIN, SOUND_HELD_OUT: Split.HELD_OUT}
-_LARGEST_ID = 65_535
-"""No vocabulary is so large."""
-_LARGEST_SIZE = 1 << 24
-"""Tokens beyond every limit: a control passes whatever the Params require."""
 _Change = Callable[[Any], Any]
 
 
@@ -83,16 +84,6 @@ def _trained(of_last_row: int) -> Changes:
         ),
     )
     return after(_in_rows(PACKED, "trained_token_count", every(0)), last)
-
-
-def _first_other(values: list[int]) -> list[int]:
-    """Return a list with another first value."""
-    return [values[0] ^ 1, *values[1:]]
-
-
-def _last_other(values: list[int]) -> list[int]:
-    """Return a list with another last value."""
-    return [*values[:-1], values[-1] ^ 1]
 
 
 def _one_more(values: list[int]) -> list[int]:
@@ -149,10 +140,6 @@ def _one_table_of_another_version(output: PartOutput) -> PartOutput:
     """Make the schemas of the first and of the last table that are judged those of another version."""
     first, last = TOKENS, list(TRAINING_ROWS.values())[-1]
     return table_changed(last, _of_another_version)(table_changed(first, _of_another_version)(output))
-
-
-def _other_split(split: str) -> str:
-    return str(next(each for each in Split if each != split))
 
 
 def _rows_moved(table: Mapping[Split, str]) -> Changes:
@@ -239,17 +226,17 @@ VERIFY_ROW_OFFENSES = (
         _one_table_of_another_version,
         least=2 * len(SOURCES),
     ),
-    _rows("id_out_of_range_in_a_row", "tokens_are_in_range", "input_ids", lambda ids: [_LARGEST_ID, *ids[1:]]),
+    _rows("id_out_of_range_in_a_row", "tokens_are_in_range", "input_ids", lambda ids: [LARGEST_ID, *ids[1:]]),
     _rows("row_of_another_length", _BOUNDARIES, "doc_ids", lambda ids: ids[:-1]),
     _one_row_each(
         "fields_of_another_row",
         _BOUNDARIES,
         fields(loss_mask=lambda mask: [1] * len(mask)),
-        fields(loss_mask=_last_other),
+        fields(loss_mask=last_other),
         fields(doc_ids=lambda ids: [*ids[:1], *[2] * (len(ids) - 1)]),
-        fields(doc_ids=_last_other),
-        fields(target_ids=_first_other),
-        fields(target_ids=_last_other),
+        fields(doc_ids=last_other),
+        fields(target_ids=first_other),
+        fields(target_ids=last_other),
         *(fields(**{name: lambda count: count + 1}) for name in (*_COUNTS, "pack_id")),
         _without_pieces,
     ),
@@ -287,7 +274,7 @@ VERIFY_ROW_OFFENSES = (
         control=_READ_BY_A_COMPILER,
         least=IN_BOTH,
     ),
-    _rows("row_in_another_split", "documents_are_rebuilt_from_rows", "split", _other_split),
+    _rows("row_in_another_split", "documents_are_rebuilt_from_rows", "split", other_split),
     *(
         Offense(name, ("held_out_sources_are_held_out",), _rows_moved(tables), least=IN_BOTH)
         for name, tables in (("rows_of_another_split", PACKED), ("mapped_rows_of_another_split", TRAINING_ROWS))
@@ -299,7 +286,7 @@ VERIFY_ROW_OFFENSES = (
     _commit("row_that_names_no_commit", _commits((0, 1), None, None)),
     _commit("row_that_names_no_file", _commits((0, 1), (0, 1), None)),
     _commit("row_that_names_no_order", _commits((0, 1), None)),
-    _mapped("id_changed_in_a_mapped_row", "input_ids", _first_other, _last_other),
+    _mapped("id_changed_in_a_mapped_row", "input_ids", first_other, last_other),
     _mapped("structure_of_some_slots", "structure_levels", lambda levels: levels[1:]),
     _mapped("structure_of_some_rows", "structure_kinds", lambda _: None),
     one_each(
@@ -310,20 +297,20 @@ VERIFY_ROW_OFFENSES = (
         [
             fields(file_identity=7),
             fields(first_commit_index=7),
-            fields(lengths=_first_other),
-            fields(lengths=_last_other),
+            fields(lengths=first_other),
+            fields(lengths=last_other),
             fields(piece_ids=lambda ids: [7] * len(ids)),
-            fields(piece_ids=_last_other),
+            fields(piece_ids=last_other),
             fields(chunk_starts=_one_more),
             fields(chunk_starts=lambda starts: [0, *starts[1:]]),
-            fields(chunk_counts=_first_other),
-            fields(chunk_counts=_last_other),
-            fields(structure_kinds=_first_other),
-            fields(structure_kinds=_last_other),
-            fields(structure_levels=_first_other),
-            fields(structure_levels=_last_other),
+            fields(chunk_counts=first_other),
+            fields(chunk_counts=last_other),
+            fields(structure_kinds=first_other),
+            fields(structure_kinds=last_other),
+            fields(structure_levels=first_other),
+            fields(structure_levels=last_other),
         ],
     ),
-    Offense("rows_of_padding", ("rows_are_worth_reading",), _trained(0), control=_trained(_LARGEST_SIZE)),
+    Offense("rows_of_padding", ("rows_are_worth_reading",), _trained(0), control=_trained(LARGEST_SIZE)),
     _rows_lost("row_lost_in_verify", "no_row_lost_in_verify", 2 * NUM_SOUND_DOCUMENTS),  # by name, and as misreported
 )

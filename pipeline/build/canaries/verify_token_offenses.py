@@ -8,6 +8,8 @@ from typing import Any
 from pipeline.build.canaries.memory_build import Alteration, Changes
 from pipeline.build.canaries.offense import (
     IN_BOTH,
+    LARGEST_ID,
+    LARGEST_SIZE,
     NUM_PLACES,
     SOURCES,
     Offense,
@@ -19,9 +21,12 @@ from pipeline.build.canaries.offense import (
     every,
     fields,
     file_changed,
+    first_other,
     in_both,
+    last_other,
     of_part,
     one_each,
+    other_split,
     places,
     rows_added,
     rows_changed,
@@ -39,10 +44,6 @@ from pipeline.stages.verify.columns import BYTE_EXTENTS, BYTE_RUNS
 from pipeline.stages.verify.stage import MEGATRON, USAGE
 
 _COLUMNS = "columns_are_the_documents_own"
-_LARGEST_ID = 65_535
-"""No vocabulary is so large."""
-_LARGEST_SIZE = 1 << 24
-"""Bytes beyond every limit: a control passes whatever the Params require."""
 _LAST_SPECIAL, _FIRST_TEXT_ID = 15, 16
 _MANY = 300
 """Documents of more than one batch of a proof."""
@@ -61,20 +62,8 @@ def _of_last_source(stage: str, table: str, field: str, values: Callable[[int], 
     return after(zeros, altered((stage, last), column(table, field, lambda found: values(len(found)))))
 
 
-def _first_other(ids: list[int]) -> list[int]:
-    return [ids[0] ^ 1, *ids[1:]]
-
-
-def _last_other(ids: list[int]) -> list[int]:
-    return [*ids[:-1], ids[-1] ^ 1]
-
-
 def _in_two_splits(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{**rows[index], "split": _other_split(rows[index]["split"])} for index in places(len(rows))]
-
-
-def _other_split(split: str) -> str:
-    return str(next(each for each in Split if each != split))
+    return [{**rows[index], "split": other_split(rows[index]["split"])} for index in places(len(rows))]
 
 
 def _as_training(output: PartOutput) -> PartOutput:
@@ -159,7 +148,7 @@ def _megatron(name: str, change: _Change, last: _Change) -> Changes:
 
 
 VERIFY_TOKEN_OFFENSES = (
-    _tokens("wrong_id", "round_trip_is_exact", "input_ids", _first_other, _last_other),
+    _tokens("wrong_id", "round_trip_is_exact", "input_ids", first_other, last_other),
     Offense(
         "wrong_id_among_many_documents",
         ("round_trip_is_exact",),
@@ -195,7 +184,7 @@ VERIFY_TOKEN_OFFENSES = (
         [_COLUMNS],
         "tokenize",
         dict.fromkeys(SOURCES, TOKENS),
-        [fields(**{name: _last_other}) for name in BYTE_RUNS],
+        [fields(**{name: last_other}) for name in BYTE_RUNS],
     ),
     one_each(
         "fields_of_another_document",
@@ -220,7 +209,7 @@ VERIFY_TOKEN_OFFENSES = (
             fields(source="other"),
             _one_token_more,
             fields(depths=None),
-            fields(split=_other_split),
+            fields(split=other_split),
             lambda row: row | {"symbols": [0] * len(row["input_ids"])},
             fields(document_id="0" * 64),
         ],
@@ -230,7 +219,7 @@ VERIFY_TOKEN_OFFENSES = (
         [_COLUMNS],
         "tokenize",
         dict.fromkeys(SOURCES, TOKENS),
-        [*(fields(**{name: _last_other}) for name in BYTE_EXTENTS), fields(symbols=None)],
+        [*(fields(**{name: last_other}) for name in BYTE_EXTENTS), fields(symbols=None)],
         sound=_named(),
     ),
     in_both("document_without_tokens", ["round_trip_is_exact"], "tokenize", rows_lost(TOKENS)),
@@ -246,8 +235,8 @@ VERIFY_TOKEN_OFFENSES = (
         "id_out_of_range",
         "tokens_are_in_range",
         "input_ids",
-        lambda ids: [_LARGEST_ID, *ids[1:]],
-        lambda ids: [*ids[:-1], _LARGEST_ID],
+        lambda ids: [LARGEST_ID, *ids[1:]],
+        lambda ids: [*ids[:-1], LARGEST_ID],
     ),
     in_both(
         "no_document",
@@ -256,7 +245,7 @@ VERIFY_TOKEN_OFFENSES = (
         table_changed(TOKENS, lambda table: table.slice(0, 0)),
         least=NUM_SOUND_DOCUMENTS,
     ),
-    _tokens("document_of_another_split", "held_out_sources_are_held_out", "split", _other_split),
+    _tokens("document_of_another_split", "held_out_sources_are_held_out", "split", other_split),
     of_part(
         "other_sources_held_out",
         ["held_out_sources_are_held_out"],
@@ -283,7 +272,7 @@ VERIFY_TOKEN_OFFENSES = (
         "tokens_of_little_text",
         ("tokens_carry_enough_text",),
         _of_last_source("tokenize", TOKENS, "num_bytes", lambda count: [0] * count),
-        control=_of_last_source("tokenize", TOKENS, "num_bytes", lambda count: [*[0] * (count - 1), _LARGEST_SIZE]),
+        control=_of_last_source("tokenize", TOKENS, "num_bytes", lambda count: [*[0] * (count - 1), LARGEST_SIZE]),
     ),
     Offense(
         "ids_that_never_occur",

@@ -20,17 +20,17 @@ from pipeline.stages.normalize.scrub.addresses.emails import (
 )
 from pipeline.stages.normalize.scrub.addresses.home_folders import HOME_CONDITION, find_home_folders
 from pipeline.stages.normalize.scrub.addresses.network_addresses import NETWORK_CONDITION, find_network_addresses
-from pipeline.stages.normalize.scrub.credentials.login_calls import LOGIN_CONDITION, find_login_passwords
+from pipeline.stages.normalize.scrub.credentials.login_calls import find_login_passwords
 from pipeline.stages.normalize.scrub.credentials.passwords import find_passwords
 from pipeline.stages.normalize.scrub.credentials.placed_passwords import find_placed_passwords
-from pipeline.stages.normalize.scrub.credentials.random_literals import RANDOM_CONDITION, find_random_literals
-from pipeline.stages.normalize.scrub.credentials.service_credentials import find_service_credentials, service_condition
+from pipeline.stages.normalize.scrub.credentials.random_literals import find_random_literals
+from pipeline.stages.normalize.scrub.credentials.service_credentials import find_service_credentials
 from pipeline.stages.normalize.scrub.credentials.text_credentials import find_text_credentials
 from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.stages.normalize.scrub.joined_text import CUTS
 from pipeline.stages.normalize.scrub.private_keys import KEY_CONDITION, find_private_keys
 from pipeline.stages.normalize.scrub.secrets import (
-    TOOL_CONDITION,
+    FINDERS,
     find_divided_secrets,
     find_named_secrets,
     find_tool_secrets,
@@ -71,14 +71,24 @@ DETECTORS = Registry(
     Detector("private-key", find_private_keys, "secret", condition=KEY_CONDITION),
     Detector("divided-secret", find_divided_secrets, "secret", is_repeated=True, condition=CUTS),
     Detector("named-parts", find_named_secrets, "secret", is_repeated=True, condition=head_expression()),
-    Detector("token", find_tokens, "secret", is_repeated=True, condition=head_expression()),
+    Detector("token", find_tokens, "secret", is_repeated=True, condition=FINDERS[find_tokens]),
     Detector("password", find_passwords, "secret", is_repeated=True),
-    Detector("login-password", find_login_passwords, "secret", is_repeated=True, condition=LOGIN_CONDITION),
+    Detector(
+        "login-password", find_login_passwords, "secret", is_repeated=True, condition=FINDERS[find_login_passwords]
+    ),
     Detector("placed-password", find_placed_passwords, "secret", is_repeated=True),
     Detector("text-credential", find_text_credentials, "secret", is_repeated=True),
-    Detector("service-credential", find_service_credentials, "secret", is_repeated=True, condition=service_condition()),
-    Detector("tool-secret", find_tool_secrets, "secret", is_repeated=True, condition=TOOL_CONDITION),
-    Detector("random-literal", find_random_literals, "secret", is_repeated=True, condition=RANDOM_CONDITION),
+    Detector(
+        "service-credential",
+        find_service_credentials,
+        "secret",
+        is_repeated=True,
+        condition=FINDERS[find_service_credentials],
+    ),
+    Detector("tool-secret", find_tool_secrets, "secret", is_repeated=True, condition=FINDERS[find_tool_secrets]),
+    Detector(
+        "random-literal", find_random_literals, "secret", is_repeated=True, condition=FINDERS[find_random_literals]
+    ),
     Detector("email", find_emails, "email", "redact_emails", stays_in_license_header=True, condition=EMAIL_CONDITION),
     Detector(
         "written-out-email",

@@ -13,7 +13,6 @@ from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.stages.normalize.scrub.hits import condition, hit_lines
 
 _NAME = r"[A-Za-z_]\w{0,63}"
-_LITERAL = r'(?:u8|[uUL])?"[^"\\\n]{1,400}"'
 _NAMED = re.compile(
     rf"(?:#[ \t]*define[ \t]+(?P<macro>{_NAME})[ \t]+\(?|(?P<variable>{_NAME})(?:\[\d*\])?\s?(?:=\s?|\{{"
     rf"|\())(?:[\w:]{{1,30}}[({{])?"

@@ -22,7 +22,7 @@ _FILLER_WORD = re.compile(
 )
 _FILLER_RUN = re.compile(r"(.)\1{7}|xxxx|0000000|\.\.\.|\*\*\*", re.IGNORECASE)
 _MIN_BEFORE_RUN, _MIN_DISTINCT_BEFORE_RUN = 16, 10
-_UUID = re.compile(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+PLAIN_UUID = re.compile(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _RANDOM = re.compile(r"[A-Za-z0-9+/=_.\-]{16,}")
 _RUNS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _DIGIT = re.compile(r"[0-9]")
@@ -88,7 +88,7 @@ def is_random(value: str) -> bool:
         return False
     segments = _SEPARATORS.split(value)
     is_dotted = max(map(len, segments)) < _MIN_SEGMENT or len(value) < _MIN_MEAN_SEGMENT * len(segments)
-    if is_dotted or _UUID.fullmatch(value) or is_filler(value) or is_in_order(value):
+    if is_dotted or PLAIN_UUID.fullmatch(value) or is_filler(value) or is_in_order(value):
         return False
     return _num_common(value) / (len(value) - 1) <= (0.15 if mean_run > max_run - 0.5 else 0.25)
 

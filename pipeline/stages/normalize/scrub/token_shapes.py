@@ -8,7 +8,6 @@ Sources: the vendors' documentation; the formats of GitHub's and GitLab's secret
 
 from dataclasses import dataclass
 
-_LETTERS = "[A-Za-z]"
 _WORD = "[A-Za-z0-9]"
 _LOWER = "[a-z0-9]"
 _UPPER = "[A-Z0-9]"

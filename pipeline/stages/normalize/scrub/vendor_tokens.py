@@ -8,7 +8,7 @@ from typing import Any
 import re2
 
 from pipeline.stages.normalize.scrub.finding import Finding
-from pipeline.stages.normalize.scrub.random_text import is_filler, is_random, is_wordy
+from pipeline.stages.normalize.scrub.random_text import PLAIN_UUID, is_filler, is_random, is_wordy
 from pipeline.stages.normalize.scrub.token_shapes import TOKEN_SHAPES, TokenShape
 
 _MIN_JUDGED_BODY = 12
@@ -18,7 +18,6 @@ _MAX_HEAD = 400
 _NEXT_LITERAL = re.compile(
     r"""\\?["']s?\s{0,8},\s{0,80}(?:u8|[uUL])?\\?["'](?P<value>[A-Za-z0-9+/=_\-]{20,88})\\?["']"""
 )
-_UUID = re.compile(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _HEXADECIMAL = re.compile(r"(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]+")
 _NUM_CHARACTERS_BEFORE = 16
 _NUM_CHARACTERS_OF_TOKEN = 80
@@ -67,7 +66,7 @@ def _other_half(text: str, place: int) -> Iterator[Finding]:
     match = _NEXT_LITERAL.match(text, place)
     if match and (
         is_random(match["value"])
-        or _UUID.fullmatch(match["value"])
+        or PLAIN_UUID.fullmatch(match["value"])
         or (_HEXADECIMAL.fullmatch(match["value"]) and not is_filler(match["value"]))
     ):
         yield Finding(*match.span("value"), match["value"])

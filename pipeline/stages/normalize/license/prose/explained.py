@@ -10,6 +10,7 @@ from typing import Any
 import re2
 
 from pipeline.stages.normalize.license.prose.names import TOKEN
+from pipeline.stages.normalize.license.prose.prose_expressions import compile_prose
 
 _FILE_NAME = (
     r"(?:un)?(?:licen[sc]es?|copying|copyrights?|notice|legal|licensing)(?: and copyright| or copying"
@@ -197,16 +198,9 @@ def _address() -> Any:
 
 @cache
 def _patterns() -> tuple[Any, ...]:
-    return _compiled(_PATTERNS)
+    return tuple(compile_prose(rf"\b(?:{pattern})\b") for pattern in _PATTERNS)
 
 
 @cache
 def _beside_a_license() -> tuple[Any, ...]:
-    return _compiled(_BESIDE_A_LICENSE)
-
-
-def _compiled(patterns: tuple[str, ...]) -> tuple[Any, ...]:
-    options = re2.Options()
-    options.max_mem = 1 << 27
-    options.log_errors = False
-    return tuple(re2.compile(rf"\b(?:{pattern})\b", options) for pattern in patterns)
+    return tuple(compile_prose(rf"\b(?:{pattern})\b") for pattern in _BESIDE_A_LICENSE)

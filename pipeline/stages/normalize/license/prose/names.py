@@ -13,6 +13,7 @@ from typing import Any
 import re2
 from license_expression import get_spdx_licensing
 
+from pipeline.stages.normalize.license.prose.prose_expressions import compile_prose
 from pipeline.stages.normalize.license.prose.words import plain_words
 
 NAMES_FILE = "license_names.toml"
@@ -159,14 +160,14 @@ def _may_name() -> Any:
 
 @cache
 def _gnu() -> Any:
-    return _longest(rf"\b{_GNU}\b")
+    return compile_prose(rf"\b{_GNU}\b", is_longest=True)
 
 
 @cache
 def _full() -> Any:
     names = [name for each in _table("full").values() for name in each]
     short = [rf"(?:{name}){_STYLE}{_AGREEMENT}" for license in _table("short") for name in _table("short")[license]]
-    return _longest(rf"\b(?:the )?(?:{'|'.join(names + short)})\b")
+    return compile_prose(rf"\b(?:the )?(?:{'|'.join(names + short)})\b", is_longest=True)
 
 
 @cache
@@ -181,18 +182,10 @@ def _short() -> tuple[Any, ...]:
         r"|your|choice|dual|two|licenses|following)){0,8} "
         r"|(?:under|either|both|dual|dual licensed|triple licensed) (?:the )?(?:terms of )?(?:the )?|spdx "
     )
-    after = _longest(rf"(?P<before>\b(?:{said})){name}(?P<rest>)\b")
-    beside = _longest(rf"(?P<before>\b{TOKEN} {_BESIDE}){name}(?P<rest>)\b")
-    ahead = _longest(rf"(?P<before>){name}(?P<rest> {_BESIDE}{TOKEN})\b")
+    after = compile_prose(rf"(?P<before>\b(?:{said})){name}(?P<rest>)\b", is_longest=True)
+    beside = compile_prose(rf"(?P<before>\b{TOKEN} {_BESIDE}){name}(?P<rest>)\b", is_longest=True)
+    ahead = compile_prose(rf"(?P<before>){name}(?P<rest> {_BESIDE}{TOKEN})\b", is_longest=True)
     return after, beside, ahead, beside
-
-
-def _longest(pattern: str) -> Any:
-    options = re2.Options()
-    options.longest_match = True
-    options.max_mem = 1 << 27
-    options.log_errors = False
-    return re2.compile(pattern, options)
 
 
 @lru_cache(maxsize=4_096)
@@ -214,7 +207,7 @@ def _short_license(words: str) -> str:
 
 @cache
 def _whole(pattern: str) -> Any:
-    return _longest(f"(?:{pattern})")
+    return compile_prose(f"(?:{pattern})", is_longest=True)
 
 
 @cache

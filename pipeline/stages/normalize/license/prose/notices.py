@@ -12,6 +12,7 @@ from typing import Any
 import re2
 
 from pipeline.stages.normalize.license.prose.names import ANY_VERSION, PUBLIC_DOMAIN, TOKEN, with_tokens
+from pipeline.stages.normalize.license.prose.prose_expressions import compile_prose
 from pipeline.stages.normalize.license.prose.words import plain_words
 
 _FILL = (
@@ -246,12 +247,9 @@ def _standard(license: str) -> Any:
 
 @cache
 def _notice() -> Any:
-    options = re2.Options()
-    options.max_mem = 1 << 27
-    options.log_errors = False
     named = rf"{_BEFORE}{_LIST}{_AFTER}|{_LIST} see (?:(?:the|file) )*(?:licen[sc]e|copying)"
     named += rf"|{_MANIFOLD} {_LISTS}|{_LISTS} {_MANIFOLD}|either {_LISTS} (?:at your (?:option|choice)|whichever you prefer)"
-    return re2.compile(rf"(?:{_DENIED})?(?:alternatively (?:\w+ ){{0,10}})?\b(?:{named})\b", options)
+    return compile_prose(rf"(?:{_DENIED})?(?:alternatively (?:\w+ ){{0,10}})?\b(?:{named})\b")
 
 
 @cache

@@ -14,6 +14,8 @@ from typing import Any
 
 import re2
 
+from pipeline.stages.normalize.license.prose.prose_expressions import compile_prose
+
 TERMS_FILE = "legal_terms.toml"
 MIN_WEIGHT_IN_HEADER = 4
 MIN_WEIGHT_IN_CODE = 6
@@ -117,7 +119,7 @@ def _words() -> Any:
 @cache
 def _foreign() -> Any:
     """Return the terms of other languages than that of most comments: each is a sentence of a licensor."""
-    return re2.compile("|".join(f"(?:{term})" for term in _terms()["words"]["other"]["6"]), _options())
+    return compile_prose("|".join(f"(?:{term})" for term in _terms()["words"]["other"]["6"]))
 
 
 @cache
@@ -125,7 +127,7 @@ def _heavy_words() -> Any:
     """Return an expression for the terms of half the weight that a comment in code needs: lighter ones do not reach it."""
     tables = (_terms()["words"], _terms()["words"]["other"])
     terms = [term for table in tables for weight in "6543" for term in table.get(weight, [])]
-    return re2.compile(rf"\b(?:{'|'.join(terms)})\b", _options())
+    return compile_prose(rf"\b(?:{'|'.join(terms)})\b")
 
 
 @cache
@@ -139,11 +141,4 @@ def _alternation(terms: dict[str, list[str]], whole: bytes) -> Any:
         f"(?P<w{weight.replace('-', 'm')}>{'|'.join(each.replace('(?P', '(?:') for each in terms[weight])})"
         for weight in sorted(terms, key=int, reverse=True)
     ]
-    return re2.compile(whole.decode() % "|".join(groups), _options())
-
-
-def _options() -> Any:
-    options = re2.Options()
-    options.max_mem = 1 << 27
-    options.log_errors = False
-    return options
+    return compile_prose(whole.decode() % "|".join(groups))

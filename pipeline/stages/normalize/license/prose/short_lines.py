@@ -16,6 +16,7 @@ import re2
 
 from pipeline.stages.normalize.license.prose.names import PUBLIC_DOMAIN, spdx_ids
 from pipeline.stages.normalize.license.prose.notices import choice_of, title_of
+from pipeline.stages.normalize.license.prose.prose_expressions import compile_prose
 from pipeline.stages.normalize.license.prose.words import folded
 
 LINES_FILE = "short_lines.toml"
@@ -148,7 +149,4 @@ def _harmless() -> Any:
 
 
 def _alternation(terms: list[str]) -> Any:
-    options = re2.Options()
-    options.max_mem = 1 << 27
-    options.log_errors = False
-    return re2.compile("|".join(terms), options)
+    return compile_prose("|".join(terms))

@@ -78,7 +78,6 @@ _LETTERS_AND_DIGITS = re.compile(r"[A-Za-z]+|[0-9]+")
 _SIGNS = re.compile(r"[\W_]+")
 _MIN_SWITCHES, _MIN_REPEATED, _MIN_LEET = 3, 8, 8
 _MAX_WORDS = 12
-_MIN_RANDOM = 16
 
 
 def is_given_password(value: str) -> bool:

@@ -15,7 +15,7 @@ from pipeline.stages.normalize.scrub.credentials.password_values import is_possi
 from pipeline.stages.normalize.scrub.credentials.service_names import ServiceName, service_expression, service_name
 from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.stages.normalize.scrub.hits import condition, hit_lines
-from pipeline.stages.normalize.scrub.random_text import is_filler, is_random, is_wordy
+from pipeline.stages.normalize.scrub.random_text import PLAIN_UUID, is_filler, is_random, is_wordy
 
 _OPERATOR = r"(?::{1,3}=|\|\|:|=>|->|[.?+!=]?=|<<|[:>,({]|\s)"
 _BETWEEN = (
@@ -27,7 +27,6 @@ _BETWEEN = (
 _VALUE = r"[A-Za-z0-9_.+/=~:\-]"
 _NUM_OF_NAME, _MIN_VALUE, _MAX_VALUE = 40, 10, 200
 _BEFORE = re.compile(r"[\w.\-]*\Z")
-_UUID = re.compile(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _HEXADECIMAL = re.compile(r"(?i)[0-9a-f]{16,128}")
 _DIGITS = re.compile(r"[0-9]{14,40}")
 _PAIR = re.compile(r"[0-9a-f]{8}:[0-9a-f]{8}|[0-9]{5,16}:[A-Za-z0-9_-]{30,40}")
@@ -69,7 +68,7 @@ def _is_key(value: str, strength: ServiceName) -> bool:
         return False
     if _PAIR.fullmatch(value):
         return True
-    if _UUID.fullmatch(value) or _DIGITS.fullmatch(value):
+    if PLAIN_UUID.fullmatch(value) or _DIGITS.fullmatch(value):
         return strength is ServiceName.OF_CREDENTIAL
     if _HEXADECIMAL.fullmatch(value) and not value.isdigit() and not value.isalpha():
         return strength is ServiceName.OF_CREDENTIAL or len(value) > 30
