@@ -1,17 +1,16 @@
 """Legacy encoding: the one of many whose text is the likeliest in a language, or none if no text is likely or two texts are.
 
-Every candidate decodes the same bytes, so that the texts' likelihoods compare: pairs of letters of one language, in words with a
-letter that is not ASCII, and frequent characters of languages without letters (`letter_pairs.toml`).
+Every candidate decodes the same bytes, so that the texts' likelihoods compare: the costs of words in one language, and of symbols.
 """
 
-import tomllib
+import re
 import unicodedata
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
-from itertools import pairwise
 
+import numpy as np
 import re2
+
+from pipeline.stages.normalize.encodings.word_costs import word_costs
 
 CANDIDATES = {
     0.0: "cp1252 latin_1",
@@ -37,13 +36,11 @@ MAX_ODD_SHARE = 0.05
 """Most words of a text that are likely in no language of their letters."""
 
 _MAX_SAMPLED_BYTES = 4_000
-_UNKNOWN_PAIR, _FOREIGN_PAIR, _UNKNOWN_CHARACTER = 8.0, 12.0, 14.0
 _LOST, _MAX_LOST_SHARE = 8.0, 0.15
-_WRONG_CASE = 5.0
 _USUAL_SYMBOLS = frozenset("©®°±²³µ·«»§×–—‘’“”„…•→€£™№¿¡、。，：；？！（）「」・ー～\u00a0")
 _USUAL_SYMBOL, _SYMBOL, _SYMBOL_IN_WORD, _REPEATED = 4.5, 9.0, 7.0, 0.5
-_WORDS = re2.compile(r"[\pL\pM]+|[^\x00-\x7f\pL\pM]")
-_FOREIGN = re2.compile(r"[^\x00-\x7f]+")
+_PIECES = re.compile(r"[^\x00-\x40\x5b-\x60\x7b-\x7f]+")
+_WORDS = re2.compile(r"[\pL\pM]+")
 IMPOSSIBLE = re2.compile(r"[\x{80}-\x{9f}\p{Co}\p{Cs}\x{fffd}\x{feff}\x{ff61}-\x{ff9f}]")
 """C1 controls, private use, surrogates, the replacement character, marks, half-width katakana."""
 
@@ -99,7 +96,7 @@ def guess_encoding(content: bytes) -> Guess:
 
 def cost_of(text: str) -> tuple[float, int]:
     """Return the cost of a text's characters that are not ASCII, in natural units, and their number."""
-    return _cost(text), sum(map(len, _FOREIGN.findall(text)))
+    return _cost(text), len(text) - len(text.encode("ascii", "ignore"))
 
 
 def is_letter(character: str) -> bool:
@@ -111,14 +108,10 @@ def is_likely(text: str) -> bool:
     """Return whether nearly all words of a text that are not ASCII are likely in a language."""
     if IMPOSSIBLE.search(text):
         return False
-    words = [word for word in _WORDS.findall(text) if not word.isascii() and word[0].isalpha()]
-    odd = sum(1 for word in words if _is_odd(word))
-    return odd <= MAX_ODD_SHARE * len(words)
-
-
-def _is_odd(word: str) -> bool:
-    num_foreign = sum(not character.isascii() for character in word)
-    return min(_word_cost(word, language) for language in _languages()) > MAX_COST * num_foreign + 5
+    words = [word for word in _foreign_words(text) if word[0].isalpha()]
+    num_foreign = np.array([sum(not character.isascii() for character in word) for word in words])
+    num_odd = np.count_nonzero(word_costs(words).min(axis=1) > MAX_COST * num_foreign + 5)
+    return bool(num_odd <= MAX_ODD_SHARE * len(words))
 
 
 def _sample(content: bytes) -> bytes:
@@ -170,10 +163,14 @@ def _max_cost(text: str, num_foreign: int) -> float:
 
 def _cost(text: str) -> float:
     """Return the cost of a text's characters that are not ASCII: that of its words in their best language, and of its symbols."""
-    pieces = _WORDS.findall(text)
-    words = [word for word in pieces if not word.isascii() and is_letter(word[0])]
-    cost = min((sum(_word_cost(word, language) for word in words) for language in _languages()), default=0.0)
-    return cost + _symbol_cost(text)
+    return float(word_costs(_foreign_words(text)).sum(axis=0).min()) + _symbol_cost(text)
+
+
+def _foreign_words(text: str) -> list[str]:
+    """Return the words that are not ASCII, by one fast expression and, where signs are between them, one that knows letters."""
+    pieces = [piece for piece in _PIECES.findall(text) if not piece.isascii()]
+    words = (word for piece in pieces for word in ([piece] if piece.isalpha() else _WORDS.findall(piece)))
+    return [word for word in words if not word.isascii()]
 
 
 def _symbol_cost(text: str) -> float:
@@ -190,49 +187,3 @@ def _symbol_cost(text: str) -> float:
                     cost += _SYMBOL_IN_WORD
         before = character
     return cost
-
-
-def _word_cost(word: str, language: str) -> float:
-    pairs, alphabet, characters = _pairs(language)
-    low = f" {word.lower()} "
-    cost = 0.0
-    for first, second in pairwise(low):
-        if first.isascii() and second.isascii():
-            continue
-        if characters:
-            cost += 0.0 if second.isascii() else characters.get(second, _UNKNOWN_CHARACTER)
-        elif (found := pairs.get(first + second)) is not None:
-            cost += found
-        else:
-            cost += _UNKNOWN_PAIR if {first, second} <= alphabet else _FOREIGN_PAIR
-    if not characters and not (word.islower() or word.isupper() or word.istitle() or word.lower() == word.upper()):
-        cost += _WRONG_CASE
-    return cost
-
-
-@cache
-def _languages() -> tuple[str, ...]:
-    table = _read_table()
-    return (*table["pairs"], *table["characters"])
-
-
-@cache
-def _pairs(language: str) -> tuple[dict[str, float], frozenset[str], dict[str, float]]:
-    """Return the costs of pairs of letters, the letters, and the costs of characters of a language."""
-    table = _read_table()
-    if language in table["characters"]:
-        levels = enumerate(table["characters"][language])
-        return {}, frozenset(), {character: level + 0.5 for level, group in levels for character in group}
-    pairs = {
-        group[at : at + 2]: level + 0.5
-        for level, group in enumerate(table["pairs"][language])
-        for at in range(0, len(group), 2)
-    }
-    return pairs, frozenset("".join(pairs)) | frozenset(" abcdefghijklmnopqrstuvwxyz"), {}
-
-
-@cache
-def _read_table() -> dict[str, dict[str, list[str]]]:
-    return tomllib.loads(
-        files("pipeline.stages.normalize.encodings").joinpath("letter_pairs.toml").read_text(encoding="utf-8")
-    )
