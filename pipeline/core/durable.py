@@ -1,19 +1,12 @@
-"""Durable writes: files synced before they are named and replaced whole, and kernel locks, released when a process dies."""
+"""Durable writes: files synced before they are named and replaced whole."""
 
-import fcntl
 import os
 import secrets
 import shutil
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from pipeline.core.errors import LockedError
-
 _TAIL_SIZE = 1 << 20
-_POLL_SECONDS = 0.1
 
 
 def write_synced(path: Path, content: bytes) -> None:
@@ -74,44 +67,3 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-@contextmanager
-def held(path: Path) -> Iterator[None]:
-    """Lock a file against every other process; wait until it is free."""
-    with path.open("a") as file:
-        fcntl.flock(file.fileno(), fcntl.LOCK_EX)
-        yield
-
-
-def acquire(
-    handle: int,
-    path: Path,
-    subject: str,
-    wait_seconds: float,
-    on_wait: Callable[[str], None],
-    mode: int = fcntl.LOCK_EX,
-) -> None:
-    """Take a flock, exclusive unless `mode` is shared, on an open file that contains the holder of `subject`.
-
-    Raises LockedError after `wait_seconds`.
-    """
-    deadline = time.monotonic() + wait_seconds
-    notified = False
-    while True:
-        try:
-            fcntl.flock(handle, mode | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            holder = path.read_text(errors="replace").strip() or "another writer"
-            if time.monotonic() >= deadline:
-                raise LockedError(
-                    subject,
-                    f"it is being written by {holder}",
-                    "",
-                    "Wait until that has ended, then run again.",
-                ) from None
-        if not notified:
-            on_wait(holder)
-            notified = True
-        time.sleep(_POLL_SECONDS)

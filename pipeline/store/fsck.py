@@ -7,10 +7,11 @@ from pipeline.core.digests import file_sha256
 from pipeline.core.errors import StoreError
 from pipeline.core.params import digest, parse_json
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
-from pipeline.store.log import LOGS, PROMOTIONS, missing_verdicts
+from pipeline.store.log import LOGS, PROMOTIONS
 from pipeline.store.objects import Manifest, StoredObject, read_manifest
 from pipeline.store.store import Store
 from pipeline.store.store_layout import refuse_other_format, visible
+from pipeline.store.verdicts import missing_verdicts
 
 Needs = dict[str, list[str]]
 """Id of an object -> what needs it."""

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pipeline.core.durable import acquire, make_folder
+from pipeline.core.durable import make_folder
+from pipeline.core.file_locks import acquire
 from pipeline.store.store_layout import refuse_bad_corpus
 
 REFS_LOCK, OBJECTS_LOCK = ".refs", ".objects"

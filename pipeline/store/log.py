@@ -1,4 +1,4 @@
-"""Records of a store beside its objects: append-only logs, and verdicts of the gates.
+"""Append-only logs of a store: moves of refs, withdrawals, blobs.
 
 Each line of a log holds a digest of itself and of the line before, and the head of the log, a one-line file, holds the number
 and the digest of the last line: a line that is changed, removed or cut off is found. Each head also holds the ends of the other
@@ -6,7 +6,6 @@ logs, so that a log that was cut is found even beside an older head of its own. 
 an incomplete last line, or one line more than the heads say; the next append repairs it.
 """
 
-import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from pipeline.core.durable import cut_torn_line, make_folder, replace, sync
-from pipeline.core.errors import DamagedError, MissingError
+from pipeline.core.errors import DamagedError
 from pipeline.core.params import canonical_json, digest, parse_json
 from pipeline.store.checked_text import read_value, text_of, write_value
 from pipeline.store.locks import REFS_LOCK, Locks
@@ -56,7 +55,7 @@ class Head:
 
 
 class Log(Locks):
-    """Logs under `root`/log, one JSON object a line, and the latest verdicts about an object under `root`/verdicts."""
+    """Logs under `root`/log, one JSON object a line."""
 
     root: Path
     clock: Callable[[], datetime]
@@ -161,31 +160,6 @@ class Log(Locks):
                     write_value(self.root, path.relative_to(self.root).as_posix(), found)
             mark_format(self.root)
 
-    def put_verdicts(self, object_id: str, verdicts: Any) -> None:
-        """Store what the gates decided about an object."""
-        content = {"when": self.clock().isoformat(), "verdicts": verdicts}
-        replace(self._verdicts_path(object_id), _with_digest(object_id, content))
-
-    def verdicts(self, object_id: str) -> Any:
-        """Return what the gates last decided about an object; None if they never did. Raises DamagedError."""
-        path = self._verdicts_path(object_id)
-        if not path.exists():
-            return None
-        try:
-            found = path.read_bytes()
-            content = parse_json(found)
-            content.pop("digest")
-            is_sound = found == _with_digest(object_id, content)
-            content["verdicts"]
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-            raise _bad_verdicts(object_id, f"they cannot be read ({error})") from error
-        if not is_sound:
-            raise _bad_verdicts(object_id, "their digest is another")
-        return content
-
-    def _verdicts_path(self, object_id: str) -> Path:
-        return self.root / "verdicts" / f"{object_id}.json"
-
     def _accept(self) -> None:
         """Write the lines of all logs chained anew, and heads that name no others until all are written."""
         ends = {log: self._chained_anew(log) for log in LOGS}
@@ -274,12 +248,6 @@ def _refuse_older_head(log: Path, number: int, seen: Mapping[str, End]) -> None:
             raise _damaged(f"{log}", f"its head names {number} lines", f"{named}, as {head} says")
 
 
-def missing_verdicts(object_id: str, stage: str) -> MissingError:
-    """Return the error of verdicts that are not there, though a ref was moved to the output of a stage that was judged."""
-    subject, remedy = f"verdicts of object {object_id[:12]}", f"Build {stage} again to judge it."
-    return MissingError(subject, "they are missing", "", remedy)
-
-
 def _first(log: Path) -> str:
     """Return the digest before the first line: another one for each log, so that logs cannot be swapped."""
     return digest(log.as_posix())
@@ -320,12 +288,3 @@ def _chain_of(line: bytes) -> str | None:
 
 def _damaged(subject: str, found: str, expected: str = "the line that was written") -> DamagedError:
     return DamagedError(subject, found, expected, _LOG_REMEDY)
-
-
-def _with_digest(object_id: str, content: dict[str, Any]) -> bytes:
-    named = content | {"digest": digest([object_id, content])}
-    return json.dumps(named, indent=1, sort_keys=True).encode()
-
-
-def _bad_verdicts(object_id: str, found: str) -> DamagedError:
-    return DamagedError(f"verdicts of object {object_id[:12]}", found, "as written", "Build again to judge it.")

@@ -24,9 +24,10 @@ from pathlib import Path
 from pipeline.store.blobs import Blobs
 from pipeline.store.refs import Refs
 from pipeline.store.store_layout import refuse_other_format
+from pipeline.store.verdicts import Verdicts
 
 
-class Store(Refs, Blobs):
+class Store(Refs, Blobs, Verdicts):
     """A store under `root`. `clock` gives the time written into verdicts and logs, never into an id."""
 
     def __init__(self, root: Path, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:

@@ -9,9 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from pipeline.core.errors import MissingError
-from pipeline.store.log import LOGS, missing_verdicts
+from pipeline.store.log import LOGS
 from pipeline.store.objects import MANIFEST, StoredObject, read_manifest
 from pipeline.store.store import Store
+from pipeline.store.verdicts import missing_verdicts
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.core.digests import file_sha256, text_sha256
-from pipeline.core.durable import held, hidden_sibling, replace
+from pipeline.core.durable import hidden_sibling, replace
 from pipeline.core.errors import StoreError
+from pipeline.core.file_locks import held
 
 CACHE_FOLDERS = {"TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
 SWITCHES = {

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from pipeline.core.durable import acquire, replace
+from pipeline.core.durable import replace
+from pipeline.core.file_locks import acquire
 
 
 @contextmanager

@@ -1,29 +1,22 @@
-"""Gradients of one step: those of its logical micro-batches, added as a tree; and the test for a loss spike.
+"""Gradients of one step: those of its logical micro-batches, added as a tree.
 
 Shapes: B rows of a batch, T slots of a row.
 """
 
-import math
-import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from pipeline.core.errors import TrainingError
-from trainer.checkpoint.certificate import History
 from trainer.data.batch import Batch
 from trainer.distributed.ranks import Ranks, tree_sum
 from trainer.distributed.shards import is_sharded
 from trainer.model.blocks.experts import Experts
 from trainer.model.hybrid import HybridModel
 from trainer.model.loss import LOSS_TERMS, TrainingBatch
-
-NUM_STEPS_OF_MEDIAN = 20
-"""Good steps that a loss is compared with. With fewer, only a value that is not finite is a spike."""
 
 
 @dataclass(frozen=True)
@@ -100,15 +93,6 @@ def backward(model: HybridModel, batch: Batch, num_micro_batches: int, ranks: Ra
     ranks.add_integers([counter for block in experts for counter in (block.load_E, block.overflow, block.empty_slots)])
     by_name = dict(zip(LOSS_TERMS.names, terms, strict=True))
     return StepLoss(loss, cross_entropy_sum, by_name, num_trained, tuple(untouched), _expert_shares(experts))
-
-
-def is_loss_spike(loss: float, norm: float, history: History, spike_factor: float) -> bool:
-    """Return whether a step must not change the weights: not finite, or far above the median of the last good steps."""
-    if not (math.isfinite(loss) and math.isfinite(norm)):
-        return True
-    steps = zip(reversed(history.losses), reversed(history.skipped), strict=True)
-    recent = list(islice((before for before, is_skipped in steps if not is_skipped), NUM_STEPS_OF_MEDIAN))
-    return len(recent) == NUM_STEPS_OF_MEDIAN and loss > spike_factor * statistics.median(recent)
 
 
 def _sum_of_shares(share: range, leaf: Callable[[int], list[Tensor]], ranks: Ranks) -> list[Tensor] | None:

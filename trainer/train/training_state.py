@@ -28,10 +28,11 @@ from trainer.optim.schedule import learning_rate, set_learning_rate
 from trainer.train.build_model import CPU_PLACEMENT, DevicePlacement, build_model
 from trainer.train.determinism import make_deterministic, require_device
 from trainer.train.follow_ref import EpochEnd, RefFollower
+from trainer.train.loss_spike import is_loss_spike
 from trainer.train.not_finite import first_not_finite
 from trainer.train.run_data import Adoption, RunData
 from trainer.train.session import RunInputs
-from trainer.train.step import ShareOutOfMemoryError, StepLoss, backward, is_loss_spike
+from trainer.train.step import ShareOutOfMemoryError, StepLoss, backward
 
 
 class Training:

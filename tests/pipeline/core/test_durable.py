@@ -1,12 +1,11 @@
-"""Durable writes: a file is replaced whole or not at all, a torn line is cut, and a lock names its holder."""
+"""Durable writes: a file is replaced whole or not at all, and a torn line is cut."""
 
 import os
 from pathlib import Path
 
 import pytest
 
-from pipeline.core.durable import acquire, cut_torn_line, replace
-from pipeline.core.errors import LockedError
+from pipeline.core.durable import cut_torn_line, replace
 
 
 def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,14 +33,3 @@ def test_a_torn_line_is_cut_and_whole_ones_stay(tmp_path: Path, content: bytes, 
         cut_torn_line(file)
 
     assert path.read_bytes() == left
-
-
-def test_a_lock_that_is_held_is_reported_once_and_refused_with_its_holder(tmp_path: Path) -> None:
-    path, notices = tmp_path / "lock", list[str]()
-    path.write_text("run one\n")
-    with path.open() as first, path.open() as second:
-        acquire(first.fileno(), path, "corpus tiny", 0.0, notices.append)
-        with pytest.raises(LockedError, match="corpus tiny: it is being written by run one"):
-            acquire(second.fileno(), path, "corpus tiny", 0.25, notices.append)
-
-    assert notices == ["run one"]

@@ -1,4 +1,4 @@
-"""Logs and verdicts are read whole, or the damaged line is named."""
+"""Logs are read whole, or the damaged line is named."""
 
 from collections.abc import Callable
 from functools import partial
@@ -221,16 +221,3 @@ def test_a_log_that_was_corrected_by_hand_is_accepted_on_request(
     assert main([*command, "--accept-logs"]) == 0
     assert [selector.text for selector in active_withdrawals(store)] == ["other", "zlib/**"]
     assert main(command) == 0
-
-
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b"\xff", b'{"verdicts": []}', b"[" * 200_000])
-def test_damaged_verdicts_are_refused_and_named(store: Store, content: bytes) -> None:
-    object_id = commit_text(store, b"1")
-    store.put_verdicts(object_id, [])
-    assert (store.verdicts(object_id) or {})["verdicts"] == []
-    (store.root / "verdicts" / f"{object_id}.json").write_bytes(content)
-
-    with pytest.raises(DamagedError, match=f"verdicts of object {object_id[:12]}"):
-        store.verdicts(object_id)
-    (problem,) = fsck(store)
-    assert object_id[:12] in problem

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from pipeline.core.durable import acquire
+from pipeline.core.file_locks import acquire
 from pipeline.store.store import Store
 from tests.support.made.made_checkpoints import write_run
 from trainer.checkpoint import retention

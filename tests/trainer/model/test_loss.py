@@ -8,14 +8,8 @@ from torch.nn import functional
 
 from pipeline.core.errors import ParamsError
 from tests.support.added_to_runs import LOGITS_Z_LOSS
-from tests.support.made.made_rows import CONFIG, LAYOUT, sources_of
-from trainer.config.presets import preset
-from trainer.data.loader import Loader
-from trainer.distributed.ranks import Ranks
 from trainer.model.hybrid import HybridModel
-from trainer.model.initialization import initialize
 from trainer.model.loss import LOSS_TERMS, LossTerm, TrainingBatch
-from trainer.train.step import backward
 
 VOCABULARY, NUM_TOKENS = 60, 27
 LENGTHS = [[9, 1, 14], [27]]
@@ -49,20 +43,6 @@ def test_a_registered_term_is_in_the_loss_its_gradients_and_its_parts(model_of, 
     assert list(metrics.terms) == ["router_z_loss", "logits_z_loss"]
     torch.testing.assert_close(loss, plain + metrics.terms["logits_z_loss"])
     assert not torch.equal(model.embedding_VD.grad, before)
-
-
-def test_a_registered_term_is_in_the_step_of_all_micro_batches() -> None:
-    model = HybridModel(preset("tiny"), 256)
-    initialize(model, seed=1)
-    batch = Loader(sources_of(a=4), LAYOUT, CONFIG).batch_at(0, 4)
-    with LOSS_TERMS.registered(LOGITS_Z_LOSS):
-        whole, halves = (backward(model, batch, count, Ranks(), "cpu") for count in (1, 2))
-
-    assert list(whole.terms) == ["router_z_loss", "logits_z_loss"]
-    torch.testing.assert_close(whole.loss, halves.loss)
-    torch.testing.assert_close(whole.terms["logits_z_loss"], halves.terms["logits_z_loss"])
-    mean = whole.cross_entropy_sum / whole.num_trained_tokens
-    torch.testing.assert_close(whole.loss, mean + sum(whole.terms.values()))
 
 
 def test_the_loss_is_cross_entropy_of_the_trained_tokens_plus_the_z_loss(model_of, doc_ids_from) -> None:

@@ -1,30 +1,73 @@
-"""A loss spike is judged by the good steps before it."""
+"""Gradients of a step are those of its whole batch, in whatever micro-batches; a step without memory leaves none."""
 
-import math
+from collections.abc import Callable
 
 import pytest
+import torch
 
-from trainer.checkpoint.certificate import History
-from trainer.train.step import is_loss_spike
+from tests.support.added_to_runs import LOGITS_Z_LOSS
+from tests.support.made.made_rows import CONFIG, LAYOUT, sources_of
+from trainer.config.model import ModelConfig
+from trainer.config.presets import preset
+from trainer.data.batch import Batch
+from trainer.data.loader import Loader
+from trainer.distributed.ranks import Ranks
+from trainer.model.hybrid import HybridModel
+from trainer.model.initialization import initialize
+from trainer.model.loss import LOSS_TERMS
+from trainer.train.step import ShareOutOfMemoryError, backward
 
 
-def history_of(losses: list[float], skipped: tuple[int, ...] = ()) -> History:
-    history = History()
-    for place, loss in enumerate(losses):
-        history.extend(bytes(32), loss, place in skipped, None)
-    return history
+@pytest.fixture
+def model() -> HybridModel:
+    model = HybridModel(preset("tiny"), 256)
+    initialize(model, seed=1)
+    return model
 
 
-@pytest.mark.parametrize(
-    ("loss", "norm", "history", "expected"),
-    [
-        (math.nan, 1.0, history_of([]), True),
-        (1.0, math.inf, history_of([]), True),
-        (50.0, 1.0, history_of([2.0] * 19), False),
-        (6.1, 1.0, history_of([2.0] * 20), True),
-        (5.9, 1.0, history_of([2.0] * 20), False),
-        (6.1, 1.0, history_of([2.0] * 20 + [math.nan, 90.0], skipped=(20, 21)), True),
-    ],
-)
-def test_a_step_is_judged_by_the_recent_good_ones(loss: float, norm: float, history: History, expected: bool) -> None:
-    assert is_loss_spike(loss, norm, history, spike_factor=3.0) is expected
+@pytest.fixture
+def batch() -> Batch:
+    return Loader(sources_of(a=4), LAYOUT, CONFIG).batch_at(0, 4)
+
+
+@pytest.mark.parametrize("num_micro_batches", [1, 2, 4])
+def test_gradients_are_those_of_the_mean_over_the_whole_batch(
+    config_of: Callable[[str], ModelConfig], batch: Batch, num_micro_batches: int
+) -> None:
+    model = HybridModel(config_of("AMR"), 256)  # without experts the loss is the cross-entropy alone
+    initialize(model, seed=1)
+    found = backward(model, batch, num_micro_batches, Ranks(), "cpu")
+    gradients = {name: each.grad for name, each in model.named_parameters()}
+    model.zero_grad()
+    ids, targets, mask, doc_ids = (torch.from_numpy(array) for array in batch.arrays)
+    hidden = model(ids, doc_ids)
+    torch.nn.functional.cross_entropy(model.logits(hidden)[mask], targets[mask].long()).backward()
+
+    assert found.num_trained_tokens == int(mask.sum())
+    for name, each in model.named_parameters():
+        torch.testing.assert_close(gradients[name], each.grad, rtol=1e-3, atol=1e-6, msg=name)
+
+
+def test_a_step_that_runs_out_of_memory_leaves_no_gradient(
+    model: HybridModel, batch: Batch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise torch.OutOfMemoryError
+
+    backward(model, batch, 1, Ranks(), "cpu")
+    monkeypatch.setattr(model, "loss", full)
+    with pytest.raises(ShareOutOfMemoryError):
+        backward(model, batch, 2, Ranks(), "cpu")
+
+    assert [name for name, each in model.named_parameters() if each.grad is not None] == []
+
+
+def test_a_registered_term_is_in_the_step_of_all_micro_batches(model: HybridModel, batch: Batch) -> None:
+    with LOSS_TERMS.registered(LOGITS_Z_LOSS):
+        whole, halves = (backward(model, batch, count, Ranks(), "cpu") for count in (1, 2))
+
+    assert list(whole.terms) == ["router_z_loss", "logits_z_loss"]
+    torch.testing.assert_close(whole.loss, halves.loss)
+    torch.testing.assert_close(whole.terms["logits_z_loss"], halves.terms["logits_z_loss"])
+    mean = whole.cross_entropy_sum / whole.num_trained_tokens
+    torch.testing.assert_close(whole.loss, mean + sum(whole.terms.values()))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pipeline.contracts.part import PartJob, StageContext
 from pipeline.core.declared import require_type
-from pipeline.core.durable import held
 from pipeline.core.errors import FetchError, SourceError
+from pipeline.core.file_locks import held
 from pipeline.pins.pins import FilePin, SourcePin
 from pipeline.stages.collect.contents import ReadFile, ReadOptions, SkippedFile, SourceContents
 from pipeline.stages.collect.listing import ListedName
