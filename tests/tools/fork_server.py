@@ -62,8 +62,7 @@ class TrainerForkServer:
 
 def main() -> int:
     """Serve requests until stdin ends."""
-    for name in ("torch._dynamo", "trainer.train.loop"):  # the first is loaded by torch's optimizers
-        importlib.import_module(name)
+    importlib.import_module("trainer.train.loop")
     from trainer.__main__ import main as trainer_main
 
     for line in sys.stdin:

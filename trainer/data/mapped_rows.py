@@ -137,7 +137,7 @@ class _RecordBatch:
         present = [name for name in (*_CORE, *STRUCTURE) if name in batch.schema.names]
         columns = {name: batch.column(name) for name in present}
         lists = {
-            name: (column.values.to_numpy(), column.offsets.to_numpy())
+            name: (_view(column.values), _view(column.offsets))
             for name, column in columns.items()
             if name in _CORE or column.null_count == 0
         }
@@ -216,12 +216,17 @@ def _absent(num_rows: int) -> tuple[npt.NDArray[np.uint64], Integers]:
     return np.zeros(num_rows, dtype=np.uint64), np.full(num_rows, -1, dtype=np.int64)
 
 
+def _view(values: pa.Array) -> npt.NDArray[Any]:
+    """Return the memory of an Arrow array as numpy's. `to_numpy` would load pandas, where that is installed, for half a second."""
+    return np.from_dlpack(values)
+
+
 def _chronology(batch: pa.RecordBatch) -> tuple[npt.NDArray[np.uint64], Integers] | None:
     """Return file and first commit of each row, -1 for the commit of a row without one. None if no row has one."""
     if any(name not in batch.schema.names or batch.column(name).null_count == batch.num_rows for name in _CHRONOLOGY):
         return None
     files, commits = (batch.column(name) for name in _CHRONOLOGY)
-    return files.fill_null(0).to_numpy(), commits.fill_null(-1).to_numpy().astype(np.int64)
+    return _view(files.fill_null(0)), _view(commits.fill_null(-1)).astype(np.int64)
 
 
 def _in_order(parts: Sequence[MappedRows], order_R: Integers) -> MappedRows:

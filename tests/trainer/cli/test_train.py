@@ -1,6 +1,9 @@
 """`train` refuses what it cannot do in one sentence, before it makes anything."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,8 +14,20 @@ import torch
 from pipeline.store.store import Store
 from trainer.__main__ import build_parser
 from trainer.config.choices import AttentionChoice, CompileBackend, CompileMode, Precision
+from trainer.train.determinism import ENVIRONMENT_VARIABLES
 
 Command = Callable[..., tuple[int, Any]]
+
+
+def test_a_step_without_compilation_loads_neither_the_compiler_nor_pandas(tiny_store: Store) -> None:
+    line = ["smoke", "--store", str(tiny_store.root), "--snapshot", str(tiny_store.ref("tiny", "live")), "--json"]
+    code = f"import sys; from trainer.__main__ import main; assert main({line!r}) == 0; print(*sorted(sys.modules))"
+    environment = {**os.environ, **ENVIRONMENT_VARIABLES}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    loaded = done.stdout.splitlines()[-1].split()
+
+    assert "torch" in loaded
+    assert {"torch._dynamo", "torch.distributed.fsdp", "sympy", "pandas"} & set(loaded) == set()
 
 
 @pytest.mark.parametrize(
