@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, TextIO
 
 from rich.console import Console
@@ -15,7 +16,7 @@ from rich.text import Text
 from pipeline.build.build import ProgressEvent
 from pipeline.build.run_stage import StageResult
 from pipeline.build.seen_red import GateSeenRed
-from pipeline.contracts.gates import GateVerdict
+from pipeline.contracts.gates import Gate, GateVerdict
 from pipeline.stages.stages import STAGES
 
 SECONDS_BETWEEN_LINES = 10.0
@@ -173,6 +174,17 @@ def waterfall_table(results: Sequence[StageResult]) -> Table:
     return table
 
 
+def gate_lines(gates: Iterable[Gate]) -> Iterator[str]:
+    """Format gates by stage: the name, the measure with its limit and what a failure does, and below it why the gate is there."""
+    for stage, of_stage in groupby(gates, lambda gate: gate.stage):
+        yield stage
+        for gate in of_stage:
+            yield f"  {gate.name}"
+            limit = f"{gate.measure} {gate.limit.comparison} {gate.limit.value}"
+            yield f"      {limit}, {'blocks' if gate.blocking else 'warns'}"
+            yield f"      {gate.why}"
+
+
 def verdict_table(verdicts: Iterable[GateVerdict]) -> Table:
     """Build a table of gates with measured value, limit and verdict."""
     table = Table(title="Gates", title_justify="left")
@@ -201,7 +213,7 @@ def plain_table(title: str, rows: Sequence[Mapping[str, object]]) -> Table:
     """Build a table of rows that share their keys."""
     table = Table(title=title, title_justify="left")
     for name in rows[0] if rows else ():
-        table.add_column(name)
+        table.add_column(name, overflow="fold")  # a name that is cut cannot be searched for
     for row in rows:
         table.add_row(*[str(value) for value in row.values()])
     return table

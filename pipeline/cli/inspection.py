@@ -10,7 +10,7 @@ from rich.console import Console
 
 from pipeline.build.recipes import RECIPES
 from pipeline.build.seen_red import GateSeenRed, seen_red
-from pipeline.cli.console import plain_table, seen_red_tables
+from pipeline.cli.console import gate_lines, plain_table, seen_red_tables
 from pipeline.cli.declaration import Answer, add_corpus, command
 from pipeline.contracts.gates import GATES
 from pipeline.core.command_line import whole_number
@@ -144,7 +144,7 @@ def _gates(options: argparse.Namespace, store: Store, person: Console) -> Answer
         }
         for gate in GATES
     ]
-    person.print(plain_table("Gates", rows))
+    person.print("\n".join(gate_lines(GATES)), markup=False)
     if options.corpus is None:
         return 0, rows
     seen = _seen_red(store, options.corpus)

@@ -68,8 +68,9 @@ def stage_object(store: Store, corpus: str, stage: str) -> StoredObject:
     """Read the object of a stage of a corpus as it was last built. Raises MissingError if it was not."""
     stage_id = store.ref(corpus, stage)
     if stage_id is None:
-        remedy = f"Run `python -m pipeline build {_arguments_of(store, corpus)} --until {stage}`."
-        raise MissingError(f"corpus {corpus}", f"stage {stage} has no output", "", remedy)
+        where = f"in {store.root}" if store.root.exists() else f"as there is no store {store.root}"
+        build = f"python -m pipeline build {_arguments_of(store, corpus)} --until {stage} --store {store.root}"
+        raise MissingError(f"corpus {corpus}", f"stage {stage} has no output {where}", "", f"Run `{build}`.")
     return store.read(stage_id)
 
 

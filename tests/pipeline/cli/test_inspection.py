@@ -14,12 +14,14 @@ from pipeline.store.store import Store
 Run = Callable[..., tuple[int, Any, str]]
 
 
-def test_gates_lists_every_gate(run: Run) -> None:
-    code, answer, _ = run("gates")
+def test_gates_lists_every_gate(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    code, answer, text = run("gates")
 
     assert code == 0
     assert [row["name"] for row in answer] == [gate.name for gate in GATES]
     assert set(answer[0]) == {"name", "stage", "blocking", "measure", "limit", "why"}
+    assert [gate.name for gate in GATES if f" {gate.name} " not in text] == []
 
 
 def test_gates_of_a_corpus_say_how_each_was_last_seen_red(
@@ -40,7 +42,8 @@ def test_gates_of_a_corpus_that_was_not_built_name_it(run: Run) -> None:
     code, _, text = run("gates", "--corpus", "nowhere")
 
     assert code == 1
-    assert "corpus nowhere: stage verify has no output" in text
+    assert "corpus nowhere: stage verify has no output as there is no store" in text
+    assert "--store" in text, "the remedy builds into the store that was asked"
 
 
 def test_config_names_the_fingerprint_of_each_stage(run: Run) -> None:
