@@ -239,7 +239,10 @@ def _measures_of_all(context: Context, proofs: dict[str, MadePart], vocabulary: 
     usage = np.zeros(vocabulary.size, np.int64)
     texts: dict[str, set[str]] = {split: set() for split in Split}
     for name, part in proofs.items():
-        usage += np.asarray(context.read(part.object_id).table(USAGE)["count"])
+        counts = context.read(part.object_id).table(USAGE)["count"]
+        if len(counts) != vocabulary.size:
+            raise StageError(f"{USAGE} of {name}", f"{len(counts)} rows", f"{vocabulary.size}", "Build again.")
+        usage += np.asarray(counts)
         table = context.read(context.inputs[name]).table(TOKENS, ["text_sha256", "split"])
         for digest, split in zip(table["text_sha256"].to_pylist(), table["split"].to_pylist(), strict=True):
             texts[split].add(digest)

@@ -12,8 +12,10 @@ from pipeline.build.canaries.offense import altered, table_changed
 from pipeline.build.canaries.sound_sources import SOUND
 from pipeline.build.recipes import TINY
 from pipeline.build.run_stage import run_stages
+from pipeline.core.errors import StageError
 from pipeline.core.table_names import ENRICHED, TOKENS
 from pipeline.stages.stages import STAGES
+from pipeline.stages.verify.stage import USAGE
 from pipeline.store.store import Store
 
 
@@ -61,6 +63,11 @@ def test_an_altered_job_is_what_the_part_function_gets(built: MemoryBuild) -> No
 
     assert built.verdicts("verify", changes)["round_trip_is_exact"].passed
     assert names == [SOUND]
+
+
+def test_a_count_of_ids_that_is_a_row_short_is_refused_by_its_name(built: MemoryBuild) -> None:
+    with pytest.raises(StageError, match=f"{USAGE} of {SOUND}: 1023 rows; expected 1024"):
+        built.verdicts("verify", altered("verify", table_changed(USAGE, lambda table: table.slice(1))))
 
 
 def test_a_report_can_be_altered_after_it_was_measured(built: MemoryBuild) -> None:
