@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -41,7 +42,7 @@ from pipeline.stages.normalize.gitleaks import WaivedFinding, find_known_secrets
 from pipeline.stages.normalize.license.decide import NO_RULING, LicenseDecision, PackageFacts, SourceLicenses
 from pipeline.stages.normalize.license.policy import load_policy
 from pipeline.stages.normalize.measures import redaction_measure
-from pipeline.stages.normalize.params import RulesIdentity, RulesParams
+from pipeline.stages.normalize.params import DecontaminationRules, RulesIdentity, RulesParams
 from pipeline.stages.normalize.scrub.detectors import placeholders
 from pipeline.stages.normalize.scrub.scrub import MAX_ROUNDS, Scrubbed, Scrubber
 from pipeline.stages.normalize.scrub.shown_text import ShownText
@@ -102,6 +103,12 @@ def _without_secrets(content: bytes, shown_text: ShownText) -> bytes:
     return _NOTHING_KNOWN if found is None else found.encode()
 
 
+@lru_cache(maxsize=4)
+def _decontaminator(items: tuple[EvaluationItem, ...], rules: DecontaminationRules, seed: int) -> Decontaminator:
+    """Make a Decontaminator once for all sources: it reads every solution."""
+    return Decontaminator(items, rules, seed)
+
+
 class SourceCleaner:
     """Applies the rules to the files of one source, and collects the records."""
 
@@ -120,7 +127,7 @@ class SourceCleaner:
         self._licenses = SourceLicenses(evidence, facts, self._policy, params.licenses)
         self._scrubbers = scrubbers
         self._decisions = SourceDecisions.of_identity(identity.decisions)
-        self._decontaminator = Decontaminator(items, params.decontamination, params.permutation_seed)
+        self._decontaminator = _decontaminator(tuple(items), params.decontamination, params.permutation_seed)
         self.contamination: list[ContaminationRecord] = []
         self.documents: list[Document] = []
         self.dropped: list[DroppedRecord] = []
