@@ -182,19 +182,32 @@ def test_a_charter_says_what_belongs_here_and_what_is_elsewhere(folder: str) -> 
 
 
 def test_the_tree_in_the_readme_is_the_tree() -> None:
-    tree = (ROOT / "README.md").read_text().partition("## The tree")[2]
-    shown: dict[str, set[str]] = {}
-    package = ""
-    for indent, names in re.findall(r"^    (|  )((?:[a-z_]+/(?:, )?)+) ", tree, re.M):
-        folders = re.findall(r"[a-z_]+", names)
-        package = package if indent else folders[0]
-        shown.setdefault(package, set()).update(folders if indent else ())
-    folders_of = {name: {path.parent.name for path in (ROOT / name).glob("*/__init__.py")} for name in PACKAGES}
-
-    assert {name: shown[name] for name in ("pipeline", "trainer")} == {
-        name: folders_of[name] for name in ("pipeline", "trainer")
+    shown = list(_folders_in_the_readme())
+    folders = {
+        path.parent.relative_to(ROOT).as_posix() for each in PACKAGES for path in (ROOT / each).rglob("__init__.py")
     }
-    assert set(PACKAGES) <= shown.keys()
+
+    assert [name for name, place in shown if place is None] == []
+    assert sorted(folders - {place for _, place in shown}) == []
+
+
+def _folders_in_the_readme() -> Iterator[tuple[str, str | None]]:
+    """Yield each folder that the tree names, and its place: a child of the line above with less indent, or below its own line."""
+    tree = (ROOT / "README.md").read_text().partition("## The tree")[2].partition("## ")[0]
+    above = {0: [ROOT]}
+    for indent, names, text in re.findall(r"^    ( *)((?:[a-z0-9_]+/(?:, )?)+) +(.*)", tree, re.M):
+        level = len(indent) // 2
+        children = [(name, _found(above[level], name, "*")) for name in re.findall(r"[a-z0-9_]+", names)]
+        above[level + 1] = [path for _, path in children if path]
+        inner = [(name, _found(above[level + 1], name, "**/*")) for name in re.findall(r"\b([a-z0-9_]+)/", text)]
+        for name, path in (*children, *inner):
+            yield name, path.relative_to(ROOT).as_posix() if path else None
+
+
+def _found(parents: Iterable[Path], name: str, below: str) -> Path | None:
+    return next(
+        (path for each in parents for path in sorted(each.glob(below)) if path.is_dir() and path.name == name), None
+    )
 
 
 def test_tests_mirror_the_source() -> None:
