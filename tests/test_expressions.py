@@ -13,9 +13,12 @@ _NOTICEABLE = 0.02
 """Seconds of processor below which a text costs too little for its growth to be seen."""
 _MAX_GROWTH = 10.0
 """Four times the text takes four times the time; sixteen times, where the matcher goes back."""
+_NUM_TRIED = 12
+"""Texts of an expression whose growth is measured: those that cost the most when they are short."""
 
 BOUNDED = {
     "pipeline.stages.enrich.compiler.compile_commands:_COMPILERS": "the name of a program, as a whole",
+    "pipeline.stages.enrich.compiler.local_paths:_SLASH": "the name of a character",
     "pipeline.lineage.report_page:_svg": "a page of the project's own",
     "pipeline.stages.collect.repositories.history:_CHORES": "the beginning of a subject",
     "pipeline.stages.normalize.scrub.addresses.emails:_WORD_OF_SIGN": "an address",
@@ -58,9 +61,12 @@ def test_time_grows_with_the_text_alone(expression: Expression) -> None:
             pumping_strings(expression.text, expression.flags, LONG),
             strict=True,
         )
-        for short, long in pairs:
-            if cost(expression, short) > _NOTICEABLE / 8 and (seconds := cost(expression, long)) > _NOTICEABLE:
-                assert seconds < _MAX_GROWTH * min(cost(expression, short) for _ in range(3)), long[:60]
+        costs = [(cost(expression, short), short, long) for short, long in pairs]
+        for seconds_of_short, short, long in sorted(costs, reverse=True)[:_NUM_TRIED]:
+            if seconds_of_short > _NOTICEABLE / 8 and (seconds := cost(expression, long)) > _NOTICEABLE:
+                most = _MAX_GROWTH * min(cost(expression, short) for _ in range(3))
+                # Once more where it seems too slow: what else the machine does only ever adds.
+                assert seconds < most or min(cost(expression, long) for _ in range(3)) < most, long[:60]
     except re.error:
         assert "re2" in type(expression.pattern).__module__, "an expression of `re` can be parsed"
 
