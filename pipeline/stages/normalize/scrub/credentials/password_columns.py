@@ -61,7 +61,7 @@ def _is_note_of_a_password(note: str) -> bool:
 
 def _password_columns(names: Sequence[str]) -> tuple[int, ...]:
     """Return which names are those of passwords, if others are not."""
-    strengths = [name_strength(re.sub(r"\[[^\]]*\]|=.*|[*&]", "", name).strip().rpartition(" ")[2]) for name in names]
+    strengths = [name_strength(re.sub(r"\[[^][]*\]|=.*|[*&]", "", name).strip().rpartition(" ")[2]) for name in names]
     found = tuple(
         index
         for index, strength in enumerate(strengths)
