@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from pipeline.contracts.gates import CONSERVED, GATES
 from pipeline.contracts.part import PartJob
 from pipeline.core.digests import document_id, text_sha256
 from pipeline.core.records import Document, EnrichedDocument, SourceFile
@@ -21,18 +22,16 @@ from pipeline.pins.local_tree import tree_digest
 from pipeline.stages.collect.kinds.local import LocalPin
 from pipeline.stages.normalize.contamination.evaluation_items import shipped_items
 from pipeline.stages.normalize.drop import Drop
+from pipeline.stages.stages import STAGES
 from tests.mutations import plant
 from tests.mutations.bench import Bench
 from tests.mutations.row_offenses import OF_ROWS
 
 PART = {
-    "collect": "source",
-    "normalize": "clean",
-    "enrich": "source",
-    "tokenize": "source",
-    "verify": "prove",
+    stage.name: next(function for kind in stage.parts if kind.only is None for function in kind.functions)
+    for stage in STAGES
 }
-"""The part function that reads each source in a stage."""
+"""The part function that reads each source in a stage: that of the first kind of parts that are made for each."""
 
 
 def offend(gate: str, bench: Bench) -> None:
@@ -444,6 +443,6 @@ GATE_OFFENSES: dict[str, Callable[[Bench], None]] = {
     "rows_are_worth_reading": _long_rows,
     "tokens_carry_enough_text": _one_token_a_byte,
     "vocabulary_is_used": _one_token_a_byte,
-    **{f"no_row_lost_in_{stage}": partial(lose, stage) for stage in PART},
+    **{gate.name: partial(lose, gate.stage) for gate in GATES if gate.measure == CONSERVED},
 }
 """Offense of each gate whose offense is not an edit of rows."""

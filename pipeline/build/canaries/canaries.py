@@ -9,7 +9,7 @@ from pathlib import Path
 from pipeline.build.canaries.file_canaries import send_archives, send_files
 from pipeline.build.canaries.memory_build import MemoryBuild
 from pipeline.build.canaries.offense import NUM_PLACES, Offense
-from pipeline.build.canaries.offenses import OFFENSES
+from pipeline.build.canaries.offenses import all_offenses
 from pipeline.build.canaries.sound_sources import SOUND_HELD_OUT, write_sound_sources
 from pipeline.build.recipes import CorpusParams
 from pipeline.contracts.gates import GATES, GateVerdict
@@ -62,7 +62,7 @@ def send_offenses(root: Path, params: CorpusParams) -> SentCanaries:
     sound = build.run()
     caught: dict[str, bool] = {}
     gates: dict[str, tuple[str, ...]] = {gate.name: () for gate in GATES}
-    for offense in OFFENSES:
+    for offense in all_offenses().values():
         for gate, is_caught in send_offense(offense, build, sound).items():
             caught[f"{gate}/{offense.name}"] = is_caught
             gates[gate] += (offense.name,) if is_caught else ()

@@ -13,11 +13,8 @@ from pipeline.build.canaries.offense import (
     at_places,
     column,
     drop_without_cause,
-    drop_without_row,
     every,
     in_both,
-    row_from_nowhere,
-    row_lost,
     rows_changed,
     table_changed,
 )
@@ -77,9 +74,6 @@ COLLECT_OFFENSES = (
         column(FILES, "is_evidence", every(True)),
         least=NUM_SOUND_FILES,
     ),
-    row_lost("collect", FILES),
-    row_from_nowhere("collect", FILES),
-    drop_without_row("collect"),
     *(drop_without_cause("collect", FILES, [reason]) for reason in _REASONS),
     in_both(
         "content_beside_other_digests",

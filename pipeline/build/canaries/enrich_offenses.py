@@ -17,8 +17,6 @@ from pipeline.build.canaries.offense import (
     every,
     in_both,
     of_part,
-    row_from_nowhere,
-    row_lost,
     rows_added,
     rows_changed,
     without_text,
@@ -168,7 +166,5 @@ ENRICH_OFFENSES = (
         control=_all(Provenance.SYNTAX_ONLY),
         least=0.98,
     ),
-    row_lost("enrich", ENRICHED),
-    row_from_nowhere("enrich", ENRICHED),
     _documents("enriched_document_of_another_name", "no_row_lost_in_enrich", "text_sha256", lambda _: "0" * 64),
 )

@@ -17,7 +17,6 @@ import pyarrow as pa
 from pipeline.build.canaries.memory_build import NO_CHANGES, Alteration, Changes
 from pipeline.build.canaries.sound_sources import SOUND, SOUND_HELD_OUT
 from pipeline.contracts.part import PartOutput
-from pipeline.contracts.stage_report import StageReport
 from pipeline.core.records import Split
 from pipeline.core.table_names import DROPPED
 
@@ -224,16 +223,6 @@ def after(*changes: Changes) -> Changes:
     return Changes(parts, pin, tuple(decision for each in changes for decision in each.decisions))
 
 
-def row_lost(stage: str, table: str, least: int = IN_BOTH) -> Offense:
-    """Return the offense of rows that a stage does not store."""
-    return in_both(f"row_lost_in_{stage}", [f"no_row_lost_in_{stage}"], stage, rows_lost(table), least=least)
-
-
-def row_from_nowhere(stage: str, table: str, least: int = IN_BOTH) -> Offense:
-    """Return the offense of rows that a stage stores twice: nothing is lost by it."""
-    return in_both(f"row_from_nowhere_in_{stage}", [f"no_row_lost_in_{stage}"], stage, rows_doubled(table), least=least)
-
-
 def drop_without_cause(stage: str, table: str, reasons: Sequence[str], least: int = IN_BOTH) -> Offense:
     """Return the offense of rows that a stage drops for reasons that do not hold: one after the other, at `places`."""
     names = ("source", "path", "num_bytes")
@@ -246,15 +235,3 @@ def drop_without_cause(stage: str, table: str, reasons: Sequence[str], least: in
 
     name = f"{'_and_'.join(reasons)}_without_cause_in_{stage}"
     return in_both(name, [f"no_row_lost_in_{stage}"], stage, move, least=least)
-
-
-def drop_without_row(stage: str) -> Offense:
-    """Return the offense of reports that count drops which no table lists: the first and the last by their reasons."""
-    uncounted = {"a_of_no_row": 1, "z_of_no_row": 1}
-
-    def misreport(report: StageReport) -> StageReport:
-        return replace(report, dropped={**report.dropped, **uncounted})
-
-    changes = Changes(tuple(Alteration(stage, source, report=misreport) for source in SOURCES))
-    least = len(uncounted) * len(SOURCES)
-    return Offense(f"drop_without_row_in_{stage}", (f"no_row_lost_in_{stage}",), changes, least=least)

@@ -1,6 +1,7 @@
-"""OFFENSES: every offense that builds send, by the stage whose gates it turns red."""
+"""Offenses that builds send: those of OFFENSES, by the stage whose gates they turn red, and those that follow from STAGES."""
 
 from pipeline.build.canaries.collect_offenses import COLLECT_OFFENSES
+from pipeline.build.canaries.conservation_offenses import conservation_offenses
 from pipeline.build.canaries.enrich_offenses import ENRICH_OFFENSES
 from pipeline.build.canaries.normalize_offenses import NORMALIZE_OFFENSES
 from pipeline.build.canaries.offense import Offense
@@ -11,3 +12,8 @@ from pipeline.core.registry import Registry
 OFFENSES: Registry[Offense] = Registry(
     "offense", *COLLECT_OFFENSES, *NORMALIZE_OFFENSES, *ENRICH_OFFENSES, *TOKENIZE_OFFENSES, *VERIFY_OFFENSES
 )
+
+
+def all_offenses() -> dict[str, Offense]:
+    """Return every offense that a build sends, by name."""
+    return {offense.name: offense for offense in (*conservation_offenses(), *OFFENSES)}

@@ -8,14 +8,12 @@ from pipeline.build.canaries.offense import (
     after,
     altered,
     both_altered,
-    row_from_nowhere,
-    row_lost,
     table_changed,
 )
 from pipeline.build.canaries.sound_sources import SOUND_HELD_OUT
 from pipeline.contracts.part import PartOutput
 from pipeline.core.records import Split
-from pipeline.core.table_names import PACKED, TOKENS
+from pipeline.core.table_names import PACKED
 
 _EMPTY = both_altered("tokenize", table_changed(PACKED[Split.TRAIN], lambda table: table.slice(0, 0)))
 
@@ -32,6 +30,4 @@ TOKENIZE_OFFENSES = (
         control=after(_EMPTY, altered(("tokenize", SOUND_HELD_OUT), _held_out_as_train)),  # rows of the last source
         least=NUM_PLACES,
     ),
-    row_lost("tokenize", TOKENS),
-    row_from_nowhere("tokenize", TOKENS),
 )

@@ -13,7 +13,7 @@ from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.canaries.canaries import send_offense, send_offenses, sound_build
 from pipeline.build.canaries.memory_build import Alteration, Changes, MemoryBuild
 from pipeline.build.canaries.offense import Offense, at_places, places
-from pipeline.build.canaries.offenses import OFFENSES
+from pipeline.build.canaries.offenses import OFFENSES, all_offenses
 from pipeline.build.canaries.sound_sources import SOUND
 from pipeline.build.recipes import TINY, CorpusParams, pins_of
 from pipeline.build.run_stage import StageResult, run_stages
@@ -36,7 +36,7 @@ class Sound:
 
     def seen_red_by(self, gate: str) -> list[str]:
         """Send the offenses of a gate, and return those that turn it red."""
-        sent = [offense for offense in OFFENSES if gate in offense.gates]
+        sent = [offense for offense in all_offenses().values() if gate in offense.gates]
         return [offense.name for offense in sent if send_offense(offense, self.build, self.verdicts)[gate]]
 
 
@@ -53,7 +53,7 @@ def test_the_sound_build_passes_every_gate_that_blocks(sound: Sound) -> None:
 
 @pytest.mark.parametrize("gate", GATES.names)
 def test_every_offense_of_a_gate_turns_it_red(gate: str, sound: Sound) -> None:
-    expected = [offense.name for offense in OFFENSES if gate in offense.gates]
+    expected = [offense.name for offense in all_offenses().values() if gate in offense.gates]
 
     assert sound.seen_red_by(gate) == expected
     assert expected
@@ -139,7 +139,7 @@ def test_a_report_that_is_not_compared_with_the_tables_is_found(sound: Sound, mo
     monkeypatch.setattr(run_stage, "_num_misreported", lambda reported, found: 0)
 
     for stage in ("collect", "normalize"):
-        offense = OFFENSES[f"drop_without_row_in_{stage}"]
+        offense = all_offenses()[f"drop_without_row_in_{stage}"]
         assert send_offense(offense, sound.build, sound.verdicts) == {f"no_row_lost_in_{stage}": False}
 
 

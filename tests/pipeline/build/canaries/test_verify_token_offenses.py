@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from pipeline.build.canaries.canaries import send_offense, sound_build
-from pipeline.build.canaries.offenses import OFFENSES
+from pipeline.build.canaries.offenses import all_offenses
 from pipeline.build.recipes import TINY
 from pipeline.stages.verify import stage, tokens
 
@@ -16,7 +16,7 @@ from pipeline.stages.verify import stage, tokens
 def missed(gate: str, folder: Path) -> set[str]:
     build = sound_build(folder / "sources", TINY.params)
     verdicts = build.run()
-    sent = [offense for offense in OFFENSES if gate in offense.gates]
+    sent = [offense for offense in all_offenses().values() if gate in offense.gates]
     return {offense.name for offense in sent if not send_offense(offense, build, verdicts)[gate]}
 
 
@@ -50,7 +50,7 @@ def test_a_proof_of_some_documents_alone_is_found(
         stage, count, lambda table, *given: whole(table.take(list(range(table.num_rows))[judged]), *given)
     )
 
-    assert missed(gate, tmp_path) == {offense.name for offense in OFFENSES if gate in offense.gates}
+    assert missed(gate, tmp_path) == {offense.name for offense in all_offenses().values() if gate in offense.gates}
 
 
 def test_a_proof_of_the_first_column_of_structure_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
