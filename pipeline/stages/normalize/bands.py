@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.languages import LANGUAGES
+from pipeline.stages.normalize.filters.filters import FILTERS
 from pipeline.stages.normalize.params import DropBands
 
 MAX_CHANCE = 0.01
@@ -13,12 +14,17 @@ MAX_CHANCE = 0.01
 
 def drops_outside(report: StageReport, num_files: int, bands: DropBands) -> tuple[str, ...]:
     """Return a sentence for each drop reason that too many of the files have for its band. A reason without a band has band 0."""
-    limits = {reason: float(getattr(bands, reason, 0.0)) for reason in sorted(report.dropped)}
+    limits = {reason: _band_of(reason, bands) for reason in sorted(report.dropped)}
     return tuple(
         f"Dropped as {reason}: {report.dropped[reason]} of {num_files} files, its band ends at {limit:g}."
         for reason, limit in limits.items()
         if binomial_tail(report.dropped[reason], num_files, limit) < MAX_CHANCE
     )
+
+
+def _band_of(reason: str, bands: DropBands) -> float:
+    of_added = FILTERS[reason].band if reason in FILTERS.added else 0.0
+    return float(getattr(bands, reason, of_added))
 
 
 def binomial_tail(num_found: int, num_trials: int, share: float) -> float:

@@ -1,7 +1,7 @@
 """Filters: each measures a text and drops the file if the value breaks a limit. All values are stored as scores.
 
-To add one, register it in FILTERS, and add its limit to FilterParams and its band to DropBands: without a band, the gate
-allows no file to be dropped by it.
+To add one, register it in FILTERS, and add its limit to FilterParams and its band to DropBands; one that a program registers
+has both itself, as `bound` and `band`.
 
 Sources: bigcode-dataset and OpenCoder's `code_filter_config.py`, less the rules that drop good headers (few lines,
 TODO, entropy).
@@ -200,10 +200,17 @@ class Filter:
     """Name of the score, if the limit is that of another measure."""
     bound: float | None = None
     """The limit itself, of a filter that a program registers and FilterParams has no field for."""
+    band: float = 0.0
+    """Largest share of the files that it may drop, of a filter that a program registers and DropBands has no field for."""
     explain: Callable[[MeasuredText], str] | None = None
     """Says more about a text that it drops."""
     version: int = 1
-    """Raised by a program that changes what its filter measures or allows."""
+    """Raised by a program that changes what its filter measures."""
+
+    @property
+    def settings(self) -> str:
+        """Numbers that the parts depend on: the bound. The band is a limit of a gate and moves no part."""
+        return "" if self.bound is None else f"bound {self.bound:g}"
 
     @property
     def score(self) -> str:

@@ -5,11 +5,13 @@ from dataclasses import replace
 
 import pytest
 
+from pipeline.contracts.stage_report import StageReport
 from pipeline.core.errors import ParamsError
 from pipeline.core.languages import CPP, LANGUAGES, Language
 from pipeline.core.registry import added_entries
+from pipeline.stages.normalize.bands import drops_outside
 from pipeline.stages.normalize.filters import filters
-from pipeline.stages.normalize.params import FilterParams
+from pipeline.stages.normalize.params import DropBands, FilterParams
 from tests.pipeline.stages.normalize.conftest import Normalize
 
 CODE = "".join(f"int number_{index}(int x) {{ return x * {index} + {index % 7}; }}\n" for index in range(30))
@@ -155,6 +157,25 @@ def test_a_registered_filter_drops_and_scores(normalize: Normalize) -> None:
     assert json.loads(kept["scores"])["num_semicolons"] == 0
 
 
+def gotos(**fields: float) -> filters.Filter:
+    return filters.Filter("few_gotos", lambda text: text.text.count("goto"), "max_gotos", "Spaghetti.", **fields)
+
+
+def test_a_registered_filter_has_a_band_of_its_own() -> None:
+    report = StageReport(100, 96, {"few_gotos": 4})
+    for band, num_outside in ((0.0, 1), (0.01, 1), (0.05, 0)):
+        with filters.FILTERS.registered(gotos(bound=1, band=band)):
+            assert len(drops_outside(report, 100, DropBands())) == num_outside
+
+
+def test_another_bound_of_a_registered_filter_makes_other_parts_and_another_band_does_not() -> None:
+    identities = []
+    for fields in ({"bound": 1}, {"bound": 2}, {"bound": 2, "band": 0.5}):
+        with filters.FILTERS.registered(gotos(**fields)):
+            identities.append(added_entries())
+    assert identities == [["filter few_gotos bound 1"], ["filter few_gotos bound 2"], ["filter few_gotos bound 2"]]
+
+
 def test_a_filter_with_a_limit_that_does_not_exist_is_refused_by_name() -> None:
     unknown = filters.Filter("dense", num_semicolons, "max_semicolons", "Statements.")
     with (
@@ -165,9 +186,8 @@ def test_a_filter_with_a_limit_that_does_not_exist_is_refused_by_name() -> None:
 
 
 def test_a_registered_filter_has_a_limit_of_its_own_and_no_score_of_another() -> None:
-    gotos = filters.Filter("few_gotos", lambda text: text.text.count("goto"), "max_gotos", "Spaghetti.", bound=1)
     text = "goto a; goto b;"
-    with filters.FILTERS.registered(gotos):
+    with filters.FILTERS.registered(gotos(bound=1)):
         assert filters.score("a.c", text)["gotos"] == 2
         broken = filters.first_broken({**filters.score("a.c", text), "num_bytes": 1000}, FilterParams())
     assert broken is not None
@@ -177,7 +197,7 @@ def test_a_registered_filter_has_a_limit_of_its_own_and_no_score_of_another() ->
 
 
 def test_another_version_of_what_a_program_registers_is_another_entry() -> None:
-    gotos = filters.Filter("few_gotos", lambda text: 0, "max_gotos", "Spaghetti.", bound=1)
+
     with filters.FILTERS.registered(gotos):
         assert added_entries() == ["filter few_gotos"]
     with filters.FILTERS.registered(replace(gotos, version=2)):
