@@ -44,8 +44,13 @@ NOT_QUICK = (
     "tests/trainer/model",
     "tests/trainer/proof",
     "tests/trainer/train",
+    "tests/test_architecture.py::test_light_modules",
+    "tests/pipeline/stages/verify/test_consumer.py::test_every_file",
+    "tests/pipeline/stages/normalize/encodings/test_legacy_encodings.py::test_nearly_no_wrong_text",
+    "tests/pipeline/stages/normalize/encodings/test_legacy_encodings.py::test_little_is_kept",
+    "tests/pipeline/stages/normalize/scrub/test_secrets.py::test_what_the_gate_knows",
 )
-"""Files and folders whose tests start processes, compile or train: `make quick` leaves them out."""
+"""Files, folders and tests that start processes, compile, train or judge by thousands of texts: `make quick` leaves them out."""
 _BUILT = {"tiny_results", "tiny_store", "rebuilt_store"}
 
 
@@ -60,10 +65,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _is_quick(item: pytest.Item) -> bool:
-    place = item.path.relative_to(item.config.rootpath).as_posix()
+    place = f"{item.path.relative_to(item.config.rootpath).as_posix()}::{item.name}"
     if any(item.get_closest_marker(name) for name in ("slow", "gpu", "net")) or place.startswith(NOT_QUICK):
         return False
-    if place == "tests/test_golden.py":
+    if place.startswith("tests/test_golden.py"):
         return item.name == "test_the_made_corpus_ends_in_the_golden_id"
     return not _BUILT & set(getattr(item, "fixturenames", ()))
 

@@ -72,7 +72,9 @@ def test_a_package_file_holds_a_docstring_and_nothing_else(package: Path) -> Non
 
 @pytest.mark.parametrize("path", NOT_QUICK)
 def test_what_the_quick_tests_leave_out_exists(path: str) -> None:
-    assert (ROOT / path).exists()
+    file, _, name = path.partition("::")
+    assert (ROOT / file).exists()
+    assert not name or f"def {name}" in (ROOT / file).read_text()
 
 
 @pytest.mark.parametrize("module", sorted(FORBIDDEN))
@@ -138,16 +140,26 @@ def test_the_project_names_no_package_index_and_no_machine() -> None:
     place = re.compile(
         r"--(?:extra-)?index-url|https?://(?![^\s\"]*(?:127\.0\.0\.1|\{))[^\s)\"']+/simple/?(?=[\s)\"']|$)"
     )
-    files = [path for suffix in ("py", "toml", "txt", "md", "yaml") for path in ROOT.rglob(f"*.{suffix}")]
-    tracked = [
-        path
-        for path in files
-        if not {".venv", ".peers", ".consumers", "store", ".git"} & set(path.relative_to(ROOT).parts)
-    ]
 
     assert [
-        str(path) for path in tracked if path.name != "test_architecture.py" and place.search(path.read_text())
+        str(path) for path, text in _texts().items() if path.name != "test_architecture.py" and place.search(text)
     ] == []
+
+
+def test_every_target_that_a_text_names_is_in_the_makefile() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
+    named = {(name, str(path)) for path, text in _texts().items() for name in re.findall(r"`make ([a-z-]+)", text)}
+
+    assert "demo" in {name for name, _ in named}
+    assert [each for each in sorted(named) if each[0] not in targets] == []
+
+
+def _texts() -> dict[Path, str]:
+    """Return the files of the project: those at its root, and those of its packages, tests and documents."""
+    folders = [ROOT / name for name in (*PACKAGES, "tests", "docs")]
+    files = [*ROOT.iterdir(), *(file for folder in folders for file in folder.rglob("*"))]
+    suffixes = {".py", ".toml", ".txt", ".md", ".yaml"}
+    return {path: path.read_text() for path in files if path.suffix in suffixes and path.is_file()}
 
 
 def test_machine_code_holds_no_value_of_another_file() -> None:

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.languages import LANGUAGES
-from pipeline.stages.normalize.filters.filters import FILTERS
 from pipeline.stages.normalize.params import DropBands
 
 MAX_CHANCE = 0.01
@@ -23,8 +22,11 @@ def drops_outside(report: StageReport, num_files: int, bands: DropBands) -> tupl
 
 
 def _band_of(reason: str, bands: DropBands) -> float:
-    of_added = FILTERS[reason].band if reason in FILTERS.added else 0.0
-    return float(getattr(bands, reason, of_added))
+    if reason in DropBands.model_fields:
+        return float(getattr(bands, reason))
+    from pipeline.stages.normalize.filters.filters import FILTERS  # numpy is loaded only for filters of a program
+
+    return FILTERS[reason].band if reason in FILTERS else 0.0
 
 
 def binomial_tail(num_found: int, num_trials: int, share: float) -> float:

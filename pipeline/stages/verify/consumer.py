@@ -30,7 +30,9 @@ def consumer_root() -> Path:
     """Return the folder that holds the package of the consumer. Raises MissingError where it is not installed."""
     spec = find_spec(CONSUMER)
     if spec is None or spec.origin is None:
-        raise MissingError(f"consumer {CONSUMER}", "it is not installed", "", "Install the project: `make install`.")
+        raise MissingError(
+            f"consumer {CONSUMER}", "it is not installed", "", "Install the project: `pip install -e .`."
+        )
     return Path(spec.origin).parents[1]
 
 

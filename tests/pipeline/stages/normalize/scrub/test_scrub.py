@@ -148,13 +148,19 @@ DENSE_LINES = {
 @pytest.mark.parametrize("line", DENSE_LINES.values(), ids=DENSE_LINES)
 def test_the_time_grows_with_the_number_of_secrets(line: str) -> None:
     """Of eight times the secrets, thirty times the time is allowed: that of all pairs would be sixty-four times."""
-    seconds = []
-    for count in (200, 1_600):
-        text = "".join(line.format(characters(ALPHANUMERIC, 9, seed), "x" * 5) for seed in range(count))
-        before = time.process_time()
-        scrub_without_proof(text)
-        seconds.append(time.process_time() - before)
-    assert seconds[1] < 30 * seconds[0]
+    few, many = (
+        "".join(line.format(characters(ALPHANUMERIC, 9, seed), "x" * 5) for seed in range(count))
+        for count in (200, 1_600)
+    )
+    allowed = 30 * seconds_of(few)
+    # Once more where it seems too slow: what else the machine does only ever adds.
+    assert seconds_of(many) < allowed or seconds_of(many) < allowed
+
+
+def seconds_of(text: str) -> float:
+    before = time.process_time()
+    scrub_without_proof(text)
+    return time.process_time() - before
 
 
 def scrub_without_proof(text: str) -> None:
