@@ -9,8 +9,6 @@ from assets.stage_assets import stage_assets
 from assets.training import TRAINING, training
 from pipeline.build.run_stage import BuildCallback
 
-LOCATION = "sluice"
-
 
 def definitions(callback: BuildCallback) -> dg.Definitions:
     """Build the code location, with a callback for the stages and the training."""

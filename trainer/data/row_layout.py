@@ -103,10 +103,10 @@ def fill(block: Block, first: int, last: int, layout: RowLayout, arrays: Arrays)
     """
     sentinels = [np.uint16(spelled).tobytes() for spelled in layout.sentinels[:NUM_SENTINELS]]
     ids_BT, targets_BT, mask_BT, doc_ids_BT, *structure = arrays
-    ids = _in_runs(block.rows.input_ids, block.cuts[first:last], first, sentinels, ids_BT.shape, np.uint16)
+    ids = _in_runs(block.rows.input_ids, block.cuts[first:last], first, sentinels, np.uint16)
     if ids.max() >= layout.vocabulary_size:
         raise SnapshotError("rows", f"id {ids.max()} is in them", f"less than {layout.vocabulary_size}")
-    ids_BT[...] = ids
+    ids_BT[...] = ids.reshape(ids_BT.shape)
     targets_BT[:, :-1] = ids_BT[:, 1:]
     targets_BT[:, -1] = layout.pad
     runs = slice(block.first_runs_R[first], block.first_runs_R[last])
@@ -116,9 +116,8 @@ def fill(block: Block, first: int, last: int, layout: RowLayout, arrays: Arrays)
     ends = np.cumsum(lengths)[values > 0] - 1
     mask_BT[np.divmod(ends, layout.row_length)] = False
     for column, array_BT in zip(block.rows.structure, structure, strict=True):
-        array_BT[...] = _in_runs(
-            column, block.cuts[first:last], first, [NO_STRUCTURE] * NUM_SENTINELS, ids_BT.shape, np.uint8
-        )
+        kinds = _in_runs(column, block.cuts[first:last], first, [NO_STRUCTURE] * NUM_SENTINELS, np.uint8)
+        array_BT[...] = kinds.reshape(ids_BT.shape)
 
 
 def _pieces(rows: MappedRows, eos: int) -> InfillingPieces:
@@ -143,10 +142,9 @@ def _in_runs(
     cuts: Sequence[Sequence[Cut]],
     first_row: int,
     sentinels: Sequence[bytes],
-    shape: tuple[int, ...],
     kind: Any,
 ) -> npt.NDArray[Any]:
-    """Return the slots of some rows in their new order, as one array. Slots between two infilled pieces are one run.
+    """Return the slots of some rows in their new order, one row after the other. Slots between two infilled pieces are one run.
 
     EOS after the text of a piece stays at the end of the piece; the padding of the row is shortened.
     """
@@ -163,4 +161,4 @@ def _in_runs(
                 runs += (middle, values[begin:end])
             done = stop
         runs.append(values[done : len(values) - NUM_SENTINELS * len(row_cuts)] if done else values)
-    return np.frombuffer(b"".join(runs), dtype=kind).reshape(shape)
+    return np.frombuffer(b"".join(runs), dtype=kind)

@@ -12,7 +12,7 @@ from torch.nn import functional
 from pipeline.core.errors import TrainingError
 from trainer.config.model import BlockKind, ModelConfig
 from trainer.model.blocks.attention import Attention
-from trainer.model.blocks.experts import ExpertCounters, Experts
+from trainer.model.blocks.experts import Experts
 from trainer.model.blocks.m2rnn import M2RNN
 from trainer.model.blocks.mamba3 import Mamba3
 from trainer.model.document_attention import AttentionPlan
@@ -151,10 +151,6 @@ class HybridModel(nn.Module):
         """Move the selection biases of all E layers after a training step and zero their counters."""
         for _, experts in self._expert_layers():
             experts.balance(rate)
-
-    def expert_counters(self) -> dict[int, ExpertCounters]:
-        """Return the counters of each E layer, by its index, since the last `balance_experts`."""
-        return {layer: experts.counters() for layer, experts in self._expert_layers()}
 
     def _expert_layers(self) -> list[tuple[int, Experts]]:
         blocks = [layer.block for layer in self.layers]

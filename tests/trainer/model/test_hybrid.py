@@ -103,12 +103,12 @@ def test_counters_are_read_for_each_expert_layer_and_start_again_after_balancing
     model, batch = model_of("EME"), batch_of(token_ids(), doc_ids_from(LENGTHS, NUM_TOKENS))
 
     model.loss(batch)
-    counters = model.expert_counters()
+    experts = [model.layers[index].block for index in (0, 2)]
+    counters = [block.counters() for block in experts]
     model.balance_experts(1e-3)
 
-    assert list(counters) == [0, 2]
-    assert all(layer.load_E.sum() == 2 * (24 + 27) for layer in counters.values()), "two choices for each real token"
-    assert all(layer.load_E.sum() == 0 for layer in model.expert_counters().values())
+    assert all(layer.load_E.sum() == 2 * (24 + 27) for layer in counters), "two choices for each real token"
+    assert all(block.counters().load_E.sum() == 0 for block in experts)
 
 
 def trained(num_steps: int) -> tuple[list[float], dict[str, torch.Tensor]]:

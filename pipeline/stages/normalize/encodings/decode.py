@@ -53,11 +53,6 @@ def decode(content: bytes) -> Decoded | Drop:
     return Decoded(text, encoding, (*edits, *line_edits))
 
 
-def is_lossless(content: bytes, decoded: Decoded) -> bool:
-    """Return whether the text's characters are exactly those of the bytes, line ends and byte order mark aside."""
-    return decoded_again(content, decoded) == decoded.text
-
-
 def decoded_again(content: bytes, decoded: Decoded) -> str | None:
     """Return the text of a file by the encoding and edits that are recorded of it; None if that loses or invents anything."""
     mark = (
