@@ -15,6 +15,7 @@ from trainer.cli.arguments import (
     retention,
 )
 from trainer.config.choices import AttentionChoice, CompileBackend, CompileMode, Precision
+from trainer.config.training_config import TRAINING_RECIPES
 
 
 def add_commands(commands: Any) -> None:
@@ -81,7 +82,7 @@ def _add_run(train: argparse.ArgumentParser) -> None:
 
 
 def _add_configuration(train: argparse.ArgumentParser) -> None:
-    train.add_argument("--recipe", default="tiny", help="training recipe")
+    train.add_argument("--recipe", default="tiny", help=f"one of {', '.join(TRAINING_RECIPES.names)}")
     train.add_argument("--device", default="cpu", help="cpu, cuda (under torchrun each rank's own) or cuda:N")
     train.add_argument(
         "--shard",

@@ -50,7 +50,7 @@ def test_a_group_whose_command_exists_is_refused_by_the_name(capsys: pytest.Capt
 
 
 def test_a_registered_model_is_described_and_a_registered_recipe_trains_it(
-    command: Command, copied: Path, tmp_path: Path
+    command: Command, copied: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     line = ["train", "--corpus", "tiny", "--recipe", "made", "--run", "made", "--stop-after", "2", "--out"]
     code, refused = command(*line, str(tmp_path / "before"), store=copied)
@@ -63,9 +63,12 @@ def test_a_registered_model_is_described_and_a_registered_recipe_trains_it(
             {"A": 1, "E": 1, "M": 0, "R": 0},
             None,
         )
+        with pytest.raises(SystemExit):
+            main(["train", "--help"])
         code, trained = command(*line, str(tmp_path / "out"), store=copied)
     report = json.loads((tmp_path / "out" / "result.json").read_text())
 
+    assert "nam56r, made" in " ".join(capsys.readouterr().out.split())
     assert (code, report["recipe"], report["steps"]) == (0, "made", 2)
     assert report["config"]["model"]["pattern"] == "AE"
     listed = command("checkpoints", "list", "--run", "made", store=copied)[1]
