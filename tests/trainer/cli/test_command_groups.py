@@ -65,10 +65,10 @@ def test_a_registered_model_is_described_and_a_registered_recipe_trains_it(
         )
         with pytest.raises(SystemExit):
             main(["train", "--help"])
+        assert "nam56r, made" in " ".join(capsys.readouterr().out.split())
         code, trained = command(*line, str(tmp_path / "out"), store=copied)
     report = json.loads((tmp_path / "out" / "result.json").read_text())
 
-    assert "nam56r, made" in " ".join(capsys.readouterr().out.split())
     assert (code, report["recipe"], report["steps"]) == (0, "made", 2)
     assert report["config"]["model"]["pattern"] == "AE"
     listed = command("checkpoints", "list", "--run", "made", store=copied)[1]
