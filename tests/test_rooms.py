@@ -1,7 +1,8 @@
 """The rooms: folders whose parts import each other downwards alone, as few as a reader can hold, each with a charter.
 
 A room is a direct child of a folder, a file or a folder. An arrow is one room importing another, anywhere in a file, under
-TYPE_CHECKING too. A room's floor is one above the highest room that it imports.
+TYPE_CHECKING too, or naming it as `module:name` for what is loaded later. A room's floor is one above the highest room that it
+imports.
 
 python -m tests.test_rooms      prints the table
 """
@@ -66,6 +67,10 @@ ON_ITS_OWN = "modeling_sluice.py"
 """A file that is copied into exports and imports nothing of ours: its blocks are named like those of the model."""
 
 
+CALLED_BACK = {"pipeline.stages.stages": {"pipeline.build.audit", "pipeline.build.canaries.canaries"}}
+"""Names of what a lower room has a higher one do: a build audits each stage, and canaries run the stages themselves."""
+
+
 class Plan(NamedTuple):
     """The rooms of a folder: what each imports of its siblings, and the floor that it is on, counted from 1."""
 
@@ -97,7 +102,9 @@ def _imports_of(module: str) -> frozenset[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             inner = {f"{node.module}.{alias.name}" for alias in node.names}
             found |= (inner & modules.keys()) or {node.module}
-    return frozenset(found & modules.keys()) - {module}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(r"[\w.]+:\w+", node.value):
+            found.add(node.value.partition(":")[0])
+    return frozenset(found & modules.keys()) - {module} - CALLED_BACK.get(module, set())
 
 
 def plan(folder: str) -> Plan:

@@ -11,9 +11,9 @@ from pipeline.contracts.part import LISTING_SUFFIX, PartJob, PartOutput
 from pipeline.contracts.stage_report import total
 from pipeline.core.declared import load_declared
 from pipeline.core.errors import SnapshotError
-from pipeline.core.languages import is_source
 from pipeline.core.params import Params
 from pipeline.core.table_names import DROPPED, FILES, HISTORY, LISTED, TREE
+from pipeline.lexing.languages import is_source
 from pipeline.stages.stages import STAGES
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store

@@ -19,9 +19,9 @@ from pipeline.contracts.part import MadePart, Part, PartOutput, StageOutput
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.declared import CORRECT, load_declared
 from pipeline.core.errors import MeasureError, MissingError, ParamsError, RefMovedError, SourceError, StageError
-from pipeline.core.languages import LANGUAGES
 from pipeline.core.params import Params, fingerprint
 from pipeline.core.registry import added_entries
+from pipeline.lexing.languages import LANGUAGES
 from pipeline.pins.pins import SourcePin
 from pipeline.stages.stages import AUDIT, STAGES, PartKind, Stage, stage_before
 from pipeline.stages.verify.consumer import consumer_identity

@@ -12,7 +12,7 @@ from pipeline.build.promotion import evidence, judge_again
 from pipeline.build.stage_objects import report_of
 from pipeline.contracts.gates import GateVerdict, summary
 from pipeline.contracts.stage_report import StageReport
-from pipeline.core.languages import titles
+from pipeline.lexing.languages import titles
 from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.stages.normalize.decided_files import outcomes_in
 from pipeline.store.snapshot import Snapshot

@@ -8,12 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipeline.core.languages import titles
 from pipeline.core.records import PackedRow, TokenizedDocument
 from pipeline.core.schema import arrow_schema
 from pipeline.core.table_names import TOKENS
 from pipeline.export.card import Facts
 from pipeline.export.view_files import FOLDERS, ViewFile, view_files
+from pipeline.lexing.languages import titles
 
 _CONTEXT = {
     "@language": "en",

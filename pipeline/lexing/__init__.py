@@ -1,4 +1,4 @@
-"""Texts as tokens and comments: the interface of all lexers, rules of C and C++ files, loops as machine code.
+"""Languages, one entry each, and their texts as tokens and comments: lexers, rules of C and C++ files, loops as machine code.
 
-Languages are declared in `pipeline.core.languages`, filters are in `pipeline.stages.normalize`, trees in `pipeline.stages.enrich`.
+Filters are in `pipeline.stages.normalize`, trees and chunks in `pipeline.stages.enrich`.
 """

@@ -1,6 +1,6 @@
 """Lexer: the rules by which the texts of a language are read, and what cleaning needs of them: tokens, comments, literals.
 
-A language names its lexer in `pipeline.core.languages`; its module is imported with the first text. Only what differs from
+A language names its lexer in `pipeline.lexing.languages`; its module is imported with the first text. Only what differs from
 language to language is declared or overridden; everything else follows from the places of tokens and comments.
 """
 
@@ -13,9 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from pipeline.core.declared import load_declared, require_type
-from pipeline.core.languages import DEFAULT_LANGUAGE, Language, language_of
 
 SpanArray = NDArray[np.int64]
 """Start and end of stretches of a text, shape (number, 2)."""
@@ -125,19 +122,6 @@ class Lexer(ABC):
 def lexed(lexer: Lexer, text: str) -> Lexed:
     """Return what `lex` finds, from a cache for the last few texts."""
     return lexer.lex(text)
-
-
-def lexer_of(path: str) -> Lexer:
-    """Return the lexer of a file's language, or that of DEFAULT_LANGUAGE for a text in none, such as a license."""
-    return load_lexer(language_of(path) or DEFAULT_LANGUAGE)
-
-
-@cache
-def load_lexer(language: Language) -> Lexer:
-    """Return the lexer of a language, loaded once a process. Raises ParamsError naming the language if it has none."""
-    declaration = f"language {language.name}"
-    found = load_declared(declaration, "lexer", language.lexer)
-    return require_type(found, Lexer, declaration, "lexer")  # type: ignore[type-abstract]  # nothing is made of it
 
 
 def bytes_of(text: str) -> NDArray[np.uint8]:

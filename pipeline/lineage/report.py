@@ -12,8 +12,8 @@ from typing import Any
 from pipeline.build.seen_red import seen_red
 from pipeline.build.stage_objects import report_of, stage_params
 from pipeline.contracts.stage_report import total
-from pipeline.core.languages import LANGUAGES, language_of
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES, TOKENS
+from pipeline.lexing.languages import LANGUAGES, language_of
 from pipeline.lineage.queries import QueryRow, connect, create_drops, parts_of_kind, query, stage_object, table_files
 from pipeline.stages.normalize.decided_files import outcomes_in
 from pipeline.stages.normalize.drop import Drop

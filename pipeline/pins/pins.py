@@ -23,10 +23,10 @@ from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from pipeline.core.errors import PinError
 from pipeline.core.globs import MAX_NUM_CHARACTERS
-from pipeline.core.languages import LANGUAGES
 from pipeline.core.params import Params
 from pipeline.core.registry import Named
 from pipeline.core.toml_text import parse_toml
+from pipeline.lexing.languages import LANGUAGES
 from pipeline.pins.build_block import BuildBlock
 from pipeline.pins.selection import Selection
 

@@ -15,10 +15,10 @@ from pipeline.core import records
 from pipeline.core import table_names as tables
 from pipeline.core.declared import load_declared
 from pipeline.core.errors import StageError
-from pipeline.core.languages import grammar_distributions
 from pipeline.core.params import Params
 from pipeline.core.registry import Registry
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
+from pipeline.lexing.languages import grammar_distributions
 
 AUDIT = "audit"
 """Name of the part, and of the part function, that audits a stage."""

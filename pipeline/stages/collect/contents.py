@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from pipeline.core.errors import ArchiveError
-from pipeline.core.languages import is_source
 from pipeline.core.records import FileModification
+from pipeline.lexing.languages import is_source
 from pipeline.pins.local_tree import printable_path
 from pipeline.pins.selection import Selection, is_license_evidence
 from pipeline.stages.collect.params import CollectParams

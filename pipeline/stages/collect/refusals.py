@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 from pipeline.contracts.part import Tables
 from pipeline.core.errors import ArchiveError, SluiceError, SourceError
-from pipeline.core.languages import is_source
 from pipeline.core.table_names import DROPPED, FILES
+from pipeline.lexing.languages import is_source
 from pipeline.stages.collect.contents import LEAVE_OUT, SourceContents
 
 

@@ -11,11 +11,11 @@ from urllib.parse import quote_from_bytes
 from pipeline.contracts.part import LISTING_SUFFIX, Part, PartJob, PartOutput, StageOutput
 from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core.errors import SourceError
-from pipeline.core.languages import is_source, suffixes_by_language
 from pipeline.core.params import Params
 from pipeline.core.records import DroppedRecord, FileModification, ListedFile, SourceFile, TreeFile
 from pipeline.core.schema import table_of_records
 from pipeline.core.table_names import DROPPED, FILES, HISTORY, LISTED, TREE
+from pipeline.lexing.languages import is_source, suffixes_by_language
 from pipeline.pins.pins import SourcePin
 from pipeline.pins.selection import Selection, Selector
 from pipeline.stages.collect.contents import ReadFile, ReadOptions, SkippedFile, SourceContents

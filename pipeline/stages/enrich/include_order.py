@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from graphlib import TopologicalSorter
 from pathlib import PurePosixPath
 
-from pipeline.core.languages import is_unit, language_of
+from pipeline.lexing.languages import is_unit, language_of
 
 Graph = Mapping[str, Sequence[str]]
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 
 from pipeline.contracts.stage_report import StageReport
-from pipeline.core.languages import LANGUAGES
+from pipeline.lexing.languages import LANGUAGES
 from pipeline.stages.normalize.params import DropBands
 
 MAX_CHANCE = 0.01

@@ -16,7 +16,7 @@ from pipeline.core.params import canonical_json
 from pipeline.core.records import Document, DroppedRecord
 from pipeline.core.schema import table_of_records
 from pipeline.core.table_names import DOCUMENTS, DROPPED, FILES
-from pipeline.lexing.lexer import lexer_of
+from pipeline.lexing.language_lexers import lexer_of
 from pipeline.pins.decisions import DECISIONS
 from pipeline.stages.normalize.contamination.decontaminate import (
     CONTAMINATION,

@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from pipeline.contracts.part import PartJob, PartOutput, Tables
 from pipeline.contracts.stage_report import StageReport
-from pipeline.core.languages import LANGUAGES, language_of
 from pipeline.core.records import Document, LicenseEvidence, Split
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES, KEPT
+from pipeline.lexing.languages import LANGUAGES, language_of
 from pipeline.stages.normalize.contamination.decontaminate import WholeSolutions
 from pipeline.stages.normalize.contamination.evaluation_items import EVALUATION_ITEMS, load_items
 from pipeline.stages.normalize.decided_files import UNSCRUBBABLE, SourceDecisions

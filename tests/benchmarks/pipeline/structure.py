@@ -15,8 +15,8 @@ from tree_sitter import Parser
 
 from pipeline.build.recipes import FULL_BUILT
 from pipeline.build.stage_objects import parts_of
-from pipeline.core.languages import C, Language
 from pipeline.core.records import ChunkKind
+from pipeline.lexing.languages import C, Language
 from pipeline.pins.build_block import BuildBlock
 from pipeline.stages.enrich.compiler.compiler_index import CompilerIndex, IndexRequest, index_source, prepare
 from pipeline.stages.enrich.compiler.tools import ToolFailedError, system_arguments, tool_versions

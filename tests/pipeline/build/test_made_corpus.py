@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pipeline.build.recipes import MADE_CORPUS, TINY, pins_of
 from pipeline.build.run_stage import StageResult
-from pipeline.core.languages import is_source
+from pipeline.lexing.languages import is_source
 from pipeline.store.store import Store
 
 CORPUS = MADE_CORPUS.parent

@@ -10,10 +10,11 @@ from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import CorpusParams
 from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.core.errors import ParamsError
-from pipeline.core.languages import C_NODES, CPP, LANGUAGES, Grammar, Language
 from pipeline.core.records import ChunkKind
 from pipeline.lexing.cpp import CPP_LEXER
-from pipeline.lexing.lexer import Lexed, Lexer, lexer_of, load_lexer
+from pipeline.lexing.language_lexers import lexer_of, load_lexer
+from pipeline.lexing.languages import C_NODES, CPP, LANGUAGES, Grammar, Language
+from pipeline.lexing.lexer import Lexed, Lexer
 from pipeline.pins.local_tree import tree_digest
 from pipeline.stages.collect.kinds.local import LocalPin
 from pipeline.stages.normalize.contamination.evaluation_items import shipped_items

@@ -10,7 +10,7 @@ import pytest
 from pipeline.cli.main import main
 from pipeline.contracts.gates import GATES
 from pipeline.core.errors import MissingError
-from pipeline.core.languages import LANGUAGES, language_of
+from pipeline.lexing.languages import LANGUAGES, language_of
 from pipeline.lineage.report import Report, report_corpus
 from pipeline.lineage.report_page import render_page
 from pipeline.store.store import Store

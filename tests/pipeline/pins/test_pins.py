@@ -8,8 +8,8 @@ from license_expression import get_spdx_licensing
 
 import pipeline.pins
 from pipeline.core.errors import PinError
-from pipeline.core.languages import LANGUAGES
 from pipeline.core.params import canonical_json, digest
+from pipeline.lexing.languages import LANGUAGES
 from pipeline.pins.catalog import CatalogEntry
 from pipeline.pins.local_tree import tree_digest
 from pipeline.pins.pins import load_pins, pin_toml

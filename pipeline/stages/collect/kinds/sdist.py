@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field
 
 from pipeline.core.digests import file_sha256
-from pipeline.core.languages import is_source
+from pipeline.lexing.languages import is_source
 from pipeline.pins.catalog import CatalogEntry
 from pipeline.pins.pins import Sha256, SourcePin
 from pipeline.stages.collect.contents import ReadOptions, SourceContents

@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from graphlib import TopologicalSorter
 from typing import IO
 
-from pipeline.core.languages import is_source, source_suffixes
 from pipeline.core.records import FileModification
+from pipeline.lexing.languages import is_source, source_suffixes
 from pipeline.pins.local_tree import printable_path
 from pipeline.stages.collect.repositories.command import run_git, stream_git
 from pipeline.stages.collect.repositories.pack_objects import PackObjects

@@ -25,8 +25,8 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from pipeline.core.languages import Declarators, NodeTypes
 from pipeline.core.records import ChunkKind
+from pipeline.lexing.languages import Declarators, NodeTypes
 from pipeline.stages.enrich.chunking.spans import Chunk, Spans
 from pipeline.stages.enrich.syntax.parse import Syntax
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from pipeline.core.languages import LANGUAGES
+from pipeline.lexing.languages import LANGUAGES
 from pipeline.pins.build_block import BuildBlock
 from pipeline.sandbox.sandbox import TOOLS, Limits, run_confined
 from pipeline.sandbox.sandbox_child import PLACE

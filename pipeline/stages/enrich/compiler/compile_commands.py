@@ -17,7 +17,7 @@ from pathlib import PurePosixPath
 from posixpath import isabs, join, normpath
 from typing import TypeGuard
 
-from pipeline.core.languages import LANGUAGES, language_of
+from pipeline.lexing.languages import LANGUAGES, language_of
 from pipeline.stages.enrich.compiler.source_tree import BUILD, SOURCE, SourceTree
 
 MAX_DATABASE_BYTES = 64 << 20

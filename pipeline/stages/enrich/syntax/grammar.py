@@ -6,7 +6,7 @@ import tree_sitter
 
 from pipeline.core.declared import load_declared, type_of
 from pipeline.core.errors import ParamsError, StageError
-from pipeline.core.languages import LANGUAGES, Language, language_of
+from pipeline.lexing.languages import LANGUAGES, Language, language_of
 
 
 def languages_to_parse(path: str, content: bytes) -> list[Language]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from tree_sitter import Node, Parser, Point, Tree
 
-from pipeline.core.languages import Language
+from pipeline.lexing.languages import Language
 from pipeline.stages.enrich.params import SyntaxParams
 from pipeline.stages.enrich.syntax.branches import ByteRange, conditionals_of, unbalanced_branches, with_spaces
 from pipeline.stages.enrich.syntax.grammar import load_grammar

@@ -13,9 +13,9 @@ import re2
 from numpy.typing import NDArray
 
 from pipeline.core.errors import ParamsError
-from pipeline.core.languages import LANGUAGES
 from pipeline.core.schema import OwnText, PathText, ScrubbedText, stored
-from pipeline.lexing.lexer import load_lexer
+from pipeline.lexing.language_lexers import load_lexer
+from pipeline.lexing.languages import LANGUAGES
 from pipeline.stages.normalize.contamination.evaluation_items import EvaluationItem
 from pipeline.stages.normalize.duplicates.duplicates import MARGIN_OF_ESTIMATE
 from pipeline.stages.normalize.duplicates.shingles import (

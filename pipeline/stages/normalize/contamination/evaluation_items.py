@@ -12,8 +12,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from pipeline.core.errors import ParamsError
-from pipeline.core.languages import DEFAULT_LANGUAGE, LANGUAGES
 from pipeline.core.params import canonical_json
+from pipeline.lexing.languages import DEFAULT_LANGUAGE, LANGUAGES
 
 SHIPPED = "cpp_small.jsonl"
 EVALUATION_ITEMS = "evaluation items"

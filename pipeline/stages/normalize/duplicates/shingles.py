@@ -10,7 +10,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.lexing.lexer import lexer_of, loops
+from pipeline.lexing.language_lexers import lexer_of
+from pipeline.lexing.lexer import loops
 
 NUM_PERMUTATIONS = 256
 NUM_TOKENS_IN_SHINGLE = 5

@@ -20,10 +20,11 @@ import numpy as np
 import re2
 from numpy.typing import NDArray
 
-from pipeline.core.languages import C_OR_CPP, CPP, C, language_of
 from pipeline.core.params import field_of
 from pipeline.core.registry import Registry
-from pipeline.lexing.lexer import Lexer, lexed, lexer_of
+from pipeline.lexing.language_lexers import lexer_of
+from pipeline.lexing.languages import C_OR_CPP, CPP, C, language_of
+from pipeline.lexing.lexer import Lexer, lexed
 from pipeline.stages.normalize.drop import Drop
 from pipeline.stages.normalize.filters.code_shapes import CodeShapes, shapes_of
 from pipeline.stages.normalize.filters.generated_signs import generator_of

@@ -11,7 +11,8 @@ from typing import Any
 
 import re2
 
-from pipeline.lexing.lexer import Lexer, lexer_of
+from pipeline.lexing.language_lexers import lexer_of
+from pipeline.lexing.lexer import Lexer
 from pipeline.stages.normalize.license.policy import LicenseClass
 
 _MAY_HOLD_TAG = re2.compile(r"(?i)SPDX-License-Identifier[ \t]*:")

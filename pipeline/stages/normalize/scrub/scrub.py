@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from pipeline.lexing.lexer import lexer_of
+from pipeline.lexing.language_lexers import lexer_of
 from pipeline.stages.normalize.params import ScrubParams
 from pipeline.stages.normalize.scrub.detectors import DETECTORS, Detector, placeholders
 from pipeline.stages.normalize.scrub.documented_samples import is_documented

@@ -17,7 +17,7 @@ from pipeline.build.oracles.audited_files import (
     misread_files,
 )
 from pipeline.core.digests import document_id
-from pipeline.core.languages import is_source, source_suffixes
+from pipeline.lexing.languages import is_source, source_suffixes
 from pipeline.stages.normalize.filters.filters import first_broken, score
 from pipeline.stages.normalize.params import FilterParams
 

@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.build import recipes
 from pipeline.build.oracles.drop_rules import DROP_RULES, OPENING
-from pipeline.core.languages import is_source
+from pipeline.lexing.languages import is_source
 from pipeline.stages.normalize.encodings.decode import Decoded, decode
 from pipeline.stages.normalize.filters import filters
 from pipeline.stages.normalize.filters.filters import FILTERS, score

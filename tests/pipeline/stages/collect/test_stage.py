@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.core.errors import ArchiveError, DigestError, FetchError, SourceError
-from pipeline.core.languages import CPP, LANGUAGES, Language
 from pipeline.core.records import DroppedRecord, SourceFile
 from pipeline.core.schema import check_table
+from pipeline.lexing.languages import CPP, LANGUAGES, Language
 from pipeline.pins.local_tree import tree_digest
 from pipeline.stages.collect.kinds.archive import ArchivePin
 from pipeline.stages.collect.kinds.git import GitPin

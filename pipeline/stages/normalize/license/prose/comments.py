@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import re2
 
-from pipeline.lexing.lexer import lexer_of
+from pipeline.lexing.language_lexers import lexer_of
 
 _MAY_SPEAK = re2.compile(
     r"(?i)li[cs]en[sc]|(?:^|[^l\s]|legal)\s+rights|rights\s+(?:to|of|in|under)|reserves|copyright"

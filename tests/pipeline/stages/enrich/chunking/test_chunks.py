@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.build.recipes import MADE_CORPUS
-from pipeline.core.languages import CPP, C, Language, is_source
+from pipeline.lexing.languages import CPP, C, Language, is_source
 from pipeline.stages.enrich.chunking.chunks import chunks_of
 from pipeline.stages.enrich.chunking.spans import MAX_LEVEL, Chunk
 from pipeline.stages.enrich.params import SyntaxParams

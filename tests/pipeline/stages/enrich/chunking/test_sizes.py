@@ -3,8 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.core.languages import CPP
 from pipeline.core.records import ChunkKind
+from pipeline.lexing.languages import CPP
 from pipeline.stages.enrich.chunking.chunks import chunks_of
 from pipeline.stages.enrich.chunking.sizes import sized_chunks
 from pipeline.stages.enrich.params import SyntaxParams

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.core.languages import LANGUAGES, Language
+from pipeline.lexing.languages import LANGUAGES, Language
 from pipeline.pins.build_block import BuildBlock
 from pipeline.stages.enrich.compiler.compiler_index import CompilerIndex, IndexRequest, index_source
 from pipeline.stages.enrich.compiler.tools import tool_versions

@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 
-from pipeline.core.languages import LANGUAGES, Language
+from pipeline.lexing.languages import LANGUAGES, Language
 from pipeline.stages.enrich.compiler.compile_commands import (
     MAX_DATABASE_BYTES,
     Command,

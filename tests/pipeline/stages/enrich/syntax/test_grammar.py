@@ -7,7 +7,7 @@ import pytest
 from pipeline.build.recipes import TINY
 from pipeline.build.run_stage import stage_identity
 from pipeline.core.errors import ParamsError
-from pipeline.core.languages import C_NODES, LANGUAGES, C, Grammar, Language
+from pipeline.lexing.languages import C_NODES, LANGUAGES, C, Grammar, Language
 from pipeline.stages.enrich.syntax.grammar import languages_to_parse, load_grammar
 from pipeline.stages.stages import STAGES
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tree_sitter import Node
 
-from pipeline.core.languages import CPP, C, Language
+from pipeline.lexing.languages import CPP, C, Language
 from pipeline.stages.enrich.params import SyntaxParams
 from pipeline.stages.enrich.syntax.parse import leaves_of_syntax, parse_text
 from tests.pipeline.stages.enrich.chunking.test_chunks import FRAGMENTS

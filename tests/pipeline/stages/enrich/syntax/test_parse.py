@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.core.languages import CPP, C, Language
+from pipeline.lexing.languages import CPP, C, Language
 from pipeline.stages.enrich.params import SyntaxParams
 from pipeline.stages.enrich.syntax.grammar import languages_to_parse
 from pipeline.stages.enrich.syntax.parse import Syntax, parse_text

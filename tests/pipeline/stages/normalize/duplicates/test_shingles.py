@@ -6,7 +6,7 @@ from datasketch import MinHash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.lexing.lexer import lexer_of
+from pipeline.lexing.language_lexers import lexer_of
 from pipeline.stages.normalize.duplicates.shingles import (
     hashes_for_minhash,
     jaccard,

@@ -7,8 +7,8 @@ import pytest
 
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.errors import ParamsError
-from pipeline.core.languages import CPP, LANGUAGES, Language
 from pipeline.core.registry import added_entries
+from pipeline.lexing.languages import CPP, LANGUAGES, Language
 from pipeline.stages.normalize.bands import drops_outside
 from pipeline.stages.normalize.filters import filters
 from pipeline.stages.normalize.params import DropBands, FilterParams

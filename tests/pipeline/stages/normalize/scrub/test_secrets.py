@@ -8,7 +8,7 @@ import pytest
 from detect_secrets.core.scan import scan_file
 from detect_secrets.settings import default_settings, get_settings
 
-from pipeline.core.languages import CPP, language_of
+from pipeline.lexing.languages import CPP, language_of
 from pipeline.stages.normalize.gitleaks import find_known_secrets
 from pipeline.stages.normalize.params import ScrubParams
 from pipeline.stages.normalize.scrub.scrub import Scrubber

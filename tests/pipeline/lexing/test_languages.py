@@ -9,7 +9,8 @@ from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import CorpusParams
 from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.core.errors import ParamsError
-from pipeline.core.languages import (
+from pipeline.core.records import ChunkKind
+from pipeline.lexing.languages import (
     C_INCLUDES,
     C_NODES,
     LANGUAGES,
@@ -22,7 +23,6 @@ from pipeline.core.languages import (
     language_of,
     source_suffixes,
 )
-from pipeline.core.records import ChunkKind
 from pipeline.pins.local_tree import tree_digest
 from pipeline.stages.collect.kinds.local import LocalPin
 from pipeline.store.store import Store

@@ -12,8 +12,8 @@ import pytest
 from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import CorpusParams
 from pipeline.build.run_stage import StageResult, run_stages
-from pipeline.core.languages import C_NODES, LANGUAGES, Declarators, Grammar, Includes, Language, titles
 from pipeline.core.records import ChunkKind
+from pipeline.lexing.languages import C_NODES, LANGUAGES, Declarators, Grammar, Includes, Language, titles
 from pipeline.lineage.report import report_corpus
 from pipeline.lineage.why import why
 from pipeline.pins.local_tree import tree_digest
