@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -27,8 +27,9 @@ PACKAGES = ("assets", "kernels", "pipeline", "trainer")
 MAX_FLOORS_AND_ARROWS = {"pipeline": (9, 60), "trainer": (7, 50)}
 MAX_CHILDREN = 18
 MAX_FILES = 15
-WITHOUT_LAYERS = "pipeline.stages"
-"""Folder whose children are held apart by a contract with a wildcard: a new stage is no line of pyproject.toml."""
+STAGES_FOLDER = "pipeline.stages"
+WITHOUT_LAYERS = {STAGES_FOLDER, "pipeline.stages.normalize.scrub.addresses"}
+"""Folders whose children are held apart by a contract with a wildcard: a new stage or detector is no line of pyproject.toml."""
 NAMES_OF_EVERY_STAGE = {"__init__", "__main__", "stage", "params", "op"}
 MAX_LINES_WITHOUT_TEST = 12
 """Lines of the longest function of a file that needs no test file of its own."""
@@ -146,15 +147,26 @@ def test_no_folder_has_a_circle(folder: str) -> None:
         pytest.fail(f"{folder}: {' -> '.join(error.args[1])}")
 
 
-@pytest.mark.parametrize("folder", sorted({*_folders()} - {WITHOUT_LAYERS}))
+@pytest.mark.parametrize("folder", sorted({*_folders()} - WITHOUT_LAYERS))
 def test_layers_name_every_file_of_a_folder(folder: str) -> None:
     """`lint-imports` refuses a file that an exhaustive contract does not name."""
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    found = [each for each in contracts if each["type"] == "layers" and folder in each["containers"]]
+    found = [each for each in _contracts() if each["type"] == "layers" and folder in each["containers"]]
 
     if len(plan(folder).floors) > 1:
         assert found, f"{folder} has no layers: declare `Floors of {folder}` in pyproject.toml"
     assert all(each.get("exhaustive") for each in found), f"`Floors of {folder}` in pyproject.toml: exhaustive = true"
+
+
+@pytest.mark.parametrize("folder", sorted(WITHOUT_LAYERS))
+def test_files_of_a_folder_without_layers_are_held_apart(folder: str) -> None:
+    assert [f"{folder}.*"] in [each["modules"] for each in _contracts() if each["type"] == "independence"]
+
+
+def _contracts() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"][
+        "contracts"
+    ]
+    return found
 
 
 @pytest.mark.parametrize("folder", MAX_FLOORS_AND_ARROWS)
@@ -196,7 +208,7 @@ def test_the_tree_in_the_readme_is_the_tree() -> None:
     }
 
     declared = {
-        f"{WITHOUT_LAYERS.replace('.', '/')}/{stage}" for stage in STAGES.names
+        f"{STAGES_FOLDER.replace('.', '/')}/{stage}" for stage in STAGES.names
     }  # "a folder each", of these five or more
 
     assert [name for name, place in shown if place is None] == []

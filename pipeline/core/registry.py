@@ -95,11 +95,11 @@ class Registry(Generic[T]):
 
 
 def added_entries() -> list[str]:
-    """List what a program has registered beside the package and parts run, as `kind name`, its version and its settings, sorted.
+    """List what a program has registered beside the package and parts run, as `kind name`, its version and its identity, sorted.
 
     Worker processes do not know these entries, and no version covers what they do: where there are any, builds run parts in their
     own process, and identities hold the list. A program that changes what its entry does raises the entry's `version`; numbers that
-    an entry holds are its `settings`, where it has such a property.
+    an entry holds are in its `identity`, where it has such a property.
     """
     return _added_to(_IN_PARTS)
 
@@ -111,9 +111,9 @@ def entries_added_to_runs() -> list[str]:
 
 def _added_to(registries: list[Registry[Any]]) -> list[str]:
     added = [(registry.kind, registry[name]) for registry in registries for name in registry.added]
-    return sorted(" ".join(filter(None, (kind, entry.name, *_settings(entry)))) for kind, entry in added)
+    return sorted(" ".join(filter(None, (kind, entry.name, *_identity(entry)))) for kind, entry in added)
 
 
-def _settings(entry: Any) -> tuple[str, str]:
+def _identity(entry: Any) -> tuple[str, str]:
     version = getattr(entry, "version", 1)
-    return "" if version == 1 else str(version), getattr(entry, "settings", "")
+    return "" if version == 1 else str(version), getattr(entry, "identity", "")

@@ -209,7 +209,7 @@ class Filter:
     """Raised by a program that changes what its filter measures."""
 
     @property
-    def settings(self) -> str:
+    def identity(self) -> str:
         """Numbers that the parts depend on: the bound. The band is a limit of a gate and moves no part."""
         return "" if self.bound is None else f"bound {self.bound:g}"
 
