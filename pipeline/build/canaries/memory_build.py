@@ -288,11 +288,15 @@ class _Context:
 
 
 def _with_passed_on(stage: str) -> list[str]:
-    """Return a stage, and before it those whose rows it passes on: those before a stage that a program registers."""
+    """Return a stage, and before it those whose rows it passes on: it keeps rows in the same table."""
     stages = [stage]
-    while stages[0] in STAGES.added and (before := stage_before(stages[0])):
+    while (before := stage_before(stages[0])) and _tables_kept(before) & _tables_kept(stages[0]):
         stages.insert(0, before)
     return stages
+
+
+def _tables_kept(stage: str) -> set[str]:
+    return {table.name for kind in STAGES[stage].parts for table in kind.tables if table.lists_kept}
 
 
 def _changed(made: MadeOutput, alterations: Sequence[Alteration], measure: str | None) -> MadeOutput:
