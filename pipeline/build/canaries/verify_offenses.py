@@ -32,6 +32,11 @@ def _differing(answer: dict[str, Any]) -> dict[str, Any]:
     return {**answer, "checks": [{**first, "num_differing": 1}, *between, {**last, "num_differing": 1}]}
 
 
+def _of_nothing(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer whose checks compared no row."""
+    return {**answer, "checks": [{**check, "num_compared": 0} for check in answer["checks"]]}
+
+
 def _canaries(name: str, gate: str, file: str, change: Callable[[Any], Any], least: int) -> Offense:
     """Return the offense of other results of canaries."""
     alter = file_changed(file, lambda content: json.dumps(change(json.loads(content))).encode())
@@ -55,6 +60,7 @@ _ANSWER_OFFENSES = (
     _answer("no_step", "trainer_takes_a_step", "smoke", lambda answer: {**answer, "losses": []}),
     _answer("loss_that_is_not_a_number", "trainer_loss_is_finite", "smoke", _not_finite, least=2),
     _answer("stale_checks_of_the_loader", "loader_was_checked", "loader", _stale),
+    _answer("checks_of_no_row", "loader_was_checked", "loader", _of_nothing),
     _answer("loader_in_another_order", "loader_repeats_itself", "loader", _differing, least=2),
     _canaries("canary_that_was_missed", "canaries_are_caught", CANARIES, _missed, 2),
     _canaries("no_canary", "canaries_were_sent", CANARIES, lambda _: {}, NUM_PLACES),

@@ -38,20 +38,29 @@ def run_loader_checks(job: PartJob) -> PartOutput:
 def measure_smoke(job: PartJob, output: PartOutput) -> StageReport:
     """Return the steps that the trainer took on the candidate, and how many of their losses are not finite."""
     losses = _about_the_candidate(job, output.answer, "losses")
-    num_non_finite = sum(not (isinstance(loss, int | float) and math.isfinite(loss)) for loss in losses)
+    num_non_finite = sum(not (type(loss) in (int, float) and math.isfinite(loss)) for loss in losses)
     return _report(len(losses), {"num_smoke_steps": len(losses), "num_non_finite_losses": num_non_finite})
 
 
 def measure_loader(job: PartJob, output: PartOutput) -> StageReport:
-    """Return the checks of the loader on the candidate, and how many rows differ in them."""
+    """Return the checks of the loader on the candidate that compared something, and how many rows differ in them."""
     checks = _about_the_candidate(job, output.answer, "checks")
     num_differences = sum(check["num_differing"] for check in checks)
-    return _report(len(checks), {"num_loader_checks": len(checks), "num_loader_differences": num_differences})
+    num_checks = sum(check["num_compared"] > 0 for check in checks)
+    return _report(len(checks), {"num_loader_checks": num_checks, "num_loader_differences": num_differences})
 
 
 def _about_the_candidate(job: PartJob, answer: Mapping[str, Any], key: str) -> list[Any]:
     """Return the list `key` of an answer about the candidate. An answer about another snapshot says nothing."""
     return list(answer[key]) if answer.get("snapshot_id") == job.inputs["snapshot"].object_id else []
+
+
+def _counted(check: Mapping[str, Any]) -> dict[str, int]:
+    """Return what a check of the loader counts. Raises ValueError for what is no count: added to others, it could hide theirs."""
+    counts = {name: check[name] for name in ("num_compared", "num_differing")}
+    if not all(type(count) is int and count >= 0 for count in counts.values()):
+        raise ValueError(f"counts {counts}")
+    return counts
 
 
 def _report(number: int, measures: dict[str, float]) -> StageReport:
@@ -71,7 +80,7 @@ def _run_trainer(job: PartJob, command: str, key: str, exit_codes: tuple[int, ..
             last = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
             raise StageError(subject, f"exit {done.returncode}: {last}", "exit 0", remedy)
         answer = json.loads(done.stdout)
-        return {**answer, key: list(answer[key])}
+        return {**answer, key: [_counted(each) if key == "checks" else each for each in answer[key]]}
     except subprocess.TimeoutExpired as error:
         raise StageError(subject, f"no answer within {limit} s", "", remedy) from error
     except (ValueError, TypeError, KeyError) as error:

@@ -20,7 +20,7 @@ BROKEN = 'raise RuntimeError("broken on purpose")\n'
 NOT_FINITE = """
 import json, sys
 snapshot = sys.argv[sys.argv.index("--snapshot") + 1]
-print(json.dumps({"snapshot_id": snapshot, "losses": [float("nan")], "checks": [{"num_differing": 0}]}))
+print(json.dumps({"snapshot_id": snapshot, "losses": [float("nan")], "checks": [{"num_compared": 1, "num_differing": 0}]}))
 """
 
 
@@ -71,7 +71,7 @@ def test_a_proof_that_names_no_trainer_is_none(tmp_path: Path, monkeypatch: pyte
 
 
 def _answered(job: PartJob, command: object, key: str, *given: object) -> dict[str, Any]:
-    entries = [1.0] if key == "losses" else [{"num_differing": 0}]
+    entries = [1.0] if key == "losses" else [{"num_compared": 1, "num_differing": 0}]
     return {"snapshot_id": job.inputs["snapshot"].object_id, key: entries}
 
 

@@ -39,17 +39,18 @@ def write(program: Path, script: str) -> None:
 def test_losses_and_checks_are_measures(trainer: Path, job: PartJob) -> None:
     write(
         trainer,
-        f"""echo '{{"losses": [2.5, NaN], "checks": [{{"num_differing": 0}}, {{"num_differing": 3}}],
+        f"""echo '{{"losses": [2.5, NaN, true], "checks": [{{"num_compared": 4, "num_differing": 0}},
+        {{"num_compared": 0, "num_differing": 0}}, {{"num_compared": 4, "num_differing": 3}}],
         "snapshot_id": "{CANDIDATE}"}}'; [ $3 = smoke ]""",
     )
     smoke, loader = measure_smoke(job, run_smoke(job)), measure_loader(job, run_loader_checks(job))
 
-    assert smoke.measures == {"num_smoke_steps": 2, "num_non_finite_losses": 1}
+    assert smoke.measures == {"num_smoke_steps": 3, "num_non_finite_losses": 2}
     assert loader.measures == {"num_loader_checks": 2, "num_loader_differences": 3}
 
 
 def test_an_answer_about_another_snapshot_counts_as_none(job: PartJob) -> None:
-    answer = {"losses": [2.5], "checks": [{"num_differing": 0}], "snapshot_id": "b" * 64}
+    answer = {"losses": [2.5], "checks": [{"num_compared": 1, "num_differing": 0}], "snapshot_id": "b" * 64}
 
     assert measure_smoke(job, PartOutput({}, answer=answer)).measures["num_smoke_steps"] == 0
     assert measure_loader(job, PartOutput({}, answer=answer)).measures["num_loader_checks"] == 0
@@ -72,6 +73,15 @@ def test_a_trainer_that_gives_no_losses_is_an_error(script: str, found: str, tra
         run_smoke(job)
     assert "consumer smoke run" in str(raised.value)
     assert found in str(raised.value)
+
+
+@pytest.mark.parametrize("count", ["-3", "null", "true", "NaN", '"0"'])
+def test_a_check_that_does_not_count_is_an_error(count: str, trainer: Path, job: PartJob) -> None:
+    """Added to others, -3 would hide three rows that differ."""
+    write(trainer, f"""echo '{{"checks": [{{"num_compared": 4, "num_differing": {count}}}]}}'""")
+
+    with pytest.raises(StageError, match="its answer is"):
+        run_loader_checks(job)
 
 
 def test_a_trainer_that_hangs_is_ended(trainer: Path, job: PartJob) -> None:
