@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,9 @@ _MAX_ROW_LENGTH = 128
 """Slots of a row of the sound build: with longer ones all of a source would be in the first row."""
 
 
+_KINDS = ("file", "archive", "offense")
+
+
 @dataclass(frozen=True)
 class SentCanaries:
     """Results of all canaries: whether each was caught, by name, and the offenses that turned each gate red."""
@@ -41,10 +45,18 @@ def run_canaries(job: PartJob) -> PartOutput:
 
 
 def measure_canaries(job: PartJob, output: PartOutput) -> StageReport:
-    """Return how many canaries were sent, and how many were missed."""
+    """Return how many canaries were missed, and how many were sent of the kind of which there are the fewest."""
     caught = json.loads(output.files[CANARIES])
-    measures = {"num_canaries": len(caught), "num_canaries_missed": sum(not seen for seen in caught.values())}
+    sent = Counter(map(_kind, caught))
+    num_missed = sum(seen is not True for seen in caught.values())
+    measures = {"num_canaries": min(sent[kind] for kind in _KINDS), "num_canaries_missed": num_missed}
     return StageReport(len(caught), len(caught), measures=measures)
+
+
+def _kind(name: str) -> str:
+    """Return what a canary of that name is: an offense stands behind its gate, a file behind its source, an archive alone."""
+    first, divided, _ = name.partition("/")
+    return ("offense" if first in GATES else "file") if divided else "archive"
 
 
 def send(params: CorpusParams) -> SentCanaries:
@@ -109,5 +121,6 @@ def _checks(job: PartJob) -> PartOutput:
 
 def _all_caught(job: PartJob) -> PartOutput:
     seen = {"code": code_digest(), "gates": {gate.name: ["one"] for gate in GATES}}
-    caught = {str(number): True for number in range(NUM_PLACES)}
+    names = {"file": "canary/{}", "archive": "canary-{}", "offense": f"{next(iter(GATES)).name}/{{}}"}
+    caught = {names[kind].format(number): True for kind in _KINDS for number in range(NUM_PLACES)}
     return PartOutput({}, files={CANARIES: canonical_json(caught), GATES_SEEN: canonical_json(seen)})

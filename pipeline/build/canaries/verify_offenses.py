@@ -49,6 +49,11 @@ def _missed(caught: dict[str, bool]) -> dict[str, bool]:
     return caught | {first: False, last: False}
 
 
+def _of_other_kinds(caught: dict[str, bool]) -> dict[str, bool]:
+    """Return results without those of archives."""
+    return {name: seen for name, seen in caught.items() if "/" in name}
+
+
 def _unseen(seen: dict[str, Any]) -> dict[str, Any]:
     """Return results by which no offense turned the first and the last gate red."""
     first, *_, last = seen["gates"]
@@ -64,6 +69,7 @@ _ANSWER_OFFENSES = (
     _answer("loader_in_another_order", "loader_repeats_itself", "loader", _differing, least=2),
     _canaries("canary_that_was_missed", "canaries_are_caught", CANARIES, _missed, 2),
     _canaries("no_canary", "canaries_were_sent", CANARIES, lambda _: {}, NUM_PLACES),
+    _canaries("no_canary_of_a_kind", "canaries_were_sent", CANARIES, _of_other_kinds, NUM_PLACES),
     _canaries("gate_never_seen_red", "every_gate_was_seen_red", GATES_SEEN, _unseen, 2),
 )
 
