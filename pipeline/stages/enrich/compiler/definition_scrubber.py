@@ -121,6 +121,10 @@ _ESCAPE = re.compile(
     re.IGNORECASE,
 )
 """Signs as C, Python, JSON, HTML and URLs that are encoded twice spell them."""
+_OVERLONG = re.compile(
+    r"%(?:25)*(?:c[01]|e0%(?:25)*8[01]|f0%(?:25)*80%(?:25)*8[01])%(?:25)*[89ab][0-9a-f]", re.IGNORECASE
+)
+"""Overlong UTF-8 of a sign of ASCII in a URL: `%c0%af` is a slash to programs that do not refuse it."""
 _COLOR = re.compile(r"\x1b\[[\d;:?]*[A-Za-z]")
 """Colors of a terminal."""
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
@@ -175,7 +179,7 @@ def _decoded(value: str) -> Iterator[str]:
     """Iterate over what a value says once it is decoded, decoded twice, and so on while it changes."""
     for _ in range(_NUM_ROUNDS):
         before = value
-        for decode in (_without_escapes, _with_plain_signs, _without_colors, _unquoted):
+        for decode in (_without_overlong, _without_escapes, _with_plain_signs, _without_colors, _unquoted):
             last, value = value, decode(value)
             if value != last:
                 yield value
@@ -185,6 +189,16 @@ def _decoded(value: str) -> Iterator[str]:
 
 def _without_escapes(value: str) -> str:
     return _ESCAPE.sub(_sign, value)
+
+
+def _without_overlong(value: str) -> str:
+    return _OVERLONG.sub(_shortest, value)
+
+
+def _shortest(found: re.Match[str]) -> str:
+    high, low = (int(byte[-2:], 16) for byte in found[0].split("%")[-2:])
+    sign = chr((high & 1) << 6 | low & 0x3F)
+    return sign if sign.isprintable() else "\n"
 
 
 def _with_plain_signs(value: str) -> str:

@@ -82,6 +82,10 @@ _BACKSLASHES = re.compile(r"\\+")
 _NUMBERS = tuple((re.compile(pattern), base) for pattern, base in _SPELLINGS)
 _NAMED = re.compile(r"N\{([A-Za-z ]{1,40})\}")
 _ENCODED_TWICE = re.compile(r"%(?:u00|(?:25)+)([0-9a-fA-F]{2})")
+_TOO_LONG = re.compile(
+    r"%(?:25)*(?:[cC]|(?:[fF]0%(?:25)*80|[eE]0)%(?:25)*8)([01])%(?:25)*([89abAB][0-9a-fA-F])"
+)
+"""A sign of ASCII in more bytes of UTF-8 than it has, its number in two parts."""
 _CONTROL_OF_HTML = re.compile(r"&#(?:[xX]0*([01]?[0-9a-fA-F])|0*([0-2]?[0-9]|3[01]));?(?![0-9a-fA-F])")
 """Number of a control character, most of which a browser leaves out."""
 _COLOR = re.compile(r"(?:\x1b|\\[eE])\[[0-9;:?]*[A-Za-z]")
@@ -143,7 +147,8 @@ def _layers(text: str) -> Iterator[str]:
     """Iterate over a text and over what it says once decoded, twice decoded, while that is another text."""
     for _ in range(_NUM_LAYERS + 1):
         yield text
-        before, text = text, _CONTROL_OF_HTML.sub(_of_control, _ENCODED_TWICE.sub(_of_number, text))
+        before, text = text, _ENCODED_TWICE.sub(_of_number, _TOO_LONG.sub(_of_parts, text))
+        text = _CONTROL_OF_HTML.sub(_of_control, text)
         text = _COLOR.sub("\n", _spelled_out(html.unescape(text)))
         text = _without_ends_of_comments("".join(_plain_sign(sign) for sign in text))
         text = unquote(text) if _is_encoded_path(text) else text
@@ -162,6 +167,10 @@ def _plain_sign(sign: str) -> str:
 def _of_number(found: re.Match[str]) -> str:
     number = int(found[1], 16)
     return _of_ascii(number) if number < 128 or chr(number).isprintable() else found[0]
+
+
+def _of_parts(found: re.Match[str]) -> str:
+    return _of_ascii(64 * int(found[1]) + int(found[2], 16) % 64)
 
 
 def _of_control(found: re.Match[str]) -> str:

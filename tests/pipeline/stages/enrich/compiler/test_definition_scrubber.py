@@ -45,6 +45,8 @@ ENCODERS: dict[str, Callable[[str], str]] = {
     "hexadecimal entity": lambda sign: f"&#x{ord(sign):x};",
     "url twice": lambda sign: f"%25{ord(sign):02X}",
     "url four times": lambda sign: f"%252525{ord(sign):02x}",
+    "overlong": lambda sign: f"%{0xC0 | ord(sign) >> 6:02x}%{0x80 | ord(sign) & 0x3F:02x}",
+    "longest": lambda sign: f"%F0%80%{0x80 | ord(sign) >> 6:02X}%{0x80 | ord(sign) & 0x3F:02X}",
     "javascript": lambda sign: f"%u{ord(sign):04x}",
 }
 LAYERS: tuple[Callable[[str], str], ...] = (str, lambda text: json.dumps(text)[1:-1], html.escape)
