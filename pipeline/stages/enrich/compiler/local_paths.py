@@ -82,9 +82,7 @@ _BACKSLASHES = re.compile(r"\\+")
 _NUMBERS = tuple((re.compile(pattern), base) for pattern, base in _SPELLINGS)
 _NAMED = re.compile(r"N\{([A-Za-z ]{1,40})\}")
 _ENCODED_TWICE = re.compile(r"%(?:u00|(?:25)+)([0-9a-fA-F]{2})")
-_TOO_LONG = re.compile(
-    r"%(?:25)*(?:[cC]|(?:[fF]0%(?:25)*80|[eE]0)%(?:25)*8)([01])%(?:25)*([89abAB][0-9a-fA-F])"
-)
+_TOO_LONG = re.compile(r"%(?:25)*(?:[cC]|(?:[fF]0%(?:25)*80|[eE]0)%(?:25)*8)([01])%(?:25)*([89abAB][0-9a-fA-F])")
 """A sign of ASCII in more bytes of UTF-8 than it has, its number in two parts."""
 _CONTROL_OF_HTML = re.compile(r"&#(?:[xX]0*([01]?[0-9a-fA-F])|0*([0-2]?[0-9]|3[01]));?(?![0-9a-fA-F])")
 """Number of a control character, most of which a browser leaves out."""
