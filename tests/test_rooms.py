@@ -25,7 +25,7 @@ from tests.support.paths import ROOT
 
 PACKAGES = ("assets", "kernels", "pipeline", "trainer")
 MAX_FLOORS_AND_ARROWS = {"pipeline": (9, 60), "trainer": (7, 50)}
-MAX_CHILDREN = 18
+MAX_CHILDREN = 16
 MAX_FILES = 15
 STAGES_FOLDER = "pipeline.stages"
 WITHOUT_LAYERS = {STAGES_FOLDER, "pipeline.stages.normalize.scrub.addresses"}

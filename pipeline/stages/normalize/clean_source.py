@@ -38,7 +38,6 @@ from pipeline.stages.normalize.duplicates.shingles import (
 )
 from pipeline.stages.normalize.encodings.decode import Decoded, decode
 from pipeline.stages.normalize.filters.filters import MeasuredText, first_broken, score
-from pipeline.stages.normalize.gitleaks import WaivedFinding, find_known_secrets
 from pipeline.stages.normalize.license.decide import NO_RULING, LicenseDecision, PackageFacts, SourceLicenses
 from pipeline.stages.normalize.license.policy import load_policy
 from pipeline.stages.normalize.measures import redaction_measure
@@ -46,6 +45,7 @@ from pipeline.stages.normalize.params import DecontaminationRules, RulesIdentity
 from pipeline.stages.normalize.scrub.detectors import placeholders
 from pipeline.stages.normalize.scrub.scrub import MAX_ROUNDS, Scrubbed, Scrubber
 from pipeline.stages.normalize.scrub.shown_text import ShownText
+from pipeline.stages.normalize.text_gates.gitleaks import WaivedFinding, find_known_secrets
 
 _NOTHING_KNOWN = ("SPDX-License-" + "Identifier: NOASSERTION\n").encode()
 

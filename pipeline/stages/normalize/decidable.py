@@ -13,11 +13,11 @@ from pipeline.pins.decisions import Decision
 from pipeline.stages.normalize.decided_files import QUARANTINED, UNSCRUBBABLE
 from pipeline.stages.normalize.drop import Drop
 from pipeline.stages.normalize.filters.filters import FILTERS
-from pipeline.stages.normalize.gitleaks import load_gitleaks_rules
 from pipeline.stages.normalize.license.policy import classify_expression, load_policy, policy_bytes
 from pipeline.stages.normalize.params import ScrubParams
 from pipeline.stages.normalize.scrub.detectors import DETECTORS, placeholders
 from pipeline.stages.normalize.scrub.shown_text import ShownText
+from pipeline.stages.normalize.text_gates.gitleaks import load_gitleaks_rules
 
 _WORD = re.compile(r"[a-z]+(?:[_-][a-z]+)*")
 

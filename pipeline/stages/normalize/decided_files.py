@@ -14,9 +14,9 @@ from typing import Any
 from pipeline.contracts.part import Tables
 from pipeline.pins.decisions import DECISIONS, Decision
 from pipeline.stages.normalize.drop import Drop
-from pipeline.stages.normalize.gitleaks import WaivedFinding
 from pipeline.stages.normalize.license.decide import NO_RULING, LicenseRuling
 from pipeline.stages.normalize.scrub.waiver import WaivedValues, Waiver
+from pipeline.stages.normalize.text_gates.gitleaks import WaivedFinding
 
 QUARANTINED, UNSCRUBBABLE = "license_quarantined", "unscrubbable"
 _MAX_FILES = 3

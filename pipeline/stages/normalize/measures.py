@@ -19,12 +19,12 @@ from pipeline.stages.normalize.drop import Drop
 from pipeline.stages.normalize.duplicates.duplicates import SIGNATURES, Reason
 from pipeline.stages.normalize.duplicates.text_inside import find_text_inside
 from pipeline.stages.normalize.encodings.decode import Decoded, decoded_again
-from pipeline.stages.normalize.gibberish import gibberish_in_rows
-from pipeline.stages.normalize.gitleaks import WaivedFinding, find_in_rows
 from pipeline.stages.normalize.license.policy import LicenseClass, Policy, classify_expression, load_policy
 from pipeline.stages.normalize.params import DuplicateParams, RulesIdentity, RulesParams
-from pipeline.stages.normalize.restrictions import restrictions_left
 from pipeline.stages.normalize.scrub.scrub import Scrubber
+from pipeline.stages.normalize.text_gates.gibberish import gibberish_in_rows
+from pipeline.stages.normalize.text_gates.gitleaks import WaivedFinding, find_in_rows
+from pipeline.stages.normalize.text_gates.restrictions import restrictions_left
 
 _PLACEHOLDER = "<redacted-"
 

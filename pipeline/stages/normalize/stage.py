@@ -83,8 +83,10 @@ def _known_secrets(context: StageContext[NormalizeParams], rules: Sequence[MadeP
     """Yield a sentence for each source in which the gate's own rules find secrets, with the places of some of them."""
     for part in (part for part in rules if part.report.measures["num_known_secrets"]):
         from pipeline.stages.normalize.decided_files import SourceDecisions, outcomes_in
-        from pipeline.stages.normalize.gitleaks import find_in_rows  # a build that finds none does not wait for them
         from pipeline.stages.normalize.measures import waived_findings
+        from pipeline.stages.normalize.text_gates.gitleaks import (
+            find_in_rows,  # a build that finds none does not wait for them
+        )
 
         stored = context.read(part.object_id)
         decisions = SourceDecisions([outcome.decision for outcome in outcomes_in(stored)])
@@ -100,7 +102,7 @@ def _known_secrets(context: StageContext[NormalizeParams], rules: Sequence[MadeP
 def _restrictions(context: StageContext[NormalizeParams], rules: Sequence[MadePart]) -> Iterator[str]:
     """Yield a sentence for each source with words that the licenses of its documents do not explain, with some places."""
     for part in (part for part in rules if part.report.measures["num_restrictions_left"]):
-        from pipeline.stages.normalize.restrictions import restrictions_left
+        from pipeline.stages.normalize.text_gates.restrictions import restrictions_left
 
         files = context.read(context.inputs[part.name]).table(FILES, ["path", "content"])
         found = restrictions_left(context.read(part.object_id).table(DOCUMENTS), files)
@@ -114,7 +116,7 @@ def _restrictions(context: StageContext[NormalizeParams], rules: Sequence[MadePa
 def _gibberish(context: StageContext[NormalizeParams], rules: Sequence[MadePart]) -> Iterator[str]:
     """Yield a sentence for each source with documents that look wrongly decoded, with some places."""
     for part in (part for part in rules if part.report.measures["num_gibberish_left"]):
-        from pipeline.stages.normalize.gibberish import gibberish_in_rows
+        from pipeline.stages.normalize.text_gates.gibberish import gibberish_in_rows
 
         found = gibberish_in_rows(context.read(part.object_id).table(DOCUMENTS))
         places = _some([f"{path}:{each.line} ({each.name})" for path, each in found])

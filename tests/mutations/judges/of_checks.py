@@ -30,8 +30,8 @@ JUDGES = {
     "pipeline.stages.verify.stage": "tests/pipeline/stages/verify/test_stage.py",
     "pipeline.stages.verify.smoke": "tests/pipeline/stages/verify/test_smoke.py",
     "pipeline.stages.normalize.measures": "tests/pipeline/stages/normalize/test_measures.py",
-    "pipeline.stages.normalize.restrictions": "tests/pipeline/stages/normalize/test_restrictions.py",
-    "pipeline.stages.normalize.gibberish": "tests/pipeline/stages/normalize/test_gibberish.py",
+    "pipeline.stages.normalize.text_gates.restrictions": "tests/pipeline/stages/normalize/text_gates/test_restrictions.py",
+    "pipeline.stages.normalize.text_gates.gibberish": "tests/pipeline/stages/normalize/text_gates/test_gibberish.py",
     "pipeline.stages.normalize.duplicates.text_inside": "tests/pipeline/stages/normalize/duplicates/test_text_inside.py",
 }
 """Modules that judge -> their tests, which see a check that refuses too much: no canary does."""

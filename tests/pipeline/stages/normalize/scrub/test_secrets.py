@@ -9,11 +9,11 @@ from detect_secrets.core.scan import scan_file
 from detect_secrets.settings import default_settings, get_settings
 
 from pipeline.lexing.languages import CPP, language_of
-from pipeline.stages.normalize.gitleaks import find_known_secrets
 from pipeline.stages.normalize.params import ScrubParams
 from pipeline.stages.normalize.scrub.scrub import Scrubber
 from pipeline.stages.normalize.scrub.secrets import find_divided_secrets, find_tool_secrets
-from tests.pipeline.stages.normalize.test_gitleaks import gitleaks_examples
+from pipeline.stages.normalize.text_gates.gitleaks import find_known_secrets
+from tests.pipeline.stages.normalize.text_gates.test_gitleaks import gitleaks_examples
 from tests.support.labeled.labeled_forms import secret_forms
 from tests.support.labeled.labeled_lookalikes import lookalikes
 from tests.support.labeled.labeled_passwords import passwords

@@ -19,7 +19,7 @@ import pytest
 
 from pipeline.core.records import Document, DroppedRecord
 from pipeline.core.schema import TextOrigin, text_columns
-from pipeline.stages.normalize.gitleaks import (
+from pipeline.stages.normalize.text_gates.gitleaks import (
     KnownSecret,
     WaivedFinding,
     entropy_of,
@@ -29,7 +29,7 @@ from pipeline.stages.normalize.gitleaks import (
 )
 from tests.support.paths import ROOT
 
-RULES = tomllib.loads((ROOT / "pipeline/stages/normalize/gitleaks.toml").read_text())["rules"]
+RULES = tomllib.loads((ROOT / "pipeline/stages/normalize/text_gates/gitleaks.toml").read_text())["rules"]
 EXAMPLES = json.loads((Path(__file__).parent / "gitleaks_examples.json").read_text())
 WITHOUT_EXAMPLES = {"dropbox-long-lived-api-token", "dropbox-short-lived-api-token"}
 NUM_TRUE, NUM_FALSE = 5_000, 250

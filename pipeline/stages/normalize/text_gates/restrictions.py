@@ -143,4 +143,6 @@ def _words(expression: str, options: Any) -> Any:
 
 @cache
 def _read_table() -> dict[str, Any]:
-    return tomllib.loads(files("pipeline.stages.normalize").joinpath(RESTRICTIONS_FILE).read_text(encoding="utf-8"))
+    return tomllib.loads(
+        files("pipeline.stages.normalize.text_gates").joinpath(RESTRICTIONS_FILE).read_text(encoding="utf-8")
+    )

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from pipeline.core.errors import BlockedError
-from pipeline.stages.normalize.gibberish import find_gibberish
+from pipeline.stages.normalize.text_gates.gibberish import find_gibberish
 from tests.pipeline.stages.normalize.conftest import Normalize
 from tests.pipeline.stages.normalize.test_clean_source import code
 
 LANGUAGES: list[dict[str, Any]] = tomllib.loads(
-    (Path(__file__).parent / "encodings" / "labeled_comments.toml").read_text(encoding="utf-8")
+    (Path(__file__).parents[1] / "encodings" / "labeled_comments.toml").read_text(encoding="utf-8")
 )["language"]
 FRENCH = "// résumé des données déjà créées, à vérifier où l'élève s'est arrêté\n"
 CZECH = "// Načte řádek ze souboru a vrátí počet přečtených znaků.\n"

@@ -10,7 +10,7 @@ import pytest
 from pipeline.core.errors import BlockedError
 from pipeline.stages.normalize.license.policy import policy_bytes
 from pipeline.stages.normalize.license.texts import recognize
-from pipeline.stages.normalize.restrictions import find_restrictions, load_restrictions
+from pipeline.stages.normalize.text_gates.restrictions import find_restrictions, load_restrictions
 from tests.pipeline.stages.normalize.conftest import Normalize
 from tests.pipeline.stages.normalize.license.test_read_comments import HEADERS, is_kept
 from tests.pipeline.stages.normalize.test_clean_source import code
