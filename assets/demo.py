@@ -1,4 +1,4 @@
-"""`make demo`: the whole pipeline once, end to end, as Dagster jobs, with bars on the terminal; the UI shows the runs afterwards.
+"""`make demo`: the whole pipeline once, end to end, as Dagster jobs, with bars on the terminal; the UI then shows the runs.
 
 collect -> normalize -> enrich -> tokenize -> verify -> promote -> train -> stop and resume -> a completion
 """

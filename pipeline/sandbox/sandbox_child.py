@@ -53,7 +53,7 @@ NAME_ERRORS = frozenset({errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/alternatives", "/etc/ld.so.cache", "/nix/store")
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _BASE = "/tmp"
-"""Folder in which the new root is assembled; the old root is unmounted afterwards."""
+"""Folder in which the new root is assembled; the old root is unmounted later."""
 _INNER_ID, _NOBODY = 1000, 65534
 _MAX_NUM_THREADS, _KEPT_OUTPUT_BYTES = 8192, 1 << 20
 _POLL_SECONDS = 0.1

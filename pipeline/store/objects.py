@@ -167,7 +167,7 @@ class Objects(Log):
         return StoredObject(path, read_manifest(path))
 
     def commit(self, folder: Path, kind: str, identity: Mapping[str, Any], inputs: Mapping[str, str]) -> str:
-        """Turn a folder of finished files into an object and return its id. The folder is gone afterwards.
+        """Turn a folder of finished files into an object and return its id. The folder is gone then.
 
         An equal object that is already there is verified and kept; a damaged one is replaced.
         """

@@ -286,7 +286,7 @@ def _zip_content(file: BinaryIO, method: int, packed: int, max_num_bytes: int) -
         max_num_bytes -= len(blocks[-1])
     if not inflate.eof:
         found = "its members hold more bytes than its directory says" if max_num_bytes < 0 else "a member does not end"
-        raise ArchiveError("zip archive", found, "the members of its directory, one behind the other")
+        raise ArchiveError("zip archive", found, "the members of its directory, one directly after the other")
     file.seek(-len(inflate.unused_data), os.SEEK_CUR)
     return _ZipContent(b"".join(blocks), file.tell() - start)
 

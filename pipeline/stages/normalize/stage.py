@@ -134,7 +134,7 @@ def _texts_inside(
         kept_ids = set(context.read(made.object_id).table(KEPT, ["document_id"])["document_id"].to_pylist())
         found = texts_inside(sources, kept_ids, context.params.duplicates)
         places = _some([f"{part} in {whole} ({share:.0%})" for part, whole, share in found])
-        yield f"Documents lie in larger ones: {places}; leave such a file out by `exclude` in its pin."
+        yield f"Documents are contained in larger ones: {places}; leave such a file out by `exclude` in its pin."
 
 
 def _some(places: Sequence[str]) -> str:

@@ -239,7 +239,7 @@ def _parse(name: str, tokenizer_json: bytes, settings_toml: bytes) -> Vocabulary
             f"vocabulary {name}",
             f"its tokenizer.json has the digest {found}",
             f"{settings['sha256']} of the vocabulary {settings['name']}",
-            "Restore both files, or train the vocabulary anew under another name.",
+            "Restore both files, or train the vocabulary again under another name.",
         )
     return Vocabulary(
         name=name,

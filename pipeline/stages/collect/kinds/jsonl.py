@@ -157,13 +157,13 @@ def _record_of(line: bytes) -> dict[str, Any]:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a name stands twice in an object")
+        raise ValueError("an object has a name twice")
     return found
 
 
 def _refuse_constant(name: str) -> None:
-    """Refuse NaN and infinities, which JSON has not: other readers refuse the line."""
-    raise ValueError(f"{name} is no number of JSON")
+    """Refuse NaN and infinities, which JSON does not have: other readers refuse the line."""
+    raise ValueError(f"{name} is not a number of JSON")
 
 
 def _is_deep(value: Any) -> bool:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _SHAPES = {
     "an accent of two characters": r"[a-z]Ã[\x{a0}-\x{bf}€‚ƒ„…†‡ˆ‰Š‹Œ‘’“”•–—˜™š›œ]|Ã[©¨§¡³±¼¶¤ª®´ºº][a-z]",
-    "a sign behind a letter that it has not": r"Â[©®°±§«»·µ²³¹¼½¾\x{a0}]|В[©®°±§]|Г[©±¶ј][a-z]",
+    "a sign after a letter that never has it": r"Â[©®°±§«»·µ²³¹¼½¾\x{a0}]|В[©®°±§]|Г[©±¶ј][a-z]",
     "a quotation mark of three characters": r"â€[™œ“”˜¦¢]|вЂ[™њќ”“¦]|ï»¿|п»ї",
     "Cyrillic of two characters": r"(?:[РС][\x{a0}-\x{bf}ЂЃ‚ѓ„…†‡€‰Љ‹ЊЌЋЏђ‘’“”•–—™љ›њќћџЎўЈҐЁЄЇІіґёєјЅѕї]){4}"
     r"|(?:[ÐÑ][\x{80}-\x{bf}€‚ƒ„…†‡ˆ‰Š‹Œ‘’“”•–—˜™š›œžŸ]){3}",

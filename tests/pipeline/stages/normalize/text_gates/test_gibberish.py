@@ -19,7 +19,7 @@ CZECH = "// Načte řádek ze souboru a vrátí počet přečtených znaků.\n"
 
 WRONG = {
     "accents": (FRENCH.encode().decode("cp1252", "ignore"), "utf_8", "an accent of two characters"),
-    "copyright": ("// Â© 2003\n", "utf_8", "a sign behind a letter that it has not"),
+    "copyright": ("// Â© 2003\n", "utf_8", "a sign after a letter that never has it"),
     "apostrophe": ("// itâ€™s\n", "utf_8", "a quotation mark of three characters"),
     "Russian": ("Проверяем цикл".encode().decode("cp1251", "ignore"), "utf_8", "Cyrillic of two characters"),
     "lost Chinese": ("// 锟斤拷\n", "utf_8", "a replacement mark read as Chinese"),
@@ -60,5 +60,5 @@ def test_what_is_wrongly_decoded_blocks_with_its_place(normalize: Normalize, mon
     result = normalize({"one": {"a.cpp": text, "b.cpp": code("b")}}).result
 
     assert [verdict.gate for verdict in result.verdicts if not verdict.passed] == ["no_gibberish_is_left"]
-    with pytest.raises(BlockedError, match=r"look wrongly decoded: a\.cpp:13 \(a sign behind"):
+    with pytest.raises(BlockedError, match=r"look wrongly decoded: a\.cpp:13 \(a sign after"):
         result.refuse_blocked("made")
