@@ -1,9 +1,11 @@
 """Canaries of a build: files, archives and offenses, sent with the Params of the build through the code that judges it."""
 
+import gc
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,11 +63,23 @@ def _kind(name: str) -> str:
 
 def send(params: CorpusParams) -> SentCanaries:
     """Send all canaries."""
-    with tempfile.TemporaryDirectory(prefix="sluice-canaries-") as folder:
+    with tempfile.TemporaryDirectory(prefix="sluice-canaries-") as folder, _without_garbage_collection():
         root = Path(folder)
         caught = send_files(root / "files", params) | send_archives(root / "archives", params)
         sent = send_offenses(root / "offenses", params)
         return SentCanaries(dict(sorted({**caught, **sent.caught}.items())), sent.gates)
+
+
+@contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """Run without walks over all objects of the process, most of which are those of libraries: canaries keep little."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def send_offenses(root: Path, params: CorpusParams) -> SentCanaries:

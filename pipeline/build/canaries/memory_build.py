@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from pipeline.build.audit import asked_for
+from pipeline.build.canaries.known_counts import KnownCounts
 from pipeline.build.engine import measured
 from pipeline.build.recipes import CorpusParams
 from pipeline.build.run_stage import judged
@@ -138,6 +139,7 @@ class MemoryBuild:
     objects: dict[str, MemoryObject] = field(default_factory=dict)
     stages: dict[str, MemoryObject] = field(default_factory=dict)
     made: dict[str, MadeOutput] = field(default_factory=dict)
+    counts: KnownCounts = field(default_factory=KnownCounts)
     shared: dict[tuple[str, int], tuple[Changes, dict[str, GateVerdict]]] = field(default_factory=dict)
     """What `shared_verdicts` has found, by stage and identity of the changes, which are kept so that no others have it."""
 
@@ -250,7 +252,8 @@ class _Context:
         object_id = digest([kind.kind, part.function, part.name, _plain(part.params), inputs, part.identity])
         alterations = self.changes.of(self.stage, part.name)
         if object_id not in self.build.made or any(each.job for each in alterations):
-            job = PartJob(part.name, part.params, self._opened(part), part.identity, part.places)
+            opened, count = self._opened(part), self.build.counts.count
+            job = PartJob(part.name, part.params, opened, part.identity, part.places, count)
             for alteration in alterations:
                 job = alteration.job(job) if alteration.job else job
             made = MadeOutput(job, measured(job, self._function(part)(job), kind.measure))

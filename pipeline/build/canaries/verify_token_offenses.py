@@ -45,7 +45,7 @@ from pipeline.stages.verify.stage import MEGATRON, USAGE
 
 _COLUMNS = "columns_are_the_documents_own"
 _LAST_SPECIAL, _FIRST_TEXT_ID = 15, 16
-_MANY = 300
+_MANY = 260
 """Documents of more than one batch of a proof."""
 _Change = Callable[[Any], Any]
 
@@ -113,7 +113,8 @@ def _many(ids: Callable[[list[list[int]]], list[list[int]]]) -> Changes:
     found = ids([[] for _ in names])
 
     def add(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return [without_text(rows[0]) | {"document_id": name} for name in names]
+        empty = without_text(rows[0])
+        return [empty | {"document_id": name} for name in names]
 
     def add_tokens(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return [row | {"input_ids": ids} for row, ids in zip(add(rows), found, strict=True)]

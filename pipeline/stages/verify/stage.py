@@ -25,6 +25,7 @@ from pipeline.contracts.part import (
     StageOutput,
 )
 from pipeline.contracts.stage_report import StageReport, total
+from pipeline.contracts.training_row import STRUCTURE
 from pipeline.core.errors import SourceError, StageError
 from pipeline.core.params import Params
 from pipeline.core.records import PackedRow, Split, TokenizedDocument, TrainingRow
@@ -62,6 +63,14 @@ MEGATRON = "megatron"
 """Place of a Megatron-LM dataset of the documents that a proof reads back, instead of one that it writes."""
 USAGE = "usage.parquet"
 """Table of one part: how often each id occurs in a source."""
+_PIECES = ("source_doc_ids", "source_doc_token_lengths", "piece_indices")
+_OF_ROWS = ("input_ids", "filepath_stable_id", "file_local_commit_indices")
+_LAID_OUT = (
+    *("input_ids", "doc_ids", "loss_mask", "target_ids", "source_doc_token_lengths"),
+    *("valid_token_count", "trained_token_count", "slack_tokens", "num_docs", "pack_id"),
+)
+_STRUCTURES = ("chunk_starts", *STRUCTURE)
+"""Columns of packed rows and of tokens that counts read."""
 
 
 def run(context: Context) -> StageOutput:
@@ -172,14 +181,13 @@ def prove_source(job: PartJob) -> PartOutput:
     tokens = rows.table(TOKENS)
     packed = {str(split): rows.table(PACKED[split]) for split in Split}
     training = {str(split): rows.table(TRAINING_ROWS[split]) for split in Split}
+    ids = [_only(each, "input_ids") for each in (tokens, *packed.values())]
     tables: list[tuple[pa.Table, type]] = [(tokens, TokenizedDocument)]
     tables += [(table, PackedRow) for table in packed.values()] + [(table, TrainingRow) for table in training.values()]
     measures = {
         "num_documents": tokens.num_rows,
         "num_schema_mismatches": sum(_is_mismatch(table, record) for table, record in tables),
-        "num_ids_out_of_range": sum(
-            count_ids_out_of_range(each, vocabulary_size) for each in (tokens, *packed.values())
-        ),
+        "num_ids_out_of_range": sum(job.count(count_ids_out_of_range, each, vocabulary_size) for each in ids),
         **_token_measures(job, tokens),
         **_row_measures(job, tokens, packed, training),
     }
@@ -194,15 +202,23 @@ def prove_source(job: PartJob) -> PartOutput:
 def _token_measures(job: PartJob, tokens: pa.Table) -> dict[str, float]:
     tokenizer = _tokenizer(job.inputs[VOCABULARY_PART].file("tokenizer.json").read_bytes())
     texts = job.inputs["texts"].table(ENRICHED, list(PROVED_FROM))
-    specials = job.identity["vocabulary"]["specials"]
+    specials, ids = job.identity["vocabulary"]["specials"], _only(tokens, "input_ids")
+    decoded = _only(tokens, "document_id", "text_sha256", "input_ids"), _only(texts, "document_id", "text")
+    read_back = ids, specials["<|eos|>"], job.places.get(MEGATRON)
     return {
         "num_tokens": len(flat_values(tokens["input_ids"])),
-        "num_round_trip_failures": count_round_trip_failures(tokens, texts, tokenizer),
-        "num_misaligned_columns": count_misaligned_columns(tokens),
-        "num_documents_with_other_columns": count_documents_with_other_columns(tokens, texts, tokenizer),
-        "num_special_ids_in_text": count_special_ids(tokens, specials.values()),
-        "num_documents_megatron_changes": _megatron_read_back(tokens, specials["<|eos|>"], job.places.get(MEGATRON)),
+        "num_round_trip_failures": job.count(count_round_trip_failures, *decoded, tokenizer),
+        "num_misaligned_columns": job.count(count_misaligned_columns, tokens),
+        "num_documents_with_other_columns": job.count(count_documents_with_other_columns, tokens, texts, tokenizer),
+        "num_special_ids_in_text": job.count(count_special_ids, ids, tuple(specials.values())),
+        "num_documents_megatron_changes": job.count(_megatron_read_back, *read_back),
     }
+
+
+def _only(table: pa.Table, *names: str) -> pa.Table:
+    """Return the columns that a count reads, as far as they are there: what is given to it is all that it depends on."""
+    found = table.column_names
+    return table.select([name for name in names if name in found])
 
 
 @lru_cache(maxsize=2)
@@ -216,20 +232,28 @@ def _row_measures(
 ) -> dict[str, float]:
     specials, row_length = job.identity["vocabulary"]["specials"], job.identity["row_length"]
     begin_id, end_id, pad_id = (specials[name] for name in ("<|bos|>", "<|eos|>", "<|pad|>"))
-    num_differing = 0
+    tables, num_differing = packed.values(), 0
     for split, rows in training.items():
-        of_split = tokens.filter(pc.equal(tokens["split"], split))
-        num_differing += count_training_rows_that_differ(packed[split], rows)
-        cold = (of_split, packed[split], rows, (begin_id, end_id, pad_id))
-        num_differing += count_structures_that_differ(*cold) + count_chunk_starts_that_differ(*cold)
-    tables = packed.values()
+        of_split = _only(tokens.filter(pc.equal(tokens["split"], split)), "document_id", "input_ids", *_STRUCTURES)
+        cold = of_split, _only(packed[split], *_PIECES)
+        num_differing += job.count(count_training_rows_that_differ, _only(packed[split], *_PIECES, *_OF_ROWS), rows)
+        num_differing += job.count(count_structures_that_differ, *cold, rows, (begin_id, end_id, pad_id))
+        num_differing += job.count(count_chunk_starts_that_differ, *cold, rows, (begin_id, end_id, pad_id))
+    compiled = _only(tokens, "document_id", "provenance", "provenances", "input_ids")
+    whole = _only(tokens, "document_id", "split", "input_ids")
+    pieces = {split: _only(table, "split", "input_ids", *_PIECES) for split, table in packed.items()}
     return {
-        "num_boundary_mismatches": sum(count_boundary_mismatches(table, row_length, specials) for table in tables),
+        "num_boundary_mismatches": sum(
+            job.count(count_boundary_mismatches, _only(table, *_LAID_OUT), row_length, specials) for table in tables
+        ),
         "num_rows_of_commits": sum(table.num_rows - table["filepath_stable_id"].null_count for table in tables),
-        "num_fractions_that_differ": sum(count_fractions_that_differ(tokens, table) for table in tables),
+        "num_fractions_that_differ": sum(
+            job.count(count_fractions_that_differ, compiled, _only(table, *_PIECES, "build_aware_fraction"))
+            for table in tables
+        ),
         "num_commit_order_violations": sum(count_commit_order_violations(tokens, table) for table in tables),
         "num_training_rows_that_differ": num_differing,
-        "num_documents_not_rebuilt": count_documents_not_rebuilt(tokens, packed, begin_id, end_id),
+        "num_documents_not_rebuilt": job.count(count_documents_not_rebuilt, whole, pieces, begin_id, end_id),
         "num_trained_tokens": count_trained_tokens(tables),
         "num_slots": sum(table.num_rows for table in tables) * row_length,
     }
