@@ -18,7 +18,8 @@ _LOGIN_OF_URL = re.compile(r"://[^\s/@:\"']*:\Z")
 _LOCAL_PART = re.compile(rf"[{_LETTER}!#$%&*+=?^_`{{|}}~.-]{{1,64}}\Z")
 _RESERVED_DOMAIN = re.compile(
     r"(?:^|\.)(?:example\.(?:com|net|org|edu)|(?:openssh|libssh)\.(?:com|org)|example|test|invalid|localhost|localdomain|local"
-    r"|lib|dll|exe|obj|def|hpp|cpp|cxx|hxx|txt|png|json|xml|yaml|html|service|conf|socket|target|plt|got|baz|bar|foo)$",
+    r"|(?:(?:my|your|some)?-?(?:domain|company|hostname|website)|test|foo|bar|baz)\.(?:com|org|net|tld|xx|xyz)"
+    r"|odata\.[a-z]+|lib|dll|exe|obj|def|hpp|cpp|cxx|hxx|txt|png|json|xml|yaml|html|service|conf|socket|target|plt|got|baz|bar|foo)$",
     re.IGNORECASE,
 )
 _ACCOUNTS_OF_REPOSITORIES = frozenset(

@@ -7,7 +7,7 @@ from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.stages.normalize.scrub.hits import condition, hit_lines
 
 _CONDITIONS = (
-    r"/homes?[0-9]*/|/[Uu]sers/|/root|scratch[0-9]*/|/afs/|/u/[a-z0-9]|~[a-z_][a-z0-9_-]*/",
+    r"/homes?[0-9]*/|/[Uu]sers/|/root|scratch[0-9]*/|/nobackup|/people/|/afs/|/u/[a-z0-9]|~[a-z_][a-z0-9_.-]*/",
     r"(?i)[A-Z]:[\\/]{1,4}(?:users|documents and|profiles|home)|\\(?:users?|homes?|profiles?|userdata)\$?\\",
 )
 HOME_CONDITION = "|".join(f"(?:{each})" for each in _CONDITIONS)
@@ -20,15 +20,17 @@ _HOME = re.compile(
     r"(?:/(?:var|export|nfs|net/[\w.-]+|data[0-9]*|vol[0-9]*|mnt(?:/[\w.-]+)?|gpfs|lustre|fs[0-9]*|storage"
     r"|cluster|shared?|private|opt|work"
     r"|remote|auto|srv|media/[\w.-]+|net|nas|Volumes/[\w.-]+|System/Volumes/Data|host_mnt|rsrch[0-9]*|usr))?/homes?[0-9]*/(?:users/)?"
-    r"|(?:/mnt/[a-z]|/cygdrive/[a-z]|/[a-z]|/System/Volumes/Data|/Volumes/[\w.-]+|/private|/nfs|/gpfs|/data)?/[Uu]sers/"
+    r"|(?:/mnt/[a-z]|/cygdrive/[a-z]|/[a-z]|/System/Volumes/Data|/Volumes/[\w.-]+|/Volumes|/private|/nfs|/gpfs|/data|/work|/srv|/export|/storage|/mnt|/shared?)?/[Uu]sers/"
+    # what is mounted elsewhere, and no address of a page
+    r"|(?<!:/)(?:/(?!(?:api|rest|v[0-9]|src|app|include|www|static|ui|web|pages|views)/)[\w-]{2,40}){1,2}/homes?[0-9]*/(?:[a-z0-9]/)?"
     # work folders that are named by user, AFS with its two letters
     r"|(?:/(?:data[0-9]*|mnt|gpfs|lustre|fs[0-9]*|p|pscratch|global|nfs"
-    r"|net/[\w.-]+))?/(?:p?scratch)[0-9]*/(?:(?:users?|home|[a-z](?=/[a-z]))/){0,2}"
+    r"|net/[\w.-]+))?/(?:[gp]?scratch|nobackup)[0-9]*/(?:(?:users?|home|[a-z](?=/[a-z]))/){0,2}"
     r"|/afs/[\w.-]+/(?:u|users?|home|usr)/(?:[a-z0-9]{1,2}/){0,2}"
-    r"|/u/(?:home/)?(?:[a-z0-9]/){0,2}"
+    r"|/usr/people/|/u/(?:home/)?(?:[a-z0-9]/){0,2}(?=[\w.-]{2})"
     r")" + _UNIX_NAME + rf"(?P<slash>/+|{_END})"
     rf"|(?<![\w.~\-/])(?P<root>/root)(?P<root_slash>/+)(?=[\w.])"
-    r"|(?<![\w.~/\-])~(?P<tilde>[a-z_][a-z0-9_-]{1,31})(?P<tilde_slash>/+)(?=[\w.])"
+    r"|(?<![\w.~/\-])~(?P<tilde>[a-z_][a-z0-9_.-]{1,31})(?P<tilde_slash>/+)(?=[\w.])"
     r"|(?<![A-Za-z0-9])[A-Za-z]:(?P<separator>\\{1,4}|/{1,2})(?i:Users|Documents and Settings|Profiles|home)(?P=separator)"
     r"(?P<windows>[^\\/\"'\s<>:|?*%]+)(?P<end>\\{1,4}|/+|(?=[\"'\s;,)>]|\Z))"
     r"|(?<![\\\w])(?P<share>\\{2,4})[A-Za-z][\w.-]{0,62}(?P<share_separator>\\{1,2})(?i:users?|homes?"

@@ -17,9 +17,14 @@ from pipeline.stages.normalize.scrub.finding import Finding
 
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 _IPV4 = re.compile(rf"(?<![\w.])(?:{_OCTET}\.){{3}}{_OCTET}(?!\w|\.\w)")
+_IPV4_IN_NUMBERS = re.compile(
+    rf"\b(?:IPAddress[ \t]{{0,4}}\w{{0,40}}\s?[({{]|IP4_ADDR\([^,()\n]{{1,60}},)\s{{0,4}}"
+    rf"(?P<octets>(?:{_OCTET}\s{{0,2}},\s{{0,2}}){{3}}{_OCTET})\s?[)}}]"
+)
+"""An address as the arguments of a constructor, as Arduino's and lwIP's."""
 _IPV6 = re.compile(r"(?<![\w:.])[23][0-9a-fA-F]{3}:(?:[0-9a-fA-F]{0,4}:){1,6}[0-9a-fA-F]{0,4}(?![\w:])")
 # A necessary condition, ten times as fast: most texts hold no address.
-NETWORK_CONDITION = r"[0-9]\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]|[23][0-9a-fA-F]{3}:[0-9a-fA-F]{0,4}:"
+NETWORK_CONDITION = r"IPAddress|IP4_ADDR|[0-9]\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]|[23][0-9a-fA-F]{3}:[0-9a-fA-F]{0,4}:"
 """Expression that is true of every text with an address, or with what looks like one."""
 _CAN_HOLD_ADDRESS = re2.compile(NETWORK_CONDITION)
 _NUMBERED = re.compile(
@@ -28,7 +33,7 @@ _NUMBERED = re.compile(
     r"|(?<![a-z])(?:rfc|iso|iec|ieee|ansi|itu|spec|specs|specification|table|figure|fig|step|item|build|update"
     r"|firmware|driver|since|api|sdk|abi|std"
     r"|c(?:89|99|11|17|2[0-9])|c\+\+[0-9]{2}|[a-z0-9]{2,}[- ]?standard|draft|appendix|annex)(?![a-z])"
-    r"|oid(?![a-z])|802\.[0-9]|\.so\.)",
+    r"|\[[A-Z]{2,8}[-_][A-Z0-9]{2,20}\]|oid(?![a-z])|802\.[0-9]|\.so\.)",
     re.IGNORECASE,
 )
 _OF_NETWORKS = re.compile(
@@ -42,9 +47,11 @@ _PRODUCT_IN_WORDS = re.compile(r"[\"(][A-Z][A-Za-z+]{1,20} \Z")
 _MAX_MAJOR_VERSION = 25
 _LIBRARY = re.compile(r"[A-Za-z][\w+]{0,40}[-_.]\Z")
 _COMMENT = re.compile(r"(?<!:)//|/\*|^\s*[*#]")
-_STANDARD_AFTER = re.compile(r"\)? (?:in|of) (?:the )?[\w. -]{0,30}(?:standard|specification)")
-_TITLE_MARGIN = re.compile(r"^[\s/*!<#\[(]*\Z|[\"\s][A-Za-z]\w* \Z")
-_TITLE = re.compile(r" +[A-Z\[`]|[\])] +\w|\]")
+_STANDARD_AFTER = re.compile(
+    r"\)? (?:chapter|section|clause)|\)? (?:in|of) (?:the )?[\w. -]{0,30}(?:standard|specification)"
+)
+_TITLE_MARGIN = re.compile(r"^[\s/*!<#\[(]*\Z|[\"\s][A-Za-z]\w* \Z|\"\Z")
+_TITLE = re.compile(r"\.? +[A-Z\[`]|[\])] +\w|\]")
 _RESOLVERS = frozenset(("8.8.8.8", "8.8.4.4", "1.1.1.1", "9.9.9.9", "4.4.4.4", "4.2.2.2"))
 """Public resolvers, whose numbers are small and which no section has."""
 _OF_SERVICES = tuple(
@@ -67,6 +74,10 @@ def find_network_addresses(text: str) -> Iterator[Finding]:
     for match in _IPV4.finditer(text):
         if _is_of_a_host(ipaddress.IPv4Address(match[0])) and not _is_numbering(text, match):
             yield Finding(*match.span(), match[0])
+    for match in _IPV4_IN_NUMBERS.finditer(text):
+        host = ipaddress.IPv4Address(".".join(re.findall("[0-9]+", match["octets"])))
+        if _is_of_a_host(host) and not _is_made_up(list(host.packed)):
+            yield Finding(*match.span("octets"), str(host))
     for match in _IPV6.finditer(text):
         try:
             address = ipaddress.IPv6Address(match[0])

@@ -23,6 +23,8 @@ EMAILS = {
     f"{AT}param name.x": [],
     f"memcpy{AT}GLIBC_2.2.5": [],
     f"x{AT}example.com": [],
+    f"x{AT}test.com y{AT}mydomain.com": [],
+    f"Score{AT}odata.type": [],
     f"x{AT}counterexample.com": [f"x{AT}counterexample.com"],
     f"{AT}host.org": [],
     f"jürgen{AT}müller.de": [f"jürgen{AT}müller.de"],
