@@ -37,6 +37,12 @@ _DIGESTS_BY_ORIGIN = {
     "Stripe's documentation": """
         2cafc0970149a84f3b9e62ea f2d6ca16515033e5dce14eba
     """,
+    "the XMP specification": """
+        bf7fed82de81ed138d378940
+    """,
+    "MS-NLMP": """
+        290c4a052c215d096172eb81
+    """,
     "RFC 6455": """
         eb543dc490df6d053d360d3b 1f5cb9b0015ad374b2b11381
     """,

@@ -22,6 +22,7 @@ _FILLER_WORD = re.compile(
 )
 _FILLER_RUN = re.compile(r"(.)\1{7}|xxxx|0000000|\.\.\.|\*\*\*", re.IGNORECASE)
 _MIN_BEFORE_RUN, _MIN_DISTINCT_BEFORE_RUN = 16, 10
+_UUID_AT_END = re.compile(r"(?i)-(?:[0-9a-f]{4}-){2}[0-9a-f]{12}\Z")
 PLAIN_UUID = re.compile(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _RANDOM = re.compile(r"[A-Za-z0-9+/=_.\-]{16,}")
 _RUNS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
@@ -60,7 +61,7 @@ def is_wordy(value: str) -> bool:
 
 
 def is_in_order(value: str) -> bool:
-    """Return whether most characters are followed by their successor, as in an alphabet; of random ones, one in 64 is.
+    """Return whether most characters are followed by a neighbor, as in an alphabet; of random ones, one in 32 is.
 
     Bytes in hexadecimal that count up or down in equal steps are in order too: keys of test vectors are.
     """
@@ -68,7 +69,7 @@ def is_in_order(value: str) -> bool:
         steps = [(after - before) % 256 for before, after in pairwise(bytes.fromhex(value))]
         if steps.count(steps[0]) == len(steps):
             return True
-    return sum(ord(after) == ord(before) + 1 for before, after in pairwise(value)) > len(value) / 2
+    return sum(abs(ord(after) - ord(before)) == 1 for before, after in pairwise(value)) > len(value) / 2
 
 
 def is_random(value: str) -> bool:
@@ -88,7 +89,7 @@ def is_random(value: str) -> bool:
         return False
     segments = _SEPARATORS.split(value)
     is_dotted = max(map(len, segments)) < _MIN_SEGMENT or len(value) < _MIN_MEAN_SEGMENT * len(segments)
-    if is_dotted or PLAIN_UUID.fullmatch(value) or is_filler(value) or is_in_order(value):
+    if is_dotted or _UUID_AT_END.search(value) or is_filler(value) or is_in_order(value):
         return False
     return _num_common(value) / (len(value) - 1) <= (0.15 if mean_run > max_run - 0.5 else 0.25)
 

@@ -50,6 +50,7 @@ def _named(vendor: str, head: str, body: str) -> TokenShape:
 TOKEN_SHAPES = (
     _word("1Password", "A3-", rf"{_UPPER}{{6}}-(?:{_UPPER}{{11}}|{_UPPER}{{6}}-{_UPPER}{{5}})(?:-{_UPPER}{{5}}){{3}}"),
     TokenShape("1Password", "ops_eyJ", rf"{_BASE64_PADDED}{{60,2000}}"),
+    _word("Adafruit", "aio_", rf"{_WORD}{{28}}"),
     TokenShape("Adobe", "p8e-", rf"{_LOWER}{{32}}"),
     TokenShape("age", "AGE-SECRET-KEY-(?:PQ-)?1", r"[0-9A-Z]{58,2000}", is_certain=True),
     _word("Airtable", rf"pat{_WORD}{{14}}\.", rf"{_HEX}{{64}}"),

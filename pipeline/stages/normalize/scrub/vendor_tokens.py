@@ -14,9 +14,12 @@ from pipeline.stages.normalize.scrub.token_shapes import TOKEN_SHAPES, TokenShap
 _MIN_JUDGED_BODY = 12
 """Characters from which a body is judged by itself, and not together with its head."""
 _NOT_FOR_CERTAIN = re.compile(r"(?i)x{4}|0{7}|\*{3}|your|example|-token-")
+_NAME = re.compile(r"\A(?:(?:[a-z0-9]*_){2}[a-z0-9_]*|(?:[A-Z0-9]*_){2}[A-Z0-9_]*)\Z")
+"""Words in one case with underscores, as in names of functions and constants: random characters have both cases."""
 _MAX_HEAD = 400
 _NEXT_LITERAL = re.compile(
     r"""\\?["']s?\s{0,8},\s{0,80}(?:u8|[uUL])?\\?["'](?P<value>[A-Za-z0-9+/=_\-]{20,88})\\?["']"""
+    r"""|[ \t]{0,3}[/:,;|][ \t]{0,3}(?P<plain>[A-Za-z0-9+/=_\-]{32,88})(?![\w+/=.-])"""
 )
 _HEXADECIMAL = re.compile(r"(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]+")
 _NUM_CHARACTERS_BEFORE = 16
@@ -64,12 +67,11 @@ def _token_at(text: str, start: int, heads: Iterable[int]) -> Finding | None:
 def _other_half(text: str, place: int) -> Iterator[Finding]:
     """Yield the literal after that of a token, if it is as random: accounts and their keys are written side by side."""
     match = _NEXT_LITERAL.match(text, place)
-    if match and (
-        is_random(match["value"])
-        or PLAIN_UUID.fullmatch(match["value"])
-        or (_HEXADECIMAL.fullmatch(match["value"]) and not is_filler(match["value"]))
-    ):
-        yield Finding(*match.span("value"), match["value"])
+    if match is None:
+        return
+    value = match["value"] or match["plain"]
+    if is_random(value) or PLAIN_UUID.fullmatch(value) or (_HEXADECIMAL.fullmatch(value) and not is_filler(value)):
+        yield Finding(*match.span(match.lastgroup or 0), value)
 
 
 def _span(text: str, shape: TokenShape, before: re.Pattern[str] | None, match: re.Match[str]) -> tuple[int, int] | None:
@@ -83,7 +85,7 @@ def _span(text: str, shape: TokenShape, before: re.Pattern[str] | None, match: r
     if shape.is_word and not _stands_alone(text, start, end):
         return None
     judged = match["body"] if len(match["body"]) >= _MIN_JUDGED_BODY else text[start:end]
-    if not shape.is_certain and (is_filler(judged) or is_wordy(judged)):
+    if not shape.is_certain and (is_filler(judged) or is_wordy(judged) or _NAME.match(judged)):
         return None
     if shape.is_certain and _NOT_FOR_CERTAIN.search(judged):
         return None

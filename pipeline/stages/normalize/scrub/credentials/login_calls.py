@@ -78,13 +78,19 @@ _OF_MANY = frozenset(
         "usercredentials",
         "logincredentials",
         "basiccredentials",
+        "auth_basic",
+        "authbasic",
+        "httpauth",
+        "http_auth",
+        "authenticator",
+        "login_with",
     ]
 )
 """Methods and structures of many libraries that get a user and a password: less is sure of what their second argument is."""
 _CONNECTING = frozenset(("connect", "connecttohost", "createconnection", "openconnection", "makeconnection"))
 """Methods of servers' clients and of much else: their object or an argument must be a server's, and a user stands before."""
 _OF_A_SERVER = re.compile(
-    r"(?i)(?:mqtt|sql|db|database|ftp|smtp|imap|pop3|ldap|ssh|redis|mongo|amqp|stomp|telnet|driver|vpn)\w{0,24}\s?(?:->|\.|::)\s?\w{4,20}\s?\(\Z"
+    r"(?i)(?:mqtt|client|sql|db|database|ftp|smtp|imap|pop3|ldap|ssh|redis|mongo|amqp|stomp|telnet|driver|vpn)\w{0,24}\s?(?:->|\.|::)\s?\w{4,20}\s?\(\Z"
 )
 _SERVER = re.compile(
     r"[a-z0-9+]{2,20}://|[\w.-]+:[0-9]{2,5}\Z|(?:[\w-]+\.)+[a-z]{2,8}\Z|localhost\Z|[0-9]+(?:\.[0-9]+){3}\Z"

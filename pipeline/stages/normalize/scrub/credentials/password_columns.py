@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from pipeline.stages.normalize.scrub.credentials.call_literals import arguments_of
 from pipeline.stages.normalize.scrub.credentials.password_names import NameStrength, name_strength
-from pipeline.stages.normalize.scrub.credentials.password_values import looks_fair
+from pipeline.stages.normalize.scrub.credentials.password_values import looks_fair, looks_fair_in_test
 from pipeline.stages.normalize.scrub.finding import Finding
 
 _COLUMN = re.compile(r"[^\W\d][\w .()*'-]{0,30}")
@@ -36,8 +36,10 @@ _MAX_COLUMNS, _MAX_ROWS, _MAX_USES, _MAX_WORDS_OF_NOTE = 7, 64, 8, 3
 def password_columns(text: str, start: int, end: int) -> Iterator[Finding]:
     """Yield the passwords of the columns that a line names, or of the structure that begins on it."""
     place = max(text.rfind(mark, start, end) for mark in _MARKS)
-    names = _SEPARATOR.split(text[place:end].strip(" \t/*#!<{}.:")) if place >= 0 else []
+    note = text[place:end].strip(" \t/*#!<{}.:") if place >= 0 else ""
+    names = _SEPARATOR.split(note) if note else []
     is_heading = 1 < len(names) <= _MAX_COLUMNS and all(_COLUMN.fullmatch(name.strip()) for name in names)
+    is_heading = is_heading and len(set(_SEPARATOR.findall(note))) == 1
     if is_heading and (columns := _password_columns(names)):
         rows = (start, place) if re.search(r"[{(]", text[start:place]) else (end, _end_of_rows(text, end))
         yield from _in_rows(text, *rows, columns)
@@ -46,7 +48,7 @@ def password_columns(text: str, start: int, end: int) -> Iterator[Finding]:
         if len(literals) == 1 and len(literals[0].value) >= _MIN_NOTED and looks_fair(literals[0].value):
             yield Finding(literals[0].start, literals[0].end, literals[0].value)
     structure = _STRUCTURE.search(text, start, start + 1_000) if _KEYWORD.search(text, start, end) else None
-    columns = _password_columns(structure["fields"].split(";")) if structure else ()
+    columns = _password_columns(re.split("[;,]", structure["fields"])) if structure else ()
     if structure and columns:
         yield from _of_structure(text, structure, columns)
 
@@ -61,13 +63,12 @@ def _is_note_of_a_password(note: str) -> bool:
 
 def _password_columns(names: Sequence[str]) -> tuple[int, ...]:
     """Return which names are those of passwords, if others are not."""
-    strengths = [name_strength(re.sub(r"\[[^][]*\]|=.*|[*&]", "", name).strip().rpartition(" ")[2]) for name in names]
+    names = [re.sub(r"\[[^][]*\]|=.*|[*&]", "", name).strip() for name in names]
+    strengths = [name_strength(name.rpartition(" ")[2]) for name in names]
     found = tuple(
-        index
-        for index, strength in enumerate(strengths)
-        if strength is NameStrength.SURE or names[index].strip() == "pass"
+        index for index, strength in enumerate(strengths) if strength is NameStrength.SURE or names[index] == "pass"
     )
-    return found if len(found) < len([name for name in names if name.strip()]) else ()
+    return found if len(found) < len([name for name in names if name]) else ()
 
 
 def _end_of_rows(text: str, start: int) -> int:
@@ -92,5 +93,5 @@ def _in_rows(text: str, start: int, end: int, columns: tuple[int, ...]) -> Itera
     for row, _ in zip(_ROW.finditer(text, start, end), range(_MAX_ROWS), strict=False):
         for each in arguments_of(text, row.end()):
             is_alone = each.depth == 0 and each.end < end and each.position in columns
-            if is_alone and looks_fair(each.value):
+            if is_alone and looks_fair_in_test(each.value):
                 yield Finding(each.start, each.end, each.value)

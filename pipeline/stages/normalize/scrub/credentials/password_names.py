@@ -8,7 +8,8 @@ from enum import IntEnum
 from functools import lru_cache
 
 NAME_PART = (
-    r"pass|pwd|psw|psk|pw|secret|token|tok|key|auth|cred|contrase|kennwort|mot_?de_?passe|mdp|senha|wachtwoord|parola|clave|session|cookie"
+    r"pass|pwd|psw|psk|pw|secret|token|tok|key|auth|cred|contrase|kennwort|mot_?de_?passe|mdp|senha|wachtwoord|parol|clave|session|cookie"
+    r"|heslo|jelsz|lozinka|geslo|adgangskode|salasana|sifre|şifre"
     r"|jwt|bearer|sid|otp|securestring|login|logon|ssid|connect|authent|has[lł]o|lösenord|пароль|密码|パスワード"
 )
 """Expression of which a part of every such name is, in small letters."""
@@ -26,7 +27,8 @@ class NameStrength(IntEnum):
 _SURE_WORDS = """
     password passwd passwort passphrase passcode passwrd passw pwd psw pswd pword pw userpw dbpw userpwd secret apikey
     accesskey authkey privatekey secretkey clientsecret apisecret authtoken accesstoken apitoken bearertoken
-    contraseña contrasena kennwort motdepasse mdp senha wachtwoord lösenord hasło parola пароль 密码 パスワード credential
+    contraseña contrasena kennwort motdepasse mdp senha wachtwoord lösenord hasło haslo parola parol пароль 密码 パスワード
+    heslo jelszó jelszo lozinka geslo adgangskode salasana passord sifre şifre credential
     credentials passkey userpass dbpass sharedkey signingkey encryptionkey masterkey accountkey keypass storepass
     securestring mypass userpwd pgpassword presharedkey
 """
@@ -77,14 +79,20 @@ _OTHER_AFTER_WORDS = """
     desc help kind mode char chars character prefix suffix min max event state status dialog edit box button widget
     class algo algorithm alg method scheme family required missing invalid expired changed reset callback cb func
     function fn handler manager provider store storage service policy strength check checker validator validate verify
+    fields labels options params parameters attributes columns types events states prohibited allowed disallowed forbidden
     encoding encoder decoder factory generator list map table vector array iterator iter begin end section group item
     items identity identities hint cipher suite property prop metric key rule mask toggle view cmd command store info
 """
 _OTHER_AFTER = frozenset(_OTHER_AFTER_WORDS.split())
 _PUBLIC_BEFORE_WORDS = """
-    public pub primary foreign sort partition no has is use without
+    public pub primary foreign sort partition property cache map dict no has is use without
 """
 _PUBLIC_BEFORE = frozenset(_PUBLIC_BEFORE_WORDS.split())
+_MAKING_WORDS = """
+    derive derived expand extract create generate make compute calc calculate encode decode escape unescape wrap unwrap
+    encrypt decrypt sign import export convert
+"""
+_MAKING = frozenset(_MAKING_WORDS.split())
 OF_A_KEY = re.compile(r"(?i)(?:(?<![a-z])|(?-i:(?<=[a-z])(?=K)))keys?(?:_|(?-i:(?=[A-Z0-9]))|\Z)")
 """A key of a cipher or a table: its hexadecimal value is a vector or a digest, if nothing else says that it is a secret."""
 _WORD = re.compile(r"[A-Z]+(?![a-zß-ÿ])|[A-ZÀ-Þ]?[a-zß-ÿĀ-ſ]+|[0-9]+|[^\W\d_a-zA-Z]+")
@@ -120,6 +128,11 @@ def _strength_of_word(words: list[str], index: int) -> NameStrength:
     if word.endswith("psk") and word.removesuffix("psk") in _BEFORE_PSK:
         return NameStrength.FAIR
     return NameStrength.LIKELY if word in _LIKELY and before not in _PUBLIC_BEFORE else NameStrength.NONE
+
+
+def is_made(name: str) -> bool:
+    """Return whether a function's name says that it makes a secret or reads one written otherwise: `derive_secret`."""
+    return not _MAKING.isdisjoint(word.lower() for word in _WORD.findall(name))
 
 
 def first_word(name: str) -> str:

@@ -28,8 +28,8 @@ _DUMMIES_WORDS = """
 _DUMMIES = frozenset(_DUMMIES_WORDS.split())
 _TEMPLATE = re.compile(
     r"\A<[^>]*>\Z|<redacted-|\A(?:\{[A-Z_]+\})+\Z|\A%[0-9]|\$\{|\$\(|\A\$[A-Za-z_]|\{\{|\A\{[^}]*\}\Z"
-    r"|\A%[A-Za-z_]+%?\Z|%[-+0-9.*l]{0,6}[sdiuxXcplf](?![a-zA-Z0-9])|\A@[A-Za-z_]+@?\Z"
-    r"|\A\[[^\]]*\]\Z|\A\([^)]*\)\Z|\A%[({]|\A(.)\1*\Z|[xX*]{4,}|\.\.\.|…"
+    r"|\A%\w+%?\Z|%[-+#]?[0-9]{1,3}\Z|%[-+0-9.*l]{0,6}[sdiuxXcplf](?![a-zA-Z0-9])|\A@[A-Za-z_]+@?\Z"
+    r"|\A\[[^\]]*\]+\Z|\A\([^)]*\)\Z|\A%[({]|\A(.)\1*\Z|[xX*]{4,}|\.\.\.|…"
     r"|(?:your|change[_-]?(?:me|this|it)|example|placeholder|dummy|redacted|replace[_-]?|insert|[_-]here\b|<|to-?do)",
     re.IGNORECASE,
 )
@@ -42,8 +42,8 @@ _CONSTANT = re.compile(r"(?<![A-Z0-9])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 _CAMEL = re.compile(r"[a-z]+(?:[A-Z][a-z]+)+|(?:[A-Z][a-z]+){2,}")
 _NOT_A_VALUE = re.compile(
     r"\A(?:[./~\\]|[A-Za-z]:[\\/]|--?[A-Za-z])|://|\\[wdsSWDb]|\(\?|\.\*|\[\^|[:(,]\Z|\A[\w-]{1,20}=\Z|\A\W+\Z"
-    r"|\A[\d.,:\s]{0,3}\Z|\A[0-9]+(?:\.[0-9]+){2,}\Z|\A[;&)]|[;&]\w+=\Z|\A\w+=[\w.]*;|[A-Za-z]%20"
-    r"|\A0x[0-9a-fA-F]{1,16}[uUlL]{0,3}\Z"
+    r"|\A[\d.,:\s]{0,3}\Z|\A[0-9.]*:[0-9:.]+(?:/(?:tcp|udp))?\Z|\A[0-9]+(?:\.[0-9]+){2,}\Z|\A[;&)]|[;&]\w+=\Z|\A\w+=[\w.]*;|[A-Za-z]%20"
+    r"|\A0x[0-9a-fA-F]{1,16}[uUlL]{0,3}\Z|\A(?:19|20)[0-9]{2}(?:-[0-9]{2}){0,2}\Z"
     r"|\.(?:txt|pem|key|crt|cer|json|xml|ini|cfg|conf|h|c|cc|cpp|hpp|py|js|html?|md|ya?ml|toml|log|dat|bin|db"
     r"|so|dll|exe|p12|pfx|jks|kdbx)\Z",
     re.IGNORECASE,
@@ -61,19 +61,25 @@ _ALGORITHMS_WORDS = """
     b
     argon scrypt bcrypt pbkdf camellia aria sm gost streebog whirlpool ripemd crc secp sect brainpool brainpoolp nist p k r v t
     kem
+    asn be le xoauth anull enull dss
     ml mlkem mldsa kyber dilithium tls ssl oauth http ipv utf iso rfc base rc cbc gcm ccm ctr ecb ofb cfb xts siv mgf emsa eme raw
-    kdf hkdf ede null anon x509 srv sip siphash murmur xxh fnv aead psk dhe ffdhe modp group wpa wep
+    kdf hkdf ede ocb with aws mongodb null anon x509 srv sip siphash murmur xxh fnv aead psk dhe ffdhe modp group wpa wep
 """
 _ALGORITHMS = frozenset(_ALGORITHMS_WORDS.split())
+_NUMBERED_WORD = re.compile(r"(?:user|token|secret|key|auth|cred|pwd|field|param|value|name|item)[0-9]{1,3}")
 _ALPHABETIC = re.compile(r"[A-Za-z]+")
 _LONG_NUMBER = re.compile(r"[0-9]{20,}")
 _CALL = re.compile(r"[A-Za-z][\w-]*\([\w, -]*\)")
-_WORD_AND_NUMBER = re.compile(r"(?!u?int|float|double|aarch|utf)[A-Za-z]{4,}[0-9]{2,6}[!?#*@$%]?")
+_WORD_AND_NUMBER = re.compile(r"(?!u?int|float|double|aarch|utf)[A-Za-z]{4,}@?[0-9]{2,6}[!?#*@$%]?")
 _JUMBLED = re.compile(r"(?=[\w-]*[a-z][A-Z])(?=[\w-]*[0-9])[\w-]{8,40}")
 """Letters of both cases without the breaks of words, and digits."""
 _LEET = re.compile(r"[A-Za-z]{1,12}[013457]{1,3}[a-z]{2,12}")
 """A word with digits that look like its letters."""
 _SPECIAL = re.compile(r"[!@#$%^&*?]")
+_ESCAPE_OF_URL = re.compile("%(?:[0-9A-Fa-f]{2}|[0-9A-Fa-f]?\\Z)")
+_EXCLAMATION = re.compile(r"[!?]*[A-Z]?[a-z]+[!?]+")
+_NUMBERED_NAME = re.compile(r"[a-z]+[0-9]{0,4}(?:[-_:](?:[a-z]+[0-9]{0,4}|[0-9]{1,2})){2,}|[0-9]{1,4}-[a-z]+")
+"""Three words and more of small letters, each perhaps with a number behind it, as options and metrics are named."""
 _LETTERS_AND_DIGITS = re.compile(r"[A-Za-z]+|[0-9]+")
 _SIGNS = re.compile(r"[\W_]+")
 _MIN_SWITCHES, _MIN_REPEATED, _MIN_LEET = 3, 8, 8
@@ -91,7 +97,8 @@ def is_given_password(value: str) -> bool:
 
 def is_passed_password(value: str) -> bool:
     """Return whether a value that a call gets beside a password's name is one: names, words and UUIDs are other arguments."""
-    is_other = _NAME_LIKE.fullmatch(value) or UUID.fullmatch(value)
+    is_other = _NAME_LIKE.fullmatch(value) or UUID.fullmatch(value) or _NUMBERED_NAME.fullmatch(value)
+    is_other = is_other or (_SECRET_WORD.search(value) and _CAMEL.fullmatch(value.rstrip("0123456789")))
     return is_given_password(value) and not is_other and not any(character.isspace() for character in value)
 
 
@@ -113,7 +120,7 @@ def looks_like_password(value: str) -> bool:
         return True
     runs = _LETTERS_AND_DIGITS.findall(value)
     num_kinds = sum((value != value.lower(), value != value.upper(), any(map(str.isdigit, value))))
-    has_special = _SPECIAL.search(value) is not None
+    has_special = _SPECIAL.search(_ESCAPE_OF_URL.sub("", value)) is not None and not _EXCLAMATION.fullmatch(value)
     if has_special and num_kinds >= 2 and len(value) >= 8:
         return _SPECIAL.sub("", value).replace("_", "").isalnum() and not value.startswith(("&", "*", "@"))
     is_mixed = len(runs) > _MIN_SWITCHES and len(value) >= 8 and len("".join(runs)) == len(value)
@@ -186,10 +193,16 @@ def is_possible(value: str) -> bool:
         and _CONSTANT.fullmatch(value) is None
         and _CALL.fullmatch(value) is None
         and _LONG_NUMBER.fullmatch(value) is None
+        and _NUMBERED_WORD.fullmatch(value) is None
         and not is_algorithm(value)
         and not is_in_order(value)
         and "\n" not in value
     )
+
+
+def is_name_of_secret(value: str) -> bool:
+    """Return whether a value is a name of several words, one of which is for a secret: `secret_access_key`."""
+    return "_" in value and _NAME_LIKE.fullmatch(value) is not None and _SECRET_WORD.search(value) is not None
 
 
 def repeats_name(name: str, value: str) -> bool:

@@ -14,6 +14,7 @@ from pipeline.stages.normalize.scrub.credentials.password_names import (
     OF_A_KEY,
     NameStrength,
     first_word,
+    is_made,
     name_strength,
 )
 from pipeline.stages.normalize.scrub.credentials.password_values import (
@@ -51,10 +52,12 @@ _AFTER_NAME = re.compile(
     r"(?:\((?:const\s)?[\w:]{1,20}\s?[*&]{0,2}\)\s?)?"
     rf"(?P<open>{_OPEN})"
 )
+_TYPE_BEFORE = re.compile(r"\bstruct[ \t]+\Z")
 _VARIABLE = re.compile(r"[ \t]+[&*]?[A-Za-z_]\w{0,30}(?=[ \t]{0,3}[={(])")
 """A variable after the name of its type."""
 _NEXT = re.compile(
-    rf"""(?:["'`](?:sv?|_\w{{1,8}})?)?\s{{0,4}}(?:\}}\s{{0,4}})?,\s{{0,80}}(?:\{{\s{{0,4}})?(?P<open>{_OPEN})"""
+    rf"""(?:["'`](?:sv?|_\w{{1,8}})?)?\s{{0,4}}"""
+    rf"""(?:(?:\}}\s{{0,4}})?,\s{{0,80}}(?:\{{\s{{0,4}})?|\),\s{{0,80}}\w{{1,16}}\()(?P<open>{_OPEN})"""
 )
 _NUM_ARGUMENTS = 16
 _COMPARED = re.compile(r"""(?P<literal>"[^"\n\\]{4,200}")\s{0,3}[!=]=\s{0,3}(?P<name>[\w.\-$>]{1,80})""")
@@ -65,6 +68,8 @@ _READERS_WORDS = """
     substr starts ends replace split
 """
 _READERS = frozenset(_READERS_WORDS.split())
+_SETTINGS = frozenset(("config", "env", "value", "param", "arg", "args", "default"))
+"""Readers that are the first words of what is read too."""
 _CONSTRUCTOR = re.compile(
     r"(?i)(?:string|str|text|literal|bytes?|array|view|secret|some|optional|_t|value|c_str|json|password|key|token)\Z"
 )
@@ -86,8 +91,14 @@ _OF_USER = re.compile(r"(?i)auth|user_?p|cred|log[io]n|account|basic")
 _USER = re.compile(r"[\w.@+\\-]{1,60}")
 """A user, before the colon of a login: `bob:...`."""
 _VERB = re.compile(r"(?i)(?:\A|_|[a-z](?=P))pass\Z")
+_CHECKING = re.compile(r"(?i)(?<![a-z])(?:check|verify|validate|authenticate|try|user(?:name)?)_?(?=[a-z])")
+"""A function that gets a user and a password."""
+_MEASURED = re.compile(r"\b(?:sizeof|strlen|wcslen)\s?\(\s?[&*]?\Z")
+_COMMENT_BEFORE = re.compile(r"(?<!:)//")
 _MACRO_BEFORE = re.compile(r"\"\s{0,8}\Z")
-_REACH = 300
+_REACH, _NUM_CHARACTERS_BEFORE = 300, 160
+_CALLER = re.compile(r"(\w{1,60})\s?\((?:[\w.>&-]{1,30},\s?){0,2}\Z")
+"""The function of which a name is an argument."""
 _DEFINED = re.compile(r"#[ \t]*define[ \t]+\Z")
 _DECLARED = re.compile(r"\w[\w:<>]*[&*]?\s+[&*]?\Z")
 
@@ -125,19 +136,18 @@ def _assigned(text: str, start: int, end: int) -> Iterator[Finding]:
 def _after(text: str, name: re.Match[str]) -> Iterator[Finding]:
     """Yield the passwords after a name: the literal that it is given, and those that follow in a call or an initializer."""
     strength = name_strength(name[0])
-    variable = _VARIABLE.match(text, name.end()) if strength and name[0][0].isupper() else None
+    is_type = name[0][0].isupper() or _TYPE_BEFORE.search(text, max(0, name.start() - 16), name.start()) is not None
+    variable = _VARIABLE.match(text, name.end()) if strength and is_type else None
     after = _AFTER_NAME.match(text, variable.end() if variable else name.end()) if strength else None
-    if after is None or (after["closed"] and not after["operator"]):
+    if after is None or _is_of_something_else(text, name, after):
         return
-    if after["operator"] == "," and not after["closed"] and is_login_call(text, name.start()):
-        return  # the password is that argument itself
-    if not after["operator"] and _MACRO_BEFORE.search(text, max(0, name.start() - 9), name.start()):
-        return  # a macro between two literals
     literal, is_password = _literal(text, after), _judge(text, name, strength, after)
     judge_next = looks_like_password_of_login if is_password is not looks_like_password else looks_like_password
     if _OF_A_PAIR.search(after["operator"] + after["calls"]) and (
         strength is NameStrength.SURE or _OF_SEVERAL.search(name[0])
     ):
+        judge_next = looks_fair
+    if strength is NameStrength.SURE and after["operator"] == "(" and _CHECKING.search(name[0]):
         judge_next = looks_fair
     if _OF_A_LOGIN.search(name[0]) and _OF_A_PAIR.search(after["operator"] + after["calls"]):
         judge_next = looks_fair
@@ -157,18 +167,44 @@ def _after(text: str, name: re.Match[str]) -> Iterator[Finding]:
         literal, is_password = _literal(text, following) if following else None, judge_next
 
 
+def _is_of_something_else(text: str, name: re.Match[str], after: re.Match[str]) -> bool:
+    """Return whether the literal after a name is none that it names."""
+    before = text[max(0, name.start() - _NUM_CHARACTERS_BEFORE) : name.start()].rpartition("\n")[2]
+    if _MEASURED.search(before):
+        return True
+    if after["closed"] and not after["operator"]:
+        return True
+    if after["operator"] == "," and after["argument"]:
+        return True  # a comment behind what it names
+    if after["operator"] == "," and not after["closed"] and is_login_call(text, name.start()):
+        return True  # the password is that argument itself
+    if not after["operator"] and _MACRO_BEFORE.search(text, max(0, name.start() - 9), name.start()):
+        return True  # a macro between two literals
+    is_on_next_line = after["operator"] in ("{", "(") and "\n" in text[name.end() : after.start("operator")]
+    return is_on_next_line and _COMMENT_BEFORE.search(before) is not None
+
+
 def _judge(text: str, name: re.Match[str], strength: NameStrength, after: re.Match[str]) -> Callable[[str], bool]:
     """Return how the literal after a name is judged."""
     called = re.findall(r"(\w+)(?:<[^<>]*>)?\s*[({]", after["calls"])
     first = first_word(name[0])
     is_of_a_key = OF_A_KEY.search(name[0]) is not None
+    is_setting = first in _SETTINGS and after["operator"] in ("", "=", "{")
+    callers = [name[0]] if after["operator"] == "(" else _CALLER.findall(text, max(0, name.start() - 80), name.start())
+    is_read = (
+        (first in _READERS and not is_setting)
+        or any(first_word(each) in _READERS for each in called)
+        or any(map(is_made, (*callers, *called)))
+    )
     if strength is NameStrength.LIKELY and (is_of_a_key or _is_of_a_cipher(text, name)):
         return looks_like_password_in_test
     if strength is NameStrength.SURE and is_of_a_key and _is_of_a_cipher(text, name):
-        return looks_fair_in_test
+        return looks_like_password_in_test if is_read else looks_fair_in_test
+    if strength is NameStrength.FAIR and after["operator"] == "," and not after["closed"]:
+        return looks_like_password
     if strength is NameStrength.FAIR:
         return looks_fair_in_test if OF_A_KEY.search(name[0]) else looks_fair
-    if after["closed"] and _OTHERWISE.match(after["operator"]):
+    if after["closed"] and _OTHERWISE.match(after["operator"]) and not after["arguments"]:
         return looks_fair
     if after["closed"] and ")" in text[after.end("closed") : after.start("operator")]:
         return looks_like_password_in_call
@@ -178,16 +214,18 @@ def _judge(text: str, name: re.Match[str], strength: NameStrength, after: re.Mat
         and _VERB.search(name[0])
         and not _is_declared(text, name, after)
     ):
-        return looks_like_password_in_call
+        return _is_of_another_call if called else looks_like_password_in_call
     if strength is NameStrength.LIKELY and _OF_A_LOGIN.search(name[0]) and first not in _READERS:
         if after["operator"] in ("==", "!=") and _USER_NAMED.search(text, max(0, name.start() - 80), name.start()):
             return looks_fair
         return looks_like_password_of_login
-    if strength is NameStrength.LIKELY or first in _READERS or any(first_word(each) in _READERS for each in called):
+    if strength is NameStrength.LIKELY or is_read:
         return looks_like_password
     is_declared = _is_declared(text, name, after)
     is_call = (
-        (after["operator"] in ("(", ",", "<<", "") or after["arguments"]) and first not in _SETTERS and not is_declared
+        bool(after["arguments"])
+        if is_declared
+        else first not in _SETTERS and (after["operator"] in ("(", ",", "<<", "") or bool(after["arguments"]))
     )
     is_built = all(_CONSTRUCTOR.search(each) for each in called)
     if after["argument"] and strength is NameStrength.SURE:
@@ -197,9 +235,14 @@ def _judge(text: str, name: re.Match[str], strength: NameStrength, after: re.Mat
     return is_passed_password if is_call or not is_built else is_given_password
 
 
+def _is_of_another_call(_value: str) -> bool:
+    """Return that the argument of a call inside of one that is named after passing is no password."""
+    return False
+
+
 def _is_declared(text: str, name: re.Match[str], after: re.Match[str]) -> bool:
     introduced = _DEFINED if after["operator"] == "" else _DECLARED
-    return introduced.search(text, max(0, name.start() - 80), name.start()) is not None
+    return not after["closed"] and introduced.search(text, max(0, name.start() - 80), name.start()) is not None
 
 
 def _is_of_a_cipher(text: str, name: re.Match[str]) -> bool:

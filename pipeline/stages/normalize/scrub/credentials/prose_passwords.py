@@ -37,8 +37,8 @@ _LOGIN = (
     r"|zugangsdaten|identifiants?|credenciales|admin(?:istrator)? user|test user|default user)"
 )
 LOGGING_IN = re.compile(
-    rf"(?i)\b{_LOGIN}\b(?:[ \t]*[:=(]|[ \t]+(?:with|as|is|are|using|by|via|for|to|the|test|server|default|mit"
-    rf"|avec|con|com|staging|local)\b){{0,5}}[ \t]*[\"'`]?"
+    rf"(?i)\b(?!accounts[ \t]+for\b){_LOGIN}\b(?:[ \t]*[:=(]|[ \t]+(?:with|as|is|are|using|by|via|for|to|the|test|server|default"
+    rf"|mit|avec|con|com|staging|local)\b){{0,5}}[ \t]*[\"'`]?"
     rf"(?P<user>\w[\w.@+\-]{{1,59}})[\"'`]?[ \t]?[/:|][ \t]?{_VALUE}"
 )
 """Log in with admin / X; default login: root:X."""

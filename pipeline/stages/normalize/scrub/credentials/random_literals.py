@@ -18,9 +18,9 @@ from pipeline.stages.normalize.scrub.random_text import is_random
 RANDOM_CONDITION = r"""["'][A-Za-z0-9+/=_\-]{20,}\\{0,3}["']"""
 """Expression that is true of every line with such a literal."""
 _LITERAL = re.compile(r"""(?<=["'])(?P<value>[A-Za-z0-9+/=_\-]{20,4096})(?=\\{0,3}["'])""")
-_HEXADECIMAL = re.compile(r"(?i)(?:0x)?[0-9a-f]+")
+_HEXADECIMAL = re.compile(r"(?i)(?:0x|[a-z]{2,16}_)?[0-9a-f]+h?")
 _DATA = re.compile(
-    "iVBORw0KGgo|R0lGOD|/9j/|JVBERi0|UEsDB|H4sI|AGFzbQ|UklGR|T2dnUw|Qk0|AAABAA|AAECAw|AQIDBA|PHN2Zy|PD94bWw|f0VMRg|d09GR"
+    "iVBORw0KGgo|R0lGOD|/9j/|JVBERi0|UEsDB|H4sI|AGFzbQ|UklGR|T2dnUw|Qk0|AAABAA|AAECAw|AQIDBA|PHN2Zy|PD94bWw|f0VMRg|d09GR|rO0AB|/Td6W|eJ[wxyz]|KLUv|Qlpo|12D3KooW"
 )
 """Heads of images, archives, programs, fonts and bytes that count up, in base64."""
 _PREFIXED = re.compile(
@@ -28,12 +28,17 @@ _PREFIXED = re.compile(
 )
 """The head of a vendor before small letters and digits."""
 _NAME_BEFORE = re.compile(r"(?<!\w)(\w{1,64})[^\w\n]{1,40}\Z")
+_FIELD_END = r"""\\{0,3}["']\s{0,3}:\s{0,3}\\{0,3}["']\Z"""
+_PUBLIC_NUMBER = re.compile(rf"""["'](?:x|y|n|e|kid|iv|tag|x5t|x5c){_FIELD_END}""")
+_PRIVATE_NUMBER = re.compile(rf"""["'](?:d|dp|dq|qi|k){_FIELD_END}""")
+"""The names of the fields of a JSON web key. Source: RFC 7518, 6."""
 _MAX_LENGTH = 180
 _MAX_ALONE = 3
 """Random literals within REACH lines, more of which are a table or vectors."""
 _REACH = 12
 _KNOWN = re.compile(
-    r"(?i)sha_?[0-9]|md[245]|crc|digest|hash|checksum|expect|fingerprint|commit|revision|uuid|guid|vector|assert|integrity|etag|signature"
+    r"(?i)sha_?[0-9]|md[245]|crc|digest|hash|checksum|expect|fingerprint|commit|revision|uuid|guid|vector|assert|integrity|etag|signature|(?<![a-z])sig(?![a-z])|unique_?id"
+    r"|argon2|scrypt|bcrypt|\$[0-9]\$"
     r"|cert|public|pub_?key|modulus|exponent|base_?(?:32|58|64)|encod|decod|alphabet|charset|test|sample|example|golden|correct|result"
     r"|mangl|symbol|magic|seed|dna|rna|protein|sequence|version|font|boundary|image|png|icon|\b_Z"
 )
@@ -59,7 +64,7 @@ def judge_random_literals(text: str) -> list[JudgedLiteral]:
         match
         for start, end in hit_lines(text, condition(RANDOM_CONDITION))
         for match in _LITERAL.finditer(text, start, end)
-        if is_random(match["value"])
+        if is_random(match["value"]) and not _PUBLIC_NUMBER.search(text, max(0, match.start() - 16), match.start())
     ]
     lines = _line_numbers(text, [match.start() for match in matches])
     return [
@@ -72,10 +77,14 @@ def _reason(text: str, match: re.Match[str], num_near: int) -> str | None:
     value = match["value"]
     if _HEXADECIMAL.fullmatch(value):
         return "hexadecimal, with no name of a secret"
+    if _PRIVATE_NUMBER.search(text, max(0, match.start() - 16), match.start()):
+        return None
     if num_near > _MAX_ALONE:
         return "one of many: a table or vectors"
     if len(value) > _MAX_LENGTH or _DATA.match(value) or is_text_in_base64(value):
         return "data"
+    if not any(map(str.isdigit, value)):
+        return "letters alone, as of names"
     if (name := _NAME_BEFORE.search(text, max(0, match.start() - 80), match.start())) and repeats_name(name[1], value):
         return "its name in other signs"
     line_end = text.find("\n", match.end())

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from pipeline.stages.normalize.scrub.credentials.call_literals import arguments_of
 from pipeline.stages.normalize.scrub.credentials.password_names import (
@@ -43,9 +44,9 @@ def returned_passwords(text: str, start: int, end: int) -> Iterator[Finding]:
         before = text[max(0, match.start() - _MAX_CHARACTERS) : match.start()]
         name = _function_around(before) if condition(_NAME_CONDITION).search(before.encode()) else ""
         if name and (strength := name_strength(name)):
-            literal = next(arguments_of(text, match.end(), closes=False), None)
-            if literal is not None and _is_password(literal.value, name, strength):
-                yield Finding(literal.start, literal.end, literal.value)
+            literals = list(islice(arguments_of(text, match.end(), closes=False), 2))
+            if literals and _is_password(literals[0].value, name, strength, is_alone=len(literals) == 1):
+                yield Finding(literals[0].start, literals[0].end, literals[0].value)
 
 
 def _function_around(before: str) -> str:
@@ -64,10 +65,11 @@ def _function_around(before: str) -> str:
     return ""
 
 
-def _is_password(value: str, name: str, strength: NameStrength) -> bool:
-    """Return whether a value is a password: a word alone only of a function that gives what its name says."""
+def _is_password(value: str, name: str, strength: NameStrength, is_alone: bool) -> bool:
+    """Return whether a value is a password: a word only if it is all of what a function gives that its name says."""
     if strength is not NameStrength.SURE:
         return looks_like_password(value)
     first = first_word(name)
     gives = first in _GIVERS or name_strength(first) is NameStrength.SURE
-    return looks_fair_in_test(value) or (gives and is_given_password(value) and value.isalpha() and value.islower())
+    is_word = is_alone and gives and value.isalpha() and value.islower()
+    return looks_fair_in_test(value) or (is_word and is_given_password(value))

@@ -27,6 +27,7 @@ from pipeline.stages.normalize.scrub.credentials.password_values import (
     UUID,
     holds_login,
     is_given_password,
+    is_name_of_secret,
     is_passed_password,
     is_possible,
     is_text_in_base64,
@@ -49,7 +50,7 @@ _NAMED = re.compile(
     rf"(?:<!\[CDATA\[)?(?!//)(?P<value>{_VALUE}{{4,200}}){_END}"
 )
 _URI = re.compile(
-    r"(?i)[a-z][a-z0-9+.\-]{1,24}://(?P<user>[^\s/:@\"'<>]{0,128}):(?P<value>[^\s/@\"'<>]{1,256})@(?=[\w\[{%$])"
+    r"(?i)[a-z][a-z0-9+.\-]{1,24}://(?P<user>[^\s/:@\"'<>\[]{0,128}):(?P<value>[^\s/@\"'<>]{1,256})@(?=[\w\[{%$])"
 )
 _ESCAPE_OF_URI = re.compile("%[0-9A-Fa-f]{2}")
 _HEADER = re.compile(
@@ -67,7 +68,7 @@ _ENVIRONMENT = re.compile(
     rf"(?:^|[\s\"'`;])(?:ENV|ARG|setenv|setx|SETX|set -gx)[ \t]+(?P<name>\w{{1,80}})[ \t]+\\?[\"']?(?P<value>{_SECRET}{{4,200}})"
 )
 _OPTION = re.compile(
-    r"(?i)(?:(?<=\s)|(?<=[\"'`])|(?<=\\n)|^)--?[a-z\-]*(?:password|passwd|passphrase|pass|secret|token|key|pwd|pw)[ \t]+"
+    r"(?i)(?:(?<=\s)|(?<=[\"'`])|(?<=\\n)|^)--?(?P<name>[a-z\-]*(?:password|passwd|passphrase|pass|secret|token|key|pwd|pw))[ \t]+"
     rf"(?!-)(?P<value>{_SECRET}{{4,200}})"
 )
 _LOGIN = re.compile(
@@ -83,7 +84,8 @@ _CONNECTION = re.compile(
 )
 _COMMAND_LINE = re.compile(
     r"(?:[\w.-]*[$#>%] )?(?:sudo )?(?:curl|wget|docker|mysql|psql|redis-cli|sshpass|http) "
-    r"|(?i:driver|server|data source|provider|dsn|host)=[^;=\"\n]{1,80};[\w ]{2,40}=|(?:-u|--user|-H|--header)[ =]"
+    r"|(?i:driver|server|data source|provider|dsn|host|user(?: id)?|uid|database)=[^;=\"\n]{1,80};[\w ]{2,40}="
+    r"|(?:-u|--user|-H|--header)[ =]"
 )
 _ELEMENT = re.compile(
     r"<(?P<name>[\w.:\-]{1,80})(?:[ \t][^<>\n]{0,120})?>[ \t]{0,20}\n\s{0,80}(?P<value>[^\s<>\"']{4,200})[ \t]{0,20}\n\s{0,80}</"
@@ -93,13 +95,15 @@ _ELEMENT_END = re.compile(r"[ \t]*(?:[<\]\\\"]|\Z)")
 _SETTING = re.compile(
     r"[ \t]*(?:-[ \t]+)?(?P<name>[\w.\-]{1,120})[ \t]*[:=][ \t]*(?P<value>[^\s\"'(){}\[\]<>;,]{4,200})[ \t]*(?:\)\w{0,16}\".*)?\Z"
 )
+_COMMENT_AFTER = re.compile(r"(?<!:)//.*")
 _CODE_AFTER = re.compile(r"\(|\[|->|\.\w+\(")
 _CODE_AFTER_NAME = re.compile(r"\s*(?:\(|\[)")
 _ALONE = re.compile(
     rf"(?i)\A[\s/*#;\"']{{0,20}}(?:password|passwd)[ \t]+(?P<value>{_SECRET}{{6,200}})(?:\\n)?[\"'\s*/]{{0,8}}\Z"
 )
 _LOGIN_ALONE = re.compile(
-    rf"(?i)\A[\s/*#;\"']{{0,20}}(?:admin|root|administrator|postgres)[ ]?[:/][ ]?(?P<value>{_SECRET}{{6,100}})[\"'\s*/]{{0,8}}\Z"
+    rf"(?i)\A[\s/*#;\"']{{0,20}}(?:admin|root|administrator|postgres)[ ]?[:/][ ]?"
+    rf"(?!x?:[0-9])(?P<value>{_SECRET}{{6,100}})[\"'\s*/]{{0,8}}\Z"
 )
 _SENT = re.compile(
     rf"(?i)(?:pass|pwd)[^\n]{{0,60}}\bsend[ \t]+(?:--[ \t]+)?\\?\"(?P<value>{_SECRET}{{4,100}})\\{{1,2}}[rn]"
@@ -169,9 +173,15 @@ def _in_line(text: str, line: str, start: int) -> Iterator[tuple[int, int]]:
 
 def is_uri_password(value: str) -> bool:
     """Return whether the second half of a URI's user information is a password, and no word of documentation."""
-    value = _ESCAPE_OF_URI.sub("", value) or value
-    is_word = value.lower() in ("bar", "baz", "foo", "pwd", "pass", "pw", "psw")
-    return len(value) >= 3 and not is_word and is_possible(value.ljust(4, "0")) and not value.isdigit()
+    value = (_ESCAPE_OF_URI.sub("", value) or value).rstrip("\\")
+    is_word = value.lower() in ("bar", "baz", "foo", "pwd", "pass", "pw", "psw") or is_name_of_secret(value)
+    return (
+        len(value) >= 3
+        and any(map(str.isalnum, value))
+        and not is_word
+        and is_possible(value.ljust(4, "0"))
+        and not value.isdigit()
+    )
 
 
 def is_key_of_header(value: str) -> bool:
@@ -226,7 +236,7 @@ def _is_named_password(line: str, match: re.Match[str]) -> bool:
     is_pair = line[match.end("value") : match.end("value") + 1] in (";", "&") or _is_connection(line)
     if (is_pair and match["operator"] == "=") or match["operator"] == ">":
         return is_given_password(value)
-    return looks_fair(value)
+    return looks_fair(value) or looks_like_password(value)
 
 
 def _is_element(line: str, match: re.Match[str]) -> bool:
@@ -240,6 +250,11 @@ def _is_of_element(_line: str, match: re.Match[str]) -> bool:
     strength = name_strength(match["name"])
     judge = is_given_password if strength is NameStrength.SURE else looks_like_password
     return bool(strength) and judge(match["value"])
+
+
+def _is_of_option(_line: str, match: re.Match[str]) -> bool:
+    strength, value = name_strength(match["name"]), match["value"].rstrip(".?!:")
+    return strength is not NameStrength.NONE and is_passed_password(re.split(r"[|\]]", value)[0])
 
 
 @lru_cache(maxsize=4)
@@ -256,7 +271,7 @@ def _is_in_text(line: str, place: int) -> bool:
     return (
         has_comment
         or num_quotes % 2 == 1
-        or ('"' not in line and not line.rstrip().endswith((";", "{", "}", ")", ",")))
+        or ('"' not in line and not _COMMENT_AFTER.sub("", line).rstrip().endswith((";", "{", "}", ")", ",")))
     )
 
 
@@ -314,7 +329,7 @@ _FORMS = (
     _Form(
         r"-[A-Za-z\-]*(?i:password|passwd|passphrase|pass|secret|token|key|pwd|pw)[ \t]+[^\s\"']{4}",
         (_OPTION,),
-        _judged(is_passed_password),
+        _is_of_option,
     ),
     _Form(r"(?i:password|passwd|pass)[ \t]+[^\s\"']{4}", (_LOGIN,), _judged(looks_fair)),
     _Form(

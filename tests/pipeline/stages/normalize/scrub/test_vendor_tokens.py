@@ -45,6 +45,7 @@ LOOK_ALIKES = {
     "a prefix alone": 'if (starts_with(token, "ghp_") || starts_with(token, "github_pat_")) return kGitHub;',
     "words": '"hf_transformers_model_loader_configuration" "npm_config_registry_authentication_token_name"',
     "an identifier": "Highs_metis_Allocate2WayNodePartitionMemory(ghs_table_of_contents_for_each_node_here);",
+    "a name of many words": "nfp_net_nfdk_vec_avx2_xmit_simple_close_block(PBF_REG_YCMD_QS_NUM_LINES_VOQ0_RT_OFFSET);",
     "a part of a longer word": f'"QUFBQUFB{"AK" + "IA"}Q2JXK7PL3MWNB5TZ99AAAAQUFBQUFBQUFB"',
     "a vendor's name": "// SG.Mail, hooks.slack.com/services, AIza, sk-learn, whsec, xoxb and dapi are names",
 }

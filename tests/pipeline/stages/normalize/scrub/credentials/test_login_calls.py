@@ -15,6 +15,8 @@ VALUE = "copper" + "1522"
         f'PKCS12_parse(p12, "{VALUE}", &key, &certificate, nullptr);',
         f'SSL_CTX_set_default_passwd_cb_userdata(ctx, (void*)"{VALUE}");',
         f'client.set_basic_auth("bob", "{VALUE}");',
+        f'client.connect("device", "mqttuser", "{VALUE}");',
+        f'Authenticator login("bob", "{VALUE}");',
     ],
 )
 def test_a_password_among_the_arguments_is_found(line: str) -> None:

@@ -16,10 +16,27 @@ VALUE = "tR4!" + "vk9Qz"
         f'client.setPassword("{VALUE}");',
         f'if (pw == "{VALUE}") {{',
         f'{{"passwd", "{VALUE}"}},',
+        f'std::string heslo = "{VALUE}";',
+        f'credentials cred(U("bob"), U("{VALUE}"));',
     ],
 )
 def test_a_literal_that_a_name_calls_a_password_is_found(line: str) -> None:
     assert VALUE in {line[found.start : found.end] for found in find_passwords(line)}
+
+
+WORD = "tiger_" + "401"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f'#define CONFIG_WIFI_PASSWORD "{WORD}"',
+        f'assert(check_password("bob", "{WORD}"));',
+        f'session.use(UserPassword("bob", "{WORD}"));',
+    ],
+)
+def test_a_word_is_found_where_only_a_password_can_stand(line: str) -> None:
+    assert WORD in {line[found.start : found.end] for found in find_passwords(line)}
 
 
 @pytest.mark.parametrize(
@@ -38,6 +55,21 @@ def test_a_literal_that_a_name_calls_a_password_is_found(line: str) -> None:
         '#define OID_USER_PASSWORD "2.5.4.35"',
         '#define RAW_SECRET L"TRUNCATE"',
         'create_password_hash("PBKDF2(SHA-256)");',
+        'auto exporter_secret = derive_secret(m_master_secret, "exp master", digest);',
+        'auto key = create_private_key("X25519", generator);',
+        'git_pass(decode_base85(&buffer, "ba!tca&BaE", 10, 8));',
+        'err_page(session, "Unauthorized", "Unauthorized!");',
+        '{ "PSK-RC4-SHA", "TLS-PSK-WITH-RC4-128-SHA" },',
+        '"new-psk-credential", "new-x509-credential",',
+        'create(&client, options.psk_connection, "test6", 1);',
+        'match(p, "tls-auth") || prefix(p, "tun-ipv6")',
+        'open("a.pem", "test_pwd" /* pem_pwd */, "test_ca_file2" /* ca */);',
+        '#define PROPERTY_KEY1 "temperature%2FAlert1"',
+        'hmac(key, sizeof(service_key), (uint8_t*)"aws4_request", 12);',
+        '{ "Pacific/Palau", "Tokyo" }, // PW\n{ "Asia/Dili", "Tokyo" },',
+        'prompt(info, nullptr, L"Enter your credentials", L"Remote Desktop Security", 0);',
+        'f("MSI_SECRET", "2017-09-01");',
+        'Field KERB_RPC_ENCRYPTION_KEY_fields[] = { { "reserved1", 0 } };',
     ],
 )
 def test_what_only_speaks_of_a_password_stays(line: str) -> None:

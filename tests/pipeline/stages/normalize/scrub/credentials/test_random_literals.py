@@ -22,6 +22,20 @@ def test_a_table_of_them_stays() -> None:
     assert list(find_random_literals(text)) == []
 
 
+def test_numbers_of_public_keys_and_known_forms_stay() -> None:
+    digits = "".join(random.Random(5).choices("0123456789abcdef", k=32))
+    lines = [f'"x":"{value(1)}","y":"{value(2)}"', f"id: 'system_{digits}'", f'auto good_sig = "{value(3)}";']
+    lines += [f'const char* names = "Err{"JanFebMarAprMayJunJulAugSep"}";', f'k("A{digits[:16]}0BBF09h");']
+    assert [line for line in lines if list(find_random_literals(line))] == []
+
+
+def test_numbers_of_a_private_json_web_key_are_found() -> None:
+    line = "".join(f'"{name}":"{value(seed)}",' for seed, name in enumerate(("n", "d", "p", "q", "dp", "dq", "qi")))
+    found = {each.value for each in find_random_literals(line)}
+    assert found >= {value(1), value(4), value(5), value(6)}
+    assert value(0) not in found
+
+
 def test_an_alphabet_and_words_stay() -> None:
     assert (
         list(find_random_literals(f'auto a = "{LETTERS}";\nauto b = "thisIsAnOrdinaryIdentifierOfManyWords";\n')) == []

@@ -12,6 +12,15 @@ PROSE = [
     "    *out_private_key = priv4;",
     "int require_auth = TLS_CLIENT_AUTH_YES;",
     "// see http://foo:bar@github.com/x",
+    '"--genkey tls-crypt-v2-client needs a file";',
+    '" [--cert FILE|--certid HEX --key FILE|--keyid HEX]\\n"',
+    "// socks5h://username[:password]@host:port",
+    'log("connecting to mysql://%s:***@%s:%d");',
+    "// docker run -p 8080:80 image",
+    '"root:x:0:0:root:/:/bin/sh"',
+    "bool pwdCorrect = !otaLock1; // if locked",
+    "// and also accounts for the Gupta/gupta2 matrix",
+    'uri = "mongodb://access_key_id:secret_access_key@localhost/";',
 ]
 
 
@@ -28,6 +37,8 @@ PROSE = [
         f"curl -H 'Authorization:  {VALUE}' https://host",
         f'// -H "apikey: {VALUE}"',
         f"<db.password>\n    {VALUE}\n</db.password>",
+        f"// snmpget -v3 -u ada -A {VALUE} host",
+        f"User=ada;Pwd={VALUE};Trusted=no",
     ],
 )
 def test_a_password_in_text_is_found(line: str) -> None:
