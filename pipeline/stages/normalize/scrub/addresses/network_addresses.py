@@ -11,9 +11,8 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-import re2
-
 from pipeline.stages.normalize.scrub.finding import Finding
+from pipeline.stages.normalize.scrub.hits import condition, hit_lines
 
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 _IPV4 = re.compile(rf"(?<![\w.])(?:{_OCTET}\.){{3}}{_OCTET}(?!\w|\.\w)")
@@ -23,10 +22,8 @@ _IPV4_IN_NUMBERS = re.compile(
 )
 """An address as the arguments of a constructor, as Arduino's and lwIP's."""
 _IPV6 = re.compile(r"(?<![\w:.])[23][0-9a-fA-F]{3}:(?:[0-9a-fA-F]{0,4}:){1,6}[0-9a-fA-F]{0,4}(?![\w:])")
-# A necessary condition, ten times as fast: most texts hold no address.
-NETWORK_CONDITION = r"IPAddress|IP4_ADDR|[0-9]\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]|[23][0-9a-fA-F]{3}:[0-9a-fA-F]{0,4}:"
-"""Expression that is true of every text with an address, or with what looks like one."""
-_CAN_HOLD_ADDRESS = re2.compile(NETWORK_CONDITION)
+NETWORK_CONDITION = r"IPAddress[ \t]*\w*[ \t]?[({][ \t]*[0-9]|IP4_ADDR|[0-9]\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]|[23][0-9a-fA-F]{3}:[0-9a-fA-F]{0,4}:"
+"""Expression that is true of every line with an address, or with what looks like one."""
 _NUMBERED = re.compile(
     r"(?:version|(?<![a-z])ver(?![a-z])|(?<![a-z])v\.?\s*\Z|\brev|release|section|(?<![a-z])sect?(?![a-z])"
     r"|chapter|clause|paragraph|§"
@@ -69,16 +66,19 @@ def find_network_addresses(text: str) -> Iterator[Finding]:
 
     Private, loopback, documentation, multicast and reserved ranges are left out, and versions, sections and identifiers.
     """
-    if not _CAN_HOLD_ADDRESS.search(text):
-        return
-    for match in _IPV4.finditer(text):
+    for start, end in hit_lines(text, condition(NETWORK_CONDITION)):
+        yield from _in_line(text, start, end)
+
+
+def _in_line(text: str, start: int, end: int) -> Iterator[Finding]:
+    for match in _IPV4.finditer(text, start, end):
         if _is_of_a_host(ipaddress.IPv4Address(match[0])) and not _is_numbering(text, match):
             yield Finding(*match.span(), match[0])
-    for match in _IPV4_IN_NUMBERS.finditer(text):
+    for match in _IPV4_IN_NUMBERS.finditer(text, start, end):
         host = ipaddress.IPv4Address(".".join(re.findall("[0-9]+", match["octets"])))
         if _is_of_a_host(host) and not _is_made_up(list(host.packed)):
             yield Finding(*match.span("octets"), str(host))
-    for match in _IPV6.finditer(text):
+    for match in _IPV6.finditer(text, start, end):
         try:
             address = ipaddress.IPv6Address(match[0])
         except ValueError:

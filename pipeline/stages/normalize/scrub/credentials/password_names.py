@@ -130,11 +130,13 @@ def _strength_of_word(words: list[str], index: int) -> NameStrength:
     return NameStrength.LIKELY if word in _LIKELY and before not in _PUBLIC_BEFORE else NameStrength.NONE
 
 
+@lru_cache(maxsize=4096)
 def is_made(name: str) -> bool:
     """Return whether a function's name says that it makes a secret or reads one written otherwise: `derive_secret`."""
     return not _MAKING.isdisjoint(word.lower() for word in _WORD.findall(name))
 
 
+@lru_cache(maxsize=4096)
 def first_word(name: str) -> str:
     """Return the first word of a name, in small letters."""
     word = _WORD.search(name.rpartition(".")[2].rpartition("->")[2])

@@ -190,11 +190,10 @@ def _judge(text: str, name: re.Match[str], strength: NameStrength, after: re.Mat
     first = first_word(name[0])
     is_of_a_key = OF_A_KEY.search(name[0]) is not None
     is_setting = first in _SETTINGS and after["operator"] in ("", "=", "{")
-    callers = [name[0]] if after["operator"] == "(" else _CALLER.findall(text, max(0, name.start() - 80), name.start())
     is_read = (
         (first in _READERS and not is_setting)
-        or any(first_word(each) in _READERS for each in called)
-        or any(map(is_made, (*callers, *called)))
+        or any(first_word(each) in _READERS or is_made(each) for each in called)
+        or any(map(is_made, _callers(text, name, after)))
     )
     if strength is NameStrength.LIKELY and (is_of_a_key or _is_of_a_cipher(text, name)):
         return looks_like_password_in_test
@@ -233,6 +232,13 @@ def _judge(text: str, name: re.Match[str], strength: NameStrength, after: re.Mat
     if is_declared and after["operator"] == "":
         return is_defined_password
     return is_passed_password if is_call or not is_built else is_given_password
+
+
+def _callers(text: str, name: re.Match[str], after: re.Match[str]) -> list[str]:
+    """Return the function that a name is, or that it is an argument of."""
+    if after["operator"] == "(":
+        return [name[0]]
+    return _CALLER.findall(text, max(0, name.start() - 80), name.start()) if after["operator"] == "," else []
 
 
 def _is_of_another_call(_value: str) -> bool:
