@@ -27,6 +27,7 @@ from pipeline.stages.normalize.license.policy import (
     classify_expression,
 )
 from pipeline.stages.normalize.license.prose.sentences import speaks_beside_a_license
+from pipeline.stages.normalize.license.read_comments import BSD_FAMILY
 from pipeline.stages.normalize.params import EvidencePolicy, LicenseParams
 
 _INHERITED = frozenset({LicenseEvidence.LICENSE_TEXT, LicenseEvidence.PACKAGE})
@@ -229,7 +230,7 @@ class SourceLicenses:
             other = {*reading.mentions, *own}
             for license in sorted(other - stated):
                 is_family = license.removeprefix("LicenseRef-").split("-")[0] in families
-                demands = self._policy.class_of(license) > classified.license_class
+                demands = self._policy.class_of(license.replace(BSD_FAMILY, "BSD-3-Clause")) > classified.license_class
                 if (
                     (prose.is_header or prose.is_legal)
                     and not is_family

@@ -16,6 +16,8 @@ from pipeline.stages.normalize.license.tags import LicenseClaim, find_tags, find
 from pipeline.stages.normalize.license.texts import recognize
 
 _PACKAGE_LICENSE = re.compile(r"^License-Expression:[ \t]*(.+)$", re.MULTILINE | re.IGNORECASE)
+_MAX_TAGGED = 100_000
+"""Characters of a license text up to which its tags are those of the whole: a longer one is a collection of what its parts say."""
 _NOT_LICENSE_TEXTS = frozenset({"PKG-INFO", "REUSE.toml", "dep5"})
 
 
@@ -155,6 +157,9 @@ def _read_folder(folder: str, here: list[str], texts: Mapping[str, str]) -> Fold
         if tags := find_tags(path, texts[path]):
             expressions += [tag.expression for tag in tags]
             lines += [f"{path}:{tag.line}: SPDX-License-Identifier: {tag.expression}" for tag in tags]
+            if len(texts[path]) > _MAX_TAGGED:
+                problems.append(f"{path}: a collection of license texts, some of them tagged")
+                is_near = True
             continue
         found = recognize(texts[path])
         expressions += found.licenses

@@ -24,7 +24,7 @@ EXTENTS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("CDDL-1.0", "curl", "FSFAP", "Unicode-3.0"), _WHOLE),
     "Apache-2.0": ("terms and conditions for use", "such warranty or additional liability"),
     "Apache-1.1": ("redistribution and use", "advised of the possibility of such damage"),
-    **dict.fromkeys(("BSD-2-Clause-Patent", "BSD-3-Clause-Clear", "bzip2-1.0.6"), _BSD),
+    **dict.fromkeys(("BSD-2-Clause-Patent", "BSD-3-Clause-Clear", "BSD-3-Clause-Open-MPI", "bzip2-1.0.6"), _BSD),
     "BSD-2-Clause-Views": (_BSD[0], "of the copyright holders or contributors"),
     "BSD-3-Clause-LBNL": ("redistributions of source code must retain", "in binary and source code form"),
     "BlueOak-1.0.0": ("purpose this license gives", "any kind of legal claim"),

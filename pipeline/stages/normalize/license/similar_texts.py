@@ -20,7 +20,7 @@ _MAX_WORDS_OF_DIFFERENCE = 25
 _NEUTRAL_WORDS = """
     the a an this that these those such above and or of to in on by any all s its their associated accompanying software softwares
     materials material program programs code source library work works file files font fonts product firmware data documentation
-    package module notice notices 1 2 3 4
+    package module notice notices is are 1 2 3 4
 """
 NEUTRAL = frozenset(_NEUTRAL_WORDS.split())
 """Words that a text may have or lack wherever they are: what is licensed, and what binds words."""

@@ -16,7 +16,7 @@ from pipeline.lexing.lexer import Lexer
 from pipeline.stages.normalize.license.policy import LicenseClass
 
 _MAY_HOLD_TAG = re2.compile(r"(?i)SPDX-License-Identifier[ \t]*:")
-_COMMENT_END = re2.compile(r"[\s\pZ]*(?:(?:\*+/|-->).*|\*\)|#\}|\?>|\"\"\"|''')?[\s\pZ*#/]*\z")
+_COMMENT_END = re2.compile(r"[\s\pZ]*(?:(?:\*+/|-->).*|\*\)|#\}|\?>|\"\"\"|''')?(?:[\s\pZ*#/|]|\\[nrt])*\z")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _IGNORED = re.compile(r"REUSE-IgnoreStart[\s\S]*?(?:REUSE-IgnoreEnd|\Z)")
 _TITLES = (

@@ -31,6 +31,7 @@ _HARMLESS = (
     "comply to its license http raw githubusercontent com fmtlib fmt master license",
     "the national science and technology research center for computation and visualization of geometric structures the "
     "geometry center university of minnesota",
+    "additional copyrights may follow",
     "qhull is free software and may be obtained via http from www qhull org",
     "optional exception to the license as an exception if as a result of your compiling your source code portions of "
     "this software are embedded into a machine executable object form of such source code you may redistribute such "
@@ -70,6 +71,8 @@ _RESTRICTING = re.compile(
     r"|only for (?:\w+ ){0,3}(?:research|academic|evaluation|educational|personal|internal|scientific)|may not be sold)\b"
 )
 _DISCLAIMER = " software is provided "
+_DISCLAIMERS = (" this software is provided ", " the software is provided ", " in no event shall ")
+"""First words of disclaimers, whichever a text's own is."""
 _GRANTS = ("redistribution and use ", "permission ")
 _MIN_NUM_SIGNS_OF_TERMS = 100
 _NUM_WORDS_IN_GRAM = 4
@@ -133,7 +136,9 @@ def split_texts(text: str) -> tuple[tuple[str, ...], str]:
     A disclaimer in other words than the text's makes no other license: what it says is weighed as the rest is.
     """
     licenses, left = _read(text)
-    return (licenses, left) if licenses or _DISCLAIMER not in left else _split_off(left, _terms())
+    return (
+        (licenses, left) if licenses or not any(each in left for each in _DISCLAIMERS) else _split_off(left, _terms())
+    )
 
 
 def without_harmless(words: str) -> str:
@@ -163,7 +168,7 @@ def _split_off(words: str, references: tuple[tuple[str, str], ...]) -> tuple[tup
         found.remove("GPL-3.0-only")  # the Lesser license adds permissions to it, and SPDX prints both as one
     if len(found) == 1 and found[0].startswith("BSD-") and _OR_GPL.search(words):
         return (f"{found[0]} OR GPL-2.0-or-later",), _OR_GPL.sub(" / ", words)
-    return tuple(sorted(found)), words
+    return tuple(sorted(set(found))), words
 
 
 def _without_similar(words: str, found: list[str]) -> str:
@@ -235,11 +240,14 @@ def _by_length() -> tuple[tuple[str, str], ...]:
 
 @cache
 def _terms() -> tuple[tuple[str, str], ...]:
-    """Return what the texts grant and demand, with the first words of the disclaimer that follows, the longest first."""
+    """Return what the texts grant and demand, with the first words of a disclaimer that follows, the longest first."""
     grants = [each for each in _by_length() if each[1].startswith(_GRANTS)]
     ends = [(license, words, words.find(_DISCLAIMER)) for license, words in grants]
     terms = [
-        (license, words[: end + len(_DISCLAIMER)]) for license, words, end in ends if end > _MIN_NUM_SIGNS_OF_TERMS
+        (license, words[:end].removesuffix(" this").removesuffix(" the") + begin)
+        for license, words, end in ends
+        if end > _MIN_NUM_SIGNS_OF_TERMS
+        for begin in _DISCLAIMERS
     ]
     return tuple(sorted(terms, key=lambda item: (-len(item[1]), item[0])))
 

@@ -118,14 +118,42 @@ _PATTERNS = (
     r"licen[sc]e copyright",
     r"(?:which )?(?:is |are |was |were )?(?:released|licensed|distributed|available|provided|covered|subject)(?: \w+)? (?:under|to)"
     r"(?: the)?(?: terms of)?(?: the)? following(?: \w+)? licen[sc]es?(?: terms| agreement)?",
-    r"(?:arising|resulting)(?: \w+){0,6} (?:out of|from)(?: or in connection with)? the use"
+    r"(?:arising|resulting|caused)(?: \w+){0,6} (?:out of|from|by)(?: or in connection with)?(?: the)? use"
     r" (?:or performance )?(?:or other dealings )?(?:of|in) (?:this|the) (?:software|file|code|program|library|work|product)",
+    r"an additional intellectual property rights grant can be found in the file patents",
+    r"no licen[sc]e is granted by implication or otherwise under any patent(?: or patent rights| rights?)?"
+    r"(?: of \w+(?: \w+){0,2})?",
+    r"infringements? of patents or other rights of third parties (?:which|that) may result from (?:its|their|the) use",
+    r"this copyrighted material is made available to anyone wishing to use modify(?: copy or redistribute it)?",
+    r"has executed a licen[sc]e with(?: \w+){1,3} to permit distribution of this code(?: and derivative works)?",
+    r"(?:\w+ ){1,9}(?:is|are) specifically granted permission to redistribute this source code",
+    r"except as contained in this notice the names? of (?:\w+ ){1,12}shall not be used in advertising or otherwise to promote the"
+    r" sale use or other dealings in (?:this|the|these) (?:\w+ ){1,4}without prior written"
+    r" authorization(?: (?:of|from)(?: \w+){1,4})?",
+    rf"(?:the )?(?:text of the {TOKEN} |that )is included (?:with|in) this (?:library|software|package|program|distribution)"
+    r"(?: in the file(?: \w+){1,4}? (?:txt|md))?",
+    rf"(?:the )?(?:terms|texts?|copies) of (?:these|the|both|all) licen[sc]es (?:can|may) be found (?:at|in|here)(?: {TOKEN}"
+    r"| http(?: \w+){1,4}| licen[sc]e)*",
+    r"(?:where that )?dedication is not recognized you are granted a perpetual irrevo[ck]able licen[sc]e to copy"
+    r"(?: \w+){0,3} modify(?: \w+){0,3} this file as you see fit",
+    r"(?:\w+ ){0,3}copyrighted(?: \d{4})+",
+    r"free software foundation(?: inc)?",
+    r"(?:primarily|mainly|mostly|originally) for (?:educational|academic|research|teaching|testing) purposes",
+    r"see section (?:ref )?licen[sc]e",
+    r"for internal use (?:by|in|within|inside|of) the (?:\w+ )?(?:scheduler|allocator|compiler|kernel|library|module|driver|runtime"
+    r"|parser|engine|framework|implementation|api|class|functions?)",
+    r"you may use this program or code or tables extracted from it as desired without restriction",
+    r"the encryption decryption parts of this source code(?: \w+){0,40} violation of us law",
+    r"warranties express or implied are hereby disclaimed",
+    r"non commercial fonts",
+    r"(?:the )?(?:actual )?description of which is a trade secret",
     # What the authors of a work in the public domain say about another, and who paid for a work.
     r"equivalent code is available from rsa data security(?: \w+){0,30} legalese with every copy",
-    r"(?:sponsored|funded|supported|developed)(?: \w+){0,30} under (?:agreement|contract|grant)(?: number| no)?(?: \w+\d\w*)?",
+    r"(?:sponsored|funded|supported|developed)(?: \w+){0,30} under (?:agreement|contract|grant)s?"
+    r"(?: numbers?| nos?)?(?: \w+\d\w*| \w{3} \d+| and)*",
     r"and (?:its|their) licensors",
     r"hereby licenses this (?:project|file|software) to you",
-    r"(?:a )?copy of the licen[sc]e is located(?: at)?",
+    r"(?:a )?copy of (?:the|this) licen[sc]e is (?:located|available)(?: at)?",
     r"this code is derived from software contributed to(?: \w+){1,6} by",
     r"licen[sc]e (?:\w+ )?(?:begin|end|header|notice|text|start)",
     r"(?:begin|end|start of|end of) licen[sc]e(?: block| text| header)?",
@@ -171,6 +199,18 @@ _BESIDE_A_LICENSE = (
     r"under (?:the )?(?:terms of )?the following (?:licen[sc]e|terms|conditions|notice)(?: (?:and|terms|conditions|notice))*",
     r"(?:the )?(?:copyright and )?licen[sc]e (?:is|are) here taken to be",
     r"use is subject to (?:the )?licen[sc]e terms",
+    rf"(?:section )?(?:software )?licen[sc]e agreement {TOKEN}",
+    r"licen[sc]e this (?:software|code|program|file|library|work)",
+    r"(?:is )?(?:open source and )?free for (?:\w+ )?commercial(?: use)?",
+    r"(?:you (?:can|may) )?do what(?:ever)? you (?:want|like|please)(?: with (?:it|this))?",
+    r"redistribution and use in source and binary forms with or without modification are permitted this software is provided",
+    rf"(?:was |is |were )?(?:originally|previously|formerly|first) (?:released|licensed|distributed|published|available) under"
+    rf" (?:the )?(?:{TOKEN}|\w+ licen[sc]e)(?: (?:and|but)?(?: \w+){{0,2}} re ?(?:released|licensed) under"
+    rf" (?:the )?(?:\w+ )?{TOKEN})?",
+    rf"used as(?: \w+){{0,2}}(?: {TOKEN})? licensed with permission (?:from|of)(?: \w+){{1,2}}",
+    r"(?:software|file|source code|code) is not copyrighted(?: (?:this )?source code is offered for use)?",
+    r"is dual licensed(?: you can)?(?: use)?(?: either of these licenses)?",
+    r"also available under alternate licen[sc]es contact",
 )
 """What is explained where a comment states a license, as text or notice: that one is meant."""
 

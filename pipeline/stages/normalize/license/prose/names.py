@@ -44,7 +44,7 @@ _ELSEWHERE = re2.compile(
 )
 _HYPHENATED = re.compile(r"(?<![\w.-])[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)+")
 _PRODUCT = re.compile(
-    r"(?i)(?:python|php|unicode|bzip2|libpng|apache|sendmail|zimbra|openpbs|info-zip|tcp|net|ruby|sax)-"
+    r"(?i)(?:python|php|unicode|bzip2|libpng|apache|sendmail|zimbra|openpbs|tcp|net|ruby|sax)-|info-zip$"
 )
 _BESIDE_ID = re.compile(r"(?i)licen|under|terms")
 _ID = "spdxid"

@@ -29,7 +29,7 @@ _JOIN = (
     "|org|txt|html|in|its|if|prefer|later|which"
 )
 _VERBS = (
-    "licensed|relicensed|distributed|redistributed|redistribute|distribute|released|available"
+    "licensed|relicensed|distributed|redistributed|redistributable|redistribute|distribute|released|available"
     "|provided|published|offered|covered|governed"
     "|use|used|usable|contributed|shared|subject|permitted|modify|copy|made|placed|protected|licensing"
     "|regulated|adheres|issued|granted|put"
@@ -38,7 +38,7 @@ _BEFORE = (
     rf"(?:(?:use|usage|copying|distribution) of (?:this|the)(?: \w+){{1,2}} (?:is|are) )?"
     rf"(?:(?:use|usage|reuse|copying|modification|distribution|redistribution|reproduction|and|or|is|are) )*"
     rf"(?:dual |dually |triple |tri |double |multi )?(?:(?:{_VERBS})(?: \w+){{0,3}} )?(?:under|governed"
-    rf" by|covered by|subject to|according to|accordance with|pursuant to|licensed (?:by|with|as"
+    rf" by|covered by|choose between|subject to|according to|accordance with|pursuant to|licensed (?:by|with|as"
     rf"|to you under)"
     rf"|distributed (?:with|by)|released (?:as|with|by|to)|available (?:as|with)|licen[sc]es?(?:"
     rf" (?:is|are|type|name|info|iden\w+|id|expression|s))?|uses|follows|spdx|protected by)"
@@ -54,6 +54,14 @@ _DENIED = (
     r"\b(?:not|never|no longer|nor|isn t|formerly|previously|originally|instead of|rather than)(?:"
     r" (?:be|been|being|is|are|currently|yet|to be|was)){0,2} "
 )
+_OF_HPND = (
+    r"this software(?: and its documentation)? for any purpose (?:and )?(?:without fee )?is hereby granted(?: without fee)?"
+    r" provided that the above copyright notice appears? in all copies(?: and that both (?:that |the )?(?:above )?copyright"
+    r" notice and this permission notice appears? in supporting documentation)?(?: and that the names? of (?:\w+ ){1,12}not be"
+    r" used in advertising or publicity pertaining to distribution of the software without (?:specific |written |prior ){2,3}"
+    r"permission)?"
+)
+"""What the historical permission notices have in common."""
 _STANDARD = {
     "CC0-1.0": r"to the extent possible under law (?:\w+ ){1,12}?ha(?:s|ve) (?:waived|dedicated) all copyright and related"
     r" (?:and|or) neighboring rights to (?:(?:\w+ ){1,4}?to the public domain"
@@ -65,11 +73,8 @@ _STANDARD = {
     "Unlicense": r"this is free and unencumbered software released into the public domain(?: anyone is free to copy modify publish"
     r" use compile sell or distribute this software(?: either in source code form or as a compiled binary for any purpose"
     r" commercial or non commercial and by any means)?)?(?: for more information please refer to http unlicense org)?",
-    "HPND": r"permission to use copy modify (?:and )?distribute this software and its documentation for any purpose and without fee"
-    r" is hereby granted provided that the above copyright notice appears? in all copies and that both (?:that|the)"
-    r" copyright notice and this permission notice appear in supporting documentation(?: and that the name of"
-    r" (?:\w+ ){1,12}not be used in"
-    r" advertising or publicity pertaining to distribution of the software without specific written prior permission)?",
+    "HPND": rf"permission to use copy modify (?:and )?distribute {_OF_HPND}",
+    "HPND-sell-variant": rf"permission to use copy modify (?:and )?distribute (?:and )?sell {_OF_HPND}",
     "curl": r"this software is licensed as described in the file copying which you should have received as part of this"
     r" distribution the terms are also available at http curl (?:haxx )?se docs copyright html(?: you may opt to use copy"
     r" modify merge publish distribute and or sell copies of the software and permit persons to whom the software is"
@@ -78,15 +83,22 @@ _STANDARD = {
     r"for conditions of distribution and use see the accompanying readme ijg(?: file)?"
     r"|this file (?:is|was)(?: \w+){0,3} part of the independent jpeg group s software(?: \w+){0,150}? "
     r"for conditions of distribution and use see the accompanying readme(?: file)?",
-    "TCL": r"see the file license terms for information on usage and redistribution of this file and for a disclaimer of all"
-    r" warranties",
+    "TCL": r"the authors hereby grant permission to use copy modify distribute and license this software and its documentation for"
+    r" any purpose provided that existing copyright notices are retained in all copies and that this notice(?: and the following"
+    r" disclaimer)? (?:is|are) included verbatim in any distributions no written agreement license or royalty fee is required for"
+    r" any of the authorized uses(?: modifications to this software may be copyrighted by their authors and need not follow the"
+    r" licensing terms described here provided that the new terms are clearly indicated on the first page of each file where they"
+    r" apply)?"
+    r"|see the file license terms for information on usage and redistribution of this file and for a disclaimer of all warranties",
     "Libpng": r"for conditions of distribution and use see (?:the )?(?:copyright notice|disclaimer and licen[sc]e) in png h",
     "Zlib": r"for conditions of distribution and use see (?:the )?copyright notice in zlib h",
 }
 """Standard headers that name their license by what they say, over plain words; the first paragraphs of short texts among them."""
 _MAY_BE_STANDARD = re2.compile(
-    r"neighboring|unicode org|unencumbered|supporting documentation|conditions of distribution|curl|license terms"
+    r"neighboring|unicode org|unencumbered|permission to use|grant permission|conditions of distribution|curl|license terms"
 )
+_NUMBERED = re2.compile(r"(?i)\b(terms of (?:either|one)(?: of)?)[\s:*/#]{1,100}\(?[1a][.)]")
+"""The beginning of a numbered choice, whose numbers plain words do not have."""
 _FIELD = re2.compile(
     r"(?i)\b(?:lizenz|licencia|licenza|licença|licentie|licencja|lisans|lisenssi|licens|licence|licență|licenc)[ \t]*[:：][ \t]*"
     r"|(?:许可证|許可證|许可|ライセンス|라이선스|лицензия|ліцензія|άδεια)[ \t]*[:：][ \t]*"
@@ -110,6 +122,7 @@ _ASIDE = re.compile(
 )
 """What kind of license the named one is."""
 _MAX_TITLE = 120
+_MONTH = "january|february|march|april|may|june|july|august|september|october|november|december"
 _MAY_BE_TITLE = re2.compile(r"(?i)licen[sc]|\bor\b|gpl|mpl|mit|bsd|apache|public|cc0|wtf|cc[- ]by")
 _OF_A_CHOICE = re2.compile(r"(?i)\b(?:mit|isc|bsd|gpl|unlicense|cc0)\b")
 """Names of a license alone, one of which a choice without further words must hold."""
@@ -124,13 +137,13 @@ _CHOICE_OF_ALL = re2.compile(
     r"|(?:either|one) of the(?: \w+){0,3} licen[sc]es|option [12ab]|alternatively)\b"
 )
 _PUBLIC_DOMAIN = (
-    r"(?:(?:is )?dual licensed to the public domain and under the following license you are granted a perpetual irrevocable"
+    r"(?:(?:is )?dual licensed to the public domain and under the following license you are granted a perpetual irrevo[ck]able"
     r" license to copy modify(?: publish)? and distribute this file as you see fit"
-    r"|(?:is|are|be|been|as|into|to|in|code|file|of) (?:\w+ ){0,3}(?:the )?public domain|public"
+    r"|(?:is|are|be|been|as|into|to|in|under|code|file|of) (?:\w+ ){0,3}(?:the )?public domain|public"
     r" domain(?: \w+){0,3} (?:by|code|file|software|dedication|notice|work|implementation|header)"
     r"|(?:(?:i|we) )?(?:hereby )?(?:dedicate[sd]?|placed?|release[sd]?|donate[sd]?|put|contribute[sd]?|commit\w*|belongs?"
     r"|grant\w*|waive\w*)(?: \w+){0,14} public domain"
-    r"|(?:license|licence|copyright|status) (?:none )?public domain|^public domain$|no copyright"
+    r"|public domain no rights|(?:license|licence|copyright|status) (?:none )?public domain|^public domain$|no copyright"
     r" is claimed|(?:author|authors) (?:hereby )?disclaims? copyright(?: to this source code)?)"
 )
 
@@ -186,6 +199,7 @@ def choice_of(line: str) -> str | None:
 def plus_as_words(text: str) -> str:
     """Return a text with the plus sign of `GPL-2.0+` in words, which plain words would lose, and `license` in English."""
     text = re.sub(r"(?<=[0-9])\+", " or later ", text) if "+" in text else text
+    text = _NUMBERED.sub(r"\1 your choice ", text)
     return str(_FIELD.sub("License: ", text))
 
 
@@ -254,7 +268,8 @@ def _notice() -> Any:
 
 @cache
 def _title() -> Any:
-    return re2.compile(rf"(?:(?:the|a|license|licence|c|under) )*{_LIST}{_AFTER}(?: (?:version|v|\d))*")
+    dated = rf"(?: (?:version|v|\d{{1,4}}(?:st|nd|rd|th)?|{_MONTH}))*"
+    return re2.compile(rf"(?:(?:the|a|license|licence|c|under) )*{_LIST}{_AFTER}{dated}")
 
 
 @cache

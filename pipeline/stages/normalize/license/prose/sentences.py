@@ -77,7 +77,7 @@ def spoken_as_written(text: str, is_header: bool) -> Sentence | None:
 
 
 def _heaviest(words: str, is_header: bool) -> Sentence | None:
-    """Return the stretch whose distinct terms weigh most, if any weighs something. In code, one term is about the program."""
+    """Return the stretch whose distinct terms weigh most, if one of them has a weight. In code, one term is about the program."""
     data = words.encode()
     terms = [(match.start(), match.end(), bytes(match[0]), _weight(match)) for match in _words().finditer(data)]
     best, place = 0, None
@@ -89,7 +89,7 @@ def _heaviest(words: str, is_header: bool) -> Sentence | None:
             if begin - start > _NUM_CHARACTERS:
                 break
             inside[term] = weight
-        weight = sum(inside.values())
+        weight = sum(inside.values()) if max(inside.values()) > 1 else 0
         if weight > best and (is_header or sum(each > 0 for each in inside.values()) > 1 or _foreign().fullmatch(term)):
             best, place = weight, start
     if place is None:

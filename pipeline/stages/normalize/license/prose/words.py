@@ -20,8 +20,11 @@ _COPYRIGHT_LINE = re.compile(
     re.MULTILINE,
 )
 _BULLET = re.compile(
-    r"(?<![\w.-])(?<!version )\(?\d{1,2}[.)](?=\s)|(?:^[^\w\n(]*|\()(?:[a-hivx]|ii|iii|iv|vi)[.)](?=\s)", re.MULTILINE
+    r"(?<![\w.-])(?<!version )\(?\d{1,2}[.)](?=\s)|(?:^[^\w\n(]*|\()(?:[a-hivx]|ii|iii|iv|vi)[.)](?=\s)"
+    r"|^[^\w\n]*o(?=[ \t])",
+    re.MULTILINE,
 )
+_MARKUP = re.compile(r"</?(?:h\d|center|b|i|p|br|tt|pre|strong)>|<!--|&copy;")
 _WORD = re.compile(r"[a-z0-9]+")
 _LINE_BREAK_HYPHEN = re.compile(r"(?<=[a-z])-\n[^\w\n]*(?=[a-z])")
 _FORBIDDEN_IN_NAMES = "not|except|unless|only|if|must|shall|license|licenses|without|permission|granted|fee|provided"
@@ -49,11 +52,13 @@ _REPLACEABLE = (
     (rf"\b(?:is|are) provided by {_NAME}as is\b", "is provided as is"),
     (rf"\bas is and {_NAME}disclaims? all\b", "as is and someone disclaims all"),
     (
-        rf"\b(?:neither (?:the |my )?names? {_NAME}n?or (?:the )?names? of {_NAME}may|(?:the )?names? of {_NAME}may not)"
-        r" be used to endorse or promote products derived from this software without (?:specific"
-        r" )?prior written permission\b",
+        rf"\b(?:neither (?:the |my )?names? {_NAME}n?or (?:the )?names? of {_NAME}may|(?:the )?names? {_NAME}(?:may|must)(?: not)?"
+        r"|[a-z0-9]+ s name may not) be used to endorse or promote products derived from this software without (?:specific"
+        rf" )?prior written permission(?: of(?: (?!(?:{_FORBIDDEN_IN_NAMES}) )[a-z0-9]+){{1,4}}(?= this software is)"
+        r"| for written permission please contact [a-z0-9]+ [a-z0-9]+ [a-z]+)?\b",
         "no name may be used to endorse",
     ),
+    (r"\bno name may be used to endorse (?:no name may be used to endorse )+", "no name may be used to endorse "),
     (
         r"\bthat both (?:that )?(?:the |that )?copyright notice and this permission notice\b",
         "that both the copyright notice and this permission notice",
@@ -73,6 +78,11 @@ _REPLACEABLE = (
     (r"\bnon infringement\b", "noninfringement"),
     (r"\bredistribution (of source code|in binary form) must\b", r"redistributions \1 must"),
     (r"\bandor\b", "and or"),
+    (
+        rf"\bredistribution and use of {_NAME}in source and binary forms\b",
+        "redistribution and use in source and binary forms",
+    ),
+    (r"\bused to endorse disclaimer this software is provided\b", "used to endorse this software is provided"),
     (
         rf"\bsource and binary forms of {_NAME}with or without modification\b",
         "source and binary forms with or without modification",
@@ -101,6 +111,36 @@ _REPLACEABLE = (
         r" modification) (this list)",
         r"\1 \2",
     ),
+    (
+        r"\b(this list of conditions and the) (?:disclaimer below|following disclaimer in this position and unchanged)\b",
+        r"\1 following disclaimer",
+    ),
+    (
+        r"\bpermitted provided that the following condition is met\b",
+        "permitted provided that the following conditions are met",
+    ),
+    (
+        r"\bcopyright notice this condition and the following disclaimer\b",
+        "copyright notice this list of conditions and the following disclaimer",
+    ),
+    (r"\bpermit persons to do so subject\b", "permit persons to whom the software is furnished to do so subject"),
+    # What an author asks or explains within a license text, and does not demand.
+    (
+        r"\bpermission notice shall be included in all copies or substantial portions of the software if you wish to use our"
+        r" (?:amazon )?freertos name please do so in a fair use way that does not cause confusion\b",
+        "permission notice shall be included in all copies or substantial portions of the software",
+    ),
+    (
+        r" any person wishing to distribute modifications to the software is (?:asked|requested|encouraged) to send the"
+        r" modifications to the original (?:developer|author)s? so that they can be incorporated into the canonical version"
+        r"(?: this is however not a binding provision of this license)?\b",
+        "",
+    ),
+    (
+        r" third party software included in this distribution is subject to the additional license terms as defined in the docs"
+        r" licenses directory\b",
+        "",
+    ),
     (r"\bin no event will the author be held\b", "in no event will the authors be held"),
     (r"\bsub license\b", "sublicense"),
     (r"\boriginal copyright notice\b", "above copyright notice"),
@@ -116,7 +156,7 @@ _DEFINED = re.compile(
 )
 """What the template of MIT calls the software, if it does not call it so."""
 _OF_TEMPLATES = re2.compile(
-    r"\b(?:as is|liable|advised|promote|permission|disclaims?|infringement|copyright notices?"
+    r"\b(?:as is|liable|advised|promote|permission|permitted|disclaims?|infringement|copyright notices?"
     r"|library general|lesser general|general public)\b"
 )
 """Words without which none of the expressions below matches."""
@@ -145,6 +185,8 @@ def plain_words(text: str, hyphen: str = "-", *, with_copyright_lines: bool = Fa
     `hyphen` replaces a hyphen at a line's end: itself, or nothing where it only divides a word.
     """
     lowered = _LINE_BREAK_HYPHEN.sub(hyphen, folded(text.lower()))
+    if "<" in lowered:
+        lowered = _MARKUP.sub(" ", lowered)
     lowered = _BULLET.sub(" ", lowered if with_copyright_lines else _COPYRIGHT_LINE.sub("", lowered))
     words = _WORD.findall(lowered.replace("(s)", ""))
     return " ".join(map(_EQUIVALENT.get, words, words))

@@ -24,6 +24,12 @@ def test_the_nearest_license_texts_are_those_of_the_first_folder_above_that_has_
     }
 
 
+def test_tags_of_a_long_collection_of_texts_are_those_of_its_parts() -> None:
+    tagged = b"SPDX-License-" + b"Identifier: MIT\n"
+    texts = [SourceEvidence({"LICENSE": tagged * number}, "MIT", ()).nearest_texts("a.c") for number in (1, 5_000)]
+    assert [(each.problem is None, each.is_near) for each in texts if each] == [(True, False), (False, True)]
+
+
 def test_the_ids_of_expressions_are_their_words_without_operators() -> None:
     assert expression_ids(["(MIT OR ISC) AND Apache-2.0", "GPL-2.0+ WITH x"]) == {
         "MIT",

@@ -31,6 +31,8 @@ TAGGED = {
     ),
     "a literal": (f'write("{TAG} GPL-2.0-only");\n', []),
     "a sentence": (f"// This file has no {TAG} MIT\n", []),
+    "a box": (f" | {TAG} MIT      |\n", [Tag("MIT", 1)]),
+    "an escaped line end": (f"/* {TAG} MIT\\n\n */", [Tag("MIT", 1)]),
     "nothing": ("// MIT\n", []),
 }
 

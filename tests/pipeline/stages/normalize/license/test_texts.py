@@ -109,6 +109,10 @@ def test_other_terms_in_a_license_text_make_it_unclear(terms: str, shown: str) -
     assert shown in str(found.problem)
 
 
+def test_a_disclaimer_in_other_words_leaves_a_comment_its_license() -> None:
+    assert split_texts(UNIVERSITY)[0] == ("BSD-3-Clause",)
+
+
 def test_prose_is_not_recognized_as_a_license() -> None:
     assert recognize("All rights reserved.").licenses == ()
     assert recognize("MIT\n").problem == "it is not a known license text"
@@ -138,6 +142,16 @@ This software depends on the fmt lib (MIT License),
 and users must comply to its license: https://raw.githubusercontent.com/fmtlib/fmt/master/LICENSE
 """
 POSTGRES_OF_OTHERS = spdx_text("PostgreSQL").replace("THE UNIVERSITY OF CALIFORNIA", "THE AUTHOR")
+FAIR_USE = "If you wish to use our Amazon FreeRTOS name, please do so in a fair use way that does not cause confusion."
+ASKED = """
+Any person wishing to distribute modifications to the Software is asked to send the modifications to the original developer so
+that they can be incorporated into the canonical version.  This is, however, not a binding provision of this license.
+"""
+ONE_CONDITION = (
+    spdx_text("BSD-1-Clause").replace("conditions are", "condition is").replace("list of conditions", "condition")
+)
+NAMED = BSD.replace("specific prior written permission.", "specific prior written permission of the heron team.")
+UNIVERSITY = BSD.partition("THIS SOFTWARE IS")[0] + "IN NO EVENT SHALL REGENTS BE LIABLE TO ANY PARTY FOR DAMAGES.\n"
 DIVIDED = BSD.replace("modification", "modifica-\n tion").replace("MERCHANTABILITY", "MER-\n * CHANTABILITY")
 
 
@@ -150,6 +164,17 @@ DIVIDED = BSD.replace("modification", "modifica-\n tion").replace("MERCHANTABILI
         (MIT + NEEDS_FMT, "MIT"),
         (spdx_text("BSD-2-Clause") + CHOICE, "BSD-2-Clause OR GPL-2.0-or-later"),
         (DIVIDED, "BSD-3-Clause"),
+        (NAMED.replace("use in source", "use of this software in source"), "BSD-3-Clause"),
+        (BSD.replace("1. ", "o ").replace("2. ", "o ").replace("3. ", "o "), "BSD-3-Clause"),
+        (
+            spdx_text("BSD-2-Clause").replace("disclaimer.", "disclaimer in this position and unchanged.", 1),
+            "BSD-2-Clause",
+        ),
+        (MIT.replace("portions of the Software.", f"portions of the Software. {FAIR_USE}"), "MIT"),
+        (MIT.replace("portions of the Software.", f"portions of the Software. {ASKED}"), "MIT"),
+        (MIT.replace("SOFTWARE IS", "SOFTWARE ARE"), "MIT"),
+        (ONE_CONDITION, "BSD-1-Clause"),
+        (spdx_text("BSD-3-Clause-Open-MPI"), "BSD-3-Clause-Open-MPI"),
     ],
 )
 def test_names_choices_and_notes_change_no_license(text: str, license: str) -> None:
@@ -161,6 +186,11 @@ def test_names_choices_and_notes_change_no_license(text: str, license: str) -> N
     "text",
     [
         SMLNJ_OF_OTHERS.replace("without fee is", "without fee, except for profit, is"),
+        NAMED.replace("heron team", "heron team unless paid"),
+        MIT.replace(
+            "portions of the Software.", f"portions of the Software. {FAIR_USE.replace('fair use way', 'paid way')}"
+        ),
+        UNIVERSITY,
         SMLNJ_OF_OTHERS.replace("A, B and C disclaim", "Unless paid for, A disclaims"),
         MIT + NEEDS_FMT.replace("comply to", "pay for"),
         MIT + CHOICE,
