@@ -106,7 +106,7 @@ class _Resolution:
             dropped = self._drop_containers(staying)
             contained = self._drop_contained(dropped.keys())
             covers = {container: self._cover_by_kept(container, dropped, contained) for container in dropped}
-            failing = {container for container, cover in covers.items() if cover.share < self._min_containment}
+            failing = {container for container, cover in covers.items() if not self._is_covered(cover)}
             if not failing:
                 return {**covers, **contained}
             staying |= failing
@@ -119,9 +119,13 @@ class _Resolution:
             if container in staying or len(kept) < 2:
                 continue
             cover = self._cover(container, kept)
-            if cover.share >= self._min_containment and len(cover.keepers) > 1:
+            if self._is_covered(cover):
                 dropped[container] = cover
         return dropped
+
+    def _is_covered(self, cover: _Loss) -> bool:
+        """Return whether several say nearly all of a container. Of one alone the limits of pairs say whether it is contained."""
+        return cover.share >= self._min_containment and len(cover.keepers) > 1
 
     def _drop_contained(self, dropped: Collection[int]) -> dict[int, _Loss]:
         """Return the documents that a kept one contains, the larger first: what contains others is decided before them."""

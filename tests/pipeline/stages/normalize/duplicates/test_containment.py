@@ -104,6 +104,18 @@ def test_siblings_of_like_sizes_stay() -> None:
     assert find(files) == {}
 
 
+def test_siblings_stay_also_where_one_holds_the_parts_of_the_other() -> None:
+    random = Random(10)
+    first, second, own, other = (file_of(name, random, 8) for name in ("first", "second", "own", "other"))
+    files = {
+        "a/first.h": "".join(first),
+        "a/second.h": "".join(second),
+        "a/sibling.h": "".join(first + second + own[:2]),
+        "a/larger.h": "".join(first + second + other[:6]),
+    }
+    assert set(find(files)) == {"a/first.h", "a/second.h"}
+
+
 def test_boilerplate_of_many_files_is_no_evidence() -> None:
     """Small files of which 85 % is a table of macros that forty files have: none is dropped, though each is in a larger one."""
     random = Random(8)
