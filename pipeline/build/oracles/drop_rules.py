@@ -17,7 +17,8 @@ OPENING = 2_000
 """Characters in which a file says what made it."""
 _MADE_BY_PROGRAM = (b"generated", b"do not edit", b"do not modify")
 _OF_GENERATORS = b"""
-    yy _test_eof _trans_keys _key_offsets goto asso_values WORD_LENGTH SWIG __pyx_ _dim1 i__1 f2c _2eproto
+    yy YYBISON Bison YYBYACC FLEX_SCANNER
+    _test_eof _trans_keys _key_offsets goto asso_values WORD_LENGTH SWIG __pyx_ _dim1 i__1 f2c _2eproto
     __descriptor xfer VerifyTableStart qt_meta_ qt_resource setupUi setState( _tmp MIDL_ soap_in_ asn_DEF_ vlS VL_
     rtb_ _DW. FUN_ DAT_ sub_ dword_ w2c_ wasm_rt_ _closure nimZeroMem NimStringDesc C_word
 """.split()
@@ -35,7 +36,7 @@ _SHORT = 20
 _NUMBERS = re2.compile(rb"\b\d[\w.]*|\.\d[\w.]*|'.*'|[-+,{}()\[\]'.]")
 _STRINGS = re2.compile(rb"\w*\".*")
 _NOT_C = re2.compile(
-    rb"^\s*[#<%]|^[-+]|[$@`\\#']|\w+\s+\w+\s+\w+\s+\w|\b\d[\w.]*\s+[\w\".]|[A-Za-z_]\s+\.?\d|\b[A-Za-z_]\w*\.\d|\"\s+[a-z]|\"\s*\.?\d|:=|=>|=~|[=!]=="
+    rb"^\s*[#<%.]|^\s*;\s*\S|^[-+=!]|[$@`\\#']|\]\s*[A-Za-z\x80-\xff]|\w+\s+\w+\s+\w+\s+\w|\b\d[\w.]*\s+[\w\".]|[A-Za-z_]\s+\.?\d|\b[A-Za-z_]\w*\.\d|\"\s+[a-z]|\"\s*\.?\d|:=|=>|=~|[=!]=="
     rb"|\b(?:if|while|for|switch)\s*(?:[^\s(]|$)|^\s*\w*\"|^\s*(?:public|private|protected)\s+\w|^\s*const\s+\w+\s*[=:]"
     rb"|\w\s*<-\s|->\s*$"
 )
@@ -61,7 +62,7 @@ def _repeats(text: bytes, path: str, limits: Mapping[str, Any]) -> bool:
 
 
 def _has_few_letters(text: bytes, path: str, limits: Mapping[str, Any]) -> bool:
-    share = sum(character.isalnum() for character in text.decode("ascii")) / max(1, len(text))
+    share = sum(character.isalnum() for character in text.decode("ascii")) / max(1, _num_visible(text))
     return bool(round(share, 6) < limits["min_alphanumeric_fraction"])
 
 
@@ -182,10 +183,15 @@ def _is_above(most: float, text: bytes, limit: float) -> bool:
 
 
 def _is_no_c(text: bytes, path: str, limits: Mapping[str, Any]) -> bool:
-    """Return whether enough lines can be of another language. A text whose comments may begin in a literal is believed."""
+    """Return whether enough lines can be of another language.
+
+    A text whose comments may begin in a literal is believed, and one that has a part for an assembler.
+    """
     joined = text.replace(b"\\\n", b"  ")
-    if b'R"' in text or any(
-        set(joined[joined.rfind(b"\n", 0, at) + 1 : at]) & set(b"\"'") for at, _ in _comment_spans(joined)
+    if (
+        b'R"' in text
+        or b"ASSEMBL" in text
+        or any(set(joined[joined.rfind(b"\n", 0, at) + 1 : at]) & set(b"\"'") for at, _ in _comment_spans(joined))
     ):
         return True
     lines = [line for line in _bare(joined).split(b"\n") if line.strip() and not _DIRECTIVE.search(line)]

@@ -45,11 +45,11 @@ class FilterParams(Params):
     max_mean_line: float = Field(default=100.0, gt=0, le=1_000_000_000)
     """Mean bytes of a line."""
     min_alphanumeric_fraction: float = Field(default=0.25, ge=0, le=1)
-    """Letters and digits among all bytes."""
+    """Letters and digits among all bytes that are no blanks."""
     min_unique_line_fraction: float = Field(default=0.2, ge=0, le=1)
     """Distinct lines among the lines of more than two characters; unrolled code and tests by hand have down to 0.2."""
-    max_comment_fraction: float = Field(default=0.8, ge=0, le=1)
-    """Comment bytes among all that are not blank, the license header left out."""
+    max_comment_fraction: float = Field(default=0.9, ge=0, le=1)
+    """Comment bytes among all that are not blank, the license header left out; documented declarations have up to 0.87."""
     max_generated_markers: int = Field(default=0, ge=0, le=1_000)
     """File names, claims and other signs of a program's output."""
     max_amalgamation_markers: int = Field(default=0, ge=0, le=1_000)

@@ -83,9 +83,21 @@ def shapes_of(found: Lexed, is_c: bool) -> CodeShapes:
     loops = _loops()
     kinds, flagged, before = loops.describe_tokens(found.data, found.tokens, found.hashes, words, flags, define)
     counted = loops.data_bytes(found.data, found.tokens, found.hashes, kinds, before)
-    foreign = loops.foreign_lines(found.data, found.tokens, kinds, flagged, before) if is_c else np.zeros(2, np.int64)
+    foreign = np.zeros(2, np.int64)
+    if is_c:
+        foreign = loops.foreign_lines(found.data, found.tokens, kinds, flagged, before, _assembly(found, before))
     total, numeric, strings, tables = map(int, counted)
     return CodeShapes(total, numeric, strings, tables, foreign)
+
+
+def _assembly(found: Lexed, before: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return what part of assembly each token is of. Most texts have none."""
+    if "asm" not in found.text and "ASSEMBL" not in found.text:
+        return np.zeros(len(before), np.uint8)
+    from pipeline.stages.normalize.filters.assembly_parts import assembly_parts
+
+    parts: NDArray[np.uint8] = assembly_parts(found.data, found.tokens, before, _loops().LINE)
+    return parts
 
 
 @cache

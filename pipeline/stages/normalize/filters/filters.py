@@ -42,7 +42,8 @@ _GENERATED = re.compile(
     r"do not (?:edit|modify)(?: it| this| the| file)*"
     r"(?: by hand| manually| directly|[.!]| ?\*/|,? (?:it (?:is|was) )?auto)"
     r"|(?:machine|auto(?:matically|-|matic)?)[ -]?generated\b.{0,30}do not"
-    r"|^[^\w\n]*(?:this (?:file|header|source|code) (?:is|was|has been) |file |code )?(?:auto(?:matically|-|matic)?[ -]?)?"
+    r"|^[^\w\n]*(?:this (?:file|header|source|code) (?:is|was|has been) |file |code |\w[\w/-]*(?:\.[\w/-]+)+[.:]? +)?"
+    r"(?:auto(?:matically|-|matic)?[ -]?)?"
     r"generated (?:by|from|using) "
     r"|\b(?:this )?(?:file|header|source|code) (?:is|was|has been) (?:an? )?"
     r"(?:machine|auto(?:matically)?)[ -]?generated"
@@ -50,12 +51,18 @@ _GENERATED = re.compile(
     r"|@generated\b",
     re.IGNORECASE | re.MULTILINE,
 )
+_OF_GENERATED = ("generated", "do not edit", "do not modify")
 _GENERATED_NAME = re.compile(r"^(?:moc_|qrc_|ui_).*|.*\.pb\.(?:h|cc|c|cpp|hpp)$|.*\.(?:tab|yy)\.(?:c|h|cc|hh|cpp|hpp)$")
 _AMALGAMATED = re.compile(
-    r"\bamalgamat(?:ed|ion)\b.{0,60}(?:file|source|of|from|header)"
-    r"|^/\* *begin file|^#line 1 \"|single-file \w+ library",
+    r"\b(?:is|was) (?:an? |the )?(?:\w[\w-]* )?amalgamat(?:ed|ion)\b"
+    r"|^[^\w\n]*(?:\w[\w-]* ){0,2}amalgamat(?:ed|ion) (?:[\w+]+ )?(?:files?|sources?|of|from|headers?)\b"
+    r"|^/\*+ *begin file [\w./-]+\.\w|^#line 1 \"|single-file \w+ library",
     re.IGNORECASE | re.MULTILINE,
 )
+_OF_AMALGAMATED = ("amalgamat", "begin file", "#line 1", "single-file")
+_MIN_ENCODED_SHARE = 0.1
+_LONG_RUN = 8_192
+"""Characters from which a run counts in any text: a chain of certificates has fewer."""
 _ENCODED = re.compile(r"[A-Za-z0-9+/]{32,}={0,2}")
 # A necessary condition, several times as fast.
 _CAN_HOLD_RUN = re2.compile(rb"[A-Za-z0-9+/]{32}")
@@ -81,6 +88,11 @@ class MeasuredText:
         """Counts of its tokens: data, and lines of another language."""
         language = language_of(self.path)
         return shapes_of(lexed(self.lexer, self.text), language is None or language.name in _SHAPED_LIKE_C)
+
+    @cached_property
+    def opening(self) -> str:
+        """The characters in which a file says what made it, in small letters."""
+        return self.text[:_NUM_OPENING_CHARACTERS].lower()
 
     @cached_property
     def lexer(self) -> Lexer:
@@ -113,8 +125,9 @@ def mean_line(text: MeasuredText) -> float:
 
 
 def alphanumeric_fraction(text: MeasuredText) -> float:
-    """Return the share of letters and digits among all bytes. Bytes beyond ASCII count as letters."""
-    return len(text.content.translate(None, _NOT_ALPHANUMERIC)) / max(1, len(text.content))
+    """Return the share of letters and digits among the bytes that are no blanks. Bytes beyond ASCII count as letters."""
+    num_visible = len(text.content) - sum(map(text.content.count, (b" ", b"\n", b"\t")))
+    return len(text.content.translate(None, _NOT_ALPHANUMERIC)) / max(1, num_visible)
 
 
 def unique_line_fraction(text: MeasuredText) -> float:
@@ -135,7 +148,7 @@ def comment_fraction(text: MeasuredText) -> float:
 def generated_markers(text: MeasuredText) -> float:
     """Count the signs of a program's output: the file's name, a claim in its leading comments, what only one program writes."""
     is_named = _GENERATED_NAME.match(PurePosixPath(text.path).name) is not None
-    return is_named + _count_in_leading_comments(_GENERATED, text) + bool(generator_of(text.content))
+    return is_named + _count_in_leading_comments(_GENERATED, _OF_GENERATED, text) + bool(generator_of(text.content))
 
 
 def _generator(text: MeasuredText) -> str:
@@ -147,11 +160,14 @@ def _generator(text: MeasuredText) -> str:
 
 def amalgamation_markers(text: MeasuredText) -> float:
     """Count the claims in the leading comments that many files were joined into this one."""
-    return _count_in_leading_comments(_AMALGAMATED, text)
+    return _count_in_leading_comments(_AMALGAMATED, _OF_AMALGAMATED, text)
 
 
 def encoded_run(text: MeasuredText) -> float:
-    """Return the characters of the longest run of base64 or hexadecimal digits, joined over string literals and line ends."""
+    """Return the characters of the longest run of base64 or hexadecimal digits, joined over string literals and line ends.
+
+    0 of a run that is a small part of the text, such as a certificate in a test.
+    """
     longest = length = previous_end = 0
     if not _CAN_HOLD_RUN.search(text.content):
         return 0
@@ -161,7 +177,7 @@ def encoded_run(text: MeasuredText) -> float:
         joined = _BETWEEN_LITERALS.fullmatch(text.text, previous_end, match.start())
         length = length + len(match[0]) if joined and previous_end else len(match[0])
         longest, previous_end = max(longest, length), match.end()
-    return longest
+    return longest if longest >= min(_MIN_ENCODED_SHARE * len(text.text), _LONG_RUN) else 0
 
 
 def objective_c_lines(text: MeasuredText) -> float:
@@ -295,6 +311,9 @@ def _num_visible(text: str) -> int:
     return len(text) - text.count(" ") - text.count("\n") - text.count("\t")
 
 
-def _count_in_leading_comments(pattern: re.Pattern[str], text: MeasuredText) -> int:
+def _count_in_leading_comments(pattern: re.Pattern[str], words: tuple[str, ...], text: MeasuredText) -> int:
+    """Count matches. `words` are those of which each has one, in small letters."""
+    if not any(word in text.opening for word in words):
+        return 0
     spans = takewhile(lambda span: span[0] < _NUM_OPENING_CHARACTERS, text.lexer.comments(text.text))
     return sum(len(pattern.findall(text.text[begin : min(end, _NUM_OPENING_CHARACTERS)])) for begin, end in spans)

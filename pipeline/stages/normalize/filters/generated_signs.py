@@ -36,6 +36,9 @@ class GeneratedSign:
 
 
 GENERATOR_SIGNS = (
+    GeneratedSign("a parser of Bison", r"(?m)^# *define YYBISON\b|^/\* A Bison parser, made by GNU Bison", 1),
+    GeneratedSign("a parser of byacc", r"(?m)^# *define YYBYACC\b", 1),
+    GeneratedSign("a scanner of flex", r"(?m)^# *define +FLEX_SCANNER\b", 1),
     GeneratedSign("a parser of Bison",
                   r"\byy(?:pact|defact|pgoto|defgoto|table|check|stos|r1|r2"
                   r"|translate)\s*\[\s*(?:\w+\s*)?\]\s*=", 4),
@@ -91,7 +94,8 @@ GENERATOR_SIGNS = (
 )  # fmt: skip
 
 _HINTS = re2.compile(
-    rb"\byy|_test_eof|_trans_keys|_key_offsets|\bgoto [A-Za-z_]+_?\d|asso_values|WORD_LENGTH|SWIG|__pyx_|_dim1\b|\bi__1\b|by f2c"
+    rb"\byy|YYBISON|GNU Bison|YYBYACC|FLEX_SCANNER"
+    rb"|_test_eof|_trans_keys|_key_offsets|\bgoto [A-Za-z_]+_?\d|asso_values|WORD_LENGTH|SWIG|__pyx_|_dim1\b|\bi__1\b|by f2c"
     rb"|_2eproto|__descriptor\b|\bxfer\b|VerifyTableStart|qt_meta_|qt_resource|setupUi|setState\(|_tmp\d+_|MIDL_|soap_in_|asn_DEF_"
     rb"|\bvlS|VL_|\brtb_|_DW\.|\b(?:FUN|DAT|sub|dword)_[0-9a-fA-F]{5}|w2c_|wasm_rt_|_closure\b|nimZeroMem|NimStringDesc|C_word"
     rb"|(?m:^# ?\d+ \")"

@@ -7,6 +7,7 @@ Import this module late: numba takes half a second. Each loop reads every token 
 import numpy as np
 
 from pipeline.lexing.jit import compiled
+from pipeline.stages.normalize.filters.assembly_parts import ASSEMBLER_PART, BLOCK
 
 # Kind of a token.
 OTHER_SIGN, IDENTIFIER, NUMBER, STRING, CHARACTER, JOINER, DIRECTIVE = range(7)
@@ -15,7 +16,7 @@ OTHER_SIGN, IDENTIFIER, NUMBER, STRING, CHARACTER, JOINER, DIRECTIVE = range(7)
 # Flags of a word, one bit each, as `foreign_lines` sets them.
 KEYWORD, CONDITION, STARTER, ALONE, ACCESS, DIRECTIVE_NAME, AFTER_CONDITION, CONST = (1 << bit for bit in range(8))
 
-_NO_LINE, _LINE, _CONTINUED = range(3)
+_NO_LINE, LINE, _CONTINUED = range(3)
 """The state before a token: no line end, a line end, a line end behind a backslash."""
 
 SHAPES = (
@@ -36,16 +37,19 @@ SHAPES = (
     "a mark at the beginning of the line",
     "a string before a colon",
     "no semicolon between operands",
+    "a bracket before a name",
+    "a dot before a command",
 )
 """Names of lines by their number: 0 is C."""
 (
     _C, _UNKNOWN_DIRECTIVE, _WORDS, _NUMBER_OPERAND, _WORD_NUMBER, _STRING_OPERAND, _APOSTROPHES, _CHARACTER, _OPERATOR,
-    _CONDITION, _STATEMENT, _ACCESS, _CONSTANT, _MARKUP, _MARK, _PAIR, _NO_SEMICOLON,
+    _CONDITION, _STATEMENT, _ACCESS, _CONSTANT, _MARKUP, _MARK, _PAIR, _NO_SEMICOLON, _BRACKET_NAME, _DOT_COMMAND,
 ) = range(len(SHAPES))  # fmt: skip
 
 _NEWLINE, _QUOTE, _APOSTROPHE, _BACKSLASH, _DOT, _COMMA, _HASH, _SEMICOLON = b"\n\"'\\.,#;"
 _OPEN, _CLOSE, _NOT, _LESS, _MORE, _EQUAL, _COLON, _TILDE = b"()!<>=:~"
 _PLUS, _MINUS, _PERCENT, _SLASH, _QUESTION, _STAR = b"+-%/?*"
+_OPEN_BRACKET, _CLOSE_BRACKET, _UNDERSCORE = b"[]_"
 _IS_JOINER, _IS_FOREIGN, _IS_LETTER, _IS_DIGIT = (np.zeros(256, np.bool_) for _ in range(4))
 _IS_JOINER[list(b",{}()[]+-")] = True
 _IS_FOREIGN[list(b"$@`\\#")] = True
@@ -62,10 +66,14 @@ _MIN_STATEMENTS = 128
 """The same of lines that end with a semicolon."""
 _MAX_PERIOD = 4
 _MIN_LITERAL_SHARE = 0.35
+_MIN_NAMED_SHARE = 0.5
+"""The same of lines that define or invoke macros, unless they are many: hand-written lists give each literal its name."""
 _MANY_BYTES = 16_384
 _MAX_CHARACTER = 8
 """Bytes of a character literal that begins with no escape: longer ones are strings of another language, or apostrophes."""
 _WORDS_IN_A_ROW = 4
+_MIN_LINES_OF_C = 20
+"""Lines of C from which what is for an assembler alone is not judged."""
 
 
 @compiled
@@ -96,7 +104,7 @@ def _before(data, start, end):  # type: ignore[no-untyped-def]
     """Return what is between two tokens."""
     for place in range(start, end):
         if data[place] == _NEWLINE:
-            return _CONTINUED if place > 0 and data[place - 1] == _BACKSLASH else _LINE
+            return _CONTINUED if place > 0 and data[place - 1] == _BACKSLASH else LINE
     return _NO_LINE
 
 
@@ -127,8 +135,8 @@ def describe_tokens(data, tokens, hashes, words, flags, define):  # type: ignore
         kinds[index] = _kind(data, start, tokens[index, 1])
         if kinds[index] == IDENTIFIER and found[index] == 0 and _is_macro(data, start, tokens[index, 1]):
             found[index] = KEYWORD
-        before[index] = _LINE if index == 0 else _before(data, tokens[index - 1, 1], start)
-        if before[index] == _LINE:
+        before[index] = LINE if index == 0 else _before(data, tokens[index - 1, 1], start)
+        if before[index] == LINE:
             has_name = index + 1 < num and (found[index + 1] & DIRECTIVE_NAME) != 0
             is_directive = data[start] == _HASH and has_name and hashes[index + 1] != define
         if is_directive:
@@ -177,7 +185,8 @@ def data_bytes(data, tokens, hashes, kinds, before):  # type: ignore[no-untyped-
 def _mark_equal_lines(data, tokens, hashes, kinds, before, is_table):  # type: ignore[no-untyped-def]
     """Mark the tokens of many lines that repeat the shapes of one to four lines, if literals are a part of them.
 
-    Statements are a table from many more lines, and definitions of macros only by their literals: both are often written by hand.
+    Statements are a table from many more lines, definitions and invocations of macros from more literals, and definitions only by
+    their literals: all are often written by hand.
     """
     starts = np.empty(len(tokens) + 1, np.int64)
     shapes = np.empty(len(tokens), np.uint64)
@@ -204,26 +213,34 @@ def _mark_equal_lines(data, tokens, hashes, kinds, before, is_table):  # type: i
                 run += 1
                 continue
             first = line - run - period
-            is_statement = data[tokens[starts[line] - 1, 0]] == _SEMICOLON
+            last = data[tokens[starts[line] - 1, 0]]
+            is_statement = last == _SEMICOLON
             if run + period >= (_MIN_STATEMENTS if is_statement else _MIN_LINES) and run > 0:
                 total, literal = num_bytes[first:line].sum(), in_literals[first:line].sum()
-                is_many = total >= _MANY_BYTES and data[tokens[starts[first], 0]] != _HASH
-                if literal >= _MIN_LITERAL_SHARE * total or is_many:
+                is_many = total >= _MANY_BYTES
+                is_definition = data[tokens[starts[first], 0]] == _HASH
+                is_named = is_definition or (last == _CLOSE and kinds[starts[first]] == IDENTIFIER)
+                share = _MIN_NAMED_SHARE if is_named and not is_many else _MIN_LITERAL_SHARE
+                if literal >= share * total or (is_many and not is_definition):
                     is_table[starts[first] : starts[line]] = True
             run = 0
 
 
 @compiled
-def foreign_lines(data, tokens, kinds, flags, before):  # type: ignore[no-untyped-def]
-    """Count the lines of each of SHAPES; those of directives are no lines. A line ends where no backslash continues it."""
-    counts = np.zeros(len(SHAPES), np.int64)
+def foreign_lines(data, tokens, kinds, flags, before, assembly):  # type: ignore[no-untyped-def]
+    """Count the lines of each of SHAPES; those of directives are no lines. A line ends where no backslash continues it.
+
+    `assembly` is the part of each token. Lines of blocks of assembly are C; what is for an assembler alone counts if there are few
+    other lines.
+    """
+    counts, aside = np.zeros(len(SHAPES), np.int64), np.zeros(len(SHAPES), np.int64)
     index = depth = 0
     is_operand = is_type = is_list = (
         False  # whether the line before ends in an operand, may be a type, or goes on with a list
     )
     while index < len(tokens):
         end = index + 1
-        while end < len(tokens) and before[end] != _LINE:
+        while end < len(tokens) and before[end] != LINE:
             end += 1
         first = data[tokens[index, 0]]
         if kinds[index] == DIRECTIVE or (
@@ -233,17 +250,24 @@ def foreign_lines(data, tokens, kinds, flags, before):  # type: ignore[no-untype
             is_operand = False
             index = end
             continue
+        if assembly[index] == BLOCK:
+            counts[_C] += 1
+            is_operand = False
+            index = end
+            continue
         shape = _UNKNOWN_DIRECTIVE if first == _HASH else _shape_within(data, tokens, kinds, flags, index, end, depth)
         if shape == _C:
             shape = _shape_of_start(data, tokens, kinds, flags, index, end)
             if shape == _ACCESS and is_list:  # of base classes
                 shape = _C
+        if shape == _C and first == _SEMICOLON and depth == 0 and index + 1 < end and kinds[index + 1] == IDENTIFIER:
+            shape = _MARK
         if shape == _C and is_operand and depth == 0:
             is_name = kinds[index] == IDENTIFIER and not flags[index] & KEYWORD
             following = data[tokens[index + 1, 0]] if index + 1 < end else np.uint8(0)
             is_function = is_type and (following == _OPEN or following == _COLON or following == _LESS)
             shape = _NO_SEMICOLON if (is_name and not is_function) or kinds[index] == NUMBER else _C
-        counts[shape] += 1
+        (aside if assembly[index] == ASSEMBLER_PART else counts)[shape] += 1
         is_type, is_call = True, _is_call(data, tokens, kinds, flags, index, end) and depth == 0
         for place in range(index, end):
             byte = data[tokens[place, 0]]
@@ -256,7 +280,7 @@ def foreign_lines(data, tokens, kinds, flags, before):  # type: ignore[no-untype
         is_open = IDENTIFIER <= kinds[end - 1] <= CHARACTER and not flags[end - 1] & KEYWORD
         is_operand = is_open or (is_call and depth == 0)
         index = end
-    return counts
+    return counts if counts[_C] >= _MIN_LINES_OF_C else counts + aside
 
 
 @compiled
@@ -303,6 +327,10 @@ def _shape_within(data, tokens, kinds, flags, begin, end, depth):  # type: ignor
             return _NUMBER_OPERAND
         if is_name and following == NUMBER:
             return _WORD_NUMBER
+        if data[start] == _CLOSE_BRACKET and is_next_name and byte != _UNDERSCORE and index > begin:
+            before = data[tokens[index - 1, 0]]
+            if before != _OPEN_BRACKET and before != _CLOSE_BRACKET:  # `delete[] a`, `[[maybe_unused]] int a`
+                return _BRACKET_NAME
         if kind == STRING and (following == NUMBER or (is_next_name and is_apart and byte >= 97)):
             return _STRING_OPERAND
         if flags[index] & CONDITION and not flags[index + 1] & AFTER_CONDITION:
@@ -328,13 +356,33 @@ def _is_foreign_operator(data, start, stop, byte):  # type: ignore[no-untyped-de
 
 
 @compiled
+def _is_command(data, tokens, kinds, flags, begin, end):  # type: ignore[no-untyped-def]
+    """Return whether a line that begins with a dot is of an assembler or a linker: `.align 4`, `. = 0`; and no member."""
+    if kinds[begin] == NUMBER or tokens[begin, 1] - tokens[begin, 0] > 1 or flags[begin + 1] & KEYWORD:
+        return False
+    if kinds[begin + 1] != IDENTIFIER:
+        return kinds[begin + 1] == OTHER_SIGN and data[tokens[begin + 1, 0]] == _EQUAL
+    if begin + 2 == end:
+        return False
+    third, is_apart = data[tokens[begin + 2, 0]], tokens[begin + 2, 0] > tokens[begin + 1, 1]
+    is_operand = IDENTIFIER <= kinds[begin + 2] <= STRING
+    return is_operand or (is_apart and (third == _DOT or third == _COLON or third == _PERCENT))
+
+
+@compiled
 def _shape_of_start(data, tokens, kinds, flags, begin, end):  # type: ignore[no-untyped-def]
     """Return what the first tokens of a line say of it."""
     start, first, flag = tokens[begin, 0], data[tokens[begin, 0]], flags[begin]
     if first == _PERCENT and (start + 1 == len(data) or (data[start + 1] != _COLON and data[start + 1] != _MORE)):
         return _MARK  # and no digraph
-    if (first == _PLUS or first == _MINUS) and (start == 0 or data[start - 1] == _NEWLINE):
-        return _MARK  # C begins no line with a sign in its first column
+    is_leftmost = start == 0 or data[start - 1] == _NEWLINE
+    if is_leftmost and (first == _PLUS or first == _MINUS or first == _EQUAL):
+        is_number = begin + 1 < end and kinds[begin + 1] == NUMBER and tokens[begin + 1, 0] == tokens[begin, 1]
+        return _C if is_number else _MARK  # C begins no line with another sign in its first column
+    if is_leftmost and first == _NOT and begin + 1 < end and tokens[begin + 1, 0] > tokens[begin, 1]:
+        return _MARK
+    if first == _DOT and begin + 1 < end and _is_command(data, tokens, kinds, flags, begin, end):
+        return _DOT_COMMAND
     if begin + 1 == end:
         return _STATEMENT if flag & ALONE and not flag & KEYWORD else _C
     kind, byte = kinds[begin + 1], data[tokens[begin + 1, 0]]

@@ -41,7 +41,7 @@ DROPPED = {
     "mostly_comments": [
         ("a.c", "// words of prose, and no code\n" * 20 + "int a;\n"),
         ("a.c", "/* words of prose,\n and no code */\n" * 20 + "int a;\n"),
-        ("a.c", "int a; // words \\\n of prose that go on\n" * 30),
+        ("a.c", "int a; // words \\\n of prose that go on and on, to the end of all that is said here\n" * 30),
         ("a.h", f"{GUARD}int a;\n/* {'words of prose ' * 8}*/\n#endif\n"),
         ("a.c", "int a; /* words of prose that never end" + " and so on" * 40),
         ("a.c", "/*/ words of prose */\n" * 20 + "int a;\n"),
@@ -103,6 +103,7 @@ JUDGED = {
     "foreign_language": (
         *(("x = f(a)\n" * 40, True), ("alpha beta;\n" * 40, True), ("void f(int a)\n{\n}\n" * 20, False)),
         *((f'char *a = "//b";\n{PLAIN}', True), (f'char *a = "b";\n// c\n{PLAIN}', False), (f'R"(a)"\n{PLAIN}', True)),
+        (f"#ifdef __ASSEMBLER__\n{PLAIN}", True),
         *(("int a; // words\n" * 20, False), ("#include <a.h>\n" * 20 + PLAIN, False)),
         *(
             ("alpha/* c */beta;\n" * 40, True),

@@ -23,6 +23,8 @@ NAMES = {
     "decompiled": "a decompiler",
 }
 EXAMPLES = {
+    "a parser of Bison": "#define YYBISON 1\n",
+    "a scanner of flex": "#define FLEX_SCANNER\n",
     "a parser of byacc": "static short yylhs[] = {}; short yylen[] = {}; short yydefred[] = {}; short yydgoto[] = {};",
     "gotos of a program": "".join(f"goto L_{n}; " for n in range(60)),
     "protocol buffers in C": "".join(f"foo{n}__descriptor foo{n}__field_descriptors " for n in range(6)),

@@ -27,6 +27,12 @@ FOREIGN = {
     "- an item;\n": "a mark at the beginning of the line",
     '"key": 5,\n': "a string before a colon",
     "x = limit\ny = 5;\n": "no semicolon between operands",
+    "[3%] compiling;\n": "a bracket before a name",
+    ".globl start\n": "a dot before a command",
+    ". = start;\n": "a dot before a command",
+    "= Title\n": "a mark at the beginning of the line",
+    "! int changed;\n": "a mark at the beginning of the line",
+    "; a comment\n": "a mark at the beginning of the line",
 }
 OF_C = (
     "#define LIMIT 5\n",
@@ -43,11 +49,17 @@ OF_C = (
     "x <-1;\n",
     "p->next;\n",
     "    - b;\n",
+    "int x[] = {\n-39,\n57};\n",
     "x = a\n    + b;\n",
     'const char *a = "b"\n    "c";\n',
     "MACRO(a)\nint b;\n",
     "case 'a' ... 'z':\n",
     "template <class T>\nT f(T x);\n",
+    "struct point p = {\n  .x = 1,\n  .y[0] = 2,\n};\nq = p\n  .template next<int>()\n  .last.first();\n",
+    "for (int i = 0\n     ; is_open; ++i)\n  f();\n",
+    "delete[] first;\n[[maybe_unused]] int second;\nchar third[4] __packed;\n",
+    "__asm {\n  mov eax, ebx\n  emms\n}\n",
+    "#ifndef __ASSEMBLER__\n" + "f();\n" * 20 + "#else\n.macro enter\n  mov r0, #3\n#endif\n",
 )
 
 
@@ -97,6 +109,20 @@ def test_lines_that_repeat_a_few_shapes_with_literals_are_a_table(
 def test_many_lines_of_names_are_a_table_unless_they_define_macros(line: str, is_table: bool) -> None:
     text = "".join(line.replace("§", str(number)) for number in range(2_000))
     assert (shapes_of(lexed(CPP_LEXER, text), True).tables > 0) == is_table
+
+
+def test_of_what_is_for_an_assembler_alone_most_of_a_file_is_judged() -> None:
+    assert counts("#if defined(__ASSEMBLY__)\n  mov r0, #3\n#else\nint x;\n#endif\n") == {
+        "a character that C has not": 1
+    }
+
+
+def test_a_short_list_that_gives_each_literal_its_name_is_no_table() -> None:
+    for line in ('DEF(name_§, "name_§")\n', '#define TEXT_OF_NAME_§ "a text: §"\n'):
+        text = "".join(line.replace("§", str(number)) for number in range(200))
+        assert shapes_of(lexed(CPP_LEXER, text), True).tables == shapes_of(lexed(CPP_LEXER, text), True).strings
+        longer = text * 5
+        assert shapes_of(lexed(CPP_LEXER, longer), True).tables > 0.9 * len(longer.replace(" ", "").replace("\n", ""))
 
 
 def test_equal_lines_without_literals_are_no_table() -> None:
