@@ -67,7 +67,9 @@ _ENCODED = re.compile(r"[A-Za-z0-9+/]{32,}={0,2}")
 # A necessary condition, several times as fast.
 _CAN_HOLD_RUN = re2.compile(rb"[A-Za-z0-9+/]{32}")
 _BETWEEN_LITERALS = re.compile(r"(?:[\s\"',\\]|\\[nr])*")
-_OBJECTIVE_C = re.compile(r"^@(?:interface|protocol|implementation)\b[^;\n]*$(?=[\s\S]*^@end\b)", re.MULTILINE)
+_OBJECTIVE_C = ("@interface", "@protocol", "@implementation")
+_MIN_OBJECTIVE_C_SHARE = 0.05
+"""Share of the lines of a header from which its declarations of Objective-C count: a header of C has some for one platform."""
 
 
 @dataclass(frozen=True)
@@ -181,8 +183,19 @@ def encoded_run(text: MeasuredText) -> float:
 
 
 def objective_c_lines(text: MeasuredText) -> float:
-    """Count the lines that begin an Objective-C declaration in a `.h` file which also ends one."""
-    return len(_OBJECTIVE_C.findall(text.text)) if text.path.endswith(".h") and "@end" in text.text else 0
+    """Count the lines that begin an Objective-C declaration in a `.h` file, if the declarations are a good part of it."""
+    if not text.path.endswith(".h") or "@end" not in text.text:
+        return 0
+    lines = text.text.split("\n")
+    num_declarations = num_inside = num_ended = 0
+    begin: int | None = None
+    for number, line in enumerate(lines):
+        if line.startswith(_OBJECTIVE_C) and ";" not in line:
+            num_declarations += 1
+            begin = number if begin is None else begin
+        elif line[:4] == "@end" and not line[4:5].isalnum() and begin is not None:
+            num_inside, num_ended, begin = num_inside + number + 1 - begin, num_declarations, None
+    return num_ended if num_inside >= _MIN_OBJECTIVE_C_SHARE * len(lines) else 0
 
 
 def numeric_fraction(text: MeasuredText) -> float:

@@ -15,6 +15,7 @@ from pipeline.stages.normalize.params import DropBands, FilterParams
 from tests.pipeline.stages.normalize.conftest import Normalize
 
 CODE = "".join(f"int number_{index}(int x) {{ return x * {index} + {index % 7}; }}\n" for index in range(30))
+NAMED_CODE = "".join(CODE.replace("number", f"number_{n}") for n in range(10))
 LICENSE = "".join(f"// Copyright {year} Someone. Licensed under the MIT license.\n" for year in range(1980, 2020))
 BASE64 = "".join("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"[(7 * n) % 64] for n in range(1_088))
 ROWS = "".join(f"  {n}, {n * n}, {n + 7}, {n * 3},\n" for n in range(200))
@@ -100,7 +101,7 @@ KEPT = {
     ),
     "a certificate in a test": (
         "a.cpp",
-        "".join(CODE.replace("number", f"number_{n}") for n in range(10)) + f"auto x =\n{literals(BASE64)};\n",
+        NAMED_CODE + f"auto x =\n{literals(BASE64)};\n",
     ),
     "rulers": ("a.cpp", CODE + ("//" + "/" * 70 + "\n") * 3),
     "digits of pi": (
@@ -121,6 +122,10 @@ KEPT = {
         ),
     ),
     "Doxygen's commands": ("a.h", "/**\n@interface Thing\n@brief x\n*/\n" + CODE),
+    "Objective-C for one platform": (
+        "a.h",
+        NAMED_CODE + "#ifdef __OBJC__\n@interface Thing\n- (void)run;\n@end\n#endif\n",
+    ),
     "Objective-C's keywords in C++": ("a.cpp", CODE + "@interface Thing\n@end\n"),
 }
 
