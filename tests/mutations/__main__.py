@@ -12,19 +12,10 @@ from tests.mutations import controls, of_gates, of_inputs, of_kernels, of_store,
 from tests.mutations.campaign import Campaign
 from tests.mutations.judges import of_audits, of_checks, of_promotion
 from tests.mutations.mutation import Kind, Mutation, Outcome, Status
+from tests.mutations.mutations_page import signals, updated_page
 from tests.support.paths import ROOT
 
 STATE = ROOT / "build" / "mutations.json"
-_HEAD = """# Mutations
-
-Made by `make mutations`, which keeps the sections below the table; do not edit the rest. Each row is a fault that was planted on
-purpose, what was expected to go red over it, and what did. How to add one is in `tests/mutations/__init__.py`.
-
-{summary}
-
-| mutation | planted | expected | went red | |
-|---|---|---|---|---|
-"""
 
 
 def mutations() -> list[Mutation]:
@@ -52,7 +43,8 @@ def main() -> int:
     if options.json:
         print(json.dumps({**counts(outcomes), "outcomes": [each.as_json() for each in outcomes]}))
     if options.write:
-        options.write.write_text(page(outcomes) + _other_sections(options.write), encoding="utf-8")
+        kinds = {each.name: each.kind for each in mutations()}
+        options.write.write_text(updated_page(options.write, outcomes, kinds), encoding="utf-8")
     return int(not all(each.holds for each in outcomes))
 
 
@@ -82,36 +74,12 @@ def summary(outcomes: Sequence[Outcome]) -> str:
     )
 
 
-def page(outcomes: Sequence[Outcome]) -> str:
-    """Return docs/mutations.md."""
-    rows = "".join(
-        f"| `{each.name}` | {_cell(each.planted)} | {_cell(' or '.join(each.expected) or 'nothing')} | "
-        f"{_cell(', '.join(_signals(each)) or 'nothing')} | {'' if each.holds else f'**{each.status}**'} |\n"
-        for each in outcomes
-    )
-    return _HEAD.format(summary=summary(outcomes).capitalize() + ".") + rows
-
-
-def _other_sections(path: Path) -> str:
-    """Return what people have written on the page: its sections, which follow the table."""
-    _, found, sections = (path.read_text(encoding="utf-8") if path.exists() else "").partition("\n## ")
-    return found + sections
-
-
-def _signals(outcome: Outcome) -> list[str]:
-    return list(dict.fromkeys(line.split(" ", 1)[0] for line in outcome.red))
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("*", "\\*").replace("\n", " ")
-
-
 def _table(outcomes: Sequence[Outcome], only_open: bool) -> Iterator[str]:
     """Yield a line for each outcome; of many only those that do not hold."""
     for each in outcomes:
         if not (only_open and each.holds):
             yield f"{each.status:<17} {each.name}: {each.planted}"
-            yield f"{'':17} expected {' or '.join(each.expected) or 'nothing'}; red: {', '.join(_signals(each)) or 'nothing'}"
+            yield f"{'':17} expected {' or '.join(each.expected) or 'nothing'}; red: {', '.join(signals(each)) or 'nothing'}"
             yield from (f"{'':17}   {line}" for line in each.red[:2] if not each.holds)
 
 

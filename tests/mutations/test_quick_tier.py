@@ -13,6 +13,7 @@ from pipeline.contracts.gates import GATES
 from tests.mutations.__main__ import mutations
 from tests.mutations.gate_offenses import GATE_OFFENSES
 from tests.mutations.mutation import Kind, Mutation, Status, judge
+from tests.mutations.mutations_page import updated_page
 from tests.mutations.row_offenses import OF_ROWS
 from tests.support.paths import ROOT
 
@@ -74,6 +75,22 @@ def test_a_control_holds_if_nothing_went_red() -> None:
 
     assert judge(control, [], 0.0).holds
     assert not judge(control, ["gate:one"], 0.0).holds
+
+
+def test_the_page_keeps_rows_of_what_was_not_run_again_and_drops_those_that_are_gone(tmp_path: Path) -> None:
+    page = tmp_path / "mutations.md"
+    kinds = dict.fromkeys(("a", "b|c", "d"), Kind.STAGE) | {"control/x": Kind.CONTROL}
+    names = (name for name in kinds if name != "d")
+    first, second, third = (Mutation(name, kinds[name], "a fault", ("gate:*",), lambda bench: None) for name in names)
+    outcomes = [judge(first, [], 0), judge(second, ["gate:one is 3"], 0), judge(third, [], 0)]
+    page.write_text(updated_page(page, outcomes, kinds) + "\n## Read by people\n")
+    again = updated_page(page, [judge(first, ["gate:two"], 0)], kinds)
+
+    assert "Killed 1 of 2 planted, 0 killed by another, 1 survived" in page.read_text()
+    assert "Killed 2 of 2 planted, 0 killed by another, 0 survived" in again
+    assert "1 of 1 controls survived; 1 of 4 not run yet." in again
+    assert again.endswith("\n## Read by people\n")
+    assert "| `a` |" not in updated_page(page, [], {"d": Kind.STAGE})
 
 
 @pytest.mark.slow

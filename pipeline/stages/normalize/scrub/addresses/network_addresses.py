@@ -22,7 +22,10 @@ _IPV4_IN_NUMBERS = re.compile(
 )
 """An address as the arguments of a constructor, as Arduino's and lwIP's."""
 _IPV6 = re.compile(r"(?<![\w:.])[23][0-9a-fA-F]{3}:(?:[0-9a-fA-F]{0,4}:){1,6}[0-9a-fA-F]{0,4}(?![\w:])")
-NETWORK_CONDITION = r"IPAddress[ \t]*\w*[ \t]?[({][ \t]*[0-9]|IP4_ADDR|[0-9]\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]|[23][0-9a-fA-F]{3}:[0-9a-fA-F]{0,4}:"
+NETWORK_CONDITION = (
+    r"IPAddress[ \t]*\w*[ \t]?[({][ \t]*[0-9]|IP4_ADDR|[0-9]\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]"
+    r"|[23][0-9a-fA-F]{3}:[0-9a-fA-F]{0,4}:"
+)
 """Expression that is true of every line with an address, or with what looks like one."""
 _NUMBERED = re.compile(
     r"(?:version|(?<![a-z])ver(?![a-z])|(?<![a-z])v\.?\s*\Z|\brev|release|section|(?<![a-z])sect?(?![a-z])"
