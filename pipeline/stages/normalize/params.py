@@ -163,10 +163,7 @@ class DecontaminationParams(DecontaminationRules):
 
 
 class DropBands(Params):
-    """Largest share of the collected files that each drop reason may have. The defaults only catch a broken rule.
-
-    A sound source can be data for the most part, such as fonts, or the output of a program.
-    """
+    """Largest share of the collected files that each drop reason may have. The defaults only catch a broken rule."""
 
     binary: float = Field(default=0.2, ge=0, le=1)
     """Files with NUL bytes or control characters."""
@@ -174,11 +171,11 @@ class DropBands(Params):
     """Files that no likely encoding decodes."""
     too_small: float = Field(default=0.5, ge=0, le=1)
     """Texts of fewer than `min_num_bytes` bytes."""
-    too_large: float = Field(default=0.9, ge=0, le=1)
+    too_large: float = Field(default=0.3, ge=0, le=1)
     """Texts of more than `max_num_bytes` bytes."""
-    long_line: float = Field(default=0.9, ge=0, le=1)
+    long_line: float = Field(default=0.3, ge=0, le=1)
     """Texts with a line longer than `max_longest_line`."""
-    long_mean_line: float = Field(default=0.9, ge=0, le=1)
+    long_mean_line: float = Field(default=0.2, ge=0, le=1)
     """Texts whose mean line is longer than `max_mean_line`."""
     few_alphanumerics: float = Field(default=0.2, ge=0, le=1)
     """Texts with few letters and digits, such as tables of punctuation."""
@@ -186,21 +183,21 @@ class DropBands(Params):
     """Texts of which most lines are copies of others."""
     mostly_comments: float = Field(default=0.5, ge=0, le=1)
     """Texts of which nearly all is comments."""
-    generated: float = Field(default=0.9, ge=0, le=1)
+    generated: float = Field(default=0.5, ge=0, le=1)
     """Output of a program, by its name, a claim in its leading comments or what only one program writes."""
     amalgamation: float = Field(default=0.2, ge=0, le=1)
     """Files into which others were joined."""
-    encoded_data: float = Field(default=0.9, ge=0, le=1)
+    encoded_data: float = Field(default=0.2, ge=0, le=1)
     """Texts with a long run of base64 or hexadecimal digits."""
     objective_c: float = Field(default=0.5, ge=0, le=1)
     """Headers of Objective-C."""
-    foreign_language: float = Field(default=0.5, ge=0, le=1)
+    foreign_language: float = Field(default=0.2, ge=0, le=1)
     """Texts in another language than their suffix says."""
-    numeric_data: float = Field(default=0.9, ge=0, le=1)
+    numeric_data: float = Field(default=0.2, ge=0, le=1)
     """Texts that are tables of numbers."""
-    string_data: float = Field(default=0.9, ge=0, le=1)
+    string_data: float = Field(default=0.2, ge=0, le=1)
     """Texts that are data, or texts in another language, in strings."""
-    tabular: float = Field(default=0.9, ge=0, le=1)
+    tabular: float = Field(default=0.2, ge=0, le=1)
     """Texts that are rows of one shape."""
     license_refused: float = Field(default=0.95, ge=0, le=1)
     """Files under a license that the policy does not allow."""
