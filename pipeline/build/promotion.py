@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from pipeline.build.collected import contradiction
 from pipeline.build.consumer_proof import consumer_measures
 from pipeline.build.oracles.audited_snapshot import ComposedOf, misstated_fields
 from pipeline.build.replay import replay
@@ -23,6 +24,8 @@ from pipeline.store.store import Store
 from pipeline.store.verification import Verified, refuse_damaged_records, verify_objects
 
 _LIVE = "live"
+_JUDGED = ("measured", "limit", "outcome")
+"""Fields of a verdict that a report and parameters give."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,7 @@ def promote(
             proof = {"proof": verify_id}
             if replayed_by is None and replay(store, stages, num_workers):
                 replayed_by = proof["replayed_by"] = code_digest()
+            _refuse_other_verdicts(store, stages)
             seen = seen_red(store, verify_id)
         store.move_ref(corpus, _LIVE, old, new, reason, proof)
     return Promotion(corpus, old, new, verdicts, seen, verified, replayed_by)
@@ -123,6 +127,18 @@ def _refuse_misstated(store: Store, stages: list[StoredObject]) -> None:
         found = f"its {SNAPSHOT_FILE} has {each.found} as {each.place}"
         expected = f"{each.expected}, as the stored data gives it"
         raise SnapshotError(f"snapshot {snapshot.object_id[:12]}", found, expected, "Build again and promote that.")
+
+
+def _refuse_other_verdicts(store: Store, stages: list[StoredObject]) -> None:
+    """Raise SnapshotError for a stored verdict that the stored report does not give; of a gate that is no longer, none does."""
+    for stored in stages:
+        verdicts = {each["gate"]: each for each in store.verdicts(stored.object_id)["verdicts"]}
+        judged = {each.gate: each.as_json() for each in _judge([stored], {})}
+        known = judged.keys() & verdicts.keys()
+        other = sorted(gate for gate in known for name in _JUDGED if judged[gate][name] != verdicts[gate].get(name))
+        if other or not known:
+            found = f"its verdict of {other[0]} is another" if other else "it has no verdicts"
+            raise contradiction(stored, found, "those that its report gives")
 
 
 def _judge(stages: list[StoredObject], measures: Mapping[str, float]) -> tuple[GateVerdict, ...]:

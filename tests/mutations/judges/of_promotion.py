@@ -1,7 +1,7 @@
 """Mutations of what a promotion proves, by rule over the fields of a snapshot, the records of a store and the reasons of drops.
 
 snapshot/FIELD     the building process writes another value of a field into snapshot.json       its own promotion refuses
-record/FILE/FORM   a log's head, a verdict or a ref of what is live is damaged                   its next promotion refuses
+record/FILE/FORM   a log's head, a verdict or a ref of what is live is damaged or forged         its next promotion refuses
 drop/REASON        the building process drops a file for a reason that does not hold             the audit, or the next process
 unreplayed/TABLE   the building process forges what no gate counts, and promotes it              the promotion of another process
 """
@@ -63,6 +63,9 @@ def mutations() -> Iterator[Mutation]:
         for form, damage in {"flipped": flip, "removed": Path.unlink}.items():
             planted, run = f"{record} of what is live {form}", partial(_damage_record, record, damage)
             yield Mutation(f"record/{record}/{form}", Kind.STORED, planted, ("promote",), run)
+        if record.startswith("verdicts"):
+            planted, run = f"{record} of what is live say another measure", partial(_forge_verdict, record)
+            yield Mutation(f"record/{record}/forged", Kind.STORED, planted, ("promote",), run)
     for reason in sorted(DropBands.model_fields.keys() - _OF_TABLES_ALONE):
         expected = "gate:no_row_lost_in_normalize" if reason in DROP_RULES else "promote"
         planted = f"the building process drops a sound file as {reason}, and another process promotes"
@@ -104,6 +107,13 @@ def _damage_record(record: str, damage: Callable[[Path], None], bench: Bench) ->
     stage = record.removeprefix("verdicts of ")
     place = f"verdicts/{bench.store.ref(CORPUS, stage)}.json" if stage != record else record
     damage(bench.store.root / place)
+    bench.promote(bench.live_id)
+
+
+def _forge_verdict(record: str, bench: Bench) -> None:
+    object_id = bench.store.ref(CORPUS, record.removeprefix("verdicts of ")) or ""
+    first, *others = bench.store.verdicts(object_id)["verdicts"]
+    bench.store.put_verdicts(object_id, [first | {"measured": first["measured"] + 1}, *others])
     bench.promote(bench.live_id)
 
 

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,6 +54,36 @@ def test_a_snapshot_whose_proof_is_damaged_or_missing_is_not_promoted(
     path.unlink()
     with pytest.raises(MissingError, match="no verify stage"):
         promote(built, "tiny")
+
+
+def _measured_otherwise(verdicts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [*verdicts[:-1], verdicts[-1] | {"measured": verdicts[-1]["measured"] + 1}]
+
+
+def _failed(verdicts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [verdicts[0] | {"passed": False, "outcome": "failed"}, *verdicts[1:]]
+
+
+@pytest.mark.parametrize("change", [_measured_otherwise, _failed, lambda verdicts: []])
+def test_verdicts_that_the_report_does_not_give_are_refused_though_their_digest_fits(
+    built: Store, tiny_results: list[StageResult], change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
+) -> None:
+    stage_id = tiny_results[2].object_id
+    built.put_verdicts(stage_id, change(built.verdicts(stage_id)["verdicts"]))
+
+    with pytest.raises(SnapshotError, match="verdict"):
+        promote(built, "tiny")
+
+
+def test_verdicts_of_gates_that_are_no_longer_and_of_fewer_gates_are_no_contradiction(
+    built: Store, tiny_results: list[StageResult]
+) -> None:
+    """Rolling back must work with code that has other gates."""
+    stage_id = tiny_results[2].object_id
+    first, *_ = built.verdicts(stage_id)["verdicts"]
+    built.put_verdicts(stage_id, [first, first | {"gate": "a_gate_of_before"}])
+
+    assert promote(built, "tiny").unchanged
 
 
 def test_the_proof_of_another_object_proves_nothing(built: Store, tiny_results: list[StageResult]) -> None:

@@ -119,5 +119,5 @@ def _store_again(store: Store, folder: Path, name: str, said: Mapping[str, Any],
     object_id = store.commit(folder, manifest.kind, {**manifest.identity, **said}, inputs)
     store.remember(store.read(object_id).manifest.key, object_id)
     if manifest.kind.endswith("/stage"):
-        store.put_verdicts(object_id, [])
+        store.put_verdicts(object_id, (store.verdicts(name) or {"verdicts": []})["verdicts"])
     return object_id
