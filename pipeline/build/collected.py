@@ -37,6 +37,17 @@ def refuse_contradictions(store: Store, stage: StoredObject, pins: Mapping[str, 
                 raise contradiction(
                     stored, f"file {number}, {row['path']}, has digests of another", "those of its content"
                 )
+        for number, row in enumerate(stored.table(DROPPED).to_pylist()):
+            if row != {
+                **row,
+                "source": name,
+                "record_id": f"{name}/{row['path']}",
+                "license": None,
+                "text_sha256": None,
+            }:
+                raise contradiction(
+                    stored, f"drop {number}, {row['path']}, names another record", "its source and path"
+                )
         _refuse_other_tables(store, stored, stage_params(stage))
     for listing_id in evidence_of(stage).values():
         listing = store.read(listing_id)

@@ -16,7 +16,7 @@ from pipeline.build.recipes import TINY
 from pipeline.build.run_stage import run_stages
 from pipeline.build.stage_objects import parts_of
 from pipeline.core.errors import SnapshotError
-from pipeline.core.table_names import FILES
+from pipeline.core.table_names import DROPPED, FILES
 from pipeline.formats.tables import read_table
 from pipeline.pins.pins import load_pins
 from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
@@ -25,7 +25,7 @@ from pipeline.store.store import Store
 from tests.support.made.made_to_fit import Edit, edit_json, set_value, without_row
 
 Collected = tuple[StoredObject, Mapping[str, Mapping[str, Any]]]
-NAMES = ("a.cpp", "b.cpp", "c.cpp")
+NAMES = ("a.cpp", "b.cpp", "c.cpp", "of_another_language.py")
 
 
 @pytest.fixture
@@ -71,6 +71,13 @@ EDITS: dict[str, tuple[Edit, str]] = {
         lambda folder: set_value("content", lambda text: text + b"\n")(folder / FILES),
         "has digests of another",
     ),
+    **{
+        column: (
+            lambda folder, column=column: set_value(column, lambda _: "other")(folder / DROPPED),
+            "names another record",
+        )
+        for column in ("source", "record_id", "license", "text_sha256")
+    },
     "a drop": (lambda folder: edit_json(lambda report: report | {"rows_in": 9})(folder / "report.json"), "report"),
     "a file": (without_first_file, "other than its archive's"),
 }

@@ -119,5 +119,17 @@ def test_a_forged_number_in_the_report_of_a_snapshot_is_refused(copied: Store, t
     refused(copied, REPORT, lambda report: report | {"rows_out": 3})
 
 
+@pytest.mark.parametrize("field", ["vocabulary", "row_length", "pins", "held_out", "weights"])
+def test_a_field_of_the_identity_that_was_forged_is_refused(
+    copied: Store, tiny_results: list[StageResult], field: str
+) -> None:
+    snapshot = snapshot_of(copied)
+    value = snapshot.manifest.identity[field]
+    forged = fit(copied, "tiny", {}, {snapshot.object_id: {field: changed(value, next(leaves(value)))}})
+
+    with pytest.raises(SnapshotError, match=f"as identity.{field}"):
+        promote(copied, "tiny", forged)
+
+
 def test_a_sound_snapshot_is_promoted(copied: Store, tiny_results: list[StageResult]) -> None:
     assert promote(copied, "tiny").unchanged
