@@ -115,8 +115,13 @@ def test_a_snapshot_of_another_form_is_refused(
     refused(copied, SNAPSHOT_FILE, change)
 
 
-def test_a_forged_number_in_the_report_of_a_snapshot_is_refused(copied: Store, tiny_results: list[StageResult]) -> None:
-    refused(copied, REPORT, lambda report: report | {"rows_out": 3})
+@pytest.mark.parametrize(
+    "forged", [{"rows_in": 3}, {"rows_out": 3}, {"dropped": {"more": 1}}, {"measures": {"num_sources": 99}}]
+)
+def test_a_forged_number_in_the_report_of_a_snapshot_is_refused(
+    copied: Store, tiny_results: list[StageResult], forged: dict[str, Any]
+) -> None:
+    refused(copied, REPORT, lambda report: report | forged)
 
 
 @pytest.mark.parametrize("field", ["vocabulary", "row_length", "pins", "held_out", "weights"])
