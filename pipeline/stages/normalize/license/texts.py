@@ -16,6 +16,7 @@ from importlib.resources import files
 from typing import Any
 
 from pipeline.stages.normalize.license.extents import EXTENTS
+from pipeline.stages.normalize.license.prose.names import PUBLIC_DOMAIN
 from pipeline.stages.normalize.license.prose.notices import find_notices, split_notices
 from pipeline.stages.normalize.license.prose.words import license_words
 from pipeline.stages.normalize.license.similar_texts import SimilarTexts
@@ -117,8 +118,16 @@ def recognize(text: str) -> Recognition:
 
 
 def _choice_of(licenses: Sequence[str], left: str) -> str | None:
-    """Return the choice among several texts that the words before them state: `Apache-2.0 OR GPL-2.0-or-later`."""
-    stated = split_notices(left.partition("/")[0]).licenses if len(licenses) > 1 else ()
+    """Return the choice that the words before texts state: among them, or between a text and a dedication to the public domain."""
+    notices = split_notices(left.partition("/")[0])
+    if len(licenses) == 1:
+        is_dedicated = (
+            notices.is_choice
+            and PUBLIC_DOMAIN in notices.licenses
+            and {*notices.licenses} <= {PUBLIC_DOMAIN, *licenses}
+        )
+        return f"{licenses[0]} OR {PUBLIC_DOMAIN}" if is_dedicated else None
+    stated = notices.licenses
     choices = [each for each in stated if " OR " in each]
     named = [{_unversioned(part) for part in each.split(" OR ")} for each in stated]
     is_of_these = bool(choices) and all(names <= {_unversioned(each) for each in licenses} for names in named)

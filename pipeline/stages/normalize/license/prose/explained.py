@@ -145,6 +145,12 @@ _PATTERNS = (
     r"you may use this program or code or tables extracted from it as desired without restriction",
     r"the encryption decryption parts of this source code(?: \w+){0,40} violation of us law",
     r"warranties express or implied are hereby disclaimed",
+    r"redistribution and use in source and binary forms with or without modification are permitted this software is provided",
+    r"hereby denoted as the implementers?",
+    r"derived from material licensed to the university of california by american telephone(?: \w+){0,30}"
+    r" permission of unix system laboratories(?: inc)?",
+    rf"(?:which |that )?accompan(?:y|ies) this distribution(?: (?:and )?(?:the )?{TOKEN} (?:is|are) available at(?: {TOKEN})?)*"
+    r"(?: and the eclipse distribution)?",
     r"non commercial fonts",
     r"(?:the )?(?:actual )?description of which is a trade secret",
     # What the authors of a work in the public domain say about another, and who paid for a work.
@@ -203,12 +209,13 @@ _BESIDE_A_LICENSE = (
     r"licen[sc]e this (?:software|code|program|file|library|work)",
     r"(?:is )?(?:open source and )?free for (?:\w+ )?commercial(?: use)?",
     r"(?:you (?:can|may) )?do what(?:ever)? you (?:want|like|please)(?: with (?:it|this))?",
-    r"redistribution and use in source and binary forms with or without modification are permitted this software is provided",
+    r"you can redistribute it and or modify it without any restrictions(?: or if you choose(?: you can)?)?",
     rf"(?:was |is |were )?(?:originally|previously|formerly|first) (?:released|licensed|distributed|published|available) under"
     rf" (?:the )?(?:{TOKEN}|\w+ licen[sc]e)(?: (?:and|but)?(?: \w+){{0,2}} re ?(?:released|licensed) under"
     rf" (?:the )?(?:\w+ )?{TOKEN})?",
     rf"used as(?: \w+){{0,2}}(?: {TOKEN})? licensed with permission (?:from|of)(?: \w+){{1,2}}",
     r"(?:software|file|source code|code) is not copyrighted(?: (?:this )?source code is offered for use)?",
+    r"you (?:may|can) obtain a copy of the licen[sc]e",
     r"is dual licensed(?: you can)?(?: use)?(?: either of these licenses)?",
     r"also available under alternate licen[sc]es contact",
 )

@@ -65,7 +65,7 @@ _OF_HPND = (
 _STANDARD = {
     "CC0-1.0": r"to the extent possible under law (?:\w+ ){1,12}?ha(?:s|ve) (?:waived|dedicated) all copyright and related"
     r" (?:and|or) neighboring rights to (?:(?:\w+ ){1,4}?to the public domain"
-    r" worldwide|(?:\w+ ){1,4}?(?:work|software|file))(?: this software is distributed"
+    r" worldwide|(?:\w+ ){1,6}?(?:work|software|file))(?: this software is distributed"
     r" without any warranty)?(?: you should have received a copy of the cc0 public domain dedication along with this \w+ if not"
     r" see)?(?: (?:see )?http creativecommons org publicdomain zero 1 0(?: legalcode)?)?",
     "Unicode-3.0": r"(?:unicode inc and others )?licen[sc]e terms of use http www unicode org (?:copyright html|terms of use html)"

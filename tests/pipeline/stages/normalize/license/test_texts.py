@@ -202,6 +202,13 @@ def test_a_condition_among_names_choices_and_notes_leaves_the_text_unclear(text:
     assert recognize(text).problem is not None
 
 
+def test_a_text_or_the_public_domain_is_a_choice_where_the_words_before_it_say_so() -> None:
+    said = "Foo is licensed under DUAL licensing terms. Choose the license of your needs.\n\nFoo is public domain.\n\nA. Author\n\n"
+    assert recognize(said + spdx_text("WTFPL")).licenses == ("WTFPL OR LicenseRef-scancode-public-domain",)
+    assert recognize("Foo is public domain.\n\n" + spdx_text("WTFPL")).licenses == ("WTFPL",)
+    assert recognize(f"Choose: the GPL, or Foo is public domain.\n{MIT}").licenses == ("MIT",)
+
+
 def test_a_choice_among_texts_is_one_where_the_words_before_them_say_so() -> None:
     texts = f"\n{spdx_text('Apache-2.0')}\n\n{spdx_text('GPL-2.0-only')}"
     said = "Files are provided under a dual Apache-2.0 OR GPL-2.0-or-later license. Users may choose which of them they take."
