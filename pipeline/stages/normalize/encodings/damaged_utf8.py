@@ -15,9 +15,6 @@ READ_AS = (
 )
 """Encodings that UTF-8 is mistaken for. Those with C1 controls (`latin_1`) are refused for these."""
 
-MIN_SOUND_SHARE = 0.4
-"""Least share of valid sequences, in bytes, among all that are not ASCII, by which a file is UTF-8 with damage."""
-
 MIN_SEQUENCES, MAX_BAD_SHARE = 4, 0.15
 """Least sequences and most bytes of none by which a whole text was encoded twice, whatever its words are."""
 
@@ -34,13 +31,11 @@ _SOUND_LINE = re2.compile(
 _LOST = re2.compile(r"\pL\x{fffd}+\pL|\pL\x{fffd}|\x{fffd}\pL")
 
 
-def find_damage(content: bytes) -> str | None:
-    """Return what is wrong with bytes that are no UTF-8 and yet mostly UTF-8, with offsets; None if they are something else."""
+def describe_damage(content: bytes) -> str:
+    """Return how many bytes are no UTF-8, with offsets."""
     text = content.decode("utf_8", "surrogateescape")
     num_foreign = len(content) - sum(map(str.isascii, text))
     offsets = _bad_offsets(text)
-    if num_foreign - len(offsets) < MIN_SOUND_SHARE * num_foreign:
-        return None
     shown = ", ".join(map(str, offsets[:_MAX_OFFSETS]))
     more = f" and {len(offsets) - _MAX_OFFSETS} more" if len(offsets) > _MAX_OFFSETS else ""
     return f"UTF-8 with damage: {len(offsets)} of {num_foreign} bytes beyond ASCII are invalid, at bytes {shown}{more}"
@@ -89,7 +84,7 @@ def find_doubling(text: str) -> str | None:
 
 def _is_mostly_doubled(runs: list[str], encoding: str) -> bool:
     """Return whether nearly all that is not ASCII, several sequences, is UTF-8 in the bytes of an encoding."""
-    joined = "".join(runs)
+    joined = "\n".join(runs)
     # Letters of other scripts have double bytes there that resemble UTF-8.
     if encoding in _EAST_ASIAN and 2 * len(_WIDE.sub("", joined)) > len(joined):
         return False
@@ -97,7 +92,7 @@ def _is_mostly_doubled(runs: list[str], encoding: str) -> bool:
     sound = content.decode("utf_8", "ignore")
     num_bad = len(content) - len(sound.encode()) + content.count(b"?")
     num_sequences = len(sound) - len(sound.encode("ascii", "ignore"))
-    return num_sequences >= MIN_SEQUENCES and num_bad <= MAX_BAD_SHARE * len(content)
+    return num_sequences >= MIN_SEQUENCES and num_bad <= MAX_BAD_SHARE * (len(content) - len(runs))
 
 
 def _doubled_runs(runs: list[str], encoding: str) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ import codecs
 from dataclasses import dataclass
 
 from pipeline.stages.normalize.drop import Drop
-from pipeline.stages.normalize.encodings.damaged_utf8 import find_damage, find_doubling
+from pipeline.stages.normalize.encodings.damaged_utf8 import find_doubling
 from pipeline.stages.normalize.encodings.legacy_encodings import guess_encoding, is_likely
 from pipeline.stages.normalize.encodings.misread_text import find_misreading
 
@@ -19,6 +19,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf_16_le"),
     (codecs.BOM_UTF16_BE, "utf_16_be"),
 )
+_SHIFTED = ("iso2022_jp", "iso2022_jp_2", "iso2022_jp_3", "iso2022_kr")
 _WHITESPACE = frozenset("\t\n\r\f\v")
 _CONTROLS = [code for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in _WHITESPACE]
 _ASCII_CONTROLS = bytes(code for code in _CONTROLS if code < 0x80)
@@ -80,6 +81,8 @@ def _find_text(content: bytes) -> tuple[str, str, tuple[str, ...]] | Drop:
 def _decode_ascii(content: bytes) -> tuple[str, str, tuple[str, ...]] | Drop:
     """Return the text, or the drop if it is Chinese in HZ, which is ASCII of another meaning."""
     text = content.decode("ascii")
+    if "\x1b$" in text:
+        return _decode_shifted(content)
     if "~{" in text and "~}" in text:
         try:
             if not text.encode().decode("hz").isascii():
@@ -87,6 +90,18 @@ def _decode_ascii(content: bytes) -> tuple[str, str, tuple[str, ...]] | Drop:
         except UnicodeDecodeError:
             return text, "ascii", ()
     return text, "ascii", ()
+
+
+def _decode_shifted(content: bytes) -> tuple[str, str, tuple[str, ...]] | Drop:
+    """Return the text of ASCII in which escape sequences switch to Japanese or Korean."""
+    for encoding in _SHIFTED:
+        try:
+            text = content.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        if text.encode(encoding) == content and is_likely(text):
+            return text, encoding, (f"decoded_from_{encoding}",)
+    return Drop("undecodable", "escape sequences of ISO 2022, but of a text in no likely language")
 
 
 def _decode_marked(content: bytes, encoding: str) -> tuple[str, str, tuple[str, ...]] | Drop:
@@ -103,9 +118,6 @@ def _decode_marked(content: bytes, encoding: str) -> tuple[str, str, tuple[str, 
 def _detect(content: bytes) -> tuple[str, str, tuple[str, ...]] | Drop:
     if 0 in content:
         return Drop("binary", f"NUL at byte {content.index(0)}")
-    damage = find_damage(content)
-    if damage is not None:
-        return Drop("undecodable", damage)
     guess = guess_encoding(content)
     if guess.encoding is None:
         return Drop("undecodable", guess.detail)

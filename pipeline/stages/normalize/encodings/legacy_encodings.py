@@ -5,27 +5,31 @@ Every candidate decodes the same bytes, so that the texts' likelihoods compare: 
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import re2
 
+from pipeline.stages.normalize.encodings.damaged_utf8 import describe_damage
 from pipeline.stages.normalize.encodings.word_costs import word_costs
 
 CANDIDATES = {
     0.0: "cp1252 latin_1",
-    1.0: "cp1251 cp1250 iso8859_2 iso8859_15 cp932 gb18030 euc_jp cp949 big5 koi8_r koi8_u cp1253 cp1254 cp1257 iso8859_9",
+    1.0: "cp1251 cp1250 iso8859_2 iso8859_15 cp932 gb18030 euc_jp cp949 big5 koi8_r",
     2.0: """
-        big5hkscs cp437 cp737 cp775 cp850 cp852 cp855 cp857 cp860 cp861 cp862 cp863 cp864 cp865 cp866 cp869 cp874 cp1125 cp1255
-        cp1256 cp1258 euc_jis_2004 hp_roman8 iso8859_3 iso8859_4 iso8859_5 iso8859_6 iso8859_7 iso8859_8 iso8859_10 iso8859_13
-        iso8859_14
-        iso8859_16 johab koi8_t kz1048 mac_croatian mac_cyrillic mac_greek mac_iceland mac_latin2 mac_roman mac_romanian mac_turkish
-        ptcp154 shift_jis_2004 tis_620
+        koi8_u cp1253 cp1254 cp1255 cp1256 cp1257 iso8859_5 iso8859_6 iso8859_7 iso8859_8 iso8859_9 cp437 cp850 cp852 cp866 cp874
+        tis_620 mac_roman
+    """,
+    3.0: "cp737 cp857 cp862 cp865 cp1125 cp1258 iso8859_3 iso8859_4 iso8859_13 iso8859_14 mac_cyrillic",
+    7.0: """
+        big5hkscs cp775 cp855 cp860 cp861 cp863 cp864 cp869 euc_jis_2004 hp_roman8 iso8859_10 iso8859_16 johab koi8_t kz1048
+        mac_croatian mac_greek mac_iceland mac_latin2 mac_romanian mac_turkish ptcp154 shift_jis_2004
     """,
 }
 """Encodings by the cost of naming them, the usual ones first. All but UTF are tried: one left out would be read as another."""
 
-MIN_MARGIN = 5.0
+MIN_MARGIN = 4.0
 """Least difference of cost, in natural units, between the best text and one that differs from it."""
 MAX_COST = 8.0
 """Most cost of a character that is not ASCII, in the mean of a text."""
@@ -36,11 +40,26 @@ MAX_ODD_SHARE = 0.05
 """Most words of a text that are likely in no language of their letters."""
 
 _MAX_SAMPLED_BYTES = 4_000
-_LOST, _MAX_LOST_SHARE = 8.0, 0.15
+_LOST, _LOST_OF_UTF_8, _MAX_LOST_SHARE = 8.0, 8.0, 0.15
 _USUAL_SYMBOLS = frozenset("©®°±²³µ·«»§×–—‘’“”„…•→€£™№¿¡、。，：；？！（）「」・ー～\u00a0")
-_USUAL_SYMBOL, _SYMBOL, _SYMBOL_IN_WORD, _REPEATED = 4.5, 9.0, 7.0, 0.5
+_WITHIN_WORDS, _BETWEEN_WORDS = "’־", "—–…\u00a0×±²³´»«"
+_BEHIND_WORDS, _BEFORE_WORDS = "’”“»…™®²³°ªº–—·´×±│║؟،؛\u00a0", "‘“„«¿¡§©®£€№•–—…→µ·´×±¬│║\u00a0"
+_UNITS = ("°C", "°F", "°K")
+"""Symbols between the letters of words or of two words, behind a word, and before one."""
+_USUAL_SYMBOL, _SYMBOL, _SYMBOL_IN_WORD, _SYMBOL_AT_WORD, _REPEATED = 4.5, 9.0, 7.0, 4.0, 0.5
 _PIECES = re.compile(r"[^\x00-\x40\x5b-\x60\x7b-\x7f]+")
+_FORMATS = re.compile(r"\\[abefnrtv]|%[-+ #0]{0,5}[\d.*]{0,9}[hljzt]{0,2}[A-Za-z]")
+_FOREIGN_RUNS = re.compile(r"(.)([^\x00-\x7f]+)(?=(.?))", re.DOTALL)
 _WORDS = re2.compile(r"[\pL\pM]+")
+_MIXED = re2.compile(
+    r"[A-Za-z][\p{Cyrillic}\p{Greek}\p{Hebrew}\p{Arabic}]|[\p{Cyrillic}\p{Greek}\p{Hebrew}\p{Arabic}][A-Za-z]"
+    r"|[a-z][\x{2e80}-\x{d7a3}][a-z]"
+)
+"""A word in two scripts, or one ideograph or syllable within a word."""
+_BROKEN = re2.compile(
+    r"[A-Za-z]\p{Cyrillic}|\p{Cyrillic}[A-Za-z]"
+    r"|[A-Za-z]{2}[^\x00-\x7f\p{Latin}\p{Greek}\pMµ’·…—–]+[a-z]|[A-Za-z][^\x00-\x7f\p{Latin}\p{Greek}\pMµ’·…—–]+[a-z]{2}"
+)
 IMPOSSIBLE = re2.compile(r"[\x{80}-\x{9f}\p{Co}\p{Cs}\x{fffd}\x{feff}\x{ff61}-\x{ff9f}]")
 """C1 controls, private use, surrogates, the replacement character, marks, half-width katakana."""
 
@@ -75,6 +94,9 @@ def guess_encoding(content: bytes) -> Guess:
     if not rated:
         return Guess(None, "no legacy encoding has characters of a text for these bytes")
     best = rated[0]
+    damaged = _damaged_utf_8(sample)
+    if damaged is not None and damaged < best.cost + MIN_MARGIN:
+        return Guess(None, describe_damage(content))
     if best.cost - every[0].cost > MIN_MARGIN:
         return Guess(None, f"{every[0].encoding} with damage: {every[0].num_lost} of its characters are lost")
     other = next((each for each in rated if each.text != best.text), None)
@@ -101,17 +123,29 @@ def cost_of(text: str) -> tuple[float, int]:
 
 def is_letter(character: str) -> bool:
     """Return whether a character is a letter, or a mark on one."""
-    return unicodedata.category(character)[0] in "LM"
+    return character.isalpha() or unicodedata.category(character)[0] == "M"
 
 
 def is_likely(text: str) -> bool:
-    """Return whether nearly all words of a text that are not ASCII are likely in a language."""
+    """Return whether nearly all words of a text that are not ASCII are likely in a language, and no symbol is within one."""
     if IMPOSSIBLE.search(text):
         return False
+    text = without_formats(text)
     words = [word for word in _foreign_words(text) if word[0].isalpha()]
     num_foreign = np.array([sum(not character.isascii() for character in word) for word in words])
     num_odd = np.count_nonzero(word_costs(words).min(axis=1) > MAX_COST * num_foreign + 5)
+    num_odd += len(_MIXED.findall(text))
+    for symbols, before, after in _symbols(text):
+        if _is_misplaced(symbols, before, after):
+            if before.isalpha() and after.isalpha() and symbols not in _BETWEEN_WORDS:
+                return False
+            num_odd += 1
     return bool(num_odd <= MAX_ODD_SHARE * len(words))
+
+
+def has_broken_word(text: str) -> bool:
+    """Return whether a sign or a letter of another script stands within a word of ASCII letters."""
+    return _BROKEN.search(text) is not None
 
 
 def _sample(content: bytes) -> bytes:
@@ -121,21 +155,33 @@ def _sample(content: bytes) -> bytes:
     return b"\n".join(lines[:: 1 + size // _MAX_SAMPLED_BYTES])[: 4 * _MAX_SAMPLED_BYTES]
 
 
+def _damaged_utf_8(sample: bytes) -> float | None:
+    """Return the cost of UTF-8 with damage; None where nothing is left but ASCII."""
+    text = sample.decode("utf_8", "ignore")
+    num_lost = len(sample) - len(text.encode())
+    return None if text.isascii() else _cost(text) + _LOST_OF_UTF_8 * num_lost
+
+
 def _rate_all(sample: bytes) -> list[_Rated]:
-    costs: dict[str, tuple[float, int]] = {}
-    rated = []
+    """Return the candidates but those that cost more than the best and a margin by their symbols and losses alone."""
+    costs: dict[str, float] = {}
+    rated, least = [], float("inf")
     is_cut = len(sample) >= 4 * _MAX_SAMPLED_BYTES
     for prior, names in CANDIDATES.items():
         for encoding in names.split():
             text, num_lost = _decoded(sample, encoding)
-            if text.isascii() or IMPOSSIBLE.search(text):
+            num_foreign = len(text) - len(text.encode("ascii", "ignore"))
+            num_lost = 0 if is_cut else num_lost
+            if not num_foreign or num_lost > _MAX_LOST_SHARE * num_foreign or IMPOSSIBLE.search(text):
                 continue
+            most = least + MIN_MARGIN - prior - _LOST * num_lost
             if text not in costs:
-                costs[text] = cost_of(text)
-            cost, num_foreign = costs[text]
-            if is_cut or num_lost <= _MAX_LOST_SHARE * num_foreign:
-                num_lost = 0 if is_cut else num_lost
-                rated.append(_Rated(encoding, text, cost + prior + _LOST * num_lost, num_foreign, num_lost))
+                if most <= 0 or _symbol_cost(without_formats(text)) > most:
+                    continue
+                costs[text] = _cost(text)
+            cost = costs[text] + prior + _LOST * num_lost
+            least = min(least, cost if not num_lost else least)
+            rated.append(_Rated(encoding, text, cost, num_foreign, num_lost))
     return rated
 
 
@@ -163,6 +209,7 @@ def _max_cost(text: str, num_foreign: int) -> float:
 
 def _cost(text: str) -> float:
     """Return the cost of a text's characters that are not ASCII: that of its words in their best language, and of its symbols."""
+    text = without_formats(text)
     return float(word_costs(_foreign_words(text)).sum(axis=0).min()) + _symbol_cost(text)
 
 
@@ -174,16 +221,47 @@ def _foreign_words(text: str) -> list[str]:
 
 
 def _symbol_cost(text: str) -> float:
-    """Return the cost of symbols: usual ones little, one within a word much, and a repeated one nearly nothing."""
-    cost, before = 0.0, " "
-    for position, character in enumerate(text):
-        if not character.isascii() and not is_letter(character):
-            if character == before:
-                cost += _REPEATED
-            else:
-                cost += _USUAL_SYMBOL if character in _USUAL_SYMBOLS else _SYMBOL
-                after = text[position + 1 : position + 2]
-                if before.isalpha() and after.isalpha() and character not in "’·":
-                    cost += _SYMBOL_IN_WORD
-        before = character
+    """Return the cost of symbols: usual ones little, one where no word has it much, and a repeated one nearly nothing."""
+    cost = 0.0
+    for symbols, before, after in _symbols(text):
+        for previous, symbol in zip(" " + symbols, symbols, strict=False):
+            cost += _REPEATED if symbol == previous else _USUAL_SYMBOL if symbol in _USUAL_SYMBOLS else _SYMBOL
+        if _is_misplaced(symbols, before, after):
+            cost += _SYMBOL_IN_WORD if before.isalpha() and after.isalpha() else _SYMBOL_AT_WORD
     return cost
+
+
+def _symbols(text: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the runs of symbols, each with the characters before and behind it."""
+    for before, run, after in _FOREIGN_RUNS.findall(" " + text):
+        if not run.isalpha():
+            yield from _symbols_of_run(before, run, after)
+
+
+def _symbols_of_run(before: str, run: str, after: str) -> Iterator[tuple[str, str, str]]:
+    symbols = ""
+    for character in run:
+        if not is_letter(character):
+            symbols += character
+            continue
+        if symbols:
+            yield symbols, before, character
+        symbols, before = "", character
+    if symbols:
+        yield symbols, before, after
+
+
+def _is_misplaced(symbols: str, before: str, after: str) -> bool:
+    """Return whether symbols touch a letter on a side where none writes them."""
+    if before.isalpha() and after.isalpha():
+        return symbols not in _WITHIN_WORDS and (symbols < "\u2e80" or (before + after).isascii())
+    if symbols >= "\u2e80":
+        return False
+    if before.isalpha():
+        return symbols[0] not in _BEHIND_WORDS
+    return after.isalpha() and symbols[-1] not in _BEFORE_WORDS and symbols[-1] + after not in _UNITS
+
+
+def without_formats(text: str) -> str:
+    """Return a text without escapes and conversions of `printf`, whose letters belong to no word."""
+    return _FORMATS.sub(" ", text) if "\\" in text or "%" in text else text

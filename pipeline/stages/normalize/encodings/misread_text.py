@@ -5,10 +5,17 @@ words are likely in no language is tried, so that none is refused because anothe
 """
 
 from itertools import pairwise
+from typing import NamedTuple
 
 import re2
 
-from pipeline.stages.normalize.encodings.legacy_encodings import IMPOSSIBLE, cost_of, is_letter
+from pipeline.stages.normalize.encodings.legacy_encodings import (
+    IMPOSSIBLE,
+    cost_of,
+    has_broken_word,
+    is_letter,
+    without_formats,
+)
 
 _EAST_ASIAN = ("cp932", "gbk", "cp949")
 MISREAD_AS = (
@@ -54,7 +61,8 @@ MIN_MEAN_COST = 5.0
 MAX_COST_BEFORE = 6.5
 """Mean cost of a character at most in the text that it was."""
 MIN_SAVED, MIN_SAVED_SHARE = 12.0, 0.4
-"""Cost that must be saved by it, in natural units, and as a share."""
+MIN_SAVED_IN_BROKEN, MIN_SAVED_SHARE_IN_BROKEN = 4.0, 0.2
+"""Cost that must be saved by it, in natural units, and as a share; and where a word is broken, if all characters fit."""
 MAX_LOST_SHARE = 0.1
 """Characters that need not fit."""
 
@@ -65,17 +73,32 @@ _LOST = 14.0
 _FOREIGN_WORDS = re2.compile(r"[A-Za-z]*[^\x00-\x7f][^\x00-\x40\x5b-\x60\x7b-\x7f]*")
 
 
+class _Reading(NamedTuple):
+    """A text that another may have been before it was read as it is, at its cost."""
+
+    cost: float
+    read_as: str
+    was: str
+    before: str
+    is_whole: bool
+
+
 def find_misreading(text: str) -> str | None:
     """Return what shows that a text was read in the wrong encoding before; None for a text in a language, or of signs alone."""
-    words = [word for word in dict.fromkeys(_FOREIGN_WORDS.findall(text)) if not _is_row(word)][:_MAX_WORDS]
+    found = dict.fromkeys(_FOREIGN_WORDS.findall(without_formats(text)))
+    words = [word for word in found if len(word) > 1 and not _is_row(word)][:_MAX_WORDS]
     joined = "\n".join(words)[:_MAX_CHARACTERS]
     cost, num_foreign = cost_of(joined)
-    if cost < MIN_MEAN_COST * num_foreign or cost < MIN_SAVED:
+    if cost < MIN_MEAN_COST * num_foreign:
         return None
-    best = min(_readings(joined, (1 - MIN_SAVED_SHARE) * cost - MIN_SAVED), default=None)
+    most = (1 - MIN_SAVED_SHARE) * cost - MIN_SAVED
+    most_of_whole = most
+    if has_broken_word(joined):
+        most_of_whole = (1 - MIN_SAVED_SHARE_IN_BROKEN) * cost - MIN_SAVED_IN_BROKEN
+    best = min((each for each in _readings(joined, most_of_whole) if each.is_whole or each.cost <= most), default=None)
     if best is None:
         return None
-    _, read_as, was, before = best
+    _, read_as, was, before, _ = best
     return f"text in {was} that was read as {read_as}: {words[0][:20]!r} stands for {before.split(chr(10))[0][:20]!r}"
 
 
@@ -85,8 +108,8 @@ def _is_row(word: str) -> bool:
     return len(word) > _MIN_ROW and 2 * following > len(word)
 
 
-def _readings(text: str, max_cost: float) -> list[tuple[float, str, str, str]]:
-    """Return what a text may have been, below a cost: the cost, both encodings and the text."""
+def _readings(text: str, max_cost: float) -> list[_Reading]:
+    """Return what a text may have been, below a cost."""
     found = []
     for read_as in MISREAD_AS:
         content = text.encode(read_as, "ignore")
@@ -99,7 +122,7 @@ def _readings(text: str, max_cost: float) -> list[tuple[float, str, str, str]]:
             if lost <= max_cost and before != text and _is_of_letters(before):
                 cost, num_foreign = cost_of(before)
                 if cost + lost <= min(max_cost, MAX_COST_BEFORE * num_foreign):
-                    found.append((cost + lost, read_as, was, before))
+                    found.append(_Reading(cost + lost, read_as, was, before, not lost))
     return found
 
 

@@ -13,6 +13,14 @@ from importlib.resources import files
 import numpy as np
 
 _UNKNOWN_PAIR, _FOREIGN_PAIR, _UNKNOWN_CHARACTER = 8.0, 12.0, 14.0
+_COMMON_CHARACTER = 9.0
+_COMMON_IN = {
+    "zh": ("gb2312", 0xB0, 0xD7),
+    "zh_Hant": ("big5", 0xA4, 0xC6),
+    "ja": ("euc_jp", 0xB0, 0xCF),
+    "ko": ("euc_kr", 0xB0, 0xC8),
+}
+"""The encodings whose first bytes in a range stand for the characters that a national standard calls common."""
 _WRONG_CASE = 5.0
 _BLANK_AND_ASCII = " abcdefghijklmnopqrstuvwxyz"
 
@@ -66,8 +74,9 @@ def _read_costs() -> _Costs:
     ]
     alphabets = [dict.fromkeys({*"".join(each), *_BLANK_AND_ASCII}, True) for each in pairs]
     characters = [
-        {character: level + 0.5 for level, group in enumerate(groups) for character in group}
-        for groups in table["characters"].values()
+        _common_characters(language)
+        | {character: level + 0.5 for level, group in enumerate(groups) for character in group}
+        for language, groups in table["characters"].items()
     ]
     letters, has_letter = _as_rows(alphabets, other=False)
     known, cost_of_pair = _as_rows(pairs, other=np.nan)
@@ -78,6 +87,15 @@ def _read_costs() -> _Costs:
     return _Costs(
         _by_code_point(letters), has_letter, row_of_pair, cost_of_pair, _by_code_point(row_of), cost_of_character
     )
+
+
+def _common_characters(language: str) -> dict[str, float]:
+    """Return the cost of characters that a standard calls common, seldom as they may be in the table's texts."""
+    encoding, first, last = _COMMON_IN[language]
+    every = bytes(
+        byte for lead in range(first, last + 1) for trail in range(0x40, 0xFF) for byte in (lead, trail, 0x0A)
+    )
+    return dict.fromkeys(filter(str.isalpha, every.decode(encoding, "ignore")), _COMMON_CHARACTER)
 
 
 def _as_rows(columns: Sequence[Mapping[str, float]], *, other: float) -> tuple[dict[str, int], np.ndarray]:

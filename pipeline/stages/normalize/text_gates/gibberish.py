@@ -24,14 +24,16 @@ _SHAPES = {
     "UTF-8 read as Japanese": r"(?:[縺繧繝][\x{3040}-\x{30ff}\x{4e00}-\x{9fff}\x{ff61}-\x{ff9f}]){3}"
     r"|[a-z]ﾃ[\x{ff61}-\x{ff9f}]|[a-z]ﾃ[a-z]",
 }
+_OTHER_SCRIPT = r"[\p{Cyrillic}\p{Greek}\p{Hebrew}\p{Arabic}]"
 _SHAPES_OF_LEGACY = {
     "a control character": r"[\x{80}-\x{9f}]",
     "a character for private use": r"\p{Co}",
     "half-width katakana": r"[\x{ff61}-\x{ff9f}]",
     "a replacement character": r"\x{fffd}",
-    "a word in two scripts": r"[A-Za-z][\p{Cyrillic}\p{Greek}\p{Hebrew}\p{Arabic}\p{Thai}]"
-    r"|[\p{Cyrillic}\p{Greek}\p{Hebrew}\p{Arabic}\p{Thai}][A-Za-z]",
-    "a sign within a word": r"[A-Za-zÀ-ž][¤¦¨¯±¼½¾²³´¸¹º¿×÷†‡‰¢£¥¬\x{2500}-\x{25ff}][a-zß-ž]",
+    "a word in two scripts": rf"(?m)(?:^|[^\w%\\.*-])[A-Za-z]+{_OTHER_SCRIPT}+(?:[A-Za-z]|$|[^\w])"
+    rf"|{_OTHER_SCRIPT}[A-Za-z]+{_OTHER_SCRIPT}",
+    "a sign within a word": r"(?:^|[^\\%A-Za-zÀ-ž])[A-Za-zÀ-ž]+[¤¦¨¯¼½¾¸¹º¿†‡‰¢£¥¬\x{2500}-\x{25ff}][a-zß-ž]"
+    r"|[A-Za-zÀ-ž]{2}[±×÷²³][a-zß-ž]{2}",
 }
 _EUROPEAN = r"[\x{aa}\x{ba}\x{c0}-\x{d6}\x{d8}-\x{f6}\x{f8}-\x{24f}]"
 _ALPHABETS = """

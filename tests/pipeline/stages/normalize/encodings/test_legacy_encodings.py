@@ -20,7 +20,7 @@ LANGUAGES: list[dict[str, Any]] = tomllib.loads(
 )["language"]
 CODE = "int f(int x) {{\n    // {}\n    return x;\n}}\n"
 READ_AS = ["cp1252", "cp1250", "cp1251", "cp437", "cp850", "koi8_r", "mac_roman", "cp932", "gbk", "big5"]
-MAX_WRONG, MIN_READ = 0.02, 0.75
+MAX_WRONG, MIN_READ = 0.02, 0.88
 MAX_MISREAD, MAX_JOINED = 0.12, 0.08
 """Signs alone, letters of both encodings and single bytes of a legacy encoding that became others tell too little."""
 USED_SIGNS = {

@@ -48,6 +48,10 @@ def test_what_legacy_encodings_have_not_is_used_in_utf_8() -> None:
     assert find_gibberish("// ă ł ø ã ő ğ ư ģ\n", "utf_8") == []
 
 
+def test_formats_escapes_and_products_are_no_gibberish() -> None:
+    assert find_gibberish('"\\nОшибка: %sфайл %ldб" // n×m, ±x\n', "cp1251") == []
+
+
 def test_a_few_letters_tell_no_language_and_eight_do() -> None:
     letters = "ăłøãőğưģ"
     assert find_gibberish(" ".join(letters[:7]), "cp1252") == []
