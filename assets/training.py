@@ -30,7 +30,7 @@ AFTER_A_STOP = dg.RetryPolicy(max_retries=5, delay=1.0)
 def _known_recipe(name: str) -> str:
     """Return the name of a training recipe. Raises ValueError for one that is not registered by now."""
     if name not in TRAINING_RECIPES:
-        raise ValueError(f"it is no training recipe; expected one of {', '.join(TRAINING_RECIPES.names)}")
+        raise ValueError(f"unknown training recipe; expected one of {', '.join(TRAINING_RECIPES.names)}")
     return name
 
 

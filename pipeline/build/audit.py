@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from itertools import islice
 from typing import Any
 from urllib.parse import quote_from_bytes
 
@@ -134,14 +135,23 @@ def population(parts: StoredParts, content_id: str, own: str | None = None, suff
             elif table.name == KEPT:
                 has_ids = True
                 kept_ids.update(stored.table(KEPT, ["document_id"])["document_id"].to_pylist())
-            elif table.lists_kept:
-                rows = _rows(stored, table, content_id)
-                documents.extend(row for row in rows if own or table.name != FILES or is_code(row["path"], suffixes))
+    for stored, table in _kept_tables(parts):
+        rows = _rows(stored, table, content_id)
+        documents.extend(row for row in rows if own or table.name != FILES or is_code(row["path"], suffixes))
     if has_ids:
         documents = [row for row in documents if row["document_id"] in kept_ids]
     found.kept.update((row["source"], row["path"]) for row in documents)
     found.contents.update(((row["source"], row["path"]), row[content_id]) for row in documents if content_id in row)
     return found
+
+
+def _kept_tables(parts: StoredParts) -> Iterator[tuple[Tables, StageTable]]:
+    """Yield the table of what each part keeps, the first of its kind, of the last stage that has any: others were passed on."""
+    found: dict[str, list[tuple[Tables, StageTable]]] = {name: [] for name in STAGES.names}
+    for _, stored in sorted(parts.items()):
+        kept = (table for table in tables_of(stored.kind) if table.lists_kept and table.name != KEPT)
+        found.get(stored.kind.partition("/")[0], []).extend((stored, table) for table in islice(kept, 1))
+    yield from next(filter(None, reversed(found.values())), [])
 
 
 def _rows(stored: Tables, table: StageTable, content_id: str) -> Iterator[dict[str, str]]:

@@ -176,7 +176,9 @@ def waterfall_table(results: Sequence[StageResult]) -> Table:
 
 def gate_lines(gates: Iterable[Gate]) -> Iterator[str]:
     """Format gates by stage: the name, the measure with its limit and what a failure does, and below it why the gate is there."""
-    for stage, of_stage in groupby(gates, lambda gate: gate.stage):
+    places = {name: place for place, name in enumerate(STAGES.names)}
+    in_order = sorted(gates, key=lambda gate: places.get(gate.stage, len(places)))
+    for stage, of_stage in groupby(in_order, lambda gate: gate.stage):
         yield stage
         for gate in of_stage:
             yield f"  {gate.name}"

@@ -128,7 +128,7 @@ def _diff(options: argparse.Namespace, store: Store, person: Console) -> Answer:
 
 
 def _add_gates_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--corpus", help="show too by what each gate was seen red in the last build of this corpus")
+    parser.add_argument("--corpus", help="show too which offense turned each gate red in the last build of this corpus")
 
 
 @command("gates", "list every gate, and with --corpus how it was last seen red", _add_gates_arguments)

@@ -161,14 +161,14 @@ class Log(Locks):
             mark_format(self.root)
 
     def _accept(self) -> None:
-        """Write the lines of all logs chained anew, and heads that name no others until all are written."""
-        ends = {log: self._chained_anew(log) for log in LOGS}
+        """Write all logs with a new chain of digests, and heads that name no others until all are written."""
+        ends = {log: self._chained_again(log) for log in LOGS}
         for log, end in ends.items():
             self._write_head(log, Head(end, {}))
         for log, end in ends.items():
             self._move_heads(log, end)
 
-    def _chained_anew(self, log: Path) -> End:
+    def _chained_again(self, log: Path) -> End:
         path, chain = self.root / log, _first(log)
         entries = [_carried(log, number, line) for number, line in enumerate(_split(path)[0], start=1)]
         lines = []

@@ -12,7 +12,7 @@ from tests.mutations import controls, of_gates, of_inputs, of_kernels, of_store,
 from tests.mutations.campaign import Campaign
 from tests.mutations.judges import of_audits, of_checks, of_promotion
 from tests.mutations.mutation import Kind, Mutation, Outcome, Status
-from tests.mutations.mutations_page import signals, updated_page
+from tests.support.mutations_page import signals, updated_page
 from tests.support.paths import ROOT
 
 STATE = ROOT / "build" / "mutations.json"

@@ -27,6 +27,16 @@ def add_command(
     return parser
 
 
+class RecipeHelp(str):
+    """Help that lists the training recipes when it is printed: what declares them loads pydantic, which no other command needs."""
+
+    def __mod__(self, values: Any) -> str:
+        """Format the help, as argparse does."""
+        from trainer.config.training_config import TRAINING_RECIPES
+
+        return f"one of {', '.join(TRAINING_RECIPES.names)}"
+
+
 def open_store(options: argparse.Namespace) -> "Store":
     """Open the store of a command. Raises FormatError for a store of another format."""
     from pipeline.store.store import Store

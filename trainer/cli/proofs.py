@@ -9,6 +9,7 @@ from pipeline.core.command_line import amount, whole_number
 from trainer.cli.arguments import (
     SEED_ARGUMENT,
     STEPS_ARGUMENT,
+    RecipeHelp,
     add_command,
     add_snapshot_arguments,
     open_store,
@@ -16,7 +17,6 @@ from trainer.cli.arguments import (
     snapshot_id,
 )
 from trainer.config.choices import CompileBackend
-from trainer.config.training_config import TRAINING_RECIPES
 
 if TYPE_CHECKING:
     from trainer.proof.acceptance import GateOutcome
@@ -58,7 +58,7 @@ def _add_trace(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--batch-rows", type=STEPS_ARGUMENT, default=8, help="rows read at a time")
     parser.add_argument("--workers", type=whole_number(0, 256), default=0, help="loader processes")
-    parser.add_argument("--recipe", default="tiny", help=f"one of {', '.join(TRAINING_RECIPES.names)}")
+    parser.add_argument("--recipe", default="tiny", help=RecipeHelp("training recipe"))
     parser.add_argument("--seed", type=SEED_ARGUMENT, default=42)
     parser.add_argument("--state", help="loader state, as JSON, where reading begins")
 

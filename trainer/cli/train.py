@@ -9,13 +9,13 @@ from trainer.checkpoint.resume_rules import allowable_names
 from trainer.cli.arguments import (
     SEED_ARGUMENT,
     STEPS_ARGUMENT,
+    RecipeHelp,
     add_command,
     add_retention,
     open_store,
     retention,
 )
 from trainer.config.choices import AttentionChoice, CompileBackend, CompileMode, Precision
-from trainer.config.training_config import TRAINING_RECIPES
 
 
 def add_commands(commands: Any) -> None:
@@ -78,27 +78,31 @@ def _add_run(train: argparse.ArgumentParser) -> None:
     train.add_argument(
         "--evaluate-every", type=STEPS_ARGUMENT, metavar="N", help="evaluate held-out rows every N steps"
     )
-    train.add_argument("--evaluate-rows", type=STEPS_ARGUMENT, default=32, metavar="N", help="how many of them")
+    train.add_argument(
+        "--evaluate-rows", type=STEPS_ARGUMENT, default=32, metavar="N", help="held-out rows to evaluate"
+    )
 
 
 def _add_configuration(train: argparse.ArgumentParser) -> None:
-    train.add_argument("--recipe", default="tiny", help=f"one of {', '.join(TRAINING_RECIPES.names)}")
+    train.add_argument("--recipe", default="tiny", help=RecipeHelp("training recipe"))
     train.add_argument("--device", default="cpu", help="cpu, cuda (under torchrun each rank's own) or cuda:N")
     train.add_argument(
         "--shard",
         action="store_true",
         help="spread parameters and optimizer state over torchrun's ranks; the same bits",
     )
-    train.add_argument("--batch-rows", type=STEPS_ARGUMENT, help="rows of one step, in place of the recipe's")
+    train.add_argument("--batch-rows", type=STEPS_ARGUMENT, help="rows of one step; overrides the recipe's")
     train.add_argument("--micro-batch-rows", type=STEPS_ARGUMENT, help="rows of one logical micro-batch")
-    train.add_argument("--deterministic", choices=("on", "off"), help="in place of the recipe's")
-    train.add_argument("--dtype", choices=[*map(str, Precision)], help="of matrix products, in place of the recipe's")
+    train.add_argument("--deterministic", choices=("on", "off"), help="override the recipe's setting")
     train.add_argument(
-        "--attention", choices=[*map(str, AttentionChoice)], help="how it is computed; varlen in bfloat16 on a GPU"
+        "--dtype", choices=[*map(str, Precision)], help="data type of matrix products; overrides the recipe's"
+    )
+    train.add_argument(
+        "--attention", choices=[*map(str, AttentionChoice)], help="attention backend; varlen in bfloat16 on a GPU"
     )
     train.add_argument("--compile", choices=[*map(str, CompileMode)], help="fullgraph on a GPU, else the recipe's")
-    train.add_argument("--compile-backend", choices=[*map(str, CompileBackend)], help="in place of the recipe's")
-    train.add_argument("--structure", choices=("on", "off"), help="the structure embedding, in place of the recipe's")
+    train.add_argument("--compile-backend", choices=[*map(str, CompileBackend)], help="override the recipe's setting")
+    train.add_argument("--structure", choices=("on", "off"), help="the structure embedding; overrides the recipe's")
 
 
 def _train(options: argparse.Namespace) -> dict[str, Any]:

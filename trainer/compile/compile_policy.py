@@ -31,8 +31,6 @@ from trainer.model.document_attention import DocumentBounds
 from trainer.model.hybrid import HybridModel, Layer
 from trainer.model.segments import PackedRows
 
-Stack = Callable[[Tensor, PackedRows], tuple[Tensor, Tensor]]
-
 DYNAMO_SETTINGS: dict[str, bool | int] = {
     "capture_scalar_outputs": True,
     "recompile_limit": 64,

@@ -56,7 +56,7 @@ def measure_canaries(job: PartJob, output: PartOutput) -> StageReport:
 
 
 def _kind(name: str) -> str:
-    """Return what a canary of that name is: an offense stands behind its gate, a file behind its source, an archive alone."""
+    """Return the kind of a canary by its name: GATE/OFFENSE, SOURCE/PATH of a file, or that of an archive."""
     first, divided, _ = name.partition("/")
     return ("offense" if first in GATES else "file") if divided else "archive"
 

@@ -126,7 +126,7 @@ class MemoryObject:
 
 @dataclass
 class MemoryBuild:
-    """The stages over `pins`, each run once soundly by `run`, and again with changes by `verdicts`.
+    """The stages over `pins`, each run once without changes by `run`, and again with changes by `verdicts`.
 
     `stand_ins` make, by name, the outputs of part functions that would start a program or send canaries.
     """
@@ -144,7 +144,7 @@ class MemoryBuild:
     """What `shared_verdicts` has found, by stage and identity of the changes, which are kept so that no others have it."""
 
     def run(self, until: str = STAGES.names[-1]) -> dict[str, GateVerdict]:
-        """Run every stage up to `until` soundly, and return the verdict of every gate."""
+        """Run every stage up to `until` without changes, and return the verdict of every gate."""
         verdicts: dict[str, GateVerdict] = {}
         for stage in STAGES.names[: STAGES.names.index(until) + 1]:
             output, judged = self._run(stage, NO_CHANGES)
@@ -155,7 +155,7 @@ class MemoryBuild:
         return verdicts
 
     def parts(self, stage: str) -> dict[str, MemoryObject]:
-        """Return the parts that a stage made soundly, by name."""
+        """Return the parts that a stage made without changes, by name."""
         inputs = self.stages[stage].inputs
         return {label.removeprefix("part/"): self.objects[object_id] for label, object_id in inputs.items()}
 
@@ -277,10 +277,13 @@ class _Context:
 
     def _altered(self, stage: str, part: str, object_id: str) -> str:
         """Return the id of an object of a stage before, or of an altered copy of it."""
-        alterations = [each for name in _with_passed_on(stage) for each in self.changes.of(name, part)]
+        stored = self.read(object_id)
+        maker = stored.kind.partition("/")[0]
+        stages = _with_passed_on(stage)
+        stages = stages if maker in stages or maker not in STAGES else [maker, *stages]  # its parts were passed on
+        alterations = [each for name in stages for each in self.changes.of(name, part)]
         if not alterations:
             return object_id
-        stored = self.read(object_id)
         made = self.build.made.get(object_id) or MadeOutput(PartJob(part, Params(), {}, {}, {}), stored.output)
         made = _changed(made, alterations, None)
         altered_id = digest([object_id, [id(each) for each in alterations]])

@@ -277,7 +277,7 @@ class _ZipContent(NamedTuple):
 
 
 def _zip_content(file: BinaryIO, method: int, packed: int, max_num_bytes: int) -> _ZipContent:
-    """Read the content of a member, at whose packed bytes the file is, and leave the file behind it."""
+    """Decompress the member that begins at the offset of the file, and leave the file after it."""
     if method == _STORED:
         return _ZipContent(file.read(packed), packed)
     start, inflate, blocks = file.tell(), zlib.decompressobj(-zlib.MAX_WBITS), list[bytes]()
@@ -292,7 +292,7 @@ def _zip_content(file: BinaryIO, method: int, packed: int, max_num_bytes: int) -
 
 
 def _pass_descriptor(file: BinaryIO, content: _ZipContent) -> None:
-    """Move behind the checksum and sizes that follow a member. Raises ArchiveError if they are not those of its content."""
+    """Read past the data descriptor of a member. Raises ArchiveError if its checksum and sizes are not those of the content."""
     start, crc, sizes = file.tell(), zlib.crc32(content.data), (content.num_packed, len(content.data))
     following = file.read(24)
     for mark in (_DESCRIPTOR, b""):

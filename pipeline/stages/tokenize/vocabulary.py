@@ -70,6 +70,8 @@ MAX_SIZE = 65_499
 _NUM_BYTES = 256
 _TOKENIZER = "tokenizer.json"
 _SETTINGS = "vocabulary.toml"
+_FOLDER = "/".join(VOCABULARIES.parts[-4:])
+"""VOCABULARIES as seen from the root of the project."""
 
 
 @dataclass(frozen=True)
@@ -213,7 +215,7 @@ library = "tokenizers {tokenizers.__version__}"
 
 # The training documents that the stage normalize kept, and the command that trains on them again.
 trained_on = "{trained_on.object_id}"
-command = "python -m pipeline vocabulary {name} --train --size {size} --corpus {trained_on.corpus} --out vocabularies/{name}"
+command = "python -m pipeline vocabulary {name} --train --size {size} --corpus {trained_on.corpus} --out {_FOLDER}/{name}"
 
 [settings]
 model = "byte-level BPE, no normalizer"

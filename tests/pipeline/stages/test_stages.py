@@ -117,7 +117,11 @@ SIFT = Stage(
         PartKind(
             "sift/part",
             {"drop_last": f"{__name__}:drop_last"},
-            (StageTable(ENRICHED, EnrichedDocument, "language"), StageTable(DROPPED, DroppedRecord)),
+            (
+                StageTable(ENRICHED, EnrichedDocument, "language"),
+                StageTable("graded.parquet", EnrichedDocument, "split"),
+                StageTable(DROPPED, DroppedRecord),
+            ),
         ),
     ),
     (),
@@ -142,7 +146,8 @@ def drop_last(job: PartJob) -> PartOutput:
         DroppedRecord(row["source"], row["path"], row["document_id"], len(row["text"]), "last", "", None, None)
         for row in texts.slice(num_kept).to_pylist()
     ]
-    tables = {ENRICHED: texts.slice(0, num_kept), DROPPED: table_of_records(DroppedRecord, lost)}
+    kept = texts.slice(0, num_kept)
+    tables = {ENRICHED: kept, "graded.parquet": kept, DROPPED: table_of_records(DroppedRecord, lost)}
     return PartOutput(tables, StageReport(texts.num_rows, num_kept, {"last": len(lost)}))
 
 

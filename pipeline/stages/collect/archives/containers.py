@@ -333,7 +333,7 @@ def _require_one_end(file: BinaryIO, archive: zipfile.ZipFile, subject: str) -> 
 
 
 def _require_no_gap(file: BinaryIO, archive: zipfile.ZipFile, subject: str) -> None:
-    """Require that members lie one behind the other up to the directory, as readers of streams find them."""
+    """Require contiguous members up to the central directory, as readers of streams find them."""
     at, has_descriptor = 0, False
     for info in sorted(archive.filelist, key=lambda each: each.header_offset):
         if info.header_offset - at not in (_DESCRIPTOR_BYTES if has_descriptor else (0,)):

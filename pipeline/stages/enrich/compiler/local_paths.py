@@ -342,7 +342,7 @@ def _is_local_at(tokens: Sequence[str], at: int) -> bool:
 
 
 def _is_after_scheme(tokens: Sequence[str], at: int) -> bool:
-    """Return whether what stands before a sign began behind `://`, without a slash since."""
+    """Return whether a token is in the authority of a URL: after `://`, without a slash since."""
     before = range(max(0, at - _MAX_LOGIN), at)
     begin = max((place for place in before if tokens[place][0] in _BEFORE_LOGIN or tokens[place].isspace()), default=0)
     return begin > 0 and tokens[begin] == "//" and tokens[begin - 1] == ":"

@@ -87,7 +87,7 @@ _MAX_WORDS = 12
 
 
 def is_given_password(value: str) -> bool:
-    """Return whether a value is a password, given that its name says so: everything that does not say it is none."""
+    """Return whether a value is a password, given that its name says so: any value not known to be a placeholder or a word."""
     if not is_possible(value):
         return False
     if any(character.isspace() for character in value):
