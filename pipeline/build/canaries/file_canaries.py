@@ -9,6 +9,7 @@ import io
 import tarfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -136,13 +137,22 @@ def _secrets() -> list[Canary]:
 
 def _lines_of_code() -> dict[str, tuple[str, str]]:
     """Return lines that hold a secret in code, by path, each with the lines of it that must not be left."""
-    half, other = "ghp_" + "0123456789abcdefghij", "ABCDEFGHIJ" + "012345"
-    token, password = half + other, "q7Zr" + "Kx2vTe9w"
+    half, other, digits = "ghp_" + "0123456789abcdefghij", "ABCDEFGHIJ" + "012345", hashlib.sha256(b"tool").hexdigest()
+    token, password, spoken = half + other, "q7Zr" + "Kx2vTe9w", "summer" + "rain!"
+    placed = "Wint" + "er-Sun!"
     return {
         "call.cpp": (f'auto client = connect(from("{token}")); // pragma: allowlist secret\n', token),
         "adjacent.cpp": (f'const char* forge = "{half}" /* and */ "{other}";\n', f"{half}\n{other}"),
         "connection.cpp": (f'open("postgres://admin:{password}@db.sluice-canary.dev/x");\n', password),
         "include.cpp": (f'#include "{token}/first.h"\n', token),
+        "parts.cpp": (f'#define FIRST "{half}"\n#define LAST "{other}"\nuse(FIRST LAST);\n', f"{half}\n{other}"),
+        "password.cpp": (f'const char *password = "{placed}";\n', placed),
+        "login.cpp": (f'mysql_real_connect(handle, "db", "admin", "{spoken}", "x", 0, 0, 0);\n', spoken),
+        "placed.cpp": (f'program.add_argument("--password").default_value("{placed}");\n', placed),
+        "service.cpp": (f'configure("twilio_account", "{password}{half[4:]}");\n', password),
+        "tool.cpp": (f"// https://api.softlayer.com/soap/v3/{digits}\n", digits),
+        "random.cpp": (f'start("{password}{other}Yb3Lw8Qd");\n', password),
+        "written_out.cpp": ("// maintainer (at) sluice-canary (dot) dev\n", "maintainer (at)"),
     }
 
 
@@ -199,7 +209,31 @@ def _blobs() -> list[Canary]:
     )
     script = "".join(f"def f_{word}(self):\n    return '{word}' if self else None\n" for word in words[:30])
     tables = "".join(f"static const int yy{name}[] = {{ 1, 2 }};\n" for name in ("pact", "defact", "table", "check"))
+    lines = [f"    argument_{word} = other_{word} + {at};" for at, word in enumerate(words)]
+    said = "".join(f" * {word} says that {other} is no {word}.\n" for word, other in pairwise(words))
     planted = {
+        "few.c": ("int few;\n", "too_small"),
+        "line.c": (" ".join(lines[:60]) + "\n" + "\n".join(lines), "long_line"),
+        "mean.c": ("\n".join(" ".join(lines[at : at + 16]) for at in range(0, 160, 16)), "long_mean_line"),
+        "signs.c": (
+            "".join(f"(({'-' * (at % 40)}*&)) /* {'=' * (at % 37)} */;\n" for at in range(80)),
+            "few_alphanumerics",
+        ),
+        "repeated.c": (lines[0] + ("\n" + lines[1]) * 200, "repeated_lines"),
+        "comments.c": (f"/*\n{said} */\n{lines[0]}\n", "mostly_comments"),
+        "single.c": (
+            "/* This file is an amalgamation of the sources of a project. */\n" + "\n".join(lines),
+            "amalgamation",
+        ),
+        "encoded.c": (
+            "const char *data =\n" + "".join(f'    "{values[at : at + 64]}"\n' for at in range(0, 3_200, 64)) + ";\n",
+            "encoded_data",
+        ),
+        "view.h": (
+            "@interface View : NSObject\n@property(nonatomic) double opacity;\n- (void)fade;\n@end\n"
+            + "\n".join(lines),
+            "objective_c",
+        ),
         "numbers.c": (numbers, "numeric_data"),
         "strings.c": (strings, "string_data"),
         "rows.c": (rows, "tabular"),

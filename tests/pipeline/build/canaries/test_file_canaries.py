@@ -8,7 +8,9 @@ from pipeline.build.canaries import file_canaries
 from pipeline.build.canaries.file_canaries import send_archives, send_files
 from pipeline.build.recipes import CorpusParams
 from pipeline.pins.decisions import Decision
+from pipeline.stages.normalize.filters.filters import FILTERS
 from pipeline.stages.normalize.params import NormalizeParams
+from pipeline.stages.normalize.scrub import detectors, scrub
 
 
 def test_each_is_caught_by_sound_rules(tmp_path: Path) -> None:
@@ -17,6 +19,20 @@ def test_each_is_caught_by_sound_rules(tmp_path: Path) -> None:
     assert len(files) >= 30
     assert len(archives) >= 5
     assert all((files | archives).values())
+
+
+def test_each_filter_has_a_file_that_it_drops() -> None:
+    """A file over the limit of `too_large` would cost more than all others together; its audit judges sizes."""
+    fates = {fate for canary in file_canaries._plant() for fate in canary.fates}
+
+    assert set(FILTERS.names) - fates == {"too_large"}
+
+
+@pytest.mark.parametrize("name", ["password", "login-password", "placed-password", "tool-secret", "named-parts"])
+def test_a_detector_that_finds_nothing_shows(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scrub, "DETECTORS", [each for each in detectors.DETECTORS if each.name != name])
+
+    assert not all(send_files(tmp_path, CorpusParams()).values())
 
 
 def test_a_threshold_that_was_moved_lets_the_near_twin_through(tmp_path: Path) -> None:
