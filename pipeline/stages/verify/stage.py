@@ -63,13 +63,13 @@ MEGATRON = "megatron"
 """Place of a Megatron-LM dataset of the documents that a proof reads back, instead of one that it writes."""
 USAGE = "usage.parquet"
 """Table of one part: how often each id occurs in a source."""
-_PIECES = ("source_doc_ids", "source_doc_token_lengths", "piece_indices")
-_OF_ROWS = ("input_ids", "filepath_stable_id", "file_local_commit_indices")
-_LAID_OUT = (
+_PIECES: tuple[str, ...] = ("source_doc_ids", "source_doc_token_lengths", "piece_indices")
+_OF_ROWS: tuple[str, ...] = ("input_ids", "filepath_stable_id", "file_local_commit_indices")
+_LAID_OUT: tuple[str, ...] = (
     *("input_ids", "doc_ids", "loss_mask", "target_ids", "source_doc_token_lengths"),
     *("valid_token_count", "trained_token_count", "slack_tokens", "num_docs", "pack_id"),
 )
-_STRUCTURES = ("chunk_starts", *STRUCTURE)
+_STRUCTURES: tuple[str, ...] = ("chunk_starts", *STRUCTURE)
 """Columns of packed rows and of tokens that counts read."""
 
 
