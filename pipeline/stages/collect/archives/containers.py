@@ -20,9 +20,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, ClassVar
+from typing import IO, BinaryIO, ClassVar
 
 from pipeline.core.errors import ArchiveError
+from pipeline.stages.collect.archives.pax_records import Replayed, require_records
 from pipeline.stages.collect.contents import over_limit
 from pipeline.stages.collect.params import CollectParams
 
@@ -34,6 +35,8 @@ _ZIP_END_64, _ZIP_LOCATOR, _ZIP_LOCATOR_BYTES = b"PK\x06\x06", b"PK\x06\x07", 20
 _ZIP_METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 _DESCRIPTOR_BYTES = (12, 16, 20, 24)
 """Bytes of a record behind a member, with or without its mark, of sizes of four or of eight bytes."""
+MAX_SIZE_32 = 2**32 - 1
+"""A size in the header of a zip's member that stands in an extra field."""
 _UNICODE_PATH = 0x7075
 """Extra field that gives a member another name."""
 _MAX_DICTIONARY_BYTES = 256 * 1024**2
@@ -139,8 +142,8 @@ class _Decompressed:
     def read(self, size: int) -> bytes:
         while True:
             if self._decompressor.eof:
-                rest = self._decompressor.unused_data or self._packed.read(io.DEFAULT_BUFFER_SIZE)
-                if not rest.strip(b"\0"):
+                rest = self._next_stream()
+                if not rest:
                     return b""
                 self._decompressor = self._create()
             else:
@@ -151,6 +154,18 @@ class _Decompressed:
             if block:
                 return block
 
+    def _next_stream(self) -> bytes:
+        """Return the first bytes of the stream behind this one and its padding, which is a multiple of four zeros."""
+        rest, num_zeros = self._decompressor.unused_data, 0
+        while block := rest or self._packed.read(io.DEFAULT_BUFFER_SIZE):
+            rest = block.lstrip(b"\0")
+            num_zeros += len(block) - len(rest)
+            if rest:
+                break
+        if num_zeros % 4:
+            raise EOFError(f"{num_zeros} zeros follow a compressed stream")
+        return rest
+
 
 _Stream = BinaryIO | gzip.GzipFile | _Decompressed
 
@@ -158,6 +173,8 @@ _Stream = BinaryIO | gzip.GzipFile | _Decompressed
 def _tar_stream(file: BinaryIO, start: bytes, limits: CollectParams, subject: str) -> _MeteredStream:
     stream: _Stream = file
     if start.startswith(b"\x1f\x8b"):
+        if start[3:4] > b"\x1f":
+            raise broken(subject, "its gzip header has flags of no meaning")
         stream = gzip.GzipFile(fileobj=file)
     elif start.startswith(b"\xfd7zXZ\x00"):
         stream = _Decompressed(file, _xz)
@@ -194,6 +211,13 @@ class _StrictTarInfo(tarfile.TarInfo):
         cls._follow(member)
         return member
 
+    def _proc_pax(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
+        stream = archive.fileobj
+        block = stream.read(self._block(self.size))  # type: ignore[attr-defined]
+        require_records(block[: self.size])
+        archive.fileobj = Replayed(block, archive)  # type: ignore[assignment]
+        return super()._proc_pax(archive)  # type: ignore[misc,no-any-return]
+
     @classmethod
     def _follow(cls, member: tarfile.TarInfo) -> None:
         """Refuse a second extended header of a kind, and kinds beside each other: of two names each reader takes its own."""
@@ -229,6 +253,8 @@ def _tar_members(stream: _MeteredStream, start: bytes, subject: str) -> Iterator
         raise broken(subject, f"{error}; it begins with {start[:16]!r}") from error
     with archive:
         for info in archive:
+            if info.pax_headers.get("path", "").endswith("/") and not info.isdir():
+                raise broken(subject, f"{info.name[:200]!r} is a {_tar_kind(info)} with the name of a folder")
             if info.size and not info.isreg():
                 # Some readers skip these bytes, others read headers there.
                 raise broken(subject, f"{info.name[:200]!r} is a {_tar_kind(info)} and declares {info.size} bytes")
@@ -273,6 +299,7 @@ def _zip_members(file: BinaryIO, limits: CollectParams, subject: str) -> Iterato
         _require_one_end(file, archive, subject)
         for info in infos:
             _require_one_meaning(info, subject)
+            _require_same_header(file, info, subject)
             kind = _zip_kind(info)
             target = _zip_bytes(archive, info).decode("utf-8", "surrogateescape") if kind == "link" else ""
             # orig_filename: `filename` ends at a NUL, which must be seen to be refused
@@ -345,7 +372,7 @@ def _require_no_gap(file: BinaryIO, archive: zipfile.ZipFile, subject: str) -> N
         raise broken(subject, f"{archive.start_dir - at} bytes of no member are before its directory")
 
 
-def _bytes_at(file: BinaryIO, at: int, num_bytes: int) -> bytes:
+def _bytes_at(file: BinaryIO | IO[bytes], at: int, num_bytes: int) -> bytes:
     """Return the bytes at a place that the archive names; none where it is outside of the file."""
     if at < 0:
         return bytes(num_bytes)
@@ -381,10 +408,40 @@ def _zip_kind(info: zipfile.ZipInfo) -> str:
     return {0: "file", stat.S_IFREG: "file", stat.S_IFLNK: "link"}.get(type_bits, "special file")
 
 
+def _require_same_header(file: BinaryIO, info: zipfile.ZipInfo, subject: str) -> None:
+    """Require that the header before a member says of it what the directory says: some readers take one, some the other."""
+    flags, method, _, _, crc, packed, size = struct.unpack("<4H3I", _bytes_at(file, info.header_offset, 26)[6:26])
+    declared = (info.CRC, info.compress_size, info.file_size)
+    is_later = info.flag_bits & 0x8
+    same = all(
+        one == other or (one == MAX_SIZE_32 and place) or (is_later and not one)
+        for place, (one, other) in enumerate(zip((crc, packed, size), declared, strict=True))
+    )
+    if (flags, method) != (info.flag_bits, info.compress_type) or not same:
+        raise broken(subject, f"{info.orig_filename[:200]!r} has another header than the directory says")
+    if method == zipfile.ZIP_STORED and info.compress_size != info.file_size and not flags & 0x1:
+        raise broken(
+            subject, f"{info.orig_filename[:200]!r} is stored in {info.compress_size} bytes of {info.file_size}"
+        )
+
+
 def _zip_bytes(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     """Decompress no more than declared; requesting one byte more makes an empty member's checksum be checked too."""
     with archive.open(info) as file:
         content = file.read(info.file_size + 1)
-    if len(content) != info.file_size:
-        raise zipfile.BadZipFile(f"{len(content)} bytes of {info.file_size} that {info.filename!r} declares")
+    num_bytes = len(content)
+    if info.compress_type == zipfile.ZIP_DEFLATED and num_bytes == info.file_size:
+        num_bytes = _num_deflated(archive, info)
+    if num_bytes != info.file_size:
+        raise zipfile.BadZipFile(f"{num_bytes} bytes of {info.file_size} that {info.filename!r} declares")
     return content
+
+
+def _num_deflated(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> int:
+    """Return how many bytes a member has, up to one more than declared: the base class stops at the declared ones."""
+    file = archive.fp
+    assert file is not None
+    header = _bytes_at(file, info.header_offset, 30)
+    file.seek(info.header_offset + 30 + sum(struct.unpack("<2H", header[26:])))
+    decompressor = zlib.decompressobj(-zlib.MAX_WBITS)
+    return len(decompressor.decompress(file.read(info.compress_size), info.file_size + 1))
