@@ -142,14 +142,17 @@ def _entries(objects: PackObjects, tree: str) -> Iterator[tuple[str, bytes, str]
     content = objects.read(tree, "tree")
     num_id_bytes = len(tree) // 2
     seen: set[bytes] = set()
-    at = 0
+    at, before = 0, b""
     while at < len(content):
         end = content.find(b"\0", at)
         mode, space, name = content[at:end].partition(b" ")
         object_id = content[end + 1 : end + 1 + num_id_bytes]
-        if end < 0 or not space or len(object_id) != num_id_bytes or name in seen:
+        # git orders a folder as if its name ended with a slash, and finds nothing behind its place.
+        key = name + b"/" if mode.lstrip(b"0") == b"40000" else name
+        if end < 0 or not space or len(object_id) != num_id_bytes or name in seen or key <= before:
             raise objects.broken(f"tree {tree} is invalid at byte {at}")
         seen.add(name)
+        before = key
         yield mode.decode("latin-1").lstrip("0"), name, object_id.hex()
         at = end + 1 + num_id_bytes
 

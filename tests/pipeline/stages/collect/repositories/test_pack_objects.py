@@ -27,6 +27,13 @@ def test_odd_names_are_files_and_of_two_that_collide_one_can_be_excluded(
     ]
 
 
+def test_a_tree_out_of_order_is_refused(surroundings: Create, repository: Repository, retry: RetryPolicy) -> None:
+    blob = repository.git("hash-object", "-w", "--stdin", stdin=b"int a;\n")
+    tree = repository.tree(("100644", b"b.c", blob), ("100644", b"a.c", blob))
+    pin = pin_of(repository, repository.commit_tree(tree))
+    assert "is invalid at byte" in str(run(surroundings(pin), retry).failures["demo"])
+
+
 def test_a_repository_that_packs_otherwise_gives_the_same_part(
     surroundings: Create, repository: Repository, retry: RetryPolicy
 ) -> None:
