@@ -55,17 +55,17 @@ class Population:
     """The ids of the contents that were kept."""
 
 
-def asked_for(
+def request_facts(
     pins: Iterable[Any], params: Any, withdrawn: Iterable[str] = (), decisions: Iterable[Any] = ()
 ) -> dict[str, Any]:
     """Return what a build was asked for, as JSON: the pins and decisions of its request, the Params of its corpus, withdrawals."""
     from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS  # other commands do not wait for their modules
 
-    gone, asked = set(withdrawn), sorted(pins, key=lambda pin: str(pin.name))
+    gone, in_order = set(withdrawn), sorted(pins, key=lambda pin: str(pin.name))
     decided = [each.facts() for each in decisions if each.source not in gone]
     return {
         **({"decisions": sorted(decided, key=canonical_json)} if decided else {}),
-        "pins": {pin.name: pin.identity() for pin in asked if pin.name not in gone},
+        "pins": {pin.name: pin.identity() for pin in in_order if pin.name not in gone},
         "listed": sorted(kind.name for kind in SOURCE_KINDS if kind.listing is not None),
         "held_out": sorted(params.held_out),
         "suffixes": sorted({suffix for language in LANGUAGES for suffix in language.suffixes}),
@@ -73,12 +73,12 @@ def asked_for(
             {suffix for language in LANGUAGES if language.lexer == C.lexer for suffix in language.suffixes}
         ),
         "limits": {"max_file_bytes": params.collect.max_file_bytes, **params.normalize.filters.model_dump(mode="json")},
-        "weights": {pin.name: pin.weight for pin in asked if pin.name not in gone},
+        "weights": {pin.name: pin.weight for pin in in_order if pin.name not in gone},
         "withdrawn": sorted(gone),
     }
 
 
-def audit_part(stage: str, before: Mapping[str, str], after: Mapping[str, str], asked: Mapping[str, Any]) -> Part:
+def audit_part(stage: str, before: Mapping[str, str], after: Mapping[str, str], request: Mapping[str, Any]) -> Part:
     """Return the audit of a stage: the parts of the stage before, its own parts and evidence, and what the build was asked for."""
     labels = {f"before/{name}": object_id for name, object_id in before.items()}
     labels |= {f"after/{name}": object_id for name, object_id in after.items()}
@@ -86,26 +86,26 @@ def audit_part(stage: str, before: Mapping[str, str], after: Mapping[str, str], 
     declared = _declared(stage)
     is_read = {"withdrawn": LISTED in declared, "weights": "snapshot" in after}
     is_read |= dict.fromkeys(("decisions", "commented_like_c"), DOCUMENTS in declared)
-    facts = {name: value for name, value in asked.items() if is_read.get(name, True)}
+    facts = {name: value for name, value in request.items() if is_read.get(name, True)}
     return Part(AUDIT, AUDIT, Params(), labels, {"stage": stage, "audit": AUDIT_VERSION, **facts})
 
 
 def audit(job: PartJob) -> PartOutput:
     """Audit a stage, as a part: rows lost, doubled, altered or from nowhere, drops without cause, columns that others rely on."""
     before, after = _labeled(job.inputs, "before/"), _labeled(job.inputs, "after/")
-    stage, asked = job.identity["stage"], job.identity
+    stage, request = job.identity["stage"], job.identity
     found = population(after, _content_id(stage), own=stage)
     if LISTED in _declared(stage):
-        expected = _match_listed(after, found, asked)
+        expected = _match_listed(after, found, request)
     elif "snapshot" in after:
         expected, found = Population(_documents(before, TOKENS)), Population(_first_pieces(after))
     else:
-        expected = population(before, _content_id(stage), suffixes=asked["suffixes"])
+        expected = population(before, _content_id(stage), suffixes=request["suffixes"])
     taken = found.kept + found.dropped
     names = {
         "Rows lost": list((expected.kept - taken).elements()),
         "Rows unknown": list((taken - expected.kept).elements()),
-        "Rows altered, or dropped without cause": [*_altered(expected, found), *_flaws(stage, before, after, asked)],
+        "Rows altered, or dropped without cause": [*_altered(expected, found), *_flaws(stage, before, after, request)],
     }
     measures: dict[str, float] = {CONSERVED: sum(map(len, names.values()))}
     measures |= _checks(job, after)
@@ -175,23 +175,23 @@ def _altered(expected: Population, found: Population) -> Iterator[Name]:
     yield from (name for name in both if found.contents[name] != expected.contents[name])
 
 
-def _flaws(stage: str, before: StoredParts, after: StoredParts, asked: Mapping[str, Any]) -> Iterator[Name]:
+def _flaws(stage: str, before: StoredParts, after: StoredParts, request: Mapping[str, Any]) -> Iterator[Name]:
     """Yield the names of rows that contradict their own columns, and of drops whose reason does not hold."""
     listing = _Listing.of(after) if LISTED in _declared(stage) else None
     for name, stored in sorted(after.items()):
         if stored.kind in kinds_with(DOCUMENTS):
-            yield from undecided_files(name, stored, asked.get("decisions", ()))
+            yield from undecided_files(name, stored, request.get("decisions", ()))
         for table in tables_of(stored.kind) if stored.kind.startswith(f"{stage}/") else ():
             if table.name == FILES:
-                yield from misread_files(stored.table(FILES), asked["suffixes"])
+                yield from misread_files(stored.table(FILES), request["suffixes"])
             elif table.lists_kept and "text_sha256" in {field.name for field in fields(table.record)}:
                 yield from misnamed_documents(stored.table(table.name, DOCUMENT_NAME))
             elif table.record is DroppedRecord:
-                yield from misjudged_drops(stored.table(table.name).to_pylist(), before.get(name), asked)
+                yield from misjudged_drops(stored.table(table.name).to_pylist(), before.get(name), request)
                 if listing is not None:
                     rows = list(_encoded_rows(stored.table(table.name)))
-                    yield from miscalled_drops(rows, listing.irregular, _listed_sources(asked))
-                    yield from mismeasured_drops(rows, listing.sizes, asked["limits"]["max_file_bytes"])
+                    yield from miscalled_drops(rows, listing.irregular, _listed_sources(request))
+                    yield from mismeasured_drops(rows, listing.sizes, request["limits"]["max_file_bytes"])
             elif table.record is DuplicateRecord:
                 kept_ids = set(stored.table(KEPT, ["document_id"])["document_id"].to_pylist())
                 yield from misjudged_copies(stored.table(table.name).to_pylist(), _texts(after), kept_ids)
@@ -226,9 +226,9 @@ class _Listing:
         return found
 
 
-def _listed_sources(asked: Mapping[str, Any]) -> set[str]:
+def _listed_sources(request: Mapping[str, Any]) -> set[str]:
     """Return the sources that can be listed."""
-    return {name for name, pin in asked["pins"].items() if pin["kind"] in asked["listed"]}
+    return {name for name, pin in request["pins"].items() if pin["kind"] in request["listed"]}
 
 
 def _texts(parts: StoredParts) -> dict[str, str]:
@@ -241,7 +241,7 @@ def _texts(parts: StoredParts) -> dict[str, str]:
     return found
 
 
-def _match_listed(after: StoredParts, found: Population, asked: Mapping[str, Any]) -> Population:
+def _match_listed(after: StoredParts, found: Population, request: Mapping[str, Any]) -> Population:
     """Return the listed names as collect calls them: by the other name if it dropped that; and the contents of regular files.
 
     An optional name counts where it was taken. Of a source whose kind lists nothing, what was found is taken to be listed.
@@ -249,7 +249,7 @@ def _match_listed(after: StoredParts, found: Population, asked: Mapping[str, Any
     taken = found.kept + found.dropped
     raw = Counter({(source, _encoded(path)): number for (source, path), number in taken.items()})
     called = {(source, _encoded(path)): (source, path) for source, path in taken}
-    unlisted = asked["pins"].keys() - _listed_sources(asked)
+    unlisted = request["pins"].keys() - _listed_sources(request)
     expected = Population(Counter({name: number for name, number in taken.items() if name[0] in unlisted}))
     listings = [stored for stored in after.values() if stored.kind in kinds_with(LISTED)]
     rows = [row for stored in listings for row in stored.table(LISTED).to_pylist()]

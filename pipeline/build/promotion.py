@@ -120,8 +120,8 @@ def _refuse_misstated(store: Store, stages: list[StoredObject]) -> None:
     }
     collect, normalize, tokenize = (stage_with(table).name for table in (FILES, DOCUMENTS, TOKENS))
     params = next(stage.json(PARAMS) for stage in stages if stage_of(stage) == tokenize)
-    asked = store.read(evidence_of(stages[-1])[AUDIT]).manifest.identity
-    of = ComposedOf(by_name[collect], by_name[normalize], by_name[tokenize], params, asked)
+    request = store.read(evidence_of(stages[-1])[AUDIT]).manifest.identity
+    of = ComposedOf(by_name[collect], by_name[normalize], by_name[tokenize], params, request)
     snapshot = by_name[stage_of(stages[-1])]["snapshot"]
     for each in misstated_fields(snapshot, snapshot.manifest.inputs, of):
         found = f"its {SNAPSHOT_FILE} has {each.found} as {each.place}"

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from pipeline.build.audit import asked_for
+from pipeline.build.audit import request_facts
 from pipeline.build.build import Build, BuildRequest
 from pipeline.build.collected import contradiction, refuse_contradictions
 from pipeline.build.engine import Engine, PartTask, measured
@@ -127,7 +127,7 @@ def _replay_stage(build: Build, stored: StoredObject, input_id: str | None) -> N
     # What is withdrawn may differ by now: the audit of the collected sources says what was.
     withdrawn = build.store.read(evidence_of(stored)[AUDIT]).manifest.identity.get("withdrawn", ())
     request = build.request
-    output = audited(stage, context, output, asked_for(request.pins, build.params, withdrawn, request.decisions))
+    output = audited(stage, context, output, request_facts(request.pins, build.params, withdrawn, request.decisions))
     for found, made in ((parts_of(stored), output.parts), (evidence_of(stored), output.evidence)):
         if found != dict(made):
             names = sorted({name for name, _ in set(found.items()) ^ set(made.items())})
@@ -234,15 +234,15 @@ class _ReplayContext(BuildContext):
 
     def _refuse_other_work(self, part: Part, stored: StoredObject) -> None:
         """Raise SnapshotError unless a part says of its work what its stage asks for, but for the consumer: that may be another."""
-        made_by, asked = (
+        made_by, expected = (
             flat(
                 {name: value for name, value in json.loads(canonical_json(identity)).items() if name != CONSUMER_FIELD}
             )
             for identity in (stored.manifest.identity, self._identity(part))
         )
-        names = sorted(name for name in made_by.keys() | asked.keys() if made_by.get(name) != asked.get(name))
+        names = sorted(name for name in made_by.keys() | expected.keys() if made_by.get(name) != expected.get(name))
         if names:
-            raise contradiction(stored, f"part {part.name} has {_named(names, made_by)}", _named(names, asked))
+            raise contradiction(stored, f"part {part.name} has {_named(names, made_by)}", _named(names, expected))
 
     def _stored_part(self, part: Part) -> StoredObject:
         """Return the stored part of that name. Raises SnapshotError unless it is of exactly this work."""

@@ -9,7 +9,7 @@ from importlib.metadata import version as library_version
 from pathlib import Path
 from typing import Any
 
-from pipeline.build.audit import NOT_COLLECTED, asked_for, audit_part
+from pipeline.build.audit import NOT_COLLECTED, audit_part, request_facts
 from pipeline.build.build import Build, ProgressEvent
 from pipeline.build.engine import PartTask, write_output
 from pipeline.build.given_items import keep_items
@@ -84,8 +84,8 @@ def run_stage(name: str, build: Build, previous_id: str | None) -> StageResult:
     context = BuildContext(stage, build, previous_id)
     keep_items(build.store, build.params)
     withdrawn = (each.text for each in build.withdrawn)
-    asked = asked_for(build.request.pins, build.params, withdrawn, build.request.decisions)
-    output, verdicts = judged(stage, context, asked)
+    request = request_facts(build.request.pins, build.params, withdrawn, build.request.decisions)
+    output, verdicts = judged(stage, context, request)
     object_id, existed = _commit_stage(stage, context, output)
     build.store.put_verdicts(object_id, [verdict.as_json() for verdict in verdicts])
     result = StageResult(
@@ -117,12 +117,12 @@ def run_stages(build: Build, until: str | None = None) -> Iterator[StageResult]:
         previous = result.object_id
 
 
-def judged(stage: Stage, context: Any, asked: Mapping[str, Any]) -> tuple[StageOutput, tuple[GateVerdict, ...]]:
+def judged(stage: Stage, context: Any, request: Mapping[str, Any]) -> tuple[StageOutput, tuple[GateVerdict, ...]]:
     """Run a stage in a StageContext, audit its output, and judge its gates. Canaries go through here too.
 
-    `asked` is what `asked_for` returns of the build's request: an audit does not read it from the context of the stage.
+    `request` is what `request_facts` returns of the build's request: an audit does not read it from the context of the stage.
     """
-    output = audited(stage, context, load_declared(f"stage {stage.name}", "run", stage.run)(context), asked)
+    output = audited(stage, context, load_declared(f"stage {stage.name}", "run", stage.run)(context), request)
     try:
         return output, judge(stage.name, output.report.gate_measures, context.params)
     except MeasureError as error:
@@ -132,7 +132,7 @@ def judged(stage: Stage, context: Any, asked: Mapping[str, Any]) -> tuple[StageO
         raise StageError(f"stage {stage.name}", "no source came through", "one at least", failed) from error
 
 
-def audited(stage: Stage, context: Any, output: StageOutput, asked: Mapping[str, Any]) -> StageOutput:
+def audited(stage: Stage, context: Any, output: StageOutput, request: Mapping[str, Any]) -> StageOutput:
     """Audit an output: rows in are those that the stage before stored, and what the report says of the others must be stored.
 
     Of a measure that the stage reports too, the larger value counts.
@@ -141,7 +141,7 @@ def audited(stage: Stage, context: Any, output: StageOutput, asked: Mapping[str,
     if "snapshot" in output.parts:
         rows = context.read(output.parts["snapshot"]).manifest.inputs
         after |= {label: object_id for label, object_id in rows.items() if label.startswith("rows/")}
-    made, _ = context.make([audit_part(stage.name, context.inputs, after, asked)])
+    made, _ = context.make([audit_part(stage.name, context.inputs, after, request)])
     audit, reported = made[AUDIT], output.report
     num_wrong = audit.report.measures[CONSERVED] + _num_misreported(reported, audit.report)
     found = {name: max(value, reported.measures.get(name, 0)) for name, value in audit.report.measures.items()}

@@ -173,7 +173,7 @@ STAGES = Registry(
     "stage",
     Stage(
         name="collect",
-        version=3,
+        version=4,
         description="""
             Read pinned archives, commits, lines and folders into source files: every byte is verified, nothing is executed.
 
@@ -206,7 +206,7 @@ STAGES = Registry(
     ),
     Stage(
         name="normalize",
-        version=5,
+        version=6,
         description="""
             Turn source files into clean documents: decoded, filtered, licensed file by file, scrubbed, without duplicates.
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipeline.build.audit import asked_for
+from pipeline.build.audit import request_facts
 from pipeline.build.canaries.known_counts import KnownCounts
 from pipeline.build.engine import measured
 from pipeline.build.recipes import CorpusParams
@@ -184,7 +184,9 @@ class MemoryBuild:
 
     def _run(self, stage: str, changes: Changes) -> tuple[StageOutput, dict[str, GateVerdict]]:
         context = _Context(self, stage, changes)
-        output, verdicts = judged(STAGES[stage], context, asked_for(self.pins, self.params, decisions=self.decisions))
+        output, verdicts = judged(
+            STAGES[stage], context, request_facts(self.pins, self.params, decisions=self.decisions)
+        )
         return output, {verdict.gate: verdict for verdict in verdicts}
 
 

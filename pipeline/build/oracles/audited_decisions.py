@@ -18,11 +18,11 @@ _COLUMNS = ("path", "blob_sha256", "license", "license_evidence")
 _SAID_ONLY = ("reason", "person", "date")
 
 
-def undecided_files(source: str, stored: Tables, asked: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+def undecided_files(source: str, stored: Tables, request: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     """Yield source and path of the documents that no decision of the request covers, and of decisions that a part was made by
     and that are not in the request, or the other way round.
     """
-    decisions = [each for each in asked if each["source"] == source]
+    decisions = [each for each in request if each["source"] == source]
     for row in stored.table(DOCUMENTS, _COLUMNS).to_pylist():
         if row["license_evidence"] == DECIDED and not any(_decides(each, row) for each in decisions):
             yield source, row["path"]

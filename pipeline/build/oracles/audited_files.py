@@ -53,14 +53,14 @@ def misnamed_documents(documents: "pa.Table") -> Iterator[tuple[str, str]]:
 
 
 def misjudged_drops(
-    dropped: Iterable[Mapping[str, Any]], files: Tables | None, asked: Mapping[str, Any]
+    dropped: Iterable[Mapping[str, Any]], files: Tables | None, request: Mapping[str, Any]
 ) -> Iterator[tuple[str, str]]:
     """Yield source and path of the drops whose reason does not hold for what was dropped.
 
     `files` holds the files that the stage read; None for the stage that reads the source itself.
     """
     if files is None:
-        yield from ((row["source"], row["path"]) for row in dropped if not _of_source(row, asked))
+        yield from ((row["source"], row["path"]) for row in dropped if not _of_source(row, request))
         return
     dropped = list(dropped)
     # A copy has a keeper, and stands in the table that names it.
@@ -69,7 +69,7 @@ def misjudged_drops(
     table = files.table(FILES, ["path", "content"]) if reasons else None
     for path, content in [] if table is None else zip(table["path"], table["content"], strict=True):
         source, reason = reasons.get(path.as_py(), ("", ""))
-        if reason and not _of_text(reason, path.as_py(), content.as_py(), asked):
+        if reason and not _of_text(reason, path.as_py(), content.as_py(), request):
             yield source, path.as_py()
 
 
@@ -109,29 +109,31 @@ def misjudged_copies(
             yield row["source"], row["path"]
 
 
-def _of_source(row: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
+def _of_source(row: Mapping[str, Any], request: Mapping[str, Any]) -> bool:
     """Return whether a file of a source may be dropped for its reason, as far as that shows without its bytes."""
-    pin = asked["pins"].get(row["source"], {})
+    pin = request["pins"].get(row["source"], {})
     match row["reason"]:
         case "other_language":
-            return not is_code(row["path"], asked["suffixes"])
+            return not is_code(row["path"], request["suffixes"])
         case "too_large":
-            return bool(row["num_bytes"] > asked["limits"]["max_file_bytes"])
+            return bool(row["num_bytes"] > request["limits"]["max_file_bytes"])
         case "excluded":
             return bool(pin.get("include") or pin.get("exclude"))
         case "withdrawn":
-            return any(text.startswith("sha256:") or text.split("/")[0] == row["source"] for text in asked["withdrawn"])
+            return any(
+                text.startswith("sha256:") or text.split("/")[0] == row["source"] for text in request["withdrawn"]
+            )
         case "bad_line":
             return bool(pin.get("kind") == "jsonl")
-    return row["reason"] in IRREGULAR or pin.get("kind") not in asked["listed"]
+    return row["reason"] in IRREGULAR or pin.get("kind") not in request["listed"]
 
 
-def _of_text(reason: str, path: str, content: bytes, asked: Mapping[str, Any]) -> bool:
+def _of_text(reason: str, path: str, content: bytes, request: Mapping[str, Any]) -> bool:
     """Return whether a rule about texts may have dropped a file. A text that is not ASCII is judged by its size alone."""
-    limits = asked["limits"]
+    limits = request["limits"]
     if not content.isascii():
         return reason != "too_small" or len(content) < _MAX_UNITS * limits["min_num_bytes"]
-    if reason in OF_COMMENTS and not is_code(path, asked["commented_like_c"]):
+    if reason in OF_COMMENTS and not is_code(path, request["commented_like_c"]):
         return True
     return DROP_RULES[reason](content.replace(b"\r\n", b"\n").replace(b"\r", b"\n"), path, limits)
 

@@ -32,7 +32,7 @@ class ComposedOf:
     rows: Mapping[str, Tables]
     """The rows of each source, and the part of the vocabulary."""
     params: Mapping[str, Any]
-    asked: Mapping[str, Any]
+    request: Mapping[str, Any]
 
     @property
     def sources(self) -> list[str]:
@@ -68,14 +68,14 @@ def misstated_fields(snapshot: Tables, inputs: Mapping[str, str], of: ComposedOf
 
 def expected_content(of: ComposedOf) -> dict[str, Any]:
     """Return what snapshot.json should hold."""
-    pins = {name: _collected_as(of.collected.get(name), pin) for name, pin in of.asked["pins"].items()}
+    pins = {name: _collected_as(of.collected.get(name), pin) for name, pin in of.request["pins"].items()}
     return {
         "format_version": SNAPSHOT_FORMAT,
         "sources": [_source(of, name) for name in of.sources],
         "vocabulary": _vocabulary(of),
         "row_length": of.params["row_length"],
         "pins": pins,
-        "held_out": sorted(set(of.asked["held_out"]) & set(of.sources)),
+        "held_out": sorted(set(of.request["held_out"]) & set(of.sources)),
     }
 
 
@@ -88,7 +88,7 @@ def _source(of: ComposedOf, name: str) -> dict[str, Any]:
     return {
         "name": name,
         "rows": rows.object_id,
-        "weight": of.asked["weights"][name],
+        "weight": of.request["weights"][name],
         "num_documents": len(documents),
         "num_tokens": sum(len(chunk.flatten()) for chunk in tokens["input_ids"].chunks),
         "num_text_bytes": sum(row["num_bytes"] for row in documents),

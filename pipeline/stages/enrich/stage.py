@@ -30,7 +30,7 @@ from pipeline.stages.enrich.params import BuiltParams, EnrichParams, SyntaxParam
 
 COMPILER_RECORD = "compiler.json"
 """File of a built source's part: the tools, the counts, what went wrong, and each unit that failed with its reason."""
-COMPILER_VERSION = 7
+COMPILER_VERSION = 8
 """Raised when the compiler index changes: parts of sources without a `build` block do not depend on it."""
 
 _MEASURED = (

@@ -51,7 +51,7 @@ def _first_part(population: Any) -> Any:
 
 def _all_listed(match: Any) -> Any:
     """Return what a listing names as if no kind of source had one."""
-    return lambda after, found, asked: match(after, found, {**asked, "listed": []})
+    return lambda after, found, request: match(after, found, {**request, "listed": []})
 
 
 def _held_out_as_labeled(checks: Any) -> Any:

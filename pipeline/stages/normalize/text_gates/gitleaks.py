@@ -85,10 +85,10 @@ class GitleaksRules:
 def find_known_secrets(text: str, waived: Sequence[WaivedFinding] = ()) -> list[KnownSecret]:
     """Return what the rules find in a text and nobody waived, sorted by line and rule."""
     rules, content = load_gitleaks_rules(), text.encode("utf-8", "surrogatepass")
-    asked = {rule.id: rule for index in rules.keywords.Match(content) or () for rule in rules.rules_of[index]}
+    searched = {rule.id: rule for index in rules.keywords.Match(content) or () for rule in rules.rules_of[index]}
     found = {
         (KnownSecret(rule.id, content.count(b"\n", 0, start) + 1), secret)
-        for rule in asked.values()
+        for rule in searched.values()
         for start, secret in _secrets(rule, content)
         if _counts(secret, rule, rules)
     }
@@ -119,17 +119,17 @@ def find_in_rows(
 def load_gitleaks_rules() -> GitleaksRules:
     """Read the rules, once in a process. An expression is compiled when a text has one of its keywords."""
     table = tomllib.loads(files(__package__).joinpath(RULES_FILE).read_text("utf-8"))
-    asked: dict[str, list[GitleaksRule]] = {}
+    by_keyword: dict[str, list[GitleaksRule]] = {}
     for entry in table["rules"]:
         rule = _rule(entry)
         for keyword in entry["keywords"]:
-            asked.setdefault(keyword.lower(), []).append(rule)
+            by_keyword.setdefault(keyword.lower(), []).append(rule)
     keywords = re2.Set.SearchSet(_options(case_sensitive=False))
-    for keyword in asked:
+    for keyword in by_keyword:
         keywords.Add(re2.escape(keyword))
     keywords.Compile()
     return GitleaksRules(
-        keywords, tuple(map(tuple, asked.values())), tuple(table["allowed"]), tuple(table["stopwords"])
+        keywords, tuple(map(tuple, by_keyword.values())), tuple(table["allowed"]), tuple(table["stopwords"])
     )
 
 
