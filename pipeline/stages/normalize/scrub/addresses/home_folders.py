@@ -16,17 +16,15 @@ _UNIX_NAME = r"(?P<unix>[A-Za-z0-9][A-Za-z0-9._-]*|_[a-z][A-Za-z0-9._-]*)"
 _END = r"""(?=["'`\s;:,)>\]]|\\[nrt"]|\Z)"""
 _HOME = re.compile(
     r"(?:(?<![\w.~\-])|(?<=-[ILF])|(?<=-isystem)|(?<=file:/)|(?<=file://))(?:"
-    # /home/x and where else homes are mounted, /Users/x, also below a drive of Windows
-    r"(?:/(?:var|export|nfs|net/[\w.-]+|data[0-9]*|vol[0-9]*|mnt(?:/[\w.-]+)?|gpfs|lustre|fs[0-9]*|storage"
-    r"|cluster|shared?|private|opt|work"
-    r"|remote|auto|srv|media/[\w.-]+|net|nas|Volumes/[\w.-]+|System/Volumes/Data|host_mnt|rsrch[0-9]*|usr))?/homes?[0-9]*/(?:users/)?"
-    r"|(?:/mnt/[a-z]|/cygdrive/[a-z]|/[a-z]|/System/Volumes/Data|/Volumes/[\w.-]+|/Volumes|/private|/nfs|/gpfs|/data|/work|/srv|/export|/storage|/mnt|/shared?)?/[Uu]sers/"
-    # what is mounted elsewhere, and no address of a page
-    r"|(?<!:/)(?:/(?!(?:api|rest|v[0-9]|src|app|include|www|static|ui|web|pages|views)/)[\w-]{2,40}){1,2}/homes?[0-9]*/(?:[a-z0-9]/)?"
+    # /home/x below any mount but the addresses of pages, /Users/x below mounts and drives
+    r"(?<!:/)(?:/(?!(?:api|rest|v[0-9]|src|app|include|www|static|ui|web|pages|views)/)[\w.-]{1,40}){0,3}"
+    r"/homes?[0-9]*/(?:users/|[a-z0-9]/(?=[a-z][\w-]{2,40}(?![\w.-])))?"
+    r"|(?:/mnt(?:/[a-z])?|/cygdrive/[a-z]|/[a-z]|/System/Volumes/Data|/Volumes(?:/[\w.-]+)?|/private|/nfs|/gpfs|/data"
+    r"|/work|/srv|/export|/storage|/shared?|/opt|/remote|/projects?|/proj|/raid|/disks?|/vol[0-9]*|/nas)?/[Uu]sers/"
     # work folders that are named by user, AFS with its two letters
     r"|(?:/(?:data[0-9]*|mnt|gpfs|lustre|fs[0-9]*|p|pscratch|global|nfs"
-    r"|net/[\w.-]+))?/(?:[gp]?scratch|nobackup)[0-9]*/(?:(?:users?|home|[a-z](?=/[a-z]))/){0,2}"
-    r"|/afs/[\w.-]+/(?:u|users?|home|usr)/(?:[a-z0-9]{1,2}/){0,2}"
+    r"|net/[\w.-]+))?/(?:[gp]?scratch|nobackup)[0-9]*/(?:(?:users?|home|sd|[a-z](?=/[a-z]))/){0,2}"
+    r"|/afs/[\w.-]+/(?:u|users?|home|usr|work)/(?:[a-z0-9]{1,2}/){0,2}"
     r"|/usr/people/|/u/(?:home/)?(?:[a-z0-9]/){0,2}(?=[\w.-]{2})"
     r")" + _UNIX_NAME + rf"(?P<slash>/+|{_END})"
     rf"|(?<![\w.~\-/])(?P<root>/root)(?P<root_slash>/+)(?=[\w.])"
@@ -38,8 +36,10 @@ _HOME = re.compile(
     r"(?P<share_user>[^\\/\"'\s<>:|?*%]+)(?P<share_end>\\{1,4}|/+|(?=[\"'\s;,)>]|\Z))",
 )
 _ROUTES_WORDS = """
-    index list lists login logout signin signup register profile profiles settings dashboard search new edit create delete update
-    add remove view views show all count about contact help page pages main home api admin account accounts info details detail
+    index list lists login logout signin signup sign_in sign_up sign_out register profile
+    profiles settings dashboard search new edit create delete update
+    add remove view views show all count about contact help page pages main home
+    api admin account accounts info details detail
     status feed news id current self invite active online batch export import query stats token tokens password reset verify
     documents downloads images static css js assets en de fr
 """
@@ -79,6 +79,14 @@ _NO_USERS = frozenset(
         "jenkins",
         "buildbot",
         "linuxbrew",
+        "example",
+        "pi",
+        "ubuntu",
+        "debian",
+        "ec2-user",
+        "vscode",
+        "gitpod",
+        "docker",
         "site",
         "lib",
         "usr",

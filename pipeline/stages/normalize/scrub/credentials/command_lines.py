@@ -10,7 +10,7 @@ import re
 COMMAND_CONDITION = (
     r"(?i:sshpass|curl|wget|mysql|mysqldump|mysqladmin|mariadb|redis-cli|ldap[a-z]*|smbclient|docker|podman"
     r"|htpasswd|sudo|openssl|zip|unzip"
-    r"|isql|osql|sqlcmd|bcp|tsql|ipmitool|mosquitto_[a-z]{3}|psexec|rdesktop|vncviewer|lftp|ncftp|(?:un)?rar|7za|snmp[a-z]+|pdftk|nmcli|wpa_passphrase"
+    r"|isql|osql|sqlcmd|bcp|tsql|ipmitool|mosquitto_[a-z]{3}|psexec|rdesktop|vncviewer|lftp|ncftp|(?:un)?rar|7za|ssh-keygen|snmp[a-z]+|pdftk|nmcli|wpa_passphrase"
     r"|7z|psql|sqlplus|mongo|mongosh|mongodump|influx|az|svn|rsync|plink|pscp|winexe|net|gpg|rpcclient|xfreerdp|http|rabbitmqadmin)"
     r"\b[^\n]{0,200}[ \t=]-{1,2}[A-Za-z]|(?:^|[ \t])(?:-u|--user|--proxy-user)[ \t=]|(?i:\bsqlplus|\becho|\bnmcli[ \t]"
     r"|\bnet[ \t]+use|/p:"
@@ -30,6 +30,7 @@ _BEFORE_PASSWORD = (
     r"(?:psexec|rdesktop|ncftp)\b[^\n]{0,200}?[ \t]-p[ \t]+",
     r"(?:isql|osql|sqlcmd|bcp|tsql|ipmitool|mosquitto_[a-z]{3})\b[^\n]{0,200}?[ \t]-P[ \t]*",
     r"lftp\b[^\n]{0,120}?[ \t]-u[ \t]+[^\s,\"']{1,60},",
+    r"ssh-keygen\b[^\n]{0,120}?[ \t]-[NP][ \t]+",
     r"snmp[a-z]{2,12}\b[^\n]{0,200}?[ \t]-[AX][ \t]+",
     r"nmcli\b[^\n]{0,200}?[ \t]password[ \t]+",
     r"redis-cli\b[^\n]{0,200}?[ \t]-a[ \t]+",

@@ -79,13 +79,13 @@ _OTHER_AFTER_WORDS = """
     desc help kind mode char chars character prefix suffix min max event state status dialog edit box button widget
     class algo algorithm alg method scheme family required missing invalid expired changed reset callback cb func
     function fn handler manager provider store storage service policy strength check checker validator validate verify
-    fields labels options params parameters attributes columns types events states prohibited allowed disallowed forbidden
+    version fields labels options params parameters attributes columns types events states prohibited allowed disallowed forbidden
     encoding encoder decoder factory generator list map table vector array iterator iter begin end section group item
     items identity identities hint cipher suite property prop metric key rule mask toggle view cmd command store info
 """
 _OTHER_AFTER = frozenset(_OTHER_AFTER_WORDS.split())
 _PUBLIC_BEFORE_WORDS = """
-    public pub primary foreign sort partition property cache map dict no has is use without
+    public pub primary foreign sort partition property websocket cache map dict no has is use without
 """
 _PUBLIC_BEFORE = frozenset(_PUBLIC_BEFORE_WORDS.split())
 _MAKING_WORDS = """

@@ -44,6 +44,7 @@ _NOT_A_VALUE = re.compile(
     r"\A(?:[./~\\]|[A-Za-z]:[\\/]|--?[A-Za-z])|://|\\[wdsSWDb]|\(\?|\.\*|\[\^|[:(,]\Z|\A[\w-]{1,20}=\Z|\A\W+\Z"
     r"|\A[\d.,:\s]{0,3}\Z|\A[0-9.]*:[0-9:.]+(?:/(?:tcp|udp))?\Z|\A[0-9]+(?:\.[0-9]+){2,}\Z|\A[;&)]|[;&]\w+=\Z|\A\w+=[\w.]*;|[A-Za-z]%20"
     r"|\A0x[0-9a-fA-F]{1,16}[uUlL]{0,3}\Z|\A(?:19|20)[0-9]{2}(?:-[0-9]{2}){0,2}\Z"
+    r"|\A[\w.-]{1,40}/[0-9]+(?:\.[0-9]+)+\Z|\A[A-Za-z]{4,20}=[0-9]\Z"
     r"|\.(?:txt|pem|key|crt|cer|json|xml|ini|cfg|conf|h|c|cc|cpp|hpp|py|js|html?|md|ya?ml|toml|log|dat|bin|db"
     r"|so|dll|exe|p12|pfx|jks|kdbx)\Z",
     re.IGNORECASE,
@@ -88,16 +89,20 @@ _MAX_WORDS = 12
 
 def is_given_password(value: str) -> bool:
     """Return whether a value is a password, given that its name says so: any value not known to be a placeholder or a word."""
+    value = value.strip("\"'")
     if not is_possible(value):
         return False
     if any(character.isspace() for character in value):
         return _is_passphrase(value)
-    return not (_SECRET_WORD.search(value) and (_NAME_LIKE.fullmatch(value) or _CAMEL.fullmatch(value)))
+    is_name = _NAME_LIKE.fullmatch(value) or _CAMEL.fullmatch(value) or is_name_of_secret(value.rstrip("0123456789_"))
+    return not (is_name and _SECRET_WORD.search(value))
 
 
 def is_passed_password(value: str) -> bool:
     """Return whether a value that a call gets beside a password's name is one: names, words and UUIDs are other arguments."""
-    is_other = _NAME_LIKE.fullmatch(value) or UUID.fullmatch(value) or _NUMBERED_NAME.fullmatch(value)
+    is_other = (
+        value.isdigit() or _NAME_LIKE.fullmatch(value) or UUID.fullmatch(value) or _NUMBERED_NAME.fullmatch(value)
+    )
     is_other = is_other or (_SECRET_WORD.search(value) and _CAMEL.fullmatch(value.rstrip("0123456789")))
     return is_given_password(value) and not is_other and not any(character.isspace() for character in value)
 
@@ -120,7 +125,9 @@ def looks_like_password(value: str) -> bool:
         return True
     runs = _LETTERS_AND_DIGITS.findall(value)
     num_kinds = sum((value != value.lower(), value != value.upper(), any(map(str.isdigit, value))))
-    has_special = _SPECIAL.search(_ESCAPE_OF_URL.sub("", value)) is not None and not _EXCLAMATION.fullmatch(value)
+    has_special = _SPECIAL.search(_ESCAPE_OF_URL.sub("", value).rstrip("*")) is not None and not _EXCLAMATION.fullmatch(
+        value
+    )
     if has_special and num_kinds >= 2 and len(value) >= 8:
         return _SPECIAL.sub("", value).replace("_", "").isalnum() and not value.startswith(("&", "*", "@"))
     is_mixed = len(runs) > _MIN_SWITCHES and len(value) >= 8 and len("".join(runs)) == len(value)
@@ -202,7 +209,11 @@ def is_possible(value: str) -> bool:
 
 def is_name_of_secret(value: str) -> bool:
     """Return whether a value is a name of several words, one of which is for a secret: `secret_access_key`."""
-    return "_" in value and _NAME_LIKE.fullmatch(value) is not None and _SECRET_WORD.search(value) is not None
+    return (
+        ("_" in value or "-" in value)
+        and _NAME_LIKE.fullmatch(value) is not None
+        and _SECRET_WORD.search(value) is not None
+    )
 
 
 def repeats_name(name: str, value: str) -> bool:

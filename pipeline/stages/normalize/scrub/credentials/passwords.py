@@ -78,7 +78,7 @@ _SETTERS_WORDS = """
 """
 _SETTERS = frozenset(_SETTERS_WORDS.split())
 _OF_A_CIPHER = re.compile(
-    r"(?i)(?<![a-z])(?:nonce|iv|plain_?text|cipher_?text|aad|tag|msg|message|digest|expected|vectors?|mac|salt"
+    r"(?i)(?<![a-z])(?:nonce|iv|plain_?text|cipher_?text|aad|tag|msg|message|digest|expected|vectors?(?!<)|mac|salt"
     r"|hmac|aes|sip_?hash|signature|public_?key(?:_?hex)?|ecdh|ed25519|x25519|curve)(?![a-z])"
 )
 _OF_SEVERAL = re.compile(r"(?i)(?:pass(?:words?|wds?|phrases?)|secrets|credentials|logins|accounts)\Z")

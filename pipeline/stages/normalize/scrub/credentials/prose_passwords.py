@@ -20,7 +20,7 @@ _IS_WORD = (
     r"(?:is|was|set to|should be|will be|est|sera|ist|lautet|war|heißt|es|será|é|è|jest|to|er|är|on|je|adalah"
     r"|là|это|είναι)(?=[ \t])"
 )
-_IS = rf"(?:[ \t]{{0,3}}{_IS_SIGN}|[ \t]{{1,3}}{_IS_WORD})"
+_IS = rf"(?:[ \t]{{0,3}}(?![—–→-][^ \t]){_IS_SIGN}|[ \t]{{1,3}}{_IS_WORD})"
 _SECRET = r"""[!#-&(-+.\-/-:=?-[\]-_a-~À-ɏ]"""
 _VALUE = rf"""(?:\\?["'`«„“「『<]{{0,2}})(?P<value>{_SECRET}{{6,200}})"""
 _OF = r"(?:[ \t]+(?!(?:is|was|est|ist|es|to|é|è)\b)[^\W\d][\w@.'’-]{0,24}){0,4}"

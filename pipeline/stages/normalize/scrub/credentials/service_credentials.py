@@ -25,6 +25,8 @@ _BETWEEN = (
     r"(?:u8|[uUL])?(?:R\"[a-z]{0,8}\(|\\{0,3}[\"'`])?"
 )
 _VALUE = r"[A-Za-z0-9_.+/=~:\-]"
+_IDENTIFIER = re.compile(r"[A-Za-z]+_\w+")
+_NUM_OF_SERVICE = 5
 _NUM_OF_NAME, _MIN_VALUE, _MAX_VALUE = 40, 10, 200
 _BEFORE = re.compile(r"[\w.\-]*\Z")
 _HEXADECIMAL = re.compile(r"(?i)[0-9a-f]{16,128}")
@@ -57,6 +59,11 @@ def _judged(region: str, offset: int, match: Any) -> Iterator[Finding]:
     name = (before[0] if before else "") + region[name_start:name_end]
     while end > start and region[end - 1] in ".:":
         end -= 1
+    is_alike = (
+        region[start : start + _NUM_OF_SERVICE].lower() == region[name_start : name_start + _NUM_OF_SERVICE].lower()
+    )
+    if is_alike and _IDENTIFIER.fullmatch(region, start, end):
+        return  # another name of the service
     strength = service_name(name)
     if strength and region[end : end + 1] in ("", *_END) and _is_key(region[start:end], strength):
         yield Finding(offset + start, offset + end, region[start:end])

@@ -219,6 +219,7 @@ def is_raw_text(before: str) -> bool:
 
 def _is_named_password(line: str, match: re.Match[str]) -> bool:
     strength, value = name_strength(match["name"]), match["value"]
+    value = value.partition("#")[0] if line[match.start() - 1 : match.start()] in ("?", "&") else value
     if not strength or _CODE_AFTER.match(line, match.end()) or not _is_in_text(line, match.start()):
         return False
     if _CODE_AFTER_NAME.match(line, match.end()) and not any(map(str.isdigit, value)):

@@ -69,6 +69,11 @@ def test_a_word_is_found_where_only_a_password_can_stand(line: str) -> None:
         '{ "Pacific/Palau", "Tokyo" }, // PW\n{ "Asia/Dili", "Tokyo" },',
         'prompt(info, nullptr, L"Enter your credentials", L"Remote Desktop Security", 0);',
         'f("MSI_SECRET", "2017-09-01");',
+        'validate(0, TOTP_SECRET, 1540624110, 0, "065486");',
+        'static const QString TOTP_SECRET = "TimeOtp-Secret-Base32";',
+        '#define SQL_PASSWD_VERSION "mod_sql_passwd/1.3"',
+        'command = needs_passphrase ? "PGPPASSFD=0" : "";',
+        'headers.set("sec-websocket-key", "CI1sXhf/u2o34BfWK7NeIg==");',
         'Field KERB_RPC_ENCRYPTION_KEY_fields[] = { { "reserved1", 0 } };',
     ],
 )

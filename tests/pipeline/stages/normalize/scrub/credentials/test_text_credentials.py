@@ -19,6 +19,8 @@ PROSE = [
     "// docker run -p 8080:80 image",
     '"root:x:0:0:root:/:/bin/sh"',
     "bool pwdCorrect = !otaLock1; // if locked",
+    "// https://host.org/2020/03/21/parola-a-to-z-handling-of-utf-8/",
+    'uri = "/path?key1=value1#fragment";',
     "// and also accounts for the Gupta/gupta2 matrix",
     'uri = "mongodb://access_key_id:secret_access_key@localhost/";',
 ]
