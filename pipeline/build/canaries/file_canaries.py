@@ -231,7 +231,7 @@ def _blobs() -> list[Canary]:
         ),
         "view.h": (
             "@interface View : NSObject\n@property(nonatomic) double opacity;\n- (void)fade;\n@end\n"
-            + "\n".join(lines),
+            + "\n".join(lines[:40]),
             "objective_c",
         ),
         "numbers.c": (numbers, "numeric_data"),

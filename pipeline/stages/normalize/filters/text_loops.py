@@ -7,7 +7,9 @@ Import this module late: numba takes half a second. Each loop reads every token 
 import numpy as np
 
 from pipeline.lexing.jit import compiled
-from pipeline.stages.normalize.filters.assembly_parts import ASSEMBLER_PART, BLOCK
+
+_BLOCK, _ASSEMBLER_PART = 1, 2
+"""Numbers of `assembly_parts`, which a test compares: machine code is cached by its own file, and holds no value of another."""
 
 # Kind of a token.
 OTHER_SIGN, IDENTIFIER, NUMBER, STRING, CHARACTER, JOINER, DIRECTIVE = range(7)
@@ -21,16 +23,16 @@ _NO_LINE, LINE, _CONTINUED = range(3)
 
 SHAPES = (
     "no line of another language",
-    "a directive that C has not",
+    "a directive that C does not have",
     "words in a row",
     "a number before an operand",
     "a word before a number",
     "a string before an operand",
     "a word in apostrophes",
-    "a character that C has not",
-    "an operator that C has not",
+    "a character that C does not have",
+    "an operator that C does not have",
     "a condition without parentheses",
-    "a statement that C has not",
+    "a statement that C does not have",
     "an access before a declaration",
     "a constant without a type",
     "markup",
@@ -250,7 +252,7 @@ def foreign_lines(data, tokens, kinds, flags, before, assembly):  # type: ignore
             is_operand = False
             index = end
             continue
-        if assembly[index] == BLOCK:
+        if assembly[index] == _BLOCK:
             counts[_C] += 1
             is_operand = False
             index = end
@@ -267,7 +269,7 @@ def foreign_lines(data, tokens, kinds, flags, before, assembly):  # type: ignore
             following = data[tokens[index + 1, 0]] if index + 1 < end else np.uint8(0)
             is_function = is_type and (following == _OPEN or following == _COLON or following == _LESS)
             shape = _NO_SEMICOLON if (is_name and not is_function) or kinds[index] == NUMBER else _C
-        (aside if assembly[index] == ASSEMBLER_PART else counts)[shape] += 1
+        (aside if assembly[index] == _ASSEMBLER_PART else counts)[shape] += 1
         is_type, is_call = True, _is_call(data, tokens, kinds, flags, index, end) and depth == 0
         for place in range(index, end):
             byte = data[tokens[place, 0]]

@@ -79,7 +79,7 @@ def test_what_is_not_read_as_c_has_no_lines_of_another_language() -> None:
 def test_the_detail_of_a_drop_says_what_most_lines_are() -> None:
     text = "import os\n" * 40
 
-    assert shapes(text).most_foreign == "a statement that C has not, in 40 of 40 lines"
+    assert shapes(text).most_foreign == "a statement that C does not have, in 40 of 40 lines"
     broken = first_broken(
         score("a.c", text * 2), FilterParams(min_unique_line_fraction=0), text=MeasuredText.of("a.c", text * 2)
     )

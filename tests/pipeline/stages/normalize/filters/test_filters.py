@@ -74,7 +74,7 @@ DROPPED = {
     ),
     "texts": ("a.c", f"char *a[] = {{\n{TEXTS}}};\n", "string_data", "string_fraction is 0.9"),
     "rows": ("a.c", f"struct row a[] = {{\n{NAMED}}};\n", "tabular", "table_fraction is 0.9"),
-    "Python": ("a.h", SCRIPT, "foreign_language", "a statement that C has not, in 40 of 80 lines"),
+    "Python": ("a.h", SCRIPT, "foreign_language", "a statement that C does not have, in 40 of 80 lines"),
     "Bison's tables": ("a.c", f"{PARSER}\n{CODE}", "generated", "max_generated_markers is 0: a parser of Bison"),
     "Objective-C": ("a.h", CODE + "@interface Thing : NSObject\n- (void)run;\n@end\n", "objective_c", "is 1, max"),
 }

@@ -5,22 +5,24 @@ import pytest
 
 from pipeline.lexing.cpp import CPP_LEXER
 from pipeline.lexing.lexer import lexed
+from pipeline.stages.normalize.filters import text_loops
+from pipeline.stages.normalize.filters.assembly_parts import ASSEMBLER_PART, BLOCK
 from pipeline.stages.normalize.filters.code_shapes import shapes_of
 from pipeline.stages.normalize.filters.text_loops import SHAPES
 
 FOREIGN = {
-    "#frobnicate it\n": "a directive that C has not",
+    "#frobnicate it\n": "a directive that C does not have",
     "these are four words here\n": "words in a row",
     "x = 5 apples;\n": "a number before an operand",
     "chapter 12;\n": "a word before a number",
     '"text" follows;\n': "a string before an operand",
     "x = 'hello world, again';\n": "a word in apostrophes",
-    "x = $name;\n": "a character that C has not",
-    "x := 5;\n": "an operator that C has not",
-    "x <- length(y)\n": "an operator that C has not",
-    "start(Name, State) ->\n": "an operator that C has not",
+    "x = $name;\n": "a character that C does not have",
+    "x := 5;\n": "an operator that C does not have",
+    "x <- length(y)\n": "an operator that C does not have",
+    "start(Name, State) ->\n": "an operator that C does not have",
     "if x > 5 {\n": "a condition without parentheses",
-    "import os\n": "a statement that C has not",
+    "import os\n": "a statement that C does not have",
     "public void run() {\n": "an access before a declaration",
     "const limit = 5;\n": "a constant without a type",
     "<div>\n": "markup",
@@ -113,7 +115,7 @@ def test_many_lines_of_names_are_a_table_unless_they_define_macros(line: str, is
 
 def test_of_what_is_for_an_assembler_alone_most_of_a_file_is_judged() -> None:
     assert counts("#if defined(__ASSEMBLY__)\n  mov r0, #3\n#else\nint x;\n#endif\n") == {
-        "a character that C has not": 1
+        "a character that C does not have": 1
     }
 
 
@@ -127,3 +129,7 @@ def test_a_short_list_that_gives_each_literal_its_name_is_no_table() -> None:
 
 def test_equal_lines_without_literals_are_no_table() -> None:
     assert shapes_of(lexed(CPP_LEXER, "  first = second->third;\n" * 100), True).tables == 0
+
+
+def test_parts_of_assembly_have_the_numbers_of_the_file_that_finds_them() -> None:
+    assert (text_loops._BLOCK, text_loops._ASSEMBLER_PART) == (BLOCK, ASSEMBLER_PART)
