@@ -426,22 +426,22 @@ def _require_same_header(file: BinaryIO, info: zipfile.ZipInfo, subject: str) ->
 
 
 def _zip_bytes(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """Decompress no more than declared; requesting one byte more makes an empty member's checksum be checked too."""
+    """Decompress no more than declared and one byte, which makes an empty member's checksum be checked too."""
     with archive.open(info) as file:
-        content = file.read(info.file_size + 1)
-    num_bytes = len(content)
-    if info.compress_type == zipfile.ZIP_DEFLATED and num_bytes == info.file_size:
-        num_bytes = _num_deflated(archive, info)
-    if num_bytes != info.file_size:
-        raise zipfile.BadZipFile(f"{num_bytes} bytes of {info.file_size} that {info.filename!r} declares")
+        is_deflated = info.compress_type == zipfile.ZIP_DEFLATED
+        content = _inflated(archive, info) if is_deflated else file.read(info.file_size + 1)
+    if len(content) != info.file_size:
+        raise zipfile.BadZipFile(f"{len(content)} bytes of {info.file_size} that {info.filename!r} declares")
+    if zlib.crc32(content) != info.CRC:
+        raise zipfile.BadZipFile(f"Bad CRC-32 for file {info.filename!r}")
     return content
 
 
-def _num_deflated(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> int:
-    """Return how many bytes a member has, up to one more than declared: the base class stops at the declared ones."""
+def _inflated(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """Return the bytes of a member, up to one more than declared: `zipfile` stops at the declared ones."""
     file = archive.fp
     assert file is not None
     header = _bytes_at(file, info.header_offset, 30)
     file.seek(info.header_offset + 30 + sum(struct.unpack("<2H", header[26:])))
     decompressor = zlib.decompressobj(-zlib.MAX_WBITS)
-    return len(decompressor.decompress(file.read(info.compress_size), info.file_size + 1))
+    return decompressor.decompress(file.read(info.compress_size), info.file_size + 1)
