@@ -31,7 +31,7 @@ from pipeline.core.records import PROVENANCE_CODES, DroppedRecord, DuplicateReco
 from pipeline.core.table_names import DOCUMENTS, ENRICHED, FILES, KEPT, LISTED, PACKED, TOKENS, TRAINING_ROWS
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE
 from pipeline.lexing.languages import LANGUAGES, C
-from pipeline.stages.stages import AUDIT, STAGES, StageTable, kinds_with, stage_before, tables_of
+from pipeline.stages.stages import AUDIT, STAGES, StageTable, kinds_with, stage_before, stage_of_kind, tables_of
 
 NOT_COLLECTED = "Sources without files"
 """Key of the sources in `audit.json` that were asked for and are not stored."""
@@ -150,7 +150,7 @@ def _kept_tables(parts: StoredParts) -> Iterator[tuple[Tables, StageTable]]:
     found: dict[str, list[tuple[Tables, StageTable]]] = {name: [] for name in STAGES.names}
     for _, stored in sorted(parts.items()):
         kept = (table for table in tables_of(stored.kind) if table.lists_kept and table.name != KEPT)
-        found.get(stored.kind.partition("/")[0], []).extend((stored, table) for table in islice(kept, 1))
+        found.get(stage_of_kind(stored.kind), []).extend((stored, table) for table in islice(kept, 1))
     yield from next(filter(None, reversed(found.values())), [])
 
 

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.errors import StageError
 from pipeline.core.params import Params
-from pipeline.stages.stages import STAGES
+from pipeline.stages.stages import STAGES, stage_of_kind
 from pipeline.store.objects import REPORT, StoredObject
 from pipeline.store.store import Store
 
@@ -17,7 +17,7 @@ _MADE: set[str] = set()
 
 def stage_of(stored: StoredObject) -> str:
     """Return the name of the stage that made an object."""
-    return stored.manifest.kind.split("/")[0]
+    return stage_of_kind(stored.manifest.kind)
 
 
 def parts_of(stored: StoredObject) -> dict[str, str]:

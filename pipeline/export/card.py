@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.build.promotion import evidence, judge_again
-from pipeline.build.stage_objects import report_of
+from pipeline.build.stage_objects import report_of, stage_of
 from pipeline.contracts.gates import GateVerdict, summary
 from pipeline.contracts.stage_report import StageReport
 from pipeline.lexing.languages import titles
@@ -55,7 +55,7 @@ def facts_of(snapshot: Snapshot) -> Facts:
     stages = evidence(store, snapshot.snapshot_id)
     return Facts(
         snapshot=snapshot,
-        reports={stored.manifest.kind.split("/")[0]: report_of(stored) for stored in stages},
+        reports={stage_of(stored): report_of(stored) for stored in stages},
         verdicts=judge_again(store, snapshot.snapshot_id),
         pins=snapshot.content["pins"],
         held_out=tuple(snapshot.content["held_out"]),

@@ -126,6 +126,11 @@ class Stage:
         return found
 
 
+def stage_of_kind(kind: str) -> str:
+    """Return the name of the stage that makes objects of a kind."""
+    return kind.partition("/")[0]
+
+
 def stage_before(name: str) -> str | None:
     """Return the name of the stage before, or None for the first. Raises ParamsError for an unknown name."""
     index = STAGES.names.index(STAGES[name].name)

@@ -27,7 +27,7 @@ from pipeline.core.params import Params, canonical_json, digest
 from pipeline.pins.decisions import Decision
 from pipeline.pins.pins import SourcePin
 from pipeline.pins.selection import Selector
-from pipeline.stages.stages import STAGES, stage_before
+from pipeline.stages.stages import STAGES, stage_before, stage_of_kind
 from pipeline.store.objects import REPORT
 
 
@@ -280,7 +280,7 @@ class _Context:
     def _altered(self, stage: str, part: str, object_id: str) -> str:
         """Return the id of an object of a stage before, or of an altered copy of it."""
         stored = self.read(object_id)
-        maker = stored.kind.partition("/")[0]
+        maker = stage_of_kind(stored.kind)
         stages = _with_passed_on(stage)
         stages = stages if maker in stages or maker not in STAGES else [maker, *stages]  # its parts were passed on
         alterations = [each for name in stages for each in self.changes.of(name, part)]
