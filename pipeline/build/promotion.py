@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from pipeline.build.collected import contradiction
 from pipeline.build.consumer_proof import consumer_measures
@@ -11,7 +12,7 @@ from pipeline.build.replay import replay
 from pipeline.build.seen_red import GateSeenRed, seen_red
 from pipeline.build.stage_objects import PARAMS, chain, evidence_of, parts_of, report_of, stage_of, stage_params
 from pipeline.build.withdrawal import refuse_withdrawn
-from pipeline.contracts.gates import GateVerdict, judge, refuse_blocked
+from pipeline.contracts.gates import Gate, GateVerdict, gates_of, judge, refuse_blocked
 from pipeline.core.digests import code_digest
 from pipeline.core.errors import DamagedError, MissingError, SnapshotError
 from pipeline.core.table_names import DOCUMENTS, FILES, TOKENS
@@ -130,15 +131,28 @@ def _refuse_misstated(store: Store, stages: list[StoredObject]) -> None:
 
 
 def _refuse_other_verdicts(store: Store, stages: list[StoredObject]) -> None:
-    """Raise SnapshotError for a stored verdict that the stored report does not give; of a gate that is no longer, none does."""
+    """Raise SnapshotError for a stored verdict that the stored report does not give; of a gate that is no longer, none does.
+
+    A limit that is no parameter may have been another in the version that judged: its verdict must follow from that one. By today's
+    limit the snapshot was judged again before.
+    """
     for stored in stages:
         verdicts = {each["gate"]: each for each in store.verdicts(stored.object_id)["verdicts"]}
-        judged = {each.gate: each.as_json() for each in _judge([stored], {})}
+        measures, params = report_of(stored).gate_measures, stage_params(stored)
+        gates = (_of_limit_then(gate, verdicts.get(gate.name, {})) for gate in gates_of(stage_of(stored)))
+        judged = {gate.name: gate.judge(measures, params).as_json() for gate in gates}
         known = judged.keys() & verdicts.keys()
         other = sorted(gate for gate in known for name in _JUDGED if judged[gate][name] != verdicts[gate].get(name))
         if other or (judged and not known):
             found = f"its verdict of {other[0]} is another" if other else "it has no verdicts"
             raise contradiction(stored, found, "those that its report gives")
+
+
+def _of_limit_then(gate: Gate, verdict: Mapping[str, Any]) -> Gate:
+    """Return a gate with the limit that a stored verdict names, unless its limit is a parameter, which is stored too."""
+    if isinstance(gate.limit.value, str) or "limit" not in verdict:
+        return gate
+    return replace(gate, limit=replace(gate.limit, value=float(verdict["limit"])))
 
 
 def _judge(stages: list[StoredObject], measures: Mapping[str, float]) -> tuple[GateVerdict, ...]:

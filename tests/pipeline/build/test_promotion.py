@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from pipeline.build.promotion import promote
 from pipeline.build.run_stage import StageResult
 from pipeline.build.stage_objects import parts_of
 from pipeline.cli.main import main
+from pipeline.contracts.gates import GATES
 from pipeline.core.digests import file_sha256
-from pipeline.core.errors import DamagedError, LockedError, MissingError, SnapshotError, StoreError
+from pipeline.core.errors import BlockedError, DamagedError, LockedError, MissingError, SnapshotError, StoreError
 from pipeline.stages.stages import STAGES
 from pipeline.store import objects
 from pipeline.store.fsck import fsck
@@ -64,7 +66,12 @@ def _failed(verdicts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [verdicts[0] | {"passed": False, "outcome": "failed"}, *verdicts[1:]]
 
 
-@pytest.mark.parametrize("change", [_measured_otherwise, _failed, lambda verdicts: []])
+def _with_other_limits(verdicts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Write other limits, by which every measure passes too: that of a parameter is stored beside it."""
+    return [each | {"limit": each["limit"] + (1 if each["comparison"] == "at most" else -1)} for each in verdicts]
+
+
+@pytest.mark.parametrize("change", [_measured_otherwise, _failed, _with_other_limits, lambda verdicts: []])
 def test_verdicts_that_the_report_does_not_give_are_refused_though_their_digest_fits(
     built: Store, tiny_results: list[StageResult], change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
 ) -> None:
@@ -84,6 +91,26 @@ def test_verdicts_of_gates_that_are_no_longer_and_of_fewer_gates_are_no_contradi
     built.put_verdicts(stage_id, [first, first | {"gate": "a_gate_of_before"}])
 
     assert promote(built, "tiny").unchanged
+
+
+def test_a_limit_of_another_version_is_no_contradiction_and_one_that_lets_a_measure_pass_is_refused(
+    built: Store, tiny_results: list[StageResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, stage_id = GATES["chunks_conserve_bytes"], tiny_results[2].object_id
+    verdicts = built.verdicts(stage_id)["verdicts"]
+    looser = [each | ({"limit": 3.0} if each["gate"] == gate.name else {}) for each in verdicts]
+    built.put_verdicts(stage_id, looser)
+    assert promote(built, "tiny").unchanged
+
+    never = [each | ({"limit": -1.0} if each["gate"] == gate.name else {}) for each in verdicts]
+    built.put_verdicts(stage_id, never)  # by this limit it would have failed
+    with pytest.raises(SnapshotError, match="its verdict of chunks_conserve_bytes is another"):
+        promote(built, "tiny")
+
+    built.put_verdicts(stage_id, verdicts)  # they passed by the limit that they name, and would not by that of today
+    monkeypatch.setitem(GATES._entries, gate.name, replace(gate, limit=replace(gate.limit, value=-1.0)))
+    with pytest.raises(BlockedError, match="chunks_conserve_bytes BLOCKED"):
+        promote(built, "tiny")
 
 
 def test_the_proof_of_another_object_proves_nothing(built: Store, tiny_results: list[StageResult]) -> None:
