@@ -95,7 +95,9 @@ def audit(job: PartJob) -> PartOutput:
     before, after = _labeled(job.inputs, "before/"), _labeled(job.inputs, "after/")
     stage, request = job.identity["stage"], job.identity
     found = population(after, _content_id(stage), own=stage)
-    if LISTED in _declared(stage):
+    if STAGES[stage].passes_rows_on:
+        expected = population(before, _content_id(stage), own=stage)
+    elif LISTED in _declared(stage):
         expected = _match_listed(after, found, request)
     elif "snapshot" in after:
         expected, found = Population(_documents(before, TOKENS)), Population(_first_pieces(after))

@@ -135,14 +135,13 @@ def judged(stage: Stage, context: Any, request: Mapping[str, Any]) -> tuple[Stag
 def audited(stage: Stage, context: Any, output: StageOutput, request: Mapping[str, Any]) -> StageOutput:
     """Audit an output: rows in are those that the stage before stored, and what the report says of the others must be stored.
 
-    Of a measure that the stage reports too, the larger value counts.
+    Of a measure that the stage reports too, the larger value counts. Rows of a stage that passes them on are those that are found.
     """
-    after = {**output.parts, **output.evidence}
-    if "snapshot" in output.parts:
-        rows = context.read(output.parts["snapshot"]).manifest.inputs
-        after |= {label: object_id for label, object_id in rows.items() if label.startswith("rows/")}
-    made, _ = context.make([audit_part(stage.name, context.inputs, after, request)])
+    before, after = _with_rows(context, context.inputs), _with_rows(context, {**output.parts, **output.evidence})
+    made, _ = context.make([audit_part(stage.name, before, after, request)])
     audit, reported = made[AUDIT], output.report
+    if stage.passes_rows_on:
+        reported = replace(reported, rows_out=audit.report.rows_out)
     num_wrong = audit.report.measures[CONSERVED] + _num_misreported(reported, audit.report)
     found = {name: max(value, reported.measures.get(name, 0)) for name, value in audit.report.measures.items()}
     measures = {**reported.measures, **found, CONSERVED: num_wrong}
@@ -155,6 +154,12 @@ def audited(stage: Stage, context: Any, output: StageOutput, request: Mapping[st
         evidence={**output.evidence, AUDIT: audit.object_id},
         notes=(*output.notes, *notes),
     )
+
+
+def _with_rows(context: Any, parts: Mapping[str, str]) -> dict[str, str]:
+    """Return parts, and those with the rows of the snapshot among them."""
+    rows = context.read(parts["snapshot"]).manifest.inputs if "snapshot" in parts else {}
+    return {**parts, **{label: object_id for label, object_id in rows.items() if label.startswith("rows/")}}
 
 
 def _refuse_bad_gates(stage: Stage) -> None:

@@ -107,6 +107,11 @@ class Stage:
         """The kinds of parts that say what became of a file, by the name of the step: the stage's, or that of a single part."""
         return {kind.only or self.name: kind for kind in self.parts if kind.follows_files}
 
+    @property
+    def passes_rows_on(self) -> bool:
+        """True where it lists no files and composes no snapshot: the rows that it was given are those that it passes on."""
+        return not self.steps and SNAPSHOT_KIND not in {kind.kind for kind in self.parts}
+
     def part_kind(self, function: str) -> PartKind:
         """Return the kind of the parts that a part function makes. Raises StageError for a function that is not declared."""
         kinds = (*self.parts, self.audit)

@@ -1,35 +1,97 @@
-"""Offenses of conservation, for each stage that keeps rows: rows that it loses, stores twice, or drops without listing them.
+"""Offenses of conservation, for each stage: rows that it loses, stores twice, or drops without listing them.
 
-They follow from what STAGES declares, so that a new stage is seen red without an offense of its own.
+They follow from what STAGES declares, so that a new stage is seen red without an offense of its own. A stage that lists no files
+loses and doubles rows of what it passes on, which its audit is given altered.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
 
-from pipeline.build.canaries.memory_build import Alteration, Changes
-from pipeline.build.canaries.offense import IN_BOTH, SOURCES, Offense, in_both, rows_doubled, rows_lost
+from pipeline.build.canaries.memory_build import Alteration, Changes, MemoryObject
+from pipeline.build.canaries.offense import (
+    IN_BOTH,
+    NUM_PLACES,
+    SOURCES,
+    Offense,
+    in_both,
+    rows_doubled,
+    rows_lost,
+)
 from pipeline.contracts.gates import CONSERVED, GATES
+from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.contracts.stage_report import StageReport
-from pipeline.stages.stages import STAGES, Stage
+from pipeline.core.records import SourceFile
+from pipeline.core.schema import table_of_records
+from pipeline.core.table_names import FILES
+from pipeline.stages.stages import AUDIT, STAGES, Stage, kinds_with
 
 _UNCOUNTED = {"a_of_no_row": 1, "z_of_no_row": 1}
+_Change = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""Returns the inputs of an audit, by label, that it is given altered."""
 
 
 def conservation_offenses() -> Iterator[Offense]:
-    """Yield the offenses of every stage that has a table of what it keeps and a gate on conservation."""
+    """Yield the offenses of every stage that has a gate on conservation: in the table of what it keeps, or in what it passes on."""
     for stage in STAGES:
         gates = tuple(gate.name for gate in GATES if (gate.stage, gate.measure) == (stage.name, CONSERVED))
-        table = next((table.name for kind in stage.parts for table in kind.tables if table.shown), None)
+        table = _table_shown(stage)
         if gates and table:
             yield from _of_rows(stage, gates, table)
+        if gates and stage.passes_rows_on:
+            yield from _of_rows_passed_on(stage.name, gates)
         if gates and any(table.lists_drops for kind in stage.parts for table in kind.tables):
             yield _drop_without_row(stage.name, gates)
+
+
+def _table_shown(*stages: Stage) -> str | None:
+    """Return the name of the first table of stages that lists files that were kept."""
+    return next((table.name for each in stages for kind in each.parts for table in kind.tables if table.shown), None)
 
 
 def _of_rows(stage: Stage, gates: tuple[str, ...], table: str) -> Iterator[Offense]:
     least = IN_BOTH * len(stage.steps)  # a row that is lost is missed by each of them
     yield in_both(f"row_lost_in_{stage.name}", gates, stage.name, rows_lost(table), least=least)
     yield in_both(f"row_from_nowhere_in_{stage.name}", gates, stage.name, rows_doubled(table), least=least)
+
+
+def _of_rows_passed_on(stage: str, gates: tuple[str, ...]) -> Iterator[Offense]:
+    """Yield the offenses of a stage that passes on rows of those before, if there are any."""
+    before = tuple(STAGES)[: STAGES.names.index(stage)]
+    table = _table_shown(*reversed(before))
+    if table:
+        yield _in_audit(f"row_lost_in_{stage}", gates, stage, partial(_altered, table, rows_lost(table)))
+    doubled = partial(_altered, table, rows_doubled(table)) if table else _from_nowhere
+    yield _in_audit(f"row_from_nowhere_in_{stage}", gates, stage, doubled)
+
+
+def _in_audit(name: str, gates: tuple[str, ...], stage: str, change: _Change) -> Offense:
+    """Return the offense of parts that a stage passes on, altered where its audit reads them."""
+
+    def alter(job: PartJob) -> PartJob:
+        return replace(job, inputs={**job.inputs, **change(job.inputs)})
+
+    return Offense(name, gates, Changes((Alteration(stage, AUDIT, job=alter),)), least=IN_BOTH)
+
+
+def _altered(table: str, change: Callable[[PartOutput], PartOutput], inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the parts of both sources that hold the table, as they are or as rows of a snapshot, with another one."""
+    labels = [f"after/{prefix}{source}" for source in SOURCES for prefix in ("", "rows/")]
+    parts = {label: inputs[label] for label in labels if label in inputs and table in inputs[label].output.tables}
+    return {label: replace(part, output=change(part.output)) for label, part in parts.items()}
+
+
+def _from_nowhere(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a part with files of both sources, for a stage before those that list any."""
+    rows = [
+        SourceFile(source, "", f"{number}.c", "", "", 0, False, b"")
+        for source in SOURCES
+        for number in range(NUM_PLACES)
+    ]
+    files = PartOutput({FILES: table_of_records(SourceFile, rows)})
+    return {"after/nowhere": MemoryObject("nowhere", kinds_with(FILES)[0], {}, files, Path())}
 
 
 def _drop_without_row(stage: str, gates: tuple[str, ...]) -> Offense:

@@ -143,10 +143,10 @@ class MemoryBuild:
     shared: dict[tuple[str, int], tuple[Changes, dict[str, GateVerdict]]] = field(default_factory=dict)
     """What `shared_verdicts` has found, by stage and identity of the changes, which are kept so that no others have it."""
 
-    def run(self, until: str = STAGES.names[-1]) -> dict[str, GateVerdict]:
-        """Run every stage up to `until` without changes, and return the verdict of every gate."""
+    def run(self, until: str | None = None) -> dict[str, GateVerdict]:
+        """Run every stage up to `until`, the last one unless given, without changes, and return the verdict of every gate."""
         verdicts: dict[str, GateVerdict] = {}
-        for stage in STAGES.names[: STAGES.names.index(until) + 1]:
+        for stage in STAGES.names[: STAGES.names.index(until) + 1 if until else None]:
             output, judged = self._run(stage, NO_CHANGES)
             inputs = {f"part/{name}": object_id for name, object_id in output.parts.items()}
             content = PartOutput({}, output.report, output.files)

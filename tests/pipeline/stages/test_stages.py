@@ -95,14 +95,17 @@ def build_tiny_in(store: Store) -> list[StageResult]:
         return list(run_stages(build))
 
 
-@pytest.mark.parametrize("before", ["collect", "normalize", None])
-def test_a_stage_can_be_first_second_or_last_and_the_snapshot_is_promoted(before: str | None, copied: Store) -> None:
-    survey = Stage("survey", 1, "Make nothing.", "pipeline.core.params:Params", f"{__name__}:pass_on", (), ())
-    with STAGES.registered(survey, before):
+SURVEY = Stage("survey", 1, "Make nothing.", "pipeline.core.params:Params", f"{__name__}:pass_on", (), ())
+PASSES_ALL_ON = Gate("no_row_lost_in_survey", "survey", CONSERVED, NONE, "What is passed on is what was given.")
+
+
+@pytest.mark.parametrize("before", ["collect", "normalize", "tokenize", None])
+def test_a_stage_without_tables_can_stand_anywhere_and_its_gate_is_seen_red(before: str | None, copied: Store) -> None:
+    with STAGES.registered(SURVEY, before), GATES.registered(PASSES_ALL_ON):
         results = build_tiny_in(copied)
         snapshot_id = next(result.snapshot_id for result in results if result.snapshot_id)
 
-        assert not any(result.blocked for result in results)
+        assert [verdict.sentence for result in results for verdict in result.verdicts if not verdict.passed] == []
         assert promote(copied, "tiny", snapshot_id).new == snapshot_id
         assert main(["why", "heron", "src/rng.c", "--corpus", "tiny", "--store", str(copied.root)]) == 0
 
