@@ -51,12 +51,11 @@ def _as_shown(rows: list[QueryRow]) -> list[QueryRow]:
     from pipeline.stages.normalize.params import ScrubParams
     from pipeline.stages.normalize.scrub.shown_text import ShownText  # other queries do not wait for its libraries
 
-    with ShownText(ScrubParams()) as text:
-        shown = {"detail": text.shown, "path": text.name}
-        return [
-            {name: shown[name](value) if name in shown and value else value for name, value in row.items()}
-            for row in rows
-        ]
+    text = ShownText(ScrubParams())
+    shown = {"detail": text.shown, "path": text.name}
+    return [
+        {name: shown[name](value) if name in shown and value else value for name, value in row.items()} for row in rows
+    ]
 
 
 def shown_names(names: Iterable[str]) -> list[str]:

@@ -213,10 +213,10 @@ class _Reporter:
             files = table_files([self._parts_with(FILES)[source]], FILES)
             for row in self._rows(_CONTENT, files=files, paths=paths):
                 contents[source, row["path"]] = row["content"]
-        with Scrubber(params.scrub) as scrubber:
-            for sample in samples:
-                content = contents.get((sample["source"], sample["path"]))
-                sample["first_lines"] = None if content is None else _first_lines(sample["path"], content, scrubber)
+        scrubber = Scrubber(params.scrub)
+        for sample in samples:
+            content = contents.get((sample["source"], sample["path"]))
+            sample["first_lines"] = None if content is None else _first_lines(sample["path"], content, scrubber)
 
     def _rows(self, sql: str, **parameters: Any) -> list[QueryRow]:
         return query(self.database, sql, **parameters)

@@ -1,7 +1,7 @@
 """Canaries in files, made at run time and sent through the stages in memory, and in archives, sent to a scratch store.
 
 Each is a file of a made source and the fate that it must have. One that is missed means that a rule no longer works, whatever
-the corpus is. To add one, add it to `_plant()`.
+the corpus is. To add one, add it to `_plant()`; the example of a detector is there by itself.
 """
 
 import hashlib
@@ -24,9 +24,12 @@ from pipeline.pins.decisions import Decision
 from pipeline.pins.pins import SourcePin
 from pipeline.stages.collect.kinds.archive import ArchivePin
 from pipeline.stages.normalize.contamination.evaluation_items import shipped_items
+from pipeline.stages.normalize.params import ScrubParams
+from pipeline.stages.normalize.scrub.detectors import DETECTORS
 from pipeline.store.store import Store
 
 _KEPT = "kept"
+_CLOUD_KEY = "AKIA" + "QWERTYUIOPASDFGH"
 _DECIDED = "canary-decided"
 CanaryRow = Mapping[str, Any]
 
@@ -48,7 +51,7 @@ class Canary:
 
 def send_files(root: Path, params: CorpusParams) -> dict[str, bool]:
     """Send the planted files, and return of each by name whether it met its fate."""
-    canaries = _plant()
+    canaries = _plant(params.normalize.scrub)
     for canary in canaries:
         path = root / "trees" / canary.source / canary.path
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -103,9 +106,9 @@ def _is_caught(canary: Canary, fates: Mapping[str, tuple[str, CanaryRow]]) -> bo
     return fate in canary.fates and canary.check(document)
 
 
-def _plant() -> list[Canary]:
+def _plant(scrub: ScrubParams) -> list[Canary]:
     return [
-        *_secrets(),
+        *_secrets(scrub),
         *_licenses(),
         *_encodings(),
         *_blobs(),
@@ -117,51 +120,27 @@ def _plant() -> list[Canary]:
     ]
 
 
-def _secrets() -> list[Canary]:
-    # Assembled here, so that no whole secret is in this repository or in its history.
-    of_key = " RSA " + "PRIVATE KEY"
-    planted = {
-        "cloud_key.cpp": "AKIA" + "QWERTYUIOPASDFGH",
-        "forge_token.cpp": "ghp_" + "0123456789abcdefghijABCDEFGHIJ012345",
-        "private_key.cpp": f"-----BEGIN{of_key}-----\nMIIEpAIBAAKCAQEA1u5+\n-----END{of_key}-----",
-        "mail.cpp": "maintainer" + "@" + "sluice-canary.dev",
-        "address.cpp": "8.8." + "4.4",
-        "home.cpp": "/home/" + "canary/project/build",
+def _secrets(scrub: ScrubParams) -> list[Canary]:
+    """Make a file for each detector that is on, of its example, and more for vendors and places."""
+    examples = {each.name: each.example for each in DETECTORS if each.is_on(scrub)}
+    token, _ = _tokens()
+    more = {
+        "cloud_key": (f"/* {_CLOUD_KEY} */\n", (_CLOUD_KEY,)),
+        "forge_token": (f"/* {token} */\n", (token,)),
+        "include": (f'#include "{token}/first.h"\n', (token,)),
     }
-    in_comments = {path: (f"/* {secret} */\n", secret) for path, secret in planted.items()}
+    planted = {name: (each.text, each.whole_values) for name, each in examples.items()} | more
     return [
-        Canary("canary-secrets", path, _code(path, head), check=_without(secret))
-        for path, (head, secret) in {**in_comments, **_lines_of_code()}.items()
+        Canary("canary-secrets", f"{name}.cpp", _code(name, head), check=_without(*values))
+        for name, (head, values) in planted.items()
     ]
-
-
-def _lines_of_code() -> dict[str, tuple[str, str]]:
-    """Return lines that hold a secret in code, by path, each with the lines of it that must not be left."""
-    half, other, digits = "ghp_" + "0123456789abcdefghij", "ABCDEFGHIJ" + "012345", hashlib.sha256(b"tool").hexdigest()
-    token, password, spoken = half + other, "q7Zr" + "Kx2vTe9w", "summer" + "rain!"
-    placed = "Wint" + "er-Sun!"
-    return {
-        "call.cpp": (f'auto client = connect(from("{token}")); // pragma: allowlist secret\n', token),
-        "adjacent.cpp": (f'const char* forge = "{half}" /* and */ "{other}";\n', f"{half}\n{other}"),
-        "connection.cpp": (f'open("postgres://admin:{password}@db.sluice-canary.dev/x");\n', password),
-        "include.cpp": (f'#include "{token}/first.h"\n', token),
-        "parts.cpp": (f'#define FIRST "{half}"\n#define LAST "{other}"\nuse(FIRST LAST);\n', f"{half}\n{other}"),
-        "password.cpp": (f'const char *password = "{placed}";\n', placed),
-        "login.cpp": (f'mysql_real_connect(handle, "db", "admin", "{spoken}", "x", 0, 0, 0);\n', spoken),
-        "placed.cpp": (f'program.add_argument("--password").default_value("{placed}");\n', placed),
-        "service.cpp": (f'configure("twilio_account", "{password}{half[4:]}");\n', password),
-        "tool.cpp": (f"// https://api.softlayer.com/soap/v3/{digits}\n", digits),
-        "random.cpp": (f'start("{password}{other}Yb3Lw8Qd");\n', password),
-        "written_out.cpp": ("// maintainer (at) sluice-canary (dot) dev\n", "maintainer (at)"),
-    }
 
 
 def _licenses() -> list[Canary]:
     def tagged(path: str, expression: str, *fates: str) -> Canary:
         tag = "SPDX-License-" + f"Identifier: {expression}"
-        return Canary("canary-licenses", path, _code(path, f"// {tag}\n"), fates, _quotes_no(secret))
+        return Canary("canary-licenses", path, _code(path, f"// {tag}\n"), fates, _quotes_no(_CLOUD_KEY))
 
-    secret = "AKIA" + "QWERTYUIOPASDFGH"
     refused = ("license_refused", "license_unknown", "license_quarantined")
     return [
         tagged("copyleft.cpp", "GPL-3.0-only", *refused),
@@ -170,7 +149,7 @@ def _licenses() -> list[Canary]:
         tagged("unknown.cpp", "MIT/X11", *refused),
         tagged("reference.cpp", "LicenseRef-Proprietary", *refused),
         tagged("both.cpp", "MIT AND GPL-2.0-only", *refused),
-        tagged("secret.cpp", f"MIT AND {secret}", *refused),
+        tagged("secret.cpp", f"MIT AND {_CLOUD_KEY}", *refused),
         tagged("either.cpp", "MIT OR GPL-2.0-only", _KEPT),
         Canary("canary-licenses", "third_party/vendored.cpp", _code("vendored"), refused),
     ]
@@ -299,7 +278,7 @@ def _decided() -> list[Canary]:
     return [
         *(Canary(_DECIDED, path, _code(path, claim), (fate,)) for path, fate in fates.items()),
         Canary(_DECIDED, "waived.cpp", waived, check=lambda row: _with(token)(row) and _without(other)(row)),
-        Canary(_DECIDED, "not_waived.cpp", _code("not_waived.cpp", secrets), check=_without(f"{token}\n{other}")),
+        Canary(_DECIDED, "not_waived.cpp", _code("not_waived.cpp", secrets), check=_without(token, other)),
     ]
 
 
@@ -338,8 +317,10 @@ def _quotes_no(secret: str) -> Callable[[CanaryRow], bool]:
     return lambda row: not any(secret in value for value in row.values() if isinstance(value, str))
 
 
-def _without(secret: str) -> Callable[[CanaryRow], bool]:
-    return lambda document: not any(line in document["text"] for line in secret.split("\n"))
+def _without(*values: str) -> Callable[[CanaryRow], bool]:
+    """Return a check that no line of the values is in a document."""
+    lines = [line for value in values for line in value.split("\n")]
+    return lambda document: not any(line in document["text"] for line in lines)
 
 
 def _with(word: str) -> Callable[[CanaryRow], bool]:

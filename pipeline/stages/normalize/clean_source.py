@@ -81,11 +81,12 @@ def clean_source(job: PartJob) -> PartOutput:
         if not row["is_evidence"]
     ]
     items = load_items(identity.evaluation_sha256, job.places.get(EVALUATION_ITEMS))
-    with Scrubber(job.params.scrub) as scrubber, ShownText(job.params.scrub) as shown_text:
-        evidence = {row["path"]: _without_secrets(row["content"], shown_text) for row in rows if row["is_evidence"]}
-        cleaner = SourceCleaner(evidence, identity, job.params, Scrubbers(scrubber, shown_text), items)
-        for file in files:
-            cleaner.clean(file)
+    scrubber = Scrubber(job.params.scrub)
+    shown_text = ShownText(job.params.scrub)
+    evidence = {row["path"]: _without_secrets(row["content"], shown_text) for row in rows if row["is_evidence"]}
+    cleaner = SourceCleaner(evidence, identity, job.params, Scrubbers(scrubber, shown_text), items)
+    for file in files:
+        cleaner.clean(file)
     report = cleaner.report(num_bytes_in=sum(len(file.content) for file in files))
     return PartOutput(cleaner.tables(), report, cleaner.files())
 

@@ -24,15 +24,15 @@ _WORD = re.compile(r"[a-z]+(?:[_-][a-z]+)*")
 
 def refuse_undecidable(decisions: Iterable[Decision], subject: str) -> None:
     """Raise DecisionError about `subject` for the first decision that nothing may follow from."""
-    with ShownText(ScrubParams()) as shown:
-        for decision in decisions:
-            _refuse_secrets(decision, subject, shown)
-            name = f"{subject}: {decision.name}"
-            if decision.license is not None:
-                _refuse_unknown_license(decision.license, name)
-            if decision.waive is not None:
-                _refuse_unknown_finding(decision.waive, name)
-            _refuse_unknown_reasons(decision, name)
+    shown = ShownText(ScrubParams())
+    for decision in decisions:
+        _refuse_secrets(decision, subject, shown)
+        name = f"{subject}: {decision.name}"
+        if decision.license is not None:
+            _refuse_unknown_license(decision.license, name)
+        if decision.waive is not None:
+            _refuse_unknown_finding(decision.waive, name)
+        _refuse_unknown_reasons(decision, name)
 
 
 def _refuse_secrets(decision: Decision, subject: str, shown: ShownText) -> None:

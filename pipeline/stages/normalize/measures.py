@@ -37,8 +37,8 @@ def measure_cleaned(job: PartJob, output: PartOutput) -> StageReport:
     solutions = WholeSolutions(load_items(identity.evaluation_sha256, job.places.get(EVALUATION_ITEMS)))
     policy = load_policy(identity.license_policy_sha256)
     decisions = SourceDecisions.of_identity(identity.decisions)
-    with Scrubber(params.scrub) as scrubber:
-        num_secrets = sum(_count_findings(document, decisions, scrubber) for document in documents)
+    scrubber = Scrubber(params.scrub)
+    num_secrets = sum(_count_findings(document, decisions, scrubber) for document in documents)
     waived = waived_findings(output.tables[DOCUMENTS], decisions)
     measures = {
         **output.report.measures,

@@ -251,6 +251,8 @@ class RulesIdentity:
     license_policy_sha256: str
     license_texts_digest: str
     evaluation_sha256: str
+    detectors: tuple[str, ...]
+    """The name and the version of each detector."""
     decisions: tuple[dict[str, Any], ...] = ()
 
 

@@ -22,6 +22,7 @@ from pipeline.stages.normalize.contamination.evaluation_items import EVALUATION_
 from pipeline.stages.normalize.license.extents import texts_digest
 from pipeline.stages.normalize.license.policy import policy_bytes
 from pipeline.stages.normalize.params import NormalizeParams, RulesIdentity, RulesParams
+from pipeline.stages.normalize.scrub.detectors import detector_versions
 
 _MAX_PLACES = 10
 
@@ -72,10 +73,10 @@ def _decided(context: StageContext[NormalizeParams]) -> dict[str, tuple[dict[str
     from pipeline.stages.normalize.scrub.shown_text import ShownText  # a build without decisions does not wait for it
 
     found: dict[str, tuple[dict[str, Any], ...]] = {}
-    with ShownText(context.params.scrub) as text:
-        for decision in context.decisions:
-            words = {name: text.shown(getattr(decision, name)) for name in ("reason", "person")}
-            found[decision.source] = (*found.get(decision.source, ()), {**decision.as_json(), **words})
+    text = ShownText(context.params.scrub)
+    for decision in context.decisions:
+        words = {name: text.shown(getattr(decision, name)) for name in ("reason", "person")}
+        found[decision.source] = (*found.get(decision.source, ()), {**decision.as_json(), **words})
     return found
 
 
@@ -168,6 +169,7 @@ def _rules_parts(context: StageContext[NormalizeParams]) -> list[Part]:
             license_policy_sha256=policy_sha256,
             license_texts_digest=texts_digest(),
             evaluation_sha256=evaluation_sha256,
+            detectors=detector_versions(),
             decisions=decided.get(source, ()),
         )
         fields = {name: value for name, value in asdict(identity).items() if name != "decisions" or value}

@@ -82,7 +82,7 @@ def _redactions() -> Figure:
     for path in sorted(Path(pyarrow.__file__).parents[1].rglob("*")):
         if path.suffix in HEADERS and path.is_file() and not path.is_symlink():
             text = path.read_text(encoding="utf-8", errors="replace")
-            count += sum(1 for detector in _detectors() for _ in detector.find(text))
+            count += sum(1 for detector in _detectors() for _ in detector.finder()(text))
             size += len(text.encode())
     number = round(count / (size / 1e6), 3)
     unit = f"redactions a MB of {size / 1e6:.0f} MB of installed headers"
@@ -104,8 +104,8 @@ def _share(name: str, count: int, total: int, unit: str, reach: float, tool: int
 
 
 def _scrubbed(labeled: Iterable[LabeledLine]) -> list[str]:
-    with Scrubber(ScrubParams()) as scrubber:
-        return [scrubber.scrub("a.cpp", line.text).text for line in labeled]
+    scrubber = Scrubber(ScrubParams())
+    return [scrubber.scrub("a.cpp", line.text).text for line in labeled]
 
 
 def _num_found_by_the_tool(labeled: Iterable[LabeledLine]) -> int:
@@ -124,7 +124,7 @@ def _seconds(chosen: list[str]) -> float:
     started = time.process_time()
     for text in chosen:
         for detector in _detectors():
-            list(detector.find(text))
+            list(detector.finder()(text))
     return time.process_time() - started
 
 

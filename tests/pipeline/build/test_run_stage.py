@@ -13,7 +13,7 @@ from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.core.errors import StageError
 from pipeline.lineage.report import report_corpus
 from pipeline.stages.normalize.params import DropBands
-from pipeline.stages.normalize.scrub.detectors import DETECTORS, Detector
+from pipeline.stages.normalize.scrub.detectors import DETECTORS, Detector, example
 from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.store.store import Store
 
@@ -31,7 +31,7 @@ def normalized(root: Path, num_workers: int) -> StageResult:
 
 def test_a_detector_added_by_a_program_gives_one_id_for_any_number_of_workers(tmp_path: Path) -> None:
     before = normalized(tmp_path / "one", 1)
-    with DETECTORS.registered(Detector("ring", find_rings, "ring")):
+    with DETECTORS.registered(Detector("ring", find_rings, "ring", example("// {}", ("ring_bell",)))):
         one, two = normalized(tmp_path / "one", 1), normalized(tmp_path / "two", 2)
         report = report_corpus(Store(tmp_path / "one"), "tiny")
 
@@ -47,7 +47,7 @@ def find_nothing(text: str) -> Iterator[Finding]:
 
 def test_a_detector_that_breaks_is_named_with_the_source_and_the_line(tmp_path: Path) -> None:
     with (
-        DETECTORS.registered(Detector("ring", find_nothing, "ring")),
+        DETECTORS.registered(Detector("ring", find_nothing, "ring", example("", ()))),
         pytest.raises(
             StageError, match=r"no source came through.*Source heron failed: .*ZeroDivisionError.*test_run_stage\.py"
         ),

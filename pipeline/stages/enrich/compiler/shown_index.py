@@ -14,14 +14,14 @@ from pipeline.stages.normalize.scrub.shown_text import ShownText
 
 def scrub_index(index: CompilerIndex) -> None:
     """Replace the contexts, details and notes of an index by what may be stored and shown of them."""
-    with ShownText(ScrubParams()) as text:
-        contexts = {file.context for file in index.files.values() if file.context is not None}
-        shown = {context: _shown_context(context, text) for context in sorted(contexts)}
-        index.files = {
-            path: _shown_file(file, None if file.context is None else shown[file.context], text)
-            for path, file in index.files.items()
-        }
-        index.notes = [text.shown(note) for note in index.notes]
+    text = ShownText(ScrubParams())
+    contexts = {file.context for file in index.files.values() if file.context is not None}
+    shown = {context: _shown_context(context, text) for context in sorted(contexts)}
+    index.files = {
+        path: _shown_file(file, None if file.context is None else shown[file.context], text)
+        for path, file in index.files.items()
+    }
+    index.notes = [text.shown(note) for note in index.notes]
 
 
 def _shown_file(file: FileIndex, context: str | None, text: ShownText) -> FileIndex:

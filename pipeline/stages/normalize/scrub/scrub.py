@@ -9,7 +9,6 @@ import re
 from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
 
 from pipeline.lexing.language_lexers import lexer_of
@@ -51,23 +50,14 @@ class _Redaction:
 
 
 class Scrubber:
-    """Runs the detectors that ScrubParams switch on. A context manager: some detectors need settings of the process."""
+    """Runs the detectors that ScrubParams switch on."""
 
     def __init__(self, params: ScrubParams) -> None:
         self._params = params
         self._detectors = [each for each in DETECTORS if each.is_on(params)]
-        self._possible = possible_finders(tuple(each.condition for each in DETECTORS))
-        self._places = [index for index, each in enumerate(DETECTORS) if each.is_on(params)]
+        self._finders = [each.finder() for each in self._detectors]
+        self._possible = possible_finders(tuple(each.expression() for each in self._detectors))
         self._pattern = re.compile(rf"<redacted-({'|'.join(placeholders())})-([0-9]+)>")
-        self._stack = ExitStack()
-
-    def __enter__(self) -> "Scrubber":
-        for settings in dict.fromkeys(detector.settings for detector in self._detectors):
-            self._stack.enter_context(settings())
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stack.close()
 
     def scrub(self, path: str, text: str, waived: WaivedValues | None = None) -> Scrubbed:
         """Replace findings until there are none but waived ones."""
@@ -90,8 +80,8 @@ class Scrubber:
         header_end: int | None = None
         groups = []
         possible = self._possible.of(text)
-        for place, detector in zip(self._places, self._detectors, strict=True):
-            all_found = detector.find(text) if place in possible else ()
+        for place, (detector, find) in enumerate(zip(self._detectors, self._finders, strict=True)):
+            all_found = find(text) if place in possible else ()
             found = [each for each in all_found if not self._stays(detector, each.value)]
             if found and detector.stays_in_license_header and self._params.keep_addresses_in_license_header:
                 header_end = lexer_of(path).license_header_end(text) if header_end is None else header_end

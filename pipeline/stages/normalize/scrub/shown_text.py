@@ -5,7 +5,6 @@ scrubbed first: a part of a secret looks like none.
 """
 
 import re
-from contextlib import ExitStack
 
 from pipeline.stages.normalize.params import ScrubParams
 from pipeline.stages.normalize.scrub.scrub import Scrubber
@@ -20,25 +19,13 @@ _UNPRINTABLE = re.compile(r"[^\S\n ]|[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2
 
 
 class ShownText:
-    """Scrubs what is shown, by the same ScrubParams as texts; addresses are replaced in license headers too.
-
-    A context manager, as the Scrubber is.
-    """
+    """Scrubs what is shown, by the same ScrubParams as texts; addresses are replaced in license headers too."""
 
     def __init__(self, params: ScrubParams) -> None:
         self._whole = Scrubber(params.model_copy(update={"keep_addresses_in_license_header": False}))
         without_addresses = {"redact_emails": False, "redact_network_addresses": False}
         self._evidence = Scrubber(params.model_copy(update=without_addresses))
         self._secrets = Scrubber(ScrubParams(**without_addresses, redact_local_paths=False))
-        self._stack = ExitStack()
-
-    def __enter__(self) -> "ShownText":
-        for scrubber in (self._whole, self._evidence, self._secrets):
-            self._stack.enter_context(scrubber)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stack.close()
 
     def shown(self, text: str) -> str:
         """Return a text as it may be stored and shown."""

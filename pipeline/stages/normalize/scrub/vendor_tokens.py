@@ -8,6 +8,7 @@ from typing import Any
 import re2
 
 from pipeline.stages.normalize.scrub.finding import Finding
+from pipeline.stages.normalize.scrub.named_parts import find_named_parts
 from pipeline.stages.normalize.scrub.random_text import PLAIN_UUID, is_filler, is_random, is_wordy
 from pipeline.stages.normalize.scrub.token_shapes import TOKEN_SHAPES, TokenShape
 
@@ -49,6 +50,11 @@ def find_tokens(text: str) -> Iterator[Finding]:
             yield found
             yield from _other_half(text, found.end)
         position = start + (max(1, found.end - place) if found else 1)  # tokens are of ASCII
+
+
+def find_named_tokens(text: str) -> Iterator[Finding]:
+    """Yield the tokens whose parts are put together by their names."""
+    return find_named_parts(text, head_expression(), find_tokens)
 
 
 def _token_at(text: str, start: int, heads: Iterable[int]) -> Finding | None:

@@ -9,8 +9,8 @@ from pipeline.build.canaries.file_canaries import send_archives, send_files
 from pipeline.build.recipes import CorpusParams
 from pipeline.pins.decisions import Decision
 from pipeline.stages.normalize.filters.filters import FILTERS
-from pipeline.stages.normalize.params import NormalizeParams
-from pipeline.stages.normalize.scrub import detectors, scrub
+from pipeline.stages.normalize.params import NormalizeParams, ScrubParams
+from pipeline.stages.normalize.scrub.detectors import DETECTORS, Detector, example
 
 
 def test_each_is_caught_by_sound_rules(tmp_path: Path) -> None:
@@ -23,16 +23,21 @@ def test_each_is_caught_by_sound_rules(tmp_path: Path) -> None:
 
 def test_each_filter_has_a_file_that_it_drops() -> None:
     """A file over the limit of `too_large` would cost more than all others together; its audit judges sizes."""
-    fates = {fate for canary in file_canaries._plant() for fate in canary.fates}
+    fates = {fate for canary in file_canaries._plant(ScrubParams()) for fate in canary.fates}
 
     assert set(FILTERS.names) - fates == {"too_large"}
 
 
-@pytest.mark.parametrize("name", ["password", "login-password", "placed-password", "tool-secret", "named-parts"])
-def test_a_detector_that_finds_nothing_shows(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scrub, "DETECTORS", [each for each in detectors.DETECTORS if each.name != name])
+def test_each_detector_that_is_on_has_a_file_and_one_that_finds_nothing_shows(tmp_path: Path) -> None:
+    rings = example("// {}", ("ring_bell",))
+    blind = Detector("ring", lambda text: (), "ring", rings)
+    switched_off = Detector("bell", lambda text: (), "ring", rings, param="redact_author_names")
+    with DETECTORS.registered(blind), DETECTORS.registered(switched_off):
+        caught = send_files(tmp_path, CorpusParams())
 
-    assert not all(send_files(tmp_path, CorpusParams()).values())
+    assert {f"canary-secrets/{each.name}.cpp" for each in DETECTORS if each.is_on(ScrubParams())} <= caught.keys()
+    assert [name for name, seen in caught.items() if not seen] == ["canary-secrets/ring.cpp"]
+    assert "canary-secrets/bell.cpp" not in caught
 
 
 def test_a_threshold_that_was_moved_lets_the_near_twin_through(tmp_path: Path) -> None:

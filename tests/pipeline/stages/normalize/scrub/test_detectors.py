@@ -8,8 +8,9 @@ import pytest
 
 from pipeline.core.errors import ParamsError
 from pipeline.stages.normalize.params import ScrubParams
+from pipeline.stages.normalize.scrub import scrub
 from pipeline.stages.normalize.scrub.addresses.emails import find_emails
-from pipeline.stages.normalize.scrub.detectors import DETECTORS, Detector
+from pipeline.stages.normalize.scrub.detectors import DETECTORS, Detector, detector_versions, example
 from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.stages.normalize.scrub.scrub import Scrubber
 from tests.pipeline.stages.normalize.conftest import Normalize
@@ -29,27 +30,50 @@ def find_ibans(text: str) -> Iterator[Finding]:
         yield Finding(*match.span(), match[0])
 
 
-IBAN = Detector("iban", find_ibans, "bank-account")
+NUMBER = "DE" + "8937040044" * 2
+IBAN = Detector("iban", find_ibans, "bank-account", example("// pay to {}", (NUMBER,)))
 
 
 def test_a_registered_detector_is_replaced_counted_and_found_by_the_gate(normalize: Normalize) -> None:
-    number = "DE" + "8937040044" * 2
-    text = f"// pay to {number}\n{code('x')}\n// again {number}\n"
+    text = f"// pay to {NUMBER}\n{code('x')}\n// again {NUMBER}\n"
     (before,) = normalize({"without": {"x.cpp": text}}).rows("without", "documents.parquet")
-    assert number in before["text"]
+    assert NUMBER in before["text"]
     with DETECTORS.registered(IBAN):
         made = normalize({"a": {"x.cpp": text}})
         (row,) = made.rows("a", "documents.parquet")
-        with Scrubber(ScrubParams()) as scrubber:
-            assert scrubber.scan("a.cpp", text) == 2
-            assert scrubber.scrub("a.cpp", row["text"]).redactions == {}
-            continued = scrubber.scrub("a.cpp", f"<redacted-bank-account-1> {number}").text
+        scrubber = Scrubber(ScrubParams())
+        assert scrubber.scan("a.cpp", text) == 2
+        assert scrubber.scrub("a.cpp", row["text"]).redactions == {}
+        continued = scrubber.scrub("a.cpp", f"<redacted-bank-account-1> {NUMBER}").text
     assert row["text"].startswith("// pay to <redacted-bank-account-1>\n")
     assert row["text"].endswith("// again <redacted-bank-account-1>\n")
     assert row["num_redactions"] == 2
     assert continued == "<redacted-bank-account-1> <redacted-bank-account-2>"
     assert made.result.report.measures["num_redactions_bank_account"] == 2
     assert made.result.report.measures["num_unwaived_secrets"] == 0
+
+
+@pytest.mark.parametrize("detector", DETECTORS, ids=lambda each: each.name)
+def test_the_example_of_a_detector_is_found_by_it_alone(detector: Detector, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the canary of it would be caught without it."""
+    text, values = detector.example.text, detector.example.whole_values
+    params = ScrubParams(redact_author_names=True)
+    scrubber = Scrubber(params)
+    assert not [value for value in values if value in scrubber.scrub("a.cpp", text).text]
+    monkeypatch.setattr(scrub, "DETECTORS", [each for each in DETECTORS if each is not detector])
+    others = Scrubber(params)
+    assert [value for value in values if value in others.scrub("a.cpp", text).text]
+
+
+def test_what_is_scrubbed_is_known_by_names_and_versions_and_not_by_modules() -> None:
+    moved, raised = replace(IBAN, find=f"{__name__}:find_ibans"), replace(IBAN, version=2)
+    found = {}
+    for name, entry in {"here": IBAN, "moved": moved, "raised": raised}.items():
+        with DETECTORS.registered(entry):
+            found[name] = detector_versions()
+
+    assert found["here"] == found["moved"] == (*detector_versions(), "iban 1")
+    assert found["raised"] == (*detector_versions(), "iban 2")
 
 
 def test_a_detector_with_a_switch_that_does_not_exist_is_refused_by_name() -> None:
@@ -65,5 +89,5 @@ def test_a_detector_is_switched_off_by_its_param() -> None:
     switches = {detector.param for detector in DETECTORS if detector.param}
     assert switches <= set(ScrubParams.model_fields)
     text = f'f("ada{AT}host.org", "8.8.8.8", "/home/ada/x");'
-    with Scrubber(ScrubParams(**dict.fromkeys(switches, False))) as scrubber:
-        assert scrubber.scrub("a.cpp", text).text == text
+    scrubber = Scrubber(ScrubParams(**dict.fromkeys(switches, False)))
+    assert scrubber.scrub("a.cpp", text).text == text

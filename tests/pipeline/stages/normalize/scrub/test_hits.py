@@ -36,7 +36,7 @@ def test_a_condition_that_is_empty_always_holds() -> None:
 def test_what_a_detector_finds_is_where_its_condition_holds(detector: Detector) -> None:
     texts = [each.text for made in (tokens, divided_tokens, secret_forms, lookalikes) for each in made(0)]
     texts += [f"// {each}" for each in ADDRESSES.split("\n")]
-    possible = PossibleFinders((detector.condition,))
+    possible = PossibleFinders((detector.expression(),))
     without = [text for text in texts if not possible.of(text)]
     assert len(without) < len(texts) or detector.name in ("private-key", "tool-secret")
-    assert not [text for text in without if list(detector.find(text))]
+    assert not [text for text in without if list(detector.finder()(text))]

@@ -1,7 +1,6 @@
 """ShownText scrubs a text before it cuts it, and what it returns is printable and bounded."""
 
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -15,9 +14,8 @@ HOME = "/home/" + "ada/work"
 
 
 @pytest.fixture(scope="module")
-def shown_text() -> Iterator[ShownText]:
-    with ShownText(ScrubParams()) as made:
-        yield made
+def shown_text() -> ShownText:
+    return ShownText(ScrubParams())
 
 
 @pytest.mark.parametrize("text", [TOKEN, MAIL, HOME, "8.8." + "4.4"])

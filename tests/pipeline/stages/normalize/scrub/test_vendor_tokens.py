@@ -14,13 +14,13 @@ MIN_RECALL = 0.99
 def remaining(lines: list[LabeledLine]) -> list[str]:
     """Return the kinds of lines of which a secret is left."""
     left = []
-    with Scrubber(ScrubParams()) as scrubber:
-        for line in lines:
-            scrubbed = scrubber.scrub("a.cpp", line.text)
-            assert scrubbed.is_clean
-            assert scrubbed.text.count("\n") == line.text.count("\n")
-            assert scrubbed.text.count('"') % 2 == line.text.count('"') % 2
-            left += [line.kind] if any(secret in scrubbed.text for secret in line.secrets) else []
+    scrubber = Scrubber(ScrubParams())
+    for line in lines:
+        scrubbed = scrubber.scrub("a.cpp", line.text)
+        assert scrubbed.is_clean
+        assert scrubbed.text.count("\n") == line.text.count("\n")
+        assert scrubbed.text.count('"') % 2 == line.text.count('"') % 2
+        left += [line.kind] if any(secret in scrubbed.text for secret in line.secrets) else []
     return left
 
 

@@ -32,8 +32,9 @@ def test_names_of_people_are_found_whole_and_groups_are_not(text: str, found: li
 
 def test_names_stay_unless_a_recipe_asks() -> None:
     text = "// Copyright (c) 2020 Jane Doe\nint x;\n// Author: Jane Doe\n"
-    with Scrubber(ScrubParams()) as kept, Scrubber(ScrubParams(redact_author_names=True)) as asked:
-        assert kept.scrub("a.c", text).text == text
-        after = asked.scrub("a.c", text)
+    kept = Scrubber(ScrubParams())
+    asked = Scrubber(ScrubParams(redact_author_names=True))
+    assert kept.scrub("a.c", text).text == text
+    after = asked.scrub("a.c", text)
     assert after.text == text.replace("Jane Doe", "<redacted-author-1>")
     assert after.redactions == {"author": 2}

@@ -10,8 +10,9 @@ from detect_secrets.settings import default_settings, get_settings
 
 from pipeline.lexing.languages import CPP, language_of
 from pipeline.stages.normalize.params import ScrubParams
+from pipeline.stages.normalize.scrub.detectors import find_divided_secrets
 from pipeline.stages.normalize.scrub.scrub import Scrubber
-from pipeline.stages.normalize.scrub.secrets import find_divided_secrets, find_tool_secrets
+from pipeline.stages.normalize.scrub.tool_secrets import find_tool_secrets
 from pipeline.stages.normalize.text_gates.gitleaks import find_known_secrets
 from tests.pipeline.stages.normalize.text_gates.test_gitleaks import gitleaks_examples
 from tests.support.labeled.labeled_forms import secret_forms
@@ -37,8 +38,8 @@ PLANTED = {
 
 
 def scrubbed(text: str) -> str:
-    with Scrubber(ScrubParams()) as scrubber:
-        return scrubber.scrub("a.cpp", text).text
+    scrubber = Scrubber(ScrubParams())
+    return scrubber.scrub("a.cpp", text).text
 
 
 @pytest.mark.parametrize(("plugin", "index", "line"), PLANTED.values(), ids=PLANTED)
@@ -95,12 +96,12 @@ LEFT_OF_THE_GATE = {
 
 def test_what_the_gate_knows_to_be_a_secret_goes_or_is_listed() -> None:
     examples = gitleaks_examples("true")
-    with Scrubber(ScrubParams()) as scrubber:
-        left = [
-            rule
-            for rule, text in examples
-            if rule in {found.rule for found in find_known_secrets(scrubber.scrub("a.cpp", text).text)}
-        ]
+    scrubber = Scrubber(ScrubParams())
+    left = [
+        rule
+        for rule, text in examples
+        if rule in {found.rule for found in find_known_secrets(scrubber.scrub("a.cpp", text).text)}
+    ]
     assert sorted(left) == sorted(LEFT_OF_THE_GATE)
 
 
