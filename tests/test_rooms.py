@@ -68,10 +68,6 @@ ON_ITS_OWN = "modeling_sluice.py"
 """A file that is copied into exports and imports nothing of ours: its blocks are named like those of the model."""
 
 
-CALLED_BACK = {"pipeline.stages.stages": {"pipeline.build.audit", "pipeline.build.canaries.canaries"}}
-"""Names of what a lower room has a higher one do: a build audits each stage, and canaries run the stages themselves."""
-
-
 class Plan(NamedTuple):
     """The rooms of a folder: what each imports of its siblings, and the floor that it is on, counted from 1."""
 
@@ -105,7 +101,7 @@ def _imports_of(module: str) -> frozenset[str]:
             found |= (inner & modules.keys()) or {node.module}
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(r"[\w.]+:\w+", node.value):
             found.add(node.value.partition(":")[0])
-    return frozenset(found & modules.keys()) - {module} - CALLED_BACK.get(module, set())
+    return frozenset(found & modules.keys()) - {module}
 
 
 def plan(folder: str) -> Plan:

@@ -13,11 +13,11 @@ from typing import Any
 
 from pipeline.build.audit import request_facts
 from pipeline.build.build import Build, BuildRequest
+from pipeline.build.build_context import BuildContext, audited, stage_identity
 from pipeline.build.collected import contradiction, refuse_contradictions
 from pipeline.build.engine import Engine, PartTask, measured
 from pipeline.build.given_items import with_kept_items
 from pipeline.build.recipes import CorpusParams
-from pipeline.build.run_stage import BuildContext, audited, stage_identity
 from pipeline.build.seen_red import CANARIES_PART
 from pipeline.build.stage_objects import (
     PARAMS,
@@ -210,9 +210,7 @@ class _ReplayContext(BuildContext):
             if _cannot_be_made_again(part):
                 self._refuse_other_report(part, stored)
             elif not was_made_here(stored.object_id):
-                kind, folder = self.kind_of(part), self.scratch_folder()
-                function = kind.functions[part.function]
-                tasks.append(PartTask(part, function, self.build.store.root, folder, kind.measure))
+                tasks.append(replace(self.task(part), is_of_source=False))
         for task, result in self.build.engine.run(tasks):
             stored = self.build.store.read(made[task.part.name].object_id)
             if isinstance(result, SourceError):

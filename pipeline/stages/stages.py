@@ -22,6 +22,8 @@ from pipeline.lexing.languages import grammar_distributions
 
 AUDIT = "audit"
 """Name of the part, and of the part function, that audits a stage."""
+OF_THE_BUILD = ""
+"""In place of a part function that is not the stage's: the build, which runs the stages, has it by its name."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,8 @@ class StageTable:
 class PartKind:
     """The parts of one kind that a stage makes: one for each source, or a single one of the name `only`.
 
-    The part functions are imported as `package.module:name` when they are needed. Their keys stand in identities and never change;
-    modules may move.
+    The part functions, but those OF_THE_BUILD, are imported as `package.module:name` when they are needed. Their keys stand in
+    identities and never change; modules may move.
 
     `measure` is a function of a job and a PartOutput that returns the report of the part. It is apart from the part functions, so
     that canaries can alter an output and have it measured by the same code. A kind without one only measures its inputs.
@@ -100,7 +102,7 @@ class Stage:
     @property
     def audit(self) -> PartKind:
         """The kind of the part that reads the stored output again and compares it with that of the stage before."""
-        return PartKind(f"{self.name}/audit", {AUDIT: "pipeline.build.audit:audit"}, only=AUDIT)
+        return PartKind(f"{self.name}/audit", {AUDIT: OF_THE_BUILD}, only=AUDIT)
 
     @property
     def steps(self) -> Mapping[str, PartKind]:
@@ -342,9 +344,9 @@ STAGES = Registry(
             PartKind("verify/part", {"prove": "pipeline.stages.verify.stage:prove_source"}),
             PartKind(
                 "verify/canaries",
-                {"canaries": "pipeline.build.canaries.canaries:run_canaries"},
+                {"canaries": OF_THE_BUILD},
                 only="canaries",
-                measure="pipeline.build.canaries.canaries:measure_canaries",
+                measure="pipeline.stages.verify.canary_counts:measure_canaries",
             ),
             PartKind(
                 "verify/smoke",

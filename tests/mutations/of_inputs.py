@@ -160,7 +160,7 @@ def _decide_alone(bench: Bench) -> None:
 
         return initialized
 
-    plant.wrap("pipeline.build.run_stage:BuildContext.__init__", deciding)
+    plant.wrap("pipeline.build.build_context:BuildContext.__init__", deciding)
     bench.build()
 
 

@@ -3,7 +3,6 @@
 import gc
 import json
 import tempfile
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,15 +17,12 @@ from pipeline.build.recipes import CorpusParams
 from pipeline.contracts.gates import GATES, GateVerdict
 from pipeline.contracts.gates_seen import CANARIES, GATES_SEEN
 from pipeline.contracts.part import PartJob, PartOutput
-from pipeline.contracts.stage_report import StageReport
 from pipeline.core.digests import code_digest
 from pipeline.core.params import canonical_json
+from pipeline.stages.verify.canary_counts import KINDS
 
 _MAX_ROW_LENGTH = 128
 """Slots of a row of the sound build: with longer ones all of a source would be in the first row."""
-
-
-_KINDS = ("file", "archive", "offense")
 
 
 @dataclass(frozen=True)
@@ -44,21 +40,6 @@ def run_canaries(job: PartJob) -> PartOutput:
     caught = json.dumps(sent.caught, indent=1, sort_keys=True).encode()
     seen = canonical_json({"code": code_digest(), "gates": sent.gates})
     return PartOutput({}, files={CANARIES: caught, GATES_SEEN: seen})
-
-
-def measure_canaries(job: PartJob, output: PartOutput) -> StageReport:
-    """Return how many canaries were missed, and how many were sent of the kind of which there are the fewest."""
-    caught = json.loads(output.files[CANARIES])
-    sent = Counter(map(_kind, caught))
-    num_missed = sum(seen is not True for seen in caught.values())
-    measures = {"num_canaries": min(sent[kind] for kind in _KINDS), "num_canaries_missed": num_missed}
-    return StageReport(len(caught), len(caught), measures=measures)
-
-
-def _kind(name: str) -> str:
-    """Return the kind of a canary by its name: GATE/OFFENSE, SOURCE/PATH of a file, or that of an archive."""
-    first, divided, _ = name.partition("/")
-    return ("offense" if first in GATES else "file") if divided else "archive"
 
 
 def send(params: CorpusParams) -> SentCanaries:
@@ -136,5 +117,5 @@ def _checks(job: PartJob) -> PartOutput:
 def _all_caught(job: PartJob) -> PartOutput:
     seen = {"code": code_digest(), "gates": {gate.name: ["one"] for gate in GATES}}
     names = {"file": "canary/{}", "archive": "canary-{}", "offense": f"{next(iter(GATES)).name}/{{}}"}
-    caught = {names[kind].format(number): True for kind in _KINDS for number in range(NUM_PLACES)}
+    caught = {names[kind].format(number): True for kind in KINDS for number in range(NUM_PLACES)}
     return PartOutput({}, files={CANARIES: canonical_json(caught), GATES_SEEN: canonical_json(seen)})

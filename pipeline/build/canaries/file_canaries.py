@@ -13,11 +13,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from pipeline.build.audit import request_facts
 from pipeline.build.build import BuildRequest, open_build
+from pipeline.build.build_context import BuildContext, judged
 from pipeline.build.canaries.memory_build import MemoryBuild
 from pipeline.build.canaries.sound_sources import local_pin
 from pipeline.build.recipes import CorpusParams
-from pipeline.build.run_stage import run_stages
 from pipeline.contracts.part import DUPLICATES_PART
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES
 from pipeline.pins.decisions import Decision
@@ -26,6 +27,7 @@ from pipeline.stages.collect.kinds.archive import ArchivePin
 from pipeline.stages.normalize.contamination.evaluation_items import shipped_items
 from pipeline.stages.normalize.params import ScrubParams
 from pipeline.stages.normalize.scrub.detectors import DETECTORS
+from pipeline.stages.stages import STAGES
 from pipeline.store.store import Store
 
 _KEPT = "kept"
@@ -82,8 +84,10 @@ def send_archives(root: Path, params: CorpusParams) -> dict[str, bool]:
     wrong = pins[0].model_copy(update={"name": "canary-wrong-digest", "sha256": "0" * 64})
     ordered = tuple(sorted((*pins, wrong), key=lambda pin: pin.name))
     with open_build(BuildRequest("canaries", params, ordered, "canaries"), Store(root / "store")) as build:
-        *_, result = run_stages(build, until="collect")
-    return {pin.name: result.blocked and pin.name in result.failures for pin in (*pins, wrong)}
+        stage = STAGES["collect"]
+        output, verdicts = judged(stage, BuildContext(stage, build, None), request_facts(ordered, params))
+    is_blocked = any(verdict.blocking and not verdict.passed for verdict in verdicts)
+    return {pin.name: is_blocked and pin.name in output.failures for pin in (*pins, wrong)}
 
 
 def _fates(build: MemoryBuild) -> dict[str, tuple[str, CanaryRow]]:

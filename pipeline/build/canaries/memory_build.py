@@ -13,11 +13,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipeline.build.audit import request_facts
+from pipeline.build.audit import audit, request_facts
+from pipeline.build.build_context import judged
 from pipeline.build.canaries.known_counts import KnownCounts
 from pipeline.build.engine import measured
 from pipeline.build.recipes import CorpusParams
-from pipeline.build.run_stage import judged
 from pipeline.contracts.gates import GateVerdict
 from pipeline.contracts.part import MadePart, Part, PartJob, PartOutput, StageOutput
 from pipeline.contracts.stage_report import StageReport
@@ -27,7 +27,7 @@ from pipeline.core.params import Params, canonical_json, digest
 from pipeline.pins.decisions import Decision
 from pipeline.pins.pins import SourcePin
 from pipeline.pins.selection import Selector
-from pipeline.stages.stages import STAGES, stage_before, stage_of_kind
+from pipeline.stages.stages import AUDIT, STAGES, stage_before, stage_of_kind
 from pipeline.store.objects import REPORT
 
 
@@ -270,7 +270,8 @@ class _Context:
         return MadePart(part.name, stored.object_id, made.output.report, unchanged=False)
 
     def _function(self, part: Part) -> Callable[[PartJob], PartOutput]:
-        found: Callable[[PartJob], PartOutput] | None = self.build.stand_ins.get(part.function)
+        own: Mapping[str, Callable[[PartJob], PartOutput]] = {AUDIT: audit, **self.build.stand_ins}
+        found = own.get(part.function)
         name = STAGES[self.stage].part_kind(part.function).functions[part.function]
         return found or load_declared(f"part {part.name}", "function", name)
 

@@ -127,7 +127,7 @@ CHECKS: dict[str, tuple[str, str, Callable[[], None]]] = {
     "misreported-rows": (
         "no report is compared with the tables",
         "drop_without_row_in_*",
-        partial(plant.constant, "pipeline.build.run_stage:_num_misreported", 0),
+        partial(plant.constant, "pipeline.build.build_context:_num_misreported", 0),
     ),
     "first-part": (
         "only the first part of each stage is read",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.build import run_stage
+from pipeline.build import build_context
 from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.canaries.canaries import send_offense, send_offenses, sound_build
 from pipeline.build.canaries.memory_build import Alteration, Changes, MemoryBuild
@@ -136,7 +136,7 @@ def test_a_measure_function_that_is_not_run_again_is_found(
 
 
 def test_a_report_that_is_not_compared_with_the_tables_is_found(sound: Sound, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_stage, "_num_misreported", lambda reported, found: 0)
+    monkeypatch.setattr(build_context, "_num_misreported", lambda reported, found: 0)
 
     for stage in ("collect", "normalize"):
         offense = all_offenses()[f"drop_without_row_in_{stage}"]

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.build.build_context import BuildContext
 from pipeline.build.oracles.audited_decisions import covers, undecided_files
-from pipeline.build.run_stage import BuildContext
 from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.pins.decisions import Decision
 from pipeline.stages.normalize import clean_source

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
+from pipeline.build.build_context import stage_identity
 from pipeline.build.recipes import TINY
-from pipeline.build.run_stage import stage_identity
 from pipeline.core.errors import ParamsError
 from pipeline.lexing.languages import C_NODES, LANGUAGES, C, Grammar, Language
 from pipeline.stages.enrich.syntax.grammar import languages_to_parse, load_grammar
